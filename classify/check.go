@@ -147,7 +147,7 @@ func (e *Engine) runCanary() error {
 			}
 			continue
 		}
-		v := &set.Values[t.kind]
+		v := set.Value(t.kind)
 		want := e.manifest.Canary.Expect[t.Name]
 		if v.State != signal.Known || want != "" && v.Label != want {
 			return &CanaryError{Bundle: e.name, Task: t.Name, Want: want, Got: v.Label, Reason: v.Reason, Err: err}

@@ -262,7 +262,7 @@ func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.
 	g := newGather(c, req, need, set, still, t)
 	defer g.close()
 	g.watch(&c.opts.Timeouts)
-	if v := &set.Values[signal.Embedding]; v.State != signal.NotExtracted {
+	if v := set.Value(signal.Embedding); v.State != signal.NotExtracted {
 		for _, k := range (need & c.made()).Kinds() {
 			g.store(k, c.derive(k, req, v))
 		}

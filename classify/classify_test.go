@@ -58,7 +58,7 @@ func f32(x []float64) []float32 {
 }
 
 var approximately = cmp.Options{
-	cmpopts.EquateApprox(0, 1e-6),
+	cmp.AllowUnexported(signal.Set{}), cmpopts.EquateApprox(0, 1e-6),
 	cmpopts.IgnoreFields(signal.Value{}, "Elapsed"),
 }
 
@@ -93,7 +93,7 @@ func TestShortPromptIsOneRowAndOneRun(t *testing.T) {
 	}
 	for name, v := range values {
 		k, _ := signal.ParseKind(name)
-		if d := cmp.Diff(v, set.Values[k], approximately); d != "" {
+		if d := cmp.Diff(v, *set.Value(k), approximately); d != "" {
 			t.Errorf("%s (-want +got):\n%s", k, d)
 		}
 	}
@@ -144,8 +144,8 @@ func TestRowsAreSharedWhereTokensAreEqual(t *testing.T) {
 				t.Errorf("%d rows in %d runs, want %d in %d: %v", rows, len(f.calls), tc.rows, tc.runs, f.calls)
 			}
 			for _, k := range tc.need.Kinds() {
-				if set.Values[k].State != signal.Known {
-					t.Errorf("%s is %+v", k, set.Values[k])
+				if set.Value(k).State != signal.Known {
+					t.Errorf("%s is %+v", k, set.Value(k))
 				}
 			}
 		})
@@ -160,7 +160,7 @@ func TestJailbreakReadsEverySegmentAndEveryWindow(t *testing.T) {
 		{Role: "tool", Text: words(40) + " attack word attack " + words(20)},
 		{Role: "user", Text: "math"},
 	}}
-	v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	want := signal.Value{
 		State: signal.Known, Label: "jailbreak", Score: soft(1, 1, 4)[1], Labels: []string{"benign", "jailbreak"}, Probs: f32(soft(1, 1, 4)),
 		Source: "test", Provider: "test", Coverage: signal.Windowed, Windows: 15, Read: 15,
@@ -187,7 +187,7 @@ func TestLongTopicsAreReadAsASkeleton(t *testing.T) {
 		f.calls = nil
 		set := extract(t, c, user(text), signal.MaskOf(signal.Domain, signal.Embedding))
 		for _, k := range []signal.Kind{signal.Domain, signal.Embedding} {
-			v := &set.Values[k]
+			v := set.Value(k)
 			if v.State != signal.Known || v.Coverage != signal.Compressed || v.Windows != 1 || v.Read != 1 {
 				t.Errorf("%s: %s is %+v, want known from one skeleton", name, k, v)
 			}
@@ -197,7 +197,7 @@ func TestLongTopicsAreReadAsASkeleton(t *testing.T) {
 		}
 	}
 	f.calls = nil
-	v := extract(t, c, user(words(32)), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	v := *extract(t, c, user(words(32)), signal.MaskOf(signal.Domain)).Value(signal.Domain)
 	if v.Coverage != signal.Complete || f.calls[0].width != 34 {
 		t.Errorf("a text that fits has coverage %d in a row of %d tokens", v.Coverage, f.calls[0].width)
 	}
@@ -219,7 +219,7 @@ func TestASkeletonIsAsShortAsTheBundleSays(t *testing.T) {
 	}{"that fits": {32, 34}, "that does not": {300, 24}} {
 		f.calls = nil
 		v := extract(t, c, user(words(tc.words)),
-			signal.MaskOf(signal.Embedding)).Values[signal.Embedding]
+			signal.MaskOf(signal.Embedding)).Value(signal.Embedding)
 		if compressed := v.Coverage == signal.Compressed; compressed != (tc.width == 24) ||
 			f.calls[0].width > tc.width || f.calls[0].width < tc.width-8 {
 			t.Errorf("a text %s is read in %d tokens, want at most %d", name,
@@ -289,7 +289,7 @@ func TestFaultsMakeSignalsUnknown(t *testing.T) {
 			c := open(t, f, DefaultOptions())
 			set := extract(t, c, user("math"), all)
 			for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Embedding} {
-				v := &set.Values[k]
+				v := set.Value(k)
 				why, unknown := tc.want[k.String()]
 				if unknown != (v.State == signal.Unknown) || v.Reason != why {
 					t.Errorf("%s is state %d, reason %q, want reason %q", k, v.State, v.Reason, why)
@@ -315,10 +315,10 @@ func TestKindsThatWereReadStayKnownWhenALaterRunFails(t *testing.T) {
 	c := open(t, f, opts)
 	text := &signal.Text{LastUser: "math", Segments: []signal.Segment{{Role: "user", Text: "math"}, {Role: "tool", Text: words(40)}}}
 	set := extract(t, c, text, all)
-	if v := set.Values[signal.Domain]; v.State != signal.Known || v.Label == "" {
+	if v := set.Value(signal.Domain); v.State != signal.Known || v.Label == "" {
 		t.Errorf("domain is %+v, its only row was read", v)
 	}
-	if v := set.Values[signal.Jailbreak]; v.State != signal.Unknown || v.Reason != signal.ReasonOverload {
+	if v := set.Value(signal.Jailbreak); v.State != signal.Unknown || v.Reason != signal.ReasonOverload {
 		t.Errorf("jailbreak is %+v, one of its windows was not read", v)
 	}
 }
@@ -333,7 +333,7 @@ func TestTimeoutAndCancellation(t *testing.T) {
 		f.hook = waits
 		c := open(t, f, DefaultOptions())
 		start := time.Now()
-		v := extract(t, c, user("math"), all).Values[signal.Jailbreak]
+		v := *extract(t, c, user("math"), all).Value(signal.Jailbreak)
 		if v.Reason != signal.ReasonTimeout || time.Since(start) != DefaultOptions().Timeout {
 			t.Errorf("reason %q after %v, want a timeout after %v", v.Reason, time.Since(start), DefaultOptions().Timeout)
 		}
@@ -341,14 +341,14 @@ func TestTimeoutAndCancellation(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		set := new(signal.Set)
 		c.Extract(ctx, user("math"), all, set)
-		if v := set.Values[signal.Jailbreak]; v.Reason != signal.ReasonCanceled {
+		if v := set.Value(signal.Jailbreak); v.Reason != signal.ReasonCanceled {
 			t.Errorf("reason %q, want canceled", v.Reason)
 		}
 		f.calls = nil
 		c.Extract(ctx, user("math"), all, set)
 		set = new(signal.Set)
 		c.Extract(ctx, user("math"), all, set)
-		if v := set.Values[signal.Domain]; v.Reason != signal.ReasonCanceled || len(f.calls) != 0 {
+		if v := set.Value(signal.Domain); v.Reason != signal.ReasonCanceled || len(f.calls) != 0 {
 			t.Errorf("reason %q after %d runs, want canceled before the first", v.Reason, len(f.calls))
 		}
 	})
@@ -362,11 +362,11 @@ func TestWithoutASessionOnlyKeywordsAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := extract(t, c, user("About Project Titan"), all)
-	if d := cmp.Diff([]string{"titan"}, set.Values[signal.Keyword].Labels); d != "" {
+	if d := cmp.Diff([]string{"titan"}, set.Value(signal.Keyword).Labels); d != "" {
 		t.Errorf("keyword labels (-want +got):\n%s", d)
 	}
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Embedding} {
-		if v := set.Values[k]; v.State != signal.Unknown || v.Reason != signal.ReasonNoModel {
+		if v := set.Value(k); v.State != signal.Unknown || v.Reason != signal.ReasonNoModel {
 			t.Errorf("%s is %+v, want unknown for no_model", k, v)
 		}
 	}
@@ -382,12 +382,12 @@ func TestExtractFillsWhatIsNeededAndLeavesTheRest(t *testing.T) {
 	f := newFake()
 	c := open(t, f, DefaultOptions())
 	set := new(signal.Set)
-	set.Values[signal.Domain] = signal.Value{State: signal.Known, Label: "law"}
+	set.Put(signal.Domain, signal.Value{State: signal.Known, Label: "law"})
 	c.Extract(t.Context(), user("math"), signal.MaskOf(signal.Domain, signal.Jailbreak, signal.PII), set)
-	if got := set.Values[signal.Domain].Label; got != "law" {
+	if got := set.Value(signal.Domain).Label; got != "law" {
 		t.Errorf("domain is %q, a value that was there was replaced", got)
 	}
-	if v := set.Values[signal.PII]; v.State != signal.Unknown || v.Reason != signal.ReasonNoModel {
+	if v := set.Value(signal.PII); v.State != signal.Unknown || v.Reason != signal.ReasonNoModel {
 		t.Errorf("pii is %+v, want unknown for no_model", v)
 	}
 	if want := signal.MaskOf(signal.Domain, signal.Jailbreak, signal.PII); set.Have() != want {
@@ -402,15 +402,15 @@ func TestNothingToReadIsUnknown(t *testing.T) {
 	f := newFake()
 	c := open(t, f, DefaultOptions())
 	set := extract(t, c, &signal.Text{Segments: []signal.Segment{{Role: "tool", Text: "word"}}}, all)
-	if v := set.Values[signal.Domain]; v.State != signal.Unknown || v.Reason != signal.ReasonNoText {
+	if v := set.Value(signal.Domain); v.State != signal.Unknown || v.Reason != signal.ReasonNoText {
 		t.Errorf("domain is %+v, want unknown for no_text", v)
 	}
-	if v := set.Values[signal.Jailbreak]; v.State != signal.Known {
+	if v := set.Value(signal.Jailbreak); v.State != signal.Known {
 		t.Errorf("jailbreak is %+v, want known", v)
 	}
 	f.calls = nil
 	set = extract(t, c, user(" \n"), all)
-	if v := set.Values[signal.Jailbreak]; v.State != signal.Known || v.Score != 0 || v.Label == "" || len(f.calls) != 0 {
+	if v := set.Value(signal.Jailbreak); v.State != signal.Known || v.Score != 0 || v.Label == "" || len(f.calls) != 0 {
 		t.Errorf("jailbreak is %+v after %d runs, want known and harmless without one", v, len(f.calls))
 	}
 }
@@ -427,7 +427,7 @@ func TestTextsLongerThanAChunkAreReadWhole(t *testing.T) {
 			want = chunkBytes
 		}
 		f.calls = nil
-		v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		v := *extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 		if windows := 1 + (want-8+5)/6; v.State != signal.Known || v.Windows != windows || v.Read != windows {
 			t.Errorf("%s: %d of %d windows read, want %d for %d tokens (%s)", name, v.Read, v.Windows, windows, want, v.Reason)
 		}
@@ -535,7 +535,7 @@ func TestConcurrentExtractsDoNotMix(t *testing.T) {
 			want := extract(t, c, text, all)
 			for range 50 {
 				got := extract(t, c, text, all)
-				if d := cmp.Diff(want.Values, got.Values, approximately); d != "" {
+				if d := cmp.Diff(want, got, approximately); d != "" {
 					t.Errorf("%d words (-first +later):\n%s", n, d)
 				}
 			}
@@ -553,13 +553,13 @@ func TestTheLanguageIsThatOfTheLastMessageOrUnknown(t *testing.T) {
 		LastUser: "終電は何時に出ますか。どこで乗り換えますか。",
 		Segments: []signal.Segment{{Role: "system", Text: "You are a helpful assistant who answers questions about trains."}},
 	}
-	if v := extract(t, c, text, LexicalKinds).Values[signal.Language]; v.State != signal.Known || v.Label != "ja" || v.Score <= 0 {
+	if v := *extract(t, c, text, LexicalKinds).Value(signal.Language); v.State != signal.Known || v.Label != "ja" || v.Score <= 0 {
 		t.Errorf("language is %+v, want ja", v)
 	}
 	for text, why := range map[string]signal.Reason{
 		"123 ?!": signal.ReasonUndecided, "xq": signal.ReasonUndecided, "": signal.ReasonNoText, " \n": signal.ReasonNoText,
 	} {
-		if v := extract(t, c, user(text), LexicalKinds).Values[signal.Language]; v.State != signal.Unknown || v.Reason != why || v.Label != "" {
+		if v := *extract(t, c, user(text), LexicalKinds).Value(signal.Language); v.State != signal.Unknown || v.Reason != why || v.Label != "" {
 			t.Errorf("the language of %q is %+v, want unknown for %s", text, v, why)
 		}
 	}

@@ -49,7 +49,7 @@ func TestTheSentencesOfASuspiciousWindowAreReadAlone(t *testing.T) {
 	} {
 		f := newFake()
 		c := closeClassifier(t, f)
-		v := extract(t, c, user(tc.text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		v := *extract(t, c, user(tc.text), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 		want := 1 / (1 + math.Exp(-tc.odds))
 		if math.Abs(v.Score-want) > 1e-9 {
 			t.Errorf("%s: score %.4f, want %.4f", name, v.Score, want)
@@ -68,7 +68,7 @@ func TestASecondLookNamesItsSentence(t *testing.T) {
 	c := closeClassifier(t, newFake())
 	order := "attack " + long + " attack"
 	text := long + "\n" + order + "\n" + long
-	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if len(v.Verdicts) != 1 {
 		t.Fatalf("verdicts %v, want one", v.Verdicts)
 	}
@@ -82,9 +82,9 @@ func TestASecondLookIsRemembered(t *testing.T) {
 	f := newFake()
 	c := closeClassifier(t, f)
 	text := user(long + "\nattack " + long + " attack\n" + long)
-	first := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	first := *extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	ran := len(f.calls)
-	second := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	second := *extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if len(f.calls) != ran || second.Score != first.Score {
 		t.Errorf("%d runs, then %d; score %v, then %v", ran, len(f.calls), first.Score, second.Score)
 	}
@@ -95,7 +95,7 @@ func TestWhatASecondLookCosts(t *testing.T) {
 	c := closeClassifier(t, f)
 	line := long + " attack\n"
 	set := extract(t, c, user(strings.Repeat(line, 2000)), signal.MaskOf(signal.Jailbreak))
-	if v := set.Values[signal.Jailbreak]; v.State != signal.Known {
+	if v := set.Value(signal.Jailbreak); v.State != signal.Known {
 		t.Fatalf("%v", v.Reason)
 	}
 	longest := 0

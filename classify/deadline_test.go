@@ -41,7 +41,7 @@ func TestADeadlineEndsTheReadingOfALongText(t *testing.T) {
 				t.Errorf("%v of %s: %v of the processor after the deadline", kind, name, took)
 			}
 			// What was read to its end before the deadline was noticed is as good.
-			v := &set.Values[kind]
+			v := set.Value(kind)
 			if v.State == signal.Unknown && v.Reason != signal.ReasonTimeout {
 				t.Errorf("%v of %s is %+v, want unknown for a timeout", kind, name, v)
 			}

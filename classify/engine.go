@@ -278,7 +278,7 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 		embedding := signal.MaskOf(signal.Embedding)
 		g := newGather(nil, newRequest(&t, everyWindow, &o), embedding, &set, nil, nil)
 		err := e.extract(ctx, g, embedding, false, &o)
-		v := &set.Values[signal.Embedding]
+		v := set.Value(signal.Embedding)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("embed text %d: %w", i, err)

@@ -72,17 +72,17 @@ func TestOtherLanguagesAreReadByTheSourceForThem(t *testing.T) {
 		other.hook = abroad
 		for range 2 { // read, then remembered
 			set := extract(t, c, tc.text, neural)
-			if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Source != "test" ||
+			if v := set.Value(signal.Domain); v.State != signal.Known || v.Source != "test" ||
 				v.Label != tc.domain {
 				t.Errorf("%s: domain is %q from %q (%s), want %q", name, v.Label, v.Source,
 					v.Reason, tc.domain)
 			}
-			v := &set.Values[signal.Jailbreak]
+			v := set.Value(signal.Jailbreak)
 			if v.State != signal.Known || v.Label != tc.jailbreak || v.Source != "test" ||
 				len(v.Verdicts) != 1 || v.Verdicts[0].Score != v.Score {
 				t.Errorf("%s: jailbreak is %+v, want %s", name, v, tc.jailbreak)
 			}
-			if v := &set.Values[signal.Embedding]; v.State != signal.Known || v.Source != "test" {
+			if v := set.Value(signal.Embedding); v.State != signal.Known || v.Source != "test" {
 				t.Errorf("%s: embedding is %+v", name, v)
 			}
 		}
@@ -118,7 +118,7 @@ func TestTheFaultOfOneSourceLeavesThatOfTheOther(t *testing.T) {
 		if other.hook = fault; tc.all {
 			all.hook = fault
 		}
-		v := extract(t, c, user(tc.text), neural).Values[signal.Jailbreak]
+		v := *extract(t, c, user(tc.text), neural).Value(signal.Jailbreak)
 		partial := tc.text != english && !tc.all
 		if v.State != tc.state || v.Label != tc.label || v.Partial != partial {
 			t.Errorf("%s: jailbreak is %+v", name, v)
@@ -140,7 +140,7 @@ func TestASourceForOtherLanguagesStandsBesideOneForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := extract(t, c, user(german), neural).Values[signal.Domain]; v.State != signal.Known ||
+	if v := *extract(t, c, user(german), neural).Value(signal.Domain); v.State != signal.Known ||
 		v.Source != "test" {
 		t.Errorf("without the model for it domain is %+v", v)
 	}
@@ -227,11 +227,11 @@ func TestTheDomainOfAnotherLanguageIsThatOfBothModels(t *testing.T) {
 		if len(edit) > 0 {
 			f.hook = abroad
 		}
-		return &extract(t, one, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+		return extract(t, one, user(german), signal.MaskOf(signal.Domain)).Value(signal.Domain)
 	}
 	a, b := only(newFake()), only(newFake(), "name: test", "name: other")
 	other.hook = abroad
-	got := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	got := *extract(t, c, user(german), signal.MaskOf(signal.Domain)).Value(signal.Domain)
 	if want := mean(a, b); !slices.Equal(want.Probs, got.Probs) || got.Label != "law" ||
 		slices.Equal(got.Probs, b.Probs) {
 		t.Errorf("domain is %q %v, want %v of %v and %v", got.Label, got.Probs, want.Probs,
@@ -240,7 +240,7 @@ func TestTheDomainOfAnotherLanguageIsThatOfBothModels(t *testing.T) {
 	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) {
 		return nil, overload{}
 	}
-	v := extract(t, c, user(german), signal.MaskOf(signal.Domain)).Values[signal.Domain]
+	v := *extract(t, c, user(german), signal.MaskOf(signal.Domain)).Value(signal.Domain)
 	if v.State != signal.Known || !slices.Equal(v.Probs, a.Probs) || v.Partial {
 		t.Errorf("with one of two models domain is %+v", v)
 	}

@@ -168,7 +168,7 @@ func (g *gather) accept(k signal.Kind, v signal.Value) {
 				t.held[k] = v
 				return
 			}
-			t.settle(&g.set.Values[signal.Embedding])
+			t.settle(g.set.Value(signal.Embedding))
 		}
 		v = t.take(k, v)
 	}
@@ -177,7 +177,7 @@ func (g *gather) accept(k signal.Kind, v signal.Value) {
 
 // resolve is the end of k. g.mu is held.
 func (g *gather) resolve(k signal.Kind, v signal.Value) {
-	g.set.Values[k] = v
+	g.set.Put(k, v)
 	g.open &^= signal.MaskOf(k)
 	g.news = true
 }
@@ -197,7 +197,7 @@ func (g *gather) finish() {
 		return
 	}
 	g.mu.Lock()
-	g.history.settle(&g.set.Values[signal.Embedding])
+	g.history.settle(g.set.Value(signal.Embedding))
 	g.release()
 	g.mu.Unlock()
 	g.history.remember()

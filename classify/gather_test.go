@@ -44,7 +44,7 @@ func slowly(ctx context.Context, _ int, out []tensor.Tensor) ([]tensor.Tensor, e
 func statesOf(set *signal.Set, kinds signal.Mask) map[string]string {
 	out := make(map[string]string)
 	for _, k := range kinds.Kinds() {
-		switch v := &set.Values[k]; v.State {
+		switch v := set.Value(k); v.State {
 		case signal.Known:
 			out[k.String()] = "known"
 		case signal.NotExtracted:
@@ -166,7 +166,7 @@ func TestADeadlineBeginsAnewWithEveryExtract(t *testing.T) {
 		o.Timeouts = deadlines{signal.Domain: perRun * 3 / 2}
 		c := open(t, f, o)
 		for range 3 {
-			if v := extract(t, c, user("math"), neural).Values[signal.Domain]; v.State != signal.Known {
+			if v := *extract(t, c, user("math"), neural).Value(signal.Domain); v.State != signal.Known {
 				t.Fatalf("domain is %+v, want known", v)
 			}
 		}
@@ -450,12 +450,12 @@ func TestCancellingLeavesNoSignalInBetween(t *testing.T) {
 			return keep
 		})
 		for _, k := range need.Kinds() {
-			switch v := &set.Values[k]; {
+			switch v := set.Value(k); {
 			case v.State == signal.NotExtracted && keep.Has(k):
 				t.Fatalf("seed %d: %v is absent, though it mattered to the end", seed, k)
 			case v.State == signal.NotExtracted:
 			default:
-				if d := cmp.Diff(whole.Values[k], *v, approximately); d != "" {
+				if d := cmp.Diff(*whole.Value(k), *v, approximately); d != "" {
 					t.Fatalf("seed %d: %v (-Extract +ExtractWhile):\n%s", seed, k, d)
 				}
 			}

@@ -67,13 +67,13 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 		set := extract(t, c, said(by), attacks)
 		for i, label := range want {
 			k := [...]signal.Kind{signal.Jailbreak, signal.Injection}[i]
-			if v := &set.Values[k]; v.State != signal.Known || v.Label != label {
+			if v := set.Value(k); v.State != signal.Known || v.Label != label {
 				t.Errorf("an attack from %v: %v is %q (%s), want %q", by, k, v.Label, v.Reason,
 					label)
 			}
 		}
 		var origins []signal.Origin
-		for _, v := range set.Values[signal.Jailbreak].Verdicts {
+		for _, v := range set.Value(signal.Jailbreak).Verdicts {
 			origins = append(origins, v.Origin)
 			if (v.Score > 0.5) != (v.Origin == by) {
 				t.Errorf("an attack from %v: the verdict on %v is %.2f", by, v.Origin, v.Score)
@@ -101,16 +101,16 @@ func TestWhatAUserShowsIsDataAsWell(t *testing.T) {
 		{Role: "user", Text: message, Origin: signal.OriginUser},
 	}}
 	set := extract(t, c, text, attacks)
-	if v := &set.Values[signal.Jailbreak]; v.Label != "jailbreak" || len(v.Verdicts) != 1 {
+	if v := set.Value(signal.Jailbreak); v.Label != "jailbreak" || len(v.Verdicts) != 1 {
 		t.Errorf("jailbreak is %q with verdicts %+v", v.Label, v.Verdicts)
 	}
 	bare := &signal.Text{LastUser: message, Segments: []signal.Segment{
 		{Role: "user", Text: "```\n" + attackTwice + "\n```", Origin: signal.OriginUser},
 	}}
-	if v := &extract(t, c, bare, attacks).Values[signal.Jailbreak]; v.Label != "jailbreak" {
+	if v := extract(t, c, bare, attacks).Value(signal.Jailbreak); v.Label != "jailbreak" {
 		t.Errorf("of a message that is a fence jailbreak is %q", v.Label)
 	}
-	v := &set.Values[signal.Injection]
+	v := set.Value(signal.Injection)
 	if v.Label != "injection" || len(v.Verdicts) != 1 ||
 		v.Verdicts[0].Origin != signal.OriginData || v.Verdicts[0].Segment != 1 {
 		t.Fatalf("injection is %+v", v)
@@ -123,7 +123,7 @@ func TestWhatAUserShowsIsDataAsWell(t *testing.T) {
 		signal.Jailbreak: signal.OriginsOf(signal.OriginUser, signal.OriginData),
 	}
 	if v := extract(t, openAttacks(t, newFake(), o), text,
-		attacks).Values[signal.Jailbreak]; v.Label != "jailbreak" || len(v.Verdicts) != 2 {
+		attacks).Value(signal.Jailbreak); v.Label != "jailbreak" || len(v.Verdicts) != 2 {
 		t.Errorf("with data among its origins jailbreak is %q with verdicts %+v", v.Label,
 			v.Verdicts)
 	}
@@ -133,7 +133,7 @@ func TestTextOfNoOriginIsReadAsItIsByBoth(t *testing.T) {
 	c := openAttacks(t, newFake(), DefaultOptions())
 	set := extract(t, c, user("math\n```\n"+attackTwice+"\n```\n"), attacks)
 	for _, k := range []signal.Kind{signal.Jailbreak, signal.Injection} {
-		v := &set.Values[k]
+		v := set.Value(k)
 		if v.Label != k.String() || len(v.Verdicts) != 1 ||
 			v.Verdicts[0].Origin != signal.OriginAny {
 			t.Errorf("%v is %q with verdicts %+v", k, v.Label, v.Verdicts)
@@ -200,7 +200,7 @@ func TestTheLabelIsPositiveFromTheThresholdOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := extract(t, c, user("attack"), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		v := *extract(t, c, user("attack"), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 		if v.Label != want || math.Abs(v.Score-soft(1, 1, 2)[1]) > 1e-9 {
 			t.Errorf("score %.3f, threshold %s: %q, want %q", v.Score, threshold, v.Label, want)
 		}
@@ -240,7 +240,7 @@ func TestALongColdConversationIsReadWhereTheScanPoints(t *testing.T) {
 		text.Segments = append(text.Segments,
 			signal.Segment{Role: "user", Text: message, Origin: signal.OriginUser})
 	}
-	v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if v.Label != "jailbreak" || v.Verdicts[0].Segment != 77 {
 		t.Errorf("%q by segment %d, want the attack in 77", v.Label, v.Verdicts[0].Segment)
 	}
@@ -249,12 +249,12 @@ func TestALongColdConversationIsReadWhereTheScanPoints(t *testing.T) {
 	}
 	set := new(signal.Set)
 	c.ExtractAll(t.Context(), text, signal.MaskOf(signal.Jailbreak), set)
-	if all := &set.Values[signal.Jailbreak]; all.Read != all.Windows {
+	if all := set.Value(signal.Jailbreak); all.Read != all.Windows {
 		t.Errorf("ExtractAll read %d of %d windows", all.Read, all.Windows)
 	}
 	// Turn by turn what was left out is read.
 	for range 40 {
-		v = extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		v = *extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	}
 	if v.Read != v.Windows || v.Label != "jailbreak" {
 		t.Errorf("in the end %d of %d windows were read: %q", v.Read, v.Windows, v.Label)
@@ -271,7 +271,7 @@ func TestTheNewestMessageIsReadWhateverTheOthersCost(t *testing.T) {
 		text := &signal.Text{LastUser: attack.Text}
 		text.Segments = append(slices.Repeat([]signal.Segment{hidden}, n), attack)
 		c := openAttacks(t, newFake(), DefaultOptions())
-		v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		v := *extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 		if v.Label != "jailbreak" {
 			t.Errorf("behind %d texts: %q, %d of %d windows", n, v.Label, v.Read, v.Windows)
 		}
@@ -297,7 +297,7 @@ func TestHarmlessTextsDoNotClearAnAttack(t *testing.T) {
 			text.Segments = append(text.Segments,
 				signal.Segment{Role: "user", Text: s, Origin: signal.OriginUser})
 		}
-		return extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak].Score
+		return extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak).Score
 	}
 	alone := score(attackTwice)
 	if got := score("word", "math", attackTwice, "word math"); got != alone || alone < 0.5 {
@@ -316,7 +316,7 @@ func TestAVerdictDependsOnTheTextAlone(t *testing.T) {
 	} {
 		c := openAttacks(t, newFake(), DefaultOptions())
 		text := &signal.Text{LastUser: "math", Segments: append(before, segment)}
-		got := extract(t, c, text, attacks).Values[signal.Injection].Verdicts[0]
+		got := extract(t, c, text, attacks).Value(signal.Injection).Verdicts[0]
 		got.Segment = 0
 		if i == 0 {
 			want = got

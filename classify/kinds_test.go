@@ -176,7 +176,7 @@ func TestEmbeddingsArePooledCutAndNormalised(t *testing.T) {
 				outputs: []tensor.Spec{{Name: "h", DType: tensor.Float32, Shape: tc.shape}},
 			}
 			c := openOne(t, g, "", "{name: embedding, kind: embedding, "+tc.task+window)
-			v := extract(t, c, user("math word"), signal.MaskOf(signal.Embedding)).Values[signal.Embedding]
+			v := *extract(t, c, user("math word"), signal.MaskOf(signal.Embedding)).Value(signal.Embedding)
 			if d := cmp.Diff(tc.want, v.Vector, approximately); d != "" {
 				t.Errorf("vector (-want +got), state %d %s:\n%s", v.State, v.Reason, d)
 			}
@@ -298,7 +298,7 @@ func TestSqueezedLabelsAreRead(t *testing.T) {
 		row:     func(string, map[string][]int64) ([]float32, []int64) { return []float32{0, 3}, []int64{2} },
 	}
 	c := openOne(t, g, "", "{name: factcheck, kind: sequence, output: f, labels: [\"no\", needs], positive: needs, temperature: 1, threshold: 0.5, window: {tokens: 34, stride: 30, max: 1, combine: mean}}")
-	v := extract(t, c, user("math"), signal.MaskOf(signal.FactCheck)).Values[signal.FactCheck]
+	v := *extract(t, c, user("math"), signal.MaskOf(signal.FactCheck)).Value(signal.FactCheck)
 	if v.State != signal.Known || v.Label != "needs" {
 		t.Errorf("factcheck is %+v, want needs", v)
 	}
@@ -362,7 +362,7 @@ func TestBundlesRunBesideEachOther(t *testing.T) {
 		kind   signal.Kind
 		source string
 	}{{signal.Domain, "test"}, {signal.Jailbreak, "other"}, {signal.Embedding, "other"}} {
-		if v := &set.Values[want.kind]; v.State != signal.Known || v.Source != want.source {
+		if v := set.Value(want.kind); v.State != signal.Known || v.Source != want.source {
 			t.Errorf("%s is state %d from %q, want known from %q", want.kind, v.State, v.Source, want.source)
 		}
 	}
@@ -390,7 +390,7 @@ func TestTheFaultOfOneBundleLeavesTheOther(t *testing.T) {
 				sessions[broken].err, sessions[broken].say = tc.err, tc.say
 				set := extract(t, c, user("math"), all)
 				for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Embedding} {
-					v := &set.Values[k]
+					v := set.Value(k)
 					if bad := (k == signal.Domain) == (broken == 0); bad && (v.State != signal.Unknown || v.Reason != tc.want || v.Label != "") || !bad && v.State != signal.Known {
 						t.Errorf("%s is state %d, reason %q, label %q", k, v.State, v.Reason, v.Label)
 					}
@@ -412,11 +412,11 @@ func TestAMissingBundleLeavesTheOther(t *testing.T) {
 	}
 	set := extract(t, c, user("math"), all|lost)
 	for _, k := range lost.Kinds() {
-		if v := set.Values[k]; v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
+		if v := set.Value(k); v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
 			t.Errorf("%s is %+v, want unknown for no_model", k, v)
 		}
 	}
-	if v := set.Values[signal.Domain]; v.State != signal.Known {
+	if v := set.Value(signal.Domain); v.State != signal.Known {
 		t.Errorf("domain is %+v, want known", v)
 	}
 	if d := cmp.Diff([]string{"no model for pii", "no model for complexity"}, c.Degraded()); d != "" {
@@ -459,11 +459,11 @@ func TestAnInvalidOutputOfOneTaskLeavesItsNeighbours(t *testing.T) {
 	}
 	c := open(t, f, DefaultOptions())
 	set := extract(t, c, user("math"), all)
-	if v := set.Values[signal.Jailbreak]; v.State != signal.Unknown || v.Reason != signal.ReasonInvalid || v.Label != "" {
+	if v := set.Value(signal.Jailbreak); v.State != signal.Unknown || v.Reason != signal.ReasonInvalid || v.Label != "" {
 		t.Errorf("jailbreak is %+v, want unknown for invalid_output", v)
 	}
 	for _, k := range []signal.Kind{signal.Domain, signal.Embedding} {
-		if v := set.Values[k]; v.State != signal.Known {
+		if v := set.Value(k); v.State != signal.Known {
 			t.Errorf("%s is %+v, want known", k, v)
 		}
 	}

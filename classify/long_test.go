@@ -49,7 +49,7 @@ func TestATaskReadsALongTextWindowByWindow(t *testing.T) {
 				}
 			}
 			for _, k := range []signal.Kind{signal.Domain, signal.Embedding} {
-				v := &set.Values[k]
+				v := set.Value(k)
 				if v.State != signal.Known || v.Windows != c.windows || v.Read != len(c.starts) || v.Coverage != c.coverage {
 					t.Errorf("kind %d: %+v", k, v)
 				}
@@ -70,7 +70,7 @@ func TestTheMeanOfTheWindowsCounts(t *testing.T) {
 	for text, want := range map[string]string{maths + maths + words(32): "math", words(96): "other"} {
 		x := singleText(text)
 		set := extract(t, cl, &x, signal.MaskOf(signal.Domain))
-		if v := &set.Values[signal.Domain]; v.Label != want || v.Read != 3 {
+		if v := set.Value(signal.Domain); v.Label != want || v.Read != 3 {
 			t.Errorf("%.20s: %q of %d windows, want %q", text, v.Label, v.Read, want)
 		}
 	}

@@ -33,7 +33,7 @@ func TestATurnOfAConversationCostsItsNewText(t *testing.T) {
 		o := DefaultOptions()
 		o.Memo = 0
 		fresh := extract(t, openAttacks(t, newFake(), o), text, attacks)
-		if d := cmp.Diff(fresh.Values, set.Values, approximately); d != "" && turn < 5 {
+		if d := cmp.Diff(fresh, set, approximately); d != "" && turn < 5 {
 			t.Fatalf("turn %d (-without memo +with):\n%s", turn, d)
 		}
 	}
@@ -54,12 +54,12 @@ func TestPersonalDataIsRememberedBySegment(t *testing.T) {
 	runs := g.runs
 	text = &signal.Text{Segments: append([]signal.Segment{{Role: "system", Text: ""}},
 		text.Segments...)}
-	v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
+	v := *extract(t, c, text, signal.MaskOf(signal.PII)).Value(signal.PII)
 	if g.runs != runs {
 		t.Errorf("%d more runs", g.runs-runs)
 	}
 	if d := cmp.Diff([]string{"1:attack:PERSON", "2:ann@example.com:EMAIL_ADDRESS"},
-		found(text, &v)); d != "" || len(first.Values[signal.PII].Spans) != 2 {
+		found(text, &v)); d != "" || len(first.Value(signal.PII).Spans) != 2 {
 		t.Errorf("spans (-want +got):\n%s", d)
 	}
 }
@@ -68,13 +68,13 @@ func TestWhatWasNotReadInFullIsNotRemembered(t *testing.T) {
 	f := newFake()
 	c := openAttacks(t, f, DefaultOptions())
 	long := user(words(400) + " " + attackTwice)
-	some := extract(t, c, long, attacks).Values[signal.Jailbreak]
+	some := *extract(t, c, long, attacks).Value(signal.Jailbreak)
 	set := new(signal.Set)
 	c.ExtractAll(t.Context(), long, attacks, set)
-	if v := &set.Values[signal.Jailbreak]; v.Read != v.Windows || some.Read >= some.Windows {
+	if v := set.Value(signal.Jailbreak); v.Read != v.Windows || some.Read >= some.Windows {
 		t.Errorf("%d of %d windows, after %d of %d", v.Read, v.Windows, some.Read, some.Windows)
 	}
-	if again := extract(t, c, long, attacks).Values[signal.Jailbreak]; again.Read != some.Read ||
+	if again := *extract(t, c, long, attacks).Value(signal.Jailbreak); again.Read != some.Read ||
 		again.Windows != some.Windows {
 		t.Errorf("%d of %d windows, want the selection again", again.Read, again.Windows)
 	}
@@ -88,7 +88,7 @@ func TestAFaultIsNotRemembered(t *testing.T) {
 	extract(t, c, user("attack"), signal.MaskOf(signal.Jailbreak))
 	c.opts.Timeouts[signal.Jailbreak] = 0
 	if v := extract(t, c, user("attack"),
-		signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]; v.State != signal.Known ||
+		signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak); v.State != signal.Known ||
 		v.Label != "jailbreak" {
 		t.Errorf("jailbreak is %+v", v)
 	}
@@ -135,7 +135,7 @@ func TestAMemoIsSharedByRequests(t *testing.T) {
 					text += strings.Repeat(" attack", 3)
 				}
 				if v := extract(t, c, user(text),
-					attacks).Values[signal.Jailbreak]; v.State != signal.Known ||
+					attacks).Value(signal.Jailbreak); v.State != signal.Known ||
 					(v.Label == "jailbreak") != attack {
 					t.Errorf("%q is %q", text, v.Label)
 				}

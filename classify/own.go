@@ -180,7 +180,7 @@ func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, x signal.Excha
 		var set signal.Set
 		text := singleText(x.Judged())
 		c.Extract(ctx, &text, signal.MaskOf(k), &set)
-		return set.Values[k]
+		return *set.Value(k)
 	}
 	own := &c.opts.Own[i]
 	v := signal.Value{Source: own.Name, Provider: "remote"}

@@ -66,7 +66,7 @@ func TestLongPromptsAreReadWhereTheScanPoints(t *testing.T) {
 	text := strings.Join(long, " ")
 	f := newFake()
 	c := openScanning(t, f)
-	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if v.Label != "jailbreak" || v.Coverage != signal.Windowed {
 		t.Errorf("jailbreak is %q with coverage %d, want the attack found in windows", v.Label, v.Coverage)
 	}
@@ -81,7 +81,7 @@ func TestLongPromptsAreReadWhereTheScanPoints(t *testing.T) {
 	f.calls = nil
 	set := new(signal.Set)
 	c.ExtractAll(t.Context(), user(text), signal.MaskOf(signal.Jailbreak), set)
-	all := set.Values[signal.Jailbreak]
+	all := *set.Value(signal.Jailbreak)
 	if all.Label != "jailbreak" || all.Read != all.Windows || all.Windows != (4000-8+5)/6+1 {
 		t.Errorf("all windows: %q, %d of %d read", all.Label, all.Read, all.Windows)
 	}
@@ -93,7 +93,7 @@ func TestShortPromptsAreReadWholeWhateverTheScanSays(t *testing.T) {
 	// 20 tokens are 3 windows of 8, 6 apart; the attack has no score.
 	c.sources[0].Engine.scanner = wordScanner{"w"}
 	text := words(14) + " attack, attack " + words(3)
-	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if v.Label != "jailbreak" || v.Windows != 3 || v.Read != 3 {
 		t.Errorf("%q from %d of %d windows, want an attack from 3 of 3", v.Label, v.Read, v.Windows)
 	}
@@ -154,7 +154,7 @@ func TestAScanOfAnotherBundleServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := extract(t, c, user(words(2000)), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, user(words(2000)), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if v.State != signal.Known || v.Read >= v.Windows {
 		t.Errorf("%d of %d windows read, want a selection", v.Read, v.Windows)
 	}
@@ -169,10 +169,10 @@ func TestHiddenTextIsReadInItsNormalisedForm(t *testing.T) {
 		{Role: "user", Text: "math"},
 	}}
 	set := extract(t, c, text, all)
-	if v := &set.Values[signal.Jailbreak]; v.Label != "jailbreak" || v.Windows < 2 {
+	if v := set.Value(signal.Jailbreak); v.Label != "jailbreak" || v.Windows < 2 {
 		t.Errorf("jailbreak is %q from %d windows, want the hidden attack seen", v.Label, v.Windows)
 	}
-	if v := &set.Values[signal.Keyword]; !slices.Equal(v.Labels, []string{"titan"}) {
+	if v := set.Value(signal.Keyword); !slices.Equal(v.Labels, []string{"titan"}) {
 		t.Errorf("keywords %v, want the hidden one", v.Labels)
 	}
 	f.calls = nil
@@ -252,13 +252,13 @@ func TestOfALongTwinOnlyWhatIsNewIsRead(t *testing.T) {
 	c := openScanning(t, f)
 	//nolint:dupword // it is to weigh more
 	text := words(200) + " at\u200btack at\u200btack " + words(200)
-	v := extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+	v := *extract(t, c, user(text), signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if raw := (len(text)-6)/18 + 1; v.Label != "jailbreak" || v.Windows < raw/2 ||
 		v.Windows > 2*raw {
 		t.Errorf("%q from %d of %d windows", v.Label, v.Read, v.Windows)
 	}
 	plain := extract(t, c, user(strings.ReplaceAll(text, "\u200b", "")),
-		signal.MaskOf(signal.Jailbreak)).Values[signal.Jailbreak]
+		signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
 	if v.Windows > plain.Windows+8 || v.Read > plain.Read+8 {
 		t.Errorf("%d of %d windows, %d of %d of the same in clear words", v.Read, v.Windows,
 			plain.Read, plain.Windows)

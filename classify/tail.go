@@ -112,7 +112,7 @@ func (e *Engine) tailCanary(t *task) error {
 	text := singleText(canaryText)
 	set, need := new(signal.Set), signal.MaskOf(t.kind)
 	err := e.extract(ctx, newGather(nil, newRequest(&text, everyWindow, &o), need, set, nil, nil), need, false, &o)
-	if v := &set.Values[t.kind]; v.State != signal.Known {
+	if v := set.Value(t.kind); v.State != signal.Known {
 		return &CanaryError{Bundle: e.name, Task: t.Name, Reason: v.Reason, Err: err}
 	}
 	return nil

@@ -110,16 +110,16 @@ func TestTailsGoOnFromOneRunAndFailAlone(t *testing.T) {
 	for k, want := range map[signal.Kind]string{ //nolint:exhaustive // those that were asked for
 		signal.Domain: "math", signal.Own: "long", signal.Own + 2: "long",
 	} {
-		if v := &set.Values[k]; v.State != signal.Known || v.Label != want {
+		if v := set.Value(k); v.State != signal.Known || v.Label != want {
 			t.Errorf("kind %d: %v %q (%s), want %q", k, v.State, v.Label, v.Reason, want)
 		}
 	}
-	if v := &set.Values[signal.Own+1]; v.State != signal.Unknown || v.Reason != signal.ReasonInternal {
+	if v := set.Value(signal.Own + 1); v.State != signal.Unknown || v.Reason != signal.ReasonInternal {
 		t.Errorf("the adapter that fails: %v (%s)", v.State, v.Reason)
 	}
 	text = singleText("word")
-	if set := extract(t, c, &text, signal.MaskOf(signal.Own)); set.Values[signal.Own].Label != "short" {
-		t.Errorf("one word of three tokens: %+v", set.Values[signal.Own])
+	if set := extract(t, c, &text, signal.MaskOf(signal.Own)); set.Value(signal.Own).Label != "short" {
+		t.Errorf("one word of three tokens: %+v", set.Value(signal.Own))
 	}
 }
 

@@ -55,7 +55,7 @@ func TestPersonalDataIsFoundInEverySegment(t *testing.T) {
 		{Role: "tool", Text: "attack"},
 		{Role: "user", Text: "word math attack, or write to ann@example.com"},
 	}}
-	v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
+	v := *extract(t, c, text, signal.MaskOf(signal.PII)).Value(signal.PII)
 	want := []string{"0:attack:PERSON", "2:attack:PERSON", "3:attack:PERSON", "3:ann@example.com:EMAIL_ADDRESS"}
 	if d := cmp.Diff(want, found(text, &v)); d != "" {
 		t.Errorf("spans (-want +got), state %d %s:\n%s", v.State, v.Reason, d)
@@ -105,7 +105,7 @@ func TestNothingFoundIsKnown(t *testing.T) {
 		"white space": user(" \n"),
 		"no segments": {},
 	} {
-		v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
+		v := *extract(t, c, text, signal.MaskOf(signal.PII)).Value(signal.PII)
 		if v.State != signal.Known || len(v.Labels) != 0 || len(v.Spans) != 0 {
 			t.Errorf("%s: %+v, want known and empty", name, v)
 		}
@@ -149,7 +149,7 @@ func TestASelectionFindsPersonalDataWhereItWasRead(t *testing.T) {
 	c := openPersons(t, new(graph))
 	c.sources[0].Engine.scanner = wordScanner{"nothing"}
 	text := user(words(3000) + ", said Ann Attack")
-	v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
+	v := *extract(t, c, text, signal.MaskOf(signal.PII)).Value(signal.PII)
 	if v.State != signal.Known || v.Read >= v.Windows || v.Read < 2 {
 		t.Fatalf("state %d, %d of %d windows read, want a selection", v.State, v.Read, v.Windows)
 	}
@@ -167,7 +167,7 @@ func TestPatternsServeWithoutAModelOnlyWhereThatIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := extract(t, c, text, signal.MaskOf(signal.PII)).Values[signal.PII]
+		v := *extract(t, c, text, signal.MaskOf(signal.PII)).Value(signal.PII)
 		if patterns != (v.State == signal.Known) || !patterns && v.Reason != signal.ReasonNoModel {
 			t.Errorf("%s: %+v", name, v)
 		}
@@ -198,7 +198,7 @@ func TestTheModelIsSparedWindowsWithoutWords(t *testing.T) {
 			set := new(signal.Set)
 			text := user(tc.text)
 			c.ExtractAll(t.Context(), text, signal.MaskOf(signal.PII), set)
-			v := &set.Values[signal.PII]
+			v := set.Value(signal.PII)
 			if v.State != signal.Known || v.Read != v.Windows || v.Windows < 10 {
 				t.Fatalf("state %d (%s), %d of %d windows", v.State, v.Reason, v.Read, v.Windows)
 			}

@@ -144,7 +144,7 @@ func (*Proxy) classifyRequest(st *State, w *downstream.Response, r *http.Request
 		}
 		result := make(map[string]signalResult, need.Len())
 		for _, k := range need.Kinds() {
-			result[st.identity.Names.Of(k)] = st.resultOf(k, &set.Values[k], text)
+			result[st.identity.Names.Of(k)] = st.resultOf(k, set.Value(k), text)
 		}
 		results = append(results, result)
 	}

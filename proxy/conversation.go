@@ -234,13 +234,13 @@ func (st *State) keepSubject(ctx context.Context, d *decision, req *openai.Reque
 		return nil
 	}
 	if t.holdTopics(d.set); t.holds != 0 {
-		fresh, decided := d.set.Values, d.Decision
+		fresh, decided := *d.set, d.Decision
 		t.restoreTopics(d.set)
 		if err := st.stepRules(ctx, d, req); err != nil {
 			return err
 		}
 		if !d.movable() {
-			d.set.Values, d.Decision = fresh, decided
+			*d.set, d.Decision = fresh, decided
 			t.holds, t.moved = 0, true
 		}
 	}
@@ -284,7 +284,7 @@ func (d *decision) movable() bool {
 // they were.
 func (t *talk) holdTopics(set *signal.Set) {
 	for _, k := range sticky.Kinds() {
-		v := &set.Values[k]
+		v := set.Value(k)
 		old, ok := t.before.Topics[k.String()]
 		if !ok || v.State != signal.Known || v.Label == old.Label {
 			continue
@@ -326,7 +326,7 @@ func (t *talk) restoreTopics(set *signal.Set) {
 		return
 	}
 	for _, k := range t.holds.Kinds() {
-		set.Values[k] = t.held[k]
+		set.Put(k, t.held[k])
 	}
 }
 
@@ -454,7 +454,7 @@ func (st *State) storeTurn(ctx context.Context, d *decision, req *openai.Request
 		s.Said = t.said(&text)
 	}
 	for _, k := range sticky.Kinds() {
-		if v := &d.set.Values[k]; v.State == signal.Known && v.Label != "" {
+		if v := d.set.Value(k); v.State == signal.Known && v.Label != "" {
 			s.Topics[k.String()] = conversation.Topic{Label: strings.Clone(v.Label), Labels: v.Labels, Probs: v.Probs}
 		} else if t.before != nil { // nobody asked this time
 			if old, ok := t.before.Topics[k.String()]; ok && !t.moved {

@@ -75,8 +75,9 @@ type doubtful struct{ *fakeClassifier }
 
 func (c doubtful) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	c.fakeClassifier.Extract(ctx, text, need, set)
-	if v := &set.Values[signal.Domain]; need.Has(signal.Domain) && strings.Contains(text.LastUser, "perhaps") {
+	if v := *set.Value(signal.Domain); need.Has(signal.Domain) && strings.Contains(text.LastUser, "perhaps") {
 		v.Probs, v.Label, v.Score = []float32{0.3, 0.45, 0.25}, "law", 0.45
+		set.Put(signal.Domain, v)
 	}
 }
 

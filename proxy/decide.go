@@ -31,7 +31,7 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 	m.Decide(d.elapsed)
 	mentioned := d.program.Kinds()
 	for k := range signal.NumKinds {
-		v := &d.set.Values[k]
+		v := d.set.Value(k)
 		switch {
 		case v.State == signal.Unknown:
 			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
@@ -245,7 +245,7 @@ func (st *State) conclude(ctx context.Context, d *decision, req *openai.Request)
 // is read then, and the rules are asked again.
 func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request) error {
 	for {
-		var seen []signal.Value // of a selection, by kind
+		var seen signal.Set // a selection
 		how := selection
 		final, need := d.program.Step(d.set)
 		if need == 0 {
@@ -253,10 +253,8 @@ func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request
 				d.Decision = final
 				return nil
 			}
-			how, seen = everything, slices.Clone(d.set.Values[:])
-			for _, k := range need.Kinds() {
-				d.set.Values[k] = signal.Value{}
-			}
+			how, seen = everything, *d.set
+			d.set.Drop(need)
 		}
 		if d.text.Segments == nil {
 			d.text = req.Text()
@@ -264,7 +262,7 @@ func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request
 		}
 		asked := time.Now()
 		d.extract(ctx, need, how)
-		d.fallBack(need, seen)
+		d.fallBack(need, &seen)
 		d.talk.restoreTopics(d.set)
 		d.classified += time.Since(asked)
 		if ctx.Err() != nil {
@@ -276,21 +274,17 @@ func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request
 // fallBack gives signals that could not be read whole what was seen of a selection, which proves
 // what it has found and nothing else. Without, what shows personal data or an attack at once would
 // be known of a short text and not of one that is too long to be read in time.
-func (d *decision) fallBack(kinds signal.Mask, seen []signal.Value) {
-	if seen == nil {
-		return
-	}
-	for _, k := range kinds.Kinds() {
-		v := &d.set.Values[k]
-		if v.State != signal.Unknown {
+func (d *decision) fallBack(kinds signal.Mask, seen *signal.Set) {
+	for _, k := range (kinds & seen.Have()).Kinds() {
+		now, v := d.set.Value(k), *seen.Value(k)
+		if now.State != signal.Unknown {
 			continue
 		}
-		why := v.Reason
-		*v = seen[k]
-		v.Partial, v.Reason, v.Verdicts = true, why, slices.Clone(v.Verdicts)
+		v.Partial, v.Reason, v.Verdicts = true, now.Reason, slices.Clone(v.Verdicts)
 		for i := range v.Verdicts {
 			v.Verdicts[i].Partial = true
 		}
+		d.set.Put(k, v)
 	}
 }
 
@@ -308,7 +302,7 @@ func unread(final *rules.Decision, set *signal.Set) signal.Mask {
 		wanted |= signal.MaskOf(signal.PII)
 	}
 	for _, k := range wanted.Kinds() {
-		v := &set.Values[k]
+		v := set.Value(k)
 		failed := v.Partial && v.Reason != signal.ReasonNone // all of it was asked for before
 		if v.State == signal.Known && isSelection(v) && !failed {
 			m |= signal.MaskOf(k)
@@ -327,7 +321,7 @@ func isSelection(v *signal.Value) bool {
 // refused then as well, but not as a breach of policy: a client may send it again.
 func (d *decision) timedOut() bool {
 	for _, k := range d.Failed.Kinds() {
-		if why := d.set.Values[k].Reason; why == signal.ReasonTimeout || why == signal.ReasonOverload {
+		if why := d.set.Value(k).Reason; why == signal.ReasonTimeout || why == signal.ReasonOverload {
 			return true
 		}
 	}
@@ -339,7 +333,7 @@ func (d *decision) unavailable() error {
 	e := &fault.SignalError{}
 	for _, k := range d.Failed.Kinds() {
 		e.Signals = append(e.Signals, d.signalName(k))
-		switch v := &d.set.Values[k]; {
+		switch v := d.set.Value(k); {
 		case v.Reason == signal.ReasonNoModel:
 			e.Reason = signal.ReasonNoModel // which an operator can do something about
 		case e.Reason == signal.ReasonNone:

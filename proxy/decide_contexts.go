@@ -21,11 +21,15 @@ const topicSignals = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactChe
 func (d *decision) addStored(ctx context.Context, need signal.Mask) {
 	for _, k := range attacks() {
 		if need.Has(k) {
-			d.addAttack(k)
+			v := *d.set.Value(k)
+			d.addAttack(k, &v)
+			d.set.Put(k, v)
 		}
 	}
 	if need.Has(signal.PII) {
-		addPII(d.contexts.Verdicts, &d.set.Values[signal.PII])
+		v := *d.set.Value(signal.PII)
+		addPII(d.contexts.Verdicts, &v)
+		d.set.Put(signal.PII, v)
 	}
 	if need.Has(signal.Keyword) {
 		d.addKeywords(ctx)
@@ -41,8 +45,8 @@ func attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal
 // addAttack adds to v, of a kind of signals about attacks, what is stored of the contexts: they are
 // data. Without a stored verdict v speaks of a part only. Of a signal that reads no data nothing
 // changes.
-func (d *decision) addAttack(k signal.Kind) {
-	v, stored, id := &d.set.Values[k], d.contexts.Verdicts.Attack(k), &d.state.identity
+func (d *decision) addAttack(k signal.Kind, v *signal.Value) {
+	stored, id := d.contexts.Verdicts.Attack(k), &d.state.identity
 	switch {
 	case v.State == signal.NotExtracted, !id.ReadsOf(k).Has(signal.OriginData):
 		return
@@ -138,7 +142,7 @@ func addPII(stored contexts.Verdicts, v *signal.Value) {
 // addKeywords adds the keyword sets that occur in the contexts. A set may be what a route blocks,
 // so contexts must not hide it.
 func (d *decision) addKeywords(ctx context.Context) {
-	v := &d.set.Values[signal.Keyword]
+	v := *d.set.Value(signal.Keyword)
 	if v.State != signal.Known {
 		return
 	}
@@ -153,6 +157,7 @@ func (d *decision) addKeywords(ctx context.Context) {
 		}
 	}
 	v.Labels = labels
+	d.set.Put(signal.Keyword, v)
 }
 
 // classifyWith is classify for a request that names contexts: what it is about is read from its

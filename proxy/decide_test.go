@@ -52,7 +52,7 @@ func (s *stepwise) give(ctx context.Context, values *signal.Set, need signal.Mas
 			s.begin(ctx, i)
 		}
 		for _, k := range now.Kinds() {
-			set.Values[k] = values.Values[k]
+			set.Put(k, *values.Value(k))
 		}
 		if open &^= now; open != 0 && !s.plainly {
 			left := open & still()
@@ -84,7 +84,7 @@ default: {models: [small]}
 	}
 	send := func(text string) answered {
 		for _, k := range []signal.Kind{signal.Jailbreak, signal.Domain} {
-			c.values.Values[k] = fakeValue(k, text)
+			c.values.Put(k, fakeValue(k, text))
 		}
 		return b.chat(ask(text))
 	}
@@ -177,7 +177,8 @@ default: {models: [small]}
 			})
 			c := &stepwise{fakeClassifier: b.classifier, groups: []signal.Mask{signal.MaskOf(signal.Jailbreak), signal.MaskOf(signal.PII)}}
 			for i, k := range []signal.Kind{signal.Jailbreak, signal.PII} {
-				c.values.Values[k], c.whole.Values[k] = tc.selection[i], tc.whole[i]
+				c.values.Put(k, tc.selection[i])
+				c.whole.Put(k, tc.whole[i])
 			}
 			b.state.classifier = c
 			got := b.chat(ask("hello"))
@@ -308,7 +309,7 @@ func drawValues(t *rapid.T, c *stepwise) {
 			if rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
 				v = signal.Value{State: signal.Unknown, Reason: rapid.SampledFrom([]signal.Reason{signal.ReasonTimeout, signal.ReasonInternal}).Draw(t, "reason")}
 			}
-			into.Values[k] = v
+			into.Put(k, v)
 		}
 	}
 }

@@ -78,7 +78,11 @@ func (l *decided) detach() {
 	if set.Facts.Session != "" {
 		set.Facts.Session = "named"
 	}
-	set.Values[signal.PII].Spans, set.Values[signal.Embedding].Vector = nil, nil
+	for _, k := range (set.Have() & signal.MaskOf(signal.PII, signal.Embedding)).Kinds() {
+		v := *set.Value(k)
+		v.Spans, v.Vector = nil, nil
+		set.Put(k, v)
+	}
 	l.held = lineSize
 	if l.prompts && l.o.req != nil {
 		l.held += int64(cap(l.o.req.Raw)) // its strings may lie in it
@@ -132,7 +136,7 @@ func (l *decided) entry() *decisionlog.Entry {
 		TookMs: decisionlog.Milliseconds(o.took), TTFTMs: decisionlog.Milliseconds(o.ttft),
 	}
 	for _, k := range o.set.Have().Kinds() {
-		v := o.set.Values[k]
+		v := *o.set.Value(k)
 		// by the configured threshold, as rules and explanations have it
 		v.Label = l.st.label(k, &v)
 		e.Signals[l.st.identity.Names.Of(k)] = l.st.identity.SignalOf(k, &v)

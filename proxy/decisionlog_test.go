@@ -188,14 +188,14 @@ func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
 func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
 	t.Parallel()
 	set := &signal.Set{}
-	set.Values[signal.PII].Spans = make([]signal.Span, 1000)
-	set.Values[signal.Embedding].Vector = make([]float32, 1000)
+	set.Put(signal.PII, signal.Value{State: signal.Known, Spans: make([]signal.Span, 1000)})
+	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: make([]float32, 1000)})
 	l := &decided{o: exchange{decision: &decision{set: set}}}
 	l.detach()
-	if l.o.set.Values[signal.PII].Spans != nil || l.o.set.Values[signal.Embedding].Vector != nil {
+	if l.o.set.Value(signal.PII).Spans != nil || l.o.set.Value(signal.Embedding).Vector != nil {
 		t.Error("the line keeps places of personal data or a vector")
 	}
-	if set.Values[signal.PII].Spans == nil || set.Values[signal.Embedding].Vector == nil {
+	if set.Value(signal.PII).Spans == nil || set.Value(signal.Embedding).Vector == nil {
 		t.Error("the request itself was changed")
 	}
 	if held := l.Held(); held != lineSize {
@@ -540,7 +540,7 @@ func BenchmarkLogDecision(b *testing.B) {
 	st := &State{identity: testIdentity()}
 	set := &signal.Set{Facts: signal.Facts{Model: "auto"}}
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
-		set.Values[k] = fakeValue(k, "math")
+		set.Put(k, fakeValue(k, "math"))
 	}
 	out := &exchange{decision: &decision{set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
 	b.ReportAllocs()

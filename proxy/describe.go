@@ -21,7 +21,7 @@ func (d *decision) describe(h http.Header) {
 	h["X-Signalbox-Guard"] = values[2:3:3]
 	h["Server-Timing"] = values[3:4:4]
 	d.describeSaving(h)
-	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
+	if v := d.set.Value(signal.Domain); v.State == signal.Known {
 		h["X-Signalbox-Domain"] = []string{headerText(v.Label)}
 		h["X-Signalbox-Confidence"] = []string{strconv.FormatFloat(v.Score, 'f', 3, 64)}
 	}

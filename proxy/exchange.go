@@ -160,7 +160,7 @@ func (d *decision) caches() string {
 }
 
 // vector is the embedding of the last question, nil without one.
-func (d *decision) vector() []float32 { return d.set.Values[signal.Embedding].Vector }
+func (d *decision) vector() []float32 { return d.set.Value(signal.Embedding).Vector }
 
 // talk is what is known of the conversation that a request belongs to. It belongs to the request's
 // goroutine. Nil stands for a request that belongs to none, as where stickiness is off.

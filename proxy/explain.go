@@ -165,7 +165,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	d.save(p.spending.Saving(who.Tenant, who.Budgets))
 	e := d.explain()
 	for _, k := range attacks() {
-		quote(e.Signals[k.String()].Verdicts, &d.set.Values[k], &d.text)
+		quote(e.Signals[k.String()].Verdicts, d.set.Value(k), &d.text)
 	}
 	d.tryRecall(ctx, e.Recall)
 	return e, nil
@@ -195,14 +195,14 @@ func (d *decision) explain() *Explanation {
 		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
-		t := d.state.traceSignal(k, &d.set.Values[k], &d.text)
-		if d.set.Values[k].State == signal.NotExtracted {
+		t := d.state.traceSignal(k, d.set.Value(k), &d.text)
+		if d.set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.whySkipped(k)
 		} else {
 			t.NotRead = d.state.notRead(k, &d.text, d.contexts.Named())
 		}
 		if k == signal.Intent {
-			d.state.traceIntent(&t, &d.set.Values[k])
+			d.state.traceIntent(&t, d.set.Value(k))
 		}
 		e.Signals[d.state.identity.Names.Of(k)] = t
 	}

@@ -87,7 +87,7 @@ func (c *fakeClassifier) Extract(ctx context.Context, text *signal.Text, need si
 	}
 	set.Fail(need&c.broken, cmp.Or(c.why, signal.ReasonNoModel))
 	for _, k := range (need &^ c.broken).Kinds() {
-		set.Values[k] = fakeValue(k, text.LastUser)
+		set.Put(k, fakeValue(k, text.LastUser))
 	}
 }
 

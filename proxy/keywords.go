@@ -36,7 +36,7 @@ func (m *keywordMemo) of(ctx context.Context, c Classifier, s *memory.Snapshot) 
 		Role: "user",
 		Text: text, Origin: signal.OriginData,
 	}}}, signal.MaskOf(signal.Keyword), &found)
-	v := &found.Values[signal.Keyword]
+	v := found.Value(signal.Keyword)
 	if v.State != signal.Known {
 		return nil, false
 	}

@@ -71,15 +71,15 @@ func (d *decision) eligible() []string {
 // lookUp computes the signal cache: the similarity of the nearest question that asks the same and
 // has a response, of any model that answers under one of the rules, and 0 without one.
 func (d *decision) lookUp(ctx context.Context) {
-	v := &d.set.Values[signal.Cache]
-	*v = signal.Value{State: signal.Known, Source: recall.Semantic}
+	v := signal.Value{State: signal.Known, Source: recall.Semantic}
+	defer func() { d.set.Put(signal.Cache, v) }()
 	m, c := d.memo, d.state.caching
 	if m == nil || m.Fresh || m.ID.Similar != cache.Eligible {
 		return
 	}
-	e := &d.set.Values[signal.Embedding]
+	e := d.set.Value(signal.Embedding)
 	if e.State != signal.Known {
-		*v = signal.Value{State: signal.Unknown, Reason: e.Reason, Elapsed: e.Elapsed}
+		v = signal.Value{State: signal.Unknown, Reason: e.Reason, Elapsed: e.Elapsed}
 		return
 	}
 	begun := time.Now()

@@ -40,7 +40,7 @@ func (c reader) Extract(ctx context.Context, text *signal.Text, need signal.Mask
 				}
 			}
 		}
-		set.Values[k] = v
+		set.Put(k, v)
 	}
 }
 
@@ -269,9 +269,9 @@ func TestStoredVerdictsAreAboutData(t *testing.T) {
 				set: &signal.Set{}, state: st,
 				contexts: &resolve.Contexts{Verdicts: contexts.Verdicts{Jailbreak: c.stored}},
 			}
-			d.set.Values[signal.Jailbreak] = c.v
-			d.addAttack(signal.Jailbreak)
-			if diff := cmp.Diff(c.want, d.set.Values[signal.Jailbreak]); diff != "" {
+			got := c.v
+			d.addAttack(signal.Jailbreak, &got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if known.Verdicts[0] != asked || len(known.Verdicts) != 1 {
@@ -326,7 +326,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			set:      &signal.Set{},
 			Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)},
 		}
-		d.set.Values[signal.PII] = signal.Value{State: signal.Unknown, Reason: why}
+		d.set.Put(signal.PII, signal.Value{State: signal.Unknown, Reason: why})
 		got := fault.Wire(d.unavailable(), "id")
 		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
 			!strings.Contains(got.Message, want) {

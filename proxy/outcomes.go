@@ -180,7 +180,7 @@ func (d *decision) expect(ctx context.Context, req *openai.Request) {
 	if d.expected = nil; !d.choosesByOutcome() || req.OpaquePrompt {
 		return
 	}
-	v := &d.set.Values[signal.Embedding]
+	v := d.set.Value(signal.Embedding)
 	if v.State == signal.NotExtracted && d.state.classifier.Signals().Has(signal.Embedding) {
 		if d.text.Segments == nil {
 			d.text = req.Text()
@@ -302,7 +302,7 @@ func (d *decision) prior(model string) float64 {
 	if m == nil {
 		return unknownPrior
 	}
-	if q := m.Skills.Quality(&d.set.Values[signal.Domain]); q >= 0 {
+	if q := m.Skills.Quality(d.set.Value(signal.Domain)); q >= 0 {
 		return q
 	}
 	return unknownPrior
@@ -311,12 +311,12 @@ func (d *decision) prior(model string) float64 {
 // awaitOutcome notes that a request is answered by m, so that it can be judged: before the client sees any
 // of the response, so that its judgement cannot come first. effort is that of the dialect.
 func (st *State) awaitOutcome(d *decision, id string, m *backend.Model, effort string) {
-	v := &d.set.Values[signal.Embedding]
+	v := d.set.Value(signal.Embedding)
 	if !d.choosesByOutcome() || v.State != signal.Known {
 		return
 	}
 	domain := ""
-	if x := &d.set.Values[signal.Domain]; x.State == signal.Known {
+	if x := d.set.Value(signal.Domain); x.State == signal.Known {
 		domain = x.Label
 	}
 	effort = armEffort(m, effort)

@@ -21,8 +21,7 @@ func (knownVector) Signals() signal.Mask { return signal.MaskOf(signal.Embedding
 func (knownVector) Degraded() []string { return nil }
 
 func (k knownVector) Extract(_ context.Context, _ *signal.Text, _ signal.Mask, set *signal.Set) {
-	v := &set.Values[signal.Embedding]
-	v.State, v.Vector = signal.Known, k.vector
+	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: k.vector})
 }
 
 // BenchmarkDecideByOutcomes is what a decision between two models costs without outcomes, with

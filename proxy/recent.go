@@ -343,9 +343,9 @@ func (l *decided) reasons() (map[string]SignalTrace, []SeenRoute) {
 	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
 	signals := make(map[string]SignalTrace)
 	for _, k := range d.program.Kinds().Kinds() {
-		t := l.st.traceSignal(k, &set.Values[k], &signal.Text{})
+		t := l.st.traceSignal(k, set.Value(k), &signal.Text{})
 		t.Entities = nil // where they stood was let go of with the text
-		if set.Values[k].State == signal.NotExtracted {
+		if set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.whySkipped(k)
 		}
 		signals[l.st.identity.Names.Of(k)] = t

@@ -25,7 +25,7 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 	if !o.Action.Redact || len(o.req.Text().Segments) == 0 && !o.req.OpaquePrompt {
 		return o.req, nil
 	}
-	v := &o.set.Values[signal.PII]
+	v := o.set.Value(signal.PII)
 	if o.contexts.Named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
 		o.hideAll = true // a value of the request may stand in a context, too
 		return o.req, nil

@@ -37,7 +37,7 @@ func (c *piiClassifier) Extract(ctx context.Context, text *signal.Text, need sig
 		}
 	}
 	set.Fail(need&^signal.MaskOf(signal.PII), signal.ReasonNoModel)
-	set.Values[signal.PII] = v
+	set.Put(signal.PII, v)
 }
 
 func startRedacting(t *testing.T, c *piiClassifier, ups ...*testkit.Upstream) *bench {

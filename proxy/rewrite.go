@@ -144,7 +144,7 @@ func (rw rewriter) effort(m *backend.Model) string {
 // byComplexity is the effort that the complexity of a request asks for; empty where it is not
 // known.
 func (d *decision) byComplexity() string {
-	c := &d.set.Values[signal.Complexity]
+	c := d.set.Value(signal.Complexity)
 	if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
 		return c.Label
 	}

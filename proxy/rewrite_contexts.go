@@ -93,7 +93,7 @@ func (st *State) personal(ctx context.Context, text *signal.Text) (*signal.Value
 	default:
 		c.Extract(ctx, text, need, &set)
 	}
-	v := &set.Values[signal.PII]
+	v := set.Value(signal.PII)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fault.ErrClientGone

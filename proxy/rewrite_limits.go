@@ -130,10 +130,10 @@ func twinOf(field string) string {
 // dialect.
 func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
 	k := lengths.Kind{Model: m.Name, Effort: effort}
-	if v := &d.set.Values[signal.Domain]; v.State == signal.Known {
+	if v := d.set.Value(signal.Domain); v.State == signal.Known {
 		k.Domain = v.Label
 	}
-	if v := &d.set.Values[signal.Complexity]; v.State == signal.Known {
+	if v := d.set.Value(signal.Complexity); v.State == signal.Known {
 		k.Complexity = v.Label
 	}
 	return k

@@ -22,19 +22,21 @@ type skimmer struct {
 func (s *skimmer) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	s.fakeClassifier.Extract(ctx, text, need, set)
 	if need.Has(signal.Jailbreak) {
-		v := &set.Values[signal.Jailbreak]
+		v := *set.Value(signal.Jailbreak)
 		v.Coverage, v.Windows, v.Read = signal.Windowed, 100, 14
+		set.Put(signal.Jailbreak, v)
 	}
 }
 
 func (s *skimmer) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	s.whole = append(s.whole, need)
 	s.fakeClassifier.Extract(ctx, text, need, set)
-	v := &set.Values[signal.Jailbreak]
+	v := *set.Value(signal.Jailbreak)
 	v.Coverage, v.Windows, v.Read = signal.Windowed, 100, 100
 	if s.attack {
 		v.Label, v.Score, v.Probs = "jailbreak", 0.98, []float32{0.02, 0.98}
 	}
+	set.Put(signal.Jailbreak, v)
 }
 
 func TestARouteThatWantsEverythingReadIsDecidedByEverything(t *testing.T) {
@@ -103,7 +105,8 @@ func TestEntitiesAreGivenInCodePoints(t *testing.T) {
 func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
 	part := signal.Value{State: signal.Known, Windows: 100, Read: 14}
 	set := &signal.Set{}
-	set.Values[signal.Jailbreak], set.Values[signal.PII] = part, part
+	set.Put(signal.Jailbreak, part)
+	set.Put(signal.PII, part)
 	for name, tc := range map[string]struct {
 		action rules.Action
 		want   signal.Mask
@@ -125,16 +128,18 @@ type hasty struct{ *fakeClassifier }
 
 func (*hasty) Extract(_ context.Context, _ *signal.Text, need signal.Mask, set *signal.Set) {
 	for _, k := range need.Kinds() {
-		set.Values[k] = signal.Value{State: signal.Known, Windows: 100, Read: 14}
+		set.Put(k, signal.Value{State: signal.Known, Windows: 100, Read: 14})
 	}
 	if need.Has(signal.PII) {
-		v := &set.Values[signal.PII]
+		v := *set.Value(signal.PII)
 		v.Labels, v.Probs = []string{"EMAIL_ADDRESS"}, []float32{1}
+		set.Put(signal.PII, v)
 	}
 	if need.Has(signal.Jailbreak) {
-		v := &set.Values[signal.Jailbreak]
+		v := *set.Value(signal.Jailbreak)
 		v.Label, v.Labels, v.Probs = "benign", []string{"benign", "jailbreak"}, []float32{1, 0}
 		v.Verdicts = []signal.Verdict{{Origin: signal.OriginUser, Windows: 100, Read: 14}}
+		set.Put(signal.Jailbreak, v)
 	}
 }
 

@@ -125,7 +125,7 @@ func plainSignals(set *signal.Set) map[string]plainSignal {
 		"tenant": {label: set.Facts.Tenant}, "tokens": {score: float64(set.Facts.Tokens)},
 	}
 	for k := range signal.NumKinds {
-		v := &set.Values[k]
+		v := set.Value(k)
 		s := plainSignal{label: v.Label, score: v.Score, labels: v.Labels, scores: map[string]float64{}}
 		for i, p := range v.Probs {
 			s.scores[v.Labels[i]] = float64(p)

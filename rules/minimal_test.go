@@ -38,7 +38,7 @@ func lazyCases(pool func(*rapid.T) []string) *rapid.Generator[lazyCase] {
 		for _, k := range []signal.Kind{signal.Domain, signal.PII, signal.Complexity, signal.FactCheck} {
 			if rapid.IntRange(0, 9).Draw(t, "absent") == 0 {
 				c.env.Signals &^= signal.MaskOf(k)
-				c.full.Values[k] = signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+				c.full.Put(k, signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel})
 			}
 		}
 		return c
@@ -152,7 +152,7 @@ func lazily(t *testing.T, p *Program, full *signal.Set) (v verdict, passes int) 
 			passes++
 		}
 		for _, k := range need.Kinds() {
-			set.Values[k] = full.Values[k]
+			set.Put(k, *full.Value(k))
 		}
 	}
 }
@@ -184,7 +184,7 @@ func fewestPasses(e *eager, c lazyCase) int {
 			return e.decide(&set) != first
 		}
 		for _, v := range options[kinds[i]] {
-			set.Values[kinds[i]] = v
+			set.Put(kinds[i], v)
 			if differs(i + 1) {
 				return true
 			}
@@ -243,7 +243,7 @@ func distinctCells(k signal.Kind, tests []*condition.Leaf, values []signal.Value
 	var out []signal.Value
 	set := signal.Set{Facts: facts}
 	for _, v := range values {
-		set.Values[k] = v
+		set.Put(k, v)
 		cell := make([]byte, len(tests))
 		for i, l := range tests {
 			cell[i] = byte(value(l, &set))

@@ -32,12 +32,12 @@ default: {models: [qwen-32b]}
 	if diff := cmp.Diff([]signal.Kind{team}, need.Kinds()); diff != "" {
 		t.Fatalf("first (-want +got):\n%s", diff)
 	}
-	set.Values[team] = signal.Value{State: signal.Known, Label: "sales", Score: 0.9}
+	set.Put(team, signal.Value{State: signal.Known, Label: "sales", Score: 0.9})
 	_, need = p.Step(&set)
 	if diff := cmp.Diff([]signal.Kind{toxicity}, need.Kinds()); diff != "" {
 		t.Fatalf("then (-want +got):\n%s", diff)
 	}
-	set.Values[team] = signal.Value{State: signal.Known, Label: "billing", Score: 0.9}
+	set.Put(team, signal.Value{State: signal.Known, Label: "billing", Score: 0.9})
 	if d, need := p.Step(&set); need != 0 || d.Route != RouteDefault {
 		t.Errorf("it wants %v for %q", need.Kinds(), d.Route)
 	}

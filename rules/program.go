@@ -135,7 +135,7 @@ func missing(m signal.Mask, set *signal.Set) signal.Mask {
 func broken(m signal.Mask, set *signal.Set) signal.Mask {
 	var out signal.Mask
 	for k := signal.Kind(0); m != 0 && k < signal.NumKinds; k++ {
-		if m.Has(k) && condition.StateOf(&set.Values[k]) == signal.Unknown {
+		if m.Has(k) && condition.StateOf(set.Value(k)) == signal.Unknown {
 			out |= signal.MaskOf(k)
 		}
 	}

@@ -38,10 +38,10 @@ func manyRoutes(routes, leaves int) string {
 func worstCase() *signal.Set {
 	labels := testEnv().Labels
 	set := &signal.Set{Facts: signal.Facts{Tenant: "acme", Tokens: 50_000, Model: "auto"}}
-	set.Values[signal.Domain] = signaltest.Labelled(labels[signal.Domain], map[string]float64{"math": 0.8})
-	set.Values[signal.Complexity] = signaltest.Labelled(labels[signal.Complexity], map[string]float64{"high": 0.7})
-	set.Values[signal.Jailbreak] = signal.Value{State: signal.Known, Score: 0.1}
-	set.Values[signal.Keyword] = signal.Value{State: signal.Known, Labels: []string{"urgent"}}
+	set.Put(signal.Domain, signaltest.Labelled(labels[signal.Domain], map[string]float64{"math": 0.8}))
+	set.Put(signal.Complexity, signaltest.Labelled(labels[signal.Complexity], map[string]float64{"high": 0.7}))
+	set.Put(signal.Jailbreak, signal.Value{State: signal.Known, Score: 0.1})
+	set.Put(signal.Keyword, signal.Value{State: signal.Known, Labels: []string{"urgent"}})
 	return set
 }
 
@@ -61,7 +61,7 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	pending := worstCase()
 	signaltest.Hide(pending, signal.MaskOf(signal.Domain, signal.Keyword))
 	failed := worstCase()
-	failed.Values[signal.Domain] = signal.Value{State: signal.Unknown}
+	failed.Put(signal.Domain, signal.Value{State: signal.Unknown})
 	for name, set := range map[string]*signal.Set{"known": known, "pending": pending, "failed": failed} {
 		if n := testing.AllocsPerRun(100, func() { p.Step(set) }); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
@@ -177,8 +177,10 @@ func TestTraceIsTheDocumentedJSON(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
 	set := worstCase()
-	set.Values[signal.Jailbreak].Source = "embedded"
-	set.Values[signal.PII] = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}
+	v := *set.Value(signal.Jailbreak)
+	v.Source = "embedded"
+	set.Put(signal.Jailbreak, v)
+	set.Put(signal.PII, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout})
 	var got strings.Builder
 	enc := json.NewEncoder(&got)
 	enc.SetEscapeHTML(false)

@@ -68,7 +68,7 @@ func runLazily(t *rapid.T, p *Program, full *signal.Set) (d Decision, passes int
 			passes++
 		}
 		for _, k := range need.Kinds() {
-			set.Values[k] = full.Values[k]
+			set.Put(k, *full.Value(k))
 		}
 	}
 }

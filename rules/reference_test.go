@@ -100,7 +100,7 @@ func value(n condition.Node, set *signal.Set) condition.Truth {
 		}
 		return out
 	case *condition.Leaf:
-		if n.Kind < signal.NumKinds && condition.StateOf(&set.Values[n.Kind]) != signal.Known {
+		if n.Kind < signal.NumKinds && condition.StateOf(set.Value(n.Kind)) != signal.Known {
 			return condition.Unknown
 		}
 		if n.Holds(set) {

@@ -167,7 +167,7 @@ func (s *script) check(verb string, args []string) {
 	case "fail":
 		for _, a := range args {
 			k, reason, _ := strings.Cut(a, "=")
-			s.set.Values[s.kind(k)] = signal.Value{State: signal.Unknown, Reason: signal.Reason(reason)}
+			s.set.Put(s.kind(k), signal.Value{State: signal.Unknown, Reason: signal.Reason(reason)})
 		}
 	case "need":
 		s.checks++
@@ -277,7 +277,7 @@ func (s *script) given(arg string) {
 			f.Header = signaltest.Headers(name, value)
 			return
 		}
-		s.set.Values[s.kind(key)] = s.value(s.kind(key), value)
+		s.set.Put(s.kind(key), s.value(s.kind(key), value))
 	}
 }
 

@@ -158,7 +158,7 @@ func (t *tracer) note(n condition.Node, l *condition.Leaf, group string) {
 }
 
 func (t *tracer) describe(v *Visit, l *condition.Leaf) {
-	value := &t.set.Values[l.Kind]
+	value := t.set.Value(l.Kind)
 	v.Source = value.Source
 	switch condition.StateOf(value) {
 	case signal.NotExtracted:

@@ -33,13 +33,13 @@ routes:
 default: {models: [qwen-7b]}
 `)
 	set := &signal.Set{Facts: signal.Facts{Role: "admin"}}
-	set.Values[signal.Domain] = signal.Value{
+	set.Put(signal.Domain, signal.Value{
 		State:  signal.Known,
 		Label:  "physics",
 		Score:  0.9,
 		Labels: []string{"law", "math", "physics"},
 		Probs:  []float32{0, 0.1, 0.9},
-	}
+	})
 	traces := p.Trace(set)
 	want := []string{
 		"any(all(role is staff=false, domain is law=skipped)=false, all(role is admin=true, " +
@@ -52,7 +52,7 @@ default: {models: [qwen-7b]}
 			t.Errorf("%s:\n%s, want\n%s", traces[i].Name, got, want[i])
 		}
 	}
-	set.Values[signal.Domain] = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}
+	set.Put(signal.Domain, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout})
 	traces = p.Trace(set)
 	if got := traces[0].Tree().Value; got != "unknown" || traces[0].Value != "unknown" {
 		t.Errorf("without the domain the tree is %s and the route %s", got, traces[0].Value)
@@ -63,7 +63,7 @@ func TestATreeIsWorthWhatItsRouteIs(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, readFile(t, "testdata/reference.yaml"))
 	failed := worstCase()
-	failed.Values[signal.Domain] = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout}
+	failed.Put(signal.Domain, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout})
 	for name, set := range map[string]*signal.Set{"all": worstCase(), "no domain": failed, "nothing": {}} {
 		for _, r := range p.Trace(set) {
 			tree := r.Tree()

@@ -148,7 +148,7 @@ func TestNoWarningIsAFalseAlarm(t *testing.T) {
 		for range 20 {
 			set := signaltest.Draw(t)
 			for _, k := range (allKinds &^ s.env.Signals).Kinds() {
-				set.Values[k] = signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+				set.Put(k, signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel})
 			}
 			s.sets = append(s.sets, set)
 		}

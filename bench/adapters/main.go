@@ -205,7 +205,7 @@ func (w *way) read(text string) error {
 		t := signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
 		c.Extract(context.Background(), &t, w.need, &set)
 		for _, k := range w.need.Kinds() {
-			if v := &set.Values[k]; v.State != signal.Known {
+			if v := set.Value(k); v.State != signal.Known {
 				return fmt.Errorf("%s: kind %d is unknown: %s", w.name, k, v.Reason)
 			}
 		}

@@ -179,7 +179,7 @@ func share(n, of int) float64 { return float64(n) / float64(max(1, of)) }
 
 func embed(ctx context.Context, a *app.App, text string) ([]float32, error) {
 	set := a.Extract(ctx, text, signal.MaskOf(signal.Embedding))
-	v := &set.Values[signal.Embedding]
+	v := set.Value(signal.Embedding)
 	if v.State != signal.Known {
 		return nil, fmt.Errorf("the embedding is unknown (%s)", v.Reason)
 	}

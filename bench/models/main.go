@@ -149,7 +149,7 @@ func document(ctx context.Context, e *classify.Engine, o *options) error {
 	var set signal.Set
 	t := signal.Text{LastUser: text.String(), Segments: []signal.Segment{{Role: "user", Text: text.String()}}}
 	c.Extract(ctx, &t, signal.MaskOf(signal.Embedding), &set)
-	v := &set.Values[signal.Embedding]
+	v := set.Value(signal.Embedding)
 	if v.State != signal.Known {
 		return fmt.Errorf("the vector is unknown (%s)", v.Reason)
 	}

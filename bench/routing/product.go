@@ -67,7 +67,7 @@ func asked() signal.Mask { return signal.MaskOf(signal.Domain, signal.Complexity
 func (c *classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	found := c.of(ctx, text.LastUser)
 	for _, k := range need.Kinds() {
-		set.Values[k] = found.Values[k]
+		set.Put(k, *found.Value(k))
 	}
 }
 
@@ -89,7 +89,7 @@ func (*classifier) Degraded() []string { return nil }
 // domain is the domain of a text that was classified before; empty when it is not known.
 func (c *classifier) domain(text string) string {
 	if found := c.found[text]; found != nil {
-		return found.Values[signal.Domain].Label
+		return found.Value(signal.Domain).Label
 	}
 	return ""
 }

@@ -137,7 +137,8 @@ func fake(passes *int) *classifier {
 		if strings.Contains(text, "prove") {
 			level.Label, level.Probs = "high", []float32{0, 1}
 		}
-		set.Values[signal.Domain], set.Values[signal.Complexity] = domain, level
+		set.Put(signal.Domain, domain)
+		set.Put(signal.Complexity, level)
 		return set
 	}}
 }

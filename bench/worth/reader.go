@@ -72,13 +72,12 @@ func (*reader) Degraded() []string { return nil }
 
 // Extract implements proxy.Classifier.
 func (r *reader) Extract(ctx context.Context, text *signal.Text, _ signal.Mask, set *signal.Set) {
-	v := &set.Values[signal.Embedding]
 	vector, reason := r.vector(ctx, text.LastUser)
 	if vector == nil {
-		v.State, v.Reason = signal.Unknown, reason
+		set.Put(signal.Embedding, signal.Value{State: signal.Unknown, Reason: reason})
 		return
 	}
-	v.State, v.Vector = signal.Known, vector
+	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: vector})
 }
 
 // vector is the embedding of a text, or why there is none.
@@ -91,7 +90,7 @@ func (r *reader) vector(ctx context.Context, text string) ([]float32, signal.Rea
 		return known, ""
 	}
 	found := r.extract(ctx, text, signal.MaskOf(signal.Embedding))
-	e := &found.Values[signal.Embedding]
+	e := found.Value(signal.Embedding)
 	if e.State != signal.Known {
 		return nil, e.Reason
 	}

@@ -226,7 +226,7 @@ func reads() *reader {
 			v[len(v)/2]++ // something that all have in common
 			v[strings.Count(text, "subject 1")]++
 			set := &signal.Set{}
-			set.Values[signal.Embedding] = signal.Value{State: signal.Known, Vector: v}
+			set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: v})
 			return set
 		},
 	}

@@ -466,7 +466,7 @@ func TestAdaptersShareARowWithTheBundle(t *testing.T) {
 	const text = "Please write a poem about the sea."
 	c.Extract(t.Context(), &signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}, kinds, &set)
 	for _, k := range kinds.Kinds() {
-		if v := &set.Values[k]; v.State != signal.Known {
+		if v := set.Value(k); v.State != signal.Known {
 			t.Errorf("kind %d is unknown: %s", k, v.Reason)
 		}
 	}

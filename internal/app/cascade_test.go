@@ -85,7 +85,7 @@ func BenchmarkCascade(b *testing.B) {
 				}
 				bare = append(bare, processorTime(b)-start)
 				for _, k := range need.Kinds() {
-					if v := &set.Values[k]; v.State != signal.Known {
+					if v := set.Value(k); v.State != signal.Known {
 						b.Fatalf("%v is unknown: %s", k, v.Reason)
 					}
 				}

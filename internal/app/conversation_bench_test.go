@@ -58,7 +58,7 @@ func BenchmarkConversation(b *testing.B) {
 		c.Extract(b.Context(), text, need, &set)
 		used := processorTime(b) - start
 		for _, k := range need.Kinds() {
-			if v := &set.Values[k]; v.State != signal.Known {
+			if v := set.Value(k); v.State != signal.Known {
 				b.Fatalf("%v is unknown: %s", k, v.Reason)
 			}
 		}
@@ -117,8 +117,8 @@ func BenchmarkFirstPrompt(b *testing.B) {
 		used = append(used, processorTime(b)-start)
 	}
 	b.ReportMetric(float64(median(used).Microseconds())/1000, "cpu-ms")
-	b.ReportMetric(float64(set.Values[signal.Jailbreak].Read), "windows")
-	b.ReportMetric(float64(set.Values[signal.PII].Read), "pii-windows")
+	b.ReportMetric(float64(set.Value(signal.Jailbreak).Read), "windows")
+	b.ReportMetric(float64(set.Value(signal.PII).Read), "pii-windows")
 }
 
 // BenchmarkTurn compares the processor time of all signals of the 60th turn of a conversation that

@@ -236,7 +236,7 @@ func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done
 					return nil
 				}
 				set := a.Extract(ctx, rows[i].Text, signal.MaskOf(signal.Embedding))
-				v := &set.Values[signal.Embedding]
+				v := set.Value(signal.Embedding)
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -297,7 +297,7 @@ func (a *App) embedder(vectors map[string][]float32) knn.Embedder {
 				continue
 			}
 			set := a.Extract(ctx, t, signal.MaskOf(signal.Embedding))
-			v := &set.Values[signal.Embedding]
+			v := set.Value(signal.Embedding)
 			if v.State != signal.Known {
 				return nil, fmt.Errorf("the embedding is unknown (%s)", v.Reason)
 			}

@@ -249,17 +249,17 @@ func TestTheBundleForOtherLanguagesStandsBesideTheDefaultOne(t *testing.T) {
 	}
 	before := f.counted(otherName)
 	set := extractFrom(t, s, englishText)
-	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "math" ||
+	if d, j := set.Value(signal.Domain), set.Value(signal.Jailbreak); d.Label != "math" ||
 		j.Label != "benign" || f.counted(otherName) != before {
 		t.Errorf("English: %q, %q, %d runs of the other model", d.Label, j.Label,
 			f.counted(otherName)-before)
 	}
 	set = extractFrom(t, s, germanText)
-	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "law" ||
+	if d, j := set.Value(signal.Domain), set.Value(signal.Jailbreak); d.Label != "law" ||
 		j.Label != "jailbreak" || f.counted(otherName) == before {
 		t.Errorf("German: %q, %q, the other model did not run", d.Label, j.Label)
 	}
-	if c := &set.Values[signal.Complexity]; c.State != signal.Known ||
+	if c := set.Value(signal.Complexity); c.State != signal.Known ||
 		c.Source != "signalbox-minilm" {
 		t.Errorf("German: complexity is %+v", c)
 	}
@@ -270,7 +270,7 @@ func TestWithoutTheModelForOtherLanguagesTheDefaultOneGoesOn(t *testing.T) {
 	var log bytes.Buffer
 	s := prepareOther(t, f, &log, "")
 	set := extractFrom(t, s, germanText)
-	if d, j := &set.Values[signal.Domain], &set.Values[signal.Jailbreak]; d.Label != "math" ||
+	if d, j := set.Value(signal.Domain), set.Value(signal.Jailbreak); d.Label != "math" ||
 		j.Label != "benign" {
 		t.Errorf("%+v, %+v", d, j)
 	}
@@ -362,11 +362,11 @@ func TestTheEmbeddedBundleForOtherLanguages(t *testing.T) {
 			LastUser: text,
 			Segments: []signal.Segment{{Role: "user", Text: text}},
 		}, last.signals, set)
-		if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Label != "law" {
+		if v := set.Value(signal.Domain); v.State != signal.Known || v.Label != "law" {
 			t.Errorf("%.30q: domain is %q (%s)", text, v.Label, v.Reason)
 		}
 		for _, k := range signal.MaskOf(signal.Jailbreak, signal.Injection).Kinds() {
-			if v := &set.Values[k]; last.signals.Has(k) &&
+			if v := set.Value(k); last.signals.Has(k) &&
 				(v.State != signal.Known || v.Label != "benign") {
 				t.Errorf("%.30q: %v is %q (%s)", text, k, v.Label, v.Reason)
 			}

@@ -358,15 +358,15 @@ func TestARemoteModelGivesWhatTheSameModelGivesHere(t *testing.T) {
 	for _, text := range []string{"What is the derivative of x^2?", "Call Maria Keller at +49 30 901820 about the contract.", strings.Repeat("A long story of the sea. ", 100)} {
 		want, got := here.Extract(t.Context(), text, need), there.Extract(t.Context(), text, need)
 		for _, k := range need.Kinds() {
-			w, g := &want.Values[k], &got.Values[k]
+			w, g := want.Value(k), got.Value(k)
 			if g.State != signal.Known || g.Label != w.Label || g.Score != w.Score || len(g.Spans) != len(w.Spans) {
 				t.Errorf("%.20q: %v is %v %q %v, want %q %v", text, k, g.State, g.Label, g.Score, w.Label, w.Score)
 			}
 		}
-		if p := got.Values[signal.Domain].Provider; p != "remote" {
+		if p := got.Value(signal.Domain).Provider; p != "remote" {
 			t.Errorf("provider %q", p)
 		}
-		if p := got.Values[signal.Complexity].Provider; p != "cpu" {
+		if p := got.Value(signal.Complexity).Provider; p != "cpu" {
 			t.Errorf("what no entry moves away runs on %q", p)
 		}
 	}

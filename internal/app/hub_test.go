@@ -159,9 +159,9 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 					}
 					got, want = probs[0], softmax(want)
 				case k == signal.Embedding:
-					got = a.Extract(t.Context(), e.Texts[0], signal.MaskOf(k)).Values[k].Vector
+					got = a.Extract(t.Context(), e.Texts[0], signal.MaskOf(k)).Value(k).Vector
 				default:
-					got, want = a.Extract(t.Context(), e.Texts[0], signal.MaskOf(k)).Values[k].Probs, softmax(want)
+					got, want = a.Extract(t.Context(), e.Texts[0], signal.MaskOf(k)).Value(k).Probs, softmax(want)
 				}
 				if len(got) != len(want) {
 					t.Fatalf("%.30q: %d numbers, want %d", e.Texts[0], len(got), len(want))
@@ -227,15 +227,15 @@ func TestModelsRunBesideTheEmbeddedBundle(t *testing.T) {
 		{signal.PII, "modernbert-pii"},
 		{signal.Embedding, "qwen3-embedding"},
 	} {
-		if v := &set.Values[want.kind]; v.State != signal.Known || !strings.HasPrefix(v.Source, want.source) {
+		if v := set.Value(want.kind); v.State != signal.Known || !strings.HasPrefix(v.Source, want.source) {
 			t.Errorf("%s is state %d (%s) from %q, want known from %q", want.kind, v.State, v.Reason, v.Source, want.source)
 		}
 	}
-	if n := len(set.Values[signal.Embedding].Vector); n != 16 {
+	if n := len(set.Value(signal.Embedding).Vector); n != 16 {
 		t.Errorf("the vector has %d numbers, want 16", n)
 	}
-	if !slices.ContainsFunc(set.Values[signal.PII].Spans, func(s signal.Span) bool { return s.Type == "EMAIL_ADDRESS" }) {
-		t.Errorf("pii found %v, want the address", set.Values[signal.PII].Spans)
+	if !slices.ContainsFunc(set.Value(signal.PII).Spans, func(s signal.Span) bool { return s.Type == "EMAIL_ADDRESS" }) {
+		t.Errorf("pii found %v, want the address", set.Value(signal.PII).Spans)
 	}
 }
 
@@ -305,10 +305,10 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 				}
 			}()
 			set := a.Extract(t.Context(), "What is the derivative of x squared?", signal.MaskOf(signal.Domain, signal.Complexity))
-			if v := &set.Values[signal.Complexity]; v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
+			if v := set.Value(signal.Complexity); v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
 				t.Errorf("complexity is state %d, reason %q, label %q, want unknown for no_model", v.State, v.Reason, v.Label)
 			}
-			if v := &set.Values[signal.Domain]; v.State != signal.Known || v.Label != "math" {
+			if v := set.Value(signal.Domain); v.State != signal.Known || v.Label != "math" {
 				t.Errorf("domain is state %d, label %q, want math", v.State, v.Label)
 			}
 			if d := a.classifier.Load().Degraded(); !slices.Equal(d, []string{"no model for complexity"}) {
@@ -368,7 +368,7 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 func TestPatternsAloneFindPersonalData(t *testing.T) {
 	a := build(t, "classify: {tasks: [{name: pii, model: patterns}]}\nroutes: [{name: private, when: {pii: {types: [EMAIL_ADDRESS]}}, block: {message: no}}]\n")
 	set := a.Extract(t.Context(), "write to ann@example.com", signal.MaskOf(signal.PII))
-	v := &set.Values[signal.PII]
+	v := set.Value(signal.PII)
 	if v.State != signal.Known || v.Source != "patterns" || len(v.Spans) != 1 || v.Spans[0].Type != "EMAIL_ADDRESS" {
 		t.Errorf("pii is %+v, want one address", v)
 	}
@@ -393,7 +393,7 @@ func TestReloadOpensAndClosesWhatChanged(t *testing.T) {
 	a.cfg.Load().File = file
 	open := func() map[string]*loaded { return modelsForAll(a) }
 	know := func() bool { // the folder's model answers, not the embedded one
-		v := a.Extract(t.Context(), "hello", signal.MaskOf(signal.Complexity)).Values[signal.Complexity]
+		v := *a.Extract(t.Context(), "hello", signal.MaskOf(signal.Complexity)).Value(signal.Complexity)
 		return v.State == signal.Known && v.Source != "signalbox-minilm"
 	}
 	first := open()

@@ -105,7 +105,7 @@ func TestIntentsWithoutAModelAreUnknown(t *testing.T) {
 	}
 	cfg.File = ""
 	s := serve(t, cfg, config.Settings{Library: filepath.Join(t.TempDir(), "libonnxruntime.so")})
-	v := s.app.Extract(t.Context(), "Where is my payslip?", signal.MaskOf(signal.Intent)).Values[signal.Intent]
+	v := *s.app.Extract(t.Context(), "Where is my payslip?", signal.MaskOf(signal.Intent)).Value(signal.Intent)
 	if v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
 		t.Errorf("intent is %+v, want unknown for no_model", v)
 	}

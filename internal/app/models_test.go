@@ -305,8 +305,8 @@ func BenchmarkClients(b *testing.B) {
 			whole := func() error {
 				var set signal.Set
 				m.classifier.Extract(b.Context(), request, need, &set)
-				if set.Values[signal.Jailbreak].State != signal.Known {
-					return errors.New(string(set.Values[signal.Jailbreak].Reason))
+				if set.Value(signal.Jailbreak).State != signal.Known {
+					return errors.New(string(set.Value(signal.Jailbreak).Reason))
 				}
 				return nil
 			}

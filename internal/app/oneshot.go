@@ -73,7 +73,7 @@ func (a *App) signalEvaluator(k signal.Kind, task eval.Task) eval.Classifier {
 	return func(ctx context.Context, ex *eval.Example) eval.Answer {
 		text, start := ex.Text, time.Now()
 		set := a.Extract(ctx, text, need)
-		v := &set.Values[k]
+		v := set.Value(k)
 		out := eval.Answer{Known: v.State == signal.Known, Label: v.Label, Score: v.Score, Took: time.Since(start)}
 		if out.Known && k == signal.Intent && v.Label == "" {
 			out.Label = eval.NoIntent

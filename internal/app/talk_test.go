@@ -55,7 +55,7 @@ func TestAFollowUpKeepsTheSubjectAndAChangeMoves(t *testing.T) {
 			{[]string{integral, "why?", "What are early signs of diabetes?"}, "health", false},
 			{[]string{integral, "why?", "What are early signs of diabetes?", "and in children?"}, "health", true},
 		} {
-			v := talked(t, c, domain, tt.turns...).Values[signal.Domain]
+			v := *talked(t, c, domain, tt.turns...).Value(signal.Domain)
 			if v.State != signal.Known || v.Label != tt.want || (v.Leans > .5) != tt.leans {
 				t.Errorf("memo %d, %q: %v %q %.2f, leans %.2f", memo, tt.turns[len(tt.turns)-1], v.State, v.Label, v.Score, v.Leans)
 			}
@@ -80,8 +80,8 @@ func TestAConversationSaysTheSameTurnByTurnAndAtOnce(t *testing.T) {
 	for n := 1; n <= len(turns); n++ {
 		a, b := talked(t, warm, need, turns[:n]...), talked(t, cold, need, turns[:n]...)
 		for _, k := range need.Kinds() {
-			if !slices.Equal(a.Values[k].Probs, b.Values[k].Probs) {
-				t.Errorf("turn %d, %v: %v and %v", n, k, a.Values[k].Probs, b.Values[k].Probs)
+			if !slices.Equal(a.Value(k).Probs, b.Value(k).Probs) {
+				t.Errorf("turn %d, %v: %v and %v", n, k, a.Value(k).Probs, b.Value(k).Probs)
 			}
 		}
 	}
@@ -94,8 +94,8 @@ func TestAConversationSaysTheSameTurnByTurnAndAtOnce(t *testing.T) {
 	}
 	at := talked(t, cold, need, turns[:2]...)
 	for _, k := range need.Kinds() {
-		if apart.Values[k].Label != at.Values[k].Label || apart.Values[k].Leans != at.Values[k].Leans {
-			t.Errorf("%v: %+v and %+v", k, apart.Values[k], at.Values[k])
+		if apart.Value(k).Label != at.Value(k).Label || apart.Value(k).Leans != at.Value(k).Leans {
+			t.Errorf("%v: %+v and %+v", k, apart.Value(k), at.Value(k))
 		}
 	}
 }
@@ -105,11 +105,11 @@ func TestTheLanguageOfAShortTurnIsThatOfTheTurnBefore(t *testing.T) {
 	m := openModels(t)
 	c := remembering(t, m, 1<<12)
 	language := signal.MaskOf(signal.Language, signal.Domain)
-	v := talked(t, c, language, "Welche Nebenwirkungen hat Ibuprofen bei Kindern unter zwölf Jahren?", "42?").Values[signal.Language]
+	v := *talked(t, c, language, "Welche Nebenwirkungen hat Ibuprofen bei Kindern unter zwölf Jahren?", "42?").Value(signal.Language)
 	if v.Label != "de" || v.Leans != 1 {
 		t.Errorf("%+v", v)
 	}
-	if v := talked(t, c, language, "42?").Values[signal.Language]; v.State != signal.Unknown {
+	if v := *talked(t, c, language, "42?").Value(signal.Language); v.State != signal.Unknown {
 		t.Errorf("a first turn without a language: %+v", v)
 	}
 }
@@ -123,7 +123,7 @@ func TestConversationsAtOnceDoNotMix(t *testing.T) {
 	for want, first := range firsts {
 		for range 4 {
 			wg.Go(func() {
-				if v := talked(t, c, signal.MaskOf(signal.Domain), first, "why?").Values[signal.Domain]; v.Label != want {
+				if v := *talked(t, c, signal.MaskOf(signal.Domain), first, "why?").Value(signal.Domain); v.Label != want {
 					t.Errorf("%q, then why: %q", first, v.Label)
 				}
 			})
@@ -141,7 +141,7 @@ func TestAConversationStopsWithItsContext(t *testing.T) {
 	text := &signal.Text{LastUser: "why?", Before: []string{strings.Repeat("long ", 1<<18), integral}}
 	var set signal.Set
 	c.Extract(ctx, text, signal.MaskOf(signal.Domain), &set)
-	if v := set.Values[signal.Domain]; v.State != signal.Unknown {
+	if v := set.Value(signal.Domain); v.State != signal.Unknown {
 		t.Errorf("%+v", v)
 	}
 }

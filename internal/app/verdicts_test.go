@@ -255,7 +255,7 @@ func TestToolsTakeNoRoomFromTheUser(t *testing.T) {
 		text := &signal.Text{LastUser: attack.Text, Segments: segments}
 		m.classifier.Extract(t.Context(), text,
 			signal.MaskOf(signal.Jailbreak, signal.PII), &set)
-		if v := &set.Values[signal.Jailbreak]; v.Label != "jailbreak" {
+		if v := set.Value(signal.Jailbreak); v.Label != "jailbreak" {
 			t.Errorf("%s them: %q %.3f, %d of %d windows", name, v.Label, v.Score,
 				v.Read, v.Windows)
 		}
@@ -281,7 +281,7 @@ func TestWhatIsQuotedIsReadForJailbreaks(t *testing.T) {
 			LastUser: text,
 			Segments: []signal.Segment{{Role: "user", Text: text, Origin: signal.OriginUser}},
 		}, signal.MaskOf(signal.Jailbreak), &set)
-		if v := &set.Values[signal.Jailbreak]; v.Label != "jailbreak" {
+		if v := set.Value(signal.Jailbreak); v.Label != "jailbreak" {
 			t.Errorf("%s: %q %.3f", name, v.Label, v.Score)
 		}
 	}

@@ -317,17 +317,42 @@ type Facts struct {
 }
 
 // Set is everything known about one request so far. It is not safe for concurrent writes; one
-// request owns one Set and the extractor fills it between two steps of the decision.
+// request owns one Set and the extractor fills it between two steps of the decision. A copy keeps
+// what it holds whatever is put into the original, and the other way round.
 type Set struct {
-	Facts  Facts
-	Values [NumKinds]Value
+	Facts Facts
+
+	// A value is 224 bytes and most requests have few: those that were not extracted take none.
+	values [NumKinds]*Value // never modified
+}
+
+var notExtracted Value //nolint:gochecknoglobals // never modified
+
+// Value returns what is known of k. It is shared and must not be modified.
+func (s *Set) Value(k Kind) *Value {
+	if v := s.values[k]; v != nil {
+		return v
+	}
+	return &notExtracted
+}
+
+// Put replaces what is known of k.
+func (s *Set) Put(k Kind, v Value) { s.values[k] = &v }
+
+// Drop forgets what is known of the kinds of m.
+func (s *Set) Drop(m Mask) {
+	for k := range NumKinds {
+		if m.Has(k) {
+			s.values[k] = nil
+		}
+	}
 }
 
 // Have returns the kinds that were extracted, known or not.
 func (s *Set) Have() Mask {
 	var m Mask
 	for k := range NumKinds {
-		if s.Values[k].State != NotExtracted {
+		if s.Value(k).State != NotExtracted {
 			m |= 1 << k
 		}
 	}
@@ -337,8 +362,8 @@ func (s *Set) Have() Mask {
 // Fail marks every kind of m that has no value yet as unknown.
 func (s *Set) Fail(m Mask, why Reason) {
 	for k := range NumKinds {
-		if m.Has(k) && s.Values[k].State == NotExtracted {
-			s.Values[k] = Value{State: Unknown, Reason: why}
+		if m.Has(k) && s.Value(k).State == NotExtracted {
+			s.Put(k, Value{State: Unknown, Reason: why})
 		}
 	}
 }

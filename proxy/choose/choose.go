@@ -273,7 +273,7 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 	if x.model == nil {
 		return
 	}
-	x.Quality = x.model.Skills.Quality(&r.Set.Values[signal.Domain])
+	x.Quality = x.model.Skills.Quality(r.Set.Value(signal.Domain))
 	x.guess = r.guess(x.model)
 	if x.Expected = r.expected(x.model); x.Expected != nil {
 		x.Quality = x.Expected.Quality
@@ -292,7 +292,7 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 // the route's when there is none or the route overrides it.
 func (c *Chooser) completion(m *Model, r Request) float64 {
 	n := float64(assumedCompletion)
-	if mean, ok := c.Lengths.Mean(m.Name, r.Set.Values[signal.Domain].Label); ok {
+	if mean, ok := c.Lengths.Mean(m.Name, r.Set.Value(signal.Domain).Label); ok {
 		n = mean
 	}
 	if e := r.expected(m); e != nil && e.Tokens > 0 {

@@ -42,7 +42,7 @@ func among(by string, margin float64, domain signal.Value, models ...string) Req
 		a.Models = append(a.Models, rules.Choice{Name: name, Weight: 1})
 	}
 	r := Request{Action: a, Set: &signal.Set{Facts: signal.Facts{Tokens: 1000}}}
-	r.Set.Values[signal.Domain] = domain
+	r.Set.Put(signal.Domain, domain)
 	return r
 }
 

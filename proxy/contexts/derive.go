@@ -156,7 +156,7 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 	d.o.Read(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{read}}, need, &set)
 	v, lasting = d.of(&set), true
 	for _, kind := range need.Kinds() {
-		lasting = lasting && settled(&set.Values[kind])
+		lasting = lasting && settled(set.Value(kind))
 	}
 	if lasting {
 		d.known.add(k, v)

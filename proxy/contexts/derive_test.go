@@ -47,15 +47,17 @@ func (l *lookout) read(ctx context.Context, t *signal.Text, need signal.Mask, se
 		score = 0.97
 	}
 	for _, k := range (need & signal.MaskOf(signal.Jailbreak, signal.Injection)).Kinds() {
-		set.Values[k] = signal.Value{State: signal.Known, Score: score}
+		v := signal.Value{State: signal.Known, Score: score}
 		if t.Segments[0].Origin == signal.OriginData { // as all texts of contexts are
-			set.Values[k].Verdicts = []signal.Verdict{{Origin: signal.OriginData, Score: score}}
+			v.Verdicts = []signal.Verdict{{Origin: signal.OriginData, Score: score}}
 		}
+		set.Put(k, v)
 	}
-	set.Values[signal.PII] = signal.Value{State: signal.Known}
+	personal := signal.Value{State: signal.Known}
 	if strings.Contains(text, "jane@example.com") {
-		set.Values[signal.PII].Labels, set.Values[signal.PII].Probs = []string{"EMAIL_ADDRESS"}, []float32{1}
+		personal.Labels, personal.Probs = []string{"EMAIL_ADDRESS"}, []float32{1}
 	}
+	set.Put(signal.PII, personal)
 }
 
 func (l *lookout) deriver(change ...func(*DeriverOptions)) *Deriver {

@@ -38,9 +38,9 @@ func VerdictsOfSelection(set *signal.Set) Verdicts {
 
 func verdictsOf(set *signal.Set, counts func(*signal.Value) bool) Verdicts {
 	var v Verdicts
-	v.Jailbreak = attackIn(&set.Values[signal.Jailbreak], counts)
-	v.Injection = attackIn(&set.Values[signal.Injection], counts)
-	if p := &set.Values[signal.PII]; counts(p) {
+	v.Jailbreak = attackIn(set.Value(signal.Jailbreak), counts)
+	v.Injection = attackIn(set.Value(signal.Injection), counts)
+	if p := set.Value(signal.PII); counts(p) {
 		v.PII = make(map[string]float64, len(p.Labels))
 		for i, label := range p.Labels {
 			v.PII[label] = float64(p.Probs[i])

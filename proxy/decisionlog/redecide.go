@@ -107,12 +107,13 @@ func (r *recall) remember(l *Entry) {
 	id, named := r.Identity, r.Program.Origins()
 	for name, s := range l.Signals {
 		if k, ok := id.Names.Parse(name); ok && id.still(k, &s) && s.covers(id, k, named[k]) {
-			r.set.Values[k] = s.value()
-			s.speakFor(id, k, &r.set.Values[k])
+			v := s.value()
+			s.speakFor(id, k, &v)
+			r.set.Put(k, v)
 		}
 	}
 	r.set.Fail(r.Program.Kinds()&^id.Provided, signal.ReasonNoModel)
-	if s, ok := l.Signals[signal.Keyword.String()]; ok && r.set.Values[signal.Keyword].State == signal.Known {
+	if s, ok := l.Signals[signal.Keyword.String()]; ok && r.set.Value(signal.Keyword).State == signal.Known {
 		r.doubtKeywords(s.Sets)
 	}
 	r.headers(l.Request.Headers)
@@ -149,25 +150,31 @@ func (s *Signal) value() signal.Value {
 // doubtKeywords notes the keyword sets that were not looked for then, or were other words: each
 // matched or did not. Sets that are gone no rule reads.
 func (r *recall) doubtKeywords(then map[string]string) {
-	v := &r.set.Values[signal.Keyword]
-	matched := slices.Clone(v.Labels)
-	v.Labels = nil
+	var labels []string
+	matched := r.set.Value(signal.Keyword).Labels
 	for _, name := range sortedKeys(r.Identity.Keywords) {
 		if then[name] == r.Identity.Keywords[name] {
 			if slices.Contains(matched, name) {
-				v.Labels = append(v.Labels, name)
+				labels = append(labels, name)
 			}
 			continue
 		}
 		r.doubts = append(r.doubts, doubt{name: "keyword " + name, choices: 2, take: func(choice int) {
-			labels := r.set.Values[signal.Keyword].Labels
+			labels := slices.Clone(r.set.Value(signal.Keyword).Labels)
 			labels = slices.DeleteFunc(labels, func(l string) bool { return l == name })
 			if choice == 1 {
 				labels = append(labels, name)
 			}
-			r.set.Values[signal.Keyword].Labels = labels
+			r.setKeywords(labels)
 		}})
 	}
+	r.setKeywords(labels)
+}
+
+func (r *recall) setKeywords(matched []string) {
+	v := *r.set.Value(signal.Keyword)
+	v.Labels = matched
+	r.set.Put(signal.Keyword, v)
 }
 
 // headers makes the request's headers readable: literal values as they are, hashed ones by the
@@ -292,7 +299,7 @@ func (r *recall) choice(final *rules.Decision) string {
 // reread looks for keywords again, in the recorded text, and drops the doubts about them.
 func (r *recall) reread() {
 	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool { return strings.HasPrefix(d.name, "keyword ") })
-	r.set.Values[signal.Keyword] = signal.Value{}
+	r.set.Drop(signal.MaskOf(signal.Keyword))
 }
 
 // conclude steps to the end, extracting again what it can, or names what is missing.
@@ -312,9 +319,7 @@ func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []
 		if !ok {
 			return final, r.Identity.needed(need, whole), nil
 		}
-		for _, k := range need.Kinds() {
-			r.set.Values[k] = signal.Value{}
-		}
+		r.set.Drop(need)
 		extract(ctx, &r.text, need, &r.set)
 		r.set.Fail(need, signal.ReasonInternal)
 		if err := ctx.Err(); err != nil {

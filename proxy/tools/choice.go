@@ -194,7 +194,7 @@ func (m *Memo) vector(ctx context.Context, by Classifier, text string) []float32
 	var set signal.Set
 	t := signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
 	by.Extract(ctx, &t, signal.MaskOf(signal.Embedding), &set)
-	v := &set.Values[signal.Embedding]
+	v := set.Value(signal.Embedding)
 	if v.State != signal.Known {
 		return nil
 	}

@@ -41,7 +41,7 @@ func Best(k signal.Kind, in Names, bounds BestBounds, order []string) *Leaf {
 }
 
 func (t *best) holds(set *signal.Set) bool {
-	v := &set.Values[t.kind]
+	v := set.Value(t.kind)
 	if t.Margin < 0 && len(v.Probs) > 0 && t.at != nil {
 		if in, ok := t.quick(v); ok {
 			return in >= float32(t.Min) && in <= float32(t.Max)

@@ -125,7 +125,7 @@ func TestProofsAreSound(t *testing.T) {
 		for range 10 {
 			set := signaltest.Draw(t)
 			for _, k := range absent.Kinds() {
-				set.Values[k] = signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+				set.Put(k, signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel})
 			}
 			va, vb := a.Eval(set).Lo, b.Eval(set).Lo
 			if implied && va > vb {
@@ -156,7 +156,7 @@ func TestPendingSignalsAreThoseThatCanStillMatter(t *testing.T) {
 			t.Fatalf("%s waits for %v", m.When, pending.Kinds())
 		}
 		for _, k := range m.Failed(set).Kinds() {
-			if set.Values[k].State != signal.Unknown {
+			if set.Value(k).State != signal.Unknown {
 				t.Fatalf("%s: %s did not fail", m.When, k)
 			}
 		}
@@ -185,7 +185,7 @@ func TestBlockersAreWhatKeepsAMatcherFromMatching(t *testing.T) {
 			}
 			kept = append(kept, n)
 			if l, _ := Literal(n); l.ReadsSignal() {
-				other.Values[l.Kind] = set.Values[l.Kind]
+				other.Put(l.Kind, *set.Value(l.Kind))
 			} else {
 				other.Facts = set.Facts
 			}

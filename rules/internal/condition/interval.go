@@ -128,7 +128,7 @@ func (t *interval) holds(set *signal.Set) bool {
 	case ofResults:
 		x = float64(set.Facts.Results)
 	case ofScore:
-		x = single(t.score(&set.Values[t.kind]))
+		x = single(t.score(set.Value(t.kind)))
 		lo, hi = single(lo), single(hi)
 	case ofRole, ofTenant, ofModel, ofTokens, ofLabel:
 	}

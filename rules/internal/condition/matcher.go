@@ -64,7 +64,7 @@ func failedIn(n Node, set *signal.Set) signal.Mask {
 		return 0
 	}
 	if l, _ := Literal(n); l != nil {
-		if v := &set.Values[l.Kind]; l.partial(v) || StateOf(v) == signal.Unknown {
+		if v := set.Value(l.Kind); l.partial(v) || StateOf(v) == signal.Unknown {
 			return signal.MaskOf(l.Kind)
 		}
 		return 0

@@ -146,7 +146,7 @@ func (l *Leaf) Signal() string {
 // Eval implements Node.
 func (l *Leaf) Eval(set *signal.Set) Bounds {
 	if l.ReadsSignal() {
-		switch StateOf(&set.Values[l.Kind]) {
+		switch StateOf(set.Value(l.Kind)) {
 		case signal.NotExtracted:
 			if x, ok := l.test.(excludedMiddle); ok {
 				return x.pending()
@@ -155,7 +155,7 @@ func (l *Leaf) Eval(set *signal.Set) Bounds {
 		case signal.Unknown:
 			return Exactly(Unknown)
 		case signal.Known:
-			if l.partial(&set.Values[l.Kind]) {
+			if l.partial(set.Value(l.Kind)) {
 				return certain(l.test, set)
 			}
 		}
@@ -217,7 +217,7 @@ func StateOf(v *signal.Value) signal.State {
 func Known(set *signal.Set) signal.Mask {
 	var m signal.Mask
 	for k := range signal.NumKinds {
-		if v := &set.Values[k]; StateOf(v) == signal.Known && !v.Partial &&
+		if v := set.Value(k); StateOf(v) == signal.Known && !v.Partial &&
 			!partialOf(v, ^signal.Origins(0)) {
 			m |= 1 << k
 		}

@@ -36,7 +36,7 @@ func Own(k signal.Kind, name string, labels []string, bounds OwnBounds) *Leaf {
 }
 
 func (t *own) holds(set *signal.Set) bool {
-	v := &set.Values[t.kind]
+	v := set.Value(t.kind)
 	if t.fallback {
 		return slices.Contains(t.labels, v.Label)
 	}

@@ -26,7 +26,7 @@ func certain(test predicate, set *signal.Set) Bounds {
 		switch above := math.IsInf(t.in.Hi, 1) || t.in.Hi > 1 || t.in.Hi == 1 && !t.in.HiOpen; {
 		case found && above:
 			return Exactly(True)
-		case !found && single(t.score(&set.Values[t.kind])) >= single(t.in.Hi): // the score only grows
+		case !found && single(t.score(set.Value(t.kind))) >= single(t.in.Hi): // the score only grows
 			return Exactly(False)
 		}
 	}

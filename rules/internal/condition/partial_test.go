@@ -11,10 +11,10 @@ import (
 func TestAPartialValueProvesOnlyWhatItFound(t *testing.T) {
 	t.Parallel()
 	var set signal.Set
-	set.Values[signal.Jailbreak] = signal.Value{State: signal.Known, Partial: true, Label: "benign", Labels: []string{"benign", "jailbreak"}, Probs: []float32{0.4, 0.6}, Score: 0.6}
-	set.Values[signal.PII] = signal.Value{State: signal.Known, Partial: true, Labels: []string{"PERSON"}, Probs: []float32{0.9}}
-	set.Values[signal.Keyword] = signal.Value{State: signal.Known, Partial: true, Labels: []string{"titan"}}
-	set.Values[signal.Domain] = signal.Value{State: signal.Known, Partial: true, Label: "math"}
+	set.Put(signal.Jailbreak, signal.Value{State: signal.Known, Partial: true, Label: "benign", Labels: []string{"benign", "jailbreak"}, Probs: []float32{0.4, 0.6}, Score: 0.6})
+	set.Put(signal.PII, signal.Value{State: signal.Known, Partial: true, Labels: []string{"PERSON"}, Probs: []float32{0.9}})
+	set.Put(signal.Keyword, signal.Value{State: signal.Known, Partial: true, Labels: []string{"titan"}})
+	set.Put(signal.Domain, signal.Value{State: signal.Known, Partial: true, Label: "math"})
 	score := func(r Range) Node {
 		l, ok := Score(signal.Jailbreak, "jailbreak", r)
 		if !ok {
@@ -61,7 +61,7 @@ func TestAPartialVerdictIsAboutItsOrigin(t *testing.T) {
 	t.Parallel()
 	user, data := signal.OriginsOf(signal.OriginUser), signal.OriginsOf(signal.OriginData)
 	var set signal.Set
-	set.Values[signal.Injection] = signal.Value{
+	v := signal.Value{
 		State: signal.Known, Partial: true, Score: 0.2,
 		Verdicts: []signal.Verdict{
 			{Origin: signal.OriginUser, Score: 0.9}, {
@@ -70,6 +70,7 @@ func TestAPartialVerdictIsAboutItsOrigin(t *testing.T) {
 			},
 		},
 	}
+	set.Put(signal.Injection, v)
 	for name, c := range map[string]struct {
 		origins signal.Origins
 		in      Range
@@ -90,7 +91,7 @@ func TestAPartialVerdictIsAboutItsOrigin(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	set.Values[signal.Injection].Verdicts[0].Score = math.NaN()
+	v.Verdicts[0].Score = math.NaN()
 	if l, _ := ScoreOf(signal.Injection, data, AtLeast(0.1)); l.Eval(&set) != Exactly(Unknown) {
 		t.Error("a score that is no number is taken for one")
 	}

@@ -90,7 +90,7 @@ func (m *member) value(set *signal.Set) string {
 		return set.Facts.Model
 	case ofLabel, ofTokens, ofContextTokens, ofTurns, ofResults, ofScore:
 	}
-	return set.Values[m.kind].Label
+	return set.Value(m.kind).Label
 }
 
 func (m *member) holds(set *signal.Set) bool { return m.in.has(m.value(set)) }
@@ -118,7 +118,7 @@ type keywords struct{ in Names }
 func Keywords(in Names) *Leaf { return newLeaf(signal.Keyword, &keywords{in}) }
 
 func (k *keywords) holds(set *signal.Set) bool {
-	return overlap(set.Values[signal.Keyword].Labels, k.in.list) != k.in.except
+	return overlap(set.Value(signal.Keyword).Labels, k.in.list) != k.in.except
 }
 
 func (k *keywords) text() string { return "keyword" + k.in.String() }
@@ -143,7 +143,7 @@ func Entities(least float64, types ...string) *Leaf {
 // holds reads Labels as the types that the value speaks of and Probs as the highest score of each;
 // a type without a score was found by a pattern and is certain.
 func (e *entities) holds(set *signal.Set) bool {
-	v := &set.Values[signal.PII]
+	v := set.Value(signal.PII)
 	for i, l := range v.Labels {
 		if len(e.types) > 0 && !slices.Contains(e.types, l) {
 			continue

@@ -141,14 +141,12 @@ func Draw(t *rapid.T) *signal.Set {
 	}}
 	set.Facts.ToolLoop = set.Facts.Results > 0 && rapid.Bool().Draw(t, "loop")
 	for k := range signal.NumKinds {
-		set.Values[k] = rapid.SampledFrom(Values(k)).Draw(t, k.String())
+		set.Put(k, rapid.SampledFrom(Values(k)).Draw(t, k.String()))
 	}
 	return set
 }
 
 // Hide makes the signals of m not extracted.
 func Hide(set *signal.Set, m signal.Mask) {
-	for _, k := range m.Kinds() {
-		set.Values[k] = signal.Value{}
-	}
+	set.Drop(m)
 }
