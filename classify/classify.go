@@ -248,12 +248,17 @@ func (c *Classifier) ExtractAllWhile(ctx context.Context, text *signal.Text, nee
 
 func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask) {
 	need &^= set.Have()
-	if c.opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	c.extractTurn(ctx, req, need, set, still, c.open(ctx, req, need))
+}
+
+// bounded ends with Options.Timeout.
+func (c *Classifier) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.opts.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.opts.Timeout)
 }
 
 // extractTurn is extract for a turn with a history; t is nil where it stands for itself.

@@ -169,20 +169,37 @@ func (c *Classifier) logOwn(ctx context.Context, own *Own, why signal.Reason, er
 	}
 }
 
-// Moderate returns the value of one signal for an answer, or a piece of it. A model elsewhere is
-// told the prompt as well.
-func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
+// Moderate puts signal k of an answer, or a piece of it, into set. A model elsewhere is told the
+// prompt as well, and asked for k alone. One that is here reads the text once for k and for what set
+// lacks of also.
+func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set) {
+	if own := c.elsewhere(k); own != nil {
+		set.Put(k, c.judge(ctx, own, x))
+		return
+	}
+	need := signal.MaskOf(k)
+	for _, other := range also.Kinds() {
+		if c.elsewhere(other) == nil {
+			need |= signal.MaskOf(other)
+		}
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	text := singleText(x.Judged()) // it begins no conversation
+	c.extractTurn(ctx, newRequest(&text, bestWindows, &c.opts), need&^set.Have(), set, nil, nil)
+}
+
+// elsewhere returns the classifier of k if a model elsewhere judges for it, else nil.
+func (c *Classifier) elsewhere(k signal.Kind) *Own {
 	i := int(k) - int(signal.Own)
-	if i >= len(c.opts.Own) {
-		return signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+	if i < 0 || i >= len(c.opts.Own) || c.opts.Own[i].Judge == nil {
+		return nil
 	}
-	if i < 0 || c.opts.Own[i].Judge == nil {
-		var set signal.Set
-		text := singleText(x.Judged())
-		c.Extract(ctx, &text, signal.MaskOf(k), &set)
-		return *set.Value(k)
-	}
-	own := &c.opts.Own[i]
+	return &c.opts.Own[i]
+}
+
+// judge returns what a model elsewhere says of an exchange.
+func (c *Classifier) judge(ctx context.Context, own *Own, x signal.Exchange) signal.Value {
 	v := signal.Value{Source: own.Name, Provider: "remote"}
 	start := time.Now()
 	j, err := own.Judge.Judge(ctx, x)

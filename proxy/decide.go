@@ -148,11 +148,12 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		d.set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
 		return
 	}
-	from := d.memo.Sources(need, d.set)
+	from := d.memo.Sources(need, d.program.Neural(need), d.set)
 	from |= d.alongside(from)
 	open := from
 	still := func() signal.Mask {
-		useful := d.memo.Sources(d.useful(need), d.set)
+		useful := d.useful(need)
+		useful = d.memo.Sources(useful, d.program.Neural(useful), d.set)
 		open &= useful | d.alongside(useful)
 		return open
 	}
@@ -193,7 +194,7 @@ func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.
 // alongside are the signals that are extracted beside those of need: the embedding, by which
 // outcomes are looked up, comes from the same pass.
 func (d *decision) alongside(need signal.Mask) signal.Mask {
-	if d.state == nil || d.state.outcomes == nil || need.Tier(signal.TierNeural) == 0 {
+	if d.state == nil || d.state.outcomes == nil || d.program.Neural(need) == 0 {
 		return 0
 	}
 	return signal.MaskOf(signal.Embedding) & d.state.classifier.Signals() &^ d.set.Have()

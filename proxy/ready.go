@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/pool"
@@ -83,7 +82,7 @@ func (st *State) Refuses() []string {
 	var out []string
 	able := st.classifier.Signals()
 	remedy := "name a model for it under classify.tasks"
-	if able.Tier(signal.TierNeural) == 0 {
+	if st.program.Neural(able) == 0 {
 		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
 	}
 	for _, r := range st.program.Routes() {

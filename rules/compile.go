@@ -40,6 +40,9 @@ type Env struct {
 	// Elsewhere holds the kinds that models on other servers give. They are asked for last: only
 	// where all that is computed here does not settle a decision.
 	Elsewhere signal.Mask
+	// Lexical holds those of Classifiers that count words and need no model. They are asked for with
+	// the other scans of the text.
+	Lexical signal.Mask
 	// Defined holds what other sections define for the rules to use. A warning names each that no
 	// rule uses.
 	Defined []Definition
@@ -117,10 +120,10 @@ func (c *compiler) link(drafts []draft, fallback Action) *Program {
 		fallback: fallback, name: RouteDefault, wants: c.wants(&fallback),
 		headers: slices.Sorted(maps.Keys(c.headers)), session: c.session,
 	}
-	p.absent, p.elsewhere = allKinds&^c.env.Signals, c.env.Elsewhere
+	p.absent, p.elsewhere, p.lexical = allKinds&^c.env.Signals, c.env.Elsewhere, c.env.Lexical
 	p.named = &Program{
 		name: RouteNamed, headers: p.headers, session: p.session, absent: p.absent,
-		elsewhere: p.elsewhere,
+		elsewhere: p.elsewhere, lexical: p.lexical,
 	}
 	p.named.named = p.named
 	for i := range drafts {

@@ -42,3 +42,32 @@ default: {models: [qwen-32b]}
 		t.Errorf("it wants %v for %q", need.Kinds(), d.Route)
 	}
 }
+
+// A classifier that counts words is asked for before anything that takes a model.
+func TestALexicalClassifierIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	const toxicity = signal.Own
+	env := testEnv()
+	env.Lexical = signal.MaskOf(toxicity)
+	p, problems := Compile(sourceOf(t, `
+routes:
+  - name: both
+    when:
+      all:
+        - domain: math
+        - classifier: {name: toxicity, label: toxic}
+    use: {models: [qwen-7b]}
+default: {models: [qwen-32b]}
+`), env)
+	if p == nil {
+		t.Fatal(problems)
+	}
+	var set signal.Set
+	_, need := p.Step(&set)
+	if diff := cmp.Diff([]signal.Kind{toxicity}, need.Kinds()); diff != "" {
+		t.Fatalf("first (-want +got):\n%s", diff)
+	}
+	if m := p.Neural(signal.MaskOf(signal.Keyword, signal.Domain, toxicity)); m != signal.MaskOf(signal.Domain) {
+		t.Errorf("a model is needed for %v", m.Kinds())
+	}
+}

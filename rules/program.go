@@ -15,6 +15,7 @@ type Program struct {
 	wants     signal.Mask // signals of the fallback action
 	absent    signal.Mask // signals that nothing extracts
 	elsewhere signal.Mask // kinds that models on other servers give
+	lexical   signal.Mask // kinds beside those of TierLexical that a scan of the text gives
 	headers   []string
 	session   bool
 	named     *Program
@@ -117,10 +118,18 @@ func (p *Program) ask(need, wants signal.Mask, set *signal.Set) signal.Mask {
 // tier returns the members of m that cost as much as tier t; what other servers compute is the
 // last.
 func (p *Program) tier(m signal.Mask, t signal.Tier) signal.Mask {
-	if t == signal.TierLarge {
+	switch t { //nolint:exhaustive // the others are what is left
+	case signal.TierLexical:
+		return m.Tier(t) | m&p.lexical
+	case signal.TierLarge:
 		return m.Tier(t) | m&p.elsewhere
 	}
-	return m.Tier(t) &^ p.elsewhere
+	return m.Tier(t) &^ (p.elsewhere | p.lexical)
+}
+
+// Neural returns the members of m that a model has to read the text for, here or on another server.
+func (p *Program) Neural(m signal.Mask) signal.Mask {
+	return m.Tier(signal.TierNeural) &^ p.lexical
 }
 
 // missing returns the members of m that were not extracted.

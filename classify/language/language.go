@@ -48,6 +48,7 @@ package language
 import (
 	_ "embed" // the table
 	"math"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -102,6 +103,20 @@ func Detect(text string) (code string, probability float64, ok bool) {
 		return "", 0, false
 	}
 	return code, probability, true
+}
+
+// Codes returns every code that Detect can return, in alphabetical order.
+func Codes() []string {
+	out := []string{"hi", "ja", "mr", "ne", "zh"}
+	for _, of := range [][]string{latinCodes[:], cyrillicCodes[:], arabicCodes[:], scriptCodes[:]} {
+		for _, code := range of {
+			if code != "" {
+				out = append(out, code)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // ends returns text in one or two parts of maxBytes together.

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/classify"
 	"signalbox/classify/bundle"
+	"signalbox/classify/language"
 	"signalbox/internal/config"
 	"signalbox/internal/hub/local"
 	"signalbox/internal/signal"
@@ -272,8 +273,9 @@ func CatalogUntrained(c *config.Classify) (config.Catalog, error) { return catal
 
 func catalog(c *config.Classify, trained bool) (config.Catalog, error) {
 	out := config.Catalog{
-		Signals: classify.LexicalKinds,
-		Labels:  make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
+		Signals:    classify.LexicalKinds,
+		Labels:     map[signal.Kind][]string{signal.Language: language.Codes()}, //nolint:exhaustive // others follow
+		Thresholds: make(map[signal.Kind]float64),
 	}
 	for i := range c.Tasks {
 		if c.Tasks[i].Model == classify.PatternsModel {

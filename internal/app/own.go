@@ -117,11 +117,15 @@ func catalogOwn(c *config.Classify, placed []placement, out *config.Catalog, tra
 			out.Signals |= signal.MaskOf(kind)
 			own.Labels, own.Thresholds = remoteLabels(o)
 		case o.Model != "" && trained:
-			ready, err := trainedHere(c, o, placed, embedding, &own)
+			ready, lexical, err := trainedHere(c, o, placed, embedding, &own)
 			if err != nil {
 				fail(err)
-			} else if ready {
+			}
+			if ready {
 				out.Signals |= signal.MaskOf(kind)
+			}
+			if lexical {
+				out.Lexical |= signal.MaskOf(kind)
 			}
 		}
 		out.Own = append(out.Own, own)
@@ -133,32 +137,32 @@ func catalogOwn(c *config.Classify, placed []placement, out *config.Catalog, tra
 // the configuration let it.
 func trainedHere(c *config.Classify, o *config.OwnClassifier, placed []placement, embedding string,
 	own *signal.OwnClassifier,
-) (ready bool, err error) {
+) (ready, lexical bool, err error) {
 	a, err := readAdapter(c, o)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if a != nil {
 		own.Labels, own.Thresholds = a.Labels, a.Thresholds
 		_, err := baseOf(a, placed)
-		return err == nil, err
+		return err == nil, false, err
 	}
 	info, err := readInfo(c, o)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	info = info.WithThreshold(o.Threshold)
 	own.Labels, own.Thresholds = info.Labels, info.Thresholds
 	switch {
 	case info.Dims == 0: // n-grams alone
-		return true, nil
+		return true, true, nil
 	case embedding == "": // no model: the classifier is unknown, and rules warn of it
-		return false, nil
+		return false, false, nil
 	case info.Embedding != embedding:
-		return false, errors.New("it was trained on another embedding than classify.tasks name now: " +
+		return false, false, errors.New("it was trained on another embedding than classify.tasks name now: " +
 			"train it again with `signalbox fit`")
 	}
-	return true, nil
+	return true, false, nil
 }
 
 // remoteLabels are the labels of a classifier on another server and the thresholds that rules

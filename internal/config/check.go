@@ -249,7 +249,7 @@ func (c *checker) keywords() {
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
 		AutoModels: c.cfg.Server.AutoModels, Signals: catalog.Signals, Thresholds: catalog.Thresholds,
-		Classifiers: catalog.Own, Elsewhere: catalog.Elsewhere,
+		Classifiers: catalog.Own, Elsewhere: catalog.Elsewhere, Lexical: catalog.Lexical,
 		Labels: maps.Clone(catalog.Labels), Priced: []string{}, Skilled: []string{}, Told: []string{},
 	}
 	if env.Labels == nil {

@@ -31,6 +31,7 @@ type Catalog struct {
 	Grounding  bool                     // some model judges claims for the guard
 	Own        []signal.OwnClassifier   // the classifiers of one's own, in the order of the file
 	Elsewhere  signal.Mask              // those of them that are on other servers
+	Lexical    signal.Mask              // those of them that need no model
 }
 
 // TaskError is a problem with what one entry of classify.tasks, or of classify.classifiers, names.

@@ -267,8 +267,8 @@ func (w *Guard) moderation(classifier any, facts, strictest guard.Mode) *moderat
 // nobody is the Moderator of a classifier that is none.
 type nobody struct{}
 
-func (nobody) Moderate(context.Context, signal.Kind, signal.Exchange) signal.Value {
-	return signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel}
+func (nobody) Moderate(_ context.Context, k signal.Kind, _ signal.Mask, _ signal.Exchange, set *signal.Set) {
+	set.Fail(signal.MaskOf(k), signal.ReasonNoModel)
 }
 
 // skip counts a response that goes out unchecked, and returns the value of its header.

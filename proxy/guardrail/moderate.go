@@ -130,9 +130,9 @@ func (o *Output) foundAny(v *signal.Value, least float64) (label string, score f
 
 // Moderator classifies pieces of answers. A Classifier may be one.
 type Moderator interface {
-	// Moderate returns the value of a signal for an answer, or a piece of it, and the prompt that it
-	// answers. It returns soon after ctx ends.
-	Moderate(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value
+	// Moderate puts signal k of an answer, or a piece of it, and the prompt that it answers into set,
+	// and with it those of also that cost no further reading. It returns soon after ctx ends.
+	Moderate(ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set)
 }
 
 // moderation checks the sentences of one answer with classifiers, and against the evidence where
@@ -202,15 +202,13 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 			r.Verdict, r.Err = check.Unchecked, fmt.Errorf("%w: panic: %v", errModeration, fault)
 		}
 	}()
-	alone := signal.Exchange{Prompt: question, Answer: strings.TrimSpace(c.Text)}
-	behind := signal.Exchange{Prompt: question, Answer: strings.TrimSpace(c.Context + " " + c.Text)}
+	alone, behind := m.readings(question, c)
 	for i := range m.outputs {
-		o := &m.outputs[i]
-		x := behind
+		o, in := &m.outputs[i], behind
 		if o.readsAlone() {
-			x = alone
+			in = alone
 		}
-		v := m.asked.Moderate(ctx, o.Kind, x)
+		v := in.value(ctx, m.asked, o.Kind)
 		if v.State == signal.Unknown && (v.Reason == signal.ReasonUndecided || v.Reason == signal.ReasonNoText) {
 			continue // it was read, and there is nothing in it to decide by
 		}
@@ -221,7 +219,7 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 			}
 			continue
 		}
-		if label, p := o.found(&v); label != "" {
+		if label, p := o.found(v); label != "" {
 			*r = check.Result{
 				Verdict: check.Unsupported, Score: 1 - p, Source: -1, By: check.Moderation,
 				Reason: o.Classifier + ": " + label,
@@ -229,6 +227,40 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 			return
 		}
 	}
+}
+
+// reading is a piece of an answer, the signals that read it, and what is known of them.
+type reading struct {
+	x     signal.Exchange
+	kinds signal.Mask
+	set   signal.Set
+}
+
+// readings returns a sentence by itself and behind the one before it, which are one where none is.
+func (m *moderation) readings(question string, c *check.Claim) (alone, behind *reading) {
+	of := func(text string) *reading {
+		return &reading{x: signal.Exchange{Prompt: question, Answer: strings.TrimSpace(text)}}
+	}
+	alone, behind = of(c.Text), of(c.Context+" "+c.Text)
+	if behind.x == alone.x {
+		behind = alone
+	}
+	for i := range m.outputs {
+		in := behind
+		if m.outputs[i].readsAlone() {
+			in = alone
+		}
+		in.kinds |= signal.MaskOf(m.outputs[i].Kind)
+	}
+	return alone, behind
+}
+
+// value returns signal k. The text is read once for all signals that are here.
+func (r *reading) value(ctx context.Context, asked Moderator, k signal.Kind) *signal.Value {
+	if r.set.Value(k).State == signal.NotExtracted {
+		asked.Moderate(ctx, k, r.kinds, r.x, &r.set)
+	}
+	return r.set.Value(k)
 }
 
 // outputMode is the strictest action of the outputs; off without any.

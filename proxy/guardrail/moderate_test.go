@@ -1,9 +1,12 @@
 package guardrail
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"signalbox/internal/signal"
+	"signalbox/stream/check"
 )
 
 func TestWhatAnOutputFinds(t *testing.T) {
@@ -41,6 +44,37 @@ func TestWhatAnOutputFinds(t *testing.T) {
 	} {
 		if got, _ := c.o.found(&c.v); got != c.label {
 			t.Errorf("%s: found %q, want %q", name, got, c.label)
+		}
+	}
+}
+
+// reader is a Moderator that finds nothing, and notes what it was asked to read.
+type reader struct{ texts []string }
+
+func (r *reader) Moderate(_ context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set) {
+	r.texts = append(r.texts, x.Answer)
+	for _, k := range (also | signal.MaskOf(k)).Kinds() {
+		set.Put(k, signal.Value{State: signal.Known})
+	}
+}
+
+func TestASentenceIsReadOnceForAllSignalsThatReadTheSame(t *testing.T) {
+	t.Parallel()
+	outputs := []Output{
+		{Kind: signal.Jailbreak, Threshold: 0.5}, {Kind: signal.PII}, {Kind: signal.Keyword},
+		{Kind: signal.Injection, Threshold: 0.5}, {Kind: signal.Own},
+	}
+	for name, c := range map[string]struct {
+		claim check.Claim
+		want  []string
+	}{
+		"the first":          {check.Claim{Text: "One. "}, []string{"One."}},
+		"one behind another": {check.Claim{Context: "One.", Text: "Two."}, []string{"One. Two.", "Two."}},
+	} {
+		r := &reader{}
+		m := &moderation{outputs: outputs, asked: r}
+		if m.Check(t.Context(), nil, "", []check.Claim{c.claim}); !slices.Equal(r.texts, c.want) {
+			t.Errorf("%s: read %q, want %q", name, r.texts, c.want)
 		}
 	}
 }

@@ -56,11 +56,11 @@ func CacheControl(h http.Header) (fresh, forgetful bool) {
 }
 
 // Sources is what a classifier extracts where rules need m: the embedding for what the cache tells,
-// and beside neural signals where a question may be looked up after the decision, so that it costs
-// no run of its own.
-func (m *Memo) Sources(need signal.Mask, set *signal.Set) signal.Mask {
+// and beside those signals of need that models give, neural, where a question may be looked up after
+// the decision, so that it costs no run of its own.
+func (m *Memo) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask {
 	looks := m != nil && m.ID.Similar == cache.Eligible && !m.Forgetful
-	if looks && need.Tier(signal.TierNeural) != 0 {
+	if looks && neural != 0 {
 		need |= signal.MaskOf(signal.Embedding) &^ set.Have()
 	}
 	return need &^ signal.MaskOf(signal.Cache)
