@@ -132,7 +132,7 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 	if alone := c.foreign &^ c.neural; alone != 0 {
 		return nil, fmt.Errorf("%v come from a bundle for other languages alone", alone.Kinds())
 	}
-	if err := c.sameLabels(); err != nil {
+	if err := errors.Join(c.sameLabels(), c.onlyGiven()); err != nil {
 		return nil, err
 	}
 	if opts.Patterns && c.neural.Has(signal.PII) {
@@ -185,7 +185,7 @@ func (c *Classifier) Signals() signal.Mask {
 	if m.Has(signal.Embedding) {
 		m |= c.made()
 	}
-	return m | c.opts.judges() | c.opts.worded()
+	return m | c.opts.judges() | c.opts.given() | c.opts.worded()
 }
 
 // Degraded names what does not work as configured, in words for people; empty when all is well.
@@ -340,7 +340,7 @@ func (c *Classifier) names() signal.Names {
 
 // runAll settles the kinds that models give: those here beside those elsewhere.
 func (c *Classifier) runAll(ctx context.Context, g *gather) {
-	elsewhere := g.wanted(c.opts.judges())
+	elsewhere := g.wanted(c.opts.judges() | c.opts.given())
 	if elsewhere == 0 {
 		c.runEngines(ctx, g)
 		return

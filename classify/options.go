@@ -55,6 +55,8 @@ type Options struct {
 	Intents *knn.Index `yaml:"-"`
 	// Own are the configuration's own classifiers: the one at i gives signal.Own+i. Default none.
 	Own []Own `yaml:"-"`
+	// Given are the signals, of GivenKinds, that one of Own gives. Default none.
+	Given map[signal.Kind]Given `yaml:"-"`
 	// Logger gets the errors behind signals that are unknown for internal or invalid_output.
 	// Default none.
 	Logger *slog.Logger `yaml:"-"`
@@ -113,6 +115,9 @@ func (o Options) Validate() error {
 	}
 	if err := checkOwn(o.Own); err != nil {
 		errs = append(errs, fmt.Errorf("own: %w", err))
+	}
+	if err := o.checkGiven(); err != nil {
+		errs = append(errs, fmt.Errorf("given: %w", err))
 	}
 	for i, k := range o.Keywords {
 		if err := k.Validate(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	trained "signalbox/classify/head"
@@ -131,50 +130,12 @@ func (o *Own) predict(text string, vector []float32, v *signal.Value) {
 	v.Elapsed += time.Since(start)
 }
 
-// ask settles the kind of a classifier that is a model elsewhere.
-func (c *Classifier) ask(ctx context.Context, g *gather, k signal.Kind) {
-	own := &c.opts.Own[k-signal.Own]
-	v := signal.Value{Source: own.Name, Provider: "remote"}
-	text := g.req.text.LastUser
-	if text == "" {
-		g.put(k, unknown(&v, signal.ReasonNoText))
-		return
-	}
-	start := time.Now()
-	stageCtx, leave := g.enter(ctx, signal.MaskOf(k))
-	j, err := own.Judge.Judge(stageCtx, signal.Exchange{Prompt: text})
-	why := reasonOf(stageCtx, err)
-	leave()
-	v.Elapsed = time.Since(start)
-	if err != nil {
-		if why == signal.ReasonInternal || why == signal.ReasonInvalid {
-			c.logOwn(ctx, own, why, err)
-		}
-		g.put(k, unknown(&v, why))
-	} else {
-		v.State, v.Label, v.Score, v.Labels, v.Probs = signal.Known, j.Label, j.Score, j.Labels, j.Probs
-		if j.Cut {
-			v.Coverage = signal.Compressed
-		}
-		g.put(k, v)
-	}
-	g.narrow()
-}
-
-func (c *Classifier) logOwn(ctx context.Context, own *Own, why signal.Reason, err error) {
-	if c.opts.Logger != nil {
-		c.opts.Logger.ErrorContext(ctx, "a classifier is unknown",
-			slog.String("classifier", own.Name), slog.String("reason", string(why)),
-			slog.String("error", err.Error()))
-	}
-}
-
 // Moderate puts signal k of an answer, or a piece of it, into set. A model elsewhere is told the
 // prompt as well, and asked for k alone. One that is here reads the text once for k and for what set
 // lacks of also.
 func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set) {
-	if own := c.elsewhere(k); own != nil {
-		set.Put(k, c.judge(ctx, own, x))
+	if c.elsewhere(k) != nil {
+		set.Put(k, c.judge(ctx, k, x))
 		return
 	}
 	need := signal.MaskOf(k)
@@ -187,30 +148,4 @@ func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, also signal.Ma
 	defer cancel()
 	text := singleText(x.Judged()) // it begins no conversation
 	c.extractTurn(ctx, newRequest(&text, bestWindows, &c.opts), need&^set.Have(), set, nil, nil)
-}
-
-// elsewhere returns the classifier of k if a model elsewhere judges for it, else nil.
-func (c *Classifier) elsewhere(k signal.Kind) *Own {
-	i := int(k) - int(signal.Own)
-	if i < 0 || i >= len(c.opts.Own) || c.opts.Own[i].Judge == nil {
-		return nil
-	}
-	return &c.opts.Own[i]
-}
-
-// judge returns what a model elsewhere says of an exchange.
-func (c *Classifier) judge(ctx context.Context, own *Own, x signal.Exchange) signal.Value {
-	v := signal.Value{Source: own.Name, Provider: "remote"}
-	start := time.Now()
-	j, err := own.Judge.Judge(ctx, x)
-	v.Elapsed = time.Since(start)
-	if err != nil {
-		why := reasonOf(ctx, err)
-		if why == signal.ReasonInternal || why == signal.ReasonInvalid {
-			c.logOwn(ctx, own, why, err)
-		}
-		return unknown(&v, why)
-	}
-	v.State, v.Label, v.Score, v.Labels, v.Probs = signal.Known, j.Label, j.Score, j.Labels, j.Probs
-	return v
 }

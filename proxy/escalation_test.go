@@ -360,15 +360,17 @@ func TestBothAttemptsCountToTheLimitsOfTheCaller(t *testing.T) {
 		testkit.JSON(200, testkit.Completion),
 		limited(auth.RateOptions{TPM: 1000}),
 	)
-	key := []string{"Authorization", "Bearer limited"}
+	key, begun := []string{"Authorization", "Bearer limited"}, time.Now()
 	p.chat(ask("hi"), key...).ends(t, "escalated length small big", "hello")
 	p.small.Next(testkit.JSON(200, testkit.Completion))
 	got := p.chat(strings.Replace(ask("hi"), `{`, `{"max_tokens":1,`, 1), key...)
 	var left int
 	_, _ = fmt.Sscan(got.header.Get("X-Ratelimit-Remaining-Tokens"), &left)
-	// 5+3 of the answer that was thrown away, 9+12 of the other, then what the second may use
-	if used := 1000 - left; used < 29 || used > 29+10 {
-		t.Errorf("%d tokens are used", used)
+	// 5+3 of the answer that was thrown away, 9+12 of the other, then what the second may use; some
+	// come back meanwhile
+	back := int(time.Since(begun).Seconds()*1000/60) + 1
+	if used := 1000 - left; used < 29-back || used > 29+10 {
+		t.Errorf("%d tokens are used, %d may have come back", used, back)
 	}
 }
 

@@ -224,33 +224,45 @@ func (a *App) Fit(ctx context.Context, rows []head.Row, tags bool, o FitOptions)
 	return f, err
 }
 
-// embedRows sets the vectors of rows, on as many goroutines as there are cores.
+// embedAtOnce is how many rows are asked for at a time on each core: those that wait for their turn,
+// if they are of similar length, become one run, which takes less than a run each.
+const embedAtOnce = 16
+
+// embedRows sets the vectors of rows, those of similar length beside each other.
 func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done, of int)) error {
 	work, ctx := errgroup.WithContext(ctx)
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(rows[a].Text) - len(rows[b].Text) })
 	var next, done atomic.Int64
-	for range runtime.GOMAXPROCS(0) {
+	for range embedAtOnce * runtime.GOMAXPROCS(0) {
 		work.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(rows) {
-					return nil
-				}
-				set := a.Extract(ctx, rows[i].Text, signal.MaskOf(signal.Embedding))
-				v := set.Value(signal.Embedding)
-				if err := ctx.Err(); err != nil {
+			for i := next.Add(1) - 1; i < int64(len(rows)); i = next.Add(1) - 1 {
+				if err := a.embedRow(ctx, rows, order[i]); err != nil {
 					return err
 				}
-				if v.State != signal.Known {
-					return fmt.Errorf("embed row %d: the embedding is unknown (%s)", i+1, v.Reason)
-				}
-				rows[i].Vector = v.Vector
 				if n := done.Add(1); progress != nil {
 					progress(int(n), len(rows))
 				}
 			}
+			return nil
 		})
 	}
 	return work.Wait()
+}
+
+func (a *App) embedRow(ctx context.Context, rows []head.Row, i int) error {
+	v := a.Extract(ctx, rows[i].Text, signal.MaskOf(signal.Embedding)).Value(signal.Embedding)
+	switch err := ctx.Err(); {
+	case err != nil:
+		return err
+	case v.State != signal.Known:
+		return fmt.Errorf("embed row %d: the embedding is unknown (%s)", i+1, v.Reason)
+	}
+	rows[i].Vector = v.Vector
+	return nil
 }
 
 // comparedRows bounds how many rows private intents are asked about.

@@ -58,7 +58,7 @@ func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
 	all := []placement{{model: config.EmbeddedModel, files: files, folder: defaultFolder}}
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
-		if t.Model == classify.PatternsModel || t.Name == config.GroundingTask {
+		if t.Model == classify.PatternsModel || t.Classifier != "" || t.Name == config.GroundingTask {
 			continue
 		}
 		at := slices.IndexFunc(all, func(p placement) bool {
@@ -309,7 +309,8 @@ func catalog(c *config.Classify, trained bool) (config.Catalog, error) {
 			}
 		}
 	}
-	return out, errors.Join(err, catalogOwn(c, placed, &out, trained))
+	err = errors.Join(err, catalogOwn(c, placed, &out, trained))
+	return out, errors.Join(err, catalogGiven(c, &out))
 }
 
 // typesOf returns the types of BIO labels, and those that patterns find.

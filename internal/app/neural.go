@@ -162,7 +162,7 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 	} else if len(cfg.Signals.Intents) > 0 {
 		sources = append(sources, classify.Source{Engine: classify.Missing("intents", signal.MaskOf(signal.Intent))})
 	}
-	if opts.Own, err = n.own(&cfg.Classify, list, set); err != nil {
+	if opts.Own, opts.Given, err = n.own(cfg, list, set); err != nil {
 		return nil, errors.Join(err, set.discard())
 	}
 	if set.classifier, err = classify.New(sources, opts); err != nil {

@@ -198,9 +198,10 @@ func judgeOptions(o *config.OwnClassifier, client *http.Client) elsewhere.Option
 	}
 }
 
-// own opens the classifiers of one's own that are no adapters. Those on other servers are kept where
-// nothing changed.
-func (n *neural) own(c *config.Classify, list []adapted, set *modelSet) ([]classify.Own, error) {
+// own opens the classifiers of one's own that are no adapters, and tells which signals those on
+// other servers give. Those are kept where nothing changed.
+func (n *neural) own(cfg *config.Config, list []adapted, set *modelSet) ([]classify.Own, map[signal.Kind]classify.Given, error) {
+	c := &cfg.Classify
 	out := make([]classify.Own, len(c.Classifiers))
 	for i := range c.Classifiers {
 		o := &c.Classifiers[i]
@@ -211,14 +212,14 @@ func (n *neural) own(c *config.Classify, list []adapted, set *modelSet) ([]class
 		if !o.Remote() {
 			h, err := readHead(c, o)
 			if err != nil {
-				return nil, fmt.Errorf("classifier %q: %w", o.Name, err)
+				return nil, nil, fmt.Errorf("classifier %q: %w", o.Name, err)
 			}
 			out[i].Head = h
 			continue
 		}
 		j, err := n.judge(o)
 		if err != nil {
-			return nil, fmt.Errorf("classifier %q: %w", o.Name, err)
+			return nil, nil, fmt.Errorf("classifier %q: %w", o.Name, err)
 		}
 		if !slices.Contains(n.judges, j) {
 			set.fresh = append(set.fresh, j)
@@ -230,7 +231,8 @@ func (n *neural) own(c *config.Classify, list []adapted, set *modelSet) ([]class
 			set.dropped = append(set.dropped, j)
 		}
 	}
-	return out, nil
+	gives, err := given(c, cfg.Catalog.Own)
+	return out, gives, err
 }
 
 // judge returns the classifier on another server that options name, the one in use where there is
@@ -269,5 +271,11 @@ func defineOwn(c *config.Classify, out map[signal.Kind]string) {
 			what = fmt.Sprintf("%s %s %v", info.SHA256, info.Embedding, o.Threshold)
 		}
 		out[signal.Own+signal.Kind(i)] = decisionlog.Fingerprint([]byte(what))
+	}
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		if k, at := givenAs(c, t); at >= 0 {
+			out[k] = decisionlog.Fingerprint([]byte(out[signal.Own+signal.Kind(at)] + " " + t.Positive))
+		}
 	}
 }

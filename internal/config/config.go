@@ -193,8 +193,14 @@ type Task struct {
 	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which
 	// finds what patterns alone can. Default embedded.
 	Model string `yaml:"model"`
+	// Classifier is the name of one of classify.classifiers with http, which gives the signal in
+	// place of a model here: domain and complexity by its labels, jailbreak, injection and factcheck
+	// by the probability of positive. Attacks are asked about text by text, the newest
+	// classify.windows of them. It is asked only where all that is computed here does not settle a
+	// decision. Default: a model here does. Reloadable.
+	Classifier string `yaml:"classifier"`
 	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes
-	// the bundle's.
+	// the bundle's, with classifier 0.5.
 	Threshold float64 `yaml:"threshold"`
 	// Origins says whose text jailbreak or injection reads: instructions (system and developer
 	// messages, descriptions of tools), user, model (earlier answers and tool calls) and data
@@ -211,7 +217,7 @@ type Task struct {
 	// Kind is sequence, token, pair or embedding. Default: found in the files.
 	Kind string `yaml:"kind" words:"sequence token pair embedding"`
 	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default:
-	// found by its name.
+	// found by its name; with classifier what that looks for, such as unsafe.
 	Positive string `yaml:"positive"`
 	// Labels renames labels of the model, as in {LABEL_1: jailbreak}.
 	Labels map[string]string `yaml:"labels"`

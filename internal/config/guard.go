@@ -122,7 +122,7 @@ func threshold(catalog *Catalog, k signal.Kind) float64 {
 // outputLabels finds what an answer must not be, and from which probability on it is.
 func (c *checker) outputLabels(o *guardrail.Output, path string, own *signal.OwnClassifier) {
 	if len(o.Labels) == 0 {
-		if o.Labels = lookedFor(own); len(o.Labels) == 0 {
+		if o.Labels = LookedFor(own); len(o.Labels) == 0 {
 			c.at(path+".labels", "name what an answer must not be: any of %s", strings.Join(own.Labels, ", "))
 		}
 	}
@@ -138,9 +138,9 @@ func (c *checker) outputLabels(o *guardrail.Output, path string, own *signal.Own
 	}
 }
 
-// lookedFor returns the label that a classifier is there for: of two the one with a threshold, of a
+// LookedFor returns the label that a classifier is there for: of two the one with a threshold, of a
 // guard model unsafe; nil when there is no such.
-func lookedFor(own *signal.OwnClassifier) []string {
+func LookedFor(own *signal.OwnClassifier) []string {
 	if slices.Contains(own.Labels, "unsafe") {
 		return []string{"unsafe"}
 	}

@@ -184,7 +184,9 @@ func (c *checker) task(t *Task, path string) {
 	if t.Name == "" {
 		c.at(path+".name", "a name is required, such as domain, jailbreak, injection or pii")
 	}
-	if t.Model == "" {
+	if t.Classifier != "" {
+		c.givenTask(t, path)
+	} else if t.Model == "" {
 		t.Model = EmbeddedModel
 	}
 	if t.Model == classify.PatternsModel && t.Name != signal.PII.String() {
@@ -210,6 +212,31 @@ func (c *checker) task(t *Task, path string) {
 	c.remote(t, path)
 	c.oneOf(path+".kind", t.Kind, "sequence", "token", "pair", "embedding")
 	c.oneOf(path+".pooling", t.Pooling, "mean", "cls", "last_token", "none")
+}
+
+// givenTask checks a task that a classifier on another server gives, and finds which and what it
+// looks for.
+func (c *checker) givenTask(t *Task, path string) {
+	list := c.cfg.Classify.Classifiers
+	k, _ := signal.ParseKind(t.Name)
+	at := slices.IndexFunc(list, func(o OwnClassifier) bool { return o.Name == t.Classifier })
+	switch {
+	case !classify.GivenKinds.Has(k):
+		c.at(path+".classifier", "%s cannot come from a classifier; domain, complexity, factcheck, jailbreak and "+
+			"injection can", t.Name)
+	case at < 0:
+		hint := ""
+		if best := slip(t.Classifier, slices.Values(c.cfg.Classify.Names())); best != "" {
+			hint = fmt.Sprintf("; did you mean %q?", best)
+		}
+		c.at(path+".classifier", "%q is no name of classify.classifiers%s", t.Classifier, hint)
+	case !list[at].Remote():
+		c.at(path+".classifier", "%q has no http: what `signalbox fit` trained rules ask for by its own name", t.Classifier)
+	}
+	if t.Model != "" || t.Remote != (Remote{}) || t.Window != (TaskWindow{}) || t.Kind != "" || t.Pooling != "" ||
+		t.Prefix != nil || len(t.Labels) > 0 || t.MaxTokens != 0 || t.Temperature != 0 || t.Dims != 0 || t.Layer != 0 {
+		c.at(path+".classifier", "beside it only name, threshold, origins and positive have a meaning")
+	}
 }
 
 // window checks how long texts are read, as far as that does not depend on the model.

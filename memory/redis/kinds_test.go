@@ -173,29 +173,22 @@ func TestCountersOfAnotherTypeBeginAnew(t *testing.T) {
 		return s.Enter(t.Context(), "t", []Flight{{Scope: "s", Room: 5, ID: "1"}}, time.Minute,
 			false)
 	}
-	eventually(t, func() bool { _, ok, err := charge(); return ok && err == nil })
-	eventually(t, func() bool { _, ok, err := enter(); return ok && err == nil })
+	if _, ok, err := charge(); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if _, ok, err := enter(); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
 	for _, key := range keysOf(t, s, "t") {
 		spoil(key)
 	}
-	eventually(t, func() bool {
-		full, ok, err := charge()
-		return ok && err == nil &&
-			full[0] <= 6
-	})
-	eventually(t, func() bool { used, ok, err := enter(); return ok && err == nil && used[0] == 1 })
+	if full, ok, err := charge(); !ok || err != nil || full[0] > 3 {
+		t.Errorf("anew: %v, %v, %v", full, ok, err)
+	}
+	if used, ok, err := enter(); !ok || err != nil || used[0] != 1 {
+		t.Errorf("anew: %v, %v, %v", used, ok, err)
+	}
 	if !s.Healthy() {
 		t.Error("Redis is taken for one that is away")
 	}
-}
-
-// eventually repeats what a busy machine may not do within its 8 ms.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	for range 20 {
-		if ok() {
-			return
-		}
-	}
-	t.Error("20 calls in vain")
 }

@@ -25,7 +25,10 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // patient budgets keep a busy machine from failing tests that are not about time.
 func patient(url string) Options {
-	return Options{URL: url, MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second, WriteBudget: 10 * time.Second}
+	return Options{
+		URL: url, RateBudget: 10 * time.Second, MetaBudget: 10 * time.Second, BlobBudget: 10 * time.Second,
+		WriteBudget: 10 * time.Second,
+	}
 }
 
 func open(tb testing.TB, o Options) *Store {

@@ -61,8 +61,11 @@ func (r *reader) Moderate(_ context.Context, k signal.Kind, also signal.Mask, x 
 func TestASentenceIsReadOnceForAllSignalsThatReadTheSame(t *testing.T) {
 	t.Parallel()
 	outputs := []Output{
-		{Kind: signal.Jailbreak, Threshold: 0.5}, {Kind: signal.PII}, {Kind: signal.Keyword},
-		{Kind: signal.Injection, Threshold: 0.5}, {Kind: signal.Own},
+		{Kind: signal.Jailbreak, Threshold: 0.5},
+		{Kind: signal.PII},
+		{Kind: signal.Keyword},
+		{Kind: signal.Injection, Threshold: 0.5},
+		{Kind: signal.Own},
 	}
 	for name, c := range map[string]struct {
 		claim check.Claim

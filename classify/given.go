@@ -1,0 +1,243 @@
+package classify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/internal/signal"
+)
+
+// GivenKinds are the signals that a model elsewhere can give by saying what a text is. The others
+// are vectors, or places in a text.
+const GivenKinds signal.Mask = ForeignTopics | attackKinds
+
+// Given is a signal that one of Options.Own, a model elsewhere, gives in place of a model here.
+type Given struct {
+	Own int // index in Options.Own
+	// Labels are those of Domain and Complexity, in the order of signal.Value.Labels. What the model
+	// says beside them counts for none.
+	Labels []string
+	// Positive is the label of the model that Jailbreak, Injection and FactCheck look for, and
+	// Threshold the probability from which it holds, in (0,1].
+	Positive  string
+	Threshold float64
+}
+
+// given are the kinds of Options.Given.
+func (o Options) given() (m signal.Mask) {
+	for k := range o.Given {
+		m |= signal.MaskOf(k)
+	}
+	return m
+}
+
+// checkGiven reports what cannot be.
+func (o Options) checkGiven() error {
+	for k, g := range o.Given {
+		switch {
+		case !GivenKinds.Has(k):
+			return fmt.Errorf("%s cannot come from a model elsewhere that says what a text is", k)
+		case g.Own < 0 || g.Own >= len(o.Own) || o.Own[g.Own].Judge == nil:
+			return fmt.Errorf("%s comes from a classifier that is no model elsewhere", k)
+		case len(g.Labels) == 0 && g.Positive == "":
+			return fmt.Errorf("%s has no labels", k)
+		}
+	}
+	return nil
+}
+
+// elsewhere returns the classifier of k if a model elsewhere judges for it, else nil.
+func (c *Classifier) elsewhere(k signal.Kind) *Own {
+	at := int(k) - int(signal.Own)
+	if g, ok := c.opts.Given[k]; ok {
+		at = g.Own
+	}
+	if at < 0 || at >= len(c.opts.Own) || c.opts.Own[at].Judge == nil {
+		return nil
+	}
+	return &c.opts.Own[at]
+}
+
+// judge returns what the model elsewhere of k says of an exchange.
+func (c *Classifier) judge(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
+	own := c.elsewhere(k)
+	v := signal.Value{Source: own.Name, Provider: "remote"}
+	start := time.Now()
+	j, err := own.Judge.Judge(ctx, x)
+	v.Elapsed = time.Since(start)
+	if err != nil {
+		why := reasonOf(ctx, err)
+		if c.opts.Logger != nil && (why == signal.ReasonInternal || why == signal.ReasonInvalid) {
+			c.opts.Logger.ErrorContext(ctx, "a classifier is unknown",
+				slog.String("classifier", own.Name), slog.String("reason", string(why)),
+				slog.String("error", err.Error()))
+		}
+		return unknown(&v, why)
+	}
+	v.State, v.Label, v.Score, v.Labels, v.Probs = signal.Known, j.Label, j.Score, j.Labels, j.Probs
+	if j.Cut {
+		v.Coverage = signal.Compressed
+	}
+	if g, ok := c.opts.Given[k]; ok {
+		g.shape(k, &v)
+	}
+	return v
+}
+
+// probOf is the probability of a label of the model in v.
+func probOf(v *signal.Value, label string) float64 {
+	p, known := v.Prob(label)
+	if !known && v.Label == label {
+		p = v.Score
+	}
+	return p
+}
+
+// shape makes of what a model elsewhere says of a text what signal k reports.
+func (g *Given) shape(k signal.Kind, v *signal.Value) {
+	if g.Positive != "" {
+		g.decide(k, probOf(v, g.Positive), v)
+		return
+	}
+	probs, best := make([]float32, len(g.Labels)), 0
+	for i, l := range g.Labels {
+		if probs[i] = float32(probOf(v, l)); probs[i] > probs[best] {
+			best = i
+		}
+	}
+	if probs[best] == 0 { // the model has other labels
+		*v = unknown(v, signal.ReasonInvalid)
+		return
+	}
+	v.Labels, v.Probs, v.Label, v.Score = g.Labels, probs, g.Labels[best], float64(probs[best])
+}
+
+// decide sets v to the probability that what k looks for is there.
+func (g *Given) decide(k signal.Kind, p float64, v *signal.Value) {
+	no, yes := "benign", k.String()
+	if k == signal.FactCheck {
+		no, yes = "no", "needs"
+	}
+	v.Labels, v.Probs, v.Label = []string{no, yes}, []float32{float32(1 - p), float32(p)}, no
+	if float32(p) >= float32(g.Threshold) {
+		v.Label = yes
+	}
+	if v.Score = p; k == signal.FactCheck && v.Label == no {
+		v.Score = 1 - p
+	}
+}
+
+// ask settles a kind that a model elsewhere gives.
+func (c *Classifier) ask(ctx context.Context, g *gather, k signal.Kind) {
+	ctx, leave := g.enter(ctx, signal.MaskOf(k))
+	var v signal.Value
+	switch {
+	case attackKinds.Has(k):
+		v = c.judgeTexts(ctx, g.req, k)
+	case strings.TrimSpace(g.req.text.LastUser) == "":
+		v = signal.Value{State: signal.Unknown, Reason: signal.ReasonNoText, Source: c.elsewhere(k).Name}
+	default:
+		v = c.judge(ctx, k, signal.Exchange{Prompt: g.req.text.LastUser})
+	}
+	leave()
+	g.put(k, v)
+	g.narrow()
+}
+
+// textsAtOnce is how many texts of one request a model elsewhere is asked about at a time.
+const textsAtOnce = 4
+
+// judgeTexts is what a model elsewhere says about attacks in the texts of the origins that k reads,
+// each asked about by itself, so that its answer is remembered and the same in every turn: the
+// newest Options.Windows of them, or all where everything is to be read.
+func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) signal.Value {
+	own, start := c.elsewhere(k), time.Now()
+	v := signal.Value{State: signal.Known, Source: own.Name, Provider: "remote"}
+	texts := &request{text: r.text, extent: r.extent, origins: r.origins}
+	if err := texts.layUnits(ctx, signal.MaskOf(k)); err != nil {
+		return unknown(&v, reasonOf(ctx, err))
+	}
+	units := texts.units
+	asked := units
+	if r.extent != everyWindow {
+		asked = units[max(0, len(units)-c.opts.Windows):]
+	}
+	said := make([]signal.Value, len(asked))
+	var work errgroup.Group
+	work.SetLimit(textsAtOnce)
+	for i := range asked {
+		work.Go(func() error {
+			said[i] = c.judge(ctx, k, signal.Exchange{Prompt: asked[i].text})
+			return nil
+		})
+	}
+	_ = work.Wait() // no function returns an error
+	v.Elapsed = time.Since(start)
+	c.concludeTexts(k, units, said, &v)
+	return v
+}
+
+// concludeTexts sets v to the greatest score of a text of the origins that k speaks for, and to the
+// verdicts on every origin. said is about the last of units. What failed makes v partial, and
+// unknown where nothing was read.
+func (c *Classifier) concludeTexts(k signal.Kind, units []unit, said []signal.Value, v *signal.Value) {
+	speaks, given := c.opts.origins().score[k], c.opts.Given[k]
+	var by [signal.NumOrigins]signal.Verdict
+	score, first := 0.0, len(units)-len(said)
+	for i := range units {
+		by[units[i].origin].Windows++
+		if i >= first {
+			addText(&by[units[i].origin], &units[i], &said[i-first])
+		}
+	}
+	for i := range by {
+		o := &by[i]
+		if o.Windows == 0 {
+			continue
+		}
+		o.Origin = signal.Origin(i)
+		v.Verdicts = append(v.Verdicts, *o)
+		if speaks.Has(o.Origin) {
+			v.Windows, v.Read, v.Partial = v.Windows+o.Windows, v.Read+o.Read, v.Partial || o.Partial
+			score = max(score, o.Score)
+		}
+	}
+	for i := range said {
+		if v.Partial && said[i].State != signal.Known && speaks.Has(units[first+i].origin) {
+			v.Reason = said[i].Reason
+		}
+	}
+	if v.Partial && v.Read == 0 {
+		*v = unknown(v, v.Reason)
+		return
+	}
+	if v.Windows > 1 {
+		v.Coverage = signal.Windowed
+	}
+	given.decide(k, score, v)
+}
+
+// addText adds what is said of a text to the verdict on its origin.
+func addText(o *signal.Verdict, u *unit, x *signal.Value) {
+	if x.State != signal.Known {
+		o.Partial = true
+		return
+	}
+	if o.Read++; x.Score > o.Score || o.Read == 1 {
+		o.Score, o.Segment = x.Score, u.segment
+		o.Start, o.End = u.place(0, len(u.text))
+	}
+}
+
+// onlyGiven reports signals that a source gives as well.
+func (c *Classifier) onlyGiven() error {
+	if twice := c.opts.given() & c.neural; twice != 0 {
+		return fmt.Errorf("%v come from a bundle and from a classifier", twice.Kinds())
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"signalbox/classify"
+	"signalbox/internal/config"
+	"signalbox/internal/signal"
+)
+
+// givenAs returns the signal of a task that a classifier on another server gives, and the index of
+// that classifier; -1 where none does.
+func givenAs(c *config.Classify, t *config.Task) (k signal.Kind, at int) {
+	k, _ = signal.ParseKind(t.Name)
+	at = slices.IndexFunc(c.Classifiers, func(o config.OwnClassifier) bool { return o.Name == t.Classifier && o.Remote() })
+	if !classify.GivenKinds.Has(k) {
+		return k, -1
+	}
+	return k, at
+}
+
+// given returns the signals that classifiers on other servers give. Errors are *config.TaskError,
+// joined. What the configuration tells of elsewhere is left out.
+func given(c *config.Classify, own []signal.OwnClassifier) (map[signal.Kind]classify.Given, error) {
+	var errs []error
+	out := make(map[signal.Kind]classify.Given)
+	for i := range c.Tasks {
+		t := &c.Tasks[i]
+		k, at := givenAs(c, t)
+		if at < 0 || at >= len(own) {
+			continue
+		}
+		g := classify.Given{Own: at}
+		if field, err := defineGiven(&g, k, t, &own[at]); err != nil {
+			errs = append(errs, &config.TaskError{Index: i, Field: field, Err: err})
+			continue
+		}
+		out[k] = g
+	}
+	return out, errors.Join(errs...)
+}
+
+// defineGiven sets what a signal takes of a classifier. An error is about a field of the task.
+func defineGiven(g *classify.Given, k signal.Kind, t *config.Task, own *signal.OwnClassifier) (field string, err error) {
+	levels := []string{"low", "medium", "high"}
+	switch k { //nolint:exhaustive // the others look for one label
+	case signal.Domain:
+		if g.Labels = own.Labels; len(g.Labels) < 2 {
+			return "classifier", fmt.Errorf("%q has to name its labels (http.labels), which are the domains", own.Name)
+		}
+		return "", nil
+	case signal.Complexity:
+		if g.Labels = own.Labels; len(g.Labels) < 2 ||
+			slices.ContainsFunc(g.Labels, func(l string) bool { return !slices.Contains(levels, l) }) {
+			return "classifier", fmt.Errorf("the labels of %q (http.labels) have to be of %s", own.Name, strings.Join(levels, ", "))
+		}
+		return "", nil
+	}
+	g.Positive, g.Threshold = t.Positive, cmp.Or(t.Threshold, defaultMark)
+	if found := config.LookedFor(own); g.Positive == "" && len(found) > 0 {
+		g.Positive = found[0]
+	}
+	switch {
+	case g.Positive == "":
+		return "positive", fmt.Errorf("name the label of %q that %s looks for: one of %s", own.Name, k, strings.Join(own.Labels, ", "))
+	case len(own.Labels) > 0 && !slices.Contains(own.Labels, g.Positive):
+		return "positive", fmt.Errorf("%q has no label %q, only %s", own.Name, g.Positive, strings.Join(own.Labels, ", "))
+	}
+	return "", nil
+}
+
+// catalogGiven adds the signals that classifiers on other servers give.
+func catalogGiven(c *config.Classify, out *config.Catalog) error {
+	list, err := given(c, out.Own)
+	for k, g := range list {
+		out.Signals |= signal.MaskOf(k)
+		out.Elsewhere |= signal.MaskOf(k)
+		if g.Positive != "" {
+			out.Thresholds[k] = g.Threshold
+		} else {
+			out.Labels[k] = g.Labels
+		}
+	}
+	return err
+}
