@@ -17,7 +17,7 @@ epoch=$(git log -1 --format=%ct)
 
 rm -rf dist
 mkdir -p "dist/$name"
-$go build -trimpath -ldflags "-s -w -buildid= -X main.version=$version" -o "dist/$name/signalbox" .
+$go build -pgo=auto -trimpath -ldflags "-s -w -buildid= -X main.version=$version" -o "dist/$name/signalbox" .
 cp "$library"/libonnxruntime.so* LICENSE configs/minimal.yaml configs/signalbox.schema.json "dist/$name/"
 chmod -R u=rwX,go=rX "dist/$name"
 

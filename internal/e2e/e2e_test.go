@@ -55,7 +55,7 @@ func inRoot(m *testing.M) (status int, err error) {
 		return 1, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	args := append([]string{"build", "-trimpath", "-ldflags=-X main.version=dev", "-o", dir},
+	args := append([]string{"build", "-pgo=auto", "-trimpath", "-ldflags=-X main.version=dev", "-o", dir},
 		strings.Fields(os.Getenv(buildFlags))...)
 	build := exec.CommandContext(context.Background(), "go", append(args, ".")...)
 	if out, err := build.CombinedOutput(); err != nil {

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // Patch collects edits of a request's body. The edits refer to the request as it was parsed:
@@ -313,8 +314,11 @@ func find(fields []fieldEdit, name string) (fieldEdit, bool) {
 // nameIs reports whether a member has the given name, however it is escaped.
 func nameIs(raw []byte, m member, name string) bool {
 	quoted := raw[m.name.Start:m.name.End]
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1:len(quoted)-1]) == name
+	switch n := len(quoted) - 2; {
+	case n < len(name): // escapes make a name longer, never shorter
+		return false
+	case n == len(name):
+		return string(quoted[1:1+n]) == name && strings.IndexByte(name, '\\') < 0
 	}
-	return string(appendUnquoted(nil, quoted)) == name
+	return bytes.IndexByte(quoted, '\\') >= 0 && string(appendUnquoted(nil, quoted)) == name
 }
