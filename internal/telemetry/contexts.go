@@ -16,7 +16,7 @@ func (m *Metrics) PageIn(from string, d time.Duration) {
 	if from == "l2" {
 		direction = "l2_to_hot"
 	}
-	m.pageSeconds.record(background(), d.Seconds(), direction)
+	m.pageSeconds.record(d.Seconds(), direction)
 }
 
 // PageOut records the time to make the copy of an object that a tier holds: to pack it for l2, or
@@ -26,7 +26,7 @@ func (m *Metrics) PageOut(to string, d time.Duration) {
 	if to == "l2" {
 		direction = "hot_to_l2"
 	}
-	m.pageSeconds.record(background(), d.Seconds(), direction)
+	m.pageSeconds.record(d.Seconds(), direction)
 }
 
 // WatchContexts reports what census tells whenever the metrics are read: for each tier how many

@@ -19,13 +19,13 @@ type labels [3]string
 // configuration, and statuses. Safe for concurrent use.
 type cells[T any] struct {
 	names []string
-	fresh func(of metric.MeasurementOption) T
+	fresh func(of attribute.Set) T
 
 	mu  sync.Mutex // taken to add one
 	all atomic.Pointer[map[labels]T]
 }
 
-func newCells[T any](names []string, fresh func(of metric.MeasurementOption) T) *cells[T] {
+func newCells[T any](names []string, fresh func(of attribute.Set) T) *cells[T] {
 	c := &cells[T]{names: names, fresh: fresh}
 	c.all.Store(&map[labels]T{})
 	return c
@@ -51,7 +51,7 @@ func (c *cells[T]) add(key labels) T {
 	for i, name := range c.names {
 		kv[i] = attribute.String(name, key[i])
 	}
-	x := c.fresh(metric.WithAttributeSet(attribute.NewSet(kv...)))
+	x := c.fresh(attribute.NewSet(kv...))
 	all := maps.Clone(old)
 	all[key] = x
 	c.all.Store(&all)
@@ -64,7 +64,7 @@ type sum struct {
 	of metric.MeasurementOption
 }
 
-func newSum(of metric.MeasurementOption) *sum { return &sum{of: of} }
+func newSum(of attribute.Set) *sum { return &sum{of: metric.WithAttributeSet(of)} }
 
 // counter counts by labels. It keeps its sums itself and tells them when metrics are read: that
 // costs a request a tenth of what it costs to hand each count to the meter.
@@ -111,26 +111,8 @@ func (m *maker) floats(name, text string, names ...string) floatCounter {
 	return c
 }
 
-// histogram records by labels.
-type histogram struct {
-	*cells[[]metric.RecordOption]
-
-	to metric.Float64Histogram
-}
-
 // Recording does not depend on a request's context: a metric counts even when the client is gone.
 func background() context.Context { return context.Background() }
-
-// record takes the values of the labels in the order of their names.
-func (h histogram) record(ctx context.Context, x float64, values ...string) {
-	h.to.Record(ctx, x, h.get(values)...)
-}
-
-func (m *maker) histogram(name, text string, bounds []float64, names ...string) histogram {
-	h, err := m.meter.Float64Histogram(name, metric.WithDescription(text), metric.WithExplicitBucketBoundaries(bounds...))
-	m.errs = append(m.errs, err)
-	return histogram{newCells(names, func(of metric.MeasurementOption) []metric.RecordOption { return []metric.RecordOption{of} }), h}
-}
 
 // gauge records the last value by labels.
 type gauge struct {
@@ -146,5 +128,5 @@ func (g gauge) record(ctx context.Context, x int64, values ...string) {
 func (m *maker) gauge(name, text string, names ...string) gauge {
 	g, err := m.meter.Int64Gauge(name, metric.WithDescription(text))
 	m.errs = append(m.errs, err)
-	return gauge{newCells(names, func(of metric.MeasurementOption) metric.MeasurementOption { return of }), g}
+	return gauge{newCells(names, func(of attribute.Set) metric.MeasurementOption { return metric.WithAttributeSet(of) }), g}
 }

@@ -50,15 +50,15 @@ func AttrSignal(kind string) string { return "signalbox.signal." + kind }
 // from a client; callers pass "other" for what a client made up. Safe for concurrent use.
 type Metrics struct {
 	requests        counter
-	requestSeconds  histogram
-	decideSeconds   histogram
+	requestSeconds  *histogram
+	decideSeconds   *histogram
 	modelRuns       counter
-	modelRunSeconds histogram
-	batchSize       histogram
+	modelRunSeconds *histogram
+	batchSize       *histogram
 	skipped         counter
 	unknown         counter
-	ttft            histogram
-	interToken      histogram
+	ttft            *histogram
+	interToken      *histogram
 	tokens          counter
 	prefixTokens    counter
 	placements      counter
@@ -79,7 +79,7 @@ type Metrics struct {
 	mirrors         counter
 	mirrorTokens    counter
 	mirrorCost      floatCounter
-	mirrorLikeness  histogram
+	mirrorLikeness  *histogram
 	arms            counter
 	armTokens       counter
 	armCost         floatCounter
@@ -90,10 +90,10 @@ type Metrics struct {
 	contextRequests counter
 	guardClaims     counter
 	guardActions    counter
-	guardSeconds    histogram
+	guardSeconds    *histogram
 	provider        gauge
 	workerRestarts  counter
-	pageSeconds     histogram
+	pageSeconds     *histogram
 	build           gauge
 	reload          reloadGauges
 	meter           metric.Meter
@@ -113,10 +113,12 @@ func slowBuckets() []float64 {
 type maker struct {
 	meter metric.Meter
 	errs  []error
+
+	histograms *histograms
 }
 
-func newMetrics(meter metric.Meter) (*Metrics, error) {
-	m := &maker{meter: meter}
+func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
+	m := &maker{meter: meter, histograms: shapes}
 	out := &Metrics{
 		requests:        m.counter("signalbox_requests_total", "Requests by route, model and status.", "route", "model", "status"),
 		requestSeconds:  m.histogram("signalbox_request_seconds", "Time from the request's first byte to the answer's last.", slowBuckets(), "route"),
@@ -208,7 +210,7 @@ func (m *Metrics) Build(version, goVersion string) {
 // Request counts one finished request.
 func (m *Metrics) Request(route, model string, status int, d time.Duration) {
 	m.requests.add(1, route, model, statusText(status))
-	m.requestSeconds.record(background(), d.Seconds(), route)
+	m.requestSeconds.record(d.Seconds(), route)
 }
 
 // statusText avoids an allocation for the codes that occur all the time.
@@ -234,13 +236,13 @@ func statusText(status int) string {
 }
 
 // Decide records the time to one decision.
-func (m *Metrics) Decide(d time.Duration) { m.decideSeconds.record(background(), d.Seconds()) }
+func (m *Metrics) Decide(d time.Duration) { m.decideSeconds.record(d.Seconds()) }
 
 // ModelRun counts one run of a classifier graph over rows texts.
 func (m *Metrics) ModelRun(bundle, provider string, d time.Duration, rows int) {
 	m.modelRuns.add(1, bundle, provider)
-	m.modelRunSeconds.record(background(), d.Seconds(), bundle, provider)
-	m.batchSize.record(background(), float64(rows))
+	m.modelRunSeconds.record(d.Seconds(), bundle, provider)
+	m.batchSize.record(float64(rows))
 }
 
 // SignalSkipped counts a signal that laziness saved.
@@ -255,12 +257,12 @@ func (m *Metrics) SignalUnknown(signal, reason string) {
 
 // TTFT records the time to the first byte of a streamed body.
 func (m *Metrics) TTFT(model string, d time.Duration) {
-	m.ttft.record(background(), d.Seconds(), model)
+	m.ttft.record(d.Seconds(), model)
 }
 
 // InterToken records the time between two tokens of a stream, the mean of one answer.
 func (m *Metrics) InterToken(model string, d time.Duration) {
-	m.interToken.record(background(), d.Seconds(), model)
+	m.interToken.record(d.Seconds(), model)
 }
 
 // Tokens counts tokens of one answer. kind is prompt, cached or completion.
@@ -354,7 +356,7 @@ func (m *Metrics) Mirrored(model string, prompt, completion int64, usd, similari
 	m.mirrorTokens.add(prompt, model, "prompt")
 	m.mirrorTokens.add(completion, model, "completion")
 	m.mirrorCost.add(usd, model)
-	m.mirrorLikeness.record(background(), similarity, model)
+	m.mirrorLikeness.record(similarity, model)
 }
 
 // Arm counts a request of a route that tries a model out. arm is control or canary.
@@ -405,7 +407,7 @@ func (m *Metrics) GuardAction(action string) {
 }
 
 // GuardCheck records the time that the check of a claim took.
-func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.record(background(), d.Seconds()) }
+func (m *Metrics) GuardCheck(d time.Duration) { m.guardSeconds.record(d.Seconds()) }
 
 // WorkerRestart counts a start of the process of the models after it ended.
 func (m *Metrics) WorkerRestart() { m.workerRestarts.add(1) }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -127,7 +128,9 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	shapes := &histograms{since: time.Now()}
 	exporter, err := otelprom.New(
+		otelprom.WithProducer(shapes),
 		otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo(), otelprom.WithoutTargetInfo(),
 		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithoutSuffixes),
 	)
@@ -140,7 +143,7 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 		sdkmetric.WithReader(exporter), sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter), sdkmetric.WithResource(res),
 	}
 	if o.OTLPMetricsEndpoint != "" {
-		pushed, err := push(ctx, o.OTLPMetricsEndpoint)
+		pushed, err := push(ctx, o.OTLPMetricsEndpoint, shapes)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +151,7 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 	}
 	provider := sdkmetric.NewMeterProvider(with...)
 	t.shutdown = append(t.shutdown, provider.Shutdown)
-	if t.Metrics, err = newMetrics(provider.Meter("signalbox")); err != nil {
+	if t.Metrics, err = newMetrics(provider.Meter(scope), shapes); err != nil {
 		return nil, err
 	}
 	t.Metrics.Build(version, runtime.Version())
@@ -193,8 +196,11 @@ func (t *Telemetry) Traced() bool {
 	return !off
 }
 
+// scope is what instruments belong to.
+const scope = "signalbox"
+
 // push sends metrics by the protocol of OpenTelemetry.
-func push(ctx context.Context, endpoint string) (sdkmetric.Reader, error) {
+func push(ctx context.Context, endpoint string, more sdkmetric.Producer) (sdkmetric.Reader, error) {
 	at, err := collector(endpoint, "/v1/metrics")
 	if err != nil {
 		return nil, fmt.Errorf("otlp_metrics_endpoint: %w", err)
@@ -203,7 +209,7 @@ func push(ctx context.Context, endpoint string) (sdkmetric.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("otlp exporter of metrics: %w", err)
 	}
-	return sdkmetric.NewPeriodicReader(exporter), nil
+	return sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithProducer(more)), nil
 }
 
 // collector is where a collector takes something: an address without a path gets that of the
