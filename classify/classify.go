@@ -280,6 +280,15 @@ func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.
 	g.fail(need, signal.ReasonNoModel)
 }
 
+// scans are the kinds that need no model.
+func (c *Classifier) scans() signal.Mask {
+	m := LexicalKinds | c.opts.worded()
+	if c.opts.Patterns {
+		m |= signal.MaskOf(signal.PII)
+	}
+	return m
+}
+
 // scan settles the kinds that need no model.
 func (c *Classifier) scan(ctx context.Context, g *gather) {
 	req := g.req
@@ -369,7 +378,9 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	if len(work) == 0 {
 		return
 	}
-	g.watched = g.watched || len(work) > 1
+	if len(work) > 1 && !g.watched { // others may be reading it
+		g.watched = true
+	}
 	var wg sync.WaitGroup
 	for _, s := range work[1:] {
 		wg.Go(func() { c.run(ctx, s, g) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +20,8 @@ const GivenKinds signal.Mask = ForeignTopics | attackKinds
 // Given is a signal that one of Options.Own, a model elsewhere, gives in place of a model here.
 type Given struct {
 	Own int // index in Options.Own
-	// Labels are those of Domain and Complexity, in the order of signal.Value.Labels. What the model
-	// says beside them counts for none.
+	// Labels are those of Domain and Complexity, in the order of signal.Value.Labels. What the
+	// model says beside them counts for none.
 	Labels []string
 	// Positive is the label of the model that Jailbreak, Injection and FactCheck look for, and
 	// Threshold the probability from which it holds, in (0,1].
@@ -100,6 +101,10 @@ func probOf(v *signal.Value, label string) float64 {
 
 // shape makes of what a model elsewhere says of a text what signal k reports.
 func (g *Given) shape(k signal.Kind, v *signal.Value) {
+	if _, known := v.Prob(g.Positive); g.Positive != "" && !known && v.Label != g.Positive {
+		*v = unknown(v, signal.ReasonInvalid) // the model has other labels
+		return
+	}
 	if g.Positive != "" {
 		g.decide(k, probOf(v, g.Positive), v)
 		return
@@ -149,70 +154,116 @@ func (c *Classifier) ask(ctx context.Context, g *gather, k signal.Kind) {
 	g.narrow()
 }
 
-// textsAtOnce is how many texts of one request a model elsewhere is asked about at a time.
-const textsAtOnce = 4
+const (
+	// textsAtOnce is how many texts of one request a model elsewhere is asked about at a time, for
+	// one signal.
+	textsAtOnce = 4
+	// mostTexts bounds how many are asked about where everything is to be read. What is left out
+	// makes the signal partial.
+	mostTexts = 256
+)
 
-// judgeTexts is what a model elsewhere says about attacks in the texts of the origins that k reads,
-// each asked about by itself, so that its answer is remembered and the same in every turn: the
-// newest Options.Windows of them, or all where everything is to be read.
+// judgeTexts is what a model elsewhere says about attacks in the texts of the origins that k reads.
+// Each is asked about by itself, as it is and as it reads without disguise, so that its answer is
+// remembered and the same in every turn.
 func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) signal.Value {
-	own, start := c.elsewhere(k), time.Now()
-	v := signal.Value{State: signal.Known, Source: own.Name, Provider: "remote"}
+	start := time.Now()
+	v := signal.Value{State: signal.Known, Source: c.elsewhere(k).Name, Provider: "remote"}
 	texts := &request{text: r.text, extent: r.extent, origins: r.origins}
 	if err := texts.layUnits(ctx, signal.MaskOf(k)); err != nil {
 		return unknown(&v, reasonOf(ctx, err))
 	}
-	units := texts.units
-	asked := units
-	if r.extent != everyWindow {
-		asked = units[max(0, len(units)-c.opts.Windows):]
+	var units []*unit
+	for i := range texts.units {
+		if u := &texts.units[i]; strings.TrimSpace(u.text) != "" {
+			units = append(units, u)
+		}
 	}
-	said := make([]signal.Value, len(asked))
+	most := mostTexts
+	if r.extent != everyWindow {
+		most = c.opts.Windows
+	}
+	said := make([]*signal.Value, len(units))
 	var work errgroup.Group
 	work.SetLimit(textsAtOnce)
-	for i := range asked {
+	for _, i := range newestTexts(units, r.origins.score[k], most) {
 		work.Go(func() error {
-			said[i] = c.judge(ctx, k, signal.Exchange{Prompt: asked[i].text})
+			said[i] = c.judgeText(ctx, k, units[i])
 			return nil
 		})
 	}
 	_ = work.Wait() // no function returns an error
 	v.Elapsed = time.Since(start)
 	c.concludeTexts(k, units, said, &v)
+	if r.extent != everyWindow && v.State == signal.Known {
+		v.Reason = signal.ReasonNone // not everything was asked for: that may help
+	}
 	return v
 }
 
-// concludeTexts sets v to the greatest score of a text of the origins that k speaks for, and to the
-// verdicts on every origin. said is about the last of units. What failed makes v partial, and
-// unknown where nothing was read.
-func (c *Classifier) concludeTexts(k signal.Kind, units []unit, said []signal.Value, v *signal.Value) {
-	speaks, given := c.opts.origins().score[k], c.opts.Given[k]
-	var by [signal.NumOrigins]signal.Verdict
-	score, first := 0.0, len(units)-len(said)
-	for i := range units {
-		by[units[i].origin].Windows++
-		if i >= first {
-			addText(&by[units[i].origin], &units[i], &said[i-first])
+// newestTexts returns the numbers of at most most units: the newest of the origins that the signal
+// speaks for, and the newest of all.
+func newestTexts(units []*unit, speaks signal.Origins, most int) []int {
+	var out []int
+	for i := len(units) - 1; i >= 0 && len(out) == 0; i-- {
+		if speaks.Has(units[i].origin) {
+			out = append(out, i)
 		}
 	}
+	for i := len(units) - 1; i >= 0 && len(out) < most; i-- {
+		if !slices.Contains(out[:min(len(out), 1)], i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// judgeText asks about a text and its normalised twin. The more probable attack counts.
+func (c *Classifier) judgeText(ctx context.Context, k signal.Kind, u *unit) *signal.Value {
+	v := c.judge(ctx, k, signal.Exchange{Prompt: u.text})
+	twin, err := u.normalised(ctx)
+	if err != nil || v.State != signal.Known {
+		return &v
+	}
+	if strings.TrimSpace(twin) != "" {
+		other := c.judge(ctx, k, signal.Exchange{Prompt: twin})
+		if other.State != signal.Known || other.Score > v.Score {
+			return &other
+		}
+	}
+	return &v
+}
+
+// concludeTexts sets v to the greatest score of a text of the origins that k speaks for, and to the
+// verdicts on every origin. said is parallel to units, nil for one that was not asked about. What
+// failed or was cut makes v partial, and unknown where nothing was read.
+func (c *Classifier) concludeTexts(k signal.Kind, units []*unit, said []*signal.Value, v *signal.Value) {
+	speaks, given := c.opts.origins().score[k], c.opts.Given[k]
+	var by [signal.NumOrigins]signal.Verdict
+	for i := range units {
+		o := &by[units[i].origin]
+		o.Windows++
+		if x := said[i]; x != nil {
+			addText(o, units[i], x)
+			if x.State != signal.Known && speaks.Has(units[i].origin) {
+				v.Reason = x.Reason
+			}
+		}
+	}
+	score, read := 0.0, 0
 	for i := range by {
 		o := &by[i]
 		if o.Windows == 0 {
 			continue
 		}
-		o.Origin = signal.Origin(i)
-		v.Verdicts = append(v.Verdicts, *o)
+		o.Origin, o.Partial = signal.Origin(i), o.Partial || o.Read == 0
+		v.Verdicts, read = append(v.Verdicts, *o), read+o.Read
 		if speaks.Has(o.Origin) {
 			v.Windows, v.Read, v.Partial = v.Windows+o.Windows, v.Read+o.Read, v.Partial || o.Partial
 			score = max(score, o.Score)
 		}
 	}
-	for i := range said {
-		if v.Partial && said[i].State != signal.Known && speaks.Has(units[first+i].origin) {
-			v.Reason = said[i].Reason
-		}
-	}
-	if v.Partial && v.Read == 0 {
+	if v.Partial && read == 0 {
 		*v = unknown(v, v.Reason)
 		return
 	}
@@ -228,6 +279,7 @@ func addText(o *signal.Verdict, u *unit, x *signal.Value) {
 		o.Partial = true
 		return
 	}
+	o.Partial = o.Partial || x.Coverage == signal.Compressed // the middle was left out
 	if o.Read++; x.Score > o.Score || o.Read == 1 {
 		o.Score, o.Segment = x.Score, u.segment
 		o.Start, o.End = u.place(0, len(u.text))

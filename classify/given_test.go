@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"signalbox/internal/signal"
 )
@@ -31,7 +32,9 @@ func (o *oracle) Judge(_ context.Context, x signal.Exchange) (signal.Judgement, 
 	case strings.Contains(x.Judged(), "attack"):
 		p = 0.9
 	}
-	return signal.Judgement{Labels: []string{"unsafe", "safe"}, Probs: []float32{p, 1 - p}}, nil
+	return signal.Judgement{
+		Labels: []string{"unsafe", "safe"}, Probs: []float32{p, 1 - p}, Cut: strings.Contains(x.Judged(), "long"),
+	}, nil
 }
 
 // as are signals that come from a classifier in one way.
@@ -90,6 +93,20 @@ func TestAttacksAreAskedAboutTextByText(t *testing.T) {
 				{Role: "user", Origin: signal.OriginUser, Text: "word"},
 			}, []string{"broken", "word"}, 0.1, 0, true, false,
 		},
+		"white space": {
+			[]signal.Segment{
+				{Role: "user", Origin: signal.OriginUser, Text: " \n"},
+				{Role: "user", Origin: signal.OriginUser, Text: "word"},
+			}, []string{"word"}, 0.1, 0, false, false,
+		},
+		"one of which the middle was not read": {
+			[]signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: "long"}},
+			[]string{"long"}, 0.1, 0, true, false,
+		},
+		"one in disguise": {
+			[]signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: "att\u200back"}},
+			[]string{"attack", "att\u200back"}, 0.9, 0, false, false,
+		},
 		"all fail": {
 			[]signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: "broken"}},
 			[]string{"broken"},
@@ -113,7 +130,7 @@ func TestAttacksAreAskedAboutTextByText(t *testing.T) {
 			if !tc.unknown && (float32(v.Score) != float32(tc.jailbreak) || (v.Label == "jailbreak") != (v.Score >= 0.5)) {
 				t.Errorf("%+v, want %v", v, tc.jailbreak)
 			}
-			if read := v.Read; read != len(users) && !tc.partial && !tc.unknown {
+			if read := v.Read; read > len(users) || read == 0 && len(users) > 0 && !tc.unknown {
 				t.Errorf("%d texts read", read)
 			}
 			j.asked = nil
@@ -160,6 +177,10 @@ func TestAGivenSignalReportsWhatOneHereWould(t *testing.T) {
 			binary,
 			signal.Value{Label: "no", Score: 0.3, Labels: []string{"no", "needs"}, Probs: []float32{0.3, 0.7}},
 		},
+		"no such label": {
+			signal.FactCheck, Given{Positive: "Fact", Threshold: 0.5}, binary,
+			signal.Value{State: signal.Unknown, Reason: signal.ReasonInvalid},
+		},
 		"other labels than configured": {
 			signal.Complexity,
 			Given{Labels: []string{"low", "high"}},
@@ -185,6 +206,68 @@ func TestAGivenSignalReportsWhatOneHereWould(t *testing.T) {
 				t.Errorf("of nothing: %+v", empty)
 			}
 		})
+	}
+}
+
+// Results of tools behind the message of a user take no place from it, and an origin of which
+// nothing was read is unknown. What one origin shows counts when another could not be read.
+func TestTheMessageOfTheUserIsAskedAboutBeforeNewerData(t *testing.T) {
+	j := new(oracle)
+	o := DefaultOptions()
+	o.Own, o.Given, o.Windows = []Own{{Name: "guard", Judge: j}}, as(Given{Positive: "unsafe", Threshold: 0.5}, signal.Jailbreak), 2
+	o.Read = map[signal.Kind]signal.Origins{ //nolint:exhaustive // one kind is looked at
+		signal.Jailbreak: signal.OriginsOf(signal.OriginData, signal.OriginModel),
+	}
+	c, err := New(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment := func(of signal.Origin, text string) signal.Segment { return signal.Segment{Origin: of, Text: text} }
+	text := &signal.Text{LastUser: "attack", Segments: []signal.Segment{
+		segment(signal.OriginModel, "m"), segment(signal.OriginUser, "attack"),
+		segment(signal.OriginData, "a"), segment(signal.OriginData, "b"), segment(signal.OriginData, "c"),
+	}}
+	v := extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
+	slices.Sort(j.asked)
+	if diff := cmp.Diff([]string{"attack", "c"}, j.asked); diff != "" || v.Label != "jailbreak" || v.Partial {
+		t.Errorf("%+v\n%s", v, diff)
+	}
+	want := []signal.Verdict{
+		{Origin: signal.OriginUser, Score: 0.9, Windows: 1, Read: 1, Segment: 1, End: 6},
+		{Origin: signal.OriginModel, Windows: 1, Partial: true},
+		{Origin: signal.OriginData, Score: 0.1, Windows: 3, Read: 1, Segment: 4, End: 1},
+	}
+	if diff := cmp.Diff(want, v.Verdicts, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	text.Segments[1].Text, text.Segments[4].Text = "broken", "attack"
+	v = extract(t, c, text, signal.MaskOf(signal.Jailbreak)).Value(signal.Jailbreak)
+	if v.State != signal.Known || !v.Partial || v.Reason != signal.ReasonNone || v.Verdicts[2].Score < 0.8 {
+		t.Errorf("%+v", v)
+	}
+	var set signal.Set
+	j.asked = nil
+	if c.ExtractAll(t.Context(), text, signal.MaskOf(signal.Jailbreak), &set); len(j.asked) != 5 ||
+		set.Value(signal.Jailbreak).Reason != signal.ReasonInternal {
+		t.Errorf("asked about %q of everything: %+v", j.asked, set.Value(signal.Jailbreak))
+	}
+}
+
+func TestAGivenTopicIsNotAskedAboutThePast(t *testing.T) {
+	j := &oracle{}
+	c := openGiven(t, newFake(), j, as(Given{Labels: []string{"safe", "unsafe"}}, signal.Domain))
+	text := user("math again")
+	text.Before = []string{"word", "word word"}
+	if v := extract(t, c, text, signal.MaskOf(signal.Domain)).Value(signal.Domain); v.Label != "safe" {
+		t.Errorf("%+v", v)
+	}
+	if diff := cmp.Diff([]string{"math again"}, j.asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	var set signal.Set
+	x := signal.Exchange{Prompt: "p", Answer: "math attack"}
+	if c.Moderate(t.Context(), signal.Domain, 0, x, &set); set.Value(signal.Domain).Label != "unsafe" {
+		t.Errorf("of an answer: %+v", set.Value(signal.Domain))
 	}
 }
 

@@ -116,7 +116,8 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 	t := &history{c: c, req: req, key: keys[len(keys)-1], held: make(map[signal.Kind]signal.Value)}
 	if n := len(turns) - 1; n > 0 {
 		t.near = turns[max(0, n-nearTurns):n]
-		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended)
+		// No server is asked about the past.
+		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
 	}
 	code, p, ok := req.language()
 	t.english = tongueOf(code, p, ok) != tongueForeign

@@ -131,14 +131,19 @@ func (o *Own) predict(text string, vector []float32, v *signal.Value) {
 }
 
 // Moderate puts signal k of an answer, or a piece of it, into set. A model elsewhere is told the
-// prompt as well, and asked for k alone. One that is here reads the text once for k and for what set
-// lacks of also.
-func (c *Classifier) Moderate(ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set) {
+// prompt as well, and asked for k alone. One that is here reads the text once for k and for what
+// set lacks of also.
+func (c *Classifier) Moderate(
+	ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set,
+) {
 	if c.elsewhere(k) != nil {
 		set.Put(k, c.judge(ctx, k, x))
 		return
 	}
 	need := signal.MaskOf(k)
+	if scans := c.scans(); scans.Has(k) {
+		also &= scans // it may be enough
+	}
 	for _, other := range also.Kinds() {
 		if c.elsewhere(other) == nil {
 			need |= signal.MaskOf(other)

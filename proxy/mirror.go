@@ -86,7 +86,6 @@ func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c *upstream.Ca
 	m.compare(out, got)
 	out.Ms = decisionlog.Milliseconds(time.Since(begun))
 	t := out.Tokens
-	//nolint:contextcheck // metrics need none
 	p.tel.Metrics.Mirrored(out.Model, t.Prompt, t.Completion, out.Cost, out.Similarity)
 	return out
 }

@@ -82,7 +82,7 @@ func (st *State) Refuses() []string {
 	var out []string
 	able := st.classifier.Signals()
 	remedy := "name a model for it under classify.tasks"
-	if st.program.Neural(able) == 0 {
+	if st.program.Local(able) == 0 {
 		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
 	}
 	for _, r := range st.program.Routes() {

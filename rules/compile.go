@@ -40,8 +40,8 @@ type Env struct {
 	// Elsewhere holds the kinds that models on other servers give. They are asked for last: only
 	// where all that is computed here does not settle a decision.
 	Elsewhere signal.Mask
-	// Lexical holds those of Classifiers that count words and need no model. They are asked for with
-	// the other scans of the text.
+	// Lexical holds those of Classifiers that count words and need no model. They are asked for
+	// with the other scans of the text.
 	Lexical signal.Mask
 	// Defined holds what other sections define for the rules to use. A warning names each that no
 	// rule uses.

@@ -127,6 +127,9 @@ func (p *Program) tier(m signal.Mask, t signal.Tier) signal.Mask {
 	return m.Tier(t) &^ (p.elsewhere | p.lexical)
 }
 
+// Local returns the members of m that a model here has to read the text for.
+func (p *Program) Local(m signal.Mask) signal.Mask { return p.tier(m, signal.TierNeural) }
+
 // Neural returns the members of m that a model has to read the text for, here or on another server.
 func (p *Program) Neural(m signal.Mask) signal.Mask {
 	return m.Tier(signal.TierNeural) &^ p.lexical

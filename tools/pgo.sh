@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 dir=$(mktemp -d)
-trap 'rm -r "$dir"' EXIT
+bench=
+trap 'kill $bench 2>/dev/null; cat "$dir/log" >&2 2>/dev/null || true; rm -r "$dir"' EXIT
 "$go" build -o "$dir/bench" ./bench/proxy
 "$go" build -pgo=off -o "$dir/signalbox" .
 for load in "plain, closed" "streamed, one"; do
@@ -15,6 +16,7 @@ for load in "plain, closed" "streamed, one"; do
     kill -0 "$bench"
     sleep .1
   done
+  # as long as the warm-up and two rounds of two ways of 8 seconds
   curl -sf "${url}profile?seconds=44" -o "$dir/${load%%,*}.prof"
   wait "$bench"
 done

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -224,45 +225,77 @@ func (a *App) Fit(ctx context.Context, rows []head.Row, tags bool, o FitOptions)
 	return f, err
 }
 
-// embedAtOnce is how many rows are asked for at a time on each core: those that wait for their turn,
-// if they are of similar length, become one run, which takes less than a run each.
-const embedAtOnce = 16
+// embedAtOnce is how many rows are asked for at a time on each core: those that wait for their
+// turn, if they are of similar length, become one run, which takes less than a run each.
+const embedAtOnce = 8
 
-// embedRows sets the vectors of rows, those of similar length beside each other.
+// embedRows sets the vectors of rows, those of similar length beside each other. What that was too
+// much for, by the queue or the timeouts of the configuration, is asked for again, a row on a core.
 func (a *App) embedRows(ctx context.Context, rows []head.Row, progress func(done, of int)) error {
-	work, ctx := errgroup.WithContext(ctx)
 	order := make([]int, len(rows))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return len(rows[a].Text) - len(rows[b].Text) })
-	var next, done atomic.Int64
-	for range embedAtOnce * runtime.GOMAXPROCS(0) {
+	var done atomic.Int64
+	told := func() {
+		if n := done.Add(1); progress != nil {
+			progress(int(n), len(rows))
+		}
+	}
+	cores := runtime.GOMAXPROCS(0)
+	late, err := a.embedEach(ctx, rows, order, min(embedAtOnce*cores, mostEmbedded), told)
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	if late, err = a.embedEach(ctx, rows, late, cores, told); err == nil && len(late) > 0 {
+		return fmt.Errorf("embed row %d: there was no time for it", late[0]+1)
+	}
+	return err
+}
+
+// mostEmbedded is how many rows are asked for at a time on any number of cores.
+const mostEmbedded = 64
+
+// embedEach sets the vectors of the rows of some numbers, on so many goroutines, and returns the
+// numbers of those that there was no time or place for.
+func (a *App) embedEach(
+	ctx context.Context, rows []head.Row, numbers []int, goroutines int, done func(),
+) (late []int, err error) {
+	work, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	var mu sync.Mutex // guards late
+	for range goroutines {
 		work.Go(func() error {
-			for i := next.Add(1) - 1; i < int64(len(rows)); i = next.Add(1) - 1 {
-				if err := a.embedRow(ctx, rows, order[i]); err != nil {
-					return err
-				}
-				if n := done.Add(1); progress != nil {
-					progress(int(n), len(rows))
+			for at := next.Add(1) - 1; at < int64(len(numbers)); at = next.Add(1) - 1 {
+				i := numbers[at]
+				switch why := a.embedRow(ctx, &rows[i]); {
+				case ctx.Err() != nil:
+					return ctx.Err()
+				case why == signal.ReasonNone:
+					done()
+				case why == signal.ReasonOverload, why == signal.ReasonTimeout:
+					mu.Lock()
+					late = append(late, i)
+					mu.Unlock()
+				default:
+					return fmt.Errorf("embed row %d: the embedding is unknown (%s)", i+1, why)
 				}
 			}
 			return nil
 		})
 	}
-	return work.Wait()
+	err = work.Wait()
+	return late, err
 }
 
-func (a *App) embedRow(ctx context.Context, rows []head.Row, i int) error {
-	v := a.Extract(ctx, rows[i].Text, signal.MaskOf(signal.Embedding)).Value(signal.Embedding)
-	switch err := ctx.Err(); {
-	case err != nil:
-		return err
-	case v.State != signal.Known:
-		return fmt.Errorf("embed row %d: the embedding is unknown (%s)", i+1, v.Reason)
+// embedRow sets the vector of a row, or says why there is none.
+func (a *App) embedRow(ctx context.Context, row *head.Row) signal.Reason {
+	v := a.Extract(ctx, row.Text, signal.MaskOf(signal.Embedding)).Value(signal.Embedding)
+	if row.Vector = v.Vector; v.State == signal.NotExtracted {
+		return signal.ReasonInternal
 	}
-	rows[i].Vector = v.Vector
-	return nil
+	return v.Reason
 }
 
 // comparedRows bounds how many rows private intents are asked about.

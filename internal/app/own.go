@@ -200,7 +200,9 @@ func judgeOptions(o *config.OwnClassifier, client *http.Client) elsewhere.Option
 
 // own opens the classifiers of one's own that are no adapters, and tells which signals those on
 // other servers give. Those are kept where nothing changed.
-func (n *neural) own(cfg *config.Config, list []adapted, set *modelSet) ([]classify.Own, map[signal.Kind]classify.Given, error) {
+func (n *neural) own(
+	cfg *config.Config, list []adapted, set *modelSet,
+) ([]classify.Own, map[signal.Kind]classify.Given, error) {
 	c := &cfg.Classify
 	out := make([]classify.Own, len(c.Classifiers))
 	for i := range c.Classifiers {

@@ -194,10 +194,10 @@ type Task struct {
 	// finds what patterns alone can. Default embedded.
 	Model string `yaml:"model"`
 	// Classifier is the name of one of classify.classifiers with http, which gives the signal in
-	// place of a model here: domain and complexity by its labels, jailbreak, injection and factcheck
-	// by the probability of positive. Attacks are asked about text by text, the newest
-	// classify.windows of them. It is asked only where all that is computed here does not settle a
-	// decision. Default: a model here does. Reloadable.
+	// place of a model here: domain and complexity by its labels, jailbreak, injection and
+	// factcheck by the probability of positive. Attacks are asked about text by text. It is asked
+	// only where all that is computed here does not settle a decision. Default: a model here does.
+	// Reloadable.
 	Classifier string `yaml:"classifier"`
 	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes
 	// the bundle's, with classifier 0.5.

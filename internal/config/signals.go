@@ -231,7 +231,8 @@ func (c *checker) givenTask(t *Task, path string) {
 		}
 		c.at(path+".classifier", "%q is no name of classify.classifiers%s", t.Classifier, hint)
 	case !list[at].Remote():
-		c.at(path+".classifier", "%q has no http: what `signalbox fit` trained rules ask for by its own name", t.Classifier)
+		c.at(path+".classifier", "%q has no http: what `signalbox fit` trained rules ask for by its own name",
+			t.Classifier)
 	}
 	if t.Model != "" || t.Remote != (Remote{}) || t.Window != (TaskWindow{}) || t.Kind != "" || t.Pooling != "" ||
 		t.Prefix != nil || len(t.Labels) > 0 || t.MaxTokens != 0 || t.Temperature != 0 || t.Dims != 0 || t.Layer != 0 {

@@ -128,5 +128,5 @@ func (g gauge) record(ctx context.Context, x int64, values ...string) {
 func (m *maker) gauge(name, text string, names ...string) gauge {
 	g, err := m.meter.Int64Gauge(name, metric.WithDescription(text))
 	m.errs = append(m.errs, err)
-	return gauge{newCells(names, func(of attribute.Set) metric.MeasurementOption { return metric.WithAttributeSet(of) }), g}
+	return gauge{newCells(names, metric.WithAttributeSet), g}
 }

@@ -130,8 +130,8 @@ func (o *Output) foundAny(v *signal.Value, least float64) (label string, score f
 
 // Moderator classifies pieces of answers. A Classifier may be one.
 type Moderator interface {
-	// Moderate puts signal k of an answer, or a piece of it, and the prompt that it answers into set,
-	// and with it those of also that cost no further reading. It returns soon after ctx ends.
+	// Moderate puts signal k of an answer, or a piece of it, and the prompt that it answers into
+	// set, and with it those of also that cost no further reading. It returns soon after ctx ends.
 	Moderate(ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set)
 }
 

@@ -56,8 +56,8 @@ func CacheControl(h http.Header) (fresh, forgetful bool) {
 }
 
 // Sources is what a classifier extracts where rules need m: the embedding for what the cache tells,
-// and beside those signals of need that models give, neural, where a question may be looked up after
-// the decision, so that it costs no run of its own.
+// and beside those signals of need that models give, neural, where a question may be looked up
+// after the decision, so that it costs no run of its own beside a model here.
 func (m *Memo) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask {
 	looks := m != nil && m.ID.Similar == cache.Eligible && !m.Forgetful
 	if looks && neural != 0 {
