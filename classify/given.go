@@ -201,8 +201,8 @@ func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) 
 	return v
 }
 
-// newestTexts returns the numbers of at most most units: the newest of the origins that the signal
-// speaks for, and the newest of all.
+// newestTexts returns the numbers of the units that are asked about, no more than most: the newest
+// of the origins that the signal speaks for, and the newest of all.
 func newestTexts(units []*unit, speaks signal.Origins, most int) []int {
 	var out []int
 	for i := len(units) - 1; i >= 0 && len(out) == 0; i-- {

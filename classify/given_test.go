@@ -101,11 +101,13 @@ func TestAttacksAreAskedAboutTextByText(t *testing.T) {
 		},
 		"one of which the middle was not read": {
 			[]signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: "long"}},
-			[]string{"long"}, 0.1, 0, true, false,
+			[]string{"long"},
+			0.1, 0, true, false,
 		},
 		"one in disguise": {
 			[]signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: "att\u200back"}},
-			[]string{"attack", "att\u200back"}, 0.9, 0, false, false,
+			[]string{"attack", "att\u200back"},
+			0.9, 0, false, false,
 		},
 		"all fail": {
 			[]signal.Segment{{Role: "user", Origin: signal.OriginUser, Text: "broken"}},
@@ -178,7 +180,9 @@ func TestAGivenSignalReportsWhatOneHereWould(t *testing.T) {
 			signal.Value{Label: "no", Score: 0.3, Labels: []string{"no", "needs"}, Probs: []float32{0.3, 0.7}},
 		},
 		"no such label": {
-			signal.FactCheck, Given{Positive: "Fact", Threshold: 0.5}, binary,
+			signal.FactCheck,
+			Given{Positive: "Fact", Threshold: 0.5},
+			binary,
 			signal.Value{State: signal.Unknown, Reason: signal.ReasonInvalid},
 		},
 		"other labels than configured": {
@@ -257,7 +261,7 @@ func TestAGivenTopicIsNotAskedAboutThePast(t *testing.T) {
 	j := &oracle{}
 	c := openGiven(t, newFake(), j, as(Given{Labels: []string{"safe", "unsafe"}}, signal.Domain))
 	text := user("math again")
-	text.Before = []string{"word", "word word"}
+	text.Before = []string{"word", "other"}
 	if v := extract(t, c, text, signal.MaskOf(signal.Domain)).Value(signal.Domain); v.Label != "safe" {
 		t.Errorf("%+v", v)
 	}
