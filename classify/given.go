@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -195,8 +196,12 @@ func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) 
 	_ = work.Wait() // no function returns an error
 	v.Elapsed = time.Since(start)
 	c.concludeTexts(k, units, said, &v)
-	if r.extent != everyWindow && v.State == signal.Known {
+	switch whole := r.extent == everyWindow; {
+	case v.State != signal.Known:
+	case !whole:
 		v.Reason = signal.ReasonNone // not everything was asked for: that may help
+	case v.Read < v.Windows:
+		v.Partial, v.Reason = true, cmp.Or(v.Reason, signal.ReasonOverload)
 	}
 	return v
 }

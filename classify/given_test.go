@@ -3,6 +3,7 @@ package classify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -129,14 +130,16 @@ func TestAttacksAreAskedAboutTextByText(t *testing.T) {
 			if (v.State == signal.Unknown) != tc.unknown || v.Partial != tc.partial {
 				t.Errorf("%+v", v)
 			}
-			if !tc.unknown && (float32(v.Score) != float32(tc.jailbreak) || (v.Label == "jailbreak") != (v.Score >= 0.5)) {
+			holds := v.Label == "jailbreak"
+			if !tc.unknown && (float32(v.Score) != float32(tc.jailbreak) || holds != (v.Score >= 0.5)) {
 				t.Errorf("%+v, want %v", v, tc.jailbreak)
 			}
 			if read := v.Read; read > len(users) || read == 0 && len(users) > 0 && !tc.unknown {
 				t.Errorf("%d texts read", read)
 			}
 			j.asked = nil
-			if v := extract(t, c, text, signal.MaskOf(signal.Injection)).Value(signal.Injection); !tc.unknown && float32(v.Score) != float32(tc.seen) {
+			v = extract(t, c, text, signal.MaskOf(signal.Injection)).Value(signal.Injection)
+			if !tc.unknown && float32(v.Score) != float32(tc.seen) {
 				t.Errorf("injection: %+v, asked %q", v, j.asked)
 			}
 		})
@@ -218,7 +221,8 @@ func TestAGivenSignalReportsWhatOneHereWould(t *testing.T) {
 func TestTheMessageOfTheUserIsAskedAboutBeforeNewerData(t *testing.T) {
 	j := new(oracle)
 	o := DefaultOptions()
-	o.Own, o.Given, o.Windows = []Own{{Name: "guard", Judge: j}}, as(Given{Positive: "unsafe", Threshold: 0.5}, signal.Jailbreak), 2
+	o.Own, o.Windows = []Own{{Name: "guard", Judge: j}}, 2
+	o.Given = as(Given{Positive: "unsafe", Threshold: 0.5}, signal.Jailbreak)
 	o.Read = map[signal.Kind]signal.Origins{ //nolint:exhaustive // one kind is looked at
 		signal.Jailbreak: signal.OriginsOf(signal.OriginData, signal.OriginModel),
 	}
@@ -254,6 +258,23 @@ func TestTheMessageOfTheUserIsAskedAboutBeforeNewerData(t *testing.T) {
 	if c.ExtractAll(t.Context(), text, signal.MaskOf(signal.Jailbreak), &set); len(j.asked) != 5 ||
 		set.Value(signal.Jailbreak).Reason != signal.ReasonInternal {
 		t.Errorf("asked about %q of everything: %+v", j.asked, set.Value(signal.Jailbreak))
+	}
+}
+
+func TestTextsBeyondTheBoundMakeASignalPartial(t *testing.T) {
+	j := new(oracle)
+	c := openGiven(t, newFake(), j, as(Given{Positive: "unsafe", Threshold: 0.5}, signal.Jailbreak))
+	text := &signal.Text{LastUser: "word"}
+	for i := range mostTexts + 1 {
+		text.Segments = append(text.Segments, signal.Segment{
+			Role: "user", Origin: signal.OriginUser, Text: fmt.Sprintf("word %d", i),
+		})
+	}
+	var set signal.Set
+	c.ExtractAll(t.Context(), text, signal.MaskOf(signal.Jailbreak), &set)
+	v := set.Value(signal.Jailbreak)
+	if len(j.asked) != mostTexts || !v.Partial || v.Reason != signal.ReasonOverload || v.Read != mostTexts {
+		t.Errorf("asked about %d texts: %+v", len(j.asked), v)
 	}
 }
 

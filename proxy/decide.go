@@ -245,12 +245,13 @@ func (st *State) conclude(ctx context.Context, d *decision, req *openai.Request)
 // true`, is taken only after the whole text was read: where a part of it was read so far, the rest
 // is read then, and the rules are asked again.
 func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request) error {
+	var whole signal.Mask // what came when everything was asked for: there is no more to be had
 	for {
 		var seen signal.Set // a selection
 		how := selection
 		final, need := d.program.Step(d.set)
 		if need == 0 {
-			if need = unread(&final, d.set); need == 0 || !st.readsAll() {
+			if need = unread(&final, d.set) &^ whole; need == 0 || !st.readsAll() {
 				d.Decision = final
 				return nil
 			}
@@ -263,6 +264,9 @@ func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request
 		}
 		asked := time.Now()
 		d.extract(ctx, need, how)
+		if how == everything {
+			whole |= need & d.set.Have()
+		}
 		d.fallBack(need, &seen)
 		d.talk.restoreTopics(d.set)
 		d.classified += time.Since(asked)

@@ -123,6 +123,32 @@ func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
 	}
 }
 
+// bottomless never reads all of a text, and says so.
+type bottomless struct{ *skimmer }
+
+func (e *bottomless) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	e.whole = append(e.whole, need)
+	e.Extract(ctx, text, need, set)
+}
+
+func TestWhatCannotBeReadWholeIsAskedForOnce(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) {
+		s.routes = `
+routes:
+  - {name: block-jailbreak, when: {jailbreak: true}, block: {message: "Declined by policy."}}
+  - {name: careful, when: {domain: math}, use: {models: [big], windows: all}}
+default: {models: [small]}
+`
+	})
+	reader := &skimmer{fakeClassifier: b.classifier}
+	b.state.classifier = &bottomless{reader}
+	got := b.chat(ask("math"))
+	if route := got.header.Get("X-Signalbox-Route"); got.status != 200 || route != "careful" || len(reader.whole) != 1 {
+		t.Errorf("route %q with status %d, read whole %d times", route, got.status, len(reader.whole))
+	}
+}
+
 // hasty reads a selection, in which there is personal data, and never comes to the end of a text.
 type hasty struct{ *fakeClassifier }
 

@@ -304,13 +304,14 @@ func (r *recall) reread() {
 
 // conclude steps to the end, extracting again what it can, or names what is missing.
 func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []string, err error) {
+	var read signal.Mask // whole: there is no more to be had
 	for {
 		clearMarks(r.opaque)
 		var need signal.Mask
 		final, need = r.Program.Step(&r.set)
 		whole := false
 		if need == 0 {
-			if need = r.Unread(&final, &r.set); need == 0 {
+			if need = r.Unread(&final, &r.set) &^ read; need == 0 {
 				break
 			}
 			whole = true
@@ -320,7 +321,9 @@ func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []
 			return final, r.Identity.needed(need, whole), nil
 		}
 		r.set.Drop(need)
-		extract(ctx, &r.text, need, &r.set)
+		if extract(ctx, &r.text, need, &r.set); whole {
+			read |= need & r.set.Have()
+		}
 		r.set.Fail(need, signal.ReasonInternal)
 		if err := ctx.Err(); err != nil {
 			return final, nil, err
