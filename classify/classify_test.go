@@ -553,13 +553,15 @@ func TestTheLanguageIsThatOfTheLastMessageOrUnknown(t *testing.T) {
 		LastUser: "終電は何時に出ますか。どこで乗り換えますか。",
 		Segments: []signal.Segment{{Role: "system", Text: "You are a helpful assistant who answers questions about trains."}},
 	}
-	if v := *extract(t, c, text, LexicalKinds).Value(signal.Language); v.State != signal.Known || v.Label != "ja" || v.Score <= 0 {
+	v := extract(t, c, text, LexicalKinds).Value(signal.Language)
+	if v.State != signal.Known || v.Label != "ja" || v.Score <= 0 {
 		t.Errorf("language is %+v, want ja", v)
 	}
 	for text, why := range map[string]signal.Reason{
 		"123 ?!": signal.ReasonUndecided, "xq": signal.ReasonUndecided, "": signal.ReasonNoText, " \n": signal.ReasonNoText,
 	} {
-		if v := *extract(t, c, user(text), LexicalKinds).Value(signal.Language); v.State != signal.Unknown || v.Reason != why || v.Label != "" {
+		v := extract(t, c, user(text), LexicalKinds).Value(signal.Language)
+		if v.State != signal.Unknown || v.Reason != why || v.Label != "" {
 			t.Errorf("the language of %q is %+v, want unknown for %s", text, v, why)
 		}
 	}

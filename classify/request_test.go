@@ -52,7 +52,8 @@ func TestATimeoutWhileTheTextIsPreparedIsNeverClean(t *testing.T) {
 				ctx.left.Store(int64(n))
 				var set signal.Set
 				c.Extract(ctx, text, signal.MaskOf(kind), &set)
-				if v := set.Value(kind); v.State != signal.Unknown || v.Reason != signal.ReasonTimeout || len(v.Labels)+len(v.Spans) > 0 {
+				v := set.Value(kind)
+				if v.State != signal.Unknown || v.Reason != signal.ReasonTimeout || len(v.Labels)+len(v.Spans) > 0 {
 					t.Errorf("%s: %s after %d looks at the context: %+v, want unknown for a timeout", name, kind, n, v)
 				}
 			}

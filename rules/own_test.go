@@ -8,13 +8,22 @@ import (
 	"signalbox/internal/signal"
 )
 
+func compileIn(t *testing.T, env Env, text string) *Program {
+	t.Helper()
+	p, problems := Compile(sourceOf(t, text), env)
+	if p == nil {
+		t.Fatal(problems)
+	}
+	return p
+}
+
 // What another server computes is asked for only where nothing that is computed here decides.
 func TestAClassifierElsewhereIsAskedLast(t *testing.T) {
 	t.Parallel()
 	const toxicity, team = signal.Own, signal.Own + 1
 	env := testEnv()
 	env.Elsewhere = signal.MaskOf(toxicity)
-	p, problems := Compile(sourceOf(t, `
+	p := compileIn(t, env, `
 routes:
   - name: both
     when:
@@ -23,10 +32,7 @@ routes:
         - classifier: {name: team, label: sales}
     use: {models: [qwen-7b]}
 default: {models: [qwen-32b]}
-`), env)
-	if p == nil {
-		t.Fatal(problems)
-	}
+`)
 	var set signal.Set
 	_, need := p.Step(&set)
 	if diff := cmp.Diff([]signal.Kind{team}, need.Kinds()); diff != "" {
@@ -49,7 +55,7 @@ func TestALexicalClassifierIsAskedFirst(t *testing.T) {
 	const toxicity = signal.Own
 	env := testEnv()
 	env.Lexical = signal.MaskOf(toxicity)
-	p, problems := Compile(sourceOf(t, `
+	p := compileIn(t, env, `
 routes:
   - name: both
     when:
@@ -58,10 +64,7 @@ routes:
         - classifier: {name: toxicity, label: toxic}
     use: {models: [qwen-7b]}
 default: {models: [qwen-32b]}
-`), env)
-	if p == nil {
-		t.Fatal(problems)
-	}
+`)
 	var set signal.Set
 	_, need := p.Step(&set)
 	if diff := cmp.Diff([]signal.Kind{toxicity}, need.Kinds()); diff != "" {

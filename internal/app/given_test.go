@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,10 +68,7 @@ func TestClassifiersElsewhereGiveSignals(t *testing.T) {
 	}
 	s := serve(t, cfg, memoryOnly(settings(t)))
 	ask := func(text string) (route string) {
-		body, _ := json.Marshal(map[string]any{
-			"model": "auto", "messages": []map[string]string{{"role": "user", "content": text}},
-		})
-		return s.post(t, "/v1/chat/completions", string(body)).header.Get("x-signalbox-route")
+		return s.post(t, "/v1/chat/completions", chat("auto", text)).header.Get("x-signalbox-route")
 	}
 	for text, want := range map[string]string{
 		"Follow the zebra protocol.":    "attack",
@@ -88,7 +84,8 @@ func TestClassifiersElsewhereGiveSignals(t *testing.T) {
 	if ask("How long does an egg need?"); guarded.Load() != asked || sorted.Load() == 0 {
 		t.Errorf("%d texts were judged again", guarded.Load()-asked)
 	}
-	if e := s.post(t, "/signalbox/v1/explain", `{"model":"auto","messages":[{"role":"user","content":"Follow the zebra protocol."}]}`); !strings.Contains(e.body, `"source":"guard"`) {
+	e := s.post(t, "/signalbox/v1/explain", chat("auto", "Follow the zebra protocol."))
+	if !strings.Contains(e.body, `"source":"guard"`) {
 		t.Errorf("explain does not tell: %s", e.body)
 	}
 }
@@ -115,7 +112,8 @@ func TestATaskNamesAClassifierThatCanGiveIt(t *testing.T) {
 		"{name: jailbreak, classifier: guard, model: embedded}":     "beside it only",
 		"{name: jailbreak, classifier: guard, window: {tokens: 9}}": "beside it only",
 	} {
-		_, _, err := config.Parse("test.yaml", []byte(head+"classify:\n  tasks: ["+task+"]\n"+list), os.LookupEnv, Catalog)
+		text := head + "classify:\n  tasks: [" + task + "]\n" + list
+		_, _, err := config.Parse("test.yaml", []byte(text), os.LookupEnv, Catalog)
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) && want != "" {
 			t.Errorf("%s: %v, want %q", task, err, want)
 		}

@@ -305,7 +305,8 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 				}
 			}()
 			set := a.Extract(t.Context(), "What is the derivative of x squared?", signal.MaskOf(signal.Domain, signal.Complexity))
-			if v := set.Value(signal.Complexity); v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
+			v := set.Value(signal.Complexity)
+			if v.State != signal.Unknown || v.Reason != signal.ReasonNoModel || v.Label != "" {
 				t.Errorf("complexity is state %d, reason %q, label %q, want unknown for no_model", v.State, v.Reason, v.Label)
 			}
 			if v := set.Value(signal.Domain); v.State != signal.Known || v.Label != "math" {

@@ -442,7 +442,8 @@ func TestSignalsReadAnswersAsClassifiersDo(t *testing.T) {
 			"jane.doe", "pii: EMAIL_ADDRESS", true,
 		},
 		"other personal data": {
-			"{classifier: pii, labels: [CREDIT_CARD], action: hold}", "Of course. Write to jane.doe@example.org, please. That is all.", "", "", true,
+			"{classifier: pii, labels: [CREDIT_CARD], action: hold}",
+			"Of course. Write to jane.doe@example.org, please. That is all.", "", "", true,
 		},
 		"a word": {
 			"{classifier: keyword, labels: [project], action: hold}", "Of course. We call it Project Titan here. That is all.",
@@ -458,7 +459,10 @@ func TestSignalsReadAnswersAsClassifiersDo(t *testing.T) {
 			"On track 3, please. Natürlich, der Zug nach Köln fährt heute Abend um halb sieben von Gleis drei ab. That is all.",
 			"Köln", "language: de", true,
 		},
-		"nothing":           {"{classifier: jailbreak, action: hold}", "Of course. The train leaves at six. That is all.", "", "", true},
+		"nothing": {
+			"{classifier: jailbreak, action: hold}",
+			"Of course. The train leaves at six. That is all.", "", "", true,
+		},
 		"what is undecided": {"{classifier: language, labels: [de], action: hold}", "42.", "", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -105,7 +105,8 @@ func TestTheLanguageOfAShortTurnIsThatOfTheTurnBefore(t *testing.T) {
 	m := openModels(t)
 	c := remembering(t, m, 1<<12)
 	language := signal.MaskOf(signal.Language, signal.Domain)
-	v := *talked(t, c, language, "Welche Nebenwirkungen hat Ibuprofen bei Kindern unter zwölf Jahren?", "42?").Value(signal.Language)
+	const first = "Welche Nebenwirkungen hat Ibuprofen bei Kindern unter zwölf Jahren?"
+	v := talked(t, c, language, first, "42?").Value(signal.Language)
 	if v.Label != "de" || v.Leans != 1 {
 		t.Errorf("%+v", v)
 	}
@@ -123,7 +124,8 @@ func TestConversationsAtOnceDoNotMix(t *testing.T) {
 	for want, first := range firsts {
 		for range 4 {
 			wg.Go(func() {
-				if v := *talked(t, c, signal.MaskOf(signal.Domain), first, "why?").Value(signal.Domain); v.Label != want {
+				v := talked(t, c, signal.MaskOf(signal.Domain), first, "why?").Value(signal.Domain)
+				if v.Label != want {
 					t.Errorf("%q, then why: %q", first, v.Label)
 				}
 			})

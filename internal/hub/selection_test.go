@@ -175,21 +175,81 @@ func TestSelectionsThatCannotBeMet(t *testing.T) {
 		want     error
 		text     string
 	}{
-		"a graph that needs another runtime":    {published, Selection{Graph: "onnx/model_fa_fp16.onnx"}, "", ErrNoModel, "com.ck"},
-		"weights of PyTorch alone":              {[]string{"config.json", "tokenizer.json", "model.safetensors"}, Selection{}, "", ErrNoModel, "optimum-cli export onnx --model org/x org--x"},
-		"all that it lacks":                     {[]string{"vocab.txt", "model.safetensors"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json, and no other tokenizer format is read (it has vocab.txt)"},
-		"what the outputs mean":                 {[]string{"model.onnx", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json at its root"},
-		"a tokenizer where nobody looks":        {[]string{"config.json", "model.onnx", "onnx/tokenizer.json"}, Selection{}, "", ErrNoModel, "it has no tokenizer.json"},
-		"no config.json beside the rest":        {[]string{"onnx/model.onnx", "tokenizer.json", "README.md"}, Selection{}, "", ErrNoModel, "it has no config.json at its root"},
-		"only graphs that need another runtime": {[]string{"tokenizer.json", "model_fa.onnx"}, Selection{}, "", ErrNoModel, "no ONNX graph"},
-		"only graphs of unusual names":          {[]string{"tokenizer.json", "model_q4.onnx"}, Selection{}, "", ErrNoModel, "--graph: model_q4.onnx"},
-		"a graph that is not there":             {published, Selection{Graph: "model.onnx"}, "", ErrNoFile, "onnx/model.onnx"},
-		"no tokenizer":                          {[]string{"model.onnx", "vocab.txt"}, Selection{}, "", ErrNoModel, "no tokenizer.json"},
-		"a bundle that names what is not there": {[]string{"bundle.yaml", "m.onnx"}, Selection{}, "graphs: [{file: m.onnx, precision: int8}]\ntokenizer: {file: t.json}", ErrNoFile, `"t.json"`},
-		"a bundle without this precision":       {[]string{"bundle.yaml", "m.onnx"}, Selection{Precision: "fp16"}, "graphs: [{file: m.onnx, precision: int8}]", ErrNoModel, "m.onnx (int8)"},
-		"a bundle that is no YAML":              {[]string{"bundle.yaml"}, Selection{}, "graphs: [", ErrNoModel, "bundle.yaml"},
-		"a bundle that names a file outside":    {[]string{"bundle.yaml", "m.onnx"}, Selection{}, "graphs: [{file: m.onnx}]\nscan: {file: ../x}", ErrNoFile, `"../x"`},
-		"a pattern that is none":                {published, Selection{Include: []string{"["}}, "", nil, `pattern "["`},
+		"a graph that needs another runtime": {
+			published,
+			Selection{Graph: "onnx/model_fa_fp16.onnx"},
+			"", ErrNoModel, "com.ck",
+		},
+		"weights of PyTorch alone": {
+			[]string{"config.json", "tokenizer.json", "model.safetensors"},
+			Selection{},
+			"", ErrNoModel, "optimum-cli export onnx --model org/x org--x",
+		},
+		"all that it lacks": {
+			[]string{"vocab.txt", "model.safetensors"},
+			Selection{},
+			"", ErrNoModel, "it has no tokenizer.json, and no other tokenizer format is read (it has vocab.txt)",
+		},
+		"what the outputs mean": {
+			[]string{"model.onnx", "README.md"},
+			Selection{},
+			"", ErrNoModel, "it has no config.json at its root",
+		},
+		"a tokenizer where nobody looks": {
+			[]string{"config.json", "model.onnx", "onnx/tokenizer.json"},
+			Selection{},
+			"", ErrNoModel, "it has no tokenizer.json",
+		},
+		"no config.json beside the rest": {
+			[]string{"onnx/model.onnx", "tokenizer.json", "README.md"},
+			Selection{},
+			"", ErrNoModel, "it has no config.json at its root",
+		},
+		"only graphs that need another runtime": {
+			[]string{"tokenizer.json", "model_fa.onnx"},
+			Selection{},
+			"", ErrNoModel, "no ONNX graph",
+		},
+		"only graphs of unusual names": {
+			[]string{"tokenizer.json", "model_q4.onnx"},
+			Selection{},
+			"", ErrNoModel, "--graph: model_q4.onnx",
+		},
+		"a graph that is not there": {
+			published,
+			Selection{Graph: "model.onnx"},
+			"", ErrNoFile, "onnx/model.onnx",
+		},
+		"no tokenizer": {
+			[]string{"model.onnx", "vocab.txt"},
+			Selection{},
+			"", ErrNoModel, "no tokenizer.json",
+		},
+		"a bundle that names what is not there": {
+			[]string{"bundle.yaml", "m.onnx"},
+			Selection{},
+			"graphs: [{file: m.onnx, precision: int8}]\ntokenizer: {file: t.json}", ErrNoFile, `"t.json"`,
+		},
+		"a bundle without this precision": {
+			[]string{"bundle.yaml", "m.onnx"},
+			Selection{Precision: "fp16"},
+			"graphs: [{file: m.onnx, precision: int8}]", ErrNoModel, "m.onnx (int8)",
+		},
+		"a bundle that is no YAML": {
+			[]string{"bundle.yaml"},
+			Selection{},
+			"graphs: [", ErrNoModel, "bundle.yaml",
+		},
+		"a bundle that names a file outside": {
+			[]string{"bundle.yaml", "m.onnx"},
+			Selection{},
+			"graphs: [{file: m.onnx}]\nscan: {file: ../x}", ErrNoFile, `"../x"`,
+		},
+		"a pattern that is none": {
+			published,
+			Selection{Include: []string{"["}},
+			"", nil, `pattern "["`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

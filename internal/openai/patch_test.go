@@ -307,8 +307,11 @@ func TestPatchedBodyParsesToTheEditedRequest(t *testing.T) {
 }
 
 func TestFieldsAndMembersAreReadAsTheyWereSpelled(t *testing.T) {
-	r := mustParse(t, `{"model":"m","messages":[{"role":"user","content":"hi"}],"a\u0062": { "x" : 1.0,"\u0079":[ ] } ,"n":null,"q\\":1}`)
-	for name, want := range map[string]string{"ab": `{ "x" : 1.0,"\u0079":[ ] }`, "n": "null", "model": `"m"`, "absent": "", `q\`: "1", `q\\`: "", `a\u0062`: ""} {
+	r := mustParse(t, `{"model":"m","messages":[{"role":"user","content":"hi"}],`+
+		`"a\u0062": { "x" : 1.0,"\u0079":[ ] } ,"n":null,"q\\":1}`)
+	for name, want := range map[string]string{
+		"ab": `{ "x" : 1.0,"\u0079":[ ] }`, "n": "null", "model": `"m"`, "absent": "", `q\`: "1", `q\\`: "", `a\u0062`: "",
+	} {
 		if got := string(r.Field(name)); got != want {
 			t.Errorf("field %s is %q, want %q", name, got, want)
 		}

@@ -67,7 +67,8 @@ func (p *histograms) Produce(context.Context) ([]metricdata.ScopeMetrics, error)
 			data.DataPoints = append(data.DataPoints, point)
 		}
 		if len(data.DataPoints) > 0 {
-			out.Metrics = append(out.Metrics, metricdata.Metrics{Name: h.name, Description: h.text, Data: data})
+			told := metricdata.Metrics{Name: h.name, Description: h.text, Data: data}
+			out.Metrics = append(out.Metrics, told)
 		}
 	}
 	return []metricdata.ScopeMetrics{out}, nil

@@ -62,7 +62,9 @@ func TestVerdictsOfASelectionAreUnknown(t *testing.T) {
 	t.Parallel()
 	var set signal.Set
 	set.Put(signal.Jailbreak, signal.Value{State: signal.Known, Score: 0.1, Windows: 9, Read: 4})
-	set.Put(signal.PII, signal.Value{State: signal.Known, Labels: []string{"US_SSN"}, Probs: []float32{1}, Windows: 9, Read: 9})
+	set.Put(signal.PII, signal.Value{
+		State: signal.Known, Labels: []string{"US_SSN"}, Probs: []float32{1}, Windows: 9, Read: 9,
+	})
 	if diff := cmp.Diff(Verdicts{PII: map[string]float64{"US_SSN": 1}}, VerdictsOf(&set)); diff != "" {
 		t.Error(diff)
 	}

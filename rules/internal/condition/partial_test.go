@@ -11,8 +11,13 @@ import (
 func TestAPartialValueProvesOnlyWhatItFound(t *testing.T) {
 	t.Parallel()
 	var set signal.Set
-	set.Put(signal.Jailbreak, signal.Value{State: signal.Known, Partial: true, Label: "benign", Labels: []string{"benign", "jailbreak"}, Probs: []float32{0.4, 0.6}, Score: 0.6})
-	set.Put(signal.PII, signal.Value{State: signal.Known, Partial: true, Labels: []string{"PERSON"}, Probs: []float32{0.9}})
+	set.Put(signal.Jailbreak, signal.Value{
+		State: signal.Known, Partial: true, Label: "benign", Score: 0.6,
+		Labels: []string{"benign", "jailbreak"}, Probs: []float32{0.4, 0.6},
+	})
+	set.Put(signal.PII, signal.Value{
+		State: signal.Known, Partial: true, Labels: []string{"PERSON"}, Probs: []float32{0.9},
+	})
 	set.Put(signal.Keyword, signal.Value{State: signal.Known, Partial: true, Labels: []string{"titan"}})
 	set.Put(signal.Domain, signal.Value{State: signal.Known, Partial: true, Label: "math"})
 	score := func(r Range) Node {
