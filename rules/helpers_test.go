@@ -61,7 +61,12 @@ func sections(doc *yaml.Node) Source {
 // mustCompile fails the test on any error; warnings pass.
 func mustCompile(tb testing.TB, text string) *Program {
 	tb.Helper()
-	p, problems := Compile(sourceOf(tb, text), testEnv())
+	return compileIn(tb, testEnv(), text)
+}
+
+func compileIn(tb testing.TB, env Env, text string) *Program {
+	tb.Helper()
+	p, problems := Compile(sourceOf(tb, text), env)
 	if p == nil {
 		for _, problem := range problems {
 			tb.Errorf("%v", problem)

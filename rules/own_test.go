@@ -8,15 +8,6 @@ import (
 	"signalbox/internal/signal"
 )
 
-func compileIn(t *testing.T, env Env, text string) *Program {
-	t.Helper()
-	p, problems := Compile(sourceOf(t, text), env)
-	if p == nil {
-		t.Fatal(problems)
-	}
-	return p
-}
-
 // What another server computes is asked for only where nothing that is computed here decides.
 func TestAClassifierElsewhereIsAskedLast(t *testing.T) {
 	t.Parallel()
