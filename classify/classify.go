@@ -120,10 +120,7 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Classifier{opts: opts, keywords: keywords}
-	if c.subjects, err = newSubjects(opts.Memo); err != nil {
-		return nil, err
-	}
+	c := &Classifier{opts: opts, keywords: keywords, subjects: newSubjects(opts.Memo)}
 	for _, s := range sources {
 		if err := c.take(s); err != nil {
 			return nil, err

@@ -3,14 +3,12 @@ package classify
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"math"
 	"strings"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"signalbox/classify/lean"
+	"signalbox/internal/bounded"
 	"signalbox/internal/signal"
 )
 
@@ -68,21 +66,14 @@ type history struct {
 
 // subjects is a bounded memo of subjects by the digest of the turns that led to them. It is nil
 // where nothing is to be remembered.
-type subjects = otter.Cache[digest, *subject]
+type subjects = bounded.Cache[*subject]
 
-func newSubjects(memo int) (*subjects, error) {
+func newSubjects(memo int) *subjects {
 	n := memo / memosPerSubject
 	if n == 0 {
-		return nil, nil //nolint:nilnil // none is wanted
+		return nil
 	}
-	m, err := otter.New(&otter.Options[digest, *subject]{
-		MaximumSize: n,
-		Executor:    func(tidy func()) { tidy() }, // at once: it starts no goroutine
-	})
-	if err != nil {
-		return nil, fmt.Errorf("memo of subjects: %w", err)
-	}
-	return m, nil
+	return bounded.New[*subject](n)
 }
 
 // digestsOf returns the digest of the turns up to each of them. Its error is that of ctx.
@@ -134,7 +125,7 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 	first := max(0, len(turns)-maxTurns)
 	var s *subject
 	for i := len(turns) - 1; i >= first && c.subjects != nil; i-- {
-		if known, ok := c.subjects.GetIfPresent(keys[i]); ok && kinds&^known.kinds == 0 {
+		if known, ok := c.subjects.Get(bounded.Key(keys[i])); ok && kinds&^known.kinds == 0 {
 			s, first = known, i+1
 			break
 		}
@@ -262,7 +253,7 @@ func (t *history) remember() {
 		return
 	}
 	s := t.after
-	if have, ok := t.c.subjects.GetIfPresent(t.key); ok {
+	if have, ok := t.c.subjects.Get(bounded.Key(t.key)); ok {
 		more := have.kinds &^ s.kinds
 		if s.kinds&^have.kinds == 0 {
 			return
@@ -272,7 +263,7 @@ func (t *history) remember() {
 		}
 		s.kinds |= more
 	}
-	t.c.subjects.Set(t.key, &s)
+	t.c.subjects.Set(bounded.Key(t.key), &s)
 }
 
 // head is the front of s, at most n bytes of it.

@@ -172,10 +172,7 @@ func TestAChainOfResponsesStaysInItsArm(t *testing.T) {
 
 func TestResultsOfToolsGoToTheModelThatAskedForThem(t *testing.T) {
 	t.Parallel()
-	talks, err := conversation.New(nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	talks := conversation.New(nil, "")
 	var was setup
 	p := trying(t, "0.5", "", sticks, func(s *setup) { s.talks = talks; was = *s })
 	turns := []turn{p.first(armCanary), "assistant calls", "tool 42"}

@@ -222,10 +222,7 @@ func TestConversationsThatBeginAlikeAreNotOne(t *testing.T) {
 
 func TestTenantsAndRolesShareNoConversation(t *testing.T) {
 	t.Parallel()
-	talks, err := conversation.New(nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	talks := conversation.New(nil, "")
 	b := unsure(t, oneModel(okUpstream(t)), func(s *setup) {
 		s.talks = talks
 		s.auth.Mode = auth.ModeKeys
@@ -308,10 +305,7 @@ func TestStreamsAreConversationsToo(t *testing.T) {
 
 func TestAReloadKeepsConversations(t *testing.T) {
 	t.Parallel()
-	talks, err := conversation.New(nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	talks := conversation.New(nil, "")
 	up := okUpstream(t)
 	share := func(s *setup) { s.talks = talks }
 	b := unsure(t, oneModel(up), share)
@@ -339,10 +333,7 @@ func TestReplicasShareConversations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		talks, err := conversation.New(link, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		talks := conversation.New(link, "")
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1) // holds 1: the only send
 		go func() { done <- link.Watch(ctx, func(ledger.News) {}, func() {}) }()

@@ -281,9 +281,7 @@ func (b *bench) newState(s setup, generation uint64) *State {
 	}
 	var err error
 	if s.stick.MaxAge > 0 && s.talks == nil {
-		if o.Talks, err = conversation.New(nil, ""); err != nil {
-			b.tb.Fatal(err)
-		}
+		o.Talks = conversation.New(nil, "")
 	}
 	if s.outcomes != nil {
 		o.Outcomes.Learn, o.Outcomes.Explore = "feedback", s.explore

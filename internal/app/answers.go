@@ -50,15 +50,12 @@ func (a *App) openRedis(cfg *config.Config) error {
 }
 
 // openTalks makes room for the states of conversations, which replicas share over their Redis.
-func (a *App) openTalks(cfg *config.Config) (err error) {
+func (a *App) openTalks(cfg *config.Config) {
 	var link conversation.Link
 	if a.redis != nil {
 		link = a.redis
 	}
-	if a.talks, err = conversation.New(link, cfg.Memory.Redis.Prefix); err != nil {
-		return fmt.Errorf("stick: %w", err)
-	}
-	return nil
+	a.talks = conversation.New(link, cfg.Memory.Redis.Prefix)
 }
 
 // follow tells the proxy what questions other replicas have answers to, until ctx ends.

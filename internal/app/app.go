@@ -97,9 +97,7 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if err := a.openRedis(cfg); err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
-	if err := a.openTalks(cfg); err != nil {
-		return nil, errors.Join(err, a.Close(ctx))
-	}
+	a.openTalks(cfg)
 	if err := a.openOutcomes(ctx, cfg); err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}

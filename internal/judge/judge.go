@@ -20,8 +20,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/maypok86/otter/v2"
-
+	"signalbox/internal/bounded"
 	"signalbox/internal/signal"
 )
 
@@ -62,7 +61,7 @@ type Client struct {
 	o    Options
 	url  string
 	chat *format
-	memo *otter.Cache[[sha256.Size]byte, signal.Judgement] // nil for none
+	memo *bounded.Cache[signal.Judgement] // nil for none
 }
 
 // Error is an answer that is none.
@@ -120,11 +119,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("api %q is none of %s", o.API, strings.Join(APIs(), ", "))
 	}
 	if o.Memo > 0 {
-		var err error
-		c.memo, err = otter.New(&otter.Options[[sha256.Size]byte, signal.Judgement]{MaximumSize: o.Memo})
-		if err != nil {
-			return nil, fmt.Errorf("memo: %w", err)
-		}
+		c.memo = bounded.New[signal.Judgement](o.Memo)
 	}
 	return c, nil
 }
@@ -143,7 +138,7 @@ func (c *Client) Judge(ctx context.Context, x signal.Exchange) (signal.Judgement
 	x, cut = c.fit(x)
 	key := keyOf(x)
 	if c.memo != nil {
-		if j, ok := c.memo.GetIfPresent(key); ok {
+		if j, ok := c.memo.Get(key); ok {
 			return j, nil
 		}
 	}

@@ -3,10 +3,9 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/maypok86/otter/v2"
+	"signalbox/internal/bounded"
 )
 
 // ErrMiss is the error of a key that has no answer.
@@ -36,7 +35,7 @@ var _ Store = (*Local)(nil)
 // own.
 type Local struct {
 	max     int
-	answers *otter.Cache[Key, timed]
+	answers *bounded.Cache[timed]
 }
 
 // timed is an answer and how long it is kept.
@@ -48,35 +47,18 @@ type timed struct {
 
 // NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that
 // is no longer than a quarter of them. now tells the time.
-func NewLocal(size int, now func() time.Time) (*Local, error) {
-	answers, err := otter.New(&otter.Options[Key, timed]{
-		Clock:            clock(now),
-		Executor:         func(tidy func()) { tidy() }, // at once, so that the bound holds
-		MaximumWeight:    uint64(max(size, 1)),
-		Weigher:          func(_ Key, t timed) uint32 { return uint32(t.Size()) },
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[Key, timed]) time.Duration { return e.Value.ttl }),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cache of answers: %w", err)
-	}
-	return &Local{max: size / largestShare, answers: answers}, nil
+func NewLocal(size int, now func() time.Time) *Local {
+	size = max(size, 1)
+	answers := bounded.Weighed(size, func(t timed) int { return t.Size() }, func(t timed) time.Duration { return t.ttl }, now)
+	return &Local{max: size / largestShare, answers: answers}
 }
-
-// clock is the time of a store. It does not tick.
-type clock func() time.Time
-
-// NowNano is the time in nanoseconds since 1970.
-func (c clock) NowNano() int64 { return c().UnixNano() }
-
-// Tick returns nil, which stands for no ticks.
-func (clock) Tick(time.Duration) <-chan time.Time { return nil }
 
 // largestShare is which part of a store one answer may take.
 const largestShare = 4
 
 // Get returns the answer of a key, or ErrMiss.
 func (l *Local) Get(_ context.Context, key Key) (*Answer, error) {
-	t, ok := l.answers.GetIfPresent(key)
+	t, ok := l.answers.Get(bounded.Key(key))
 	if !ok {
 		return nil, ErrMiss
 	}
@@ -89,12 +71,12 @@ func (l *Local) Put(_ context.Context, key Key, a *Answer, _ *Question, ttl time
 	if a.Size() > l.max {
 		return ErrTooLarge
 	}
-	l.answers.Set(key, timed{Answer: a, ttl: ttl})
+	l.answers.Set(bounded.Key(key), timed{Answer: a, ttl: ttl})
 	return nil
 }
 
 // Size is about how many bytes are kept.
-func (l *Local) Size() int { return int(l.answers.WeightedSize()) }
+func (l *Local) Size() int { return l.answers.Weight() }
 
 // Close tells the library below that the store is not used any more. It is idempotent.
-func (l *Local) Close() { l.answers.StopAllGoroutines() }
+func (l *Local) Close() { l.answers.Close() }

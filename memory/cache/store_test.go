@@ -22,10 +22,7 @@ import (
 // local returns a store of a megabyte.
 func local(tb testing.TB, now func() time.Time) *cache.Local {
 	tb.Helper()
-	s, err := cache.NewLocal(1<<20, now)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := cache.NewLocal(1<<20, now)
 	tb.Cleanup(s.Close)
 	return s
 }

@@ -15,12 +15,12 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/redis/rueidis"
+
+	"signalbox/internal/bounded"
 )
 
 // Key names a conversation of one tenant, or one of its turns.
@@ -70,7 +70,7 @@ const (
 
 // Store keeps states. Make it with New.
 type Store struct {
-	local  *otter.Cache[Key, timed]
+	local  *bounded.Cache[timed]
 	link   Link // nil without Redis
 	prefix string
 	budget time.Duration
@@ -86,21 +86,14 @@ type timed struct {
 
 // New returns a Store. link is nil for a process that stands alone; prefix is that of all keys in
 // Redis, empty for cx.
-func New(link Link, prefix string) (*Store, error) {
-	local, err := otter.New(&otter.Options[Key, timed]{
-		MaximumSize: maxStates,
-		Executor:    func(tidy func()) { tidy() }, // at once: it starts no goroutine
-	})
-	if err != nil {
-		return nil, fmt.Errorf("states of conversations: %w", err)
-	}
+func New(link Link, prefix string) *Store {
 	if prefix == "" {
 		prefix = "cx"
 	}
 	return &Store{
-		local: local, link: link, prefix: prefix, budget: readBudget,
+		local: bounded.New[timed](maxStates), link: link, prefix: prefix, budget: readBudget,
 		slots: make(chan struct{}, writesAtOnce),
-	}, nil
+	}
 }
 
 // Find returns the state of the first key that has one, and nil when none has. Redis is asked
@@ -116,7 +109,7 @@ func (s *Store) Find(ctx context.Context, keys ...Key) *State {
 		}
 	}
 	for _, k := range keys {
-		if t, ok := s.local.GetIfPresent(k); ok && time.Now().Before(t.until) {
+		if t, ok := s.local.Get(bounded.Key(k)); ok && time.Now().Before(t.until) {
 			return t.State
 		}
 	}
@@ -153,7 +146,7 @@ func (s *Store) far(ctx context.Context, keys []Key) (found *State, err error) {
 // process the state is there then, in Redis soon.
 func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys ...Key) {
 	for _, k := range keys {
-		s.local.Set(k, timed{state, time.Now().Add(life)})
+		s.local.Set(bounded.Key(k), timed{state, time.Now().Add(life)})
 	}
 	if s.link == nil || len(keys) == 0 {
 		return
@@ -188,7 +181,7 @@ func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys
 func (s *Store) name(k Key) string { return s.prefix + ":s:" + k.String() }
 
 // Len is about how many states this process keeps.
-func (s *Store) Len() int { return s.local.EstimatedSize() }
+func (s *Store) Len() int { return s.local.Len() }
 
 // Close waits for the states that are on their way.
 func (s *Store) Close() { s.writes.Wait() }

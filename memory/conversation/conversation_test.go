@@ -36,10 +36,7 @@ func key(n int) (k Key) {
 
 func open(t *testing.T, link Link) *Store {
 	t.Helper()
-	s, err := New(link, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(link, "")
 	t.Cleanup(s.Close)
 	return s
 }

@@ -48,10 +48,7 @@ func NewAnswers(o Options, shared *cache.Redis, before *Answers) (*Answers, erro
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	local, err := cache.NewLocal(int(o.MaxBytes), time.Now)
-	if err != nil {
-		return nil, err
-	}
+	local := cache.NewLocal(int(o.MaxBytes), time.Now)
 	a := &Answers{
 		Store: local, local: local, Index: cache.NewIndex(o.MaxEntries, time.Now),
 		size: o.room(), slots: semaphore.NewWeighted(keptAtOnce),

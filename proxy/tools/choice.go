@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"signalbox/internal/bounded"
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/rules"
@@ -41,17 +40,15 @@ type Classifier interface {
 // Memo remembers lists of tools and embeddings by the digest of their text. It is safe for
 // concurrent use.
 type Memo struct {
-	lists   *otter.Cache[[sha256.Size]byte, *List]
-	vectors *otter.Cache[[sha256.Size]byte, []float32]
+	lists   *bounded.Cache[*List]
+	vectors *bounded.Cache[[]float32]
 }
 
 // NewMemo makes an empty memo.
 func NewMemo() *Memo {
 	return &Memo{
-		lists: otter.Must(&otter.Options[[sha256.Size]byte, *List]{MaximumSize: toolLists}),
-		vectors: otter.Must(&otter.Options[[sha256.Size]byte, []float32]{
-			MaximumSize: toolVectors,
-		}),
+		lists:   bounded.New[*List](toolLists),
+		vectors: bounded.New[[]float32](toolVectors),
 	}
 }
 
@@ -102,7 +99,7 @@ func (m *Memo) list(raw []byte) *List {
 		return nil
 	}
 	key := sha256.Sum256(raw)
-	list, ok := m.lists.GetIfPresent(key)
+	list, ok := m.lists.Get(key)
 	if !ok {
 		var err error
 		if list, err = Parse(raw); err != nil || list.Len() == 0 {
@@ -185,7 +182,7 @@ func (m *Memo) vectorsOf(ctx context.Context, by Classifier, list *List) [][]flo
 // vector returns the embedding of a text; nil where there is no time for it.
 func (m *Memo) vector(ctx context.Context, by Classifier, text string) []float32 {
 	key := sha256.Sum256([]byte(text))
-	if v, ok := m.vectors.GetIfPresent(key); ok {
+	if v, ok := m.vectors.Get(key); ok {
 		return v
 	}
 	if ctx.Err() != nil || !by.Signals().Has(signal.Embedding) {

@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"signalbox/internal/bounded"
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/rules"
@@ -99,12 +98,12 @@ func Stale(req *openai.Request, want *rules.Results) (picked []int, results int)
 // ShortForms makes the short forms of results of tools and remembers them by the digest of their
 // text, holder and size. It is safe for concurrent use.
 type ShortForms struct {
-	known *otter.Cache[[sha256.Size]byte, shortForm]
+	known *bounded.Cache[shortForm]
 }
 
 // NewShortForms remembers none yet.
 func NewShortForms() *ShortForms {
-	return &ShortForms{otter.Must(&otter.Options[[sha256.Size]byte, shortForm]{MaximumSize: shortResults})}
+	return &ShortForms{bounded.New[shortForm](shortResults)}
 }
 
 // shortForm is a result of a tool as the model gets it.
@@ -146,7 +145,7 @@ func (f *ShortForms) shorten(
 	_, _ = fmt.Fprintf(h, "%q %q %d %s", owner.Tenant, owner.Subject, tokens, whole)
 	key := [sha256.Size]byte(h.Sum(nil))
 	now := time.Now()
-	if s, ok := f.known.GetIfPresent(key); ok && now.Sub(s.kept) < keptFor {
+	if s, ok := f.known.Get(key); ok && now.Sub(s.kept) < keptFor {
 		return s.text, nil
 	}
 	short, err := by.Shorten(ctx, whole, tokens)
