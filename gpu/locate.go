@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 )
 
 // LibraryVersion is the release of ONNX Runtime that this package is built and tested for.
@@ -176,7 +177,7 @@ func inspect(path string, source Source, want string) (Library, error) {
 	if err := notReplaceable(full); err != nil {
 		return Library{}, err
 	}
-	sum, err := fileSHA256(full)
+	sum, err := sumOf(full)
 	if err != nil {
 		return Library{}, err
 	}
@@ -213,15 +214,37 @@ func notReplaceable(path string) error {
 	return nil
 }
 
-func fileSHA256(path string) (string, error) {
+// summed is a file as it was when its checksum was computed.
+type summed struct {
+	os.FileInfo
+	sum string
+}
+
+// sums are the checksums of files by their paths. A process loads the library once: who could
+// replace its file without a trace would change nothing of what runs.
+var sums sync.Map //nolint:gochecknoglobals // of summed; a memo
+
+// sumOf returns the SHA-256 of a file, computed again once the file is another or has changed.
+func sumOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close() //nolint:errcheck // read only
+	st, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	v, _ := sums.Load(path)
+	if known, ok := v.(summed); ok && os.SameFile(known.FileInfo, st) &&
+		known.Size() == st.Size() && known.ModTime().Equal(st.ModTime()) {
+		return known.sum, nil
+	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	sum := hex.EncodeToString(h.Sum(nil))
+	sums.Store(path, summed{st, sum})
+	return sum, nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -152,5 +153,31 @@ func TestTheDockerfileNamesThisVersion(t *testing.T) {
 	}
 	if !strings.Contains(string(b), "ARG ORT_VERSION="+LibraryVersion+"\n") {
 		t.Errorf("the Dockerfile does not fetch ONNX Runtime %s", LibraryVersion)
+	}
+}
+
+func TestAFileThatChangesIsSummedAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lib.so")
+	start := time.Now().Add(-time.Hour)
+	for i, content := range []string{"one", "two", "three"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, start, start.Add(time.Duration(i)*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		want := sha256.Sum256([]byte(content))
+		for range 2 {
+			if got, err := sumOf(path); err != nil || got != hex.EncodeToString(want[:]) {
+				t.Errorf("%q: %s, error %v", content, got, err)
+			}
+		}
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sumOf(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is gone: %v", err)
 	}
 }

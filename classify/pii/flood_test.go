@@ -49,7 +49,11 @@ func floods(size int) map[string]string {
 // again once it shows no more than maxGrowth, for more of them could only show less.
 func growth(tb testing.TB, f func(size int) func()) float64 {
 	tb.Helper()
-	const size, times = 1 << 16, 3
+	const times = 3
+	size := 1 << 16
+	if testkit.Race {
+		size = 1 << 15
+	}
 	least := func(n int, enough time.Duration) time.Duration {
 		run, best := f(n), time.Hour
 		for i := 0; i < times && best > enough; i++ {
@@ -156,7 +160,10 @@ func checkPatience(t *testing.T, looks int, f func(ctx context.Context) (found i
 }
 
 func TestNobodyWaitsForPatternsInVain(t *testing.T) {
-	const size = 1 << 18
+	size := 1 << 18
+	if testkit.Race {
+		size = 1 << 16
+	}
 	for name, text := range floods(size) {
 		if len(Patterns(text, nil)) == 0 {
 			continue

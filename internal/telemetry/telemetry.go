@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -118,6 +119,12 @@ type Telemetry struct {
 	shutdown []func(context.Context) error
 }
 
+// ofTheRuntime returns the collector of the Go runtime. It keeps nothing of a registry, and to make
+// one takes milliseconds of regular expressions.
+//
+//nolint:gochecknoglobals // made once
+var ofTheRuntime = sync.OnceValue(func() prometheus.Collector { return collectors.NewGoCollector() })
+
 // New builds the instruments. Logs go to w. The caller calls Shutdown.
 func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetry, error) {
 	lv, err := level(o.Log)
@@ -127,7 +134,7 @@ func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetr
 	t := &Telemetry{Log: slog.New(handler(w, o.LogFormat, lv))}
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(ofTheRuntime(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	shapes := &histograms{since: time.Now()}
 	exporter, err := otelprom.New(
 		otelprom.WithProducer(shapes),
