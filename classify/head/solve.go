@@ -16,17 +16,26 @@ type problem struct {
 	outputs int
 	softmax bool      // outputs exclude each other; else each is a yes or no of its own
 	dense   []float32 // [rows, dims]
-	cells   [][]cell  // by row
+	blocks  [][]entry // by chunk of rows, in the order of features
 	target  []float32 // [rows, outputs], 0 or 1
 	weight  []float32 // [rows, outputs]; of softmax [rows]
 	decay   float64   // of 1/2 |weights|^2, against the mean loss
 	workers int
 }
 
+// entry is a cell of one of the rows of a chunk. A chunk is read feature by feature: the weights of
+// one are read once for all rows that have it, and those of the next lie behind them. Row by row
+// the processor waits for memory at each cell.
+type entry struct {
+	cell
+
+	row int32 // in the chunk
+}
+
 // weights of a head: [dims+sparse+1, outputs], row-major; the last row is the bias.
 func (p *problem) size() int { return (p.dims + p.sparse + 1) * p.outputs }
 
-func (p *problem) rows() int { return len(p.cells) }
+func (p *problem) rows() int { return len(p.target) / p.outputs }
 
 // chunk is how many rows a goroutine takes at once.
 const chunk = 256
@@ -77,7 +86,7 @@ func (p *problem) slope(w, grad []float32, parts []*part) float64 {
 	return loss + p.decay*square/2
 }
 
-// score sets s.scores to the logits of rows [from,to).
+// score sets s.scores to the logits of rows [from,to), which are a chunk.
 func (p *problem) score(w []float32, from, to int, s *part) []float32 {
 	k, n := p.outputs, to-from
 	out := s.scores[:n*k]
@@ -91,30 +100,34 @@ func (p *problem) score(w []float32, from, to int, s *part) []float32 {
 		for j := range y {
 			y[j] += bias[j]
 		}
-		for _, c := range p.cells[from+r] {
-			at := (p.dims + int(c.at)) * k
-			axpy(y, c.value, w[at:at+k])
-		}
+	}
+	for _, c := range p.blocks[from/chunk] {
+		at, r := (p.dims+int(c.at))*k, int(c.row)*k
+		axpy(out[r:r+k], c.value, w[at:at+k])
 	}
 	return out
 }
 
 // axpy adds a*x to y, of equal length.
 func axpy(y []float32, a float32, x []float32) {
-	x = x[:len(y)]
-	for len(y) >= 4 {
-		y[0] += a * x[0]
-		y[1] += a * x[1]
-		y[2] += a * x[2]
-		y[3] += a * x[3]
-		y, x = y[4:], x[4:]
+	for len(y) >= 8 && len(x) >= 8 { // of arrays no index has to be checked
+		to, from := (*[8]float32)(y), (*[8]float32)(x)
+		to[0] += a * from[0]
+		to[1] += a * from[1]
+		to[2] += a * from[2]
+		to[3] += a * from[3]
+		to[4] += a * from[4]
+		to[5] += a * from[5]
+		to[6] += a * from[6]
+		to[7] += a * from[7]
+		y, x = y[8:], x[8:]
 	}
-	for i := range y {
-		y[i] += a * x[i]
+	for i, v := range x {
+		y[i] += a * v
 	}
 }
 
-// add adds the loss and the gradient of rows [from,to) to s.
+// add adds the loss and the gradient of rows [from,to), which are a chunk, to s.
 func (p *problem) add(w []float32, from, to int, s *part) {
 	k, n := p.outputs, to-from
 	out := p.score(w, from, to, s)
@@ -124,10 +137,10 @@ func (p *problem) add(w []float32, from, to int, s *part) {
 		for j, d := range y {
 			s.grad[len(s.grad)-k+j] += d
 		}
-		for _, c := range p.cells[from+r] {
-			at := (p.dims + int(c.at)) * k
-			axpy(s.grad[at:at+k], c.value, y)
-		}
+	}
+	for _, c := range p.blocks[from/chunk] {
+		at, r := (p.dims+int(c.at))*k, int(c.row)*k
+		axpy(s.grad[at:at+k], c.value, out[r:r+k])
 	}
 	if p.dims == 0 {
 		return
@@ -180,14 +193,18 @@ func (p *problem) residual(y []float32, row int) float64 {
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 const (
-	history   = 6    // steps that the inverse Hessian is estimated from
+	history   = 10   // steps that the inverse Hessian is estimated from
 	tolerance = 1e-4 // of the gradient's largest number, as that of scikit-learn's lbfgs
 	decrease  = 1e-4 // the share of the promised decrease that a step has to bring
+	// A training also ends after idleSteps, none of which brings a gain of leastGain of the
+	// objective: what is left of the gradient is in features of few rows then.
+	leastGain = 2e-4
+	idleSteps = 3
 )
 
 // solve minimises the problem from w on, in place, by L-BFGS (Nocedal and Wright, "Numerical
-// Optimization", algorithm 7.5) with steps halved until they bring a decrease. The objective is
-// convex. Its error is that of ctx.
+// Optimization", algorithm 7.5), beginning with scale, with steps made shorter by a parabola until
+// they bring a decrease (section 3.5 there). The objective is convex. Its error is that of ctx.
 func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
 	parts := make([]*part, p.workers)
 	for i := range parts {
@@ -195,49 +212,94 @@ func (p *problem) solve(ctx context.Context, w []float32, steps int) error {
 	}
 	n := p.size()
 	grad, next, other, dir := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
-	var past memory
-	value := p.slope(w, grad, parts)
+	past := memory{scale: p.scale()}
+	value, idle := p.slope(w, grad, parts), 0
 	for step := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if largest(grad) < tolerance {
+		if largest(grad) < tolerance || idle == idleSteps {
 			return nil
 		}
 		past.direction(dir, grad)
 		promise := float64(vek32.Dot(dir, grad))
 		if promise >= 0 { // rounding has spoilt the estimate
-			past = memory{}
-			vek32.MulNumber_Into(dir, grad, -1)
+			past = memory{scale: past.scale}
+			past.direction(dir, grad)
 			promise = float64(vek32.Dot(dir, grad))
 		}
 		length := 1.0
 		if step == 0 {
 			length = min(1, 1/math.Sqrt(-promise))
 		}
-		for ; ; length /= 2 {
+		reach := func(length float64) float64 {
 			vek32.MulNumber_Into(next, dir, float32(length))
 			vek32.Add_Inplace(next, w)
-			v := p.slope(next, other, parts)
-			if v <= value+decrease*length*promise {
-				past.record(next, w, other, grad)
-				value = v
-				break
-			}
-			if length < 1e-6 {
-				return nil // as low as single precision goes
-			}
+			return p.slope(next, other, parts)
 		}
+		v, ok := lower(reach, value, promise, length)
+		if !ok {
+			return nil // as low as single precision goes
+		}
+		past.record(next, w, other, grad)
+		if idle++; value-v > leastGain*value {
+			idle = 0
+		}
+		value = v
 		copy(w, next)
 		grad, other = other, grad
 	}
 	return nil
 }
 
+// lower takes a step of the length, or a shorter one, to where f is lower than value. slope is that
+// of f at 0. The next length is where the parabola through value, slope and f is lowest, from a tenth
+// to half of the one before.
+func lower(f func(length float64) float64, value, slope, length float64) (v float64, ok bool) {
+	for {
+		if v = f(length); v <= value+decrease*length*slope {
+			return v, true
+		}
+		if length < 1e-6 {
+			return v, false
+		}
+		lowest := -slope * length * length / (2 * (v - value - slope*length))
+		length = min(max(lowest, length/10), length/2)
+	}
+}
+
+// scale returns the inverse of the Hessian's diagonal where all outputs are alike, by weight.
+func (p *problem) scale() []float32 {
+	k, n := p.outputs, float32(p.rows())
+	curve := float32(0.25)
+	if p.softmax {
+		curve = float32(k-1) / float32(k*k)
+	}
+	square := make([]float32, p.dims+p.sparse+1)
+	for i, x := range p.dense {
+		square[i%p.dims] += x * x
+	}
+	for _, block := range p.blocks {
+		for _, c := range block {
+			square[p.dims+int(c.at)] += c.value * c.value
+		}
+	}
+	square[len(square)-1] = n
+	out := make([]float32, p.size())
+	for i, x := range square {
+		for j := range k {
+			out[i*k+j] = 1 / (curve*x/n + float32(p.decay))
+		}
+	}
+	return out
+}
+
 func largest(x []float32) float64 { return float64(max(vek32.Max(x), -vek32.Min(x))) }
 
 // memory is the last steps and what they did to the gradient.
 type memory struct {
+	scale          []float32 // the inverse Hessian to begin with, a diagonal
+	stretch        float32   // of it, by the last step; 0 before the first
 	steps, changes [][]float32
 	rho            []float64
 }
@@ -257,6 +319,7 @@ func (m *memory) record(w, before, grad, gradBefore []float32) {
 		return
 	}
 	m.steps, m.changes, m.rho = append(m.steps, s), append(m.changes, y), append(m.rho, 1/curve)
+	m.stretch = float32(curve / float64(vek32.Dot(y, vek32.Mul(y, m.scale))))
 }
 
 // direction sets dir to minus the estimated inverse Hessian times grad.
@@ -267,9 +330,9 @@ func (m *memory) direction(dir, grad []float32) {
 		alpha[i] = m.rho[i] * float64(vek32.Dot(m.steps[i], dir))
 		axpy(dir, float32(-alpha[i]), m.changes[i])
 	}
-	if i := len(m.rho) - 1; i >= 0 {
-		y := m.changes[i]
-		vek32.MulNumber_Inplace(dir, float32(1/(m.rho[i]*float64(vek32.Dot(y, y)))))
+	vek32.Mul_Inplace(dir, m.scale)
+	if m.stretch > 0 {
+		vek32.MulNumber_Inplace(dir, m.stretch)
 	}
 	for i := range m.rho {
 		beta := m.rho[i] * float64(vek32.Dot(m.changes[i], dir))

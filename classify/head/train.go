@@ -264,10 +264,37 @@ func (t *trainer) features(vocab *vocabulary, rows []int) *problem {
 	}
 	for _, r := range rows {
 		p.dense = append(p.dense, t.rows[r].Vector...)
-		p.cells = append(p.cells, vocab.weigh(nil, t.grams[r]))
 		p.target = append(p.target, t.target[r*t.outputs:(r+1)*t.outputs]...)
 	}
+	ends := make([]int, len(vocab.hashes)+1)
+	for part := range slices.Chunk(rows, chunk) {
+		p.blocks = append(p.blocks, t.block(vocab, part, ends))
+	}
 	return p
+}
+
+// block lays out the cells of a chunk, feature by feature. ends is working space, a number for each
+// feature and one more.
+func (t *trainer) block(vocab *vocabulary, rows, ends []int) []entry {
+	clear(ends)
+	var byRow []entry
+	var cells []cell
+	for i, r := range rows {
+		cells = vocab.weigh(cells[:0], t.grams[r])
+		for _, c := range cells {
+			byRow = append(byRow, entry{c, int32(i)})
+			ends[c.at+1]++
+		}
+	}
+	for i := range ends[1:] { // where the entries of each begin; after the next loop, where they end
+		ends[i+1] += ends[i]
+	}
+	out := make([]entry, len(byRow))
+	for _, e := range byRow {
+		out[ends[e.at]] = e
+		ends[e.at]++
+	}
+	return out
 }
 
 // weigh sets the weights of rows: all alike or, balanced, n / (classes x rows of the class), as
