@@ -163,8 +163,9 @@ func TestAGroupThatIsFullIsFollowedByAnother(t *testing.T) {
 	if failed := r.wait(t); len(failed) > 0 {
 		t.Error(failed)
 	}
-	if two, one := <-lib.started, <-lib.started; two[0] != 2 || one[0] != 1 {
-		t.Errorf("runs of %v and %v rows", two, one)
+	// Which of the two leaders waits for a place first is up to the scheduler.
+	if a, b := <-lib.started, <-lib.started; a[0]+b[0] != 3 || a[0] == 3 || b[0] == 3 {
+		t.Errorf("runs of %v and %v rows", a, b)
 	}
 }
 

@@ -220,8 +220,8 @@ type summed struct {
 	sum string
 }
 
-// sums are the checksums of files by their paths. A process loads the library once: who could
-// replace its file without a trace would change nothing of what runs.
+// sums are the checksums of files by their paths. A process loads the library once: a file that is
+// replaced without a trace afterwards changes nothing that runs.
 var sums sync.Map //nolint:gochecknoglobals // of summed; a memo
 
 // sumOf returns the SHA-256 of a file, computed again once the file is another or has changed.

@@ -439,3 +439,17 @@ func TestThresholdsAreShort(t *testing.T) {
 		}
 	}
 }
+
+func TestAStepIsMadeShorterUntilItHelpsOrThereIsNone(t *testing.T) {
+	t.Parallel()
+	steep := func(x float64) float64 { return 1e4*x*x - x }
+	v, ok := lower(steep, 0, -1, 1)
+	if !ok || v >= 0 {
+		t.Errorf("along a steep parabola got %g, %t", v, ok)
+	}
+	calls := 0
+	none := func(float64) float64 { calls++; return math.NaN() }
+	if _, ok := lower(none, 0, -1, 1); ok || calls > 20 {
+		t.Errorf("where nothing is a number: %t after %d steps", ok, calls)
+	}
+}

@@ -264,7 +264,11 @@ func lower(f func(length float64) float64, value, slope, length float64) (v floa
 			return v, false
 		}
 		lowest := -slope * length * length / (2 * (v - value - slope*length))
-		length = min(max(lowest, length/10), length/2)
+		if lowest > length/10 {
+			length = min(lowest, length/2)
+		} else { // also where v is no number
+			length /= 10
+		}
 	}
 }
 
