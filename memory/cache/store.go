@@ -48,7 +48,6 @@ type timed struct {
 // NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that
 // is no longer than a quarter of them. now tells the time.
 func NewLocal(size int, now func() time.Time) *Local {
-	size = max(size, 1)
 	answers := bounded.Weighed(size, func(t timed) int { return t.Size() }, func(t timed) time.Duration { return t.ttl }, now)
 	return &Local{max: size / largestShare, answers: answers}
 }
