@@ -16,7 +16,7 @@ export GOFLAGS := -mod=readonly -pgo=off
 # fifth less processor time to compile. It is not for what runs afterwards.
 ROOMY := GOGC=$${GOGC:-400} GOMEMLIMIT=$${GOMEMLIMIT:-2GiB}
 
-.PHONY: build run pgo test test-fast test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
+.PHONY: build run pgo test test-fast test-openai test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
 
 ## help: what the targets do
 help:
@@ -40,18 +40,26 @@ LONGEST  := ./internal/app ./internal/e2e ./proxy ./stream/check ./classify/pii
 # internal/app took 28 minutes once, and more than 30 once.
 WAIT     := 90m
 
-## test: everything needed, then all Go tests; go vet is a step of its own of check
-# Some 90 test binaries are linked. What debuggers read is left out, a tenth of the compiler's time
-# and a third of the linker's; stack traces and race reports do not need it.
-# No package may be built without the race detector to save time: the linker takes one copy of a
-# generic function, and with that of sync.Map from such a package every use of it is reported.
+# RACE is how tests are compiled. Some 90 test binaries are linked. What debuggers read is left out,
+# a tenth of the compiler's time and a third of the linker's; stack traces and race reports do not
+# need it. No package may be built without the race detector to save time: the linker takes one copy
+# of a generic function, and with that of sync.Map from such a package every use of it is reported.
+RACE     := -race -gcflags=all=-dwarf=false -ldflags=-s
+
+## test: everything needed, then the Go tests; go vet is a step of its own of check
 test: onnxruntime
-	@$(ROOMY) $(GO) run ./tools/progress/main.go -race -shuffle=on -vet=off -gcflags=all=-dwarf=false -ldflags=-w \
+	@$(ROOMY) $(GO) run $(RACE) ./tools/progress/main.go $(RACE) -shuffle=on -vet=off \
 	  -timeout $(WAIT) -p $(PACKAGES) $(LONGEST) ./...
 
 ## test-programs: scripts, replicas and kills, of a program that has the race detector
 test-programs: onnxruntime
 	$(ROOMY) GORACE=atexit_sleep_ms=0 SIGNALBOX_TEST_BUILD="-race -pgo=off" $(GO) test -count=1 -timeout 30m -run "TestScripts|TestNo.*IsLost" ./internal/e2e
+
+## test-openai: the tests with the official Go client; a step of its own of check
+# The client takes longer to compile with the race detector than all of ours: test has the other Go
+# client, and this goes without the detector.
+test-openai: onnxruntime
+	$(ROOMY) $(GO) test -tags openai -count=1 -shuffle=on -ldflags=-w -timeout 30m -run Official ./proxy ./internal/simulator
 
 ## test-timed: the tests that judge time on the wall, on a machine with nothing else to do
 test-timed: onnxruntime
@@ -62,7 +70,7 @@ test-fast:
 	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... | grep -vE '^signalbox(/internal/app|/internal/e2e|/bench/.*)$$')
 
 ## check: what CI runs
-check: fmt lint vet test test-nocgo generated licences h2spec deploycheck test-programs
+check: fmt lint vet test test-openai test-nocgo generated licences h2spec deploycheck test-programs
 
 onnxruntime:
 	@tools/fetch-onnxruntime.sh "$(ORT_DIR)"
@@ -78,7 +86,7 @@ lint:
 	$(LINT) run
 
 vet:
-	$(GO) vet ./...
+	$(GO) vet -tags openai ./...
 
 test-nocgo:
 	CGO_ENABLED=0 $(GO) test -ldflags=-w -timeout 30m ./...

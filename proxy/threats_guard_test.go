@@ -8,9 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	openaigo "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/shared"
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"signalbox/internal/testkit"
@@ -20,28 +17,6 @@ import (
 
 // assembled is what a client makes of a stream.
 type assembled struct{ text, call, finish string }
-
-// officially reads a stream with the official client.
-func officially(ctx context.Context, b *bench, form string) (out assembled, err error) {
-	client := openaigo.NewClient(option.WithBaseURL(b.URL+"/v1"), option.WithAPIKey("k"), option.WithMaxRetries(0))
-	params := openaigo.ChatCompletionNewParams{Model: "auto", Messages: []openaigo.ChatCompletionMessageParamUnion{openaigo.UserMessage("hi")}}
-	if form == "JSON" {
-		params.ResponseFormat = openaigo.ChatCompletionNewParamsResponseFormatUnion{OfJSONObject: &shared.ResponseFormatJSONObjectParam{}}
-	}
-	params.SetExtraFields(map[string]any{"signalbox": json.RawMessage("{" + towerFact + "}")})
-	stream := client.Chat.Completions.NewStreaming(ctx, params)
-	defer stream.Close()
-	for stream.Next() {
-		for _, c := range stream.Current().Choices {
-			out.text += c.Delta.Content
-			out.finish += c.FinishReason
-			for _, call := range c.Delta.ToolCalls {
-				out.call += call.Function.Name + call.Function.Arguments
-			}
-		}
-	}
-	return out, stream.Err()
-}
 
 // otherwise reads one with the other client, which has no field for what the request has of ours:
 // header X-Guarded asks for it.
@@ -80,11 +55,24 @@ func otherwise(ctx context.Context, b *bench, form string) (out assembled, err e
 	}
 }
 
-// S28, SS5: what the guard puts into a stream is what the API has there: both clients read it,
-// every event is a chunk with all members that the API requires, a call of a tool comes out as it
-// was said, and JSON stays JSON or is cut and says so.
+// S28, SS5: what the guard puts into a stream is what the API has there: clients read it, every
+// event is a chunk with all members that the API requires, a call of a tool comes out as it was
+// said, and JSON stays JSON or is cut and says so.
 func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 	t.Parallel()
+	var golden strings.Builder
+	everyModeAndForm(t, otherwise, func(name string, b *bench, body string) {
+		got := b.chat(body)
+		golden.WriteString("== " + name + "\n" + got.body)
+		checkChunks(t, name, got.body)
+	})
+	testkit.Golden(t, "guarded.golden.txt", golden.String(), update)
+}
+
+// everyModeAndForm guards a stream with a wrong sentence in every mode and form: also may look at
+// it, and what read makes of it is checked.
+func everyModeAndForm(t *testing.T, read func(context.Context, *bench, string) (assembled, error), also func(name string, b *bench, body string)) {
+	t.Helper()
 	const wrong = "It was opened in 1925."
 	call := func(args string) string {
 		quoted, _ := json.Marshal(args)
@@ -96,7 +84,6 @@ func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 		"JSON": towerStream(inJSON),
 		"call": {call(`{"a":"The tower is`), call(` 330 m high. ` + wrong), call(towerRest + `"}`), strings.Replace(testkit.Finish, `"stop"`, `"tool_calls"`, 1), testkit.Done},
 	}
-	var golden strings.Builder
 	for _, mode := range []string{"observe", "annotate", "hold", "terminate"} {
 		for _, form := range []string{"text", "JSON", "call"} {
 			name := mode + ", " + form
@@ -105,19 +92,14 @@ func TestS28WhatTheGuardSaysFitsTheAPI(t *testing.T) {
 			if form == "JSON" {
 				body = strings.Replace(body, "{", `{"response_format":{"type":"json_object"},`, 1)
 			}
-			got := b.chat(body)
-			golden.WriteString("== " + name + "\n" + got.body)
-			checkChunks(t, name, got.body)
-			for client, read := range map[string]func(context.Context, *bench, string) (assembled, error){"official": officially, "other": otherwise} {
-				heard, err := read(t.Context(), b, form)
-				if err != nil {
-					t.Errorf("%s, %s client: %v", name, client, err)
-				}
-				checkForm(t, name+", "+client+" client", form, mode, heard)
+			also(name, b, body)
+			heard, err := read(t.Context(), b, form)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
+			checkForm(t, name, form, mode, heard)
 		}
 	}
-	testkit.Golden(t, "guarded.golden.txt", golden.String(), update)
 }
 
 // checkChunks holds every event against the schema of a chunk (OpenAI's API,

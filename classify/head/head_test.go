@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,7 +110,11 @@ func TestAThresholdKeepsTheShareOfFalsePositives(t *testing.T) {
 	t.Parallel()
 	o := DefaultOptions()
 	o.Mode, o.Labels, o.FalsePositives = Binary, []string{"fine", "toxic"}, 0.05
-	h, _ := train(t, made(2000, o.Labels, 3), o)
+	rows := 2000
+	if testkit.Race {
+		rows = 1000
+	}
+	h, _ := train(t, made(rows, o.Labels, 3), o)
 	wrong, clean, found, bad := 0.0, 0.0, 0.0, 0.0
 	fresh := made(4000, o.Labels, 77)
 	for i := range fresh {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/testkit"
 )
 
 // layouts are the folders of testdata/layouts; training/fixtures/layouts.py makes them and
@@ -115,7 +117,12 @@ func TestLayoutsAgreeWithTheReference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := goldenReader{t, unzip(t, filepath.Join("testdata/layouts", name, "golden.gz"))}
 			tok := load(t, name)
-			for _, text := range texts {
+			for i, text := range texts {
+				if testkit.Race && i%4 > 0 {
+					r.ids()
+					r.next()
+					continue
+				}
 				compareText(t, tok, name, text, &r)
 			}
 			for i := range goldenPairs {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"signalbox/internal/testkit"
 )
 
 // `make test` tells what is under way, what a package that fails has said, and ends as go test
@@ -32,12 +34,17 @@ func TestProgressOfTestsIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var flags []string // those of make test, for which the library is compiled already
+	if testkit.Race {
+		flags = []string{"-race", "-gcflags=all=-dwarf=false", "-ldflags=-s"}
+	}
 	bin := filepath.Join(dir, "progress")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "tools/progress/main.go").CombinedOutput(); err != nil {
+	build := append(append([]string{"build"}, flags...), "-o", bin, "tools/progress/main.go")
+	if out, err := exec.CommandContext(t.Context(), "go", build...).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	run := func(packages ...string) (status int, out string) {
-		cmd := exec.CommandContext(t.Context(), bin, append([]string{"-vet=off"}, packages...)...)
+		cmd := exec.CommandContext(t.Context(), bin, append(append([]string{"-vet=off"}, flags...), packages...)...)
 		cmd.Dir = dir
 		b, err := cmd.CombinedOutput()
 		if exit := new(exec.ExitError); errors.As(err, &exit) {

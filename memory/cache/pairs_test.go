@@ -15,6 +15,7 @@ import (
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/gpu"
+	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
 	"signalbox/models"
 )
@@ -162,8 +163,11 @@ func TestChooseSimilarity(t *testing.T) {
 	embed(t, e, minimal)
 	embed(t, e, paraphrases)
 	free := measure(minimal, paraphrases, -1)
-	chosen := 0.0
-	for least := 0.0; least < 1; least += 0.01 {
+	chosen, step := 0.0, 0.01
+	if testkit.Race {
+		step = 0.05
+	}
+	for least := 0.0; least < 1; least += step {
 		got := measure(minimal, paraphrases, least)
 		if 100*got.hits >= 97*free.hits {
 			chosen = least

@@ -68,7 +68,9 @@ func TestBothBooksAnswerAlike(t *testing.T) {
 	run := 0
 	s := open(t, patient(server.URL()))
 	rapid.Check(t, func(r *rapid.T) {
-		run++
+		if run++; testkit.Race && run > 25 {
+			return
+		}
 		one := ledger.NewLocal(1000)
 		s.o.Prefix = fmt.Sprintf("run%d", run)
 		s.known.forget()
