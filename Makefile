@@ -36,6 +36,10 @@ run: build
 PACKAGES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 LONGEST  := ./internal/app ./internal/e2e ./proxy ./stream/check ./classify/pii
 
+# TESTED lists the packages that have tests. go test would compile the others too, one of them the
+# example of the official Go client, and would begin no later package until that is done.
+TESTED   := $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
+
 # WAIT ends what hangs. It is no bound for what is slow: beside eight busy loops on two cores
 # internal/app took 28 minutes once, and more than 30 once.
 WAIT     := 90m
@@ -49,15 +53,15 @@ RACE     := -race -gcflags=all=-dwarf=false -ldflags=-s
 ## test: everything needed, then the Go tests; go vet is a step of its own of check
 test: onnxruntime
 	@$(ROOMY) $(GO) run $(RACE) ./tools/progress/main.go $(RACE) -shuffle=on -vet=off \
-	  -timeout $(WAIT) -p $(PACKAGES) $(LONGEST) ./...
+	  -timeout $(WAIT) -p $(PACKAGES) $(LONGEST) $$($(TESTED))
 
 ## test-programs: scripts, replicas and kills, of a program that has the race detector
 test-programs: onnxruntime
 	$(ROOMY) GORACE=atexit_sleep_ms=0 SIGNALBOX_TEST_BUILD="-race -pgo=off" $(GO) test -count=1 -timeout 30m -run "TestScripts|TestNo.*IsLost" ./internal/e2e
 
 ## test-openai: the tests with the official Go client; a step of its own of check
-# The client takes longer to compile with the race detector than all of ours: test has the other Go
-# client, and this goes without the detector.
+# The client takes two minutes of a processor to compile with the race detector, as long as all of
+# ours: test has the other Go client, and this goes without the detector.
 test-openai: onnxruntime
 	$(ROOMY) $(GO) test -tags openai -count=1 -shuffle=on -ldflags=-w -timeout 30m -run Official ./proxy ./internal/simulator
 

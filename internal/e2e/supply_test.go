@@ -34,7 +34,7 @@ func TestS38WhatIsBuiltFromIsPinned(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(read("Makefile"), "check: fmt lint vet test test-nocgo generated licences") || !strings.Contains(read("Makefile"), "GOFLAGS := -mod=readonly") {
+	if !strings.Contains(read("Makefile"), "check: fmt lint vet test test-openai test-nocgo generated licences") || !strings.Contains(read("Makefile"), "GOFLAGS := -mod=readonly") {
 		t.Error("make check does not compare licences, or changes go.mod")
 	}
 	files := []string{"Makefile", "Dockerfile", ".ci/run", "tools/fetch-onnxruntime.sh", "examples/run.sh"}
