@@ -93,7 +93,7 @@ func TestBalancedWeightsFindRareLabels(t *testing.T) {
 		}
 		return r.Labels[0] == "rare" && n%25 != 0
 	})
-	fresh := slices.DeleteFunc(made(3000, labels, 6), func(r Row) bool { return r.Labels[0] != "rare" })
+	fresh := slices.DeleteFunc(made(2000, labels, 6), func(r Row) bool { return r.Labels[0] != "rare" })
 	recall := map[bool]float64{}
 	for _, balanced := range []bool{false, true} {
 		o := DefaultOptions()

@@ -3,6 +3,7 @@ package knn
 import (
 	"math"
 
+	"github.com/viterin/vek"
 	"github.com/viterin/vek/vek32"
 )
 
@@ -134,19 +135,10 @@ func solve(l []float64, n int, x []float64) {
 	}
 }
 
-// dot has four sums, so that an addition does not wait for the one before.
+// dot is 0 of empty vectors, for which the library panics.
 func dot(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += a[i] * b[i]
-		s1 += a[i+1] * b[i+1]
-		s2 += a[i+2] * b[i+2]
-		s3 += a[i+3] * b[i+3]
+	if len(a) == 0 {
+		return 0
 	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return (s0 + s1) + (s2 + s3)
+	return vek.Dot(a, b)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/testkit"
 	"signalbox/stream/evidence"
 	"signalbox/stream/numeric"
 )
@@ -235,7 +236,11 @@ func TestWhatIsGatheredIsWhatTheDefinitionSays(t *testing.T) {
 		}
 		return strings.ToUpper(list[0][:1]) + strings.Join(list, " ")[1:] + "."
 	}
-	for range 300 {
+	rounds := 300
+	if testkit.Race {
+		rounds = 60
+	}
+	for range rounds {
 		sentences := make([]string, 20+rng.IntN(60))
 		for i := range sentences {
 			sentences[i] = say(4 + rng.IntN(24))
