@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/testkit"
 )
 
 // BenchmarkLongText is the cost of a long prompt that no set is found in.
@@ -48,7 +50,7 @@ func TestTheFilterMissesNothing(t *testing.T) {
 		}
 		return b.String()
 	}
-	for range 150 {
+	for range testkit.Fewer(150) {
 		var sets []Options
 		for range 1 + r.IntN(5) {
 			p := word(7)

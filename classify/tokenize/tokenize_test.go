@@ -222,7 +222,11 @@ func TestWorkIsLinear(t *testing.T) {
 		small, large = 1<<12, 1<<14
 	}
 	shorter, longer := hostile(small), hostile(large)
-	for _, name := range append([]string{"unigram_metaspace", "sentencepiece_bpe"}, layouts...) {
+	names := append([]string{"unigram_metaspace", "sentencepiece_bpe"}, layouts...)
+	if testkit.Race {
+		names = []string{"unigram_metaspace", "sentencepiece_bpe", "bert", "modernbert", "llama3"} // an engine each
+	}
+	for _, name := range names {
 		tok := open(t, name)
 		for kind := range shorter {
 			var few, many Encoding

@@ -236,11 +236,7 @@ func TestWhatIsGatheredIsWhatTheDefinitionSays(t *testing.T) {
 		}
 		return strings.ToUpper(list[0][:1]) + strings.Join(list, " ")[1:] + "."
 	}
-	rounds := 300
-	if testkit.Race {
-		rounds = 60
-	}
-	for range rounds {
+	for range testkit.Fewer(300) {
 		sentences := make([]string, 20+rng.IntN(60))
 		for i := range sentences {
 			sentences[i] = say(4 + rng.IntN(24))
