@@ -23,7 +23,7 @@ type Principal = auth.Principal
 
 // admit lets a request in: headers that can be read in one way only, a caller that is known and
 // within its limits, and a body within bounds, read to its end. The body is the caller's to keep.
-func (st *State) admit(w *downstream.Response, r *http.Request) (Principal, []byte, error) {
+func (st *State) admit(w *downstream.Writer, r *http.Request) (Principal, []byte, error) {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return Principal{}, nil, err
@@ -60,7 +60,7 @@ func checkMedia(h http.Header) error {
 }
 
 // identify finds who makes a request, from headers that can be read in one way only, and counts it.
-func (st *State) identify(w *downstream.Response, r *http.Request) (Principal, error) {
+func (st *State) identify(w *downstream.Writer, r *http.Request) (Principal, error) {
 	if err := st.checkHeaders(r.Header); err != nil {
 		return Principal{}, err
 	}
@@ -107,7 +107,7 @@ const firstRead = 1 << 20
 // readBody reads the body to its end. The transport never sees the client's own body: handing it
 // over cut 39 of 2,000 fast streams of a stock reverse proxy with `use of closed network
 // connection`, and a request that was read can be sent twice.
-func (st *State) readBody(w *downstream.Response, r *http.Request) ([]byte, error) {
+func (st *State) readBody(w *downstream.Writer, r *http.Request) ([]byte, error) {
 	limit := int64(st.opts.MaxBodyBytes)
 	if r.ContentLength > limit {
 		return nil, fault.ErrBodyTooLarge
@@ -170,7 +170,7 @@ func adoptKey(h http.Header) {
 const maxHeaders = 128
 
 // decode reads the body of a request.
-func (st *State) decode(w *downstream.Response, s *surface, h http.Header, body []byte) (*openai.Request, error) {
+func (st *State) decode(w *downstream.Writer, s *surface, h http.Header, body []byte) (*openai.Request, error) {
 	l := st.limits.parse()
 	if s.messages {
 		return st.translate(w, body, anthropic.Options{Limits: l})
@@ -186,7 +186,7 @@ func (st *State) decode(w *downstream.Response, s *surface, h http.Header, body 
 }
 
 // translate reads a request as the chat completion that it amounts to.
-func (st *State) translate(w *downstream.Response, body []byte, o anthropic.Options) (*openai.Request, error) {
+func (st *State) translate(w *downstream.Writer, body []byte, o anthropic.Options) (*openai.Request, error) {
 	t, err := anthropic.ToChat(body, o)
 	if err != nil {
 		return nil, err

@@ -182,7 +182,7 @@ func (d *decision) explainCanary() *Canary {
 
 // countArm counts a request of an arm.
 func (p *Proxy) countArm(o *exchange, status int) {
-	if o.decision == nil || o.inArm == "" || o.memo.Given() != nil {
+	if o.decision == nil || o.inArm == "" || o.lookup.Given() != nil {
 		return
 	}
 	m, u := p.tel.Metrics, &o.tally.Usage

@@ -121,7 +121,7 @@ const maxInputs = 256
 
 // classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
 // that nobody told, so that every signal reads it, or of the messages of a chat, whose roles tell.
-func (*Proxy) classifyRequest(st *State, w *downstream.Response, r *http.Request) error {
+func (*Proxy) classifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

@@ -32,12 +32,12 @@ func (p *Proxy) ServeContexts(s *contexts.Service) { p.contexts = s }
 // contextRoutes registers the API of contexts.
 func (p *Proxy) contextRoutes(r chi.Router) {
 	for _, e := range contexts.Endpoints() {
-		r.Method(e.Method, e.Path, p.serve(func(st *State, w *downstream.Response, r *http.Request) error { return p.serveContext(st, w, r, &e) }))
+		r.Method(e.Method, e.Path, p.serve(func(st *State, w *downstream.Writer, r *http.Request) error { return p.serveContext(st, w, r, &e) }))
 	}
 }
 
 // serveContext admits a request about contexts and lets the service answer it.
-func (p *Proxy) serveContext(st *State, w *downstream.Response, r *http.Request, e *contexts.Endpoint) error {
+func (p *Proxy) serveContext(st *State, w *downstream.Writer, r *http.Request, e *contexts.Endpoint) error {
 	who, body, err := st.enter(w, r, e.Body)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (p *Proxy) serveContext(st *State, w *downstream.Response, r *http.Request,
 }
 
 // enter admits a request, with its body where it takes one.
-func (st *State) enter(w *downstream.Response, r *http.Request, body bool) (Principal, []byte, error) { //nolint:revive // the table of endpoints says it
+func (st *State) enter(w *downstream.Writer, r *http.Request, body bool) (Principal, []byte, error) { //nolint:revive // the table of endpoints says it
 	if body {
 		return st.admit(w, r)
 	}

@@ -233,7 +233,7 @@ func (st *State) keepSubject(ctx context.Context, d *decision, req *openai.Reque
 	if t == nil || t.before == nil || !d.movable() {
 		return nil
 	}
-	if t.holdTopics(d.set); t.holds != 0 {
+	if t.holdTopics(d.set); t.inheritedKinds != 0 {
 		fresh, decided := *d.set, d.Decision
 		t.restoreTopics(d.set)
 		if err := st.stepRules(ctx, d, req); err != nil {
@@ -241,7 +241,7 @@ func (st *State) keepSubject(ctx context.Context, d *decision, req *openai.Reque
 		}
 		if !d.movable() {
 			*d.set, d.Decision = fresh, decided
-			t.holds, t.moved = 0, true
+			t.inheritedKinds, t.moved = 0, true
 		}
 	}
 	if t.tool && !d.leadsTo(t.before.Model) {
@@ -295,11 +295,11 @@ func (t *talk) holdTopics(set *signal.Set) {
 			continue
 		}
 		t.gain = max(t.gain, gain)
-		if t.held == nil {
-			t.held = new([signal.NumKinds]signal.Value)
+		if t.inherited == nil {
+			t.inherited = new([signal.NumKinds]signal.Value)
 		}
-		t.held[k] = kept(v, &old)
-		t.holds |= signal.MaskOf(k)
+		t.inherited[k] = kept(v, &old)
+		t.inheritedKinds |= signal.MaskOf(k)
 	}
 }
 
@@ -325,8 +325,8 @@ func (t *talk) restoreTopics(set *signal.Set) {
 	if t == nil {
 		return
 	}
-	for _, k := range t.holds.Kinds() {
-		set.Put(k, t.held[k])
+	for _, k := range t.inheritedKinds.Kinds() {
+		set.Put(k, t.inherited[k])
 	}
 }
 
@@ -373,7 +373,7 @@ func (t *talk) pin(cs []choose.Candidate, at int, why string) {
 	chosen := cs[at]
 	copy(cs[1:at+1], cs[:at])
 	cs[0] = chosen
-	if t.result, t.why = talkKept, why; why == whySame && t.holds != 0 {
+	if t.result, t.why = talkKept, why; why == whySame && t.inheritedKinds != 0 {
 		t.why = whyPrefill
 	}
 }
@@ -497,7 +497,7 @@ func (t *talk) explain() *Conversation {
 	}
 	c.Model, c.Route, c.Tokens = t.before.Model, t.before.Route, t.before.Tokens
 	c.Price, c.Gain = round(t.price), round(t.gain)
-	for _, k := range t.holds.Kinds() {
+	for _, k := range t.inheritedKinds.Kinds() {
 		c.Kept = append(c.Kept, k.String())
 	}
 	return c

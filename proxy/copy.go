@@ -22,7 +22,7 @@ import (
 )
 
 // relay passes a response on to the client.
-func (p *Proxy) relay(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange) error {
+func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange) error {
 	defer u.Close()
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
@@ -45,7 +45,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Response, u *upstream.R
 	if err := o.skipUnreadable(u, h); err != nil {
 		return err
 	}
-	o.memo.Observe(u)
+	o.lookup.Observe(u)
 	o.mirror.observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
@@ -92,7 +92,7 @@ func (o *exchange) saves() bool { return o.contexts != nil && o.req.Extras.SaveC
 
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
-func concluded(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, err error) error {
+func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, err error) error {
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
@@ -119,14 +119,14 @@ func concluded(ctx context.Context, w *downstream.Response, u *upstream.Response
 }
 
 // copyStream passes a stream of events on. t observes it.
-func copyStream(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
+func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.Status == 0 {
 		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
 		w.WriteHeader(u.Status)
 	}
 	if o.req.API == openai.Response { // announced before there is any of it
-		t.asked = w.Start
+		t.requested = w.Start
 	} else {
 		t.metrics.TTFT(u.Model.Name, time.Since(w.Start))
 	}
@@ -167,7 +167,7 @@ func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink)
 
 // copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
 // checked, the decision is added.
-func copyWhole(ctx context.Context, w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
+func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
 	came, err := u.ReadWhole()
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to b
 
 // copyRefusal passes on what is no response: an error in the words of the server, as the API spells
 // it.
-func copyRefusal(w *downstream.Response, u *upstream.Response) error {
+func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 	if u.Good() {
 		return &fault.UnusableError{Problem: "a body that is no JSON"}
 	}

@@ -21,7 +21,7 @@ import (
 func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
-	d, err := st.decide(ctx, who, o.req, h, o.held, o.memo)
+	d, err := st.decide(ctx, who, o.req, h, o.resolved, o.lookup)
 	if d == nil || errors.Is(err, fault.ErrClientGone) {
 		return d, err
 	}
@@ -45,13 +45,13 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 // decide steps through the rules, extracting what they ask for and nothing else. A decision to
 // block is returned beside its error.
 func (st *State) decide(
-	ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Memo,
+	ctx context.Context, who Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Lookup,
 ) (*decision, error) {
 	d, err := st.start(who, req, h, r)
 	if err != nil {
 		return nil, err
 	}
-	d.memo, d.talk = m, st.talk(ctx, d, req, h)
+	d.lookup, d.talk = m, st.talk(ctx, d, req, h)
 	if err := st.conclude(ctx, d, req); err != nil {
 		return d, err
 	}
@@ -148,12 +148,12 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		d.set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
 		return
 	}
-	from := d.memo.Sources(need, d.program.Neural(need), d.set)
+	from := d.lookup.Sources(need, d.program.Neural(need), d.set)
 	from |= d.alongside(from)
 	open := from
 	still := func() signal.Mask {
 		useful := d.useful(need)
-		useful = d.memo.Sources(useful, d.program.Neural(useful), d.set)
+		useful = d.lookup.Sources(useful, d.program.Neural(useful), d.set)
 		open &= useful | d.alongside(useful)
 		return open
 	}

@@ -37,7 +37,7 @@ type decided struct {
 	talk       *decisionlog.Conversation
 	escalation *decisionlog.Escalation
 	mirror     *decisionlog.Mirror // what became of the copy; nil without one
-	held       int64               // about the bytes that are kept until it is written
+	size       int64               // about the bytes that are kept until it is written
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
@@ -83,30 +83,30 @@ func (l *decided) detach() {
 		v.Spans, v.Vector = nil, nil
 		set.Put(k, v)
 	}
-	l.held = lineSize
+	l.size = lineSize
 	if l.prompts && l.o.req != nil {
-		l.held += int64(cap(l.o.req.Raw)) // its strings may lie in it
+		l.size += int64(cap(l.o.req.Raw)) // its strings may lie in it
 		if d.text.Segments == nil {
 			d.text = l.o.req.Text()
 		}
 		for i := range d.text.Segments {
-			l.held += int64(len(d.text.Segments[i].Text))
+			l.size += int64(len(d.text.Segments[i].Text))
 		}
 	} else {
 		d.text = signal.Text{}
 	}
-	if a := l.o.memo.Given(); a != nil {
+	if a := l.o.lookup.Given(); a != nil {
 		l.gave = a.Model
 	}
-	l.cache = l.o.memo.Found()
+	l.cache = l.o.lookup.Found()
 	if c := d.talk.explain(); c != nil {
 		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
 	}
 	l.escalation = l.o.escalation.logged(l.o.req)
 	l.o.mirror = nil
 	l.o.escalation, d.talk = nil, nil
-	l.o.req, l.o.guarding, l.o.where, l.o.memo, d.memo = nil, nil, nil, nil, nil
-	l.contexts, d.contexts, l.o.held = d.contexts.Pointers(), nil, nil
+	l.o.req, l.o.guarding, l.o.where, l.o.lookup, d.lookup = nil, nil, nil, nil, nil
+	l.contexts, d.contexts, l.o.resolved = d.contexts.Pointers(), nil, nil
 	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
@@ -114,7 +114,7 @@ func (l *decided) detach() {
 const lineSize = 4 << 10
 
 // Held implements telemetry.Line.
-func (l *decided) Held() int64 { return l.held }
+func (l *decided) Held() int64 { return l.size }
 
 // AppendLine implements telemetry.Line.
 func (l *decided) AppendLine(b []byte) ([]byte, error) {
@@ -149,7 +149,7 @@ func (l *decided) entry() *decisionlog.Entry {
 	if o.wanted != nil {
 		effort := o.drawnEffort
 		if o.model == o.wanted {
-			effort = armEffort(o.model, o.asked.kind.Effort)
+			effort = armEffort(o.model, o.params.kind.Effort)
 		}
 		e.Chosen, e.Chance, e.Chances = o.wanted.Name, o.chanceOf(o.wanted, effort), o.chances
 	}

@@ -92,7 +92,7 @@ func headerText(s string) string {
 }
 
 // describeResponse writes the headers of a response that was judged, unless the head is gone.
-func (o *exchange) describeResponse(w *downstream.Response, first *backend.Model) {
+func (o *exchange) describeResponse(w *downstream.Writer, first *backend.Model) {
 	if w.Status != 0 {
 		return
 	}

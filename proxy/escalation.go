@@ -89,7 +89,7 @@ func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Resp
 	o.upstream = nil
 	e.from = append(e.from, discarded{model: u.Model, sign: t.sign, tally: t.answer.Tally})
 	e.why, e.result = t.sign, escalationDone
-	e.spare = &spare{u.Keep(), o.asked}
+	e.spare = &spare{u.Keep(), o.params}
 	was := *o
 	was.tally = t.answer.Tally
 	st.observeSpeed(&was, u.Status, nil)
@@ -117,7 +117,7 @@ func (e *escalation) hasSpare() bool { return e != nil && e.spare != nil }
 
 // givesSpare reports whether the response that was thrown away is given after all: no other came, and
 // nothing of one went out.
-func (e *escalation) givesSpare(ctx context.Context, w *downstream.Response, err error) bool {
+func (e *escalation) givesSpare(ctx context.Context, w *downstream.Writer, err error) bool {
 	return e.hasSpare() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
 		!errors.Is(err, fault.ErrClientStalled) && (w.Status == 0 || w.Heartbeat.Silent())
 }
@@ -252,7 +252,7 @@ func (x *Escalation) found(e *escalation) {
 }
 
 // relaySpare gives the response that was thrown away, since no other came.
-func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Response, o *exchange) error {
+func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Writer, o *exchange) error {
 	e := o.escalation
 	s := e.spare
 	e.spare, e.result = nil, escalationFailed
@@ -261,16 +261,16 @@ func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Response, o *excha
 	o.where.abandon(time.Now())
 	o.where.of = nil // what it took is settled
 	u := s.Open(ctx, response.StreamOptions{
-		API: o.req.API, Choices: o.req.Choices(), Quiet: s.asked.usage && w.Messages == nil, Unweighed: s.asked.logprobs,
+		API: o.req.API, Choices: o.req.Choices(), Quiet: s.params.usage && w.Messages == nil, Unweighed: s.params.logprobs,
 	})
 	if err := u.Peek(); err != nil { // it was read before
 		u.Close()
 		return &fault.NoResponseError{Err: err}
 	}
-	o.model, o.endpoint, o.asked = u.Model, u.Endpoint, s.asked
+	o.model, o.endpoint, o.params = u.Model, u.Endpoint, s.params
 	o.describeResponse(w, u.Model)
 	o.state.storeTurn(ctx, o.decision, e.sent, u)
-	o.state.awaitOutcome(o.decision, w.ID, u.Model, o.asked.kind.Effort)
+	o.state.awaitOutcome(o.decision, w.ID, u.Model, o.params.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 

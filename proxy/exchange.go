@@ -36,15 +36,15 @@ type exchange struct {
 
 	surface    *surface
 	req        *openai.Request   // nil until it was decoded
-	memo       *recall.Memo      // of the cache; nil where it is off everywhere
-	held       *resolve.Contexts // what its pointers lead to; nil without any
+	lookup     *recall.Lookup    // of the cache; nil where it is off everywhere
+	resolved   *resolve.Contexts // what its pointers lead to; nil without any
 	mirror     *mirrored         // the copy that another model gets; nil for none
 	escalation *escalation       // of its responses; nil where the first one stands
 	vault      *redact.Vault     // nil when nothing was hidden from the model
 	model      *backend.Model    // of the last attempt; nil when there was none
 	endpoint   *pool.Endpoint
 	wanted     *backend.Model   // that the attempts began with
-	asked                       // of the last attempt
+	params                      // of the last attempt
 	tally      response.Tally   // by its response
 	guarding   *guardrail.Check // nil when the answer is not checked
 	guarded    guard.Outcome    // what the check found; Mode is off when there was none
@@ -100,7 +100,7 @@ type discarded struct {
 type spare struct {
 	*upstream.Kept
 
-	asked asked
+	params params
 }
 
 // trial is the judgement of one response.
@@ -123,7 +123,7 @@ type decision struct {
 	contexts    *resolve.Contexts  // that it names; nil without any
 	text        signal.Text        // what signals were read from; empty when none was
 	program     *rules.Program     // that made it
-	memo        *recall.Memo       // of the cache; nil where it is off everywhere
+	lookup      *recall.Lookup     // of the cache; nil where it is off everywhere
 	talk        *talk              // the conversation that it belongs to; nil for none
 	hideAll     bool               // personal data is replaced once the contexts are in the body
 	tools       *tools.Choice      // that the model is offered; nil for all of them
@@ -165,20 +165,20 @@ func (d *decision) vector() []float32 { return d.set.Value(signal.Embedding).Vec
 // talk is what is known of the conversation that a request belongs to. It belongs to the request's
 // goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
 type talk struct {
-	keys   []conversation.Key             // under which the next turn will look
-	found  []conversation.Key             // under one of which the turn before was found
-	before *conversation.State            // nil where nothing is known
-	named  bool                           // the client names it, so that requests may leave out what was said
-	short  bool                           // this one does
-	tool   bool                           // the request brings results of tools to the model that asked for them
-	price  float64                        // the gain that a move has to bring, in [0,1]
-	gain   float64                        // the greatest of a topic that was kept
-	held   *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
-	holds  signal.Mask                    // the kinds of held
-	moved  bool                           // the subject did
-	result string
-	why    string
-	final  bool // a model was asked: result holds
+	keys           []conversation.Key             // under which the next turn will look
+	found          []conversation.Key             // under one of which the turn before was found
+	before         *conversation.State            // nil where nothing is known
+	named          bool                           // the client names it, so that requests may leave out what was said
+	short          bool                           // this one does
+	tool           bool                           // the request brings results of tools to the model that asked for them
+	price          float64                        // the gain that a move has to bring, in [0,1]
+	gain           float64                        // the greatest of a topic that was kept
+	inherited      *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
+	inheritedKinds signal.Mask                    // the kinds of inherited
+	moved          bool                           // the subject did
+	result         string
+	why            string
+	final          bool // a model was asked: result holds
 }
 
 // rewriter makes the body that a model receives from the one that the client sent. It depends on
@@ -193,8 +193,8 @@ type rewriter struct {
 	paid    bool // a budget of the caller is settled by what the answer costs
 }
 
-// asked is what a body asks of the model beyond its text.
-type asked struct {
+// params is what a body asks of the model beyond its text.
+type params struct {
 	effort   string       // of reasoning, as the header reports it
 	kind     lengths.Kind // of answers that it is like
 	limit    tokenLimit   // that the proxy set

@@ -154,7 +154,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
-	d.memo, d.talk = st.remember(who, req, h, r), st.talk(ctx, d, req, h)
+	d.lookup, d.talk = st.remember(who, req, h, r), st.talk(ctx, d, req, h)
 	if err := st.conclude(ctx, d, req); err != nil {
 		return nil, err
 	}
@@ -280,25 +280,25 @@ func known(x float64) *float64 {
 // sentTo rewrites the request for m, as forward does, and says what became of it.
 func (d *decision) sentTo(m *backend.Model) *Sent {
 	rw := d.state.rewrite(d.request, d)
-	_, asked := rw.body(m)
-	return rw.sent(m, asked)
+	_, params := rw.body(m)
+	return rw.sent(m, params)
 }
 
-func (rw rewriter) sent(m *backend.Model, asked asked) *Sent {
-	out := &Sent{Model: m.Name, Reasoning: asked.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String(), ReasoningBy: rw.reasoningBy(m)}
+func (rw rewriter) sent(m *backend.Model, params params) *Sent {
+	out := &Sent{Model: m.Name, Reasoning: params.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String(), ReasoningBy: rw.reasoningBy(m)}
 	if want := rw.d.Action.Results; want != nil {
 		if picked, n := tools.Stale(rw.req, want); len(picked) > 0 {
 			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
 		}
 	}
 	switch own, ok := rw.req.AnswerLimit(); {
-	case asked.limit.near:
-		out.MaxTokens, out.Limit = asked.limit.n, "outcomes"
-	case asked.limit.auto:
-		out.MaxTokens, out.Limit = asked.limit.n, "auto"
-	case asked.limit.n > 0:
-		out.MaxTokens, out.Limit = asked.limit.n, "route"
-	case asked.limit.given:
+	case params.limit.near:
+		out.MaxTokens, out.Limit = params.limit.n, "outcomes"
+	case params.limit.auto:
+		out.MaxTokens, out.Limit = params.limit.n, "auto"
+	case params.limit.n > 0:
+		out.MaxTokens, out.Limit = params.limit.n, "route"
+	case params.limit.given:
 		out.Limit = "route"
 	case ok:
 		out.MaxTokens, out.Limit = int(own), "client"
@@ -400,7 +400,7 @@ func addDecision(body []byte, o *exchange) []byte {
 	}
 	e := o.explain()
 	if o.model != nil && o.req != nil {
-		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.asked)
+		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.params)
 	}
 	e.Escalation.found(o.escalation)
 	b, err := downstream.Encode(e)
@@ -422,7 +422,7 @@ func addDecision(body []byte, o *exchange) []byte {
 
 // explainRequest serves POST /signalbox/v1/explain. A request that names the version of Anthropic's
 // API is one to its Messages API.
-func (p *Proxy) explainRequest(st *State, w *downstream.Response, r *http.Request) error {
+func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
 func (p *Proxy) forward(
-	ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewriter, o *exchange,
 ) error {
 	if change.req.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
@@ -42,19 +42,19 @@ func (p *Proxy) forward(
 
 // send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
-	ctx context.Context, st *State, w *downstream.Response, in http.Header, where *plan, change rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewriter, o *exchange,
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
 	o.wanted, o.where = where.models[0], where
 	o.escalation = o.escalates(change.req)
 	var (
-		held   *upstream.Response // a refusal that another attempt may better
-		effort string             // that held was asked for
-		last   = fault.ErrNoEndpoint
-		reason string // of the coming attempt, when it is a retry
-		body   = fitted{rewriter: change}
+		refusal *upstream.Response // a refusal that another attempt may better
+		effort  string             // that refusal was asked for
+		last    = fault.ErrNoEndpoint
+		reason  string // of the coming attempt, when it is a retry
+		body    = fitted{rewriter: change}
 	)
-	defer func() { held.Close() }()
+	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
 		m, lease, err := where.next(ctx)
 		switch {
@@ -71,7 +71,7 @@ func (p *Proxy) send(
 			break
 		}
 		err = body.fit(ctx, m, where.endpointFields(m))
-		if o.asked = body.asked; err != nil {
+		if o.params = body.params; err != nil {
 			lease.Close()
 			return err
 		}
@@ -83,18 +83,18 @@ func (p *Proxy) send(
 		case err != nil:
 			last = err
 		case u.Refused(), where.outgrown(u):
-			if held = upstream.Better(held, u); held == u {
+			if refusal = upstream.Better(refusal, u); refusal == u {
 				effort = o.effort
 			}
 		case o.escalation.worse(u, change.req.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
 		case o.escalation.discards(st, p, o, u):
-			held.Close()
-			held, n, reason = nil, 0, ""
+			refusal.Close()
+			refusal, n, reason = nil, 0, ""
 			continue
 		default:
-			held.Close()
+			refusal.Close()
 			return p.deliver(ctx, st, w, o, change.req, u)
 		}
 		var again bool
@@ -103,20 +103,20 @@ func (p *Proxy) send(
 			break
 		}
 	}
-	if held == nil || o.escalation.hasSpare() {
+	if refusal == nil || o.escalation.hasSpare() {
 		return last
 	}
-	return p.relayRefusal(ctx, w, held, effort, o)
+	return p.relayRefusal(ctx, w, refusal, effort, o)
 }
 
 // committed reports that the client has a head, so that no other attempt may follow.
-func (o *exchange) committed(w *downstream.Response) bool {
+func (o *exchange) committed(w *downstream.Writer) bool {
 	return w.Status != 0 && !o.escalation.judging()
 }
 
 // attempt makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) attempt(
-	ctx context.Context, st *State, w *downstream.Response, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.escalation.try(o.model, o.where)
 	if t == nil { // else what is judged may not be what is given
@@ -130,9 +130,9 @@ func (p *Proxy) attempt(
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
 		Streaming: body.req.Streams(), Choices: body.req.Choices(),
-		Readable: o.guarding != nil || o.memo.Recorded() || w.Messages != nil || t != nil || o.mirror != nil ||
-			body.asked.usage,
-		Quiet: body.asked.usage && w.Messages == nil, Unweighed: body.asked.logprobs,
+		Readable: o.guarding != nil || o.lookup.Recorded() || w.Messages != nil || t != nil || o.mirror != nil ||
+			body.params.usage,
+		Quiet: body.params.usage && w.Messages == nil, Unweighed: body.params.logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
 		Named:               span != nil && span.IsRecording(),
@@ -154,26 +154,26 @@ func (p *Proxy) attempt(
 
 // deliver gives a response to what was sent to the client.
 func (p *Proxy) deliver(
-	ctx context.Context, st *State, w *downstream.Response, o *exchange, sent *openai.Request, u *upstream.Response,
+	ctx context.Context, st *State, w *downstream.Writer, o *exchange, sent *openai.Request, u *upstream.Response,
 ) error {
 	if o.escalation.judging() {
 		o.describeResponse(w, o.wanted)
 	}
 	st.storeTurn(ctx, o.decision, sent, u)
-	st.awaitOutcome(o.decision, w.ID, o.model, o.asked.kind.Effort)
+	st.awaitOutcome(o.decision, w.ID, o.model, o.params.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
 // relayRefusal passes on the refusal that no attempt has bettered.
 func (p *Proxy) relayRefusal(
-	ctx context.Context, w *downstream.Response, held *upstream.Response, effort string, o *exchange,
+	ctx context.Context, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange,
 ) error {
 	o.where.abandon(time.Now())
 	o.where.describe(w.Header())
-	o.model, o.endpoint, o.effort = held.Model, held.Endpoint, effort
-	o.queue = time.Since(o.decided) - held.Took
-	o.decision.describePlace(w.Header(), held.Model, held.Endpoint, effort, o.wanted)
-	return p.relay(ctx, w, held, o)
+	o.model, o.endpoint, o.effort = refusal.Model, refusal.Endpoint, effort
+	o.queue = time.Since(o.decided) - refusal.Took
+	o.decision.describePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
+	return p.relay(ctx, w, refusal, o)
 }
 
 // The reasons of retries, as the metric calls them.

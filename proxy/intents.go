@@ -54,7 +54,7 @@ func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d] %s", e.
 const maxExamples = 1024
 
 // listIntents serves GET /signalbox/v1/intents.
-func (*Proxy) listIntents(st *State, w *downstream.Response, r *http.Request) error {
+func (*Proxy) listIntents(st *State, w *downstream.Writer, r *http.Request) error {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (*Proxy) listIntents(st *State, w *downstream.Response, r *http.Request) er
 
 // addExamples serves POST /signalbox/v1/intents/{name}/examples. What is added is kept in memory,
 // by this process alone, as long as it runs.
-func (*Proxy) addExamples(st *State, w *downstream.Response, r *http.Request) error {
+func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (st *State) learnLength(o *exchange) (widened bool) {
 	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
-	st.chooser.Lengths.Observe(o.asked.kind, length, how)
+	st.chooser.Lengths.Observe(o.params.kind, length, how)
 	return how == lengths.Cut
 }
 

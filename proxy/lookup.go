@@ -34,10 +34,10 @@ func (d *decision) similar(ctx context.Context) (hit cache.Hit, ok bool, err err
 	if v == nil {
 		return hit, false, errNoVector
 	}
-	ctx, done := d.memo.Within(ctx, c)
+	ctx, done := d.lookup.Within(ctx, c)
 	defer done()
 	for _, model := range d.eligible() {
-		hit, err = c.Cache.Similar(ctx, &d.memo.ID, c.Partition(model, d.Action), v)
+		hit, err = c.Cache.Similar(ctx, &d.lookup.ID, c.Partition(model, d.Action), v)
 		if err == nil && d.state.byName[hit.Model] != nil {
 			return hit, true, nil
 		}
@@ -73,7 +73,7 @@ func (d *decision) eligible() []string {
 func (d *decision) lookUp(ctx context.Context) {
 	v := signal.Value{State: signal.Known, Source: recall.Semantic}
 	defer func() { d.set.Put(signal.Cache, v) }()
-	m, c := d.memo, d.state.caching
+	m, c := d.lookup, d.state.caching
 	if m == nil || m.Fresh || m.ID.Similar != cache.Eligible {
 		return
 	}

@@ -19,11 +19,11 @@ import (
 // direct is the body for m, and whether it is the client's own: where a server speaks the API
 // itself, and the decision changes nothing but the name of the model, and nobody reads the
 // response.
-func (o *exchange) direct(w *downstream.Response, m *backend.Model, made *fitted) (payload, bool) {
+func (o *exchange) direct(w *downstream.Writer, m *backend.Model, made *fitted) (payload, bool) {
 	d := w.Messages
 	if d == nil || !m.Messages || d.Raw == nil || made.made.pieces != nil ||
 		o.escalation.judging() || o.mirror != nil ||
-		o.guarding != nil || o.vault != nil || o.memo.Recorded() || o.req.Extras.Present ||
+		o.guarding != nil || o.vault != nil || o.lookup.Recorded() || o.req.Extras.Present ||
 		made.member != "" || o.req.Has(engine.FieldSalt) {
 		return made.made, false
 	}
@@ -49,7 +49,7 @@ func (o *exchange) direct(w *downstream.Response, m *backend.Model, made *fitted
 // countMessage serves POST /v1/messages/count_tokens: a server of the model that the request would
 // go to counts, with its template and the tools. Where none does, the count is an estimate, which a
 // header says.
-func (p *Proxy) countMessage(st *State, w *downstream.Response, r *http.Request) error {
+func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (p *Proxy) countMessage(st *State, w *downstream.Response, r *http.Request)
 
 // countFor has a server count a decided request. What a route would not send to a model is not sent
 // to be counted, nor what it hides.
-func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Response, d *decision) (n int, ok bool) {
+func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decision) (n int, ok bool) {
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
 		return 0, false
 	}

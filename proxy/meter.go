@@ -13,14 +13,14 @@ import (
 type meter struct {
 	response.Tally
 
-	metrics *telemetry.Metrics
-	model   string
-	usage   bool             // the client asked for usage, so the stream carries it
-	direct  bool             // the stream is of the Messages API
-	last    time.Time        // when the last piece came
-	ticket  *affinity.Ticket // told of the first text
-	asked   time.Time        // when the client did; zero when the time to the first token was measured at the head
-	first   time.Time        // when the first text came
+	metrics   *telemetry.Metrics
+	model     string
+	usage     bool             // the client asked for usage, so the stream carries it
+	direct    bool             // the stream is of the Messages API
+	last      time.Time        // when the last piece came
+	ticket    *affinity.Ticket // told of the first text
+	requested time.Time        // when the client sent the request; zero when the time to the first token was measured at the head
+	first     time.Time        // when the first text came
 }
 
 // pace records the mean time between two tokens of a stream that has ended. Tokens are those of its
@@ -58,8 +58,8 @@ func (t *meter) Mark(now time.Time) {
 	if t.first.IsZero() && t.Began() {
 		t.first = now
 		t.ticket.First(now)
-		if !t.asked.IsZero() {
-			t.metrics.TTFT(t.model, now.Sub(t.asked))
+		if !t.requested.IsZero() {
+			t.metrics.TTFT(t.model, now.Sub(t.requested))
 		}
 	}
 }

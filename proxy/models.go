@@ -11,7 +11,7 @@ import (
 	"signalbox/proxy/fault"
 )
 
-func (p *Proxy) listModels(st *State, w *downstream.Response, r *http.Request) error {
+func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) error {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (p *Proxy) listModels(st *State, w *downstream.Response, r *http.Request) e
 	return downstream.WriteJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
 
-func (p *Proxy) oneModel(st *State, w *downstream.Response, r *http.Request) error {
+func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error {
 	who, err := st.identify(w, r)
 	if err != nil {
 		return err

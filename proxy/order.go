@@ -19,7 +19,7 @@ import (
 // since the models were ordered, they are ordered again as behind the bound: over all replicas, at
 // most one request beyond it goes to a model at full price.
 func (p *Proxy) orderModels(
-	ctx context.Context, st *State, w *downstream.Response, h http.Header, change *rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewriter, o *exchange,
 ) (*plan, error) {
 	counted := p.measure(ctx, st, change)
 	where, err := st.place(change, h, counted)
@@ -86,14 +86,14 @@ const modelBudgets = "\x00models"
 // the most that it allows for the response, by the price of the dearest model that it may go to,
 // or, where the next model is asked when a response is not good enough, of all of them. What it
 // takes from the budgets of models is taken when it comes to them.
-func (p *Proxy) reserve(ctx context.Context, w *downstream.Response, o *exchange, where *plan) (err error) {
+func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, where *plan) (err error) {
 	ofModels := slices.ContainsFunc(where.models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
 	if len(o.who.Budgets) == 0 && !ofModels {
 		return nil
 	}
 	prompt, answer := float64(o.req.EstimateTokens()), 0.0
-	if o.held.Named() {
-		prompt += float64(o.held.Tokens)
+	if o.resolved.Named() {
+		prompt += float64(o.resolved.Tokens)
 	}
 	if o.req.API != openai.Other {
 		answer = float64(o.req.MaxOutputTokens())
@@ -116,7 +116,7 @@ func (p *Proxy) reserve(ctx context.Context, w *downstream.Response, o *exchange
 }
 
 // share takes what a request may cost at a model from the budget of that, once.
-func (p *Proxy) share(ctx context.Context, w *downstream.Response, m *backend.Model, usd float64) error {
+func (p *Proxy) share(ctx context.Context, w *downstream.Writer, m *backend.Model, usd float64) error {
 	if m.Budget.USD == 0 || slices.ContainsFunc(w.Shares, func(s downstream.ModelShare) bool { return s.Of == m }) {
 		return nil
 	}

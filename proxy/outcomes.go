@@ -466,7 +466,7 @@ func (b *feedbackBody) score() (float64, error) {
 
 // feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its
 // tenant.
-func (*Proxy) feedbackRequest(st *State, w *downstream.Response, r *http.Request) error {
+func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ type pace struct {
 
 // limitBodyTime bounds the time that a body may take which nobody reads: the server reads on before
 // it answers.
-func (st *State) limitBodyTime(w *downstream.Response, r *http.Request) {
+func (st *State) limitBodyTime(w *downstream.Writer, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
@@ -34,7 +34,7 @@ func (st *State) limitBodyTime(w *downstream.Response, r *http.Request) {
 }
 
 // pace goes on from the deadline that limitBodyTime set, which most bodies never need moved.
-func (st *State) pace(w *downstream.Response) pace {
+func (st *State) pace(w *downstream.Writer) pace {
 	c := pace{begun: w.Start, pause: time.Duration(st.opts.BodyTimeout), rate: int(st.limits.MinBodyRate)}
 	if c.pause > 0 || c.rate > 0 {
 		c.renewed, c.until = w.Start, w.Expects
@@ -44,7 +44,7 @@ func (st *State) pace(w *downstream.Response) pace {
 
 // renew moves the deadline of the read to come; read is how many bytes are here. Moving it costs a
 // system call's worth, so it is moved when it matters.
-func (c *pace) renew(w *downstream.Response, read int) {
+func (c *pace) renew(w *downstream.Writer, read int) {
 	now := time.Now()
 	if c.pause <= 0 && c.rate <= 0 {
 		if c.renewed.IsZero() {
@@ -79,7 +79,7 @@ func (c *pace) step() time.Duration {
 
 // lift takes the deadline away when the body is here: what is read from then on only tells that the
 // client has gone.
-func (c *pace) lift(w *downstream.Response) {
+func (c *pace) lift(w *downstream.Writer) {
 	if !c.until.IsZero() {
 		_ = w.Control.SetReadDeadline(time.Time{})
 	}

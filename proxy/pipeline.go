@@ -10,7 +10,7 @@ import (
 
 // handle is the life of a request, one stage after the other. Each takes what the one before it
 // made; the first error ends it, and the error table of package fault says how.
-func (p *Proxy) handle(st *State, w *downstream.Response, r *http.Request, s *surface) (err error) {
+func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surface) (err error) {
 	ctx, end := p.trace(r, s.operation)
 	o := exchange{surface: s}
 	err = fault.ErrPanicked // what record sees when a stage panics
@@ -29,13 +29,13 @@ func (p *Proxy) handle(st *State, w *downstream.Response, r *http.Request, s *su
 	if err = st.controls.Check(&who, req); err != nil {
 		return err
 	}
-	o.held, err = p.resolver.Resolve(ctx, who, req, r.Header)
-	defer o.held.Release()
+	o.resolved, err = p.resolver.Resolve(ctx, who, req, r.Header)
+	defer o.resolved.Release()
 	if err != nil {
 		return err
 	}
-	o.held.Describe(w.Header())
-	if err = chargeLimits(ctx, w, req, o.held); err != nil {
+	o.resolved.Describe(w.Header())
+	if err = chargeLimits(ctx, w, req, o.resolved); err != nil {
 		return err
 	}
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {

@@ -12,11 +12,11 @@ import (
 	"signalbox/rules"
 )
 
-func (*Proxy) live(_ *State, w *downstream.Response, _ *http.Request) error {
+func (*Proxy) live(_ *State, w *downstream.Writer, _ *http.Request) error {
 	return downstream.WriteJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-func (p *Proxy) ready(_ *State, w *downstream.Response, _ *http.Request) error {
+func (p *Proxy) ready(_ *State, w *downstream.Writer, _ *http.Request) error {
 	ok, detail := p.Ready()
 	status := http.StatusOK
 	if !ok {

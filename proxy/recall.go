@@ -22,12 +22,12 @@ import (
 
 // remember derives what a request is known by. It costs a pass over the body, so it is not done
 // where nothing is kept.
-func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *recall.Memo {
+func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *recall.Lookup {
 	c := st.caching
 	if c == nil {
 		return nil
 	}
-	m := &recall.Memo{Taught: c.Answers.Taught.Load()}
+	m := &recall.Lookup{Taught: c.Answers.Taught.Load()}
 	m.Fresh, m.Forgetful = recall.CacheControl(h)
 	f := st.facts(who, req, h, r)
 	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.Generation(m.Taught)}
@@ -59,10 +59,10 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 // rules decided the same request, and let its response be kept; so nothing is decided again. done
 // is false when the request goes on.
 func (p *Proxy) recall(
-	ctx context.Context, st *State, w *downstream.Response, who Principal, h http.Header, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, who Principal, h http.Header, o *exchange,
 ) (done bool, err error) {
-	m := st.remember(who, o.req, h, o.held)
-	if o.memo = m; m == nil || m.ID.Exact != cache.Eligible || m.Fresh {
+	m := st.remember(who, o.req, h, o.resolved)
+	if o.lookup = m; m == nil || m.ID.Exact != cache.Eligible || m.Fresh {
 		return false, nil
 	}
 	begun := time.Now()
@@ -72,7 +72,7 @@ func (p *Proxy) recall(
 		m.Failed = !errors.Is(err, cache.ErrMiss)
 		return false, nil
 	}
-	d, err := st.start(who, o.req, h, o.held)
+	d, err := st.start(who, o.req, h, o.resolved)
 	if err != nil {
 		return false, err
 	}
@@ -95,8 +95,8 @@ func (d *decision) restoreDecision(a *cache.Answer) bool {
 
 // recallSimilar answers a request whose last question asks what another one asked, or prepares that
 // its own response is kept. done is false when the request goes on.
-func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Response, o *exchange) (done bool, err error) {
-	m := o.memo
+func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Writer, o *exchange) (done bool, err error) {
+	m := o.lookup
 	if m == nil {
 		return false, nil
 	}
@@ -143,7 +143,7 @@ func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Response, o *ex
 // serveCached answers with what is kept. done is false, and nothing was written, when it has not
 // the shape that the client wants.
 func (*Proxy) serveCached(
-	ctx context.Context, w *downstream.Response, o *exchange, d *decision, a *cache.Answer, result string,
+	ctx context.Context, w *downstream.Writer, o *exchange, d *decision, a *cache.Answer, result string,
 ) (done bool, err error) {
 	data, gone, err := response.As(a.Data, a.Streamed(), o.req.Streams(), o.req.IncludeUsage)
 	if err != nil {
@@ -158,7 +158,7 @@ func (*Proxy) serveCached(
 			return true, err
 		}
 	}
-	o.memo.Result, o.memo.Answer = result, a
+	o.lookup.Result, o.lookup.Answer = result, a
 	h["X-Signalbox-Cache"] = []string{result}
 	delete(h, "X-Signalbox-Arm") // no model was asked
 	h["X-Signalbox-Model"] = []string{a.Model}
@@ -179,7 +179,7 @@ func (*Proxy) serveCached(
 // cacheable reports whether the response to a request may be given to others: it came from the
 // model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
 func (o *exchange) cacheable(status int, err error) bool {
-	m := o.memo
+	m := o.lookup
 	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
 		o.Failed == 0 && o.inArm != armCanary && o.saving == (budget.Saving{}) &&
 		o.passedGuard() && o.escalation.storable() && m.Taught == o.state.caching.Answers.Taught.Load()
@@ -202,11 +202,11 @@ func storedHeaders() [3]string {
 }
 
 // cacheResponse keeps the response to a request that has ended, off the client's path.
-func (p *Proxy) cacheResponse(ctx context.Context, w *downstream.Response, o *exchange, err error) {
+func (p *Proxy) cacheResponse(ctx context.Context, w *downstream.Writer, o *exchange, err error) {
 	if !o.cacheable(w.Status, err) {
 		return
 	}
-	c, id, tape := o.state.caching, o.memo.ID, o.memo.Recording
+	c, id, tape := o.state.caching, o.lookup.ID, o.lookup.Recording
 	model, route, kind := o.model.Name, o.Route, w.Header().Get("Content-Type")
 	partition, vector := c.Partition(model, o.Action), o.vector()
 	if o.caches() != recall.ModeSemantic {

@@ -18,7 +18,7 @@ type Recall struct {
 
 // explainRecall tells what the request allows; nil where the cache is off.
 func (d *decision) explainRecall() *Recall {
-	m, mode := d.memo, d.caches()
+	m, mode := d.lookup, d.caches()
 	if m == nil || mode == recall.ModeOff {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (d *decision) explainRecall() *Recall {
 }
 
 // allowed is miss where the cache may answer, else why it does not.
-func allowed(m *recall.Memo, why cache.Reason) string {
+func allowed(m *recall.Lookup, why cache.Reason) string {
 	switch {
 	case why != cache.Eligible:
 		return why.String()
@@ -45,7 +45,7 @@ func (d *decision) tryRecall(ctx context.Context, r *Recall) {
 	if r == nil {
 		return
 	}
-	m, c := d.memo, d.state.caching
+	m, c := d.lookup, d.state.caching
 	if r.Exact == recall.Miss {
 		if _, err := c.Cache.Exact(ctx, &m.ID); err == nil {
 			r.Exact = "hit"

@@ -22,7 +22,7 @@ import (
 // more than a person can read: the others are counted.
 const (
 	recentCount = 512
-	recentHeld  = 8 << 20 // bytes that they keep in memory, about
+	recentSize  = 8 << 20 // bytes that they keep in memory, about
 	recentRate  = 64      // a second
 )
 
@@ -35,7 +35,7 @@ type Recent struct {
 	mu       sync.Mutex  // guards what follows; a leaf
 	current  *State      // that requests are served from; nil until there was another before
 	lines    []*sighting // in the order of seq
-	held     int64
+	size     int64
 	last     uint64 // seq of the newest
 	skipped  uint64 // decisions that were not kept
 	second   int64  // Unix time that taken is of
@@ -95,7 +95,7 @@ type SeenRoute struct {
 // shown.
 type sighting struct {
 	seq   uint64
-	held  int64
+	size  int64
 	taken *decided
 	times times
 	shown *Seen
@@ -126,7 +126,7 @@ func Shown(ctx context.Context) context.Context {
 
 // note takes in a request that has ended.
 func (r *Recent) note(
-	ctx context.Context, st *State, w *downstream.Response, o *exchange, status int, took time.Duration,
+	ctx context.Context, st *State, w *downstream.Writer, o *exchange, status int, took time.Duration,
 ) {
 	if o.decision == nil || o.Action == nil {
 		return
@@ -139,10 +139,10 @@ func (r *Recent) note(
 		return
 	}
 	l := st.snapshotOf(o, w.ID, status, r.prompts.Load())
-	if l.held > recentHeld/4 {
+	if l.size > recentSize/4 {
 		l = st.snapshotOf(o, w.ID, status, false)
 	}
-	r.add(&sighting{held: l.held, taken: l, times: t})
+	r.add(&sighting{size: l.size, taken: l, times: t})
 }
 
 // count sums the request up and reports whether it is to be kept.
@@ -202,10 +202,10 @@ func (r *Recent) add(s *sighting) {
 	defer r.mu.Unlock()
 	r.last++
 	s.seq = r.last
-	r.lines, r.held = append(r.lines, s), r.held+s.held
+	r.lines, r.size = append(r.lines, s), r.size+s.size
 	drop := 0
-	for ; len(r.lines)-drop > recentCount || r.held > recentHeld; drop++ {
-		r.held -= r.lines[drop].held
+	for ; len(r.lines)-drop > recentCount || r.size > recentSize; drop++ {
+		r.size -= r.lines[drop].size
 	}
 	r.lines = slices.Delete(r.lines, 0, drop)
 	if r.waiting != nil {
@@ -236,7 +236,7 @@ func (r *Recent) adopt(st *State) {
 
 // settled is a decision without its state.
 func (r *Recent) settled(s *sighting) *sighting {
-	return &sighting{seq: s.seq, held: s.held, shown: s.show(r.prompts.Load(), true)}
+	return &sighting{seq: s.seq, size: s.size, shown: s.show(r.prompts.Load(), true)}
 }
 
 // After returns the decisions behind one, without their signals and routes, oldest first and not

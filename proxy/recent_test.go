@@ -159,14 +159,14 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRecent()
 	for i := range recentCount + 10 {
-		r.add(&sighting{held: 1, shown: &Seen{Seq: uint64(i)}})
+		r.add(&sighting{size: 1, shown: &Seen{Seq: uint64(i)}})
 	}
-	if len(r.lines) != recentCount || r.held != recentCount || r.lines[0].seq != 11 {
-		t.Errorf("%d decisions of %d bytes, the first is %d", len(r.lines), r.held, r.lines[0].seq)
+	if len(r.lines) != recentCount || r.size != recentCount || r.lines[0].seq != 11 {
+		t.Errorf("%d decisions of %d bytes, the first is %d", len(r.lines), r.size, r.lines[0].seq)
 	}
-	r.add(&sighting{held: recentHeld - 2, shown: &Seen{}})
-	if len(r.lines) != 3 || r.held != recentHeld {
-		t.Errorf("%d decisions of %d bytes", len(r.lines), r.held)
+	r.add(&sighting{size: recentSize - 2, shown: &Seen{}})
+	if len(r.lines) != 3 || r.size != recentSize {
+		t.Errorf("%d decisions of %d bytes", len(r.lines), r.size)
 	}
 }
 
@@ -215,7 +215,7 @@ func BenchmarkRecentKept(b *testing.B) {
 	}
 	o.model = p.state.byName["effort"]
 	o.endpoint, o.tally.Usage.Input = o.model.Endpoints[0], 100
-	r, w := newRecent(), &downstream.Response{ID: "r", Start: time.Now()}
+	r, w := newRecent(), &downstream.Writer{ID: "r", Start: time.Now()}
 	ctx := Shown(b.Context())
 	b.ReportAllocs()
 	for b.Loop() {

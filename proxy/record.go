@@ -16,7 +16,7 @@ import (
 )
 
 // record counts the request, once, and writes its log line. It holds no text of the request.
-func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Response, o *exchange, err error) {
+func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *exchange, err error) {
 	took := time.Since(w.Start)
 	status := w.Status
 	if err != nil {
@@ -34,11 +34,11 @@ func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Response, o
 	if o.model != nil {
 		model, endpoint = o.model.Name, o.endpoint.Name
 	}
-	if a := o.memo.Given(); a != nil {
+	if a := o.lookup.Given(); a != nil {
 		model = a.Model
 	}
 	m := p.tel.Metrics
-	if found := o.memo.Found(); found != "" {
+	if found := o.lookup.Found(); found != "" {
 		m.Cache(found)
 	}
 	p.cacheResponse(ctx, w, o, err)
@@ -84,7 +84,7 @@ type requestLine struct {
 }
 
 // logRequest writes the log line of a request: as a warning where the proxy or a server failed.
-func (p *Proxy) logRequest(ctx context.Context, w *downstream.Response, o *exchange, l requestLine) {
+func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchange, l requestLine) {
 	level := slog.LevelInfo
 	if l.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
@@ -113,7 +113,7 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Response, o *excha
 	}
 	attrs = append(attrs, slog.String("id", w.ID))
 	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
-	if found := o.memo.Found(); found != "" {
+	if found := o.lookup.Found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}
 	attrs = append(attrs, o.escalation.attrs()...)
@@ -157,7 +157,7 @@ func (o *exchange) guardAttrs() []slog.Attr {
 
 // finish hands the decision to the log, behind the response to a copy where there is one: that is
 // asked for now, when the client has its response.
-func (p *Proxy) finish(st *State, w *downstream.Response, o *exchange, status int, err error) {
+func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange, status int, err error) {
 	m := o.mirror
 	if m == nil || m.got == nil || err != nil || status != http.StatusOK {
 		st.logDecision(p.tel.Decisions, w.ID, o, status)

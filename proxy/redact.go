@@ -45,7 +45,7 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
 // keeps a length, its new one; a longer one is sent as it comes.
-func copyRestored(w *downstream.Response, u *upstream.Response, o *exchange, t *meter) error {
+func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
 	b := o.vault.Body()
 	h := w.Header()
 	headers.DropStale(h)
@@ -64,7 +64,7 @@ func copyRestored(w *downstream.Response, u *upstream.Response, o *exchange, t *
 // shortenResults makes the results of tools short where the route has a budget for them, and tells
 // the client of it.
 func (p *Proxy) shortenResults(
-	ctx context.Context, w *downstream.Response, o *exchange, req *openai.Request, h http.Header,
+	ctx context.Context, w *downstream.Writer, o *exchange, req *openai.Request, h http.Header,
 ) {
 	want := o.Action.Results
 	shortener, ok := o.state.classifier.(tools.Shortener)

@@ -17,7 +17,7 @@ import (
 
 // replay writes a kept answer, through the guard where the request has one: what it would cut of an
 // upstream's answer it cuts of this one.
-func (o *exchange) replay(ctx context.Context, w *downstream.Response, a *cache.Answer) error {
+func (o *exchange) replay(ctx context.Context, w *downstream.Writer, a *cache.Answer) error {
 	h := w.Header()
 	if !a.Streamed() {
 		body, err := o.check(ctx, a.Data, h)
@@ -56,7 +56,7 @@ func (o *exchange) replay(ctx context.Context, w *downstream.Response, a *cache.
 }
 
 // replayChecked writes a kept stream through the guard.
-func (o *exchange) replayChecked(ctx context.Context, w *downstream.Response, player *cache.Player) error {
+func (o *exchange) replayChecked(ctx context.Context, w *downstream.Writer, player *cache.Player) error {
 	if err := w.Control.Flush(); err != nil { // the first text may have to wait for its verdict
 		return downstream.ClientError(err)
 	}
@@ -73,7 +73,7 @@ func (o *exchange) replayChecked(ctx context.Context, w *downstream.Response, pl
 }
 
 // replayTranslated writes a stored stream as a message.
-func (*exchange) replayTranslated(ctx context.Context, w *downstream.Response, player *cache.Player) error {
+func (*exchange) replayTranslated(ctx context.Context, w *downstream.Writer, player *cache.Player) error {
 	src := recall.NewReplay(player, response.StreamOptions{})
 	defer src.Release()
 	client := downstream.TakeSink(w)

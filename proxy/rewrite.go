@@ -27,19 +27,19 @@ func (st *State) rewrite(req *openai.Request, d *decision) rewriter {
 
 // body returns the body for m, without contexts. When nothing has to change it is the client's body
 // itself.
-func (rw rewriter) body(m *backend.Model) ([]byte, asked) {
+func (rw rewriter) body(m *backend.Model) ([]byte, params) {
 	p := openai.NewPatch(rw.req)
 	p.StripExtras()
 	p.SetModel(m.ServedAs)
 	if rw.req.Form() {
-		return p.Bytes(), asked{effort: reasoning.None}
+		return p.Bytes(), params{effort: reasoning.None}
 	}
 	rw.prompt(p)
 	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{
 		Effort: rw.effort(m), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.saving.LessEffort,
 	})
 	m.Dialect.Bound(p, rw.req, effort)
-	a := asked{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
+	a := params{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)
 	if t := rw.d.tools; t != nil {
@@ -102,7 +102,7 @@ func (rw rewriter) asksUsage(m *backend.Model) bool {
 
 // set gives the fields that the route sets their values. A limit on the response among them stands
 // alone: what the body has in the other field goes, unless the route sets that too.
-func (rw rewriter) set(p *openai.Patch, a *asked) {
+func (rw rewriter) set(p *openai.Patch, a *params) {
 	fields := rw.d.Action.Body
 	for _, f := range fields {
 		twin := twinOf(f.Name)
@@ -155,9 +155,9 @@ func (d *decision) byComplexity() string {
 type fitted struct {
 	rewriter
 
-	model *backend.Model
-	made  payload
-	asked asked
+	model  *backend.Model
+	made   payload
+	params params
 }
 
 // fit makes the body again if m, or what its endpoint takes beyond the API, is another than before.
@@ -166,7 +166,7 @@ func (f *fitted) fit(ctx context.Context, m *backend.Model, x endpointFields) (e
 		return nil
 	}
 	f.model, f.endpointFields = m, x
-	f.made, f.asked, err = f.payload(ctx, m)
+	f.made, f.params, err = f.payload(ctx, m)
 	return err
 }
 
@@ -187,7 +187,7 @@ func (b payload) Size() int64 {
 }
 
 // payload makes the body for m. Without contexts it is that of body and costs nothing more.
-func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, asked, error) {
+func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, params, error) {
 	body, a := rw.body(m)
 	if !rw.d.contexts.Named() {
 		return payload{whole: body}, a, nil
@@ -207,7 +207,7 @@ func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, aske
 
 // prepareBody is rewrite for a request that is served: with the tools that are offered. The body is
 // written for each attempt, by fit.
-func (o *exchange) prepareBody(ctx context.Context, w *downstream.Response, req *openai.Request) rewriter {
+func (o *exchange) prepareBody(ctx context.Context, w *downstream.Writer, req *openai.Request) rewriter {
 	o.tools = o.state.tools.Choose(ctx, o.state.classifier, req, o.Action.Tools)
 	o.tools.Describe(w.Header())
 	change := o.state.rewrite(req, o.decision)

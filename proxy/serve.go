@@ -30,7 +30,7 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	forwarded := make(map[string]http.HandlerFunc, len(surfaces))
 	for i := range surfaces {
 		s := &surfaces[i]
-		forwarded[s.path] = p.serve(func(st *State, w *downstream.Response, r *http.Request) error { return p.handle(st, w, r, s) })
+		forwarded[s.path] = p.serve(func(st *State, w *downstream.Writer, r *http.Request) error { return p.handle(st, w, r, s) })
 		r.Post(s.path, forwarded[s.path])
 	}
 	r.Post(downstream.CountPath, p.serve(p.countMessage))
@@ -46,7 +46,7 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	r.Get("/healthz", p.serve(p.live))
 	r.Get("/readyz", p.serve(p.ready))
 	r.Get("/health", p.serve(p.ready)) // where clients of vLLM look
-	r.NotFound(p.serve(func(*State, *downstream.Response, *http.Request) error { return fault.ErrNoRoute }))
+	r.NotFound(p.serve(func(*State, *downstream.Writer, *http.Request) error { return fault.ErrNoRoute }))
 	r.MethodNotAllowed(p.serve(refuseMethod(r)))
 	return r, forwarded
 }
@@ -66,7 +66,7 @@ func routeForwarded(forwarded map[string]http.HandlerFunc, next http.Handler) ht
 // refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch
 // protocols is no request of this API.
 func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
-	refuse := p.serve(func(*State, *downstream.Response, *http.Request) error { return fault.ErrMethod })
+	refuse := p.serve(func(*State, *downstream.Writer, *http.Request) error { return fault.ErrMethod })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.Method == http.MethodTrace || len(r.Header["Upgrade"]) > 0 {
 			refuse(w, r)
@@ -132,7 +132,7 @@ func isForwarded(path string) bool {
 
 // serve adapts a handler: one state for the whole request, one place where errors become answers,
 // and where a panic becomes one.
-func (p *Proxy) serve(h func(st *State, w *downstream.Response, r *http.Request) error) http.HandlerFunc {
+func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		st := p.acquire()
 		defer st.release()
@@ -161,7 +161,7 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Response, r *http.Request)
 }
 
 // recovered turns a panic into an error, or into a broken connection when a response has begun.
-func (p *Proxy) recovered(w *downstream.Response, r *http.Request) {
+func (p *Proxy) recovered(w *downstream.Writer, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -178,8 +178,8 @@ func (p *Proxy) recovered(w *downstream.Response, r *http.Request) {
 
 // refuseMethod answers a method that a path does not take with those that it does (RFC 9110,
 // section 15.5.6).
-func refuseMethod(routes chi.Routes) func(*State, *downstream.Response, *http.Request) error {
-	return func(_ *State, w *downstream.Response, r *http.Request) error {
+func refuseMethod(routes chi.Routes) func(*State, *downstream.Writer, *http.Request) error {
+	return func(_ *State, w *downstream.Writer, r *http.Request) error {
 		path := r.URL.RawPath
 		if path == "" {
 			path = r.URL.Path

@@ -23,7 +23,7 @@ func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote) }
 // response tells, or an estimate where it tells none, up to where it was cut. Responses that were
 // thrown away for a better one are paid as well. Each model's budget pays for what that model
 // answered.
-func settleBudgets(ctx context.Context, w *downstream.Response, o *exchange, status int) {
+func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange, status int) {
 	if w.Cost == nil && len(w.Shares) == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func settleBudgets(ctx context.Context, w *downstream.Response, o *exchange, sta
 
 // chargeLimits counts what a request may use in the limits of its caller: its prompt, estimated,
 // and the most that it allows for the response.
-func chargeLimits(ctx context.Context, w *downstream.Response, req *openai.Request, held *resolve.Contexts) error {
+func chargeLimits(ctx context.Context, w *downstream.Writer, req *openai.Request, held *resolve.Contexts) error {
 	if w.Lease == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func chargeLimits(ctx context.Context, w *downstream.Response, req *openai.Reque
 
 // settleLimits counts what a request really used: what the response says, or an estimate where it
 // does not say, up to where it was cut. A request that no model saw used nothing.
-func settleLimits(ctx context.Context, w *downstream.Response, o *exchange, status int) {
+func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange, status int) {
 	if w.Lease == nil || o.req == nil {
 		return
 	}

@@ -58,7 +58,7 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
 // Every caller that may ask for a response may call it: it tells nothing of the configuration.
-func (p *Proxy) verifyRequest(st *State, w *downstream.Response, r *http.Request) error {
+func (p *Proxy) verifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err

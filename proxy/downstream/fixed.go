@@ -9,7 +9,7 @@ import (
 )
 
 // WriteFixed writes a fixed text as the response, in the form that the client asked for.
-func WriteFixed(w *Response, req *openai.Request, text string) error {
+func WriteFixed(w *Writer, req *openai.Request, text string) error {
 	switch req.API {
 	case openai.Completion:
 		return writeCompletion(w, req, text)
@@ -52,7 +52,7 @@ type usage struct {
 	Total      int `json:"total_tokens"`
 }
 
-func writeChat(w *Response, req *openai.Request, text string) error {
+func writeChat(w *Writer, req *openai.Request, text string) error {
 	stop := "stop"
 	base := completion{ID: "chatcmpl-" + w.ID, Object: "chat.completion", Created: time.Now().Unix(), Model: req.Model}
 	if !req.Stream {
@@ -68,7 +68,7 @@ func writeChat(w *Response, req *openai.Request, text string) error {
 }
 
 // writeCompletion gives the text to each prompt.
-func writeCompletion(w *Response, req *openai.Request, text string) error {
+func writeCompletion(w *Writer, req *openai.Request, text string) error {
 	stop, none := "stop", ""
 	base := completion{ID: "cmpl-" + w.ID, Object: "text_completion", Created: time.Now().Unix(), Model: req.Model}
 	var whole, parts []choice
@@ -84,7 +84,7 @@ func writeCompletion(w *Response, req *openai.Request, text string) error {
 }
 
 // stream sends the choices, a chunk each.
-func (c completion) stream(w *Response, req *openai.Request, choices []choice) error {
+func (c completion) stream(w *Writer, req *openai.Request, choices []choice) error {
 	var s eventWriter
 	for _, one := range choices {
 		event := c
@@ -101,7 +101,7 @@ func (c completion) stream(w *Response, req *openai.Request, choices []choice) e
 }
 
 // writeOwn writes a completion of our own as the response.
-func writeOwn(w *Response, v any) error {
+func writeOwn(w *Writer, v any) error {
 	b, err := Encode(v)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ const (
 
 // writeResponse replies with the text as the only item of a response, as one object or as the
 // events that a server sends for it.
-func writeResponse(w *Response, req *openai.Request, text string) error {
+func writeResponse(w *Writer, req *openai.Request, text string) error {
 	part := outputText{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 	item := outputItem{ID: "msg_" + w.ID, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
 	begun := responseObject{

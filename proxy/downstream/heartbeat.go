@@ -14,7 +14,7 @@ import (
 // stream. nil never sends any. The lock is a leaf but for the client's connection.
 type Heartbeat struct {
 	after time.Duration
-	w     *Response
+	w     *Writer
 
 	mu    sync.Mutex // guards what follows, and the writing of w while watching
 	timer *time.Timer
@@ -28,7 +28,7 @@ type Heartbeat struct {
 const KeepAlive = ": keep-alive\n\n"
 
 // NewHeartbeat makes one that waits after each write; nil when after is 0.
-func NewHeartbeat(w *Response, after time.Duration) *Heartbeat {
+func NewHeartbeat(w *Writer, after time.Duration) *Heartbeat {
 	if after <= 0 {
 		return nil
 	}
@@ -36,7 +36,7 @@ func NewHeartbeat(w *Response, after time.Duration) *Heartbeat {
 }
 
 // Start begins to send comments. Until the matching Pause, everything that is written has to go
-// through Response.SendEvent, and headers are not to be touched.
+// through Writer.SendEvent, and headers are not to be touched.
 func (k *Heartbeat) Start() {
 	if k == nil {
 		return

@@ -15,7 +15,7 @@ import (
 
 // Sink sends a stream to the client.
 type Sink struct {
-	W   *Response
+	W   *Writer
 	out []byte
 	Now time.Time // when the chunks that are put next arrived; zero where that is unknown
 }
@@ -23,7 +23,7 @@ type Sink struct {
 var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknoglobals // buffers, no state
 
 // TakeSink returns the sink of a client, which Release gives back.
-func TakeSink(w *Response) *Sink {
+func TakeSink(w *Writer) *Sink {
 	s := sinks.Get().(*Sink) //nolint:errcheck,forcetypeassert // only sinks are in it
 	*s = Sink{W: w, out: s.out[:0]}
 	return s
@@ -84,7 +84,7 @@ func Drain(u *upstream.Response, client *Sink) {
 
 // CopyBody passes on a body that is no stream of events, through r when hidden values are to be put
 // back.
-func CopyBody(w *Response, u *upstream.Response, t *response.Tally, r *redact.Body) error {
+func CopyBody(w *Writer, u *upstream.Response, t *response.Tally, r *redact.Body) error {
 	for {
 		piece, err := u.Piece(), u.Err()
 		if len(piece) > 0 {
@@ -110,7 +110,7 @@ func CopyBody(w *Response, u *upstream.Response, t *response.Tally, r *redact.Bo
 }
 
 // WritePart writes a part of a body.
-func WritePart(w *Response, b []byte) error {
+func WritePart(w *Writer, b []byte) error {
 	if _, err := w.Write(b); err != nil {
 		return ClientError(err)
 	}
@@ -118,7 +118,7 @@ func WritePart(w *Response, b []byte) error {
 }
 
 // SendEvent writes and flushes one piece of a stream.
-func (w *Response) SendEvent(b []byte, now time.Time) error {
+func (w *Writer) SendEvent(b []byte, now time.Time) error {
 	if k := w.Heartbeat; k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -128,7 +128,7 @@ func (w *Response) SendEvent(b []byte, now time.Time) error {
 }
 
 // writeUnlocked is SendEvent without the lock of a heartbeat.
-func (w *Response) writeUnlocked(b []byte, now time.Time) error {
+func (w *Writer) writeUnlocked(b []byte, now time.Time) error {
 	w.renew(now)
 	if _, err := w.ResponseWriter.Write(b); err != nil {
 		return err

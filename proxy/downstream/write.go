@@ -33,7 +33,7 @@ func (s *eventWriter) add(name string, v any) {
 }
 
 // send writes the stream as the response.
-func (s *eventWriter) send(w *Response) error {
+func (s *eventWriter) send(w *Writer) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -45,7 +45,7 @@ func (s *eventWriter) send(w *Response) error {
 }
 
 // WriteJSON writes a value as the response.
-func WriteJSON(w *Response, status int, v any) error {
+func WriteJSON(w *Writer, status int, v any) error {
 	b, err := Encode(v)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func WriteJSON(w *Response, status int, v any) error {
 }
 
 // WriteBytes writes a body that is JSON as the response.
-func WriteBytes(w *Response, status int, b []byte) error {
+func WriteBytes(w *Writer, status int, b []byte) error {
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
@@ -75,7 +75,7 @@ func Encode(v any) ([]byte, error) {
 }
 
 // Fail writes the error response. It writes nothing for a client that is gone.
-func Fail(w *Response, err error) {
+func Fail(w *Writer, err error) {
 	e := fault.Wire(err, w.ID)
 	if e.Status == fault.StatusClientGone {
 		return
@@ -91,7 +91,7 @@ func Fail(w *Response, err error) {
 }
 
 // fail writes an error in the shape of Anthropic's API.
-func (*Dialogue) fail(w *Response, e *openai.Error) {
+func (*Dialogue) fail(w *Writer, e *openai.Error) {
 	body := anthropic.AppendError(nil, e, w.ID)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

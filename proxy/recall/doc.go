@@ -3,5 +3,5 @@
 // memory/cache stores them.
 //
 // It does not decide whether a request may be answered from the cache; the pipeline does. Answers
-// and Cache are safe for concurrent use; a Memo, a Tape and a Replay belong to one request.
+// and Cache are safe for concurrent use; a Lookup, a Tape and a Replay belong to one request.
 package recall

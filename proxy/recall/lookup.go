@@ -24,9 +24,9 @@ const (
 	Error      = "error"      // a miss, since the store could not be asked
 )
 
-// Memo is what the cache knows of one request. It belongs to the request's goroutine. nil stands
+// Lookup is what the cache knows of one request. It belongs to the request's goroutine. nil stands
 // for a cache that is off everywhere.
-type Memo struct {
+type Lookup struct {
 	ID        cache.Identity
 	Taught    uint64        // at the time of id
 	Fresh     bool          // the client wants no stored response
@@ -58,7 +58,7 @@ func CacheControl(h http.Header) (fresh, forgetful bool) {
 // Sources is what a classifier extracts where rules need m: the embedding for what the cache tells,
 // and beside those signals of need that models give, neural, where a question may be looked up
 // after the decision, so that it costs no run of its own beside a model here.
-func (m *Memo) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask {
+func (m *Lookup) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask {
 	looks := m != nil && m.ID.Similar == cache.Eligible && !m.Forgetful
 	if looks && neural != 0 {
 		need |= signal.MaskOf(signal.Embedding) &^ set.Have()
@@ -67,10 +67,10 @@ func (m *Memo) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask {
 }
 
 // Recorded reports that the response is to be taken down.
-func (m *Memo) Recorded() bool { return m != nil && m.Recording != nil }
+func (m *Lookup) Recorded() bool { return m != nil && m.Recording != nil }
 
 // Given is the response that the cache gave, nil without one.
-func (m *Memo) Given() *cache.Answer {
+func (m *Lookup) Given() *cache.Answer {
 	if m == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (m *Memo) Given() *cache.Answer {
 }
 
 // Found is what became of the request in the cache; empty when it did not come to that.
-func (m *Memo) Found() string {
+func (m *Lookup) Found() string {
 	if m == nil {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (m *Memo) Found() string {
 // Within bounds further looks for responses of one request. Those that only other processes have
 // may take what the first look left of the time that one may take: an outage costs a request that
 // much and not a multiple.
-func (m *Memo) Within(ctx context.Context, c *Cache) (_ context.Context, done func()) {
+func (m *Lookup) Within(ctx context.Context, c *Cache) (_ context.Context, done func()) {
 	shared := c.Answers.shared
 	if shared == nil {
 		return ctx, func() {}
@@ -148,7 +148,7 @@ func (t *Tape) Complete(model, route, contentType string) (*cache.Answer, error)
 func (t *Tape) Mark(time.Time) { t.Recorder.Mark() }
 
 // Observe records the response while it passes, if it may be stored.
-func (m *Memo) Observe(u *upstream.Response) {
+func (m *Lookup) Observe(u *upstream.Response) {
 	switch {
 	case m == nil || m.Recording == nil:
 	case u.Status != http.StatusOK || !u.Plain() || !u.Events && !u.JSON():

@@ -17,9 +17,10 @@ import (
 	"signalbox/stream/response"
 )
 
-// Response is the response to one request: the writer, with the deadline that the client has to read
-// it, and what every response and log line carries. It belongs to the request's goroutine.
-type Response struct {
+// Writer writes the response to one request: the http.ResponseWriter, with the deadline that the
+// client has to read it, and what every response and log line carries. It belongs to the request's
+// goroutine.
+type Writer struct {
 	http.ResponseWriter
 	Control   http.ResponseController
 	ID        string
@@ -40,23 +41,23 @@ type Response struct {
 }
 
 // New makes the response to r, which has a request id from here on.
-func New(w http.ResponseWriter, r *http.Request) *Response {
-	out := &Response{ResponseWriter: w, Control: *http.NewResponseController(w), ID: RequestID(r.Header), Start: time.Now()}
+func New(w http.ResponseWriter, r *http.Request) *Writer {
+	out := &Writer{ResponseWriter: w, Control: *http.NewResponseController(w), ID: RequestID(r.Header), Start: time.Now()}
 	w.Header()["X-Request-Id"] = []string{out.ID}
 	return out
 }
 
 // Done gives back what the request held of limits.
-func (w *Response) Done() {
+func (w *Writer) Done() {
 	w.Lease.Close()
 	w.Bytes.leave(w.held)
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (w *Response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader notes the status that went out.
-func (w *Response) WriteHeader(status int) {
+func (w *Writer) WriteHeader(status int) {
 	if w.Status == 0 {
 		w.Status = status
 		w.renew(time.Now())
@@ -68,7 +69,7 @@ func (w *Response) WriteHeader(status int) {
 }
 
 // Write writes the body. The head goes out before it.
-func (w *Response) Write(b []byte) (int, error) {
+func (w *Writer) Write(b []byte) (int, error) {
 	if w.Status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -77,7 +78,7 @@ func (w *Response) Write(b []byte) (int, error) {
 
 // renew moves the deadline of the writes to come. Setting it costs more than writing a small chunk,
 // so it is moved only when a quarter of it has passed. The server lifts it after the request.
-func (w *Response) renew(now time.Time) {
+func (w *Writer) renew(now time.Time) {
 	if w.Patience <= 0 || now.Sub(w.renewed) < w.Patience/4 {
 		return
 	}
@@ -86,10 +87,10 @@ func (w *Response) renew(now time.Time) {
 }
 
 // Translates reports whether the response is to be turned into a message of Anthropic's API.
-func (w *Response) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
+func (w *Writer) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
 
 // ErrorEvent spells an error in a stream.
-func (w *Response) ErrorEvent(e *openai.Error) []byte {
+func (w *Writer) ErrorEvent(e *openai.Error) []byte {
 	if w.Messages != nil {
 		return anthropic.AppendStreamError(nil, e, w.ID)
 	}
@@ -97,7 +98,7 @@ func (w *Response) ErrorEvent(e *openai.Error) []byte {
 }
 
 // unreadable is the fault of a stream that could not be turned; nil without one.
-func (w *Response) unreadable() error {
+func (w *Writer) unreadable() error {
 	if w == nil || w.Messages == nil {
 		return nil
 	}
@@ -108,7 +109,7 @@ func (w *Response) unreadable() error {
 }
 
 // Translate turns a body into a message, where the client wants one.
-func (w *Response) Translate(body []byte) ([]byte, error) {
+func (w *Writer) Translate(body []byte) ([]byte, error) {
 	if !w.Translates() {
 		return body, nil
 	}
@@ -134,7 +135,7 @@ func (f *InFlight) leave(n int64) {
 
 // Hold counts that the request holds n bytes of a body, which is not less than before. It reports
 // false, and counts nothing, when the bodies of all requests together are more than most then.
-func (w *Response) Hold(n int64, most option.Bytes) bool {
+func (w *Writer) Hold(n int64, most option.Bytes) bool {
 	more := n - w.held
 	if w.Bytes == nil || more <= 0 {
 		return true
@@ -154,7 +155,7 @@ type ModelShare struct {
 }
 
 // Count counts a request in the limits of its caller.
-func (w *Response) Count(r *http.Request, who *auth.Principal) (err error) {
+func (w *Writer) Count(r *http.Request, who *auth.Principal) (err error) {
 	if len(who.Limits) == 0 || w.Limiter == nil {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (w *Response) Count(r *http.Request, who *auth.Principal) (err error) {
 }
 
 // translateStream turns a whole stream of our own.
-func (w *Response) translateStream(events []byte) []byte {
+func (w *Writer) translateStream(events []byte) []byte {
 	if !w.Translates() {
 		return events
 	}
