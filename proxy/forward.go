@@ -126,7 +126,7 @@ func (p *Proxy) attempt(
 	o.queue = time.Since(o.decided)
 	attemptCtx, span := p.attempting(ctx, o, n)
 	call := &upstream.Call{
-		ID: w.ID, Headers: o.headersFor(in, body.made.vault), Extra: o.Action.Headers, Body: made,
+		ID: w.ID, Headers: o.headersFor(ctx, in, body.made.vault), Extra: o.Action.Headers, Body: made,
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
 		Streaming: body.req.Streams(), Choices: body.req.Choices(),
@@ -218,7 +218,7 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 
 // headersFor returns the client's headers without those that mention a value that was hidden. With
 // hideAll, body, the vault that was filled from the body, becomes the vault of the request.
-func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
+func (o *exchange) headersFor(ctx context.Context, in http.Header, body *redact.Vault) http.Header {
 	if o.hideAll {
 		o.vault = body
 	}
@@ -229,7 +229,7 @@ func (o *exchange) headersFor(in http.Header, body *redact.Vault) http.Header {
 	for name, values := range in {
 		clean := true
 		for _, value := range values {
-			clean = clean && !o.vault.Mentions(value)
+			clean = clean && !o.vault.Mentions(ctx, value)
 		}
 		if clean {
 			out[name] = values

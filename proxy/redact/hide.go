@@ -50,7 +50,7 @@ func Hide(
 	for _, k := range kept {
 		h.in(k.text).add(piece{start: k.Start, end: k.End, kind: k.Type})
 	}
-	body, err := h.rewrite()
+	body, err := h.rewrite(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +59,7 @@ func Hide(
 		return nil, nil, fmt.Errorf("%w: the rewritten body does not parse", ErrIncomplete)
 	}
 	out.Translated = req.Translated
-	if err := h.verify(out); err != nil {
+	if err := h.verify(ctx, out); err != nil {
 		return nil, nil, err
 	}
 	return out, h.keeper.vault, nil
@@ -77,7 +77,7 @@ func foundInKept(ctx context.Context, req *openai.Request, by Finder) (out []kep
 		return nil, nil
 	}
 	var failed error
-	err = walk(req.Raw, func(s *str) {
+	err = walk(ctx, req.Raw, func(s *str) {
 		if failed != nil || s.isName || !openai.Kept(s.path) || stays(s) {
 			return
 		}
@@ -197,7 +197,7 @@ func (f *found) add(p piece) {
 }
 
 // rewrite returns the body with every mention replaced.
-func (h *hider) rewrite() ([]byte, error) {
+func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
 	nested := make(map[string]bool) // texts that are the arguments of calls
 	reserve := func(s *str) {
 		h.keeper.reserve(s.text)
@@ -206,15 +206,15 @@ func (h *hider) rewrite() ([]byte, error) {
 			nested[string(s.text)] = true
 		}
 	}
-	if err := walk(h.req.Raw, reserve); err != nil {
+	if err := walk(ctx, h.req.Raw, reserve); err != nil {
 		return nil, err
 	}
 	for _, f := range h.order {
 		h.name(f, nested[f.text])
 	}
 	h.keeper.vault.mentions.ready()
-	h.mentionedOverParts()
-	if err := walk(h.req.Raw, h.visit); err != nil {
+	h.mentionedOverParts(ctx)
+	if err := walk(ctx, h.req.Raw, func(s *str) { h.visit(ctx, s) }); err != nil {
 		return nil, err
 	}
 	return splice(h.req.Raw, h.edits), nil
@@ -288,13 +288,13 @@ func (f *found) escapeEnd(i int) int {
 }
 
 // visit rewrites one string of the body.
-func (h *hider) visit(s *str) {
+func (h *hider) visit(ctx context.Context, s *str) {
 	if stays(s) {
 		return
 	}
 	text := string(s.text)
 	pieces := h.known(s, text)
-	pieces = h.mentioned(text, pieces)
+	pieces = h.mentioned(ctx, text, pieces)
 	if len(pieces) > 0 {
 		h.edits = append(h.edits, edit{s.start, s.end, rewriteString(h.req.Raw[s.start:s.end], pieces)})
 	}
@@ -411,7 +411,7 @@ func (f *found) part(text string) []piece {
 
 // mentionedOverParts adds the mentions in the texts that are joined from parts: one may reach over
 // a break, and no part alone shows it.
-func (h *hider) mentionedOverParts() {
+func (h *hider) mentionedOverParts(ctx context.Context) {
 	done := make(map[string]bool)
 	for i := range h.req.Messages {
 		m := &h.req.Messages[i]
@@ -424,29 +424,29 @@ func (h *hider) mentionedOverParts() {
 			f = &found{text: m.Text} // nothing has to be found in it: it is not in the order
 			h.texts[m.Text] = f
 		}
-		f.spans = h.mentioned(f.text, f.spans)
+		f.spans = h.mentioned(ctx, f.text, f.spans)
 	}
 }
 
 // mentioned adds the mentions of known values between the pieces of a text. What stands on either
 // side of a piece is a word of its own once the piece is replaced, so each gap is searched by
 // itself.
-func (h *hider) mentioned(text string, pieces []piece) []piece {
+func (h *hider) mentioned(ctx context.Context, text string, pieces []piece) []piece {
 	out := slices.Clip(pieces)
 	at := 0
 	for _, p := range pieces {
-		out = h.mentionedIn(text[at:p.start], at, out)
+		out = h.mentionedIn(ctx, text[at:p.start], at, out)
 		at = p.end
 	}
-	out = h.mentionedIn(text[at:], at, out)
+	out = h.mentionedIn(ctx, text[at:], at, out)
 	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
 	return out
 }
 
 // mentionedIn appends the mentions in a gap, which stands at an offset of its text.
-func (h *hider) mentionedIn(gap string, offset int, out []piece) []piece {
+func (h *hider) mentionedIn(ctx context.Context, gap string, offset int, out []piece) []piece {
 	for from := 0; ; {
-		start, end, s := h.keeper.vault.mentions.find(gap, from)
+		start, end, s := h.keeper.vault.mentions.find(ctx, gap, from)
 		if s == nil {
 			return out
 		}
@@ -456,8 +456,9 @@ func (h *hider) mentionedIn(gap string, offset int, out []piece) []piece {
 	}
 }
 
-// verify checks the rewritten request: every text was met, and no value is left in any.
-func (h *hider) verify(out *openai.Request) error {
+// verify checks the rewritten request: every text was met, no value is left in any, and there was
+// time to see that.
+func (h *hider) verify(ctx context.Context, out *openai.Request) error {
 	for _, f := range h.order {
 		if !f.replaced {
 			return fmt.Errorf("%w: a text was not found in the body", ErrIncomplete)
@@ -468,9 +469,20 @@ func (h *hider) verify(out *openai.Request) error {
 		return fmt.Errorf("%w: the rewritten body has other texts", ErrIncomplete)
 	}
 	for _, s := range after {
-		if h.keeper.vault.Mentions(s.Text) {
+		if h.keeper.vault.Mentions(ctx, s.Text) {
+			if err := ended(ctx); err != nil {
+				return err
+			}
 			return fmt.Errorf("%w: a value is left in the body", ErrIncomplete)
 		}
+	}
+	return ended(ctx)
+}
+
+// ended is an error once ctx has ended.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrIncomplete, err)
 	}
 	return nil
 }
@@ -514,13 +526,17 @@ func (s *str) asksJSON() bool {
 	return s.field == "guided_json"
 }
 
-// walk calls visit for every string of a body, those that are names of members included.
-func walk(raw []byte, visit func(*str)) error {
+// walk calls visit for every string of a body, those that are names of members included, until ctx
+// ends.
+func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	var buf []byte
 	names := make([]string, 1, 16) // by depth, the member being read
 	path := make([]string, 1, 16)  // the same, but empty where a list is read
 	for {
+		if err := ended(ctx); err != nil {
+			return err
+		}
 		tok := dec.PeekKind()
 		depth := dec.StackDepth()
 		names, path = slices.Grow(names, 1)[:depth+1], slices.Grow(path, 1)[:depth+1]

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"context"
 	"slices"
 	"sort"
 	"strings"
@@ -83,13 +84,23 @@ func (m *mentions) ready() {
 	})
 }
 
-// find returns the first mention in text at or behind from, as a whole word; s is nil without one.
-func (m *mentions) find(text string, from int) (start, end int, s *secret) {
+// bytesPerLook is how much of a text is searched between two looks at the context.
+const bytesPerLook = 64 << 10
+
+// find returns the first mention in text at or behind from, as a whole word; s is nil without one,
+// and where ctx has ended.
+func (m *mentions) find(ctx context.Context, text string, from int) (start, end int, s *secret) {
 	if len(m.list) == 0 {
 		return 0, 0, nil
 	}
 	before, _ := utf8.DecodeLastRuneInString(text[:from])
-	for i := from; i < len(text); {
+	for i, look := from, from+bytesPerLook; i < len(text); {
+		if i >= look {
+			if ctx.Err() != nil {
+				return 0, 0, nil
+			}
+			look = i + bytesPerLook
+		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		first := foldSpace(r)
 		if (first < utf8.RuneSelf && m.ascii[first] || first >= utf8.RuneSelf && m.wide) && (!inWord(before) || !inWord(r)) {

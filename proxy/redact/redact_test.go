@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -402,5 +403,49 @@ func TestEveryPlaceThatAModelReadsIsRewritten(t *testing.T) {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// countdown is a context that is cancelled when it has been looked at often enough.
+type countdown struct {
+	context.Context
+	left, looks int
+}
+
+func (c *countdown) Err() error {
+	if c.looks++; c.looks > c.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A request that nobody waits for is rewritten no further, at whatever point the client leaves, and
+// nothing of it is sent.
+func TestHidingStopsWithItsContext(t *testing.T) {
+	const address = "ann@example.com"
+	long := strings.Repeat(" The harbour was quiet.", 1<<20/23)
+	for _, tt := range []struct {
+		name, more string
+		looks      int // at least
+	}{
+		{"one long text", long, 3 * len(long) / bytesPerLook}, // searched twice, and checked
+		{"many texts", strings.Repeat(`"},{"role":"user","content":"a`, 10_000), 2 * 10_000},
+	} {
+		req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"`+address+tt.more+`"}]}`)
+		spans := []signal.Span{{Type: "EMAIL_ADDRESS", End: len(address), Score: 1}}
+		all := &countdown{t.Context(), 1 << 30, 0}
+		if out, _, err := Hide(all, req, spans, nil); err != nil || out == req || all.looks < tt.looks {
+			t.Fatalf("%s: error %v, %d looks, want at least %d", tt.name, err, all.looks, tt.looks)
+		}
+		for _, left := range []int{0, 1, all.looks / 3, all.looks / 2, all.looks - 1} {
+			ctx := &countdown{t.Context(), left, 0}
+			out, v, err := Hide(ctx, req, spans, nil)
+			if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrIncomplete) || out != nil || v != nil {
+				t.Errorf("%s, cancelled at %d of %d: %v, %v", tt.name, left, all.looks, out != nil, err)
+			}
+			if ctx.looks > left+8 {
+				t.Errorf("%s, cancelled at %d of %d: %d looks", tt.name, left, all.looks, ctx.looks)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -192,12 +193,13 @@ func (v *Vault) at(b []byte) (s *secret, partial bool) {
 	return nil, partial
 }
 
-// Mentions reports whether text holds one of the values, the words of placeholders aside.
-func (v *Vault) Mentions(text string) bool {
+// Mentions reports whether text holds one of the values, the words of placeholders aside, or may
+// hold one, since ctx ended first.
+func (v *Vault) Mentions(ctx context.Context, text string) bool {
 	for from := 0; ; {
-		start, end, s := v.mentions.find(text, from)
+		start, end, s := v.mentions.find(ctx, text, from)
 		if s == nil {
-			return false
+			return ctx.Err() != nil
 		}
 		open := strings.LastIndexByte(text[:start], '[')
 		if open < 0 {
