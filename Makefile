@@ -60,8 +60,8 @@ test-programs: onnxruntime
 	$(ROOMY) GORACE=atexit_sleep_ms=0 SIGNALBOX_TEST_BUILD="-race -pgo=off" $(GO) test -count=1 -timeout 30m -run "TestScripts|TestNo.*IsLost" ./internal/e2e
 
 ## test-openai: the tests with the official Go client; a step of its own of check
-# The client takes two minutes of a processor to compile with the race detector, as long as all of
-# ours: test has the other Go client, and this goes without the detector.
+# The client takes two minutes of a processor to compile with the race detector, about as long as
+# all of ours: test has the other Go client, and this goes without the detector.
 test-openai: onnxruntime
 	$(ROOMY) $(GO) test -tags openai -count=1 -shuffle=on -ldflags=-w -timeout 30m -run Official ./proxy ./internal/simulator
 
