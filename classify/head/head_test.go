@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-
-	"signalbox/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -77,7 +75,7 @@ func TestClassesAreToldOnRowsThatNobodySaw(t *testing.T) {
 	if e := h.Info().Report.ECE; e > 0.05 {
 		t.Errorf("calibration error %.3f", e)
 	}
-	if len(trial.Told) != 600 || slices.Max(trial.Folds) != o.Folds-1 {
+	if len(trial.Told) != 600 || slices.Max(trial.Folds) != h.info.Report.Folds-1 {
 		t.Errorf("the trial tells of %d rows in %d folds", len(trial.Told), slices.Max(trial.Folds)+1)
 	}
 }
@@ -110,11 +108,7 @@ func TestAThresholdKeepsTheShareOfFalsePositives(t *testing.T) {
 	t.Parallel()
 	o := DefaultOptions()
 	o.Mode, o.Labels, o.FalsePositives = Binary, []string{"fine", "toxic"}, 0.05
-	rows := 2000
-	if testkit.Race {
-		rows = 1000
-	}
-	h, _ := train(t, made(rows, o.Labels, 3), o)
+	h, _ := train(t, made(manyRows, o.Labels, 3), o)
 	wrong, clean, found, bad := 0.0, 0.0, 0.0, 0.0
 	fresh := made(4000, o.Labels, 77)
 	for i := range fresh {
@@ -147,6 +141,38 @@ func TestAThresholdKeepsTheShareOfFalsePositives(t *testing.T) {
 	}
 	if r := h.info.Report.Labels[1]; r.FalsePositives > 0.05 || h.info.Report.AUC < 0.95 {
 		t.Errorf("report: %+v, AUC %v", r, h.info.Report.AUC)
+	}
+}
+
+// A training on all rows begins at the mean of the folds' weights: nearer to the end than at 0, and
+// the end is the same.
+func TestTheTrainingBeginsWhereTheFoldsEnded(t *testing.T) {
+	t.Parallel()
+	o := DefaultOptions()
+	o.Labels, o.Strengths = []string{"a", "b", "c"}, []float64{1, 10}
+	trainer, err := newTrainer(made(manyRows, o.Labels, 8), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, best, err := trainer.validate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	vocab, p := trainer.problem(all(manyRows))
+	p.decay = 1 / (o.Strengths[best] * manyRows)
+	value := func(w []float32) float64 {
+		return p.slope(w, make([]float32, len(w)), []*part{p.part()})
+	}
+	cold, warm := make([]float32, p.size()), trainer.start(&vocab, p.size())
+	first, begun := value(cold), value(warm)
+	for _, w := range [][]float32{cold, warm} {
+		if err := p.solve(t.Context(), w, maxSteps); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end, other := value(cold), value(warm)
+	if math.Abs(end-other) > 0.005*end || begun-end > (first-end)/4 {
+		t.Errorf("from 0: %.5f to %.5f; from the folds: %.5f to %.5f", first, end, begun, other)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/viterin/vek/vek32"
+	"golang.org/x/sync/errgroup"
 )
 
 // Row is a labelled text. Vector is its embedding.
@@ -29,7 +30,8 @@ type Options struct {
 	FalsePositives float64
 	// Balanced weighs labels such that rare ones count as much as frequent ones.
 	Balanced bool
-	// Folds of the cross-validation, at least 2. Default 5.
+	// Folds of the cross-validation, at least 2. 0 (default): 5, and 3 from 5,000 rows on, of which
+	// two thirds train nearly as well as four fifths.
 	Folds int
 	// Strengths of the weights to choose from, as C of scikit-learn's logistic regression. Default
 	// 1, 10 and 100.
@@ -41,7 +43,7 @@ type Options struct {
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	return Options{
-		FalsePositives: 0.01, Balanced: true, Folds: 5, Strengths: []float64{1, 10, 100}, Workers: 2,
+		FalsePositives: 0.01, Balanced: true, Strengths: []float64{1, 10, 100}, Workers: 2,
 		Mode: Classes,
 	}
 }
@@ -54,6 +56,8 @@ const (
 	minRows = 10
 	// manyRows is from how many rows on one fold is enough to choose the strength by.
 	manyRows = 2000
+	// The folds of fewer rows than amplyRows, and of as many or more.
+	folds, fewerFolds, amplyRows = 5, 3, 5000
 )
 
 // Train makes a head of rows, and judges it by cross-validation: every row is scored by a head that
@@ -64,21 +68,12 @@ func Train(ctx context.Context, rows []Row, o Options) (*Head, *Trial, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	held := make([][]float32, len(o.Strengths)) // logits of rows by heads that did not see them
-	best := -1
-	for f := range o.Folds {
-		if err := t.fold(ctx, f, held, best); err != nil {
-			return nil, nil, err
-		}
-		if f == 0 && len(rows) >= manyRows {
-			best = t.strongest(held, t.in(0))
-		}
-	}
-	if best < 0 {
-		best = t.strongest(held, all(len(rows)))
+	held, best, err := t.validate(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	vocab, p := t.problem(all(len(rows)))
-	w := make([]float32, p.size())
+	w := t.start(&vocab, p.size())
 	p.decay = 1 / (o.Strengths[best] * float64(len(rows)))
 	if err := p.solve(ctx, w, maxSteps); err != nil {
 		return nil, nil, err
@@ -91,6 +86,39 @@ func Train(ctx context.Context, rows []Row, o Options) (*Head, *Trial, error) {
 	h.info.Report = t.report(&h.info, held[best])
 	h.info.Report.Strength = o.Strengths[best]
 	return h, t.trial(&h.info, held[best]), nil
+}
+
+// validate trains without each fold in turn. It returns, by strength, the logits of rows by heads
+// that did not see them, of the best strength for all rows, and the index of that. Where the first
+// fold is enough to know it, the others are trained side by side.
+func (t *trainer) validate(ctx context.Context) (held [][]float32, best int, err error) {
+	held = make([][]float32, len(t.Strengths))
+	for i := range held {
+		held[i] = make([]float32, len(t.rows)*t.outputs)
+	}
+	if len(t.rows) < manyRows {
+		for f := range t.Folds {
+			if _, err := t.fold(ctx, f, held, -1, t.Workers); err != nil {
+				return nil, 0, err
+			}
+		}
+		return held, t.strongest(held, all(len(t.rows))), nil
+	}
+	if _, err := t.fold(ctx, 0, held, -1, t.Workers); err != nil {
+		return nil, 0, err
+	}
+	best = t.strongest(held, t.in(0))
+	t.solved = make([]solved, t.Folds-1)
+	sideBySide := min(t.Workers, t.Folds-1)
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(sideBySide)
+	for i := range t.solved {
+		work.Go(func() (err error) {
+			t.solved[i], err = t.fold(ctx, i+1, held, best, t.Workers/sideBySide)
+			return err
+		})
+	}
+	return held, best, work.Wait()
 }
 
 // Trial is what the cross-validation said, row by row.
@@ -138,14 +166,27 @@ type trainer struct {
 	grams   [][]gram
 	target  []float32 // [rows, outputs]
 	folds   []int     // by row
+	solved  []solved  // the folds that were trained at the best strength alone
+}
+
+// solved are the weights of a fold.
+type solved struct {
+	vocab   vocabulary
+	weights []float32
 }
 
 func newTrainer(rows []Row, o Options) (*trainer, error) {
 	t := &trainer{Options: o, rows: rows}
+	if t.Folds == 0 {
+		t.Folds = folds
+		if len(rows) >= amplyRows {
+			t.Folds = fewerFolds
+		}
+	}
 	switch {
 	case len(rows) < minRows:
 		return nil, fmt.Errorf("%d rows are too few, want at least %d", len(rows), minRows)
-	case o.Folds < 2 || o.Workers < 1 || len(o.Strengths) == 0:
+	case t.Folds < 2 || o.Workers < 1 || len(o.Strengths) == 0:
 		return nil, errors.New("at least two folds, a worker and a strength are required")
 	case !(o.FalsePositives > 0 && o.FalsePositives < 1):
 		return nil, fmt.Errorf("a share of %v false positives is not above 0 and below 1",
@@ -336,8 +377,10 @@ func (t *trainer) weigh(p *problem) {
 
 // fold trains on all folds but one, from the smallest strength to the greatest, each from where the
 // one before ended, and scores the rows of that one into held; with only at the strength of that
-// index alone, unless it is negative.
-func (t *trainer) fold(ctx context.Context, f int, held [][]float32, only int) error {
+// index alone, unless it is negative. It returns the weights of the last one.
+func (t *trainer) fold(
+	ctx context.Context, f int, held [][]float32, only, workers int,
+) (out solved, err error) {
 	unseen := t.in(f)
 	var seen []int
 	for i, g := range t.folds {
@@ -346,6 +389,7 @@ func (t *trainer) fold(ctx context.Context, f int, held [][]float32, only int) e
 		}
 	}
 	vocab, p := t.problem(seen)
+	p.workers = workers
 	test := t.features(&vocab, unseen)
 	w, s := make([]float32, p.size()), test.part()
 	for i, c := range t.Strengths {
@@ -354,10 +398,7 @@ func (t *trainer) fold(ctx context.Context, f int, held [][]float32, only int) e
 		}
 		p.decay = 1 / (c * float64(len(seen)))
 		if err := p.solve(ctx, w, maxSteps); err != nil {
-			return err
-		}
-		if held[i] == nil {
-			held[i] = make([]float32, len(t.rows)*t.outputs)
+			return out, err
 		}
 		for from := 0; from < len(unseen); from += chunk {
 			to := min(from+chunk, len(unseen))
@@ -367,7 +408,29 @@ func (t *trainer) fold(ctx context.Context, f int, held [][]float32, only int) e
 			}
 		}
 	}
-	return nil
+	return solved{vocab, w}, nil
+}
+
+// start returns where the training on all rows begins: at the mean of the folds' weights, which is
+// near its end, or at 0 without any.
+func (t *trainer) start(vocab *vocabulary, size int) []float32 {
+	w, k := make([]float32, size), t.outputs
+	share := 1 / float32(len(t.solved))
+	for _, s := range t.solved {
+		add := func(to, from, n int) {
+			axpy(w[to*k:(to+n)*k], share, s.weights[from*k:(from+n)*k])
+		}
+		add(0, 0, t.dims)
+		at := 0
+		for i, h := range s.vocab.hashes {
+			j, ok := slices.BinarySearch(vocab.hashes[at:], h)
+			if at += j; ok {
+				add(t.dims+at, t.dims+i, 1)
+			}
+		}
+		add(t.dims+len(vocab.hashes), t.dims+len(s.vocab.hashes), 1)
+	}
+	return w
 }
 
 // strongest returns the index of the strength by which unseen rows are told best: by the mean log
