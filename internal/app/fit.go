@@ -318,16 +318,23 @@ func (a *App) compare(ctx context.Context, rows []head.Row, trial *head.Trial,
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range drawn(comparedRows-len(ours), len(rows), func(i int) bool { return trial.Folds[i] == f }) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			r, err := x.Lookup(rows[i].Text, rows[i].Vector)
-			if err != nil {
-				return nil, err
-			}
+		asked := drawn(comparedRows-len(ours), len(rows), func(i int) bool { return trial.Folds[i] == f })
+		told := make([]string, len(asked))
+		work, ctx := errgroup.WithContext(ctx)
+		work.SetLimit(runtime.GOMAXPROCS(0))
+		for at, i := range asked {
+			work.Go(func() error {
+				r, err := x.Lookup(rows[i].Text, rows[i].Vector)
+				told[at] = r.Best
+				return errors.Join(err, ctx.Err())
+			})
+		}
+		if err := work.Wait(); err != nil {
+			return nil, err
+		}
+		for at, i := range asked {
 			ours = append(ours, trial.Told[i] == rows[i].Labels[0])
-			theirs = append(theirs, r.Best == rows[i].Labels[0])
+			theirs = append(theirs, told[at] == rows[i].Labels[0])
 		}
 	}
 	return head.Compare(ours, theirs), nil

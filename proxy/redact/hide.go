@@ -533,10 +533,7 @@ func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 	var buf []byte
 	names := make([]string, 1, 16) // by depth, the member being read
 	path := make([]string, 1, 16)  // the same, but empty where a list is read
-	for {
-		if err := ended(ctx); err != nil {
-			return err
-		}
+	for ctx.Err() == nil {
 		tok := dec.PeekKind()
 		depth := dec.StackDepth()
 		names, path = slices.Grow(names, 1)[:depth+1], slices.Grow(path, 1)[:depth+1]
@@ -572,6 +569,7 @@ func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 		}
 		visit(&s)
 	}
+	return ended(ctx)
 }
 
 // isFree reports whether one of the members is among those that hold JSON of the client's own;
