@@ -8,27 +8,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"signalbox/classify/lexical"
 	"signalbox/classify/pii"
 	"signalbox/classify/views"
 	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
 )
-
-// looks is a context whose time is up after so many looks at it.
-type looks struct {
-	context.Context
-	left atomic.Int64
-}
-
-func (l *looks) Err() error {
-	if l.left.Add(-1) < 0 {
-		return context.DeadlineExceeded
-	}
-	return nil
-}
 
 func TestATimeoutWhileTheTextIsPreparedIsNeverClean(t *testing.T) {
 	const kinds = 1<<signal.Keyword | 1<<signal.Jailbreak | 1<<signal.PII
@@ -48,8 +35,7 @@ func TestATimeoutWhileTheTextIsPreparedIsNeverClean(t *testing.T) {
 	for name, text := range texts {
 		for _, kind := range signal.Mask(kinds).Kinds() {
 			for n := range 7 {
-				ctx := &looks{Context: t.Context()}
-				ctx.left.Store(int64(n))
+				ctx := testkit.NewCountdown(t.Context(), n, context.DeadlineExceeded)
 				var set signal.Set
 				c.Extract(ctx, text, signal.MaskOf(kind), &set)
 				v := set.Value(kind)

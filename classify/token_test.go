@@ -14,6 +14,7 @@ import (
 	"signalbox/classify/pii"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 const personTask = "{name: pii, kind: token, output: t, labels: [O, B-PERSON, I-PERSON], temperature: 1, threshold: 0.5, window: {tokens: 10, stride: 6, max: 0, combine: mean}}"
@@ -79,15 +80,13 @@ func TestAnEndedRequestStopsInTheDecoder(t *testing.T) {
 		at := i * len("attack ")
 		tokens[i] = pii.Token{Start: at, End: at + len("attack"), Probs: []float32{0, 1, 0}}
 	}
-	ctx := &looks{Context: t.Context()}
-	ctx.left.Store(math.MaxInt32)
-	if _, err := pii.PatternsContext(ctx, text, nil); err != nil {
+	patterns := testkit.NewCountdown(t.Context(), math.MaxInt, context.DeadlineExceeded)
+	if _, err := pii.PatternsContext(patterns, text, nil); err != nil {
 		t.Fatal(err)
 	}
-	patterns := math.MaxInt32 - ctx.left.Load() // looks that the patterns take
 	decoder := c.sources[0].Engine.tasks[1].decoder
-	for more := range int64(2) {
-		ctx.left.Store(patterns + more)
+	for more := range 2 {
+		ctx := testkit.NewCountdown(t.Context(), patterns.Looks()+more, context.DeadlineExceeded)
 		spans, err := spansOf(ctx, text, decoder, tokens)
 		if !errors.Is(err, context.DeadlineExceeded) || len(spans) > 0 {
 			t.Errorf("%d looks into the decoder: %d spans, error %v", more, len(spans), err)

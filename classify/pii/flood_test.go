@@ -129,32 +129,19 @@ func TestTrimmingParenthesesTakesLinearTime(t *testing.T) {
 	}
 }
 
-// countdown is a context that is cancelled when it has been looked at often enough.
-type countdown struct {
-	context.Context
-	left, asked int
-}
-
-func (c *countdown) Err() error {
-	if c.asked++; c.asked > c.left {
-		return context.Canceled
-	}
-	return nil
-}
-
 // checkPatience fails when f, which looks at its context at least looks times, goes on once that is
 // done, or keeps what it has found until then.
 func checkPatience(t *testing.T, looks int, f func(ctx context.Context) (found int, err error)) {
 	t.Helper()
-	all := &countdown{t.Context(), 1 << 30, 0}
-	if n, err := f(all); err != nil || n == 0 || all.asked < looks {
-		t.Fatalf("%d findings, error %v, %d looks, want at least %d", n, err, all.asked, looks)
+	all := testkit.NewCountdown(t.Context(), 1<<30, context.Canceled)
+	if n, err := f(all); err != nil || n == 0 || all.Looks() < looks {
+		t.Fatalf("%d findings, error %v, %d looks, want at least %d", n, err, all.Looks(), looks)
 	}
-	for _, left := range []int{0, 1, all.asked / 2, all.asked - 1} {
-		ctx := &countdown{t.Context(), left, 0}
+	for _, left := range []int{0, 1, all.Looks() / 2, all.Looks() - 1} {
+		ctx := testkit.NewCountdown(t.Context(), left, context.Canceled)
 		n, err := f(ctx)
-		if !errors.Is(err, context.Canceled) || n != 0 || ctx.asked != left+1 {
-			t.Errorf("cancelled at %d: %d findings, error %v, %d looks", left, n, err, ctx.asked)
+		if !errors.Is(err, context.Canceled) || n != 0 || ctx.Looks() != left+1 {
+			t.Errorf("cancelled at %d: %d findings, error %v, %d looks", left, n, err, ctx.Looks())
 		}
 	}
 }

@@ -406,19 +406,6 @@ func TestEveryPlaceThatAModelReadsIsRewritten(t *testing.T) {
 	}
 }
 
-// countdown is a context that is cancelled when it has been looked at often enough.
-type countdown struct {
-	context.Context
-	left, looks int
-}
-
-func (c *countdown) Err() error {
-	if c.looks++; c.looks > c.left {
-		return context.Canceled
-	}
-	return nil
-}
-
 // A request that nobody waits for is rewritten no further, at whatever point the client leaves, and
 // nothing of it is sent.
 func TestHidingStopsWithItsContext(t *testing.T) {
@@ -433,18 +420,18 @@ func TestHidingStopsWithItsContext(t *testing.T) {
 	} {
 		req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"`+address+tt.more+`"}]}`)
 		spans := []signal.Span{{Type: "EMAIL_ADDRESS", End: len(address), Score: 1}}
-		all := &countdown{t.Context(), 1 << 30, 0}
-		if out, _, err := Hide(all, req, spans, nil); err != nil || out == req || all.looks < tt.looks {
-			t.Fatalf("%s: error %v, %d looks, want at least %d", tt.name, err, all.looks, tt.looks)
+		all := testkit.NewCountdown(t.Context(), 1<<30, context.Canceled)
+		if out, _, err := Hide(all, req, spans, nil); err != nil || out == req || all.Looks() < tt.looks {
+			t.Fatalf("%s: error %v, %d looks, want at least %d", tt.name, err, all.Looks(), tt.looks)
 		}
-		for _, left := range []int{0, 1, all.looks / 3, all.looks / 2, all.looks - 1} {
-			ctx := &countdown{t.Context(), left, 0}
+		for _, left := range []int{0, 1, all.Looks() / 3, all.Looks() / 2, all.Looks() - 1} {
+			ctx := testkit.NewCountdown(t.Context(), left, context.Canceled)
 			out, v, err := Hide(ctx, req, spans, nil)
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrIncomplete) || out != nil || v != nil {
-				t.Errorf("%s, cancelled at %d of %d: %v, %v", tt.name, left, all.looks, out != nil, err)
+				t.Errorf("%s, cancelled at %d of %d: %v, %v", tt.name, left, all.Looks(), out != nil, err)
 			}
-			if ctx.looks > left+8 {
-				t.Errorf("%s, cancelled at %d of %d: %d looks", tt.name, left, all.looks, ctx.looks)
+			if ctx.Looks() > left+8 {
+				t.Errorf("%s, cancelled at %d of %d: %d looks", tt.name, left, all.Looks(), ctx.Looks())
 			}
 		}
 	}

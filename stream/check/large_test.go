@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -266,15 +267,16 @@ func unread(t *testing.T, results []check.Result) (n int) {
 func TestPremisesAreNotFoundForNobody(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("The Louvre stands in Paris. ", 100)
-	all := &impatient{Context: t.Context(), left: 1 << 30}
+	all := testkit.NewCountdown(t.Context(), 1<<30, context.Canceled)
 	j := always(entails)
 	if _, err := checker(t, check.Options{Judge: j}).Text(all, facts(t, towers...), "", text); err != nil {
 		t.Fatal(err)
 	}
-	gone := &impatient{Context: t.Context(), left: all.looks - 50} // among the claims whose premises are found
+	left := all.Looks() - 50 // among the claims whose premises are found
+	gone := testkit.NewCountdown(t.Context(), left, context.Canceled)
 	j = always(entails)
 	_, _ = checker(t, check.Options{Judge: j}).Text(gone, facts(t, towers...), "", text)
-	if len(j.asked()) > 0 || gone.looks > gone.left+5 {
-		t.Errorf("%d pairs were read, %d looks after the end", len(j.asked()), gone.looks-gone.left)
+	if len(j.asked()) > 0 || gone.Looks() > left+5 {
+		t.Errorf("%d pairs were read, %d looks after the end", len(j.asked()), gone.Looks()-left)
 	}
 }
