@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"signalbox/internal/config"
+	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 )
 
@@ -334,6 +335,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 		cfg := configure(t, "")
 		cfg.Models[0].Endpoints[0].URL = model + "/v1"
 		cfg.Server.Listen, cfg.Server.AdminListen, cfg.Telemetry.Log = "127.0.0.1:0", "127.0.0.1:0", "error"
+		cfg.Server.ReadHeaderTimeout = option.Duration(time.Hour) // for connections that are not used yet
 		a, err := Build(context.Background(), cfg, Options{Version: "test", Log: io.Discard, Env: os.LookupEnv})
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,9 +59,12 @@ func echo(t *testing.T) string {
 // their endpoints, the prompt, the limit, what is set upstream, and the keyword that leads to all
 // of it. Only the name of the keyword set, of one model and of the prompt are the same in all
 // generations, so that an answer which took any of them from another generation shows.
+//
+// The client opens connections that it comes to use later, or never. One that the server closes for
+// its silence while a request goes out on it costs that request, for a POST is not sent again.
 func generation(word, backend, log string, limit int) string {
 	return fmt.Sprintf(`
-server: {connect_timeout: 60s} # a busy machine with the race detector is no slow network
+server: {connect_timeout: 60s, read_header_timeout: 1h} # a busy machine with the race detector is no slow network
 models:
   - name: model-%[1]s
     served_as: org/%[1]s
@@ -150,9 +154,13 @@ func (f *flood) one(ctx context.Context, n int) {
 		return
 	}
 	req.Header.Set("X-Want", want)
+	var conn httptrace.GotConnInfo
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(i httptrace.GotConnInfo) { conn = i },
+	}))
 	resp, err := f.client.Do(req)
 	if err != nil {
-		f.t.Errorf("a request failed: %v", err)
+		f.t.Errorf("a request failed: %v (connection reused: %v, idle before: %s)", err, conn.Reused, conn.IdleTime)
 		return
 	}
 	b, err := io.ReadAll(resp.Body)
@@ -288,7 +296,7 @@ func TestReloadsCutNoStreams(t *testing.T) {
 	const streams, short, reloads = 400, 8, 100
 	p := newPacer()
 	// A busy machine is no reload: nothing is given up for being slow.
-	text := fmt.Sprintf("server: {first_byte_timeout: 0, gap_timeout: 0, answer_timeout: 0, connect_timeout: 3m}\n"+
+	text := fmt.Sprintf("server: {first_byte_timeout: 0, gap_timeout: 0, answer_timeout: 0, connect_timeout: 3m, read_header_timeout: 1h}\n"+
 		"models: [{name: m, endpoints: [{name: a, url: '%s/v1'}], health: {path: 'off'}}]\n"+
 		"default: {models: [m]}\n", pacing(t, p, streams, 20))
 	cfg := written(t, text)
