@@ -245,7 +245,7 @@ func (d *decision) expectOf(ps []outcomes.Prediction) choose.Expected {
 		x := &ps[i+1]
 		e.AtEfforts[i] = choose.AtEffort{
 			Effort: x.Effort, Quality: x.Mean, Sure: x.Sure, Deviation: x.Deviation, Tokens: x.Tokens, Longest: x.Longest,
-			Near: x.AtEffort,
+			Near: x.AtEffort, Calibrated: x.Calibrated, Doubt: x.Doubt,
 		}
 		if x.AtEffort > 0 {
 			e.AtEfforts[i].Judged = x.Outcomes

@@ -3,7 +3,7 @@
 // puts what comes out beside the best single model, a random mix at the same cost, and an oracle.
 //
 //	go run ./bench/worth --data DIR [--limit N] [--vectors FILE] [--pairs SMALL:LARGE,...]
-//	    [--prices MODEL=USD,...]
+//	    [--efforts DIRECT:STEPS,...] [--prices MODEL=USD,...]
 //
 // It reads every *.jsonl and *.jsonl.gz below DIR whose lines are
 //
@@ -13,6 +13,12 @@
 // has one source. Every figure is given twice: for prompts of benchmarks that the product has
 // outcomes of (five folds), and with all of a benchmark's outcomes left out, since the first
 // flatters. Brackets are 95 % intervals, by bootstrap over prompts.
+//
+// # Efforts of reasoning
+//
+// Two models of the data that are one at two efforts, as --efforts names them, are configured as
+// such, and reasoning: auto chooses. The report has what that loses, and what is left of the tokens
+// of always reasoning, by how many outcomes of a task are known. bbh.py makes such outcomes.
 //
 // # How prompts are replayed
 //

@@ -33,6 +33,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	path := flags.String("vectors", "", "file that keeps embeddings between runs")
 	limit := flags.Int("limit", 2000, "prompts of each set at most, evenly spread; 0 for all")
 	pairs := flags.String("pairs", "", "SMALL:LARGE,... beside the built-in pairs")
+	efforts := flags.String("efforts", "", "DIRECT:STEPS,... that are one model at two efforts of reasoning")
 	usd := flags.String("prices", "", "MODEL=USD,... per million tokens of an answer; 1 for all others")
 	resamples := flags.Int("resamples", 200, "bootstrap resamples behind each interval")
 	draws := flags.Int("draws", 5, "orders in which feedback comes, over which its figures are means")
@@ -45,15 +46,15 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	case *limit < 0 || *resamples < 1 || *draws < 1:
 		return errors.New("--limit is at least 0, --resamples and --draws at least 1")
 	}
-	r := &report{out: out, resamples: *resamples, draws: *draws, pairs: builtin()}
-	for _, p := range list(*pairs) {
-		small, large, ok := strings.Cut(p, ":")
-		if !ok {
-			return fmt.Errorf("--pairs: %q is not SMALL:LARGE", p)
-		}
-		r.pairs = append(r.pairs, pair{small, large})
+	r := &report{out: out, resamples: *resamples, draws: *draws}
+	more, err := readPairs(*pairs)
+	if err != nil {
+		return fmt.Errorf("--pairs: %w", err)
 	}
-	var err error
+	r.pairs = append(builtin(), more...)
+	if r.efforts, err = readPairs(*efforts); err != nil {
+		return fmt.Errorf("--efforts: %w", err)
+	}
 	if r.prices, err = readPrices(*usd); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r.read = &reader{extract: a.Extract, known: map[uint64][]float32{}}
+	r.read = newReader(a.Extract)
 	err = r.read.load(*path)
 	if err == nil {
 		err = errors.Join(r.read.read(ctx, sets, log), r.read.save(*path))
@@ -85,6 +86,17 @@ func list(s string) []string {
 		return nil
 	}
 	return strings.Split(s, ",")
+}
+
+func readPairs(s string) (out []pair, err error) {
+	for _, p := range list(s) {
+		small, large, ok := strings.Cut(p, ":")
+		if !ok {
+			return nil, fmt.Errorf("%q is not two models with a colon between them", p)
+		}
+		out = append(out, pair{small, large})
+	}
+	return out, nil
 }
 
 func readPrices(s string) (prices, error) {

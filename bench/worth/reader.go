@@ -54,30 +54,60 @@ func build(ctx context.Context, log io.Writer) (*app.App, error) {
 }
 
 // reader is the product's classifier, which reads each prompt once: the same prompt is asked many
-// times, and its embedding does not change. It tells the embedding alone. Safe for concurrent use.
+// times, and its embedding does not change. It tells the embedding, and the complexity where that is
+// asked for. Safe for concurrent use.
 type reader struct {
 	extract func(ctx context.Context, text string, need signal.Mask) *signal.Set
 
-	mu    sync.Mutex // guards known
-	known map[uint64][]float32
+	mu      sync.Mutex // guards what follows
+	known   map[uint64][]float32
+	complex map[uint64]signal.Value
 }
 
 var _ proxy.Classifier = (*reader)(nil)
 
+func newReader(extract func(context.Context, string, signal.Mask) *signal.Set) *reader {
+	return &reader{
+		extract: extract, known: map[uint64][]float32{}, complex: map[uint64]signal.Value{},
+	}
+}
+
 // Signals implements proxy.Classifier.
-func (*reader) Signals() signal.Mask { return signal.MaskOf(signal.Embedding) }
+func (*reader) Signals() signal.Mask { return signal.MaskOf(signal.Embedding, signal.Complexity) }
 
 // Degraded implements proxy.Classifier.
 func (*reader) Degraded() []string { return nil }
 
 // Extract implements proxy.Classifier.
-func (r *reader) Extract(ctx context.Context, text *signal.Text, _ signal.Mask, set *signal.Set) {
+func (r *reader) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	if need.Has(signal.Complexity) {
+		set.Put(signal.Complexity, r.complexity(ctx, text.LastUser))
+	}
+	if !need.Has(signal.Embedding) {
+		return
+	}
 	vector, reason := r.vector(ctx, text.LastUser)
 	if vector == nil {
 		set.Put(signal.Embedding, signal.Value{State: signal.Unknown, Reason: reason})
 		return
 	}
 	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: vector})
+}
+
+// complexity is that of a text.
+func (r *reader) complexity(ctx context.Context, text string) signal.Value {
+	h := xxhash.Sum64String(text)
+	r.mu.Lock()
+	v, known := r.complex[h]
+	r.mu.Unlock()
+	if known {
+		return v
+	}
+	v = *r.extract(ctx, text, signal.MaskOf(signal.Complexity)).Value(signal.Complexity)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complex[h] = v
+	return v
 }
 
 // vector is the embedding of a text, or why there is none.

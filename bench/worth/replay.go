@@ -151,6 +151,7 @@ func replay(
 				others = append(others, p)
 			}
 		}
+		others = firstOf(others, s.known)
 		s.prior = s.skills(others)
 		got, err := one(ctx, r, s, parts[name], others, routes)
 		if err != nil {
@@ -159,6 +160,18 @@ func replay(
 		out = append(out, got...)
 	}
 	return out, nil
+}
+
+// firstOf takes the first n prompts of each task, all for 0.
+func firstOf(ps []*prompt, n int) []*prompt {
+	if n == 0 {
+		return ps
+	}
+	seen := map[string]int{}
+	return slices.DeleteFunc(slices.Clone(ps), func(p *prompt) bool {
+		seen[p.task]++
+		return seen[p.task] > n
+	})
 }
 
 // skills are what the models of a setup score, each at its best effort.

@@ -31,6 +31,7 @@ type report struct {
 	resamples int
 	draws     int
 	pairs     []pair
+	efforts   []pair
 	prices    prices
 	err       error
 }
@@ -51,7 +52,7 @@ func (r *report) run(ctx context.Context, sets []*set) error {
 			r.printf("%d prompts: too few to be measured.\n", len(s.prompts))
 			continue
 		}
-		for _, part := range [...]func(context.Context, *set) error{r.pool, r.choices, r.feedback} {
+		for _, part := range [...]func(context.Context, *set) error{r.pool, r.choices, r.effort, r.feedback} {
 			if err := part(ctx, s); err != nil {
 				return err
 			}

@@ -78,6 +78,8 @@ type table struct {
 	easy   []float32  // [len(rows)], by how much each is easier than others, as of the last refit
 	kept   []*Outcome // parallel to rows: what they were made of
 	byID   map[string]int
+	gaps   map[int]gap // by arm; see calibrate
+	news   int         // outcomes since then
 }
 
 func newTable(dims, limit int) *table {
@@ -225,6 +227,7 @@ func (t *table) put(o *Outcome) {
 		t.byID[o.ID] = at
 	}
 	t.count(&r, o.codes, 1)
+	t.news++
 }
 
 // scratch is the memory of one prediction.
@@ -234,6 +237,7 @@ type scratch struct {
 	away  []uint16
 	hist  []int32
 	near  []near
+	high  float64 // similarity of the nearest ones, on the mean
 	own   []local
 }
 
@@ -245,8 +249,9 @@ type near struct {
 	alike  float64 // the same, by how near it is whatever others are
 }
 
-// local is what near requests say of one arm.
-type local struct{ weight, alike, rest, tokens, logs, squares, longs float64 }
+// local is what near requests say of one arm; sharp and sharpRest are weight and rest by weights
+// that count the nearest for more.
+type local struct{ weight, alike, rest, sharp, sharpRest, tokens, logs, squares, longs float64 }
 
 func (l *local) add(x *local) {
 	l.weight += x.weight
@@ -261,8 +266,8 @@ func (l *local) add(x *local) {
 //nolint:gochecknoglobals // a pool
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// find fills b.near with the rows that are near a vector.
-func (t *table) find(v []float32, b *scratch) {
+// find fills b.near with the rows that are near a vector, but for those of a similarity above most.
+func (t *table) find(v []float32, b *scratch, most float64) {
 	var length float32
 	b.codes, b.signs, length = quantise(v, b.codes[:0], b.signs[:0])
 	b.near = b.near[:0]
@@ -275,8 +280,12 @@ func (t *table) find(v []float32, b *scratch) {
 			continue
 		}
 		codes := t.codes[i*t.dims : (i+1)*t.dims]
-		if norm := t.rows[i].norm; norm > 0 {
-			b.near = append(b.near, near{at: i, cos: float64(dotCodes(b.codes, codes)) / float64(length*norm)})
+		norm := t.rows[i].norm
+		if norm <= 0 {
+			continue
+		}
+		if cos := float64(dotCodes(b.codes, codes)) / float64(length*norm); cos <= most {
+			b.near = append(b.near, near{at: i, cos: cos})
 		}
 	}
 	t.weigh(b)
@@ -309,6 +318,7 @@ func (t *table) weigh(b *scratch) {
 	for _, c := range top[:min(len(top), len(b.near))] {
 		high += c / float64(min(len(top), len(b.near)))
 	}
+	b.high = high
 	width := max(high-low, leastWidth)
 	sure := min(max((high-nearest)/(similar-nearest), 0), 1)
 	kept := b.near[:0]
@@ -363,13 +373,24 @@ func (t *table) predict(v []float32, ps []Prediction) {
 		b = new(scratch)
 	}
 	defer scratches.Put(b)
-	t.find(v, b)
+	rest, weight := t.look(v, b, math.Inf(1))
+	alike := rest / (doubtNear + weight)
+	easy := t.hard.of(b.codes, norm(b.codes))
+	for i := range ps {
+		t.one(&ps[i], easy, alike, b.own)
+	}
+	t.bridge(ps, b)
+}
+
+// look fills b.own with what the requests near a vector say of each arm, but for those of a
+// similarity above most, and returns what is left over at all of them, and their weight.
+func (t *table) look(v []float32, b *scratch, most float64) (rest, weight float64) {
+	t.find(v, b, most)
 	if cap(b.own) < len(t.arms) {
 		b.own = make([]local, len(t.arms))
 	}
 	b.own = b.own[:len(t.arms)]
 	clear(b.own)
-	var rest, weight float64 // what is left over at near requests
 	for _, n := range b.near {
 		r := &t.rows[n.at]
 		left := float64(r.score-r.prior-t.easy[n.at]) - t.shift(r.arm)
@@ -377,6 +398,9 @@ func (t *table) predict(v []float32, ps []Prediction) {
 		l.weight += n.weight
 		l.alike += n.alike
 		l.rest += n.weight * left
+		sharp := n.weight * n.weight * n.weight * n.weight
+		l.sharp += sharp
+		l.sharpRest += sharp * left
 		rest += n.weight * left
 		weight += n.weight
 		if r.tokens > 0 {
@@ -387,11 +411,7 @@ func (t *table) predict(v []float32, ps []Prediction) {
 			l.longs += n.weight
 		}
 	}
-	alike := rest / (doubtNear + weight)
-	easy := t.hard.of(b.codes, norm(b.codes))
-	for i := range ps {
-		t.one(&ps[i], easy, alike, b.own)
-	}
+	return rest, weight
 }
 
 // one fills in the prediction of one model, at an effort or at those that it was asked at.

@@ -57,6 +57,11 @@ type Prediction struct {
 	AtEffort   float64 // of Near, those at the effort itself: Near is of all where it has none
 	Tokens     float64 // expected length of the answer; 0 when not known
 	Longest    float64 // length that 99 of 100 answers stay below; 0 when not known
+	// Calibrated: Mean is that of another effort of the model, and the difference that was seen
+	// between answers to other requests at the two where near ones said the same; of the other effort
+	// it is set as well. Doubt is the standard error of that difference, 0 of the other effort.
+	Calibrated bool
+	Doubt      float64
 }
 
 // Options says how much is kept.
@@ -120,6 +125,9 @@ func Open(o Options) (s *Store, lost int, err error) {
 	}
 	if sc.Err() != nil {
 		lost++
+	}
+	for tenant := range s.tenants {
+		s.calibrate(tenant, max(gapRows/len(s.tenants), firstGaps))
 	}
 	if err := s.rewrite(); err != nil {
 		return nil, lost, err
@@ -227,6 +235,7 @@ var ErrUnknown = errors.New("no such request")
 // before changes nothing. Errors are ErrUnknown, and those of the file: the outcome counts then
 // until the process ends.
 func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (Outcome, error) {
+	defer s.calibrate(tenant, gapRows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.waiting[key{tenant, id}]
@@ -259,6 +268,7 @@ func (s *Store) Add(x Outcome, vector []float32) error {
 	if x.Time.IsZero() {
 		x.Time = s.opts.Now()
 	}
+	defer s.calibrate(x.Tenant, gapRows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.take(&x)
@@ -283,6 +293,7 @@ func (s *Store) Learn(tenant string, line []byte) error {
 	if !ok || x.Tenant != tenant {
 		return nil
 	}
+	defer s.calibrate(tenant, gapRows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tenants[tenant]; t != nil {

@@ -89,12 +89,16 @@ type AtEffort struct {
 	Longest   float64 // that 99 of 100 answers stay below; 0 when not known
 	Judged    float64 // outcomes at the effort that it was made of, by their weights
 	Near      float64 // those of near requests, by weight and nearness
+	// Calibrated: how much better or worse Quality is than that of other calibrated efforts was
+	// measured, with a standard error of Doubt at most.
+	Calibrated bool
+	Doubt      float64
 }
 
 // doubts is what is added to the loss that less reasoning is expected to bring, over doubtedNear and
-// the near outcomes that are known: 0.03 with 5 of them, 0.008 with 40. Chosen on five pairs of models of
-// MMLU-Pro that stood for efforts: without it they lost up to 0.8 points where 0.5 were allowed, with
-// it 0.1, of subjects with outcomes.
+// the near outcomes that are known, where it was not measured: 0.03 with 5 of them, 0.008 with 40.
+// Chosen on five pairs of models of MMLU-Pro that stood for efforts: without it they lost up to 0.8
+// points where 0.5 were allowed, with it 0.1, of subjects with outcomes.
 const (
 	doubts      = 0.4
 	doubtedNear = 8
@@ -143,6 +147,9 @@ func (c *choice) risk(e int) float64 {
 		}
 	}
 	x, y := &c.es[e], &c.es[best]
+	if x.Calibrated && y.Calibrated {
+		return y.Quality - x.Quality + x.Doubt + y.Doubt
+	}
 	return y.Quality - x.Quality + doubts/(doubtedNear+min(x.Near, y.Near))
 }
 

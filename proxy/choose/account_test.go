@@ -272,6 +272,11 @@ func TestTheLeastEffortThatLosesLittleIsChosen(t *testing.T) {
 	t.Parallel()
 	few := twoEfforts(0.9, 0.9, many)
 	few[1].Near = 1
+	measured := func(without, doubt float64) []AtEffort {
+		es := twoEfforts(without, 0.7, 6)
+		es[0].Calibrated, es[1].Calibrated, es[0].Doubt = true, true, doubt
+		return es
+	}
 	three := append(twoEfforts(0.5, 0.8, many), AtEffort{Effort: "max", Quality: 0.802, Near: many})
 	for name, c := range map[string]struct {
 		es   []AtEffort
@@ -281,6 +286,9 @@ func TestTheLeastEffortThatLosesLittleIsChosen(t *testing.T) {
 		"a difference":             {twoEfforts(0.7, 0.8, many), 1},
 		"no difference, but doubt": {twoEfforts(0.7, 0.7, 6), 1},
 		"better without":           {twoEfforts(0.8, 0.7, 6), 0},
+		"measured to be equal":     {measured(0.7, 0.004), 0},
+		"measured, with doubt":     {measured(0.7, 0.006), 1},
+		"measured to be worse":     {measured(0.696, 0.004), 1},
 		"too few outcomes of one":  {few, -1},
 		"one effort":               {few[:1], -1},
 		"the middle one will do":   {three, 1},
