@@ -24,9 +24,9 @@ const (
 
 // gap is how an effort of a model compares with another one.
 type gap struct {
-	reference int // the arm that is compared with
-	nearest   float64
-	ref, own  line
+	reference int     // the arm that is compared with
+	nearest   float64 // how near known requests a request has to be, see scratch.high
+	ref, own  line    // what was scored, by the difference of what near requests say
 }
 
 // line is a straight line through scores, with the variance of its height.
@@ -179,6 +179,7 @@ func (t *table) bridge(ps []Prediction, b *scratch) {
 			p.Mean = clamp(ref.Mean - g.ref.of(d) + g.own.of(d))
 			p.Doubt = math.Sqrt(g.ref.variance(d) + g.own.variance(d))
 			p.Calibrated, ref.Calibrated = true, true
+			break
 		}
 	}
 }
