@@ -217,19 +217,17 @@ func subjects(n int) []*prompt {
 	return out
 }
 
-// reads is a reader whose embeddings tell the subject.
+// reads is a reader whose embeddings tell the subject. All is of some complexity.
 func reads() *reader {
-	return &reader{
-		known: map[uint64][]float32{},
-		extract: func(_ context.Context, text string, _ signal.Mask) *signal.Set {
-			v := make([]float32, 64)
-			v[len(v)/2]++ // something that all have in common
-			v[strings.Count(text, "subject 1")]++
-			set := &signal.Set{}
-			set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: v})
-			return set
-		},
-	}
+	return newReader(func(_ context.Context, text string, _ signal.Mask) *signal.Set {
+		v := make([]float32, 64)
+		v[len(v)/2]++ // something that all have in common
+		v[strings.Count(text, "subject 1")]++
+		set := &signal.Set{}
+		set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: v})
+		set.Put(signal.Complexity, signal.Value{State: signal.Known, Label: "high", Score: 0.9})
+		return set
+	})
 }
 
 func TestTheProductServesTheRecordedAnswersOverHTTP(t *testing.T) {
@@ -308,6 +306,39 @@ func TestFeedbackOverHTTPTurnsWrongSkillsRound(t *testing.T) {
 	}
 	if !about(c.after[0], 0.9) || !about(c.after[3], 0.9) || c.meanwhile > -0.3 {
 		t.Errorf("at random: %+v", c)
+	}
+}
+
+func TestTheEffortIsChosenThatIsWorthIt(t *testing.T) {
+	t.Parallel()
+	ps := subjects(200)
+	for _, p := range ps { // of subject 1 only the longer answer is good
+		p.out["m1"] = result{score: 0.8, tokens: 70}
+	}
+	s := &set{prompts: ps}
+	efforts := setup{arms: []arm{{"one", "none", "m0"}, {"one", "high", "m1"}}, known: 60}
+	got, err := replay(t.Context(), reads(), efforts, ps, s.foldOf, byEffort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		a := &got[i]
+		if x := a.served[byEffort]; a.got(byEffort).score < 0.8 || x.tokens != 20 && a.out["m0"].score == 0.9 {
+			t.Fatalf("%s was answered at effort %s with %v tokens", a.id, x.arm.effort, x.tokens)
+		}
+	}
+	var b bytes.Buffer
+	r := &report{out: &b, read: reads(), resamples: 10, efforts: []pair{{"m0", "m1"}}}
+	if err := r.effort(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"m0 and m1 as efforts of one model: 0.500 with 45 tokens, 0.800 with 70; the oracle 0.850 with 45",
+		"| same benchmarks, 60 a task | 0.850", "| unseen benchmark, all |",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
 	}
 }
 
