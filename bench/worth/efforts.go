@@ -17,10 +17,10 @@ func (r *report) effort(ctx context.Context, s *set) error {
 		if len(ps) < fewest {
 			continue
 		}
-		direct, steps := r.singles(ps, []string{pr.small, pr.large}), oracleOf(ps, pr)
+		single, best := r.singles(ps, []string{pr.small, pr.large}), oracleOf(ps, pr)
 		r.printf("%s and %s as efforts of one model: %.3f with %.0f tokens, %.3f with %.0f; the oracle %.3f with %.0f\n\n",
-			pr.small, pr.large, direct[0].quality, tokens(ps, pr.small), direct[1].quality, tokens(ps, pr.large),
-			steps.quality, steps.cost)
+			pr.small, pr.large, single[0].quality, tokens(ps, pr.small), single[1].quality, tokens(ps, pr.large),
+			best.quality, best.cost)
 		r.printf("| outcomes known | right | over always %s, points | tokens, of its own | without reasoning |\n"+
 			"| --- | --- | --- | --- | --- |\n", pr.large)
 		for _, w := range s.ways() {

@@ -54,8 +54,8 @@ func build(ctx context.Context, log io.Writer) (*app.App, error) {
 }
 
 // reader is the product's classifier, which reads each prompt once: the same prompt is asked many
-// times, and its embedding does not change. It tells the embedding, and the complexity where that is
-// asked for. Safe for concurrent use.
+// times, and its embedding does not change. It tells the embedding, and the complexity where that
+// is asked for. Safe for concurrent use.
 type reader struct {
 	extract func(ctx context.Context, text string, need signal.Mask) *signal.Set
 

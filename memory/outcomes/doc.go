@@ -17,6 +17,9 @@
 // common), of requests that are near, whichever model answered, and of the model at requests that
 // are near. So a tenant without outcomes gets the prior, and few of them change little.
 //
+// Efforts of a model of which enough is known are compared otherwise: by how much better answers were
+// at one than at another where near answers differed as they do here; see calibrate.
+//
 // Near means cosine similarity from nearest on, of the embeddings; the signs of the components find
 // the candidates and 8-bit integers rank them, which costs about 0.1 ms at 10,000 outcomes.
 //

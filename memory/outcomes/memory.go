@@ -78,8 +78,11 @@ type table struct {
 	easy   []float32  // [len(rows)], by how much each is easier than others, as of the last refit
 	kept   []*Outcome // parallel to rows: what they were made of
 	byID   map[string]int
-	gaps   map[int]gap // by arm; see calibrate
-	news   int         // outcomes since then
+
+	gaps       map[int]gap  // by arm; see calibrate
+	references map[int]bool // the arms that gaps are told of
+	measured   *survey      // for the next gaps; nil where none are due
+	news       int          // outcomes since the last survey began, those that came again included
 }
 
 func newTable(dims, limit int) *table {
@@ -270,7 +273,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 func (t *table) find(v []float32, b *scratch, most float64) {
 	var length float32
 	b.codes, b.signs, length = quantise(v, b.codes[:0], b.signs[:0])
-	b.near = b.near[:0]
+	b.near, b.high = b.near[:0], 0
 	if length == 0 {
 		return
 	}
@@ -379,7 +382,7 @@ func (t *table) predict(v []float32, ps []Prediction) {
 	for i := range ps {
 		t.one(&ps[i], easy, alike, b.own)
 	}
-	t.bridge(ps, b)
+	t.bridge(ps, easy, alike, b)
 }
 
 // look fills b.own with what the requests near a vector say of each arm, but for those of a

@@ -57,9 +57,9 @@ type Prediction struct {
 	AtEffort   float64 // of Near, those at the effort itself: Near is of all where it has none
 	Tokens     float64 // expected length of the answer; 0 when not known
 	Longest    float64 // length that 99 of 100 answers stay below; 0 when not known
-	// Calibrated: Mean is that of another effort of the model, and the difference that was seen
-	// between answers to other requests at the two where near ones said the same; of the other effort
-	// it is set as well. Doubt is the standard error of that difference, 0 of the other effort.
+	// Calibrated: Mean and Sure are those of the reference effort of the model and the measured
+	// difference between the two. The reference itself is marked as well. Doubt is the standard error
+	// of the difference, 0 of the reference.
 	Calibrated bool
 	Doubt      float64
 }
@@ -126,8 +126,11 @@ func Open(o Options) (s *Store, lost int, err error) {
 	if sc.Err() != nil {
 		lost++
 	}
-	for tenant := range s.tenants {
-		s.calibrate(tenant, max(gapRows/len(s.tenants), firstGaps))
+	for _, t := range s.tenants {
+		t.news = 0
+		for t.measured = t.survey(max(lineRows/len(s.tenants), fewLineRows)); t.measured != nil; {
+			t.calibrate(lineRows)
+		}
 	}
 	if err := s.rewrite(); err != nil {
 		return nil, lost, err
@@ -170,6 +173,14 @@ func (s *Store) take(x *Outcome) {
 	if s.used = append(s.used, x.Tenant); len(s.used) > s.opts.Tenants {
 		delete(s.tenants, s.used[0])
 		s.used = slices.Delete(s.used, 0, 1)
+	}
+}
+
+// learn is take of something new.
+func (s *Store) learn(x *Outcome) {
+	s.take(x)
+	if t := s.tenants[x.Tenant]; t != nil && !x.Waiting {
+		t.calibrate(looks)
 	}
 }
 
@@ -235,7 +246,6 @@ var ErrUnknown = errors.New("no such request")
 // before changes nothing. Errors are ErrUnknown, and those of the file: the outcome counts then
 // until the process ends.
 func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (Outcome, error) {
-	defer s.calibrate(tenant, gapRows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.waiting[key{tenant, id}]
@@ -253,7 +263,7 @@ func (s *Store) Judge(tenant, id string, score, weight float64, label, source st
 	x := *old
 	x.Score, x.Weight, x.Label, x.Source = clamp(score), weight, label, source
 	x.Waiting, x.Time = false, s.opts.Now()
-	s.take(&x)
+	s.learn(&x)
 	s.tell(&x)
 	return x, s.write(&x)
 }
@@ -268,10 +278,9 @@ func (s *Store) Add(x Outcome, vector []float32) error {
 	if x.Time.IsZero() {
 		x.Time = s.opts.Now()
 	}
-	defer s.calibrate(x.Tenant, gapRows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.take(&x)
+	s.learn(&x)
 	s.tell(&x)
 	return s.write(&x)
 }
@@ -293,7 +302,6 @@ func (s *Store) Learn(tenant string, line []byte) error {
 	if !ok || x.Tenant != tenant {
 		return nil
 	}
-	defer s.calibrate(tenant, gapRows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tenants[tenant]; t != nil {
@@ -304,7 +312,7 @@ func (s *Store) Learn(tenant string, line []byte) error {
 			}
 		}
 	}
-	s.take(x)
+	s.learn(x)
 	if x.Waiting {
 		return nil
 	}

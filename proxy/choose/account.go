@@ -89,14 +89,14 @@ type AtEffort struct {
 	Longest   float64 // that 99 of 100 answers stay below; 0 when not known
 	Judged    float64 // outcomes at the effort that it was made of, by their weights
 	Near      float64 // those of near requests, by weight and nearness
-	// Calibrated: how much better or worse Quality is than that of other calibrated efforts was
-	// measured, with a standard error of Doubt at most.
+	// Calibrated: by how much Quality differs from that of other calibrated efforts was measured. The
+	// standard error of that is at most the Doubt of both together.
 	Calibrated bool
 	Doubt      float64
 }
 
-// doubts is what is added to the loss that less reasoning is expected to bring, over doubtedNear and
-// the near outcomes that are known, where it was not measured: 0.03 with 5 of them, 0.008 with 40.
+// doubts is what is added at most to the loss that less reasoning is expected to bring, over
+// doubtedNear and the near outcomes that are known: 0.03 with 5 of them, 0.008 with 40.
 // Chosen on five pairs of models of MMLU-Pro that stood for efforts: without it they lost up to 0.8
 // points where 0.5 were allowed, with it 0.1, of subjects with outcomes.
 const (
@@ -147,10 +147,11 @@ func (c *choice) risk(e int) float64 {
 		}
 	}
 	x, y := &c.es[e], &c.es[best]
+	margin := doubts / (doubtedNear + min(x.Near, y.Near))
 	if x.Calibrated && y.Calibrated {
-		return y.Quality - x.Quality + x.Doubt + y.Doubt
+		margin = min(margin, x.Doubt+y.Doubt)
 	}
-	return y.Quality - x.Quality + doubts/(doubtedNear+min(x.Near, y.Near))
+	return y.Quality - x.Quality + margin
 }
 
 // least is the least effort with a risk of at most t; the greatest where none has.
