@@ -17,8 +17,8 @@
 // common), of requests that are near, whichever model answered, and of the model at requests that
 // are near. So a tenant without outcomes gets the prior, and few of them change little.
 //
-// Efforts of a model of which enough is known are compared otherwise: by how much better answers were
-// at one than at another where near answers differed as they do here; see calibrate.
+// Efforts of a model of which enough is known are compared otherwise: by how much better answers
+// were at one than at another where near answers differed as they do here; see calibrate.
 //
 // Near means cosine similarity from nearest on, of the embeddings; the signs of the components find
 // the candidates and 8-bit integers rank them, which costs about 0.1 ms at 10,000 outcomes.
@@ -32,5 +32,6 @@
 // # Concurrency
 //
 // A Store is safe for concurrent use and starts no goroutine. Its one lock is held while a tenant
-// is scanned for reading, and while a line is appended for writing.
+// is scanned for reading, and for writing while a line is appended and eight outcomes are looked
+// at, some 2 ms with 10,000 outcomes.
 package outcomes

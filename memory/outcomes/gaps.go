@@ -142,8 +142,8 @@ func (v *survey) look(t *table) {
 	v.order = v.order[1:]
 	r := &t.rows[at]
 	model := t.arms[r.arm].model
-	if model >= len(v.refs) || v.refs[model] < 0 || t.arms[r.arm].effort == "" { // it is another one by now
-		return
+	if model >= len(v.refs) || v.refs[model] < 0 || t.arms[r.arm].effort == "" {
+		return // another outcome is in its place by now
 	}
 	v.v = v.v[:0]
 	for _, c := range t.codes[at*t.dims : (at+1)*t.dims] {
@@ -174,22 +174,29 @@ func (v *survey) look(t *table) {
 	}
 }
 
-// draw draws the lines. Those of before stay where there were points enough once, and are no more.
+// draw draws the lines. Those of before stay where points are too few this time, as long as enough
+// is known of both efforts and the reference is the same: an effort is compared, or is what others
+// are compared with.
 func (v *survey) draw(t *table) {
 	old := t.gaps
 	t.gaps, t.references = map[int]gap{}, map[int]bool{}
 	slices.Sort(v.high)
 	for arm := range t.arms {
+		model := t.arms[arm].model
+		if model >= len(v.refs) {
+			continue
+		}
+		ref := v.refs[model]
 		g, ok := old[arm]
+		ok = ok && arm != ref && g.reference == ref
 		if p := v.pairs[arm]; p != nil && p.ref.w >= leastOfLine && p.own.w >= leastOfLine {
 			g, ok = gap{
-				reference: v.refs[t.arms[arm].model], least: v.high[int(strangers*float64(len(v.high)))],
+				reference: ref, least: v.high[int(strangers*float64(len(v.high)))],
 				low: p.low, high: p.high, ref: p.ref.line(), own: p.own.line(),
 			}, true
 		}
-		if ok && t.arms[arm].weight >= leastOfLine && t.arms[g.reference].weight >= leastOfLine {
-			t.gaps[arm] = g
-			t.references[g.reference] = true
+		if ok && t.arms[arm].weight >= leastOfLine && t.arms[ref].weight >= leastOfLine {
+			t.gaps[arm], t.references[ref] = g, true
 		}
 	}
 }

@@ -141,6 +141,42 @@ func TestARareEffortIsMeasured(t *testing.T) {
 	}
 }
 
+// The effort of which most is known becomes another one.
+func TestTheReferenceChanges(t *testing.T) {
+	t.Parallel()
+	r, s := source(), open(t, outcomes.Options{Limit: 10_000})
+	efforts(t, s, r, 60, subjectGain)
+	for i := range 3000 { // reasoning, and then twice as much without
+		subject, effort, good := r.IntN(subjects), "high", 0.4
+		if i >= 1000 {
+			effort = "none"
+		} else if subject%2 == 1 {
+			good += subjectGain
+		}
+		score := 0.0
+		if r.Float64() < good {
+			score = 1
+		}
+		add(t, s, outcomes.Outcome{ID: fmt.Sprint("more ", i), Model: "m", Effort: effort, Prior: 0.5, Score: score}, around(r, subject))
+		if i%500 != 499 {
+			continue
+		}
+		measured := 0
+		for subject := range subjects {
+			_, doubt, calibrated := gains(t, s, around(r, subject))
+			if calibrated && doubt <= 0 {
+				t.Fatalf("after %d more: efforts are compared with each other, and none was measured", i+1)
+			}
+			if calibrated {
+				measured++
+			}
+		}
+		if measured < subjects/2 {
+			t.Errorf("after %d more: of %d requests %d were measured", i+1, subjects, measured)
+		}
+	}
+}
+
 // What is told by near answers turns to nothing, and is believed no more.
 func TestWhatReasoningIsWorthIsMeasuredAgain(t *testing.T) {
 	t.Parallel()
