@@ -205,6 +205,31 @@ func TestTheEffortOfARequestDoesNotChangeWhatIsExpectedOfItsModelEverywhere(t *t
 	}
 }
 
+func TestWhatWasMeasuredOfAnEffortDecides(t *testing.T) {
+	t.Parallel()
+	d := decision{state: &State{}}
+	d.state.chooser.Spent = choose.NewAccounts()
+	at := func(effort string, mean, doubt float64, calibrated bool) outcomes.Prediction {
+		return outcomes.Prediction{Model: "m", Effort: effort, Mean: mean, AtEffort: 10, Doubt: doubt, Calibrated: calibrated}
+	}
+	for _, tt := range []struct {
+		want       string
+		doubt      float64
+		calibrated bool
+	}{
+		{"high", 0, false}, // near outcomes are too few to say so
+		{"none", 0.005, true},
+		{"high", 0.015, true},
+	} {
+		e := d.expectOf([]outcomes.Prediction{
+			{Model: "m"}, at("none", 0.5, tt.doubt, tt.calibrated), at("high", 0.49, 0, tt.calibrated),
+		})
+		if e.Effort != tt.want {
+			t.Errorf("%+v: effort %s", tt, e.Effort)
+		}
+	}
+}
+
 func TestTheEmbeddingComesFromThePassOfTheDecision(t *testing.T) {
 	t.Parallel()
 	b, _ := learns(t)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// knownOutcomes are how many outcomes of a task the product has, for each row of the table.
+// knownOutcomes are how many prompts of a task the product knows at both efforts, for each row of
+// the table; 0 is all.
 //
 //nolint:gochecknoglobals // constant table
 var knownOutcomes = []int{5, 20, 40, 60, 0}
@@ -17,10 +18,10 @@ func (r *report) effort(ctx context.Context, s *set) error {
 		if len(ps) < fewest {
 			continue
 		}
-		single, best := r.singles(ps, []string{pr.small, pr.large}), oracleOf(ps, pr)
+		inTokens, models := &report{}, []string{pr.small, pr.large} // without prices a token costs 1
+		at, best := inTokens.singles(ps, models), inTokens.oracle(ps, models)
 		r.printf("%s and %s as efforts of one model: %.3f with %.0f tokens, %.3f with %.0f; the oracle %.3f with %.0f\n\n",
-			pr.small, pr.large, single[0].quality, tokens(ps, pr.small), single[1].quality, tokens(ps, pr.large),
-			best.quality, best.cost)
+			pr.small, pr.large, at[0].quality, at[0].cost, at[1].quality, at[1].cost, best.quality, best.cost)
 		r.printf("| outcomes known | right | over always %s, points | tokens, of its own | without reasoning |\n"+
 			"| --- | --- | --- | --- | --- |\n", pr.large)
 		for _, w := range s.ways() {
@@ -77,26 +78,4 @@ func (r *report) effortRow(ctx context.Context, pr pair, w way, ps []*prompt, n 
 	}
 	r.printf("| %s, %s | %v | %v | %v | %.2f |\n", w.name, known, right, over, left, direct.at)
 	return r.err
-}
-
-// tokens are those of a mean answer of a model.
-func tokens(ps []*prompt, model string) float64 {
-	sum := 0.0
-	for _, p := range ps {
-		sum += p.out[model].tokens / float64(len(ps))
-	}
-	return sum
-}
-
-// oracleOf takes for each prompt the shorter of the best answers of a pair; its cost is in tokens.
-func oracleOf(ps []*prompt, pr pair) (out point) {
-	for _, p := range ps {
-		best, other := p.out[pr.small], p.out[pr.large]
-		if other.score > best.score || other.score == best.score && other.tokens < best.tokens {
-			best = other
-		}
-		out.quality += best.score / float64(len(ps))
-		out.cost += best.tokens / float64(len(ps))
-	}
-	return out
 }

@@ -148,16 +148,14 @@ func (f *flood) one(ctx context.Context, n int) {
 		want = "own"
 	}
 	body := fmt.Sprintf(`{"model":"auto","stream":%v,"messages":[{"role":"user","content":"word amber, word blue"}]}`, n%3 == 0)
+	var conn httptrace.GotConnInfo
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { conn = i }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		f.t.Error(err)
 		return
 	}
 	req.Header.Set("X-Want", want)
-	var conn httptrace.GotConnInfo
-	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(i httptrace.GotConnInfo) { conn = i },
-	}))
 	resp, err := f.client.Do(req)
 	if err != nil {
 		f.t.Errorf("a request failed: %v (connection reused: %v, idle before: %s)", err, conn.Reused, conn.IdleTime)
