@@ -171,7 +171,7 @@ const maxHeaders = 128
 
 // decode reads the body of a request.
 func (st *State) decode(w *downstream.Writer, s *surface, h http.Header, body []byte) (*openai.Request, error) {
-	l := st.limits.parse()
+	l := st.limits.OfBody()
 	if s.messages {
 		return st.translate(w, body, anthropic.Options{Limits: l})
 	}

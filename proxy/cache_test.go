@@ -22,6 +22,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 )
 
 // numbered answers with a number that counts its answers, whole or as a stream.
@@ -426,7 +427,7 @@ func TestAChangedConfigurationStartsAnew(t *testing.T) {
 		s.answers, s.config = room, "first"
 	})
 	next := func(config string, generation uint64) {
-		s := setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up), routes: testRoutes, classifier: b.classifier}
+		s := setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: oneModel(up), routes: testRoutes, classifier: b.classifier}
 		caches(recall.ModeExact)(&s)
 		s.answers, s.config = room, config
 		st, old := b.newState(s, generation), b.state

@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/settings"
 )
 
 // cappedModels are models whose endpoints take n requests at once.
@@ -95,7 +96,7 @@ func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
 	for i := range next {
 		next[i].Endpoints[0].Name = "node-z"
 	}
-	b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: next, routes: testRoutes, classifier: b.classifier}, 2))
+	b.proxy.Swap(b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: next, routes: testRoutes, classifier: b.classifier}, 2))
 	m := b.metrics()
 	if !strings.Contains(m, `signalbox_endpoint_up{endpoint="node-z",model="small"} 1`) || !strings.Contains(m, `signalbox_endpoint_inflight{endpoint="node-a",model="small"} 1`) ||
 		!strings.Contains(m, `signalbox_endpoint_up{endpoint="node-a",model="small"} 0`) || strings.Contains(m, `{endpoint="node-a",model="big"}`) {

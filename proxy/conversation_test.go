@@ -19,6 +19,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/settings"
 )
 
 // sticks turns stickiness on, as by default.
@@ -312,7 +313,7 @@ func TestAReloadKeepsConversations(t *testing.T) {
 	first := long("math: integrate x")
 	b.chat(chatOf("", first)).goes(t, "the first turn", "new  big high")
 	s := setup{
-		options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up)[1:], routes: strings.Replace(testRoutes, "[big, small]", "[small]", 1),
+		options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: oneModel(up)[1:], routes: strings.Replace(testRoutes, "[big, small]", "[small]", 1),
 		classifier: b.classifier, guard: guardrail.DefaultOptions(), stick: DefaultStickOptions(), talks: talks,
 	}
 	next := b.newState(s, 2)

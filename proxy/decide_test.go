@@ -15,6 +15,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
@@ -330,7 +331,7 @@ default: {models: [small]}
 }
 
 func TestAClientThatLeavesEndsTheDecision(t *testing.T) {
-	program := compile(t, setup{options: DefaultOptions(), models: oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))), routes: testRoutes, classifier: &fakeClassifier{signals: 1<<signal.NumKinds - 1}})
+	program := compile(t, setup{options: settings.DefaultServer(), models: oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))), routes: testRoutes, classifier: &fakeClassifier{signals: 1<<signal.NumKinds - 1}})
 	req, err := openai.ParseChat([]byte(ask("hello")), openai.Limits{})
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,9 @@
 //   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines), ready and
 //     models (what operators and clients ask for); packages downstream (the response to the
 //     client), headers, fault (the error table)
-//   - what requests are served from: proxy, state and newstate (a snapshot), keywords, options,
-//     tenants; packages backend (models, and their servers), engine (what steers them)
+//   - what requests are served from: proxy, state and newstate (a snapshot), keywords, tenants;
+//     packages settings (sections of the configuration), backend (models, and their servers),
+//     engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
 //   - admit: admit, pace; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms

@@ -431,7 +431,7 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 		return fault.ErrForbidden
 	}
 	if len(r.Header["Anthropic-Version"]) > 0 {
-		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.parse()})
+		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.OfBody()})
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
@@ -159,7 +160,7 @@ type bench struct {
 
 // setup is what a test changes about the default bench.
 type setup struct {
-	options    Options
+	options    settings.Server
 	auth       auth.Options
 	models     []backend.ModelOptions
 	routes     string
@@ -228,7 +229,7 @@ func patientRedis(tb testing.TB, server *testkit.Redis) *redis.Store {
 func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	s := setup{
-		options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
+		options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
 		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
 		guard:      guardrail.DefaultOptions(),
 	}
@@ -271,7 +272,7 @@ func (b *bench) newState(s setup, generation uint64) *State {
 	b.tb.Helper()
 	o := &StateOptions{
 		Models: s.models, Auth: s.auth, Server: s.options, Program: compile(b.tb, s),
-		Prompts:    []PromptOptions{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}},
+		Prompts:    []settings.Prompt{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}},
 		Classifier: s.classifier, Generation: generation, Claims: s.claims,
 		Stick: s.stick, Talks: s.talks, Outcomes: DefaultOutcomeOptions(), Learnt: s.outcomes,
 		Cache: s.cache, Answers: s.answers, Fingerprint: s.config,

@@ -54,7 +54,7 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	req, err := st.translate(w, body, anthropic.Options{Counting: true, Limits: st.limits.parse()})
+	req, err := st.translate(w, body, anthropic.Options{Counting: true, Limits: st.limits.OfBody()})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
@@ -29,11 +30,11 @@ import (
 // StateOptions is what a State is made of: the sections of one configuration, and what outlives it.
 type StateOptions struct {
 	Models     []backend.ModelOptions // at least one
-	Prompts    []PromptOptions
+	Prompts    []settings.Prompt
 	Auth       auth.Options
 	Virtual    auth.Virtual // callers with virtual keys; nil for none
-	Server     Options
-	Limits     *LimitOptions // nil for the defaults
+	Server     settings.Server
+	Limits     *settings.Limits // nil for the defaults
 	Program    *rules.Program
 	Classifier Classifier
 	Generation uint64 // of the configuration
@@ -118,7 +119,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
 	st := &State{
-		opts: o.Server, limits: DefaultLimitOptions(), auth: keys,
+		opts: o.Server, limits: settings.DefaultLimits(), auth: keys,
 		byName: make(map[string]*backend.Model, len(o.Models)), prompts: make(map[string]string, len(o.Prompts)),
 		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
 		controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,

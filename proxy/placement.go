@@ -11,6 +11,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
+	"signalbox/proxy/settings"
 )
 
 // prefixPlacement is the part of a plan that looks at where prompts are. The zero value looks at
@@ -39,7 +40,7 @@ type prefixPlacement struct {
 func (st *State) placementOf(change *rewriter, h http.Header) prefixPlacement {
 	f := &change.d.set.Facts
 	x := prefixPlacement{tokens: f.Tokens, tenant: f.Tenant, salts: st.salts, hints: kv.P2P{}}
-	if x.on = st.opts.Placement != placementOff && change.req.API != openai.Other; x.on {
+	if x.on = st.opts.Placement != settings.PlacementOff && change.req.API != openai.Other; x.on {
 		x.prompt = st.promptOf(change, h)
 	}
 	if change.req.API == openai.Other {

@@ -21,6 +21,7 @@ import (
 	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/settings"
 )
 
 // kvModel is a model that servers with caches serve, each an endpoint named a, b, ...
@@ -210,7 +211,7 @@ func TestWhatARequestBelongsTo(t *testing.T) {
 
 func TestPlacementCanBeTurnedOff(t *testing.T) {
 	t.Parallel()
-	b, servers := placedBench(t, 2, nil, func(s *setup) { s.options.Placement = placementOff })
+	b, servers := placedBench(t, 2, nil, func(s *setup) { s.options.Placement = settings.PlacementOff })
 	system := kib("expert", 8)
 	ends := map[string]int{}
 	for range 40 {
@@ -432,7 +433,7 @@ func TestWhatWasLearntSurvivesAReload(t *testing.T) {
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1))
 	more := kvModel(nil, append(servers, newKVServer(t, quick()))...)
-	next := b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: more, routes: toSmall, classifier: b.classifier}, 2)
+	next := b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: more, routes: toSmall, classifier: b.classifier}, 2)
 	old := b.state
 	b.proxy.Swap(next)
 	t.Cleanup(old.Close)

@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/choose"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
@@ -194,7 +195,7 @@ func FuzzARewrittenBodyIsARequest(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	st := &State{chooser: choose.Chooser{Lengths: lengths.New()}, opts: DefaultOptions(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
+	st := &State{chooser: choose.Chooser{Lengths: lengths.New()}, opts: settings.DefaultServer(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
 	var models []*backend.Model
 	for _, o := range reasoningModels(testkit.NewUpstream(f, testkit.Silent())) {
 		d, err := reasoning.New(&o.Reasoning)

@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 )
 
 const latencyRoutes = `
@@ -74,7 +75,7 @@ func TestByLatencyEveryModelIsTriedOnceAndThenTheFastest(t *testing.T) {
 			if diff := cmp.Diff([]string{"one", "two", "three", "two", "two", "two"}, order); diff != "" {
 				t.Fatalf("served by (-want +got):\n%s", diff)
 			}
-			b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: latencyRoutes, classifier: b.classifier}, 2))
+			b.proxy.Swap(b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: models, routes: latencyRoutes, classifier: b.classifier}, 2))
 			if got := servedBy(t, b, body); got != "two" {
 				t.Errorf("after a reload, served by %s", got)
 			}

@@ -17,6 +17,7 @@ import (
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
@@ -24,8 +25,8 @@ import (
 // State is what requests are served from: one configuration, immutable but for the health of its
 // endpoints. It is safe for concurrent use.
 type State struct {
-	opts        Options
-	limits      LimitOptions
+	opts        settings.Server
+	limits      settings.Limits
 	auth        *auth.Keys
 	models      []*backend.Model // in the order of the configuration
 	byName      map[string]*backend.Model

@@ -32,6 +32,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/stream/guard"
 )
 
@@ -387,9 +388,9 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), "ca_file") {
 			t.Errorf("%s: %v", file, err)
 		}
-		program := compile(t, setup{options: DefaultOptions(), models: []backend.ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
+		program := compile(t, setup{options: settings.DefaultServer(), models: []backend.ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
 		if st, err := NewState(&StateOptions{
-			Models: []backend.ModelOptions{m}, Auth: auth.DefaultOptions(), Server: DefaultOptions(),
+			Models: []backend.ModelOptions{m}, Auth: auth.DefaultOptions(), Server: settings.DefaultServer(),
 			Program: program, Classifier: &fakeClassifier{}, Generation: 1,
 		}, telemetry.Discard()); err == nil {
 			st.Close()

@@ -51,12 +51,17 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
 		"internal/hub/local": {"classify/bundle", "classify/head"},
 		"proxy": {
-			"proxy/backend", "proxy/budget", "proxy/chain", "proxy/count", "proxy/downstream",
-			"proxy/engine", "proxy/escalate", "proxy/fault",
-			"proxy/guardrail", "proxy/recall", "proxy/resolve", "proxy/save", "proxy/upstream",
-			"proxy/affinity", "proxy/kv", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/framing", "proxy/rate", "proxy/reasoning",
-			"proxy/tools", "proxy/redact", "memory", "memory/blob", "memory/cache", "memory/conversation", "memory/ledger", "memory/outcomes", "memory/outcomes/signs", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/messages", "stream/response", "stream/sse", "internal/anthropic", "internal/signal", "internal/openai", "internal/telemetry",
+			"internal/anthropic", "internal/openai", "internal/option", "internal/signal",
+			"internal/telemetry", "memory", "memory/blob", "memory/cache", "memory/conversation",
+			"memory/ledger", "memory/outcomes", "memory/outcomes/signs", "memory/prefix",
+			"proxy/affinity", "proxy/auth", "proxy/backend", "proxy/budget", "proxy/chain",
+			"proxy/choose", "proxy/contexts", "proxy/count", "proxy/decisionlog", "proxy/downstream",
+			"proxy/engine", "proxy/escalate", "proxy/fault", "proxy/framing", "proxy/guardrail",
+			"proxy/headers", "proxy/kv", "proxy/lengths", "proxy/pool", "proxy/rate", "proxy/reasoning",
+			"proxy/recall", "proxy/redact", "proxy/resolve", "proxy/save", "proxy/settings",
+			"proxy/tools", "proxy/upstream", "rules", "stream/guard", "stream/response", "stream/sse",
 		},
+		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",
 			"proxy/budget", "proxy/choose", "proxy/fault", "proxy/framing", "proxy/kv",
@@ -145,7 +150,12 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/simulator/kv":   nil,
 		"configs":                 nil,
 		"models":                  nil,
-		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "internal/judge", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/engine", "proxy/recall", "proxy/auth", "proxy/backend", "proxy/decisionlog", "proxy/guardrail", "internal/option", "rules", "internal/signal", "internal/telemetry"},
+		"internal/config": {
+			"classify", "classify/knn", "classify/lexical", "gpu", "internal/hub/local",
+			"internal/judge", "internal/option", "internal/signal", "internal/telemetry", "memory",
+			"memory/page", "memory/redis", "proxy", "proxy/auth", "proxy/backend", "proxy/decisionlog",
+			"proxy/engine", "proxy/guardrail", "proxy/recall", "proxy/settings", "rules",
+		},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {

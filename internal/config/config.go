@@ -33,15 +33,16 @@ import (
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
 // Config is the whole configuration. Each section is documented where its type is.
 type Config struct {
 	// Server holds listeners, limits and timeouts of the HTTP edge.
-	Server proxy.Options `yaml:"server"`
+	Server settings.Server `yaml:"server"`
 	// Limits keeps requests from using up the process.
-	Limits proxy.LimitOptions `yaml:"limits"`
+	Limits settings.Limits `yaml:"limits"`
 	// Auth says who may call and as whom.
 	Auth auth.Options `yaml:"auth"`
 	// Models is the pool: what routes name and clients may ask for.
@@ -51,7 +52,7 @@ type Config struct {
 	// Signals declares keywords and private intents.
 	Signals Signals `yaml:"signals"`
 	// Prompts are the system prompts that routes name.
-	Prompts []proxy.PromptOptions `yaml:"prompts"`
+	Prompts []settings.Prompt `yaml:"prompts"`
 	// Conditions are named conditions, used as `condition: NAME`.
 	Conditions yaml.Node `yaml:"conditions"`
 	// Routes are tried in order; the first that is true wins.
@@ -305,8 +306,8 @@ func (c *Config) Override(s Settings) {
 func Default() Config {
 	extractor := classify.DefaultOptions()
 	return Config{
-		Server: proxy.DefaultOptions(),
-		Limits: proxy.DefaultLimitOptions(),
+		Server: settings.DefaultServer(),
+		Limits: settings.DefaultLimits(),
 		Auth:   auth.DefaultOptions(),
 		Classify: Classify{
 			Options: gpu.DefaultOptions(),

@@ -171,7 +171,7 @@ func TestWordsOfTheSchemaAreThoseThatCheckTakes(t *testing.T) {
 		"Task.pooling":      "classify: {tasks: [{name: embedding, model: a/b, pooling: %s}]}\n" + good,
 		"TaskWindow.long":   "classify: {tasks: [{name: domain, model: a/b, window: {tokens: 64, long: %s}}]}\n" + good,
 		"Task.origins":      "classify: {tasks: [{name: jailbreak, origins: [%s]}]}\n" + good,
-		"Memory.durability": "memory: {durability: %s}\n" + good, "proxy.Options.placement": "server: {placement: %s}\n" + good,
+		"Memory.durability": "memory: {durability: %s}\n" + good, "settings.Server.placement": "server: {placement: %s}\n" + good,
 		"proxy.OutcomeOptions.learn": "outcomes: {learn: %s}\n" + good,
 		"recall.Options.mode":        "cache: {mode: %s}\n" + good,
 		"guardrail.Options.mode":     "guard: {mode: %s}\n" + good, "guardrail.Options.act_on": "guard: {act_on: [%s]}\n" + good,

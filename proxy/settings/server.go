@@ -1,4 +1,4 @@
-package proxy
+package settings
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"signalbox/proxy/lengths"
 )
 
-// Options is the section `server`.
-type Options struct {
+// Server is the section `server`.
+type Server struct {
 	// Listen is the address that clients call, HOST:PORT. Default 127.0.0.1:8080. Restart needed.
 	Listen string `yaml:"listen"`
 	// AdminListen is the address of metrics, console and reload, HOST:PORT. Default 127.0.0.1:9090.
@@ -28,7 +28,7 @@ type Options struct {
 	// Restart needed.
 	Pprof bool `yaml:"pprof"`
 	// TLS makes the main listener speak HTTPS. Default: it speaks HTTP.
-	TLS ServerTLS `yaml:"tls"`
+	TLS TLS `yaml:"tls"`
 	// MaxBodyBytes is the largest request body, as a number or with a unit such as 64MiB; a larger
 	// one is answered with 413. At least 1KiB. Default 64MiB. Reloadable.
 	MaxBodyBytes option.Bytes `yaml:"max_body_bytes"`
@@ -101,10 +101,10 @@ type Options struct {
 	AutoMaxTokens lengths.Options `yaml:"auto_max_tokens"`
 }
 
-// ServerTLS is how the main listener is secured. Files are read again when one of them changes,
+// TLS is how the main listener is secured. Files are read again when one of them changes,
 // without a restart; what was read before stays when they cannot be. Whether there is TLS at all
 // takes a restart to change.
-type ServerTLS struct {
+type TLS struct {
 	// CertFile holds the certificate of the server, in PEM, with its intermediates.
 	CertFile string `yaml:"cert_file" path:"true"`
 	// KeyFile holds the key of cert_file, in PEM.
@@ -115,11 +115,11 @@ type ServerTLS struct {
 }
 
 // Files lists the files that are named.
-func (o *ServerTLS) Files() []string {
+func (o *TLS) Files() []string {
 	return slices.DeleteFunc([]string{o.CertFile, o.KeyFile, o.ClientCAFile}, func(f string) bool { return f == "" })
 }
 
-func (o *ServerTLS) check(p *option.Problems) {
+func (o *TLS) check(p *option.Problems) {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		p.Addf("tls", "cert_file and key_file go together")
 	}
@@ -128,9 +128,9 @@ func (o *ServerTLS) check(p *option.Problems) {
 	}
 }
 
-// DefaultOptions returns the options of an empty section.
-func DefaultOptions() Options {
-	return Options{
+// DefaultServer returns the options of an empty section.
+func DefaultServer() Server {
+	return Server{
 		Listen:              "127.0.0.1:8080",
 		AdminListen:         "127.0.0.1:9090",
 		MaxBodyBytes:        64 << 20,
@@ -149,7 +149,7 @@ func DefaultOptions() Options {
 		MaxAttempts:         3,
 		RetryBudget:         0.2,
 		AutoModels:          []string{"auto"},
-		Placement:           placementAuto,
+		Placement:           PlacementAuto,
 		VaguePrompts: []string{
 			"You are a helpful assistant",
 			"You are a helpful AI assistant",
@@ -168,7 +168,7 @@ func DefaultOptions() Options {
 }
 
 // Validate reports every bad option, one "field: problem" a line.
-func (o Options) Validate() error {
+func (o Server) Validate() error {
 	var p option.Problems
 	for _, a := range []struct{ field, addr string }{{"listen", o.Listen}, {"admin_listen", o.AdminListen}} {
 		if _, port, err := net.SplitHostPort(a.addr); err != nil || !isPort(port) {
@@ -215,8 +215,8 @@ func (o Options) Validate() error {
 	if len(o.AutoModels) == 0 {
 		p.Addf("auto_models", "the list is empty; a routed request needs a name")
 	}
-	if !slices.Contains([]string{"", placementAuto, placementOff}, o.Placement) {
-		p.Addf("placement", "%q is neither %s nor %s", o.Placement, placementAuto, placementOff)
+	if !slices.Contains([]string{"", PlacementAuto, PlacementOff}, o.Placement) {
+		p.Addf("placement", "%q is neither %s nor %s", o.Placement, PlacementAuto, PlacementOff)
 	}
 	o.AutoMaxTokens.Check(&p, "auto_max_tokens")
 	engine.CheckParams(&p, o.AllowEngineParams)
@@ -226,13 +226,13 @@ func (o Options) Validate() error {
 	return p.Err()
 }
 
-// The values of Options.Placement.
+// The values of Server.Placement.
 const (
-	placementAuto = "auto"
-	placementOff  = "off"
+	PlacementAuto = "auto"
+	PlacementOff  = "off"
 )
 
-// maxAttempts is the upper bound of Options.MaxAttempts.
+// maxAttempts is the upper bound of Server.MaxAttempts.
 const maxAttempts = 10
 
 func isPort(s string) bool {
@@ -240,17 +240,17 @@ func isPort(s string) bool {
 	return err == nil && n <= 65535
 }
 
-// PromptOptions is one item of the list `prompts`.
-type PromptOptions struct {
+// Prompt is one item of the list `prompts`.
+type Prompt struct {
 	// Name is what routes name. Required, unique.
 	Name string `yaml:"name"`
 	// Text is the system prompt. Required.
 	Text string `yaml:"text"`
 }
 
-// LimitOptions is the section `limits`: what keeps requests from using up the process. Limits of
+// Limits is the section `limits`: what keeps requests from using up the process. Limits of
 // callers are in `auth`.
-type LimitOptions struct {
+type Limits struct {
 	// MaxConnections is how many clients may be connected at a time. When one more comes, the
 	// connection that has been idle longest is closed for it, or one that has said nothing for a
 	// second; when all have requests under way, it waits. 0 to 1000000. Default 0: half of the
@@ -270,15 +270,15 @@ type LimitOptions struct {
 	MinBodyRate option.Bytes `yaml:"min_body_rate"`
 }
 
-// DefaultLimitOptions returns the options of an empty section.
-func DefaultLimitOptions() LimitOptions {
+// DefaultLimits returns the options of an empty section.
+func DefaultLimits() Limits {
 	d := openai.DefaultLimits()
-	return LimitOptions{MaxBytesInFlight: 1 << 30, MaxMessages: d.MaxMessages, MaxDepth: d.MaxDepth, MinBodyRate: 1 << 10}
+	return Limits{MaxBytesInFlight: 1 << 30, MaxMessages: d.MaxMessages, MaxDepth: d.MaxDepth, MinBodyRate: 1 << 10}
 }
 
 // Validate reports every bad option, one "field: problem" a line. largest is the largest body that
 // is accepted.
-func (o LimitOptions) Validate(largest option.Bytes) error {
+func (o Limits) Validate(largest option.Bytes) error {
 	var p option.Problems
 	if o.MaxConnections < 0 || o.MaxConnections > 1_000_000 {
 		p.Addf("max_connections", "%d is not between 0 and 1000000", o.MaxConnections)
@@ -295,7 +295,7 @@ func (o LimitOptions) Validate(largest option.Bytes) error {
 	return p.Err()
 }
 
-// parse is what bounds the reading of a body.
-func (o LimitOptions) parse() openai.Limits {
+// OfBody returns what bounds the reading of a body.
+func (o Limits) OfBody() openai.Limits {
 	return openai.Limits{MaxMessages: o.MaxMessages, MaxDepth: o.MaxDepth}
 }
