@@ -18,6 +18,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -96,10 +97,10 @@ func pathPart(r *http.Request, name string) (string, error) {
 func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	st := p.acquire()
 	defer st.release()
-	if c, ok := st.classifier.(thorough); ok && !st.ReadsSelection() {
+	if c, ok := st.signals.Classifier.(signals.Thorough); ok && !st.ReadsSelection() {
 		c.ExtractAll(ctx, text, need, set)
 	} else {
-		st.classifier.Extract(ctx, text, need, set)
+		st.signals.Extract(ctx, text, need, set)
 	}
 	set.Fail(need, signal.ReasonInternal)
 }
@@ -110,8 +111,8 @@ func (p *Proxy) StoredSignals() signal.Mask {
 	st := p.acquire()
 	defer st.release()
 	need := signal.MaskOf(signal.PII)
-	for _, k := range attacks() {
-		if st.identity.ReadsOf(k).Has(signal.OriginData) {
+	for _, k := range signals.Attacks() {
+		if st.signals.Identity.ReadsOf(k).Has(signal.OriginData) {
 			need |= signal.MaskOf(k)
 		}
 	}

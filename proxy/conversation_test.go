@@ -86,7 +86,7 @@ func (c doubtful) Extract(ctx context.Context, text *signal.Text, need signal.Ma
 func unsure(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	b := start(tb, models, append([]func(*setup){sticks}, change...)...)
-	b.state.classifier = doubtful{b.classifier}
+	b.state.signals.Classifier = doubtful{b.classifier}
 	return b
 }
 
@@ -317,7 +317,7 @@ func TestAReloadKeepsConversations(t *testing.T) {
 		classifier: b.classifier, guard: guardrail.DefaultOptions(), stick: DefaultStickOptions(), talks: talks,
 	}
 	next := b.newState(s, 2)
-	next.classifier = b.state.classifier
+	next.signals.Classifier = b.state.signals.Classifier
 	old := b.state
 	b.proxy.Swap(next)
 	b.state = next

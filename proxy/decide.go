@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -34,9 +35,9 @@ func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Hea
 		v := d.set.Value(k)
 		switch {
 		case v.State == signal.Unknown:
-			m.SignalUnknown(st.identity.Names.Of(k), string(v.Reason))
+			m.SignalUnknown(st.signals.Identity.Names.Of(k), string(v.Reason))
 		case v.State == signal.NotExtracted && mentioned.Has(k):
-			m.SignalSkipped(st.identity.Names.Of(k))
+			m.SignalSkipped(st.signals.Identity.Names.Of(k))
 		}
 	}
 	return d, err
@@ -142,7 +143,7 @@ func (st *State) facts(who Principal, req *openai.Request, h http.Header, r *res
 }
 
 // extract fills in the signals of need, unless what comes in first settles what they are for.
-func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
+func (d *decision) extract(ctx context.Context, need signal.Mask, how signals.Extent) {
 	d.dropped &^= need
 	if d.request != nil && d.request.OpaquePrompt {
 		d.set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
@@ -157,38 +158,17 @@ func (d *decision) extract(ctx context.Context, need signal.Mask, how extent) {
 		open &= useful | d.alongside(useful)
 		return open
 	}
-	switch {
-	case from == 0:
-	case d.contexts.Named():
-		d.classifyWith(ctx, from, how, still)
-	default:
-		d.classify(ctx, &d.text, from, how, still)
+	if from != 0 {
+		d.state.signals.Read(ctx, d.contexts, &d.text, from, d.set, how, still)
 	}
 	d.set.Fail(from&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
 	if d.contexts.Named() {
-		d.addStored(ctx, from)
+		d.state.signals.AddStored(ctx, d.contexts, from, d.set)
 	}
 	if need.Has(signal.Cache) && from&^open&signal.MaskOf(signal.Embedding)&^d.set.Have() == 0 {
 		d.lookUp(ctx)
 	}
 	d.dropped |= need &^ (open | d.set.Have())
-}
-
-// classify has the classifier fill in the signals of need from a text, as long as still names them.
-func (d *decision) classify(ctx context.Context, text *signal.Text, need signal.Mask, how extent, still func() signal.Mask) {
-	c := d.state.classifier
-	asks, interruptible := c.(Interruptible)
-	reads, _ := c.(thorough)
-	switch {
-	case interruptible && how == everything:
-		asks.ExtractAllWhile(ctx, text, need, d.set, still)
-	case interruptible:
-		asks.ExtractWhile(ctx, text, need, d.set, still)
-	case how == everything && reads != nil:
-		reads.ExtractAll(ctx, text, need, d.set)
-	default:
-		c.Extract(ctx, text, need, d.set)
-	}
 }
 
 // alongside are the signals that are extracted beside those of need: the embedding, by which
@@ -197,7 +177,7 @@ func (d *decision) alongside(need signal.Mask) signal.Mask {
 	if d.state == nil || d.state.outcomes == nil || d.program.Neural(need) == 0 {
 		return 0
 	}
-	return signal.MaskOf(signal.Embedding) & d.state.classifier.Signals() &^ d.set.Have()
+	return signal.MaskOf(signal.Embedding) & d.state.signals.Signals() &^ d.set.Have()
 }
 
 // useful returns the signals of need that can still matter, given those that are there. A decision
@@ -248,14 +228,14 @@ func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request
 	var whole signal.Mask // what came when everything was asked for: there is no more to be had
 	for {
 		var seen signal.Set // a selection
-		how := selection
+		how := signals.Selection
 		final, need := d.program.Step(d.set)
 		if need == 0 {
-			if need = unread(&final, d.set) &^ whole; need == 0 || !st.readsAll() {
+			if need = unread(&final, d.set) &^ whole; need == 0 || !st.signals.ReadsAll() {
 				d.Decision = final
 				return nil
 			}
-			how, seen = everything, *d.set
+			how, seen = signals.Everything, *d.set
 			d.set.Drop(need)
 		}
 		if d.text.Segments == nil {
@@ -264,7 +244,7 @@ func (st *State) stepRules(ctx context.Context, d *decision, req *openai.Request
 		}
 		asked := time.Now()
 		d.extract(ctx, need, how)
-		if how == everything {
+		if how == signals.Everything {
 			whole |= need & d.set.Have()
 		}
 		d.fallBack(need, &seen)
@@ -353,7 +333,7 @@ func (d *decision) signalName(k signal.Kind) string {
 	if d.state == nil {
 		return k.String()
 	}
-	return d.state.identity.Names.Of(k)
+	return d.state.signals.Identity.Names.Of(k)
 }
 
 // degraded names what the decision had to do without.

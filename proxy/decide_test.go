@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/settings"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -89,7 +90,7 @@ default: {models: [small]}
 		}
 		return b.chat(ask(text))
 	}
-	b.state.classifier = c
+	b.state.signals.Classifier = c
 	if got := send(attack); got.status != 400 || got.header.Get("X-Signalbox-Degraded") != "" {
 		t.Errorf("status %d, degraded by %q", got.status, got.header.Get("X-Signalbox-Degraded"))
 	}
@@ -181,7 +182,7 @@ default: {models: [small]}
 				c.values.Put(k, tc.selection[i])
 				c.whole.Put(k, tc.whole[i])
 			}
-			b.state.classifier = c
+			b.state.signals.Classifier = c
 			got := b.chat(ask("hello"))
 			if route := got.header.Get("X-Signalbox-Route"); got.status != tc.status || route != tc.route {
 				t.Errorf("status %d by route %q, want %d by %q", got.status, route, tc.status, tc.route)
@@ -204,7 +205,7 @@ func TestStoppingEarlyDecidesAsWaitingDoes(t *testing.T) {
 		drawValues(t, c)
 		decide := func(plainly bool) felt {
 			c.plainly = plainly
-			st := &State{program: program, classifier: c}
+			st := &State{program: program, signals: &signals.Reader{Classifier: c}}
 			d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
 			if err := st.conclude(t.Context(), d, req); err != nil {
 				t.Fatal(err)
@@ -324,7 +325,7 @@ routes:
 default: {models: [small]}
 `
 	})
-	b.state.classifier = &stepwise{fakeClassifier: b.classifier} // gives nothing at all
+	b.state.signals.Classifier = &stepwise{fakeClassifier: b.classifier} // gives nothing at all
 	if got := b.chat(ask("hello")); got.status != 503 || got.code(t) != "signal_unavailable" {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
@@ -339,7 +340,7 @@ func TestAClientThatLeavesEndsTheDecision(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	c := &stepwise{fakeClassifier: &fakeClassifier{}, groups: []signal.Mask{1<<signal.NumKinds - 1}}
 	c.begin = func(context.Context, int) { leave() }
-	st := &State{program: program, classifier: c}
+	st := &State{program: program, signals: &signals.Reader{Classifier: c}}
 	d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
 	if err := st.conclude(ctx, d, req); !errors.Is(err, fault.ErrClientGone) {
 		t.Errorf("got %v", err)

@@ -13,14 +13,6 @@ import (
 	"signalbox/stream/response"
 )
 
-// threshold is the probability from which a signal about attacks counts as one.
-func (st *State) threshold(k signal.Kind) float64 {
-	if t, ok := st.thresholds[k]; ok && t > 0 {
-		return t
-	}
-	return 0.5
-}
-
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
 	st         *State
@@ -129,7 +121,7 @@ func (l *decided) AppendLine(b []byte) ([]byte, error) {
 func (l *decided) entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
-		Version: decisionlog.Version, Time: o.decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.identity.Config,
+		Version: decisionlog.Version, Time: o.decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.signals.Identity.Config,
 		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.degraded(), Action: decisionlog.ActionOf(o.Action, l.st.prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.elapsed), Status: l.status,
 		Error: o.failure, Key: l.o.who.Name, Finish: o.tally.Finish,
@@ -138,8 +130,8 @@ func (l *decided) entry() *decisionlog.Entry {
 	for _, k := range o.set.Have().Kinds() {
 		v := *o.set.Value(k)
 		// by the configured threshold, as rules and explanations have it
-		v.Label = l.st.label(k, &v)
-		e.Signals[l.st.identity.Names.Of(k)] = l.st.identity.SignalOf(k, &v)
+		v.Label = l.st.signals.Label(k, &v)
+		e.Signals[l.st.signals.Identity.Names.Of(k)] = l.st.signals.Identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
 	e.Mirror, e.Budget = l.mirror, o.saving.String()
@@ -197,15 +189,4 @@ func (l *decided) facts() decisionlog.Facts {
 		out.Headers[name] = decisionlog.HeaderOf(name, values, l.literal)
 	}
 	return out
-}
-
-// label is that of a value, as rules take it: a signal about attacks is one from its threshold on.
-func (st *State) label(k signal.Kind, v *signal.Value) string {
-	switch {
-	case signal.DefaultOrigins(k) == 0:
-		return v.Label
-	case float32(v.Score) >= float32(st.threshold(k)): // in the precision that rules compare in
-		return k.String()
-	}
-	return benign
 }

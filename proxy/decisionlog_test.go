@@ -20,6 +20,7 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -47,7 +48,7 @@ func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)
 			s.routes = routes
 		}
 	})
-	b.state.identity = testIdentity()
+	b.state.signals.Identity = testIdentity()
 	b.tel.Decisions = tel.Decisions
 	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
 	b.tb = t
@@ -282,7 +283,7 @@ func again(t *testing.T, l *decisionlog.Entry, routes string, change func(*setup
 			change(s, &id)
 		}
 	})
-	b.state.identity = id
+	b.state.signals.Identity = id
 	got, err := b.proxy.Redecide(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -493,7 +494,7 @@ func FuzzRedecide(f *testing.F) {
 	f.Add([]byte(`{"v":1,"request":{"model":"auto","headers":{"X":{"sha256":["00"]}}},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{"domain":{"state":"evaluated","labels":["a"],"probs":[0.5]}}}`))
 	f.Add([]byte(`{"v":1,"request":{"model":"small"},"route":"named","outcome":"default","action":{"verb":"use"},"signals":{"keyword":{"state":"evaluated","labels":["a"],"sets":{"a":"1"}}},"prompt":{"last_user":"x","segments":[]}}`))
 	b := start(f, oneModel(testkit.NewUpstream(f, testkit.JSON(http.StatusOK, `{}`))))
-	b.state.identity = testIdentity()
+	b.state.signals.Identity = testIdentity()
 	f.Fuzz(func(t *testing.T, line []byte) {
 		l, err := decisionlog.Parse(line)
 		if err != nil {
@@ -537,7 +538,7 @@ func BenchmarkLogDecision(b *testing.B) {
 	if err := tel.Shutdown(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	st := &State{identity: testIdentity()}
+	st := &State{signals: &signals.Reader{Identity: testIdentity()}}
 	set := &signal.Set{Facts: signal.Facts{Model: "auto"}}
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
 		set.Put(k, fakeValue(k, "math"))

@@ -5,8 +5,8 @@
 // Each stage has packages below this one, which never import it. This package says what they are
 // used for, in which order, and how the client sees it.
 //
-// It holds no store, no model and no judgement of claims: signals come through the Classifier
-// interface, decisions from package rules, contexts and cached responses from memory, and
+// It holds no store, no model and no judgement of claims: signals come through
+// signals.Classifier, decisions from package rules, contexts and cached responses from memory, and
 // stream/guard checks responses. It reads no files and no environment.
 //
 // # Files
@@ -17,7 +17,7 @@
 //   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines), ready and
 //     models (what operators and clients ask for); packages downstream (the response to the
 //     client), headers, fault (the error table)
-//   - what requests are served from: proxy, state and newstate (a snapshot), keywords, tenants;
+//   - what requests are served from: proxy, state and newstate (a snapshot), tenants;
 //     packages settings (sections of the configuration), backend (models, and their servers),
 //     engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
@@ -25,9 +25,8 @@
 //   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms
 //     serve the API of package contexts
 //   - recall, responses that are cached: recall, lookup, replay, recall_explain; package recall
-//   - decide: decide, classifier (the interface to models), decide_contexts, verdicts, conversation
-//     (what stays as it was) and stick_options; explain, classify and intents are endpoints of the
-//     proxy's own
+//   - decide: decide, conversation (what stays as it was) and stick_options; explain and own are
+//     endpoints of the proxy's own; package signals (reading and telling them)
 //   - order: order (the models, and what they may cost), toolong, outcomes and explore_options (what
 //     is learnt of models); packages choose, count
 //   - forward: forward (which attempt is next), pick (its endpoint), placement and prompt (where

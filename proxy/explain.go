@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 	"signalbox/stream/response"
@@ -25,17 +25,17 @@ import (
 // Explanation is a decision with its reasons. It is what the explain endpoint, the CLI and
 // x_signalbox.decision show.
 type Explanation struct {
-	Route     string                 `json:"route"`
-	Blocked   bool                   `json:"blocked"`
-	Models    []string               `json:"models"`     // candidates in the order they would be tried
-	Model     string                 `json:"model"`      // the first of them; empty when nothing would be forwarded
-	Reasoning string                 `json:"reasoning"`  // as the route says: none, low, medium, high, auto or empty
-	MaxTokens any                    `json:"max_tokens"` // a number, "auto" or null
-	Prompt    string                 `json:"prompt"`     // name of the system prompt; empty without one
-	Guard     string                 `json:"guard"`
-	Cache     string                 `json:"cache"`
-	Signals   map[string]SignalTrace `json:"signals"` // every signal that the rules mention
-	Routes    []rules.RouteTrace     `json:"routes"`
+	Route     string                   `json:"route"`
+	Blocked   bool                     `json:"blocked"`
+	Models    []string                 `json:"models"`     // candidates in the order they would be tried
+	Model     string                   `json:"model"`      // the first of them; empty when nothing would be forwarded
+	Reasoning string                   `json:"reasoning"`  // as the route says: none, low, medium, high, auto or empty
+	MaxTokens any                      `json:"max_tokens"` // a number, "auto" or null
+	Prompt    string                   `json:"prompt"`     // name of the system prompt; empty without one
+	Guard     string                   `json:"guard"`
+	Cache     string                   `json:"cache"`
+	Signals   map[string]signals.Trace `json:"signals"` // every signal that the rules mention
+	Routes    []rules.RouteTrace       `json:"routes"`
 
 	Outcome string `json:"outcome"` // matched, fail_closed, unavailable or default
 	// signals that the decision had to do without; a route that blocks for want of them answers 503
@@ -104,31 +104,6 @@ type Sent struct {
 	Prompt  string `json:"prompt,omitempty"`       // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
-// SignalTrace is what became of one signal.
-type SignalTrace struct {
-	State    string    `json:"state"`              // evaluated, skipped or unknown
-	Value    string    `json:"value,omitempty"`    // the label
-	Labels   []string  `json:"labels,omitempty"`   // of keyword the sets that matched, of pii the types found
-	Score    *float64  `json:"score,omitempty"`    // probability of the label, in [0,1]
-	Entities *[]Entity `json:"entities,omitempty"` // of pii
-	// of intent: the score from which the intent holds that the score is of
-	Threshold *float64 `json:"threshold,omitempty"`
-	Nearest   string   `json:"nearest,omitempty"`  // that intent, where it does not hold
-	Coverage  string   `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
-	Windows   int      `json:"windows,omitempty"`  // with windowed: how many cover the text
-	Read      int      `json:"read,omitempty"`     // with windowed: how many of them were read
-	Partial   bool     `json:"partial,omitempty"`  // some text could not be read
-	// how much of it comes from the turns before, in [0,1]: the last one follows them
-	Leans float64 `json:"leans,omitempty"`
-	// why it is unknown or partial, or was not computed
-	Reason string  `json:"reason,omitempty"`
-	Ms     float64 `json:"ms"` // time spent, in milliseconds; signals of one pass share it
-
-	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
-	// of these: origins that the request has text of and that nothing looked at
-	NotRead []string `json:"not_read,omitempty"`
-}
-
 // Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
 // the body and an unknown model are *openai.Error or say so in their text.
 func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*Explanation, error) {
@@ -159,13 +134,13 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 		return nil, err
 	}
 	if d.Action.Verb == rules.Use {
-		d.tools = st.tools.Choose(ctx, st.classifier, req, d.Action.Tools)
+		d.tools = st.tools.Choose(ctx, st.signals.Classifier, req, d.Action.Tools)
 	}
 	st.assign(d, req)
 	d.save(p.spending.Saving(who.Tenant, who.Budgets))
 	e := d.explain()
-	for _, k := range attacks() {
-		quote(e.Signals[k.String()].Verdicts, d.set.Value(k), &d.text)
+	for _, k := range signals.Attacks() {
+		signals.Quote(e.Signals[k.String()].Verdicts, d.set.Value(k), &d.text)
 	}
 	d.tryRecall(ctx, e.Recall)
 	return e, nil
@@ -192,19 +167,14 @@ func (d *decision) explain() *Explanation {
 	e := &Explanation{
 		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off",
 		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.Pointers(),
-		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
+		Signals: map[string]signals.Trace{}, Routes: d.program.Trace(d.set),
 	}
 	for _, k := range d.program.Kinds().Kinds() {
-		t := d.state.traceSignal(k, d.set.Value(k), &d.text)
+		t := d.state.signals.Explain(k, d.set.Value(k), &d.text, d.contexts)
 		if d.set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.whySkipped(k)
-		} else {
-			t.NotRead = d.state.notRead(k, &d.text, d.contexts.Named())
 		}
-		if k == signal.Intent {
-			d.state.traceIntent(&t, d.set.Value(k))
-		}
-		e.Signals[d.state.identity.Names.Of(k)] = t
+		e.Signals[d.state.signals.Identity.Names.Of(k)] = t
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -339,55 +309,6 @@ func (d *decision) whySkipped(k signal.Kind) string {
 		return "wanted only by actions of routes that were not taken"
 	}
 	return "read only by routes behind " + d.Route
-}
-
-func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
-	t := SignalTrace{Ms: float64(v.Elapsed.Microseconds()) / 1000}
-	switch v.State {
-	case signal.NotExtracted:
-		t.State = "skipped"
-	case signal.Unknown:
-		t.State, t.Reason = "unknown", string(v.Reason)
-	case signal.Known:
-		t.State, t.Value = "evaluated", st.label(k, v)
-		t.Partial, t.Reason = v.Partial, string(v.Reason)
-		t.Verdicts = originVerdicts(v, text)
-		t.Coverage, t.Windows, t.Read = coverageOf(v)
-		t.Leans = leaning(v)
-		if k == signal.Keyword || k == signal.PII {
-			t.Labels = v.Labels
-		}
-		if k == signal.PII {
-			found := entitiesOf(v, text)
-			t.Entities = &found
-		}
-		if k != signal.Keyword {
-			t.Score = &v.Score
-		}
-	}
-	return t
-}
-
-// traceIntent tells which private intent the score is of, and from which score it holds.
-func (st *State) traceIntent(t *SignalTrace, v *signal.Value) {
-	teacher, ok := st.classifier.(IntentTeacher)
-	at := slices.Index(v.Probs, float32(v.Score))
-	if !ok || v.State != signal.Known || at < 0 || at >= len(v.Labels) || v.Score == 0 {
-		return
-	}
-	name := cmp.Or(v.Label, v.Labels[at])
-	for _, in := range teacher.Intents() {
-		if in.Name == name {
-			t.Threshold = &in.Threshold
-		}
-	}
-	if v.Label != "" {
-		return
-	}
-	t.Nearest = name
-	if t.Threshold != nil && v.Score >= *t.Threshold {
-		t.Reason = cmp.Or(t.Reason, "another intent is too near")
-	}
 }
 
 // addDecision adds x_signalbox.decision to a response, beside the summary of the guard. What else a

@@ -31,7 +31,7 @@ func (st *State) Close() {
 // ask is the request as the guard looks at it.
 func (d *decision) ask() *guardrail.Ask {
 	return &guardrail.Ask{
-		Action: d.Action, Request: d.request, Contexts: d.contexts, Classifier: d.state.classifier,
+		Action: d.Action, Request: d.request, Contexts: d.contexts, Classifier: d.state.signals.Classifier,
 	}
 }
 

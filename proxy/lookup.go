@@ -14,14 +14,14 @@ import (
 // decision.
 func (d *decision) embed(ctx context.Context) {
 	need := signal.MaskOf(signal.Embedding)
-	if d.set.Have()&need != 0 || d.state.classifier.Signals()&need == 0 {
+	if d.set.Have()&need != 0 || d.state.signals.Signals()&need == 0 {
 		return
 	}
 	if d.text.Segments == nil {
 		d.text = d.request.Text()
 	}
 	asked := time.Now()
-	d.state.classifier.Extract(ctx, &d.text, need, d.set)
+	d.state.signals.Extract(ctx, &d.text, need, d.set)
 	d.set.Fail(need, signal.ReasonInternal)
 	d.classified += time.Since(asked)
 	d.elapsed += time.Since(asked)

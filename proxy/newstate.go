@@ -23,6 +23,7 @@ import (
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/settings"
+	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
@@ -36,7 +37,7 @@ type StateOptions struct {
 	Server     settings.Server
 	Limits     *settings.Limits // nil for the defaults
 	Program    *rules.Program
-	Classifier Classifier
+	Classifier signals.Classifier
 	Generation uint64 // of the configuration
 
 	// Guard says how responses are checked, and Claims by what. Without options the guard is off
@@ -86,7 +87,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if o.Limits != nil {
 		st.limits = *o.Limits
 	}
-	st.identity, st.thresholds = o.Identity, o.Thresholds
+	st.signals.Identity, st.signals.Thresholds = o.Identity, o.Thresholds
 	if o.Salt != nil {
 		st.salts, st.salted = engine.NewSalts(o.Salt), true
 	}
@@ -121,7 +122,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	st := &State{
 		opts: o.Server, limits: settings.DefaultLimits(), auth: keys,
 		byName: make(map[string]*backend.Model, len(o.Models)), prompts: make(map[string]string, len(o.Prompts)),
-		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
+		program: o.Program, signals: &signals.Reader{Classifier: o.Classifier}, readHeaders: o.Program.Headers(), generation: o.Generation,
 		controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
 		idle: make(chan struct{}), salts: engine.NewSalts(nil), notices: &backend.Boards{}, chains: &chain.Memo{},
 		seen: signs.New(seenTurns, time.Now),

@@ -181,12 +181,12 @@ func (d *decision) expect(ctx context.Context, req *openai.Request) {
 		return
 	}
 	v := d.set.Value(signal.Embedding)
-	if v.State == signal.NotExtracted && d.state.classifier.Signals().Has(signal.Embedding) {
+	if v.State == signal.NotExtracted && d.state.signals.Signals().Has(signal.Embedding) {
 		if d.text.Segments == nil {
 			d.text = req.Text()
 			d.talk.addEarlierTurns(&d.text)
 		}
-		d.state.classifier.Extract(ctx, &d.text, signal.MaskOf(signal.Embedding), d.set)
+		d.state.signals.Extract(ctx, &d.text, signal.MaskOf(signal.Embedding), d.set)
 	}
 	if v.State != signal.Known || !d.choosesModel() && !d.choosesEffort() {
 		return

@@ -64,7 +64,7 @@ func BenchmarkDecideByOutcomes(b *testing.B) {
 					x.explore = ExploreOptions{Share: 0.5, MaxQualityLoss: 0.005}
 				}
 			})
-			p.state.classifier = knownVector{vector()}
+			p.state.signals.Classifier = knownVector{vector()}
 			req, err := openai.ParseChat([]byte(ask(onTaxes)), openai.Limits{})
 			if err != nil {
 				b.Fatal(err)

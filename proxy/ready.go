@@ -80,7 +80,7 @@ type EndpointDetail struct {
 // computes a signal that their conditions read; empty when none does. It names what to do.
 func (st *State) Refuses() []string {
 	var out []string
-	able := st.classifier.Signals()
+	able := st.signals.Signals()
 	remedy := "name a model for it under classify.tasks"
 	if st.program.Local(able) == 0 {
 		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
@@ -93,7 +93,7 @@ func (st *State) Refuses() []string {
 		}
 		out = append(out,
 			fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
-				r.Name, strings.Join(st.names(lacking), ", "), remedy))
+				r.Name, strings.Join(st.signals.Names(lacking), ", "), remedy))
 	}
 	return out
 }
@@ -106,10 +106,10 @@ func (p *Proxy) Ready() (bool, Detail) {
 	now := time.Now()
 	d := Detail{
 		Draining: p.draining.Load(), Generation: st.generation,
-		Signals:  st.names(st.classifier.Signals()),
-		Degraded: append(st.Refuses(), st.classifier.Degraded()...),
+		Signals:  st.signals.Names(st.signals.Signals()),
+		Degraded: append(st.Refuses(), st.signals.Degraded()...),
 	}
-	if e, ok := st.classifier.(Engine); ok {
+	if e, ok := st.signals.Classifier.(Engine); ok {
 		d.Engine = e.Engine()
 	}
 	if lacking := st.guard.Lacking(); lacking != "" && st.guard.Claims.Wanted {

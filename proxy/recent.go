@@ -14,6 +14,7 @@ import (
 	"signalbox/memory/conversation"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
@@ -79,8 +80,8 @@ type Seen struct {
 	Baseline   *float64           `json:"baseline_usd,omitempty"` // had the dearest model answered
 	Message    string             `json:"message,omitempty"`      // what a block or a fixed answer says
 	// every signal that the rules mention, and how each route was evaluated; in a single one only
-	Signals map[string]SignalTrace `json:"signals,omitempty"`
-	Routes  []SeenRoute            `json:"routes,omitempty"`
+	Signals map[string]signals.Trace `json:"signals,omitempty"`
+	Routes  []SeenRoute              `json:"routes,omitempty"`
 }
 
 // SeenRoute is how a route was evaluated.
@@ -338,17 +339,17 @@ func (s *sighting) show(prompts, reasons bool) *Seen {
 }
 
 // reasons are the signals that the rules mention and how each route was evaluated.
-func (l *decided) reasons() (map[string]SignalTrace, []SeenRoute) {
+func (l *decided) reasons() (map[string]signals.Trace, []SeenRoute) {
 	d, set := *l.o.decision, *l.o.set
 	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
-	signals := make(map[string]SignalTrace)
+	told := make(map[string]signals.Trace)
 	for _, k := range d.program.Kinds().Kinds() {
-		t := l.st.traceSignal(k, set.Value(k), &signal.Text{})
+		t := l.st.signals.Trace(k, set.Value(k), &signal.Text{})
 		t.Entities = nil // where they stood was let go of with the text
 		if set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.whySkipped(k)
 		}
-		signals[l.st.identity.Names.Of(k)] = t
+		told[l.st.signals.Identity.Names.Of(k)] = t
 	}
 	traces := d.program.Trace(&set)
 	routes := make([]SeenRoute, len(traces))
@@ -356,7 +357,7 @@ func (l *decided) reasons() (map[string]SignalTrace, []SeenRoute) {
 		t := &traces[i]
 		routes[i] = SeenRoute{t.Name, t.Value, t.Tree(), t.Blockers}
 	}
-	return signals, routes
+	return told, routes
 }
 
 // Talks lists the conversations whose last turns were answered lately by this process, the newest

@@ -37,7 +37,7 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 	default:
 		return nil, fault.ErrNotRedacted
 	}
-	finder, _ := o.state.classifier.(redact.Finder)
+	finder, _ := o.state.signals.Classifier.(redact.Finder)
 	req, vault, err := redact.Hide(ctx, o.req, v.Spans, finder)
 	o.vault = vault
 	return req, err
@@ -67,7 +67,7 @@ func (p *Proxy) shortenResults(
 	ctx context.Context, w *downstream.Writer, o *exchange, req *openai.Request, h http.Header,
 ) {
 	want := o.Action.Results
-	shortener, ok := o.state.classifier.(tools.Shortener)
+	shortener, ok := o.state.signals.Classifier.(tools.Shortener)
 	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {
 		return
 	}

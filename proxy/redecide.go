@@ -6,6 +6,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -19,13 +20,13 @@ func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlo
 		return decisionlog.NotFound(), nil
 	}
 	c := decisionlog.Configuration{
-		Identity: &st.identity, Program: program, Named: model, Prompts: st.prompts,
-		Able: st.classifier.Signals(), Extract: st.classifier.Extract, Unread: unread,
+		Identity: &st.signals.Identity, Program: program, Named: model, Prompts: st.prompts,
+		Able: st.signals.Signals(), Extract: st.signals.Extract, Unread: unread,
 		First: func(a *rules.Action, set *signal.Set) string {
 			return st.first(choose.Request{Action: a, Set: set, Named: model})
 		},
 	}
-	if all, able := st.classifier.(thorough); able {
+	if all, able := st.signals.Classifier.(signals.Thorough); able {
 		c.ExtractAll = all.ExtractAll
 	}
 	return decisionlog.Redecide(ctx, c, l)

@@ -208,7 +208,7 @@ func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, para
 // prepareBody is rewrite for a request that is served: with the tools that are offered. The body is
 // written for each attempt, by fit.
 func (o *exchange) prepareBody(ctx context.Context, w *downstream.Writer, req *openai.Request) rewriter {
-	o.tools = o.state.tools.Choose(ctx, o.state.classifier, req, o.Action.Tools)
+	o.tools = o.state.tools.Choose(ctx, o.state.signals.Classifier, req, o.Action.Tools)
 	o.tools.Describe(w.Header())
 	change := o.state.rewrite(req, o.decision)
 	change.counted, change.paid = w.Lease.Bounds(rate.Tokens), len(o.who.Budgets) > 0

@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/openai"
-	"signalbox/internal/signal"
 	"signalbox/memory/ledger"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/backend"
@@ -69,38 +68,14 @@ func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (pay
 		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
 	}
 	text := req.Text()
-	v, err := d.state.personal(ctx, &text)
+	v, err := d.state.signals.PersonalData(ctx, &text)
 	if err != nil {
 		return payload{}, err
 	}
-	finder, _ := d.state.classifier.(redact.Finder)
+	finder, _ := d.state.signals.Classifier.(redact.Finder)
 	out, vault, err := redact.Hide(ctx, req, v.Spans, finder)
 	if err != nil {
 		return payload{}, err
 	}
 	return payload{whole: out.Raw, vault: vault}, nil
-}
-
-// personal reads all of a text for personal data.
-func (st *State) personal(ctx context.Context, text *signal.Text) (*signal.Value, error) {
-	var set signal.Set
-	need := signal.MaskOf(signal.PII)
-	switch c := st.classifier.(type) {
-	case Interruptible:
-		c.ExtractAllWhile(ctx, text, need, &set, func() signal.Mask { return need })
-	case thorough:
-		c.ExtractAll(ctx, text, need, &set)
-	default:
-		c.Extract(ctx, text, need, &set)
-	}
-	v := set.Value(signal.PII)
-	switch {
-	case ctx.Err() != nil:
-		return nil, fault.ErrClientGone
-	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
-		return v, nil
-	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
-		return nil, fault.ErrOverloaded
-	}
-	return nil, fault.ErrNotRedacted
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"sync/atomic"
 
-	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/memory/conversation"
 	"signalbox/memory/outcomes"
@@ -12,12 +11,12 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/chain"
 	"signalbox/proxy/choose"
-	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/settings"
+	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
@@ -33,11 +32,9 @@ type State struct {
 	prompts     map[string]string
 	vague       []string // normalised
 	program     *rules.Program
-	classifier  Classifier
+	signals     *signals.Reader
 	readHeaders []string // canonical names that rules depend on
 	generation  uint64
-	identity    decisionlog.Identity // of the configuration
-	thresholds  map[signal.Kind]float64
 	priciest    choose.Price   // what every response is compared with
 	chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
 	metrics     *telemetry.Metrics
@@ -52,7 +49,6 @@ type State struct {
 	answers     *recall.Answers  // that are kept; nil without any
 	copies      *copies          // of requests that are under way
 	caching     *recall.Cache    // nil where the cache is off everywhere
-	keywords    keywordMemo      // of contexts
 	stick       StickOptions
 	talks       *conversation.Store // states of conversations; nil where nothing sticks
 	learning    OutcomeOptions

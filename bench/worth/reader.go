@@ -16,7 +16,7 @@ import (
 	"signalbox/internal/app"
 	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/signals"
 )
 
 const plain = "models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9}]}]\n" +
@@ -64,7 +64,7 @@ type reader struct {
 	complex map[uint64]signal.Value
 }
 
-var _ proxy.Classifier = (*reader)(nil)
+var _ signals.Classifier = (*reader)(nil)
 
 func newReader(extract func(context.Context, string, signal.Mask) *signal.Set) *reader {
 	return &reader{

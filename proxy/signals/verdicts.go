@@ -1,4 +1,4 @@
-package proxy
+package signals
 
 import (
 	"math"
@@ -46,8 +46,8 @@ func originVerdicts(v *signal.Value, text *signal.Text) []OriginVerdict {
 	return out
 }
 
-// quote adds the text of the sentences to what originVerdicts made of the same value and text.
-func quote(told []OriginVerdict, v *signal.Value, text *signal.Text) {
+// Quote adds the text of the sentences to what originVerdicts made of the same value and text.
+func Quote(told []OriginVerdict, v *signal.Value, text *signal.Text) {
 	for i := range told {
 		if said, ok := segmentOf(&v.Verdicts[i], text); ok {
 			told[i].Text = said[v.Verdicts[i].Start:v.Verdicts[i].End]
@@ -68,8 +68,8 @@ func segmentOf(o *signal.Verdict, text *signal.Text) (said string, ok bool) {
 // look at; contexts are data.
 //
 //nolint:revive // whether there are contexts
-func (st *State) notRead(k signal.Kind, text *signal.Text, contexts bool) []string {
-	reads := st.identity.ReadsOf(k)
+func (r *Reader) notRead(k signal.Kind, text *signal.Text, contexts bool) []string {
+	reads := r.Identity.ReadsOf(k)
 	if reads == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package proxy
+package signals
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/contexts"
+	"signalbox/proxy/resolve"
 )
 
 // askedSignals are signals of what a request is about that are read from its question alone: an
@@ -16,37 +17,37 @@ const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 // topicSignals are read from the question and what the contexts say in short.
 const topicSignals = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// addStored adds to the signals of need what was found in the contexts when they were stored: their
-// text is not read again.
-func (d *decision) addStored(ctx context.Context, need signal.Mask) {
-	for _, k := range attacks() {
+// AddStored adds to the signals of need, which were read, what was found in the contexts of a
+// request when they were stored: their text is not read again.
+func (r *Reader) AddStored(ctx context.Context, of *resolve.Contexts, need signal.Mask, set *signal.Set) {
+	for _, k := range Attacks() {
 		if need.Has(k) {
-			v := *d.set.Value(k)
-			d.addAttack(k, &v)
-			d.set.Put(k, v)
+			v := *set.Value(k)
+			r.addAttack(of, k, &v)
+			set.Put(k, v)
 		}
 	}
 	if need.Has(signal.PII) {
-		v := *d.set.Value(signal.PII)
-		addPII(d.contexts.Verdicts, &v)
-		d.set.Put(signal.PII, v)
+		v := *set.Value(signal.PII)
+		addPII(of.Verdicts, &v)
+		set.Put(signal.PII, v)
 	}
 	if need.Has(signal.Keyword) {
-		d.addKeywords(ctx)
+		r.addKeywords(ctx, of, set)
 	}
 }
 
 // sourceStored is the source of a value that stored verdicts decided.
 const sourceStored = "stored context"
 
-// attacks are the kinds of signals about attacks, which tell origins apart.
-func attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal.Injection} }
+// Attacks are the kinds of signals about attacks, which tell origins apart.
+func Attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal.Injection} }
 
 // addAttack adds to v, of a kind of signals about attacks, what is stored of the contexts: they are
 // data. Without a stored verdict v speaks of a part only. Of a signal that reads no data nothing
 // changes.
-func (d *decision) addAttack(k signal.Kind, v *signal.Value) {
-	stored, id := d.contexts.Verdicts.Attack(k), &d.state.identity
+func (r *Reader) addAttack(of *resolve.Contexts, k signal.Kind, v *signal.Value) {
+	stored, id := of.Verdicts.Attack(k), &r.Identity
 	switch {
 	case v.State == signal.NotExtracted, !id.ReadsOf(k).Has(signal.OriginData):
 		return
@@ -73,7 +74,7 @@ func (d *decision) addAttack(k signal.Kind, v *signal.Value) {
 	p := float32(score)
 	v.Score, v.Source = score, sourceStored
 	v.Labels, v.Probs, v.Label = []string{benign, k.String()}, []float32{1 - p, p}, benign
-	if score >= d.state.threshold(k) {
+	if score >= r.threshold(k) {
 		v.Label = k.String()
 	}
 }
@@ -141,14 +142,14 @@ func addPII(stored contexts.Verdicts, v *signal.Value) {
 
 // addKeywords adds the keyword sets that occur in the contexts. A set may be what a route blocks,
 // so contexts must not hide it.
-func (d *decision) addKeywords(ctx context.Context) {
-	v := *d.set.Value(signal.Keyword)
+func (r *Reader) addKeywords(ctx context.Context, of *resolve.Contexts, set *signal.Set) {
+	v := *set.Value(signal.Keyword)
 	if v.State != signal.Known {
 		return
 	}
 	labels := slices.Clone(v.Labels)
-	for _, s := range d.contexts.Snaps {
-		found, ok := d.state.keywords.of(ctx, d.state.classifier, s)
+	for _, s := range of.Snaps {
+		found, ok := r.keywords.of(ctx, r.Classifier, s)
 		v.Partial = v.Partial || !ok
 		for _, name := range found {
 			if !slices.Contains(labels, name) {
@@ -157,22 +158,29 @@ func (d *decision) addKeywords(ctx context.Context) {
 		}
 	}
 	v.Labels = labels
-	d.set.Put(signal.Keyword, v)
+	set.Put(signal.Keyword, v)
 }
 
-// classifyWith is classify for a request that names contexts: what it is about is read from its
-// question and what the contexts say in short.
-func (d *decision) classifyWith(ctx context.Context, need signal.Mask, how extent, still func() signal.Mask) {
-	in := d.contexts.Skeleton()
+// Read fills in the signals of need of a request from its text, as long as still names them: it is
+// called as Interruptible has it, or never. What a request is about that names contexts is read from
+// its question and what they say in short.
+func (r *Reader) Read(
+	ctx context.Context, of *resolve.Contexts, text *signal.Text, need signal.Mask, set *signal.Set, how Extent,
+	still func() signal.Mask,
+) {
+	in := ""
+	if of.Named() {
+		in = of.Skeleton()
+	}
 	if in == "" || need&topicSignals == 0 {
-		d.classify(ctx, &d.text, need, how, still)
+		r.read(ctx, text, need, set, how, still)
 		return
 	}
 	own := need & askedSignals
 	if own != 0 {
-		d.classify(ctx, &d.text, own, how, func() signal.Mask { return still() & own })
+		r.read(ctx, text, own, set, how, func() signal.Mask { return still() & own })
 	}
-	rest, both := need&^own, d.text
+	rest, both := need&^own, *text
 	both.LastUser = strings.TrimSpace(both.LastUser + "\n\n" + in)
-	d.classify(ctx, &both, rest, how, func() signal.Mask { return still() & rest })
+	r.read(ctx, &both, rest, set, how, func() signal.Mask { return still() & rest })
 }

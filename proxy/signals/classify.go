@@ -1,7 +1,8 @@
-package proxy
+package signals
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
-	"signalbox/proxy/downstream"
-	"signalbox/proxy/fault"
 )
 
 // classifyBody is the body of POST /signalbox/v1/classify.
@@ -51,8 +50,8 @@ type notTextError int
 
 func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", int(e)) }
 
-// signalResult is one signal of one text.
-type signalResult struct {
+// Result is one signal of one text.
+type Result struct {
 	State string `json:"state"` // evaluated or unknown
 	Label string `json:"label,omitempty"`
 	// probability of label; of jailbreak and injection always that of an attack; in [0,1]
@@ -119,39 +118,22 @@ func coverageOf(v *signal.Value) (coverage string, windows, read int) {
 // maxInputs bounds the texts of one request.
 const maxInputs = 256
 
-// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
-// that nobody told, so that every signal reads it, or of the messages of a chat, whose roles tell.
-func (*Proxy) classifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
-	who, body, err := st.admit(w, r)
-	if err != nil {
-		return err
+// Results reads the signals of need from a text, and tells them by name. They are of no use when
+// ctx has ended.
+func (r *Reader) Results(ctx context.Context, text *signal.Text, need signal.Mask) map[string]Result {
+	var set signal.Set
+	r.Extract(ctx, text, need, &set)
+	set.Fail(need, signal.ReasonInternal)
+	out := make(map[string]Result, need.Len())
+	for _, k := range need.Kinds() {
+		out[r.Identity.Names.Of(k)] = r.resultOf(k, set.Value(k), text)
 	}
-	if !st.auth.MayExplain(who) {
-		return fault.ErrForbidden
-	}
-	texts, need, err := st.readClassify(body)
-	if err != nil {
-		return err
-	}
-	results := make([]map[string]signalResult, 0, len(texts))
-	for i := range texts {
-		var set signal.Set
-		text := &texts[i]
-		st.classifier.Extract(r.Context(), text, need, &set)
-		set.Fail(need, signal.ReasonInternal)
-		if r.Context().Err() != nil {
-			return fault.ErrClientGone
-		}
-		result := make(map[string]signalResult, need.Len())
-		for _, k := range need.Kinds() {
-			result[st.identity.Names.Of(k)] = st.resultOf(k, set.Value(k), text)
-		}
-		results = append(results, result)
-	}
-	return downstream.WriteJSON(w, http.StatusOK, map[string]any{"results": results})
+	return out
 }
 
-func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
+// Parse reads the body of a request: the texts, and the signals that are asked for. Errors
+// are those of the API.
+func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
 	invalid := func(param, format string, args ...any) error {
 		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: fmt.Sprintf(format, args...)}
 	}
@@ -181,15 +163,15 @@ func (st *State) readClassify(body []byte) ([]signal.Text, signal.Mask, error) {
 		return nil, 0, err
 	}
 	const hidden = 1<<signal.Embedding | 1<<signal.Cache // no label to show
-	able := st.classifier.Signals() &^ hidden
+	able := r.Signals() &^ hidden
 	need := able | always
 	if len(in.Signals) > 0 {
 		need = 0
 	}
 	for i, name := range in.Signals {
-		k, ok := st.identity.Names.Parse(name)
+		k, ok := r.Identity.Names.Parse(name)
 		if !ok || hidden&signal.MaskOf(k) != 0 {
-			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(st.names(able), ", "))
+			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(r.Names(able), ", "))
 		}
 		need |= signal.MaskOf(k)
 	}
@@ -221,42 +203,34 @@ func (in *classifyBody) texts() ([]signal.Text, error) {
 	return out, nil
 }
 
-func (st *State) names(m signal.Mask) []string {
-	out := make([]string, 0, m.Len())
-	for _, k := range m.Kinds() {
-		out = append(out, st.identity.Names.Of(k))
-	}
-	return out
-}
-
-func (st *State) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) signalResult {
+func (r *Reader) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) Result {
 	if v.State != signal.Known {
-		return signalResult{State: "unknown", Reason: string(v.Reason)}
+		return Result{State: "unknown", Reason: string(v.Reason)}
 	}
-	r := signalResult{
-		State: "evaluated", Label: st.label(k, v), Verdicts: originVerdicts(v, text),
-		NotRead: st.notRead(k, text, false),
+	out := Result{
+		State: "evaluated", Label: r.Label(k, v), Verdicts: originVerdicts(v, text),
+		NotRead: r.notRead(k, text, false),
 	}
-	quote(r.Verdicts, v, text)
-	r.Coverage, r.Windows, r.Read = coverageOf(v)
-	r.Partial, r.Reason, r.Leans = v.Partial, string(v.Reason), leaning(v)
+	Quote(out.Verdicts, v, text)
+	out.Coverage, out.Windows, out.Read = coverageOf(v)
+	out.Partial, out.Reason, out.Leans = v.Partial, string(v.Reason), leaning(v)
 	switch k { //nolint:exhaustive // the rest have a label and scores
 	case signal.Keyword:
-		r.Matched = v.Labels
-		return r
+		out.Matched = v.Labels
+		return out
 	case signal.PII:
 		found := entitiesOf(v, text)
-		r.Entities = &found
-		return r
+		out.Entities = &found
+		return out
 	}
-	r.Score = &v.Score
+	out.Score = &v.Score
 	if len(v.Probs) > 0 {
-		r.Scores = make(map[string]float32, len(v.Labels))
+		out.Scores = make(map[string]float32, len(v.Labels))
 		for i, label := range v.Labels {
 			if i < len(v.Probs) {
-				r.Scores[label] = v.Probs[i]
+				out.Scores[label] = v.Probs[i]
 			}
 		}
 	}
-	return r
+	return out
 }
