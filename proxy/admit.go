@@ -94,7 +94,7 @@ func (st *State) checkHeaders(h http.Header) error {
 			continue
 		}
 		twin := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-		if strings.HasPrefix(twin, ownPrefix) || slices.Contains(st.readHeaders, twin) {
+		if strings.HasPrefix(twin, ownPrefix) || slices.Contains(st.ReadHeaders, twin) {
 			return &fault.HeaderError{Name: twin}
 		}
 	}

@@ -97,10 +97,10 @@ func pathPart(r *http.Request, name string) (string, error) {
 func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	st := p.acquire()
 	defer st.release()
-	if c, ok := st.signals.Classifier.(signals.Thorough); ok && !st.ReadsSelection() {
+	if c, ok := st.Signals.Classifier.(signals.Thorough); ok && !st.ReadsSelection() {
 		c.ExtractAll(ctx, text, need, set)
 	} else {
-		st.signals.Extract(ctx, text, need, set)
+		st.Signals.Extract(ctx, text, need, set)
 	}
 	set.Fail(need, signal.ReasonInternal)
 }
@@ -112,7 +112,7 @@ func (p *Proxy) StoredSignals() signal.Mask {
 	defer st.release()
 	need := signal.MaskOf(signal.PII)
 	for _, k := range signals.Attacks() {
-		if st.signals.Identity.ReadsOf(k).Has(signal.OriginData) {
+		if st.Signals.Identity.ReadsOf(k).Has(signal.OriginData) {
 			need |= signal.MaskOf(k)
 		}
 	}
@@ -122,7 +122,7 @@ func (p *Proxy) StoredSignals() signal.Mask {
 // ReadsSelection reports whether a scan may choose the windows of stored texts that are read for
 // their safety: no route wants all of them, or hides personal data, which has to be found first.
 func (st *State) ReadsSelection() bool {
-	return !slices.ContainsFunc(st.program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
+	return !slices.ContainsFunc(st.Program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
 }
 
 // ReadsSelection is that of the state that requests are served from.
@@ -153,7 +153,7 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 		wg  sync.WaitGroup
 	)
 	asked := 0
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		at := p.counters.Of(m)
 		if len(models) > 0 && !slices.Contains(models, m.Name) || at == nil || asked == count.MaxModels {
 			continue

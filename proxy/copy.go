@@ -49,7 +49,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	o.mirror.observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
-	h["Server-Timing"] = []string{o.timing(o.queue, u.Took)}
+	h["Server-Timing"] = []string{o.Timing(o.queue, u.Took)}
 	t := &meter{
 		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.req.IncludeUsage, direct: u.Direct,
 	}
@@ -88,7 +88,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 }
 
 // saves reports whether the response is to be stored as a context.
-func (o *exchange) saves() bool { return o.contexts != nil && o.req.Extras.SaveContext != nil }
+func (o *exchange) saves() bool { return o.Contexts != nil && o.req.Extras.SaveContext != nil }
 
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
@@ -135,7 +135,7 @@ func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response,
 	defer client.Release()
 	var to guard.Sink = client
 	if o.saves() && u.Good() {
-		to = save.New(ctx, o.req, o.contexts, &o.unsaved, to)
+		to = save.New(ctx, o.req, o.Contexts, &o.unsaved, to)
 	}
 	if o.guarding != nil {
 		return copyChecked(ctx, u, o, client, to)
@@ -205,7 +205,7 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		out = addDecision(out, o)
 	}
 	if o.saves() {
-		out = save.New(ctx, o.req, o.contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
+		out = save.New(ctx, o.req, o.Contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
 	}
 	if out, err = w.Translate(out); err != nil {
 		return err

@@ -24,11 +24,10 @@
 //   - admit: admit, pace; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms
 //     serve the API of package contexts
-//   - recall, responses that are cached: recall, lookup, replay, recall_explain; package recall
-//   - decide: decide, conversation (what stays as it was) and stick_options; explain and own are
-//     endpoints of the proxy's own; package signals (reading and telling them)
-//   - order: order (the models, and what they may cost), toolong, outcomes and explore_options (what
-//     is learnt of models); packages choose, count
+//   - recall, responses that are cached: recall, replay, recall_explain; package recall
+//   - decide: packages decide (the decision), signals (reading them, and telling them); explain, own
+//     and feedback are endpoints of the proxy's own
+//   - order: order (what the models may cost), toolong; packages choose, count
 //   - forward: forward (which attempt is next), pick (its endpoint), placement and prompt (where
 //     prompts are), rewrite, rewrite_prompt, rewrite_contexts, rewrite_limits and redact (its body),
 //     copy (the response is passed on), escalation (responses that are thrown away), notices,
@@ -38,9 +37,7 @@
 //     endpoint of the proxy's own
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
-//   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
-//   - headers that tell a client of the decision: describe
 //   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and
 //     load (what operators look at); package decisionlog
 //

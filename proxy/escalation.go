@@ -101,9 +101,7 @@ func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Resp
 	where.models = slices.DeleteFunc(where.models, func(m *backend.Model) bool { return !e.behind(m, u.Model) })
 	where.tried = where.tried[:0] // a request that comes to a model for the first time may wait
 	o.wanted = where.models[0]
-	if c := o.talk; c != nil && c.before != nil {
-		c.result, c.why = talkMoved, whyEscalated
-	}
+	o.Talk.Escalated()
 	return true
 }
 
@@ -269,8 +267,8 @@ func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Writer, o *exchang
 	}
 	o.model, o.endpoint, o.params = u.Model, u.Endpoint, s.params
 	o.describeResponse(w, u.Model)
-	o.state.storeTurn(ctx, o.decision, e.sent, u)
-	o.state.awaitOutcome(o.decision, w.ID, u.Model, o.params.kind.Effort)
+	o.storeTurn(ctx, e.sent, u)
+	o.state.AwaitOutcome(o.decision, w.ID, u.Model, o.params.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
@@ -343,4 +341,21 @@ func (*trial) dropLogprobs(u *upstream.Response) {
 func (x *discarded) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))
+}
+
+// storeTurn keeps what a conversation was answered with.
+func (o *exchange) storeTurn(ctx context.Context, req *openai.Request, u *upstream.Response) {
+	if o.Talk != nil && u.Status == http.StatusOK {
+		o.state.StoreTurn(ctx, o.decision, req, u.Model, u.ID())
+	}
+}
+
+// describeResponse writes the headers of a response that was judged, unless the head is gone.
+func (o *exchange) describeResponse(w *downstream.Writer, first *backend.Model) {
+	if w.Status != 0 {
+		return
+	}
+	o.decision.DescribePlace(w.Header(), o.model, o.endpoint, o.effort, first)
+	o.where.describe(w.Header())
+	o.escalation.describe(w.Header(), o.req)
 }

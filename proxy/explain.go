@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
@@ -44,13 +45,13 @@ type Explanation struct {
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
 	// which answers are thrown away, and what became of this one; absent where the first stands
-	Escalation   *Escalation         `json:"escalation,omitempty"`
-	Canary       *Canary             `json:"canary,omitempty"`       // absent where no model is tried out
-	Conversation *Conversation       `json:"conversation,omitempty"` // absent where nothing sticks
-	Budget       string              `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
-	Contexts     []string            `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
-	Evidence     *guardrail.Evidence `json:"evidence,omitempty"`     // what the guard has to check the response against; absent when it is off or has nothing
-	Sent         *Sent               `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
+	Escalation   *Escalation          `json:"escalation,omitempty"`
+	Canary       *decide.Canary       `json:"canary,omitempty"`       // absent where no model is tried out
+	Conversation *decide.Conversation `json:"conversation,omitempty"` // absent where nothing sticks
+	Budget       string               `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
+	Contexts     []string             `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
+	Evidence     *guardrail.Evidence  `json:"evidence,omitempty"`     // what the guard has to check the response against; absent when it is off or has nothing
+	Sent         *Sent                `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
 }
 
 // Candidate is a model that a route names, with what the choice looks at. What is not known is
@@ -125,24 +126,20 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
-	d, err := st.start(who, req, h, r)
+	d, err := st.Make(ctx, who, req, h, r, st.remember(who, req, h, r))
 	if err != nil {
 		return nil, err
 	}
-	d.lookup, d.talk = st.remember(who, req, h, r), st.talk(ctx, d, req, h)
-	if err := st.conclude(ctx, d, req); err != nil {
-		return nil, err
-	}
+	var offered *tools.Choice
 	if d.Action.Verb == rules.Use {
-		d.tools = st.tools.Choose(ctx, st.signals.Classifier, req, d.Action.Tools)
+		offered = st.tools.Choose(ctx, st.Signals.Classifier, req, d.Action.Tools)
 	}
-	st.assign(d, req)
-	d.save(p.spending.Saving(who.Tenant, who.Budgets))
-	e := d.explain()
+	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
+	e := st.explain(d, offered)
 	for _, k := range signals.Attacks() {
-		signals.Quote(e.Signals[k.String()].Verdicts, d.set.Value(k), &d.text)
+		signals.Quote(e.Signals[k.String()].Verdicts, d.Set.Value(k), &d.Text)
 	}
-	d.tryRecall(ctx, e.Recall)
+	st.tryRecall(ctx, d, e.Recall)
 	return e, nil
 }
 
@@ -163,18 +160,18 @@ func parseAny(body []byte) (*openai.Request, error) {
 }
 
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
-func (d *decision) explain() *Explanation {
+func (st *State) explain(d *decision, offered *tools.Choice) *Explanation {
 	e := &Explanation{
-		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off",
-		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.Pointers(),
-		Signals: map[string]signals.Trace{}, Routes: d.program.Trace(d.set),
+		Route: d.Route, Failed: d.Degraded(), Models: []string{}, Guard: "off", Cache: "off",
+		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.Contexts.Pointers(),
+		Signals: map[string]signals.Trace{}, Routes: d.Program.Trace(d.Set),
 	}
-	for _, k := range d.program.Kinds().Kinds() {
-		t := d.state.signals.Explain(k, d.set.Value(k), &d.text, d.contexts)
-		if d.set.Value(k).State == signal.NotExtracted {
-			t.Reason = d.whySkipped(k)
+	for _, k := range d.Program.Kinds().Kinds() {
+		t := st.Signals.Explain(k, d.Set.Value(k), &d.Text, d.Contexts)
+		if d.Set.Value(k).State == signal.NotExtracted {
+			t.Reason = d.WhySkipped(k)
 		}
-		e.Signals[d.state.signals.Identity.Names.Of(k)] = t
+		e.Signals[st.Signals.Identity.Names.Of(k)] = t
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -182,32 +179,32 @@ func (d *decision) explain() *Explanation {
 	a := d.Action
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
-	e.Cache, e.Recall = d.caches(), d.explainRecall()
-	e.Guard, e.Evidence = d.state.guard.Evidence(d.ask())
+	e.Cache, e.Recall = d.Caches(), explainRecall(d)
+	e.Guard, e.Evidence = st.guard.Evidence(st.ask(d))
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
 		e.MaxTokens = a.MaxTokens.Limit
 	}
 	if a.Verb == rules.Use {
-		d.explainModels(e)
+		st.explainModels(d, offered, e)
 	}
 	return e
 }
 
 // explainModels lists the candidates and says how the first one is asked.
-func (d *decision) explainModels(e *Explanation) {
+func (st *State) explainModels(d *decision, offered *tools.Choice, e *Explanation) {
 	e.By, e.Escalation = d.Action.By, explainEscalation(d.Action)
-	ranked := d.state.chooser.Rank(d.choiceRequest())
-	ranked = d.state.arrange(d, ranked)
-	e.Canary = d.explainCanary()
-	e.Budget = d.saving.String()
-	e.Conversation = d.talk.explain()
+	ranked := st.Chooser.Rank(d.ChoiceRequest())
+	ranked = st.Arrange(d, ranked)
+	e.Canary = d.ExplainCanary()
+	e.Budget = d.Saving.String()
+	e.Conversation = d.Talk.Explain()
 	for i := range ranked {
 		c := &ranked[i]
 		e.Candidates = append(e.Candidates, Candidate{
 			Name: c.Name, Quality: known(c.Quality), Cost: known(c.Cost), Seconds: known(c.Latency),
-			Left: c.Left, Out: c.Out, Outcomes: d.explainOutcomes(c),
+			Left: c.Left, Out: c.Out, Outcomes: explainOutcomes(c),
 		})
 		if !c.Out {
 			e.Models = append(e.Models, c.Name)
@@ -215,25 +212,25 @@ func (d *decision) explainModels(e *Explanation) {
 	}
 	if len(e.Models) > 0 {
 		e.Model = e.Models[0]
-		e.Sent = d.sentTo(d.state.byName[e.Model])
+		e.Sent = st.sentTo(d, offered, st.ByName[e.Model])
 	}
 }
 
 // explainOutcomes tells what the quality of a candidate was made of.
-func (*decision) explainOutcomes(c *choose.Candidate) *Outcomes {
+func explainOutcomes(c *choose.Candidate) *Outcomes {
 	e := c.Expected
 	if e == nil {
 		return nil
 	}
 	out := &Outcomes{
-		Configured: round(e.Prior), Sure: round(e.Sure), Deviation: round(e.Deviation), Judged: round(e.Outcomes),
-		Near: round(e.Near), Tokens: round(e.Tokens),
+		Configured: decide.Round(e.Prior), Sure: decide.Round(e.Sure), Deviation: decide.Round(e.Deviation), Judged: decide.Round(e.Outcomes),
+		Near: decide.Round(e.Near), Tokens: decide.Round(e.Tokens),
 	}
 	for i := range e.AtEfforts {
 		x := &e.AtEfforts[i]
 		out.Efforts = append(out.Efforts, EffortOutcomes{
-			Effort: x.Effort, Quality: round(x.Quality), Deviation: round(x.Deviation), Judged: round(x.Judged),
-			Near: round(x.Near), Tokens: round(x.Tokens),
+			Effort: x.Effort, Quality: decide.Round(x.Quality), Deviation: decide.Round(x.Deviation), Judged: decide.Round(x.Judged),
+			Near: decide.Round(x.Near), Tokens: decide.Round(x.Tokens),
 		})
 	}
 	return out
@@ -248,14 +245,15 @@ func known(x float64) *float64 {
 }
 
 // sentTo rewrites the request for m, as forward does, and says what became of it.
-func (d *decision) sentTo(m *backend.Model) *Sent {
-	rw := d.state.rewrite(d.request, d)
+func (st *State) sentTo(d *decision, offered *tools.Choice, m *backend.Model) *Sent {
+	rw := st.rewrite(d.Request, d)
+	rw.tools = offered
 	_, params := rw.body(m)
 	return rw.sent(m, params)
 }
 
 func (rw rewriter) sent(m *backend.Model, params params) *Sent {
-	out := &Sent{Model: m.Name, Reasoning: params.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String(), ReasoningBy: rw.reasoningBy(m)}
+	out := &Sent{Model: m.Name, Reasoning: params.effort, Prompt: rw.promptFate(), Tools: rw.tools.String(), ReasoningBy: rw.reasoningBy(m)}
 	if want := rw.d.Action.Results; want != nil {
 		if picked, n := tools.Stale(rw.req, want); len(picked) > 0 {
 			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
@@ -278,37 +276,16 @@ func (rw rewriter) sent(m *backend.Model, params params) *Sent {
 
 // reasoningBy tells what the effort that m is asked at rests on; empty where it was given.
 func (rw rewriter) reasoningBy(m *backend.Model) string {
-	if rw.d.Action.Reasoning != reasoningAuto || !m.Dialect.Leaves(rw.req, rw.d.Action.Override) {
+	if rw.d.Action.Reasoning != decide.ReasoningAuto || !m.Dialect.Leaves(rw.req, rw.d.Action.Override) {
 		return ""
 	}
-	switch e := rw.d.expectedOf(m.Name); {
+	switch e := rw.d.ExpectedOf(m.Name); {
 	case e != nil && e.Drawn:
 		return "exploring"
 	case e != nil && e.ByOutcomes:
 		return "outcomes"
 	}
 	return "complexity"
-}
-
-// whySkipped says why a signal that the rules mention was not computed.
-func (d *decision) whySkipped(k signal.Kind) string {
-	if d.dropped.Has(k) {
-		return "cancelled: others came in first and settled the conditions"
-	}
-	wanted := false
-	for _, r := range d.program.Routes() {
-		if r.Kinds.Has(k) {
-			return "not needed to settle any condition"
-		}
-		wanted = wanted || r.Wants.Has(k)
-		if r.Name == d.Route {
-			break
-		}
-	}
-	if wanted {
-		return "wanted only by actions of routes that were not taken"
-	}
-	return "read only by routes behind " + d.Route
 }
 
 // addDecision adds x_signalbox.decision to a response, beside the summary of the guard. What else a
@@ -319,9 +296,9 @@ func addDecision(body []byte, o *exchange) []byte {
 	if !ok {
 		return body
 	}
-	e := o.explain()
+	e := o.state.explain(o.decision, o.tools)
 	if o.model != nil && o.req != nil {
-		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.params)
+		e.Sent = o.rewriter(o.req).sent(o.model, o.params)
 	}
 	e.Escalation.found(o.escalation)
 	b, err := downstream.Encode(e)

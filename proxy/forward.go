@@ -123,7 +123,7 @@ func (p *Proxy) attempt(
 		o.describeResponse(w, o.wanted)
 	}
 	made, direct := o.direct(w, o.model, body)
-	o.queue = time.Since(o.decided)
+	o.queue = time.Since(o.Decided)
 	attemptCtx, span := p.attempting(ctx, o, n)
 	call := &upstream.Call{
 		ID: w.ID, Headers: o.headersFor(ctx, in, body.made.vault), Extra: o.Action.Headers, Body: made,
@@ -140,7 +140,7 @@ func (p *Proxy) attempt(
 	if t != nil {
 		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }
 	}
-	o.sent = st.chooser.Speeds.Now()
+	o.sent = st.Chooser.Speeds.Now()
 	w.Heartbeat.Start()
 	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
 	if err == nil {
@@ -159,8 +159,8 @@ func (p *Proxy) deliver(
 	if o.escalation.judging() {
 		o.describeResponse(w, o.wanted)
 	}
-	st.storeTurn(ctx, o.decision, sent, u)
-	st.awaitOutcome(o.decision, w.ID, o.model, o.params.kind.Effort)
+	o.storeTurn(ctx, sent, u)
+	st.AwaitOutcome(o.decision, w.ID, o.model, o.params.kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
@@ -171,8 +171,8 @@ func (p *Proxy) relayRefusal(
 	o.where.abandon(time.Now())
 	o.where.describe(w.Header())
 	o.model, o.endpoint, o.effort = refusal.Model, refusal.Endpoint, effort
-	o.queue = time.Since(o.decided) - refusal.Took
-	o.decision.describePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
+	o.queue = time.Since(o.Decided) - refusal.Took
+	o.decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
 	return p.relay(ctx, w, refusal, o)
 }
 

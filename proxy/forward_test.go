@@ -454,7 +454,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 				t.Errorf("the upstream ran on for %s", took)
 			}
 			waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })
-			if e := b.state.models[1].Endpoints[0]; e.Failures() != 0 {
+			if e := b.state.Models[1].Endpoints[0]; e.Failures() != 0 {
 				t.Error("the endpoint was blamed")
 			}
 		})

@@ -31,6 +31,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
@@ -168,14 +169,14 @@ type setup struct {
 	health     bool // run the health checks
 	guard      guardrail.Options
 	claims     guardrail.Claims
-	cache      recall.Options  // no mode: the cache is never set up
-	answers    *recall.Answers // nil: of the test's own
-	config     string          // fingerprint
-	stick      StickOptions    // no age: nothing sticks
+	cache      recall.Options      // no mode: the cache is never set up
+	answers    *recall.Answers     // nil: of the test's own
+	config     string              // fingerprint
+	stick      decide.StickOptions // no age: nothing sticks
 	talks      *conversation.Store
 	outcomes   *outcomes.Store // nil: nothing is learnt
-	explore    ExploreOptions
-	signs      *SignOptions // nil: feedback alone
+	explore    decide.ExploreOptions
+	signs      *decide.SignOptions // nil: feedback alone
 }
 
 type syncBuffer struct {
@@ -274,7 +275,7 @@ func (b *bench) newState(s setup, generation uint64) *State {
 		Models: s.models, Auth: s.auth, Server: s.options, Program: compile(b.tb, s),
 		Prompts:    []settings.Prompt{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}},
 		Classifier: s.classifier, Generation: generation, Claims: s.claims,
-		Stick: s.stick, Talks: s.talks, Outcomes: DefaultOutcomeOptions(), Learnt: s.outcomes,
+		Stick: s.stick, Talks: s.talks, Outcomes: decide.DefaultOutcomeOptions(), Learnt: s.outcomes,
 		Cache: s.cache, Answers: s.answers, Fingerprint: s.config,
 	}
 	if s.guard.Marker != "" { // else a setup of its own says nothing of the guard

@@ -46,7 +46,7 @@ func TestExamplesAreAddedToIntents(t *testing.T) {
 			{Name: "ops", SHA256: "8C6976E5B5410415BDE908BD4DEE15DFB167A9C873FC4BB8A81F6F2AB448A918", Role: "admin"}, // admin
 		}
 	})
-	b.state.signals.Classifier = &teacher{fakeClassifier: b.classifier}
+	b.state.Signals.Classifier = &teacher{fakeClassifier: b.classifier}
 	for _, tt := range []struct {
 		name, method, path, body, key string
 		status                        int

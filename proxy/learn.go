@@ -34,16 +34,16 @@ func (st *State) learnLength(o *exchange) (widened bool) {
 	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
-	st.chooser.Lengths.Observe(o.params.kind, length, how)
+	st.Chooser.Lengths.Observe(o.params.kind, length, how)
 	return how == lengths.Cut
 }
 
 // markFirstByte notes when the response to the last attempt of a request began, or that there was none
 // before the proxy or the client lost patience.
 func (st *State) markFirstByte(o *exchange, err error) {
-	o.first = st.chooser.Speeds.Now()
+	o.first = st.Chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
-		st.chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
+		st.Chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
 	}
 }
 
@@ -53,7 +53,7 @@ func (st *State) observeSpeed(o *exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
 		return
 	}
-	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.tally.Usage.Output)}
+	t := choose.Taken{Total: st.Chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.tally.Usage.Output)}
 	if o.req.Stream {
 		t.First = max(o.first.Sub(o.sent), 1)
 		if t.Tokens == 0 {
@@ -62,7 +62,7 @@ func (st *State) observeSpeed(o *exchange, status int, err error) {
 	} else {
 		t.Total = o.first.Sub(o.sent) // what follows waits for the client
 	}
-	st.chooser.Speeds.Observe(o.model.Name, t)
+	st.Chooser.Speeds.Observe(o.model.Name, t)
 }
 
 // usageOf is what a response told of its prompt, as placement takes it.

@@ -82,7 +82,7 @@ default: {models: [small], max_tokens: auto}
 				b.chat(tt.body, "X-Route", tt.route)
 				b.recorded(i + 1)
 			}
-			want := b.state.chooser.Lengths.Limit(lengths.Kind{Model: "small", Effort: "none"}, &b.state.opts.AutoMaxTokens)
+			want := b.state.Chooser.Lengths.Limit(lengths.Kind{Model: "small", Effort: "none"}, &b.state.opts.AutoMaxTokens)
 			b.chat(plain)
 			if !near(float64(want), tt.want) {
 				t.Errorf("limit %d, want about %v", want, tt.want)

@@ -66,11 +66,11 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	d, err := st.start(who, req, r.Header, held)
+	d, err := st.Start(who, req, r.Header, held)
 	if err != nil {
 		return err
 	}
-	if err = st.conclude(r.Context(), d, req); err != nil {
+	if err = st.Conclude(r.Context(), d, req); err != nil {
 		return err
 	}
 	n, exact := p.countFor(r.Context(), st, w, d)
@@ -90,20 +90,20 @@ func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
 		return 0, false
 	}
-	change := st.rewrite(d.request, d)
-	for _, name := range d.eligible() {
-		m := st.byName[name]
-		if m == nil || !d.who.May(name) {
+	change := st.rewrite(d.Request, d)
+	for _, name := range d.Eligible() {
+		m := st.ByName[name]
+		if m == nil || !d.Who.May(name) {
 			continue
 		}
 		made := fitted{rewriter: change}
 		if e := p.counters.Of(m); e != nil && made.fit(ctx, m, endpointFields{}) == nil {
-			o := exchange{decision: d, req: d.request}
+			o := exchange{decision: d, req: d.Request}
 			if body, direct := o.direct(w, m, &made); direct && body.Size() <= count.MaxBytes {
 				return p.counters.Tokenize(ctx, e, strings.TrimPrefix(downstream.CountPath, "/v1/"), body.Reader())
 			}
 		}
-		if !countable(d.request) {
+		if !countable(d.Request) {
 			return 0, false
 		}
 		return p.measureBy(ctx, &change, m)

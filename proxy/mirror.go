@@ -27,14 +27,14 @@ const (
 // contexts.
 func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirrored {
 	want, req := o.Action.Mirror, change.req
-	if want == nil || req.API == openai.Other || o.contexts.Named() || !req.Stateless() {
+	if want == nil || req.API == openai.Other || o.Contexts.Named() || !req.Stateless() {
 		return nil
 	}
 	const grain = 1 << 20
-	if float64(st.chooser.Intn(grain)) >= want.Share*grain {
+	if float64(st.Chooser.Intn(grain)) >= want.Share*grain {
 		return nil
 	}
-	m := st.byName[want.Model]
+	m := st.ByName[want.Model]
 	body, _, err := change.payload(ctx, m)
 	if err != nil {
 		return nil
@@ -60,7 +60,7 @@ func (m *mirrored) observe(u *upstream.Response) {
 func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c *upstream.Call) *decisionlog.Mirror {
 	out := &decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped}
 	begun := time.Now()
-	e, _ := m.model.Pick(nil, st.chooser.Intn, begun)
+	e, _ := m.model.Pick(nil, st.Chooser.Intn, begun)
 	if e == nil {
 		return out
 	}

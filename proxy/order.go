@@ -9,9 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
-	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
-	"signalbox/proxy/fault"
 )
 
 // orderModels puts the models of a decision in the order to try them and reserves what the request
@@ -30,12 +28,12 @@ func (p *Proxy) orderModels(
 	if err = p.reserve(ctx, w, o, where); err != nil {
 		return nil, err
 	}
-	how := o.saving.And(w.Cost.Saving())
-	if how == o.saving {
+	how := o.Saving.And(w.Cost.Saving())
+	if how == o.Saving {
 		return where, nil
 	}
-	o.save(how)
-	o.describeSaving(w.Header())
+	o.Save(how)
+	o.DescribeSaving(w.Header())
 	again, err := st.place(change, h, counted)
 	if err == nil {
 		again.id, again.afford = w.ID, where.afford
@@ -43,39 +41,17 @@ func (p *Proxy) orderModels(
 	return again, err
 }
 
-// place lists the models that a decision leads to and the caller may use, in the order to try them.
-// change is how the request is put to them, h the client's headers, and counted the tokens of the
-// prompt by model, where they were counted.
+// place lists the models that a decision leads to and the caller may use, in the order to try them,
+// and looks at where the prompt is. change is how the request is put to them, h the client's
+// headers, and counted the tokens of the prompt by model, where they were counted.
 func (st *State) place(change *rewriter, h http.Header, counted map[string]int) (*plan, error) {
-	d := change.d
-	wants := d.choiceRequest()
-	wants.Prompt.Counted = counted
-	cs := st.chooser.Choose(wants)
-	st.explore(d, cs)
-	cs = st.arrange(d, cs)
-	if len(cs) > 0 {
-		st.exploreEffort(d, cs[0].Name)
+	models, err := st.Order(change.d, counted)
+	if err != nil {
+		return nil, err
 	}
-	p := &plan{models: make([]*backend.Model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.metrics}
-	denied := false
-	for i := range cs {
-		switch m, ok := st.byName[cs[i].Name]; {
-		case !ok:
-			return nil, &fault.UnknownModelError{Model: cs[i].Name}
-		case !d.who.May(m.Name):
-			denied = true
-		case !cs[i].Out:
-			p.models = append(p.models, m)
-		}
-	}
-	if len(p.models) == 0 && denied {
-		return nil, fault.ErrNoModelAllowed
-	}
-	if len(p.models) == 0 {
-		return nil, d.tooLong(&wants.Prompt, cs)
-	}
-	p.prefixPlacement = st.placementOf(change, h)
-	return p, nil
+	return &plan{
+		models: models, intn: st.Chooser.Intn, metrics: st.metrics, prefixPlacement: st.placementOf(change, h),
+	}, nil
 }
 
 // modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
@@ -125,15 +101,4 @@ func (p *Proxy) share(ctx context.Context, w *downstream.Writer, m *backend.Mode
 		w.Shares = append(w.Shares, downstream.ModelShare{Of: m, Cost: r})
 	}
 	return err
-}
-
-// choiceRequest is what the choice among models looks at.
-func (d *decision) choiceRequest() choose.Request {
-	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model, Expected: d.expected}
-	if d.request == nil {
-		return r
-	}
-	r.Prompt = d.length()
-	r.Limit, _ = d.request.AnswerLimit()
-	return r
 }

@@ -12,9 +12,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/decisionlog"
-	"signalbox/proxy/fault"
 	"signalbox/proxy/signals"
-	"signalbox/rules"
 )
 
 // attackText is the sentence that reader takes for an attack.
@@ -74,10 +72,10 @@ func startReading(t *testing.T, routes string) *bench {
 			s.routes = routes
 			s.classifier.signals |= signal.MaskOf(signal.Injection)
 		})
-	b.state.signals.Identity.Reads = b.state.program.Origins()
+	b.state.Signals.Identity.Reads = b.state.Program.Origins()
 	//nolint:exhaustive // the others have none
-	b.state.signals.Thresholds = map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}
-	b.state.signals.Classifier = reader{b.classifier, &b.state.signals.Identity}
+	b.state.Signals.Thresholds = map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}
+	b.state.Signals.Classifier = reader{b.classifier, &b.state.Signals.Identity}
 	return b
 }
 
@@ -201,7 +199,7 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 	b := startReading(t, routesOfOrigins)
 	b.classifier.signals &^= signal.MaskOf(signal.Injection)
 	b.classifier.broken = signal.MaskOf(signal.Jailbreak, signal.Injection)
-	b.state.signals.Classifier = b.classifier
+	b.state.Signals.Classifier = b.classifier
 	got := b.chat(ask("hi"))
 	e := got.error(t)
 	if got.status != http.StatusServiceUnavailable || got.code(t) != "signal_unavailable" ||
@@ -226,37 +224,15 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 	}
 }
 
-func TestRefusalsSayWhatToDo(t *testing.T) {
-	t.Parallel()
-	//nolint:exhaustive // the rest read as internal does
-	for why, want := range map[signal.Reason]string{
-		signal.ReasonNoModel:  "the signal pii is not available: no model computes it here",
-		signal.ReasonNoText:   "the request holds nothing that can be read as text",
-		signal.ReasonNone:     "a part of the request could not be read",
-		signal.ReasonInternal: "at the moment (internal)",
-	} {
-		d := &decision{
-			set:      &signal.Set{},
-			Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)},
-		}
-		d.set.Put(signal.PII, signal.Value{State: signal.Unknown, Reason: why})
-		got := fault.Wire(d.unavailable(), "id")
-		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
-			!strings.Contains(got.Message, want) {
-			t.Errorf("%q: %+v", why, got)
-		}
-	}
-}
-
 // What was logged of each origin decides again as it did.
 func TestDecisionsByOriginAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	l := startLogged(t, routesOfOrigins)
-	reads := l.state.program.Origins()
-	l.state.signals.Identity.Reads, l.state.signals.Identity.Provided = reads,
-		l.state.signals.Identity.Provided|signal.MaskOf(signal.Jailbreak, signal.Injection)
+	reads := l.state.Program.Origins()
+	l.state.Signals.Identity.Reads, l.state.Signals.Identity.Provided = reads,
+		l.state.Signals.Identity.Provided|signal.MaskOf(signal.Jailbreak, signal.Injection)
 	l.classifier.signals |= signal.MaskOf(signal.Injection)
-	l.state.signals.Classifier = reader{l.classifier, &l.state.signals.Identity}
+	l.state.Signals.Classifier = reader{l.classifier, &l.state.Signals.Identity}
 	for _, role := range []string{"user", "assistant", "tool", "system"} {
 		l.chat(`{"model":"auto","messages":[` + saidBy(role, attackText) + `,` +
 			saidBy("user", "hi") + `]}`)

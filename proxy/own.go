@@ -24,13 +24,13 @@ func (*Proxy) classifyRequest(st *State, w *downstream.Writer, r *http.Request) 
 	if !st.auth.MayExplain(who) {
 		return fault.ErrForbidden
 	}
-	texts, need, err := st.signals.Parse(body)
+	texts, need, err := st.Signals.Parse(body)
 	if err != nil {
 		return err
 	}
 	results := make([]map[string]signals.Result, 0, len(texts))
 	for i := range texts {
-		result := st.signals.Results(r.Context(), &texts[i], need)
+		result := st.Signals.Results(r.Context(), &texts[i], need)
 		if r.Context().Err() != nil {
 			return fault.ErrClientGone
 		}
@@ -49,7 +49,7 @@ func (*Proxy) listIntents(st *State, w *downstream.Writer, r *http.Request) erro
 		return fault.ErrForbidden
 	}
 	list := []signals.Intent{}
-	if t, ok := st.signals.Classifier.(signals.Teacher); ok {
+	if t, ok := st.Signals.Classifier.(signals.Teacher); ok {
 		list = append(list, t.Intents()...)
 	}
 	return downstream.WriteJSON(w, http.StatusOK, map[string]any{"intents": list})
@@ -73,7 +73,7 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	t, ok := st.signals.Classifier.(signals.Teacher)
+	t, ok := st.Signals.Classifier.(signals.Teacher)
 	if !ok {
 		return intentNotFound(name)
 	}

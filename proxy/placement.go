@@ -38,7 +38,7 @@ type prefixPlacement struct {
 
 // placementOf looks at a request before its first attempt.
 func (st *State) placementOf(change *rewriter, h http.Header) prefixPlacement {
-	f := &change.d.set.Facts
+	f := &change.d.Set.Facts
 	x := prefixPlacement{tokens: f.Tokens, tenant: f.Tenant, salts: st.salts, hints: kv.P2P{}}
 	if x.on = st.opts.Placement != settings.PlacementOff && change.req.API != openai.Other; x.on {
 		x.prompt = st.promptOf(change, h)

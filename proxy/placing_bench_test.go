@@ -46,7 +46,7 @@ func placer(tb testing.TB, how, body string) func() {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := b.state.decide(tb.Context(), Principal{Tenant: "default"}, req, nil, nil, nil)
+	d, err := b.state.Decide(tb.Context(), Principal{Tenant: "default"}, req, nil, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

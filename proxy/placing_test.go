@@ -296,7 +296,7 @@ func TestALevelIsFoundOut(t *testing.T) {
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
 	servers[1].set(&servers[1].silent, true) // before anybody has looked at its metrics
 	b := placedOn(t, servers, auto, func(s *setup) { s.health = true })
-	w := b.state.models[0].Servers
+	w := b.state.Models[0].Servers
 	eventually(t, func() bool { return w.All[0].Salted.Load() }, "the level of a vLLM")
 	for i := range 12 {
 		b.told(turns("short", 1), "X-Session-Id", strconv.Itoa(i))
@@ -335,7 +335,7 @@ func eventually(t *testing.T, done func() bool, what string) {
 func TestARestartIsNoticed(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 2, nil, func(s *setup) { s.health = true })
-	w := b.state.models[0].Servers
+	w := b.state.Models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1))
 	i := int(first.endpoint[0] - 'a')
@@ -451,7 +451,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 		}
 	}
 	b, servers := placedBench(t, 2, peers, allows(engine.Param{Name: fieldTransfer}))
-	w := b.state.models[0].Servers
+	w := b.state.Models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1), "X-Session-Id", "x")
 	home := int(first.endpoint[0] - 'a')
@@ -507,7 +507,7 @@ func TestARefusedPromptIsNotPredicted(t *testing.T) {
 			s.refuse("")
 		}
 		for i := range servers {
-			if n := b.state.models[0].Servers.Stats(i).Blocks; n != 0 {
+			if n := b.state.Models[0].Servers.Stats(i).Blocks; n != 0 {
 				t.Errorf("endpoint %d is said to have %d blocks of a prompt that it refused", i, n)
 			}
 		}

@@ -29,7 +29,7 @@ const chainFrom = 1024
 // promptOf is what placement looks at of a request; nil for one that belongs to nothing and is
 // short.
 func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
-	f, req := &rw.d.set.Facts, rw.req
+	f, req := &rw.d.Set.Facts, rw.req
 	hints := affinity.Hints{
 		Session:          f.Session,
 		PromptCacheKey:   req.QuotedField("prompt_cache_key"),
@@ -37,8 +37,8 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 		ClaudeSession:    first(h[affinity.ClaudeSessionHeader]),
 		PreviousResponse: req.QuotedField("previous_response_id"),
 	}
-	if rw.d.contexts.Named() {
-		for _, s := range rw.d.contexts.Snaps {
+	if rw.d.Contexts.Named() {
+		for _, s := range rw.d.Contexts.Snaps {
 			hints.Contexts = append(hints.Contexts, resolve.Pointer(s))
 		}
 	}
@@ -58,8 +58,8 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 // chainOf writes the text of a request in the order in which its model will read it: contexts, the
 // route's prompt, then what the client sent.
 func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
-	if rw.d.contexts.Named() {
-		c.Resume(st.chains.Of(rw.d.contexts.Snaps))
+	if rw.d.Contexts.Named() {
+		c.Resume(st.chains.Of(rw.d.Contexts.Snaps))
 	}
 	if name := rw.d.Action.Prompt.Name; name != "" {
 		c.Message("system", st.prompts[name])
@@ -74,7 +74,7 @@ func (p *prompt) class(m *backend.Model) affinity.Class {
 	t := affinity.Traits{Model: m.ServedAs, Salt: p.salt}
 	if m.Servers.KV.EffortLeadsPrompt {
 		t.Template = p.effort
-		if e := p.decided.expectedOf(m.Name); e != nil && (e.ByOutcomes || e.Drawn) {
+		if e := p.decided.ExpectedOf(m.Name); e != nil && (e.ByOutcomes || e.Drawn) {
 			t.Template = e.Effort
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
 	"signalbox/proxy/settings"
@@ -195,7 +196,7 @@ func FuzzARewrittenBodyIsARequest(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	st := &State{chooser: choose.Chooser{Lengths: lengths.New()}, opts: settings.DefaultServer(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
+	st := &State{Base: decide.Base{Chooser: choose.Chooser{Lengths: lengths.New()}}, opts: settings.DefaultServer(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
 	var models []*backend.Model
 	for _, o := range reasoningModels(testkit.NewUpstream(f, testkit.Silent())) {
 		d, err := reasoning.New(&o.Reasoning)
@@ -210,7 +211,7 @@ func FuzzARewrittenBodyIsARequest(f *testing.F) {
 			return
 		}
 		action := rules.Action{Reasoning: "none", Override: true, MaxTokens: rules.MaxTokens{Auto: true}, Prompt: rules.Prompt{Name: "p", Mode: "prefix"}}
-		d := &decision{Decision: rules.Decision{Action: &action}, set: &signal.Set{}}
+		d := &decision{Decision: rules.Decision{Action: &action}, Set: &signal.Set{}}
 		for _, m := range models {
 			out, _ := st.rewrite(req, d).body(m)
 			again, err := openai.ParseChat(out, openai.Limits{})

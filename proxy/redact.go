@@ -25,8 +25,8 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 	if !o.Action.Redact || len(o.req.Text().Segments) == 0 && !o.req.OpaquePrompt {
 		return o.req, nil
 	}
-	v := o.set.Value(signal.PII)
-	if o.contexts.Named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
+	v := o.Set.Value(signal.PII)
+	if o.Contexts.Named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
 		o.hideAll = true // a value of the request may stand in a context, too
 		return o.req, nil
 	}
@@ -37,7 +37,7 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 	default:
 		return nil, fault.ErrNotRedacted
 	}
-	finder, _ := o.state.signals.Classifier.(redact.Finder)
+	finder, _ := o.state.Signals.Classifier.(redact.Finder)
 	req, vault, err := redact.Hide(ctx, o.req, v.Spans, finder)
 	o.vault = vault
 	return req, err
@@ -67,7 +67,7 @@ func (p *Proxy) shortenResults(
 	ctx context.Context, w *downstream.Writer, o *exchange, req *openai.Request, h http.Header,
 ) {
 	want := o.Action.Results
-	shortener, ok := o.state.signals.Classifier.(tools.Shortener)
+	shortener, ok := o.state.Signals.Classifier.(tools.Shortener)
 	if want == nil || !ok || p.resolver.Store == nil || o.hideAll {
 		return
 	}

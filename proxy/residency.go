@@ -29,7 +29,7 @@ func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Resi
 	}
 	now := time.Now()
 	out := []contexts.Residence{}
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		if m.Servers.Placer == nil {
 			continue
 		}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 
 	"signalbox/internal/openai"
-	"signalbox/internal/signal"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/rate"
@@ -36,16 +36,16 @@ func (rw rewriter) body(m *backend.Model) ([]byte, params) {
 	}
 	rw.prompt(p)
 	effort := m.Dialect.Apply(p, rw.req, reasoning.Want{
-		Effort: rw.effort(m), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.saving.LessEffort,
+		Effort: rw.effort(m), Override: rw.d.Action.Override, Named: rw.named(m), Less: rw.d.Saving.LessEffort,
 	})
 	m.Dialect.Bound(p, rw.req, effort)
-	a := params{effort: cmp.Or(effort, reasoning.None), kind: rw.d.kind(m, effort)}
+	a := params{effort: cmp.Or(effort, reasoning.None), kind: rw.kind(m, effort)}
 	a.limit = rw.limit(p, m, a.kind)
 	rw.extend(p)
-	if t := rw.d.tools; t != nil {
+	if t := rw.tools; t != nil {
 		p.SetField(t.Field, t.JSON)
 	}
-	rw.d.results.Apply(p)
+	rw.results.Apply(p)
 	rw.set(p, &a)
 	if rw.req.Translated && m.StreamUsage == backend.UsageNever {
 		p.DeleteField(fieldStreamOptions) // it is the translation that asks
@@ -93,7 +93,7 @@ func (rw rewriter) asksUsage(m *backend.Model) bool {
 		return false
 	}
 	settled := rw.counted || rw.paid && m.Price.Known() || m.Budget.USD > 0
-	compared := rw.d.Action.Escalate != nil || rw.d.Action.Mirror != nil || rw.d.inArm != ""
+	compared := rw.d.Action.Escalate != nil || rw.d.Action.Mirror != nil || rw.d.Arm != ""
 	if m.StreamUsage == backend.UsageNever || m.StreamUsage != backend.UsageAlways && !settled && !compared {
 		return false
 	}
@@ -121,32 +121,19 @@ func (rw rewriter) set(p *openai.Patch, a *params) {
 	}
 }
 
-// reasoningAuto is the effort of a route that leaves it to what is known of the request.
-const reasoningAuto = "auto"
-
 // effort is what the route asks of m; empty when it asks for nothing or for what is not known. A
 // nil m stands for a model that outcomes say nothing of.
 func (rw rewriter) effort(m *backend.Model) string {
 	switch rw.d.Action.Reasoning {
 	case reasoning.None, reasoning.Low, reasoning.Medium, reasoning.High:
 		return rw.d.Action.Reasoning
-	case reasoningAuto:
+	case decide.ReasoningAuto:
 		if m != nil {
-			if e := rw.d.expectedOf(m.Name); e != nil && (e.ByOutcomes || e.Drawn) {
+			if e := rw.d.ExpectedOf(m.Name); e != nil && (e.ByOutcomes || e.Drawn) {
 				return e.Effort
 			}
 		}
-		return rw.d.byComplexity()
-	}
-	return ""
-}
-
-// byComplexity is the effort that the complexity of a request asks for; empty where it is not
-// known.
-func (d *decision) byComplexity() string {
-	c := d.set.Value(signal.Complexity)
-	if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
-		return c.Label
+		return rw.d.ByComplexity()
 	}
 	return ""
 }
@@ -189,7 +176,7 @@ func (b payload) Size() int64 {
 // payload makes the body for m. Without contexts it is that of body and costs nothing more.
 func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, params, error) {
 	body, a := rw.body(m)
-	if !rw.d.contexts.Named() {
+	if !rw.d.Contexts.Named() {
 		return payload{whole: body}, a, nil
 	}
 	pieces, err := rw.compile(body, m)
@@ -198,19 +185,19 @@ func (rw rewriter) payload(ctx context.Context, m *backend.Model) (payload, para
 		return payload{}, a, unsupportedContexts(rw.req)
 	case err != nil:
 		return payload{}, a, err
-	case !rw.d.hideAll:
+	case !rw.hideAll:
 		return payload{pieces: pieces}, a, nil
 	}
-	out, err := rw.d.hidden(ctx, rw.req.API, pieces.Bytes())
+	out, err := rw.hidden(ctx, rw.req.API, pieces.Bytes())
 	return out, a, err
 }
 
 // prepareBody is rewrite for a request that is served: with the tools that are offered. The body is
 // written for each attempt, by fit.
 func (o *exchange) prepareBody(ctx context.Context, w *downstream.Writer, req *openai.Request) rewriter {
-	o.tools = o.state.tools.Choose(ctx, o.state.signals.Classifier, req, o.Action.Tools)
+	o.tools = o.state.tools.Choose(ctx, o.state.Signals.Classifier, req, o.Action.Tools)
 	o.tools.Describe(w.Header())
-	change := o.state.rewrite(req, o.decision)
+	change := o.rewriter(req)
 	change.counted, change.paid = w.Lease.Bounds(rate.Tokens), len(o.who.Budgets) > 0
 	return change
 }
@@ -232,4 +219,11 @@ func (rw rewriter) extend(p *openai.Patch) {
 	if rw.member != "" && (own == nil || engine.Neutral(fieldTransfer, own)) {
 		p.SetNested(fieldTransfer, rw.member, []byte(rw.value))
 	}
+}
+
+// rewriter is rewrite with what was chosen for the request that is served.
+func (o *exchange) rewriter(req *openai.Request) rewriter {
+	rw := o.state.rewrite(req, o.decision)
+	rw.tools, rw.results, rw.hideAll = o.tools, o.results, o.hideAll
+	return rw
 }

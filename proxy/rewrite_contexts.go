@@ -29,7 +29,7 @@ func (rw rewriter) beside() string {
 
 // compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
 func (rw rewriter) compile(body []byte, m *backend.Model) (prefix.Body, error) {
-	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.contexts.Prefix(), Role: m.ContextRole}
+	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.Contexts.Prefix(), Role: m.ContextRole}
 	text := rw.beside()
 	switch {
 	case text == "":
@@ -62,17 +62,17 @@ func unsupportedContexts(req *openai.Request) error {
 // hidden is a body with its personal data replaced, that of contexts included. It is read for it
 // here, all of it: what is stored of a context is which types it holds, and not where. Without
 // knowing, nothing is sent.
-func (d *decision) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
+func (rw rewriter) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
 	req, err := openai.Parse(api, body, resolve.Limits())
 	if err != nil {
 		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
 	}
 	text := req.Text()
-	v, err := d.state.signals.PersonalData(ctx, &text)
+	v, err := rw.st.Signals.PersonalData(ctx, &text)
 	if err != nil {
 		return payload{}, err
 	}
-	finder, _ := d.state.signals.Classifier.(redact.Finder)
+	finder, _ := rw.st.Signals.Classifier.(redact.Finder)
 	out, vault, err := redact.Hide(ctx, req, v.Spans, finder)
 	if err != nil {
 		return payload{}, err

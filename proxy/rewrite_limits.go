@@ -35,9 +35,9 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 	}
 	n, near := want.Limit, false
 	if want.Auto {
-		n = rw.st.chooser.Lengths.Limit(like, &rw.st.opts.AutoMaxTokens)
+		n = rw.st.Chooser.Lengths.Limit(like, &rw.st.opts.AutoMaxTokens)
 		if longest := rw.longest(m); longest > 0 {
-			n, near = rw.st.chooser.Lengths.Above(like, longest, &rw.st.opts.AutoMaxTokens), true
+			n, near = rw.st.Chooser.Lengths.Above(like, longest, &rw.st.opts.AutoMaxTokens), true
 		}
 	}
 	if n == 0 {
@@ -65,7 +65,7 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 // longest is the length that nearly all responses of m to requests like this one stay below; 0
 // where outcomes do not say.
 func (rw rewriter) longest(m *backend.Model) float64 {
-	e := rw.d.expectedOf(m.Name)
+	e := rw.d.ExpectedOf(m.Name)
 	if e == nil {
 		return 0
 	}
@@ -75,7 +75,7 @@ func (rw rewriter) longest(m *backend.Model) float64 {
 			longest, near = x.Longest, x.Near
 		}
 	}
-	if near < rw.st.learning.MinNeighbours {
+	if near < rw.st.Learning.MinNeighbours {
 		return 0
 	}
 	return longest
@@ -95,7 +95,7 @@ func (rw rewriter) moveLimit(p *openai.Patch, m *backend.Model) {
 // not fit beside the prompt, so what the estimate may be off by, and what it does not see, is left
 // free.
 func (rw rewriter) promptTokens() int {
-	n := rw.d.set.Facts.Tokens
+	n := rw.d.Set.Facts.Tokens
 	for _, f := range [...]string{"tools", "functions", "response_format", "text"} {
 		n += len(rw.req.Field(f)) / 4
 	}
@@ -128,12 +128,12 @@ func twinOf(field string) string {
 
 // kind names the responses that one of model m to this request is like. effort is that of the
 // dialect.
-func (d *decision) kind(m *backend.Model, effort string) lengths.Kind {
+func (rw rewriter) kind(m *backend.Model, effort string) lengths.Kind {
 	k := lengths.Kind{Model: m.Name, Effort: effort}
-	if v := d.set.Value(signal.Domain); v.State == signal.Known {
+	if v := rw.d.Set.Value(signal.Domain); v.State == signal.Known {
 		k.Domain = v.Label
 	}
-	if v := d.set.Value(signal.Complexity); v.State == signal.Known {
+	if v := rw.d.Set.Value(signal.Complexity); v.State == signal.Known {
 		k.Complexity = v.Label
 	}
 	return k

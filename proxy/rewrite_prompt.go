@@ -47,7 +47,7 @@ func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 		return promptKept
 	}
 	switch {
-	case rw.d.contexts.Named():
+	case rw.d.Contexts.Named():
 		if fate == promptReplaced {
 			rw.clearPrompt(p, first, end)
 		}

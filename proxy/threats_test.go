@@ -347,7 +347,7 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 					}
 				}
 				heard.Add(int64(strings.Count(got, event)))
-				for _, e := range b.state.models[1].Endpoints {
+				for _, e := range b.state.Models[1].Endpoints {
 					most.Store(max(most.Load(), e.Inflight()))
 				}
 				_ = conn.Close()
@@ -355,7 +355,7 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	small := b.state.models[1]
+	small := b.state.Models[1]
 	waitFor(t, "all to be gone", func() bool { return small.Endpoints[0].Inflight() == 0 && small.Queued() == 0 })
 	if most.Load() > limit {
 		t.Errorf("%d requests at once", most.Load())

@@ -74,7 +74,7 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 func (st *State) warmable(names []string) ([]*backend.Model, error) {
 	var out []*backend.Model
 	for _, name := range names {
-		m, ok := st.byName[name]
+		m, ok := st.ByName[name]
 		if !ok {
 			return nil, &fault.UnknownModelError{Model: name}
 		}
@@ -83,7 +83,7 @@ func (st *State) warmable(names []string) ([]*backend.Model, error) {
 	if len(names) > 0 {
 		return out, nil
 	}
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		for i := range m.Servers.All {
 			if m.Servers.All[i].Salted.Load() {
 				out = append(out, m)

@@ -55,9 +55,9 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"internal/telemetry", "memory", "memory/cache", "memory/conversation", "memory/ledger",
 			"memory/outcomes", "memory/outcomes/signs", "memory/prefix", "proxy/affinity", "proxy/auth",
 			"proxy/backend", "proxy/budget", "proxy/chain", "proxy/choose", "proxy/contexts",
-			"proxy/count", "proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/escalate",
-			"proxy/fault", "proxy/framing", "proxy/guardrail", "proxy/headers", "proxy/kv",
-			"proxy/lengths", "proxy/pool", "proxy/rate", "proxy/reasoning", "proxy/recall",
+			"proxy/count", "proxy/decide", "proxy/decisionlog", "proxy/downstream", "proxy/engine",
+			"proxy/escalate", "proxy/fault", "proxy/framing", "proxy/guardrail", "proxy/headers",
+			"proxy/kv", "proxy/lengths", "proxy/pool", "proxy/rate", "proxy/reasoning", "proxy/recall",
 			"proxy/redact", "proxy/resolve", "proxy/save", "proxy/settings", "proxy/signals",
 			"proxy/tools", "proxy/upstream", "rules", "stream/guard", "stream/response", "stream/sse",
 		},
@@ -65,6 +65,13 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/signals": {
 			"internal/openai", "internal/signal", "memory", "memory/blob", "proxy/contexts",
 			"proxy/decisionlog", "proxy/fault", "proxy/resolve",
+		},
+		"proxy/decide": {
+			"internal/openai", "internal/option", "internal/signal", "memory/cache",
+			"memory/conversation", "memory/outcomes", "memory/outcomes/signs", "proxy/auth",
+			"proxy/backend", "proxy/budget", "proxy/choose", "proxy/fault", "proxy/guardrail",
+			"proxy/headers", "proxy/pool", "proxy/reasoning", "proxy/recall", "proxy/resolve",
+			"proxy/signals", "rules",
 		},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",
@@ -157,8 +164,9 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/config": {
 			"classify", "classify/knn", "classify/lexical", "gpu", "internal/hub/local",
 			"internal/judge", "internal/option", "internal/signal", "internal/telemetry", "memory",
-			"memory/page", "memory/redis", "proxy", "proxy/auth", "proxy/backend", "proxy/decisionlog",
-			"proxy/engine", "proxy/guardrail", "proxy/recall", "proxy/settings", "rules",
+			"memory/page", "memory/redis", "proxy/auth", "proxy/backend", "proxy/decide",
+			"proxy/decisionlog", "proxy/engine", "proxy/guardrail", "proxy/recall", "proxy/settings",
+			"rules",
 		},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()

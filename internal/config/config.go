@@ -27,9 +27,9 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
-	"signalbox/proxy"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/recall"
@@ -68,10 +68,10 @@ type Config struct {
 	// it on.
 	Cache recall.Options `yaml:"cache"`
 	// Stick keeps conversations with their models. Without the section it is on.
-	Stick proxy.StickOptions `yaml:"stick"`
+	Stick decide.StickOptions `yaml:"stick"`
 	// Outcomes are how good answers were, which the choice among models learns from. Without the
 	// section nothing is learnt.
-	Outcomes proxy.OutcomeOptions `yaml:"outcomes"`
+	Outcomes decide.OutcomeOptions `yaml:"outcomes"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
@@ -318,8 +318,8 @@ func Default() Config {
 		Guard:     guardrail.DefaultOptions(),
 		Memory:    DefaultMemory(),
 		Cache:     recall.DefaultOptions(),
-		Stick:     proxy.DefaultStickOptions(),
-		Outcomes:  proxy.DefaultOutcomeOptions(),
+		Stick:     decide.DefaultStickOptions(),
+		Outcomes:  decide.DefaultOutcomeOptions(),
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }

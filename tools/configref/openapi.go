@@ -241,7 +241,7 @@ func publicName(qualifier, name string) string {
 		return "proxy.IntentSummary"
 	}
 	switch qualifier {
-	case "guardrail", "signals":
+	case "guardrail", "signals", "decide":
 		return join("proxy", name)
 	}
 	return full

@@ -1,4 +1,4 @@
-package proxy
+package decide
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/resolve"
-	"signalbox/proxy/upstream"
 	"signalbox/rules"
 )
 
@@ -53,35 +52,54 @@ const sticky = signal.Mask(1<<signal.Domain | 1<<signal.Complexity | 1<<signal.F
 // request holds, not what it is about.
 const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal.PII | 1<<signal.Keyword)
 
+// Talk is what is known of the conversation that a request belongs to. It belongs to the request's
+// goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
+type Talk struct {
+	keys           []conversation.Key             // under which the next turn will look
+	found          []conversation.Key             // under one of which the turn before was found
+	before         *conversation.State            // nil where nothing is known
+	named          bool                           // the client names it, so that requests may leave out what was said
+	short          bool                           // this one does
+	tool           bool                           // the request brings results of tools to the model that asked for them
+	price          float64                        // the gain that a move has to bring, in [0,1]
+	gain           float64                        // the greatest of a topic that was kept
+	inherited      *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
+	inheritedKinds signal.Mask                    // the kinds of inherited
+	moved          bool                           // the subject did
+	result         string
+	why            string
+	final          bool // a model was asked: result holds
+}
+
 // talk finds the conversation that a request belongs to. Only requests that ask for routing belong
 // to one: who names a model has chosen.
-func (st *State) talk(ctx context.Context, d *decision, req *openai.Request, h http.Header) *talk {
-	if st.talks == nil || d.model != "" || req.OpaquePrompt ||
+func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h http.Header) *Talk {
+	if b.Talks == nil || d.Named != "" || req.OpaquePrompt ||
 		req.API != openai.Chat && req.API != openai.Response {
 		return nil
 	}
-	t := &talk{result: talkNew}
-	t.found = t.name(namer{d.who.Tenant, d.who.Role}, resolve.Session(req, h), req)
-	if t.before = st.talks.Find(ctx, t.found...); t.before == nil {
+	t := &Talk{result: talkNew}
+	t.found = t.name(namer{d.Who.Tenant, d.Who.Role}, resolve.Session(req, h), req)
+	if t.before = b.Talks.Find(ctx, t.found...); t.before == nil {
 		return t
 	}
 	t.tool = req.EndsWithToolResult()
 	lost, all := t.cached(d), t.tokens(d)
 	// The response counts as well. It matters to short conversations alone, which have little to lose.
-	t.price = st.stick.Margin * float64(lost) / float64(max(all, 1)+openai.AssumedOutputTokens)
+	t.price = b.Stick.Margin * float64(lost) / float64(max(all, 1)+openai.AssumedOutputTokens)
 	return t
 }
 
 // tokens is how long the prompt is that the model reads, as far as is known here.
-func (t *talk) tokens(d *decision) int {
+func (t *Talk) tokens(d *Decision) int {
 	if t.short && t.before != nil {
-		return t.before.Tokens + d.set.Facts.Tokens
+		return t.before.Tokens + d.Set.Facts.Tokens
 	}
-	return d.set.Facts.Tokens
+	return d.Set.Facts.Tokens
 }
 
 // cached is how much of it the model of the conversation has read before.
-func (t *talk) cached(d *decision) int { return min(t.before.Tokens, t.tokens(d)) }
+func (t *Talk) cached(d *Decision) int { return min(t.before.Tokens, t.tokens(d)) }
 
 // The bounds of what is kept of what the user said.
 const (
@@ -90,14 +108,14 @@ const (
 )
 
 // addEarlierTurns gives a text that leaves out what the user said before what is known of that.
-func (t *talk) addEarlierTurns(text *signal.Text) {
+func (t *Talk) addEarlierTurns(text *signal.Text) {
 	if t != nil && t.short && t.before != nil && len(text.Before) == 0 {
 		text.Before = t.before.Said
 	}
 }
 
 // said is what is kept of what the user said.
-func (t *talk) said(text *signal.Text) []string {
+func (t *Talk) said(text *signal.Text) []string {
 	if !t.named || text.LastUser == "" {
 		return nil
 	}
@@ -151,7 +169,7 @@ const (
 // differs, a turn that is sent again or edited finds the state that it had before, and a first
 // message finds none. prompt_cache_key may be that of many conversations; it counts where the turns
 // are not known, as where a client leaves old ones out.
-func (t *talk) name(n namer, session string, req *openai.Request) (find []conversation.Key) {
+func (t *Talk) name(n namer, session string, req *openai.Request) (find []conversation.Key) {
 	before, all := turnsOf(req)
 	if session != "" {
 		t.keys = []conversation.Key{n.key(bySession, session)}
@@ -228,19 +246,19 @@ func turnsOf(req *openai.Request) (before, all string) {
 // keepSubject decides a request of a conversation again by the subject that it had, where what the request
 // says of another one is not worth the prefill. Whatever policy says of the request holds: a route
 // that blocks or answers, that cannot be decided, or that is taken for what the request holds.
-func (st *State) keepSubject(ctx context.Context, d *decision, req *openai.Request) error {
-	t := d.talk
+func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request) error {
+	t := d.Talk
 	if t == nil || t.before == nil || !d.movable() {
 		return nil
 	}
-	if t.holdTopics(d.set); t.inheritedKinds != 0 {
-		fresh, decided := *d.set, d.Decision
-		t.restoreTopics(d.set)
-		if err := st.stepRules(ctx, d, req); err != nil {
+	if t.holdTopics(d.Set); t.inheritedKinds != 0 {
+		fresh, decided := *d.Set, d.Decision
+		t.restoreTopics(d.Set)
+		if err := b.stepRules(ctx, d, req); err != nil {
 			return err
 		}
 		if !d.movable() {
-			*d.set, d.Decision = fresh, decided
+			*d.Set, d.Decision = fresh, decided
 			t.inheritedKinds, t.moved = 0, true
 		}
 	}
@@ -251,7 +269,7 @@ func (st *State) keepSubject(ctx context.Context, d *decision, req *openai.Reque
 }
 
 // leadsTo reports whether a model is a candidate.
-func (d *decision) leadsTo(model string) bool {
+func (d *Decision) leadsTo(model string) bool {
 	c := d.canary()
 	return c != nil && c.Model == model ||
 		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool { return c.Name == model })
@@ -259,30 +277,30 @@ func (d *decision) leadsTo(model string) bool {
 
 // returnToRoute takes the route of the turn before again, where that is still a way to its model: a result
 // of a tool may be so long, or so much later, that rules about the request would lead elsewhere.
-func (d *decision) returnToRoute() {
-	taken, ok := d.program.Taken(d.talk.before.Route)
+func (d *Decision) returnToRoute() {
+	taken, ok := d.Program.Taken(d.Talk.before.Route)
 	if !ok || taken.Action.Verb != rules.Use {
 		return
 	}
 	mine := d.Decision
-	if d.Decision = taken; !d.leadsTo(d.talk.before.Model) || unread(&taken, d.set) != 0 {
+	if d.Decision = taken; !d.leadsTo(d.Talk.before.Model) || Unread(&taken, d.Set) != 0 {
 		d.Decision = mine
 	}
 }
 
 // movable reports whether a conversation may have brought the decision about, or kept it from.
-func (d *decision) movable() bool {
+func (d *Decision) movable() bool {
 	if d.Action.Verb != rules.Use || d.Outcome == rules.FailClosed || d.Outcome == rules.Unavailable {
 		return false
 	}
-	return !slices.ContainsFunc(d.program.Routes(), func(r rules.Route) bool {
+	return !slices.ContainsFunc(d.Program.Routes(), func(r rules.Route) bool {
 		return r.Name == d.Route && r.Kinds&policy != 0
 	})
 }
 
 // holdTopics finds the topics that say something else than before, and of them those that stay what
 // they were.
-func (t *talk) holdTopics(set *signal.Set) {
+func (t *Talk) holdTopics(set *signal.Set) {
 	for _, k := range sticky.Kinds() {
 		v := set.Value(k)
 		old, ok := t.before.Topics[k.String()]
@@ -321,7 +339,7 @@ func kept(v *signal.Value, old *conversation.Topic) signal.Value {
 }
 
 // restoreTopics puts what stays into a set, in place of what the request says.
-func (t *talk) restoreTopics(set *signal.Set) {
+func (t *Talk) restoreTopics(set *signal.Set) {
 	if t == nil {
 		return
 	}
@@ -333,8 +351,8 @@ func (t *talk) restoreTopics(set *signal.Set) {
 // preferConversation puts the model that the conversation is with in front of the candidates of its route,
 // unless another is worth more, and says what becomes of the conversation. cs is what the choice
 // made, the best first; it is changed in place.
-func (st *State) preferConversation(d *decision, cs []choose.Candidate) {
-	t := d.talk
+func (b *Base) preferConversation(d *Decision, cs []choose.Candidate) {
+	t := d.Talk
 	if t == nil || t.before == nil || len(cs) == 0 {
 		return
 	}
@@ -343,7 +361,7 @@ func (st *State) preferConversation(d *decision, cs []choose.Candidate) {
 	}
 	at := slices.IndexFunc(cs, func(c choose.Candidate) bool { return c.Name == t.before.Model })
 	t.result = talkMoved
-	m := st.byName[t.before.Model]
+	m := b.ByName[t.before.Model]
 	switch {
 	case at < 0 && t.moved:
 		t.why = whySubject
@@ -351,7 +369,7 @@ func (st *State) preferConversation(d *decision, cs []choose.Candidate) {
 		t.why = whyRules
 	case cs[at].Out:
 		t.why = whyWindow
-	case !d.who.May(m.Name):
+	case !d.Who.May(m.Name):
 		t.why = whyDenied
 	case !m.Serves(time.Now()):
 		t.why = whyAway
@@ -369,7 +387,7 @@ func (st *State) preferConversation(d *decision, cs []choose.Candidate) {
 }
 
 // pin puts candidate at in front.
-func (t *talk) pin(cs []choose.Candidate, at int, why string) {
+func (t *Talk) pin(cs []choose.Candidate, at int, why string) {
 	chosen := cs[at]
 	copy(cs[1:at+1], cs[:at])
 	cs[0] = chosen
@@ -381,7 +399,7 @@ func (t *talk) pin(cs []choose.Candidate, at int, why string) {
 // figures is what the first candidate gains over candidate at, by what the route chooses by, in
 // [0,1] and less: of quality the difference, of cost and time the share that is saved. A figure
 // that is not known says nothing.
-func (d *decision) figures(cs []choose.Candidate, at int) float64 {
+func (d *Decision) figures(cs []choose.Candidate, at int) float64 {
 	best, own := &cs[0], &cs[at]
 	saved := func(best, own float64) float64 {
 		if best < 0 || own <= 0 {
@@ -396,7 +414,7 @@ func (d *decision) figures(cs []choose.Candidate, at int) float64 {
 		}
 	case "cost":
 		// cached tokens cost its own model nothing again
-		lost := d.state.byName[own.Name].Price.Of(float64(d.talk.cached(d)), 0)
+		lost := d.Base.ByName[own.Name].Price.Of(float64(d.Talk.cached(d)), 0)
 		return saved(best.Cost, own.Cost-lost)
 	case "latency":
 		return saved(best.Latency, own.Latency)
@@ -405,7 +423,7 @@ func (d *decision) figures(cs []choose.Candidate, at int) float64 {
 }
 
 // answeredBy says what became of the conversation when m was asked.
-func (t *talk) answeredBy(m *backend.Model) {
+func (t *Talk) answeredBy(m *backend.Model) {
 	if t == nil || t.before == nil {
 		return
 	}
@@ -421,7 +439,7 @@ func (t *talk) answeredBy(m *backend.Model) {
 }
 
 // describe writes the headers that say what became of the conversation.
-func (t *talk) describe(h http.Header) {
+func (t *Talk) describe(h http.Header) {
 	const name, reason = "X-Signalbox-Conversation", "X-Signalbox-Conversation-Reason"
 	delete(h, reason)
 	if t == nil {
@@ -432,29 +450,30 @@ func (t *talk) describe(h http.Header) {
 	}
 }
 
-// storeTurn keeps what the conversation was answered with, for its next turn: before the client sees
-// any of the response, so that the next turn cannot come first.
-func (st *State) storeTurn(ctx context.Context, d *decision, req *openai.Request, u *upstream.Response) {
-	t := d.talk
-	if t == nil || u.Status != http.StatusOK {
+// StoreTurn keeps what the conversation was answered with, for its next turn: before the client sees
+// any of the response, so that the next turn cannot come first. id is what the server of m called the
+// response; empty for none.
+func (b *Base) StoreTurn(ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, id string) {
+	t := d.Talk
+	if t == nil {
 		return
 	}
 	s := &conversation.State{
-		Model: u.Model.Name, Route: d.Route, Tokens: t.tokens(d),
+		Model: m.Name, Route: d.Route, Tokens: t.tokens(d),
 		Topics: make(map[string]conversation.Topic), Seed: d.seed,
 	}
 	if s.Seed == 0 && t.before != nil {
 		s.Seed = t.before.Seed
 	}
 	if t.named {
-		text := d.text
+		text := d.Text
 		if text.Segments == nil {
 			text = req.Text()
 		}
 		s.Said = t.said(&text)
 	}
 	for _, k := range sticky.Kinds() {
-		if v := d.set.Value(k); v.State == signal.Known && v.Label != "" {
+		if v := d.Set.Value(k); v.State == signal.Known && v.Label != "" {
 			s.Topics[k.String()] = conversation.Topic{Label: strings.Clone(v.Label), Labels: v.Labels, Probs: v.Probs}
 		} else if t.before != nil { // nobody asked this time
 			if old, ok := t.before.Topics[k.String()]; ok && !t.moved {
@@ -463,15 +482,15 @@ func (st *State) storeTurn(ctx context.Context, d *decision, req *openai.Request
 		}
 	}
 	keys := t.keys
-	if id := u.ID(); id != "" {
-		keys = append(slices.Clip(keys), namer{d.who.Tenant, d.who.Role}.key(byResponse, id))
+	if id != "" {
+		keys = append(slices.Clip(keys), namer{d.Who.Tenant, d.Who.Role}.key(byResponse, id))
 	}
 	t.keys = keys
-	st.talks.Keep(ctx, s, time.Duration(st.stick.MaxAge), keys...)
+	b.Talks.Keep(ctx, s, time.Duration(b.Stick.MaxAge), keys...)
 }
 
-// round is x to three digits.
-func round(x float64) float64 { return math.Round(x*1000) / 1000 }
+// Round is x to three digits.
+func Round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // Conversation is what became of the conversation that a request belongs to.
 type Conversation struct {
@@ -486,8 +505,8 @@ type Conversation struct {
 	Kept []string `json:"kept,omitempty"`
 }
 
-// explain tells what became of the conversation; nil for a request that belongs to none.
-func (t *talk) explain() *Conversation {
+// Explain tells what became of the conversation; nil for a request that belongs to none.
+func (t *Talk) Explain() *Conversation {
 	if t == nil {
 		return nil
 	}
@@ -496,9 +515,48 @@ func (t *talk) explain() *Conversation {
 		return c
 	}
 	c.Model, c.Route, c.Tokens = t.before.Model, t.before.Route, t.before.Tokens
-	c.Price, c.Gain = round(t.price), round(t.gain)
+	c.Price, c.Gain = Round(t.price), Round(t.gain)
 	for _, k := range t.inheritedKinds.Kinds() {
 		c.Kept = append(c.Kept, k.String())
 	}
 	return c
+}
+
+// Fate is what became of the conversation: new, kept or moved; empty for a request that belongs to
+// none.
+func (t *Talk) Fate() string {
+	if t == nil {
+		return ""
+	}
+	return t.result
+}
+
+// Escalated notes that the response of the conversation's model was judged and thrown away.
+func (t *Talk) Escalated() {
+	if t != nil && t.before != nil {
+		t.result, t.why = talkMoved, whyEscalated
+	}
+}
+
+// Turn is a turn of a conversation that was answered and was not its first.
+type Turn struct {
+	Found  []conversation.Key // under one of which the turn before was found
+	Keys   []conversation.Key // under which the next one will look
+	Named  bool               // by the client
+	Tokens int                // of its prompt, as far as is known
+	Moved  bool               // to another model than that of the turn before
+	From   string             // that model
+	Why    string             // why it was moved, or kept
+}
+
+// Turn is the turn that was answered; ok is false for a first one, and where no model was asked.
+func (d *Decision) Turn() (out Turn, ok bool) {
+	t := d.Talk
+	if t == nil || t.before == nil || !t.final || len(t.keys) == 0 {
+		return out, false
+	}
+	return Turn{
+		Found: t.found, Keys: t.keys, Named: t.named, Tokens: t.tokens(d), Moved: t.result == talkMoved,
+		From: t.before.Model, Why: t.why,
+	}, true
 }

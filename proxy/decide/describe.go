@@ -1,4 +1,4 @@
-package proxy
+package decide
 
 import (
 	"net/http"
@@ -8,47 +8,46 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/backend"
-	"signalbox/proxy/downstream"
 	"signalbox/proxy/pool"
 )
 
-// describe writes the headers that say what the decision was. It leaves out what is known only once
+// Describe writes the headers that say what the decision was. It leaves out what is known only once
 // an endpoint answers.
-func (d *decision) describe(h http.Header) {
-	values := [...]string{d.Route, "off", "off", d.timing(0, 0)} // in one piece
+func (d *Decision) Describe(h http.Header) {
+	values := [...]string{d.Route, "off", "off", d.Timing(0, 0)} // in one piece
 	h["X-Signalbox-Route"] = values[0:1:1]
 	h["X-Signalbox-Cache"] = values[1:2:2]
 	h["X-Signalbox-Guard"] = values[2:3:3]
 	h["Server-Timing"] = values[3:4:4]
-	d.describeSaving(h)
-	if v := d.set.Value(signal.Domain); v.State == signal.Known {
+	d.DescribeSaving(h)
+	if v := d.Set.Value(signal.Domain); v.State == signal.Known {
 		h["X-Signalbox-Domain"] = []string{headerText(v.Label)}
 		h["X-Signalbox-Confidence"] = []string{strconv.FormatFloat(v.Score, 'f', 3, 64)}
 	}
-	if lost := append(d.degraded(), d.lacking...); len(lost) > 0 {
+	if lost := append(d.Degraded(), d.Lacking...); len(lost) > 0 {
 		h["X-Signalbox-Degraded"] = []string{strings.Join(lost, ",")}
 	}
 }
 
-// describeSaving writes the headers that say what the request saves with, and its arm, which
+// DescribeSaving writes the headers that say what the request saves with, and its arm, which
 // depends on that.
-func (d *decision) describeSaving(h http.Header) {
-	if saves := d.saving.String(); saves != "" {
+func (d *Decision) DescribeSaving(h http.Header) {
+	if saves := d.Saving.String(); saves != "" {
 		h["X-Signalbox-Budget"] = []string{saves}
 	}
 	delete(h, "X-Signalbox-Arm")
 	d.describeArm(h)
 }
 
-// describePlace writes the headers that say where the request went; first is where it should have.
-func (d *decision) describePlace(h http.Header, m *backend.Model, e *pool.Endpoint, effort string, first *backend.Model) {
+// DescribePlace writes the headers that say where the request went; first is where it should have.
+func (d *Decision) DescribePlace(h http.Header, m *backend.Model, e *pool.Endpoint, effort string, first *backend.Model) {
 	values := [...]string{m.Name, e.Name, effort} // in one piece
 	h["X-Signalbox-Model"] = values[0:1:1]
 	h["X-Signalbox-Endpoint"] = values[1:2:2]
 	h["X-Signalbox-Reasoning"] = values[2:3:3]
-	d.talk.answeredBy(m)
-	d.talk.describe(h)
-	lost := append(d.degraded(), d.lacking...)
+	d.Talk.answeredBy(m)
+	d.Talk.describe(h)
+	lost := append(d.Degraded(), d.Lacking...)
 	if m != first {
 		lost = append(lost, "fallback")
 	}
@@ -58,14 +57,14 @@ func (d *decision) describePlace(h http.Header, m *backend.Model, e *pool.Endpoi
 	}
 }
 
-// timing is the value of Server-Timing, in milliseconds with one decimal. queue is the time between
+// Timing is the value of Server-Timing, in milliseconds with one decimal. queue is the time between
 // the decision and the attempt that was answered, upstream that attempt's time to its head.
-func (d *decision) timing(queue, upstream time.Duration) string {
+func (d *Decision) Timing(queue, upstream time.Duration) string {
 	b := make([]byte, 0, 96)
 	for i, part := range [...]struct {
 		name string
 		d    time.Duration
-	}{{"decide;dur=", d.elapsed}, {"classify;dur=", d.classified}, {"queue;dur=", queue}, {"upstream;dur=", upstream}} {
+	}{{"decide;dur=", d.Elapsed}, {"classify;dur=", d.Classified}, {"queue;dur=", queue}, {"upstream;dur=", upstream}} {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
@@ -89,14 +88,4 @@ func headerText(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// describeResponse writes the headers of a response that was judged, unless the head is gone.
-func (o *exchange) describeResponse(w *downstream.Writer, first *backend.Model) {
-	if w.Status != 0 {
-		return
-	}
-	o.decision.describePlace(w.Header(), o.model, o.endpoint, o.effort, first)
-	o.where.describe(w.Header())
-	o.escalation.describe(w.Header(), o.req)
 }
