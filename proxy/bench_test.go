@@ -330,7 +330,7 @@ func BenchmarkContext(b *testing.B) {
 			b.Fatal(err)
 		}
 		d.Action = &rules.Action{}
-		out, _, err := r.state.rewrite(req, d).payload(b.Context(), r.state.ByName["small"])
+		out, _, err := r.state.rewrite(req, d).Payload(b.Context(), r.state.ByName["small"])
 		if err != nil {
 			b.Fatal(err)
 		}

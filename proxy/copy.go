@@ -236,3 +236,21 @@ func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 	}
 	return downstream.WriteBytes(w, u.Status, w.Messages.Error(came, u.Status))
 }
+
+// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
+// keeps a length, its new one; a longer one is sent as it comes.
+func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
+	b := o.vault.Body()
+	h := w.Header()
+	headers.DropStale(h)
+	if errors.Is(u.Err(), io.EOF) {
+		all := u.Piece()
+		t.Body(nil, all)
+		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
+		h["Content-Length"] = []string{strconv.Itoa(len(all))}
+		w.WriteHeader(u.Status)
+		return downstream.WritePart(w, all)
+	}
+	w.WriteHeader(u.Status)
+	return downstream.CopyBody(w, u, &t.Tally, b)
+}

@@ -123,7 +123,7 @@ func (l *decided) entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
 		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.Signals.Identity.Config,
-		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.st.prompts),
+		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.st.edits.Prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.Elapsed), Status: l.status,
 		Error: o.failure, Key: l.o.who.Name, Finish: o.tally.Finish,
 		TookMs: decisionlog.Milliseconds(o.took), TTFTMs: decisionlog.Milliseconds(o.ttft),
@@ -142,7 +142,7 @@ func (l *decided) entry() *decisionlog.Entry {
 	if o.wanted != nil {
 		effort := o.DrawnEffort
 		if o.model == o.wanted {
-			effort = decide.ArmEffort(o.model, o.params.kind.Effort)
+			effort = decide.ArmEffort(o.model, o.Params.Kind.Effort)
 		}
 		e.Chosen, e.Chance, e.Chances = o.wanted.Name, o.ChanceOf(o.wanted, effort), o.Chances
 	}
@@ -150,7 +150,7 @@ func (l *decided) entry() *decisionlog.Entry {
 		e.Chosen = x.From[0].Model
 	}
 	if o.model != nil {
-		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.effort, o.limit.n
+		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.Effort, o.Limit.Tokens
 	}
 	if by := o.placed.by; by != affinity.NoSource {
 		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.home, Predicted: o.placed.predicted}

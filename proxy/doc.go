@@ -29,10 +29,10 @@
 //     and feedback are endpoints of the proxy's own
 //   - order: order (what the models may cost), toolong; packages choose, count
 //   - forward: forward (which attempt is next), pick (its endpoint), placement and prompt (where
-//     prompts are), rewrite, rewrite_prompt, rewrite_contexts, rewrite_limits and redact (its body),
+//     prompts are), body (what is chosen for it before it is written),
 //     copy (the response is passed on), escalation (responses that are thrown away), notices,
-//     scrape, removed; packages affinity, chain, kv, pool, reasoning, lengths, redact, tools,
-//     upstream (one attempt, its response, and the part of it that is held), framing, escalate
+//     scrape, removed; packages rewrite, affinity, chain, kv, pool, reasoning, lengths, redact,
+//     tools, upstream (one attempt, its response, and the part of it that is held), framing, escalate
 //   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
 //     endpoint of the proxy's own
 //   - save: package save (a response becomes a context)

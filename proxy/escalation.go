@@ -89,7 +89,7 @@ func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Resp
 	o.upstream = nil
 	e.from = append(e.from, discarded{model: u.Model, sign: t.sign, tally: t.answer.Tally})
 	e.why, e.result = t.sign, escalationDone
-	e.spare = &spare{u.Keep(), o.params}
+	e.spare = &spare{u.Keep(), o.Params}
 	was := *o
 	was.tally = t.answer.Tally
 	st.observeSpeed(&was, u.Status, nil)
@@ -259,16 +259,16 @@ func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Writer, o *exchang
 	o.where.abandon(time.Now())
 	o.where.of = nil // what it took is settled
 	u := s.Open(ctx, response.StreamOptions{
-		API: o.req.API, Choices: o.req.Choices(), Quiet: s.params.usage && w.Messages == nil, Unweighed: s.params.logprobs,
+		API: o.req.API, Choices: o.req.Choices(), Quiet: s.params.Usage && w.Messages == nil, Unweighed: s.params.Logprobs,
 	})
 	if err := u.Peek(); err != nil { // it was read before
 		u.Close()
 		return &fault.NoResponseError{Err: err}
 	}
-	o.model, o.endpoint, o.params = u.Model, u.Endpoint, s.params
+	o.model, o.endpoint, o.Params = u.Model, u.Endpoint, s.params
 	o.describeResponse(w, u.Model)
 	o.storeTurn(ctx, e.sent, u)
-	o.state.AwaitOutcome(o.decision, w.ID, u.Model, o.params.kind.Effort)
+	o.state.AwaitOutcome(o.decision, w.ID, u.Model, o.Params.Kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
@@ -355,7 +355,7 @@ func (o *exchange) describeResponse(w *downstream.Writer, first *backend.Model) 
 	if w.Status != 0 {
 		return
 	}
-	o.decision.DescribePlace(w.Header(), o.model, o.endpoint, o.effort, first)
+	o.decision.DescribePlace(w.Header(), o.model, o.endpoint, o.Effort, first)
 	o.where.describe(w.Header())
 	o.escalation.describe(w.Header(), o.req)
 }

@@ -9,17 +9,16 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
-	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/guardrail"
-	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/tools"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
@@ -34,32 +33,32 @@ type decision = decide.Decision
 type exchange struct {
 	*decision // nil until the request was decided
 
-	state      *State
-	surface    *surface
-	req        *openai.Request   // nil until it was decoded
-	lookup     *recall.Lookup    // of the cache; nil where it is off everywhere
-	resolved   *resolve.Contexts // what its pointers lead to; nil without any
-	mirror     *mirrored         // the copy that another model gets; nil for none
-	escalation *escalation       // of its responses; nil where the first one stands
-	hideAll    bool              // personal data is replaced once the contexts are in the body
-	tools      *tools.Choice     // that the model is offered; nil for all of them
-	results    *tools.Results    // results of tools that are sent in short; nil for none
-	vault      *redact.Vault     // nil when nothing was hidden from the model
-	model      *backend.Model    // of the last attempt; nil when there was none
-	endpoint   *pool.Endpoint
-	wanted     *backend.Model   // that the attempts began with
-	params                      // of the last attempt
-	tally      response.Tally   // by its response
-	guarding   *guardrail.Check // nil when the answer is not checked
-	guarded    guard.Outcome    // what the check found; Mode is off when there was none
-	sent       time.Time        // when the last attempt was
-	first      time.Time        // when its response began, or the first text of it
-	queue      time.Duration
-	where      *plan         // nil until the request was sent
-	placed     placed        // how its endpoint was picked
-	unsaved    error         // why the response was not stored as a context; nil when it was, or was not to be
-	took, ttft time.Duration // of the whole request, and until its stream began
-	failure    string        // code or type of the error that the client got
+	state          *State
+	surface        *surface
+	req            *openai.Request   // nil until it was decoded
+	lookup         *recall.Lookup    // of the cache; nil where it is off everywhere
+	resolved       *resolve.Contexts // what its pointers lead to; nil without any
+	mirror         *mirrored         // the copy that another model gets; nil for none
+	escalation     *escalation       // of its responses; nil where the first one stands
+	hideAll        bool              // personal data is replaced once the contexts are in the body
+	tools          *tools.Choice     // that the model is offered; nil for all of them
+	results        *tools.Results    // results of tools that are sent in short; nil for none
+	vault          *redact.Vault     // nil when nothing was hidden from the model
+	model          *backend.Model    // of the last attempt; nil when there was none
+	endpoint       *pool.Endpoint
+	wanted         *backend.Model   // that the attempts began with
+	rewrite.Params                  // of the last attempt
+	tally          response.Tally   // by its response
+	guarding       *guardrail.Check // nil when the answer is not checked
+	guarded        guard.Outcome    // what the check found; Mode is off when there was none
+	sent           time.Time        // when the last attempt was
+	first          time.Time        // when its response began, or the first text of it
+	queue          time.Duration
+	where          *plan         // nil until the request was sent
+	placed         placed        // how its endpoint was picked
+	unsaved        error         // why the response was not stored as a context; nil when it was, or was not to be
+	took, ttft     time.Duration // of the whole request, and until its stream began
+	failure        string        // code or type of the error that the client got
 
 	who      Principal  // the zero value until it was identified
 	upstream trace.Span // of the attempt that is answered; nil without one
@@ -104,7 +103,7 @@ type discarded struct {
 type spare struct {
 	*upstream.Kept
 
-	params params
+	params rewrite.Params
 }
 
 // trial is the judgement of one response.
@@ -115,60 +114,6 @@ type trial struct {
 	response *upstream.Response // that is held
 	sign     rules.Sign
 	result   string
-}
-
-// rewriter makes the body that a model receives from the one that the client sent. It depends on
-// the model, so a request that falls back to another one is rewritten again, from the original.
-type rewriter struct {
-	st  *State
-	req *openai.Request
-	d   *decision
-	endpointFields
-
-	tools   *tools.Choice  // that the model is offered; nil for all of them
-	results *tools.Results // results of tools that are sent in short; nil for none
-	hideAll bool           // personal data is replaced once the contexts are in the body
-	counted bool           // a limit of the caller is settled by the tokens of the answer
-	paid    bool           // a budget of the caller is settled by what the answer costs
-}
-
-// params is what a body asks of the model beyond its text.
-type params struct {
-	effort   string       // of reasoning, as the header reports it
-	kind     lengths.Kind // of answers that it is like
-	limit    tokenLimit   // that the proxy set
-	logprobs bool         // the proxy asked for log-probabilities, and the client did not
-	usage    bool         // the proxy asked how many tokens the stream takes, and the client did not
-}
-
-// endpointFields is what an endpoint takes in a body beyond the API; zero for nothing.
-type endpointFields struct {
-	salt   string
-	member string // of kv_transfer_params
-	value  string
-}
-
-// tokenLimit is the limit on a response that the proxy put into a request; zero when it put none.
-type tokenLimit struct {
-	n     int // in tokens; 0 with given when its value is no number of tokens
-	auto  bool
-	near  bool // by outcomes of near requests
-	given bool // by a field that the route sets
-}
-
-// payload is the body that a model receives, which every attempt reads anew. The zero value is
-// empty.
-type payload struct {
-	whole  []byte
-	pieces prefix.Body   // in place of whole, where stored contexts are part of it: their bytes are not copied
-	vault  *redact.Vault // of what was hidden in the pieces; nil when nothing was
-}
-
-// named reports that the client asked for this very model, and so knows how to speak to it. One
-// that named a model and was routed to another knows as little as one that asked for routing, or in
-// another API.
-func (rw rewriter) named(m *backend.Model) bool {
-	return rw.d.Named == m.Name && !rw.req.Translated
 }
 
 // plan is the order in which a request meets models and endpoints: every endpoint of the first

@@ -17,6 +17,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
@@ -247,26 +248,26 @@ func known(x float64) *float64 {
 // sentTo rewrites the request for m, as forward does, and says what became of it.
 func (st *State) sentTo(d *decision, offered *tools.Choice, m *backend.Model) *Sent {
 	rw := st.rewrite(d.Request, d)
-	rw.tools = offered
-	_, params := rw.body(m)
-	return rw.sent(m, params)
+	rw.Tools = offered
+	_, params := rw.Body(m)
+	return sentOf(&rw, m, params)
 }
 
-func (rw rewriter) sent(m *backend.Model, params params) *Sent {
-	out := &Sent{Model: m.Name, Reasoning: params.effort, Prompt: rw.promptFate(), Tools: rw.tools.String(), ReasoningBy: rw.reasoningBy(m)}
-	if want := rw.d.Action.Results; want != nil {
-		if picked, n := tools.Stale(rw.req, want); len(picked) > 0 {
+func sentOf(rw *rewrite.Change, m *backend.Model, params rewrite.Params) *Sent {
+	out := &Sent{Model: m.Name, Reasoning: params.Effort, Prompt: rw.PromptFate(), Tools: rw.Tools.String(), ReasoningBy: reasoningBy(rw, m)}
+	if want := rw.Decision.Action.Results; want != nil {
+		if picked, n := tools.Stale(rw.Request, want); len(picked) > 0 {
 			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
 		}
 	}
-	switch own, ok := rw.req.AnswerLimit(); {
-	case params.limit.near:
-		out.MaxTokens, out.Limit = params.limit.n, "outcomes"
-	case params.limit.auto:
-		out.MaxTokens, out.Limit = params.limit.n, "auto"
-	case params.limit.n > 0:
-		out.MaxTokens, out.Limit = params.limit.n, "route"
-	case params.limit.given:
+	switch own, ok := rw.Request.AnswerLimit(); {
+	case params.Limit.Near:
+		out.MaxTokens, out.Limit = params.Limit.Tokens, "outcomes"
+	case params.Limit.Auto:
+		out.MaxTokens, out.Limit = params.Limit.Tokens, "auto"
+	case params.Limit.Tokens > 0:
+		out.MaxTokens, out.Limit = params.Limit.Tokens, "route"
+	case params.Limit.Given:
 		out.Limit = "route"
 	case ok:
 		out.MaxTokens, out.Limit = int(own), "client"
@@ -275,11 +276,11 @@ func (rw rewriter) sent(m *backend.Model, params params) *Sent {
 }
 
 // reasoningBy tells what the effort that m is asked at rests on; empty where it was given.
-func (rw rewriter) reasoningBy(m *backend.Model) string {
-	if rw.d.Action.Reasoning != decide.ReasoningAuto || !m.Dialect.Leaves(rw.req, rw.d.Action.Override) {
+func reasoningBy(rw *rewrite.Change, m *backend.Model) string {
+	if rw.Decision.Action.Reasoning != decide.ReasoningAuto || !m.Dialect.Leaves(rw.Request, rw.Decision.Action.Override) {
 		return ""
 	}
-	switch e := rw.d.ExpectedOf(m.Name); {
+	switch e := rw.Decision.ExpectedOf(m.Name); {
 	case e != nil && e.Drawn:
 		return "exploring"
 	case e != nil && e.ByOutcomes:
@@ -298,7 +299,8 @@ func addDecision(body []byte, o *exchange) []byte {
 	}
 	e := o.state.explain(o.decision, o.tools)
 	if o.model != nil && o.req != nil {
-		e.Sent = o.rewriter(o.req).sent(o.model, o.params)
+		rw := o.rewriter(o.req)
+		e.Sent = sentOf(&rw, o.model, o.Params)
 	}
 	e.Escalation.found(o.escalation)
 	b, err := downstream.Encode(e)

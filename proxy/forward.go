@@ -11,6 +11,7 @@ import (
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 )
 
@@ -18,9 +19,9 @@ import (
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
 func (p *Proxy) forward(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewrite.Change, o *exchange,
 ) error {
-	if change.req.Streams() {
+	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
 	defer func() { where.lease.Close() }() // if a panic left it open
@@ -42,17 +43,17 @@ func (p *Proxy) forward(
 
 // send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewrite.Change, o *exchange,
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
 	o.wanted, o.where = where.models[0], where
-	o.escalation = o.escalates(change.req)
+	o.escalation = o.escalates(change.Request)
 	var (
 		refusal *upstream.Response // a refusal that another attempt may better
 		effort  string             // that refusal was asked for
 		last    = fault.ErrNoEndpoint
 		reason  string // of the coming attempt, when it is a retry
-		body    = fitted{rewriter: change}
+		body    = rewrite.Fitted{Change: change}
 	)
 	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
@@ -70,8 +71,8 @@ func (p *Proxy) send(
 			lease.Close()
 			break
 		}
-		err = body.fit(ctx, m, where.endpointFields(m))
-		if o.params = body.params; err != nil {
+		err = body.Fit(ctx, m, where.endpointFields(m))
+		if o.Params = body.Params; err != nil {
 			lease.Close()
 			return err
 		}
@@ -84,9 +85,9 @@ func (p *Proxy) send(
 			last = err
 		case u.Refused(), where.outgrown(u):
 			if refusal = upstream.Better(refusal, u); refusal == u {
-				effort = o.effort
+				effort = o.Effort
 			}
-		case o.escalation.worse(u, change.req.Streams()):
+		case o.escalation.worse(u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
 		case o.escalation.discards(st, p, o, u):
@@ -95,7 +96,7 @@ func (p *Proxy) send(
 			continue
 		default:
 			refusal.Close()
-			return p.deliver(ctx, st, w, o, change.req, u)
+			return p.deliver(ctx, st, w, o, change.Request, u)
 		}
 		var again bool
 		reason, again = retry(u, err)
@@ -116,7 +117,7 @@ func (o *exchange) committed(w *downstream.Writer) bool {
 
 // attempt makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) attempt(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *rewrite.Fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.escalation.try(o.model, o.where)
 	if t == nil { // else what is judged may not be what is given
@@ -126,13 +127,13 @@ func (p *Proxy) attempt(
 	o.queue = time.Since(o.Decided)
 	attemptCtx, span := p.attempting(ctx, o, n)
 	call := &upstream.Call{
-		ID: w.ID, Headers: o.headersFor(ctx, in, body.made.vault), Extra: o.Action.Headers, Body: made,
+		ID: w.ID, Headers: o.headersFor(ctx, in, body.Made.Vault), Extra: o.Action.Headers, Body: made,
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
-		Streaming: body.req.Streams(), Choices: body.req.Choices(),
+		Streaming: body.Request.Streams(), Choices: body.Request.Choices(),
 		Readable: o.guarding != nil || o.lookup.Recorded() || w.Messages != nil || t != nil || o.mirror != nil ||
-			body.params.usage,
-		Quiet: body.params.usage && w.Messages == nil, Unweighed: body.params.logprobs,
+			body.Params.Usage,
+		Quiet: body.Params.Usage && w.Messages == nil, Unweighed: body.Params.Logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
 		Named:               span != nil && span.IsRecording(),
@@ -160,7 +161,7 @@ func (p *Proxy) deliver(
 		o.describeResponse(w, o.wanted)
 	}
 	o.storeTurn(ctx, sent, u)
-	st.AwaitOutcome(o.decision, w.ID, o.model, o.params.kind.Effort)
+	st.AwaitOutcome(o.decision, w.ID, o.model, o.Params.Kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
@@ -170,7 +171,7 @@ func (p *Proxy) relayRefusal(
 ) error {
 	o.where.abandon(time.Now())
 	o.where.describe(w.Header())
-	o.model, o.endpoint, o.effort = refusal.Model, refusal.Endpoint, effort
+	o.model, o.endpoint, o.Effort = refusal.Model, refusal.Endpoint, effort
 	o.queue = time.Since(o.Decided) - refusal.Took
 	o.decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
 	return p.relay(ctx, w, refusal, o)

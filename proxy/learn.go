@@ -28,13 +28,13 @@ func (st *State) learnLength(o *exchange) (widened bool) {
 	}
 	how := lengths.Ended
 	switch {
-	case o.limit.auto && o.tally.Finish == response.FinishLength:
-		how, length = lengths.Cut, max(length, int64(o.limit.n))
-	case o.limit.auto:
-	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
+	case o.Limit.Auto && o.tally.Finish == response.FinishLength:
+		how, length = lengths.Cut, max(length, int64(o.Limit.Tokens))
+	case o.Limit.Auto:
+	case o.Limit.Tokens > 0 || o.Limit.Given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
-	st.Chooser.Lengths.Observe(o.params.kind, length, how)
+	st.Chooser.Lengths.Observe(o.Params.Kind, length, how)
 	return how == lengths.Cut
 }
 

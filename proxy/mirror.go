@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 )
@@ -25,8 +26,8 @@ const (
 // from what the models of the route get, so what is hidden from them is hidden here. What a server
 // may keep, or answers by what it has kept, is not copied; neither is a request that names stored
 // contexts.
-func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirrored {
-	want, req := o.Action.Mirror, change.req
+func (st *State) mirror(ctx context.Context, change rewrite.Change, o *exchange) *mirrored {
+	want, req := o.Action.Mirror, change.Request
 	if want == nil || req.API == openai.Other || o.Contexts.Named() || !req.Stateless() {
 		return nil
 	}
@@ -35,7 +36,7 @@ func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirr
 		return nil
 	}
 	m := st.ByName[want.Model]
-	body, _, err := change.payload(ctx, m)
+	body, _, err := change.Payload(ctx, m)
 	if err != nil {
 		return nil
 	}
@@ -123,7 +124,7 @@ func (m *mirrored) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 type mirrored struct {
 	model *backend.Model
 	api   openai.API
-	body  payload
+	body  rewrite.Payload
 	got   *escalate.Answer // what the client gets
 	whole *capped          // the body that it gets, where it is no stream
 }

@@ -23,6 +23,7 @@ import (
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
@@ -130,7 +131,8 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 				Lengths: lengths.New(), Spent: choose.NewAccounts(), Intn: rand.IntN,
 			},
 		},
-		opts: o.Server, limits: settings.DefaultLimits(), auth: keys, prompts: make(map[string]string, len(o.Prompts)),
+		opts: o.Server, limits: settings.DefaultLimits(), auth: keys,
+		edits:      rewrite.NewOptions(o.Prompts, o.Server.VaguePrompts, o.Server.AutoMaxTokens),
 		generation: o.Generation, controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
 		idle: make(chan struct{}), salts: engine.NewSalts(nil), notices: &backend.Boards{}, chains: &chain.Memo{},
 		seen: signs.New(seenTurns, time.Now),
@@ -156,12 +158,6 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	st.tenants = tenantsOf(&o.Auth)
 	for t := range st.tenants {
 		tel.Metrics.ServesTenant(t)
-	}
-	for _, x := range o.Prompts {
-		st.prompts[x.Name] = x.Text
-	}
-	for _, s := range o.Server.VaguePrompts {
-		st.vague = append(st.vague, normalise(s))
 	}
 	st.copies, st.tools, st.results = newCopies(), tools.NewMemo(), tools.NewShortForms()
 	return st, nil

@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/rewrite"
 )
 
 // orderModels puts the models of a decision in the order to try them and reserves what the request
@@ -17,7 +18,7 @@ import (
 // since the models were ordered, they are ordered again as behind the bound: over all replicas, at
 // most one request beyond it goes to a model at full price.
 func (p *Proxy) orderModels(
-	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewrite.Change, o *exchange,
 ) (*plan, error) {
 	counted := p.measure(ctx, st, change)
 	where, err := st.place(change, h, counted)
@@ -44,8 +45,8 @@ func (p *Proxy) orderModels(
 // place lists the models that a decision leads to and the caller may use, in the order to try them,
 // and looks at where the prompt is. change is how the request is put to them, h the client's
 // headers, and counted the tokens of the prompt by model, where they were counted.
-func (st *State) place(change *rewriter, h http.Header, counted map[string]int) (*plan, error) {
-	models, err := st.Order(change.d, counted)
+func (st *State) place(change *rewrite.Change, h http.Header, counted map[string]int) (*plan, error) {
+	models, err := st.Order(change.Decision, counted)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 )
 
@@ -37,13 +38,13 @@ type prefixPlacement struct {
 }
 
 // placementOf looks at a request before its first attempt.
-func (st *State) placementOf(change *rewriter, h http.Header) prefixPlacement {
-	f := &change.d.Set.Facts
+func (st *State) placementOf(change *rewrite.Change, h http.Header) prefixPlacement {
+	f := &change.Decision.Set.Facts
 	x := prefixPlacement{tokens: f.Tokens, tenant: f.Tenant, salts: st.salts, hints: kv.P2P{}}
-	if x.on = st.opts.Placement != settings.PlacementOff && change.req.API != openai.Other; x.on {
+	if x.on = st.opts.Placement != settings.PlacementOff && change.Request.API != openai.Other; x.on {
 		x.prompt = st.promptOf(change, h)
 	}
-	if change.req.API == openai.Other {
+	if change.Request.API == openai.Other {
 		x.salts, x.hints = nil, nil // no server is known to take them there
 	}
 	return x
@@ -66,18 +67,18 @@ func (p *prefixPlacement) describe(h http.Header) {
 }
 
 // endpointFields says what the endpoint of the attempt under way takes.
-func (p *prefixPlacement) endpointFields(m *backend.Model) (d endpointFields) {
+func (p *prefixPlacement) endpointFields(m *backend.Model) (d rewrite.EndpointFields) {
 	if p.salts == nil || p.at < 0 {
 		return d
 	}
 	to := &m.Servers.All[p.at]
 	if to.Salted.Load() {
-		d.salt = p.salts.Of(p.tenant)
+		d.Salt = p.salts.Of(p.tenant)
 	}
 	if t := &p.ticket; p.by != affinity.NoSource && t.Held-t.Predicted >= kv.MinTokens {
 		member, value, err := p.hints.Hint(&m.Servers.All[t.Holder].Options, &to.Options, transferID())
 		if err == nil {
-			d.member, d.value = member, string(value)
+			d.Member, d.Value = member, string(value)
 		}
 	}
 	return d

@@ -21,6 +21,7 @@ import (
 	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 )
 
@@ -450,7 +451,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 			o.Endpoints[i].KV.P2P = kv.Peer{Host: "10.0.0." + strconv.Itoa(i+1), Port: 5710}
 		}
 	}
-	b, servers := placedBench(t, 2, peers, allows(engine.Param{Name: fieldTransfer}))
+	b, servers := placedBench(t, 2, peers, allows(engine.Param{Name: rewrite.FieldTransfer}))
 	w := b.state.Models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1), "X-Session-Id", "x")
@@ -463,7 +464,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	if got.endpoint == first.endpoint {
 		t.Fatalf("a request went to a busy home: %+v", got)
 	}
-	params := string(lastOf(servers[1-home])[fieldTransfer])
+	params := string(lastOf(servers[1-home])[rewrite.FieldTransfer])
 	if want := fmt.Sprintf(`"remote_host":"10.0.0.%d","remote_port":5710}}`, home+1); !strings.HasPrefix(params, `{"remote_kv_source":{"kv_request_id":"kv_`) || !strings.HasSuffix(params, want) {
 		t.Errorf("kv_transfer_params %s", params)
 	}
@@ -472,7 +473,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	const own = `{"remote_prefiller":{"h":1},"remote_kv_source":{"remote_host":"own"}}`
 	b.told(strings.Replace(turns(system, 2), `"stream"`, `"kv_transfer_params":`+own+`,"stream"`,
 		1), "X-Session-Id", "x")
-	if got := string(lastOf(servers[1-home])[fieldTransfer]); got != own {
+	if got := string(lastOf(servers[1-home])[rewrite.FieldTransfer]); got != own {
 		t.Errorf("kv_transfer_params %s, want %s", got, own)
 	}
 	for i := range tickets {

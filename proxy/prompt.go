@@ -7,6 +7,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/chain"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/rewrite"
 )
 
 // prompt is what placement knows of a request: what it belongs to and, if it is long, its text in
@@ -28,8 +29,8 @@ const chainFrom = 1024
 
 // promptOf is what placement looks at of a request; nil for one that belongs to nothing and is
 // short.
-func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
-	f, req := &rw.d.Set.Facts, rw.req
+func (st *State) promptOf(rw *rewrite.Change, h http.Header) *prompt {
+	f, req := &rw.Decision.Set.Facts, rw.Request
 	hints := affinity.Hints{
 		Session:          f.Session,
 		PromptCacheKey:   req.QuotedField("prompt_cache_key"),
@@ -37,15 +38,15 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 		ClaudeSession:    first(h[affinity.ClaudeSessionHeader]),
 		PreviousResponse: req.QuotedField("previous_response_id"),
 	}
-	if rw.d.Contexts.Named() {
-		for _, s := range rw.d.Contexts.Snaps {
+	if rw.Decision.Contexts.Named() {
+		for _, s := range rw.Decision.Contexts.Snaps {
 			hints.Contexts = append(hints.Contexts, resolve.Pointer(s))
 		}
 	}
 	if f.Tokens < chainFrom && hints.Empty() {
 		return nil
 	}
-	p := &prompt{hints: hints, salt: st.salts.Of(f.Tenant), tokens: f.Tokens, effort: rw.effort(nil), decided: rw.d, tools: req.Field("tools")}
+	p := &prompt{hints: hints, salt: st.salts.Of(f.Tenant), tokens: f.Tokens, effort: rw.Effort(nil), decided: rw.Decision, tools: req.Field("tools")}
 	if p.effort == "" {
 		p.effort = req.ReasoningEffort
 	}
@@ -57,16 +58,16 @@ func (st *State) promptOf(rw *rewriter, h http.Header) *prompt {
 
 // chainOf writes the text of a request in the order in which its model will read it: contexts, the
 // route's prompt, then what the client sent.
-func (st *State) chainOf(c *affinity.Chain, rw *rewriter) {
-	if rw.d.Contexts.Named() {
-		c.Resume(st.chains.Of(rw.d.Contexts.Snaps))
+func (st *State) chainOf(c *affinity.Chain, rw *rewrite.Change) {
+	if rw.Decision.Contexts.Named() {
+		c.Resume(st.chains.Of(rw.Decision.Contexts.Snaps))
 	}
-	if name := rw.d.Action.Prompt.Name; name != "" {
-		c.Message("system", st.prompts[name])
+	if name := rw.Decision.Action.Prompt.Name; name != "" {
+		c.Message("system", st.edits.Prompts[name])
 	}
-	c.Grow(len(rw.req.Raw)) // text is no longer than it is spelled, but for roles
-	c.Write(rw.req.Instructions)
-	chain.WriteMessages(c, rw.req)
+	c.Grow(len(rw.Request.Raw)) // text is no longer than it is spelled, but for roles
+	c.Write(rw.Request.Instructions)
+	chain.WriteMessages(c, rw.Request)
 }
 
 // class is what the prompt must have in common with others on model m to share their blocks.

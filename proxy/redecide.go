@@ -21,7 +21,7 @@ func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlo
 		return decisionlog.NotFound(), nil
 	}
 	c := decisionlog.Configuration{
-		Identity: &st.Signals.Identity, Program: program, Named: model, Prompts: st.prompts,
+		Identity: &st.Signals.Identity, Program: program, Named: model, Prompts: st.edits.Prompts,
 		Able: st.Signals.Signals(), Extract: st.Signals.Extract, Unread: decide.Unread,
 		First: func(a *rules.Action, set *signal.Set) string {
 			return st.First(choose.Request{Action: a, Set: set, Named: model})

@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/tools"
 )
@@ -26,8 +27,7 @@ type State struct {
 	opts       settings.Server
 	limits     settings.Limits
 	auth       *auth.Keys
-	prompts    map[string]string
-	vague      []string // normalised
+	edits      *rewrite.Options // what bodies are written by
 	generation uint64
 	priciest   choose.Price // what every response is compared with
 	metrics    *telemetry.Metrics

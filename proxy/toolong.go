@@ -8,6 +8,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/count"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 )
 
@@ -35,14 +36,14 @@ const measureBudget = time.Second
 // measure has the servers of models count the tokens of a prompt of which it is doubted that it
 // fits, and returns what was answered in time, by model; nil for nothing. vLLM counts a chat as it
 // would answer it, template and tools included.
-func (p *Proxy) measure(ctx context.Context, st *State, change *rewriter) map[string]int {
-	if !countable(change.req) {
+func (p *Proxy) measure(ctx context.Context, st *State, change *rewrite.Change) map[string]int {
+	if !countable(change.Request) {
 		return nil
 	}
-	wants := change.d.ChoiceRequest()
+	wants := change.Decision.ChoiceRequest()
 	var out map[string]int
-	for _, m := range st.Named(change.d) {
-		if !change.d.Who.May(m.Name) || len(out) == count.MaxModels {
+	for _, m := range st.Named(change.Decision) {
+		if !change.Decision.Who.May(m.Name) || len(out) == count.MaxModels {
 			continue
 		}
 		if !wants.Doubted(m.Window) || wants.Prompt.Least > m.Window {
@@ -72,12 +73,12 @@ func countable(req *openai.Request) bool {
 }
 
 // measureBy has a server of one model count the prompt as the model would get it.
-func (p *Proxy) measureBy(ctx context.Context, change *rewriter, m *backend.Model) (tokens int, ok bool) {
+func (p *Proxy) measureBy(ctx context.Context, change *rewrite.Change, m *backend.Model) (tokens int, ok bool) {
 	e := p.counters.Of(m)
 	if e == nil {
 		return 0, false
 	}
-	body, _, err := change.payload(ctx, m)
+	body, _, err := change.Payload(ctx, m)
 	if err != nil || body.Size() > count.MaxBytes {
 		return 0, false // what is wrong is told by the attempt
 	}

@@ -19,6 +19,7 @@ import (
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/response"
 )
@@ -274,7 +275,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	}
 	u, err := upstream.Do(ctx, p.transport, &upstream.Call{
 		Headers: http.Header{}, ID: "warm_" + rand.Text(), API: openai.Chat,
-		Path: surfaces[0].upstreamPath(false), Body: payload{whole: body},
+		Path: surfaces[0].upstreamPath(false), Body: rewrite.Whole(body),
 	}, w.m, lease)
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d] %s", e.
 // maxExamples bounds the examples of one request: each costs a run of the model.
 const maxExamples = 1024
 
+// ParseExamples reads the body of a request that adds examples. Errors are those of the API.
 func ParseExamples(body []byte) ([]string, error) {
 	var in struct {
 		Examples []string `json:"examples"`

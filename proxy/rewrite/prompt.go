@@ -1,4 +1,4 @@
-package proxy
+package rewrite
 
 import (
 	"slices"
@@ -23,21 +23,21 @@ const (
 // Some clients split their prompt over several messages, of role system or developer, and in the
 // Responses API over instructions and such items. They are one prompt: it is vague when all of it
 // is, and when it is replaced no part of it stays.
-func (rw rewriter) prompt(p *openai.Patch) (fate string) {
-	want := rw.d.Action.Prompt
-	if want.Name == "" || rw.req.API != openai.Chat && rw.req.API != openai.Response {
+func (rw Change) prompt(p *openai.Patch) (fate string) {
+	want := rw.Decision.Action.Prompt
+	if want.Name == "" || rw.Request.API != openai.Chat && rw.Request.API != openai.Response {
 		return ""
 	}
-	text, first := rw.st.prompts[want.Name], max(rw.req.SystemIndex, 0)
+	text, first := rw.o.Prompts[want.Name], max(rw.Request.SystemIndex, 0)
 	end := first
-	for end < len(rw.req.Messages) && isSystem(&rw.req.Messages[end]) {
+	for end < len(rw.Request.Messages) && isSystem(&rw.Request.Messages[end]) {
 		end++
 	}
-	own := rw.req.Messages[first:end]
-	specific := !isVague(rw.st.vague, rw.req.Instructions) ||
-		slices.ContainsFunc(own, func(m openai.Message) bool { return m.HasImage || !isVague(rw.st.vague, m.Text) })
+	own := rw.Request.Messages[first:end]
+	specific := !isVague(rw.o.vague, rw.Request.Instructions) ||
+		slices.ContainsFunc(own, func(m openai.Message) bool { return m.HasImage || !isVague(rw.o.vague, m.Text) })
 	switch {
-	case len(own) == 0 && rw.req.Instructions == "":
+	case len(own) == 0 && rw.Request.Instructions == "":
 		fate = promptInserted
 	case want.Mode == "always", !specific:
 		fate = promptReplaced
@@ -47,11 +47,11 @@ func (rw rewriter) prompt(p *openai.Patch) (fate string) {
 		return promptKept
 	}
 	switch {
-	case rw.d.Contexts.Named():
+	case rw.Decision.Contexts.Named():
 		if fate == promptReplaced {
 			rw.clearPrompt(p, first, end)
 		}
-	case rw.req.API == openai.Response:
+	case rw.Request.API == openai.Response:
 		rw.instruct(p, fate, text, first, end)
 	default:
 		putSystem(p, fate, text, first, end)
@@ -79,8 +79,8 @@ func putSystem(p *openai.Patch, fate, text string, first, end int) {
 
 // instruct puts text into the instructions of a response. They come before all items, so in front
 // of items of the client's prompt that stay they stand by themselves.
-func (rw rewriter) instruct(p *openai.Patch, fate, text string, first, end int) {
-	if fate == promptPrefixed && rw.req.Instructions != "" {
+func (rw Change) instruct(p *openai.Patch, fate, text string, first, end int) {
+	if fate == promptPrefixed && rw.Request.Instructions != "" {
 		p.PrependToInstructions(text + "\n\n")
 		return
 	}
@@ -109,21 +109,21 @@ func normalise(s string) string {
 	return strings.TrimRight(s, ".!? ")
 }
 
-// promptFate tells what putting the route's prompt in made of the client's.
-func (rw rewriter) promptFate() string {
-	return rw.prompt(openai.NewPatch(rw.req))
+// PromptFate tells what putting the route's prompt in made of the client's.
+func (rw Change) PromptFate() string {
+	return rw.prompt(openai.NewPatch(rw.Request))
 }
 
 // clearPrompt takes the client's own prompt out, the messages from first to end, for one that
 // stands beside contexts. A message with media keeps them, and the last message of a request stays,
 // without text.
-func (rw rewriter) clearPrompt(p *openai.Patch, first, end int) {
-	if rw.req.Instructions != "" {
+func (rw Change) clearPrompt(p *openai.Patch, first, end int) {
+	if rw.Request.Instructions != "" {
 		p.DeleteField("instructions")
 	}
-	left := len(rw.req.Messages)
+	left := len(rw.Request.Messages)
 	for i := first; i < end; i++ {
-		if rw.req.Messages[i].HasImage || left == 1 {
+		if rw.Request.Messages[i].HasImage || left == 1 {
 			p.ReplaceMessageText(i, "")
 			continue
 		}

@@ -1,4 +1,4 @@
-package proxy
+package rewrite
 
 import (
 	"context"
@@ -19,21 +19,21 @@ import (
 const promptBefore = "before"
 
 // beside is the text of the route's prompt that stands beside contexts; empty where there is none.
-func (rw rewriter) beside() string {
-	switch rw.promptFate() {
+func (rw Change) beside() string {
+	switch rw.PromptFate() {
 	case "", promptKept:
 		return ""
 	}
-	return rw.st.prompts[rw.d.Action.Prompt.Name]
+	return rw.o.Prompts[rw.Decision.Action.Prompt.Name]
 }
 
 // compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
-func (rw rewriter) compile(body []byte, m *backend.Model) (prefix.Body, error) {
-	r := prefix.Request{API: rw.req.API, Body: body, Contexts: rw.d.Contexts.Prefix(), Role: m.ContextRole}
+func (rw Change) compile(body []byte, m *backend.Model) (prefix.Body, error) {
+	r := prefix.Request{API: rw.Request.API, Body: body, Contexts: rw.Decision.Contexts.Prefix(), Role: m.ContextRole}
 	text := rw.beside()
 	switch {
 	case text == "":
-	case rw.d.Action.Prompt.Position == promptBefore:
+	case rw.Decision.Action.Prompt.Position == promptBefore:
 		quoted, err := jsontext.AppendQuote(nil, text)
 		if err != nil {
 			return nil, fmt.Errorf("spell prompt: %w", err)
@@ -62,20 +62,20 @@ func unsupportedContexts(req *openai.Request) error {
 // hidden is a body with its personal data replaced, that of contexts included. It is read for it
 // here, all of it: what is stored of a context is which types it holds, and not where. Without
 // knowing, nothing is sent.
-func (rw rewriter) hidden(ctx context.Context, api openai.API, body []byte) (payload, error) {
+func (rw Change) hidden(ctx context.Context, api openai.API, body []byte) (Payload, error) {
 	req, err := openai.Parse(api, body, resolve.Limits())
 	if err != nil {
-		return payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
+		return Payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
 	}
 	text := req.Text()
-	v, err := rw.st.Signals.PersonalData(ctx, &text)
+	v, err := rw.Decision.Base.Signals.PersonalData(ctx, &text)
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
-	finder, _ := rw.st.Signals.Classifier.(redact.Finder)
+	finder, _ := rw.Decision.Base.Signals.Classifier.(redact.Finder)
 	out, vault, err := redact.Hide(ctx, req, v.Spans, finder)
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
-	return payload{whole: out.Raw, vault: vault}, nil
+	return Payload{whole: out.Raw, Vault: vault}, nil
 }

@@ -1,4 +1,4 @@
-package proxy
+package rewrite
 
 import (
 	"math"
@@ -18,16 +18,16 @@ import (
 const minCompletion = 256
 
 // limit sets the token limit that the route asks for, unless the client set one, and returns it.
-func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) tokenLimit {
-	want := rw.d.Action.MaxTokens
+func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Limit {
+	want := rw.Decision.Action.MaxTokens
 	field := m.TokenField
-	if rw.req.MaxTokens != nil || rw.req.MaxCompletionTokens != nil {
+	if rw.Request.MaxTokens != nil || rw.Request.MaxCompletionTokens != nil {
 		// An automatic limit never shrinks what the client asked for, override or not.
-		if !rw.d.Action.Override || want.Auto || want.Limit == 0 {
+		if !rw.Decision.Action.Override || want.Auto || want.Limit == 0 {
 			rw.moveLimit(p, m)
-			return tokenLimit{}
+			return Limit{}
 		}
-		if rw.req.MaxCompletionTokens != nil {
+		if rw.Request.MaxCompletionTokens != nil {
 			field = openai.FieldMaxCompletionTokens
 		} else if rw.named(m) {
 			field = openai.FieldMaxTokens
@@ -35,22 +35,22 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 	}
 	n, near := want.Limit, false
 	if want.Auto {
-		n = rw.st.Chooser.Lengths.Limit(like, &rw.st.opts.AutoMaxTokens)
+		n = rw.Decision.Base.Chooser.Lengths.Limit(like, &rw.o.Limits)
 		if longest := rw.longest(m); longest > 0 {
-			n, near = rw.st.Chooser.Lengths.Above(like, longest, &rw.st.opts.AutoMaxTokens), true
+			n, near = rw.Decision.Base.Chooser.Lengths.Above(like, longest, &rw.o.Limits), true
 		}
 	}
 	if n == 0 {
-		return tokenLimit{}
+		return Limit{}
 	}
 	if m.Window > 0 {
 		room := m.Window - rw.promptTokens()
-		if rw.req.HasMedia {
+		if rw.Request.HasMedia {
 			room -= m.Window / 2 // what an image or a recording takes is not known here
 		}
 		switch {
 		case want.Auto && room < minCompletion:
-			return tokenLimit{}
+			return Limit{}
 		case room >= 1:
 			n = min(n, room)
 		}
@@ -59,13 +59,13 @@ func (rw rewriter) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) t
 		p.DeleteField(openai.FieldMaxTokens) // two limits would contradict each other
 	}
 	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
-	return tokenLimit{n: n, auto: want.Auto, near: near}
+	return Limit{Tokens: n, Auto: want.Auto, Near: near}
 }
 
 // longest is the length that nearly all responses of m to requests like this one stay below; 0
 // where outcomes do not say.
-func (rw rewriter) longest(m *backend.Model) float64 {
-	e := rw.d.ExpectedOf(m.Name)
+func (rw Change) longest(m *backend.Model) float64 {
+	e := rw.Decision.ExpectedOf(m.Name)
 	if e == nil {
 		return 0
 	}
@@ -75,7 +75,7 @@ func (rw rewriter) longest(m *backend.Model) float64 {
 			longest, near = x.Longest, x.Near
 		}
 	}
-	if near < rw.st.Learning.MinNeighbours {
+	if near < rw.Decision.Base.Learning.MinNeighbours {
 		return 0
 	}
 	return longest
@@ -83,29 +83,29 @@ func (rw rewriter) longest(m *backend.Model) float64 {
 
 // moveLimit gives a limit of the client the name that the model takes, which a client that asked
 // for this very model knows.
-func (rw rewriter) moveLimit(p *openai.Patch, m *backend.Model) {
-	if rw.req.API != openai.Chat || rw.named(m) || rw.req.MaxTokens == nil || rw.req.MaxCompletionTokens != nil || m.TokenField != openai.FieldMaxCompletionTokens {
+func (rw Change) moveLimit(p *openai.Patch, m *backend.Model) {
+	if rw.Request.API != openai.Chat || rw.named(m) || rw.Request.MaxTokens == nil || rw.Request.MaxCompletionTokens != nil || m.TokenField != openai.FieldMaxCompletionTokens {
 		return
 	}
 	p.DeleteField(openai.FieldMaxTokens)
-	p.SetField(openai.FieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.req.MaxTokens, 10))
+	p.SetField(openai.FieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.Request.MaxTokens, 10))
 }
 
 // promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does
 // not fit beside the prompt, so what the estimate may be off by, and what it does not see, is left
 // free.
-func (rw rewriter) promptTokens() int {
-	n := rw.d.Set.Facts.Tokens
+func (rw Change) promptTokens() int {
+	n := rw.Decision.Set.Facts.Tokens
 	for _, f := range [...]string{"tools", "functions", "response_format", "text"} {
-		n += len(rw.req.Field(f)) / 4
+		n += len(rw.Request.Field(f)) / 4
 	}
 	return int(math.Ceil(choose.Slack * float64(n)))
 }
 
 // limitField is the field that a limit on the response has in this request, which in chat is the
 // given one.
-func (rw rewriter) limitField(chat string) string {
-	switch rw.req.API {
+func (rw Change) limitField(chat string) string {
+	switch rw.Request.API {
 	case openai.Completion:
 		return openai.FieldMaxTokens
 	case openai.Response:
@@ -128,12 +128,12 @@ func twinOf(field string) string {
 
 // kind names the responses that one of model m to this request is like. effort is that of the
 // dialect.
-func (rw rewriter) kind(m *backend.Model, effort string) lengths.Kind {
+func (rw Change) kind(m *backend.Model, effort string) lengths.Kind {
 	k := lengths.Kind{Model: m.Name, Effort: effort}
-	if v := rw.d.Set.Value(signal.Domain); v.State == signal.Known {
+	if v := rw.Decision.Set.Value(signal.Domain); v.State == signal.Known {
 		k.Domain = v.Label
 	}
-	if v := rw.d.Set.Value(signal.Complexity); v.State == signal.Known {
+	if v := rw.Decision.Set.Value(signal.Complexity); v.State == signal.Known {
 		k.Complexity = v.Label
 	}
 	return k

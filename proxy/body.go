@@ -1,22 +1,18 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"strconv"
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
-	"signalbox/proxy/headers"
+	"signalbox/proxy/rate"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/tools"
-	"signalbox/proxy/upstream"
 )
 
 // redactRequest returns the request as it may be sent: with personal data replaced, when the route
@@ -43,24 +39,6 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 	return req, err
 }
 
-// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
-// keeps a length, its new one; a longer one is sent as it comes.
-func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
-	b := o.vault.Body()
-	h := w.Header()
-	headers.DropStale(h)
-	if errors.Is(u.Err(), io.EOF) {
-		all := u.Piece()
-		t.Body(nil, all)
-		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
-		h["Content-Length"] = []string{strconv.Itoa(len(all))}
-		w.WriteHeader(u.Status)
-		return downstream.WritePart(w, all)
-	}
-	w.WriteHeader(u.Status)
-	return downstream.CopyBody(w, u, &t.Tally, b)
-}
-
 // shortenResults makes the results of tools short where the route has a budget for them, and tells
 // the client of it.
 func (p *Proxy) shortenResults(
@@ -74,4 +52,26 @@ func (p *Proxy) shortenResults(
 	owner := resolve.Owner(o.who, resolve.Session(o.req, h))
 	o.results = o.state.results.Shorten(ctx, shortener, p.resolver.Store, owner, req, want)
 	o.results.Describe(w.Header())
+}
+
+// prepareBody is rewrite for a request that is served: with the tools that are offered. The body is
+// written for each attempt, by fit.
+func (o *exchange) prepareBody(ctx context.Context, w *downstream.Writer, req *openai.Request) rewrite.Change {
+	o.tools = o.state.tools.Choose(ctx, o.state.Signals.Classifier, req, o.Action.Tools)
+	o.tools.Describe(w.Header())
+	change := o.rewriter(req)
+	change.Counted, change.Paid = w.Lease.Bounds(rate.Tokens), len(o.who.Budgets) > 0
+	return change
+}
+
+// rewrite prepares the changes that a decision asks for.
+func (st *State) rewrite(req *openai.Request, d *decision) rewrite.Change {
+	return rewrite.New(st.edits, req, d)
+}
+
+// rewriter is rewrite with what was chosen for the request that is served.
+func (o *exchange) rewriter(req *openai.Request) rewrite.Change {
+	rw := o.state.rewrite(req, o.decision)
+	rw.Tools, rw.Results, rw.HideAll = o.tools, o.results, o.hideAll
+	return rw
 }
