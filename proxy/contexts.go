@@ -173,3 +173,12 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 
 // countBudget bounds the time in which model servers count the tokens of a context.
 const countBudget = 2 * time.Second
+
+var _ contexts.Resident = (*Proxy)(nil)
+
+// Residency implements contexts.Resident.
+func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Residence {
+	st := p.acquire()
+	defer st.release()
+	return st.places.Residency(st.Models, owner.Tenant, c)
+}

@@ -26,7 +26,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	defer u.Close()
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
-		w.Messages.Prompt = cmp.Or(o.where.length, w.Messages.Prompt)
+		w.Messages.Prompt = cmp.Or(o.where.Length(), w.Messages.Prompt)
 	}
 	if what := u.Misfit(o.req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
@@ -53,7 +53,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	t := &meter{
 		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.req.IncludeUsage, direct: u.Direct,
 	}
-	t.API, t.ticket = o.req.API, &o.where.ticket
+	t.API, t.ticket = o.req.API, o.where.Ticket()
 	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
 		t.ticket.First(time.Now())

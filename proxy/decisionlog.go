@@ -152,8 +152,8 @@ func (l *decided) entry() *decisionlog.Entry {
 	if o.model != nil {
 		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.Effort, o.Limit.Tokens
 	}
-	if by := o.placed.by; by != affinity.NoSource {
-		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.home, Predicted: o.placed.predicted}
+	if by := o.placed.By; by != affinity.NoSource {
+		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.Home, Predicted: o.placed.Predicted}
 	}
 	if t := o.tally.Usage; t != (response.Usage{}) {
 		e.Tokens = loggedTokens(t)

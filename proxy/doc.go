@@ -22,17 +22,16 @@
 //     engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
 //   - admit: admit, pace; packages auth, keyring, rate, budget
-//   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms
+//   - resolve, contexts that a request names: package resolve; contexts, warm and warms
 //     serve the API of package contexts
 //   - recall, responses that are cached: recall, replay, recall_explain; package recall
 //   - decide: packages decide (the decision), signals (reading them, and telling them); explain, own
 //     and feedback are endpoints of the proxy's own
 //   - order: order (what the models may cost), toolong; packages choose, count
-//   - forward: forward (which attempt is next), pick (its endpoint), placement and prompt (where
-//     prompts are), body (what is chosen for it before it is written),
-//     copy (the response is passed on), escalation (responses that are thrown away), notices,
-//     scrape, removed; packages rewrite, affinity, chain, kv, pool, reasoning, lengths, redact,
-//     tools, upstream (one attempt, its response, and the part of it that is held), framing, escalate
+//   - forward: forward (which attempt is next), body (what is chosen for its body before that is
+//     written), copy (the response is passed on), escalation (responses that are thrown away),
+//     notices, scrape, removed; packages placement (its endpoint), rewrite (its body), affinity,
+//     chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its response, and the part of it that is held), framing, escalate
 //   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
 //     endpoint of the proxy's own
 //   - save: package save (a response becomes a context)

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
-	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/response"
@@ -59,12 +59,12 @@ func (e *escalation) behind(m, other *backend.Model) bool {
 }
 
 // try prepares the judgement of the response of m, where there is another model to ask.
-func (e *escalation) try(m *backend.Model, where *plan) *trial {
+func (e *escalation) try(m *backend.Model, where *placement.Plan) *trial {
 	if e == nil {
 		return nil
 	}
 	e.trial = nil
-	if slices.ContainsFunc(where.models, func(next *backend.Model) bool { return e.behind(next, m) }) {
+	if slices.ContainsFunc(where.Models, func(next *backend.Model) bool { return e.behind(next, m) }) {
 		e.trial = &trial{escalation: e}
 	}
 	return e.trial
@@ -97,10 +97,8 @@ func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Resp
 	p.recordPlacement(&was, u.Status, nil)
 	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(t.sign))
 	where := o.where
-	where.ticket, where.by = affinity.Ticket{}, affinity.NoSource
-	where.models = slices.DeleteFunc(where.models, func(m *backend.Model) bool { return !e.behind(m, u.Model) })
-	where.tried = where.tried[:0] // a request that comes to a model for the first time may wait
-	o.wanted = where.models[0]
+	where.Restart(func(m *backend.Model) bool { return e.behind(m, u.Model) })
+	o.wanted = where.Models[0]
 	o.Talk.Escalated()
 	return true
 }
@@ -256,8 +254,7 @@ func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Writer, o *exchang
 	e.spare, e.result = nil, escalationFailed
 	e.from = e.from[:len(e.from)-1] // it is the response now
 	p.tel.Metrics.Escalation(o.Route, s.Model.Name, escalationFailed)
-	o.where.abandon(time.Now())
-	o.where.of = nil // what it took is settled
+	o.where.Withdraw(time.Now()) // what it took is settled
 	u := s.Open(ctx, response.StreamOptions{
 		API: o.req.API, Choices: o.req.Choices(), Quiet: s.params.Usage && w.Messages == nil, Unweighed: s.params.Logprobs,
 	})
@@ -356,6 +353,6 @@ func (o *exchange) describeResponse(w *downstream.Writer, first *backend.Model) 
 		return
 	}
 	o.decision.DescribePlace(w.Header(), o.model, o.endpoint, o.Effort, first)
-	o.where.describe(w.Header())
+	o.where.Describe(w.Header())
 	o.escalation.describe(w.Header(), o.req)
 }

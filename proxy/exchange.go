@@ -1,19 +1,16 @@
 package proxy
 
 import (
-	"context"
-	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"signalbox/internal/openai"
-	"signalbox/internal/telemetry"
-	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/redact"
@@ -54,28 +51,14 @@ type exchange struct {
 	sent           time.Time        // when the last attempt was
 	first          time.Time        // when its response began, or the first text of it
 	queue          time.Duration
-	where          *plan         // nil until the request was sent
-	placed         placed        // how its endpoint was picked
-	unsaved        error         // why the response was not stored as a context; nil when it was, or was not to be
-	took, ttft     time.Duration // of the whole request, and until its stream began
-	failure        string        // code or type of the error that the client got
+	where          *placement.Plan  // nil until the request was sent
+	placed         placement.Placed // how its endpoint was picked
+	unsaved        error            // why the response was not stored as a context; nil when it was, or was not to be
+	took, ttft     time.Duration    // of the whole request, and until its stream began
+	failure        string           // code or type of the error that the client got
 
 	who      Principal  // the zero value until it was identified
 	upstream trace.Span // of the attempt that is answered; nil without one
-}
-
-// placed is how the endpoint of a request was picked; zero when any would have done.
-type placed struct {
-	by        affinity.Source
-	home      bool
-	predicted int
-}
-
-func (x *placed) attrs() []slog.Attr {
-	if x.by == affinity.NoSource {
-		return nil
-	}
-	return []slog.Attr{slog.String("placed_by", x.by.String()), slog.Bool("home", x.home), slog.Int("predicted_tokens", x.predicted)}
 }
 
 // escalation is what becomes of the responses to one request of a route that escalates. It belongs
@@ -114,16 +97,4 @@ type trial struct {
 	response *upstream.Response // that is held
 	sign     rules.Sign
 	result   string
-}
-
-// plan is the order in which a request meets models and endpoints: every endpoint of the first
-// model, then those of the next. It belongs to one request.
-type plan struct {
-	models  []*backend.Model
-	tried   []*pool.Endpoint
-	intn    func(n int) int
-	metrics *telemetry.Metrics
-	lease   *pool.Lease                                       // of the last attempt; nil before the first
-	afford  func(ctx context.Context, m *backend.Model) error // nil where no model has a budget
-	prefixPlacement
 }

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/rewrite"
@@ -19,12 +20,12 @@ import (
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
 func (p *Proxy) forward(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewrite.Change, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange,
 ) error {
 	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
-	defer func() { where.lease.Close() }() // if a panic left it open
+	defer func() { where.Close() }() // if a panic left it open
 	o.mirror = st.mirror(ctx, change, o)
 	err := p.send(ctx, st, w, in, where, change, o)
 	if o.escalation.givesSpare(ctx, w, err) {
@@ -43,10 +44,10 @@ func (p *Proxy) forward(
 
 // send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewrite.Change, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange,
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
-	o.wanted, o.where = where.models[0], where
+	o.wanted, o.where = where.Models[0], where
 	o.escalation = o.escalates(change.Request)
 	var (
 		refusal *upstream.Response // a refusal that another attempt may better
@@ -57,7 +58,7 @@ func (p *Proxy) send(
 	)
 	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
-		m, lease, err := where.next(ctx)
+		m, lease, err := where.Next(ctx)
 		switch {
 		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
 			last = err
@@ -71,7 +72,7 @@ func (p *Proxy) send(
 			lease.Close()
 			break
 		}
-		err = body.Fit(ctx, m, where.endpointFields(m))
+		err = body.Fit(ctx, m, where.EndpointFields(m))
 		if o.Params = body.Params; err != nil {
 			lease.Close()
 			return err
@@ -83,7 +84,7 @@ func (p *Proxy) send(
 			return err
 		case err != nil:
 			last = err
-		case u.Refused(), where.outgrown(u):
+		case u.Refused(), outgrown(where, u):
 			if refusal = upstream.Better(refusal, u); refusal == u {
 				effort = o.Effort
 			}
@@ -169,8 +170,8 @@ func (p *Proxy) deliver(
 func (p *Proxy) relayRefusal(
 	ctx context.Context, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange,
 ) error {
-	o.where.abandon(time.Now())
-	o.where.describe(w.Header())
+	o.where.Abandon(time.Now())
+	o.where.Describe(w.Header())
 	o.model, o.endpoint, o.Effort = refusal.Model, refusal.Endpoint, effort
 	o.queue = time.Since(o.Decided) - refusal.Took
 	o.decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/placement"
 	"signalbox/stream/response"
 )
 
@@ -65,45 +65,13 @@ func (st *State) observeSpeed(o *exchange, status int, err error) {
 	st.Chooser.Speeds.Observe(o.model.Name, t)
 }
 
-// usageOf is what a response told of its prompt, as placement takes it.
-func usageOf(told *response.Usage) affinity.Usage {
-	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
-	if u.Cached == 0 && !told.Uncached {
-		u.Cached = -1 // not told, or none
-	}
-	return u
-}
-
 // recordPlacement tells placement how a request ended, once.
-func (p *Proxy) recordPlacement(o *exchange, status int, err error) {
-	x := o.where
-	if x == nil || x.of == nil {
-		return
-	}
-	now, t, used := time.Now(), &x.ticket, o.tally.Usage
-	u := usageOf(&used)
+func (*Proxy) recordPlacement(o *exchange, status int, err error) {
+	used := o.tally.Usage
+	u := placement.UsageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
-	u.Whole, u.Of = !o.req.Stream && used.Output != 1, x.id
-	t.End(now, u)
-	if u.Failed {
-		return
-	}
-	x.of.Servers.Learn(x.tokens, int64(used.Input))
-	if x.by == affinity.NoSource {
-		return
-	}
-	o.placed = placed{by: x.by, home: t.Home, predicted: t.Predicted}
-	m, model := p.tel.Metrics, x.of.Name
-	if x.parted {
-		m.PrefixClassSplit(model)
-	}
-	if t.Home {
-		m.Placement(model, "home")
-	} else {
-		m.Placement(model, "away")
-	}
-	if t.Cached >= 0 {
-		m.PrefixTokens(model, "predicted", int64(t.Predicted)*int64(used.Input)/int64(max(x.length, 1)))
-		m.PrefixTokens(model, "confirmed", int64(t.Cached))
+	u.Whole = o.req != nil && !o.req.Stream && used.Output != 1
+	if how, ok := o.where.End(time.Now(), u, used.Input); ok {
+		o.placed = how
 	}
 }

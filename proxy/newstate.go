@@ -22,6 +22,7 @@ import (
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
@@ -91,7 +92,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	}
 	st.Signals.Identity, st.Signals.Thresholds = o.Identity, o.Thresholds
 	if o.Salt != nil {
-		st.salts, st.salted = engine.NewSalts(o.Salt), true
+		st.places.Salts, st.salted = engine.NewSalts(o.Salt), true
 	}
 	if st.Stick = o.Stick; o.Stick.MaxAge > 0 {
 		st.Talks = o.Talks
@@ -134,8 +135,12 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		opts: o.Server, limits: settings.DefaultLimits(), auth: keys,
 		edits:      rewrite.NewOptions(o.Prompts, o.Server.VaguePrompts, o.Server.AutoMaxTokens),
 		generation: o.Generation, controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
-		idle: make(chan struct{}), salts: engine.NewSalts(nil), notices: &backend.Boards{}, chains: &chain.Memo{},
+		idle: make(chan struct{}), notices: &backend.Boards{},
 		seen: signs.New(seenTurns, time.Now),
+	}
+	st.places = placement.Places{
+		Off: o.Server.Placement == settings.PlacementOff, Salts: engine.NewSalts(nil), Chains: &chain.Memo{},
+		Prompts: st.edits.Prompts,
 	}
 	defaults := &backend.Defaults{
 		FirstByte: time.Duration(o.Server.FirstByteTimeout), Answer: time.Duration(o.Server.AnswerTimeout),

@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/rewrite"
 )
 
@@ -19,13 +20,12 @@ import (
 // most one request beyond it goes to a model at full price.
 func (p *Proxy) orderModels(
 	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewrite.Change, o *exchange,
-) (*plan, error) {
+) (*placement.Plan, error) {
 	counted := p.measure(ctx, st, change)
-	where, err := st.place(change, h, counted)
+	where, err := st.place(change, h, w.ID, counted)
 	if err != nil {
 		return nil, err
 	}
-	where.id = w.ID
 	if err = p.reserve(ctx, w, o, where); err != nil {
 		return nil, err
 	}
@@ -35,9 +35,9 @@ func (p *Proxy) orderModels(
 	}
 	o.Save(how)
 	o.DescribeSaving(w.Header())
-	again, err := st.place(change, h, counted)
+	again, err := st.place(change, h, w.ID, counted)
 	if err == nil {
-		again.id, again.afford = w.ID, where.afford
+		again.Afford = where.Afford
 	}
 	return again, err
 }
@@ -45,14 +45,12 @@ func (p *Proxy) orderModels(
 // place lists the models that a decision leads to and the caller may use, in the order to try them,
 // and looks at where the prompt is. change is how the request is put to them, h the client's
 // headers, and counted the tokens of the prompt by model, where they were counted.
-func (st *State) place(change *rewrite.Change, h http.Header, counted map[string]int) (*plan, error) {
+func (st *State) place(change *rewrite.Change, h http.Header, id string, counted map[string]int) (*placement.Plan, error) {
 	models, err := st.Order(change.Decision, counted)
 	if err != nil {
 		return nil, err
 	}
-	return &plan{
-		models: models, intn: st.Chooser.Intn, metrics: st.metrics, prefixPlacement: st.placementOf(change, h),
-	}, nil
+	return st.places.Plan(models, change, h, id, st.Chooser.Intn, st.metrics), nil
 }
 
 // modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
@@ -63,8 +61,8 @@ const modelBudgets = "\x00models"
 // the most that it allows for the response, by the price of the dearest model that it may go to,
 // or, where the next model is asked when a response is not good enough, of all of them. What it
 // takes from the budgets of models is taken when it comes to them.
-func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, where *plan) (err error) {
-	ofModels := slices.ContainsFunc(where.models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
+func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, where *placement.Plan) (err error) {
+	ofModels := slices.ContainsFunc(where.Models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
 	if len(o.who.Budgets) == 0 && !ofModels {
 		return nil
 	}
@@ -76,12 +74,12 @@ func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, 
 		answer = float64(o.req.MaxOutputTokens())
 	}
 	if ofModels {
-		where.afford = func(ctx context.Context, m *backend.Model) error {
+		where.Afford = func(ctx context.Context, m *backend.Model) error {
 			return p.share(ctx, w, m, m.Price.Of(prompt, answer))
 		}
 	}
 	usd := 0.0
-	for _, m := range where.models {
+	for _, m := range where.Models {
 		if price := m.Price.Of(prompt, answer); o.Action.Escalate != nil {
 			usd += price
 		} else {

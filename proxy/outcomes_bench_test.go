@@ -89,7 +89,7 @@ func BenchmarkDecideByOutcomes(b *testing.B) {
 					b.Fatal(err)
 				}
 				change := p.state.rewrite(req, d)
-				if _, err := p.state.place(&change, nil, p.proxy.measure(ctx, p.state, &change)); err != nil {
+				if _, err := p.state.place(&change, nil, "", p.proxy.measure(ctx, p.state, &change)); err != nil {
 					b.Fatal(err)
 				}
 			}

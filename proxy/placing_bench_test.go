@@ -52,16 +52,16 @@ func placer(tb testing.TB, how, body string) func() {
 	}
 	change := b.state.rewrite(req, d)
 	return func() {
-		p, err := b.state.place(&change, nil, b.proxy.measure(tb.Context(), b.state, &change))
+		p, err := b.state.place(&change, nil, "", b.proxy.measure(tb.Context(), b.state, &change))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		_, lease, err := p.next(tb.Context())
+		_, lease, err := p.Next(tb.Context())
 		if err != nil || lease == nil {
 			tb.Fatal("no endpoint")
 		}
 		lease.Close()
-		p.abandon(time.Now())
+		p.Abandon(time.Now())
 	}
 }
 

@@ -56,7 +56,7 @@ func placedOn(t *testing.T, servers []*kvServer, change func(*backend.ModelOptio
 	t.Helper()
 	plain := func(s *setup) { s.routes = toSmall }
 	b := start(t, kvModel(change, servers...), append([]func(*setup){plain}, more...)...)
-	b.state.salts, b.state.salted = engine.NewSalts([]byte("a secret")), true // a random one would give other homes each time
+	b.state.places.Salts, b.state.salted = engine.NewSalts([]byte("a secret")), true // a random one would give other homes each time
 	return b
 }
 

@@ -35,7 +35,7 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00models", Value: strings.Join(who.Models, "\n")})
 	}
 	if st.forwards { // the endpoint may know the caller, and answers nobody else the same
-		shown := st.salts.Credential(h.Get("Authorization"))
+		shown := st.places.Salts.Credential(h.Get("Authorization"))
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00credential", Value: shown})
 	}
 	if st.Program.ReadsSession() {

@@ -112,7 +112,7 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 		attrs = append(attrs, slog.String("key", o.who.Name))
 	}
 	attrs = append(attrs, slog.String("id", w.ID))
-	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
+	attrs = append(append(attrs, o.placed.Attrs()...), o.guardAttrs()...)
 	if found := o.lookup.Found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}

@@ -29,7 +29,7 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 	var out []*bench
 	for range n {
 		b := start(t, kvModel(func(o *backend.ModelOptions) { o.KV.PrefillUsPerToken = prefill }, servers...), func(s *setup) { s.routes = toSmall })
-		b.state.salts, b.state.salted = engine.NewSalts([]byte("one secret")), true
+		b.state.places.Salts, b.state.salted = engine.NewSalts([]byte("one secret")), true
 		out = append(out, b)
 		if url == "" {
 			continue

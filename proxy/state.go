@@ -7,11 +7,11 @@ import (
 	"signalbox/memory/outcomes/signs"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
-	"signalbox/proxy/chain"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/rewrite"
@@ -31,9 +31,8 @@ type State struct {
 	generation uint64
 	priciest   choose.Price // what every response is compared with
 	metrics    *telemetry.Metrics
-	guard      *guardrail.Guard // the guard
-	salts      *engine.Salts
-	chains     *chain.Memo       // of stored contexts; of all states of a proxy
+	guard      *guardrail.Guard  // the guard
+	places     placement.Places  // where prompts are
 	salted     bool              // they come from a secret of the configuration
 	tenants    map[string]bool   // that the configuration names: they have metrics of their own
 	forwards   bool              // some endpoint gets what callers show
@@ -87,10 +86,10 @@ func (st *State) inherit(old *State) {
 	st.Chooser.Speeds, st.Chooser.Lengths = old.Chooser.Speeds, old.Chooser.Lengths
 	st.Chooser.Spent = old.Chooser.Spent
 	st.notices.Adopt(old.notices)
-	st.chains, st.tools, st.seen = old.chains, old.tools, old.seen
+	st.places.Chains, st.tools, st.seen = old.places.Chains, old.tools, old.seen
 	st.auth.Adopt(old.auth)
 	if !st.salted {
-		st.salts = old.salts
+		st.places.Salts = old.places.Salts
 	}
 	for _, m := range st.Models {
 		if before, ok := old.ByName[m.Name]; ok {

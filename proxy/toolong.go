@@ -8,6 +8,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/count"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 )
@@ -15,17 +16,17 @@ import (
 // outgrown reports whether the server refuses the prompt for its length and the plan has a model
 // with a larger window left. It takes the others out of the plan: their servers would refuse it as
 // well.
-func (p *plan) outgrown(u *upstream.Response) bool {
+func outgrown(p *placement.Plan, u *upstream.Response) bool {
 	window := u.Model.ContextWindow()
 	larger := func(m *backend.Model) bool { return m.ContextWindow() > window }
-	if window == 0 || !slices.ContainsFunc(p.models, larger) {
+	if window == 0 || !slices.ContainsFunc(p.Models, larger) {
 		return false
 	}
 	if r := u.Refusal(); !r.TooLong() {
 		return false
 	}
 	u.Endpoint.Succeeded() // it has answered
-	p.models = slices.DeleteFunc(p.models, func(m *backend.Model) bool { return !larger(m) })
+	p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return !larger(m) })
 	return true
 }
 

@@ -57,9 +57,10 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/budget", "proxy/chain", "proxy/choose", "proxy/contexts", "proxy/count",
 			"proxy/decide", "proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/escalate",
 			"proxy/fault", "proxy/framing", "proxy/guardrail", "proxy/headers", "proxy/kv",
-			"proxy/lengths", "proxy/pool", "proxy/rate", "proxy/recall", "proxy/redact",
-			"proxy/resolve", "proxy/rewrite", "proxy/save", "proxy/settings", "proxy/signals",
-			"proxy/tools", "proxy/upstream", "rules", "stream/guard", "stream/response", "stream/sse",
+			"proxy/lengths", "proxy/placement", "proxy/pool", "proxy/rate", "proxy/recall",
+			"proxy/redact", "proxy/resolve", "proxy/rewrite", "proxy/save", "proxy/settings",
+			"proxy/signals", "proxy/tools", "proxy/upstream", "rules", "stream/guard",
+			"stream/response", "stream/sse",
 		},
 		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
 		"proxy/signals": {
@@ -78,6 +79,11 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/choose", "proxy/decide", "proxy/engine", "proxy/fault", "proxy/lengths",
 			"proxy/reasoning", "proxy/redact", "proxy/resolve", "proxy/settings", "proxy/tools",
 			"rules",
+		},
+		"proxy/placement": {
+			"internal/openai", "internal/telemetry", "memory", "proxy/affinity", "proxy/backend",
+			"proxy/chain", "proxy/contexts", "proxy/decide", "proxy/engine", "proxy/fault", "proxy/kv",
+			"proxy/pool", "proxy/resolve", "proxy/rewrite", "stream/response",
 		},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",

@@ -1,4 +1,4 @@
-package proxy
+package placement
 
 import (
 	"cmp"
@@ -13,23 +13,19 @@ import (
 	"signalbox/proxy/contexts"
 )
 
-var _ contexts.Resident = (*Proxy)(nil)
-
-// Residency implements contexts.Resident: what requests that name the context alone, without
-// parameters that lead a template, would find. What was never sent from here is known only as far
-// as other replicas have told.
-func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Residence {
-	st := p.acquire()
-	defer st.release()
-	x := prompt{hints: affinity.Hints{Contexts: []string{c.ID + "@" + strconv.Itoa(c.Version)}}, salt: st.salts.Of(owner.Tenant)}
+// Residency lists where requests that name a stored context of a tenant alone, without parameters
+// that lead a template, would find it. What was never sent from here is known only as far as other
+// replicas have told.
+func (b *Places) Residency(models []*backend.Model, tenant string, c *memory.Context) []contexts.Residence {
+	x := prompt{hints: affinity.Hints{Contexts: []string{c.ID + "@" + strconv.Itoa(c.Version)}}, salt: b.Salts.Of(tenant)}
 	var blocks []uint64
 	bytes := int(c.Bytes)
-	if chain := st.chains.Known(c.Sum); chain != nil {
+	if chain := b.Chains.Known(c.Sum); chain != nil {
 		blocks, bytes = chain.Blocks(), chain.Bytes()
 	}
 	now := time.Now()
 	out := []contexts.Residence{}
-	for _, m := range st.Models {
+	for _, m := range models {
 		if m.Servers.Placer == nil {
 			continue
 		}

@@ -1,7 +1,8 @@
-package proxy
+package placement
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/rewrite"
-	"signalbox/proxy/settings"
+	"signalbox/stream/response"
 )
 
 // prefixPlacement is the part of a plan that looks at where prompts are. The zero value looks at
@@ -38,11 +39,11 @@ type prefixPlacement struct {
 }
 
 // placementOf looks at a request before its first attempt.
-func (st *State) placementOf(change *rewrite.Change, h http.Header) prefixPlacement {
+func (b *Places) placementOf(change *rewrite.Change, h http.Header) prefixPlacement {
 	f := &change.Decision.Set.Facts
-	x := prefixPlacement{tokens: f.Tokens, tenant: f.Tenant, salts: st.salts, hints: kv.P2P{}}
-	if x.on = st.opts.Placement != settings.PlacementOff && change.Request.API != openai.Other; x.on {
-		x.prompt = st.promptOf(change, h)
+	x := prefixPlacement{tokens: f.Tokens, tenant: f.Tenant, salts: b.Salts, hints: kv.P2P{}}
+	if x.on = !b.Off && change.Request.API != openai.Other; x.on {
+		x.prompt = b.promptOf(change, h)
 	}
 	if change.Request.API == openai.Other {
 		x.salts, x.hints = nil, nil // no server is known to take them there
@@ -50,14 +51,14 @@ func (st *State) placementOf(change *rewrite.Change, h http.Header) prefixPlacem
 	return x
 }
 
-// abandon ends the attempt under way, which came to nothing.
-func (p *prefixPlacement) abandon(now time.Time) {
+// Abandon ends the attempt under way, which came to nothing.
+func (p *prefixPlacement) Abandon(now time.Time) {
 	p.ticket.End(now, affinity.Usage{Failed: true})
 	p.ticket, p.by = affinity.Ticket{}, affinity.NoSource
 }
 
-// describe writes the header that says how much of the prompt the endpoint should have.
-func (p *prefixPlacement) describe(h http.Header) {
+// Describe writes the header that says how much of the prompt the endpoint should have.
+func (p *prefixPlacement) Describe(h http.Header) {
 	const name = "X-Signalbox-Context-Predicted-Tokens"
 	if p.by == affinity.NoSource {
 		delete(h, name) // an attempt before this one may have set it
@@ -66,8 +67,8 @@ func (p *prefixPlacement) describe(h http.Header) {
 	h[name] = []string{strconv.Itoa(p.ticket.Predicted)}
 }
 
-// endpointFields says what the endpoint of the attempt under way takes.
-func (p *prefixPlacement) endpointFields(m *backend.Model) (d rewrite.EndpointFields) {
+// EndpointFields says what the endpoint of the attempt under way takes.
+func (p *prefixPlacement) EndpointFields(m *backend.Model) (d rewrite.EndpointFields) {
 	if p.salts == nil || p.at < 0 {
 		return d
 	}
@@ -97,3 +98,60 @@ var _ KVManager = kv.P2P{}
 // transferID names one transfer of blocks. The request's own id will not do: a client may have
 // chosen it.
 func transferID() string { return "kv_" + rand.Text() }
+
+// UsageOf is what a response told of its prompt, as placement takes it.
+func UsageOf(told *response.Usage) affinity.Usage {
+	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
+	if u.Cached == 0 && !told.Uncached {
+		u.Cached = -1 // not told, or none
+	}
+	return u
+}
+
+// End tells placement how a request ended, once: with u, of input tokens as its server has counted
+// them. It returns how the endpoint was picked; ok is false where any would have done, or the
+// request failed.
+func (p *Plan) End(now time.Time, u affinity.Usage, input int) (how Placed, ok bool) {
+	if p == nil || p.of == nil {
+		return how, false
+	}
+	t := &p.ticket
+	u.Of = p.id
+	t.End(now, u)
+	if u.Failed {
+		return how, false
+	}
+	p.of.Servers.Learn(p.tokens, int64(input))
+	if p.by == affinity.NoSource {
+		return how, false
+	}
+	m, model := p.metrics, p.of.Name
+	if p.parted {
+		m.PrefixClassSplit(model)
+	}
+	if t.Home {
+		m.Placement(model, "home")
+	} else {
+		m.Placement(model, "away")
+	}
+	if t.Cached >= 0 {
+		m.PrefixTokens(model, "predicted", int64(t.Predicted)*int64(input)/int64(max(p.length, 1)))
+		m.PrefixTokens(model, "confirmed", int64(t.Cached))
+	}
+	return Placed{By: p.by, Home: t.Home, Predicted: t.Predicted}, true
+}
+
+// Placed is how the endpoint of a request was picked; zero when any would have done.
+type Placed struct {
+	By        affinity.Source
+	Home      bool
+	Predicted int
+}
+
+// Attrs is what the log line of a request tells.
+func (x *Placed) Attrs() []slog.Attr {
+	if x.By == affinity.NoSource {
+		return nil
+	}
+	return []slog.Attr{slog.String("placed_by", x.By.String()), slog.Bool("home", x.Home), slog.Int("predicted_tokens", x.Predicted)}
+}

@@ -1,11 +1,14 @@
-package proxy
+package placement
 
 import (
 	"net/http"
 
+	"signalbox/internal/openai"
+	"signalbox/memory"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/chain"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/rewrite"
 )
@@ -18,7 +21,7 @@ type prompt struct {
 	salt    string
 	tokens  int    // estimated
 	effort  string // of reasoning, as far as it is known before the model is
-	decided *decision
+	decided *decide.Decision
 	tools   []byte // as the client spelled them
 	penalty [affinity.MaxEndpoints]float64
 }
@@ -29,7 +32,7 @@ const chainFrom = 1024
 
 // promptOf is what placement looks at of a request; nil for one that belongs to nothing and is
 // short.
-func (st *State) promptOf(rw *rewrite.Change, h http.Header) *prompt {
+func (b *Places) promptOf(rw *rewrite.Change, h http.Header) *prompt {
 	f, req := &rw.Decision.Set.Facts, rw.Request
 	hints := affinity.Hints{
 		Session:          f.Session,
@@ -46,24 +49,24 @@ func (st *State) promptOf(rw *rewrite.Change, h http.Header) *prompt {
 	if f.Tokens < chainFrom && hints.Empty() {
 		return nil
 	}
-	p := &prompt{hints: hints, salt: st.salts.Of(f.Tenant), tokens: f.Tokens, effort: rw.Effort(nil), decided: rw.Decision, tools: req.Field("tools")}
+	p := &prompt{hints: hints, salt: b.Salts.Of(f.Tenant), tokens: f.Tokens, effort: rw.Effort(nil), decided: rw.Decision, tools: req.Field("tools")}
 	if p.effort == "" {
 		p.effort = req.ReasoningEffort
 	}
 	if f.Tokens >= chainFrom || len(hints.Contexts) > 0 {
-		st.chainOf(&p.chain, rw)
+		b.chainOf(&p.chain, rw)
 	}
 	return p
 }
 
 // chainOf writes the text of a request in the order in which its model will read it: contexts, the
 // route's prompt, then what the client sent.
-func (st *State) chainOf(c *affinity.Chain, rw *rewrite.Change) {
+func (b *Places) chainOf(c *affinity.Chain, rw *rewrite.Change) {
 	if rw.Decision.Contexts.Named() {
-		c.Resume(st.chains.Of(rw.Decision.Contexts.Snaps))
+		c.Resume(b.Chains.Of(rw.Decision.Contexts.Snaps))
 	}
 	if name := rw.Decision.Action.Prompt.Name; name != "" {
-		c.Message("system", st.edits.Prompts[name])
+		c.Message("system", b.Prompts[name])
 	}
 	c.Grow(len(rw.Request.Raw)) // text is no longer than it is spelled, but for roles
 	c.Write(rw.Request.Instructions)
@@ -90,4 +93,17 @@ func first(values []string) string {
 		return ""
 	}
 	return values[0]
+}
+
+// Ask is how a request would be placed on m that names a stored context alone.
+func (b *Places) Ask(m *backend.Model, tenant string, s *memory.Snapshot) affinity.Request {
+	var c affinity.Chain
+	c.Resume(b.Chains.Of([]*memory.Snapshot{s}))
+	x := prompt{hints: affinity.Hints{Contexts: []string{resolve.Pointer(s)}}, salt: b.Salts.Of(tenant)}
+	out := affinity.Request{Class: x.class(m), Blocks: c.Blocks(), Bytes: c.Bytes(), Tokens: s.Derived.Tokens[m.Name]}
+	if out.Tokens == 0 {
+		out.Tokens = m.Servers.Correct(int(s.Bytes / openai.BytesPerToken))
+	}
+	out.Key, _ = x.hints.Key(out.Class, out.Blocks, out.Tokens)
+	return out
 }
