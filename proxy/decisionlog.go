@@ -95,7 +95,7 @@ func (l *decided) detach() {
 	if c := d.Talk.Explain(); c != nil {
 		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
 	}
-	l.escalation = l.o.escalation.logged(l.o.req)
+	l.escalation = l.o.escalation.Logged(l.o.req)
 	l.o.mirror = nil
 	l.o.escalation, d.Talk = nil, nil
 	l.o.req, l.o.guarding, l.o.where, l.o.lookup, d.Lookup = nil, nil, nil, nil, nil
@@ -156,7 +156,7 @@ func (l *decided) entry() *decisionlog.Entry {
 		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.Home, Predicted: o.placed.Predicted}
 	}
 	if t := o.tally.Usage; t != (response.Usage{}) {
-		e.Tokens = loggedTokens(t)
+		e.Tokens = decisionlog.TokensOf(t)
 		if o.model != nil {
 			prompt, completion := float64(t.Input), float64(t.Output)
 			e.Cost, e.Baseline = o.model.Price.Of(prompt, completion), l.st.priciest.Of(prompt, completion)

@@ -31,7 +31,8 @@
 //   - forward: forward (which attempt is next), body (what is chosen for its body before that is
 //     written), copy (the response is passed on), escalation (responses that are thrown away),
 //     notices, scrape, removed; packages placement (its endpoint), rewrite (its body), affinity,
-//     chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its response, and the part of it that is held), framing, escalate
+//     chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its response, and
+//     the part of it that is held), framing, trial (responses that are judged first), escalate
 //   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
 //     endpoint of the proxy's own
 //   - save: package save (a response becomes a context)

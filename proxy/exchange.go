@@ -8,7 +8,6 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
-	"signalbox/proxy/escalate"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
@@ -17,8 +16,7 @@ import (
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/tools"
-	"signalbox/proxy/upstream"
-	"signalbox/rules"
+	"signalbox/proxy/trial"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -36,7 +34,7 @@ type exchange struct {
 	lookup         *recall.Lookup    // of the cache; nil where it is off everywhere
 	resolved       *resolve.Contexts // what its pointers lead to; nil without any
 	mirror         *mirrored         // the copy that another model gets; nil for none
-	escalation     *escalation       // of its responses; nil where the first one stands
+	escalation     *trial.Course     // of its responses; nil where the first one stands
 	hideAll        bool              // personal data is replaced once the contexts are in the body
 	tools          *tools.Choice     // that the model is offered; nil for all of them
 	results        *tools.Results    // results of tools that are sent in short; nil for none
@@ -59,42 +57,4 @@ type exchange struct {
 
 	who      Principal  // the zero value until it was identified
 	upstream trace.Span // of the attempt that is answered; nil without one
-}
-
-// escalation is what becomes of the responses to one request of a route that escalates. It belongs
-// to the request's goroutine. nil stands for a request whose first response stands.
-type escalation struct {
-	look     *rules.Escalate
-	sent     *openai.Request // to the models; values may be hidden in it
-	expected *escalate.Expected
-	order    []rules.Choice // of the models, from the first to ask
-	trial    *trial         // of the attempt under way; nil where its response stands as it is
-	result   string         // empty until a response was judged
-	why      rules.Sign     // that a response was, or was to be, thrown away for; empty for none
-	from     []discarded    // the responses that were, in order
-	spare    *spare         // the last of them
-}
-
-// discarded is a response that nobody gets.
-type discarded struct {
-	model *backend.Model
-	sign  rules.Sign
-	tally response.Tally
-}
-
-// spare is a response that was thrown away, as it can be given after all.
-type spare struct {
-	*upstream.Kept
-
-	params rewrite.Params
-}
-
-// trial is the judgement of one response.
-type trial struct {
-	*escalation
-
-	answer   *escalate.Answer
-	response *upstream.Response // that is held
-	sign     rules.Sign
-	result   string
 }

@@ -20,6 +20,7 @@ import (
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
+	"signalbox/proxy/trial"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
@@ -46,7 +47,7 @@ type Explanation struct {
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
 	// which answers are thrown away, and what became of this one; absent where the first stands
-	Escalation   *Escalation          `json:"escalation,omitempty"`
+	Escalation   *trial.Escalation    `json:"escalation,omitempty"`
 	Canary       *decide.Canary       `json:"canary,omitempty"`       // absent where no model is tried out
 	Conversation *decide.Conversation `json:"conversation,omitempty"` // absent where nothing sticks
 	Budget       string               `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
@@ -195,7 +196,7 @@ func (st *State) explain(d *decision, offered *tools.Choice) *Explanation {
 
 // explainModels lists the candidates and says how the first one is asked.
 func (st *State) explainModels(d *decision, offered *tools.Choice, e *Explanation) {
-	e.By, e.Escalation = d.Action.By, explainEscalation(d.Action)
+	e.By, e.Escalation = d.Action.By, trial.Explain(d.Action)
 	ranked := st.Chooser.Rank(d.ChoiceRequest())
 	ranked = st.Arrange(d, ranked)
 	e.Canary = d.ExplainCanary()
@@ -302,7 +303,7 @@ func addDecision(body []byte, o *exchange) []byte {
 		rw := o.rewriter(o.req)
 		e.Sent = sentOf(&rw, o.model, o.Params)
 	}
-	e.Escalation.found(o.escalation)
+	e.Escalation.Found(o.escalation)
 	b, err := downstream.Encode(e)
 	if err != nil {
 		return body // numbers of a trace are finite; an explanation is not worth the answer

@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/rewrite"
+	"signalbox/proxy/trial"
 	"signalbox/proxy/upstream"
 )
 
@@ -28,7 +29,7 @@ func (p *Proxy) forward(
 	defer func() { where.Close() }() // if a panic left it open
 	o.mirror = st.mirror(ctx, change, o)
 	err := p.send(ctx, st, w, in, where, change, o)
-	if o.escalation.givesSpare(ctx, w, err) {
+	if o.givesSpare(ctx, w, err) {
 		err = p.relaySpare(ctx, w, o)
 	}
 	w.Heartbeat.Stop()
@@ -48,7 +49,7 @@ func (p *Proxy) send(
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
 	o.wanted, o.where = where.Models[0], where
-	o.escalation = o.escalates(change.Request)
+	o.escalation = trial.New(o.Action, change.Request)
 	var (
 		refusal *upstream.Response // a refusal that another attempt may better
 		effort  string             // that refusal was asked for
@@ -88,10 +89,10 @@ func (p *Proxy) send(
 			if refusal = upstream.Better(refusal, u); refusal == u {
 				effort = o.Effort
 			}
-		case o.escalation.worse(u, change.Request.Streams()):
+		case o.escalation.Worse(u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
-		case o.escalation.discards(st, p, o, u):
+		case p.discards(o, u):
 			refusal.Close()
 			refusal, n, reason = nil, 0, ""
 			continue
@@ -105,7 +106,7 @@ func (p *Proxy) send(
 			break
 		}
 	}
-	if refusal == nil || o.escalation.hasSpare() {
+	if refusal == nil || o.escalation.HasSpare() {
 		return last
 	}
 	return p.relayRefusal(ctx, w, refusal, effort, o)
@@ -113,14 +114,14 @@ func (p *Proxy) send(
 
 // committed reports that the client has a head, so that no other attempt may follow.
 func (o *exchange) committed(w *downstream.Writer) bool {
-	return w.Status != 0 && !o.escalation.judging()
+	return w.Status != 0 && !o.escalation.Judging()
 }
 
 // attempt makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) attempt(
 	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *rewrite.Fitted, n int,
 ) (*upstream.Response, error) {
-	t := o.escalation.try(o.model, o.where)
+	t := o.escalation.Try(o.model, o.where.Models)
 	if t == nil { // else what is judged may not be what is given
 		o.describeResponse(w, o.wanted)
 	}
@@ -140,13 +141,13 @@ func (p *Proxy) attempt(
 		Named:               span != nil && span.IsRecording(),
 	}
 	if t != nil {
-		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }
+		call.Hold = func(u *upstream.Response) error { return t.Hold(u, call) }
 	}
 	o.sent = st.Chooser.Speeds.Now()
 	w.Heartbeat.Start()
 	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
 	if err == nil {
-		t.conclude(attemptCtx, o)
+		t.Conclude(attemptCtx, o.guarding, o.vault, o.req)
 	}
 	w.Heartbeat.Pause()
 	st.markFirstByte(o, err)
@@ -158,7 +159,7 @@ func (p *Proxy) attempt(
 func (p *Proxy) deliver(
 	ctx context.Context, st *State, w *downstream.Writer, o *exchange, sent *openai.Request, u *upstream.Response,
 ) error {
-	if o.escalation.judging() {
+	if o.escalation.Judging() {
 		o.describeResponse(w, o.wanted)
 	}
 	o.storeTurn(ctx, sent, u)

@@ -21,7 +21,7 @@ import (
 func (o *exchange) direct(w *downstream.Writer, m *backend.Model, made *rewrite.Fitted) (rewrite.Payload, bool) {
 	d := w.Messages
 	if d == nil || !m.Messages || d.Raw == nil ||
-		o.escalation.judging() || o.mirror != nil ||
+		o.escalation.Judging() || o.mirror != nil ||
 		o.guarding != nil || o.vault != nil || o.lookup.Recorded() || o.req.Extras.Present ||
 		o.req.Has(engine.FieldSalt) {
 		return made.Made, false

@@ -5,7 +5,6 @@ import (
 
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
-	"signalbox/proxy/decisionlog"
 	"signalbox/stream/response"
 )
 
@@ -61,13 +60,5 @@ func (t *meter) Mark(now time.Time) {
 		if !t.requested.IsZero() {
 			t.metrics.TTFT(t.model, now.Sub(t.requested))
 		}
-	}
-}
-
-// loggedTokens writes a usage down.
-func loggedTokens(u response.Usage) *decisionlog.Tokens {
-	return &decisionlog.Tokens{
-		Prompt: int64(u.Input), Cached: int64(u.Cached), Completion: int64(u.Output),
-		Reasoning: int64(u.Reasoning),
 	}
 }

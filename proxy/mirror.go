@@ -116,7 +116,7 @@ func (m *mirrored) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 	if u.Output == 0 {
 		u.Output = int(max(got.Length(), 0))
 	}
-	out.Tokens = loggedTokens(u)
+	out.Tokens = decisionlog.TokensOf(u)
 	out.Cost = m.model.Price.Of(float64(u.Input), float64(u.Output))
 }
 

@@ -171,7 +171,7 @@ func (o *exchange) cacheable(status int, err error) bool {
 	m := o.lookup
 	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
 		o.Failed == 0 && o.Arm != decide.ArmCanary && o.Saving == (budget.Saving{}) &&
-		o.passedGuard() && o.escalation.storable() && m.Taught == o.state.Caching.Answers.Taught.Load()
+		o.passedGuard() && o.escalation.Storable() && m.Taught == o.state.Caching.Answers.Taught.Load()
 }
 
 // passedGuard reports whether the guard, if there is one, has nothing against the response. One

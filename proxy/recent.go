@@ -166,10 +166,10 @@ func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t
 			t.cost, t.base = &cost, &base
 		}
 	}
-	for _, x := range o.escalation.discarded() {
-		s, u := r.spentOn(x.model.Name), x.usage(o.req)
+	for _, x := range o.escalation.Thrown() {
+		s, u := r.spentOn(x.Model.Name), x.Usage(o.req)
 		s.Prompt, s.Cached, s.Completion = s.Prompt+int64(u.Input), s.Cached+int64(u.Cached), s.Completion+int64(u.Output)
-		s.Cost += x.model.Price.Of(float64(u.Input), float64(u.Output))
+		s.Cost += x.Model.Price.Of(float64(u.Input), float64(u.Output))
 	}
 	if s := now.Unix(); s != r.second {
 		r.second, r.taken = s, 0

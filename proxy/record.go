@@ -116,7 +116,7 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 	if found := o.lookup.Found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}
-	attrs = append(attrs, o.escalation.attrs()...)
+	attrs = append(attrs, o.escalation.Attrs()...)
 	if o.decision != nil && o.Arm != "" {
 		attrs = append(attrs, slog.String("arm", o.Arm))
 	}
@@ -191,5 +191,19 @@ func (p *Proxy) countArm(o *exchange, status int) {
 	m.Arm(o.Route, o.Arm, status)
 	if o.model != nil && u.Input+u.Output > 0 {
 		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.model.Price.Of(float64(u.Input), float64(u.Output)))
+	}
+}
+
+// countDiscarded counts what answers took that nobody got. They would not have been asked for
+// without the route, so they add nothing to what the same would have cost elsewhere.
+func (p *Proxy) countDiscarded(o *exchange, tenant string) {
+	m := p.tel.Metrics
+	for _, x := range o.escalation.Thrown() {
+		u, usd := x.Usage(o.req), x.Price(o.req)
+		m.Tokens("prompt", int64(u.Input))
+		m.Tokens("cached", int64(u.Cached))
+		m.Tokens("completion", int64(u.Output))
+		m.Cost(x.Model.Name, usd, 0)
+		m.TenantUsage(tenant, int64(u.Input), int64(u.Cached), int64(u.Output), usd)
 	}
 }

@@ -33,9 +33,9 @@ func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange, statu
 		last = o.model.Price.Of(float64(o.req.EstimateTokens()), float64(max(o.tally.Length(), 0)))
 	}
 	ctx = context.WithoutCancel(ctx)
-	usd, thrown := last, o.escalation.discarded()
+	usd, thrown := last, o.escalation.Thrown()
 	for i := range thrown {
-		usd += thrown[i].price(o.req)
+		usd += thrown[i].Price(o.req)
 	}
 	w.Cost.Settle(ctx, usd)
 	for _, s := range w.Shares {
@@ -44,8 +44,8 @@ func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange, statu
 			usd = last
 		}
 		for i := range thrown {
-			if thrown[i].model == s.Of {
-				usd += thrown[i].price(o.req)
+			if thrown[i].Model == s.Of {
+				usd += thrown[i].Price(o.req)
 			}
 		}
 		s.Cost.Settle(ctx, usd)
@@ -86,7 +86,7 @@ func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange, status
 	default:
 		used = o.req.EstimateTokens() + int(max(o.tally.Length(), 0))
 	}
-	thrown := o.escalation.used(o.req)
+	thrown := o.escalation.Used(o.req)
 	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
 	w.Lease.Settle(context.WithoutCancel(ctx), used)
 }

@@ -59,7 +59,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/fault", "proxy/framing", "proxy/guardrail", "proxy/headers", "proxy/kv",
 			"proxy/lengths", "proxy/placement", "proxy/pool", "proxy/rate", "proxy/recall",
 			"proxy/redact", "proxy/resolve", "proxy/rewrite", "proxy/save", "proxy/settings",
-			"proxy/signals", "proxy/tools", "proxy/upstream", "rules", "stream/guard",
+			"proxy/signals", "proxy/tools", "proxy/trial", "proxy/upstream", "rules", "stream/guard",
 			"stream/response", "stream/sse",
 		},
 		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
@@ -84,6 +84,11 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"internal/openai", "internal/telemetry", "memory", "proxy/affinity", "proxy/backend",
 			"proxy/chain", "proxy/contexts", "proxy/decide", "proxy/engine", "proxy/fault", "proxy/kv",
 			"proxy/pool", "proxy/resolve", "proxy/rewrite", "stream/response",
+		},
+		"proxy/trial": {
+			"internal/openai", "proxy/backend", "proxy/decisionlog", "proxy/escalate",
+			"proxy/guardrail", "proxy/redact", "proxy/rewrite", "proxy/upstream", "rules",
+			"stream/response",
 		},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",
@@ -122,7 +127,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/escalate":    {"rules", "internal/openai", "stream/response"},
 		"proxy/choose":      {"proxy/lengths", "internal/option", "rules", "internal/signal"},
 		"proxy/contexts":    {"internal/openai", "internal/signal", "memory", "memory/ledger", "memory/page", "stream/evidence"},
-		"proxy/decisionlog": {"rules", "internal/signal"},
+		"proxy/decisionlog": {"internal/signal", "rules", "stream/response"},
 		"proxy/fault": {
 			"internal/openai", "internal/signal", "proxy/auth", "proxy/budget", "proxy/contexts",
 			"proxy/rate", "proxy/redact",

@@ -11,6 +11,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/rules"
+	"signalbox/stream/response"
 )
 
 // The words of outcomes.
@@ -196,4 +197,12 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 		out.Set = Fingerprint(b)
 	}
 	return out
+}
+
+// TokensOf is a usage as it is logged.
+func TokensOf(u response.Usage) *Tokens {
+	return &Tokens{
+		Prompt: int64(u.Input), Cached: int64(u.Cached), Completion: int64(u.Output),
+		Reasoning: int64(u.Reasoning),
+	}
 }

@@ -241,7 +241,7 @@ func publicName(qualifier, name string) string {
 		return "proxy.IntentSummary"
 	}
 	switch qualifier {
-	case "guardrail", "signals", "decide":
+	case "guardrail", "signals", "decide", "trial":
 		return join("proxy", name)
 	}
 	return full
