@@ -33,13 +33,12 @@
 //     notices, scrape, removed; packages placement (its endpoint), rewrite (its body), affinity,
 //     chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its response, and
 //     the part of it that is held), framing, trial (responses that are judged first), escalate
-//   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
-//     endpoint of the proxy's own
+//   - guard: guard; package guardrail (evidence, and what is checked in which form)
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - mirror, copies: what another model gets when the client has its response
-//   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and
-//     load (what operators look at); package decisionlog
+//   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent and talks
+//     (what operators look at); package decisionlog
 //
 // # Invariants
 //

@@ -166,11 +166,11 @@ func TestTextsAreVerifiedInTurnAndNoLongerThanTheirClientsWait(t *testing.T) {
 	begun := make(chan struct{}, 2)
 	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()), judged(t, gatedJudge{begun}, ""), func(s *setup) { s.guard.Workers = 1 })
 	const body = `{"facts":["The tower stands in Paris."],"answer":"The tower stands in Rome."}`
-	got, err := readVerify([]byte(body))
+	got, err := guardrail.ParseVerify([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &guardrail.Text{Facts: got.facts(), Answer: got.Answer}
+	in := &guardrail.Text{Facts: got.Given(), Answer: got.Answer}
 	first, leave := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { _, err := b.state.guard.Verify(first, in); ended <- err }()

@@ -11,6 +11,8 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/guardrail"
+	"signalbox/proxy/resolve"
 	"signalbox/proxy/signals"
 )
 
@@ -113,4 +115,42 @@ func intentNotFound(name string) error {
 		Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "intent_not_found",
 		Message: fmt.Sprintf("the intent %.200q does not exist", name),
 	}
+}
+
+// verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
+// Every caller that may ask for a response may call it: it tells nothing of the configuration.
+func (p *Proxy) verifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
+	who, body, err := st.admit(w, r)
+	if err != nil {
+		return err
+	}
+	in, err := guardrail.ParseVerify(body)
+	if err != nil {
+		return err
+	}
+	held, err := p.verifyContexts(r, who, in)
+	defer held.Release()
+	if err != nil {
+		return err
+	}
+	out, err := st.guard.Verify(r.Context(), &guardrail.Text{
+		Facts: in.Given(), Contexts: held, Question: in.Question, Answer: in.Answer,
+	})
+	if err != nil {
+		return err
+	}
+	if st.guard.Lacking() != "" {
+		w.Header()["X-Signalbox-Degraded"] = []string{guardrail.LackGrounding}
+	}
+	return downstream.WriteJSON(w, http.StatusOK, out)
+}
+
+// verifyContexts finds the contexts that a text is verified against. They are all required unless
+// they say otherwise.
+func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *guardrail.VerifyBody) (*resolve.Contexts, error) {
+	refs, err := in.Contexts()
+	if err != nil || len(refs) == 0 {
+		return nil, err
+	}
+	return p.resolver.Find(r.Context(), resolve.Owner(who, r.Header.Get("X-Signalbox-Session")), refs, guardrail.VerifyContext)
 }

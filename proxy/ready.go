@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -181,4 +182,23 @@ func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 		s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{Model: e.Model, Endpoint: e.Name, Inflight: e.Inflight()})
 	}
 	return s
+}
+
+// Load says what every endpoint of the configuration is busy with.
+func (p *Proxy) Load() []placement.ModelLoad {
+	st := p.acquire()
+	defer st.release()
+	return placement.Load(st.Models)
+}
+
+// Prefixes lists what was sent to an endpoint of a model lately, by what it belongs to, the last
+// one first; false where the configuration has no such endpoint.
+func (p *Proxy) Prefixes(model, endpoint string) ([]placement.HeldPrefix, bool) {
+	st := p.acquire()
+	defer st.release()
+	m, ok := st.ByName[model]
+	if !ok {
+		return nil, false
+	}
+	return placement.Prefixes(m, endpoint)
 }

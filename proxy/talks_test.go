@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/placement"
 )
 
 // settles waits until what is recorded of requests behind their answers is there.
@@ -73,8 +74,8 @@ func TestPrefixesOfAnEndpointNameTheirRequest(t *testing.T) {
 	}
 	b.chat(chatOf("", "user law: hello"))
 	name := b.state.ByName["effort"].Endpoints[0].Name
-	list := settles(t, func() []HeldPrefix { l, _ := b.proxy.Prefixes("effort", name); return l },
-		func(l []HeldPrefix) bool { return len(l) == 1 && l[0].Requests == 2 })
+	list := settles(t, func() []placement.HeldPrefix { l, _ := b.proxy.Prefixes("effort", name); return l },
+		func(l []placement.HeldPrefix) bool { return len(l) == 1 && l[0].Requests == 2 })
 	if x := list[0]; x.By != "session" || x.ID != "r-1" || !x.Held || x.Tokens == 0 || len(x.Key) != 8 {
 		t.Errorf("%+v", x)
 	}

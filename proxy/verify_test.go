@@ -134,11 +134,11 @@ func FuzzReadVerify(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		in, err := readVerify(body)
+		in, err := guardrail.ParseVerify(body)
 		if err != nil {
 			return
 		}
-		if in.Answer == "" || in.Facts == nil || len(*in.Facts) > maxVerifyFact {
+		if in.Answer == "" || in.Facts == nil || len(*in.Facts) > guardrail.MaxVerifyFacts {
 			t.Errorf("accepted %q as %+v", body, in)
 		}
 	})

@@ -19,6 +19,7 @@ import (
 	"signalbox/internal/console"
 	"signalbox/internal/testkit"
 	"signalbox/proxy"
+	placing "signalbox/proxy/placement"
 )
 
 // read decodes what an endpoint of the console answers.
@@ -132,7 +133,7 @@ func TestPrefixesAndConversationsAreListed(t *testing.T) {
 	}
 	s.stream(t, "").decisions(2)
 	held := do(t, http.MethodGet, s.admin+"/console/api/prefixes?model=m&endpoint=a", "")
-	if list := *read[[]proxy.HeldPrefix](t, held); len(list) != 1 || list[0].By != "session" || list[0].ID != "r-1" {
+	if list := *read[[]placing.HeldPrefix](t, held); len(list) != 1 || list[0].By != "session" || list[0].ID != "r-1" {
 		t.Errorf("prefixes: %s", held.body)
 	}
 	talks := do(t, http.MethodGet, s.admin+"/console/api/conversations", "")

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"signalbox/proxy"
+	"signalbox/proxy/placement"
 )
 
 //go:embed static
@@ -53,11 +54,11 @@ type Overview struct {
 	Prompts    bool      `json:"prompts"`    // the text of requests is shown
 	Marker     string    `json:"guard_marker"`
 	// the model that costs are compared with; empty where no price is known
-	Dearest  string            `json:"dearest"`
-	Models   []proxy.ModelLoad `json:"models"`
-	Tally    proxy.Tally       `json:"tally"`
-	Contexts []Tier            `json:"contexts"` // empty where contexts are turned off
-	Redis    string            `json:"redis"`    // none, reachable or unreachable
+	Dearest  string                `json:"dearest"`
+	Models   []placement.ModelLoad `json:"models"`
+	Tally    proxy.Tally           `json:"tally"`
+	Contexts []Tier                `json:"contexts"` // empty where contexts are turned off
+	Redis    string                `json:"redis"`    // none, reachable or unreachable
 }
 
 // Tier is the contexts in one tier of the store.

@@ -5,7 +5,7 @@
 //   - plan: models and endpoints in the order in which they are tried, and the slot of an attempt
 //   - prompt: what a request belongs to, and its text in blocks
 //   - placement: what placement notes of an attempt, and what it tells the endpoint and the client
-//   - residency: where a stored context is
+//   - residency and load: where a stored context is, and what operators see of endpoints
 //
 // It sends nothing. Which endpoint holds what is kept by package affinity, for each model. Places
 // are safe for concurrent use; a Plan belongs to one request.

@@ -1,10 +1,11 @@
-package proxy
+package placement
 
 import (
 	"fmt"
 	"time"
 
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 )
 
 // ModelLoad is what a model's endpoints are busy with.
@@ -41,13 +42,11 @@ type PrefixLoad struct {
 // bytesPerCachedToken is what a token of a prompt is taken for whose length is not known.
 const bytesPerCachedToken = 4
 
-// Load says what every endpoint of the configuration is busy with.
-func (p *Proxy) Load() []ModelLoad {
-	st := p.acquire()
-	defer st.release()
+// Load says what every endpoint of some models is busy with.
+func Load(models []*backend.Model) []ModelLoad {
 	now := time.Now()
-	out := make([]ModelLoad, 0, len(st.Models))
-	for _, m := range st.Models {
+	out := make([]ModelLoad, 0, len(models))
+	for _, m := range models {
 		l := ModelLoad{Model: m.Name, Queued: m.Queued(), Endpoints: make([]EndpointLoad, 0, len(m.Endpoints))}
 		for i, e := range m.Endpoints {
 			x := EndpointLoad{Name: e.Name, State: e.State(now), Inflight: e.Inflight(), Running: int(e.Inflight())}
@@ -81,14 +80,8 @@ type HeldPrefix struct {
 }
 
 // Prefixes lists what was sent to an endpoint of a model lately, by what it belongs to, the last
-// one first; false where the configuration has no such endpoint.
-func (p *Proxy) Prefixes(model, endpoint string) ([]HeldPrefix, bool) {
-	st := p.acquire()
-	defer st.release()
-	m := st.ByName[model]
-	if m == nil {
-		return nil, false
-	}
+// one first; false where it has no such endpoint.
+func Prefixes(m *backend.Model, endpoint string) ([]HeldPrefix, bool) {
 	for i, e := range m.Endpoints {
 		if e.Name != endpoint {
 			continue

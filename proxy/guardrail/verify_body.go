@@ -1,4 +1,4 @@
-package proxy
+package guardrail
 
 import (
 	"fmt"
@@ -9,14 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/openai"
-	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
-	"signalbox/proxy/guardrail"
-	"signalbox/proxy/resolve"
 )
 
-// verifyBody is the body of POST /signalbox/v1/verify.
-type verifyBody struct {
+// VerifyBody is the body of POST /signalbox/v1/verify.
+type VerifyBody struct {
 	Facts    *factList      `json:"facts"`
 	Context  jsontext.Value `json:"context"` // pointers, as signalbox.context has them
 	Question string         `json:"question"`
@@ -56,59 +53,12 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
-// Every caller that may ask for a response may call it: it tells nothing of the configuration.
-func (p *Proxy) verifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
-	who, body, err := st.admit(w, r)
-	if err != nil {
-		return err
-	}
-	in, err := readVerify(body)
-	if err != nil {
-		return err
-	}
-	held, err := p.verifyContexts(r, who, in)
-	defer held.Release()
-	if err != nil {
-		return err
-	}
-	out, err := st.guard.Verify(r.Context(), &guardrail.Text{
-		Facts: in.facts(), Contexts: held, Question: in.Question, Answer: in.Answer,
-	})
-	if err != nil {
-		return err
-	}
-	if st.guard.Lacking() != "" {
-		w.Header()["X-Signalbox-Degraded"] = []string{guardrail.LackGrounding}
-	}
-	return downstream.WriteJSON(w, http.StatusOK, out)
-}
-
-// verifyContexts finds the contexts that a text is verified against. They are all required unless
-// they say otherwise.
-func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *verifyBody) (*resolve.Contexts, error) {
-	if len(in.Context) == 0 {
-		return nil, nil //nolint:nilnil // a text without any
-	}
-	refs, err := openai.ParseContexts(in.Context, verifyContext)
-	switch {
-	case err == nil && len(refs) == 0:
-		return nil, nil //nolint:nilnil // a text without any
-	case err != nil:
-		return nil, err
-	}
-	return p.resolver.Find(r.Context(), resolve.Owner(who, r.Header.Get("X-Signalbox-Session")), refs, verifyContext)
-}
-
-// verifyContext is the field that names contexts.
-const verifyContext = "context"
-
-// readVerify reads a body. Errors are of the API and name the field.
-func readVerify(body []byte) (*verifyBody, error) {
+// ParseVerify reads a body. Errors are of the API and name the field.
+func ParseVerify(body []byte) (*VerifyBody, error) {
 	invalid := func(param, message string) error {
 		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
 	}
-	var in verifyBody
+	var in VerifyBody
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
 		return nil, invalid(openai.FieldOf(err), "the body must be an object with facts, a text or a list of texts or of objects {id, text}, "+
 			"answer, a text, and optionally question, a text")
@@ -121,8 +71,8 @@ func readVerify(body []byte) (*verifyBody, error) {
 		return nil, invalid("facts", "facts is required; an empty list leaves every claim unchecked")
 	case strings.TrimSpace(in.Answer) == "":
 		return nil, invalid("answer", "answer is required")
-	case len(*in.Facts) > maxVerifyFact:
-		return nil, invalid("facts", fmt.Sprintf("holds more than %d facts", maxVerifyFact))
+	case len(*in.Facts) > MaxVerifyFacts:
+		return nil, invalid("facts", fmt.Sprintf("holds more than %d facts", MaxVerifyFacts))
 	case len(in.Answer) > maxVerified:
 		return nil, fault.TooLarge("answer", fmt.Sprintf("answer holds %d bytes, at most %d are read", len(in.Answer), maxVerified))
 	case len(in.Question) > maxVerified:
@@ -133,10 +83,11 @@ func readVerify(body []byte) (*verifyBody, error) {
 			return nil, invalid(fmt.Sprintf("facts[%d].text", i), "a fact must not be empty")
 		}
 	}
-	return &in, guardrail.CheckFacts(in.facts(), "facts")
+	return &in, CheckFacts(in.Given(), "facts")
 }
 
-func (in *verifyBody) facts() []openai.Fact {
+// Given are the facts that the text is verified against.
+func (in *VerifyBody) Given() []openai.Fact {
 	out := make([]openai.Fact, len(*in.Facts))
 	for i, f := range *in.Facts {
 		out[i] = openai.Fact(f)
@@ -146,6 +97,18 @@ func (in *verifyBody) facts() []openai.Fact {
 
 // The bounds of what is verified at once.
 const (
-	maxVerified   = 64 << 10 // bytes of the answer
-	maxVerifyFact = 512      // facts
+	maxVerified    = 64 << 10 // bytes of the answer
+	MaxVerifyFacts = 512      // facts
 )
+
+// Contexts are the pointers to the contexts that the text is verified against; none where the body
+// names none. Errors are of the API.
+func (in *VerifyBody) Contexts() ([]openai.ContextRef, error) {
+	if len(in.Context) == 0 {
+		return nil, nil
+	}
+	return openai.ParseContexts(in.Context, VerifyContext)
+}
+
+// VerifyContext is the field that names contexts.
+const VerifyContext = "context"
