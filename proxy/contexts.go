@@ -19,6 +19,7 @@ import (
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/signals"
+	"signalbox/proxy/warm"
 	"signalbox/rules"
 )
 
@@ -182,3 +183,28 @@ func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Resi
 	defer st.release()
 	return st.places.Residency(st.Models, owner.Tenant, c)
 }
+
+var _ contexts.Warmer = (*Proxy)(nil)
+
+// Warm implements contexts.Warmer. Without names it goes to the models whose endpoints are said to
+// share prefixes: what others charge for it is lost.
+func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error { //nolint:revive // as contexts.Warmer has it
+	st := p.acquire()
+	defer st.release()
+	list, err := warm.Models(st.Models, models)
+	if err != nil {
+		return err
+	}
+	if p.resolver.Store == nil {
+		return fault.ErrNoRoute
+	}
+	return p.warms.Read(ctx, &warm.Task{
+		Models: list, Owner: owner, Ref: ref, Store: p.resolver.Store, Places: &st.places, Boards: st.notices, Home: held{st},
+	}, wait)
+}
+
+// held is a state as what is read ahead holds it: by somebody who holds it already.
+type held struct{ st *State }
+
+func (h held) Hold()    { h.st.refs.Add(1) }
+func (h held) Release() { h.st.release() }

@@ -22,8 +22,8 @@
 //     engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
 //   - admit: admit, pace; packages auth, keyring, rate, budget
-//   - resolve, contexts that a request names: package resolve; contexts, warm and warms
-//     serve the API of package contexts
+//   - resolve, contexts that a request names: package resolve; contexts serves the API of
+//     package contexts; package warm (what is read ahead)
 //   - recall, responses that are cached: recall, replay, recall_explain; package recall
 //   - decide: packages decide (the decision), signals (reading them, and telling them); explain, own
 //     and feedback are endpoints of the proxy's own

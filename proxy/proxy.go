@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/warm"
 )
 
 // Proxy serves the main listener. It is safe for concurrent use.
@@ -20,7 +21,7 @@ type Proxy struct {
 	transport framing.Transport
 	retries   *pool.Budget
 	resolver  resolve.Resolver
-	warms     *warms
+	warms     *warm.Reader
 	contexts  *contexts.Service
 	limiter   *rate.Limiter
 	spending  *budget.Keeper

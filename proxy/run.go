@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/rate"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/settings"
+	"signalbox/proxy/warm"
 )
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
@@ -21,7 +22,7 @@ func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 	p := &Proxy{
 		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport),
 		retries: pool.NewBudget(), swapped: make(chan struct{}, 1),
-		started: time.Now().Unix(), warms: newWarms(), limiter: rate.New(nil, time.Now),
+		started: time.Now().Unix(), warms: warm.New(tel, transport), limiter: rate.New(nil, time.Now),
 		recent: newRecent(), spending: budget.New(nil, time.Now),
 	}
 	p.state.Store(st)
@@ -57,7 +58,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer p.transport.CloseIdleConnections()
 	defer wg.Wait()
-	wg.Go(func() { p.warms.run(ctx, p) })
+	wg.Go(func() { p.warms.Run(ctx) })
 	wg.Go(func() { p.limiter.Run(ctx) })
 	var checked *State
 	for {

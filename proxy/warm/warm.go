@@ -1,4 +1,4 @@
-package proxy
+package warm
 
 import (
 	"context"
@@ -7,17 +7,19 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/telemetry"
 	"signalbox/memory"
 	"signalbox/memory/prefix"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
-	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/framing"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/rewrite"
@@ -25,67 +27,74 @@ import (
 	"signalbox/stream/response"
 )
 
-var _ contexts.Warmer = (*Proxy)(nil)
+// Reader reads contexts ahead of need.
+type Reader struct {
+	tel       *telemetry.Telemetry
+	transport framing.Transport
+	queue     chan *warmup // bounded by manyWarms; full: refused
 
-const (
-	warmsAtOnce = 16 // over all endpoints; each has one at most
-	// longestWarm bounds the wait for an endpoint to have time, and the reading.
-	longestWarm = 10 * time.Minute
-)
-
-func (w *warmup) release() {
-	w.snap.Release()
-	w.st.release()
+	mu      sync.Mutex // guards flights
+	flights map[reading]chan struct{}
 }
 
-// Warm implements contexts.Warmer: a real request with the context and next to no response goes to
-// where requests that name the context will. Without names it goes to the models whose endpoints
-// are said to share prefixes: what others charge for it is lost.
-func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error { //nolint:revive // as contexts.Warmer has it
-	st := p.acquire()
-	defer st.release()
-	list, err := st.warmable(models)
-	if err != nil {
-		return err
+// reading names what is read ahead in full, so that no two ever pass for one.
+type reading struct{ tenant, model, context string }
+
+// New makes a reader that sends by transport. It starts nothing; see Run.
+func New(tel *telemetry.Telemetry, transport framing.Transport) *Reader {
+	return &Reader{
+		tel: tel, transport: transport,
+		queue: make(chan *warmup, manyWarms), flights: make(map[reading]chan struct{}),
 	}
-	if p.resolver.Store == nil {
-		return fault.ErrNoRoute
-	}
-	all := make([]*warmup, len(list))
-	for i, m := range list {
-		st.refs.Add(1) // it is held here
-		all[i] = &warmup{st: st, m: m, owner: owner, ref: ref}
-	}
-	if wait {
-		return p.warmNow(ctx, all)
-	}
-	for i, w := range all {
-		select {
-		case p.warms.queue <- w:
-		default:
-			for _, left := range all[i:] {
-				left.release()
-			}
-			return fault.ErrBusy
-		}
-	}
-	return nil
 }
 
-// warmable is the models of the given names or, without any, those whose endpoints share prefixes.
-func (st *State) warmable(names []string) ([]*backend.Model, error) {
+const manyWarms = 256 // that wait
+
+// Home is the configuration that contexts are read for. It is held once for each of them, and
+// released when that is read, or will not be.
+type Home interface {
+	Hold()
+	Release()
+}
+
+// Task is a context to be read by some models.
+type Task struct {
+	Models []*backend.Model
+	Owner  memory.Owner
+	Ref    memory.Ref
+	Store  *memory.Store
+	Places *placement.Places
+	Boards *backend.Boards // of what other replicas are at
+	Home   Home
+}
+
+// warmup is the part of a task for one model. It holds its configuration until release, and from
+// open on the context.
+type warmup struct {
+	*Task
+
+	m *backend.Model
+
+	snap *memory.Snapshot
+	salt string
+	ask  affinity.Request
+}
+
+// Models is the models of the given names or, without any, those whose endpoints share prefixes.
+// Errors: UnknownModelError, and one of the API where none does.
+func Models(all []*backend.Model, names []string) ([]*backend.Model, error) {
 	var out []*backend.Model
 	for _, name := range names {
-		m, ok := st.ByName[name]
-		if !ok {
+		i := slices.IndexFunc(all, func(m *backend.Model) bool { return m.Name == name })
+		if i < 0 {
 			return nil, &fault.UnknownModelError{Model: name}
 		}
-		out = append(out, m)
+		out = append(out, all[i])
 	}
 	if len(names) > 0 {
 		return out, nil
 	}
-	for _, m := range st.Models {
+	for _, m := range all {
 		for i := range m.Servers.All {
 			if m.Servers.All[i].Salted.Load() {
 				out = append(out, m)
@@ -102,30 +111,67 @@ func (st *State) warmable(names []string) ([]*backend.Model, error) {
 	return out, nil
 }
 
-// open takes the context and finds out what it is known by.
-func (w *warmup) open(ctx context.Context, store *memory.Store) (err error) {
-	if w.snap, err = store.Resolve(ctx, w.owner, w.ref); err != nil {
-		return fmt.Errorf("read context: %w", err)
+const (
+	warmsAtOnce = 16 // over all endpoints; each has one at most
+	// longestWarm bounds the wait for an endpoint to have time, and the reading.
+	longestWarm = 10 * time.Minute
+)
+
+func (w *warmup) release() {
+	w.snap.Release()
+	w.Home.Release()
+}
+
+// Read has the models of a task read its context: a real request with the context and next to no
+// response goes to where requests that name the context will. With wait it returns when they have,
+// else it only notes what is to be done, and ErrBusy where too much is. Errors are those of package
+// fault, and those of the store.
+func (x *Reader) Read(ctx context.Context, t *Task, wait bool) error { //nolint:revive // as contexts.Warmer has it
+	all := make([]*warmup, len(t.Models))
+	for i, m := range t.Models {
+		t.Home.Hold()
+		all[i] = &warmup{Task: t, m: m}
 	}
-	w.salt = w.st.places.Salts.Of(w.owner.Tenant)
-	w.ask = w.st.places.Ask(w.m, w.owner.Tenant, w.snap)
+	if wait {
+		return x.now(ctx, all)
+	}
+	for i, w := range all {
+		select {
+		case x.queue <- w:
+		default:
+			for _, left := range all[i:] {
+				left.release()
+			}
+			return fault.ErrBusy
+		}
+	}
 	return nil
 }
 
-// warmNow warms at once and waits for all of it.
-func (p *Proxy) warmNow(ctx context.Context, all []*warmup) error {
+// open takes the context and finds out what it is known by.
+func (w *warmup) open(ctx context.Context) (err error) {
+	if w.snap, err = w.Store.Resolve(ctx, w.Owner, w.Ref); err != nil {
+		return fmt.Errorf("read context: %w", err)
+	}
+	w.salt = w.Places.Salts.Of(w.Owner.Tenant)
+	w.ask = w.Places.Ask(w.m, w.Owner.Tenant, w.snap)
+	return nil
+}
+
+// now warms at once and waits for all of it.
+func (x *Reader) now(ctx context.Context, all []*warmup) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, w := range all {
-		wg.Go(func() { errs[i] = p.warm(ctx, w) })
+		wg.Go(func() { errs[i] = x.warm(ctx, w) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
 
-// run warms what was asked for in passing, until ctx ends. It owns a goroutine for each context
+// Run warms what was asked for in passing, until ctx ends. It owns a goroutine for each context
 // that is read and returns when they have ended.
-func (x *warms) run(ctx context.Context, p *Proxy) {
+func (x *Reader) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer x.clear()
 	defer wg.Wait()
@@ -140,8 +186,8 @@ func (x *warms) run(ctx context.Context, p *Proxy) {
 				defer func() { <-seats }()
 				within, cancel := context.WithTimeout(ctx, longestWarm)
 				defer cancel()
-				if err := p.warm(within, w); err != nil {
-					p.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not read ahead", slog.String("model", w.m.Name), slog.String("cause", err.Error()))
+				if err := x.warm(within, w); err != nil {
+					x.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not read ahead", slog.String("model", w.m.Name), slog.String("cause", err.Error()))
 				}
 			})
 		}
@@ -149,7 +195,7 @@ func (x *warms) run(ctx context.Context, p *Proxy) {
 }
 
 // clear gives back what was not begun.
-func (x *warms) clear() {
+func (x *Reader) clear() {
 	for {
 		select {
 		case w := <-x.queue:
@@ -162,7 +208,7 @@ func (x *warms) clear() {
 
 // enter notes that a context is being read; where it is already, it returns what is closed at the
 // end of that.
-func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
+func (x *Reader) enter(key reading) (others <-chan struct{}, leave func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if c, ok := x.flights[key]; ok {
@@ -180,15 +226,15 @@ func (x *warms) enter(key reading) (others <-chan struct{}, leave func()) {
 
 // warm has an endpoint read a context, unless it has, and unless somebody would have to wait for
 // that.
-func (p *Proxy) warm(ctx context.Context, w *warmup) error {
+func (x *Reader) warm(ctx context.Context, w *warmup) error {
 	defer w.release()
 	if w.m.Servers.Placer == nil {
 		return fault.ErrNoEndpoint
 	}
-	if err := w.open(ctx, p.resolver.Store); err != nil {
+	if err := w.open(ctx); err != nil {
 		return err
 	}
-	others, leave := p.warms.enter(reading{w.owner.Tenant, w.m.Name, resolve.Pointer(w.snap)})
+	others, leave := x.enter(reading{w.Owner.Tenant, w.m.Name, resolve.Pointer(w.snap)})
 	if leave == nil {
 		select {
 		case <-others:
@@ -198,8 +244,8 @@ func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 		}
 	}
 	defer leave()
-	result, err := p.warmOnce(ctx, w)
-	p.tel.Metrics.WarmCall(w.m.Name, result)
+	result, err := x.once(ctx, w)
+	x.tel.Metrics.WarmCall(w.m.Name, result)
 	return err
 }
 
@@ -207,7 +253,7 @@ func (p *Proxy) warm(ctx context.Context, w *warmup) error {
 // not to be sent again.
 const enough = 0.9
 
-func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err error) {
+func (x *Reader) once(ctx context.Context, w *warmup) (result string, err error) {
 	where := w.m.Servers
 	penalty := make([]float64, len(where.All))
 	w.ask.Penalty = penalty
@@ -238,10 +284,10 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	}
 	name := w.m.Name + ":" + resolve.Pointer(w.snap) + ":" + where.All[spot.Endpoint].Endpoint.Name
 	estimate := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
-	if !w.st.notices.Claim(ctx, name, estimate+time.Second) {
+	if !w.Boards.Claim(ctx, name, estimate+time.Second) {
 		return "there", nil // another replica is at it
 	}
-	switch err := p.sendWarm(ctx, w); {
+	switch err := x.send(ctx, w); {
 	case errors.Is(err, fault.ErrBusy):
 		return "busy", err
 	case err != nil:
@@ -250,8 +296,8 @@ func (p *Proxy) warmOnce(ctx context.Context, w *warmup) (result string, err err
 	return "read", nil
 }
 
-// sendWarm makes the request.
-func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
+// send makes the request.
+func (x *Reader) send(ctx context.Context, w *warmup) error {
 	where := w.m.Servers
 	t, ok := where.Place(time.Now(), &w.ask)
 	if !ok {
@@ -268,9 +314,9 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	if !ok {
 		return fault.ErrBusy
 	}
-	u, err := upstream.Do(ctx, p.transport, &upstream.Call{
+	u, err := upstream.Do(ctx, x.transport, &upstream.Call{
 		Headers: http.Header{}, ID: "warm_" + rand.Text(), API: openai.Chat,
-		Path: surfaces[0].upstreamPath(false), Body: rewrite.Whole(body),
+		Path: "chat/completions", Body: rewrite.Whole(body),
 	}, w.m, lease)
 	if err != nil {
 		return err
