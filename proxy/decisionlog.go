@@ -10,6 +10,8 @@ import (
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/recent"
+	"signalbox/proxy/signals"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -111,15 +113,16 @@ func (l *decided) Held() int64 { return l.size }
 
 // AppendLine implements telemetry.Line.
 func (l *decided) AppendLine(b []byte) ([]byte, error) {
-	e := l.entry()
+	e := l.Entry()
 	if l.log.Prompts() {
-		l.quote(e)
+		l.Quote(e)
 	}
 	line, err := json.Marshal(e)
 	return append(b, line...), err
 }
 
-func (l *decided) entry() *decisionlog.Entry {
+// Entry implements recent.Line.
+func (l *decided) Entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
 		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.Signals.Identity.Config,
@@ -170,8 +173,8 @@ func (l *decided) entry() *decisionlog.Entry {
 	return e
 }
 
-// quote adds the text of the request, where it was kept.
-func (l *decided) quote(e *decisionlog.Entry) {
+// Quote adds the text of the request, where it was kept.
+func (l *decided) Quote(e *decisionlog.Entry) {
 	if l.prompts {
 		e.Prompt = decisionlog.TextOf(&l.o.Text)
 	}
@@ -190,4 +193,26 @@ func (l *decided) facts() decisionlog.Facts {
 		out.Headers[name] = decisionlog.HeaderOf(name, values, l.literal)
 	}
 	return out
+}
+
+// Reasons implements recent.Line: the signals that the rules mention and how each route was evaluated.
+func (l *decided) Reasons() (map[string]signals.Trace, []recent.Route) {
+	d, set := *l.o.decision, *l.o.Set
+	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
+	told := make(map[string]signals.Trace)
+	for _, k := range d.Program.Kinds().Kinds() {
+		t := l.st.Signals.Trace(k, set.Value(k), &signal.Text{})
+		t.Entities = nil // where they stood was let go of with the text
+		if set.Value(k).State == signal.NotExtracted {
+			t.Reason = d.WhySkipped(k)
+		}
+		told[l.st.Signals.Identity.Names.Of(k)] = t
+	}
+	traces := d.Program.Trace(&set)
+	routes := make([]recent.Route, len(traces))
+	for i := range traces {
+		t := &traces[i]
+		routes[i] = recent.Route{Name: t.Name, Value: t.Value, Tree: t.Tree(), Blockers: t.Blockers}
+	}
+	return told, routes
 }

@@ -37,8 +37,8 @@
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - mirror, copies: what another model gets when the client has its response
-//   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent and talks
-//     (what operators look at); package decisionlog
+//   - record: record, signs, spending, spans, learn, decisionlog and redecide; packages decisionlog,
+//     recent (what operators look at)
 //
 // # Invariants
 //

@@ -17,6 +17,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/recent"
 )
 
 const (
@@ -444,7 +445,7 @@ func TestAnswersThatWereThrownAwayAreInTheSumsOfTheConsole(t *testing.T) {
 	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion))
 	p.chat(ask("hi")).ends(t, "escalated length small big", `"hello"`)
 	p.until(0, 1)
-	want := []Spent{
+	want := []recent.Spent{
 		{Model: "big", Requests: 1, Prompt: 9, Cached: 4, Completion: 12, Cost: 33e-6, Baseline: 33e-6},
 		{Model: "small", Prompt: 5, Completion: 3, Cost: 11e-6},
 	}

@@ -11,6 +11,7 @@ import (
 	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
+	"signalbox/proxy/recent"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/warm"
 )
@@ -27,7 +28,7 @@ type Proxy struct {
 	spending  *budget.Keeper
 	bytes     downstream.InFlight
 	counters  *count.Servers
-	recent    *Recent
+	recent    *recent.Decisions
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
@@ -46,4 +47,4 @@ func (p *Proxy) acquire() *State {
 }
 
 // Recent returns what was decided lately.
-func (p *Proxy) Recent() *Recent { return p.recent }
+func (p *Proxy) Recent() *recent.Decisions { return p.recent }

@@ -11,9 +11,9 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
-	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/recent"
 )
 
 // looked is a proxy whose decisions are looked at. Of its models big is the dearest.
@@ -32,10 +32,10 @@ func looked(t *testing.T) (*bench, setup) {
 }
 
 // until waits for the decisions behind one that are there once n of them are.
-func (b *bench) until(seq uint64, n int) []*Seen {
+func (b *bench) until(seq uint64, n int) []*recent.Seen {
 	b.tb.Helper()
 	for end := time.After(patience); ; {
-		list, _, more := b.proxy.Recent().After(seq, recentCount)
+		list, _, more := b.proxy.Recent().After(seq, 1000)
 		if len(list) >= n {
 			return list
 		}
@@ -101,7 +101,7 @@ func TestTextIsShownOnlyWhileItMayBe(t *testing.T) {
 	t.Parallel()
 	b, s := looked(t)
 	holds := func(word string) bool {
-		list, _, _ := b.proxy.Recent().After(0, recentCount)
+		list, _, _ := b.proxy.Recent().After(0, 1000)
 		text, err := json.Marshal(list)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestTextIsShownOnlyWhileItMayBe(t *testing.T) {
 	}
 }
 
-func TestAReplacedConfigurationIsNotHeldOnTo(t *testing.T) {
+func TestDecisionsLookTheSameWhenTheirConfigurationIsReplaced(t *testing.T) {
 	t.Parallel()
 	b, s := looked(t)
 	b.chat(ask("some math please"), "X-Request-Id", "r-old")
@@ -140,11 +140,6 @@ func TestAReplacedConfigurationIsNotHeldOnTo(t *testing.T) {
 	}
 	s.auth = auth.DefaultOptions()
 	b.proxy.Swap(b.newState(s, 2))
-	for _, l := range b.proxy.recent.lines {
-		if l.taken != nil {
-			t.Error("a decision of the old state is as it was taken down")
-		}
-	}
 	after, err := json.Marshal(b.proxy.Recent().Find("r-old"))
 	if err != nil || string(before) != string(after) {
 		t.Errorf("shown differently after a reload:\n%s\n%s", before, after)
@@ -152,52 +147,6 @@ func TestAReplacedConfigurationIsNotHeldOnTo(t *testing.T) {
 	b.chat(ask("law"), "X-Request-Id", "r-new")
 	if b.until(1, 1); b.proxy.Recent().Find("r-new").Decision.Generation != 2 {
 		t.Error("the new decision is not of the new state")
-	}
-}
-
-func TestWhatIsKeptIsBounded(t *testing.T) {
-	t.Parallel()
-	r := newRecent()
-	for i := range recentCount + 10 {
-		r.add(&sighting{size: 1, shown: &Seen{Seq: uint64(i)}})
-	}
-	if len(r.lines) != recentCount || r.size != recentCount || r.lines[0].seq != 11 {
-		t.Errorf("%d decisions of %d bytes, the first is %d", len(r.lines), r.size, r.lines[0].seq)
-	}
-	r.add(&sighting{size: recentSize - 2, shown: &Seen{}})
-	if len(r.lines) != 3 || r.size != recentSize {
-		t.Errorf("%d decisions of %d bytes", len(r.lines), r.size)
-	}
-}
-
-func TestDecisionsBeyondWhatAPersonReadsAreCounted(t *testing.T) {
-	t.Parallel()
-	r, now := newRecent(), time.Unix(1000, 0)
-	st, o := &State{}, &exchange{decision: &decision{}}
-	kept := 0
-	for range recentRate + 5 {
-		if r.count(t.Context(), st, o, "", &times{}, now) {
-			kept++
-		}
-	}
-	if _, skipped, _ := r.After(0, 1); kept != recentRate || skipped != 5 {
-		t.Errorf("%d kept, %d skipped", kept, skipped)
-	}
-	if !r.count(Shown(t.Context()), st, o, "", &times{}, now) ||
-		!r.count(t.Context(), st, o, "", &times{}, now.Add(time.Second)) {
-		t.Error("one that is to be shown, or of the next second, is not kept")
-	}
-}
-
-// BenchmarkRecent is what a request pays for what operators look at, once a second has enough.
-func BenchmarkRecent(b *testing.B) {
-	r, now := newRecent(), time.Unix(1000, 0)
-	st, o := &State{}, &exchange{decision: &decision{}, model: &backend.Model{}}
-	o.model.Model = &choose.Model{}
-	o.tally.Usage.Input, o.tally.Usage.Output = 100, 100
-	b.ReportAllocs()
-	for b.Loop() {
-		r.count(b.Context(), st, o, "", &times{}, now)
 	}
 }
 
@@ -215,10 +164,10 @@ func BenchmarkRecentKept(b *testing.B) {
 	}
 	o.model = p.state.ByName["effort"]
 	o.endpoint, o.tally.Usage.Input = o.model.Endpoints[0], 100
-	r, w := newRecent(), &downstream.Writer{ID: "r", Start: time.Now()}
-	ctx := Shown(b.Context())
+	w := &downstream.Writer{ID: "r", Start: time.Now()}
+	ctx := recent.Shown(b.Context())
 	b.ReportAllocs()
 	for b.Loop() {
-		r.note(ctx, p.state, w, o, http.StatusOK, time.Second)
+		p.proxy.note(ctx, p.state, w, o, http.StatusOK)
 	}
 }

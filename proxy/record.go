@@ -10,7 +10,9 @@ import (
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/recent"
 	"signalbox/proxy/upstream"
+	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -58,7 +60,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *
 		m.LimitWidened(o.model.Name)
 	}
 	p.finish(st, w, o, status, err) //nolint:contextcheck // a copy outlives its request
-	p.recent.note(ctx, st, w, o, status, took)
+	p.note(ctx, st, w, o, status)
 	p.countArm(o, status)
 	p.countDiscarded(o, tenant)
 	if used := o.tally.Usage; used != (response.Usage{}) {
@@ -206,4 +208,37 @@ func (p *Proxy) countDiscarded(o *exchange, tenant string) {
 		m.Cost(x.Model.Name, usd, 0)
 		m.TenantUsage(tenant, int64(u.Input), int64(u.Cached), int64(u.Output), usd)
 	}
+}
+
+// note takes a request that has ended in for operators.
+func (p *Proxy) note(ctx context.Context, st *State, w *downstream.Writer, o *exchange, status int) {
+	if o.decision == nil || o.Action == nil {
+		return
+	}
+	x := recent.Request{
+		ID: w.ID, Tenant: o.who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.model, Used: o.tally.Usage,
+		Dearest: st.priciest, Took: o.took, At: w.Start.Add(o.took),
+	}
+	if o.first.After(w.Start) {
+		x.First = o.first.Sub(w.Start)
+	}
+	if t, ok := o.Turn(); ok {
+		x.Turn = &t
+	}
+	thrown := o.escalation.Thrown()
+	for i := range thrown {
+		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage(o.req)})
+	}
+	if !p.recent.Count(ctx, &x) {
+		return
+	}
+	l := st.snapshotOf(o, w.ID, status, p.recent.Quotes())
+	if l.size > recent.Longest {
+		l = st.snapshotOf(o, w.ID, status, false)
+	}
+	k := &recent.Kept{ID: w.ID, Of: st, Line: l, Size: l.size, Classified: o.Classified}
+	if o.Action.Verb != rules.Use {
+		k.Message = o.Action.Text
+	}
+	p.recent.Add(&x, k)
 }

@@ -11,6 +11,7 @@ import (
 	"signalbox/proxy/framing"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
+	"signalbox/proxy/recent"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/warm"
@@ -23,7 +24,7 @@ func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport),
 		retries: pool.NewBudget(), swapped: make(chan struct{}, 1),
 		started: time.Now().Unix(), warms: warm.New(tel, transport), limiter: rate.New(nil, time.Now),
-		recent: newRecent(), spending: budget.New(nil, time.Now),
+		recent: recent.New(), spending: budget.New(nil, time.Now),
 	}
 	p.state.Store(st)
 	tel.Metrics.WatchPool(p.poolStatus)
@@ -37,7 +38,7 @@ func (p *Proxy) Swap(st *State) {
 	st.inherit(p.state.Load())
 	old := p.state.Swap(st)
 	p.removed.add(st, old)
-	p.recent.adopt(st)
+	p.recent.Adopt(st)
 	old.release()
 	select {
 	case p.swapped <- struct{}{}:

@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/placement"
+	"signalbox/proxy/recent"
 )
 
 // settles waits until what is recorded of requests behind their answers is there.
@@ -26,7 +27,7 @@ func TestConversationsAreListedWithWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
 	up := okUpstream(t)
 	b := unsure(t, oneModel(up))
-	talks := func(good func([]Followed) bool) []Followed {
+	talks := func(good func([]recent.Followed) bool) []recent.Followed {
 		t.Helper()
 		return settles(t, b.proxy.Recent().Talks, good)
 	}
@@ -34,33 +35,30 @@ func TestConversationsAreListedWithWhatBecameOfThem(t *testing.T) {
 	b.chat(chatOf("", first))
 	b.chat(chatOf("", "user something else"))
 	b.chat(chatOf("", first, "assistant It is.", "user perhaps explain it"), "X-Request-Id", "r-2")
-	x := talks(func(l []Followed) bool { return len(l) == 1 })[0]
+	x := talks(func(l []recent.Followed) bool { return len(l) == 1 })[0]
 	if x.Kept != 1 || x.Moved != 0 || x.Named || x.Model != "big" || x.ID != "r-2" || x.From != "" || x.Tokens == 0 || x.Tenant == "" {
 		t.Errorf("after a turn that was kept: %+v", x)
 	}
 	b.chat(chatOf("", first, "assistant It is.", "user perhaps explain it", "assistant Well.", "user law: what is a tort"),
 		"X-Request-Id", "r-3")
-	x = talks(func(l []Followed) bool { return len(l) == 1 && l[0].Moved == 1 })[0]
+	x = talks(func(l []recent.Followed) bool { return len(l) == 1 && l[0].Moved == 1 })[0]
 	if x.Kept != 1 || x.Model != "effort" || x.From != "big" || x.To != "effort" || x.Reason == "" || x.ID != "r-3" {
 		t.Errorf("after one that moved: %+v", x)
 	}
 	for range 2 {
 		b.chat(chatOf("", "user hello there"), "X-Signalbox-Session", "mine")
 	}
-	if x = talks(func(l []Followed) bool { return len(l) == 2 })[0]; !x.Named || x.Kept != 1 {
+	if x = talks(func(l []recent.Followed) bool { return len(l) == 2 })[0]; !x.Named || x.Kept != 1 {
 		t.Errorf("one that has a name: %+v", x)
 	}
-	for i := range 2 * (maxFollowed + 5) {
+	for i := range 2 * (recent.MaxFollowed + 5) {
 		b.chat(chatOf("", "user hello there"), "X-Signalbox-Session", fmt.Sprint(i/2))
 	}
-	list := talks(func(l []Followed) bool { return len(l) == maxFollowed })
+	list := talks(func(l []recent.Followed) bool { return len(l) == recent.MaxFollowed })
 	for i := 1; i < len(list); i++ {
 		if list[i].Last.After(list[i-1].Last) {
 			t.Fatalf("not the newest first: %v behind %v", list[i].Last, list[i-1].Last)
 		}
-	}
-	if r := b.proxy.recent; len(r.followed.at) > 2*maxFollowed {
-		t.Errorf("%d keys are kept of %d conversations", len(r.followed.at), maxFollowed)
 	}
 }
 

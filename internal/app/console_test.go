@@ -18,8 +18,8 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/console"
 	"signalbox/internal/testkit"
-	"signalbox/proxy"
 	placing "signalbox/proxy/placement"
+	"signalbox/proxy/recent"
 )
 
 // read decodes what an endpoint of the console answers.
@@ -74,7 +74,7 @@ func (s *stream) next() (*console.Line, bool) {
 }
 
 // decisions collects n decisions.
-func (s *stream) decisions(n int) (all []*proxy.Seen) {
+func (s *stream) decisions(n int) (all []*recent.Seen) {
 	s.Helper()
 	for len(all) < n {
 		line, ok := s.next()
@@ -106,7 +106,7 @@ func TestDecisionsAreStreamedAsTheyAreMade(t *testing.T) {
 		t.Errorf("behind the first: %+v", late[0].Decision)
 	}
 	a := do(t, http.MethodGet, s.admin+"/console/api/decisions/r-1", "")
-	if one := read[proxy.Seen](
+	if one := read[recent.Seen](
 		t,
 		a,
 	); len(one.Routes) != 1 || one.Routes[0].Name != "staff" ||
@@ -137,7 +137,7 @@ func TestPrefixesAndConversationsAreListed(t *testing.T) {
 		t.Errorf("prefixes: %s", held.body)
 	}
 	talks := do(t, http.MethodGet, s.admin+"/console/api/conversations", "")
-	if list := *read[[]proxy.Followed](t, talks); len(list) != 1 || list[0].Kept != 1 || !list[0].Named {
+	if list := *read[[]recent.Followed](t, talks); len(list) != 1 || list[0].Kept != 1 || !list[0].Named {
 		t.Errorf("conversations: %s", talks.body)
 	}
 	if all := held.body + talks.body; strings.Contains(all, "secret") || strings.Contains(all, "my-name") {
@@ -236,7 +236,7 @@ func TestThePlaygroundAsksAsAClient(t *testing.T) {
 		}
 	}
 	at := s.admin + "/console/api/decisions/" + a.header.Get("X-Request-Id")
-	if d := read[proxy.Seen](
+	if d := read[recent.Seen](
 		t,
 		do(t, http.MethodGet, at, "", "Authorization", "Bearer the-admin-token"),
 	).Decision; d.Request.Tenant != "acme" {

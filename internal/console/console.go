@@ -24,6 +24,7 @@ import (
 
 	"signalbox/proxy"
 	"signalbox/proxy/placement"
+	"signalbox/proxy/recent"
 )
 
 //go:embed static
@@ -56,7 +57,7 @@ type Overview struct {
 	// the model that costs are compared with; empty where no price is known
 	Dearest  string                `json:"dearest"`
 	Models   []placement.ModelLoad `json:"models"`
-	Tally    proxy.Tally           `json:"tally"`
+	Tally    recent.Tally          `json:"tally"`
 	Contexts []Tier                `json:"contexts"` // empty where contexts are turned off
 	Redis    string                `json:"redis"`    // none, reachable or unreachable
 }
@@ -168,8 +169,8 @@ func (e *Endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.Se
 
 // Line is one line of the stream of decisions.
 type Line struct {
-	Decisions []*proxy.Seen `json:"decisions"`
-	Skipped   uint64        `json:"skipped"` // that were never kept, since the process started
+	Decisions []*recent.Seen `json:"decisions"`
+	Skipped   uint64         `json:"skipped"` // that were never kept, since the process started
 }
 
 const (
@@ -244,7 +245,7 @@ const KeyHeader = "X-Signalbox-Console-Key"
 // ask sends a chat completion as a client of the main listener would. What the browser says of
 // itself stays here.
 func (e *Endpoints) ask(w http.ResponseWriter, r *http.Request) {
-	to := r.Clone(proxy.Shown(r.Context()))
+	to := r.Clone(recent.Shown(r.Context()))
 	to.URL.Path, to.URL.RawPath, to.URL.RawQuery = "/v1/chat/completions", "", ""
 	to.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"signalbox-console"}}
 	if key := r.Header.Get(KeyHeader); key != "" {

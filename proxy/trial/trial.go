@@ -42,7 +42,7 @@ type Course struct {
 	result   string         // empty until a response was judged
 	why      rules.Sign     // that a response was, or was to be, thrown away for; empty for none
 	from     []Discarded    // the responses that were, in order
-	spare    *spare         // the last of them
+	spare    *Spare         // the last of them
 }
 
 // Discarded is a response that nobody gets.
@@ -52,8 +52,8 @@ type Discarded struct {
 	Tally response.Tally
 }
 
-// spare is a response that was thrown away, as it can be given after all.
-type spare struct {
+// Spare is a response that was thrown away, as it can be given after all.
+type Spare struct {
 	*upstream.Kept
 
 	Params rewrite.Params // that it was asked with
@@ -208,7 +208,7 @@ type Escalation struct {
 	From   string `json:"from,omitempty"`   // whose answer was thrown away
 }
 
-// explain tells what is looked for; nil where answers stand as they are.
+// Explain tells what is looked for; nil where answers stand as they are.
 func Explain(a *rules.Action) *Escalation {
 	if a.Escalate == nil {
 		return nil
@@ -320,13 +320,13 @@ func (e *Course) Discard(u *upstream.Response, params rewrite.Params) (x Discard
 	x = Discarded{Model: u.Model, Sign: t.sign, Tally: t.answer.Tally}
 	e.from = append(e.from, x)
 	e.why, e.result = t.sign, fateDone
-	e.spare = &spare{u.Keep(), params}
+	e.spare = &Spare{u.Keep(), params}
 	return x, true
 }
 
 // TakeSpare takes the response that was thrown away last, since no other came: it is the response
 // now.
-func (e *Course) TakeSpare() *spare {
+func (e *Course) TakeSpare() *Spare {
 	s := e.spare
 	e.spare, e.result = nil, Failed
 	e.from = e.from[:len(e.from)-1]

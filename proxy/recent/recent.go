@@ -1,40 +1,40 @@
-package proxy
+package recent
 
 import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"signalbox/internal/signal"
 	"signalbox/memory/conversation"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
-	"signalbox/proxy/downstream"
 	"signalbox/proxy/signals"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
 
-// The bounds of what is kept for operators to look at. More decisions a second than recentRate are
+// The bounds of what is kept for operators to look at. More decisions a second than perSecond are
 // more than a person can read: the others are counted.
 const (
-	recentCount = 512
-	recentSize  = 8 << 20 // bytes that they keep in memory, about
-	recentRate  = 64      // a second
+	maxKept   = 512
+	maxSize   = 8 << 20 // bytes that they keep in memory, about
+	perSecond = 64      // a second
 )
 
-// Recent keeps the last decisions for operators who look at them, and sums what requests cost. It
-// is safe for concurrent use. A request pays for the sums, some 100 ns; beyond recentRate a second
+// Decisions keeps the last decisions for operators who look at them, and sums what requests cost. It
+// is safe for concurrent use. A request pays for the sums, some 100 ns; beyond perSecond a second
 // nothing else is done.
-type Recent struct {
+type Decisions struct {
 	prompts atomic.Bool // whether the text of requests may be kept and shown
 
 	mu       sync.Mutex  // guards what follows; a leaf
-	current  *State      // that requests are served from; nil until there was another before
+	current  any         // configuration that requests are served from; nil until there was another before
 	lines    []*sighting // in the order of seq
 	size     int64
 	last     uint64 // seq of the newest
@@ -81,11 +81,11 @@ type Seen struct {
 	Message    string             `json:"message,omitempty"`      // what a block or a fixed answer says
 	// every signal that the rules mention, and how each route was evaluated; in a single one only
 	Signals map[string]signals.Trace `json:"signals,omitempty"`
-	Routes  []SeenRoute              `json:"routes,omitempty"`
+	Routes  []Route                  `json:"routes,omitempty"`
 }
 
-// SeenRoute is how a route was evaluated.
-type SeenRoute struct {
+// Route is how a route was evaluated.
+type Route struct {
 	Name     string           `json:"name"`
 	Value    string           `json:"value"` // true, false, unknown or not_reached
 	Tree     *rules.TraceNode `json:"tree"`  // null for a route without a condition
@@ -97,7 +97,7 @@ type SeenRoute struct {
 type sighting struct {
 	seq   uint64
 	size  int64
-	taken *decided
+	taken *Kept
 	times times
 	shown *Seen
 }
@@ -107,16 +107,20 @@ type times struct {
 	cost, base  *float64
 }
 
-func newRecent() *Recent {
-	return &Recent{
+// New keeps nothing yet.
+func New() *Decisions {
+	return &Decisions{
 		talks: make(map[string]int64), routes: make(map[string]int64), spent: make(map[string]*Spent),
 		followed: followed{at: make(map[conversation.Key]*followedTalk)},
 	}
 }
 
+// Quotes reports whether the text of requests may be kept.
+func (r *Decisions) Quotes() bool { return r.prompts.Load() }
+
 // Prompts says whether the text of requests may be kept and shown. It is not unless this says so,
 // and what was kept is not shown any more once it may not.
-func (r *Recent) Prompts(allowed bool) { r.prompts.Store(allowed) }
+func (r *Decisions) Prompts(allowed bool) { r.prompts.Store(allowed) }
 
 type alwaysShown struct{}
 
@@ -125,56 +129,78 @@ func Shown(ctx context.Context) context.Context {
 	return context.WithValue(ctx, alwaysShown{}, true)
 }
 
-// note takes in a request that has ended.
-func (r *Recent) note(
-	ctx context.Context, st *State, w *downstream.Writer, o *exchange, status int, took time.Duration,
-) {
-	if o.decision == nil || o.Action == nil {
-		return
-	}
-	t := times{took: took}
-	if o.first.After(w.Start) {
-		t.first = o.first.Sub(w.Start)
-	}
-	if !r.count(ctx, st, o, w.ID, &t, w.Start.Add(took)) {
-		return
-	}
-	l := st.snapshotOf(o, w.ID, status, r.prompts.Load())
-	if l.size > recentSize/4 {
-		l = st.snapshotOf(o, w.ID, status, false)
-	}
-	r.add(&sighting{size: l.size, taken: l, times: t})
+// Line is a decision as it was taken down, which is shown only when somebody looks.
+type Line interface {
+	// Entry is what the decision log tells, without the text of the request.
+	Entry() *decisionlog.Entry
+	// Quote adds the text to an entry, where it was kept.
+	Quote(e *decisionlog.Entry)
+	// Reasons are the signals that the rules mention and how each route was evaluated.
+	Reasons() (map[string]signals.Trace, []Route)
 }
 
-// count sums the request up and reports whether it is to be kept.
-func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t *times, now time.Time) bool {
+// Kept is a decision that is kept.
+type Kept struct {
+	ID         string // x-request-id
+	Of         any    // the configuration that it was made by, which Line may hold on to
+	Line       Line
+	Size       int64         // about the bytes that it keeps in memory
+	Classified time.Duration // waiting for signals
+	Message    string        // what a block or a fixed answer says
+}
+
+// Request is a request that was decided and has ended.
+type Request struct {
+	ID, Tenant, Route string
+	Fate              string         // of its conversation; empty for none
+	Turn              *decide.Turn   // nil for a first turn, and where no model was asked
+	Model             *backend.Model // that answered; nil for none
+	Used              response.Usage
+	Thrown            []Paid        // responses that nobody gets
+	Dearest           choose.Price  // of the configuration
+	Took, First       time.Duration // to the end, and until the response began; 0 without one
+	At                time.Time     // when it ended
+
+	times times
+}
+
+// Paid is what a response took of a model.
+type Paid struct {
+	Model *backend.Model
+	Usage response.Usage
+}
+
+// Count sums a request up and reports whether it is to be kept: with Add.
+func (r *Decisions) Count(ctx context.Context, x *Request) bool {
+	x.times.took, x.times.first = x.Took, x.First
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decided++
-	r.routes[o.Route]++
-	if fate := o.Talk.Fate(); fate != "" {
-		r.talks[fate]++
-		r.followed.turn(o, id, now)
+	r.routes[x.Route]++
+	if x.Fate != "" {
+		r.talks[x.Fate]++
+		r.followed.turn(x)
 	}
-	if used := &o.tally.Usage; *used != (response.Usage{}) && o.model != nil {
-		s := r.spentOn(o.model.Name)
+	if used := &x.Used; *used != (response.Usage{}) && x.Model != nil {
+		s := r.spentOn(x.Model.Name)
 		prompt, completion := float64(used.Input), float64(used.Output)
-		cost, base := o.model.Price.Of(prompt, completion), st.priciest.Of(prompt, completion)
+		cost, base := x.Model.Price.Of(prompt, completion), x.Dearest.Of(prompt, completion)
 		s.Requests, s.Prompt, s.Cached = s.Requests+1, s.Prompt+int64(used.Input), s.Cached+int64(used.Cached)
 		s.Completion, s.Cost, s.Baseline = s.Completion+int64(used.Output), s.Cost+cost, s.Baseline+base
-		if st.priciest.Known() {
-			t.cost, t.base = &cost, &base
+		if x.Dearest.Known() {
+			x.times.cost, x.times.base = &cost, &base
 		}
 	}
-	for _, x := range o.escalation.Thrown() {
-		s, u := r.spentOn(x.Model.Name), x.Usage(o.req)
+	for i := range x.Thrown {
+		m, u := x.Thrown[i].Model, &x.Thrown[i].Usage
+		s := r.spentOn(m.Name)
 		s.Prompt, s.Cached, s.Completion = s.Prompt+int64(u.Input), s.Cached+int64(u.Cached), s.Completion+int64(u.Output)
-		s.Cost += x.Model.Price.Of(float64(u.Input), float64(u.Output))
+		s.Cost += m.Price.Of(float64(u.Input), float64(u.Output))
 	}
-	if s := now.Unix(); s != r.second {
+	if s := x.At.Unix(); s != r.second {
 		r.second, r.taken = s, 0
 	}
-	if r.taken >= recentRate && ctx.Value(alwaysShown{}) == nil {
+	if r.taken >= perSecond && ctx.Value(alwaysShown{}) == nil {
 		r.skipped++
 		return false
 	}
@@ -182,8 +208,16 @@ func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t
 	return true
 }
 
+// Longest is how much one decision should keep in memory at most, in bytes.
+const Longest = maxSize / 4
+
+// Add keeps the decision of a request that was counted.
+func (r *Decisions) Add(x *Request, k *Kept) {
+	r.add(&sighting{size: k.Size, taken: k, times: x.times})
+}
+
 // spentOn is the sums of a model. The caller holds mu.
-func (r *Recent) spentOn(model string) *Spent {
+func (r *Decisions) spentOn(model string) *Spent {
 	s := r.spent[model]
 	if s == nil {
 		s = &Spent{Model: model}
@@ -192,9 +226,9 @@ func (r *Recent) spentOn(model string) *Spent {
 	return s
 }
 
-func (r *Recent) add(s *sighting) {
+func (r *Decisions) add(s *sighting) {
 	r.mu.Lock()
-	stale := r.current != nil && s.taken.st != r.current
+	stale := r.current != nil && s.taken.Of != r.current
 	r.mu.Unlock()
 	if stale {
 		s = r.settled(s)
@@ -205,7 +239,7 @@ func (r *Recent) add(s *sighting) {
 	s.seq = r.last
 	r.lines, r.size = append(r.lines, s), r.size+s.size
 	drop := 0
-	for ; len(r.lines)-drop > recentCount || r.size > recentSize; drop++ {
+	for ; len(r.lines)-drop > maxKept || r.size > maxSize; drop++ {
 		r.size -= r.lines[drop].size
 	}
 	r.lines = slices.Delete(r.lines, 0, drop)
@@ -215,16 +249,16 @@ func (r *Recent) add(s *sighting) {
 	}
 }
 
-// adopt makes what is shown of decisions of all states but st, so that none of those is held on
-// to.
-func (r *Recent) adopt(st *State) {
+// Adopt makes what is shown of decisions of all configurations but one, so that none of those is
+// held on to.
+func (r *Decisions) Adopt(of any) {
 	r.mu.Lock()
-	r.current = st
+	r.current = of
 	lines := slices.Clone(r.lines)
 	r.mu.Unlock()
 	made := make(map[*sighting]*sighting) // while requests go on
 	for _, s := range lines {
-		if s.taken != nil && s.taken.st != st {
+		if s.taken != nil && s.taken.Of != of {
 			made[s] = r.settled(s)
 		}
 	}
@@ -236,14 +270,14 @@ func (r *Recent) adopt(st *State) {
 }
 
 // settled is a decision without its state.
-func (r *Recent) settled(s *sighting) *sighting {
+func (r *Decisions) settled(s *sighting) *sighting {
 	return &sighting{seq: s.seq, size: s.size, shown: s.show(r.prompts.Load(), true)}
 }
 
 // After returns the decisions behind one, without their signals and routes, oldest first and not
 // more than n, the newest of them; how many were never kept; and a channel that is closed when
 // there is another one than those.
-func (r *Recent) After(seq uint64, n int) (list []*Seen, skipped uint64, more <-chan struct{}) {
+func (r *Decisions) After(seq uint64, n int) (list []*Seen, skipped uint64, more <-chan struct{}) {
 	r.mu.Lock()
 	if r.waiting == nil {
 		r.waiting = make(chan struct{})
@@ -264,7 +298,7 @@ func (r *Recent) After(seq uint64, n int) (list []*Seen, skipped uint64, more <-
 
 // Find returns the decision of a request, by its x-request-id, with signals and routes; nil when it
 // is not kept, or not yet.
-func (r *Recent) Find(id string) *Seen {
+func (r *Decisions) Find(id string) *Seen {
 	r.mu.Lock()
 	var found *sighting
 	for _, s := range slices.Backward(r.lines) {
@@ -281,7 +315,7 @@ func (r *Recent) Find(id string) *Seen {
 }
 
 // Tally returns the sums.
-func (r *Recent) Tally() Tally {
+func (r *Decisions) Tally() Tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := Tally{
@@ -300,7 +334,7 @@ func (s *sighting) id() string {
 	if s.shown != nil {
 		return s.shown.Decision.ID
 	}
-	return s.taken.id
+	return s.taken.ID
 }
 
 // show is what an operator sees of it; reasons are the signals and the way through the rules.
@@ -322,47 +356,23 @@ func (s *sighting) show(prompts, reasons bool) *Seen {
 		return out
 	}
 	l := s.taken
-	out.Decision = l.entry()
+	out.Decision = l.Line.Entry()
 	if prompts {
-		l.quote(out.Decision)
+		l.Line.Quote(out.Decision)
 	}
 	out.TookMs, out.FirstMs = decisionlog.Milliseconds(s.times.took), decisionlog.Milliseconds(s.times.first)
-	out.ClassifyMs = decisionlog.Milliseconds(l.o.Classified)
+	out.ClassifyMs = decisionlog.Milliseconds(l.Classified)
 	out.Cost, out.Baseline = s.times.cost, s.times.base
-	if a := l.o.Action; a.Verb != rules.Use {
-		out.Message = a.Text
-	}
+	out.Message = l.Message
 	if reasons {
-		out.Signals, out.Routes = l.reasons()
+		out.Signals, out.Routes = l.Line.Reasons()
 	}
 	return out
 }
 
-// reasons are the signals that the rules mention and how each route was evaluated.
-func (l *decided) reasons() (map[string]signals.Trace, []SeenRoute) {
-	d, set := *l.o.decision, *l.o.Set
-	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
-	told := make(map[string]signals.Trace)
-	for _, k := range d.Program.Kinds().Kinds() {
-		t := l.st.Signals.Trace(k, set.Value(k), &signal.Text{})
-		t.Entities = nil // where they stood was let go of with the text
-		if set.Value(k).State == signal.NotExtracted {
-			t.Reason = d.WhySkipped(k)
-		}
-		told[l.st.Signals.Identity.Names.Of(k)] = t
-	}
-	traces := d.Program.Trace(&set)
-	routes := make([]SeenRoute, len(traces))
-	for i := range traces {
-		t := &traces[i]
-		routes[i] = SeenRoute{t.Name, t.Value, t.Tree(), t.Blockers}
-	}
-	return told, routes
-}
-
 // Talks lists the conversations whose last turns were answered lately by this process, the newest
 // first.
-func (r *Recent) Talks() []Followed {
+func (r *Decisions) Talks() []Followed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([]Followed, 0, len(r.followed.list))

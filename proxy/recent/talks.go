@@ -1,4 +1,4 @@
-package proxy
+package recent
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"signalbox/memory/conversation"
 )
 
-// maxFollowed is of how many conversations Recent keeps what became of them.
-const maxFollowed = 128
+// MaxFollowed is of how many conversations Recent keeps what became of them.
+const MaxFollowed = 128
 
 // Followed is a conversation of more than one turn, as operators see it. It holds no text and no
 // name that a client gave.
@@ -42,9 +42,9 @@ type followedTalk struct {
 
 // turn takes in a turn that was answered and was not the first of its conversation. The caller of a
 // Recent holds its lock.
-func (f *followed) turn(o *exchange, id string, now time.Time) {
-	t, ok := o.Turn()
-	if !ok || o.model == nil {
+func (f *followed) turn(r *Request) {
+	t := r.Turn
+	if t == nil || r.Model == nil {
 		return
 	}
 	var x *followedTalk
@@ -57,14 +57,14 @@ func (f *followed) turn(o *exchange, id string, now time.Time) {
 		x = new(followedTalk)
 	}
 	f.forget(x)
-	x.Last, x.ID, x.Tenant, x.Named, x.Model, x.Tokens = now, id, o.who.Tenant, t.Named, o.model.Name, t.Tokens
+	x.Last, x.ID, x.Tenant, x.Named, x.Model, x.Tokens = r.At, r.ID, r.Tenant, t.Named, r.Model.Name, t.Tokens
 	if t.Moved {
 		x.Moved++
-		x.From, x.To, x.Reason = t.From, o.model.Name, t.Why
+		x.From, x.To, x.Reason = t.From, r.Model.Name, t.Why
 	} else {
 		x.Kept++
 	}
-	if len(f.list) == maxFollowed {
+	if len(f.list) == MaxFollowed {
 		f.forget(f.list[0])
 	}
 	x.keys = t.Keys
