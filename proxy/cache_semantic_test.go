@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/recall"
 )
 
@@ -114,7 +115,7 @@ default: {models: [small]}
 		"Why is the sky blue?":                              "default",
 	} {
 		got := b.post("/signalbox/v1/explain", ask(text))
-		var e Explanation
+		var e explain.Explanation
 		if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Route != want {
 			t.Errorf("%s: route %s, want %s (%s)", text, e.Route, want, got.body)
 		}

@@ -21,6 +21,7 @@ import (
 	"signalbox/memory/cache"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/settings"
 )
@@ -553,14 +554,14 @@ func TestAnOldAnswerIsForgotten(t *testing.T) {
 func TestExplainTellsWhatTheCacheWouldDo(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	b := start(t, oneModel(up), caches(recall.ModeSemantic))
-	explain := func(body string) *Explanation {
-		e := &Explanation{}
+	explained := func(body string) *explain.Explanation {
+		e := &explain.Explanation{}
 		if got := b.post("/signalbox/v1/explain", body); json.Unmarshal([]byte(got.body), e) != nil || got.status != 200 {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 		return e
 	}
-	show := func(e *Explanation) string {
+	show := func(e *explain.Explanation) string {
 		if e.Recall == nil {
 			return e.Cache
 		}
@@ -578,7 +579,7 @@ func TestExplainTellsWhatTheCacheWouldDo(t *testing.T) {
 		strings.Replace(ask(question), `{`, `{"seed":4,`, 1):          "semantic: miss, seed, -",
 		ask("titan " + question):                                      "off",
 	} {
-		if got := show(explain(body)); got != want {
+		if got := show(explained(body)); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}

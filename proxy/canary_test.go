@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/reasoning"
 	"signalbox/proxy/recall"
 )
@@ -240,7 +241,7 @@ func TestAnswersOfTheCanaryAreNotKeptForOthers(t *testing.T) {
 	// One of the ways to write it is in each arm; all ask the same.
 	var canary, control, other string
 	for _, mark := range []string{"", "?", "!", ".", "??", "!!", "...", "?!"} {
-		var e Explanation
+		var e explain.Explanation
 		if err := json.Unmarshal([]byte(p.post("/signalbox/v1/explain", ask(asked+mark)).body), &e); err != nil {
 			t.Fatal(err)
 		}

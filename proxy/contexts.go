@@ -188,7 +188,7 @@ var _ contexts.Warmer = (*Proxy)(nil)
 
 // Warm implements contexts.Warmer. Without names it goes to the models whose endpoints are said to
 // share prefixes: what others charge for it is lost.
-func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error { //nolint:revive // as contexts.Warmer has it
+func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error {
 	st := p.acquire()
 	defer st.release()
 	list, err := warm.Models(st.Models, models)

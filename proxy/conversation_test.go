@@ -19,6 +19,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/settings"
 )
@@ -369,10 +370,10 @@ func TestExplainSaysWhatBecomesOfAConversation(t *testing.T) {
 	first := long("math: integrate x")
 	second := chatOf("", first, "assistant It is.", "user perhaps explain it")
 	b.chat(chatOf("", first))
-	var e Explanation
+	var e explain.Explanation
 	for range 2 { // looking changes nothing
 		a := b.post("/signalbox/v1/explain", second)
-		e = Explanation{}
+		e = explain.Explanation{}
 		if err := json.Unmarshal([]byte(a.body), &e); err != nil {
 			t.Fatal(err)
 		}

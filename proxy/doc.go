@@ -24,9 +24,9 @@
 //   - admit: admit, pace; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts serves the API of
 //     package contexts; package warm (what is read ahead)
-//   - recall, responses that are cached: recall, replay, recall_explain; package recall
-//   - decide: packages decide (the decision), signals (reading them, and telling them); explain, own
-//     and feedback are endpoints of the proxy's own
+//   - recall, responses that are cached: recall, replay; package recall
+//   - decide: packages decide (the decision), signals (reading them, and telling them), explain;
+//     own and feedback are endpoints of the proxy's own
 //   - order: order (what the models may cost), toolong; packages choose, count
 //   - forward: forward (which attempt is next), body (what is chosen for its body before that is
 //     written), copy (the response is passed on), escalation (responses that are thrown away),

@@ -12,6 +12,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/reasoning"
 )
 
@@ -60,10 +61,10 @@ func sentEffort(tb testing.TB, up *testkit.Upstream) (effort string, limit int) 
 	return body.Effort, body.Limit
 }
 
-func (b *bench) explainedSent(body string) *Explanation {
+func (b *bench) explainedSent(body string) *explain.Explanation {
 	b.tb.Helper()
 	got := b.post("/signalbox/v1/explain", body)
-	e := new(Explanation)
+	e := new(explain.Explanation)
 	if err := json.Unmarshal([]byte(got.body), e); err != nil || e.Sent == nil {
 		b.tb.Fatalf("%v: %d %s", err, got.status, got.body)
 	}
@@ -107,7 +108,7 @@ func TestWithTooFewOutcomesEffortAndLimitAreWhatTheyWere(t *testing.T) {
 	teach(t, s, 4, onPoems, "none", 1, 100)
 	teach(t, s, 4, onPoems, "high", 1, 3000)
 	few := b.explainedSent(ask(onPoems))
-	for name, e := range map[string]*Explanation{"without": none, "with few": few} {
+	for name, e := range map[string]*explain.Explanation{"without": none, "with few": few} {
 		if x := e.Sent; x.ReasoningBy != "complexity" || x.Reasoning != "high" || x.Limit != "auto" || x.MaxTokens != none.Sent.MaxTokens {
 			t.Errorf("%s: %+v", name, x)
 		}

@@ -11,13 +11,14 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/explain"
 )
 
 // explained asks the explain endpoint.
-func (b *bench) explained(t *testing.T, body string) *Explanation {
+func (b *bench) explained(t *testing.T, body string) *explain.Explanation {
 	t.Helper()
 	got := b.post("/signalbox/v1/explain", body)
-	var e Explanation
+	var e explain.Explanation
 	if err := json.Unmarshal([]byte(got.body), &e); err != nil || got.status != http.StatusOK {
 		t.Fatalf("status %d, %v: %s", got.status, err, got.body)
 	}
@@ -40,14 +41,14 @@ default: {models: [small]}
 	b := start(t, oneModel(up), func(s *setup) { s.routes = use })
 	for _, c := range []struct {
 		name, body string
-		want       *Sent
+		want       *explain.Sent
 	}{
-		{"a prompt where there was none", ask("math"), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "inserted"}},
-		{"a prompt in place of a vague one", withSystem("You are a helpful assistant.", "math", ""), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "replaced"}},
-		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), &Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "kept"}},
-		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &Sent{Model: "effort", Reasoning: "high", ReasoningBy: "complexity", Prompt: "prefixed"}},
-		{"the client's own limit and effort", withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`), &Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"}},
-		{"nothing", ask("hello"), &Sent{Model: "small", Reasoning: "none"}},
+		{"a prompt where there was none", ask("math"), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "inserted"}},
+		{"a prompt in place of a vague one", withSystem("You are a helpful assistant.", "math", ""), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "replaced"}},
+		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "kept"}},
+		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &explain.Sent{Model: "effort", Reasoning: "high", ReasoningBy: "complexity", Prompt: "prefixed"}},
+		{"the client's own limit and effort", withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`), &explain.Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"}},
+		{"nothing", ask("hello"), &explain.Sent{Model: "small", Reasoning: "none"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, b.explained(t, c.body).Sent); diff != "" {
@@ -106,8 +107,8 @@ default: {models: [tiny, big, small], by: cost, quality_margin: 1}
 		s.models = append(s.models, tiny)
 	})
 	e := b.explained(t, ask("math "+strings.Repeat("and more math ", 40)))
-	want := []Candidate{{Name: "small"}, {Name: "big"}, {Name: "tiny", Left: "its context window is too small for the prompt", Out: true}}
-	if diff := cmp.Diff(want, e.Candidates, cmpopts.IgnoreFields(Candidate{}, "Quality", "Cost", "Seconds")); diff != "" {
+	want := []explain.Candidate{{Name: "small"}, {Name: "big"}, {Name: "tiny", Left: "its context window is too small for the prompt", Out: true}}
+	if diff := cmp.Diff(want, e.Candidates, cmpopts.IgnoreFields(explain.Candidate{}, "Quality", "Cost", "Seconds")); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
 	if small, big := e.Candidates[0].Cost, e.Candidates[1].Cost; small == nil || big == nil || *small >= *big {
@@ -128,7 +129,7 @@ func TestAnAnswerExplainsTheModelThatGaveIt(t *testing.T) {
 	b := start(t, oneModel(up))
 	got := b.chat(strings.Replace(ask("math"), `{`, `{"signalbox":{"explain":true},`, 1))
 	var answer struct {
-		X struct{ Decision Explanation } `json:"x_signalbox"`
+		X struct{ Decision explain.Explanation } `json:"x_signalbox"`
 	}
 	if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
 		t.Fatalf("status %d, %v: %s", got.status, err, got.body)

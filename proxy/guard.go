@@ -9,7 +9,6 @@ import (
 
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
-	"signalbox/proxy/guardrail"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
@@ -28,16 +27,9 @@ func (st *State) Close() {
 	}
 }
 
-// ask is the request as the guard looks at it.
-func (st *State) ask(d *decision) *guardrail.Ask {
-	return &guardrail.Ask{
-		Action: d.Action, Request: d.Request, Contexts: d.Contexts, Classifier: st.Signals.Classifier,
-	}
-}
-
 // armGuard prepares the check of the response, and sets its header.
 func (o *exchange) armGuard(ctx context.Context, h http.Header) error {
-	p, err := o.state.guard.Plan(ctx, o.state.ask(o.decision))
+	p, err := o.state.guard.Plan(ctx, o.Ask())
 	if err != nil {
 		return err
 	}

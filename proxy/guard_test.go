@@ -15,6 +15,7 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/guardrail"
 	"signalbox/stream/check"
 	"signalbox/stream/sse"
@@ -490,7 +491,7 @@ func TestAnExplanationStandsBesideTheSummary(t *testing.T) {
 		var body struct {
 			Signalbox struct {
 				Guard    *guardSummary
-				Decision *Explanation
+				Decision *explain.Explanation
 			} `json:"x_signalbox"`
 		}
 		if err := json.Unmarshal([]byte(got.body), &body); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/reasoning"
 )
 
@@ -115,7 +116,7 @@ default: {models: [small], set: {body: {max_tokens: "7"}}}
 		if _, lines := logged.lines(t); len(lines) != 1 || lines[0].MaxTokens != want {
 			t.Errorf("logged for %q: %+v, want the limit %d", text, lines, want)
 		}
-		if diff := cmp.Diff(&Sent{Model: "small", Reasoning: "none", MaxTokens: want, Limit: "route"}, b.explained(t, ask(text)).Sent); diff != "" {
+		if diff := cmp.Diff(&explain.Sent{Model: "small", Reasoning: "none", MaxTokens: want, Limit: "route"}, b.explained(t, ask(text)).Sent); diff != "" {
 			t.Errorf("sent for %q (-want +got):\n%s", text, diff)
 		}
 	}

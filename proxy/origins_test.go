@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/signals"
 )
 
@@ -168,7 +169,7 @@ func TestExplainQuotesTheSentenceThatWeighsMost(t *testing.T) {
 	b := startReading(t, routesOfOrigins)
 	body := `{"model":"auto","messages":[` + saidBy("system", "Be kind.") + `,` +
 		saidBy("user", "Well. "+attackText) + `]}`
-	e := ok[Explanation](t, b.post("/signalbox/v1/explain", body), http.StatusOK)
+	e := ok[explain.Explanation](t, b.post("/signalbox/v1/explain", body), http.StatusOK)
 	want := []signals.OriginVerdict{{
 		Origin: "user", Score: 0.9, Windows: 1, Read: 1, Segment: new(1),
 		Start: new(6), End: new(30), Text: attackText,

@@ -13,6 +13,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/explain"
 )
 
 // learns is a bench whose default route chooses among two models by quality, of which the
@@ -66,7 +67,7 @@ func TestFeedbackMovesRequestsLikeTheJudgedOnesToAnotherModel(t *testing.T) {
 	if got := a.header.Get("X-Signalbox-Model"); got != "small" {
 		t.Errorf("after bad answers of big, %s answers", got)
 	}
-	var e Explanation
+	var e explain.Explanation
 	got := b.post("/signalbox/v1/explain", ask(onTaxes))
 	if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Model != "small" || len(e.Candidates) != 2 {
 		t.Fatalf("%v, %s", err, got.body)
@@ -175,7 +176,7 @@ func TestExplorationFindsABetterModelWhoseAnswersNobodyKnew(t *testing.T) {
 		if n%10 != 9 {
 			continue
 		}
-		var e Explanation
+		var e explain.Explanation
 		got := b.post("/signalbox/v1/explain", ask(onPoems))
 		err := json.Unmarshal([]byte(got.body), &e)
 		if found++; e.Model != "small" {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,12 +9,17 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/signals"
+	"signalbox/proxy/tools"
+	"signalbox/rules"
+	"signalbox/stream/response"
 )
 
 // classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
@@ -153,4 +159,98 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *guardrail.Ver
 		return nil, err
 	}
 	return p.resolver.Find(r.Context(), resolve.Owner(who, r.Header.Get("X-Signalbox-Session")), refs, guardrail.VerifyContext)
+}
+
+// Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
+// the body and an unknown model are *openai.Error or say so in their text.
+func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*explain.Explanation, error) {
+	st := p.acquire()
+	defer st.release()
+	return p.explain(ctx, st, body, who, http.Header{})
+}
+
+func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Principal, h http.Header) (*explain.Explanation, error) {
+	req, err := parseAny(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.controls.Check(&who, req); err != nil {
+		return nil, err
+	}
+	r, err := p.resolver.Resolve(ctx, who, req, h)
+	defer r.Release()
+	if err != nil {
+		return nil, err
+	}
+	d, err := st.Make(ctx, who, req, h, r, st.remember(who, req, h, r))
+	if err != nil {
+		return nil, err
+	}
+	var offered *tools.Choice
+	if d.Action.Verb == rules.Use {
+		offered = st.tools.Choose(ctx, st.Signals.Classifier, req, d.Action.Tools)
+	}
+	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
+	x := st.explainer()
+	e := x.Explain(d, offered)
+	for _, k := range signals.Attacks() {
+		signals.Quote(e.Signals[k.String()].Verdicts, d.Set.Value(k), &d.Text)
+	}
+	explain.TryRecall(ctx, d, e.Recall)
+	return e, nil
+}
+
+// parseAny reads the body of a chat completion, or, when it has no messages, of a request to the
+// Responses API or of a completion.
+func parseAny(body []byte) (*openai.Request, error) {
+	req, err := openai.ParseChat(body, openai.Limits{})
+	if err == nil || openai.Member(body, "messages") != nil {
+		return req, err
+	}
+	switch {
+	case openai.Member(body, "input") != nil:
+		return openai.ParseResponse(body, openai.Limits{})
+	case openai.Member(body, "prompt") != nil:
+		return openai.ParseCompletion(body, openai.Limits{})
+	}
+	return nil, err
+}
+
+// explainRequest serves POST /signalbox/v1/explain. A request that names the version of Anthropic's
+// API is one to its Messages API.
+func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request) error {
+	who, body, err := st.admit(w, r)
+	if err != nil {
+		return err
+	}
+	if !st.auth.MayExplain(who) {
+		return fault.ErrForbidden
+	}
+	if len(r.Header["Anthropic-Version"]) > 0 {
+		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.OfBody()})
+		if err != nil {
+			return err
+		}
+		body = t.Chat
+	}
+	e, err := p.explain(r.Context(), st, body, who, r.Header)
+	if err != nil {
+		return err
+	}
+	return downstream.WriteJSON(w, http.StatusOK, e)
+}
+
+// explainer explains the decisions of st.
+func (st *State) explainer() *explain.Explainer {
+	return &explain.Explainer{Guard: st.guard, Edits: st.edits}
+}
+
+// addDecision adds the explanation of the decision to a response.
+func addDecision(body []byte, o *exchange) []byte {
+	if _, ok := response.ExtensionOf(body); !ok {
+		return body
+	}
+	e, rw := o.state.explainer().Explain(o.decision, o.tools), o.rewriter(o.req)
+	e.Answered(&rw, o.model, o.Params, o.escalation)
+	return e.AddTo(body, o.guarding)
 }

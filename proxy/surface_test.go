@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/explain"
 )
 
 // What a server answers on the endpoints beside chat, with members that nobody here knows.
@@ -360,7 +361,7 @@ func TestEveryBodyCanBeExplained(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, responseAnswer))))
 	for _, e := range routed() {
-		var x Explanation
+		var x explain.Explanation
 		got := b.post("/signalbox/v1/explain", e.ask("some math", ""))
 		if err := json.Unmarshal([]byte(got.body), &x); err != nil || x.Route != "math" || x.Sent == nil {
 			t.Errorf("%s: %s", e.path, got.body)

@@ -30,6 +30,7 @@ import (
 	"signalbox/proxy"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/keyring"
 	"signalbox/proxy/recall"
 	"signalbox/stream/check"
@@ -210,7 +211,7 @@ func (a *App) carry(ctx context.Context, index *taught) {
 
 // Explain decides a chat completion request without forwarding it. An empty role or tenant is that
 // of a caller without a key.
-func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*proxy.Explanation, error) {
+func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*explain.Explanation, error) {
 	auth := &a.cfg.Load().Auth
 	who := proxy.Principal{Role: cmp.Or(role, auth.DefaultRole), Tenant: cmp.Or(tenant, auth.DefaultTenant)}
 	return a.proxy.Explain(ctx, body, who)

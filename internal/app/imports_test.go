@@ -55,12 +55,12 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"internal/telemetry", "memory", "memory/cache", "memory/conversation", "memory/outcomes",
 			"memory/outcomes/signs", "proxy/affinity", "proxy/auth", "proxy/backend", "proxy/budget",
 			"proxy/chain", "proxy/choose", "proxy/contexts", "proxy/count", "proxy/decide",
-			"proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/escalate", "proxy/fault",
-			"proxy/framing", "proxy/guardrail", "proxy/headers", "proxy/kv", "proxy/lengths",
-			"proxy/placement", "proxy/pool", "proxy/rate", "proxy/recall", "proxy/recent",
-			"proxy/redact", "proxy/resolve", "proxy/rewrite", "proxy/save", "proxy/settings",
-			"proxy/signals", "proxy/tools", "proxy/trial", "proxy/upstream", "proxy/warm", "rules",
-			"stream/guard", "stream/response", "stream/sse",
+			"proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/escalate", "proxy/explain",
+			"proxy/fault", "proxy/framing", "proxy/guardrail", "proxy/headers", "proxy/kv",
+			"proxy/lengths", "proxy/placement", "proxy/pool", "proxy/rate", "proxy/recall",
+			"proxy/recent", "proxy/redact", "proxy/resolve", "proxy/rewrite", "proxy/save",
+			"proxy/settings", "proxy/signals", "proxy/tools", "proxy/trial", "proxy/upstream",
+			"proxy/warm", "rules", "stream/guard", "stream/response", "stream/sse",
 		},
 		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
 		"proxy/signals": {
@@ -98,6 +98,11 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/recent": {
 			"memory/conversation", "proxy/backend", "proxy/choose", "proxy/decide", "proxy/decisionlog",
 			"proxy/signals", "rules", "stream/response",
+		},
+		"proxy/explain": {
+			"internal/signal", "memory/cache", "proxy/backend", "proxy/choose", "proxy/decide",
+			"proxy/decisionlog", "proxy/downstream", "proxy/guardrail", "proxy/recall", "proxy/rewrite",
+			"proxy/signals", "proxy/tools", "proxy/trial", "rules", "stream/response",
 		},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/signals"
 	"signalbox/rules"
@@ -16,7 +16,7 @@ import (
 
 // explanation prints a decision: what was decided and what is sent, which signals it took, and a
 // tree of the routes with the leaves that were read, those that were not, and why.
-func (p *printer) explanation(x *proxy.Explanation) {
+func (p *printer) explanation(x *explain.Explanation) {
 	p.outcome(x)
 	p.candidates(x)
 	p.signals(x)
@@ -29,7 +29,7 @@ func (p *printer) explanation(x *proxy.Explanation) {
 	}
 }
 
-func (p *printer) outcome(x *proxy.Explanation) {
+func (p *printer) outcome(x *explain.Explanation) {
 	p.field("route", p.good(x.Route)+outcomeNote(x))
 	switch {
 	case x.Blocked && x.Outcome == "fail_closed":
@@ -112,7 +112,7 @@ func evidenceNote(e *guardrail.Evidence) string {
 }
 
 // outcomeNote says what is special about how a route was found.
-func outcomeNote(x *proxy.Explanation) string {
+func outcomeNote(x *explain.Explanation) string {
 	switch x.Outcome {
 	case "fail_closed":
 		return ", because its condition is unknown and on_unknown is match"
@@ -137,7 +137,7 @@ func promptNote(fate string) string {
 	return "left out: the client's own stays"
 }
 
-func limitNote(s *proxy.Sent) string {
+func limitNote(s *explain.Sent) string {
 	switch {
 	case s.Limit == "":
 		return "none is sent"
@@ -157,8 +157,8 @@ func (p *printer) field(name, value string) {
 }
 
 // candidates prints what the choice among several models looked at, when it looked at anything.
-func (p *printer) candidates(x *proxy.Explanation) {
-	figures := slices.ContainsFunc(x.Candidates, func(c proxy.Candidate) bool { return c.Left != "" })
+func (p *printer) candidates(x *explain.Explanation) {
+	figures := slices.ContainsFunc(x.Candidates, func(c explain.Candidate) bool { return c.Left != "" })
 	if len(x.Candidates) == 0 || !figures && (len(x.Candidates) == 1 || x.By != "quality" && x.By != "cost" && x.By != "latency") {
 		return
 	}
@@ -192,7 +192,7 @@ func figure(format string, x *float64, scale float64) string {
 	return fmt.Sprintf(format, *x*scale)
 }
 
-func (p *printer) signals(x *proxy.Explanation) {
+func (p *printer) signals(x *explain.Explanation) {
 	var rows [][]string
 	skipped := map[string][]string{} // names by reason
 	for _, name := range signalNames(x) {
@@ -222,7 +222,7 @@ func (p *printer) signals(x *proxy.Explanation) {
 }
 
 // signalNames lists the signals of an explanation, the classifiers of one's own last.
-func signalNames(x *proxy.Explanation) []string {
+func signalNames(x *explain.Explanation) []string {
 	names := slices.Collect(maps.Keys(x.Signals))
 	slices.SortFunc(names, func(a, b string) int {
 		first, _ := signal.ParseKind(a)
@@ -234,7 +234,7 @@ func signalNames(x *proxy.Explanation) []string {
 
 // origins prints what signals about attacks say of the text of each origin, with the sentence that
 // weighs most, and what they did not look at.
-func (p *printer) origins(x *proxy.Explanation) {
+func (p *printer) origins(x *explain.Explanation) {
 	for k := range signal.NumKinds {
 		s := x.Signals[k.String()]
 		for i := range s.Verdicts {
@@ -304,7 +304,7 @@ func (p *printer) signal(name string, s *signals.Trace) []string {
 	return []string{name, state, or(value, "-"), score, fmt.Sprintf("%.2f", s.Ms)}
 }
 
-func (p *printer) route(r *rules.RouteTrace, x *proxy.Explanation, last bool) { //nolint:revive // last chooses a character of the tree
+func (p *printer) route(r *rules.RouteTrace, x *explain.Explanation, last bool) { //nolint:revive // last chooses a character of the tree
 	branch, stem := "├─", "│ "
 	if last {
 		branch, stem = "└─", "  "

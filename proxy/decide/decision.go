@@ -9,6 +9,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/resolve"
 	"signalbox/rules"
@@ -74,4 +75,11 @@ func (d *Decision) Restore(a *cache.Answer) bool {
 	}
 	d.Decision, d.Decided = taken, time.Now()
 	return ok && d.Caches() != recall.ModeOff && d.Base.ByName[a.Model] != nil
+}
+
+// Ask is the request as the guard looks at it.
+func (d *Decision) Ask() *guardrail.Ask {
+	return &guardrail.Ask{
+		Action: d.Action, Request: d.Request, Contexts: d.Contexts, Classifier: d.Base.Signals.Classifier,
+	}
 }

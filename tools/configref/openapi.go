@@ -22,7 +22,7 @@ var openapiHead []byte
 // operation is one method of one path.
 type operation struct {
 	method, path, tag, summary string
-	// body and result name Go types, such as proxy.Explanation, or schemas of openapi.head.json,
+	// body and result name Go types, such as explain.Explanation, or schemas of openapi.head.json,
 	// such as #Chat; empty for none. A result may stand in a list or under a member:
 	// "intents=[proxy.X]".
 	body, result string
@@ -54,7 +54,7 @@ func operations() []operation {
 		{method: "get", path: "/v1/models/{model}", tag: models, summary: "One model", result: "openai.ModelObject"},
 
 		{method: "post", path: "/signalbox/v1/classify", tag: look, summary: "Compute the signals of texts, or of one conversation", body: "signals.classifyBody", result: "results=[{signals.Result}]"},
-		{method: "post", path: "/signalbox/v1/explain", tag: look, summary: "Decide a chat completion request and forward nothing", body: "#Chat", result: "proxy.Explanation"},
+		{method: "post", path: "/signalbox/v1/explain", tag: look, summary: "Decide a chat completion request and forward nothing", body: "#Chat", result: "explain.Explanation"},
 		{method: "post", path: "/signalbox/v1/verify", tag: look, summary: "Check the claims of a text against facts", body: "guardrail.VerifyBody", result: "guardrail.Verdict"},
 		{method: "post", path: "/signalbox/v1/feedback", tag: look, summary: "Say how good an answer was", body: "proxy.feedbackBody", result: "proxy.Judged"},
 		{method: "get", path: "/signalbox/v1/intents", tag: look, summary: "List the private intents", result: "intents=[signals.Intent]"},
@@ -243,7 +243,7 @@ func publicName(qualifier, name string) string {
 		return "proxy.IntentSummary"
 	}
 	switch qualifier {
-	case "guardrail", "signals", "decide", "trial":
+	case "guardrail", "signals", "decide", "trial", "explain":
 		return join("proxy", name)
 	}
 	return full

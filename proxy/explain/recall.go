@@ -1,10 +1,11 @@
-package proxy
+package explain
 
 import (
 	"context"
 	"errors"
 
 	"signalbox/memory/cache"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/recall"
 )
 
@@ -17,7 +18,7 @@ type Recall struct {
 }
 
 // explainRecall tells what the request allows; nil where the cache is off.
-func explainRecall(d *decision) *Recall {
+func explainRecall(d *decide.Decision) *Recall {
 	m, mode := d.Lookup, d.Caches()
 	if m == nil || mode == recall.ModeOff {
 		return nil
@@ -40,12 +41,12 @@ func allowed(m *recall.Lookup, why cache.Reason) string {
 	return recall.Miss
 }
 
-// tryRecall looks up what the cache would give.
-func (st *State) tryRecall(ctx context.Context, d *decision, r *Recall) {
+// TryRecall looks up what the cache would give.
+func TryRecall(ctx context.Context, d *decide.Decision, r *Recall) {
 	if r == nil {
 		return
 	}
-	m, c := d.Lookup, st.Caching
+	m, c := d.Lookup, d.Base.Caching
 	if r.Exact == recall.Miss {
 		if _, err := c.Cache.Exact(ctx, &m.ID); err == nil {
 			r.Exact = "hit"

@@ -1,21 +1,16 @@
-package proxy
+package explain
 
 import (
 	"bytes"
-	"context"
-	"net/http"
 	"slices"
 	"strconv"
 
-	"signalbox/internal/anthropic"
-	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
-	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/signals"
@@ -107,73 +102,20 @@ type Sent struct {
 	Prompt  string `json:"prompt,omitempty"`       // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
-// Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
-// the body and an unknown model are *openai.Error or say so in their text.
-func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*Explanation, error) {
-	st := p.acquire()
-	defer st.release()
-	return p.explain(ctx, st, body, who, http.Header{})
-}
-
-func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Principal, h http.Header) (*Explanation, error) {
-	req, err := parseAny(body)
-	if err != nil {
-		return nil, err
-	}
-	if err := st.controls.Check(&who, req); err != nil {
-		return nil, err
-	}
-	r, err := p.resolver.Resolve(ctx, who, req, h)
-	defer r.Release()
-	if err != nil {
-		return nil, err
-	}
-	d, err := st.Make(ctx, who, req, h, r, st.remember(who, req, h, r))
-	if err != nil {
-		return nil, err
-	}
-	var offered *tools.Choice
-	if d.Action.Verb == rules.Use {
-		offered = st.tools.Choose(ctx, st.Signals.Classifier, req, d.Action.Tools)
-	}
-	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
-	e := st.explain(d, offered)
-	for _, k := range signals.Attacks() {
-		signals.Quote(e.Signals[k.String()].Verdicts, d.Set.Value(k), &d.Text)
-	}
-	st.tryRecall(ctx, d, e.Recall)
-	return e, nil
-}
-
-// parseAny reads the body of a chat completion, or, when it has no messages, of a request to the
-// Responses API or of a completion.
-func parseAny(body []byte) (*openai.Request, error) {
-	req, err := openai.ParseChat(body, openai.Limits{})
-	if err == nil || openai.Member(body, "messages") != nil {
-		return req, err
-	}
-	switch {
-	case openai.Member(body, "input") != nil:
-		return openai.ParseResponse(body, openai.Limits{})
-	case openai.Member(body, "prompt") != nil:
-		return openai.ParseCompletion(body, openai.Limits{})
-	}
-	return nil, err
-}
-
-// explain builds the explanation. It runs the trace, which costs more than the decision did.
-func (st *State) explain(d *decision, offered *tools.Choice) *Explanation {
+// Explain builds the explanation of a decision; offered are the tools that the model is offered, nil
+// for all of them. It runs the trace, which costs more than the decision did.
+func (x *Explainer) Explain(d *decide.Decision, offered *tools.Choice) *Explanation {
 	e := &Explanation{
 		Route: d.Route, Failed: d.Degraded(), Models: []string{}, Guard: "off", Cache: "off",
 		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.Contexts.Pointers(),
 		Signals: map[string]signals.Trace{}, Routes: d.Program.Trace(d.Set),
 	}
 	for _, k := range d.Program.Kinds().Kinds() {
-		t := st.Signals.Explain(k, d.Set.Value(k), &d.Text, d.Contexts)
+		t := d.Base.Signals.Explain(k, d.Set.Value(k), &d.Text, d.Contexts)
 		if d.Set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.WhySkipped(k)
 		}
-		e.Signals[st.Signals.Identity.Names.Of(k)] = t
+		e.Signals[d.Base.Signals.Identity.Names.Of(k)] = t
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -182,23 +124,23 @@ func (st *State) explain(d *decision, offered *tools.Choice) *Explanation {
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
 	e.Cache, e.Recall = d.Caches(), explainRecall(d)
-	e.Guard, e.Evidence = st.guard.Evidence(st.ask(d))
+	e.Guard, e.Evidence = x.Guard.Evidence(d.Ask())
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
 		e.MaxTokens = a.MaxTokens.Limit
 	}
 	if a.Verb == rules.Use {
-		st.explainModels(d, offered, e)
+		x.explainModels(d, offered, e)
 	}
 	return e
 }
 
 // explainModels lists the candidates and says how the first one is asked.
-func (st *State) explainModels(d *decision, offered *tools.Choice, e *Explanation) {
+func (x *Explainer) explainModels(d *decide.Decision, offered *tools.Choice, e *Explanation) {
 	e.By, e.Escalation = d.Action.By, trial.Explain(d.Action)
-	ranked := st.Chooser.Rank(d.ChoiceRequest())
-	ranked = st.Arrange(d, ranked)
+	ranked := d.Base.Chooser.Rank(d.ChoiceRequest())
+	ranked = d.Base.Arrange(d, ranked)
 	e.Canary = d.ExplainCanary()
 	e.Budget = d.Saving.String()
 	e.Conversation = d.Talk.Explain()
@@ -214,7 +156,7 @@ func (st *State) explainModels(d *decision, offered *tools.Choice, e *Explanatio
 	}
 	if len(e.Models) > 0 {
 		e.Model = e.Models[0]
-		e.Sent = st.sentTo(d, offered, st.ByName[e.Model])
+		e.Sent = x.sentTo(d, offered, d.Base.ByName[e.Model])
 	}
 }
 
@@ -247,8 +189,8 @@ func known(x float64) *float64 {
 }
 
 // sentTo rewrites the request for m, as forward does, and says what became of it.
-func (st *State) sentTo(d *decision, offered *tools.Choice, m *backend.Model) *Sent {
-	rw := st.rewrite(d.Request, d)
+func (x *Explainer) sentTo(d *decide.Decision, offered *tools.Choice, m *backend.Model) *Sent {
+	rw := rewrite.New(x.Edits, d.Request, d)
 	rw.Tools = offered
 	_, params := rw.Body(m)
 	return sentOf(&rw, m, params)
@@ -290,20 +232,30 @@ func reasoningBy(rw *rewrite.Change, m *backend.Model) string {
 	return "complexity"
 }
 
-// addDecision adds x_signalbox.decision to a response, beside the summary of the guard. What else a
+// Explainer explains decisions of one configuration. It is safe for concurrent use.
+type Explainer struct {
+	Guard *guardrail.Guard
+	Edits *rewrite.Options
+}
+
+// Answered tells how the request was rewritten, by rw, for m, which has answered, and what became of
+// its responses.
+func (e *Explanation) Answered(rw *rewrite.Change, m *backend.Model, params rewrite.Params, judged *trial.Course) {
+	if m != nil {
+		e.Sent = sentOf(rw, m, params)
+	}
+	e.Escalation.Found(judged)
+}
+
+// AddTo adds x_signalbox.decision to a response, beside the summary of the guard, check, which is nil
+// without one. What else a
 // model server put there is replaced: it speaks for nobody here. What is no object stays as it is,
 // and so does one that has the member twice.
-func addDecision(body []byte, o *exchange) []byte {
+func (e *Explanation) AddTo(body []byte, check *guardrail.Check) []byte {
 	at, ok := response.ExtensionOf(body)
 	if !ok {
 		return body
 	}
-	e := o.state.explain(o.decision, o.tools)
-	if o.model != nil && o.req != nil {
-		rw := o.rewriter(o.req)
-		e.Sent = sentOf(&rw, o.model, o.Params)
-	}
-	e.Escalation.Found(o.escalation)
 	b, err := downstream.Encode(e)
 	if err != nil {
 		return body // numbers of a trace are finite; an explanation is not worth the answer
@@ -313,34 +265,10 @@ func addDecision(body []byte, o *exchange) []byte {
 	switch {
 	case len(own) == 0:
 		decision = append(append([]byte(at.Lead), decision...), '}')
-	case o.guarding.Summarises() && bytes.HasPrefix(own, []byte(`{"`)):
+	case check.Summarises() && bytes.HasPrefix(own, []byte(`{"`)):
 		decision = append(append(decision, ','), own[1:]...)
 	default:
 		decision = append(decision, '}')
 	}
 	return slices.Concat(body[:at.Value.Start], decision, body[at.Value.End:])
-}
-
-// explainRequest serves POST /signalbox/v1/explain. A request that names the version of Anthropic's
-// API is one to its Messages API.
-func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request) error {
-	who, body, err := st.admit(w, r)
-	if err != nil {
-		return err
-	}
-	if !st.auth.MayExplain(who) {
-		return fault.ErrForbidden
-	}
-	if len(r.Header["Anthropic-Version"]) > 0 {
-		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.OfBody()})
-		if err != nil {
-			return err
-		}
-		body = t.Chat
-	}
-	e, err := p.explain(r.Context(), st, body, who, r.Header)
-	if err != nil {
-		return err
-	}
-	return downstream.WriteJSON(w, http.StatusOK, e)
 }
