@@ -46,7 +46,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 		return err
 	}
 	o.lookup.Observe(u)
-	o.mirror.observe(u)
+	o.mirror.Observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
 	h["Server-Timing"] = []string{o.Timing(o.queue, u.Took)}

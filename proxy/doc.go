@@ -21,7 +21,7 @@
 //     packages settings (sections of the configuration), backend (models, and their servers),
 //     engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
-//   - admit: admit, pace; packages auth, keyring, rate, budget
+//   - admit: admit; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts serves the API of
 //     package contexts; package warm (what is read ahead)
 //   - recall, responses that are cached: recall, replay; package recall
@@ -36,7 +36,7 @@
 //   - guard: guard; package guardrail (evidence, and what is checked in which form)
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
-//   - mirror, copies: what another model gets when the client has its response
+//   - mirror: package mirror (what another model gets when the client has its response)
 //   - record: record, signs, spending, spans, learn, decisionlog and redecide; packages decisionlog,
 //     recent (what operators look at)
 //

@@ -9,6 +9,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
@@ -33,7 +34,7 @@ type exchange struct {
 	req            *openai.Request   // nil until it was decoded
 	lookup         *recall.Lookup    // of the cache; nil where it is off everywhere
 	resolved       *resolve.Contexts // what its pointers lead to; nil without any
-	mirror         *mirrored         // the copy that another model gets; nil for none
+	mirror         *mirror.Copy      // the copy that another model gets; nil for none
 	escalation     *trial.Course     // of its responses; nil where the first one stands
 	hideAll        bool              // personal data is replaced once the contexts are in the body
 	tools          *tools.Choice     // that the model is offered; nil for all of them

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
@@ -27,7 +28,7 @@ func (p *Proxy) forward(
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
 	defer func() { where.Close() }() // if a panic left it open
-	o.mirror = st.mirror(ctx, change, o)
+	o.mirror = mirror.New(ctx, &change)
 	err := p.send(ctx, st, w, in, where, change, o)
 	if o.givesSpare(ctx, w, err) {
 		err = p.relaySpare(ctx, w, o)

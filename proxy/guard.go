@@ -20,7 +20,7 @@ import (
 // kept. Call it when Idle is closed, and not twice.
 func (st *State) Close() {
 	st.guard.Close()
-	st.copies.close()
+	st.copies.Close()
 	st.Caching.Close()
 	for _, m := range st.Models {
 		m.CloseIdle()

@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/mirror"
 )
 
 // mirroring starts a proxy whose only route copies every request for small to big.
@@ -65,7 +66,7 @@ func TestACopyNeverDelaysOrFailsTheClient(t *testing.T) {
 	t.Parallel()
 	p := mirroring(t, "", testkit.JSON(200, testkit.Completion), testkit.Silent())
 	var all sync.WaitGroup
-	for range copiesAtOnce + 4 { // each has its answer while all copies are waiting
+	for range mirror.AtOnce + 4 { // each has its answer while all copies are waiting
 		all.Go(func() {
 			if got := p.chat(ask("hi")); got.status != 200 {
 				t.Errorf("status %d", got.status)
@@ -131,7 +132,7 @@ func TestTheDecisionLogTellsOfACopy(t *testing.T) {
 	l.up.Next(testkit.JSON(200, testkit.Completion), testkit.JSON(200, testkit.Completion))
 	l.chat(ask("hi"))
 	waitFor(t, "a copy", func() bool { return len(l.up.Requests()) == 2 })
-	l.state.copies.all.Wait()
+	l.state.copies.Wait()
 	text, lines := l.lines(t)
 	if m := lines[0].Mirror; m == nil || m.Model != "big" || m.Result != "answered" || !m.Same || m.Similarity != 1 ||
 		m.Tokens.Completion != 12 ||

@@ -22,6 +22,7 @@ import (
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/rewrite"
@@ -164,7 +165,7 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	for t := range st.tenants {
 		tel.Metrics.ServesTenant(t)
 	}
-	st.copies, st.tools, st.results = newCopies(), tools.NewMemo(), tools.NewShortForms()
+	st.copies, st.tools, st.results = mirror.NewPool(), tools.NewMemo(), tools.NewShortForms()
 	return st, nil
 }
 

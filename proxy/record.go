@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/mirror"
 	"signalbox/proxy/recent"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
@@ -161,26 +162,26 @@ func (o *exchange) guardAttrs() []slog.Attr {
 // asked for now, when the client has its response.
 func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange, status int, err error) {
 	m := o.mirror
-	if m == nil || m.got == nil || err != nil || status != http.StatusOK {
+	if !m.Comparable() || err != nil || status != http.StatusOK {
 		st.logDecision(p.tel.Decisions, w.ID, o, status)
 		return
 	}
 	line, route := st.line(p.tel.Decisions, w.ID, o, status), o.Route
 	c := &upstream.Call{
 		Headers: http.Header{}, ID: w.ID, Path: o.surface.upstreamPath(false), API: o.surface.api,
-		Translated: o.surface.messages, Body: m.body, Extra: o.Action.Headers,
+		Translated: o.surface.messages, Body: m.Body, Extra: o.Action.Headers,
 		Streaming: o.req.Streams(), Readable: true, Choices: o.req.Choices(),
 		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),
 	}
 	tell := func(x *decisionlog.Mirror) {
-		p.tel.Metrics.Mirror(route, m.model.Name, x.Result)
+		p.tel.Metrics.Mirror(route, m.Model.Name, x.Result)
 		if line != nil {
 			line.mirror = x
 			line.log.Offer(line)
 		}
 	}
-	if !st.copies.start(func(ctx context.Context) { tell(p.copy(ctx, st, m, c)) }) {
-		tell(&decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped})
+	if !st.copies.Start(func(ctx context.Context) { tell(m.Send(ctx, p.transport, p.tel, c)) }) {
+		tell(&decisionlog.Mirror{Model: m.Model.Name, Result: mirror.Dropped})
 	}
 }
 

@@ -143,7 +143,7 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 		if p.draining.Load() {
 			rw.Header()["Connection"] = []string{"close"} // the next request of the client is for another process
 		}
-		st.limitBodyTime(w, r)
+		st.bodyLimits().Begin(w, r)
 		defer p.recovered(w, r)
 		err := fault.Stopped(r.Context(), h(st, w, r))
 		switch {

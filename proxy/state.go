@@ -11,6 +11,7 @@ import (
 	"signalbox/proxy/decide"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
@@ -39,7 +40,7 @@ type State struct {
 	controls   *engine.Controls  // what callers may say to model servers
 	notices    *backend.Boards   // to and from other replicas; of all states of a proxy
 	answers    *recall.Answers   // that are kept; nil without any
-	copies     *copies           // of requests that are under way
+	copies     *mirror.Pool      // of requests that are under way
 	seen       *signs.Watch      // turns, for what the next ones say of their answers
 	tools      *tools.Memo       // of all states of a proxy
 	results    *tools.ShortForms // short forms of results of tools

@@ -1,4 +1,5 @@
-// Package downstream is the side of the client: the response to one request as it is written, with
+// Package downstream is the side of the client: how the body of a request is read, within bounds of
+// size and time, and the response to it as it is written, with
 // its deadlines, heartbeats, error events and counters of what the request holds.
 //
 // A Writer knows which API the client speaks and spells what is written in it; a Sink takes the
