@@ -26,7 +26,7 @@
 //     package contexts; package warm (what is read ahead)
 //   - recall, responses that are cached: recall, replay; package recall
 //   - decide: packages decide (the decision), signals (reading them, and telling them), explain;
-//     own and feedback are endpoints of the proxy's own
+//     own holds the endpoints of the proxy's own
 //   - order: order (what the models may cost), toolong; packages choose, count
 //   - forward: forward (which attempt is next), body (what is chosen for its body before that is
 //     written), copy (the response is passed on), escalation (responses that are thrown away),
@@ -37,8 +37,8 @@
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - mirror: package mirror (what another model gets when the client has its response)
-//   - record: record, signs, spending, spans, learn, decisionlog and redecide; packages decisionlog,
-//     recent (what operators look at)
+//   - record: record, spending, spans, learn, decisionlog and redecide; packages decisionlog,
+//     feedback (how good answers were), recent (what operators look at)
 //
 // # Invariants
 //

@@ -37,8 +37,8 @@ func (p *Proxy) discards(o *exchange, u *upstream.Response) bool {
 	return true
 }
 
-// givesSpare reports whether the response that was thrown away is given after all: no other came, and
-// nothing of one went out.
+// givesSpare reports whether the response that was thrown away is given after all: no other came,
+// and nothing of one went out.
 func (o *exchange) givesSpare(ctx context.Context, w *downstream.Writer, err error) bool {
 	return o.escalation.HasSpare() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
 		!errors.Is(err, fault.ErrClientStalled) && (w.Status == 0 || w.Heartbeat.Silent())

@@ -1,12 +1,17 @@
 package proxy
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
+	"signalbox/memory/outcomes"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/feedback"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/placement"
 	"signalbox/stream/response"
@@ -38,8 +43,8 @@ func (st *State) learnLength(o *exchange) (widened bool) {
 	return how == lengths.Cut
 }
 
-// markFirstByte notes when the response to the last attempt of a request began, or that there was none
-// before the proxy or the client lost patience.
+// markFirstByte notes when the response to the last attempt of a request began, or that there was
+// none before the proxy or the client lost patience.
 func (st *State) markFirstByte(o *exchange, err error) {
 	o.first = st.Chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
@@ -47,8 +52,8 @@ func (st *State) markFirstByte(o *exchange, err error) {
 	}
 }
 
-// observeSpeed observes the response of a request that was served. Responses that were cut, and refusals,
-// say nothing about how long a response takes.
+// observeSpeed observes the response of a request that was served. Responses that were cut, and
+// refusals, say nothing about how long a response takes.
 func (st *State) observeSpeed(o *exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
 		return
@@ -73,5 +78,28 @@ func (*Proxy) recordPlacement(o *exchange, status int, err error) {
 	u.Whole = o.req != nil && !o.req.Stream && used.Output != 1
 	if how, ok := o.where.End(time.Now(), u, used.Input); ok {
 		o.placed = how
+	}
+}
+
+// watchSigns makes outcomes of what a request that was answered says of the answer before, and of
+// what its own answer shows.
+func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange, id string, status int, err error) {
+	if st.Outcomes == nil || st.Learning.Learn != decide.LearnAll || o.decision == nil || o.req == nil ||
+		err != nil || status != http.StatusOK {
+		return
+	}
+	weights := st.Learning.Signs.Weights()
+	for _, j := range feedback.BySigns(st.seen, &feedback.Answered{
+		Tenant: o.who.Tenant, Session: o.Set.Facts.Session, ID: id, Request: o.req,
+		Failed: o.guarded.Failed > 0, Cut: o.tally.Finish == response.FinishLength,
+	}) {
+		w := weights[j.Sign]
+		if j.Of == "" || w == 0 {
+			continue
+		}
+		_, err := st.Outcomes.Judge(o.who.Tenant, j.Of, j.Score, w, "", string(j.Sign))
+		if err != nil && !errors.Is(err, outcomes.ErrUnknown) {
+			p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "outcome not kept", slog.String("cause", err.Error()))
+		}
 	}
 }

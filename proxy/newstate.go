@@ -232,3 +232,6 @@ func (st *State) cache(from *StateOptions) error {
 	st.Caching = c
 	return nil
 }
+
+// seenTurns is of how many turns the next ones are waited for.
+const seenTurns = 10_000

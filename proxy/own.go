@@ -11,9 +11,12 @@ import (
 
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
+	"signalbox/memory/outcomes"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/explain"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/feedback"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/signals"
@@ -253,4 +256,38 @@ func addDecision(body []byte, o *exchange) []byte {
 	e, rw := o.state.explainer().Explain(o.decision, o.tools), o.rewriter(o.req)
 	e.Answered(&rw, o.model, o.Params, o.escalation)
 	return e.AddTo(body, o.guarding)
+}
+
+// feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its
+// tenant.
+func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) error {
+	who, body, err := st.admit(w, r)
+	if err != nil {
+		return err
+	}
+	if st.Outcomes == nil {
+		return &openai.Error{
+			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "feedback_off",
+			Message: "no feedback is kept here: outcomes.learn is off",
+		}
+	}
+	in, score, err := feedback.Parse(body)
+	if err != nil {
+		return err
+	}
+	o, err := st.Outcomes.Judge(who.Tenant, in.RequestID, score, 1, in.Label, decide.LearnFeedback)
+	switch {
+	case errors.Is(err, outcomes.ErrUnknown):
+		return &openai.Error{
+			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "request_not_found",
+			Param:   "request_id",
+			Message: "no answer waits for feedback under this id: it was not chosen among models, or too long ago",
+		}
+	case err != nil:
+		return err
+	}
+	return downstream.WriteJSON(w, http.StatusOK, feedback.Judged{
+		RequestID: in.RequestID, Model: o.Model, Outcome: o.Score, Label: o.Label,
+		Outcomes: st.Outcomes.Len(who.Tenant),
+	})
 }

@@ -73,8 +73,8 @@ func (b *Base) Arrange(d *Decision, cs []choose.Candidate) []choose.Candidate {
 	return cs
 }
 
-// putCanaryFirst puts the canary in front of the candidates of a request of its arm, and says what becomes of
-// the conversation. Results of tools go to the model that asked for them.
+// putCanaryFirst puts the canary in front of the candidates of a request of its arm, and says what
+// becomes of the conversation. Results of tools go to the model that asked for them.
 func (b *Base) putCanaryFirst(d *Decision, cs []choose.Candidate) []choose.Candidate {
 	t := d.Talk
 	if t != nil && t.tool && t.before != nil && t.before.Model != d.Action.Canary.Model {

@@ -85,7 +85,8 @@ func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h htt
 	}
 	t.tool = req.EndsWithToolResult()
 	lost, all := t.cached(d), t.tokens(d)
-	// The response counts as well. It matters to short conversations alone, which have little to lose.
+	// The response counts as well. It matters to short conversations alone, which have little to
+	// lose.
 	t.price = b.Stick.Margin * float64(lost) / float64(max(all, 1)+openai.AssumedOutputTokens)
 	return t
 }
@@ -243,9 +244,10 @@ func turnsOf(req *openai.Request) (before, all string) {
 	return before, state()
 }
 
-// keepSubject decides a request of a conversation again by the subject that it had, where what the request
-// says of another one is not worth the prefill. Whatever policy says of the request holds: a route
-// that blocks or answers, that cannot be decided, or that is taken for what the request holds.
+// keepSubject decides a request of a conversation again by the subject that it had, where what the
+// request says of another one is not worth the prefill. Whatever policy says of the request holds:
+// a route that blocks or answers, that cannot be decided, or that is taken for what the request
+// holds.
 func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request) error {
 	t := d.Talk
 	if t == nil || t.before == nil || !d.movable() {
@@ -275,8 +277,9 @@ func (d *Decision) leadsTo(model string) bool {
 		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool { return c.Name == model })
 }
 
-// returnToRoute takes the route of the turn before again, where that is still a way to its model: a result
-// of a tool may be so long, or so much later, that rules about the request would lead elsewhere.
+// returnToRoute takes the route of the turn before again, where that is still a way to its model: a
+// result of a tool may be so long, or so much later, that rules about the request would lead
+// elsewhere.
 func (d *Decision) returnToRoute() {
 	taken, ok := d.Program.Taken(d.Talk.before.Route)
 	if !ok || taken.Action.Verb != rules.Use {
@@ -348,9 +351,9 @@ func (t *Talk) restoreTopics(set *signal.Set) {
 	}
 }
 
-// preferConversation puts the model that the conversation is with in front of the candidates of its route,
-// unless another is worth more, and says what becomes of the conversation. cs is what the choice
-// made, the best first; it is changed in place.
+// preferConversation puts the model that the conversation is with in front of the candidates of its
+// route, unless another is worth more, and says what becomes of the conversation. cs is what the
+// choice made, the best first; it is changed in place.
 func (b *Base) preferConversation(d *Decision, cs []choose.Candidate) {
 	t := d.Talk
 	if t == nil || t.before == nil || len(cs) == 0 {
@@ -450,9 +453,9 @@ func (t *Talk) describe(h http.Header) {
 	}
 }
 
-// StoreTurn keeps what the conversation was answered with, for its next turn: before the client sees
-// any of the response, so that the next turn cannot come first. id is what the server of m called the
-// response; empty for none.
+// StoreTurn keeps what the conversation was answered with, for its next turn: before the client
+// sees any of the response, so that the next turn cannot come first. id is what the server of m
+// called the response; empty for none.
 func (b *Base) StoreTurn(ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, id string) {
 	t := d.Talk
 	if t == nil {

@@ -211,9 +211,9 @@ func (b *Base) Conclude(ctx context.Context, d *Decision, req *openai.Request) e
 	return nil
 }
 
-// stepRules asks the rules until the decision is final. A route that says `windows: all`, or `redact:
-// true`, is taken only after the whole text was read: where a part of it was read so far, the rest
-// is read then, and the rules are asked again.
+// stepRules asks the rules until the decision is final. A route that says `windows: all`, or
+// `redact: true`, is taken only after the whole text was read: where a part of it was read so far,
+// the rest is read then, and the rules are asked again.
 func (b *Base) stepRules(ctx context.Context, d *Decision, req *openai.Request) error {
 	var whole signal.Mask // what came when everything was asked for: there is no more to be had
 	for {
@@ -292,8 +292,8 @@ func isSelection(v *signal.Value) bool {
 		func(o signal.Verdict) bool { return o.Read < o.Windows })
 }
 
-// TimedOut reports whether a signal is missing only because there was no time for it. The request is
-// refused then as well, but not as a breach of policy: a client may send it again.
+// TimedOut reports whether a signal is missing only because there was no time for it. The request
+// is refused then as well, but not as a breach of policy: a client may send it again.
 func (d *Decision) TimedOut() bool {
 	for _, k := range d.Failed.Kinds() {
 		if why := d.Set.Value(k).Reason; why == signal.ReasonTimeout || why == signal.ReasonOverload {

@@ -1,6 +1,6 @@
 // Package decide makes the decision of a request: it steps through the rules, has the signals read
-// that they ask for, and adds what the turns before, outcomes, canaries and budgets have to say. Its
-// files, in that order:
+// that they ask for, and adds what the turns before, outcomes, canaries and budgets have to say.
+// Its files, in that order:
 //
 //   - base (what a configuration decides by), decision (what comes of it), decide (rules and
 //     signals)

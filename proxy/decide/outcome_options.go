@@ -29,13 +29,13 @@ type OutcomeOptions struct {
 	// 1000000. Default 10000. Restart needed.
 	MaxWaiting int `yaml:"max_waiting"`
 	// Shared tells replicas of outcomes over memory.redis, in a stream a tenant of about
-	// max_per_tenant lines; the decisions that wait are told as well, so that feedback may come to any
-	// replica. Default false. Restart needed.
+	// max_per_tenant lines; the decisions that wait are told as well, so that feedback may come to
+	// any replica. Default false. Restart needed.
 	Shared bool `yaml:"shared"`
 	// MinNeighbours is how many outcomes of near requests, counted by how near they are, have to be
 	// known of an effort before `reasoning: auto` chooses it by outcomes, and of a model before
-	// `max_tokens: auto` goes by them. Below it both do as without outcomes. More than 0, up to 1000.
-	// Default 5. Reloadable.
+	// `max_tokens: auto` goes by them. Below it both do as without outcomes. More than 0, up to
+	// 1000. Default 5. Reloadable.
 	MinNeighbours float64 `yaml:"min_neighbours"`
 	// MaxQualityLoss is what `reasoning: auto` may lose, on the mean over requests, of the quality
 	// that is expected of the best effort, in [0,1]. Default 0.005. Reloadable.
@@ -128,8 +128,8 @@ type SignOptions struct {
 	// Reloadable.
 	Guard float64 `yaml:"guard"`
 	// Metadata: a request says of the answer before, or of that which its metadata name under
-	// feedback_request_id, what they have under feedback: up or down. The outcome is 1 or 0. Default
-	// 1. Reloadable.
+	// feedback_request_id, what they have under feedback: up or down. The outcome is 1 or 0.
+	// Default 1. Reloadable.
 	Metadata float64 `yaml:"metadata"`
 }
 

@@ -202,8 +202,8 @@ func (d *Decision) prior(model string) float64 {
 	return unknownPrior
 }
 
-// AwaitOutcome notes that a request is answered by m, so that it can be judged: before the client sees any
-// of the response, so that its judgement cannot come first. effort is that of the dialect.
+// AwaitOutcome notes that a request is answered by m, so that it can be judged: before the client
+// sees any of the response, so that its judgement cannot come first. effort is that of the dialect.
 func (b *Base) AwaitOutcome(d *Decision, id string, m *backend.Model, effort string) {
 	v := d.Set.Value(signal.Embedding)
 	if !d.choosesByOutcome() || v.State != signal.Known {
@@ -261,8 +261,8 @@ func (b *Base) explore(d *Decision, cs []choose.Candidate) {
 	d.noteChances(cs)
 }
 
-// exploreEffort counts a request for what less reasoning may cost, and lets its effort explore, once
-// it is known which model comes first.
+// exploreEffort counts a request for what less reasoning may cost, and lets its effort explore,
+// once it is known which model comes first.
 func (b *Base) exploreEffort(d *Decision, first string) {
 	e := d.ExpectedOf(first)
 	if e == nil || len(e.AtEfforts) == 0 || d.placings > 1 {

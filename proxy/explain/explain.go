@@ -90,8 +90,8 @@ type EffortOutcomes struct {
 type Sent struct {
 	Model     string `json:"model"`
 	Reasoning string `json:"reasoning"` // the effort asked for: none, low, medium or high
-	// what `reasoning: auto` went by: outcomes, complexity, or exploring, where it was drawn to learn;
-	// absent where the route or the client says the effort
+	// what `reasoning: auto` went by: outcomes, complexity, or exploring, where it was drawn to
+	// learn; absent where the route or the client says the effort
 	ReasoningBy string `json:"reasoning_by,omitempty"`
 	MaxTokens   int    `json:"max_tokens,omitempty"` // 0: no limit is sent
 	// client, route, auto: from the lengths of earlier answers, or outcomes: from those to near
@@ -102,8 +102,8 @@ type Sent struct {
 	Prompt  string `json:"prompt,omitempty"`       // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
-// Explain builds the explanation of a decision; offered are the tools that the model is offered, nil
-// for all of them. It runs the trace, which costs more than the decision did.
+// Explain builds the explanation of a decision; offered are the tools that the model is offered,
+// nil for all of them. It runs the trace, which costs more than the decision did.
 func (x *Explainer) Explain(d *decide.Decision, offered *tools.Choice) *Explanation {
 	e := &Explanation{
 		Route: d.Route, Failed: d.Degraded(), Models: []string{}, Guard: "off", Cache: "off",
@@ -238,8 +238,8 @@ type Explainer struct {
 	Edits *rewrite.Options
 }
 
-// Answered tells how the request was rewritten, by rw, for m, which has answered, and what became of
-// its responses.
+// Answered tells how the request was rewritten, by rw, for m, which has answered, and what became
+// of its responses.
 func (e *Explanation) Answered(rw *rewrite.Change, m *backend.Model, params rewrite.Params, judged *trial.Course) {
 	if m != nil {
 		e.Sent = sentOf(rw, m, params)
@@ -247,10 +247,9 @@ func (e *Explanation) Answered(rw *rewrite.Change, m *backend.Model, params rewr
 	e.Escalation.Found(judged)
 }
 
-// AddTo adds x_signalbox.decision to a response, beside the summary of the guard, check, which is nil
-// without one. What else a
-// model server put there is replaced: it speaks for nobody here. What is no object stays as it is,
-// and so does one that has the member twice.
+// AddTo adds x_signalbox.decision to a response, beside the summary of the guard, check, which is
+// nil without one. What else a model server put there is replaced: it speaks for nobody here. What
+// is no object stays as it is, and so does one that has the member twice.
 func (e *Explanation) AddTo(body []byte, check *guardrail.Check) []byte {
 	at, ok := response.ExtensionOf(body)
 	if !ok {

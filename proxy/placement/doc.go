@@ -1,6 +1,6 @@
-// Package placement picks the endpoint of each attempt: of the models that are left to try the first
-// one with a free slot, and there the endpoint that has most of the prompt for the least wait, or
-// else the less loaded of two. Its files:
+// Package placement picks the endpoint of each attempt: of the models that are left to try the
+// first one with a free slot, and there the endpoint that has most of the prompt for the least
+// wait, or else the less loaded of two. Its files:
 //
 //   - plan: models and endpoints in the order in which they are tried, and the slot of an attempt
 //   - prompt: what a request belongs to, and its text in blocks

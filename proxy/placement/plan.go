@@ -76,7 +76,8 @@ func (p *Plan) Withdraw(now time.Time) {
 
 // Next picks model and endpoint of the coming attempt and takes a slot there: at an endpoint that
 // was not tried, of the first model that has one. A request that was nowhere yet waits for it where
-// all of a model's endpoints are full. The lease, which the caller closes, is nil when none is left.
+// all of a model's endpoints are full. The lease, which the caller closes, is nil when none is
+// left.
 func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 	p.Abandon(time.Now())
 	crowded, asleep := false, false

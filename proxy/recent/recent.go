@@ -27,9 +27,9 @@ const (
 	perSecond = 64      // a second
 )
 
-// Decisions keeps the last decisions for operators who look at them, and sums what requests cost. It
-// is safe for concurrent use. A request pays for the sums, some 100 ns; beyond perSecond a second
-// nothing else is done.
+// Decisions keeps the last decisions for operators who look at them, and sums what requests cost.
+// It is safe for concurrent use. A request pays for the sums, some 100 ns; beyond perSecond a
+// second nothing else is done.
 type Decisions struct {
 	prompts atomic.Bool // whether the text of requests may be kept and shown
 

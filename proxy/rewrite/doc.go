@@ -6,6 +6,6 @@
 //   - body: all edits in order, and the body of the attempt under way
 //   - prompt, limits, contexts: the system prompt, the limit on the response, stored contexts
 //
-// It decides nothing and sends nothing. Options are safe for concurrent use, everything else belongs
-// to one request.
+// It decides nothing and sends nothing. Options are safe for concurrent use, everything else
+// belongs to one request.
 package rewrite

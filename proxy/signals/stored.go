@@ -162,8 +162,8 @@ func (r *Reader) addKeywords(ctx context.Context, of *resolve.Contexts, set *sig
 }
 
 // Read fills in the signals of need of a request from its text, as long as still names them: it is
-// called as Interruptible has it, or never. What a request is about that names contexts is read from
-// its question and what they say in short.
+// called as Interruptible has it, or never. What a request is about that names contexts is read
+// from its question and what they say in short.
 func (r *Reader) Read(
 	ctx context.Context, of *resolve.Contexts, text *signal.Text, need signal.Mask, set *signal.Set, how Extent,
 	still func() signal.Mask,

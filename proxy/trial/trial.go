@@ -95,8 +95,8 @@ func (e *Course) Behind(m, other *backend.Model) bool {
 	return at(m) > at(other)
 }
 
-// Try prepares the judgement of the response of m, where there is another model to ask: one of those
-// that are left. nil stands for none.
+// Try prepares the judgement of the response of m, where there is another model to ask: one of
+// those that are left. nil stands for none.
 func (e *Course) Try(m *backend.Model, left []*backend.Model) *Trial {
 	if e == nil {
 		return nil
@@ -284,8 +284,9 @@ func (x *Discarded) Price(req *openai.Request) float64 {
 	return x.Model.Price.Of(float64(u.Input), float64(u.Output))
 }
 
-// Conclude has check, which is nil without a guard, look at a response that shows no other sign, where the route looks for
-// that: with the values put back that were hidden from the model. req is what the client sent.
+// Conclude has check, which is nil without a guard, look at a response that shows no other sign,
+// where the route looks for that: with the values put back that were hidden from the model. req is
+// what the client sent.
 func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *redact.Vault, req *openai.Request) {
 	if t == nil || t.result != fateKept || t.sign != "" || check == nil ||
 		!slices.Contains(t.look.When, rules.SignGuard) {
@@ -307,8 +308,8 @@ func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *re
 }
 
 // Discard takes a response that was judged and found wanting: it is kept, with what it was asked
-// with, for the case that nobody gives another. It returns what the response took; ok is false where
-// it stands.
+// with, for the case that nobody gives another. It returns what the response took; ok is false
+// where it stands.
 func (e *Course) Discard(u *upstream.Response, params rewrite.Params) (x Discarded, ok bool) {
 	if !e.Judging() {
 		return x, false

@@ -1,0 +1,75 @@
+package feedback
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"signalbox/internal/openai"
+)
+
+// The bounds of feedback.
+const maxLabel = 128 // bytes
+
+// Body is the body of POST /signalbox/v1/feedback.
+type Body struct {
+	RequestID string `json:"request_id"` // x-request-id of the answer
+	// how good the response was, in [0,1]
+	Outcome *float64 `json:"outcome,omitempty"`
+	Rating  string   `json:"rating,omitempty"` // in place of outcome: up is 1, down 0
+	Label   string   `json:"label,omitempty"`  // at most 128 bytes, exported with the outcome
+}
+
+// Judged is the response to feedback.
+type Judged struct {
+	RequestID string  `json:"request_id"`
+	Model     string  `json:"model"` // that answered
+	Outcome   float64 `json:"outcome"`
+	Label     string  `json:"label,omitempty"`
+	Outcomes  int     `json:"outcomes"` // that are kept of the tenant
+}
+
+// Parse reads a body, and the outcome that it tells, in [0,1]. Errors are those of the API.
+func Parse(body []byte) (in Body, score float64, err error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(&in)
+	if _, end := dec.Token(); err != nil || !errors.Is(end, io.EOF) {
+		return in, 0, &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest,
+			Message: "the body must be an object with request_id, outcome or rating, and optionally label",
+		}
+	}
+	score, err = in.score()
+	return in, score, err
+}
+
+// score is the outcome that a body tells.
+func (b *Body) score() (float64, error) {
+	invalid := func(param, msg string) error {
+		return &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: msg,
+		}
+	}
+	switch {
+	case b.RequestID == "":
+		return 0, invalid("request_id", "the x-request-id of the answer is required")
+	case len(b.Label) > maxLabel:
+		return 0, invalid("label", "it has more than 128 bytes")
+	case b.Outcome != nil && b.Rating != "":
+		return 0, invalid("rating", "outcome and rating are both given: send one of them")
+	case b.Outcome != nil && !(*b.Outcome >= 0 && *b.Outcome <= 1):
+		return 0, invalid("outcome", "a number between 0 and 1 is required")
+	case b.Outcome != nil:
+		return *b.Outcome, nil
+	case b.Rating == "up":
+		return 1, nil
+	case b.Rating == "down":
+		return 0, nil
+	case b.Rating != "":
+		return 0, invalid("rating", "it is up or down")
+	}
+	return 0, invalid("outcome", "outcome, a number between 0 and 1, or rating, up or down, is required")
+}
