@@ -2,11 +2,11 @@
 // they give what the same tail gives as a part of the graph.
 //
 //	cd training && python -m signalbox_training.adapter --name a --data rows.jsonl --out DIR --fused fused.onnx
-//	go run ./bench/adapters --adapter DIR/a.onnx [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
+//	go run ./bench/adapters --adapter DIR/a.onnx[,DIR/b.onnx] [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
 //
-// For rows of several lengths it times one pass, the same with one and with three adapters (three
-// sessions, each with low-rank changes and a head of its own), and three models, each a pass of its
-// own. What is compared is measured in turn, and the ratios are medians of those of each round: of
+// For rows of several lengths it times one pass, the same with one and with three adapters (as one
+// graph where they can be, each with low-rank changes and a head of its own), and three models, each
+// a pass of its own. Of several files the adapters are taken in turn. What is compared is measured in turn, and the ratios are medians of those of each round: of
 // processor time, which other work on the machine does not disturb much, and of time on the wall. One
 // core: runs come one after the other.
 //
@@ -50,8 +50,8 @@ import (
 const added = 3
 
 func main() {
-	adapter := flag.String("adapter", "", "file of an adapter of the embedded model")
-	fused := flag.String("fused", "", "base and adapter as one graph; without it nothing is compared")
+	adapter := flag.String("adapter", "", "file of an adapter of the embedded model, or several with commas between")
+	fused := flag.String("fused", "", "base and the first adapter as one graph, to compare with")
 	texts := flag.String("texts", "", "rows with texts to compare on; without it those of models/testdata")
 	rounds := flag.Int("rounds", 200, "how often each is timed")
 	cores := flag.Int("cores", 1, "runs at a time")
@@ -67,22 +67,28 @@ func main() {
 type bench struct {
 	rt      *gpu.Runtime
 	bundle  *bundle.Bundle
-	adapter *bundle.Adapter
-	models  byte // that were opened to be timed
+	adapter *bundle.Adapter   // the first of list
+	list    []*bundle.Adapter // that are added, in turn
+	models  byte              // that were opened to be timed
 }
 
 func run(adapter, fused, texts, lengths string, rounds, cores int) error {
 	if adapter == "" {
 		return errors.New("--adapter: a file is required")
 	}
-	file, err := os.ReadFile(adapter)
-	if err != nil {
-		return err
-	}
 	b := &bench{}
-	if b.adapter, err = bundle.ReadAdapter(file); err != nil {
-		return err
+	for path := range strings.SplitSeq(adapter, ",") {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		a, err := bundle.ReadAdapter(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		b.list = append(b.list, a)
 	}
+	b.adapter = b.list[0]
 	root, err := fs.Sub(models.FS, "default")
 	if err != nil {
 		return err
@@ -96,10 +102,8 @@ func run(adapter, fused, texts, lengths string, rounds, cores int) error {
 		return err
 	}
 	defer func() { _ = b.rt.Close() }()
-	if fused != "" {
-		if err := b.compare(fused, texts); err != nil {
-			return err
-		}
+	if err := b.compare(fused, texts); err != nil {
+		return err
 	}
 	return b.cost(lengths, rounds, cores)
 }
@@ -180,16 +184,48 @@ func (b *bench) engine(adapters int, salt byte) (*classify.Engine, signal.Mask, 
 		return nil, 0, err
 	}
 	for k := range signal.Kind(adapters) {
-		tail, err := b.open("tail", b.adapter.File, salt)
+		a := b.list[int(k)%len(b.list)]
+		tail, err := b.open("tail", a.File, salt)
 		if err != nil {
 			return nil, 0, err
 		}
-		if e, err = e.WithTail(fmt.Sprint("adapter", k), signal.Own+k, b.adapter, tail); err != nil {
+		if e, err = e.WithTail(fmt.Sprint("adapter", k), signal.Own+k, a, tail); err != nil {
 			return nil, 0, err
 		}
 		kinds |= signal.MaskOf(signal.Own + k)
 	}
+	if adapters > 1 && b.adapter.Form != "" {
+		if e, err = b.stack(e, adapters, salt); err != nil {
+			return nil, 0, err
+		}
+	}
 	return e, kinds, nil
+}
+
+// stack lets the adapters of an engine run as one graph.
+func (b *bench) stack(e *classify.Engine, adapters int, salt byte) (*classify.Engine, error) {
+	s, err := b.stacked(adapters, salt)
+	if err != nil {
+		return nil, err
+	}
+	var kinds []signal.Kind
+	for k := range signal.Kind(adapters) {
+		kinds = append(kinds, signal.Own+k)
+	}
+	return e.WithStack(s, kinds)
+}
+
+// stacked opens the graph of so many adapters.
+func (b *bench) stacked(adapters int, salt byte) (*gpu.Session, error) {
+	var list []*bundle.Adapter
+	for k := range adapters {
+		list = append(list, b.list[k%len(b.list)])
+	}
+	graph, err := bundle.Stack(list)
+	if err != nil {
+		return nil, err
+	}
+	return b.open("stack", graph, salt)
 }
 
 // way is something that reads a text.
@@ -341,12 +377,56 @@ func textsOf(path string) ([]string, error) {
 	return out, s.Err()
 }
 
-// compare runs base and adapter as one graph and as two.
-func (b *bench) compare(fused, path string) error {
+// rows are the inputs of the base for texts, each in a run of its own.
+func (b *bench) rows(path string) ([][]tensor.Tensor, error) {
 	texts, err := textsOf(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := b.bundle.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenize.New(data)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]tensor.Tensor
+	var enc tokenize.Encoding
+	for _, text := range texts {
+		tok.Encode(text, &enc)
+		ids := tok.AppendRow(nil, enc.IDs[:min(len(enc.IDs), b.bundle.Manifest.MaxTokens-2)])
+		shape := []int64{1, int64(len(ids))}
+		out = append(out, []tensor.Tensor{
+			{Name: "input_ids", Shape: shape, I64: ids},
+			{Name: "attention_mask", Shape: shape, I64: slices.Repeat([]int64{1}, len(ids))},
+		})
+	}
+	return out, nil
+}
+
+// compare runs base and adapter as one graph and as two, and several adapters as one and alone.
+func (b *bench) compare(fused, path string) error {
+	rows, err := b.rows(path)
 	if err != nil {
 		return err
 	}
+	base, err := b.session("base", true, 0)
+	if err != nil {
+		return err
+	}
+	if fused != "" {
+		if err := b.compareFused(fused, base, rows); err != nil {
+			return err
+		}
+	}
+	if b.adapter.Form == "" {
+		return nil
+	}
+	return b.compareStack(base, rows)
+}
+
+func (b *bench) compareFused(fused string, base *gpu.Session, rows [][]tensor.Tensor) error {
 	file, err := os.ReadFile(fused)
 	if err != nil {
 		return err
@@ -355,56 +435,69 @@ func (b *bench) compare(fused, path string) error {
 	if err != nil {
 		return err
 	}
-	base, err := b.session("base", true, 0)
-	if err != nil {
-		return err
-	}
 	tail, err := b.open("tail", b.adapter.File, 0)
 	if err != nil {
 		return err
 	}
-	data, err := b.bundle.Tokenizer()
-	if err != nil {
-		return err
-	}
-	tok, err := tokenize.New(data)
-	if err != nil {
-		return err
-	}
-	_, taps, err := b.bundle.Manifest.Taps(b.adapter.Base.SHA256)
-	if err != nil {
-		return err
-	}
 	worst, largest := 0.0, 0.0
-	var enc tokenize.Encoding
-	for _, text := range texts {
-		tok.Encode(text, &enc)
-		ids := tok.AppendRow(nil, enc.IDs[:min(len(enc.IDs), b.bundle.Manifest.MaxTokens-2)])
-		shape := []int64{1, int64(len(ids))}
-		in := []tensor.Tensor{
-			{Name: "input_ids", Shape: shape, I64: ids},
-			{Name: "attention_mask", Shape: shape, I64: slices.Repeat([]int64{1}, len(ids))},
-		}
+	for _, in := range rows {
 		want, err := whole.Run(context.Background(), in, []string{"adapter_logits"})
 		if err != nil {
 			return err
 		}
-		got, err := apart(base, tail, b.adapter, taps, in)
+		got, err := b.apart(base, tail, b.adapter, in)
 		if err != nil {
 			return err
 		}
-		for k := range want[0].F32 {
-			worst = max(worst, math.Abs(float64(want[0].F32[k]-got[k])))
-			largest = max(largest, math.Abs(float64(want[0].F32[k])))
+		for k, v := range want[0].F32 {
+			worst = max(worst, math.Abs(float64(v-got[k])))
+			largest = max(largest, math.Abs(float64(v)))
 		}
 	}
 	fmt.Printf("base and adapter against both as one graph, %d texts: a logit differs by at most %.2g "+
-		"(the largest is %.1f)\n\n", len(texts), worst, largest)
+		"(the largest is %.1f)\n", len(rows), worst, largest)
+	return nil
+}
+
+func (b *bench) compareStack(base *gpu.Session, rows [][]tensor.Tensor) error {
+	together, err := b.stacked(added, 0)
+	if err != nil {
+		return err
+	}
+	tails := make([]*gpu.Session, len(b.list))
+	for k, a := range b.list {
+		if tails[k], err = b.open("tail", a.File, 0); err != nil {
+			return err
+		}
+	}
+	worst := 0.0
+	for _, in := range rows {
+		all, err := b.apart(base, together, b.adapter, in)
+		if err != nil {
+			return err
+		}
+		widest := len(all) / added
+		for k := range added {
+			a := b.list[k%len(b.list)]
+			alone, err := b.apart(base, tails[k%len(tails)], a, in)
+			if err != nil {
+				return err
+			}
+			for i, v := range alone {
+				worst = max(worst, math.Abs(float64(v-all[k*widest+i])))
+			}
+		}
+	}
+	fmt.Printf("%d adapters as one graph against each alone, %d texts: by at most %.2g\n\n", added, len(rows), worst)
 	return nil
 }
 
 // apart runs the base, and from its taps the adapter.
-func apart(base, tail *gpu.Session, a *bundle.Adapter, taps []bundle.Tap, in []tensor.Tensor) ([]float32, error) {
+func (b *bench) apart(base, tail *gpu.Session, a *bundle.Adapter, in []tensor.Tensor) ([]float32, error) {
+	_, taps, err := b.bundle.Manifest.Taps(a.Base.SHA256)
+	if err != nil {
+		return nil, err
+	}
 	values := make([]string, len(a.Taps))
 	for i, name := range a.Taps {
 		at := slices.IndexFunc(taps, func(t bundle.Tap) bool { return t.Name == name })
