@@ -335,11 +335,15 @@ func (s set) measure(ctx context.Context, keep int, o *options, out io.Writer) e
 			`[{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}`)
 	}))
 	defer model.Close()
+	tools := fmt.Sprintf("keep: %d", keep)
+	if o.share > 0 {
+		tools += fmt.Sprintf(", share: %g", o.share)
+	}
 	text := fmt.Sprintf(`
 server: {listen: 127.0.0.1:0, admin_listen: "[::1]:0"}
 models: [{name: m, context_window: 1000000, endpoints: [{name: e, url: %s/v1}]}]
-default: {models: [m], tools: {keep: %d, share: %g}}
-`, model.URL, keep, o.share)
+default: {models: [m], tools: {%s}}
+`, model.URL, tools)
 	env := func(string) (string, bool) { return "", false }
 	cfg, _, err := config.Parse("bench.yaml", []byte(text), env, app.Catalog)
 	if err != nil {
