@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"context"
 	_ "embed" // of what package main reads
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
 )
 
 // pair is an answer beside its evidence, whose truth is known.
@@ -132,19 +132,11 @@ func share(list []judged, label, verdict string) string {
 	var hits []float64
 	for _, p := range list {
 		if p.Label == label {
-			hits = append(hits, one(p.verdict == verdict))
+			hits = append(hits, lab.One[float64](p.verdict == verdict))
 		}
 	}
 	lo, hi := bootstrap(len(hits), func(draw []int) float64 { return 100 * mean(hits, draw) })
 	return fmt.Sprintf("%.1f %% (%.1f to %.1f) of %d", 100*mean(hits, every(len(hits))), lo, hi, len(hits))
-}
-
-// one is 1 for true.
-func one(b bool) float64 { //nolint:revive // a number, not a way
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func sourcesOf(list []judged) []string {
@@ -260,12 +252,12 @@ func scores(list []judged) string {
 // missing.
 func auc(list []judged) float64 {
 	sorted := slices.Clone(list)
-	slices.SortFunc(sorted, func(a, b judged) int { return compare(a.doubt, b.doubt) })
+	slices.SortFunc(sorted, func(a, b judged) int { return cmp.Compare(a.doubt, b.doubt) })
 	sum, n, m := 0.0, 0.0, 0.0
 	for from := 0; from < len(sorted); {
 		to, high := from, 0.0
 		for ; to < len(sorted) && sorted[to].doubt == sorted[from].doubt; to++ {
-			high += one(sorted[to].Label == unsupported)
+			high += lab.One[float64](sorted[to].Label == unsupported)
 		}
 		low := float64(to-from) - high
 		sum += high * (m + low/2)
@@ -275,16 +267,6 @@ func auc(list []judged) float64 {
 		return 0.5
 	}
 	return sum / (n * m)
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // recall is the share of the false pairs with more doubt than all but 5 % of the true ones.
@@ -319,62 +301,28 @@ func rate(list []judged, label, verdict string) float64 {
 	for _, p := range list {
 		if p.Label == label {
 			n++
-			hits += one(p.verdict == verdict)
+			hits += lab.One[float64](p.verdict == verdict)
 		}
 	}
 	return hits / max(1, n)
 }
 
-// lines calls each with every line of a file, which may be compressed.
-func lines(name string, each func(line []byte) error) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	scan := bufio.NewScanner(in)
-	scan.Buffer(nil, 16<<20)
-	for n := 1; scan.Scan(); n++ {
-		if err := each(scan.Bytes()); err != nil {
-			return fmt.Errorf("%s, line %d: %w", name, n, err)
-		}
-	}
-	return scan.Err()
-}
-
-func readPairs(name string) (list []pair, err error) {
-	err = lines(name, func(line []byte) error {
-		var p pair
-		if err := json.Unmarshal(line, &p); err != nil {
-			return err //nolint:wrapcheck // lines names the place
-		}
+func readPairs(name string) ([]pair, error) {
+	list, err := lab.Rows[pair](name)
+	return slices.DeleteFunc(list, func(p pair) bool {
 		size := 0
-		for i := range p.Facts {
-			size += len(p.Facts[i])
+		for _, f := range p.Facts {
+			size += len(f)
 		}
-		if size <= tooLarge {
-			list = append(list, p)
-		}
-		return nil
-	})
-	return list, err
+		return size > tooLarge
+	}), err
 }
 
 func readTexts(name string) (list []string, err error) {
-	err = lines(name, func(line []byte) error {
-		var row struct{ Text, Lang string }
-		if err := json.Unmarshal(line, &row); err != nil {
-			return err //nolint:wrapcheck // lines names the place
-		}
+	rows, err := lab.Rows[struct{ Text string }](name)
+	for _, row := range rows {
 		list = append(list, row.Text[:min(len(row.Text), tooLarge/2)])
-		return nil
-	})
+	}
 	return list, err
 }
 

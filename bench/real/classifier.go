@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
 // toned are texts of our own and what they are.
@@ -37,7 +39,7 @@ func toned() []struct{ text, label string } {
 }
 
 const toneConfiguration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
+server: {listen: "%s", admin_listen: "%s", drain_timeout: 1s}
 models: [{name: gemma, context_window: 4096, endpoints: [{name: l, url: %[3]s/v1}]}]
 classify:
   timeout: 120s
@@ -92,7 +94,7 @@ func (b *bench) classifier(ctx context.Context) error {
 
 // classifies runs the section with one model.
 func (b *bench) classifies(ctx context.Context, file string) error {
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}

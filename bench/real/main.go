@@ -8,23 +8,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"signalbox/bench/lab"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/real:", err)
-		os.Exit(1)
-	}
-}
+func main() { lab.Main("real", run) }
 
 // errBroken ends the program when the report has said why.
 var errBroken = errors.New("something does not hold: see the report")
@@ -54,9 +46,10 @@ func run(ctx context.Context) error {
 
 // bench is the servers, the product in front of them, and the report.
 type bench struct {
-	cache string
-	dir   string // of logs and the binary
-	out   io.Writer
+	cache   string
+	dir     string // of logs and the binary
+	program string // the product
+	out     io.Writer
 
 	prompts  string // file of questions; empty for none
 	outcomes string // file for outcomes; empty for none
@@ -99,7 +92,7 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if b.dir, err = os.MkdirTemp("", "signalbox-real"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	if err := b.build(ctx); err != nil {
+	if b.program, err = lab.Binary(ctx, "", b.dir); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(sections(), func(s section) bool { return !s.alone && s.asked(only) }) {
@@ -127,14 +120,14 @@ func (s *section) asked(only []string) bool { return len(only) == 0 || slices.Co
 
 // servers starts the vLLMs and the product in front of them.
 func (b *bench) servers(ctx context.Context) (err error) {
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}
 	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port, chats()...); err != nil {
 		return err
 	}
-	if port, err = freePort(ctx); err != nil {
+	if port, err = lab.Port(ctx); err != nil {
 		return err
 	}
 	if b.b, err = vllm(ctx, b.cache, b.dir, "b", port, chats()...); err != nil {
@@ -147,17 +140,6 @@ func (b *bench) servers(ctx context.Context) (err error) {
 	return nil
 }
 
-// build makes the product of this checkout.
-func (b *bench) build(ctx context.Context) error {
-	//nolint:gosec // a folder of its own
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(b.dir, "signalbox"), "signalbox").
-		CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build: %w: %s", err, out)
-	}
-	return nil
-}
-
 // keys of two tenants.
 const (
 	keyOne = "key-of-tenant-one"
@@ -166,12 +148,9 @@ const (
 
 // serve starts the product. Model tiny-real is server a alone, both is a and b.
 func (b *bench) serve(ctx context.Context) error {
-	ports := make([]string, 2)
-	for i := range ports {
-		var err error
-		if ports[i], err = freePort(ctx); err != nil {
-			return err
-		}
+	ports, err := lab.Addresses(ctx, 2)
+	if err != nil {
+		return err
 	}
 	llama, first := "", ""
 	if b.llama != nil {
@@ -184,10 +163,9 @@ func (b *bench) serve(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
-	b.admin = "http://127.0.0.1:" + ports[1]
-	var err error
+	b.admin = "http://" + ports[1]
 	b.product, err = start(ctx, b.dir, "signalbox", ports[0], []string{"SALT=0123456789abcdef0123456789abcdef"},
-		filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
+		b.program, "serve", "--config", file)
 	if err != nil {
 		return err
 	}
@@ -196,7 +174,7 @@ func (b *bench) serve(ctx context.Context) error {
 
 // configuration of the product. The limits on time are those of a machine that does other things.
 const configuration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
+server: {listen: "%s", admin_listen: "%s", drain_timeout: 1s}
 auth:
   mode: keys
   keys:

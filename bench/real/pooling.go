@@ -5,10 +5,12 @@ import (
 	"math"
 	"strings"
 	"syscall"
+
+	"signalbox/bench/lab"
 )
 
 const poolingConfiguration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
+server: {listen: "%s", admin_listen: "%s", drain_timeout: 1s}
 models: [{name: none, endpoints: [{name: a, url: "http://127.0.0.1:9/v1"}], health: {path: "off"}}]
 classify:
   tasks: []
@@ -26,7 +28,7 @@ default: {models: [none]}
 // pooling asks a vLLM that classifies, by both of its interfaces. Its weights are random: what is
 // looked at is that requests and answers fit.
 func (b *bench) pooling(ctx context.Context) error {
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
 )
 
 // question is one whose right answer is known: a line of the file of -prompts.
@@ -57,7 +58,7 @@ var worthPrices = map[string][2]float64{"small": {0.027, 0.27}, "large": {0.154,
 // worthConfiguration has both models with the same skill: nothing is known of them. What is drawn
 // by weight is learnt from as well; one request in a thousand goes to the other model.
 const worthConfiguration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
+server: {listen: "%s", admin_listen: "%s", drain_timeout: 1s}
 outcomes: {learn: feedback}
 stick: {max_age: 0s}
 classify: {timeout: 60s}
@@ -111,16 +112,16 @@ func (b *bench) worth(ctx context.Context) (err error) {
 		b.sayf("Not run: it needs questions (-prompts) and a second model (QWEN=1 install.sh).\n")
 		return nil
 	}
-	qs, err := questions(b.prompts)
+	qs, err := lab.Rows[question](b.prompts)
 	if err != nil {
-		return err
+		return fmt.Errorf("read questions: %w", err)
 	}
 	var servers [2]*process
 	for i, m := range [...][]string{
 		{"gemma.gguf"},
 		{qwenFile, "--jinja", "--chat-template-file", "bench/real/template.jinja"},
 	} {
-		port, err := freePort(ctx)
+		port, err := lab.Port(ctx)
 		if err != nil {
 			return err
 		}
@@ -156,24 +157,6 @@ func (b *bench) worth(ctx context.Context) (err error) {
 	}
 	b.worthReport(t, len(qs)-len(t.done))
 	return nil
-}
-
-func questions(file string) (out []question, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read questions: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		var q question
-		if err := json.Unmarshal(s.Bytes(), &q); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		out = append(out, q)
-	}
-	return out, s.Err()
 }
 
 // run asks every second question in each way and tells the product how good the responses were;
