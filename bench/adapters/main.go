@@ -32,8 +32,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"signalbox/bench/lab"
 	"signalbox/classify"
 	"signalbox/classify/bundle"
@@ -133,21 +131,20 @@ const (
 // salted changes the first of the 8-bit weights of every layer.
 func salted(model []byte, salt byte) ([]byte, error) {
 	model = bytes.Clone(model)
-	err := wire.Fields(model, func(num int, _, graph []byte) error {
+	err := wire.Values(model, func(num int, graph []byte, _ uint64) error {
 		if num != modelGraph {
 			return nil
 		}
-		return wire.Fields(graph, func(num int, _, tensor []byte) error {
+		return wire.Values(graph, func(num int, tensor []byte, _ uint64) error {
 			if num != graphInitializer {
 				return nil
 			}
 			var typ uint64
 			var raw []byte
-			if err := wire.Fields(tensor, func(num int, field, body []byte) error {
+			if err := wire.Values(tensor, func(num int, body []byte, n uint64) error {
 				switch num {
 				case tensorType:
-					_, _, n := protowire.ConsumeTag(field)
-					typ, _ = protowire.ConsumeVarint(field[n:])
+					typ = n
 				case tensorRaw:
 					raw = body
 				}
