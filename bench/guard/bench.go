@@ -56,12 +56,10 @@ const modeHeader = "X-Mode"
 // open starts everything. The caller calls close.
 func open(ctx context.Context, e effort, log io.Writer) (*bench, error) {
 	b := &bench{effort: e, log: log, start: time.Now()}
-	var err error
-	if b.upstream, err = openUpstream(ctx, b.start); err != nil {
+	b.upstream = openUpstream(b.start)
+	if err := b.openApp(ctx); err != nil {
+		b.upstream.Close()
 		return nil, err
-	}
-	if err = b.openApp(ctx); err != nil {
-		return nil, errors.Join(err, b.upstream.close())
 	}
 	b.client = &http.Client{Transport: newTransport()}
 	return b, nil
@@ -72,7 +70,7 @@ func newTransport() *http.Transport {
 }
 
 func (b *bench) openApp(ctx context.Context) error {
-	cfg, err := lab.Parse(settings(b.upstream.url))
+	cfg, err := lab.Parse(settings(b.upstream.URL))
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,9 @@ func (b *bench) openApp(ctx context.Context) error {
 
 func (b *bench) close(ctx context.Context) error {
 	b.client.CloseIdleConnections()
-	return errors.Join(b.product.Close(ctx), b.upstream.close())
+	err := b.product.Close(ctx)
+	b.upstream.Close()
+	return err
 }
 
 // question is the body of a request whose answer is the feed of this number.

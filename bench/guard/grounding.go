@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	_ "embed" // of what package main reads
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"signalbox/bench/lab"
+	"signalbox/internal/eval"
 )
 
 // pair is an answer beside its evidence, whose truth is known.
@@ -98,19 +98,12 @@ func (b *bench) meaning(ctx context.Context, r *report) error {
 
 func (b *bench) meaningOf(ctx context.Context, r *report, name, set string) error {
 	var list []pair
-	for line := range strings.Lines(set) {
-		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(row) != 4 || strings.HasPrefix(line, "#") {
-			continue
-		}
+	for _, row := range rows(set, 4) {
 		list = append(list,
 			pair{Source: row[0], Facts: facts{row[1]}, Answer: row[2], Label: supported},
 			pair{Source: row[0], Facts: facts{row[1]}, Answer: row[3], Label: unsupported})
 	}
-	if b.seeds == quick().seeds {
-		list = list[:20]
-	}
-	all, err := b.judgeAll(ctx, list)
+	all, err := b.judgeSome(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -125,6 +118,25 @@ func (b *bench) meaningOf(ctx context.Context, r *report, name, set string) erro
 	}
 	b.dump("meaning "+name, all)
 	return nil
+}
+
+// rows are the lines of a set with so many columns that are no comments.
+func rows(set string, columns int) (all [][]string) {
+	for line := range strings.Lines(set) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(row) == columns && !strings.HasPrefix(line, "#") {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// judgeSome is judgeAll for the first pairs alone where the run is a quick one.
+func (b *bench) judgeSome(ctx context.Context, list []pair) ([]judged, error) {
+	if b.seeds == quick().seeds {
+		list = list[:20]
+	}
+	return b.judgeAll(ctx, list)
 }
 
 // share is how many of the pairs with a label got a verdict, with its interval.
@@ -251,27 +263,15 @@ func scores(list []judged) string {
 // auc is the chance that a false pair has more doubt than a true one; 0.5 where one of the kinds is
 // missing.
 func auc(list []judged) float64 {
-	sorted := slices.Clone(list)
-	slices.SortFunc(sorted, func(a, b judged) int { return cmp.Compare(a.doubt, b.doubt) })
-	sum, n, m := 0.0, 0.0, 0.0
-	for from := 0; from < len(sorted); {
-		to, high := from, 0.0
-		for ; to < len(sorted) && sorted[to].doubt == sorted[from].doubt; to++ {
-			high += lab.One[float64](sorted[to].Label == unsupported)
-		}
-		low := float64(to-from) - high
-		sum += high * (m + low/2)
-		n, m, from = n+high, m+low, to
-	}
-	if n*m == 0 {
+	low, high := doubts(list)
+	if len(low) == 0 || len(high) == 0 {
 		return 0.5
 	}
-	return sum / (n * m)
+	return eval.AUC(high, low)
 }
 
-// recall is the share of the false pairs with more doubt than all but 5 % of the true ones.
-func recall(list []judged) float64 {
-	var low, high []float64
+// doubts are those of the true pairs and of the false ones.
+func doubts(list []judged) (low, high []float64) {
 	for _, p := range list {
 		if p.Label == unsupported {
 			high = append(high, p.doubt)
@@ -279,6 +279,12 @@ func recall(list []judged) float64 {
 			low = append(low, p.doubt)
 		}
 	}
+	return low, high
+}
+
+// recall is the share of the false pairs with more doubt than all but 5 % of the true ones.
+func recall(list []judged) float64 {
+	low, high := doubts(list)
 	if len(low) == 0 || len(high) == 0 {
 		return 0
 	}

@@ -30,7 +30,7 @@ func (b *bench) passthrough(ctx context.Context, r *report) error {
 		return err
 	}
 	defer func() { _ = bare.Close() }()
-	ways := []struct{ name, base string }{{"direct", b.upstream.url}, {"reverse proxy", "http://" + bare.Addr}, {"signalbox", b.url}}
+	ways := []struct{ name, base string }{{"direct", b.upstream.URL}, {"reverse proxy", "http://" + bare.Addr}, {"signalbox", b.url}}
 	cpu, allocs := make([][]float64, len(ways)), make([][]float64, len(ways))
 	for round := range b.rounds + 1 {
 		for i, way := range ways {
@@ -98,7 +98,7 @@ func processTime() (time.Duration, error) {
 // reverseProxy starts the standard library's reverse proxy, which is given the body whole, as the
 // product reads it.
 func (b *bench) reverseProxy(ctx context.Context) (*http.Server, error) {
-	target, err := url.Parse(b.upstream.url)
+	target, err := url.Parse(b.upstream.URL)
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}

@@ -38,7 +38,7 @@ type testbed struct {
 type modelServer struct {
 	sim   *simulator.Server
 	url   string
-	http  *http.Server
+	http  *httptest.Server
 	asked atomic.Int64 // requests of clients that pick servers themselves
 }
 
@@ -58,7 +58,7 @@ func openStand(ctx context.Context, w way, log io.Writer) (*testbed, error) {
 		DialContext: (&net.Dialer{Timeout: time.Minute}).DialContext, MaxIdleConnsPerHost: 100, DisableCompression: true,
 	}}}
 	for range 4 {
-		if err := at.openServer(ctx); err != nil {
+		if err := at.openServer(); err != nil {
 			return nil, errors.Join(err, at.close(ctx))
 		}
 	}
@@ -76,35 +76,26 @@ func openStand(ctx context.Context, w way, log io.Writer) (*testbed, error) {
 	return at, nil
 }
 
-func (at *testbed) openServer(ctx context.Context) error {
+func (at *testbed) openServer() error {
 	sim, err := simulator.New(liveServer())
 	if err != nil {
 		return err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
 	h := sim.Handler()
-	s := &modelServer{sim: sim, url: "http://" + l.Addr().String(), http: &http.Server{
-		ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v1/chat/completions" {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					return
-				}
-				at.mu.Lock()
-				at.bodies = append(at.bodies, body)
-				at.mu.Unlock()
-				r.Body = io.NopCloser(bytes.NewReader(body))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/chat/completions" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
 			}
-			h.ServeHTTP(w, r)
-		}),
-	}}
-	go func() { _ = s.http.Serve(l) }()
-	at.servers = append(at.servers, s)
+			at.mu.Lock()
+			at.bodies = append(at.bodies, body)
+			at.mu.Unlock()
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		h.ServeHTTP(w, r)
+	}))
+	at.servers = append(at.servers, &modelServer{sim: sim, http: s, url: s.URL})
 	return nil
 }
 
@@ -157,7 +148,7 @@ func (at *testbed) close(ctx context.Context) error {
 		errs = append(errs, p.Close(ctx))
 	}
 	for _, s := range at.servers {
-		errs = append(errs, s.http.Close())
+		s.http.Close()
 	}
 	if at.redis != nil {
 		at.redis.stop()
