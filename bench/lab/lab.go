@@ -11,9 +11,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -121,6 +124,30 @@ func Answering(completion string) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, completion)
 	}))
+}
+
+// Bare is the reverse proxy of the standard library to a URL, with the body read first, as the
+// product reads it: handing it on as it comes in cuts answers.
+func Bare(to string, transport http.RoundTripper) (http.Handler, error) {
+	target, err := url.Parse(to)
+	if err != nil {
+		return nil, err
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients that stop at the end of a workload
+		Transport:     transport,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.ContentLength = int64(len(body))
+		proxy.ServeHTTP(w, r)
+	}), nil
 }
 
 // Post sends a value as JSON, with headers that are given as names and values in turn, and reads the
