@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os/exec"
@@ -95,6 +94,14 @@ func (b *bench) both(ctx context.Context, direct string, c testCase) (got [2]*an
 		}
 	}
 	return got, nil
+}
+
+// beside sends a case to the server alone, and then through the product.
+func (b *bench) beside(ctx context.Context, c testCase) (direct, got *answer, err error) {
+	if direct, err = send(ctx, b.a.url, c); err == nil {
+		got, err = send(ctx, b.product.url, through(c, keyOne))
+	}
+	return direct, got, err
 }
 
 // table compares the responses to all cases and says in what they differ.
@@ -339,17 +346,8 @@ func (b *bench) warm(ctx context.Context) error {
 
 // look reads what the product says at a path to tenant one.
 func (b *bench) look(ctx context.Context, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.product.url+path, nil)
-	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+keyOne)
-	res, err := client().Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("get: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	return io.ReadAll(res.Body)
+	_, body, err := get(ctx, b.product.url+path, "Authorization", "Bearer "+keyOne)
+	return body, err
 }
 
 // window asks with prompts around the context window of the server.
@@ -363,11 +361,7 @@ func (b *bench) window(ctx context.Context) error {
 		{"twice the window", page("twice", 16_000), false},
 	} {
 		body := fmt.Sprintf(`{"model":%q,"max_tokens":2,"messages":[{"role":"user","content":%q}]}`, tiny, c.text)
-		direct, err := send(ctx, b.a.url, testCase{path: chatPath, body: body})
-		if err != nil {
-			return err
-		}
-		got, err := send(ctx, b.product.url, through(testCase{path: chatPath, body: body}, keyOne))
+		direct, got, err := b.beside(ctx, testCase{path: chatPath, body: body})
 		if err != nil {
 			return err
 		}
@@ -387,11 +381,7 @@ func (b *bench) edge(ctx context.Context) error {
 	for _, n := range []int{window - 1, window, window + 1, 2 * window} {
 		ids := strings.TrimSuffix(strings.Repeat("65,", n), ",")
 		c := testCase{path: completionPath, body: fmt.Sprintf(`{"model":%q,"max_tokens":1,"prompt":[%s]}`, tiny, ids)}
-		direct, err := send(ctx, b.a.url, c)
-		if err != nil {
-			return err
-		}
-		got, err := send(ctx, b.product.url, through(c, keyOne))
+		direct, got, err := b.beside(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -486,11 +476,7 @@ func (b *bench) first(ctx context.Context) error {
 	for i := range 40 {
 		c := testCase{path: chatPath, body: fmt.Sprintf(
 			`{"model":%q,"max_tokens":2,"stream":true,"messages":[{"role":"user","content":"Say %d"}]}`, tiny, i)}
-		x, err := send(ctx, b.a.url, c)
-		if err != nil {
-			return err
-		}
-		y, err := send(ctx, b.product.url, through(c, keyOne))
+		x, y, err := b.beside(ctx, c)
 		if err != nil {
 			return err
 		}
