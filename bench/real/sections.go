@@ -186,7 +186,6 @@ func (b *bench) ask(ctx context.Context, key, members string) (u usage, predicte
 	return u, predicted, err
 }
 
-// store stores a text as a context and returns its id.
 func (b *bench) store(ctx context.Context, text string) (id string, err error) {
 	body, err := json.Marshal(map[string]string{"name": "bench", "content": text})
 	if err != nil {

@@ -214,7 +214,6 @@ func (t *trial) put(ctx context.Context, q *question, teach bool) error { //noli
 	return t.outcomes.Encode(map[string]any{"id": q.ID, "src": q.Src, "task": q.Src, "text": q.Text, "out": out})
 }
 
-// ask asks a question by a route.
 func (t *trial) ask(ctx context.Context, q *question, route string) (a taken, err error) {
 	body, err := json.Marshal(map[string]any{
 		"model": "auto", "temperature": 0, "max_tokens": 250,

@@ -102,7 +102,6 @@ func run(texts, tokenizer, reference string, show int) error {
 	return err
 }
 
-// compare counts a text.
 func (p *parity) compare(lang, text string, want []int32) {
 	c := p.counts[lang]
 	if c == nil {

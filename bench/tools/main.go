@@ -147,7 +147,6 @@ func readTalks(path string) ([]task, error) {
 	return out, err
 }
 
-// called are the names of what a message calls.
 func called(m message) (names []string) {
 	calls, _ := m["tool_calls"].([]any)
 	for _, c := range calls {
@@ -182,7 +181,6 @@ func (s said) user() string {
 	return strings.Join(out, "\n")
 }
 
-// readSingle reads tasks of one turn.
 func readSingle(dir string) ([]task, error) {
 	questions, err := lab.Rows[question](filepath.Join(dir, "BFCL_v4_live_multiple.json"))
 	if err != nil {

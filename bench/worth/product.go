@@ -214,7 +214,6 @@ type figure struct {
 // askTimeout bounds a request: far above what reading the longest prompt takes.
 const askTimeout = 2 * time.Minute
 
-// ask sends a prompt by a route.
 func (p *product) ask(ctx context.Context, x *prompt, route string) (*served, error) {
 	h, answer, err := p.post(ctx, "/v1/chat/completions", map[string]any{
 		"model": "auto", "messages": []any{map[string]any{"role": "user", "content": x.text}},

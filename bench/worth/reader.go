@@ -58,7 +58,6 @@ func (r *reader) Extract(ctx context.Context, text *signal.Text, need signal.Mas
 	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: vector})
 }
 
-// complexity is that of a text.
 func (r *reader) complexity(ctx context.Context, text string) signal.Value {
 	h := xxhash.Sum64String(text)
 	r.mu.Lock()

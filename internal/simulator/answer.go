@@ -68,7 +68,6 @@ func (c *choice) text(kind pieceKind) string {
 	return b.String()
 }
 
-// has reports whether any piece is of the kind.
 func (c *choice) has(kind pieceKind) bool {
 	return slices.ContainsFunc(c.pieces, func(p piece) bool { return p.kind == kind })
 }
