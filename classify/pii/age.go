@@ -1,6 +1,9 @@
 package pii
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxAge is the largest number taken for an age, in years; the oldest person on record died at 122.
 const maxAge = 122
@@ -54,12 +57,7 @@ func (s *scanner) moreThanAge(i int) bool {
 			return true
 		}
 	}
-	for _, w := range [...]string{" to ", "–", " or ", " and over"} {
-		if strings.HasPrefix(s.text[i:], w) {
-			return true
-		}
-	}
-	return false
+	return hasPrefix(s.text[i:], " to ", "–", " or ", " and over")
 }
 
 //nolint:gochecknoglobals // constant tables
@@ -87,17 +85,12 @@ func (s *scanner) endsClause(i int) bool {
 // turnsAge reports whether what follows at i goes with "she turns 40": an end or a time. Knobs,
 // cars and weeks turn numbers of something.
 func (s *scanner) turnsAge(i int) bool {
-	if s.endsClause(i) {
-		return true
-	}
-	for _, w := range [...]string{
-		" on ", " today", " tomorrow", " this ", " next ", " in ", " years old",
-	} {
-		if strings.HasPrefix(s.text[i:], w) {
-			return true
-		}
-	}
-	return false
+	return s.endsClause(i) || hasPrefix(s.text[i:], " on ", " today", " tomorrow", " this ", " next ", " in ", " years old")
+}
+
+// hasPrefix reports whether one of the prefixes begins s.
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // ageUnit is what follows the number of an age. Where the same words also measure a time, before

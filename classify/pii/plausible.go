@@ -304,15 +304,10 @@ func (*scanner) numericDateAt(value string) bool {
 // cuedAfter reports whether the words behind i say that a telephone number ended there.
 func (s *scanner) cuedAfter(i int) bool {
 	behind := fold(s.text[i:min(len(s.text), i+cueWidth)])
-	for _, w := range [...]string{
+	return slices.ContainsFunc([]string{
 		"my number", "my phone", "my cell", "my mobile", "his number",
 		"her number", "phone number", "to call", "call me", "text me", "whatsapp",
-	} {
-		if strings.Contains(behind, w) {
-			return true
-		}
-	}
-	return false
+	}, func(w string) bool { return strings.Contains(behind, w) })
 }
 
 // phoneAt reports whether a machine's line would have a telephone number at [from, to): with its

@@ -112,12 +112,9 @@ func (l *lexer) code() {
 // plainCode reports whether code reads like text: words, and numbers with their separators and
 // units.
 func plainCode(s string) bool {
-	for _, r := range s {
-		if !unicode.IsLetter(r) && !isDigit(r) && !strings.ContainsRune(" .,:%-_$€£°'", r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !isDigit(r) && !strings.ContainsRune(" .,:%-_$€£°'", r)
+	})
 }
 
 func (l *lexer) opaque(end int) {
