@@ -465,38 +465,16 @@ func (s *scanner) keyed(i int, kind string) bool {
 	}
 	key := fold(strings.Trim(before[:sep], " \t\"'-*`"))
 	key = key[strings.LastIndexAny(key, " \t\"'.>[(?")+1:]
-	return slices.ContainsFunc(keysOf(kind), func(w string) bool { return strings.HasSuffix(key, w) })
+	return slices.ContainsFunc(keysOf[kind], func(w string) bool { return strings.HasSuffix(key, w) })
 }
 
 // keysOf are the ends of keys that announce a type.
-func keysOf(kind string) []string {
-	switch kind {
-	case Person:
-		return personKeys
-	case Organization:
-		return organizationKeys
-	case Place:
-		return placeKeys
-	case Group:
-		return groupKeys
-	case PhoneNumber:
-		return phoneKeys
-	case StreetAddress:
-		return streetKeys
-	case Age:
-		return ageKeys
-	case ZipCode:
-		return zipKeys
-	case DateTime:
-		return dateKeys
-	case Title:
-		return titleKeys
-	case DriverLicense:
-		return licenseKeys
-	case SSN:
-		return ssnKeys
-	}
-	return nil
+//
+//nolint:gochecknoglobals // constant table
+var keysOf = map[string][]string{
+	Person: personKeys, Organization: organizationKeys, Place: placeKeys, Group: groupKeys, PhoneNumber: phoneKeys,
+	StreetAddress: streetKeys, Age: ageKeys, ZipCode: zipKeys, DateTime: dateKeys, Title: titleKeys,
+	DriverLicense: licenseKeys, SSN: ssnKeys,
 }
 
 //nolint:gochecknoglobals // constant tables

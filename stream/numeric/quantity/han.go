@@ -20,40 +20,12 @@ type hanRune struct {
 	num  float64
 }
 
-func han(r rune) hanRune {
-	switch r {
-	case '零', '〇':
-		return hanRune{hanDigit, 0}
-	case '一':
-		return hanRune{hanDigit, 1}
-	case '二', '两', '兩':
-		return hanRune{hanDigit, 2}
-	case '三':
-		return hanRune{hanDigit, 3}
-	case '四':
-		return hanRune{hanDigit, 4}
-	case '五':
-		return hanRune{hanDigit, 5}
-	case '六':
-		return hanRune{hanDigit, 6}
-	case '七':
-		return hanRune{hanDigit, 7}
-	case '八':
-		return hanRune{hanDigit, 8}
-	case '九':
-		return hanRune{hanDigit, 9}
-	case '十':
-		return hanRune{hanPart, 10}
-	case '百':
-		return hanRune{hanPart, 100}
-	case '千':
-		return hanRune{hanPart, 1000}
-	case '万', '萬':
-		return hanRune{hanGroup, 1e4}
-	case '亿', '億':
-		return hanRune{hanGroup, 1e8}
-	}
-	return hanRune{}
+//nolint:gochecknoglobals // constant table
+var hanRunes = map[rune]hanRune{
+	'零': {hanDigit, 0}, '〇': {hanDigit, 0}, '一': {hanDigit, 1}, '二': {hanDigit, 2}, '两': {hanDigit, 2}, '兩': {hanDigit, 2},
+	'三': {hanDigit, 3}, '四': {hanDigit, 4}, '五': {hanDigit, 5}, '六': {hanDigit, 6}, '七': {hanDigit, 7}, '八': {hanDigit, 8},
+	'九': {hanDigit, 9}, '十': {hanPart, 10}, '百': {hanPart, 100}, '千': {hanPart, 1000},
+	'万': {hanGroup, 1e4}, '萬': {hanGroup, 1e4}, '亿': {hanGroup, 1e8}, '億': {hanGroup, 1e8},
 }
 
 // hanNumeral takes a number in ideographs of at least two of them: 一百五十六万, 十二, 二〇二一. Alone they are
@@ -65,7 +37,7 @@ func (l *lexer) hanNumeral() bool {
 	var total, part, digit, positional float64
 	for end < len(l.text) {
 		r, size := utf8.DecodeRuneInString(l.text[end:])
-		h := han(r)
+		h := hanRunes[r]
 		if h.kind == 0 || count == 0 && h.kind != hanDigit && h.num != 10 {
 			break
 		}
@@ -112,7 +84,7 @@ func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 	}
 	for at := end + size; at < len(l.text); {
 		r, size := utf8.DecodeRuneInString(l.text[at:])
-		h := han(r)
+		h := hanRunes[r]
 		if h.kind != hanDigit || step < 1e-6 {
 			break
 		}

@@ -50,7 +50,7 @@ func (l *lexer) run() {
 		case r == '[' && l.citation():
 		case isDigit(r):
 			l.numeral()
-		case han(r).kind != 0 && l.hanNumeral():
+		case r >= '〇' && hanRunes[r].kind != 0 && l.hanNumeral():
 		case unicode.IsLetter(r) || r == '_' || r == '@':
 			l.wordOrName()
 		case vulgar(r) > 0:
