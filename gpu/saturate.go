@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"signalbox/internal/wire"
-
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/internal/wire"
 )
 
 // apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model; a

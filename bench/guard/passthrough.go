@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"slices"
 
-	"signalbox/bench/lab"
-
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
 )
 
 // lanes is how many streams the pass-through has at once: enough to keep the scheduler from looking

@@ -152,12 +152,12 @@ func Bare(to string, transport http.RoundTripper) (http.Handler, error) {
 
 // Post sends a value as JSON, with headers that are given as names and values in turn, and reads the
 // whole response. A status that is not 2xx is an error.
-func Post(ctx context.Context, c *http.Client, url string, value any, headers ...string) (http.Header, []byte, error) {
+func Post(ctx context.Context, c *http.Client, to string, value any, headers ...string) (http.Header, []byte, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return nil, nil, fmt.Errorf("encode: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}

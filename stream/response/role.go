@@ -137,20 +137,16 @@ var roles = func() (of [stopReason + 1]map[string]role) {
 		"completion_tokens_details": tokenDetails, "output_tokens_details": tokenDetails,
 		"cached_tokens": cachedTokens, "reasoning_tokens": reasoningTokens,
 	}
-	for r, names := range map[role]map[string]role{
-		topLevel: ofTop, delta: ofMessage, message: ofMessage,
-		choice: {
-			"index": index, "delta": delta, "message": message, "text": completionText,
-			"finish_reason": finishReason, "logprobs": logprobs, "token_ids": tokenIDs,
-			"stop_reason": stopReason,
-		},
-		response: ofResponse, item: ofItem, part: ofItem, contentPart: ofItem, summaryPart: ofItem,
-		thinkingPart: ofThinking, toolCall: ofToolCall, function: ofFunction, custom: ofFunction,
-		functionCall: ofFunctionCall, usage: ofUsage, tokenDetails: ofUsage,
-		incomplete: {"reason": reason},
-	} {
-		of[r] = names
+	of[topLevel], of[response], of[delta], of[message] = ofTop, ofResponse, ofMessage, ofMessage
+	of[choice] = map[string]role{
+		"index": index, "delta": delta, "message": message, "text": completionText,
+		"finish_reason": finishReason, "logprobs": logprobs, "token_ids": tokenIDs,
+		"stop_reason": stopReason,
 	}
+	of[item], of[part], of[contentPart], of[summaryPart] = ofItem, ofItem, ofItem, ofItem
+	of[thinkingPart], of[toolCall], of[functionCall] = ofThinking, ofToolCall, ofFunctionCall
+	of[function], of[custom], of[usage], of[tokenDetails] = ofFunction, ofFunction, ofUsage, ofUsage
+	of[incomplete] = map[string]role{"reason": reason}
 	return of
 }()
 
