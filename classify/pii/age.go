@@ -115,31 +115,19 @@ func (s *scanner) unitsAt(i int) []ageUnit {
 	return nil
 }
 
+// plainUnits are those that measure nothing else.
+func plainUnits() (units []ageUnit) {
+	const names = "-year-old| year old| years old|-years-old| year-old|-year old| yrs old| y/o|yo| years of age" +
+		"| Jahre alt|-jährige|-jähriger| jaar oud| år gammal| yaşında| yaşındayım| años de edad| anos de idade" +
+		"| anni compiuti|岁|歲|歳"
+	for name := range strings.SplitSeq(names, "|") {
+		units = append(units, ageUnit{unit: name})
+	}
+	return units
+}
+
 //nolint:gochecknoglobals // constant table
-var ageUnits = []ageUnit{
-	{unit: "-year-old"},
-	{unit: " year old"},
-	{unit: " years old"},
-	{unit: "-years-old"},
-	{unit: " year-old"},
-	{unit: "-year old"},
-	{unit: " yrs old"},
-	{unit: " y/o"},
-	{unit: "yo"},
-	{unit: " years of age"},
-	{unit: " Jahre alt"},
-	{unit: "-jährige"},
-	{unit: "-jähriger"},
-	{unit: " jaar oud"},
-	{unit: " år gammal"},
-	{unit: " yaşında"},
-	{unit: " yaşındayım"},
-	{unit: " años de edad"},
-	{unit: " anos de idade"},
-	{unit: " anni compiuti"},
-	{unit: "岁"},
-	{unit: "歲"},
-	{unit: "歳"},
+var ageUnits = append(plainUnits(), []ageUnit{
 	{" ans", cues{
 		"j'ai", "j’ai", "il a", "elle a", "âge de", "âgé de", "âgée de", "agé de", "agée de",
 		"avait", "tu as",
@@ -158,4 +146,4 @@ var ageUnits = []ageUnit{
 	{" лет", cues{"мне", "Мне", "ему", "ей", "возраст", "исполнилось"}, 26},
 	{" год", cues{"мне", "Мне", "ему", "ей", "исполнился"}, 26},
 	{" года", cues{"мне", "Мне", "ему", "ей", "исполнилось"}, 26},
-}
+}...)

@@ -472,55 +472,22 @@ func (s *scanner) keyed(i int, kind string) bool {
 //
 //nolint:gochecknoglobals // constant table
 var keysOf = map[string][]string{
-	Person: personKeys, Organization: organizationKeys, Place: placeKeys, Group: groupKeys, PhoneNumber: phoneKeys,
-	StreetAddress: streetKeys, Age: ageKeys, ZipCode: zipKeys, DateTime: dateKeys, Title: titleKeys,
-	DriverLicense: licenseKeys, SSN: ssnKeys,
+	Person: strings.Fields(`full_name fullname first_name firstname last_name lastname surname given_name family_name
+		author customer customer_name patient contact owner employee assignee reviewer signed-off-by
+		co-authored-by reported-by reviewed-by acked-by user_name display_name displayname
+		recipient sender holder cardholder nombre nom imie kunde`),
+	Organization:  strings.Fields("company employer organization organisation org company_name firma empresa"),
+	Place:         strings.Fields("city country state birthplace town hometown nationality"),
+	Group:         strings.Fields("nationality religion ethnicity"),
+	PhoneNumber:   strings.Fields("phone phone_number phonenumber tel telephone mobile cell fax msisdn whatsapp telefon"),
+	StreetAddress: strings.Fields("address street street_address address1 address_line1 addr"),
+	Age:           strings.Fields("age"),
+	ZipCode:       strings.Fields("zip zipcode zip_code postcode postal_code postalcode plz"),
+	DateTime:      strings.Fields("birthday birth_date birthdate date_of_birth dateofbirth dob born"),
+	Title:         strings.Fields("salutation honorific"),
+	DriverLicense: strings.Fields("license_number licence_number driver_license drivers_license driver_licence"),
+	SSN:           strings.Fields("ssn social_security_number"),
 }
-
-//nolint:gochecknoglobals // constant tables
-var (
-	personKeys = []string{
-		"full_name", "fullname", "first_name", "firstname", "last_name", "lastname", "surname",
-		"given_name", "family_name", "author", "customer", "customer_name",
-		"patient", "contact", "owner", "employee", "assignee", "reviewer", "signed-off-by",
-		"co-authored-by", "reported-by", "reviewed-by", "acked-by", "user_name", "display_name",
-		"displayname",
-		"displayname", "recipient", "sender", "holder", "cardholder", "nombre", "nom", "imie",
-		"kunde",
-	}
-	organizationKeys = []string{
-		"company", "employer", "organization", "organisation", "org",
-		"company_name", "firma", "empresa",
-	}
-	placeKeys = []string{
-		"city", "country", "state", "birthplace", "town", "hometown",
-		"nationality",
-	}
-	groupKeys = []string{"nationality", "religion", "ethnicity"}
-	phoneKeys = []string{
-		"phone", "phone_number", "phonenumber", "tel", "telephone",
-		"mobile", "cell", "fax", "msisdn", "whatsapp", "telefon",
-	}
-	streetKeys = []string{
-		"address", "street", "street_address", "address1", "address_line1",
-		"addr",
-	}
-	ageKeys = []string{"age"}
-	zipKeys = []string{
-		"zip", "zipcode", "zip_code", "postcode", "postal_code",
-		"postalcode", "plz",
-	}
-	dateKeys = []string{
-		"birthday", "birth_date", "birthdate", "date_of_birth",
-		"dateofbirth", "dob", "born",
-	}
-	titleKeys   = []string{"salutation", "honorific"}
-	licenseKeys = []string{
-		"license_number", "licence_number", "driver_license",
-		"drivers_license", "driver_licence",
-	}
-	ssnKeys = []string{"ssn", "social_security_number"}
-)
 
 // endsInStreet reports whether a value has a house number and the word of a street.
 func endsInStreet(value string) bool {
