@@ -96,40 +96,6 @@ func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 	return n, step, next
 }
 
-// hanUnits are units in ideographs, longer ones before those that they begin with. They count right
-// behind a number alone, for each of them is a part of other words.
-//
-//nolint:gochecknoglobals // constant table
-var hanUnits = []struct {
-	name string
-	unit
-}{
-	{"公里", unit{length, 1e3, 0}},
-	{"厘米", unit{length, 1e-2, 0}},
-	{"毫米", unit{length, 1e-3, 0}},
-	{"平方公里", unit{area, 1e6, 0}},
-	{"平方米", unit{area, 1, 0}},
-	{"公顷", unit{area, 1e4, 0}},
-	{"米", unit{length, 1, 0}},
-	{"公斤", unit{mass, 1, 0}},
-	{"毫克", unit{mass, 1e-6, 0}},
-	{"克", unit{mass, 1e-3, 0}},
-	{"吨", unit{mass, 1e3, 0}},
-	{"毫升", unit{volume, 1e-3, 0}},
-	{"升", unit{volume, 1, 0}},
-	{"个小时", unit{Duration, hour, 0}},
-	{"小时", unit{Duration, hour, 0}},
-	{"分钟", unit{Duration, minute, 0}},
-	{"秒", unit{Duration, 1, 0}},
-	{"个月", unit{Duration, month, 0}},
-	{"周", unit{Duration, 7 * day, 0}},
-	{"天", unit{Duration, day, 0}},
-	{"欧元", unit{eur, 1, 0}},
-	{"美元", unit{usd, 1, 0}},
-	{"英镑", unit{gbp, 1, 0}},
-	{"日元", unit{jpy, 1, 0}},
-}
-
 // behindNumber reports whether the last token is a number, or what multiplies one, that ends where
 // the lexer stands.
 func (l *lexer) behindNumber() bool {
