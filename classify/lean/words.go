@@ -47,14 +47,6 @@ var cues = func() map[string]cue {
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	askWith = map[string]bool{
-		"what": true, "how": true, "was": true, "wie": true, "qué": true, "que": true, "e": true,
-		"et": true, "y": true, "und": true, "and": true, "quid": true, "а": true, "и": true, "hoe": true,
-		"wat": true,
-	}
-	askAbout = map[string]bool{
-		"about": true, "if": true, "ist": true, "sieht": true, "wäre": true, "pour": true, "para": true,
-		"für": true, "for": true, "in": true, "en": true, "pasa": true, "per": true, "se": true,
-		"wenn": true, "si": true, "для": true, "с": true, "zit": true, "als": true,
-	}
+	askWith  = strings.Fields("what how was wie qué que e et y und and quid а и hoe wat")
+	askAbout = strings.Fields("about if ist sieht wäre pour para für for in en pasa per se wenn si для с zit als")
 )
