@@ -146,7 +146,7 @@ func (b *bench) ask(ctx context.Context, base, mode string, body []byte, each fu
 // judged reports whether a model reads claims, as the product itself says.
 func (b *bench) judged(ctx context.Context) (bool, error) {
 	nothing := newFeed(nil, nil)
-	res, err := b.post(ctx, b.url, "observe", question(b.upstream.take(nothing), written()))
+	res, err := b.post(ctx, b.url, "observe", question(b.upstream.take(nothing), lines(written)))
 	if err != nil {
 		return false, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed" // of configurations
 	"errors"
 	"flag"
 	"fmt"
@@ -57,7 +58,6 @@ type bench struct {
 	a, b    *process // two vLLMs; b is started when it is needed
 	llama   *process
 	product *process
-	admin   string // of the product
 
 	broken int
 }
@@ -147,52 +147,22 @@ const (
 )
 
 // serve starts the product. Model tiny-real is server a alone, both is a and b.
-func (b *bench) serve(ctx context.Context) error {
-	ports, err := lab.Addresses(ctx, 2)
-	if err != nil {
-		return err
-	}
+func (b *bench) serve(ctx context.Context) (err error) {
 	llama, first := "", ""
 	if b.llama != nil {
 		llama = fmt.Sprintf("  - {name: %s, context_window: %d, endpoints: [{name: l, url: %s/v1}]}\n",
 			gemma, llamaWindow, b.llama.url)
 		first = gemma + ", "
 	}
-	text := fmt.Sprintf(configuration, ports[0], ports[1], sum(keyOne), sum(keyTwo), first, b.a.url, b.a.url, b.b.url) + llama
-	file := filepath.Join(b.dir, "signalbox.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
-	}
-	b.admin = "http://" + ports[1]
-	b.product, err = start(ctx, b.dir, "signalbox", ports[0], []string{"SALT=0123456789abcdef0123456789abcdef"},
-		b.program, "serve", "--config", file)
-	if err != nil {
-		return err
-	}
-	return b.product.ready(ctx, "/readyz")
+	b.product, err = b.serveOwn(ctx, "signalbox", configuration,
+		sum(keyOne), sum(keyTwo), first, b.a.url, b.a.url, b.b.url, llama)
+	return err
 }
 
 // configuration of the product. The limits on time are those of a machine that does other things.
-const configuration = `
-server: {listen: "%s", admin_listen: "%s", drain_timeout: 1s}
-auth:
-  mode: keys
-  keys:
-    - {name: one, sha256: %s, tenant: one, role: user}
-    - {name: two, sha256: %s, tenant: two, role: user}
-memory: {salt_secret: "${SALT}"}
-default: {models: [%stiny-real]}
-models:
-  - name: tiny-real
-    kv: {level: apc, scrape: {interval: 250ms}}
-    health: {path: "off"}
-    endpoints: [{name: a, url: %s/v1}]
-  - name: both
-    served_as: tiny-real
-    kv: {level: apc, scrape: {interval: 250ms}}
-    health: {path: /health, interval: 500ms, timeout: 2s}
-    endpoints: [{name: a, url: %s/v1}, {name: b, url: %s/v1}]
-`
+//
+//go:embed keys.yaml.tmpl
+var configuration string
 
 func (b *bench) close() {
 	for _, p := range []*process{b.product, b.a, b.b, b.llama} {

@@ -415,7 +415,7 @@ func (b *bench) listed(ctx context.Context) error {
 
 // tokens compares what the product counted with what the server did.
 func (b *bench) tokens(ctx context.Context) error {
-	before, err := metric(ctx, b.admin, "signalbox_tokens_total", "kind", "completion")
+	before, err := metric(ctx, b.product.admin, "signalbox_tokens_total", "kind", "completion")
 	if err != nil {
 		return err
 	}
@@ -440,7 +440,7 @@ func (b *bench) tokens(ctx context.Context) error {
 		}
 		told += n
 	}
-	after, err := metric(ctx, b.admin, "signalbox_tokens_total", "kind", "completion")
+	after, err := metric(ctx, b.product.admin, "signalbox_tokens_total", "kind", "completion")
 	if err != nil {
 		return err
 	}
@@ -546,7 +546,7 @@ func (b *bench) burst(ctx context.Context, n int, limit time.Duration) (answered
 // asleep is how many endpoints the product takes for asleep.
 func (b *bench) asleep(ctx context.Context, want float64) bool {
 	return within(ctx, 15*time.Second, func() bool {
-		n, err := metric(ctx, b.admin, "signalbox_endpoint_asleep", "model", "both")
+		n, err := metric(ctx, b.product.admin, "signalbox_endpoint_asleep", "model", "both")
 		return err == nil && n == want
 	})
 }
@@ -612,7 +612,7 @@ func (b *bench) kill(ctx context.Context) error {
 	b.holds(told == cap(streams), "%d of %d streams break off, and do not end as if they were whole", told, cap(streams))
 	n := b.burst(ctx, 8, 10*time.Second)
 	b.holds(n == 8, "%d of 8 requests answered by the server that is left", n)
-	before, err := metric(ctx, b.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
+	before, err := metric(ctx, b.product.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
 	if err != nil {
 		return err
 	}
@@ -620,7 +620,7 @@ func (b *bench) kill(ctx context.Context) error {
 		return err
 	}
 	b.holds(within(ctx, 20*time.Second, func() bool {
-		n, err := metric(ctx, b.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
+		n, err := metric(ctx, b.product.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
 		return err == nil && n > before
 	}), "the product notices the restart")
 	members := fmt.Sprintf(`"model":"tiny-real","messages":[{"role":"user","content":%q}]`, page("alone", 700))

@@ -17,11 +17,12 @@ import (
 // process is a server that runs until stop or kill. Its children end with it: it leads a process
 // group.
 type process struct {
-	name string
-	url  string // without a path
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when it has ended
-	log  string        // file
+	name  string
+	url   string // without a path
+	admin string // the same of the product's administration
+	cmd   *exec.Cmd
+	gone  chan struct{} // closed when it has ended
+	log   string        // file
 }
 
 // start runs a program that is to listen at an address. Its output goes to a file in dir.
@@ -142,9 +143,11 @@ func (b *bench) serveOwn(ctx context.Context, name, configuration string, args .
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
-	p, err := start(ctx, b.dir, name, at[0], nil, b.program, "serve", "--config", file)
+	p, err := start(ctx, b.dir, name, at[0], []string{"SALT=0123456789abcdef0123456789abcdef"},
+		b.program, "serve", "--config", file)
 	if err != nil {
 		return nil, err
 	}
+	p.admin = "http://" + at[1]
 	return p, p.ready(ctx, "/readyz")
 }

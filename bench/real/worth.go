@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // of configurations
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,38 +58,9 @@ var worthPrices = map[string][2]float64{"small": {0.027, 0.27}, "large": {0.154,
 
 // worthConfiguration has both models with the same skill: nothing is known of them. What is drawn
 // by weight is learnt from as well; one request in a thousand goes to the other model.
-const worthConfiguration = `
-server: {listen: "%s", admin_listen: "%s", drain_timeout: 1s}
-outcomes: {learn: feedback}
-stick: {max_age: 0s}
-classify: {timeout: 60s}
-models:
-  - name: small
-    skills: {default: 0.3}
-    price: {input: %v, output: %v}
-    health: {path: "off"}
-    endpoints: [{name: g, url: %s/v1}]
-  - name: large
-    skills: {default: 0.3}
-    price: {input: %v, output: %v}
-    reasoning: {dialect: chat_template_kwargs, key: steps, values: {none: false, high: true}}
-    health: {path: "off"}
-    endpoints: [{name: q, url: %s/v1}]
-routes:
-  - name: small
-    when: {header: {name: x-ask, equals: small}}
-    use: {models: [{name: small, weight: 1000}, {name: large, weight: 1}], by: weight}
-  - name: direct
-    when: {header: {name: x-ask, equals: direct}}
-    use: {models: [{name: large, weight: 1000}, {name: small, weight: 1}], by: weight, reasoning: none}
-  - name: steps
-    when: {header: {name: x-ask, equals: steps}}
-    use: {models: [{name: large, weight: 1000}, {name: small, weight: 1}], by: weight, reasoning: high}
-  - name: quality
-    when: {header: {name: x-ask, equals: quality}}
-    use: {models: [small, large], by: quality, reasoning: auto}
-default: {models: [large], reasoning: auto}
-`
+//
+//go:embed worth.yaml.tmpl
+var worthConfiguration string
 
 // trial is the questions, the product that they are asked, and what came of it.
 type trial struct {
