@@ -17,7 +17,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -31,11 +30,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
+	"signalbox/bench/lab"
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/classify/tokenize"
@@ -57,10 +54,7 @@ func main() {
 	cores := flag.Int("cores", 1, "runs at a time")
 	lengths := flag.String("tokens", "16,64,128,256", "lengths of rows")
 	flag.Parse()
-	if err := run(*adapter, *fused, *texts, *lengths, *rounds, *cores); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "bench/adapters: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("adapters", func(context.Context) error { return run(*adapter, *fused, *texts, *lengths, *rounds, *cores) })
 }
 
 // bench holds what is measured.
@@ -141,21 +135,20 @@ const (
 // salted changes the first of the 8-bit weights of every layer.
 func salted(model []byte, salt byte) ([]byte, error) {
 	model = bytes.Clone(model)
-	err := wire.Fields(model, func(num int, _, graph []byte) error {
+	err := wire.Values(model, func(num int, graph []byte, _ uint64) error {
 		if num != modelGraph {
 			return nil
 		}
-		return wire.Fields(graph, func(num int, _, tensor []byte) error {
+		return wire.Values(graph, func(num int, tensor []byte, _ uint64) error {
 			if num != graphInitializer {
 				return nil
 			}
 			var typ uint64
 			var raw []byte
-			if err := wire.Fields(tensor, func(num int, field, body []byte) error {
+			if err := wire.Values(tensor, func(num int, body []byte, n uint64) error {
 				switch num {
 				case tensorType:
-					_, _, n := protowire.ConsumeTag(field)
-					typ, _ = protowire.ConsumeVarint(field[n:])
+					typ = n
 				case tensorRaw:
 					raw = body
 				}
@@ -271,15 +264,6 @@ func (b *bench) way(name string, copies, adapters int) (*way, error) {
 	return w, nil
 }
 
-// spent is the processor time of this process.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func (b *bench) cost(lengths string, rounds, cores int) error {
 	var ways []*way
 	for _, w := range []struct {
@@ -319,11 +303,11 @@ func row(ways []*way, tokens, rounds int) error {
 			text.WriteString(words[(round*7+k*(round%5+1))%len(words)] + " ")
 		}
 		for i, w := range ways {
-			from, begun := spent(), time.Now()
+			from, begun := lab.Spent(), time.Now()
 			if err := w.read(text.String()); err != nil {
 				return err
 			}
-			if took, used := time.Since(begun), spent()-from; round >= warm {
+			if took, used := time.Since(begun), lab.Spent()-from; round >= warm {
 				cpu[i], wall[i] = append(cpu[i], used.Seconds()), append(wall[i], took.Seconds())
 			}
 		}
@@ -359,22 +343,15 @@ func textsOf(path string) ([]string, error) {
 	if path == "" {
 		path = "models/testdata/parity.json"
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
 	var out []string
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 16<<20)
-	for s.Scan() {
+	err := lab.Lines(path, func(line []byte) error {
 		var row struct{ Text string }
-		line := strings.Trim(strings.TrimSpace(s.Text()), ",")
-		if json.Unmarshal([]byte(line), &row) == nil && row.Text != "" {
+		if json.Unmarshal(bytes.Trim(bytes.TrimSpace(line), ","), &row) == nil && row.Text != "" {
 			out = append(out, row.Text)
 		}
-	}
-	return out, s.Err()
+		return nil
+	})
+	return out, err
 }
 
 // rows are the inputs of the base for texts, each in a run of its own.
