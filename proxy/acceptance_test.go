@@ -76,7 +76,7 @@ func TestStreamFidelity(t *testing.T) {
 		for range 40 {
 			b.raw(ask("hi"))
 		}
-		for _, e := range b.state.models[1].Endpoints {
+		for _, e := range b.state.Models[1].Endpoints {
 			if e.State(time.Now()) != "up" {
 				t.Errorf("%s is %s", e.Name, e.State(time.Now()))
 			}

@@ -94,7 +94,7 @@ func (st *State) checkHeaders(h http.Header) error {
 			continue
 		}
 		twin := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-		if strings.HasPrefix(twin, ownPrefix) || slices.Contains(st.readHeaders, twin) {
+		if strings.HasPrefix(twin, ownPrefix) || slices.Contains(st.ReadHeaders, twin) {
 			return &fault.HeaderError{Name: twin}
 		}
 	}
@@ -171,7 +171,7 @@ const maxHeaders = 128
 
 // decode reads the body of a request.
 func (st *State) decode(w *downstream.Writer, s *surface, h http.Header, body []byte) (*openai.Request, error) {
-	l := st.limits.parse()
+	l := st.limits.OfBody()
 	if s.messages {
 		return st.translate(w, body, anthropic.Options{Limits: l})
 	}

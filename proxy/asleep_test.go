@@ -115,7 +115,7 @@ func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 	}
 	servers[0].set(&servers[0].asleep, false)
 	waitFor(t, "the end of the sleep", func() bool { return b.endpointState(0) == "up" })
-	if b.state.models[0].Servers.All[0].Salted.Load() {
+	if b.state.Models[0].Servers.All[0].Salted.Load() {
 		t.Error("at level openai the endpoint gets a cache_salt")
 	}
 }
@@ -124,8 +124,8 @@ func TestSleepIsNoticedAtLevelOpenAI(t *testing.T) {
 func TestAWordOfSleepLapses(t *testing.T) {
 	t.Parallel()
 	b, _ := placedBench(t, 1, nil)
-	w, e := b.state.models[0].Servers, b.state.models[0].Endpoints[0]
-	now := b.state.chooser.Speeds.Now()
+	w, e := b.state.Models[0].Servers, b.state.Models[0].Endpoints[0]
+	now := b.state.Chooser.Speeds.Now()
 	w.Report(now, 0, kv.Report{VLLM: true, Asleep: true})
 	if f := e.Fitness(now); f != pool.Asleep {
 		t.Errorf("it says that it sleeps, and is %v", f)

@@ -102,7 +102,7 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange {
 		}
 	}
 	if f.saved {
-		o.contexts, o.req.Extras.SaveContext = &resolve.Contexts{}, &openai.SaveContext{}
+		o.Contexts, o.req.Extras.SaveContext = &resolve.Contexts{}, &openai.SaveContext{}
 	}
 	return o
 }
@@ -325,12 +325,12 @@ func BenchmarkContext(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer held.Release()
-		d, err := r.state.start(Principal{Tenant: anyone().Tenant}, req, http.Header{}, held)
+		d, err := r.state.Start(Principal{Tenant: anyone().Tenant}, req, http.Header{}, held)
 		if err != nil {
 			b.Fatal(err)
 		}
 		d.Action = &rules.Action{}
-		out, _, err := r.state.rewrite(req, d).payload(b.Context(), r.state.byName["small"])
+		out, _, err := r.state.rewrite(req, d).Payload(b.Context(), r.state.ByName["small"])
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func TestAStoredAnswerIsNoWayAroundALaterVerdict(t *testing.T) {
 	attack := r.keep("an unread jailbreak")
 	body := about(quoted(attack), "what does it say")
 	r.chat(body).says(t, "while nobody has read it", "miss")
-	r.state.caching.Close()
+	r.state.Caching.Close()
 	owner := anyone()
 	snap, err := r.store.Resolve(t.Context(), owner, memory.Ref{ID: attack})
 	if err != nil {

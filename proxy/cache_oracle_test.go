@@ -77,7 +77,7 @@ func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 		n++
 		theirs, nobodys := fmt.Sprintf("question %d of red", n), fmt.Sprintf("question %d of none", n)
 		send("red", "red", theirs)
-		s.state.caching.Close()
+		s.state.Caching.Close()
 		if n%2 == 0 {
 			send("another's", "blue", theirs)
 			send("nobody's", "blue", nobodys)
@@ -85,7 +85,7 @@ func BenchmarkS10ATenantAsksWhatAnotherHasAsked(b *testing.B) {
 			send("nobody's", "blue", nobodys)
 			send("another's", "blue", theirs)
 		}
-		s.state.caching.Close()
+		s.state.Caching.Close()
 		send("own", "blue", theirs)
 	}
 	for _, what := range []string{"another's", "nobody's", "own"} {

@@ -154,7 +154,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 			t.Errorf("%s", got.body)
 		}
 	}
-	b.state.caching.Close()
+	b.state.Caching.Close()
 	if n := b.counts("signalbox_cache_kept_total", recall.StoreKept); n != 0 {
 		t.Fatalf("%d answers were kept that the guard found something in", n)
 	}
@@ -176,7 +176,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 		{ContentType: "text/event-stream", Data: []byte(bad), Pieces: []cache.Piece{{End: len(bad)}}},
 	} {
 		a.Model, a.Route, a.Made = "small", "default", time.Now()
-		if err := b.state.caching.Cache.Keep(t.Context(), id, "small", nil, a); err != nil {
+		if err := b.state.Caching.Cache.Keep(t.Context(), id, "small", nil, a); err != nil {
 			t.Fatal(err)
 		}
 		got := b.chat(asked("How tall is the tower?", fact, a.Streamed())).says(t, "one that fails now", "exact")
@@ -189,7 +189,7 @@ func TestAStoredAnswerPassesTheGuard(t *testing.T) {
 func TestACacheThatIsOffCostsNothing(t *testing.T) {
 	up := testkit.NewUpstream(t, numbered())
 	b := start(t, oneModel(up), caches(recall.ModeOff))
-	if b.state.caching != nil {
+	if b.state.Caching != nil {
 		t.Fatal("a cache that no route uses was set up")
 	}
 	b.chat(ask("hi")).says(t, "off", "off")

@@ -52,7 +52,7 @@ func sharing(t *testing.T, server *testkit.Redis, up *testkit.Upstream, change .
 	t.Cleanup(func() {
 		stop()
 		wg.Wait()
-		b.state.caching.Close()
+		b.state.Caching.Close()
 		link.Close()
 	})
 	return b
@@ -163,7 +163,7 @@ func TestWithoutItsRedisAReplicaGoesOnAlone(t *testing.T) {
 		}
 		text := strings.Join(words, " ")
 		a.chat(ask(text))
-		a.state.caching.Close()
+		a.state.Caching.Close()
 		return b.chat(ask(text)).header.Get("X-Signalbox-Cache") == "exact"
 	})
 }
@@ -212,9 +212,9 @@ func TestARedisThatHangsCostsARequestOneLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	id, action := b.memoOf(ask(lights)), b.state.program.Actions()[0]
+	id, action := b.memoOf(ask(lights)), b.state.Program.Actions()[0]
 	for i, model := range []string{"small", "big"} {
-		c := b.state.caching
+		c := b.state.Caching
 		elsewhere := &cache.Answer{Data: make([]byte, 512<<10)} // too long to be kept in this process
 		if err := c.Cache.Keep(t.Context(), id, c.Partition(model, action), bag(lights), elsewhere); !errors.Is(err, errHangs) {
 			t.Fatal(err)

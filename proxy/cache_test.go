@@ -22,6 +22,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 )
 
 // numbered answers with a number that counts its answers, whole or as a stream.
@@ -274,7 +275,7 @@ default: {models: [small]}
 			}
 			b.chat(tt.body, tt.header...)
 			waitFor(t, "the record", func() bool { return strings.Contains(b.log.String(), `"msg":"request"`) })
-			b.state.caching.Close()
+			b.state.Caching.Close()
 			got := b.chat(tt.body, tt.header...).says(t, "again", tt.cache)
 			if len(up.Requests()) != 2 {
 				t.Errorf("%d requests: the first answer was given again: %s", len(up.Requests()), got.body)
@@ -302,7 +303,7 @@ func TestWhatOnlyStoodInIsNotKept(t *testing.T) {
 			t.Errorf("status %d", got.status)
 		}
 	}
-	b.state.caching.Close()
+	b.state.Caching.Close()
 	if n := b.counts("signalbox_cache_kept_total", recall.StoreKept); n != 0 {
 		t.Errorf("%d answers were kept", n)
 	}
@@ -426,7 +427,7 @@ func TestAChangedConfigurationStartsAnew(t *testing.T) {
 		s.answers, s.config = room, "first"
 	})
 	next := func(config string, generation uint64) {
-		s := setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up), routes: testRoutes, classifier: b.classifier}
+		s := setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: oneModel(up), routes: testRoutes, classifier: b.classifier}
 		caches(recall.ModeExact)(&s)
 		s.answers, s.config = room, config
 		st, old := b.newState(s, generation), b.state
@@ -486,7 +487,7 @@ func TestAClientThatLeavesEndsTheReplay(t *testing.T) {
 		Model: "small", Route: "default", ContentType: "text/event-stream", Data: []byte(begin + rest), Made: time.Now(),
 		Pieces: []cache.Piece{{End: len(begin)}, {End: len(begin) + len(rest), After: time.Minute}},
 	}
-	if err := b.state.caching.Cache.Keep(t.Context(), b.memoOf(askStream("gone")), "small", nil, a); err != nil {
+	if err := b.state.Caching.Cache.Keep(t.Context(), b.memoOf(askStream("gone")), "small", nil, a); err != nil {
 		t.Fatal(err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.URL+"/v1/chat/completions", strings.NewReader(askStream("gone")))
@@ -526,7 +527,7 @@ func TestAFullQueueDropsAnswers(t *testing.T) {
 		if n == 10_000 {
 			t.Fatal("the queue has no bound")
 		}
-		b.state.caching.Store(t.Context(), func(context.Context) error { <-free; return nil }, func(result string) {
+		b.state.Caching.Store(t.Context(), func(context.Context) error { <-free; return nil }, func(result string) {
 			if result == recall.StoreDropped {
 				full.Store(true)
 			}
@@ -535,7 +536,7 @@ func TestAFullQueueDropsAnswers(t *testing.T) {
 	b.chat(ask("hi")).says(t, "while the queue is full", "miss")
 	waitFor(t, "the drop", func() bool { return b.counts("signalbox_cache_kept_total", recall.StoreDropped) == 1 })
 	release()
-	b.state.caching.Close()
+	b.state.Caching.Close()
 	b.chat(ask("hi")).says(t, "after it", "miss")
 	b.kept(1)
 	b.chat(ask("hi")).says(t, "at last", "exact")

@@ -12,6 +12,7 @@ import (
 	"signalbox/memory/conversation"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/reasoning"
 	"signalbox/proxy/recall"
 )
@@ -98,7 +99,7 @@ func TestAConversationStaysInItsArm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := trying(t, "0.5", "", change)
-			for arm, model := range map[string]string{armCanary: "big", armControl: "small"} {
+			for arm, model := range map[string]string{decide.ArmCanary: "big", decide.ArmControl: "small"} {
 				want := arm + " " + model
 				turns := []turn{p.first(arm)}
 				for i := range 8 {
@@ -175,7 +176,7 @@ func TestResultsOfToolsGoToTheModelThatAskedForThem(t *testing.T) {
 	talks := conversation.New(nil, "")
 	var was setup
 	p := trying(t, "0.5", "", sticks, func(s *setup) { s.talks = talks; was = *s })
-	turns := []turn{p.first(armCanary), "assistant calls", "tool 42"}
+	turns := []turn{p.first(decide.ArmCanary), "assistant calls", "tool 42"}
 	p.chat(chatOf("", turns...)).goes(t, "in its arm", "kept tool_result big none")
 	p.chat(chatOf("", turns[0])).goes(t, "the first turn again", "new  big none")
 	// What called a tool goes on where it was, whatever share is tried out by now.
@@ -243,7 +244,7 @@ func TestAnswersOfTheCanaryAreNotKeptForOthers(t *testing.T) {
 		if err := json.Unmarshal([]byte(p.post("/signalbox/v1/explain", ask(asked+mark)).body), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Canary.Arm == armCanary {
+		if e.Canary.Arm == decide.ArmCanary {
 			canary = mark
 		} else {
 			other, control = control, mark
@@ -283,14 +284,14 @@ func TestExplainAndTheLogTellTheArm(t *testing.T) {
 func TestACanaryBesideAMirrorAndExploration(t *testing.T) {
 	t.Parallel()
 	p := trying(t, "0.5", ", mirror: {model: effort, share: 1}")
-	p.first(armControl)
-	p.first(armCanary)
+	p.first(decide.ArmControl)
+	p.first(decide.ArmCanary)
 	waitFor(t, "copies", func() bool { return p.counts("signalbox_mirror_total", "answered") >= 2 })
 
 	b, _ := learns(t, func(s *setup) {
 		s.models = append(s.models, modelOptions("new", "", reasoning.Options{}, okUpstream(t)))
 		s.routes = "routes: []\ndefault: {models: [big, small], by: quality, canary: {model: new, share: 0.5}}\n"
-		s.explore = ExploreOptions{Share: 0.5, MaxQualityLoss: 1}
+		s.explore = decide.ExploreOptions{Share: 0.5, MaxQualityLoss: 1}
 	})
 	went := map[string]int{}
 	for i := range 120 {

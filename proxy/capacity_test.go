@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/settings"
 )
 
 // cappedModels are models whose endpoints take n requests at once.
@@ -53,7 +54,7 @@ func TestAFullQueueIsAnErrorThatSaysWhenToComeBack(t *testing.T) {
 	first := b.leaveable(ask("hi"), "")
 	waitFor(t, "the first request", func() bool { return s.Requests() == 1 })
 	second := b.leaveable(ask("hi"), "")
-	small := b.state.models[1]
+	small := b.state.Models[1]
 	waitFor(t, "the second in the queue", func() bool { return small.Queued() == 1 })
 	got := b.chat(ask("hi"))
 	if got.status != 503 || got.code(t) != "overloaded" || got.header.Get("Retry-After") == "" {
@@ -89,13 +90,13 @@ func TestAReloadForgetsEndpointsThatAreGone(t *testing.T) {
 	t.Parallel()
 	old, other := hostile.Start(t, hostile.Options{Mode: "stall"}), hostile.Start(t, hostile.Options{})
 	b := start(t, hostileModels(old))
-	b.state.models[1].Endpoints[0].Rest(time.Now().Add(time.Hour))
+	b.state.Models[1].Endpoints[0].Rest(time.Now().Add(time.Hour))
 	leave := b.leaveable(askStream("hi"), "data: ")
 	next := hostileModels(other)
 	for i := range next {
 		next[i].Endpoints[0].Name = "node-z"
 	}
-	b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: next, routes: testRoutes, classifier: b.classifier}, 2))
+	b.proxy.Swap(b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: next, routes: testRoutes, classifier: b.classifier}, 2))
 	m := b.metrics()
 	if !strings.Contains(m, `signalbox_endpoint_up{endpoint="node-z",model="small"} 1`) || !strings.Contains(m, `signalbox_endpoint_inflight{endpoint="node-a",model="small"} 1`) ||
 		!strings.Contains(m, `signalbox_endpoint_up{endpoint="node-a",model="small"} 0`) || strings.Contains(m, `{endpoint="node-a",model="big"}`) {
@@ -122,7 +123,7 @@ func TestAnEndpointThatFailsIsLeftAndComesBack(t *testing.T) {
 	if n := len(sick.Requests()); n != 5 {
 		t.Errorf("the sick endpoint got %d requests, five fail in a row before it is left", n)
 	}
-	e := b.state.models[1].Endpoints[0]
+	e := b.state.Models[1].Endpoints[0]
 	if e.State(time.Now()) != "ejected" || !strings.Contains(b.metrics(), `signalbox_endpoint_up{endpoint="small-a",model="small"} 0`) {
 		t.Errorf("it is %s", e.State(time.Now()))
 	}

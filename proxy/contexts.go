@@ -18,6 +18,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -96,10 +97,10 @@ func pathPart(r *http.Request, name string) (string, error) {
 func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	st := p.acquire()
 	defer st.release()
-	if c, ok := st.classifier.(thorough); ok && !st.ReadsSelection() {
+	if c, ok := st.Signals.Classifier.(signals.Thorough); ok && !st.ReadsSelection() {
 		c.ExtractAll(ctx, text, need, set)
 	} else {
-		st.classifier.Extract(ctx, text, need, set)
+		st.Signals.Extract(ctx, text, need, set)
 	}
 	set.Fail(need, signal.ReasonInternal)
 }
@@ -110,8 +111,8 @@ func (p *Proxy) StoredSignals() signal.Mask {
 	st := p.acquire()
 	defer st.release()
 	need := signal.MaskOf(signal.PII)
-	for _, k := range attacks() {
-		if st.identity.ReadsOf(k).Has(signal.OriginData) {
+	for _, k := range signals.Attacks() {
+		if st.Signals.Identity.ReadsOf(k).Has(signal.OriginData) {
 			need |= signal.MaskOf(k)
 		}
 	}
@@ -121,7 +122,7 @@ func (p *Proxy) StoredSignals() signal.Mask {
 // ReadsSelection reports whether a scan may choose the windows of stored texts that are read for
 // their safety: no route wants all of them, or hides personal data, which has to be found first.
 func (st *State) ReadsSelection() bool {
-	return !slices.ContainsFunc(st.program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
+	return !slices.ContainsFunc(st.Program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
 }
 
 // ReadsSelection is that of the state that requests are served from.
@@ -152,7 +153,7 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 		wg  sync.WaitGroup
 	)
 	asked := 0
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		at := p.counters.Of(m)
 		if len(models) > 0 && !slices.Contains(models, m.Name) || at == nil || asked == count.MaxModels {
 			continue
@@ -172,3 +173,12 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 
 // countBudget bounds the time in which model servers count the tokens of a context.
 const countBudget = 2 * time.Second
+
+var _ contexts.Resident = (*Proxy)(nil)
+
+// Residency implements contexts.Resident.
+func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Residence {
+	st := p.acquire()
+	defer st.release()
+	return st.places.Residency(st.Models, owner.Tenant, c)
+}

@@ -18,11 +18,13 @@ import (
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/settings"
 )
 
 // sticks turns stickiness on, as by default.
-func sticks(s *setup) { s.stick = DefaultStickOptions() }
+func sticks(s *setup) { s.stick = decide.DefaultStickOptions() }
 
 // turn is a message of a conversation: ROLE TEXT.
 type turn = string
@@ -85,7 +87,7 @@ func (c doubtful) Extract(ctx context.Context, text *signal.Text, need signal.Ma
 func unsure(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	b := start(tb, models, append([]func(*setup){sticks}, change...)...)
-	b.state.classifier = doubtful{b.classifier}
+	b.state.Signals.Classifier = doubtful{b.classifier}
 	return b
 }
 
@@ -112,7 +114,7 @@ func TestAConversationStaysUnlessTheGainIsWorthThePrefill(t *testing.T) {
 
 func TestWithoutStickinessEveryTurnIsDecidedAnew(t *testing.T) {
 	t.Parallel()
-	b := unsure(t, oneModel(okUpstream(t)), func(s *setup) { s.stick = StickOptions{} })
+	b := unsure(t, oneModel(okUpstream(t)), func(s *setup) { s.stick = decide.StickOptions{} })
 	first := long("math: integrate x")
 	b.chat(chatOf("", first))
 	got := b.chat(chatOf("", first, "assistant It is.", "user perhaps explain it")).goes(t, "a doubtful turn", "effort high")
@@ -203,7 +205,7 @@ func TestAModelThatCannotServeIsNotKept(t *testing.T) {
 	second := "user math " + strings.Repeat("more and more ", 2000)
 	b.chat(chatOf("", first, "assistant It is.", second)).goes(t, "a prompt that is too long", "moved window small none")
 	now := time.Now()
-	b.state.byName["big"].Endpoints[0].Sleep(now, now.Add(time.Hour))
+	b.state.ByName["big"].Endpoints[0].Sleep(now, now.Add(time.Hour))
 	b.chat(chatOf("", first, "assistant It is.", "user perhaps so")).goes(t, "a model that is asleep", "moved unavailable small none")
 }
 
@@ -312,11 +314,11 @@ func TestAReloadKeepsConversations(t *testing.T) {
 	first := long("math: integrate x")
 	b.chat(chatOf("", first)).goes(t, "the first turn", "new  big high")
 	s := setup{
-		options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up)[1:], routes: strings.Replace(testRoutes, "[big, small]", "[small]", 1),
-		classifier: b.classifier, guard: guardrail.DefaultOptions(), stick: DefaultStickOptions(), talks: talks,
+		options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: oneModel(up)[1:], routes: strings.Replace(testRoutes, "[big, small]", "[small]", 1),
+		classifier: b.classifier, guard: guardrail.DefaultOptions(), stick: decide.DefaultStickOptions(), talks: talks,
 	}
 	next := b.newState(s, 2)
-	next.classifier = b.state.classifier
+	next.Signals.Classifier = b.state.Signals.Classifier
 	old := b.state
 	b.proxy.Swap(next)
 	b.state = next
@@ -396,9 +398,9 @@ func TestByFiguresOfModels(t *testing.T) {
 	})
 	first := long("x")
 	b.chat(chatOf("", first)).goes(t, "the cheaper one", "new  small none")
-	b.state.byName["big"].Price.Input, b.state.byName["big"].Price.Output = 0.9, 1.8
+	b.state.ByName["big"].Price.Input, b.state.ByName["big"].Price.Output = 0.9, 1.8
 	b.chat(chatOf("", first, "assistant y", "user z")).goes(t, "a little cheaper now", "kept prefill small none")
-	b.state.byName["big"].Price.Input, b.state.byName["big"].Price.Output = 0.001, 0.001
+	b.state.ByName["big"].Price.Input, b.state.ByName["big"].Price.Output = 0.001, 0.001
 	b.chat(chatOf("", first, "assistant y", "user z")).goes(t, "much cheaper now", "moved figures big none")
 }
 

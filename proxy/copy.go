@@ -26,7 +26,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	defer u.Close()
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
-		w.Messages.Prompt = cmp.Or(o.where.length, w.Messages.Prompt)
+		w.Messages.Prompt = cmp.Or(o.where.Length(), w.Messages.Prompt)
 	}
 	if what := u.Misfit(o.req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
@@ -49,11 +49,11 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	o.mirror.observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
-	h["Server-Timing"] = []string{o.timing(o.queue, u.Took)}
+	h["Server-Timing"] = []string{o.Timing(o.queue, u.Took)}
 	t := &meter{
 		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.req.IncludeUsage, direct: u.Direct,
 	}
-	t.API, t.ticket = o.req.API, &o.where.ticket
+	t.API, t.ticket = o.req.API, o.where.Ticket()
 	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
 		t.ticket.First(time.Now())
@@ -88,7 +88,7 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 }
 
 // saves reports whether the response is to be stored as a context.
-func (o *exchange) saves() bool { return o.contexts != nil && o.req.Extras.SaveContext != nil }
+func (o *exchange) saves() bool { return o.Contexts != nil && o.req.Extras.SaveContext != nil }
 
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
@@ -135,7 +135,7 @@ func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response,
 	defer client.Release()
 	var to guard.Sink = client
 	if o.saves() && u.Good() {
-		to = save.New(ctx, o.req, o.contexts, &o.unsaved, to)
+		to = save.New(ctx, o.req, o.Contexts, &o.unsaved, to)
 	}
 	if o.guarding != nil {
 		return copyChecked(ctx, u, o, client, to)
@@ -205,7 +205,7 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		out = addDecision(out, o)
 	}
 	if o.saves() {
-		out = save.New(ctx, o.req, o.contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
+		out = save.New(ctx, o.req, o.Contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
 	}
 	if out, err = w.Translate(out); err != nil {
 		return err
@@ -235,4 +235,22 @@ func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 		delete(h, name)
 	}
 	return downstream.WriteBytes(w, u.Status, w.Messages.Error(came, u.Status))
+}
+
+// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
+// keeps a length, its new one; a longer one is sent as it comes.
+func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
+	b := o.vault.Body()
+	h := w.Header()
+	headers.DropStale(h)
+	if errors.Is(u.Err(), io.EOF) {
+		all := u.Piece()
+		t.Body(nil, all)
+		all = append(bytes.Clone(b.Feed(all)), b.Rest()...)
+		h["Content-Length"] = []string{strconv.Itoa(len(all))}
+		w.WriteHeader(u.Status)
+		return downstream.WritePart(w, all)
+	}
+	w.WriteHeader(u.Status)
+	return downstream.CopyBody(w, u, &t.Tally, b)
 }

@@ -14,7 +14,10 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/settings"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -88,7 +91,7 @@ default: {models: [small]}
 		}
 		return b.chat(ask(text))
 	}
-	b.state.classifier = c
+	b.state.Signals.Classifier = c
 	if got := send(attack); got.status != 400 || got.header.Get("X-Signalbox-Degraded") != "" {
 		t.Errorf("status %d, degraded by %q", got.status, got.header.Get("X-Signalbox-Degraded"))
 	}
@@ -124,7 +127,7 @@ func feltOf(d *decision) felt {
 	switch {
 	case d.Outcome == rules.Unavailable:
 		f.refused = "unavailable"
-	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.timedOut():
+	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.TimedOut():
 		f.refused = "overloaded"
 	case d.Action.Verb == rules.Block:
 		f.refused = "policy"
@@ -180,7 +183,7 @@ default: {models: [small]}
 				c.values.Put(k, tc.selection[i])
 				c.whole.Put(k, tc.whole[i])
 			}
-			b.state.classifier = c
+			b.state.Signals.Classifier = c
 			got := b.chat(ask("hello"))
 			if route := got.header.Get("X-Signalbox-Route"); got.status != tc.status || route != tc.route {
 				t.Errorf("status %d by route %q, want %d by %q", got.status, route, tc.status, tc.route)
@@ -203,13 +206,13 @@ func TestStoppingEarlyDecidesAsWaitingDoes(t *testing.T) {
 		drawValues(t, c)
 		decide := func(plainly bool) felt {
 			c.plainly = plainly
-			st := &State{program: program, classifier: c}
-			d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
-			if err := st.conclude(t.Context(), d, req); err != nil {
+			st := &decide.Base{Program: program, Signals: &signals.Reader{Classifier: c}}
+			d := &decision{Set: &signal.Set{}, Base: st, Request: req, Program: program}
+			if err := st.Conclude(t.Context(), d, req); err != nil {
 				t.Fatal(err)
 			}
-			if d.dropped&d.set.Have() != 0 {
-				t.Fatalf("dropped and there: %v", (d.dropped & d.set.Have()).Kinds())
+			if d.Dropped&d.Set.Have() != 0 {
+				t.Fatalf("dropped and there: %v", (d.Dropped & d.Set.Have()).Kinds())
 			}
 			return feltOf(d)
 		}
@@ -323,14 +326,14 @@ routes:
 default: {models: [small]}
 `
 	})
-	b.state.classifier = &stepwise{fakeClassifier: b.classifier} // gives nothing at all
+	b.state.Signals.Classifier = &stepwise{fakeClassifier: b.classifier} // gives nothing at all
 	if got := b.chat(ask("hello")); got.status != 503 || got.code(t) != "signal_unavailable" {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
 }
 
 func TestAClientThatLeavesEndsTheDecision(t *testing.T) {
-	program := compile(t, setup{options: DefaultOptions(), models: oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))), routes: testRoutes, classifier: &fakeClassifier{signals: 1<<signal.NumKinds - 1}})
+	program := compile(t, setup{options: settings.DefaultServer(), models: oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))), routes: testRoutes, classifier: &fakeClassifier{signals: 1<<signal.NumKinds - 1}})
 	req, err := openai.ParseChat([]byte(ask("hello")), openai.Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -338,9 +341,9 @@ func TestAClientThatLeavesEndsTheDecision(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	c := &stepwise{fakeClassifier: &fakeClassifier{}, groups: []signal.Mask{1<<signal.NumKinds - 1}}
 	c.begin = func(context.Context, int) { leave() }
-	st := &State{program: program, classifier: c}
-	d := &decision{set: &signal.Set{}, state: st, request: req, program: program}
-	if err := st.conclude(ctx, d, req); !errors.Is(err, fault.ErrClientGone) {
+	st := &decide.Base{Program: program, Signals: &signals.Reader{Classifier: c}}
+	d := &decision{Set: &signal.Set{}, Base: st, Request: req, Program: program}
+	if err := st.Conclude(ctx, d, req); !errors.Is(err, fault.ErrClientGone) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,18 +8,11 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
-
-// threshold is the probability from which a signal about attacks counts as one.
-func (st *State) threshold(k signal.Kind) float64 {
-	if t, ok := st.thresholds[k]; ok && t > 0 {
-		return t
-	}
-	return 0.5
-}
 
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
@@ -61,10 +54,10 @@ func (st *State) line(log *telemetry.Decisions, id string, o *exchange, status i
 func (st *State) snapshotOf(o *exchange, id string, status int, prompts bool) *decided {
 	l := &decided{st: st, o: *o, id: id, status: status, prompts: prompts}
 	l.detach()
-	if len(st.readHeaders) > 0 && o.set.Facts.Header != nil {
-		l.headers = make(http.Header, len(st.readHeaders))
-		for _, name := range st.readHeaders {
-			l.headers[name] = o.set.Facts.Header(name)
+	if len(st.ReadHeaders) > 0 && o.Set.Facts.Header != nil {
+		l.headers = make(http.Header, len(st.ReadHeaders))
+		for _, name := range st.ReadHeaders {
+			l.headers[name] = o.Set.Facts.Header(name)
 		}
 	}
 	return l
@@ -73,7 +66,7 @@ func (st *State) snapshotOf(o *exchange, id string, status int, prompts bool) *d
 // detach lets go of what a line does not tell, so that a waiting line does not keep a request's
 // body.
 func (l *decided) detach() {
-	d, set := *l.o.decision, *l.o.set
+	d, set := *l.o.decision, *l.o.Set
 	set.Facts.Header, set.Facts.Model = nil, strings.Clone(set.Facts.Model)
 	if set.Facts.Session != "" {
 		set.Facts.Session = "named"
@@ -86,28 +79,28 @@ func (l *decided) detach() {
 	l.size = lineSize
 	if l.prompts && l.o.req != nil {
 		l.size += int64(cap(l.o.req.Raw)) // its strings may lie in it
-		if d.text.Segments == nil {
-			d.text = l.o.req.Text()
+		if d.Text.Segments == nil {
+			d.Text = l.o.req.Text()
 		}
-		for i := range d.text.Segments {
-			l.size += int64(len(d.text.Segments[i].Text))
+		for i := range d.Text.Segments {
+			l.size += int64(len(d.Text.Segments[i].Text))
 		}
 	} else {
-		d.text = signal.Text{}
+		d.Text = signal.Text{}
 	}
 	if a := l.o.lookup.Given(); a != nil {
 		l.gave = a.Model
 	}
 	l.cache = l.o.lookup.Found()
-	if c := d.talk.explain(); c != nil {
+	if c := d.Talk.Explain(); c != nil {
 		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
 	}
 	l.escalation = l.o.escalation.logged(l.o.req)
 	l.o.mirror = nil
-	l.o.escalation, d.talk = nil, nil
-	l.o.req, l.o.guarding, l.o.where, l.o.lookup, d.lookup = nil, nil, nil, nil, nil
-	l.contexts, d.contexts, l.o.resolved = d.contexts.Pointers(), nil, nil
-	d.set, d.request, l.o.decision, l.o.vault = &set, nil, &d, nil
+	l.o.escalation, d.Talk = nil, nil
+	l.o.req, l.o.guarding, l.o.where, l.o.lookup, d.Lookup = nil, nil, nil, nil, nil
+	l.contexts, d.Contexts, l.o.resolved = d.Contexts.Pointers(), nil, nil
+	d.Set, d.Request, l.o.decision, l.o.vault = &set, nil, &d, nil
 }
 
 // lineSize is about what a line keeps in memory beside the text of its request, in bytes.
@@ -129,38 +122,38 @@ func (l *decided) AppendLine(b []byte) ([]byte, error) {
 func (l *decided) entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
-		Version: decisionlog.Version, Time: o.decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.identity.Config,
-		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.degraded(), Action: decisionlog.ActionOf(o.Action, l.st.prompts),
-		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.elapsed), Status: l.status,
+		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.Signals.Identity.Config,
+		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.st.edits.Prompts),
+		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.Elapsed), Status: l.status,
 		Error: o.failure, Key: l.o.who.Name, Finish: o.tally.Finish,
 		TookMs: decisionlog.Milliseconds(o.took), TTFTMs: decisionlog.Milliseconds(o.ttft),
 	}
-	for _, k := range o.set.Have().Kinds() {
-		v := *o.set.Value(k)
+	for _, k := range o.Set.Have().Kinds() {
+		v := *o.Set.Value(k)
 		// by the configured threshold, as rules and explanations have it
-		v.Label = l.st.label(k, &v)
-		e.Signals[l.st.identity.Names.Of(k)] = l.st.identity.SignalOf(k, &v)
+		v.Label = l.st.Signals.Label(k, &v)
+		e.Signals[l.st.Signals.Identity.Names.Of(k)] = l.st.Signals.Identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
-	e.Mirror, e.Budget = l.mirror, o.saving.String()
+	e.Mirror, e.Budget = l.mirror, o.Saving.String()
 	if l.gave == "" {
-		e.Arm = o.inArm
+		e.Arm = o.Arm
 	}
 	if o.wanted != nil {
-		effort := o.drawnEffort
+		effort := o.DrawnEffort
 		if o.model == o.wanted {
-			effort = armEffort(o.model, o.params.kind.Effort)
+			effort = decide.ArmEffort(o.model, o.Params.Kind.Effort)
 		}
-		e.Chosen, e.Chance, e.Chances = o.wanted.Name, o.chanceOf(o.wanted, effort), o.chances
+		e.Chosen, e.Chance, e.Chances = o.wanted.Name, o.ChanceOf(o.wanted, effort), o.Chances
 	}
 	if x := l.escalation; x != nil && len(x.From) > 0 {
 		e.Chosen = x.From[0].Model
 	}
 	if o.model != nil {
-		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.effort, o.limit.n
+		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.Effort, o.Limit.Tokens
 	}
-	if by := o.placed.by; by != affinity.NoSource {
-		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.home, Predicted: o.placed.predicted}
+	if by := o.placed.By; by != affinity.NoSource {
+		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.Home, Predicted: o.placed.Predicted}
 	}
 	if t := o.tally.Usage; t != (response.Usage{}) {
 		e.Tokens = loggedTokens(t)
@@ -180,12 +173,12 @@ func (l *decided) entry() *decisionlog.Entry {
 // quote adds the text of the request, where it was kept.
 func (l *decided) quote(e *decisionlog.Entry) {
 	if l.prompts {
-		e.Prompt = decisionlog.TextOf(&l.o.text)
+		e.Prompt = decisionlog.TextOf(&l.o.Text)
 	}
 }
 
 func (l *decided) facts() decisionlog.Facts {
-	f := &l.o.set.Facts
+	f := &l.o.Set.Facts
 	out := decisionlog.Facts{
 		Model: f.Model, Role: f.Role, Tenant: f.Tenant, Tokens: f.Tokens, Context: f.Context, Contexts: l.contexts, Features: decisionlog.FeaturesOf(f.Features), Session: f.Session != "",
 		Turns: f.Turns, Results: f.Results, ToolLoop: f.ToolLoop,
@@ -197,15 +190,4 @@ func (l *decided) facts() decisionlog.Facts {
 		out.Headers[name] = decisionlog.HeaderOf(name, values, l.literal)
 	}
 	return out
-}
-
-// label is that of a value, as rules take it: a signal about attacks is one from its threshold on.
-func (st *State) label(k signal.Kind, v *signal.Value) string {
-	switch {
-	case signal.DefaultOrigins(k) == 0:
-		return v.Label
-	case float32(v.Score) >= float32(st.threshold(k)): // in the precision that rules compare in
-		return k.String()
-	}
-	return benign
 }

@@ -19,7 +19,9 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -47,7 +49,7 @@ func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)
 			s.routes = routes
 		}
 	})
-	b.state.identity = testIdentity()
+	b.state.Signals.Identity = testIdentity()
 	b.tel.Decisions = tel.Decisions
 	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
 	b.tb = t
@@ -174,13 +176,13 @@ func TestNoTextOfARequestIsLogged(t *testing.T) {
 func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
 	t.Parallel()
 	set := &signal.Set{Facts: signal.Facts{Model: "auto", Header: func(string) []string { return nil }}}
-	d := &decision{set: set, request: &openai.Request{}, text: signal.Text{LastUser: secret}}
+	d := &decision{Set: set, Request: &openai.Request{}, Text: signal.Text{LastUser: secret}}
 	l := &decided{o: exchange{decision: d}}
 	l.detach()
-	if l.o.req != nil || l.o.decision.request != nil || l.o.vault != nil || l.o.text.LastUser != "" || l.o.set.Facts.Header != nil {
+	if l.o.req != nil || l.o.decision.Request != nil || l.o.vault != nil || l.o.Text.LastUser != "" || l.o.Set.Facts.Header != nil {
 		t.Errorf("%+v", l.o)
 	}
-	if d.text.LastUser == "" || d.request == nil || set.Facts.Header == nil {
+	if d.Text.LastUser == "" || d.Request == nil || set.Facts.Header == nil {
 		t.Error("the request itself was changed")
 	}
 }
@@ -190,9 +192,9 @@ func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
 	set := &signal.Set{}
 	set.Put(signal.PII, signal.Value{State: signal.Known, Spans: make([]signal.Span, 1000)})
 	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: make([]float32, 1000)})
-	l := &decided{o: exchange{decision: &decision{set: set}}}
+	l := &decided{o: exchange{decision: &decision{Set: set}}}
 	l.detach()
-	if l.o.set.Value(signal.PII).Spans != nil || l.o.set.Value(signal.Embedding).Vector != nil {
+	if l.o.Set.Value(signal.PII).Spans != nil || l.o.Set.Value(signal.Embedding).Vector != nil {
 		t.Error("the line keeps places of personal data or a vector")
 	}
 	if set.Value(signal.PII).Spans == nil || set.Value(signal.Embedding).Vector == nil {
@@ -210,13 +212,13 @@ func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
-		l := &decided{o: exchange{decision: &decision{set: &signal.Set{}, text: text}, req: req}, prompts: true}
+		l := &decided{o: exchange{decision: &decision{Set: &signal.Set{}, Text: text}, req: req}, prompts: true}
 		l.detach()
 		if want := int64(lineSize + cap(req.Raw) + len(secret)); l.Held() != want {
 			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
 		}
-		if l.o.text.LastUser != secret {
-			t.Errorf("text %s: %q is kept", name, l.o.text.LastUser)
+		if l.o.Text.LastUser != secret {
+			t.Errorf("text %s: %q is kept", name, l.o.Text.LastUser)
 		}
 	}
 }
@@ -282,7 +284,7 @@ func again(t *testing.T, l *decisionlog.Entry, routes string, change func(*setup
 			change(s, &id)
 		}
 	})
-	b.state.identity = id
+	b.state.Signals.Identity = id
 	got, err := b.proxy.Redecide(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -493,7 +495,7 @@ func FuzzRedecide(f *testing.F) {
 	f.Add([]byte(`{"v":1,"request":{"model":"auto","headers":{"X":{"sha256":["00"]}}},"route":"r","outcome":"matched","action":{"verb":"use"},"signals":{"domain":{"state":"evaluated","labels":["a"],"probs":[0.5]}}}`))
 	f.Add([]byte(`{"v":1,"request":{"model":"small"},"route":"named","outcome":"default","action":{"verb":"use"},"signals":{"keyword":{"state":"evaluated","labels":["a"],"sets":{"a":"1"}}},"prompt":{"last_user":"x","segments":[]}}`))
 	b := start(f, oneModel(testkit.NewUpstream(f, testkit.JSON(http.StatusOK, `{}`))))
-	b.state.identity = testIdentity()
+	b.state.Signals.Identity = testIdentity()
 	f.Fuzz(func(t *testing.T, line []byte) {
 		l, err := decisionlog.Parse(line)
 		if err != nil {
@@ -537,12 +539,12 @@ func BenchmarkLogDecision(b *testing.B) {
 	if err := tel.Shutdown(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	st := &State{identity: testIdentity()}
+	st := &State{Base: decide.Base{Signals: &signals.Reader{Identity: testIdentity()}}}
 	set := &signal.Set{Facts: signal.Facts{Model: "auto"}}
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
 		set.Put(k, fakeValue(k, "math"))
 	}
-	out := &exchange{decision: &decision{set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
+	out := &exchange{decision: &decision{Set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		st.logDecision(tel.Decisions, "r", out, http.StatusOK)

@@ -63,7 +63,7 @@ func TestTheBackendSeesThatAClientOverHTTP2HasGone(t *testing.T) {
 				t.Errorf("nine of ten took up to %s", took[runs*9/10])
 			}
 			waitFor(t, "the records", func() bool { return strings.Contains(b.metrics(), fmt.Sprintf(`status="499"} %d`, runs)) })
-			if e := b.state.models[1].Endpoints[0]; e.Failures() != 0 || e.Inflight() != 0 {
+			if e := b.state.Models[1].Endpoints[0]; e.Failures() != 0 || e.Inflight() != 0 {
 				t.Errorf("%d failures, %d in flight", e.Failures(), e.Inflight())
 			}
 		})

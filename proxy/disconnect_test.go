@@ -68,7 +68,7 @@ func TestTheBackendSeesThatTheClientHasGone(t *testing.T) {
 			waitFor(t, "the records", func() bool {
 				return strings.Contains(b.metrics(), fmt.Sprintf(`status="499"} %d`, runs))
 			})
-			e := b.state.models[1].Endpoints[0]
+			e := b.state.Models[1].Endpoints[0]
 			if e.Failures() != 0 || e.Inflight() != 0 || s.Requests() != runs {
 				t.Errorf("%d failures, %d in flight, %d requests", e.Failures(), e.Inflight(), s.Requests())
 			}
@@ -80,7 +80,7 @@ func TestTheBackendSeesThatTheClientHasGone(t *testing.T) {
 		b := start(t, cappedModels(1, pool.QueueOptions{Wait: option.Duration(time.Minute)}, s))
 		first := b.leaveable(ask("hi"), "")
 		waitFor(t, "the first request", func() bool { return s.Requests() == 1 })
-		small := b.state.models[1]
+		small := b.state.Models[1]
 		for i := range 20 {
 			leave := b.departing(ask("hi"), "", lingers[i%2])
 			waitFor(t, "one in the queue", func() bool { return small.Queued() == 1 })

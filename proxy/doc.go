@@ -5,8 +5,8 @@
 // Each stage has packages below this one, which never import it. This package says what they are
 // used for, in which order, and how the client sees it.
 //
-// It holds no store, no model and no judgement of claims: signals come through the Classifier
-// interface, decisions from package rules, contexts and cached responses from memory, and
+// It holds no store, no model and no judgement of claims: signals come through
+// signals.Classifier, decisions from package rules, contexts and cached responses from memory, and
 // stream/guard checks responses. It reads no files and no environment.
 //
 // # Files
@@ -17,30 +17,26 @@
 //   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines), ready and
 //     models (what operators and clients ask for); packages downstream (the response to the
 //     client), headers, fault (the error table)
-//   - what requests are served from: proxy, state and newstate (a snapshot), keywords, options,
-//     tenants; packages backend (models, and their servers), engine (what steers them)
+//   - what requests are served from: proxy, state and newstate (a snapshot), tenants;
+//     packages settings (sections of the configuration), backend (models, and their servers),
+//     engine (what steers them)
 //   - what one request makes: exchange (all of it, its decision included), meter
 //   - admit: admit, pace; packages auth, keyring, rate, budget
-//   - resolve, contexts that a request names: package resolve; contexts, residency, warm and warms
+//   - resolve, contexts that a request names: package resolve; contexts, warm and warms
 //     serve the API of package contexts
-//   - recall, responses that are cached: recall, lookup, replay, recall_explain; package recall
-//   - decide: decide, classifier (the interface to models), decide_contexts, verdicts, conversation
-//     (what stays as it was) and stick_options; explain, classify and intents are endpoints of the
-//     proxy's own
-//   - order: order (the models, and what they may cost), toolong, outcomes and explore_options (what
-//     is learnt of models); packages choose, count
-//   - forward: forward (which attempt is next), pick (its endpoint), placement and prompt (where
-//     prompts are), rewrite, rewrite_prompt, rewrite_contexts, rewrite_limits and redact (its body),
-//     copy (the response is passed on), escalation (responses that are thrown away), notices,
-//     scrape, removed; packages affinity, chain, kv, pool, reasoning, lengths, redact, tools,
-//     upstream (one attempt, its response, and the part of it that is held), framing, escalate
+//   - recall, responses that are cached: recall, replay, recall_explain; package recall
+//   - decide: packages decide (the decision), signals (reading them, and telling them); explain, own
+//     and feedback are endpoints of the proxy's own
+//   - order: order (what the models may cost), toolong; packages choose, count
+//   - forward: forward (which attempt is next), body (what is chosen for its body before that is
+//     written), copy (the response is passed on), escalation (responses that are thrown away),
+//     notices, scrape, removed; packages placement (its endpoint), rewrite (its body), affinity,
+//     chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its response, and the part of it that is held), framing, escalate
 //   - guard: guard; package guardrail (evidence, and what is checked in which form); verify is an
 //     endpoint of the proxy's own
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
-//   - canary: conversations that go to a model that is tried out
 //   - mirror, copies: what another model gets when the client has its response
-//   - headers that tell a client of the decision: describe
 //   - record: record, signs, spending, spans, learn, decisionlog and redecide, recent, talks and
 //     load (what operators look at); package decisionlog
 //

@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/reasoning"
 )
 
@@ -152,7 +153,7 @@ func TestFeedbackOfAnEffortIsThatOfTheEffort(t *testing.T) {
 
 func TestEffortsAreExploredSoThatTheyBecomeKnown(t *testing.T) {
 	t.Parallel()
-	b, _, up := thinks(t, func(x *setup) { x.explore = ExploreOptions{Share: 1, MaxQualityLoss: 0.05} })
+	b, _, up := thinks(t, func(x *setup) { x.explore = decide.ExploreOptions{Share: 1, MaxQualityLoss: 0.05} })
 	asked := map[string]int{}
 	for asked["none"] < 100 && asked["none"]+asked["high"] < 3000 {
 		a := b.chat(ask(onPoems))

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
-	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/escalate"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/response"
@@ -59,12 +59,12 @@ func (e *escalation) behind(m, other *backend.Model) bool {
 }
 
 // try prepares the judgement of the response of m, where there is another model to ask.
-func (e *escalation) try(m *backend.Model, where *plan) *trial {
+func (e *escalation) try(m *backend.Model, where *placement.Plan) *trial {
 	if e == nil {
 		return nil
 	}
 	e.trial = nil
-	if slices.ContainsFunc(where.models, func(next *backend.Model) bool { return e.behind(next, m) }) {
+	if slices.ContainsFunc(where.Models, func(next *backend.Model) bool { return e.behind(next, m) }) {
 		e.trial = &trial{escalation: e}
 	}
 	return e.trial
@@ -89,7 +89,7 @@ func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Resp
 	o.upstream = nil
 	e.from = append(e.from, discarded{model: u.Model, sign: t.sign, tally: t.answer.Tally})
 	e.why, e.result = t.sign, escalationDone
-	e.spare = &spare{u.Keep(), o.params}
+	e.spare = &spare{u.Keep(), o.Params}
 	was := *o
 	was.tally = t.answer.Tally
 	st.observeSpeed(&was, u.Status, nil)
@@ -97,13 +97,9 @@ func (e *escalation) discards(st *State, p *Proxy, o *exchange, u *upstream.Resp
 	p.recordPlacement(&was, u.Status, nil)
 	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(t.sign))
 	where := o.where
-	where.ticket, where.by = affinity.Ticket{}, affinity.NoSource
-	where.models = slices.DeleteFunc(where.models, func(m *backend.Model) bool { return !e.behind(m, u.Model) })
-	where.tried = where.tried[:0] // a request that comes to a model for the first time may wait
-	o.wanted = where.models[0]
-	if c := o.talk; c != nil && c.before != nil {
-		c.result, c.why = talkMoved, whyEscalated
-	}
+	where.Restart(func(m *backend.Model) bool { return e.behind(m, u.Model) })
+	o.wanted = where.Models[0]
+	o.Talk.Escalated()
 	return true
 }
 
@@ -258,19 +254,18 @@ func (p *Proxy) relaySpare(ctx context.Context, w *downstream.Writer, o *exchang
 	e.spare, e.result = nil, escalationFailed
 	e.from = e.from[:len(e.from)-1] // it is the response now
 	p.tel.Metrics.Escalation(o.Route, s.Model.Name, escalationFailed)
-	o.where.abandon(time.Now())
-	o.where.of = nil // what it took is settled
+	o.where.Withdraw(time.Now()) // what it took is settled
 	u := s.Open(ctx, response.StreamOptions{
-		API: o.req.API, Choices: o.req.Choices(), Quiet: s.params.usage && w.Messages == nil, Unweighed: s.params.logprobs,
+		API: o.req.API, Choices: o.req.Choices(), Quiet: s.params.Usage && w.Messages == nil, Unweighed: s.params.Logprobs,
 	})
 	if err := u.Peek(); err != nil { // it was read before
 		u.Close()
 		return &fault.NoResponseError{Err: err}
 	}
-	o.model, o.endpoint, o.params = u.Model, u.Endpoint, s.params
+	o.model, o.endpoint, o.Params = u.Model, u.Endpoint, s.params
 	o.describeResponse(w, u.Model)
-	o.state.storeTurn(ctx, o.decision, e.sent, u)
-	o.state.awaitOutcome(o.decision, w.ID, u.Model, o.params.kind.Effort)
+	o.storeTurn(ctx, e.sent, u)
+	o.state.AwaitOutcome(o.decision, w.ID, u.Model, o.Params.Kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
@@ -343,4 +338,21 @@ func (*trial) dropLogprobs(u *upstream.Response) {
 func (x *discarded) price(req *openai.Request) float64 {
 	u := x.usage(req)
 	return x.model.Price.Of(float64(u.Input), float64(u.Output))
+}
+
+// storeTurn keeps what a conversation was answered with.
+func (o *exchange) storeTurn(ctx context.Context, req *openai.Request, u *upstream.Response) {
+	if o.Talk != nil && u.Status == http.StatusOK {
+		o.state.StoreTurn(ctx, o.decision, req, u.Model, u.ID())
+	}
+}
+
+// describeResponse writes the headers of a response that was judged, unless the head is gone.
+func (o *exchange) describeResponse(w *downstream.Writer, first *backend.Model) {
+	if w.Status != 0 {
+		return
+	}
+	o.decision.DescribePlace(w.Header(), o.model, o.endpoint, o.Effort, first)
+	o.where.Describe(w.Header())
+	o.escalation.describe(w.Header(), o.req)
 }

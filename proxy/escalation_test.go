@@ -505,7 +505,7 @@ func TestHiddenValuesAreHiddenFromBothModels(t *testing.T) {
 		s.classifier = &c.fakeClassifier
 		s.routes = "routes: []\ndefault: {models: [small, big], redact: true, escalate: {when: length}}\n"
 	})
-	b.state.classifier = c
+	b.state.Signals.Classifier = c
 	up.Next(testkit.JSON(200, tooShort))
 	b.chat(ask("I am ann@example.com")).ends(t, "escalated length small big", "Dear ann@example.com")
 	for _, r := range up.Requests() {

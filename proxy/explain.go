@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -13,10 +12,13 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/rewrite"
+	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 	"signalbox/stream/response"
@@ -25,17 +27,17 @@ import (
 // Explanation is a decision with its reasons. It is what the explain endpoint, the CLI and
 // x_signalbox.decision show.
 type Explanation struct {
-	Route     string                 `json:"route"`
-	Blocked   bool                   `json:"blocked"`
-	Models    []string               `json:"models"`     // candidates in the order they would be tried
-	Model     string                 `json:"model"`      // the first of them; empty when nothing would be forwarded
-	Reasoning string                 `json:"reasoning"`  // as the route says: none, low, medium, high, auto or empty
-	MaxTokens any                    `json:"max_tokens"` // a number, "auto" or null
-	Prompt    string                 `json:"prompt"`     // name of the system prompt; empty without one
-	Guard     string                 `json:"guard"`
-	Cache     string                 `json:"cache"`
-	Signals   map[string]SignalTrace `json:"signals"` // every signal that the rules mention
-	Routes    []rules.RouteTrace     `json:"routes"`
+	Route     string                   `json:"route"`
+	Blocked   bool                     `json:"blocked"`
+	Models    []string                 `json:"models"`     // candidates in the order they would be tried
+	Model     string                   `json:"model"`      // the first of them; empty when nothing would be forwarded
+	Reasoning string                   `json:"reasoning"`  // as the route says: none, low, medium, high, auto or empty
+	MaxTokens any                      `json:"max_tokens"` // a number, "auto" or null
+	Prompt    string                   `json:"prompt"`     // name of the system prompt; empty without one
+	Guard     string                   `json:"guard"`
+	Cache     string                   `json:"cache"`
+	Signals   map[string]signals.Trace `json:"signals"` // every signal that the rules mention
+	Routes    []rules.RouteTrace       `json:"routes"`
 
 	Outcome string `json:"outcome"` // matched, fail_closed, unavailable or default
 	// signals that the decision had to do without; a route that blocks for want of them answers 503
@@ -44,13 +46,13 @@ type Explanation struct {
 	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
 	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
 	// which answers are thrown away, and what became of this one; absent where the first stands
-	Escalation   *Escalation         `json:"escalation,omitempty"`
-	Canary       *Canary             `json:"canary,omitempty"`       // absent where no model is tried out
-	Conversation *Conversation       `json:"conversation,omitempty"` // absent where nothing sticks
-	Budget       string              `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
-	Contexts     []string            `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
-	Evidence     *guardrail.Evidence `json:"evidence,omitempty"`     // what the guard has to check the response against; absent when it is off or has nothing
-	Sent         *Sent               `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
+	Escalation   *Escalation          `json:"escalation,omitempty"`
+	Canary       *decide.Canary       `json:"canary,omitempty"`       // absent where no model is tried out
+	Conversation *decide.Conversation `json:"conversation,omitempty"` // absent where nothing sticks
+	Budget       string               `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
+	Contexts     []string             `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
+	Evidence     *guardrail.Evidence  `json:"evidence,omitempty"`     // what the guard has to check the response against; absent when it is off or has nothing
+	Sent         *Sent                `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
 }
 
 // Candidate is a model that a route names, with what the choice looks at. What is not known is
@@ -104,31 +106,6 @@ type Sent struct {
 	Prompt  string `json:"prompt,omitempty"`       // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
 }
 
-// SignalTrace is what became of one signal.
-type SignalTrace struct {
-	State    string    `json:"state"`              // evaluated, skipped or unknown
-	Value    string    `json:"value,omitempty"`    // the label
-	Labels   []string  `json:"labels,omitempty"`   // of keyword the sets that matched, of pii the types found
-	Score    *float64  `json:"score,omitempty"`    // probability of the label, in [0,1]
-	Entities *[]Entity `json:"entities,omitempty"` // of pii
-	// of intent: the score from which the intent holds that the score is of
-	Threshold *float64 `json:"threshold,omitempty"`
-	Nearest   string   `json:"nearest,omitempty"`  // that intent, where it does not hold
-	Coverage  string   `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
-	Windows   int      `json:"windows,omitempty"`  // with windowed: how many cover the text
-	Read      int      `json:"read,omitempty"`     // with windowed: how many of them were read
-	Partial   bool     `json:"partial,omitempty"`  // some text could not be read
-	// how much of it comes from the turns before, in [0,1]: the last one follows them
-	Leans float64 `json:"leans,omitempty"`
-	// why it is unknown or partial, or was not computed
-	Reason string  `json:"reason,omitempty"`
-	Ms     float64 `json:"ms"` // time spent, in milliseconds; signals of one pass share it
-
-	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
-	// of these: origins that the request has text of and that nothing looked at
-	NotRead []string `json:"not_read,omitempty"`
-}
-
 // Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
 // the body and an unknown model are *openai.Error or say so in their text.
 func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*Explanation, error) {
@@ -150,24 +127,20 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 	if err != nil {
 		return nil, err
 	}
-	d, err := st.start(who, req, h, r)
+	d, err := st.Make(ctx, who, req, h, r, st.remember(who, req, h, r))
 	if err != nil {
 		return nil, err
 	}
-	d.lookup, d.talk = st.remember(who, req, h, r), st.talk(ctx, d, req, h)
-	if err := st.conclude(ctx, d, req); err != nil {
-		return nil, err
-	}
+	var offered *tools.Choice
 	if d.Action.Verb == rules.Use {
-		d.tools = st.tools.Choose(ctx, st.classifier, req, d.Action.Tools)
+		offered = st.tools.Choose(ctx, st.Signals.Classifier, req, d.Action.Tools)
 	}
-	st.assign(d, req)
-	d.save(p.spending.Saving(who.Tenant, who.Budgets))
-	e := d.explain()
-	for _, k := range attacks() {
-		quote(e.Signals[k.String()].Verdicts, d.set.Value(k), &d.text)
+	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
+	e := st.explain(d, offered)
+	for _, k := range signals.Attacks() {
+		signals.Quote(e.Signals[k.String()].Verdicts, d.Set.Value(k), &d.Text)
 	}
-	d.tryRecall(ctx, e.Recall)
+	st.tryRecall(ctx, d, e.Recall)
 	return e, nil
 }
 
@@ -188,23 +161,18 @@ func parseAny(body []byte) (*openai.Request, error) {
 }
 
 // explain builds the explanation. It runs the trace, which costs more than the decision did.
-func (d *decision) explain() *Explanation {
+func (st *State) explain(d *decision, offered *tools.Choice) *Explanation {
 	e := &Explanation{
-		Route: d.Route, Failed: d.degraded(), Models: []string{}, Guard: "off", Cache: "off",
-		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.contexts.Pointers(),
-		Signals: map[string]SignalTrace{}, Routes: d.program.Trace(d.set),
+		Route: d.Route, Failed: d.Degraded(), Models: []string{}, Guard: "off", Cache: "off",
+		Outcome: decisionlog.OutcomeOf(d.Outcome), Contexts: d.Contexts.Pointers(),
+		Signals: map[string]signals.Trace{}, Routes: d.Program.Trace(d.Set),
 	}
-	for _, k := range d.program.Kinds().Kinds() {
-		t := d.state.traceSignal(k, d.set.Value(k), &d.text)
-		if d.set.Value(k).State == signal.NotExtracted {
-			t.Reason = d.whySkipped(k)
-		} else {
-			t.NotRead = d.state.notRead(k, &d.text, d.contexts.Named())
+	for _, k := range d.Program.Kinds().Kinds() {
+		t := st.Signals.Explain(k, d.Set.Value(k), &d.Text, d.Contexts)
+		if d.Set.Value(k).State == signal.NotExtracted {
+			t.Reason = d.WhySkipped(k)
 		}
-		if k == signal.Intent {
-			d.state.traceIntent(&t, d.set.Value(k))
-		}
-		e.Signals[d.state.identity.Names.Of(k)] = t
+		e.Signals[st.Signals.Identity.Names.Of(k)] = t
 	}
 	if d.Outcome == rules.Unavailable {
 		return e
@@ -212,32 +180,32 @@ func (d *decision) explain() *Explanation {
 	a := d.Action
 	e.Blocked = a.Verb == rules.Block
 	e.Reasoning, e.Prompt = a.Reasoning, a.Prompt.Name
-	e.Cache, e.Recall = d.caches(), d.explainRecall()
-	e.Guard, e.Evidence = d.state.guard.Evidence(d.ask())
+	e.Cache, e.Recall = d.Caches(), explainRecall(d)
+	e.Guard, e.Evidence = st.guard.Evidence(st.ask(d))
 	if a.MaxTokens.Auto {
 		e.MaxTokens = "auto"
 	} else if a.MaxTokens.Limit > 0 {
 		e.MaxTokens = a.MaxTokens.Limit
 	}
 	if a.Verb == rules.Use {
-		d.explainModels(e)
+		st.explainModels(d, offered, e)
 	}
 	return e
 }
 
 // explainModels lists the candidates and says how the first one is asked.
-func (d *decision) explainModels(e *Explanation) {
+func (st *State) explainModels(d *decision, offered *tools.Choice, e *Explanation) {
 	e.By, e.Escalation = d.Action.By, explainEscalation(d.Action)
-	ranked := d.state.chooser.Rank(d.choiceRequest())
-	ranked = d.state.arrange(d, ranked)
-	e.Canary = d.explainCanary()
-	e.Budget = d.saving.String()
-	e.Conversation = d.talk.explain()
+	ranked := st.Chooser.Rank(d.ChoiceRequest())
+	ranked = st.Arrange(d, ranked)
+	e.Canary = d.ExplainCanary()
+	e.Budget = d.Saving.String()
+	e.Conversation = d.Talk.Explain()
 	for i := range ranked {
 		c := &ranked[i]
 		e.Candidates = append(e.Candidates, Candidate{
 			Name: c.Name, Quality: known(c.Quality), Cost: known(c.Cost), Seconds: known(c.Latency),
-			Left: c.Left, Out: c.Out, Outcomes: d.explainOutcomes(c),
+			Left: c.Left, Out: c.Out, Outcomes: explainOutcomes(c),
 		})
 		if !c.Out {
 			e.Models = append(e.Models, c.Name)
@@ -245,25 +213,25 @@ func (d *decision) explainModels(e *Explanation) {
 	}
 	if len(e.Models) > 0 {
 		e.Model = e.Models[0]
-		e.Sent = d.sentTo(d.state.byName[e.Model])
+		e.Sent = st.sentTo(d, offered, st.ByName[e.Model])
 	}
 }
 
 // explainOutcomes tells what the quality of a candidate was made of.
-func (*decision) explainOutcomes(c *choose.Candidate) *Outcomes {
+func explainOutcomes(c *choose.Candidate) *Outcomes {
 	e := c.Expected
 	if e == nil {
 		return nil
 	}
 	out := &Outcomes{
-		Configured: round(e.Prior), Sure: round(e.Sure), Deviation: round(e.Deviation), Judged: round(e.Outcomes),
-		Near: round(e.Near), Tokens: round(e.Tokens),
+		Configured: decide.Round(e.Prior), Sure: decide.Round(e.Sure), Deviation: decide.Round(e.Deviation), Judged: decide.Round(e.Outcomes),
+		Near: decide.Round(e.Near), Tokens: decide.Round(e.Tokens),
 	}
 	for i := range e.AtEfforts {
 		x := &e.AtEfforts[i]
 		out.Efforts = append(out.Efforts, EffortOutcomes{
-			Effort: x.Effort, Quality: round(x.Quality), Deviation: round(x.Deviation), Judged: round(x.Judged),
-			Near: round(x.Near), Tokens: round(x.Tokens),
+			Effort: x.Effort, Quality: decide.Round(x.Quality), Deviation: decide.Round(x.Deviation), Judged: decide.Round(x.Judged),
+			Near: decide.Round(x.Near), Tokens: decide.Round(x.Tokens),
 		})
 	}
 	return out
@@ -278,27 +246,28 @@ func known(x float64) *float64 {
 }
 
 // sentTo rewrites the request for m, as forward does, and says what became of it.
-func (d *decision) sentTo(m *backend.Model) *Sent {
-	rw := d.state.rewrite(d.request, d)
-	_, params := rw.body(m)
-	return rw.sent(m, params)
+func (st *State) sentTo(d *decision, offered *tools.Choice, m *backend.Model) *Sent {
+	rw := st.rewrite(d.Request, d)
+	rw.Tools = offered
+	_, params := rw.Body(m)
+	return sentOf(&rw, m, params)
 }
 
-func (rw rewriter) sent(m *backend.Model, params params) *Sent {
-	out := &Sent{Model: m.Name, Reasoning: params.effort, Prompt: rw.promptFate(), Tools: rw.d.tools.String(), ReasoningBy: rw.reasoningBy(m)}
-	if want := rw.d.Action.Results; want != nil {
-		if picked, n := tools.Stale(rw.req, want); len(picked) > 0 {
+func sentOf(rw *rewrite.Change, m *backend.Model, params rewrite.Params) *Sent {
+	out := &Sent{Model: m.Name, Reasoning: params.Effort, Prompt: rw.PromptFate(), Tools: rw.Tools.String(), ReasoningBy: reasoningBy(rw, m)}
+	if want := rw.Decision.Action.Results; want != nil {
+		if picked, n := tools.Stale(rw.Request, want); len(picked) > 0 {
 			out.Results = strconv.Itoa(len(picked)) + "/" + strconv.Itoa(n)
 		}
 	}
-	switch own, ok := rw.req.AnswerLimit(); {
-	case params.limit.near:
-		out.MaxTokens, out.Limit = params.limit.n, "outcomes"
-	case params.limit.auto:
-		out.MaxTokens, out.Limit = params.limit.n, "auto"
-	case params.limit.n > 0:
-		out.MaxTokens, out.Limit = params.limit.n, "route"
-	case params.limit.given:
+	switch own, ok := rw.Request.AnswerLimit(); {
+	case params.Limit.Near:
+		out.MaxTokens, out.Limit = params.Limit.Tokens, "outcomes"
+	case params.Limit.Auto:
+		out.MaxTokens, out.Limit = params.Limit.Tokens, "auto"
+	case params.Limit.Tokens > 0:
+		out.MaxTokens, out.Limit = params.Limit.Tokens, "route"
+	case params.Limit.Given:
 		out.Limit = "route"
 	case ok:
 		out.MaxTokens, out.Limit = int(own), "client"
@@ -307,87 +276,17 @@ func (rw rewriter) sent(m *backend.Model, params params) *Sent {
 }
 
 // reasoningBy tells what the effort that m is asked at rests on; empty where it was given.
-func (rw rewriter) reasoningBy(m *backend.Model) string {
-	if rw.d.Action.Reasoning != reasoningAuto || !m.Dialect.Leaves(rw.req, rw.d.Action.Override) {
+func reasoningBy(rw *rewrite.Change, m *backend.Model) string {
+	if rw.Decision.Action.Reasoning != decide.ReasoningAuto || !m.Dialect.Leaves(rw.Request, rw.Decision.Action.Override) {
 		return ""
 	}
-	switch e := rw.d.expectedOf(m.Name); {
+	switch e := rw.Decision.ExpectedOf(m.Name); {
 	case e != nil && e.Drawn:
 		return "exploring"
 	case e != nil && e.ByOutcomes:
 		return "outcomes"
 	}
 	return "complexity"
-}
-
-// whySkipped says why a signal that the rules mention was not computed.
-func (d *decision) whySkipped(k signal.Kind) string {
-	if d.dropped.Has(k) {
-		return "cancelled: others came in first and settled the conditions"
-	}
-	wanted := false
-	for _, r := range d.program.Routes() {
-		if r.Kinds.Has(k) {
-			return "not needed to settle any condition"
-		}
-		wanted = wanted || r.Wants.Has(k)
-		if r.Name == d.Route {
-			break
-		}
-	}
-	if wanted {
-		return "wanted only by actions of routes that were not taken"
-	}
-	return "read only by routes behind " + d.Route
-}
-
-func (st *State) traceSignal(k signal.Kind, v *signal.Value, text *signal.Text) SignalTrace {
-	t := SignalTrace{Ms: float64(v.Elapsed.Microseconds()) / 1000}
-	switch v.State {
-	case signal.NotExtracted:
-		t.State = "skipped"
-	case signal.Unknown:
-		t.State, t.Reason = "unknown", string(v.Reason)
-	case signal.Known:
-		t.State, t.Value = "evaluated", st.label(k, v)
-		t.Partial, t.Reason = v.Partial, string(v.Reason)
-		t.Verdicts = originVerdicts(v, text)
-		t.Coverage, t.Windows, t.Read = coverageOf(v)
-		t.Leans = leaning(v)
-		if k == signal.Keyword || k == signal.PII {
-			t.Labels = v.Labels
-		}
-		if k == signal.PII {
-			found := entitiesOf(v, text)
-			t.Entities = &found
-		}
-		if k != signal.Keyword {
-			t.Score = &v.Score
-		}
-	}
-	return t
-}
-
-// traceIntent tells which private intent the score is of, and from which score it holds.
-func (st *State) traceIntent(t *SignalTrace, v *signal.Value) {
-	teacher, ok := st.classifier.(IntentTeacher)
-	at := slices.Index(v.Probs, float32(v.Score))
-	if !ok || v.State != signal.Known || at < 0 || at >= len(v.Labels) || v.Score == 0 {
-		return
-	}
-	name := cmp.Or(v.Label, v.Labels[at])
-	for _, in := range teacher.Intents() {
-		if in.Name == name {
-			t.Threshold = &in.Threshold
-		}
-	}
-	if v.Label != "" {
-		return
-	}
-	t.Nearest = name
-	if t.Threshold != nil && v.Score >= *t.Threshold {
-		t.Reason = cmp.Or(t.Reason, "another intent is too near")
-	}
 }
 
 // addDecision adds x_signalbox.decision to a response, beside the summary of the guard. What else a
@@ -398,9 +297,10 @@ func addDecision(body []byte, o *exchange) []byte {
 	if !ok {
 		return body
 	}
-	e := o.explain()
+	e := o.state.explain(o.decision, o.tools)
 	if o.model != nil && o.req != nil {
-		e.Sent = o.state.rewrite(o.req, o.decision).sent(o.model, o.params)
+		rw := o.rewriter(o.req)
+		e.Sent = sentOf(&rw, o.model, o.Params)
 	}
 	e.Escalation.found(o.escalation)
 	b, err := downstream.Encode(e)
@@ -431,7 +331,7 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 		return fault.ErrForbidden
 	}
 	if len(r.Header["Anthropic-Version"]) > 0 {
-		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.parse()})
+		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.OfBody()})
 		if err != nil {
 			return err
 		}

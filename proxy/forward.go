@@ -9,8 +9,10 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 )
 
@@ -18,12 +20,12 @@ import (
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
 func (p *Proxy) forward(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange,
 ) error {
-	if change.req.Streams() {
+	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
-	defer func() { where.lease.Close() }() // if a panic left it open
+	defer func() { where.Close() }() // if a panic left it open
 	o.mirror = st.mirror(ctx, change, o)
 	err := p.send(ctx, st, w, in, where, change, o)
 	if o.escalation.givesSpare(ctx, w, err) {
@@ -42,21 +44,21 @@ func (p *Proxy) forward(
 
 // send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *plan, change rewriter, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange,
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
-	o.wanted, o.where = where.models[0], where
-	o.escalation = o.escalates(change.req)
+	o.wanted, o.where = where.Models[0], where
+	o.escalation = o.escalates(change.Request)
 	var (
 		refusal *upstream.Response // a refusal that another attempt may better
 		effort  string             // that refusal was asked for
 		last    = fault.ErrNoEndpoint
 		reason  string // of the coming attempt, when it is a retry
-		body    = fitted{rewriter: change}
+		body    = rewrite.Fitted{Change: change}
 	)
 	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
-		m, lease, err := where.next(ctx)
+		m, lease, err := where.Next(ctx)
 		switch {
 		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
 			last = err
@@ -70,8 +72,8 @@ func (p *Proxy) send(
 			lease.Close()
 			break
 		}
-		err = body.fit(ctx, m, where.endpointFields(m))
-		if o.params = body.params; err != nil {
+		err = body.Fit(ctx, m, where.EndpointFields(m))
+		if o.Params = body.Params; err != nil {
 			lease.Close()
 			return err
 		}
@@ -82,11 +84,11 @@ func (p *Proxy) send(
 			return err
 		case err != nil:
 			last = err
-		case u.Refused(), where.outgrown(u):
+		case u.Refused(), outgrown(where, u):
 			if refusal = upstream.Better(refusal, u); refusal == u {
-				effort = o.effort
+				effort = o.Effort
 			}
-		case o.escalation.worse(u, change.req.Streams()):
+		case o.escalation.worse(u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
 		case o.escalation.discards(st, p, o, u):
@@ -95,7 +97,7 @@ func (p *Proxy) send(
 			continue
 		default:
 			refusal.Close()
-			return p.deliver(ctx, st, w, o, change.req, u)
+			return p.deliver(ctx, st, w, o, change.Request, u)
 		}
 		var again bool
 		reason, again = retry(u, err)
@@ -116,23 +118,23 @@ func (o *exchange) committed(w *downstream.Writer) bool {
 
 // attempt makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) attempt(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *fitted, n int,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *rewrite.Fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.escalation.try(o.model, o.where)
 	if t == nil { // else what is judged may not be what is given
 		o.describeResponse(w, o.wanted)
 	}
 	made, direct := o.direct(w, o.model, body)
-	o.queue = time.Since(o.decided)
+	o.queue = time.Since(o.Decided)
 	attemptCtx, span := p.attempting(ctx, o, n)
 	call := &upstream.Call{
-		ID: w.ID, Headers: o.headersFor(ctx, in, body.made.vault), Extra: o.Action.Headers, Body: made,
+		ID: w.ID, Headers: o.headersFor(ctx, in, body.Made.Vault), Extra: o.Action.Headers, Body: made,
 		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
 		Translated: o.surface.messages && !direct, Messages: direct,
-		Streaming: body.req.Streams(), Choices: body.req.Choices(),
+		Streaming: body.Request.Streams(), Choices: body.Request.Choices(),
 		Readable: o.guarding != nil || o.lookup.Recorded() || w.Messages != nil || t != nil || o.mirror != nil ||
-			body.params.usage,
-		Quiet: body.params.usage && w.Messages == nil, Unweighed: body.params.logprobs,
+			body.Params.Usage,
+		Quiet: body.Params.Usage && w.Messages == nil, Unweighed: body.Params.Logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),
 		Named:               span != nil && span.IsRecording(),
@@ -140,7 +142,7 @@ func (p *Proxy) attempt(
 	if t != nil {
 		call.Hold = func(u *upstream.Response) error { return t.hold(u, call) }
 	}
-	o.sent = st.chooser.Speeds.Now()
+	o.sent = st.Chooser.Speeds.Now()
 	w.Heartbeat.Start()
 	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
 	if err == nil {
@@ -159,8 +161,8 @@ func (p *Proxy) deliver(
 	if o.escalation.judging() {
 		o.describeResponse(w, o.wanted)
 	}
-	st.storeTurn(ctx, o.decision, sent, u)
-	st.awaitOutcome(o.decision, w.ID, o.model, o.params.kind.Effort)
+	o.storeTurn(ctx, sent, u)
+	st.AwaitOutcome(o.decision, w.ID, o.model, o.Params.Kind.Effort)
 	return p.relay(ctx, w, u, o)
 }
 
@@ -168,11 +170,11 @@ func (p *Proxy) deliver(
 func (p *Proxy) relayRefusal(
 	ctx context.Context, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange,
 ) error {
-	o.where.abandon(time.Now())
-	o.where.describe(w.Header())
-	o.model, o.endpoint, o.effort = refusal.Model, refusal.Endpoint, effort
-	o.queue = time.Since(o.decided) - refusal.Took
-	o.decision.describePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
+	o.where.Abandon(time.Now())
+	o.where.Describe(w.Header())
+	o.model, o.endpoint, o.Effort = refusal.Model, refusal.Endpoint, effort
+	o.queue = time.Since(o.Decided) - refusal.Took
+	o.decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
 	return p.relay(ctx, w, refusal, o)
 }
 

@@ -21,6 +21,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 	"signalbox/proxy/upstream"
 )
 
@@ -453,7 +454,7 @@ func TestAClientThatLeavesCancelsWhatRunsForIt(t *testing.T) {
 				t.Errorf("the upstream ran on for %s", took)
 			}
 			waitFor(t, "the record", func() bool { return strings.Contains(b.metrics(), `status="499"} 1`) })
-			if e := b.state.models[1].Endpoints[0]; e.Failures() != 0 {
+			if e := b.state.Models[1].Endpoints[0]; e.Failures() != 0 {
 				t.Error("the endpoint was blamed")
 			}
 		})
@@ -545,7 +546,7 @@ func TestASwapServesOldAndNewRequests(t *testing.T) {
 	go func() { first <- b.chat(ask("hi")) }()
 	within(t, a.Arrived, "the first request")
 	old := b.proxy.state.Load()
-	b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(c), routes: testRoutes, classifier: b.classifier}, 2))
+	b.proxy.Swap(b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: oneModel(c), routes: testRoutes, classifier: b.classifier}, 2))
 	if got := b.chat(ask("hi")); got.body != `{"from":"c"}` {
 		t.Errorf("the new state answers %s", got.body)
 	}

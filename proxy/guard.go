@@ -22,26 +22,26 @@ import (
 func (st *State) Close() {
 	st.guard.Close()
 	st.copies.close()
-	st.caching.Close()
-	for _, m := range st.models {
+	st.Caching.Close()
+	for _, m := range st.Models {
 		m.CloseIdle()
 	}
 }
 
 // ask is the request as the guard looks at it.
-func (d *decision) ask() *guardrail.Ask {
+func (st *State) ask(d *decision) *guardrail.Ask {
 	return &guardrail.Ask{
-		Action: d.Action, Request: d.request, Contexts: d.contexts, Classifier: d.state.classifier,
+		Action: d.Action, Request: d.Request, Contexts: d.Contexts, Classifier: st.Signals.Classifier,
 	}
 }
 
 // armGuard prepares the check of the response, and sets its header.
 func (o *exchange) armGuard(ctx context.Context, h http.Header) error {
-	p, err := o.state.guard.Plan(ctx, o.ask())
+	p, err := o.state.guard.Plan(ctx, o.state.ask(o.decision))
 	if err != nil {
 		return err
 	}
-	o.lacking = append(o.lacking, p.Lacking...)
+	o.Lacking = append(o.Lacking, p.Lacking...)
 	if o.guarding = p.Check; p.Header != "" {
 		h["X-Signalbox-Guard"] = []string{p.Header}
 	}

@@ -300,7 +300,7 @@ func TestTerminateCancelsASilentUpstream(t *testing.T) {
 		t.Errorf("%v: %s", got.err, got.body)
 	}
 	within(t, up.Gone, "cancelling the upstream")
-	if e := b.state.models[1].Endpoints[0]; e.Failures() != 0 {
+	if e := b.state.Models[1].Endpoints[0]; e.Failures() != 0 {
 		t.Error("the cut counts against the endpoint")
 	}
 }

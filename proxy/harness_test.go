@@ -31,10 +31,12 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
@@ -159,7 +161,7 @@ type bench struct {
 
 // setup is what a test changes about the default bench.
 type setup struct {
-	options    Options
+	options    settings.Server
 	auth       auth.Options
 	models     []backend.ModelOptions
 	routes     string
@@ -167,14 +169,14 @@ type setup struct {
 	health     bool // run the health checks
 	guard      guardrail.Options
 	claims     guardrail.Claims
-	cache      recall.Options  // no mode: the cache is never set up
-	answers    *recall.Answers // nil: of the test's own
-	config     string          // fingerprint
-	stick      StickOptions    // no age: nothing sticks
+	cache      recall.Options      // no mode: the cache is never set up
+	answers    *recall.Answers     // nil: of the test's own
+	config     string              // fingerprint
+	stick      decide.StickOptions // no age: nothing sticks
 	talks      *conversation.Store
 	outcomes   *outcomes.Store // nil: nothing is learnt
-	explore    ExploreOptions
-	signs      *SignOptions // nil: feedback alone
+	explore    decide.ExploreOptions
+	signs      *decide.SignOptions // nil: feedback alone
 }
 
 type syncBuffer struct {
@@ -228,7 +230,7 @@ func patientRedis(tb testing.TB, server *testkit.Redis) *redis.Store {
 func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup)) *bench {
 	tb.Helper()
 	s := setup{
-		options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
+		options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: models, routes: testRoutes,
 		classifier: &fakeClassifier{signals: signal.MaskOf(signal.Keyword, signal.Domain, signal.Jailbreak, signal.Complexity)},
 		guard:      guardrail.DefaultOptions(),
 	}
@@ -271,9 +273,9 @@ func (b *bench) newState(s setup, generation uint64) *State {
 	b.tb.Helper()
 	o := &StateOptions{
 		Models: s.models, Auth: s.auth, Server: s.options, Program: compile(b.tb, s),
-		Prompts:    []PromptOptions{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}},
+		Prompts:    []settings.Prompt{{Name: "mathematician", Text: "You are a careful \"mathematician\"."}},
 		Classifier: s.classifier, Generation: generation, Claims: s.claims,
-		Stick: s.stick, Talks: s.talks, Outcomes: DefaultOutcomeOptions(), Learnt: s.outcomes,
+		Stick: s.stick, Talks: s.talks, Outcomes: decide.DefaultOutcomeOptions(), Learnt: s.outcomes,
 		Cache: s.cache, Answers: s.answers, Fingerprint: s.config,
 	}
 	if s.guard.Marker != "" { // else a setup of its own says nothing of the guard

@@ -106,7 +106,7 @@ func TestABackendThatFreezesIsNoticedAndReplaced(t *testing.T) {
 			t.Errorf("got %d %s", got.status, got.body)
 		}
 	}
-	if n := b.state.models[1].Endpoints[0].Inflight(); n != 0 {
+	if n := b.state.Models[1].Endpoints[0].Inflight(); n != 0 {
 		t.Errorf("%d requests are still in flight", n)
 	}
 	s = hostile.Start(t, hostile.Options{Mode: "half-open?k=2"})

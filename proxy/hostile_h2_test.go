@@ -185,7 +185,7 @@ func hostileOverHTTP2(t *testing.T, row hostileRow, want result, secure bool, bo
 			t.Error("the stream stays open")
 		}
 	}
-	if n := b.state.models[1].Endpoints[0].Inflight(); n != 0 {
+	if n := b.state.Models[1].Endpoints[0].Inflight(); n != 0 {
 		t.Errorf("%d requests are still in flight", n)
 	}
 	if row.unread {

@@ -20,6 +20,7 @@ import (
 	"signalbox/internal/testkit/hostile"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/settings"
 )
 
 // result is what a client sees of a mode.
@@ -59,7 +60,7 @@ type hostileRow struct {
 
 // shortPatience are the time limits of the tests. What is not late has to keep them too, on a busy
 // machine as well: eight times as long is waited there.
-func shortPatience(o *Options) {
+func shortPatience(o *settings.Server) {
 	unit := 100 * time.Millisecond
 	if !testkit.Timed() {
 		unit *= 8

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/signals"
 )
 
 // teacher is a classifier with one intent.
@@ -17,17 +17,17 @@ type teacher struct {
 	examples []string
 }
 
-func (t *teacher) Intents() []IntentSummary {
-	return []IntentSummary{{Name: "hr", Examples: len(t.examples), Threshold: 0.5}}
+func (t *teacher) Intents() []signals.Intent {
+	return []signals.Intent{{Name: "hr", Examples: len(t.examples), Threshold: 0.5}}
 }
 
 func (t *teacher) AddExamples(_ context.Context, intent string, examples []string) (added, total int, err error) {
 	if intent != "hr" && intent != "hr/it" {
-		return 0, 0, ErrUnknownIntent
+		return 0, 0, signals.ErrUnknownIntent
 	}
 	for i, e := range examples {
 		if e == "" {
-			return 0, 0, &ExampleError{i, "is empty"}
+			return 0, 0, &signals.ExampleError{Index: i, Msg: "is empty"}
 		}
 		if e == "broken" {
 			return 0, 0, errors.New("no model: secret detail")
@@ -35,27 +35,6 @@ func (t *teacher) AddExamples(_ context.Context, intent string, examples []strin
 	}
 	t.examples = append(t.examples, examples...)
 	return len(examples), len(t.examples), nil
-}
-
-func TestAnIntentIsExplainedByItsThreshold(t *testing.T) {
-	t.Parallel()
-	st := &State{classifier: &teacher{fakeClassifier: &fakeClassifier{}}}
-	v := signal.Value{State: signal.Known, Score: 0.25, Labels: []string{"it", "hr"}, Probs: []float32{0.5, 0.25}}
-	var below, above SignalTrace
-	st.traceIntent(&below, &v)
-	if below.Nearest != "hr" || below.Threshold == nil || *below.Threshold != 0.5 {
-		t.Errorf("below its threshold: %+v", below)
-	}
-	v.Score, v.Probs[1] = 0.75, 0.75
-	var tied SignalTrace
-	if st.traceIntent(&tied, &v); tied.Nearest != "hr" || tied.Reason == "" {
-		t.Errorf("above it, but not ahead: %+v", tied)
-	}
-	v.Label = "hr"
-	st.traceIntent(&above, &v)
-	if above.Nearest != "" || above.Reason != "" || above.Threshold == nil || *above.Threshold != 0.5 {
-		t.Errorf("above it: %+v", above)
-	}
 }
 
 func TestExamplesAreAddedToIntents(t *testing.T) {
@@ -67,7 +46,7 @@ func TestExamplesAreAddedToIntents(t *testing.T) {
 			{Name: "ops", SHA256: "8C6976E5B5410415BDE908BD4DEE15DFB167A9C873FC4BB8A81F6F2AB448A918", Role: "admin"}, // admin
 		}
 	})
-	b.state.classifier = &teacher{fakeClassifier: b.classifier}
+	b.state.Signals.Classifier = &teacher{fakeClassifier: b.classifier}
 	for _, tt := range []struct {
 		name, method, path, body, key string
 		status                        int

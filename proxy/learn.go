@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"signalbox/proxy/affinity"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/placement"
 	"signalbox/stream/response"
 )
 
@@ -28,22 +28,22 @@ func (st *State) learnLength(o *exchange) (widened bool) {
 	}
 	how := lengths.Ended
 	switch {
-	case o.limit.auto && o.tally.Finish == response.FinishLength:
-		how, length = lengths.Cut, max(length, int64(o.limit.n))
-	case o.limit.auto:
-	case o.limit.n > 0 || o.limit.given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
+	case o.Limit.Auto && o.tally.Finish == response.FinishLength:
+		how, length = lengths.Cut, max(length, int64(o.Limit.Tokens))
+	case o.Limit.Auto:
+	case o.Limit.Tokens > 0 || o.Limit.Given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
-	st.chooser.Lengths.Observe(o.params.kind, length, how)
+	st.Chooser.Lengths.Observe(o.Params.Kind, length, how)
 	return how == lengths.Cut
 }
 
 // markFirstByte notes when the response to the last attempt of a request began, or that there was none
 // before the proxy or the client lost patience.
 func (st *State) markFirstByte(o *exchange, err error) {
-	o.first = st.chooser.Speeds.Now()
+	o.first = st.Chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
-		st.chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
+		st.Chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
 	}
 }
 
@@ -53,7 +53,7 @@ func (st *State) observeSpeed(o *exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
 		return
 	}
-	t := choose.Taken{Total: st.chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.tally.Usage.Output)}
+	t := choose.Taken{Total: st.Chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.tally.Usage.Output)}
 	if o.req.Stream {
 		t.First = max(o.first.Sub(o.sent), 1)
 		if t.Tokens == 0 {
@@ -62,48 +62,16 @@ func (st *State) observeSpeed(o *exchange, status int, err error) {
 	} else {
 		t.Total = o.first.Sub(o.sent) // what follows waits for the client
 	}
-	st.chooser.Speeds.Observe(o.model.Name, t)
-}
-
-// usageOf is what a response told of its prompt, as placement takes it.
-func usageOf(told *response.Usage) affinity.Usage {
-	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
-	if u.Cached == 0 && !told.Uncached {
-		u.Cached = -1 // not told, or none
-	}
-	return u
+	st.Chooser.Speeds.Observe(o.model.Name, t)
 }
 
 // recordPlacement tells placement how a request ended, once.
-func (p *Proxy) recordPlacement(o *exchange, status int, err error) {
-	x := o.where
-	if x == nil || x.of == nil {
-		return
-	}
-	now, t, used := time.Now(), &x.ticket, o.tally.Usage
-	u := usageOf(&used)
+func (*Proxy) recordPlacement(o *exchange, status int, err error) {
+	used := o.tally.Usage
+	u := placement.UsageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
-	u.Whole, u.Of = !o.req.Stream && used.Output != 1, x.id
-	t.End(now, u)
-	if u.Failed {
-		return
-	}
-	x.of.Servers.Learn(x.tokens, int64(used.Input))
-	if x.by == affinity.NoSource {
-		return
-	}
-	o.placed = placed{by: x.by, home: t.Home, predicted: t.Predicted}
-	m, model := p.tel.Metrics, x.of.Name
-	if x.parted {
-		m.PrefixClassSplit(model)
-	}
-	if t.Home {
-		m.Placement(model, "home")
-	} else {
-		m.Placement(model, "away")
-	}
-	if t.Cached >= 0 {
-		m.PrefixTokens(model, "predicted", int64(t.Predicted)*int64(used.Input)/int64(max(x.length, 1)))
-		m.PrefixTokens(model, "confirmed", int64(t.Cached))
+	u.Whole = o.req != nil && !o.req.Stream && used.Output != 1
+	if how, ok := o.where.End(time.Now(), u, used.Input); ok {
+		o.placed = how
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 )
 
 // near reports whether got is within the error of a sketch, two in a hundred, of want.
@@ -81,7 +82,7 @@ default: {models: [small], max_tokens: auto}
 				b.chat(tt.body, "X-Route", tt.route)
 				b.recorded(i + 1)
 			}
-			want := b.state.chooser.Lengths.Limit(lengths.Kind{Model: "small", Effort: "none"}, &b.state.opts.AutoMaxTokens)
+			want := b.state.Chooser.Lengths.Limit(lengths.Kind{Model: "small", Effort: "none"}, &b.state.opts.AutoMaxTokens)
 			b.chat(plain)
 			if !near(float64(want), tt.want) {
 				t.Errorf("limit %d, want about %v", want, tt.want)
@@ -124,7 +125,7 @@ func TestWhatWasLearnedSurvivesAReload(t *testing.T) {
 	b := start(t, oneModel(up), routes)
 	b.chat(ask("hi"))
 	b.recorded(1)
-	s := setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: oneModel(up), classifier: b.classifier}
+	s := setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: oneModel(up), classifier: b.classifier}
 	routes(&s)
 	b.proxy.Swap(b.newState(s, 2))
 	b.chat(ask("hi"))

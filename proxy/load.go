@@ -46,8 +46,8 @@ func (p *Proxy) Load() []ModelLoad {
 	st := p.acquire()
 	defer st.release()
 	now := time.Now()
-	out := make([]ModelLoad, 0, len(st.models))
-	for _, m := range st.models {
+	out := make([]ModelLoad, 0, len(st.Models))
+	for _, m := range st.Models {
 		l := ModelLoad{Model: m.Name, Queued: m.Queued(), Endpoints: make([]EndpointLoad, 0, len(m.Endpoints))}
 		for i, e := range m.Endpoints {
 			x := EndpointLoad{Name: e.Name, State: e.State(now), Inflight: e.Inflight(), Running: int(e.Inflight())}
@@ -85,7 +85,7 @@ type HeldPrefix struct {
 func (p *Proxy) Prefixes(model, endpoint string) ([]HeldPrefix, bool) {
 	st := p.acquire()
 	defer st.release()
-	m := st.byName[model]
+	m := st.ByName[model]
 	if m == nil {
 		return nil, false
 	}

@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"signalbox/internal/anthropic"
@@ -13,37 +11,22 @@ import (
 	"signalbox/proxy/count"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/engine"
+	"signalbox/proxy/rewrite"
 	"signalbox/rules"
 )
 
 // direct is the body for m, and whether it is the client's own: where a server speaks the API
 // itself, and the decision changes nothing but the name of the model, and nobody reads the
 // response.
-func (o *exchange) direct(w *downstream.Writer, m *backend.Model, made *fitted) (payload, bool) {
+func (o *exchange) direct(w *downstream.Writer, m *backend.Model, made *rewrite.Fitted) (rewrite.Payload, bool) {
 	d := w.Messages
-	if d == nil || !m.Messages || d.Raw == nil || made.made.pieces != nil ||
+	if d == nil || !m.Messages || d.Raw == nil ||
 		o.escalation.judging() || o.mirror != nil ||
 		o.guarding != nil || o.vault != nil || o.lookup.Recorded() || o.req.Extras.Present ||
-		made.member != "" || o.req.Has(engine.FieldSalt) {
-		return made.made, false
+		o.req.Has(engine.FieldSalt) {
+		return made.Made, false
 	}
-	same := openai.NewPatch(o.req)
-	same.SetModel(m.ServedAs)
-	made.extend(same)
-	if !bytes.Equal(same.Bytes(), made.made.whole) {
-		return made.made, false
-	}
-	if made.salt == "" && m.ServedAs == o.req.Model {
-		return payload{whole: d.Raw}, true
-	}
-	name := openai.NewPatch(o.req) // which spells it
-	name.SetModel(m.ServedAs)
-	whole := append(make([]byte, 0, len(d.Raw)+128), d.Raw[:d.Model.Start]...)
-	whole = append(whole, openai.Member(name.Bytes(), "model")...)
-	if made.salt != "" {
-		whole = append(strconv.AppendQuote(append(whole, `,"`+engine.FieldSalt+`":`...), made.salt), ' ')
-	}
-	return payload{whole: append(whole, d.Raw[d.Model.End:]...)}, true
+	return made.Own(o.req, d.Raw, d.Model)
 }
 
 // countMessage serves POST /v1/messages/count_tokens: a server of the model that the request would
@@ -54,7 +37,7 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	req, err := st.translate(w, body, anthropic.Options{Counting: true, Limits: st.limits.parse()})
+	req, err := st.translate(w, body, anthropic.Options{Counting: true, Limits: st.limits.OfBody()})
 	if err != nil {
 		return err
 	}
@@ -66,11 +49,11 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	d, err := st.start(who, req, r.Header, held)
+	d, err := st.Start(who, req, r.Header, held)
 	if err != nil {
 		return err
 	}
-	if err = st.conclude(r.Context(), d, req); err != nil {
+	if err = st.Conclude(r.Context(), d, req); err != nil {
 		return err
 	}
 	n, exact := p.countFor(r.Context(), st, w, d)
@@ -90,20 +73,20 @@ func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
 		return 0, false
 	}
-	change := st.rewrite(d.request, d)
-	for _, name := range d.eligible() {
-		m := st.byName[name]
-		if m == nil || !d.who.May(name) {
+	change := st.rewrite(d.Request, d)
+	for _, name := range d.Eligible() {
+		m := st.ByName[name]
+		if m == nil || !d.Who.May(name) {
 			continue
 		}
-		made := fitted{rewriter: change}
-		if e := p.counters.Of(m); e != nil && made.fit(ctx, m, endpointFields{}) == nil {
-			o := exchange{decision: d, req: d.request}
+		made := rewrite.Fitted{Change: change}
+		if e := p.counters.Of(m); e != nil && made.Fit(ctx, m, rewrite.EndpointFields{}) == nil {
+			o := exchange{decision: d, req: d.Request}
 			if body, direct := o.direct(w, m, &made); direct && body.Size() <= count.MaxBytes {
 				return p.counters.Tokenize(ctx, e, strings.TrimPrefix(downstream.CountPath, "/v1/"), body.Reader())
 			}
 		}
-		if !countable(d.request) {
+		if !countable(d.Request) {
 			return 0, false
 		}
 		return p.measureBy(ctx, &change, m)

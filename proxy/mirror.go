@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/escalate"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 )
@@ -25,17 +26,17 @@ const (
 // from what the models of the route get, so what is hidden from them is hidden here. What a server
 // may keep, or answers by what it has kept, is not copied; neither is a request that names stored
 // contexts.
-func (st *State) mirror(ctx context.Context, change rewriter, o *exchange) *mirrored {
-	want, req := o.Action.Mirror, change.req
-	if want == nil || req.API == openai.Other || o.contexts.Named() || !req.Stateless() {
+func (st *State) mirror(ctx context.Context, change rewrite.Change, o *exchange) *mirrored {
+	want, req := o.Action.Mirror, change.Request
+	if want == nil || req.API == openai.Other || o.Contexts.Named() || !req.Stateless() {
 		return nil
 	}
 	const grain = 1 << 20
-	if float64(st.chooser.Intn(grain)) >= want.Share*grain {
+	if float64(st.Chooser.Intn(grain)) >= want.Share*grain {
 		return nil
 	}
-	m := st.byName[want.Model]
-	body, _, err := change.payload(ctx, m)
+	m := st.ByName[want.Model]
+	body, _, err := change.Payload(ctx, m)
 	if err != nil {
 		return nil
 	}
@@ -60,7 +61,7 @@ func (m *mirrored) observe(u *upstream.Response) {
 func (p *Proxy) copy(ctx context.Context, st *State, m *mirrored, c *upstream.Call) *decisionlog.Mirror {
 	out := &decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped}
 	begun := time.Now()
-	e, _ := m.model.Pick(nil, st.chooser.Intn, begun)
+	e, _ := m.model.Pick(nil, st.Chooser.Intn, begun)
 	if e == nil {
 		return out
 	}
@@ -123,7 +124,7 @@ func (m *mirrored) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 type mirrored struct {
 	model *backend.Model
 	api   openai.API
-	body  payload
+	body  rewrite.Payload
 	got   *escalate.Answer // what the client gets
 	whole *capped          // the body that it gets, where it is no stream
 }

@@ -111,7 +111,7 @@ func TestACopyHidesWhatTheRouteHides(t *testing.T) {
 		s.classifier = &c.fakeClassifier
 		s.routes = "routes: []\ndefault: {models: [small], redact: true, mirror: {model: big, share: 1}}\n"
 	})
-	b.state.classifier = c
+	b.state.Signals.Classifier = c
 	b.chat(ask("I am ann@example.com"))
 	(&pair{bench: b}).copied("answered", 1)
 	all := up.Requests()

@@ -16,7 +16,7 @@ func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	list := make([]openai.ModelObject, 0, len(st.opts.AutoModels)+len(st.models))
+	list := make([]openai.ModelObject, 0, len(st.opts.AutoModels)+len(st.Models))
 	for _, name := range st.modelNames(&who) {
 		list = append(list, p.object(st, name))
 	}
@@ -43,7 +43,7 @@ func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error
 // object is a model as the API lists it; names that are routed have no window.
 func (p *Proxy) object(st *State, name string) openai.ModelObject {
 	out := openai.NewModelObject(name, p.started, "signalbox")
-	if m, ok := st.byName[name]; ok {
+	if m, ok := st.ByName[name]; ok {
 		out.MaxModelLen = m.ContextWindow()
 	}
 	return out
@@ -53,7 +53,7 @@ func (p *Proxy) object(st *State, name string) openai.ModelObject {
 // everyone may ask for that.
 func (st *State) modelNames(who *Principal) []string {
 	out := append([]string(nil), st.opts.AutoModels...)
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		if who.May(m.Name) {
 			out = append(out, m.Name)
 		}

@@ -17,11 +17,16 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/chain"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/rewrite"
+	"signalbox/proxy/settings"
+	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
 )
@@ -29,13 +34,13 @@ import (
 // StateOptions is what a State is made of: the sections of one configuration, and what outlives it.
 type StateOptions struct {
 	Models     []backend.ModelOptions // at least one
-	Prompts    []PromptOptions
+	Prompts    []settings.Prompt
 	Auth       auth.Options
 	Virtual    auth.Virtual // callers with virtual keys; nil for none
-	Server     Options
-	Limits     *LimitOptions // nil for the defaults
+	Server     settings.Server
+	Limits     *settings.Limits // nil for the defaults
 	Program    *rules.Program
-	Classifier Classifier
+	Classifier signals.Classifier
 	Generation uint64 // of the configuration
 
 	// Guard says how responses are checked, and Claims by what. Without options the guard is off
@@ -49,11 +54,11 @@ type StateOptions struct {
 	// Stick makes conversations stay with their models, by the states in Talks, which other states
 	// of a proxy may use as well. Without a store, or with a MaxAge of 0, every turn is decided
 	// anew.
-	Stick StickOptions
+	Stick decide.StickOptions
 	Talks *conversation.Store
 
 	// Outcomes says how the choice among models learns from what Learnt keeps; nil for nothing.
-	Outcomes OutcomeOptions
+	Outcomes decide.OutcomeOptions
 	Learnt   *outcomes.Store
 
 	// Cache says which responses are stored, in Answers, and under which fingerprint: whatever
@@ -85,15 +90,15 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if o.Limits != nil {
 		st.limits = *o.Limits
 	}
-	st.identity, st.thresholds = o.Identity, o.Thresholds
+	st.Signals.Identity, st.Signals.Thresholds = o.Identity, o.Thresholds
 	if o.Salt != nil {
-		st.salts, st.salted = engine.NewSalts(o.Salt), true
+		st.places.Salts, st.salted = engine.NewSalts(o.Salt), true
 	}
-	if st.stick = o.Stick; o.Stick.MaxAge > 0 {
-		st.talks = o.Talks
+	if st.Stick = o.Stick; o.Stick.MaxAge > 0 {
+		st.Talks = o.Talks
 	}
 	if o.Learnt != nil && o.Outcomes.On() {
-		st.outcomes, st.learning = o.Learnt, o.Outcomes
+		st.Outcomes, st.Learning = o.Learnt, o.Outcomes
 	}
 	if o.Answers != nil {
 		if err := st.cache(o); err != nil {
@@ -118,15 +123,24 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
 	st := &State{
-		opts: o.Server, limits: DefaultLimitOptions(), auth: keys,
-		byName: make(map[string]*backend.Model, len(o.Models)), prompts: make(map[string]string, len(o.Prompts)),
-		program: o.Program, classifier: o.Classifier, readHeaders: o.Program.Headers(), generation: o.Generation,
-		controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
-		idle: make(chan struct{}), salts: engine.NewSalts(nil), notices: &backend.Boards{}, chains: &chain.Memo{},
-		seen: signs.New(seenTurns, time.Now),
-		chooser: choose.Chooser{
-			Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now), Lengths: lengths.New(), Spent: choose.NewAccounts(), Intn: rand.IntN,
+		Base: decide.Base{
+			Signals: &signals.Reader{Classifier: o.Classifier}, Program: o.Program, ReadHeaders: o.Program.Headers(),
+			ByName:     make(map[string]*backend.Model, len(o.Models)),
+			AutoModels: o.Server.AutoModels, RoutesNamed: o.Server.RouteNamedModels,
+			Chooser: choose.Chooser{
+				Models: make(map[string]*choose.Model, len(o.Models)), Speeds: choose.NewSpeeds(time.Now),
+				Lengths: lengths.New(), Spent: choose.NewAccounts(), Intn: rand.IntN,
+			},
 		},
+		opts: o.Server, limits: settings.DefaultLimits(), auth: keys,
+		edits:      rewrite.NewOptions(o.Prompts, o.Server.VaguePrompts, o.Server.AutoMaxTokens),
+		generation: o.Generation, controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
+		idle: make(chan struct{}), notices: &backend.Boards{},
+		seen: signs.New(seenTurns, time.Now),
+	}
+	st.places = placement.Places{
+		Off: o.Server.Placement == settings.PlacementOff, Salts: engine.NewSalts(nil), Chains: &chain.Memo{},
+		Prompts: st.edits.Prompts,
 	}
 	defaults := &backend.Defaults{
 		FirstByte: time.Duration(o.Server.FirstByteTimeout), Answer: time.Duration(o.Server.AnswerTimeout),
@@ -138,9 +152,9 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		st.models = append(st.models, m)
+		st.Models = append(st.Models, m)
 		tel.Metrics.Serves(x.Name)
-		st.byName[x.Name], st.chooser.Models[x.Name] = m, m.Model
+		st.ByName[x.Name], st.Chooser.Models[x.Name] = m, m.Model
 		st.forwards = st.forwards || m.ForwardsAuth()
 		if x.Price.Input+x.Price.Output > st.priciest.Input+st.priciest.Output {
 			st.priciest = x.Price
@@ -149,12 +163,6 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	st.tenants = tenantsOf(&o.Auth)
 	for t := range st.tenants {
 		tel.Metrics.ServesTenant(t)
-	}
-	for _, x := range o.Prompts {
-		st.prompts[x.Name] = x.Text
-	}
-	for _, s := range o.Server.VaguePrompts {
-		st.vague = append(st.vague, normalise(s))
 	}
 	st.copies, st.tools, st.results = newCopies(), tools.NewMemo(), tools.NewShortForms()
 	return st, nil
@@ -203,7 +211,7 @@ func (o *StateOptions) validate() error {
 func (st *State) cache(from *StateOptions) error {
 	o, a := from.Cache, from.Answers
 	st.answers = a
-	actions := st.program.Actions()
+	actions := st.Program.Actions()
 	uses := func(mode string) bool {
 		return o.Mode == mode || slices.ContainsFunc(actions, func(a *rules.Action) bool { return a.Cache == mode })
 	}
@@ -220,6 +228,6 @@ func (st *State) cache(from *StateOptions) error {
 	for _, a := range actions {
 		c.Treatments[a] = recall.Treatment(a)
 	}
-	st.caching = c
+	st.Caching = c
 	return nil
 }

@@ -14,7 +14,7 @@ func (p *Proxy) UseBoard(b backend.Board) { p.state.Load().notices.Use(b) }
 func (p *Proxy) Learn(model string, r affinity.Residence) {
 	st := p.acquire()
 	defer st.release()
-	if m, ok := st.byName[model]; ok && m.Servers.Placer != nil {
+	if m, ok := st.ByName[model]; ok && m.Servers.Placer != nil {
 		m.Servers.Placer.Learn(time.Now(), r)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
-	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
-	"signalbox/proxy/fault"
+	"signalbox/proxy/placement"
+	"signalbox/proxy/rewrite"
 )
 
 // orderModels puts the models of a decision in the order to try them and reserves what the request
@@ -19,63 +19,38 @@ import (
 // since the models were ordered, they are ordered again as behind the bound: over all replicas, at
 // most one request beyond it goes to a model at full price.
 func (p *Proxy) orderModels(
-	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewriter, o *exchange,
-) (*plan, error) {
+	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewrite.Change, o *exchange,
+) (*placement.Plan, error) {
 	counted := p.measure(ctx, st, change)
-	where, err := st.place(change, h, counted)
+	where, err := st.place(change, h, w.ID, counted)
 	if err != nil {
 		return nil, err
 	}
-	where.id = w.ID
 	if err = p.reserve(ctx, w, o, where); err != nil {
 		return nil, err
 	}
-	how := o.saving.And(w.Cost.Saving())
-	if how == o.saving {
+	how := o.Saving.And(w.Cost.Saving())
+	if how == o.Saving {
 		return where, nil
 	}
-	o.save(how)
-	o.describeSaving(w.Header())
-	again, err := st.place(change, h, counted)
+	o.Save(how)
+	o.DescribeSaving(w.Header())
+	again, err := st.place(change, h, w.ID, counted)
 	if err == nil {
-		again.id, again.afford = w.ID, where.afford
+		again.Afford = where.Afford
 	}
 	return again, err
 }
 
-// place lists the models that a decision leads to and the caller may use, in the order to try them.
-// change is how the request is put to them, h the client's headers, and counted the tokens of the
-// prompt by model, where they were counted.
-func (st *State) place(change *rewriter, h http.Header, counted map[string]int) (*plan, error) {
-	d := change.d
-	wants := d.choiceRequest()
-	wants.Prompt.Counted = counted
-	cs := st.chooser.Choose(wants)
-	st.explore(d, cs)
-	cs = st.arrange(d, cs)
-	if len(cs) > 0 {
-		st.exploreEffort(d, cs[0].Name)
+// place lists the models that a decision leads to and the caller may use, in the order to try them,
+// and looks at where the prompt is. change is how the request is put to them, h the client's
+// headers, and counted the tokens of the prompt by model, where they were counted.
+func (st *State) place(change *rewrite.Change, h http.Header, id string, counted map[string]int) (*placement.Plan, error) {
+	models, err := st.Order(change.Decision, counted)
+	if err != nil {
+		return nil, err
 	}
-	p := &plan{models: make([]*backend.Model, 0, len(cs)), intn: st.chooser.Intn, metrics: st.metrics}
-	denied := false
-	for i := range cs {
-		switch m, ok := st.byName[cs[i].Name]; {
-		case !ok:
-			return nil, &fault.UnknownModelError{Model: cs[i].Name}
-		case !d.who.May(m.Name):
-			denied = true
-		case !cs[i].Out:
-			p.models = append(p.models, m)
-		}
-	}
-	if len(p.models) == 0 && denied {
-		return nil, fault.ErrNoModelAllowed
-	}
-	if len(p.models) == 0 {
-		return nil, d.tooLong(&wants.Prompt, cs)
-	}
-	p.prefixPlacement = st.placementOf(change, h)
-	return p, nil
+	return st.places.Plan(models, change, h, id, st.Chooser.Intn, st.metrics), nil
 }
 
 // modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
@@ -86,8 +61,8 @@ const modelBudgets = "\x00models"
 // the most that it allows for the response, by the price of the dearest model that it may go to,
 // or, where the next model is asked when a response is not good enough, of all of them. What it
 // takes from the budgets of models is taken when it comes to them.
-func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, where *plan) (err error) {
-	ofModels := slices.ContainsFunc(where.models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
+func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, where *placement.Plan) (err error) {
+	ofModels := slices.ContainsFunc(where.Models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
 	if len(o.who.Budgets) == 0 && !ofModels {
 		return nil
 	}
@@ -99,12 +74,12 @@ func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, 
 		answer = float64(o.req.MaxOutputTokens())
 	}
 	if ofModels {
-		where.afford = func(ctx context.Context, m *backend.Model) error {
+		where.Afford = func(ctx context.Context, m *backend.Model) error {
 			return p.share(ctx, w, m, m.Price.Of(prompt, answer))
 		}
 	}
 	usd := 0.0
-	for _, m := range where.models {
+	for _, m := range where.Models {
 		if price := m.Price.Of(prompt, answer); o.Action.Escalate != nil {
 			usd += price
 		} else {
@@ -125,15 +100,4 @@ func (p *Proxy) share(ctx context.Context, w *downstream.Writer, m *backend.Mode
 		w.Shares = append(w.Shares, downstream.ModelShare{Of: m, Cost: r})
 	}
 	return err
-}
-
-// choiceRequest is what the choice among models looks at.
-func (d *decision) choiceRequest() choose.Request {
-	r := choose.Request{Action: d.Action, Set: d.set, Named: d.model, Expected: d.expected}
-	if d.request == nil {
-		return r
-	}
-	r.Prompt = d.length()
-	r.Limit, _ = d.request.AnswerLimit()
-	return r
 }

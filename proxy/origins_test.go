@@ -11,11 +11,8 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
-	"signalbox/proxy/contexts"
 	"signalbox/proxy/decisionlog"
-	"signalbox/proxy/fault"
-	"signalbox/proxy/resolve"
-	"signalbox/rules"
+	"signalbox/proxy/signals"
 )
 
 // attackText is the sentence that reader takes for an attack.
@@ -75,10 +72,10 @@ func startReading(t *testing.T, routes string) *bench {
 			s.routes = routes
 			s.classifier.signals |= signal.MaskOf(signal.Injection)
 		})
-	b.state.identity.Reads = b.state.program.Origins()
+	b.state.Signals.Identity.Reads = b.state.Program.Origins()
 	//nolint:exhaustive // the others have none
-	b.state.thresholds = map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}
-	b.state.classifier = reader{b.classifier, &b.state.identity}
+	b.state.Signals.Thresholds = map[signal.Kind]float64{signal.Jailbreak: 0.5, signal.Injection: 0.95}
+	b.state.Signals.Classifier = reader{b.classifier, &b.state.Signals.Identity}
 	return b
 }
 
@@ -119,22 +116,22 @@ func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 	t.Parallel()
 	b := startReading(t, routesOfOrigins)
 	type results struct {
-		Results []map[string]signalResult
+		Results []map[string]signals.Result
 	}
 	chat := `{"messages":[` + saidBy("system", attackText) + `,` +
 		saidBy("tool", "Grüße. "+attackText+" Bye.") + `,` + saidBy("user", "hi") +
 		`],"signals":["jailbreak","injection"]}`
 	got := ok[results](t, b.post("/signalbox/v1/classify", chat), http.StatusOK).Results[0]
-	want := map[string]signalResult{
+	want := map[string]signals.Result{
 		"jailbreak": {
 			State: "evaluated", Label: "benign", Score: new(0.02),
 			NotRead:  []string{"instructions", "data"},
-			Verdicts: []OriginVerdict{{Origin: "user", Score: 0.02, Windows: 1, Read: 1}},
+			Verdicts: []signals.OriginVerdict{{Origin: "user", Score: 0.02, Windows: 1, Read: 1}},
 		},
 		"injection": { // whose threshold is higher
 			State: "evaluated", Label: "benign", Score: new(0.9),
 			NotRead: []string{"instructions", "user"},
-			Verdicts: []OriginVerdict{{
+			Verdicts: []signals.OriginVerdict{{
 				Origin: "data", Score: 0.9, Windows: 1, Read: 1,
 				Segment: new(1), Start: new(7), End: new(31), Text: attackText,
 			}},
@@ -172,7 +169,7 @@ func TestExplainQuotesTheSentenceThatWeighsMost(t *testing.T) {
 	body := `{"model":"auto","messages":[` + saidBy("system", "Be kind.") + `,` +
 		saidBy("user", "Well. "+attackText) + `]}`
 	e := ok[Explanation](t, b.post("/signalbox/v1/explain", body), http.StatusOK)
-	want := []OriginVerdict{{
+	want := []signals.OriginVerdict{{
 		Origin: "user", Score: 0.9, Windows: 1, Read: 1, Segment: new(1),
 		Start: new(6), End: new(30), Text: attackText,
 	}}
@@ -195,92 +192,6 @@ func TestExplainQuotesTheSentenceThatWeighsMost(t *testing.T) {
 	}
 }
 
-func TestStoredVerdictsAreAboutData(t *testing.T) {
-	t.Parallel()
-	data, user := signal.OriginsOf(signal.OriginData), signal.OriginsOf(signal.OriginUser)
-	asked := signal.Verdict{Origin: signal.OriginUser, Score: 0.6, Windows: 1, Read: 1}
-	known := signal.Value{
-		State: signal.Known, Score: 0.6, Label: "jailbreak",
-		Verdicts: []signal.Verdict{asked},
-	}
-	stored := signal.Verdict{Origin: signal.OriginData, Score: 0.7, Segment: storedSegment}
-	unread := signal.Verdict{Origin: signal.OriginData, Partial: true, Segment: storedSegment}
-	for name, c := range map[string]struct {
-		speaks, reads signal.Origins
-		v             signal.Value
-		stored        *float64
-		want          signal.Value
-	}{
-		"of no data": {user, user, known, new(0.7), known},
-		"of data that rules name": {user, user | data, known, new(0.7), signal.Value{
-			State: signal.Known, Score: 0.6, Label: "jailbreak",
-			Verdicts: []signal.Verdict{asked, stored},
-		}},
-		"of data": {user | data, 0, known, new(0.7), signal.Value{
-			State: signal.Known, Score: 0.7, Source: sourceStored, Label: "jailbreak",
-			Labels: []string{"benign", "jailbreak"},
-			Probs:  []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{asked, stored},
-		}},
-		"unknown, of data that rules name": {user, data, known, nil, signal.Value{
-			State: signal.Known, Score: 0.6, Label: "jailbreak",
-			Verdicts: []signal.Verdict{asked, unread},
-		}},
-		"unknown, of data": {user | data, 0, known, nil, signal.Value{
-			State: signal.Known, Score: 0.6, Label: "jailbreak", Partial: true,
-			Verdicts: []signal.Verdict{asked, unread},
-		}},
-		"beside what is unknown": {
-			data, user,
-			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
-			new(0.7),
-			signal.Value{
-				State: signal.Known, Score: 0.7, Partial: true, Reason: signal.ReasonTimeout,
-				Source: sourceStored,
-				Label:  "jailbreak", Labels: []string{"benign", "jailbreak"},
-				Probs: []float32{1 - float32(0.7), 0.7}, Verdicts: []signal.Verdict{
-					{Origin: signal.OriginUser, Partial: true},
-					{Origin: signal.OriginData, Score: 0.7, Partial: true, Segment: storedSegment},
-				},
-			},
-		},
-		"harmless, beside what is unknown": {
-			data, 0,
-			signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout},
-			new(0.1),
-			signal.Value{ // a test that it does not reach is unknown, whatever its bound
-				State: signal.Known, Score: 0.1, Partial: true, Reason: signal.ReasonTimeout,
-				Source: sourceStored,
-				Label:  "benign", Labels: []string{"benign", "jailbreak"},
-				Probs: []float32{1 - float32(0.1), 0.1}, Verdicts: []signal.Verdict{
-					{Origin: signal.OriginData, Score: 0.1, Partial: true, Segment: storedSegment},
-				},
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			st := &State{identity: decisionlog.Identity{
-				//nolint:exhaustive // one kind is looked at
-				Origins: map[signal.Kind]signal.Origins{signal.Jailbreak: c.speaks},
-				//nolint:exhaustive // one kind is looked at
-				Reads: map[signal.Kind]signal.Origins{signal.Jailbreak: c.reads},
-			}}
-			d := &decision{
-				set: &signal.Set{}, state: st,
-				contexts: &resolve.Contexts{Verdicts: contexts.Verdicts{Jailbreak: c.stored}},
-			}
-			got := c.v
-			d.addAttack(signal.Jailbreak, &got)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if known.Verdicts[0] != asked || len(known.Verdicts) != 1 {
-				t.Error("shared verdicts were changed")
-			}
-		})
-	}
-}
-
 // Failing safe is not failing shut: what nobody could look at is not called a breach of policy, and
 // operators are told first.
 func TestAMissingModelIsNoVerdict(t *testing.T) {
@@ -288,7 +199,7 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 	b := startReading(t, routesOfOrigins)
 	b.classifier.signals &^= signal.MaskOf(signal.Injection)
 	b.classifier.broken = signal.MaskOf(signal.Jailbreak, signal.Injection)
-	b.state.classifier = b.classifier
+	b.state.Signals.Classifier = b.classifier
 	got := b.chat(ask("hi"))
 	e := got.error(t)
 	if got.status != http.StatusServiceUnavailable || got.code(t) != "signal_unavailable" ||
@@ -313,37 +224,15 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 	}
 }
 
-func TestRefusalsSayWhatToDo(t *testing.T) {
-	t.Parallel()
-	//nolint:exhaustive // the rest read as internal does
-	for why, want := range map[signal.Reason]string{
-		signal.ReasonNoModel:  "the signal pii is not available: no model computes it here",
-		signal.ReasonNoText:   "the request holds nothing that can be read as text",
-		signal.ReasonNone:     "a part of the request could not be read",
-		signal.ReasonInternal: "at the moment (internal)",
-	} {
-		d := &decision{
-			set:      &signal.Set{},
-			Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)},
-		}
-		d.set.Put(signal.PII, signal.Value{State: signal.Unknown, Reason: why})
-		got := fault.Wire(d.unavailable(), "id")
-		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
-			!strings.Contains(got.Message, want) {
-			t.Errorf("%q: %+v", why, got)
-		}
-	}
-}
-
 // What was logged of each origin decides again as it did.
 func TestDecisionsByOriginAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	l := startLogged(t, routesOfOrigins)
-	reads := l.state.program.Origins()
-	l.state.identity.Reads, l.state.identity.Provided = reads,
-		l.state.identity.Provided|signal.MaskOf(signal.Jailbreak, signal.Injection)
+	reads := l.state.Program.Origins()
+	l.state.Signals.Identity.Reads, l.state.Signals.Identity.Provided = reads,
+		l.state.Signals.Identity.Provided|signal.MaskOf(signal.Jailbreak, signal.Injection)
 	l.classifier.signals |= signal.MaskOf(signal.Injection)
-	l.state.classifier = reader{l.classifier, &l.state.identity}
+	l.state.Signals.Classifier = reader{l.classifier, &l.state.Signals.Identity}
 	for _, role := range []string{"user", "assistant", "tool", "system"} {
 		l.chat(`{"model":"auto","messages":[` + saidBy(role, attackText) + `,` +
 			saidBy("user", "hi") + `]}`)

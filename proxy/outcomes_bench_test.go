@@ -10,6 +10,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/memory/outcomes"
+	"signalbox/proxy/decide"
 )
 
 // knownVector tells one embedding of every text, at no cost: what is left is what a decision does with
@@ -61,10 +62,10 @@ func BenchmarkDecideByOutcomes(b *testing.B) {
 			p, _ := learns(b, func(x *setup) {
 				x.outcomes = s
 				if c.explore {
-					x.explore = ExploreOptions{Share: 0.5, MaxQualityLoss: 0.005}
+					x.explore = decide.ExploreOptions{Share: 0.5, MaxQualityLoss: 0.005}
 				}
 			})
-			p.state.classifier = knownVector{vector()}
+			p.state.Signals.Classifier = knownVector{vector()}
 			req, err := openai.ParseChat([]byte(ask(onTaxes)), openai.Limits{})
 			if err != nil {
 				b.Fatal(err)
@@ -83,12 +84,12 @@ func BenchmarkDecideByOutcomes(b *testing.B) {
 			}()
 			b.ReportAllocs()
 			for b.Loop() {
-				d, err := p.state.decide(ctx, Principal{Tenant: "default"}, req, nil, nil, nil)
+				d, err := p.state.Decide(ctx, Principal{Tenant: "default"}, req, nil, nil, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
 				change := p.state.rewrite(req, d)
-				if _, err := p.state.place(&change, nil, p.proxy.measure(ctx, p.state, &change)); err != nil {
+				if _, err := p.state.place(&change, nil, "", p.proxy.measure(ctx, p.state, &change)); err != nil {
 					b.Fatal(err)
 				}
 			}

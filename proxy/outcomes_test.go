@@ -12,7 +12,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/auth"
-	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 )
 
 // learns is a bench whose default route chooses among two models by quality, of which the
@@ -162,7 +162,7 @@ func TestWithoutOutcomesFeedbackIsRefusedAndNoEmbeddingIsAskedFor(t *testing.T) 
 
 func TestExplorationFindsABetterModelWhoseAnswersNobodyKnew(t *testing.T) {
 	t.Parallel()
-	b, s := learns(t, func(x *setup) { x.explore = ExploreOptions{Share: 0.5, MaxQualityLoss: 1} })
+	b, s := learns(t, func(x *setup) { x.explore = decide.ExploreOptions{Share: 0.5, MaxQualityLoss: 1} })
 	good := func(a answered) float64 { // the praised model is no disappointment
 		if a.header.Get("X-Signalbox-Model") == "small" {
 			return 1
@@ -188,45 +188,6 @@ func TestExplorationFindsABetterModelWhoseAnswersNobodyKnew(t *testing.T) {
 	var out bytes.Buffer
 	if err := s.Export(&out, ""); err != nil || !strings.Contains(out.String(), `"chance":0.`) {
 		t.Errorf("%v, no chance in %.300s", err, out.String())
-	}
-}
-
-func TestTheEffortOfARequestDoesNotChangeWhatIsExpectedOfItsModelEverywhere(t *testing.T) {
-	t.Parallel()
-	d := decision{state: &State{}}
-	d.state.chooser.Spent = choose.NewAccounts()
-	e := d.expectOf([]outcomes.Prediction{
-		{Model: "m", Prior: 0.8, Everywhere: 0.7, Mean: 0.4},
-		{Model: "m", Effort: "none", Prior: 0.8, Everywhere: 0.6, Mean: 0.5, AtEffort: 90},
-		{Model: "m", Effort: "high", Prior: 0.8, Everywhere: 0.75, Mean: 0.45, AtEffort: 90},
-	})
-	if e.Effort != "none" || e.Quality != 0.5 || e.Everywhere != 0.7 {
-		t.Errorf("%+v", e)
-	}
-}
-
-func TestWhatWasMeasuredOfAnEffortDecides(t *testing.T) {
-	t.Parallel()
-	d := decision{state: &State{}}
-	d.state.chooser.Spent = choose.NewAccounts()
-	at := func(effort string, mean, doubt float64, calibrated bool) outcomes.Prediction {
-		return outcomes.Prediction{Model: "m", Effort: effort, Mean: mean, AtEffort: 10, Doubt: doubt, Calibrated: calibrated}
-	}
-	for _, tt := range []struct {
-		want       string
-		doubt      float64
-		calibrated bool
-	}{
-		{"high", 0, false}, // near outcomes are too few to say so
-		{"none", 0.005, true},
-		{"high", 0.015, true},
-	} {
-		e := d.expectOf([]outcomes.Prediction{
-			{Model: "m"}, at("none", 0.5, tt.doubt, tt.calibrated), at("high", 0.49, 0, tt.calibrated),
-		})
-		if e.Effort != tt.want {
-			t.Errorf("%+v: effort %s", tt, e.Effort)
-		}
 	}
 }
 

@@ -1,8 +1,11 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
+	"signalbox/internal/signal"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/rules"
@@ -12,7 +15,7 @@ import (
 // made; the first error ends it, and the error table of package fault says how.
 func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surface) (err error) {
 	ctx, end := p.trace(r, s.operation)
-	o := exchange{surface: s}
+	o := exchange{state: st, surface: s}
 	err = fault.ErrPanicked // what record sees when a stage panics
 	defer func() { err = fault.Stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
 
@@ -43,7 +46,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surf
 	}
 	o.decision, err = p.decide(ctx, st, who, r.Header, &o)
 	if o.decision != nil {
-		o.decision.describe(w.Header())
+		o.decision.Describe(w.Header())
 	}
 	if err != nil {
 		return err
@@ -71,4 +74,29 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surf
 		return err
 	}
 	return p.forward(ctx, st, w, st.controls.Without(r.Header, who.Role), where, change, &o)
+}
+
+// decide wraps the stage in its span and counts what it computed and what it did not have to.
+func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
+	ctx, span := p.tel.Tracer.Start(ctx, "decide")
+	defer span.End()
+	d, err := st.Decide(ctx, who, o.req, h, o.resolved, o.lookup)
+	if d == nil || errors.Is(err, fault.ErrClientGone) {
+		return d, err
+	}
+	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
+	traceDecision(span, d)
+	m := p.tel.Metrics
+	m.Decide(d.Elapsed)
+	mentioned := d.Program.Kinds()
+	for k := range signal.NumKinds {
+		v := d.Set.Value(k)
+		switch {
+		case v.State == signal.Unknown:
+			m.SignalUnknown(st.Signals.Identity.Names.Of(k), string(v.Reason))
+		case v.State == signal.NotExtracted && mentioned.Has(k):
+			m.SignalSkipped(st.Signals.Identity.Names.Of(k))
+		}
+	}
+	return d, err
 }

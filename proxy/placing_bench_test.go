@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/settings"
 )
 
 // What placement costs a request on its way through the proxy, of a model with two endpoints: `off`
@@ -17,12 +18,12 @@ func BenchmarkPlacement(b *testing.B) {
 	session := strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)
 	long := strings.Replace(short, "hello", kib("somebody", 16), 1)
 	for _, c := range []struct{ name, how, body string }{
-		{"off-short", placementOff, short},
-		{"short", placementAuto, short},
-		{"off-session", placementOff, session},
-		{"session", placementAuto, session},
-		{"off-long", placementOff, long},
-		{"long", placementAuto, long},
+		{"off-short", settings.PlacementOff, short},
+		{"short", settings.PlacementAuto, short},
+		{"off-session", settings.PlacementOff, session},
+		{"session", settings.PlacementAuto, session},
+		{"off-long", settings.PlacementOff, long},
+		{"long", settings.PlacementAuto, long},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			ups := []*testkit.Upstream{testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion)), testkit.NewUpstream(b, testkit.JSON(200, testkit.Completion))}
@@ -45,33 +46,33 @@ func placer(tb testing.TB, how, body string) func() {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := b.state.decide(tb.Context(), Principal{Tenant: "default"}, req, nil, nil, nil)
+	d, err := b.state.Decide(tb.Context(), Principal{Tenant: "default"}, req, nil, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	change := b.state.rewrite(req, d)
 	return func() {
-		p, err := b.state.place(&change, nil, b.proxy.measure(tb.Context(), b.state, &change))
+		p, err := b.state.place(&change, nil, "", b.proxy.measure(tb.Context(), b.state, &change))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		_, lease, err := p.next(tb.Context())
+		_, lease, err := p.Next(tb.Context())
 		if err != nil || lease == nil {
 			tb.Fatal("no endpoint")
 		}
 		lease.Close()
-		p.abandon(time.Now())
+		p.Abandon(time.Now())
 	}
 }
 
 func BenchmarkPlacing(b *testing.B) {
 	short := ask("hello, how are you today")
 	for _, c := range []struct{ name, how, body string }{
-		{"off", placementOff, short},
-		{"short", placementAuto, short},
-		{"session", placementAuto, strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)},
-		{"16KiB", placementAuto, strings.Replace(short, "hello", kib("somebody", 16), 1)},
-		{"600KiB", placementAuto, strings.Replace(short, "hello", kib("somebody", 600), 1)},
+		{"off", settings.PlacementOff, short},
+		{"short", settings.PlacementAuto, short},
+		{"session", settings.PlacementAuto, strings.Replace(short, `{`, `{"signalbox":{"session":"one"},`, 1)},
+		{"16KiB", settings.PlacementAuto, strings.Replace(short, "hello", kib("somebody", 16), 1)},
+		{"600KiB", settings.PlacementAuto, strings.Replace(short, "hello", kib("somebody", 600), 1)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			run := placer(b, c.how, c.body)
@@ -84,7 +85,7 @@ func BenchmarkPlacing(b *testing.B) {
 }
 
 func TestPlacingAShortPromptAllocatesNoMoreThanPickingAnEndpoint(t *testing.T) {
-	off, on := testing.AllocsPerRun(200, placer(t, placementOff, ask("hello"))), testing.AllocsPerRun(200, placer(t, placementAuto, ask("hello")))
+	off, on := testing.AllocsPerRun(200, placer(t, settings.PlacementOff, ask("hello"))), testing.AllocsPerRun(200, placer(t, settings.PlacementAuto, ask("hello")))
 	if on > off {
 		t.Errorf("%v allocations with placement, %v without", on, off)
 	}

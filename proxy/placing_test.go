@@ -21,6 +21,8 @@ import (
 	"signalbox/proxy/engine"
 	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/rewrite"
+	"signalbox/proxy/settings"
 )
 
 // kvModel is a model that servers with caches serve, each an endpoint named a, b, ...
@@ -54,7 +56,7 @@ func placedOn(t *testing.T, servers []*kvServer, change func(*backend.ModelOptio
 	t.Helper()
 	plain := func(s *setup) { s.routes = toSmall }
 	b := start(t, kvModel(change, servers...), append([]func(*setup){plain}, more...)...)
-	b.state.salts, b.state.salted = engine.NewSalts([]byte("a secret")), true // a random one would give other homes each time
+	b.state.places.Salts, b.state.salted = engine.NewSalts([]byte("a secret")), true // a random one would give other homes each time
 	return b
 }
 
@@ -210,7 +212,7 @@ func TestWhatARequestBelongsTo(t *testing.T) {
 
 func TestPlacementCanBeTurnedOff(t *testing.T) {
 	t.Parallel()
-	b, servers := placedBench(t, 2, nil, func(s *setup) { s.options.Placement = placementOff })
+	b, servers := placedBench(t, 2, nil, func(s *setup) { s.options.Placement = settings.PlacementOff })
 	system := kib("expert", 8)
 	ends := map[string]int{}
 	for range 40 {
@@ -295,7 +297,7 @@ func TestALevelIsFoundOut(t *testing.T) {
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
 	servers[1].set(&servers[1].silent, true) // before anybody has looked at its metrics
 	b := placedOn(t, servers, auto, func(s *setup) { s.health = true })
-	w := b.state.models[0].Servers
+	w := b.state.Models[0].Servers
 	eventually(t, func() bool { return w.All[0].Salted.Load() }, "the level of a vLLM")
 	for i := range 12 {
 		b.told(turns("short", 1), "X-Session-Id", strconv.Itoa(i))
@@ -334,7 +336,7 @@ func eventually(t *testing.T, done func() bool, what string) {
 func TestARestartIsNoticed(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 2, nil, func(s *setup) { s.health = true })
-	w := b.state.models[0].Servers
+	w := b.state.Models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1))
 	i := int(first.endpoint[0] - 'a')
@@ -432,7 +434,7 @@ func TestWhatWasLearntSurvivesAReload(t *testing.T) {
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1))
 	more := kvModel(nil, append(servers, newKVServer(t, quick()))...)
-	next := b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: more, routes: toSmall, classifier: b.classifier}, 2)
+	next := b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: more, routes: toSmall, classifier: b.classifier}, 2)
 	old := b.state
 	b.proxy.Swap(next)
 	t.Cleanup(old.Close)
@@ -449,8 +451,8 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 			o.Endpoints[i].KV.P2P = kv.Peer{Host: "10.0.0." + strconv.Itoa(i+1), Port: 5710}
 		}
 	}
-	b, servers := placedBench(t, 2, peers, allows(engine.Param{Name: fieldTransfer}))
-	w := b.state.models[0].Servers
+	b, servers := placedBench(t, 2, peers, allows(engine.Param{Name: rewrite.FieldTransfer}))
+	w := b.state.Models[0].Servers
 	system := kib("expert", 16)
 	first := b.told(turns(system, 1), "X-Session-Id", "x")
 	home := int(first.endpoint[0] - 'a')
@@ -462,7 +464,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	if got.endpoint == first.endpoint {
 		t.Fatalf("a request went to a busy home: %+v", got)
 	}
-	params := string(lastOf(servers[1-home])[fieldTransfer])
+	params := string(lastOf(servers[1-home])[rewrite.FieldTransfer])
 	if want := fmt.Sprintf(`"remote_host":"10.0.0.%d","remote_port":5710}}`, home+1); !strings.HasPrefix(params, `{"remote_kv_source":{"kv_request_id":"kv_`) || !strings.HasSuffix(params, want) {
 		t.Errorf("kv_transfer_params %s", params)
 	}
@@ -471,7 +473,7 @@ func TestAnEndpointTakesBlocksFromAnother(t *testing.T) {
 	const own = `{"remote_prefiller":{"h":1},"remote_kv_source":{"remote_host":"own"}}`
 	b.told(strings.Replace(turns(system, 2), `"stream"`, `"kv_transfer_params":`+own+`,"stream"`,
 		1), "X-Session-Id", "x")
-	if got := string(lastOf(servers[1-home])[fieldTransfer]); got != own {
+	if got := string(lastOf(servers[1-home])[rewrite.FieldTransfer]); got != own {
 		t.Errorf("kv_transfer_params %s, want %s", got, own)
 	}
 	for i := range tickets {
@@ -506,7 +508,7 @@ func TestARefusedPromptIsNotPredicted(t *testing.T) {
 			s.refuse("")
 		}
 		for i := range servers {
-			if n := b.state.models[0].Servers.Stats(i).Blocks; n != 0 {
+			if n := b.state.Models[0].Servers.Stats(i).Blocks; n != 0 {
 				t.Errorf("endpoint %d is said to have %d blocks of a prompt that it refused", i, n)
 			}
 		}

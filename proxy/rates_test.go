@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/settings"
 )
 
 // limited lets one caller in, by the key "limited".
@@ -137,7 +138,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	gate := make(chan struct{})
 	u := testkit.NewUpstream(t, testkit.After(gate, testkit.JSON(http.StatusOK, okAnswer)))
 	b := start(t, oneModel(u), func(s *setup) { s.options.MaxBodyBytes = 22 << 10 })
-	o := DefaultLimitOptions()
+	o := settings.DefaultLimits()
 	o.MaxBytesInFlight = 32 << 10
 	b.state.limits = o
 	big := ask(strings.Repeat("a", 20<<10))
@@ -175,7 +176,7 @@ func TestMessagesAndDepthAreBounded(t *testing.T) {
 	t.Parallel()
 	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
 	b := start(t, oneModel(u))
-	o := DefaultLimitOptions()
+	o := settings.DefaultLimits()
 	o.MaxMessages, o.MaxDepth = 3, 8
 	b.state.limits = o
 	message := `{"role":"user","content":"hi"}`

@@ -80,12 +80,12 @@ type EndpointDetail struct {
 // computes a signal that their conditions read; empty when none does. It names what to do.
 func (st *State) Refuses() []string {
 	var out []string
-	able := st.classifier.Signals()
+	able := st.Signals.Signals()
 	remedy := "name a model for it under classify.tasks"
-	if st.program.Local(able) == 0 {
+	if st.Program.Local(able) == 0 {
 		remedy = "install ONNX Runtime (make onnxruntime, or classify.library)"
 	}
-	for _, r := range st.program.Routes() {
+	for _, r := range st.Program.Routes() {
 		lacking := r.Kinds &^ able
 		closed := r.Verb == rules.Block && r.OnUnknown == rules.Match || r.OnUnknown == rules.Error
 		if lacking == 0 || !closed {
@@ -93,7 +93,7 @@ func (st *State) Refuses() []string {
 		}
 		out = append(out,
 			fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
-				r.Name, strings.Join(st.names(lacking), ", "), remedy))
+				r.Name, strings.Join(st.Signals.Names(lacking), ", "), remedy))
 	}
 	return out
 }
@@ -106,10 +106,10 @@ func (p *Proxy) Ready() (bool, Detail) {
 	now := time.Now()
 	d := Detail{
 		Draining: p.draining.Load(), Generation: st.generation,
-		Signals:  st.names(st.classifier.Signals()),
-		Degraded: append(st.Refuses(), st.classifier.Degraded()...),
+		Signals:  st.Signals.Names(st.Signals.Signals()),
+		Degraded: append(st.Refuses(), st.Signals.Degraded()...),
 	}
-	if e, ok := st.classifier.(Engine); ok {
+	if e, ok := st.Signals.Classifier.(Engine); ok {
 		d.Engine = e.Engine()
 	}
 	if lacking := st.guard.Lacking(); lacking != "" && st.guard.Claims.Wanted {
@@ -128,7 +128,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 		}
 	}
 	reachable := false
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		md := ModelDetail{Name: m.Name}
 		if m.Sleeps(now) {
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
@@ -168,7 +168,7 @@ func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 	st := p.acquire()
 	defer st.release()
 	now := time.Now()
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		for _, e := range m.Endpoints {
 			s.Endpoints = append(s.Endpoints, telemetry.EndpointStatus{
 				Model: m.Name, Endpoint: e.Name, Up: e.Up(now),

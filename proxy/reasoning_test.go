@@ -11,8 +11,11 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/rewrite"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
@@ -194,7 +197,8 @@ func FuzzARewrittenBodyIsARequest(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	st := &State{chooser: choose.Chooser{Lengths: lengths.New()}, opts: DefaultOptions(), prompts: map[string]string{"p": "P"}, vague: []string{"you are an assistant"}}
+	o := rewrite.NewOptions([]settings.Prompt{{Name: "p", Text: "P"}}, []string{"You are an assistant"}, lengths.DefaultOptions())
+	base := &decide.Base{Chooser: choose.Chooser{Lengths: lengths.New()}}
 	var models []*backend.Model
 	for _, o := range reasoningModels(testkit.NewUpstream(f, testkit.Silent())) {
 		d, err := reasoning.New(&o.Reasoning)
@@ -209,9 +213,9 @@ func FuzzARewrittenBodyIsARequest(f *testing.F) {
 			return
 		}
 		action := rules.Action{Reasoning: "none", Override: true, MaxTokens: rules.MaxTokens{Auto: true}, Prompt: rules.Prompt{Name: "p", Mode: "prefix"}}
-		d := &decision{Decision: rules.Decision{Action: &action}, set: &signal.Set{}}
+		d := &decision{Decision: rules.Decision{Action: &action}, Set: &signal.Set{}, Base: base}
 		for _, m := range models {
-			out, _ := st.rewrite(req, d).body(m)
+			out, _ := rewrite.New(o, req, d).Body(m)
 			again, err := openai.ParseChat(out, openai.Limits{})
 			if err != nil {
 				t.Fatalf("%s: body %s is refused: %v", m.Name, out, err)

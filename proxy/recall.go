@@ -11,11 +11,11 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory/cache"
 	"signalbox/proxy/budget"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/resolve"
-	"signalbox/rules"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
@@ -23,25 +23,25 @@ import (
 // remember derives what a request is known by. It costs a pass over the body, so it is not done
 // where nothing is kept.
 func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *recall.Lookup {
-	c := st.caching
+	c := st.Caching
 	if c == nil {
 		return nil
 	}
 	m := &recall.Lookup{Taught: c.Answers.Taught.Load()}
 	m.Fresh, m.Forgetful = recall.CacheControl(h)
-	f := st.facts(who, req, h, r)
+	f := st.Facts(who, req, h, r)
 	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.Generation(m.Taught)}
 	if who.Models != nil { // a response of a model that the caller may not use is not for the caller
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00models", Value: strings.Join(who.Models, "\n")})
 	}
 	if st.forwards { // the endpoint may know the caller, and answers nobody else the same
-		shown := st.salts.Credential(h.Get("Authorization"))
+		shown := st.places.Salts.Credential(h.Get("Authorization"))
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00credential", Value: shown})
 	}
-	if st.program.ReadsSession() {
+	if st.Program.ReadsSession() {
 		scope.Session = f.Session
 	}
-	for _, name := range st.readHeaders {
+	for _, name := range st.ReadHeaders {
 		for _, value := range f.Header(name) {
 			scope.Headers = append(scope.Headers, cache.Header{Name: name, Value: value})
 		}
@@ -66,31 +66,20 @@ func (p *Proxy) recall(
 		return false, nil
 	}
 	begun := time.Now()
-	a, err := st.caching.Cache.Exact(ctx, &m.ID)
+	a, err := st.Caching.Cache.Exact(ctx, &m.ID)
 	m.Waited = time.Since(begun)
 	if err != nil {
 		m.Failed = !errors.Is(err, cache.ErrMiss)
 		return false, nil
 	}
-	d, err := st.start(who, o.req, h, o.resolved)
+	d, err := st.Start(who, o.req, h, o.resolved)
 	if err != nil {
 		return false, err
 	}
-	if !d.restoreDecision(a) {
+	if !d.Restore(a) {
 		return false, nil
 	}
 	return p.serveCached(ctx, w, o, d, a, recall.Exact)
-}
-
-// restoreDecision takes the decision that led to a response. It reports false when there is no such
-// decision any more.
-func (d *decision) restoreDecision(a *cache.Answer) bool {
-	taken, ok := d.program.Taken(a.Route)
-	if d.model != "" && a.Route == rules.RouteNamed { // as conclude has it
-		taken, ok = rules.Decision{Route: rules.RouteNamed, Index: -1, Outcome: rules.Defaulted, Action: &rules.Action{}}, true
-	}
-	d.Decision, d.decided = taken, time.Now()
-	return ok && d.caches() != recall.ModeOff && d.state.byName[a.Model] != nil
 }
 
 // recallSimilar answers a request whose last question asks what another one asked, or prepares that
@@ -100,7 +89,7 @@ func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Writer, o *exch
 	if m == nil {
 		return false, nil
 	}
-	mode := o.caches()
+	mode := o.Caches()
 	switch {
 	case mode == recall.ModeOff:
 		m.Result = recall.Off
@@ -114,8 +103,8 @@ func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Writer, o *exch
 	}
 	m.Result = recall.Miss
 	if mode == recall.ModeSemantic && m.ID.Similar == cache.Eligible {
-		o.embed(ctx)
-		hit, ok, err := o.similar(ctx)
+		o.Embed(ctx)
+		hit, ok, err := o.Similar(ctx)
 		if ok && !m.Fresh {
 			m.Similarity = hit.Similarity
 			if done, err = p.serveCached(ctx, w, o, o.decision, hit.Answer, recall.Semantic); done || err != nil {
@@ -153,7 +142,7 @@ func (*Proxy) serveCached(
 	h := w.Header()
 	if o.decision != d {
 		o.decision = d
-		d.describe(h)
+		d.Describe(h)
 		if err := o.armGuard(ctx, h); err != nil {
 			return true, err
 		}
@@ -167,12 +156,12 @@ func (*Proxy) serveCached(
 			h[name] = []string{a.Headers[i].Value}
 		}
 	}
-	if len(d.lacking) > 0 {
-		h["X-Signalbox-Degraded"] = []string{strings.Join(append(d.degraded(), d.lacking...), ",")}
+	if len(d.Lacking) > 0 {
+		h["X-Signalbox-Degraded"] = []string{strings.Join(append(d.Degraded(), d.Lacking...), ",")}
 	}
 	h["Age"] = []string{strconv.FormatInt(max(int64(time.Since(a.Made)/time.Second), 0), 10)}
 	h["Content-Type"] = []string{shaped.ContentType}
-	h["Server-Timing"] = []string{d.timing(0, 0)}
+	h["Server-Timing"] = []string{d.Timing(0, 0)}
 	return true, o.replay(ctx, w, shaped)
 }
 
@@ -181,8 +170,8 @@ func (*Proxy) serveCached(
 func (o *exchange) cacheable(status int, err error) bool {
 	m := o.lookup
 	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
-		o.Failed == 0 && o.inArm != armCanary && o.saving == (budget.Saving{}) &&
-		o.passedGuard() && o.escalation.storable() && m.Taught == o.state.caching.Answers.Taught.Load()
+		o.Failed == 0 && o.Arm != decide.ArmCanary && o.Saving == (budget.Saving{}) &&
+		o.passedGuard() && o.escalation.storable() && m.Taught == o.state.Caching.Answers.Taught.Load()
 }
 
 // passedGuard reports whether the guard, if there is one, has nothing against the response. One
@@ -206,10 +195,10 @@ func (p *Proxy) cacheResponse(ctx context.Context, w *downstream.Writer, o *exch
 	if !o.cacheable(w.Status, err) {
 		return
 	}
-	c, id, tape := o.state.caching, o.lookup.ID, o.lookup.Recording
+	c, id, tape := o.state.Caching, o.lookup.ID, o.lookup.Recording
 	model, route, kind := o.model.Name, o.Route, w.Header().Get("Content-Type")
-	partition, vector := c.Partition(model, o.Action), o.vector()
-	if o.caches() != recall.ModeSemantic {
+	partition, vector := c.Partition(model, o.Action), o.Vector()
+	if o.Caches() != recall.ModeSemantic {
 		vector = nil
 	}
 	id.Question = strings.Clone(id.Question)
@@ -227,4 +216,11 @@ func (p *Proxy) cacheResponse(ctx context.Context, w *downstream.Writer, o *exch
 		a.Headers = list
 		return c.Cache.Keep(ctx, &id, partition, vector, a)
 	}, p.tel.Metrics.CacheKept)
+}
+
+// LearnQuestion takes in a question that another replica has the response to.
+func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
+	st := p.acquire()
+	defer st.release()
+	st.answers.Learn(key, q, ttl)
 }

@@ -17,8 +17,8 @@ type Recall struct {
 }
 
 // explainRecall tells what the request allows; nil where the cache is off.
-func (d *decision) explainRecall() *Recall {
-	m, mode := d.lookup, d.caches()
+func explainRecall(d *decision) *Recall {
+	m, mode := d.Lookup, d.Caches()
 	if m == nil || mode == recall.ModeOff {
 		return nil
 	}
@@ -41,11 +41,11 @@ func allowed(m *recall.Lookup, why cache.Reason) string {
 }
 
 // tryRecall looks up what the cache would give.
-func (d *decision) tryRecall(ctx context.Context, r *Recall) {
+func (st *State) tryRecall(ctx context.Context, d *decision, r *Recall) {
 	if r == nil {
 		return
 	}
-	m, c := d.lookup, d.state.caching
+	m, c := d.Lookup, st.Caching
 	if r.Exact == recall.Miss {
 		if _, err := c.Cache.Exact(ctx, &m.ID); err == nil {
 			r.Exact = "hit"
@@ -54,8 +54,8 @@ func (d *decision) tryRecall(ctx context.Context, r *Recall) {
 	if r.Semantic != recall.Miss {
 		return
 	}
-	d.embed(ctx)
-	hit, ok, err := d.similar(ctx)
+	d.Embed(ctx)
+	hit, ok, err := d.Similar(ctx)
 	var other *cache.MissError
 	switch {
 	case ok:

@@ -14,6 +14,7 @@ import (
 	"signalbox/memory/conversation"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
@@ -79,8 +80,8 @@ type Seen struct {
 	Baseline   *float64           `json:"baseline_usd,omitempty"` // had the dearest model answered
 	Message    string             `json:"message,omitempty"`      // what a block or a fixed answer says
 	// every signal that the rules mention, and how each route was evaluated; in a single one only
-	Signals map[string]SignalTrace `json:"signals,omitempty"`
-	Routes  []SeenRoute            `json:"routes,omitempty"`
+	Signals map[string]signals.Trace `json:"signals,omitempty"`
+	Routes  []SeenRoute              `json:"routes,omitempty"`
 }
 
 // SeenRoute is how a route was evaluated.
@@ -151,8 +152,8 @@ func (r *Recent) count(ctx context.Context, st *State, o *exchange, id string, t
 	defer r.mu.Unlock()
 	r.decided++
 	r.routes[o.Route]++
-	if o.talk != nil && o.talk.result != "" {
-		r.talks[o.talk.result]++
+	if fate := o.Talk.Fate(); fate != "" {
+		r.talks[fate]++
 		r.followed.turn(o, id, now)
 	}
 	if used := &o.tally.Usage; *used != (response.Usage{}) && o.model != nil {
@@ -326,7 +327,7 @@ func (s *sighting) show(prompts, reasons bool) *Seen {
 		l.quote(out.Decision)
 	}
 	out.TookMs, out.FirstMs = decisionlog.Milliseconds(s.times.took), decisionlog.Milliseconds(s.times.first)
-	out.ClassifyMs = decisionlog.Milliseconds(l.o.classified)
+	out.ClassifyMs = decisionlog.Milliseconds(l.o.Classified)
 	out.Cost, out.Baseline = s.times.cost, s.times.base
 	if a := l.o.Action; a.Verb != rules.Use {
 		out.Message = a.Text
@@ -338,25 +339,25 @@ func (s *sighting) show(prompts, reasons bool) *Seen {
 }
 
 // reasons are the signals that the rules mention and how each route was evaluated.
-func (l *decided) reasons() (map[string]SignalTrace, []SeenRoute) {
-	d, set := *l.o.decision, *l.o.set
+func (l *decided) reasons() (map[string]signals.Trace, []SeenRoute) {
+	d, set := *l.o.decision, *l.o.Set
 	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
-	signals := make(map[string]SignalTrace)
-	for _, k := range d.program.Kinds().Kinds() {
-		t := l.st.traceSignal(k, set.Value(k), &signal.Text{})
+	told := make(map[string]signals.Trace)
+	for _, k := range d.Program.Kinds().Kinds() {
+		t := l.st.Signals.Trace(k, set.Value(k), &signal.Text{})
 		t.Entities = nil // where they stood was let go of with the text
 		if set.Value(k).State == signal.NotExtracted {
-			t.Reason = d.whySkipped(k)
+			t.Reason = d.WhySkipped(k)
 		}
-		signals[l.st.identity.Names.Of(k)] = t
+		told[l.st.Signals.Identity.Names.Of(k)] = t
 	}
-	traces := d.program.Trace(&set)
+	traces := d.Program.Trace(&set)
 	routes := make([]SeenRoute, len(traces))
 	for i := range traces {
 		t := &traces[i]
 		routes[i] = SeenRoute{t.Name, t.Value, t.Tree(), t.Blockers}
 	}
-	return signals, routes
+	return told, routes
 }
 
 // Talks lists the conversations whose last turns were answered lately by this process, the newest

@@ -210,10 +210,10 @@ func BenchmarkRecentKept(b *testing.B) {
 		b.Fatal(err)
 	}
 	o := &exchange{req: req}
-	if o.decision, err = p.state.decide(b.Context(), Principal{}, req, http.Header{}, nil, nil); err != nil {
+	if o.decision, err = p.state.Decide(b.Context(), Principal{}, req, http.Header{}, nil, nil); err != nil {
 		b.Fatal(err)
 	}
-	o.model = p.state.byName["effort"]
+	o.model = p.state.ByName["effort"]
 	o.endpoint, o.tally.Usage.Input = o.model.Endpoints[0], 100
 	r, w := newRecent(), &downstream.Writer{ID: "r", Start: time.Now()}
 	ctx := Shown(b.Context())

@@ -51,7 +51,7 @@ func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *
 		m.TenantRefused(tenant)
 	}
 	st.observeSpeed(o, w.Status, err)
-	st.noteLength(o, w.ID)
+	st.NoteLength(o.decision, w.ID, o.tally.Usage.Output)
 	p.watchSigns(ctx, st, o, w.ID, status, err)
 	p.recordPlacement(o, status, err)
 	if st.learnLength(o) {
@@ -103,7 +103,7 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 	}
 	attrs = append(attrs, brief("took", l.took))
 	if o.decision != nil {
-		attrs = append(attrs, brief("decide", o.elapsed), brief("classify", o.classified))
+		attrs = append(attrs, brief("decide", o.Elapsed), brief("classify", o.Classified))
 	}
 	if o.who.Tenant != "" {
 		attrs = append(attrs, slog.String("tenant", o.who.Tenant))
@@ -112,13 +112,13 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 		attrs = append(attrs, slog.String("key", o.who.Name))
 	}
 	attrs = append(attrs, slog.String("id", w.ID))
-	attrs = append(append(attrs, o.placed.attrs()...), o.guardAttrs()...)
+	attrs = append(append(attrs, o.placed.Attrs()...), o.guardAttrs()...)
 	if found := o.lookup.Found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}
 	attrs = append(attrs, o.escalation.attrs()...)
-	if o.decision != nil && o.inArm != "" {
-		attrs = append(attrs, slog.String("arm", o.inArm))
+	if o.decision != nil && o.Arm != "" {
+		attrs = append(attrs, slog.String("arm", o.Arm))
 	}
 	if o.unsaved != nil {
 		attrs = append(attrs, slog.String("unsaved", o.unsaved.Error()))
@@ -179,5 +179,17 @@ func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange, status int,
 	}
 	if !st.copies.start(func(ctx context.Context) { tell(p.copy(ctx, st, m, c)) }) {
 		tell(&decisionlog.Mirror{Model: m.model.Name, Result: mirrorDropped})
+	}
+}
+
+// countArm counts a request of an arm.
+func (p *Proxy) countArm(o *exchange, status int) {
+	if o.decision == nil || o.Arm == "" || o.lookup.Given() != nil {
+		return
+	}
+	m, u := p.tel.Metrics, &o.tally.Usage
+	m.Arm(o.Route, o.Arm, status)
+	if o.model != nil && u.Input+u.Output > 0 {
+		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.model.Price.Of(float64(u.Input), float64(u.Output)))
 	}
 }

@@ -46,7 +46,7 @@ func startRedacting(t *testing.T, c *piiClassifier, ups ...*testkit.Upstream) *b
 	b := start(t, oneModel(ups...), func(s *setup) {
 		s.routes, s.classifier = redactRoutes, &c.fakeClassifier
 	})
-	b.state.classifier = c
+	b.state.Signals.Classifier = c
 	return b
 }
 

@@ -5,7 +5,9 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -14,42 +16,19 @@ import (
 func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 	st := p.acquire()
 	defer st.release()
-	program, model, ok := st.programFor(l.Request.Model)
+	program, model, ok := st.ProgramFor(l.Request.Model)
 	if !ok {
 		return decisionlog.NotFound(), nil
 	}
 	c := decisionlog.Configuration{
-		Identity: &st.identity, Program: program, Named: model, Prompts: st.prompts,
-		Able: st.classifier.Signals(), Extract: st.classifier.Extract, Unread: unread,
+		Identity: &st.Signals.Identity, Program: program, Named: model, Prompts: st.edits.Prompts,
+		Able: st.Signals.Signals(), Extract: st.Signals.Extract, Unread: decide.Unread,
 		First: func(a *rules.Action, set *signal.Set) string {
-			return st.first(choose.Request{Action: a, Set: set, Named: model})
+			return st.First(choose.Request{Action: a, Set: set, Named: model})
 		},
 	}
-	if all, able := st.classifier.(thorough); able {
+	if all, able := st.Signals.Classifier.(signals.Thorough); able {
 		c.ExtractAll = all.ExtractAll
 	}
 	return decisionlog.Redecide(ctx, c, l)
-}
-
-// programFor picks the program for what a client asked for, and the model that it names, if any; ok
-// is false when nothing has the name.
-func (st *State) programFor(asked string) (program *rules.Program, model string, ok bool) {
-	name, configured := st.modelNamed(asked)
-	switch {
-	case configured && !st.opts.RouteNamedModels:
-		return st.program.Named(), name, true
-	case configured:
-		return st.program, name, true
-	}
-	return st.program, "", st.isAuto(name)
-}
-
-// first is the model that is tried first; empty when there is none.
-func (st *State) first(r choose.Request) string {
-	for _, c := range st.chooser.Rank(r) {
-		if !c.Out {
-			return c.Name
-		}
-	}
-	return ""
 }

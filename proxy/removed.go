@@ -18,9 +18,9 @@ type removedEndpoints struct {
 func (l *removedEndpoints) add(st, old *State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, m := range old.models {
+	for _, m := range old.Models {
 		gone := m.Endpoints
-		if now, ok := st.byName[m.Name]; ok {
+		if now, ok := st.ByName[m.Name]; ok {
 			gone = now.Left(m.Group)
 		}
 		l.all = append(l.all, gone...)

@@ -34,7 +34,7 @@ func (o *exchange) replay(ctx context.Context, w *downstream.Writer, a *cache.An
 	h["Cache-Control"] = []string{"no-cache"}
 	h["X-Accel-Buffering"] = []string{"no"}
 	w.WriteHeader(http.StatusOK)
-	player := a.Player(o.state.caching.Opts.Pace.Pace())
+	player := a.Player(o.state.Caching.Opts.Pace.Pace())
 	switch {
 	case o.guarding != nil:
 		return o.replayChecked(ctx, w, player)

@@ -29,7 +29,7 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 	var out []*bench
 	for range n {
 		b := start(t, kvModel(func(o *backend.ModelOptions) { o.KV.PrefillUsPerToken = prefill }, servers...), func(s *setup) { s.routes = toSmall })
-		b.state.salts, b.state.salted = engine.NewSalts([]byte("one secret")), true
+		b.state.places.Salts, b.state.salted = engine.NewSalts([]byte("one secret")), true
 		out = append(out, b)
 		if url == "" {
 			continue
@@ -130,7 +130,7 @@ func TestReplicasTellOfDeviations(t *testing.T) {
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
 	both := replicas(t, 2, redis.URL(), 60, servers...)
 	system := kib("expert", 16)
-	w := both[0].state.models[0].Servers
+	w := both[0].state.Models[0].Servers
 	// The home is busy as the first replica sees it, so the prompt goes to the other endpoint.
 	home := both[0].told(turns(system, 1)).endpoint
 	var busy []affinity.Ticket
@@ -147,7 +147,7 @@ func TestReplicasTellOfDeviations(t *testing.T) {
 	}
 	// The second replica, which has never seen the prompt, hears of both places. When one of them
 	// is restarted, it knows that the other has it.
-	second := both[1].state.models[0].Servers
+	second := both[1].state.Models[0].Servers
 	eventually(t, func() bool { return second.Stats(0).Told > 0 && second.Stats(1).Told > 0 }, "news of both endpoints")
 	servers[i].restart()
 	second.Forget(i)

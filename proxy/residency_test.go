@@ -50,7 +50,7 @@ func TestTheAPITellsWhichServersShouldHaveAContext(t *testing.T) {
 	}
 	i := int(first.endpoint[0] - 'a')
 	servers[i].restart()
-	b.state.models[0].Servers.Forget(i)
+	b.state.Models[0].Servers.Forget(i)
 	if got := b.residents(ref.ID); len(got) != 0 {
 		t.Errorf("after a restart: %+v", got)
 	}
@@ -131,7 +131,7 @@ func TestOfSeveralReplicasOneReadsAhead(t *testing.T) {
 		if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 			t.Fatal(err)
 		}
-		b.state.models[0].Servers.Forget(0) // from here on it knows no more than another replica, and what was claimed stays so
+		b.state.Models[0].Servers.Forget(0) // from here on it knows no more than another replica, and what was claimed stays so
 	}
 	page := b.metrics()
 	if read, there := sampleOf(page, `signalbox_warm_calls_total{model="small",result="read"}`), sampleOf(page, `signalbox_warm_calls_total{model="small",result="there"}`); read != 1 || there != 1 {

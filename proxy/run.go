@@ -12,10 +12,11 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/settings"
 )
 
 // New makes a proxy that serves from st. It starts nothing; see Run.
-func New(opts Options, st *State, tel *telemetry.Telemetry) *Proxy {
+func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 	transport := framing.NewTransport(time.Duration(opts.ConnectTimeout))
 	p := &Proxy{
 		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport),

@@ -268,7 +268,7 @@ func TestContextsAreRedactedToo(t *testing.T) {
 		} {
 			up := testkit.NewUpstream(t, answer)
 			r := keeping(t, oneModel(up), nil, func(s *setup) { s.routes = redactRoutes; s.classifier.signals = signal.MaskOf(signal.PII) })
-			r.state.classifier = &piiClassifier{fakeClassifier: fakeClassifier{signals: signal.MaskOf(signal.PII)}}
+			r.state.Signals.Classifier = &piiClassifier{fakeClassifier: fakeClassifier{signals: signal.MaskOf(signal.PII)}}
 			id := r.keep(c.text)
 			got := r.chat(fmt.Sprintf(`{"model":"auto","stream":%v,"signalbox":{"context":%q},"messages":[{"role":"user","content":%q}]}`, stream, id, c.asks), "X-Mail", "ann@example.com")
 			sent := up.Last(t)

@@ -13,7 +13,7 @@ import (
 // scrape reads what the endpoints of a state say of themselves until ctx ends or the state is idle.
 func (p *Proxy) scrape(ctx context.Context, st *State) {
 	var targets []kv.Target
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		for i := range m.Servers.All {
 			e := &m.Servers.All[i]
 			plain := e.Level != kv.LevelAPC && e.Level != kv.LevelAuto

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/memory/outcomes"
+	"signalbox/proxy/decide"
 )
 
 // judgements are the outcomes of a store, as source, score and weight, by request.
@@ -72,7 +73,7 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := DefaultSignOptions()
+			all := decide.DefaultSignOptions()
 			b, s := learns(t, func(x *setup) {
 				x.signs = &all
 				if c.Response != "" {
@@ -112,7 +113,7 @@ func TestAClaimThatTheGuardActsOnIsASign(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := DefaultSignOptions()
+			all := decide.DefaultSignOptions()
 			all.Guard = c.weight
 			b, s := learns(t, func(x *setup) {
 				x.signs = &all
@@ -130,7 +131,7 @@ func TestAClaimThatTheGuardActsOnIsASign(t *testing.T) {
 // Of two requests with one text and other images, neither is the other's second try.
 func TestImagesTellTurnsApart(t *testing.T) {
 	t.Parallel()
-	all := DefaultSignOptions()
+	all := decide.DefaultSignOptions()
 	b, s := learns(t, func(x *setup) { x.signs = &all })
 	ids := make([]string, 0, 2)
 	for _, image := range []string{"AAAA", "BBBB"} {
@@ -146,7 +147,7 @@ func TestImagesTellTurnsApart(t *testing.T) {
 
 func TestSignsAreOffWithoutTheWord(t *testing.T) {
 	t.Parallel()
-	none := SignOptions{}
+	none := decide.SignOptions{}
 	for name, change := range map[string]func(*setup){
 		"learn: feedback":   func(*setup) {},
 		"every weight at 0": func(x *setup) { x.signs = &none },
@@ -162,7 +163,7 @@ func TestSignsAreOffWithoutTheWord(t *testing.T) {
 
 func TestFeedbackStandsAboveSigns(t *testing.T) {
 	t.Parallel()
-	all := DefaultSignOptions()
+	all := decide.DefaultSignOptions()
 	b, s := learns(t, func(x *setup) { x.signs = &all })
 	id := b.chat(signChat("", onTaxes)).header.Get("X-Request-Id")
 	if got := b.judge(id, 0.7); got.status != http.StatusOK {
@@ -176,7 +177,7 @@ func TestFeedbackStandsAboveSigns(t *testing.T) {
 
 func TestMetadataNameAnAnswerOfTheTenantAlone(t *testing.T) {
 	t.Parallel()
-	all := DefaultSignOptions()
+	all := decide.DefaultSignOptions()
 	b, s := learns(t, func(x *setup) { x.signs = &all })
 	id := b.chat(signChat("", onTaxes)).header.Get("X-Request-Id")
 	b.chat(signChat(`"metadata":{"feedback":"up","feedback_request_id":"`+id+`"},`, onPoems))

@@ -186,7 +186,7 @@ func traceDecision(span trace.Span, d *decision) {
 	}
 	span.SetAttributes(telemetry.AttrRoute.String(cmp.Or(d.Route, rules.RouteDefault)))
 	for k := range signal.NumKinds {
-		v := d.set.Value(k)
+		v := d.Set.Value(k)
 		key := telemetry.AttrSignal(k.String())
 		switch v.State {
 		case signal.Unknown:

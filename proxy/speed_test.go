@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 )
 
 const latencyRoutes = `
@@ -47,7 +48,7 @@ func latencyBench(t *testing.T) (b *bench, c *testkit.Clock, models []backend.Mo
 		modelOptions("one", "", reasoning.Options{}, one), modelOptions("two", "", reasoning.Options{}, two), modelOptions("three", "", reasoning.Options{}, three),
 	}
 	b = start(t, models, func(s *setup) { s.routes = latencyRoutes })
-	b.state.chooser.Speeds = choose.NewSpeeds(c.Now)
+	b.state.Chooser.Speeds = choose.NewSpeeds(c.Now)
 	return b, c, models
 }
 
@@ -69,12 +70,12 @@ func TestByLatencyEveryModelIsTriedOnceAndThenTheFastest(t *testing.T) {
 			var order []string
 			for range 6 {
 				order = append(order, servedBy(t, b, body))
-				waitFor(t, "the observation", func() bool { _, ok := b.state.chooser.Speeds.Expect(order[len(order)-1], 1); return ok })
+				waitFor(t, "the observation", func() bool { _, ok := b.state.Chooser.Speeds.Expect(order[len(order)-1], 1); return ok })
 			}
 			if diff := cmp.Diff([]string{"one", "two", "three", "two", "two", "two"}, order); diff != "" {
 				t.Fatalf("served by (-want +got):\n%s", diff)
 			}
-			b.proxy.Swap(b.newState(setup{options: DefaultOptions(), auth: auth.DefaultOptions(), models: models, routes: latencyRoutes, classifier: b.classifier}, 2))
+			b.proxy.Swap(b.newState(setup{options: settings.DefaultServer(), auth: auth.DefaultOptions(), models: models, routes: latencyRoutes, classifier: b.classifier}, 2))
 			if got := servedBy(t, b, body); got != "two" {
 				t.Errorf("after a reload, served by %s", got)
 			}
@@ -104,18 +105,18 @@ func TestAModelThatAnswersTooLateIsSlow(t *testing.T) {
 	b := start(t, []backend.ModelOptions{late, modelOptions("two", "", reasoning.Options{}, quick)}, func(s *setup) {
 		s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
 	})
-	b.state.chooser.Speeds = choose.NewSpeeds(c.Now)
+	b.state.Chooser.Speeds = choose.NewSpeeds(c.Now)
 	if got := servedBy(t, b, ask("hi")); got != "two" {
 		t.Fatalf("served by %s", got)
 	}
-	if s, ok := b.state.chooser.Speeds.Expect("one", 256); ok {
+	if s, ok := b.state.Chooser.Speeds.Expect("one", 256); ok {
 		t.Errorf("without an answer it is expected to take %v s", s)
 	}
 	if got := servedBy(t, b, ask("hi")); got != "two" {
 		t.Errorf("then served by %s", got)
 	}
-	b.state.chooser.Speeds.Observe("one", choose.Taken{Total: time.Millisecond, Tokens: 256})
-	if s, ok := b.state.chooser.Speeds.Expect("one", 256); !ok || s < 30 {
+	b.state.Chooser.Speeds.Observe("one", choose.Taken{Total: time.Millisecond, Tokens: 256})
+	if s, ok := b.state.Chooser.Speeds.Expect("one", 256); !ok || s < 30 {
 		t.Errorf("after a quick answer it is expected to take %v s (%v)", s, ok)
 	}
 }
@@ -134,7 +135,7 @@ func TestTheClientsLimitBoundsTheAnswerThatModelsAreComparedBy(t *testing.T) {
 				s.routes = "routes: [{name: fast, when: true, use: {models: [one, two], by: latency}}]\ndefault: {models: [one]}\n"
 			})
 			speeds := choose.NewSpeeds(testkit.NewClock().Now)
-			b.state.chooser.Speeds = speeds
+			b.state.Chooser.Speeds = speeds
 			speeds.Observe("one", choose.Taken{First: 2 * time.Second, Total: 3 * time.Second, Tokens: 257}) // faster for a long answer
 			speeds.Observe("two", choose.Taken{First: time.Second, Total: 9 * time.Second, Tokens: 257})     // faster for a short one
 			if got := servedBy(t, b, strings.Replace(ask("hi"), "{", "{"+limit+",", 1)); got != want {

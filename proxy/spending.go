@@ -1,15 +1,12 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"net/http"
-	"slices"
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/budget"
-	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
@@ -92,32 +89,4 @@ func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange, status
 	thrown := o.escalation.used(o.req)
 	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
 	w.Lease.Settle(context.WithoutCancel(ctx), used)
-}
-
-// cheapen puts the cheapest candidates in front, by what the request may cost there, where a budget
-// of the caller is nearly used up; a model without a price costs nothing. What a conversation stays
-// for gives way, but a result of a tool goes to the model that asked for it. cs is changed in
-// place.
-func (st *State) cheapen(d *decision, cs []choose.Candidate) {
-	t := d.talk
-	of := t != nil && t.before != nil
-	if !d.saving.Cheaper || of && t.tool && t.why == whyTool {
-		return
-	}
-	answer := openai.AssumedOutputTokens
-	if d.request != nil {
-		answer = d.request.MaxOutputTokens()
-	}
-	price := func(c *choose.Candidate) float64 {
-		switch m := st.byName[c.Name]; {
-		case m == nil, c.Out:
-			return math.Inf(1)
-		default:
-			return m.Price.Of(float64(d.set.Facts.Tokens), float64(answer))
-		}
-	}
-	slices.SortStableFunc(cs, func(a, b choose.Candidate) int { return cmp.Compare(price(&a), price(&b)) })
-	if of && !t.final && len(cs) > 0 && cs[0].Name != t.before.Model {
-		t.result, t.why = talkMoved, whyBudget
-	}
 }

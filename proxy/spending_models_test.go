@@ -73,7 +73,7 @@ func TestAFailedAttemptGivesTheBudgetOfItsModelBack(t *testing.T) {
 			t.Fatalf("request %d: %d %s", i, got.status, got.body)
 		}
 	}
-	r, err := b.proxy.spending.Reserve(t.Context(), modelBudgets, []budget.Budget{b.state.byName["big"].Budget}, .015)
+	r, err := b.proxy.spending.Reserve(t.Context(), modelBudgets, []budget.Budget{b.state.ByName["big"].Budget}, .015)
 	if err != nil {
 		t.Error(err)
 	}

@@ -3,62 +3,46 @@ package proxy
 import (
 	"sync/atomic"
 
-	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
-	"signalbox/memory/conversation"
-	"signalbox/memory/outcomes"
 	"signalbox/memory/outcomes/signs"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
-	"signalbox/proxy/chain"
 	"signalbox/proxy/choose"
-	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/rewrite"
+	"signalbox/proxy/settings"
 	"signalbox/proxy/tools"
-	"signalbox/rules"
 )
 
 // State is what requests are served from: one configuration, immutable but for the health of its
 // endpoints. It is safe for concurrent use.
 type State struct {
-	opts        Options
-	limits      LimitOptions
-	auth        *auth.Keys
-	models      []*backend.Model // in the order of the configuration
-	byName      map[string]*backend.Model
-	prompts     map[string]string
-	vague       []string // normalised
-	program     *rules.Program
-	classifier  Classifier
-	readHeaders []string // canonical names that rules depend on
-	generation  uint64
-	identity    decisionlog.Identity // of the configuration
-	thresholds  map[signal.Kind]float64
-	priciest    choose.Price   // what every response is compared with
-	chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
-	metrics     *telemetry.Metrics
-	guard       *guardrail.Guard // the guard
-	salts       *engine.Salts
-	chains      *chain.Memo      // of stored contexts; of all states of a proxy
-	salted      bool             // they come from a secret of the configuration
-	tenants     map[string]bool  // that the configuration names: they have metrics of their own
-	forwards    bool             // some endpoint gets what callers show
-	controls    *engine.Controls // what callers may say to model servers
-	notices     *backend.Boards  // to and from other replicas; of all states of a proxy
-	answers     *recall.Answers  // that are kept; nil without any
-	copies      *copies          // of requests that are under way
-	caching     *recall.Cache    // nil where the cache is off everywhere
-	keywords    keywordMemo      // of contexts
-	stick       StickOptions
-	talks       *conversation.Store // states of conversations; nil where nothing sticks
-	learning    OutcomeOptions
-	outcomes    *outcomes.Store   // that are learnt from; nil where nothing is
-	seen        *signs.Watch      // turns, for what the next ones say of their answers
-	tools       *tools.Memo       // of all states of a proxy
-	results     *tools.ShortForms // short forms of results of tools
+	decide.Base
+
+	opts       settings.Server
+	limits     settings.Limits
+	auth       *auth.Keys
+	edits      *rewrite.Options // what bodies are written by
+	generation uint64
+	priciest   choose.Price // what every response is compared with
+	metrics    *telemetry.Metrics
+	guard      *guardrail.Guard  // the guard
+	places     placement.Places  // where prompts are
+	salted     bool              // they come from a secret of the configuration
+	tenants    map[string]bool   // that the configuration names: they have metrics of their own
+	forwards   bool              // some endpoint gets what callers show
+	controls   *engine.Controls  // what callers may say to model servers
+	notices    *backend.Boards   // to and from other replicas; of all states of a proxy
+	answers    *recall.Answers   // that are kept; nil without any
+	copies     *copies           // of requests that are under way
+	seen       *signs.Watch      // turns, for what the next ones say of their answers
+	tools      *tools.Memo       // of all states of a proxy
+	results    *tools.ShortForms // short forms of results of tools
 
 	refs atomic.Int64  // requests that use it, and one for being the current one
 	idle chan struct{} // closed when refs falls to 0
@@ -90,8 +74,8 @@ func (st *State) Idle() <-chan struct{} { return st.idle }
 
 // groups lists the endpoints of every model.
 func (st *State) groups() []*pool.Group {
-	out := make([]*pool.Group, len(st.models))
-	for i, m := range st.models {
+	out := make([]*pool.Group, len(st.Models))
+	for i, m := range st.Models {
 		out[i] = m.Group
 	}
 	return out
@@ -99,16 +83,16 @@ func (st *State) groups() []*pool.Group {
 
 // inherit takes over what an older state learned about endpoints that both have.
 func (st *State) inherit(old *State) {
-	st.chooser.Speeds, st.chooser.Lengths = old.chooser.Speeds, old.chooser.Lengths
-	st.chooser.Spent = old.chooser.Spent
+	st.Chooser.Speeds, st.Chooser.Lengths = old.Chooser.Speeds, old.Chooser.Lengths
+	st.Chooser.Spent = old.Chooser.Spent
 	st.notices.Adopt(old.notices)
-	st.chains, st.tools, st.seen = old.chains, old.tools, old.seen
+	st.places.Chains, st.tools, st.seen = old.places.Chains, old.tools, old.seen
 	st.auth.Adopt(old.auth)
 	if !st.salted {
-		st.salts = old.salts
+		st.places.Salts = old.places.Salts
 	}
-	for _, m := range st.models {
-		if before, ok := old.byName[m.Name]; ok {
+	for _, m := range st.Models {
+		if before, ok := old.ByName[m.Name]; ok {
 			m.Adopt(before.Group)
 			m.Servers.Inherit(before.Servers)
 		}

@@ -43,12 +43,12 @@ type followedTalk struct {
 // turn takes in a turn that was answered and was not the first of its conversation. The caller of a
 // Recent holds its lock.
 func (f *followed) turn(o *exchange, id string, now time.Time) {
-	t := o.talk
-	if t == nil || t.before == nil || o.model == nil || !t.final || len(t.keys) == 0 {
+	t, ok := o.Turn()
+	if !ok || o.model == nil {
 		return
 	}
 	var x *followedTalk
-	for _, k := range t.found {
+	for _, k := range t.Found {
 		if x = f.at[k]; x != nil {
 			break
 		}
@@ -57,17 +57,17 @@ func (f *followed) turn(o *exchange, id string, now time.Time) {
 		x = new(followedTalk)
 	}
 	f.forget(x)
-	x.Last, x.ID, x.Tenant, x.Named, x.Model, x.Tokens = now, id, o.who.Tenant, t.named, o.model.Name, t.tokens(o.decision)
-	if t.result == talkMoved {
+	x.Last, x.ID, x.Tenant, x.Named, x.Model, x.Tokens = now, id, o.who.Tenant, t.Named, o.model.Name, t.Tokens
+	if t.Moved {
 		x.Moved++
-		x.From, x.To, x.Reason = t.before.Model, o.model.Name, t.why
+		x.From, x.To, x.Reason = t.From, o.model.Name, t.Why
 	} else {
 		x.Kept++
 	}
 	if len(f.list) == maxFollowed {
 		f.forget(f.list[0])
 	}
-	x.keys = t.keys
+	x.keys = t.Keys
 	for _, k := range x.keys {
 		f.at[k] = x
 	}

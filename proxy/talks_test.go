@@ -72,13 +72,13 @@ func TestPrefixesOfAnEndpointNameTheirRequest(t *testing.T) {
 		b.chat(long, "X-Signalbox-Session", "mine", "X-Request-Id", "r-1")
 	}
 	b.chat(chatOf("", "user law: hello"))
-	name := b.state.byName["effort"].Endpoints[0].Name
+	name := b.state.ByName["effort"].Endpoints[0].Name
 	list := settles(t, func() []HeldPrefix { l, _ := b.proxy.Prefixes("effort", name); return l },
 		func(l []HeldPrefix) bool { return len(l) == 1 && l[0].Requests == 2 })
 	if x := list[0]; x.By != "session" || x.ID != "r-1" || !x.Held || x.Tokens == 0 || len(x.Key) != 8 {
 		t.Errorf("%+v", x)
 	}
-	if l, ok := b.proxy.Prefixes("big", b.state.byName["big"].Endpoints[0].Name); !ok || l == nil || len(l) != 0 {
+	if l, ok := b.proxy.Prefixes("big", b.state.ByName["big"].Endpoints[0].Name); !ok || l == nil || len(l) != 0 {
 		t.Errorf("of an endpoint that got nothing: %v, %v", l, ok)
 	}
 	for _, x := range [][2]string{{"none", name}, {"effort", "none"}} {

@@ -32,6 +32,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/stream/guard"
 )
 
@@ -346,7 +347,7 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 					}
 				}
 				heard.Add(int64(strings.Count(got, event)))
-				for _, e := range b.state.models[1].Endpoints {
+				for _, e := range b.state.Models[1].Endpoints {
 					most.Store(max(most.Load(), e.Inflight()))
 				}
 				_ = conn.Close()
@@ -354,7 +355,7 @@ func TestS29WhoLeavesHasTakenWhatWasSaid(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	small := b.state.models[1]
+	small := b.state.Models[1]
 	waitFor(t, "all to be gone", func() bool { return small.Endpoints[0].Inflight() == 0 && small.Queued() == 0 })
 	if most.Load() > limit {
 		t.Errorf("%d requests at once", most.Load())
@@ -387,9 +388,9 @@ func TestS34EndpointsFailClosed(t *testing.T) {
 		if err := m.Validate(); err == nil || !strings.Contains(err.Error(), "ca_file") {
 			t.Errorf("%s: %v", file, err)
 		}
-		program := compile(t, setup{options: DefaultOptions(), models: []backend.ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
+		program := compile(t, setup{options: settings.DefaultServer(), models: []backend.ModelOptions{m}, routes: "routes: []\ndefault: {models: [m]}\n", classifier: &fakeClassifier{}})
 		if st, err := NewState(&StateOptions{
-			Models: []backend.ModelOptions{m}, Auth: auth.DefaultOptions(), Server: DefaultOptions(),
+			Models: []backend.ModelOptions{m}, Auth: auth.DefaultOptions(), Server: settings.DefaultServer(),
 			Program: program, Classifier: &fakeClassifier{}, Generation: 1,
 		}, telemetry.Discard()); err == nil {
 			st.Close()

@@ -143,7 +143,7 @@ func TestWhatAServerSaysOfATooLongPromptHasTheShapeOfTheAPI(t *testing.T) {
 				}
 			}
 		}
-		if f := b.state.models[1].Endpoints[0].Failures(); f != 0 {
+		if f := b.state.Models[1].Endpoints[0].Failures(); f != 0 {
 			t.Errorf("%s: the endpoint is blamed for %d failures", name, f)
 		}
 	}
@@ -203,7 +203,7 @@ func TestAPromptThatIsTooLongForOneServerGoesOnToALargerWindow(t *testing.T) {
 					t.Errorf("model %d was asked %d times, want %d", i+1, n, want)
 				}
 			}
-			if f := b.state.models[0].Endpoints[0].Failures(); f != 0 {
+			if f := b.state.Models[0].Endpoints[0].Failures(); f != 0 {
 				t.Errorf("the endpoint is blamed for %d failures", f)
 			}
 		})

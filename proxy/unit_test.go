@@ -23,20 +23,21 @@ import (
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/response"
 )
 
 func TestEveryBadOptionIsReported(t *testing.T) {
 	t.Parallel()
-	if err := errors.Join(DefaultOptions().Validate(), auth.DefaultOptions().Validate()); err != nil {
+	if err := errors.Join(settings.DefaultServer().Validate(), auth.DefaultOptions().Validate()); err != nil {
 		t.Errorf("the defaults are refused: %v", err)
 	}
 	bad := []struct {
 		err    error
 		fields []string
 	}{
-		{Options{Listen: "x", AdminListen: "h:99999", MaxBodyBytes: 1, GapTimeout: -1, RetryBudget: math.NaN(), AutoMaxTokens: lengths.DefaultOptions()}.Validate(), []string{
+		{settings.Server{Listen: "x", AdminListen: "h:99999", MaxBodyBytes: 1, GapTimeout: -1, RetryBudget: math.NaN(), AutoMaxTokens: lengths.DefaultOptions()}.Validate(), []string{
 			"listen: ", "admin_listen: ", "drain_delay: ", "max_body_bytes: ", "read_header_timeout: ", "connect_timeout: ", "gap_timeout: ", "max_attempts: ", "retry_budget: ", "auto_models: ",
 		}},
 		{auth.Options{Mode: "open", Keys: []auth.KeyOptions{{Name: "a", SHA256: "12"}, {Name: "a"}}}.Validate(), []string{"mode: ", "keys[0].sha256: ", `keys[1].name: "a" is used twice`, "keys[1].sha256: "}},
@@ -48,7 +49,7 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 			"context_window: ", "price: ", "reasoning.dialect: ", "health.path: ", "health.interval: ", "answer_timeout: ",
 		}},
 		{backend.ModelOptions{Name: "a", Reasoning: reasoning.Options{Dialect: reasoning.DialectKwargs}}.Validate(), []string{"endpoints: ", "reasoning.key: "}},
-		{(&StateOptions{Prompts: []PromptOptions{{Name: "p"}}, Server: DefaultOptions()}).validate(), []string{"auth: mode: ", "models: ", "prompts[0].text: "}},
+		{(&StateOptions{Prompts: []settings.Prompt{{Name: "p"}}, Server: settings.DefaultServer()}).validate(), []string{"auth: mode: ", "models: ", "prompts[0].text: "}},
 	}
 	for i, tt := range bad {
 		if tt.err == nil {

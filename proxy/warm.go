@@ -18,7 +18,9 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/placement"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/response"
 )
@@ -74,7 +76,7 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 func (st *State) warmable(names []string) ([]*backend.Model, error) {
 	var out []*backend.Model
 	for _, name := range names {
-		m, ok := st.byName[name]
+		m, ok := st.ByName[name]
 		if !ok {
 			return nil, &fault.UnknownModelError{Model: name}
 		}
@@ -83,7 +85,7 @@ func (st *State) warmable(names []string) ([]*backend.Model, error) {
 	if len(names) > 0 {
 		return out, nil
 	}
-	for _, m := range st.models {
+	for _, m := range st.Models {
 		for i := range m.Servers.All {
 			if m.Servers.All[i].Salted.Load() {
 				out = append(out, m)
@@ -105,14 +107,8 @@ func (w *warmup) open(ctx context.Context, store *memory.Store) (err error) {
 	if w.snap, err = store.Resolve(ctx, w.owner, w.ref); err != nil {
 		return fmt.Errorf("read context: %w", err)
 	}
-	w.salt = w.st.salts.Of(w.owner.Tenant)
-	w.chain.Resume(w.st.chains.Of([]*memory.Snapshot{w.snap}))
-	x := prompt{hints: affinity.Hints{Contexts: []string{resolve.Pointer(w.snap)}}, salt: w.salt}
-	w.ask = affinity.Request{Class: x.class(w.m), Blocks: w.chain.Blocks(), Bytes: w.chain.Bytes(), Tokens: w.snap.Derived.Tokens[w.m.Name]}
-	if w.ask.Tokens == 0 {
-		w.ask.Tokens = w.m.Servers.Correct(int(w.snap.Bytes / 4))
-	}
-	w.ask.Key, _ = x.hints.Key(w.ask.Class, w.ask.Blocks, w.ask.Tokens)
+	w.salt = w.st.places.Salts.Of(w.owner.Tenant)
+	w.ask = w.st.places.Ask(w.m, w.owner.Tenant, w.snap)
 	return nil
 }
 
@@ -274,7 +270,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	}
 	u, err := upstream.Do(ctx, p.transport, &upstream.Call{
 		Headers: http.Header{}, ID: "warm_" + rand.Text(), API: openai.Chat,
-		Path: surfaces[0].upstreamPath(false), Body: payload{whole: body},
+		Path: surfaces[0].upstreamPath(false), Body: rewrite.Whole(body),
 	}, w.m, lease)
 	if err != nil {
 		return err
@@ -290,7 +286,7 @@ func (p *Proxy) sendWarm(ctx context.Context, w *warmup) error {
 	t.First(time.Now())
 	told := response.Tally{API: openai.Chat}
 	told.Body(nil, whole)
-	used = usageOf(&told.Usage)
+	used = placement.UsageOf(&told.Usage)
 	u.Endpoint.Succeeded()
 	return nil
 }

@@ -82,7 +82,7 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 1, func(o *backend.ModelOptions) { o.KV.Seats = 4 })
 	owner, ref := stored(t, b)
-	w := b.state.models[0].Servers
+	w := b.state.Models[0].Servers
 	var under []affinity.Ticket
 	for range 2 {
 		under = append(under, w.Sent(time.Now(), &affinity.Request{Tokens: 10}, 0))
@@ -203,7 +203,7 @@ func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 	t.Parallel()
 	b, servers := placedBench(t, 1, func(o *backend.ModelOptions) { o.Endpoints[0].MaxInflight = 1 })
 	owner, ref := stored(t, b)
-	e := b.state.models[0].Endpoints[0]
+	e := b.state.Models[0].Endpoints[0]
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestReadingAheadTakesOneSlotAndGivesItBackOnce(t *testing.T) {
 	if !ok {
 		t.Fatal("the endpoint is full although nothing runs")
 	}
-	b.state.models[0].Servers.Forget(0)
+	b.state.Models[0].Servers.Forget(0)
 	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("with max_inflight requests under way: %v", err)
 	}

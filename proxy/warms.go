@@ -33,8 +33,7 @@ type warmup struct {
 	owner memory.Owner
 	ref   memory.Ref
 
-	snap  *memory.Snapshot
-	salt  string
-	ask   affinity.Request
-	chain affinity.Chain
+	snap *memory.Snapshot
+	salt string
+	ask  affinity.Request
 }

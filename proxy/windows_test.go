@@ -2,14 +2,12 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
-	"signalbox/rules"
 )
 
 // skimmer reads some of a text, and finds the attack in it only when it reads everything.
@@ -61,63 +59,13 @@ default: {models: [small]}
 			up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 			b := start(t, oneModel(up), func(s *setup) { s.routes = routes })
 			reader := &skimmer{fakeClassifier: b.classifier, attack: tc.attack}
-			b.state.classifier = reader
+			b.state.Signals.Classifier = reader
 			got := b.chat(ask(tc.text))
 			if route := got.header.Get("X-Signalbox-Route"); route != tc.route {
 				t.Errorf("route %q with status %d, want %q", route, got.status, tc.route)
 			}
 			if d := cmp.Diff(tc.whole, reader.whole); d != "" {
 				t.Errorf("read whole (-want +got):\n%s", d)
-			}
-		})
-	}
-}
-
-func TestEntitiesAreGivenInCodePoints(t *testing.T) {
-	text := &signal.Text{Segments: []signal.Segment{{Text: "Grüße von Jörg, dann ann@example.com"}, {Text: "naïve Ann"}}}
-	at := func(segment int, part string) signal.Span {
-		said := text.Segments[segment].Text
-		for i := range said {
-			if len(said)-i >= len(part) && said[i:i+len(part)] == part {
-				return signal.Span{Type: "T", Segment: segment, Start: i, End: i + len(part), Score: 0.5}
-			}
-		}
-		t.Fatalf("%q is not in %q", part, said)
-		return signal.Span{}
-	}
-	v := &signal.Value{Spans: []signal.Span{at(0, "Jörg"), at(0, "ann@example.com"), at(1, "Ann"), {Type: "T", Segment: 7}}}
-	zero, one := 0, 1
-	want := []Entity{
-		{Type: "T", Segment: &zero, Start: 10, End: 14, Score: 0.5},
-		{Type: "T", Segment: &zero, Start: 21, End: 36, Score: 0.5},
-		{Type: "T", Segment: &one, Start: 6, End: 9, Score: 0.5},
-	}
-	if d := cmp.Diff(want, entitiesOf(v, text)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	b, err := json.Marshal((&State{}).resultOf(signal.PII,
-		&signal.Value{State: signal.Known}, text))
-	if err != nil || string(b) != `{"state":"evaluated","entities":[]}` {
-		t.Errorf("nothing found: %s, %v", b, err)
-	}
-}
-
-func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
-	part := signal.Value{State: signal.Known, Windows: 100, Read: 14}
-	set := &signal.Set{}
-	set.Put(signal.Jailbreak, part)
-	set.Put(signal.PII, part)
-	for name, tc := range map[string]struct {
-		action rules.Action
-		want   signal.Mask
-	}{
-		"neither":     {rules.Action{}, 0},
-		"redact":      {rules.Action{Redact: true}, signal.MaskOf(signal.PII)},
-		"windows all": {rules.Action{Windows: "all"}, signal.MaskOf(signal.Jailbreak, signal.PII)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := unread(&rules.Decision{Action: &tc.action}, set); got != tc.want {
-				t.Errorf("unread %v, want %v", got.Kinds(), tc.want.Kinds())
 			}
 		})
 	}
@@ -142,7 +90,7 @@ default: {models: [small]}
 `
 	})
 	reader := &skimmer{fakeClassifier: b.classifier}
-	b.state.classifier = &bottomless{reader}
+	b.state.Signals.Classifier = &bottomless{reader}
 	got := b.chat(ask("math"))
 	if route := got.header.Get("X-Signalbox-Route"); got.status != 200 || route != "careful" || len(reader.whole) != 1 {
 		t.Errorf("route %q with status %d, read whole %d times", route, got.status, len(reader.whole))
@@ -195,7 +143,7 @@ func TestATextThatCannotBeReadInTimeIsNotSent(t *testing.T) {
 				s.routes = "routes:\n" + tc.routes + "default: {models: [small]}\n"
 				s.classifier = c
 			})
-			b.state.classifier = &hasty{c}
+			b.state.Signals.Classifier = &hasty{c}
 			got := b.chat(ask("hello"))
 			if got.status != 503 || got.header.Get("X-Signalbox-Route") != tc.route {
 				t.Errorf("status %d on route %q: %s", got.status, got.header.Get("X-Signalbox-Route"), got.body)

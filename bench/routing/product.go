@@ -17,6 +17,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
+	"signalbox/proxy/signals"
 )
 
 // classifier is the product's, and keeps what it found. It is not safe for concurrent use.
@@ -26,7 +27,7 @@ type classifier struct {
 	found   map[string]*signal.Set
 }
 
-var _ proxy.Classifier = (*classifier)(nil)
+var _ signals.Classifier = (*classifier)(nil)
 
 // openClassifier opens the embedded models. done gives them back.
 func openClassifier(ctx context.Context, log io.Writer) (c *classifier, done func(), err error) {

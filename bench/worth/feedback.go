@@ -12,7 +12,7 @@ import (
 
 	"signalbox/bench/lab"
 	"signalbox/memory/outcomes"
-	"signalbox/proxy"
+	"signalbox/proxy/decide"
 )
 
 // counts is after how many rated answers a policy is looked at.
@@ -27,7 +27,7 @@ const mostTests = 400
 type rater struct {
 	name    string
 	random  bool // of a model drawn evenly, as a mixture that is rated first; else of the product's choice
-	explore proxy.ExploreOptions
+	explore decide.ExploreOptions
 }
 
 // raters are those that are compared.
@@ -35,7 +35,7 @@ func raters() []rater {
 	return []rater{
 		{name: "at random", random: true},
 		{name: "as chosen"},
-		{name: "explored", explore: proxy.ExploreOptions{Share: 1, MaxQualityLoss: 0.005}},
+		{name: "explored", explore: decide.ExploreOptions{Share: 1, MaxQualityLoss: 0.005}},
 	}
 }
 
@@ -79,7 +79,7 @@ func lessonOf(s *set) *lesson {
 }
 
 // open makes a product that chooses among the models of a lesson.
-func (l *lesson) open(ctx context.Context, r *report, prior map[string]float64, e proxy.ExploreOptions) (*product, error) {
+func (l *lesson) open(ctx context.Context, r *report, prior map[string]float64, e decide.ExploreOptions) (*product, error) {
 	s := setup{arms: arms(l.models...), prior: prior, prices: r.prices, explore: e}
 	return open(ctx, s, r.read, append(slices.Clone(l.train), l.test...))
 }
@@ -91,7 +91,7 @@ func (r *report) feedback(ctx context.Context, s *set) error {
 	if l == nil {
 		return nil
 	}
-	full, err := l.open(ctx, r, l.right, proxy.ExploreOptions{})
+	full, err := l.open(ctx, r, l.right, decide.ExploreOptions{})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/telemetry"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy"
+	"signalbox/proxy/decide"
 )
 
 // arm is one of the ways in which a prompt can be answered: a model of the product, asked at an
@@ -31,7 +32,7 @@ type setup struct {
 	arms    []arm
 	prior   map[string]float64 // skill of each model, in [0,1]
 	prices  prices
-	explore proxy.ExploreOptions
+	explore decide.ExploreOptions
 	known   int // outcomes of a task that are known at most, of each arm; 0 for all
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"signalbox/internal/signal"
-	"signalbox/proxy"
+	"signalbox/proxy/signals"
 )
 
 // reader is the product's classifier, which reads each prompt once: the same prompt is asked many
@@ -28,7 +28,7 @@ type reader struct {
 	complex map[uint64]signal.Value
 }
 
-var _ proxy.Classifier = (*reader)(nil)
+var _ signals.Classifier = (*reader)(nil)
 
 func newReader(extract func(context.Context, string, signal.Mask) *signal.Set) *reader {
 	return &reader{

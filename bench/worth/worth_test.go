@@ -15,7 +15,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
-	"signalbox/proxy"
+	"signalbox/proxy/decide"
 )
 
 func TestMain(m *testing.M) { testkit.VerifyNoLeaks(m) }
@@ -293,7 +293,7 @@ func TestFeedbackOverHTTPTurnsWrongSkillsRound(t *testing.T) {
 		t.Fatal("the lesson does not turn the skills of four models round")
 	}
 	r := &report{out: io.Discard, read: reads(), draws: 1, resamples: 1}
-	c, err := r.course(t.Context(), l, rater{explore: proxy.ExploreOptions{Share: 0.5, MaxQualityLoss: 1}}, l.wrong, 1)
+	c, err := r.course(t.Context(), l, rater{explore: decide.ExploreOptions{Share: 0.5, MaxQualityLoss: 1}}, l.wrong, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func TestNoQuestionGetsTheAnswerOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.File = ""
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	minimal, same := questionPairs(t, "minimal_pairs.tsv"), questionPairs(t, "paraphrases.tsv")
 	if len(minimal) < 300 || len(same) < 300 {
 		t.Fatalf("%d minimal pairs and %d paraphrases, want 300 of each", len(minimal), len(same))

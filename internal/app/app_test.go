@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	testkit.VerifyNoLeaks(m, lending.close)
 }
 
-// settings are those of a real run on this machine.
-func settings(tb testing.TB) config.Settings {
+// flags are those of a real run on this machine.
+func flags(tb testing.TB) config.Settings {
 	tb.Helper()
 	s, err := config.ReadSettings(pflag.NewFlagSet("test", pflag.ContinueOnError))
 	if err != nil {
@@ -54,7 +54,7 @@ func settings(tb testing.TB) config.Settings {
 // it.
 func needModels(tb testing.TB) {
 	tb.Helper()
-	if v := Versions(settings(tb)); v.Err != nil {
+	if v := Versions(flags(tb)); v.Err != nil {
 		if os.Getenv("CI") != "" && cgo {
 			tb.Fatalf("ONNX Runtime is missing in CI: %v", v.Err)
 		}
@@ -131,7 +131,7 @@ func serveDemo(t *testing.T, change ...func(*config.Config)) (*server, *Demo) {
 	for _, f := range change {
 		f(d.Config)
 	}
-	return serve(t, d.Config, settings(t)), d
+	return serve(t, d.Config, flags(t)), d
 }
 
 // answer is what a client saw.
@@ -329,7 +329,7 @@ func TestRoutesAboveTheSafetyRouteRunNoNeuralPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, url := startBackend(t, nil)
-			s := serve(t, parse(t, url, "routes:"+c.routes), settings(t))
+			s := serve(t, parse(t, url, "routes:"+c.routes), flags(t))
 			before := s.modelRuns(t) // the canary may have run
 			got := s.post(t, "/v1/chat/completions", chat("auto", c.prompt), "Authorization", "Bearer "+c.key)
 			if route := got.header.Get("x-signalbox-route"); route != c.route {

@@ -238,7 +238,7 @@ default: {models: [small]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, settings(t))
+	s := serve(t, cfg, flags(t))
 	blocks := func(body string) bool {
 		got := s.post(t, "/v1/chat/completions", body)
 		if got.status != http.StatusOK && !strings.Contains(got.body, "content_policy_violation") {
@@ -372,7 +372,7 @@ default: {models: [small], reasoning: low, max_tokens: 100, override: true}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, settings(t))
+	s := serve(t, cfg, flags(t))
 	questions := []string{
 		"What is the capital of France?", "How many days has a week?", "Say hello in Spanish.", "What colour is the sky?", "Who wrote Hamlet?", "What is 2 + 2?", "Name a fruit.",
 		"Is water wet?", "What is the opposite of hot?", "Spell the word cat.", "Which month comes after May?", "How do you say thanks in German?", "What sound does a dog make?",

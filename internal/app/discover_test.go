@@ -16,9 +16,9 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/testkit/hostile"
-	"signalbox/proxy"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/settings"
 )
 
 func TestANameBecomesOneEndpointForEachServer(t *testing.T) {
@@ -75,7 +75,7 @@ func TestServersThatComeAndGoAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.File = ""
-	srv := serve(t, cfg, memoryOnly(settings(t)))
+	srv := serve(t, cfg, memoryOnly(flags(t)))
 	var now atomic.Pointer[hostile.Server]
 	now.Store(first)
 	srv.app.discovery.mu.Lock()
@@ -92,7 +92,7 @@ func TestServersThatComeAndGoAreFollowed(t *testing.T) {
 		now.Store(s)
 		good := srv.app.cfg.Load()
 		broken := *good // no state comes about with the first answer
-		broken.Prompts = []proxy.PromptOptions{{Name: "empty"}}
+		broken.Prompts = []settings.Prompt{{Name: "empty"}}
 		srv.app.cfg.Store(&broken)
 		srv.app.rediscover(t.Context())
 		srv.app.cfg.Store(good)

@@ -9,9 +9,9 @@ import (
 	"signalbox/classify/knn"
 	"signalbox/classify/pii"
 	"signalbox/internal/signal"
-	"signalbox/proxy"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/redact"
+	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 )
 
@@ -39,12 +39,12 @@ func (s *modelSet) extractor() *extractor {
 }
 
 var (
-	_ proxy.Classifier    = (*extractor)(nil)
-	_ proxy.IntentTeacher = (*extractor)(nil)
-	_ proxy.Interruptible = (*extractor)(nil)
-	_ guardrail.Moderator = (*extractor)(nil)
-	_ tools.Shortener     = (*extractor)(nil)
-	_ redact.Finder       = (*extractor)(nil)
+	_ signals.Classifier    = (*extractor)(nil)
+	_ signals.Teacher       = (*extractor)(nil)
+	_ signals.Interruptible = (*extractor)(nil)
+	_ guardrail.Moderator   = (*extractor)(nil)
+	_ tools.Shortener       = (*extractor)(nil)
+	_ redact.Finder         = (*extractor)(nil)
 )
 
 // FindPersonal implements redact.Finder by the patterns that need no model.

@@ -84,7 +84,7 @@ func flooded(t *testing.T, routes string, change func(*config.Config)) *server {
 	if change != nil {
 		change(cfg)
 	}
-	return serve(t, cfg, settings(t))
+	return serve(t, cfg, flags(t))
 }
 
 // leave sends a request and closes its connection after a while.

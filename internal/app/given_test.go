@@ -66,7 +66,7 @@ func TestClassifiersElsewhereGiveSignals(t *testing.T) {
 	for _, w := range warnings {
 		t.Log(w)
 	}
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	ask := func(text string) (route string) {
 		return s.post(t, "/v1/chat/completions", chat("auto", text)).header.Get("x-signalbox-route")
 	}

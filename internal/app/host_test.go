@@ -106,7 +106,7 @@ func TestEveryFaultOfAModelHasItsDegradation(t *testing.T) {
 	_, url := startBackend(t, nil)
 	f := &faulty{}
 	cfg := parse(t, url, "classify: {timeout: 2s}\n"+faultRoutes)
-	s := serveWith(t, cfg, Options{Settings: settings(t), around: func(h host) host { f.host = h; return f }})
+	s := serveWith(t, cfg, Options{Settings: flags(t), around: func(h host) host { f.host = h; return f }})
 	if got := s.post(t, "/v1/chat/completions", chat("auto", "hello"), "Authorization", "Bearer guest-key"); got.status != http.StatusOK {
 		t.Fatalf("without a fault: %d %s", got.status, got.body)
 	}
@@ -182,7 +182,7 @@ static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {ap
 	}
 	t.Run("without the provider that is asked for", func(t *testing.T) {
 		cfg := parse(t, url, "classify: {provider: cuda}\n"+faultRoutes)
-		s := serve(t, cfg, settings(t))
+		s := serve(t, cfg, flags(t))
 		if _, fallback := s.app.neural.host.(inProcess).Provider(); fallback == "" {
 			t.Skip("this machine has a CUDA device")
 		}
@@ -212,7 +212,7 @@ static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {ap
 		f := &faulty{load: func(o worker.SessionOptions) error {
 			return &gpu.ProviderError{Session: o.Name, Provider: "cuda", Msg: "out of memory"}
 		}}
-		s := serveWith(t, cfg, Options{Settings: settings(t), around: func(h host) host { f.host = h; return f }})
+		s := serveWith(t, cfg, Options{Settings: flags(t), around: func(h host) host { f.host = h; return f }})
 		degradation(t, s, signal.ReasonNoModel)
 	})
 }
@@ -222,7 +222,7 @@ static struct { const void *(*a)(unsigned); const char *(*b)(void); } base = {ap
 func TestKillingTheProcessOfTheModelsNeverBreaksARequest(t *testing.T) {
 	needModels(t)
 	_, url := startBackend(t, nil)
-	s := serve(t, parse(t, url, "classify: {isolation: process}\n"+faultRoutes), settings(t))
+	s := serve(t, parse(t, url, "classify: {isolation: process}\n"+faultRoutes), flags(t))
 	p := s.app.neural.host.(isolated)
 	var asked atomic.Int64 // no question comes twice: what was read before needs no model
 	ask := func(ctx context.Context, key string) (int, string, string, error) {
@@ -393,7 +393,7 @@ func TestARemoteModelComesBack(t *testing.T) {
 	tr.model.Store(nil)
 	_, url := startBackend(t, nil)
 	cfg := parse(t, url, "classify: {models_dir: '"+t.TempDir()+"', tasks: ["+tr.task("domain", "jailbreak")+"]}\n"+faultRoutes)
-	s := serveWith(t, cfg, Options{Settings: settings(t), mendAfter: 20 * time.Millisecond})
+	s := serveWith(t, cfg, Options{Settings: flags(t), mendAfter: 20 * time.Millisecond})
 	degradation(t, s, signal.ReasonNoModel)
 	if ready := do(t, http.MethodGet, s.url+"/readyz", ""); !strings.Contains(ready.body, `remote model \"minilm\"`) {
 		t.Errorf("readyz: %s", ready.body)
@@ -420,7 +420,7 @@ func TestAModelThatIsBackIsNotForgotten(t *testing.T) {
 	tr.model.Store(nil)
 	_, url := startBackend(t, nil)
 	cfg := parse(t, url, "classify: {models_dir: '"+t.TempDir()+"', tasks: ["+tr.task("domain", "jailbreak")+"]}\n"+faultRoutes)
-	s := serveWith(t, cfg, Options{Settings: settings(t), mendAfter: time.Hour})
+	s := serveWith(t, cfg, Options{Settings: flags(t), mendAfter: time.Hour})
 	tr.model.Store(model)
 	now := s.app.cfg.Load()
 	broken := *now

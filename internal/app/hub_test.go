@@ -45,7 +45,7 @@ func build(tb testing.TB, sections string) *App {
 		tb.Fatal(err)
 	}
 	cfg.File, cfg.Telemetry.Log = "", "error"
-	a, err := Build(tb.Context(), cfg, Options{Version: "test", Settings: memoryOnly(settings(tb)), Log: io.Discard, Env: os.LookupEnv})
+	a, err := Build(tb.Context(), cfg, Options{Version: "test", Settings: memoryOnly(flags(tb)), Log: io.Discard, Env: os.LookupEnv})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 			}
 			cfg.File, cfg.Telemetry.Log = "", "error"
 			breaks(t, model)
-			o := Options{Version: "test", Settings: memoryOnly(settings(t)), Log: io.Discard, Env: os.LookupEnv}
+			o := Options{Version: "test", Settings: memoryOnly(flags(t)), Log: io.Discard, Env: os.LookupEnv}
 			a, err := Build(t.Context(), cfg, o)
 			if err != nil {
 				t.Fatalf("it does not start: %v", err)

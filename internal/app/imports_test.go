@@ -51,11 +51,39 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/hub":       {"classify/bundle", "internal/hub/local"},
 		"internal/hub/local": {"classify/bundle", "classify/head"},
 		"proxy": {
-			"proxy/backend", "proxy/budget", "proxy/chain", "proxy/count", "proxy/downstream",
-			"proxy/engine", "proxy/escalate", "proxy/fault",
-			"proxy/guardrail", "proxy/recall", "proxy/resolve", "proxy/save", "proxy/upstream",
-			"proxy/affinity", "proxy/kv", "proxy/auth", "proxy/choose", "proxy/decisionlog", "proxy/headers", "proxy/lengths", "internal/option", "proxy/pool", "proxy/framing", "proxy/rate", "proxy/reasoning",
-			"proxy/tools", "proxy/redact", "memory", "memory/blob", "memory/cache", "memory/conversation", "memory/ledger", "memory/outcomes", "memory/outcomes/signs", "memory/page", "memory/prefix", "proxy/contexts", "rules", "stream/check", "stream/evidence", "stream/guard", "stream/messages", "stream/response", "stream/sse", "internal/anthropic", "internal/signal", "internal/openai", "internal/telemetry",
+			"internal/anthropic", "internal/openai", "internal/option", "internal/signal",
+			"internal/telemetry", "memory", "memory/cache", "memory/conversation", "memory/outcomes",
+			"memory/outcomes/signs", "memory/prefix", "proxy/affinity", "proxy/auth", "proxy/backend",
+			"proxy/budget", "proxy/chain", "proxy/choose", "proxy/contexts", "proxy/count",
+			"proxy/decide", "proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/escalate",
+			"proxy/fault", "proxy/framing", "proxy/guardrail", "proxy/headers", "proxy/kv",
+			"proxy/lengths", "proxy/placement", "proxy/pool", "proxy/rate", "proxy/recall",
+			"proxy/redact", "proxy/resolve", "proxy/rewrite", "proxy/save", "proxy/settings",
+			"proxy/signals", "proxy/tools", "proxy/upstream", "rules", "stream/guard",
+			"stream/response", "stream/sse",
+		},
+		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
+		"proxy/signals": {
+			"internal/openai", "internal/signal", "memory", "memory/blob", "proxy/contexts",
+			"proxy/decisionlog", "proxy/fault", "proxy/resolve",
+		},
+		"proxy/decide": {
+			"internal/openai", "internal/option", "internal/signal", "memory/cache",
+			"memory/conversation", "memory/outcomes", "memory/outcomes/signs", "proxy/auth",
+			"proxy/backend", "proxy/budget", "proxy/choose", "proxy/fault", "proxy/guardrail",
+			"proxy/headers", "proxy/pool", "proxy/reasoning", "proxy/recall", "proxy/resolve",
+			"proxy/signals", "rules",
+		},
+		"proxy/rewrite": {
+			"internal/openai", "internal/signal", "memory/ledger", "memory/prefix", "proxy/backend",
+			"proxy/choose", "proxy/decide", "proxy/engine", "proxy/fault", "proxy/lengths",
+			"proxy/reasoning", "proxy/redact", "proxy/resolve", "proxy/settings", "proxy/tools",
+			"rules",
+		},
+		"proxy/placement": {
+			"internal/openai", "internal/telemetry", "memory", "proxy/affinity", "proxy/backend",
+			"proxy/chain", "proxy/contexts", "proxy/decide", "proxy/engine", "proxy/fault", "proxy/kv",
+			"proxy/pool", "proxy/resolve", "proxy/rewrite", "stream/response",
 		},
 		"proxy/backend": {
 			"internal/openai", "internal/option", "memory/prefix", "proxy/affinity",
@@ -145,7 +173,13 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/simulator/kv":   nil,
 		"configs":                 nil,
 		"models":                  nil,
-		"internal/config":         {"classify", "classify/knn", "classify/lexical", "internal/hub/local", "internal/judge", "gpu", "memory", "memory/page", "memory/redis", "proxy", "proxy/engine", "proxy/recall", "proxy/auth", "proxy/backend", "proxy/decisionlog", "proxy/guardrail", "internal/option", "rules", "internal/signal", "internal/telemetry"},
+		"internal/config": {
+			"classify", "classify/knn", "classify/lexical", "gpu", "internal/hub/local",
+			"internal/judge", "internal/option", "internal/signal", "internal/telemetry", "memory",
+			"memory/page", "memory/redis", "proxy/auth", "proxy/backend", "proxy/decide",
+			"proxy/decisionlog", "proxy/engine", "proxy/guardrail", "proxy/recall", "proxy/settings",
+			"rules",
+		},
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "signalbox/...").Output()
 	if err != nil {

@@ -54,7 +54,7 @@ func TestOneEndpointMayBeAPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, settings(t))
+	s := serve(t, cfg, flags(t))
 	const ask = `{"model":"auto","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hello"}]}`
 	for range 6 {
 		got := s.post(t, "/v1/chat/completions", ask)

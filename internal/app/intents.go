@@ -12,7 +12,7 @@ import (
 	"signalbox/classify/compress"
 	"signalbox/classify/knn"
 	"signalbox/internal/config"
-	"signalbox/proxy"
+	"signalbox/proxy/signals"
 )
 
 // taught is the index of the private intents and what it was made from. A reload that changes none
@@ -81,12 +81,12 @@ func (t *taught) remember(ctx context.Context, live map[string][]string) error {
 
 // Intents lists the private intents. Without a model they are as configured; an automatic threshold
 // is 0 then.
-func (e *extractor) Intents() []proxy.IntentSummary {
-	var out []proxy.IntentSummary
+func (e *extractor) Intents() []signals.Intent {
+	var out []signals.Intent
 	if e.index == nil {
 		for i := range e.intents {
 			in := &e.intents[i]
-			out = append(out, proxy.IntentSummary{
+			out = append(out, signals.Intent{
 				Name: in.Name, Examples: len(in.Examples), Negatives: len(in.Negatives),
 				Threshold: float64(in.Threshold), Auto: in.Threshold == knn.Auto,
 			})
@@ -94,7 +94,7 @@ func (e *extractor) Intents() []proxy.IntentSummary {
 		return out
 	}
 	for _, s := range e.index.Intents() {
-		out = append(out, proxy.IntentSummary{Name: s.Name, Examples: s.Examples, Live: s.Live, Negatives: s.Negatives, Threshold: s.Threshold, Auto: s.Auto})
+		out = append(out, signals.Intent{Name: s.Name, Examples: s.Examples, Live: s.Live, Negatives: s.Negatives, Threshold: s.Threshold, Auto: s.Auto})
 	}
 	return out
 }
@@ -107,15 +107,15 @@ func (e *extractor) AddExamples(ctx context.Context, intent string, examples []s
 		if slices.ContainsFunc(e.intents, func(in knn.Intent) bool { return in.Name == intent }) {
 			return 0, 0, errNoEmbedding
 		}
-		return 0, 0, proxy.ErrUnknownIntent
+		return 0, 0, signals.ErrUnknownIntent
 	}
 	counts, err := e.index.Add(ctx, intent, examples)
 	var bad *knn.ExampleError
 	switch {
 	case errors.Is(err, knn.ErrUnknownIntent):
-		return 0, 0, proxy.ErrUnknownIntent
+		return 0, 0, signals.ErrUnknownIntent
 	case errors.As(err, &bad):
-		return 0, 0, &proxy.ExampleError{Index: bad.Index, Msg: bad.Msg}
+		return 0, 0, &signals.ExampleError{Index: bad.Index, Msg: bad.Msg}
 	case err != nil:
 		return 0, 0, fmt.Errorf("add examples: %w", err)
 	}

@@ -37,7 +37,7 @@ func TestPrivateIntentsRouteAndLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	route := func(prompt string) string {
 		return s.post(t, "/v1/chat/completions", chat("auto", prompt)).header.Get("x-signalbox-route")
 	}

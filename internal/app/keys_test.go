@@ -87,7 +87,7 @@ func TestOperatorsMakeKeysWhileTheProxyRuns(t *testing.T) {
 	clock := testkit.NewClock()
 	var id, secret string
 	t.Run("before", func(t *testing.T) {
-		s := serveWith(t, withKeys(t, up, auth), Options{Settings: settings(t), now: clock.Now})
+		s := serveWith(t, withKeys(t, up, auth), Options{Settings: flags(t), now: clock.Now})
 		s.wants(t, "nobody's key", "sk-sbv-aaaaaaaaaaaaaaaa-AAAA", "m", 401, "invalid_api_key")
 		for what, got := range map[string]answer{
 			"no token": do(t, http.MethodPost, s.admin+"/-/keys", `{"name":"x"}`), "a wrong one": do(t, http.MethodGet, s.admin+"/-/keys", "", "Authorization", "Bearer x"),
@@ -137,7 +137,7 @@ func TestOperatorsMakeKeysWhileTheProxyRuns(t *testing.T) {
 		s.wants(t, "revoked", revoked, "m", 401, "invalid_api_key")
 	})
 	t.Run("after a restart", func(t *testing.T) {
-		s := serveWith(t, withKeys(t, up, auth), Options{Settings: settings(t), now: clock.Now})
+		s := serveWith(t, withKeys(t, up, auth), Options{Settings: flags(t), now: clock.Now})
 		s.wants(t, "a key of before", secret, "m", 200, "")
 		if got := s.virtual(t, http.MethodGet, "", ""); strings.Count(got.body, `"id"`) != 6 {
 			t.Errorf("list: %s", got.body)
@@ -164,7 +164,7 @@ func TestNamesOfKeysDoNotCollide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, settings(t))
+	s := serve(t, cfg, flags(t))
 	s.app.opts.Env = keyEnv
 	if got := s.virtual(t, http.MethodPost, "", `{"name":"own"}`); got.status != http.StatusConflict {
 		t.Errorf("the name of a key of the file: %d %s", got.status, got.body)
@@ -190,7 +190,7 @@ func TestNamesOfKeysDoNotCollide(t *testing.T) {
 
 func TestWithoutVirtualKeysTheAPISaysSo(t *testing.T) {
 	t.Parallel()
-	s := serve(t, withKeys(t, instant(t), ""), settings(t))
+	s := serve(t, withKeys(t, instant(t), ""), flags(t))
 	if got := s.virtual(t, http.MethodGet, "", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "virtual_keys_off") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -212,7 +212,7 @@ func TestReplicasShareVirtualKeys(t *testing.T) {
 	more := "auth: {mode: keys, virtual: {redis: true, refresh: 100ms, max: 3}}\n" +
 		"memory: {salt_secret: '${SALT}', redis: {url: '" + redis.URL() + "', blob_timeout: 5s}}\n"
 	up := instant(t)
-	a, b := serve(t, withKeys(t, up, more), settings(t)), serve(t, withKeys(t, up, more), settings(t))
+	a, b := serve(t, withKeys(t, up, more), flags(t)), serve(t, withKeys(t, up, more), flags(t))
 	let := func(s *server, secret string) bool {
 		status, _ := s.with(t, secret, "m")
 		return status == http.StatusOK
@@ -250,7 +250,7 @@ func TestReplicasShareVirtualKeys(t *testing.T) {
 	eventually(t, "it tells that it is blind to changes", func() bool {
 		return strings.Contains(do(t, http.MethodGet, a.admin+"/readyz", "").body, "virtual keys cannot be read again")
 	})
-	late := serve(t, withKeys(t, up, more), settings(t)) // it has never read them
+	late := serve(t, withKeys(t, up, more), flags(t)) // it has never read them
 	late.wants(t, "a replica that knows no keys", steady, "m", 503, "auth_unavailable")
 	late.wants(t, "a replica that knows no keys", "sk-other", "m", 401, "invalid_api_key")
 	if got := do(t, http.MethodGet, late.url+"/readyz", ""); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "virtual keys were not read yet") {

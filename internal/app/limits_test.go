@@ -71,7 +71,7 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s", limit_timeout: %s}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		replicas[i] = serve(t, cfg, settings(t))
+		replicas[i] = serve(t, cfg, flags(t))
 	}
 	caller := 0
 	let := func(n int, s ...*server) (in int) {
@@ -138,7 +138,7 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s", limit_timeout: %s}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		replicas[i] = serve(t, cfg, settings(t))
+		replicas[i] = serve(t, cfg, flags(t))
 	}
 	// flood asks replica i twenty times and leaves what was let in under way, at the model server
 	// or on its way there no more.

@@ -40,7 +40,7 @@ func openModels(tb testing.TB) *embedded {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	n, err := openNeural(tb.Context(), cfg, Options{Settings: settings(tb), RequireModels: true, Log: io.Discard}, telemetry.Discard())
+	n, err := openNeural(tb.Context(), cfg, Options{Settings: flags(tb), RequireModels: true, Log: io.Discard}, telemetry.Discard())
 	if err != nil {
 		tb.Fatal(err)
 	}

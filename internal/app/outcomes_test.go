@@ -28,7 +28,7 @@ func TestFeedbackOutlivesARestart(t *testing.T) {
 	}
 	const question = "What is the derivative of x^3 * sin(x)?"
 	t.Run("before", func(t *testing.T) {
-		s := serve(t, conf(), settings(t))
+		s := serve(t, conf(), flags(t))
 		for range 25 {
 			got := s.post(t, "/v1/chat/completions", chat("auto", question))
 			outcome := "0"
@@ -42,7 +42,7 @@ func TestFeedbackOutlivesARestart(t *testing.T) {
 		}
 	})
 	t.Run("after", func(t *testing.T) {
-		s := serve(t, conf(), settings(t))
+		s := serve(t, conf(), flags(t))
 		if got := s.post(t, "/v1/chat/completions", chat("auto", question)); got.header.Get(proxyModel) != "other" {
 			t.Errorf("%s answers: %d %s", got.header.Get(proxyModel), got.status, got.body)
 		}

@@ -68,7 +68,7 @@ func fitWith(t *testing.T, dir, rows string, o FitOptions) *Fitted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Build(t.Context(), cfg, Options{Settings: settings(t), Log: io.Discard, Env: os.LookupEnv})
+	a, err := Build(t.Context(), cfg, Options{Settings: flags(t), Log: io.Discard, Env: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestATrainedClassifierRoutesAndIsTakenUpWhenItIsTrainedAgain(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	const prompt = "There is a wrong charge on my invoice"
 	route := func() string {
 		return s.post(t, "/v1/chat/completions", chat("auto", prompt)).header.Get("x-signalbox-route")
@@ -209,7 +209,7 @@ func TestLabelsThatHoldTogetherRouteTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	for prompt, want := range map[string]string{
 		"the bill has a tax on it and the app shows a blank screen": "both",
 		"please refund the fee on my receipt":                       "billing",
@@ -480,7 +480,7 @@ default: {models: [small]}
 			if strings.Contains(c.output, "keyword") && len(warnings) > 0 {
 				t.Error(warnings)
 			}
-			s := serve(t, cfg, memoryOnly(settings(t)))
+			s := serve(t, cfg, memoryOnly(flags(t)))
 			got := s.post(t, "/v1/chat/completions", chat("auto", "hi"))
 			switch {
 			case c.reason == "":

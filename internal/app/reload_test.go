@@ -233,7 +233,7 @@ func TestReloadUnderLoadMixesNothing(t *testing.T) {
 	routes.Store(cfg.Fingerprint, "amber")
 	f := &flood{t: t, limits: limits, count: map[string]*atomic.Int64{"amber": {}, "blue": {}}, pace: newPacer()}
 	t.Cleanup(func() { f.checkLog(log, &routes) }) // after the server has ended
-	s := serve(t, cfg, settings(t))
+	s := serve(t, cfg, flags(t))
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 	t.Cleanup(f.pace.end)

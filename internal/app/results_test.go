@@ -73,7 +73,7 @@ func TestStaleResultsAreShortenedAndTheWholeOnesAreContexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return serve(t, cfg, memoryOnly(settings(t)))
+		return serve(t, cfg, memoryOnly(flags(t)))
 	}
 	s := start("")
 	body, whole := toolTalk(4)

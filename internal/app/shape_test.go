@@ -19,7 +19,7 @@ default: {models: [small]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	const (
 		user   = `{"role":"user","content":"a"},`
 		answer = `{"role":"assistant","content":"b"},`

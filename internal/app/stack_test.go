@@ -175,7 +175,7 @@ func TestAdaptersOfOneFormRunTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, cfg, memoryOnly(settings(t)))
+	s := serve(t, cfg, memoryOnly(flags(t)))
 	ask := func(text string, signals ...string) (string, int) {
 		t.Helper()
 		before := s.modelRuns(t)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"signalbox/proxy"
+	"signalbox/proxy/settings"
 )
 
 // certificates is what the main listener shows to clients, and whom it lets in, now. It is safe for
@@ -16,7 +16,7 @@ import (
 type certificates struct{ now atomic.Pointer[tls.Config] }
 
 // load reads the files. What was read before stays when one of them cannot be.
-func (c *certificates) load(o *proxy.ServerTLS) error {
+func (c *certificates) load(o *settings.TLS) error {
 	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 	if err != nil {
 		return fmt.Errorf("server.tls.cert_file: %w", err)

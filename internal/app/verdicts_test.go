@@ -89,7 +89,7 @@ func serveOpinionated(t *testing.T) (*server, *opinionated, *config.Config) {
 	})
 	o := &opinionated{}
 	s := serveWith(t, d.Config, Options{
-		Settings: settings(t), around: func(h host) host { o.host = h; return o },
+		Settings: flags(t), around: func(h host) host { o.host = h; return o },
 	})
 	return s, o, d.Config
 }

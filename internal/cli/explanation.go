@@ -10,6 +10,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/proxy"
 	"signalbox/proxy/guardrail"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -252,7 +253,7 @@ func (*printer) plain(s string) string { return s }
 // maxQuoted is how many characters of a sentence are shown.
 const maxQuoted = 200
 
-func verdictNote(v *proxy.OriginVerdict) string {
+func verdictNote(v *signals.OriginVerdict) string {
 	note := fmt.Sprintf("%.3f", v.Score)
 	if v.Read < v.Windows {
 		note += fmt.Sprintf(", read %d of %d windows", v.Read, v.Windows)
@@ -273,7 +274,7 @@ func verdictNote(v *proxy.OriginVerdict) string {
 	return note + fmt.Sprintf(", most by text %d at %d: %q", *v.Segment, *v.Start, string(text))
 }
 
-func (p *printer) signal(name string, s *proxy.SignalTrace) []string {
+func (p *printer) signal(name string, s *signals.Trace) []string {
 	value, score := s.Value, ""
 	if len(s.Labels) > 0 {
 		value = strings.Join(s.Labels, ", ")

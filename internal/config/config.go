@@ -27,21 +27,22 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
-	"signalbox/proxy"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/settings"
 	"signalbox/rules"
 )
 
 // Config is the whole configuration. Each section is documented where its type is.
 type Config struct {
 	// Server holds listeners, limits and timeouts of the HTTP edge.
-	Server proxy.Options `yaml:"server"`
+	Server settings.Server `yaml:"server"`
 	// Limits keeps requests from using up the process.
-	Limits proxy.LimitOptions `yaml:"limits"`
+	Limits settings.Limits `yaml:"limits"`
 	// Auth says who may call and as whom.
 	Auth auth.Options `yaml:"auth"`
 	// Models is the pool: what routes name and clients may ask for.
@@ -51,7 +52,7 @@ type Config struct {
 	// Signals declares keywords and private intents.
 	Signals Signals `yaml:"signals"`
 	// Prompts are the system prompts that routes name.
-	Prompts []proxy.PromptOptions `yaml:"prompts"`
+	Prompts []settings.Prompt `yaml:"prompts"`
 	// Conditions are named conditions, used as `condition: NAME`.
 	Conditions yaml.Node `yaml:"conditions"`
 	// Routes are tried in order; the first that is true wins.
@@ -67,10 +68,10 @@ type Config struct {
 	// it on.
 	Cache recall.Options `yaml:"cache"`
 	// Stick keeps conversations with their models. Without the section it is on.
-	Stick proxy.StickOptions `yaml:"stick"`
+	Stick decide.StickOptions `yaml:"stick"`
 	// Outcomes are how good answers were, which the choice among models learns from. Without the
 	// section nothing is learnt.
-	Outcomes proxy.OutcomeOptions `yaml:"outcomes"`
+	Outcomes decide.OutcomeOptions `yaml:"outcomes"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
@@ -305,8 +306,8 @@ func (c *Config) Override(s Settings) {
 func Default() Config {
 	extractor := classify.DefaultOptions()
 	return Config{
-		Server: proxy.DefaultOptions(),
-		Limits: proxy.DefaultLimitOptions(),
+		Server: settings.DefaultServer(),
+		Limits: settings.DefaultLimits(),
 		Auth:   auth.DefaultOptions(),
 		Classify: Classify{
 			Options: gpu.DefaultOptions(),
@@ -317,8 +318,8 @@ func Default() Config {
 		Guard:     guardrail.DefaultOptions(),
 		Memory:    DefaultMemory(),
 		Cache:     recall.DefaultOptions(),
-		Stick:     proxy.DefaultStickOptions(),
-		Outcomes:  proxy.DefaultOutcomeOptions(),
+		Stick:     decide.DefaultStickOptions(),
+		Outcomes:  decide.DefaultOutcomeOptions(),
 		Telemetry: telemetry.DefaultOptions(),
 	}
 }

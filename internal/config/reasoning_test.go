@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/config"
-	"signalbox/proxy"
 	"signalbox/proxy/reasoning"
+	"signalbox/proxy/settings"
 )
 
 func TestEveryDialectIsReadAsWritten(t *testing.T) {
@@ -50,7 +50,7 @@ prompts: [{name: p, text: x}]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	auto := proxy.DefaultOptions().AutoMaxTokens
+	auto := settings.DefaultServer().AutoMaxTokens
 	auto.Headroom, auto.ColdStart.High = 2, 32000
 	if diff := cmp.Diff(auto, cfg.Server.AutoMaxTokens); diff != "" {
 		t.Errorf("auto_max_tokens (-want +got):\n%s", diff)

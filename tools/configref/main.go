@@ -32,7 +32,7 @@ func packages() map[string]string {
 		"auth": "proxy/auth", "choose": "proxy/choose", "lengths": "proxy/lengths", "kv": "proxy/kv", "option": "internal/option", "pool": "proxy/pool", "reasoning": "proxy/reasoning",
 		"openai": "internal/openai", "contexts": "proxy/contexts", "memory": "memory", "rules": "rules",
 		"keyring": "proxy/keyring", "budget": "proxy/budget",
-		"guardrail": "proxy/guardrail", "backend": "proxy/backend", "recall": "proxy/recall", "engine": "proxy/engine",
+		"settings": "proxy/settings", "decide": "proxy/decide", "signals": "proxy/signals", "guardrail": "proxy/guardrail", "backend": "proxy/backend", "recall": "proxy/recall", "engine": "proxy/engine",
 	}
 }
 
@@ -63,7 +63,7 @@ func run(args []string) error {
 }
 
 type generator struct {
-	types map[string]*ast.StructType // "proxy.Options"
+	types map[string]*ast.StructType // "settings.Server"
 	plain map[string]string          // what a named type without fields is written as, "knn.Threshold"
 	out   strings.Builder
 }

@@ -53,11 +53,11 @@ func operations() []operation {
 		{method: "get", path: "/v1/models", tag: models, summary: "List the models that the caller may ask for", result: "openai.ModelList"},
 		{method: "get", path: "/v1/models/{model}", tag: models, summary: "One model", result: "openai.ModelObject"},
 
-		{method: "post", path: "/signalbox/v1/classify", tag: look, summary: "Compute the signals of texts, or of one conversation", body: "proxy.classifyBody", result: "results=[{proxy.signalResult}]"},
+		{method: "post", path: "/signalbox/v1/classify", tag: look, summary: "Compute the signals of texts, or of one conversation", body: "signals.classifyBody", result: "results=[{signals.Result}]"},
 		{method: "post", path: "/signalbox/v1/explain", tag: look, summary: "Decide a chat completion request and forward nothing", body: "#Chat", result: "proxy.Explanation"},
 		{method: "post", path: "/signalbox/v1/verify", tag: look, summary: "Check the claims of a text against facts", body: "proxy.verifyBody", result: "guardrail.Verdict"},
 		{method: "post", path: "/signalbox/v1/feedback", tag: look, summary: "Say how good an answer was", body: "proxy.feedbackBody", result: "proxy.Judged"},
-		{method: "get", path: "/signalbox/v1/intents", tag: look, summary: "List the private intents", result: "intents=[proxy.IntentSummary]"},
+		{method: "get", path: "/signalbox/v1/intents", tag: look, summary: "List the private intents", result: "intents=[signals.Intent]"},
 		{method: "post", path: "/signalbox/v1/intents/{name}/examples", tag: look, summary: "Add examples to an intent, in this process", body: "#Examples", result: "#Taught"},
 
 		{method: "post", path: "/v1/contexts", tag: contexts, summary: "Store a text, which requests name then", body: "contexts.createBody", result: "contexts.object"},
@@ -231,11 +231,20 @@ func (g *generator) named(schemas map[string]any, name string, isBody bool) (obj
 // publicName is the name of a schema. It stays what it was when a type moves from package proxy to
 // one below it: programs are generated from these names.
 func publicName(qualifier, name string) string {
-	switch qualifier {
-	case "guardrail":
-		qualifier = "proxy"
+	full := join(qualifier, name)
+	switch full {
+	case "signals.Result":
+		return "proxy.signalResult"
+	case "signals.Trace":
+		return "proxy.SignalTrace"
+	case "signals.Intent":
+		return "proxy.IntentSummary"
 	}
-	return join(qualifier, name)
+	switch qualifier {
+	case "guardrail", "signals", "decide":
+		return join("proxy", name)
+	}
+	return full
 }
 
 // component adds a struct by its JSON members, and returns a reference to it.

@@ -1,0 +1,171 @@
+package decide
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/fault"
+)
+
+// Order lists the models that a decision leads to and the caller may use, in the order to try them.
+// counted is the tokens of the prompt by model, where they were counted. It may be called again, as
+// when a soft budget was reached since. Errors: UnknownModelError, ErrNoModelAllowed, and
+// TooLongError where the prompt fits none of them.
+func (b *Base) Order(d *Decision, counted map[string]int) ([]*backend.Model, error) {
+	wants := d.ChoiceRequest()
+	wants.Prompt.Counted = counted
+	cs := b.Chooser.Choose(wants)
+	b.explore(d, cs)
+	cs = b.Arrange(d, cs)
+	if len(cs) > 0 {
+		b.exploreEffort(d, cs[0].Name)
+	}
+	models, denied := make([]*backend.Model, 0, len(cs)), false
+	for i := range cs {
+		switch m, ok := b.ByName[cs[i].Name]; {
+		case !ok:
+			return nil, &fault.UnknownModelError{Model: cs[i].Name}
+		case !d.Who.May(m.Name):
+			denied = true
+		case !cs[i].Out:
+			models = append(models, m)
+		}
+	}
+	switch {
+	case len(models) > 0:
+		return models, nil
+	case denied:
+		return nil, fault.ErrNoModelAllowed
+	}
+	return nil, d.tooLong(&wants.Prompt, cs)
+}
+
+// ChoiceRequest is what the choice among models looks at.
+func (d *Decision) ChoiceRequest() choose.Request {
+	r := choose.Request{Action: d.Action, Set: d.Set, Named: d.Named, Expected: d.expected}
+	if d.Request == nil {
+		return r
+	}
+	r.Prompt = d.length()
+	r.Limit, _ = d.Request.AnswerLimit()
+	return r
+}
+
+// cheapen puts the cheapest candidates in front, by what the request may cost there, where a budget
+// of the caller is nearly used up; a model without a price costs nothing. What a conversation stays
+// for gives way, but a result of a tool goes to the model that asked for it. cs is changed in
+// place.
+func (b *Base) cheapen(d *Decision, cs []choose.Candidate) {
+	t := d.Talk
+	of := t != nil && t.before != nil
+	if !d.Saving.Cheaper || of && t.tool && t.why == whyTool {
+		return
+	}
+	answer := openai.AssumedOutputTokens
+	if d.Request != nil {
+		answer = d.Request.MaxOutputTokens()
+	}
+	price := func(c *choose.Candidate) float64 {
+		switch m := b.ByName[c.Name]; {
+		case m == nil, c.Out:
+			return math.Inf(1)
+		default:
+			return m.Price.Of(float64(d.Set.Facts.Tokens), float64(answer))
+		}
+	}
+	slices.SortStableFunc(cs, func(a, b choose.Candidate) int { return cmp.Compare(price(&a), price(&b)) })
+	if of && !t.final && len(cs) > 0 && cs[0].Name != t.before.Model {
+		t.result, t.why = talkMoved, whyBudget
+	}
+}
+
+// longestToken is the length in bytes that no token of a vocabulary exceeds. The longest of GPT-4,
+// Llama 3 and Qwen3 are 128 spaces; the rest is for those that nobody here has seen.
+const longestToken = 256
+
+// least is how many tokens a text has at least as a message: each begins with one of its own. Space
+// at the ends of a text is taken off by some templates.
+func least(text string) int {
+	return 1 + len(strings.TrimSpace(text))/longestToken
+}
+
+// length is what is known of the length of a request's prompt without a tokenizer. Of several
+// prompts of a completion each has the window for itself.
+func (d *Decision) length() (out choose.Prompt) {
+	req := d.Request
+	if req.API == openai.Completion {
+		for i := range req.Messages {
+			text := req.Messages[i].Text
+			out.Estimate = max(out.Estimate, len(text)/openai.BytesPerToken+openai.BytesPerToken)
+			out.Least = max(out.Least, least(text))
+		}
+		ids := req.TokenIDs / max(1, req.TokenLists) // the longest list has no fewer
+		out.Estimate, out.Least = max(out.Estimate, ids), max(out.Least, ids)
+	} else {
+		out.Estimate = req.EstimateTokens()
+		for i := range req.Messages {
+			out.Least += least(req.Messages[i].Text)
+		}
+		if req.Instructions != "" {
+			out.Least += least(req.Instructions)
+		}
+	}
+	if d.Contexts.Named() {
+		out.Estimate += d.Contexts.Tokens
+		for _, s := range d.Contexts.Snaps {
+			out.Least += int(s.Bytes) / longestToken
+		}
+	}
+	return out
+}
+
+// Named are the models that a decision leads to.
+func (b *Base) Named(d *Decision) (out []*backend.Model) {
+	if len(d.Action.Models) == 0 {
+		if m, ok := b.ByName[d.Named]; ok {
+			out = append(out, m)
+		}
+		return out
+	}
+	for i := range d.Action.Models {
+		if m, ok := b.ByName[d.Action.Models[i].Name]; ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// tooLong is the error of a prompt that fits none of the candidates, with figures of the one with
+// the largest window.
+func (d *Decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
+	if d.Request == nil {
+		return &fault.TooLongError{}
+	}
+	out := &fault.TooLongError{Param: d.Request.PromptField()}
+	var largest *backend.Model
+	for i := range cs {
+		m, ok := d.Base.ByName[cs[i].Name]
+		if ok && (largest == nil || m.Window > largest.Window) {
+			largest = m
+		}
+	}
+	if largest == nil {
+		return out
+	}
+	out.Message = fmt.Sprintf("This model's maximum context length is %d tokens, and the prompt has ",
+		largest.Window)
+	if n, ok := prompt.Counted[largest.Name]; ok && n > largest.Window {
+		out.Message += fmt.Sprintf("%d by its tokenizer.", n)
+	} else {
+		out.Message += fmt.Sprintf("at least %d: no tokenizer has tokens of more than %d bytes.",
+			prompt.Least, longestToken)
+	}
+	out.Message += " Shorten it, or ask for a model with a larger window."
+	return out
+}

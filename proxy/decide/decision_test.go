@@ -1,0 +1,95 @@
+package decide
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"signalbox/internal/signal"
+	"signalbox/memory/outcomes"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/fault"
+	"signalbox/rules"
+)
+
+func TestTheEffortOfARequestDoesNotChangeWhatIsExpectedOfItsModelEverywhere(t *testing.T) {
+	t.Parallel()
+	d := Decision{Base: &Base{}}
+	d.Base.Chooser.Spent = choose.NewAccounts()
+	e := d.expectOf([]outcomes.Prediction{
+		{Model: "m", Prior: 0.8, Everywhere: 0.7, Mean: 0.4},
+		{Model: "m", Effort: "none", Prior: 0.8, Everywhere: 0.6, Mean: 0.5, AtEffort: 90},
+		{Model: "m", Effort: "high", Prior: 0.8, Everywhere: 0.75, Mean: 0.45, AtEffort: 90},
+	})
+	if e.Effort != "none" || e.Quality != 0.5 || e.Everywhere != 0.7 {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestWhatWasMeasuredOfAnEffortDecides(t *testing.T) {
+	t.Parallel()
+	d := Decision{Base: &Base{}}
+	d.Base.Chooser.Spent = choose.NewAccounts()
+	at := func(effort string, mean, doubt float64, calibrated bool) outcomes.Prediction {
+		return outcomes.Prediction{Model: "m", Effort: effort, Mean: mean, AtEffort: 10, Doubt: doubt, Calibrated: calibrated}
+	}
+	for _, tt := range []struct {
+		want       string
+		doubt      float64
+		calibrated bool
+	}{
+		{"high", 0, false}, // near outcomes are too few to say so
+		{"none", 0.005, true},
+		{"high", 0.015, true},
+	} {
+		e := d.expectOf([]outcomes.Prediction{
+			{Model: "m"}, at("none", 0.5, tt.doubt, tt.calibrated), at("high", 0.49, 0, tt.calibrated),
+		})
+		if e.Effort != tt.want {
+			t.Errorf("%+v: effort %s", tt, e.Effort)
+		}
+	}
+}
+
+func TestRefusalsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	//nolint:exhaustive // the rest read as internal does
+	for why, want := range map[signal.Reason]string{
+		signal.ReasonNoModel:  "the signal pii is not available: no model computes it here",
+		signal.ReasonNoText:   "the request holds nothing that can be read as text",
+		signal.ReasonNone:     "a part of the request could not be read",
+		signal.ReasonInternal: "at the moment (internal)",
+	} {
+		d := &Decision{
+			Set:      &signal.Set{},
+			Decision: rules.Decision{Failed: signal.MaskOf(signal.PII)},
+		}
+		d.Set.Put(signal.PII, signal.Value{State: signal.Unknown, Reason: why})
+		got := fault.Wire(d.unavailable(), "id")
+		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
+			!strings.Contains(got.Message, want) {
+			t.Errorf("%q: %+v", why, got)
+		}
+	}
+}
+
+func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
+	part := signal.Value{State: signal.Known, Windows: 100, Read: 14}
+	set := &signal.Set{}
+	set.Put(signal.Jailbreak, part)
+	set.Put(signal.PII, part)
+	for name, tc := range map[string]struct {
+		action rules.Action
+		want   signal.Mask
+	}{
+		"neither":     {rules.Action{}, 0},
+		"redact":      {rules.Action{Redact: true}, signal.MaskOf(signal.PII)},
+		"windows all": {rules.Action{Windows: "all"}, signal.MaskOf(signal.Jailbreak, signal.PII)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Unread(&rules.Decision{Action: &tc.action}, set); got != tc.want {
+				t.Errorf("unread %v, want %v", got.Kinds(), tc.want.Kinds())
+			}
+		})
+	}
+}

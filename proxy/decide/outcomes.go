@@ -1,0 +1,323 @@
+package decide
+
+import (
+	"context"
+	"slices"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/memory/outcomes"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/reasoning"
+	"signalbox/rules"
+)
+
+// choosesByOutcome reports whether outcomes are learnt from a decision: it leaves several models to
+// choose from, or the effort of one.
+func (d *Decision) choosesByOutcome() bool {
+	if d.Base == nil || d.Base.Outcomes == nil || d.Action.Verb != rules.Use {
+		return false
+	}
+	return d.choosesModel() || d.drawsModel() || d.choosesEffort()
+}
+
+// choosesModel reports whether the model is chosen by what is expected of it.
+func (d *Decision) choosesModel() bool {
+	if len(d.Action.Models) < 2 {
+		return false
+	}
+	switch d.Action.By {
+	case byQuality, byCost, byLatency:
+		return true
+	}
+	return false
+}
+
+// drawsModel reports whether the model is drawn by weight.
+func (d *Decision) drawsModel() bool {
+	return d.Action.By == byWeight && len(d.Action.Models) > 1
+}
+
+// The words of rules.Action.By that outcomes have to do with.
+const (
+	byQuality = "quality"
+	byCost    = "cost"
+	byLatency = "latency"
+	byWeight  = "weight"
+)
+
+// choosesEffort reports whether outcomes tell how much a model should reason, be it for requests
+// that say it themselves.
+func (d *Decision) choosesEffort() bool {
+	return d.Action.Reasoning == ReasoningAuto &&
+		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool {
+			m := d.Base.ByName[c.Name]
+			return m != nil && len(m.Dialect.Efforts()) > 1
+		})
+}
+
+// effortsOf are the efforts of a model that are to be chosen from, the least first; none where that
+// is not for the proxy to say.
+func (d *Decision) effortsOf(m *backend.Model) []string {
+	if d.Action.Reasoning != ReasoningAuto || m == nil || d.Request == nil {
+		return nil
+	}
+	if es := m.Dialect.Efforts(); len(es) > 1 && m.Dialect.Leaves(d.Request, d.Action.Override) {
+		return es
+	}
+	return nil
+}
+
+// expect fills in what the outcomes of the tenant let one expect of the candidates.
+func (d *Decision) expect(ctx context.Context, req *openai.Request) {
+	if d.expected = nil; !d.choosesByOutcome() || req.OpaquePrompt {
+		return
+	}
+	v := d.Set.Value(signal.Embedding)
+	if v.State == signal.NotExtracted && d.Base.Signals.Signals().Has(signal.Embedding) {
+		if d.Text.Segments == nil {
+			d.Text = req.Text()
+			d.Talk.addEarlierTurns(&d.Text)
+		}
+		d.Base.Signals.Extract(ctx, &d.Text, signal.MaskOf(signal.Embedding), d.Set)
+	}
+	if v.State != signal.Known || !d.choosesModel() && !d.choosesEffort() {
+		return
+	}
+	ps := d.toPredict()
+	if !d.Base.Outcomes.Predict(d.Who.Tenant, v.Vector, ps) {
+		return
+	}
+	d.expected = make([]choose.Expected, 0, len(d.Action.Models))
+	for len(ps) > 0 {
+		n := 1
+		for n < len(ps) && ps[n].Model == ps[0].Model {
+			n++
+		}
+		d.expected = append(d.expected, d.expectOf(ps[:n]))
+		ps = ps[n:]
+	}
+}
+
+// toPredict lists what is predicted: of each candidate itself, and behind it at each effort that
+// outcomes may choose.
+func (d *Decision) toPredict() []outcomes.Prediction {
+	ps := make([]outcomes.Prediction, 0, 2*len(d.Action.Models))
+	for _, c := range d.Action.Models {
+		m := d.Base.ByName[c.Name]
+		if m == nil || slices.ContainsFunc(ps, func(p outcomes.Prediction) bool { return p.Model == c.Name }) {
+			continue
+		}
+		own := outcomes.Prediction{Model: c.Name, Prior: d.prior(c.Name)}
+		efforts := d.effortsOf(m)
+		if effort := d.Action.Reasoning; len(efforts) == 0 && effort != "" && effort != ReasoningAuto &&
+			m.Dialect.Leaves(d.Request, d.Action.Override) {
+			own.Effort = ArmEffort(m, effort)
+		}
+		ps = append(ps, own)
+		for _, e := range efforts {
+			ps = append(ps, outcomes.Prediction{Model: c.Name, Effort: e, Prior: own.Prior})
+		}
+	}
+	return ps
+}
+
+// expectOf makes of the predictions of a model what the choice looks at, and chooses its effort.
+func (d *Decision) expectOf(ps []outcomes.Prediction) choose.Expected {
+	p := &ps[0]
+	e := choose.Expected{
+		Model: p.Model, Prior: p.Prior, Everywhere: p.Everywhere, Quality: p.Mean, Sure: p.Sure,
+		Deviation: p.Deviation, Overall: p.Overall,
+		Tokens: p.Tokens, Longest: p.Longest, Outcomes: p.Outcomes, Near: p.Near,
+	}
+	if len(ps) == 1 {
+		return e
+	}
+	e.AtEfforts = make([]choose.AtEffort, len(ps)-1)
+	for i := range e.AtEfforts {
+		x := &ps[i+1]
+		e.AtEfforts[i] = choose.AtEffort{
+			Effort: x.Effort, Quality: x.Mean, Sure: x.Sure, Deviation: x.Deviation, Tokens: x.Tokens, Longest: x.Longest,
+			Near: x.AtEffort, Calibrated: x.Calibrated, Doubt: x.Doubt,
+		}
+		if x.AtEffort > 0 {
+			e.AtEfforts[i].Judged = x.Outcomes
+		}
+	}
+	l := &d.Base.Learning
+	at := d.Base.Chooser.Spent.Least(d.effortKey(p.Model), e.AtEfforts, l.MinNeighbours, l.MaxQualityLoss)
+	if e.ByOutcomes = at >= 0; !e.ByOutcomes {
+		effort := ArmEffort(d.Base.ByName[p.Model], d.ByComplexity())
+		at = slices.IndexFunc(e.AtEfforts, func(x choose.AtEffort) bool { return x.Effort == effort })
+	}
+	if at >= 0 {
+		e.Reason(at)
+	}
+	return e
+}
+
+// effortKey names the account of what a tenant's requests to a model lost by less reasoning.
+func (d *Decision) effortKey(model string) string { return d.Who.Tenant + "\x00" + model }
+
+// ExpectedOf is what is expected of a model; nil without outcomes, and without a decision.
+func (d *Decision) ExpectedOf(model string) *choose.Expected {
+	if d == nil { // what is asked is no request, but where a context is
+		return nil
+	}
+	for i := range d.expected {
+		if e := &d.expected[i]; e.Model == model {
+			return e
+		}
+	}
+	return nil
+}
+
+// effortUnset is the effort of responses of a model that could have been told and was not.
+const effortUnset = "default"
+
+// ArmEffort is the effort that outcomes of m are kept under, for one that a body asks for.
+func ArmEffort(m *backend.Model, effort string) string {
+	switch {
+	case len(m.Dialect.Efforts()) == 0:
+		return ""
+	case effort == "":
+		return effortUnset
+	}
+	return m.Dialect.Standing(effort)
+}
+
+// unknownPrior is what is expected of a model of which the configuration says nothing.
+const unknownPrior = 0.5
+
+// prior is the quality that the configuration expects of a model for this request, in [0,1].
+func (d *Decision) prior(model string) float64 {
+	m := d.Base.ByName[model]
+	if m == nil {
+		return unknownPrior
+	}
+	if q := m.Skills.Quality(d.Set.Value(signal.Domain)); q >= 0 {
+		return q
+	}
+	return unknownPrior
+}
+
+// AwaitOutcome notes that a request is answered by m, so that it can be judged: before the client sees any
+// of the response, so that its judgement cannot come first. effort is that of the dialect.
+func (b *Base) AwaitOutcome(d *Decision, id string, m *backend.Model, effort string) {
+	v := d.Set.Value(signal.Embedding)
+	if !d.choosesByOutcome() || v.State != signal.Known {
+		return
+	}
+	domain := ""
+	if x := d.Set.Value(signal.Domain); x.State == signal.Known {
+		domain = x.Label
+	}
+	effort = ArmEffort(m, effort)
+	b.Outcomes.Decided(outcomes.Outcome{
+		Tenant: d.Who.Tenant, ID: id, Model: m.Name, Effort: effort, Domain: domain,
+		Prior: d.prior(m.Name), Chance: d.ChanceOf(m, effort),
+	}, v.Vector)
+}
+
+// ChanceOf is the chance with which m was chosen, at an effort; 0 where it is not known, as after a
+// fallback.
+func (d *Decision) ChanceOf(m *backend.Model, effort string) float64 {
+	if m.Name != d.drawn || d.DrawnEffort != "" && effort != d.DrawnEffort {
+		return 0
+	}
+	return d.chance
+}
+
+// exploration is how much a request may give up.
+func (b *Base) exploration() choose.Exploration {
+	e := b.Learning.Explore
+	return choose.Exploration{Share: e.Share, MaxQualityLoss: e.MaxQualityLoss}
+}
+
+// explore lets a request explore: before its conversation has a say, which may take the draw back.
+func (b *Base) explore(d *Decision, cs []choose.Candidate) {
+	if !d.choosesByOutcome() || len(cs) == 0 {
+		return
+	}
+	if d.placings++; d.placings > 1 { // as a soft budget was reached: the account was charged before
+		d.drawn, d.chance, d.Chances = "", 0, nil
+		return
+	}
+	if d.continues() {
+		d.chance = 0 // of a conversation that goes on there is none
+		return
+	}
+	explore := b.exploration()
+	switch {
+	case d.choosesModel():
+		d.chance = b.Chooser.Spent.Explore(d.Who.Tenant, cs, d.Action, explore, choose.Normal, choose.Uniform)
+	case d.drawsModel():
+		d.chance = choose.Weighted(cs)
+	default:
+		d.chance = 1
+	}
+	d.drawn, d.DrawnEffort = cs[0].Name, ""
+	d.noteChances(cs)
+}
+
+// exploreEffort counts a request for what less reasoning may cost, and lets its effort explore, once
+// it is known which model comes first.
+func (b *Base) exploreEffort(d *Decision, first string) {
+	e := d.ExpectedOf(first)
+	if e == nil || len(e.AtEfforts) == 0 || d.placings > 1 {
+		return
+	}
+	b.Chooser.Spent.Count(d.effortKey(first), e.AtEfforts, b.Learning.MinNeighbours)
+	at := slices.IndexFunc(e.AtEfforts, func(x choose.AtEffort) bool { return x.Effort == e.Effort })
+	if d.continues() || d.drawn != first || at < 0 {
+		return
+	}
+	explore := b.exploration()
+	explore.Credited = d.choosesModel() // as Explore has done
+	drawn, chance := b.Chooser.Spent.ExploreEffort(
+		d.Who.Tenant, e.AtEfforts, at, explore, choose.Normal, choose.Uniform,
+	)
+	if drawn != at {
+		e.Reason(drawn)
+		e.Drawn = true
+	}
+	d.chance *= chance
+	d.DrawnEffort = e.Effort
+}
+
+// continues reports that the conversation of a request has had a turn before.
+func (d *Decision) continues() bool { return d.Talk != nil && d.Talk.before != nil }
+
+// noteChances keeps the chances of all candidates, for the log, where more than one had some.
+func (d *Decision) noteChances(cs []choose.Candidate) {
+	if d.Chances = nil; d.chance >= 1 {
+		return
+	}
+	d.Chances = make(map[string]float64, len(cs))
+	for i := range cs {
+		if cs[i].Chance > 0 {
+			d.Chances[cs[i].Name] = cs[i].Chance
+		}
+	}
+}
+
+// NoteLength notes how many tokens a response had that waits for its judgement.
+func (b *Base) NoteLength(d *Decision, id string, tokens int) {
+	if b.Outcomes != nil && d != nil && d.choosesByOutcome() {
+		b.Outcomes.Answered(d.Who.Tenant, id, tokens)
+	}
+}
+
+// ReasoningAuto is the effort of a route that leaves it to what is known of the request.
+const ReasoningAuto = "auto"
+
+// ByComplexity is the effort that the complexity of a request asks for; empty where it is not
+// known.
+func (d *Decision) ByComplexity() string {
+	c := d.Set.Value(signal.Complexity)
+	if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {
+		return c.Label
+	}
+	return ""
+}

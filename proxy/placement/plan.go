@@ -1,0 +1,190 @@
+package placement
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/chain"
+	"signalbox/proxy/engine"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/pool"
+	"signalbox/proxy/rewrite"
+)
+
+// Plan is the order in which a request meets models and endpoints: every endpoint of the first
+// model, then those of the next. It belongs to one request.
+type Plan struct {
+	Models  []*backend.Model
+	tried   []*pool.Endpoint
+	intn    func(n int) int
+	metrics *telemetry.Metrics
+	lease   *pool.Lease                                       // of the last attempt; nil before the first
+	Afford  func(ctx context.Context, m *backend.Model) error // nil where no model has a budget
+
+	prefixPlacement
+}
+
+// Places is what placement knows of one configuration. It is safe for concurrent use.
+type Places struct {
+	Off     bool              // no endpoint is picked by where prompts are
+	Salts   *engine.Salts     // of tenants
+	Chains  *chain.Memo       // of stored contexts; of all configurations of a process
+	Prompts map[string]string // that routes name
+}
+
+// Plan looks at a request before its first attempt. models are those to try, in order, change is
+// how the request is put to them, h the client's headers, id that of the request; intn draws a
+// number in [0,n).
+func (b *Places) Plan(
+	models []*backend.Model, change *rewrite.Change, h http.Header, id string, intn func(n int) int, m *telemetry.Metrics,
+) *Plan {
+	p := &Plan{Models: models, intn: intn, metrics: m, prefixPlacement: b.placementOf(change, h)}
+	p.id = id
+	return p
+}
+
+// Length is how many tokens the prompt has, as the model of the attempt under way counts them;
+// 0 where that is not estimated.
+func (p *Plan) Length() int { return p.length }
+
+// Ticket is what placement has noted of the attempt under way.
+func (p *Plan) Ticket() *affinity.Ticket { return &p.ticket }
+
+// Close gives the slot of the last attempt back, if nobody has.
+func (p *Plan) Close() { p.lease.Close() }
+
+// Restart takes the attempts so far for settled, and goes on with the models that keep names: a
+// request that comes to a model for the first time may wait.
+func (p *Plan) Restart(keep func(m *backend.Model) bool) {
+	p.ticket, p.by = affinity.Ticket{}, affinity.NoSource
+	p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return !keep(m) })
+	p.tried = p.tried[:0]
+}
+
+// Withdraw ends the attempt under way, and tells nothing of it to placement at the end.
+func (p *Plan) Withdraw(now time.Time) {
+	p.Abandon(now)
+	p.of = nil
+}
+
+// Next picks model and endpoint of the coming attempt and takes a slot there: at an endpoint that
+// was not tried, of the first model that has one. A request that was nowhere yet waits for it where
+// all of a model's endpoints are full. The lease, which the caller closes, is nil when none is left.
+func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
+	p.Abandon(time.Now())
+	crowded, asleep := false, false
+	var spent error // of the first model whose budget the request does not fit in
+	for len(p.Models) > 0 {
+		m := p.Models[0]
+		if p.Afford != nil {
+			if err := p.Afford(ctx, m); err != nil {
+				spent, p.Models = cmp.Or(spent, err), p.Models[1:]
+				continue
+			}
+		}
+		lease, err := p.enter(ctx, m)
+		switch {
+		case lease != nil:
+			p.tried, p.lease = append(p.tried, lease.Endpoint()), lease
+			return m, lease, nil
+		case ctx.Err() != nil:
+			return nil, nil, fault.ErrClientGone
+		case err != nil:
+			crowded = true
+			p.countShed(m.Name, err)
+		}
+		asleep = asleep || m.Asleep(time.Now())
+		p.Models = p.Models[1:]
+	}
+	switch {
+	case crowded:
+		return nil, nil, fault.ErrEndpointsFull
+	case asleep && len(p.tried) == 0:
+		return nil, nil, fault.ErrAsleep
+	case len(p.tried) == 0:
+		return nil, nil, spent
+	}
+	return nil, nil, nil
+}
+
+// enter takes a slot at an endpoint of m, after those who wait for one.
+func (p *Plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, err error) {
+	full := m.Queued() > 0
+	if !full {
+		if lease, full = p.pick(m, time.Now()); lease != nil {
+			return lease, nil
+		}
+	}
+	if !full || len(p.tried) > 0 { // who was refused elsewhere does not wait again
+		return nil, nil
+	}
+	err = m.Wait(ctx, func() bool {
+		lease, _ = p.pick(m, time.Now())
+		return lease != nil
+	})
+	return lease, err
+}
+
+// countShed counts a request that got no place at a model.
+func (p *Plan) countShed(model string, err error) {
+	reason := "full"
+	if errors.Is(err, pool.ErrQueueLate) {
+		reason = "late"
+	}
+	p.metrics.Shed(model, reason)
+}
+
+// pick takes a slot at an endpoint of m that was not tried; nil when none is left, and then whether
+// one would be there if it were not full. A request that belongs to something goes where its prompt
+// is, any other to the less loaded of two. The caller closes the lease.
+func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
+	w := m.Servers
+	p.of = m
+	if p.on && p.prompt != nil && w.Placer != nil {
+		return p.pickByPrefix(m, now)
+	}
+	for lease == nil { // until no other request takes the slot in between
+		var e *pool.Endpoint
+		if e, full = m.Pick(p.tried, p.intn, now); e == nil {
+			return nil, full
+		}
+		lease, _ = e.Enter()
+	}
+	if p.at = w.Index(lease.Endpoint()); p.on && w.Placer != nil && len(w.All) > 1 {
+		p.length = w.Correct(p.tokens)
+		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
+	}
+	return lease, false
+}
+
+// pickByPrefix takes a slot at the endpoint of m that has most of the prompt for the least wait.
+func (p *Plan) pickByPrefix(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
+	w, x := m.Servers, p.prompt
+	class := x.class(m)
+	key, by := x.hints.Key(class, x.chain.Blocks(), x.tokens)
+	penalty := x.penalty[:len(w.All)]
+	p.length = w.Correct(p.tokens)
+	for {
+		full = w.Penalties(penalty, p.tried, now)
+		t, ok := w.Place(now, &affinity.Request{
+			Class: class, Key: key, Source: by, Blocks: x.chain.Blocks(), Bytes: x.chain.Bytes(),
+			Tokens: p.length, Penalty: penalty,
+		})
+		if !ok {
+			return nil, full
+		}
+		p.ticket, p.by, p.at = t, by, t.Endpoint
+		if lease, ok = w.All[t.Endpoint].Endpoint.Enter(); ok {
+			p.parted = p.parted || x.parts(m, class)
+			return lease, false
+		}
+		p.Abandon(now) // another request took the slot in between
+	}
+}

@@ -1,0 +1,81 @@
+package rewrite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+	"signalbox/memory/ledger"
+	"signalbox/memory/prefix"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/redact"
+	"signalbox/proxy/resolve"
+)
+
+// promptBefore is the position of a prompt in front of contexts.
+const promptBefore = "before"
+
+// beside is the text of the route's prompt that stands beside contexts; empty where there is none.
+func (rw Change) beside() string {
+	switch rw.PromptFate() {
+	case "", promptKept:
+		return ""
+	}
+	return rw.o.Prompts[rw.Decision.Action.Prompt.Name]
+}
+
+// compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
+func (rw Change) compile(body []byte, m *backend.Model) (prefix.Body, error) {
+	r := prefix.Request{API: rw.Request.API, Body: body, Contexts: rw.Decision.Contexts.Prefix(), Role: m.ContextRole}
+	text := rw.beside()
+	switch {
+	case text == "":
+	case rw.Decision.Action.Prompt.Position == promptBefore:
+		quoted, err := jsontext.AppendQuote(nil, text)
+		if err != nil {
+			return nil, fmt.Errorf("spell prompt: %w", err)
+		}
+		in := prefix.Context{Kind: ledger.Text, Fragments: [][]byte{quoted[1 : len(quoted)-1]}}
+		r.Contexts = append([]prefix.Context{in}, r.Contexts...)
+	default:
+		r.Domain = text
+	}
+	return prefix.Compile(r)
+}
+
+// unsupportedContexts says why contexts have no place in a request.
+func unsupportedContexts(req *openai.Request) error {
+	why := resolve.ContextField + " cannot be put into this request"
+	switch req.API {
+	case openai.Completion:
+		why = resolve.ContextField + " needs a prompt that is text, and contexts that are text: one that is messages needs a chat"
+	case openai.Response:
+		why = resolve.ContextField + " needs instructions that are text, and an input that is text or a list"
+	case openai.Chat, openai.Other:
+	}
+	return fault.InvalidField(resolve.ContextField, why)
+}
+
+// hidden is a body with its personal data replaced, that of contexts included. It is read for it
+// here, all of it: what is stored of a context is which types it holds, and not where. Without
+// knowing, nothing is sent.
+func (rw Change) hidden(ctx context.Context, api openai.API, body []byte) (Payload, error) {
+	req, err := openai.Parse(api, body, resolve.Limits())
+	if err != nil {
+		return Payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
+	}
+	text := req.Text()
+	v, err := rw.Decision.Base.Signals.PersonalData(ctx, &text)
+	if err != nil {
+		return Payload{}, err
+	}
+	finder, _ := rw.Decision.Base.Signals.Classifier.(redact.Finder)
+	out, vault, err := redact.Hide(ctx, req, v.Spans, finder)
+	if err != nil {
+		return Payload{}, err
+	}
+	return Payload{whole: out.Raw, Vault: vault}, nil
+}

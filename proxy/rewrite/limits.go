@@ -1,0 +1,140 @@
+package rewrite
+
+import (
+	"math"
+	"strconv"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/lengths"
+)
+
+// minCompletion is the least room for a response, in tokens, that an automatic limit is fitted
+// into. With less, the estimate of the prompt's length decides more than the limit does, and the
+// upstream, which counts exactly, is the better judge. A number that a route names is a cap, which
+// no long prompt lifts.
+const minCompletion = 256
+
+// limit sets the token limit that the route asks for, unless the client set one, and returns it.
+func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Limit {
+	want := rw.Decision.Action.MaxTokens
+	field := m.TokenField
+	if rw.Request.MaxTokens != nil || rw.Request.MaxCompletionTokens != nil {
+		// An automatic limit never shrinks what the client asked for, override or not.
+		if !rw.Decision.Action.Override || want.Auto || want.Limit == 0 {
+			rw.moveLimit(p, m)
+			return Limit{}
+		}
+		if rw.Request.MaxCompletionTokens != nil {
+			field = openai.FieldMaxCompletionTokens
+		} else if rw.named(m) {
+			field = openai.FieldMaxTokens
+		}
+	}
+	n, near := want.Limit, false
+	if want.Auto {
+		n = rw.Decision.Base.Chooser.Lengths.Limit(like, &rw.o.Limits)
+		if longest := rw.longest(m); longest > 0 {
+			n, near = rw.Decision.Base.Chooser.Lengths.Above(like, longest, &rw.o.Limits), true
+		}
+	}
+	if n == 0 {
+		return Limit{}
+	}
+	if m.Window > 0 {
+		room := m.Window - rw.promptTokens()
+		if rw.Request.HasMedia {
+			room -= m.Window / 2 // what an image or a recording takes is not known here
+		}
+		switch {
+		case want.Auto && room < minCompletion:
+			return Limit{}
+		case room >= 1:
+			n = min(n, room)
+		}
+	}
+	if field = rw.limitField(field); field == openai.FieldMaxCompletionTokens {
+		p.DeleteField(openai.FieldMaxTokens) // two limits would contradict each other
+	}
+	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
+	return Limit{Tokens: n, Auto: want.Auto, Near: near}
+}
+
+// longest is the length that nearly all responses of m to requests like this one stay below; 0
+// where outcomes do not say.
+func (rw Change) longest(m *backend.Model) float64 {
+	e := rw.Decision.ExpectedOf(m.Name)
+	if e == nil {
+		return 0
+	}
+	longest, near := e.Longest, e.Near
+	for i := range e.AtEfforts {
+		if x := &e.AtEfforts[i]; x.Effort == e.Effort {
+			longest, near = x.Longest, x.Near
+		}
+	}
+	if near < rw.Decision.Base.Learning.MinNeighbours {
+		return 0
+	}
+	return longest
+}
+
+// moveLimit gives a limit of the client the name that the model takes, which a client that asked
+// for this very model knows.
+func (rw Change) moveLimit(p *openai.Patch, m *backend.Model) {
+	if rw.Request.API != openai.Chat || rw.named(m) || rw.Request.MaxTokens == nil || rw.Request.MaxCompletionTokens != nil || m.TokenField != openai.FieldMaxCompletionTokens {
+		return
+	}
+	p.DeleteField(openai.FieldMaxTokens)
+	p.SetField(openai.FieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.Request.MaxTokens, 10))
+}
+
+// promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does
+// not fit beside the prompt, so what the estimate may be off by, and what it does not see, is left
+// free.
+func (rw Change) promptTokens() int {
+	n := rw.Decision.Set.Facts.Tokens
+	for _, f := range [...]string{"tools", "functions", "response_format", "text"} {
+		n += len(rw.Request.Field(f)) / 4
+	}
+	return int(math.Ceil(choose.Slack * float64(n)))
+}
+
+// limitField is the field that a limit on the response has in this request, which in chat is the
+// given one.
+func (rw Change) limitField(chat string) string {
+	switch rw.Request.API {
+	case openai.Completion:
+		return openai.FieldMaxTokens
+	case openai.Response:
+		return openai.FieldMaxOutputTokens
+	case openai.Chat, openai.Other:
+	}
+	return chat
+}
+
+// twinOf is the other one of the two fields for a limit on the response, empty for any other field.
+func twinOf(field string) string {
+	switch field {
+	case openai.FieldMaxTokens:
+		return openai.FieldMaxCompletionTokens
+	case openai.FieldMaxCompletionTokens:
+		return openai.FieldMaxTokens
+	}
+	return ""
+}
+
+// kind names the responses that one of model m to this request is like. effort is that of the
+// dialect.
+func (rw Change) kind(m *backend.Model, effort string) lengths.Kind {
+	k := lengths.Kind{Model: m.Name, Effort: effort}
+	if v := rw.Decision.Set.Value(signal.Domain); v.State == signal.Known {
+		k.Domain = v.Label
+	}
+	if v := rw.Decision.Set.Value(signal.Complexity); v.State == signal.Known {
+		k.Complexity = v.Label
+	}
+	return k
+}

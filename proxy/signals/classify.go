@@ -1,0 +1,236 @@
+package signals
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+)
+
+// classifyBody is the body of POST /signalbox/v1/classify.
+type classifyBody struct {
+	Input    inputs          `json:"input"`
+	Messages json.RawMessage `json:"messages"` // in place of input: those of one chat completion
+	Signals  []string        `json:"signals"`
+}
+
+// inputs is one text or a list of texts.
+type inputs []string
+
+// UnmarshalJSON reads either form.
+func (in *inputs) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		*in = make(inputs, 1)
+		return json.Unmarshal(b, &(*in)[0])
+	}
+	var list []*string
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	for i, s := range list {
+		if s == nil {
+			return notTextError(i)
+		}
+		*in = append(*in, *s)
+	}
+	return nil
+}
+
+// notTextError is the index of a null among texts.
+type notTextError int
+
+func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", int(e)) }
+
+// Result is one signal of one text.
+type Result struct {
+	State string `json:"state"` // evaluated or unknown
+	Label string `json:"label,omitempty"`
+	// probability of label; of jailbreak and injection always that of an attack; in [0,1]
+	Score    *float64           `json:"score,omitempty"`
+	Scores   map[string]float32 `json:"scores,omitempty"` // of every label
+	Matched  []string           `json:"matched,omitempty"`
+	Entities *[]Entity          `json:"entities,omitempty"` // of pii
+	Coverage string             `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
+	Windows  int                `json:"windows,omitempty"`  // with windowed: how many cover the text
+	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
+	Partial  bool               `json:"partial,omitempty"`  // some text could not be read
+	Reason   string             `json:"reason,omitempty"`   // why it is unknown or partial
+	Leans    float64            `json:"leans,omitempty"`    // how much of it comes from the turns before, in [0,1]
+	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
+	// of these: origins that the messages have and that were not looked at
+	NotRead []string `json:"not_read,omitempty"`
+}
+
+// Entity is a piece of personal data. Start and End are code points in the text of its segment.
+type Entity struct {
+	Type    string  `json:"type"`
+	Segment *int    `json:"segment,omitempty"` // index of the text in the request; absent where there is one
+	Start   int     `json:"start"`
+	End     int     `json:"end"`
+	Score   float64 `json:"score"`
+}
+
+// entitiesOf converts the spans of a value, which are in the order of the text, to code points. The
+// list is never nil.
+func entitiesOf(v *signal.Value, text *signal.Text) []Entity {
+	out := make([]Entity, 0, len(v.Spans))
+	segment, at, points := -1, 0, 0 // points is how many code points the first at bytes of the segment are
+	for _, s := range v.Spans {
+		if s.Segment >= len(text.Segments) || s.End > len(text.Segments[s.Segment].Text) {
+			continue // not of this text
+		}
+		said := text.Segments[s.Segment].Text
+		if s.Segment != segment || s.Start < at {
+			segment, at, points = s.Segment, 0, 0
+		}
+		points += utf8.RuneCountInString(said[at:s.Start])
+		at = s.Start
+		e := Entity{Type: s.Type, Start: points, End: points + utf8.RuneCountInString(said[s.Start:s.End]), Score: s.Score}
+		if len(text.Segments) > 1 {
+			e.Segment = &s.Segment
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// coverageOf says how much of the text a value speaks for.
+func coverageOf(v *signal.Value) (coverage string, windows, read int) {
+	switch v.Coverage {
+	case signal.Windowed:
+		return "windowed", v.Windows, v.Read
+	case signal.Compressed:
+		return "compressed", 0, 0
+	case signal.Complete:
+	}
+	return "", 0, 0
+}
+
+// maxInputs bounds the texts of one request.
+const maxInputs = 256
+
+// Results reads the signals of need from a text, and tells them by name. They are of no use when
+// ctx has ended.
+func (r *Reader) Results(ctx context.Context, text *signal.Text, need signal.Mask) map[string]Result {
+	var set signal.Set
+	r.Extract(ctx, text, need, &set)
+	set.Fail(need, signal.ReasonInternal)
+	out := make(map[string]Result, need.Len())
+	for _, k := range need.Kinds() {
+		out[r.Identity.Names.Of(k)] = r.resultOf(k, set.Value(k), text)
+	}
+	return out
+}
+
+// Parse reads the body of a request: the texts, and the signals that are asked for. Errors
+// are those of the API.
+func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
+	invalid := func(param, format string, args ...any) error {
+		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: fmt.Sprintf(format, args...)}
+	}
+	var in classifyBody
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		if null, ok := errors.AsType[notTextError](err); ok {
+			return nil, 0, invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
+		}
+		return nil, 0,
+			invalid("",
+				"the body must be an object with input, a text or a list of texts, or with "+
+					"messages, and optionally signals")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, 0, invalid("", "something follows the object")
+	}
+	switch {
+	case len(in.Messages) > 0 && in.Input != nil:
+		return nil, 0, invalid("messages", "input and messages are both given: send one of them")
+	case len(in.Messages) == 0 && (len(in.Input) == 0 || len(in.Input) > maxInputs):
+		return nil, 0, invalid("input", "between 1 and %d texts are required", maxInputs)
+	}
+	texts, err := in.texts()
+	if err != nil {
+		return nil, 0, err
+	}
+	const hidden = 1<<signal.Embedding | 1<<signal.Cache // no label to show
+	able := r.Signals() &^ hidden
+	need := able | always
+	if len(in.Signals) > 0 {
+		need = 0
+	}
+	for i, name := range in.Signals {
+		k, ok := r.Identity.Names.Parse(name)
+		if !ok || hidden&signal.MaskOf(k) != 0 {
+			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(r.Names(able), ", "))
+		}
+		need |= signal.MaskOf(k)
+	}
+	return texts, need, nil
+}
+
+// always are the signals that a classification without a list tells, unknown where no model
+// computes them.
+const always = 1<<signal.Keyword | 1<<signal.Language | 1<<signal.Domain | 1<<signal.Jailbreak |
+	1<<signal.Injection | 1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck
+
+// texts are what signals are asked of. The errors are those of a chat completion.
+func (in *classifyBody) texts() ([]signal.Text, error) {
+	if len(in.Messages) > 0 {
+		req, err := openai.ParseChat(slices.Concat([]byte(`{"model":"-","messages":`), in.Messages,
+			[]byte("}")), openai.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		return []signal.Text{req.Text()}, nil
+	}
+	out := make([]signal.Text, 0, len(in.Input))
+	for _, s := range in.Input {
+		out = append(out, signal.Text{LastUser: s, Segments: []signal.Segment{{
+			Role: "user",
+			Text: s, Origin: signal.OriginAny,
+		}}})
+	}
+	return out, nil
+}
+
+func (r *Reader) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) Result {
+	if v.State != signal.Known {
+		return Result{State: "unknown", Reason: string(v.Reason)}
+	}
+	out := Result{
+		State: "evaluated", Label: r.Label(k, v), Verdicts: originVerdicts(v, text),
+		NotRead: r.notRead(k, text, false),
+	}
+	Quote(out.Verdicts, v, text)
+	out.Coverage, out.Windows, out.Read = coverageOf(v)
+	out.Partial, out.Reason, out.Leans = v.Partial, string(v.Reason), leaning(v)
+	switch k { //nolint:exhaustive // the rest have a label and scores
+	case signal.Keyword:
+		out.Matched = v.Labels
+		return out
+	case signal.PII:
+		found := entitiesOf(v, text)
+		out.Entities = &found
+		return out
+	}
+	out.Score = &v.Score
+	if len(v.Probs) > 0 {
+		out.Scores = make(map[string]float32, len(v.Labels))
+		for i, label := range v.Labels {
+			if i < len(v.Probs) {
+				out.Scores[label] = v.Probs[i]
+			}
+		}
+	}
+	return out
+}
