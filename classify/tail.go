@@ -77,7 +77,7 @@ func (e *Engine) WithTail(name string, kind signal.Kind, a *bundle.Adapter, sess
 		},
 		kind: kind, positive: -1, tail: t,
 	})
-	if err := out.tailCanary(kind); err != nil {
+	if _, err := out.tailCanary(kind); err != nil {
 		return fail(err)
 	}
 	return out, nil
@@ -98,7 +98,8 @@ func (e *Engine) clone() *Engine {
 // graph: that of bundle.Stack for them, in the order of kinds. Where only a few of them are asked
 // for, or the graph fails, each runs alone. What else is said of WithTail holds here.
 //
-// Errors: a kind that no adapter gives, and *CanaryError.
+// Errors: a kind that no adapter gives, *CanaryError, and a graph that says something else of the
+// canary than the adapters alone.
 func (e *Engine) WithStack(session Session, kinds []signal.Kind) (*Engine, error) {
 	st := &stack{session: session, tails: len(kinds)}
 	out, probe := e.clone(), e.clone() // in probe no tail can run alone
@@ -114,11 +115,28 @@ func (e *Engine) WithStack(session Session, kinds []signal.Kind) (*Engine, error
 		stackOnly.session = noSession{}
 		probe.tasks[i].tail = &stackOnly
 	}
-	if err := probe.tailCanary(kinds...); err != nil {
+	want, err := e.tailCanary(kinds...)
+	if err != nil {
+		return nil, err
+	}
+	got, err := probe.tailCanary(kinds...)
+	if err != nil {
 		return nil, fmt.Errorf("adapters as one graph: %w", err)
+	}
+	for _, k := range kinds {
+		for i, p := range want.Value(k).Probs {
+			if d := p - got.Value(k).Probs[i]; d > stackTolerance || d < -stackTolerance {
+				return nil, fmt.Errorf("adapters as one graph: %q says otherwise than alone, %.3f where it is %.3f",
+					e.taskOf(k).Name, got.Value(k).Probs[i], p)
+			}
+		}
 	}
 	return out, nil
 }
+
+// stackTolerance is by how much a probability of the canary may differ in a stack: a sum is rounded
+// otherwise there.
+const stackTolerance = 1e-3
 
 // noSession runs nothing.
 type noSession struct{ Session }
@@ -156,8 +174,8 @@ func (e *Engine) tapsOf(names []string, known []bundle.Tap, session Session) ([]
 	return taps, nil
 }
 
-// tailCanary lets adapters read the bundle's canary; all of them have to answer.
-func (e *Engine) tailCanary(kinds ...signal.Kind) error {
+// tailCanary lets adapters read the bundle's canary and returns what they say; all have to answer.
+func (e *Engine) tailCanary(kinds ...signal.Kind) (*signal.Set, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
 	defer cancel()
 	o := DefaultOptions()
@@ -169,10 +187,10 @@ func (e *Engine) tailCanary(kinds ...signal.Kind) error {
 	err := e.extract(ctx, newGather(nil, newRequest(&text, everyWindow, &o), need, set, nil, nil), need, false, &o)
 	for _, k := range kinds {
 		if v := set.Value(k); v.State != signal.Known {
-			return &CanaryError{Bundle: e.name, Task: e.taskOf(k).Name, Reason: v.Reason, Err: err}
+			return nil, &CanaryError{Bundle: e.name, Task: e.taskOf(k).Name, Reason: v.Reason, Err: err}
 		}
 	}
-	return nil
+	return set, nil
 }
 
 // appendTaps adds the outputs that tails go on from to dst, each once.
@@ -263,10 +281,15 @@ func (p *pass) runGroup(ctx context.Context, tails, group []int, taps []tensor.T
 	tailAt := func(k int) *tail { return p.e.tasks[tails[k]].tail }
 	if st := tailAt(group[0]).stack; st != nil && st.worth(len(group)) {
 		all, err := p.runTail(ctx, tailAt(group[0]), st.session, taps)
-		if want := []int64{p.shape[0], int64(st.tails)}; err == nil && len(all.Shape) == 3 && slices.Equal(all.Shape[:2], want) {
-			for _, k := range group {
+		if err == nil && !st.shaped(&all, p.shape[0]) {
+			err = &outputError{fmt.Sprintf("shape %v of %d adapters", all.Shape, st.tails)}
+		}
+		for _, k := range group {
+			if outs[k].err = err; err == nil {
 				outs[k] = st.part(&all, tailAt(k))
 			}
+		}
+		if why := reasonOf(ctx, err); why != signal.ReasonInvalid && why != signal.ReasonInternal {
 			return
 		}
 		// Which of them is at fault shows when each runs alone.
@@ -278,6 +301,12 @@ func (p *pass) runGroup(ctx context.Context, tails, group []int, taps []tensor.T
 		}
 		outs[k] = tailOut{x, err}
 	}
+}
+
+// shaped reports whether all is what the graph has to give for so many rows.
+func (s *stack) shaped(all *tensor.Tensor, rows int64) bool {
+	return len(all.Shape) == 3 && slices.Equal(all.Shape[:2], []int64{rows, int64(s.tails)}) &&
+		int64(len(all.F32)) == rows*int64(s.tails)*all.Shape[2]
 }
 
 // part is what a tail says, of what its stack says of all, [rows, tails, widest].

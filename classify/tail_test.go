@@ -228,6 +228,7 @@ type stackFake struct {
 	tails  []*tailFake
 	widest int64
 	gone   bool // an axis
+	off    float32
 }
 
 func (s *stackFake) Run(_ context.Context, in []tensor.Tensor, _ []string) ([]tensor.Tensor, error) {
@@ -241,7 +242,7 @@ func (s *stackFake) Run(_ context.Context, in []tensor.Tensor, _ []string) ([]te
 	}
 	for r, n := range in[0].F32 {
 		for k, t := range s.tails {
-			out.F32[(r*len(s.tails)+k)*int(s.widest)] = n - t.mark
+			out.F32[(r*len(s.tails)+k)*int(s.widest)] = n - t.mark + s.off
 		}
 	}
 	if s.gone {
@@ -271,6 +272,9 @@ func TestTailsOfAStackRunAsOneGraphWhereMostAreAsked(t *testing.T) {
 		if _, err := e.WithStack(broken, kinds); err == nil || !strings.Contains(err.Error(), "canary") {
 			t.Errorf("a stack that %s: %v, want the canary's error", name, err)
 		}
+	}
+	if _, err := e.WithStack(&stackFake{tails: tails, widest: 1, off: -50}, kinds); err == nil || !strings.Contains(err.Error(), "otherwise") {
+		t.Errorf("a stack that says something else than its adapters: %v", err)
 	}
 	if _, err := e.WithStack(&stackFake{}, []signal.Kind{signal.Domain}); err == nil {
 		t.Error("a kind of the bundle was stacked")
@@ -312,7 +316,22 @@ func TestTailsOfAStackRunAsOneGraphWhereMostAreAsked(t *testing.T) {
 	ask("math word w2", nil, 2, 1, 0)
 	ask("math word w3", nil, 1, 0, 1)
 	ask("math word w4", errors.New("boom"), 3, 1, 3)
+	s.runs, s.fails = 0, refused{}
+	for _, tail := range tails {
+		tail.runs = 0
+	}
+	busy := singleText("math word w5")
+	set := extract(t, c, &busy, signal.MaskOf(kinds[0])|signal.MaskOf(kinds[1]))
+	if v := set.Value(kinds[0]); v.Reason != signal.ReasonOverload || s.runs != 1 || tails[0].runs+tails[1].runs != 0 {
+		t.Errorf("a stack that is refused: %s, %d and %d runs; nothing is tried again", v.Reason, s.runs, tails[0].runs+tails[1].runs)
+	}
 }
+
+// refused is a session that has no room.
+type refused struct{}
+
+func (refused) Error() string         { return "no room" }
+func (refused) Reason() signal.Reason { return signal.ReasonOverload }
 
 func TestAStackIsWorthItsCost(t *testing.T) {
 	for _, c := range []struct {

@@ -132,7 +132,7 @@ func ReadAdapter(file []byte) (*Adapter, error) {
 	if err := a.readSignature(); err != nil {
 		return nil, err
 	}
-	if a.Form, _, err = a.form(graph); err != nil {
+	if a.Form, _, err = a.form(file); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(file)

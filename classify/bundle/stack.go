@@ -36,11 +36,14 @@ type ownValue struct {
 // Stack returns the model of several adapters as one: the frozen layers, which all of them have,
 // run once over the rows of all, and those values that are an adapter's own lie one behind the
 // other along their first axis. Adapters of another rank, width or number of labels than their
-// neighbours are filled up with zeros, which change nothing. The inputs are those of each of them;
+// neighbours are filled up with zeros. That changes nothing where the graph makes zeros of zeros, as
+// products, sums and Gelu do, and something where it does not (a softmax over labels); whoever runs
+// the result has to compare. The inputs are those of each of them;
 // logits is float32 [rows, adapters, widest], where the first Width numbers of adapter i are what
 // its own graph gives, but for the rounding of sums.
 //
-// Errors wrap ErrUnlike where the adapters do not have the same Form, and ErrGraph.
+// Errors wrap ErrUnlike where the adapters do not have the same Form or would be larger than
+// MaxAdapterBytes together, and ErrGraph.
 func Stack(list []*Adapter) ([]byte, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: there is none", ErrUnlike)
@@ -50,11 +53,8 @@ func Stack(list []*Adapter) ([]byte, error) {
 		if a.Form == "" || a.Form != list[0].Form {
 			return nil, fmt.Errorf("%w: %d of them", ErrUnlike, len(list))
 		}
-		_, graph, err := description(a.File)
-		if err != nil {
-			return nil, err
-		}
-		if _, values[i], err = a.form(graph); err != nil {
+		var err error
+		if _, values[i], err = a.form(a.File); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +69,7 @@ func Stack(list []*Adapter) ([]byte, error) {
 					graph = append(graph, field...)
 					return nil
 				}
-				value, err := stacked(name, values)
+				value, err := stacked(name, values, MaxAdapterBytes-len(graph))
 				graph = append(graph, value...)
 				return err
 			})
@@ -99,14 +99,14 @@ func initializer(num int, body []byte) (name string) {
 	return name
 }
 
-// form returns the digest of all that adapters need to have in common to be stacked: the graph
-// without the values that are an adapter's own, and these.
-func (a *AdapterInfo) form(graph []byte) (string, map[string]ownValue, error) {
+// form returns the digest of all that adapters need to have in common to be stacked: the model
+// without the values that are an adapter's own and what describes it, and these.
+func (a *AdapterInfo) form(file []byte) (string, map[string]ownValue, error) {
 	if len(a.Stack) == 0 {
 		return "", nil, nil
 	}
 	own, sum := make(map[string]ownValue), sha256.New()
-	err := wire.Fields(graph, func(num int, field, body []byte) error {
+	inGraph := func(num int, field, body []byte) error {
 		name := initializer(num, body)
 		if name == "" || !slices.Contains(a.Stack, name) {
 			_, _ = sum.Write(field) // never fails
@@ -121,6 +121,16 @@ func (a *AdapterInfo) form(graph []byte) (string, map[string]ownValue, error) {
 		}
 		own[name] = v
 		_, _ = fmt.Fprintf(sum, "%q %d\n", name, len(v.dims))
+		return nil
+	}
+	err := wire.Fields(file, func(num int, field, body []byte) error {
+		switch num {
+		case modelMetadata:
+		case modelGraph:
+			return wire.Fields(body, inGraph)
+		default: // operators and their versions
+			_, _ = sum.Write(field)
+		}
 		return nil
 	})
 	if err != nil {
@@ -176,8 +186,9 @@ func readOwn(tensor []byte) (v ownValue, err error) {
 	return v, nil
 }
 
-// stacked is the field of a graph that holds the values of a name, one behind the other.
-func stacked(name string, values []map[string]ownValue) ([]byte, error) {
+// stacked is the field of a graph that holds the values of a name, one behind the other, of at most
+// so many bytes.
+func stacked(name string, values []map[string]ownValue, room int) ([]byte, error) {
 	most := slices.Clone(values[0][name].dims)
 	for _, own := range values[1:] {
 		for axis, d := range own[name].dims {
@@ -186,8 +197,8 @@ func stacked(name string, values []map[string]ownValue) ([]byte, error) {
 	}
 	size := floatBytes
 	for _, d := range most {
-		if size *= d; size > MaxAdapterBytes/len(values) {
-			return nil, fmt.Errorf("%w: %q would be larger than %d bytes", ErrUnlike, name, MaxAdapterBytes)
+		if size *= d; size > room/len(values) {
+			return nil, fmt.Errorf("%w: together they are larger than %d bytes", ErrUnlike, MaxAdapterBytes)
 		}
 	}
 	data := make([]byte, len(values)*size)

@@ -89,10 +89,14 @@ func TestAdaptersOfOtherFormsAreNotStacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opset, err := ReadAdapter(append(number(nil, 8, 9), other.file(t)...))
+	if err != nil {
+		t.Fatal(err)
+	}
 	wide := stackable(t, 1, floats("w", []uint64{1, 1, 1 << 14}, make([]float32, 1<<14)...), floats("b", []uint64{1, 1, 1}, 1))
 	tall := stackable(t, 1, floats("w", []uint64{1, 1 << 14, 1}, make([]float32, 1<<14)...), floats("b", []uint64{1, 1, 1}, 1))
 	for name, list := range map[string][]*Adapter{
-		"none": nil, "other frozen layers": {a, frozen}, "format 1": {old, old}, "larger than a file may be": {wide, tall},
+		"none": nil, "other frozen layers": {a, frozen}, "other operators": {a, opset}, "format 1": {old, old}, "larger than a file may be": {wide, tall},
 	} {
 		if _, err := Stack(list); !errors.Is(err, ErrUnlike) {
 			t.Errorf("%s: %v, want ErrUnlike", name, err)

@@ -240,6 +240,9 @@ func (n *neural) stackUp(ctx context.Context, list []adapted, base int, s *class
 			continue
 		}
 		e, err := n.withStack(ctx, same[form], s.Engine, set)
+		if errors.Is(err, errUnusable) {
+			continue // it was logged
+		}
 		if err != nil {
 			n.tel.Log.WarnContext(ctx, "adapters cannot run as one graph", slog.String("effect", "each runs alone"),
 				slog.Int("adapters", len(same[form])), slog.String("cause", err.Error()))
@@ -248,6 +251,9 @@ func (n *neural) stackUp(ctx context.Context, list []adapted, base int, s *class
 		s.Engine = e
 	}
 }
+
+// errUnusable says that adapters could not run as one graph before.
+var errUnusable = errors.New("unusable")
 
 // withStack is Engine.WithStack with a session of the graph of several adapters.
 func (n *neural) withStack(ctx context.Context, list []*adapted, e *classify.Engine, set *modelSet) (*classify.Engine, error) {
@@ -259,12 +265,18 @@ func (n *neural) withStack(ctx context.Context, list []*adapted, e *classify.Eng
 		names, sums = append(names, a.name), append(sums, a.Sum)
 	}
 	key := strings.Join(sums, " ")
+	if n.unusable[key] {
+		set.unusable[key] = true
+		return nil, errUnusable
+	}
 	t, err := n.tail(ctx, strings.Join(names, "+"), key, set, func() ([]byte, error) { return bundle.Stack(adapters) })
 	if err != nil {
+		set.unusable[key] = true
 		return nil, err
 	}
 	with, err := e.WithStack(t, kinds)
 	if err != nil {
+		set.unusable[key] = true
 		n.unused(key, t, set)
 		return nil, err //nolint:wrapcheck // says what it is
 	}
