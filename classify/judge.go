@@ -170,8 +170,11 @@ type tally struct {
 	unit  *unit // that of the text with the greatest score; nil while none was read
 }
 
-func (s *tally) add(t *task, m *memory, u *unit) {
+func (s *tally) add(t *task, m *memory, u *unit, doubt float64) {
 	score := t.document(m.top[:m.tops], m.scan, m.covering)
+	if doubt != 0 { // taken off the log-odds
+		score /= score + (1-score)*math.Exp(doubt)
+	}
 	if m.tops > 0 && (s.unit == nil || score > s.score) {
 		s.score, s.unit, s.start, s.end, s.probs = score, u, m.start, m.end, m.probs
 	}
@@ -187,9 +190,10 @@ func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Val
 	for i := plan.shares.from; i < plan.shares.to; i++ {
 		s := &p.shares[i]
 		m, u := p.verdictOn(ctx, t, s), p.safe.portions[s.portion].unit
-		by[u.origin].add(t, &m, u)
+		doubt := p.doubt(t.kind, u)
+		by[u.origin].add(t, &m, u, doubt)
 		if speaks.Has(u.origin) {
-			total.add(t, &m, u)
+			total.add(t, &m, u, doubt)
 		}
 	}
 	for o := range by {
