@@ -33,13 +33,13 @@ from scipy.optimize import minimize
 from . import batches, data, evaluate, scan
 from .model import ATTACKS
 
-FALSE_POSITIVES = 0.004  # of the harmless texts, every kind alike; 0.003 for the jailbreak of 3.2.0
+FALSE_POSITIVES = 0.004  # of the harmless texts, every kind alike
 OF_ONE_KIND = 0.02  # and of no kind with at least MANY texts more than this
 MANY = 50
 PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged on
 PER_KIND = 110  # texts of a kind
 LONG = (60, 200, 700, 1500)  # windows of texts that are put together
-LENGTHS = (0.17, 0.25, 0.34, 0.42, 0.5)  # up to 0.34 for the injection of 3.2.0
+LENGTHS = (0.17, 0.25, 0.34)  # beyond that fewer are found in long texts, and prompts of agents are refused
 ATTACKED = ("attack", "planted", "planted, long")  # kinds of texts with attacks
 FROM, WEIGHTS = (-3.0, -2.0, -1.5, -1.0), (0.0, 0.3, 0.4, 0.5, 0.6)  # of the second look
 SAYS, BOUND = (0.0, 0.5), 2.0  # weight and bound of what the scan says of the highest window
