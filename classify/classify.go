@@ -101,7 +101,7 @@ type Source struct {
 	// the request it gives ForeignTopics when the last user message is in such a language: Domain
 	// together with the other source, by the geometric mean of the probabilities, the rest in its
 	// place. Attacks it looks for in the texts that are, as the other source does as well: the
-	// higher score counts.
+	// higher score counts, that of the other source lowered by foreignDoubt.
 	Foreign bool
 }
 

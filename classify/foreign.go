@@ -14,6 +14,11 @@ import (
 // was another one, the source for all texts has read it as well.
 const foreignProbability = 0.8
 
+// foreignDoubt lowers the log-odds of an attack that the source for all texts gives a text in
+// another language, where one that knows such languages reads it as well: what it does not know
+// looks like an attack to it a little too often.
+const foreignDoubt = 1.5
+
 // leastProbability is what a label has at least when two engines are asked: less is noise, and
 // nobody rules a label out alone.
 const leastProbability = 1e-9
@@ -136,6 +141,14 @@ func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 // jointKinds are the signals that a source for other languages gives together with that for all
 // texts.
 const jointKinds = attackKinds | 1<<signal.Domain
+
+// doubt is by how much the log-odds of an attack in a unit are lowered.
+func (p *pass) doubt(k signal.Kind, u *unit) float64 {
+	if !p.foreign && u.tongue == tongueForeign && p.g != nil && p.g.c.foreign.Has(k) {
+		return foreignDoubt
+	}
+	return 0
+}
 
 // sameLabels checks that the engines that give the domain together know the same ones.
 func (c *Classifier) sameLabels() error {

@@ -130,6 +130,47 @@ func TestTheFaultOfOneSourceLeavesThatOfTheOther(t *testing.T) {
 	}
 }
 
+// What the source for all texts says of attacks is lowered by foreignDoubt where one for the
+// language reads the text, too, and nowhere else.
+func TestTheSourceForAllIsDoubtedInOtherLanguages(t *testing.T) {
+	says := func(odds float32) func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) {
+		return func(_ context.Context, _ int, out []tensor.Tensor) ([]tensor.Tensor, error) {
+			for i := range out {
+				for r := range out[i].Shape[0] {
+					if out[i].Name == "j" {
+						out[i].F32[2*r], out[i].F32[2*r+1] = 0, odds
+					}
+				}
+			}
+			return out, nil
+		}
+	}
+	for name, tc := range map[string]struct {
+		text   string
+		alone  bool // without the source for other languages
+		odds   float32
+		lower  float64
+		attack string
+	}{
+		"English":                     {english, false, 0.8, 0, "jailbreak"},
+		"German":                      {german, false, 0.8, foreignDoubt, "benign"},
+		"German, surely an attack":    {german, false, 3, foreignDoubt, "jailbreak"},
+		"German, and nobody knows it": {german, true, 0.8, 0, "jailbreak"},
+	} {
+		all, other := newFake(), newFake()
+		c := openTwo(t, all, other)
+		if tc.alone {
+			c = open(t, all, DefaultOptions())
+		}
+		all.hook, other.hook = says(tc.odds), says(-9)
+		v := extract(t, c, user(tc.text), neural).Value(signal.Jailbreak)
+		want := 1 / (1 + math.Exp(tc.lower-float64(tc.odds)))
+		if math.Abs(v.Score-want) > 1e-6 || v.Label != tc.attack || v.Verdicts[0].Score != v.Score {
+			t.Errorf("%s: %+v, want %s at %v", name, v, tc.attack, want)
+		}
+	}
+}
+
 func TestASourceForOtherLanguagesStandsBesideOneForAll(t *testing.T) {
 	e, err := OpenEngine(testBundle(t), newFake())
 	if err != nil {

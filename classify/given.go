@@ -38,7 +38,6 @@ func (o Options) given() (m signal.Mask) {
 	return m
 }
 
-// checkGiven reports what cannot be.
 func (o Options) checkGiven() error {
 	for k, g := range o.Given {
 		switch {

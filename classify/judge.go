@@ -76,6 +76,7 @@ func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
 			m.start, m.end = p.sentence(q.unit.text, at.from, at.to)
 		}
 	}
+	m.scan = p.scanned(ctx, t, q.unit, best)
 	if closest, z := p.highest(t, s.close); closest != nil {
 		w := t.Document.Close.Weight
 		m.top[0] = (1-w)*m.top[0] + w*z
@@ -84,6 +85,33 @@ func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
 	}
 	p.remember(ctx, t, q, &m)
 	return m
+}
+
+// scanned is what the scan adds to the log-odds of a text, of which best was read and has the
+// greatest: 0 for nil, and where the scan has no say.
+func (p *pass) scanned(ctx context.Context, t *task, u *unit, best *read) float64 {
+	scanner := p.scanner()
+	if best == nil || t.Document == nil || t.Document.Scan == nil || scanner == nil {
+		return 0
+	}
+	ctx = context.WithoutCancel(ctx) // it is a window, and what is said of it may be remembered
+	text := u.text
+	if p.readings[best.reading].key.source == twin {
+		var err error
+		if text, err = u.normalised(ctx); err != nil {
+			return 0
+		}
+	}
+	at := p.extentOf(best)
+	windows, err := scanner.Windows(ctx, text[at.from:at.to], at.to-at.from, at.to-at.from, p.safe.windows[:0])
+	if p.safe.windows = windows; err != nil {
+		return 0
+	}
+	say, evidence := t.Document.Scan, math.Inf(-1)
+	for _, w := range windows {
+		evidence = max(evidence, math.Log(float64(w.Score)/(1-float64(w.Score))))
+	}
+	return say.Weight * min(max(evidence, -say.Bound), say.Bound)
 }
 
 // rank puts log-odds among the greatest and returns its place, topWindows if it is not among them.
@@ -118,14 +146,14 @@ func (t *task) logOdds(logits []float32) float64 {
 }
 
 // document is the probability that a text holds what the task looks for, given the greatest
-// log-odds of its windows and how many cover it.
-func (t *task) document(top []float64, windows int) float64 {
+// log-odds of its windows, what the scan adds to them and how many windows cover the text.
+func (t *task) document(top []float64, scan float64, windows int) float64 {
 	if len(top) == 0 {
 		return 0
 	}
 	z := top[0]
 	if d := t.Document; d != nil {
-		z = d.Bias - d.Length*math.Log(float64(max(windows, 1)))
+		z = d.Bias + scan - d.Length*math.Log(float64(max(windows, 1)))
 		for k, w := range d.Top {
 			z += w * top[min(k, len(top)-1)]
 		}
@@ -142,8 +170,11 @@ type tally struct {
 	unit  *unit // that of the text with the greatest score; nil while none was read
 }
 
-func (s *tally) add(t *task, m *memory, u *unit) {
-	score := t.document(m.top[:m.tops], m.covering)
+func (s *tally) add(t *task, m *memory, u *unit, doubt float64) {
+	score := t.document(m.top[:m.tops], m.scan, m.covering)
+	if doubt != 0 { // taken off the log-odds
+		score /= score + (1-score)*math.Exp(doubt)
+	}
 	if m.tops > 0 && (s.unit == nil || score > s.score) {
 		s.score, s.unit, s.start, s.end, s.probs = score, u, m.start, m.end, m.probs
 	}
@@ -159,9 +190,10 @@ func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Val
 	for i := plan.shares.from; i < plan.shares.to; i++ {
 		s := &p.shares[i]
 		m, u := p.verdictOn(ctx, t, s), p.safe.portions[s.portion].unit
-		by[u.origin].add(t, &m, u)
+		doubt := p.doubt(t.kind, u)
+		by[u.origin].add(t, &m, u, doubt)
 		if speaks.Has(u.origin) {
-			total.add(t, &m, u)
+			total.add(t, &m, u, doubt)
 		}
 	}
 	for o := range by {

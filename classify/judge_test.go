@@ -152,34 +152,39 @@ func TestADocumentsScoreIsMadeOfItsBestWindows(t *testing.T) {
 		top      []float64
 		windows  int
 		want     float64
+		scan     float64
 	}{
-		"without weights the greatest": {nil, []float64{2, 1}, 40, logistic(2)},
-		"nothing was read":             {weighted, nil, 40, 0},
+		"without weights the greatest": {nil, []float64{2, 1}, 40, logistic(2), 0},
+		"nothing was read":             {weighted, nil, 40, 0, 0},
+		"the scan has its say":         {weighted, []float64{4}, 1, logistic(-1 + 4 - .75), -.75},
 		"all of them": {
 			weighted,
 			[]float64{4, 2, 1},
 			1,
 			logistic(-1 + 2 + .6 + .2),
+			0,
 		},
 		"more windows are less": {
 			weighted,
 			[]float64{4, 2, 1},
 			10,
 			logistic(-1 + 2 + .6 + .2 - .5*math.Log(10)),
+			0,
 		},
 		"the last one again": {
 			weighted,
 			[]float64{4, 2},
 			1,
 			logistic(-1 + 2 + .6 + .4),
+			0,
 		},
 		"one window is what the model says": {
 			&bundle.Document{Top: []float64{.6, .4}, Length: 3},
 			[]float64{1.5},
-			1, logistic(1.5),
+			1, logistic(1.5), 0,
 		},
 	} {
-		if got := task(tc.document).document(tc.top, tc.windows); math.Abs(got-tc.want) > 1e-12 {
+		if got := task(tc.document).document(tc.top, tc.scan, tc.windows); math.Abs(got-tc.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}

@@ -53,6 +53,7 @@ const topWindows = 3
 type memory struct {
 	top        [topWindows]float64 // the greatest log-odds of an attack, the greatest first
 	tops       int                 // how many there are
+	scan       float64             // what the scan adds to the log-odds of the text
 	probs      []float32           // of the labels, in the first of them
 	start, end int                 // bytes of the sentence that weighs most
 	spans      []pii.Span          // personal data

@@ -31,7 +31,6 @@ type Judge interface {
 // ownKind is the kind of the classifier at i.
 func ownKind(i int) signal.Kind { return signal.Own + signal.Kind(i) }
 
-// checkOwn reports what cannot be.
 func checkOwn(own []Own) error {
 	if len(own) > signal.MaxOwn {
 		return fmt.Errorf("%d classifiers of one's own, want at most %d", len(own), signal.MaxOwn)

@@ -220,3 +220,126 @@ func TestATailThatDoesNotFitIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// stackFake says of each row, for all of its tails, what they would say alone.
+type stackFake struct {
+	tailFake
+
+	tails  []*tailFake
+	widest int64
+	gone   bool // an axis
+	off    float32
+}
+
+func (s *stackFake) Run(_ context.Context, in []tensor.Tensor, _ []string) ([]tensor.Tensor, error) {
+	if s.runs++; s.fails != nil {
+		return nil, s.fails
+	}
+	rows := in[0].Shape[0]
+	out := tensor.Tensor{
+		Name: bundle.AdapterOutput, Shape: []int64{rows, int64(len(s.tails)), s.widest},
+		F32: make([]float32, rows*int64(len(s.tails))*s.widest),
+	}
+	for r, n := range in[0].F32 {
+		for k, t := range s.tails {
+			out.F32[(r*len(s.tails)+k)*int(s.widest)] = n - t.mark + s.off
+		}
+	}
+	if s.gone {
+		out.Shape = []int64{rows, int64(len(s.tails)) * s.widest}
+	}
+	return []tensor.Tensor{out}, nil
+}
+
+func TestTailsOfAStackRunAsOneGraphWhereMostAreAsked(t *testing.T) {
+	b := tappedBundle(t)
+	e, err := OpenEngine(b, tapping{newFake()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tails := []*tailFake{{mark: 4.5}, {mark: 0}, {mark: 100}, {mark: 2}}
+	opts, kinds := DefaultOptions(), make([]signal.Kind, len(tails))
+	for k, s := range tails {
+		kinds[k] = signal.Own + signal.Kind(k)
+		opts.Own = append(opts.Own, Own{Name: string(rune('a' + k))})
+		if e, err = e.WithTail("t", kinds[k], adapterOf(b, "length"), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, broken := range map[string]*stackFake{
+		"fails": {tailFake: tailFake{fails: errors.New("boom")}}, "narrow": {tails: tails}, "flat": {tails: tails, widest: 1, gone: true},
+	} {
+		if _, err := e.WithStack(broken, kinds); err == nil || !strings.Contains(err.Error(), "canary") {
+			t.Errorf("a stack that %s: %v, want the canary's error", name, err)
+		}
+	}
+	if _, err := e.WithStack(&stackFake{tails: tails, widest: 1, off: -50}, kinds); err == nil || !strings.Contains(err.Error(), "otherwise") {
+		t.Errorf("a stack that says something else than its adapters: %v", err)
+	}
+	if _, err := e.WithStack(&stackFake{}, []signal.Kind{signal.Domain}); err == nil {
+		t.Error("a kind of the bundle was stacked")
+	}
+	s := &stackFake{tails: tails, widest: 3}
+	if e, err = e.WithStack(s, kinds); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New([]Source{{Engine: e}}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"long", "long", "short", "long"} // of five tokens
+	ask := func(text string, fails error, n, stackRuns, tailRuns int) {
+		t.Helper()
+		s.runs, s.fails = 0, fails
+		for _, tail := range tails {
+			tail.runs = 0
+		}
+		var need signal.Mask
+		for _, k := range kinds[:n] {
+			need |= signal.MaskOf(k)
+		}
+		x := singleText(text)
+		set, alone := extract(t, c, &x, need), 0
+		for k, kind := range kinds[:n] {
+			if v := set.Value(kind); v.State != signal.Known || v.Label != want[k] {
+				t.Errorf("%d tails, tail %d: %v %q (%s), want %q", n, k, v.State, v.Label, v.Reason, want[k])
+			}
+		}
+		for _, tail := range tails {
+			alone += tail.runs
+		}
+		if s.runs != stackRuns || alone != tailRuns {
+			t.Errorf("%d tails: %d runs of the stack and %d of tails, want %d and %d", n, s.runs, alone, stackRuns, tailRuns)
+		}
+	}
+	ask("math word w1", nil, 4, 1, 0)
+	ask("math word w2", nil, 2, 1, 0)
+	ask("math word w3", nil, 1, 0, 1)
+	ask("math word w4", errors.New("boom"), 3, 1, 3)
+	s.runs, s.fails = 0, refused{}
+	for _, tail := range tails {
+		tail.runs = 0
+	}
+	busy := singleText("math word w5")
+	set := extract(t, c, &busy, signal.MaskOf(kinds[0])|signal.MaskOf(kinds[1]))
+	if v := set.Value(kinds[0]); v.Reason != signal.ReasonOverload || s.runs != 1 || tails[0].runs+tails[1].runs != 0 {
+		t.Errorf("a stack that is refused: %s, %d and %d runs; nothing is tried again", v.Reason, s.runs, tails[0].runs+tails[1].runs)
+	}
+}
+
+// refused is a session that has no room.
+type refused struct{}
+
+func (refused) Error() string         { return "no room" }
+func (refused) Reason() signal.Reason { return signal.ReasonOverload }
+
+func TestAStackIsWorthItsCost(t *testing.T) {
+	for _, c := range []struct {
+		tails, asked int
+		want         bool
+	}{{2, 1, false}, {2, 2, true}, {3, 2, true}, {6, 2, false}, {8, 2, false}, {8, 3, true}} {
+		if got := (&stack{tails: c.tails}).worth(c.asked); got != c.want {
+			t.Errorf("%d of %d: %v", c.asked, c.tails, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"signalbox/internal/signal"
@@ -78,12 +79,9 @@ func (e *RunError) Reason() signal.Reason {
 // outOfMemory recognises the words of ONNX Runtime 1.30, its arena and CUDA for memory that did not
 // suffice.
 func outOfMemory(msg string) bool {
-	for _, words := range []string{"out of memory", "Failed to allocate memory", "is smaller than requested bytes", "bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED"} {
-		if strings.Contains(msg, words) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{
+		"out of memory", "Failed to allocate memory", "is smaller than requested bytes", "bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED",
+	}, func(words string) bool { return strings.Contains(msg, words) })
 }
 
 // ProviderError says that a provider other than the CPU, which worked when it was probed, could not

@@ -93,12 +93,12 @@ func fuse(model []byte) (fused []byte, layers int, err error) {
 
 // read fills f from a serialised ModelProto.
 func (f *fuser) read(model []byte) error {
-	err := fields(model, func(num int, b []byte, _ uint64) error {
+	err := wire.Values(model, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case modelFunctions:
 			f.odd = true // its nodes become nodes of the graph
 		case modelOpset:
-			return fields(b, func(num int, domain []byte, _ uint64) error {
+			return wire.Values(b, func(num int, domain []byte, _ uint64) error {
 				f.odd = f.odd || num == opsetDomain && string(domain) == dense.Domain
 				return nil
 			})
@@ -142,7 +142,7 @@ func (f *fuser) read(model []byte) error {
 }
 
 func (f *fuser) readNode(n *node) error {
-	err := fields(n.raw, func(num int, b []byte, _ uint64) error {
+	err := wire.Values(n.raw, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case nodeInput:
 			n.inputs = append(n.inputs, string(b))
@@ -159,7 +159,7 @@ func (f *fuser) readNode(n *node) error {
 			f.odd = f.odd || n.domain == dense.Domain
 		case nodeAttribute:
 			n.attributes = true
-			return fields(b, func(num int, _ []byte, _ uint64) error {
+			return wire.Values(b, func(num int, _ []byte, _ uint64) error {
 				f.odd = f.odd || num == attributeGraph || num == attributeGraphs
 				return nil
 			})
@@ -172,7 +172,7 @@ func (f *fuser) readNode(n *node) error {
 // readConstant reads a serialised TensorProto.
 func readConstant(msg []byte) (name string, c *constant, err error) {
 	c = &constant{}
-	err = fields(msg, func(num int, b []byte, n uint64) error {
+	err = wire.Values(msg, func(num int, b []byte, n uint64) error {
 		switch num {
 		case tensorName:
 			name = string(b)
@@ -308,12 +308,12 @@ func (f *fuser) columns(name string) int {
 // without the attribute axis.
 func lastAxis(n *node) bool {
 	last := true
-	err := fields(n.raw, func(num int, b []byte, _ uint64) error {
+	err := wire.Values(n.raw, func(num int, b []byte, _ uint64) error {
 		if num != nodeAttribute {
 			return nil
 		}
 		name, axis := "", int64(0)
-		err := fields(b, func(num int, b []byte, v uint64) error {
+		err := wire.Values(b, func(num int, b []byte, v uint64) error {
 			switch num {
 			case attributeName:
 				name = string(b)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"signalbox/internal/tensor"
+	"signalbox/internal/wire"
 )
 
 // Field numbers of onnx.proto3 (onnx/onnx 1.23, IR version 13) and values of TensorProto.DataType.
@@ -142,11 +143,11 @@ func readSignature(model []byte) (signature, error) {
 	var sig signature
 	initialized := map[string]bool{}
 	var weights, halves int // bytes
-	err := fields(model, func(num int, graph []byte, _ uint64) error {
+	err := wire.Values(model, func(num int, graph []byte, _ uint64) error {
 		if num != modelGraph {
 			return nil
 		}
-		return fields(graph, func(num int, b []byte, _ uint64) error {
+		return wire.Values(graph, func(num int, b []byte, _ uint64) error {
 			switch num {
 			case graphInitializer:
 				name, elem, err := readWeight(b)
@@ -175,40 +176,9 @@ func readSignature(model []byte) (signature, error) {
 	return sig, errors.Join(checkNames("input", sig.inputs), checkNames("output", sig.outputs))
 }
 
-// fields calls f for each field of a message: b holds a length-delimited field, n a varint.
-func fields(msg []byte, f func(num int, b []byte, n uint64) error) error {
-	for len(msg) > 0 {
-		num, typ, n := protowire.ConsumeTag(msg)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		msg = msg[n:]
-		var b []byte
-		var v uint64
-		switch typ {
-		case protowire.BytesType:
-			b, n = protowire.ConsumeBytes(msg)
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(msg)
-		case protowire.Fixed32Type, protowire.Fixed64Type, protowire.StartGroupType, protowire.EndGroupType:
-			n = protowire.ConsumeFieldValue(num, typ, msg)
-		default:
-			return fmt.Errorf("field %d has no known wire type", num)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		msg = msg[n:]
-		if err := f(int(num), b, v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // readWeight returns the name and the element type of a serialised TensorProto.
 func readWeight(msg []byte) (name string, elem elemType, err error) {
-	err = fields(msg, func(num int, b []byte, n uint64) error {
+	err = wire.Values(msg, func(num int, b []byte, n uint64) error {
 		switch num {
 		case tensorName:
 			name = string(b)
@@ -222,12 +192,12 @@ func readWeight(msg []byte) (name string, elem elemType, err error) {
 
 func appendValue(to *[]value, msg []byte) error {
 	var v value
-	err := fields(msg, func(num int, b []byte, _ uint64) error {
+	err := wire.Values(msg, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case valueName:
 			v.name = string(b)
 		case valueType:
-			return fields(b, func(num int, b []byte, _ uint64) error {
+			return wire.Values(b, func(num int, b []byte, _ uint64) error {
 				if num != typeTensor {
 					return nil
 				}
@@ -241,18 +211,18 @@ func appendValue(to *[]value, msg []byte) error {
 }
 
 func (v *value) readTensorType(msg []byte) error {
-	return fields(msg, func(num int, b []byte, n uint64) error {
+	return wire.Values(msg, func(num int, b []byte, n uint64) error {
 		switch num {
 		case tensorElem:
 			v.elem = elemType(n)
 		case tensorShape:
 			v.shape = []int64{}
-			return fields(b, func(num int, dim []byte, _ uint64) error {
+			return wire.Values(b, func(num int, dim []byte, _ uint64) error {
 				if num != shapeDim {
 					return nil
 				}
 				size := int64(tensor.Dynamic)
-				err := fields(dim, func(num int, _ []byte, n uint64) error {
+				err := wire.Values(dim, func(num int, _ []byte, n uint64) error {
 					if num == dimValue && int64(n) > 0 {
 						size = int64(n)
 					}

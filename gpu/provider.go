@@ -179,7 +179,6 @@ type Choice struct {
 	Precision string
 }
 
-// checkProvider returns an error for a name that no provider has.
 func checkProvider(name string) error {
 	if name == "" || name == ProviderAuto || providerNamed(name) != nil {
 		return nil

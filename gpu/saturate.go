@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/internal/wire"
 )
 
 // apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model; a
@@ -50,7 +52,7 @@ func apart(model []byte) ([]byte, error) {
 		}
 		names[fresh] = true
 		twin := slices.Clone(tensor)
-		if err := fields(twin, func(num int, b []byte, _ uint64) error {
+		if err := wire.Values(twin, func(num int, b []byte, _ uint64) error {
 			if num == tensorName {
 				copy(b, fresh)
 			}
@@ -90,7 +92,7 @@ func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool,
 	err = eachOf(model, modelGraph, func(num int, b []byte) error {
 		switch num {
 		case graphNode:
-			return fields(b, func(num int, name []byte, _ uint64) error {
+			return wire.Values(b, func(num int, name []byte, _ uint64) error {
 				if num == nodeInput || num == nodeOutput {
 					names[string(name)] = true
 				}
@@ -118,7 +120,7 @@ func eachProduct(model []byte, f func(input []byte) error) error {
 		}
 		var inputs [][]byte
 		product := false
-		err := fields(node, func(num int, b []byte, _ uint64) error {
+		err := wire.Values(node, func(num int, b []byte, _ uint64) error {
 			switch num {
 			case nodeInput:
 				inputs = append(inputs, b)
@@ -142,11 +144,11 @@ func eachProduct(model []byte, f func(input []byte) error) error {
 
 // eachOf calls f for the fields of every occurrence of a message field.
 func eachOf(msg []byte, field int, f func(num int, b []byte) error) error {
-	return fields(msg, func(num int, b []byte, _ uint64) error {
+	return wire.Values(msg, func(num int, b []byte, _ uint64) error {
 		if num != field {
 			return nil
 		}
-		return fields(b, func(num int, b []byte, _ uint64) error { return f(num, b) })
+		return wire.Values(b, func(num int, b []byte, _ uint64) error { return f(num, b) })
 	})
 }
 

@@ -147,19 +147,11 @@ const (
 
 // String is the name in the API.
 func (s Status) String() string {
-	switch s {
-	case Active:
-		return "active"
-	case Idle:
-		return "idle"
-	case PagedL2:
-		return "paged_l2"
-	case PagedL3:
-		return "paged_l3"
-	case Waking:
-		return "waking"
+	names := [...]string{Active: "active", Idle: "idle", PagedL2: "paged_l2", PagedL3: "paged_l3", Waking: "waking"}
+	if int(s) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[s]
 }
 
 // Snapshot is one version of a context in use by a request. Nothing in it changes or goes away,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -237,15 +238,9 @@ func leased(r *ledger.Record, id string, now time.Time) bool {
 
 // isID tells whether a string looks like what newID makes. Nothing else is looked up.
 func isID(s string) bool {
-	if len(s) != len(idPrefix)+idLength || s[:len(idPrefix)] != idPrefix {
-		return false
-	}
-	for _, c := range []byte(s[len(idPrefix):]) {
-		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
-			return false
-		}
-	}
-	return true
+	rest, ok := strings.CutPrefix(s, idPrefix)
+	return ok && len(rest) == idLength &&
+		!strings.ContainsFunc(rest, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '2' || c > '7') })
 }
 
 // pick is the version that ref names, and its number.

@@ -350,7 +350,6 @@ type namesIn struct {
 	excluded  bool // not_in was given
 }
 
-// set returns the names as one set.
 func (l namesIn) set() condition.Names {
 	if !l.given {
 		return condition.NoneOf(l.notIn...)

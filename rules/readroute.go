@@ -172,7 +172,6 @@ func (c *compiler) readRoute(at syntax.Cursor) (draft, bool) {
 	return d, true
 }
 
-// checkRoute reports what a route lacks.
 func checkRoute(at syntax.Cursor, seen, verbs []string) {
 	if !slices.Contains(seen, "name") {
 		at.Errorf("a route needs a name")

@@ -12,7 +12,6 @@ import (
 // never stands in for what could not be read; a problem was reported.
 const never = condition.Constant(false)
 
-// when reads a condition.
 func (c *compiler) when(at syntax.Cursor, depth int) condition.Node {
 	if depth > syntax.MaxDepth {
 		at.Errorf("found more than %d levels of nesting", syntax.MaxDepth)

@@ -2,11 +2,11 @@
 // they give what the same tail gives as a part of the graph.
 //
 //	cd training && python -m signalbox_training.adapter --name a --data rows.jsonl --out DIR --fused fused.onnx
-//	go run ./bench/adapters --adapter DIR/a.onnx [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
+//	go run ./bench/adapters --adapter DIR/a.onnx[,DIR/b.onnx] [--fused fused.onnx] [--texts rows.jsonl] [--rounds 200]
 //
-// For rows of several lengths it times one pass, the same with one and with three adapters (three
-// sessions, each with low-rank changes and a head of its own), and three models, each a pass of its
-// own. What is compared is measured in turn, and the ratios are medians of those of each round: of
+// For rows of several lengths it times one pass, the same with one and with three adapters (as one
+// graph where they can be, each with low-rank changes and a head of its own), and three models, each
+// a pass of its own. Of several files the adapters are taken in turn. What is compared is measured in turn, and the ratios are medians of those of each round: of
 // processor time, which other work on the machine does not disturb much, and of time on the wall. One
 // core: runs come one after the other.
 //
@@ -17,7 +17,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -31,11 +30,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
+	"signalbox/bench/lab"
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/classify/tokenize"
@@ -50,39 +47,42 @@ import (
 const added = 3
 
 func main() {
-	adapter := flag.String("adapter", "", "file of an adapter of the embedded model")
-	fused := flag.String("fused", "", "base and adapter as one graph; without it nothing is compared")
+	adapter := flag.String("adapter", "", "file of an adapter of the embedded model, or several with commas between")
+	fused := flag.String("fused", "", "base and the first adapter as one graph, to compare with")
 	texts := flag.String("texts", "", "rows with texts to compare on; without it those of models/testdata")
 	rounds := flag.Int("rounds", 200, "how often each is timed")
 	cores := flag.Int("cores", 1, "runs at a time")
 	lengths := flag.String("tokens", "16,64,128,256", "lengths of rows")
 	flag.Parse()
-	if err := run(*adapter, *fused, *texts, *lengths, *rounds, *cores); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "bench/adapters: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("adapters", func(context.Context) error { return run(*adapter, *fused, *texts, *lengths, *rounds, *cores) })
 }
 
 // bench holds what is measured.
 type bench struct {
 	rt      *gpu.Runtime
 	bundle  *bundle.Bundle
-	adapter *bundle.Adapter
-	models  byte // that were opened to be timed
+	adapter *bundle.Adapter   // the first of list
+	list    []*bundle.Adapter // that are added, in turn
+	models  byte              // that were opened to be timed
 }
 
 func run(adapter, fused, texts, lengths string, rounds, cores int) error {
 	if adapter == "" {
 		return errors.New("--adapter: a file is required")
 	}
-	file, err := os.ReadFile(adapter)
-	if err != nil {
-		return err
-	}
 	b := &bench{}
-	if b.adapter, err = bundle.ReadAdapter(file); err != nil {
-		return err
+	for path := range strings.SplitSeq(adapter, ",") {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		a, err := bundle.ReadAdapter(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		b.list = append(b.list, a)
 	}
+	b.adapter = b.list[0]
 	root, err := fs.Sub(models.FS, "default")
 	if err != nil {
 		return err
@@ -96,10 +96,8 @@ func run(adapter, fused, texts, lengths string, rounds, cores int) error {
 		return err
 	}
 	defer func() { _ = b.rt.Close() }()
-	if fused != "" {
-		if err := b.compare(fused, texts); err != nil {
-			return err
-		}
+	if err := b.compare(fused, texts); err != nil {
+		return err
 	}
 	return b.cost(lengths, rounds, cores)
 }
@@ -137,21 +135,20 @@ const (
 // salted changes the first of the 8-bit weights of every layer.
 func salted(model []byte, salt byte) ([]byte, error) {
 	model = bytes.Clone(model)
-	err := wire.Fields(model, func(num int, _, graph []byte) error {
+	err := wire.Values(model, func(num int, graph []byte, _ uint64) error {
 		if num != modelGraph {
 			return nil
 		}
-		return wire.Fields(graph, func(num int, _, tensor []byte) error {
+		return wire.Values(graph, func(num int, tensor []byte, _ uint64) error {
 			if num != graphInitializer {
 				return nil
 			}
 			var typ uint64
 			var raw []byte
-			if err := wire.Fields(tensor, func(num int, field, body []byte) error {
+			if err := wire.Values(tensor, func(num int, body []byte, n uint64) error {
 				switch num {
 				case tensorType:
-					_, _, n := protowire.ConsumeTag(field)
-					typ, _ = protowire.ConsumeVarint(field[n:])
+					typ = n
 				case tensorRaw:
 					raw = body
 				}
@@ -180,16 +177,48 @@ func (b *bench) engine(adapters int, salt byte) (*classify.Engine, signal.Mask, 
 		return nil, 0, err
 	}
 	for k := range signal.Kind(adapters) {
-		tail, err := b.open("tail", b.adapter.File, salt)
+		a := b.list[int(k)%len(b.list)]
+		tail, err := b.open("tail", a.File, salt)
 		if err != nil {
 			return nil, 0, err
 		}
-		if e, err = e.WithTail(fmt.Sprint("adapter", k), signal.Own+k, b.adapter, tail); err != nil {
+		if e, err = e.WithTail(fmt.Sprint("adapter", k), signal.Own+k, a, tail); err != nil {
 			return nil, 0, err
 		}
 		kinds |= signal.MaskOf(signal.Own + k)
 	}
+	if adapters > 1 && b.adapter.Form != "" {
+		if e, err = b.stack(e, adapters, salt); err != nil {
+			return nil, 0, err
+		}
+	}
 	return e, kinds, nil
+}
+
+// stack lets the adapters of an engine run as one graph.
+func (b *bench) stack(e *classify.Engine, adapters int, salt byte) (*classify.Engine, error) {
+	s, err := b.stacked(adapters, salt)
+	if err != nil {
+		return nil, err
+	}
+	var kinds []signal.Kind
+	for k := range signal.Kind(adapters) {
+		kinds = append(kinds, signal.Own+k)
+	}
+	return e.WithStack(s, kinds)
+}
+
+// stacked opens the graph of so many adapters.
+func (b *bench) stacked(adapters int, salt byte) (*gpu.Session, error) {
+	var list []*bundle.Adapter
+	for k := range adapters {
+		list = append(list, b.list[k%len(b.list)])
+	}
+	graph, err := bundle.Stack(list)
+	if err != nil {
+		return nil, err
+	}
+	return b.open("stack", graph, salt)
 }
 
 // way is something that reads a text.
@@ -235,15 +264,6 @@ func (b *bench) way(name string, copies, adapters int) (*way, error) {
 	return w, nil
 }
 
-// spent is the processor time of this process.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func (b *bench) cost(lengths string, rounds, cores int) error {
 	var ways []*way
 	for _, w := range []struct {
@@ -283,11 +303,11 @@ func row(ways []*way, tokens, rounds int) error {
 			text.WriteString(words[(round*7+k*(round%5+1))%len(words)] + " ")
 		}
 		for i, w := range ways {
-			from, begun := spent(), time.Now()
+			from, begun := lab.Spent(), time.Now()
 			if err := w.read(text.String()); err != nil {
 				return err
 			}
-			if took, used := time.Since(begun), spent()-from; round >= warm {
+			if took, used := time.Since(begun), lab.Spent()-from; round >= warm {
 				cpu[i], wall[i] = append(cpu[i], used.Seconds()), append(wall[i], took.Seconds())
 			}
 		}
@@ -323,30 +343,67 @@ func textsOf(path string) ([]string, error) {
 	if path == "" {
 		path = "models/testdata/parity.json"
 	}
-	f, err := os.Open(path)
+	var out []string
+	err := lab.Lines(path, func(line []byte) error {
+		var row struct{ Text string }
+		if json.Unmarshal(bytes.Trim(bytes.TrimSpace(line), ","), &row) == nil && row.Text != "" {
+			out = append(out, row.Text)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// rows are the inputs of the base for texts, each in a run of its own.
+func (b *bench) rows(path string) ([][]tensor.Tensor, error) {
+	texts, err := textsOf(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	var out []string
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 16<<20)
-	for s.Scan() {
-		var row struct{ Text string }
-		line := strings.Trim(strings.TrimSpace(s.Text()), ",")
-		if json.Unmarshal([]byte(line), &row) == nil && row.Text != "" {
-			out = append(out, row.Text)
-		}
+	data, err := b.bundle.Tokenizer()
+	if err != nil {
+		return nil, err
 	}
-	return out, s.Err()
+	tok, err := tokenize.New(data)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]tensor.Tensor
+	var enc tokenize.Encoding
+	for _, text := range texts {
+		tok.Encode(text, &enc)
+		ids := tok.AppendRow(nil, enc.IDs[:min(len(enc.IDs), b.bundle.Manifest.MaxTokens-2)])
+		shape := []int64{1, int64(len(ids))}
+		out = append(out, []tensor.Tensor{
+			{Name: "input_ids", Shape: shape, I64: ids},
+			{Name: "attention_mask", Shape: shape, I64: slices.Repeat([]int64{1}, len(ids))},
+		})
+	}
+	return out, nil
 }
 
-// compare runs base and adapter as one graph and as two.
+// compare runs base and adapter as one graph and as two, and several adapters as one and alone.
 func (b *bench) compare(fused, path string) error {
-	texts, err := textsOf(path)
+	rows, err := b.rows(path)
 	if err != nil {
 		return err
 	}
+	base, err := b.session("base", true, 0)
+	if err != nil {
+		return err
+	}
+	if fused != "" {
+		if err := b.compareFused(fused, base, rows); err != nil {
+			return err
+		}
+	}
+	if b.adapter.Form == "" {
+		return nil
+	}
+	return b.compareStack(base, rows)
+}
+
+func (b *bench) compareFused(fused string, base *gpu.Session, rows [][]tensor.Tensor) error {
 	file, err := os.ReadFile(fused)
 	if err != nil {
 		return err
@@ -355,56 +412,69 @@ func (b *bench) compare(fused, path string) error {
 	if err != nil {
 		return err
 	}
-	base, err := b.session("base", true, 0)
-	if err != nil {
-		return err
-	}
 	tail, err := b.open("tail", b.adapter.File, 0)
 	if err != nil {
 		return err
 	}
-	data, err := b.bundle.Tokenizer()
-	if err != nil {
-		return err
-	}
-	tok, err := tokenize.New(data)
-	if err != nil {
-		return err
-	}
-	_, taps, err := b.bundle.Manifest.Taps(b.adapter.Base.SHA256)
-	if err != nil {
-		return err
-	}
 	worst, largest := 0.0, 0.0
-	var enc tokenize.Encoding
-	for _, text := range texts {
-		tok.Encode(text, &enc)
-		ids := tok.AppendRow(nil, enc.IDs[:min(len(enc.IDs), b.bundle.Manifest.MaxTokens-2)])
-		shape := []int64{1, int64(len(ids))}
-		in := []tensor.Tensor{
-			{Name: "input_ids", Shape: shape, I64: ids},
-			{Name: "attention_mask", Shape: shape, I64: slices.Repeat([]int64{1}, len(ids))},
-		}
+	for _, in := range rows {
 		want, err := whole.Run(context.Background(), in, []string{"adapter_logits"})
 		if err != nil {
 			return err
 		}
-		got, err := apart(base, tail, b.adapter, taps, in)
+		got, err := b.apart(base, tail, b.adapter, in)
 		if err != nil {
 			return err
 		}
-		for k := range want[0].F32 {
-			worst = max(worst, math.Abs(float64(want[0].F32[k]-got[k])))
-			largest = max(largest, math.Abs(float64(want[0].F32[k])))
+		for k, v := range want[0].F32 {
+			worst = max(worst, math.Abs(float64(v-got[k])))
+			largest = max(largest, math.Abs(float64(v)))
 		}
 	}
 	fmt.Printf("base and adapter against both as one graph, %d texts: a logit differs by at most %.2g "+
-		"(the largest is %.1f)\n\n", len(texts), worst, largest)
+		"(the largest is %.1f)\n", len(rows), worst, largest)
+	return nil
+}
+
+func (b *bench) compareStack(base *gpu.Session, rows [][]tensor.Tensor) error {
+	together, err := b.stacked(added, 0)
+	if err != nil {
+		return err
+	}
+	tails := make([]*gpu.Session, len(b.list))
+	for k, a := range b.list {
+		if tails[k], err = b.open("tail", a.File, 0); err != nil {
+			return err
+		}
+	}
+	worst := 0.0
+	for _, in := range rows {
+		all, err := b.apart(base, together, b.adapter, in)
+		if err != nil {
+			return err
+		}
+		widest := len(all) / added
+		for k := range added {
+			a := b.list[k%len(b.list)]
+			alone, err := b.apart(base, tails[k%len(tails)], a, in)
+			if err != nil {
+				return err
+			}
+			for i, v := range alone {
+				worst = max(worst, math.Abs(float64(v-all[k*widest+i])))
+			}
+		}
+	}
+	fmt.Printf("%d adapters as one graph against each alone, %d texts: by at most %.2g\n\n", added, len(rows), worst)
 	return nil
 }
 
 // apart runs the base, and from its taps the adapter.
-func apart(base, tail *gpu.Session, a *bundle.Adapter, taps []bundle.Tap, in []tensor.Tensor) ([]float32, error) {
+func (b *bench) apart(base, tail *gpu.Session, a *bundle.Adapter, in []tensor.Tensor) ([]float32, error) {
+	_, taps, err := b.bundle.Manifest.Taps(a.Base.SHA256)
+	if err != nil {
+		return nil, err
+	}
 	values := make([]string, len(a.Taps))
 	for i, name := range a.Taps {
 		at := slices.IndexFunc(taps, func(t bundle.Tap) bool { return t.Name == name })

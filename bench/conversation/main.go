@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	_ "embed"
@@ -21,27 +20,17 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/app"
-	"signalbox/internal/config"
 )
 
 //go:embed testdata/own.jsonl
 var own []byte
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/conversation:", err)
-		os.Exit(1)
-	}
-}
+func main() { lab.Main("conversation", run) }
 
 type turn struct {
 	User string `json:"user"`
@@ -58,10 +47,13 @@ func run(ctx context.Context) error {
 	dialogues := flag.String("dialogues", "", "a file of MT-Bench-101")
 	questions := flag.String("mtbench", "", "a file of MT-bench")
 	flag.Parse()
-	b, err := open(ctx)
+	// A route reads the domain, so that Explain says it.
+	const text = lab.Plain + "routes: [{name: r, when: {domain: {in: [math], min_score: 0.99}}, use: {models: [m]}}]\n"
+	a, err := lab.Build(ctx, text, io.Discard)
 	if err != nil {
 		return err
 	}
+	b := &bench{a, map[string]string{}}
 	defer func() { _ = b.app.Close(context.WithoutCancel(ctx)) }()
 	fmt.Println("| set | turns | now | last turn alone |\n| --- | --- | --- | --- |")
 	if err := b.ours(ctx); err != nil {
@@ -76,29 +68,6 @@ func run(ctx context.Context) error {
 		return b.questions(ctx, *questions)
 	}
 	return nil
-}
-
-func open(ctx context.Context) (*bench, error) {
-	const text = "models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9/v1}]}]\n" +
-		"routes: [{name: r, when: {domain: {in: [math], min_score: 0.99}}, use: {models: [m]}}]\n" +
-		"default: {models: [m]}\n"
-	noEnv := func(string) (string, bool) { return "", false }
-	cfg, _, err := config.Parse("bench.yaml", []byte(text), noEnv, app.Catalog)
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	cfg.Telemetry.Log = "error"
-	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
-		return nil, fmt.Errorf("find the cache: %w", err)
-	}
-	a, err := app.Build(ctx, cfg, app.Options{
-		Version: "bench", Settings: settings, RequireModels: true, Log: io.Discard, Env: noEnv,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open the product: %w", err)
-	}
-	return &bench{a, map[string]string{}}, nil
 }
 
 // domain is that of the last user turn of a dialogue, of which the last answer is not sent.
@@ -185,23 +154,9 @@ func (b *bench) pair(ctx context.Context, before []turn, last, kind string, c *c
 	return nil
 }
 
-// lines reads a file of JSON lines.
-func lines[T any](data []byte) (out []T, err error) {
-	in := bufio.NewScanner(bytes.NewReader(data))
-	in.Buffer(nil, 1<<24)
-	for in.Scan() {
-		var v T
-		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(out)+1, err)
-		}
-		out = append(out, v)
-	}
-	return out, in.Err()
-}
-
 func (b *bench) ours(ctx context.Context) error {
 	type row struct{ Kind, Language, First, Second string }
-	list, err := lines[row](own)
+	list, err := lab.Decode[row](bytes.NewReader(own))
 	if err != nil {
 		return err
 	}
@@ -231,18 +186,14 @@ func (b *bench) ours(ctx context.Context) error {
 func shifting(task string) bool { return task == "TS" || task == "CC" }
 
 func (b *bench) dialogues(ctx context.Context, file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("dialogues: %w", err)
-	}
 	type dialogue struct {
 		ID      int
 		Task    string
 		History []turn
 	}
-	list, err := lines[dialogue](data)
+	list, err := lab.Rows[dialogue](file)
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("dialogues: %w", err)
 	}
 	var second, later count
 	var firsts [][]turn
@@ -305,14 +256,10 @@ func (b *bench) moved(ctx context.Context, before []turn, last string, c *count)
 }
 
 func (b *bench) questions(ctx context.Context, file string) error {
-	data, err := os.ReadFile(file)
+	type question struct{ Turns []string }
+	list, err := lab.Rows[question](file)
 	if err != nil {
 		return fmt.Errorf("questions: %w", err)
-	}
-	type question struct{ Turns []string }
-	list, err := lines[question](data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
 	}
 	var c count
 	for _, q := range list {

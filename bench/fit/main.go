@@ -19,13 +19,12 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/classify/head"
 	"signalbox/classify/knn"
 	"signalbox/internal/app"
-	"signalbox/internal/config"
 	"signalbox/internal/signal"
 )
 
@@ -34,10 +33,7 @@ func main() {
 	test := flag.String("test", "", "rows held out")
 	features := flag.String("features", "", "begins the names of the files with features; empty: none")
 	flag.Parse()
-	if err := run(context.Background(), *train, *test, *features); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "bench/fit: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("fit", func(ctx context.Context) error { return run(ctx, *train, *test, *features) })
 }
 
 func readRows(path string) ([]head.Row, error) {
@@ -59,22 +55,9 @@ func product(ctx context.Context) (*app.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
-		return nil, err
-	}
-	return app.Build(ctx, cfg, app.Options{
-		Version: "bench", Settings: settings, RequireModels: true, Log: io.Discard,
-		Env: func(string) (string, bool) { return "", false },
-	})
-}
-
-func spent() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	o := lab.Options(io.Discard)
+	o.RequireModels = true
+	return app.Build(ctx, cfg, o)
 }
 
 func run(ctx context.Context, train, test, features string) error { //nolint:gocognit,funlen // steps in a row
@@ -91,14 +74,14 @@ func run(ctx context.Context, train, test, features string) error { //nolint:goc
 		return err
 	}
 	defer func() { _ = a.Close(context.WithoutCancel(ctx)) }()
-	from, begun := spent(), time.Now()
+	from, begun := lab.Spent(), time.Now()
 	fitted, err := a.Fit(ctx, rows, false, app.FitOptions{
 		Name: "bench", FalsePositives: 0.01, Balanced: true, Embed: true,
 	})
 	if err != nil {
 		return err
 	}
-	took, used := time.Since(begun), spent()-from
+	took, used := time.Since(begun), lab.Spent()-from
 	h, err := head.Decode(fitted.HeadFile, fitted.WeightFile)
 	if err != nil {
 		return err
@@ -132,13 +115,13 @@ func run(ctx context.Context, train, test, features string) error { //nolint:goc
 			switch {
 			case yes:
 				harmful++
-				found += one(over)
+				found += lab.One[int](over)
 			default:
 				harmless++
-				flagged += one(over)
+				flagged += lab.One[int](over)
 			}
 		}
-		ours, theirs = ours+one(label == r.Labels[0]), theirs+one(near.Best == r.Labels[0])
+		ours, theirs = ours+lab.One[int](label == r.Labels[0]), theirs+lab.One[int](near.Best == r.Labels[0])
 		pairs[0], pairs[1] = append(pairs[0], label == r.Labels[0]), append(pairs[1], near.Best == r.Labels[0])
 	}
 	out := map[string]any{
@@ -166,13 +149,6 @@ func run(ctx context.Context, train, test, features string) error { //nolint:goc
 		}
 	}
 	return nil
-}
-
-func one(b bool) int { //nolint:revive // a label as a number
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func share(n, of int) float64 { return float64(n) / float64(max(1, of)) }

@@ -10,13 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/app"
-	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
 )
 
 // bench is the product with a model server behind it and a client in front.
@@ -25,12 +24,9 @@ type bench struct {
 	log      io.Writer
 	start    time.Time
 	upstream *upstream
-	app      *app.App
+	product  *lab.Server
 	url      string // of the product
-	metrics  string // URL
 	client   *http.Client
-	stop     context.CancelFunc
-	served   chan error
 }
 
 // marker is what the product puts behind a claim that failed.
@@ -59,13 +55,11 @@ const modeHeader = "X-Mode"
 
 // open starts everything. The caller calls close.
 func open(ctx context.Context, e effort, log io.Writer) (*bench, error) {
-	b := &bench{effort: e, log: log, start: time.Now(), served: make(chan error, 1)}
-	var err error
-	if b.upstream, err = openUpstream(ctx, b.start); err != nil {
+	b := &bench{effort: e, log: log, start: time.Now()}
+	b.upstream = openUpstream(b.start)
+	if err := b.openApp(ctx); err != nil {
+		b.upstream.Close()
 		return nil, err
-	}
-	if err = b.openApp(ctx); err != nil {
-		return nil, errors.Join(err, b.upstream.close())
 	}
 	b.client = &http.Client{Transport: newTransport()}
 	return b, nil
@@ -76,39 +70,26 @@ func newTransport() *http.Transport {
 }
 
 func (b *bench) openApp(ctx context.Context) error {
-	none := func(string) (string, bool) { return "", false }
-	cfg, _, err := config.Parse("bench.yaml", []byte(settings(b.upstream.url)), none, app.Catalog)
+	cfg, err := lab.Parse(settings(b.upstream.URL))
 	if err != nil {
 		return err
 	}
-	s := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if s.CacheDir, err = os.UserCacheDir(); err != nil {
-		s.CacheDir = ""
-	}
-	if b.app, err = app.Build(ctx, cfg, app.Options{Version: "bench", Settings: s, Log: b.log, Env: none}); err != nil {
+	a, err := app.Build(ctx, cfg, lab.Options(b.log))
+	if err != nil {
 		return err
 	}
-	ctx, b.stop = context.WithCancel(ctx)
-	listening := make(chan struct{})
-	go func() {
-		b.served <- b.app.Serve(ctx, nil, func(main, admin net.Addr) {
-			b.url, b.metrics = "http://"+main.String(), "http://"+admin.String()+"/metrics"
-			close(listening)
-		})
-	}()
-	select {
-	case <-listening:
-		return nil
-	case err := <-b.served:
-		b.stop()
-		return errors.Join(err, b.app.Close(ctx))
+	if b.product, err = lab.Serve(ctx, a); err != nil {
+		return err
 	}
+	b.url = b.product.URL
+	return nil
 }
 
 func (b *bench) close(ctx context.Context) error {
 	b.client.CloseIdleConnections()
-	b.stop()
-	return errors.Join(<-b.served, b.app.Close(ctx), b.upstream.close())
+	err := b.product.Close(ctx)
+	b.upstream.Close()
+	return err
 }
 
 // question is the body of a request whose answer is the feed of this number.
@@ -165,7 +146,7 @@ func (b *bench) ask(ctx context.Context, base, mode string, body []byte, each fu
 // judged reports whether a model reads claims, as the product itself says.
 func (b *bench) judged(ctx context.Context) (bool, error) {
 	nothing := newFeed(nil, nil)
-	res, err := b.post(ctx, b.url, "observe", question(b.upstream.take(nothing), written()))
+	res, err := b.post(ctx, b.url, "observe", question(b.upstream.take(nothing), lines(written)))
 	if err != nil {
 		return false, err
 	}
@@ -196,7 +177,7 @@ func readEvents(r io.Reader, each func(data []byte)) error {
 
 // count sums a counter of the product over the series that have a label.
 func (b *bench) count(ctx context.Context, name, label string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.metrics, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.product.Admin+"/metrics", http.NoBody)
 	if err != nil {
 		return 0, fmt.Errorf("metrics: %w", err)
 	}

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	_ "embed" // of what package main reads
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +14,9 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
+	"signalbox/internal/eval"
 )
 
 // pair is an answer beside its evidence, whose truth is known.
@@ -98,19 +98,12 @@ func (b *bench) meaning(ctx context.Context, r *report) error {
 
 func (b *bench) meaningOf(ctx context.Context, r *report, name, set string) error {
 	var list []pair
-	for line := range strings.Lines(set) {
-		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(row) != 4 || strings.HasPrefix(line, "#") {
-			continue
-		}
+	for _, row := range rows(set, 4) {
 		list = append(list,
 			pair{Source: row[0], Facts: facts{row[1]}, Answer: row[2], Label: supported},
 			pair{Source: row[0], Facts: facts{row[1]}, Answer: row[3], Label: unsupported})
 	}
-	if b.seeds == quick().seeds {
-		list = list[:20]
-	}
-	all, err := b.judgeAll(ctx, list)
+	all, err := b.judgeSome(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -127,24 +120,35 @@ func (b *bench) meaningOf(ctx context.Context, r *report, name, set string) erro
 	return nil
 }
 
+// rows are the lines of a set with so many columns that are no comments.
+func rows(set string, columns int) (all [][]string) {
+	for line := range strings.Lines(set) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(row) == columns && !strings.HasPrefix(line, "#") {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// judgeSome is judgeAll for the first pairs alone where the run is a quick one.
+func (b *bench) judgeSome(ctx context.Context, list []pair) ([]judged, error) {
+	if b.seeds == quick().seeds {
+		list = list[:20]
+	}
+	return b.judgeAll(ctx, list)
+}
+
 // share is how many of the pairs with a label got a verdict, with its interval.
 func share(list []judged, label, verdict string) string {
 	var hits []float64
 	for _, p := range list {
 		if p.Label == label {
-			hits = append(hits, one(p.verdict == verdict))
+			hits = append(hits, lab.One[float64](p.verdict == verdict))
 		}
 	}
 	lo, hi := bootstrap(len(hits), func(draw []int) float64 { return 100 * mean(hits, draw) })
 	return fmt.Sprintf("%.1f %% (%.1f to %.1f) of %d", 100*mean(hits, every(len(hits))), lo, hi, len(hits))
-}
-
-// one is 1 for true.
-func one(b bool) float64 { //nolint:revive // a number, not a way
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func sourcesOf(list []judged) []string {
@@ -259,37 +263,15 @@ func scores(list []judged) string {
 // auc is the chance that a false pair has more doubt than a true one; 0.5 where one of the kinds is
 // missing.
 func auc(list []judged) float64 {
-	sorted := slices.Clone(list)
-	slices.SortFunc(sorted, func(a, b judged) int { return compare(a.doubt, b.doubt) })
-	sum, n, m := 0.0, 0.0, 0.0
-	for from := 0; from < len(sorted); {
-		to, high := from, 0.0
-		for ; to < len(sorted) && sorted[to].doubt == sorted[from].doubt; to++ {
-			high += one(sorted[to].Label == unsupported)
-		}
-		low := float64(to-from) - high
-		sum += high * (m + low/2)
-		n, m, from = n+high, m+low, to
-	}
-	if n*m == 0 {
+	low, high := doubts(list)
+	if len(low) == 0 || len(high) == 0 {
 		return 0.5
 	}
-	return sum / (n * m)
+	return eval.AUC(high, low)
 }
 
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// recall is the share of the false pairs with more doubt than all but 5 % of the true ones.
-func recall(list []judged) float64 {
-	var low, high []float64
+// doubts are those of the true pairs and of the false ones.
+func doubts(list []judged) (low, high []float64) {
 	for _, p := range list {
 		if p.Label == unsupported {
 			high = append(high, p.doubt)
@@ -297,6 +279,12 @@ func recall(list []judged) float64 {
 			low = append(low, p.doubt)
 		}
 	}
+	return low, high
+}
+
+// recall is the share of the false pairs with more doubt than all but 5 % of the true ones.
+func recall(list []judged) float64 {
+	low, high := doubts(list)
 	if len(low) == 0 || len(high) == 0 {
 		return 0
 	}
@@ -319,62 +307,28 @@ func rate(list []judged, label, verdict string) float64 {
 	for _, p := range list {
 		if p.Label == label {
 			n++
-			hits += one(p.verdict == verdict)
+			hits += lab.One[float64](p.verdict == verdict)
 		}
 	}
 	return hits / max(1, n)
 }
 
-// lines calls each with every line of a file, which may be compressed.
-func lines(name string, each func(line []byte) error) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	scan := bufio.NewScanner(in)
-	scan.Buffer(nil, 16<<20)
-	for n := 1; scan.Scan(); n++ {
-		if err := each(scan.Bytes()); err != nil {
-			return fmt.Errorf("%s, line %d: %w", name, n, err)
-		}
-	}
-	return scan.Err()
-}
-
-func readPairs(name string) (list []pair, err error) {
-	err = lines(name, func(line []byte) error {
-		var p pair
-		if err := json.Unmarshal(line, &p); err != nil {
-			return err //nolint:wrapcheck // lines names the place
-		}
+func readPairs(name string) ([]pair, error) {
+	list, err := lab.Rows[pair](name)
+	return slices.DeleteFunc(list, func(p pair) bool {
 		size := 0
-		for i := range p.Facts {
-			size += len(p.Facts[i])
+		for _, f := range p.Facts {
+			size += len(f)
 		}
-		if size <= tooLarge {
-			list = append(list, p)
-		}
-		return nil
-	})
-	return list, err
+		return size > tooLarge
+	}), err
 }
 
 func readTexts(name string) (list []string, err error) {
-	err = lines(name, func(line []byte) error {
-		var row struct{ Text, Lang string }
-		if err := json.Unmarshal(line, &row); err != nil {
-			return err //nolint:wrapcheck // lines names the place
-		}
+	rows, err := lab.Rows[struct{ Text string }](name)
+	for _, row := range rows {
 		list = append(list, row.Text[:min(len(row.Text), tooLarge/2)])
-		return nil
-	})
+	}
 	return list, err
 }
 

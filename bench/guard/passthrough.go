@@ -1,20 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
+	"net/http/httptest"
 	"runtime"
 	"slices"
-	"syscall"
-	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
 )
 
 // lanes is how many streams the pass-through has at once: enough to keep the scheduler from looking
@@ -25,12 +20,13 @@ const lanes = 8
 // library's reverse proxy. Every chunk waits until the one before has arrived, so none are put
 // together.
 func (b *bench) passthrough(ctx context.Context, r *report) error {
-	bare, err := b.reverseProxy(ctx)
+	proxy, err := lab.Bare(b.upstream.URL, newTransport())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = bare.Close() }()
-	ways := []struct{ name, base string }{{"direct", b.upstream.url}, {"reverse proxy", "http://" + bare.Addr}, {"signalbox", b.url}}
+	bare := httptest.NewServer(proxy)
+	defer bare.Close()
+	ways := []struct{ name, base string }{{"direct", b.upstream.URL}, {"reverse proxy", bare.URL}, {"signalbox", b.url}}
 	cpu, allocs := make([][]float64, len(ways)), make([][]float64, len(ways))
 	for round := range b.rounds + 1 {
 		for i, way := range ways {
@@ -58,10 +54,7 @@ func (b *bench) perChunk(ctx context.Context, base string) (cpu, allocs float64,
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began, err := processTime()
-	if err != nil {
-		return 0, 0, err
-	}
+	began := lab.Spent()
 	g, ctx := errgroup.WithContext(ctx)
 	for range lanes {
 		g.Go(func() error {
@@ -77,45 +70,8 @@ func (b *bench) perChunk(ctx context.Context, base string) (cpu, allocs float64,
 	if err := g.Wait(); err != nil {
 		return 0, 0, err
 	}
-	ended, err := processTime()
-	if err != nil {
-		return 0, 0, err
-	}
+	ended := lab.Spent()
 	runtime.ReadMemStats(&after)
 	n := float64(lanes * b.chunks)
 	return float64((ended - began).Nanoseconds()) / 1000 / n, float64(after.Mallocs-before.Mallocs) / n, nil
-}
-
-// processTime is the processor time of this process.
-func processTime() (time.Duration, error) {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, fmt.Errorf("processor time: %w", err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
-}
-
-// reverseProxy starts the standard library's reverse proxy, which is given the body whole, as the
-// product reads it.
-func (b *bench) reverseProxy(ctx context.Context) (*http.Server, error) {
-	target, err := url.Parse(b.upstream.url)
-	if err != nil {
-		return nil, fmt.Errorf("upstream: %w", err)
-	}
-	rp := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: newTransport()}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
-	}
-	s := &http.Server{Addr: l.Addr().String(), ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		rp.ServeHTTP(w, r)
-	})}
-	go func() { _ = s.Serve(l) }()
-	return s, nil
 }

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"runtime"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
+	"signalbox/bench/lab"
 	"signalbox/stream/numeric/planted"
 )
 
@@ -86,26 +84,12 @@ func (b *bench) verify(ctx context.Context, facts []string, question, answer str
 	if question != "" {
 		ask["question"] = question
 	}
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return got, fmt.Errorf("encode: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.url+"/signalbox/v1/verify", bytes.NewReader(body))
-	if err != nil {
-		return got, fmt.Errorf("request: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := b.client.Do(req)
+	_, out, err := lab.Post(ctx, b.client, b.url+"/signalbox/v1/verify", ask)
 	if err != nil {
 		return got, fmt.Errorf("verify: %w", err)
 	}
-	defer func() { _ = res.Body.Close() }()
-	out, err := io.ReadAll(res.Body)
-	if err != nil {
-		return got, fmt.Errorf("verify: %w", err)
-	}
-	if err := json.Unmarshal(out, &got); err != nil || res.StatusCode != http.StatusOK || got.Verdict == "" {
-		return got, fmt.Errorf("verify: %s: %s", res.Status, out)
+	if err := json.Unmarshal(out, &got); err != nil || got.Verdict == "" {
+		return got, fmt.Errorf("verify: %s", out)
 	}
 	return got, nil
 }

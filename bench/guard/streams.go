@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
 )
 
 // crowd is a number of streams at the same pace.
@@ -169,7 +170,7 @@ func (b *bench) checks(ctx context.Context) (shed, claims float64, err error) {
 // rest is what the process holds when nothing runs.
 type rest struct {
 	goroutines int
-	resident   int // bytes
+	resident   int64 // bytes
 }
 
 func (r rest) String() string {
@@ -196,18 +197,5 @@ func (b *bench) rest(before rest) rest {
 	for range 3 { // pools keep what they hold for two collections
 		debug.FreeOSMemory()
 	}
-	return rest{n, resident()}
-}
-
-// resident is the resident memory of this process in bytes; 0 where it is not known.
-func resident() int {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	var size, pages int
-	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
-		return 0
-	}
-	return pages * os.Getpagesize()
+	return rest{n, lab.Memory("self", "VmRSS")}
 }

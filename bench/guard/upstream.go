@@ -3,11 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -68,34 +67,19 @@ func stepped(next <-chan struct{}, group int) func(ctx context.Context, i int) b
 
 // upstream is a model server on loopback that sends feeds.
 type upstream struct {
-	server *http.Server
-	url    string
-	start  time.Time
-	served chan error
+	*httptest.Server
+
+	start time.Time
 
 	mu    sync.Mutex // guards what follows
 	feeds map[int]*feed
 	next  int
 }
 
-func openUpstream(ctx context.Context, start time.Time) (*upstream, error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
-	}
-	u := &upstream{url: "http://" + l.Addr().String(), start: start, served: make(chan error, 1), feeds: map[int]*feed{}}
-	u.server = &http.Server{Handler: u, ReadHeaderTimeout: time.Minute}
-	go func() { u.served <- u.server.Serve(l) }()
-	return u, nil
-}
-
-func (u *upstream) close() error {
-	err := u.server.Close()
-	if served := <-u.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+func openUpstream(start time.Time) *upstream {
+	u := &upstream{start: start, feeds: map[int]*feed{}}
+	u.Server = httptest.NewServer(u)
+	return u
 }
 
 // take registers a feed for one request and returns its number, which the request names.

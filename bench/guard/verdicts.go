@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // of the words
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,41 +13,16 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// written are facts whose claims no number decides.
-func written() []string {
-	return []string{
-		"The Hallin Observatory stands on the southern ridge of Mount Tervo, above the village of Sarn.",
-		"Its main telescope was designed by Marit Osk, who had trained as a bridge engineer in Delling.",
-		"The mirror was ground in the workshops of Pollard and Sons and brought up the mountain by mule.",
-		"Astronomers at Hallin study variable stars and the atmospheres of giant planets.",
-		"The library of the observatory keeps the notebooks of Jorun Velde, its first director.",
-		"Visitors are admitted on Saturdays when the sky over Sarn is clear, and must book with the village office.",
-		"The dome is turned by an electric motor; the hand crank beside it is kept for power cuts.",
-		"In winter the road from Sarn is closed and the staff are supplied by a cable car that the army of Delling built.",
-	}
-}
+// Facts whose claims no number decides, and claims about them that only a model can read, true and
+// false in turn.
+var (
+	//go:embed testdata/written.txt
+	written string
+	//go:embed testdata/worded.txt
+	worded string
+)
 
-// worded are claims about them that only a model can read, true and false in turn.
-func worded() []string {
-	return []string{
-		"The Hallin Observatory lies above the village of Sarn.",
-		"The Hallin Observatory lies in the centre of Delling.",
-		"Marit Osk was an engineer of bridges before she designed the telescope.",
-		"Jorun Velde designed the main telescope of Hallin.",
-		"Mules carried the mirror from Pollard and Sons up Mount Tervo.",
-		"A cable car carried the mirror from Pollard and Sons up Mount Tervo.",
-		"Scientists at Hallin look at variable stars.",
-		"Scientists at Hallin have given up the study of giant planets.",
-		"The notebooks of Jorun Velde are in the library of Hallin.",
-		"The notebooks of Jorun Velde were lost in a fire in Sarn.",
-		"Whoever wants to visit Hallin books with the village office of Sarn.",
-		"Hallin is open to visitors on Sundays whatever the weather over Sarn.",
-		"During power cuts at Hallin the dome can be turned by hand.",
-		"The dome of Hallin cannot be turned during power cuts.",
-		"The army of Delling built the cable car to Hallin.",
-		"The road from Sarn to Hallin stays open in winter.",
-	}
-}
+func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
 
 // toTime are claims of one kind and the facts that they are about.
 type toTime struct {
@@ -63,10 +39,10 @@ func kinds(n int) (list [2]toTime, err error) {
 		return list, fmt.Errorf("checker: %w", err)
 	}
 	list[0] = toTime{what: "decided by sentinel and numbers"}
-	list[1] = toTime{what: "read by the NLI model", facts: written()}
+	list[1] = toTime{what: "read by the NLI model", facts: lines(written)}
 	facts, made := sheets(firstSeed)
 	list[0].facts = facts
-	all := [2][]string{nil, worded()}
+	all := [2][]string{nil, lines(worded)}
 	for _, c := range made {
 		all[0] = append(all[0], c.Text)
 	}

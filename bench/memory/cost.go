@@ -5,17 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/memory/blob"
@@ -35,25 +33,16 @@ type timed struct{ wall, cpu sample }
 func repeat(n int, f func(i int) error) (timed, error) {
 	var t timed
 	for i := range n {
-		began, cpu := time.Now(), processTime()
+		began, cpu := time.Now(), lab.Spent()
 		if err := f(i); err != nil {
 			return t, err
 		}
-		t.wall, t.cpu = append(t.wall, ms(time.Since(began))), append(t.cpu, ms(processTime()-cpu))
+		t.wall, t.cpu = append(t.wall, ms(time.Since(began))), append(t.cpu, ms(lab.Spent()-cpu))
 	}
 	return t, nil
 }
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
-
-// processTime is the processor time of this process.
-func processTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // its arguments are right
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // at is a quantile.
 func (s sample) at(q float64) float64 {
@@ -209,9 +198,7 @@ func (l *live) density(ctx context.Context, r *report) error {
 		if err := step(); err != nil {
 			return err
 		}
-		if at[i], err = resident(); err != nil {
-			return err
-		}
+		at[i] = resident()
 	}
 	in := func(bytes int64) sample { return sample{(1 << 30) / (float64(bytes) / float64(n))} }
 	r.demand(fmt.Sprintf("contexts of %d KiB of prose a GiB of resident memory, %d of them at rest", len(texts[0].text)>>10, n), in(at[2]-at[0]), "%.0f", atLeast, 5000)
@@ -221,18 +208,10 @@ func (l *live) density(ctx context.Context, r *report) error {
 }
 
 // resident is the resident memory of this process after a collection.
-func resident() (int64, error) {
+func resident() int64 {
 	runtime.GC()
 	debug.FreeOSMemory()
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, fmt.Errorf("resident memory: %w", err)
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(b))[1], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("resident memory: %w", err)
-	}
-	return pages * int64(os.Getpagesize()), nil
+	return lab.Memory("self", "VmRSS")
 }
 
 // pointer compares what a context of 600 KiB costs by pointer and when it is sent whole.

@@ -282,7 +282,7 @@ func (p *player) next() (s *session, base string, server int) {
 				p.over = true
 			}
 			if p.way.proxies > 0 {
-				return s, p.stand.proxies[p.rand.IntN(len(p.stand.proxies))].url, -1
+				return s, p.stand.proxies[p.rand.IntN(len(p.stand.proxies))].URL, -1
 			}
 			server = p.way.pick(s, p.stand) % len(p.stand.servers)
 			p.stand.servers[server].asked.Add(1)

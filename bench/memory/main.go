@@ -7,25 +7,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
 
+	"signalbox/bench/lab"
 	"signalbox/proxy/affinity"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		_, _ = fmt.Fprintf(os.Stderr, "bench/memory: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("memory", func(ctx context.Context) error { return execute(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // errFailed says that a demand was not met.

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/app"
 	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
 	"signalbox/internal/simulator"
@@ -25,7 +26,7 @@ import (
 // several.
 type testbed struct {
 	servers []*modelServer
-	proxies []*proxyServer
+	proxies []*lab.Server
 	redis   *redisServer
 	client  *http.Client
 
@@ -37,16 +38,8 @@ type testbed struct {
 type modelServer struct {
 	sim   *simulator.Server
 	url   string
-	http  *http.Server
+	http  *httptest.Server
 	asked atomic.Int64 // requests of clients that pick servers themselves
-}
-
-// proxyServer is the product.
-type proxyServer struct {
-	url    string
-	app    *app.App
-	stop   context.CancelFunc
-	served chan error
 }
 
 // liveServer is one of four servers with a cache of 48,000 tokens: a third of the times of
@@ -65,7 +58,7 @@ func openStand(ctx context.Context, w way, log io.Writer) (*testbed, error) {
 		DialContext: (&net.Dialer{Timeout: time.Minute}).DialContext, MaxIdleConnsPerHost: 100, DisableCompression: true,
 	}}}
 	for range 4 {
-		if err := at.openServer(ctx); err != nil {
+		if err := at.openServer(); err != nil {
 			return nil, errors.Join(err, at.close(ctx))
 		}
 	}
@@ -83,35 +76,26 @@ func openStand(ctx context.Context, w way, log io.Writer) (*testbed, error) {
 	return at, nil
 }
 
-func (at *testbed) openServer(ctx context.Context) error {
+func (at *testbed) openServer() error {
 	sim, err := simulator.New(liveServer())
 	if err != nil {
 		return err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
 	h := sim.Handler()
-	s := &modelServer{sim: sim, url: "http://" + l.Addr().String(), http: &http.Server{
-		ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v1/chat/completions" {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					return
-				}
-				at.mu.Lock()
-				at.bodies = append(at.bodies, body)
-				at.mu.Unlock()
-				r.Body = io.NopCloser(bytes.NewReader(body))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/chat/completions" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
 			}
-			h.ServeHTTP(w, r)
-		}),
-	}}
-	go func() { _ = s.http.Serve(l) }()
-	at.servers = append(at.servers, s)
+			at.mu.Lock()
+			at.bodies = append(at.bodies, body)
+			at.mu.Unlock()
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		h.ServeHTTP(w, r)
+	}))
+	at.servers = append(at.servers, &modelServer{sim: sim, http: s, url: s.URL})
 	return nil
 }
 
@@ -138,26 +122,16 @@ models:
 		return err
 	}
 	s := config.Settings{} // without a cache folder there are no models: what they read of a text says nothing about where it goes
-	p := &proxyServer{served: make(chan error, 1)}
-	if p.app, err = app.Build(ctx, cfg, app.Options{Version: "bench", Settings: s, Log: log, Env: env}); err != nil {
+	a, err := app.Build(ctx, cfg, app.Options{Version: "bench", Settings: s, Log: log, Env: env})
+	if err != nil {
 		return err
 	}
-	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	listening := make(chan struct{})
-	go func() {
-		p.served <- p.app.Serve(ctx, nil, func(main, _ net.Addr) {
-			p.url = "http://" + main.String()
-			close(listening)
-		})
-	}()
-	select {
-	case <-listening:
-		at.proxies = append(at.proxies, p)
-		return nil
-	case err := <-p.served:
-		p.stop()
-		return errors.Join(err, p.app.Close(ctx))
+	p, err := lab.Serve(ctx, a)
+	if err != nil {
+		return err
 	}
+	at.proxies = append(at.proxies, p)
+	return nil
 }
 
 func (at *testbed) redisOptions() string {
@@ -171,11 +145,10 @@ func (at *testbed) close(ctx context.Context) error {
 	var errs []error
 	at.client.CloseIdleConnections()
 	for _, p := range at.proxies {
-		p.stop()
-		errs = append(errs, <-p.served, p.app.Close(context.WithoutCancel(ctx)))
+		errs = append(errs, p.Close(ctx))
 	}
 	for _, s := range at.servers {
-		errs = append(errs, s.http.Close())
+		s.http.Close()
 	}
 	if at.redis != nil {
 		at.redis.stop()
@@ -185,23 +158,9 @@ func (at *testbed) close(ctx context.Context) error {
 
 // create stores a context by the first proxy.
 func (at *testbed) create(ctx context.Context, text string) (string, error) {
-	body, err := json.Marshal(map[string]any{"content": text, "warm": "none"})
+	_, answer, err := lab.Post(ctx, at.client, at.proxies[0].URL+"/v1/contexts", map[string]any{"content": text, "warm": "none"})
 	if err != nil {
-		return "", fmt.Errorf("encode: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.proxies[0].url+"/v1/contexts", bytes.NewReader(body))
-	if err != nil {
-		return "", fmt.Errorf("request: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := at.client.Do(req)
-	if err != nil {
-		return "", fmt.Errorf("send: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode/100 != 2 {
-		return "", fmt.Errorf("answered with %s: %s: %w", res.Status, answer, err)
+		return "", err
 	}
 	var created struct {
 		ID string `json:"id"`

@@ -10,9 +10,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,9 +21,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/classify/tokenize"
@@ -42,10 +40,7 @@ func main() {
 	flag.IntVar(&o.most, "max", 0, "the most windows that are read; 0 for all")
 	flag.IntVar(&o.threads, "threads", 2, "threads of a run")
 	flag.Parse()
-	if err := run(context.Background(), &o); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "bench/models: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("models", func(ctx context.Context) error { return run(ctx, &o) })
 }
 
 type options struct {
@@ -108,30 +103,8 @@ func run(ctx context.Context, o *options) error {
 	return compare(ctx, b, e, o.dir)
 }
 
-// memory is a line of /proc/self/status, in MB.
-func memory(key string) int {
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return -1
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, key+":"); ok {
-			var kb int
-			_, _ = fmt.Sscan(rest, &kb)
-			return kb >> 10
-		}
-	}
-	return -1
-}
-
-// spent is the processor time of this process.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+// memory is what the process has, in MB.
+func memory(key string) int64 { return lab.Memory("self", key) >> 20 }
 
 // document reads a text of so many tokens, all of it.
 func document(ctx context.Context, e *classify.Engine, o *options) error {
@@ -145,7 +118,7 @@ func document(ctx context.Context, e *classify.Engine, o *options) error {
 	if err != nil {
 		return err
 	}
-	begun, from := time.Now(), spent()
+	begun, from := time.Now(), lab.Spent()
 	var set signal.Set
 	t := signal.Text{LastUser: text.String(), Segments: []signal.Segment{{Role: "user", Text: text.String()}}}
 	c.Extract(ctx, &t, signal.MaskOf(signal.Embedding), &set)
@@ -154,7 +127,7 @@ func document(ctx context.Context, e *classify.Engine, o *options) error {
 		return fmt.Errorf("the vector is unknown (%s)", v.Reason)
 	}
 	fmt.Printf("%d tokens: %d of %d windows in %.1f s, %.1f s of processor time, at most %d MB\n", o.tokens, v.Read, v.Windows,
-		time.Since(begun).Seconds(), (spent() - from).Seconds(), memory("VmHWM"))
+		time.Since(begun).Seconds(), (lab.Spent() - from).Seconds(), memory("VmHWM"))
 	return nil
 }
 
@@ -174,23 +147,16 @@ func compare(ctx context.Context, b *bundle.Bundle, e *classify.Engine, dir stri
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(filepath.Join(dir, "reference.jsonl"))
+	rows, err := lab.Rows[struct {
+		Text   string    `json:"text"`
+		IDs    []int64   `json:"ids"`
+		Vector []float32 `json:"vector"`
+	}](filepath.Join(dir, "reference.jsonl"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 16<<20)
-	texts, others, least := 0, 0, 1.0
-	for lines.Scan() {
-		var row struct {
-			Text   string    `json:"text"`
-			IDs    []int64   `json:"ids"`
-			Vector []float32 `json:"vector"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			return err
-		}
+	others, least := 0, 1.0
+	for _, row := range rows {
 		var enc tokenize.Encoding
 		tok.Encode(row.Text, &enc)
 		ids := tok.AppendRow(nil, enc.IDs)
@@ -204,10 +170,10 @@ func compare(ctx context.Context, b *bundle.Bundle, e *classify.Engine, dir stri
 		if err != nil {
 			return err
 		}
-		texts, least = texts+1, min(least, cosine(got[0], row.Vector))
+		least = min(least, cosine(got[0], row.Vector))
 	}
-	fmt.Printf("%d texts: ids differ in %d, least cosine to PyTorch %.6f; at most %d MB\n", texts, others, least, memory("VmHWM"))
-	return lines.Err()
+	fmt.Printf("%d texts: ids differ in %d, least cosine to PyTorch %.6f; at most %d MB\n", len(rows), others, least, memory("VmHWM"))
+	return nil
 }
 
 func cosine(a, b []float32) float64 {

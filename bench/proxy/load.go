@@ -57,7 +57,6 @@ func workloads() []workload {
 	}
 }
 
-// put puts a workload on a way for a time.
 func put(ctx context.Context, w *way, x *workload, length time.Duration) sample {
 	transport := &http.Transport{MaxIdleConnsPerHost: x.clients, DisableCompression: true}
 	defer transport.CloseIdleConnections()

@@ -6,19 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/proxy:", err)
-		os.Exit(1)
-	}
-}
+func main() { lab.Main("proxy", run) }
 
 func run(ctx context.Context) error {
 	role := flag.String("role", "", "what a process of the benchmark is; for its own use")

@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
 // promises counts and measures what the proxy must keep whatever happens. A promise that was broken
@@ -101,19 +101,14 @@ const (
 // most, by median and by 99th percentile. All have to be answered, but for those of the last tenth
 // of a second.
 func (b *bench) withoutRedis(ctx context.Context, out io.Writer) (added time.Duration, err error) {
-	at, err := port(ctx)
+	server, at, err := lab.Redis(ctx, b.dir)
+	if server != nil {
+		b.stops = append(b.stops, func() error {
+			_ = lab.Stop(server, stopTime)
+			return nil
+		})
+	}
 	if err != nil {
-		return 0, err
-	}
-	_, number, err := net.SplitHostPort(at)
-	if err != nil {
-		return 0, err
-	}
-	server := exec.CommandContext(ctx, "redis-server", "--port", number, "--bind", "127.0.0.1", "--dir", b.dir, "--save", "", "--appendonly", "no") //nolint:gosec // a program of the machine
-	if err := b.run(server); err != nil {
-		return 0, err
-	}
-	if err := listens(ctx, at); err != nil {
 		return 0, err
 	}
 	const key = "a caller"
@@ -155,23 +150,4 @@ func (b *bench) withoutRedis(ctx context.Context, out io.Writer) (added time.Dur
 		}
 	}
 	return added, nil
-}
-
-// listens waits until something accepts connections.
-func listens(ctx context.Context, at string) error {
-	ctx, cancel := context.WithTimeout(ctx, stopTime)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", at)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s accepts no connections: %w", at, err)
-		case <-tick.C:
-		}
-	}
 }

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/simulator"
 )
 
@@ -51,28 +47,13 @@ func bases(at string) map[string]string {
 	return out
 }
 
-// serveBare is the reverse proxy of the standard library, with the body read first: handing it on
-// as it comes in cuts answers.
+// serveBare is the reverse proxy of the standard library.
 func serveBare(ctx context.Context, to string) error {
-	target, err := url.Parse(to)
+	proxy, err := lab.Bare(to, &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true})
 	if err != nil {
 		return err
 	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		FlushInterval: -1,
-		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients that stop at the end of a workload
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 1024, DisableCompression: true},
-	}
-	return serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		r.ContentLength = int64(len(body))
-		proxy.ServeHTTP(w, r)
-	}))
+	return serve(ctx, proxy)
 }
 
 // serve tells its address in one line and serves until ctx ends.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
 // way is one way to the model server.
@@ -45,13 +46,8 @@ func newBench(ctx context.Context, binary string) (*bench, error) {
 	if err != nil {
 		return b, err
 	}
-	if binary == "" {
-		binary = filepath.Join(b.dir, "signalbox")
-		build := exec.CommandContext(ctx, "go", "build", "-o", binary, "signalbox") //nolint:gosec // what is measured
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return b, fmt.Errorf("build signalbox: %w", err)
-		}
+	if binary, err = lab.Binary(ctx, binary, b.dir); err != nil {
+		return b, err
 	}
 	_, at, err := b.start(ctx, self, "-role", "model")
 	if err != nil {
@@ -179,10 +175,7 @@ func (b *bench) run(cmd *exec.Cmd) error {
 		return fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	b.stops = append(b.stops, func() error {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // killed, nginx would leave its workers behind
-		late := time.AfterFunc(stopTime, func() { _ = cmd.Process.Kill() })
-		defer late.Stop()
-		_ = cmd.Wait() // it was told to end
+		_ = lab.Stop(cmd, stopTime) // killed, nginx would leave its workers behind
 		return nil
 	})
 	return nil
@@ -199,16 +192,6 @@ func (b *bench) close() error {
 	return errors.Join(append(errs, os.RemoveAll(b.dir))...)
 }
 
-// port is one that was free a moment ago.
-func port(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
-}
-
 // nginx adds nginx, or says that it is not there.
 func (b *bench) nginx(ctx context.Context, model string) error {
 	program, err := exec.LookPath("nginx")
@@ -219,10 +202,11 @@ func (b *bench) nginx(ctx context.Context, model string) error {
 	case err != nil:
 		return err
 	}
-	at, err := port(ctx)
+	free, err := lab.Addresses(ctx, 1)
 	if err != nil {
 		return err
 	}
+	at := free[0]
 	config := filepath.Join(b.dir, "nginx.conf")
 	text := fmt.Sprintf(`daemon off; worker_processes 1; pid %[1]s/nginx.pid; error_log stderr error;
 events { worker_connections 4096; }
@@ -248,14 +232,11 @@ http {
 // signalbox adds the product: a rule looks at every request, none at its text, and no model runs.
 // more is put behind its configuration.
 func (b *bench) signalbox(ctx context.Context, name, binary, model, more string) error {
-	at, err := port(ctx)
+	free, err := lab.Addresses(ctx, 2)
 	if err != nil {
 		return err
 	}
-	admin, err := port(ctx)
-	if err != nil {
-		return err
-	}
+	at, admin := free[0], free[1]
 	fmt.Fprintf(os.Stderr, "profiles of signalbox: http://%s/debug/pprof/\n", admin)
 	config := filepath.Join(b.dir, strconv.Itoa(len(b.ways))+".yaml")
 	text := fmt.Sprintf(`server: {listen: %q, admin_listen: %q, pprof: true}
@@ -281,25 +262,15 @@ telemetry: {log: error, prometheus: true}
 
 // await asks until there is an answer.
 func await(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for {
+	return lab.Wait(ctx, time.Minute, url, func() bool {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
-			return err
+			return false
 		}
-		if res, err := client.Do(req); err == nil {
-			return res.Body.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w", url, ctx.Err())
-		case <-tick.C:
-		}
-	}
+		res, err := client.Do(req)
+		return err == nil && res.Body.Close() == nil
+	})
 }
 
 // tick is the kernel's unit of processor time: USER_HZ, which is 100 on every Linux.
@@ -341,19 +312,9 @@ func (w *way) calls() (n int) {
 }
 
 // rss is the resident memory of a way's processes in bytes.
-func (w *way) rss() int64 {
-	var sum int64
+func (w *way) rss() (sum int64) {
 	for _, pid := range w.pids() {
-		b, err := os.ReadFile("/proc/" + pid + "/status")
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(b)) {
-			if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-				n, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-				sum += n << 10
-			}
-		}
+		sum += lab.Memory(pid, "VmRSS")
 	}
 	return sum
 }

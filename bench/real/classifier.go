@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // of texts and a configuration
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,56 +13,24 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
+//go:embed tone.tsv
+var tones string
+
 // toned are texts of our own and what they are.
-func toned() []struct{ text, label string } {
-	return []struct{ text, label string }{
-		{"You are a worthless idiot and everybody hates you.", "toxic"},
-		{"Shut up, nobody wants to hear your stupid opinion.", "toxic"},
-		{"People like you should be ashamed to exist, you filthy liar.", "toxic"},
-		{"What a pathetic loser, go cry somewhere else.", "toxic"},
-		{"I hope you lose your job, you disgusting fool.", "toxic"},
-		{"Your work is garbage and so are you.", "toxic"},
-		{"Only a moron would write something like this.", "toxic"},
-		{"Get lost, you ugly, useless clown.", "toxic"},
-		{"Could you look at my invoice again, please?", "fine"},
-		{"The train to Hamburg leaves at a quarter to six.", "fine"},
-		{"Thank you for your help, that solved my problem.", "fine"},
-		{"I do not agree with the second paragraph of the report.", "fine"},
-		{"How do I cook risotto for four people?", "fine"},
-		{"The test fails on the second line; can you explain why?", "fine"},
-		{"My grandmother told me stories about the old station.", "fine"},
-		{"Please write a short poem about the sea.", "fine"},
+func toned() (list []struct{ text, label string }) {
+	for line := range strings.Lines(tones) {
+		text, label, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		list = append(list, struct{ text, label string }{text, label})
 	}
+	return list
 }
 
-const toneConfiguration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
-models: [{name: gemma, context_window: 4096, endpoints: [{name: l, url: %[3]s/v1}]}]
-classify:
-  timeout: 120s
-  classifiers:
-    - name: tone
-      http: {url: %[3]s/v1, model: gemma, template: instruct, labels: [toxic, fine], timeout: 60s,
-        policy: "toxic: it insults or threatens somebody. fine: everything else."}
-    - name: shield
-      http: {url: %[3]s/v1, model: gemma, template: shieldgemma, timeout: 60s,
-        policy: "No insults: the text shall not insult or threaten anybody."}
-    - {name: llama, http: {url: %[3]s/v1, model: gemma, template: llama_guard, timeout: 60s}}
-    - name: hasty
-      http: {url: %[3]s/v1, model: gemma, template: instruct, labels: [toxic, fine], timeout: 1s, policy: tone}
-routes:
-  - {name: closed, when: {all: [{header: {name: x-ask, equals: closed}}, {classifier: {name: hasty, label: toxic}}]},
-     on_unknown: match, block: {message: "no"}}
-  - {name: open, when: {all: [{header: {name: x-ask, equals: open}}, {classifier: {name: hasty, label: toxic}}]},
-     on_unknown: skip, block: {message: "no"}}
-  - {name: tone, when: {all: [{header: {name: x-ask, equals: tone}}, {classifier: {name: tone, label: toxic, min_score: 0.5}}]},
-     on_unknown: skip, block: {message: "no"}}
-  - {name: rest, when: {header: {name: x-ask, matches: "."}}, answer: {text: passed}}
-default: {models: [gemma]}
-guard: {mode: off, max_hold: 60s, outputs: [{classifier: tone, labels: [toxic], action: annotate}]}
-`
+//go:embed tone.yaml.tmpl
+var toneConfiguration string
 
 // classifier asks real models on a real server what texts are. They were not made for it: what is
 // looked at is that requests and answers fit, and what becomes of them when the server does not
@@ -92,7 +61,7 @@ func (b *bench) classifier(ctx context.Context) error {
 
 // classifies runs the section with one model.
 func (b *bench) classifies(ctx context.Context, file string) error {
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}

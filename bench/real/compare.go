@@ -57,13 +57,16 @@ func send(ctx context.Context, base string, c testCase) (*answer, error) {
 	return a, nil
 }
 
-// get reads a page.
-func get(ctx context.Context, url string) (status int, body []byte, err error) {
+// get reads a page, with a header where one is given as its name and value.
+func get(ctx context.Context, url string, header ...string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, nil, fmt.Errorf("make a request: %w", err)
+	}
+	if len(header) == 2 {
+		req.Header.Set(header[0], header[1])
 	}
 	res, err := client().Do(req)
 	if err != nil {

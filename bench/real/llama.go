@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"signalbox/bench/lab"
 )
 
 // differencesLlama compares with llama.cpp's server, where it is installed.
@@ -18,7 +20,7 @@ func (b *bench) differencesLlama(ctx context.Context) error {
 		b.sayf("Not run: it is not installed.\n")
 		return nil
 	}
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}

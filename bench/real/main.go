@@ -3,28 +3,21 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed" // of configurations
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"signalbox/bench/lab"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/real:", err)
-		os.Exit(1)
-	}
-}
+func main() { lab.Main("real", run) }
 
 // errBroken ends the program when the report has said why.
 var errBroken = errors.New("something does not hold: see the report")
@@ -54,9 +47,10 @@ func run(ctx context.Context) error {
 
 // bench is the servers, the product in front of them, and the report.
 type bench struct {
-	cache string
-	dir   string // of logs and the binary
-	out   io.Writer
+	cache   string
+	dir     string // of logs and the binary
+	program string // the product
+	out     io.Writer
 
 	prompts  string // file of questions; empty for none
 	outcomes string // file for outcomes; empty for none
@@ -64,7 +58,6 @@ type bench struct {
 	a, b    *process // two vLLMs; b is started when it is needed
 	llama   *process
 	product *process
-	admin   string // of the product
 
 	broken int
 }
@@ -99,7 +92,7 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if b.dir, err = os.MkdirTemp("", "signalbox-real"); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	if err := b.build(ctx); err != nil {
+	if b.program, err = lab.Binary(ctx, "", b.dir); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(sections(), func(s section) bool { return !s.alone && s.asked(only) }) {
@@ -127,14 +120,14 @@ func (s *section) asked(only []string) bool { return len(only) == 0 || slices.Co
 
 // servers starts the vLLMs and the product in front of them.
 func (b *bench) servers(ctx context.Context) (err error) {
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}
 	if b.a, err = vllm(ctx, b.cache, b.dir, "a", port, chats()...); err != nil {
 		return err
 	}
-	if port, err = freePort(ctx); err != nil {
+	if port, err = lab.Port(ctx); err != nil {
 		return err
 	}
 	if b.b, err = vllm(ctx, b.cache, b.dir, "b", port, chats()...); err != nil {
@@ -147,17 +140,6 @@ func (b *bench) servers(ctx context.Context) (err error) {
 	return nil
 }
 
-// build makes the product of this checkout.
-func (b *bench) build(ctx context.Context) error {
-	//nolint:gosec // a folder of its own
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(b.dir, "signalbox"), "signalbox").
-		CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build: %w: %s", err, out)
-	}
-	return nil
-}
-
 // keys of two tenants.
 const (
 	keyOne = "key-of-tenant-one"
@@ -165,56 +147,22 @@ const (
 )
 
 // serve starts the product. Model tiny-real is server a alone, both is a and b.
-func (b *bench) serve(ctx context.Context) error {
-	ports := make([]string, 2)
-	for i := range ports {
-		var err error
-		if ports[i], err = freePort(ctx); err != nil {
-			return err
-		}
-	}
+func (b *bench) serve(ctx context.Context) (err error) {
 	llama, first := "", ""
 	if b.llama != nil {
 		llama = fmt.Sprintf("  - {name: %s, context_window: %d, endpoints: [{name: l, url: %s/v1}]}\n",
 			gemma, llamaWindow, b.llama.url)
 		first = gemma + ", "
 	}
-	text := fmt.Sprintf(configuration, ports[0], ports[1], sum(keyOne), sum(keyTwo), first, b.a.url, b.a.url, b.b.url) + llama
-	file := filepath.Join(b.dir, "signalbox.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
-	}
-	b.admin = "http://127.0.0.1:" + ports[1]
-	var err error
-	b.product, err = start(ctx, b.dir, "signalbox", ports[0], []string{"SALT=0123456789abcdef0123456789abcdef"},
-		filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
-	if err != nil {
-		return err
-	}
-	return b.product.ready(ctx, "/readyz")
+	b.product, err = b.serveOwn(ctx, "signalbox", configuration,
+		sum(keyOne), sum(keyTwo), first, b.a.url, b.a.url, b.b.url, llama)
+	return err
 }
 
 // configuration of the product. The limits on time are those of a machine that does other things.
-const configuration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
-auth:
-  mode: keys
-  keys:
-    - {name: one, sha256: %s, tenant: one, role: user}
-    - {name: two, sha256: %s, tenant: two, role: user}
-memory: {salt_secret: "${SALT}"}
-default: {models: [%stiny-real]}
-models:
-  - name: tiny-real
-    kv: {level: apc, scrape: {interval: 250ms}}
-    health: {path: "off"}
-    endpoints: [{name: a, url: %s/v1}]
-  - name: both
-    served_as: tiny-real
-    kv: {level: apc, scrape: {interval: 250ms}}
-    health: {path: /health, interval: 500ms, timeout: 2s}
-    endpoints: [{name: a, url: %s/v1}, {name: b, url: %s/v1}]
-`
+//
+//go:embed keys.yaml.tmpl
+var configuration string
 
 func (b *bench) close() {
 	for _, p := range []*process{b.product, b.a, b.b, b.llama} {

@@ -2,31 +2,21 @@ package main
 
 import (
 	"context"
+	_ "embed" // of configurations
 	"math"
 	"strings"
 	"syscall"
+
+	"signalbox/bench/lab"
 )
 
-const poolingConfiguration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
-models: [{name: none, endpoints: [{name: a, url: "http://127.0.0.1:9/v1"}], health: {path: "off"}}]
-classify:
-  tasks: []
-  timeout: 60s
-  classifiers:
-    - name: named
-      http: {url: %[3]s/v1, api: classify, model: %[4]s, timeout: 30s, max_bytes: 1MiB}
-    - name: classes
-      http: {url: %[3]s, api: classify, model: %[4]s, labels: [one, two], timeout: 30s, max_bytes: 1MiB}
-    - name: pooled
-      http: {url: %[3]s, api: pooling, model: %[4]s, labels: [one, two], timeout: 30s, max_bytes: 1MiB}
-default: {models: [none]}
-`
+//go:embed pooling.yaml.tmpl
+var poolingConfiguration string
 
 // pooling asks a vLLM that classifies, by both of its interfaces. Its weights are random: what is
 // looked at is that requests and answers fit.
 func (b *bench) pooling(ctx context.Context) error {
-	port, err := freePort(ctx)
+	port, err := lab.Port(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os/exec"
@@ -97,6 +96,14 @@ func (b *bench) both(ctx context.Context, direct string, c testCase) (got [2]*an
 	return got, nil
 }
 
+// beside sends a case to the server alone, and then through the product.
+func (b *bench) beside(ctx context.Context, c testCase) (direct, got *answer, err error) {
+	if direct, err = send(ctx, b.a.url, c); err == nil {
+		got, err = send(ctx, b.product.url, through(c, keyOne))
+	}
+	return direct, got, err
+}
+
 // table compares the responses to all cases and says in what they differ.
 func (b *bench) table(ctx context.Context, direct string, cases []testCase) error {
 	same, cut, failed := 0, 0, 0
@@ -179,7 +186,6 @@ func (b *bench) ask(ctx context.Context, key, members string) (u usage, predicte
 	return u, predicted, err
 }
 
-// store stores a text as a context and returns its id.
 func (b *bench) store(ctx context.Context, text string) (id string, err error) {
 	body, err := json.Marshal(map[string]string{"name": "bench", "content": text})
 	if err != nil {
@@ -339,17 +345,8 @@ func (b *bench) warm(ctx context.Context) error {
 
 // look reads what the product says at a path to tenant one.
 func (b *bench) look(ctx context.Context, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.product.url+path, nil)
-	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
-	}
-	req.Header.Set("Authorization", "Bearer "+keyOne)
-	res, err := client().Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("get: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	return io.ReadAll(res.Body)
+	_, body, err := get(ctx, b.product.url+path, "Authorization", "Bearer "+keyOne)
+	return body, err
 }
 
 // window asks with prompts around the context window of the server.
@@ -363,11 +360,7 @@ func (b *bench) window(ctx context.Context) error {
 		{"twice the window", page("twice", 16_000), false},
 	} {
 		body := fmt.Sprintf(`{"model":%q,"max_tokens":2,"messages":[{"role":"user","content":%q}]}`, tiny, c.text)
-		direct, err := send(ctx, b.a.url, testCase{path: chatPath, body: body})
-		if err != nil {
-			return err
-		}
-		got, err := send(ctx, b.product.url, through(testCase{path: chatPath, body: body}, keyOne))
+		direct, got, err := b.beside(ctx, testCase{path: chatPath, body: body})
 		if err != nil {
 			return err
 		}
@@ -387,11 +380,7 @@ func (b *bench) edge(ctx context.Context) error {
 	for _, n := range []int{window - 1, window, window + 1, 2 * window} {
 		ids := strings.TrimSuffix(strings.Repeat("65,", n), ",")
 		c := testCase{path: completionPath, body: fmt.Sprintf(`{"model":%q,"max_tokens":1,"prompt":[%s]}`, tiny, ids)}
-		direct, err := send(ctx, b.a.url, c)
-		if err != nil {
-			return err
-		}
-		got, err := send(ctx, b.product.url, through(c, keyOne))
+		direct, got, err := b.beside(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -426,7 +415,7 @@ func (b *bench) listed(ctx context.Context) error {
 
 // tokens compares what the product counted with what the server did.
 func (b *bench) tokens(ctx context.Context) error {
-	before, err := metric(ctx, b.admin, "signalbox_tokens_total", "kind", "completion")
+	before, err := metric(ctx, b.product.admin, "signalbox_tokens_total", "kind", "completion")
 	if err != nil {
 		return err
 	}
@@ -451,7 +440,7 @@ func (b *bench) tokens(ctx context.Context) error {
 		}
 		told += n
 	}
-	after, err := metric(ctx, b.admin, "signalbox_tokens_total", "kind", "completion")
+	after, err := metric(ctx, b.product.admin, "signalbox_tokens_total", "kind", "completion")
 	if err != nil {
 		return err
 	}
@@ -486,11 +475,7 @@ func (b *bench) first(ctx context.Context) error {
 	for i := range 40 {
 		c := testCase{path: chatPath, body: fmt.Sprintf(
 			`{"model":%q,"max_tokens":2,"stream":true,"messages":[{"role":"user","content":"Say %d"}]}`, tiny, i)}
-		x, err := send(ctx, b.a.url, c)
-		if err != nil {
-			return err
-		}
-		y, err := send(ctx, b.product.url, through(c, keyOne))
+		x, y, err := b.beside(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -561,7 +546,7 @@ func (b *bench) burst(ctx context.Context, n int, limit time.Duration) (answered
 // asleep is how many endpoints the product takes for asleep.
 func (b *bench) asleep(ctx context.Context, want float64) bool {
 	return within(ctx, 15*time.Second, func() bool {
-		n, err := metric(ctx, b.admin, "signalbox_endpoint_asleep", "model", "both")
+		n, err := metric(ctx, b.product.admin, "signalbox_endpoint_asleep", "model", "both")
 		return err == nil && n == want
 	})
 }
@@ -627,7 +612,7 @@ func (b *bench) kill(ctx context.Context) error {
 	b.holds(told == cap(streams), "%d of %d streams break off, and do not end as if they were whole", told, cap(streams))
 	n := b.burst(ctx, 8, 10*time.Second)
 	b.holds(n == 8, "%d of 8 requests answered by the server that is left", n)
-	before, err := metric(ctx, b.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
+	before, err := metric(ctx, b.product.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
 	if err != nil {
 		return err
 	}
@@ -635,7 +620,7 @@ func (b *bench) kill(ctx context.Context) error {
 		return err
 	}
 	b.holds(within(ctx, 20*time.Second, func() bool {
-		n, err := metric(ctx, b.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
+		n, err := metric(ctx, b.product.admin, "signalbox_endpoint_restarts_total", "model", "tiny-real")
 		return err == nil && n > before
 	}), "the product notices the restart")
 	members := fmt.Sprintf(`"model":"tiny-real","messages":[{"role":"user","content":%q}]`, page("alone", 700))

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,34 +10,27 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
 // process is a server that runs until stop or kill. Its children end with it: it leads a process
 // group.
 type process struct {
-	name string
-	url  string // without a path
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when it has ended
-	log  string        // file
+	name  string
+	url   string // without a path
+	admin string // the same of the product's administration
+	cmd   *exec.Cmd
+	gone  chan struct{} // closed when it has ended
+	log   string        // file
 }
 
-// freePort returns a port of loopback that nobody listens on now.
-func freePort(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a port: %w", err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
-}
-
-// start runs a program that is to listen on port of loopback. Its output goes to a file in dir.
+// start runs a program that is to listen at an address. Its output goes to a file in dir.
 func start(
-	ctx context.Context, dir, name, port string, env []string, program string, args ...string,
+	ctx context.Context, dir, name, at string, env []string, program string, args ...string,
 ) (*process, error) {
 	p := &process{
-		name: name, url: "http://127.0.0.1:" + port, gone: make(chan struct{}),
+		name: name, url: "http://" + at, gone: make(chan struct{}),
 		log: filepath.Join(dir, name+".log"),
 	}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -91,7 +82,7 @@ func (p *process) end(s syscall.Signal) {
 
 // vllm is one vLLM with the tiny model. args come behind the arguments that all have.
 func vllm(ctx context.Context, cache, dir, name, port string, args ...string) (*process, error) {
-	p, err := start(ctx, dir, name, port, []string{
+	p, err := start(ctx, dir, name, "127.0.0.1:"+port, []string{
 		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
 		"TORCHDYNAMO_DISABLE=1", "VLLM_SERVER_DEV_MODE=1", "VLLM_CPU_SGL_KERNEL=0",
 		"VLLM_NO_USAGE_STATS=1", "DO_NOT_TRACK=1", "HF_HUB_OFFLINE=1",
@@ -130,7 +121,7 @@ func llama(ctx context.Context, cache, dir, port string) (*process, error) {
 
 // llamaOf is one llama.cpp server with a model of the cache.
 func llamaOf(ctx context.Context, cache, dir, name, port, model string, args ...string) (*process, error) {
-	p, err := start(ctx, dir, name, port, nil, filepath.Join(cache, llamaServer), append([]string{
+	p, err := start(ctx, dir, name, "127.0.0.1:"+port, nil, filepath.Join(cache, llamaServer), append([]string{
 		"-m", filepath.Join(cache, model), "--host", "127.0.0.1", "--port", port,
 		"-c", strconv.Itoa(llamaWindow), "-t", "2", "--metrics",
 	}, args...)...)
@@ -140,24 +131,23 @@ func llamaOf(ctx context.Context, cache, dir, name, port, model string, args ...
 	return p, p.ready(ctx, "/health")
 }
 
-// serveOwn starts the product with a configuration of its own, whose first two verbs are the ports
-// of the proxy and of its administration.
+// serveOwn starts the product with a configuration of its own, whose first two verbs are the
+// addresses of the proxy and of its administration.
 func (b *bench) serveOwn(ctx context.Context, name, configuration string, args ...any) (*process, error) {
-	var ports [2]string
-	for i := range ports {
-		var err error
-		if ports[i], err = freePort(ctx); err != nil {
-			return nil, err
-		}
-	}
-	file := filepath.Join(b.dir, name+".yaml")
-	text := fmt.Sprintf(configuration, append([]any{ports[0], ports[1]}, args...)...)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("write the configuration: %w", err)
-	}
-	p, err := start(ctx, b.dir, name, ports[0], nil, filepath.Join(b.dir, "signalbox"), "serve", "--config", file)
+	at, err := lab.Addresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
+	file := filepath.Join(b.dir, name+".yaml")
+	text := fmt.Sprintf(configuration, append([]any{at[0], at[1]}, args...)...)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration: %w", err)
+	}
+	p, err := start(ctx, b.dir, name, at[0], []string{"SALT=0123456789abcdef0123456789abcdef"},
+		b.program, "serve", "--config", file)
+	if err != nil {
+		return nil, err
+	}
+	p.admin = "http://" + at[1]
 	return p, p.ready(ctx, "/readyz")
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	_ "embed" // of configurations
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
+
+	"signalbox/bench/lab"
 )
 
 // question is one whose right answer is known: a line of the file of -prompts.
@@ -56,38 +58,9 @@ var worthPrices = map[string][2]float64{"small": {0.027, 0.27}, "large": {0.154,
 
 // worthConfiguration has both models with the same skill: nothing is known of them. What is drawn
 // by weight is learnt from as well; one request in a thousand goes to the other model.
-const worthConfiguration = `
-server: {listen: "127.0.0.1:%s", admin_listen: "127.0.0.1:%s", drain_timeout: 1s}
-outcomes: {learn: feedback}
-stick: {max_age: 0s}
-classify: {timeout: 60s}
-models:
-  - name: small
-    skills: {default: 0.3}
-    price: {input: %v, output: %v}
-    health: {path: "off"}
-    endpoints: [{name: g, url: %s/v1}]
-  - name: large
-    skills: {default: 0.3}
-    price: {input: %v, output: %v}
-    reasoning: {dialect: chat_template_kwargs, key: steps, values: {none: false, high: true}}
-    health: {path: "off"}
-    endpoints: [{name: q, url: %s/v1}]
-routes:
-  - name: small
-    when: {header: {name: x-ask, equals: small}}
-    use: {models: [{name: small, weight: 1000}, {name: large, weight: 1}], by: weight}
-  - name: direct
-    when: {header: {name: x-ask, equals: direct}}
-    use: {models: [{name: large, weight: 1000}, {name: small, weight: 1}], by: weight, reasoning: none}
-  - name: steps
-    when: {header: {name: x-ask, equals: steps}}
-    use: {models: [{name: large, weight: 1000}, {name: small, weight: 1}], by: weight, reasoning: high}
-  - name: quality
-    when: {header: {name: x-ask, equals: quality}}
-    use: {models: [small, large], by: quality, reasoning: auto}
-default: {models: [large], reasoning: auto}
-`
+//
+//go:embed worth.yaml.tmpl
+var worthConfiguration string
 
 // trial is the questions, the product that they are asked, and what came of it.
 type trial struct {
@@ -111,16 +84,16 @@ func (b *bench) worth(ctx context.Context) (err error) {
 		b.sayf("Not run: it needs questions (-prompts) and a second model (QWEN=1 install.sh).\n")
 		return nil
 	}
-	qs, err := questions(b.prompts)
+	qs, err := lab.Rows[question](b.prompts)
 	if err != nil {
-		return err
+		return fmt.Errorf("read questions: %w", err)
 	}
 	var servers [2]*process
 	for i, m := range [...][]string{
 		{"gemma.gguf"},
 		{qwenFile, "--jinja", "--chat-template-file", "bench/real/template.jinja"},
 	} {
-		port, err := freePort(ctx)
+		port, err := lab.Port(ctx)
 		if err != nil {
 			return err
 		}
@@ -156,24 +129,6 @@ func (b *bench) worth(ctx context.Context) (err error) {
 	}
 	b.worthReport(t, len(qs)-len(t.done))
 	return nil
-}
-
-func questions(file string) (out []question, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read questions: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		var q question
-		if err := json.Unmarshal(s.Bytes(), &q); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		out = append(out, q)
-	}
-	return out, s.Err()
 }
 
 // run asks every second question in each way and tells the product how good the responses were;
@@ -231,7 +186,6 @@ func (t *trial) put(ctx context.Context, q *question, teach bool) error { //noli
 	return t.outcomes.Encode(map[string]any{"id": q.ID, "src": q.Src, "task": q.Src, "text": q.Text, "out": out})
 }
 
-// ask asks a question by a route.
 func (t *trial) ask(ctx context.Context, q *question, route string) (a taken, err error) {
 	body, err := json.Marshal(map[string]any{
 		"model": "auto", "temperature": 0, "max_tokens": 250,

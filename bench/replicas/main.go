@@ -1,17 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
 func main() {
@@ -20,10 +21,7 @@ func main() {
 	flag.DurationVar(&o.idle, "idle", 10*time.Second, "how long a set of features is watched without requests")
 	flag.StringVar(&o.binary, "signalbox", "", "the program; built from this checkout when empty")
 	flag.Parse()
-	if err := run(context.Background(), o); err != nil {
-		fmt.Fprintln(os.Stderr, "replicas:", err)
-		os.Exit(1)
-	}
+	lab.Main("replicas", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 type options struct {
@@ -55,13 +53,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if o.binary == "" {
-		o.binary = filepath.Join(dir, "signalbox")
-		build := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "signalbox") //nolint:gosec // what is measured
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build: %w", err)
-		}
+	if o.binary, err = lab.Binary(ctx, o.binary, dir); err != nil {
+		return err
 	}
 	fmt.Printf("%d requests for each row, half of them second turns; per request unless it says otherwise\n\n", o.requests)
 	fmt.Printf("%-30s %9s %9s %9s %9s %9s %9s   %s\n", "features, each with those above", "commands", "to, B", "from, B",
@@ -126,13 +119,7 @@ func names(from, to *seen, n float64) string {
 		}
 	}
 	slices.SortFunc(all, func(a, b count) int {
-		if a.n != b.n {
-			if a.n > b.n {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.name, b.name))
 	})
 	var out []string
 	for _, c := range all {

@@ -16,9 +16,9 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/simulator"
 )
 
@@ -40,22 +40,18 @@ const startLimit = 60 * time.Second
 
 func newStand(ctx context.Context, binary, dir, text string) (*stand, error) {
 	s := &stand{client: &http.Client{}}
-	free, err := addresses(ctx, 5)
+	free, err := lab.Addresses(ctx, 4)
 	if err != nil {
 		return s, err
 	}
-	s.redis = free[0]
-	_, port, err := net.SplitHostPort(s.redis)
+	cmd, at, err := lab.Redis(ctx, dir)
+	if cmd != nil {
+		s.ends = append(s.ends, func() error { return lab.Stop(cmd, startLimit) })
+	}
 	if err != nil {
 		return s, err
 	}
-	err = s.start(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction")
-	if err != nil {
-		return s, err
-	}
-	if err := wait(ctx, func() bool { _, err := s.info(ctx, "server"); return err == nil }); err != nil {
-		return s, fmt.Errorf("redis-server: %w", err)
-	}
+	s.redis = at
 	var endpoints []string
 	for range 2 {
 		m, err := s.model()
@@ -75,13 +71,13 @@ func newStand(ctx context.Context, binary, dir, text string) (*stand, error) {
 		return s, err
 	}
 	for i := range 2 {
-		r := replica{api: free[1+2*i], admin: free[2+2*i]}
+		r := replica{api: free[2*i], admin: free[1+2*i]}
 		s.replicas = append(s.replicas, r)
 		if err := s.start(ctx, binary, "serve", file, "--listen", r.api, "--admin-listen", r.admin); err != nil {
 			return s, err
 		}
-		if err := wait(ctx, func() bool { _, err := s.get(ctx, "http://"+r.api+"/readyz"); return err == nil }); err != nil {
-			return s, fmt.Errorf("replica: %w", err)
+		if err := lab.Wait(ctx, startLimit, "a replica", func() bool { _, err := s.get(ctx, "http://"+r.api+"/readyz"); return err == nil }); err != nil {
+			return s, err
 		}
 	}
 	return s, nil
@@ -120,15 +116,7 @@ func (s *stand) start(ctx context.Context, name string, args ...string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.ends = append(s.ends, func() error {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			return err
-		}
-		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
-	})
+	s.ends = append(s.ends, func() error { return lab.Stop(cmd, startLimit) })
 	return nil
 }
 
@@ -299,28 +287,4 @@ func (s *stand) info(ctx context.Context, what string) (string, error) {
 	s.own[0] += n
 	s.own[1] += len(b)
 	return string(b), err
-}
-
-func wait(ctx context.Context, ready func() bool) error {
-	for end := time.Now().Add(startLimit); !ready(); {
-		if time.Now().After(end) || ctx.Err() != nil {
-			return errors.New("not ready")
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return nil
-}
-
-// addresses are n addresses of this machine that nobody listens on.
-func addresses(ctx context.Context, n int) (out []string, err error) {
-	for range n {
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = l.Close() }()
-		out = append(out, l.Addr().String())
-	}
-	return out, nil
 }

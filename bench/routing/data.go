@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +12,8 @@ import (
 	"unicode"
 
 	"golang.org/x/crypto/blake2b"
+
+	"signalbox/bench/lab"
 )
 
 // dataset is what the report is made from.
@@ -61,13 +60,12 @@ func readData(dir string) (*dataset, error) {
 		pairs    []pair
 		errs     []error
 	)
-	load := func(err error) { errs = append(errs, err) }
-	load(read(dir, "router_mmlu_pro/matrix.jsonl.gz", &d.matrix))
-	load(read(dir, "mmlu_pro/train.jsonl.gz", &pro))
-	load(read(dir, "mmlu/train.jsonl.gz", &old))
-	load(read(dir, "router_routellm/train.jsonl.gz", &pairs))
-	load(read(dir, "dev/domain_mmlu_pro.jsonl", &d.dev))
-	load(read(dir, "dev/complexity.jsonl", &d.efforts))
+	errs = append(errs, read(dir, "router_mmlu_pro/matrix.jsonl.gz", &d.matrix))
+	errs = append(errs, read(dir, "mmlu_pro/train.jsonl.gz", &pro))
+	errs = append(errs, read(dir, "mmlu/train.jsonl.gz", &old))
+	errs = append(errs, read(dir, "router_routellm/train.jsonl.gz", &pairs))
+	errs = append(errs, read(dir, "dev/domain_mmlu_pro.jsonl", &d.dev))
+	errs = append(errs, read(dir, "dev/complexity.jsonl", &d.efforts))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -125,42 +123,8 @@ func key(text string) string {
 	}), " ")
 }
 
-// read decodes a file of one JSON object a line, compressed or not.
-func read[T any](dir, name string, rows *[]T) error {
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		return fmt.Errorf("read data: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	var r io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		r = z
-	}
-	dec := json.NewDecoder(bufio.NewReader(r))
-	for {
-		var row T
-		switch err := dec.Decode(&row); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%s: row %d: %w", name, len(*rows)+1, err)
-		}
-		*rows = append(*rows, row)
-	}
-}
-
-// spread takes at most n rows, evenly spread; all of them when n is 0.
-func spread[T any](rows []T, n int) []T {
-	if n <= 0 || n >= len(rows) {
-		return rows
-	}
-	out := make([]T, n)
-	for i := range out {
-		out[i] = rows[i*len(rows)/n]
-	}
-	return out
+// read reads a file of rows below dir.
+func read[T any](dir, name string, rows *[]T) (err error) {
+	*rows, err = lab.Rows[T](filepath.Join(dir, name))
+	return err
 }

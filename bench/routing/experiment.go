@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"signalbox/bench/lab"
 	"signalbox/proxy/choose"
 )
 
@@ -139,7 +140,7 @@ func (d *dataset) exact(names []string, limit int) (experiment, error) {
 		return experiment{}, err
 	}
 	e := experiment{pool: pool}
-	for _, o := range spread(eval, limit) {
+	for _, o := range lab.Spread(eval, limit) {
 		q := question{text: text[o.ID], category: o.Category}
 		for _, name := range names {
 			q.worth = append(q.worth, float64(o.Correct[name]))
@@ -165,7 +166,7 @@ func (d *dataset) shares(names []string, limit int) (experiment, error) {
 		return experiment{}, err
 	}
 	e := experiment{pool: pool, similar: similar}
-	for _, q := range spread(d.dev, limit) {
+	for _, q := range lab.Spread(d.dev, limit) {
 		if len(similar[q.Label]) == 0 {
 			return e, fmt.Errorf("no outcome in category %q", q.Label)
 		}
@@ -213,7 +214,7 @@ func (d *dataset) routellm(limit int) experiment {
 		note:  "The questions of RouteLLM's evaluation on MMLU that the classifier was not trained on, with their options; skills come from the others.",
 		pool:  []contender{small, large},
 	}
-	for _, p := range spread(d.pairs, limit) {
+	for _, p := range lab.Spread(d.pairs, limit) {
 		e.questions = append(e.questions, question{p.Text, p.Category, []float64{as(p.Mixtral), as(p.GPT4)}})
 	}
 	return e

@@ -7,20 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+
+	"signalbox/bench/lab"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		_, _ = fmt.Fprintf(os.Stderr, "bench/routing: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("routing", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // run does everything but exit. The report goes to out, progress to log.
@@ -61,7 +53,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		}
 		r.experiment(e)
 	}
-	mix, err := decideEfforts(ctx, c, spread(d.efforts, *limit), log)
+	mix, err := decideEfforts(ctx, c, lab.Spread(d.efforts, *limit), log)
 	if err != nil {
 		return fmt.Errorf("reasoning effort: %w", err)
 	}

@@ -8,14 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
-	"signalbox/internal/app"
-	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
+	"signalbox/bench/lab"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy"
@@ -33,31 +31,16 @@ var _ signals.Classifier = (*classifier)(nil)
 
 // openClassifier opens the embedded models. done gives them back.
 func openClassifier(ctx context.Context, log io.Writer) (c *classifier, done func(), err error) {
-	cfg, err := parse("models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9}]}]\ndefault: {models: [m]}\n")
+	cfg, err := lab.Parse(lab.Plain)
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
-		settings.CacheDir = ""
-	}
-	a, err := app.Build(ctx, cfg, app.Options{Version: "bench", Settings: settings, RequireModels: true, Log: log, Env: noEnv})
+	a, err := lab.Build(ctx, lab.Plain, log)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the classifier: %w", err)
+		return nil, nil, err
 	}
 	c = &classifier{extract: a.Extract, signals: cfg.Catalog.Signals, found: map[string]*signal.Set{}}
 	return c, func() { _ = a.Close(context.WithoutCancel(ctx)) }, nil
-}
-
-func noEnv(string) (string, bool) { return "", false }
-
-func parse(text string) (*config.Config, error) {
-	cfg, _, err := config.Parse("bench.yaml", []byte(text), noEnv, app.Catalog)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Telemetry.Log = "error"
-	return cfg, nil
 }
 
 // asked are the signals that the report needs; one pass computes both.
@@ -150,11 +133,7 @@ func (e *experiment) config() *setting {
 
 // openProduct compiles a configuration.
 func openProduct(ctx context.Context, s *setting, c *classifier) (*product, error) {
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, completion)
-	}))
+	up := lab.Answering(completion)
 	for _, m := range s.Models {
 		m["endpoints"] = []any{map[string]any{"name": "e", "url": up.URL + "/v1"}}
 		m["health"] = map[string]any{"path": "off"}
@@ -165,7 +144,7 @@ func openProduct(ctx context.Context, s *setting, c *classifier) (*product, erro
 		p.close()
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
-	cfg, err := parse(string(text))
+	cfg, err := lab.Parse(string(text))
 	if err != nil {
 		p.close()
 		return nil, err

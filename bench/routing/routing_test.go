@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/signal"
 )
 
@@ -330,10 +331,10 @@ func TestWithoutDataTheCommandSaysSo(t *testing.T) {
 
 func TestSpreadTakesRowsFromEverywhere(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff([]int{0, 3, 6}, spread([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}, 3)); diff != "" {
+	if diff := cmp.Diff([]int{0, 3, 6}, lab.Spread([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}, 3)); diff != "" {
 		t.Error(diff)
 	}
-	if got := spread([]int{1, 2}, 0); len(got) != 2 {
+	if got := lab.Spread([]int{1, 2}, 0); len(got) != 2 {
 		t.Errorf("without a limit %v", got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"signalbox/bench/lab"
 )
 
 // interval is an estimate with the bounds of its 95 % interval.
@@ -135,15 +137,8 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// wilson is the 95 % interval of a share (Wilson, Probable Inference, the Law of Succession, and
-// Statistical Inference, 1927).
-func wilson(k, n int) interval {
-	if n == 0 {
-		return interval{0, 0, 1}
-	}
-	const z = 1.959963984540054
-	p, m := float64(k)/float64(n), float64(n)
-	centre := (p + z*z/(2*m)) / (1 + z*z/m)
-	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return interval{p, max(0, centre-half), min(1, centre+half)}
+// wilson is the 95 % interval of a share.
+func wilson(k, n int) (i interval) {
+	i.at, i.low, i.high = lab.Wilson(k, n)
+	return i
 }

@@ -3,21 +3,13 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench/soak:", err)
-		os.Exit(1)
-	}
-}
+func main() { lab.Main("soak", run) }
 
 func run(ctx context.Context) error {
 	o := options{log: os.Stderr}

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"signalbox/bench/lab"
 )
 
 // options are what a run needs.
@@ -67,7 +69,7 @@ const rest = 8 * time.Second
 // asks takes goroutines, too.
 func (s *testbed) idle(ctx context.Context, at time.Duration) (least note, err error) {
 	since := time.Now()
-	late := await(ctx, "the process to come to rest", func() bool {
+	late := lab.Wait(ctx, time.Minute, "the process to come to rest", func() bool {
 		s.client.CloseIdleConnections()
 		var n note
 		if n, err = s.look(ctx, at); err != nil {
@@ -88,7 +90,7 @@ func (s *testbed) idle(ctx context.Context, at time.Duration) (least note, err e
 // settled looks at the process when it has no more goroutines and descriptors than at the base, or
 // a minute later.
 func (s *testbed) settled(ctx context.Context, base note, at time.Duration) (n note, err error) {
-	late := await(ctx, "what the load left", func() bool {
+	late := lab.Wait(ctx, time.Minute, "what the load left", func() bool {
 		s.client.CloseIdleConnections()
 		n, err = s.look(ctx, at)
 		return err != nil || n.goroutines <= base.goroutines && n.descriptor <= base.descriptor

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/simulator"
 	"signalbox/internal/testkit/hostile"
 )
@@ -73,13 +73,8 @@ func newStand(ctx context.Context, o options) (s *testbed, err error) {
 	if s.dir, err = os.MkdirTemp("", "bench-soak"); err != nil {
 		return s, err
 	}
-	if o.binary == "" {
-		o.binary = filepath.Join(s.dir, "signalbox")
-		build := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "signalbox") //nolint:gosec // what is tried
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return s, fmt.Errorf("build signalbox: %w", err)
-		}
+	if o.binary, err = lab.Binary(ctx, o.binary, s.dir); err != nil {
+		return s, err
 	}
 	well := simulator.DefaultOptions()
 	well.Model, well.TTFT, well.TPOT, well.MaxModelLen = "good", 5*time.Millisecond, 2*time.Millisecond, 1<<24
@@ -102,16 +97,11 @@ func newStand(ctx context.Context, o options) (s *testbed, err error) {
 
 // start starts the program and waits until it is ready.
 func (s *testbed) start(ctx context.Context, binary string) error {
-	for _, base := range []*string{&s.api, &s.admin} {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		*base = "http://" + l.Addr().String()
-		if err := l.Close(); err != nil {
-			return err
-		}
+	at, err := lab.Addresses(ctx, 2)
+	if err != nil {
+		return err
 	}
+	s.api, s.admin = "http://"+at[0], "http://"+at[1]
 	s.config = filepath.Join(s.dir, "signalbox.yaml")
 	if err := s.write(); err != nil {
 		return err
@@ -123,7 +113,7 @@ func (s *testbed) start(ctx context.Context, binary string) error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	return await(ctx, "signalbox to be ready", func() bool {
+	return lab.Wait(ctx, time.Minute, "signalbox to be ready", func() bool {
 		status, _, err := s.get(ctx, s.api+"/healthz")
 		return err == nil && status == http.StatusOK
 	})
@@ -166,10 +156,7 @@ func (s *testbed) reload(ctx context.Context) error {
 // close ends everything.
 func (s *testbed) close() {
 	if s.cmd != nil && s.cmd.Process != nil {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		late := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
-		_ = s.cmd.Wait() // how it ends is for other tests
-		late.Stop()
+		_ = lab.Stop(s.cmd, time.Minute) // how it ends is for other tests
 	}
 	for _, f := range s.closers {
 		f()
@@ -219,40 +206,14 @@ func (s *testbed) look(ctx context.Context, at time.Duration) (n note, err error
 	if _, err := fmt.Sscanf(string(text), "goroutine profile: total %d", &n.goroutines); err != nil {
 		return n, fmt.Errorf("goroutines: %w", err)
 	}
-	pid := strconv.Itoa(s.cmd.Process.Pid)
-	open, err := os.ReadDir("/proc/" + pid + "/fd")
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid))
 	if err != nil {
 		return n, err
 	}
 	n.descriptor = len(open)
-	status, err := os.ReadFile("/proc/" + pid + "/status")
-	if err != nil {
-		return n, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			n.rss = kb << 10
-		}
-	}
+	n.rss = lab.Memory(strconv.Itoa(s.cmd.Process.Pid), "VmRSS")
 	if n.rss == 0 {
 		return n, errors.New("no VmRSS")
 	}
 	return n, nil
-}
-
-// await asks until there is a yes.
-func await(ctx context.Context, what string, yes func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !yes() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waited for %s: %w", what, ctx.Err())
-		case <-tick.C:
-		}
-	}
-	return nil
 }

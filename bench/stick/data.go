@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"signalbox/bench/lab"
 )
 
 // conversation is what a user said, turn by turn.
@@ -63,23 +64,10 @@ func load(dir string) ([]conversation, error) {
 	return out, err
 }
 
-// longestLine bounds a conversation, in bytes.
-const longestLine = 8 << 20
-
 func readLines(path, set string) ([]conversation, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // it is only read
+	lines, err := lab.Rows[line](path)
 	var out []conversation
-	in := bufio.NewScanner(f)
-	in.Buffer(nil, longestLine)
-	for in.Scan() {
-		var l line
-		if err := json.Unmarshal(in.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("%s: conversation %d: %w", path, len(out)+1, err)
-		}
+	for _, l := range lines {
 		for _, h := range l.History {
 			l.Turns = append(l.Turns, h.User)
 		}
@@ -88,7 +76,7 @@ func readLines(path, set string) ([]conversation, error) {
 		taken := err == nil && n%2 == 0
 		out = append(out, conversation{set: set, task: l.Task, turns: l.Turns, taken: taken})
 	}
-	return out, in.Err()
+	return out, err
 }
 
 // lastTaken is the last topic of CAsT for training.

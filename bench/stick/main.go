@@ -4,27 +4,15 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 
-	"signalbox/internal/app"
-	"signalbox/internal/config"
+	"signalbox/bench/lab"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		_, _ = fmt.Fprintf(os.Stderr, "bench/stick: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("stick", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
@@ -48,26 +36,4 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	r := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // reproducible, not secret
 	m := measure{log: log, out: out, stick: *stick, limit: *limit, show: *show, rand: r}
 	return m.run(ctx, part(all, false))
-}
-
-// withApp builds the product with its embedded models.
-func withApp(ctx context.Context, text string, log io.Writer, use func(*app.App) error) error {
-	env := func(string) (string, bool) { return "", false }
-	cfg, _, err := config.Parse("bench.yaml", []byte(text), env, app.Catalog)
-	if err != nil {
-		return err
-	}
-	cfg.Telemetry.Log = "error"
-	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
-		settings.CacheDir = ""
-	}
-	a, err := app.Build(ctx, cfg, app.Options{
-		Version: "bench", Settings: settings, RequireModels: true, Log: log, Env: env,
-	})
-	if err != nil {
-		return fmt.Errorf("build the product: %w", err)
-	}
-	err = use(a)
-	return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 }

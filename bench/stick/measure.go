@@ -1,21 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 
-	"signalbox/internal/app"
+	"signalbox/bench/lab"
 )
 
 // measure asks the product about second turns.
@@ -59,32 +55,20 @@ const answer = `{"id":"c","object":"chat.completion","created":1,"model":"m","ch
 	`"usage":{"prompt_tokens":1,"completion_tokens":3,"total_tokens":4}}`
 
 func (m *measure) run(ctx context.Context, all []conversation) error {
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, answer)
-	}))
+	up := lab.Answering(answer)
 	defer up.Close()
-	return withApp(ctx, m.config(up.URL+"/v1"), m.log, func(a *app.App) error {
-		ctx, stop := context.WithCancel(ctx)
-		served := make(chan error, 1) // holds 1: the only send
-		ready := make(chan string, 1) // holds 1: the only send
-		go func() {
-			served <- a.Serve(ctx, nil, func(main, _ net.Addr) { ready <- main.String() })
-		}()
-		defer m.client.CloseIdleConnections()
-		var err error
-		select {
-		case addr := <-ready:
-			m.url = "http://" + addr + "/v1/chat/completions"
-			err = m.report(ctx, all)
-		case err = <-served:
-			stop()
-			return err
-		}
-		stop()
-		return errors.Join(err, <-served)
-	})
+	a, err := lab.Build(ctx, m.config(up.URL+"/v1"), m.log)
+	if err != nil {
+		return err
+	}
+	server, err := lab.Serve(ctx, a)
+	if err != nil {
+		return err
+	}
+	m.url = server.URL + "/v1/chat/completions"
+	err = m.report(ctx, all)
+	m.client.CloseIdleConnections()
+	return errors.Join(err, server.Close(ctx))
 }
 
 // tally counts conversations.
@@ -137,12 +121,7 @@ func (m *measure) some(all []conversation) []conversation {
 func (m *measure) print(sets map[string]*tally, total, shift *tally) {
 	w := m.out
 	_, _ = fmt.Fprintf(w, "| second turns that go on | n | same domain alone, %% | in the conversation, %% | same model, %% |\n| --- | --- | --- | --- | --- |\n")
-	names := make([]string, 0, len(sets))
-	for name := range sets {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range append(names, "all") {
+	for _, name := range append(slices.Sorted(maps.Keys(sets)), "all") {
 		t := sets[name]
 		if t == nil {
 			t = total
@@ -158,11 +137,8 @@ func share(k, n int) string {
 	if n == 0 {
 		return "-"
 	}
-	const z = 1.96
-	p, x := float64(k)/float64(n), float64(n)
-	mid := (p + z*z/(2*x)) / (1 + z*z/x)
-	half := z / (1 + z*z/x) * math.Sqrt(p*(1-p)/x+z*z/(4*x*x))
-	return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*p, 100*(mid-half), 100*(mid+half))
+	at, low, high := lab.Wilson(k, n)
+	return fmt.Sprintf("%.1f (%.1f to %.1f)", 100*at, 100*low, 100*high)
 }
 
 // ask sends the first turn, the second after it, and the second alone.
@@ -183,13 +159,13 @@ func (m *measure) ask(ctx context.Context, c *conversation, into ...*tally) erro
 	const domain, model = "X-Signalbox-Domain", "X-Signalbox-Model"
 	for _, t := range into {
 		t.n++
-		t.alone += count(same(alone, domain))
-		t.domain += count(same(second, domain))
-		t.model += count(same(second, model))
+		t.alone += lab.One[int](same(alone, domain))
+		t.domain += lab.One[int](same(second, domain))
+		t.model += lab.One[int](same(second, model))
 		if !same(alone, domain) {
 			t.changed++
-			t.moved += count(!same(second, model))
-			t.there += count(second.Get(model) == alone.Get(model))
+			t.moved += lab.One[int](!same(second, model))
+			t.there += lab.One[int](second.Get(model) == alone.Get(model))
 		}
 	}
 	if wrong := same(second, model) == (c.task == "change"); m.show && wrong && !same(alone, domain) {
@@ -197,13 +173,6 @@ func (m *measure) ask(ctx context.Context, c *conversation, into ...*tally) erro
 			first.Get(model), second.Get(model), alone.Get(model), c.turns[0], c.turns[1])
 	}
 	return nil
-}
-
-func count(b bool) int { //nolint:revive // a number for a truth
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // send sends turns as a conversation and returns the headers of its answer.
@@ -219,23 +188,6 @@ func (m *measure) send(ctx context.Context, turns []string) (http.Header, error)
 		}
 		messages = append(messages, message{"user", strings.ToValidUTF8(t, "")})
 	}
-	body, err := json.Marshal(map[string]any{"model": "auto", "messages": messages})
-	if err != nil {
-		return nil, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := m.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d: %s", resp.StatusCode, text)
-	}
-	return resp.Header, err
+	h, _, err := lab.Post(ctx, &m.client, m.url, map[string]any{"model": "auto", "messages": messages})
+	return h, err
 }

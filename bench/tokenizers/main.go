@@ -9,6 +9,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"flag"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"signalbox/bench/lab"
 	"signalbox/classify/tokenize"
 )
 
@@ -28,10 +30,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), flag.Arg(1), flag.Arg(2), *show); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "bench/tokenizers: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("tokenizers", func(context.Context) error { return run(flag.Arg(0), flag.Arg(1), flag.Arg(2), *show) })
 }
 
 // count is how many texts of a language there are, and how many of them differ: those that spell a
@@ -81,22 +80,15 @@ func run(texts, tokenizer, reference string, show int) error {
 	if p.special, err = specials(file); err != nil {
 		return err
 	}
-	lines, err := os.Open(texts)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lines.Close() }()
 	ids, err := os.Open(reference)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = ids.Close() }()
 	in := bufio.NewReaderSize(ids, 1<<20)
-	s := bufio.NewScanner(lines)
-	s.Buffer(nil, 16<<20)
-	for s.Scan() {
+	err = lab.Lines(texts, func(line []byte) error {
 		var row struct{ Text, Lang string }
-		if err := json.Unmarshal(s.Bytes(), &row); err != nil {
+		if err := json.Unmarshal(line, &row); err != nil {
 			return err
 		}
 		want, err := next(in)
@@ -104,12 +96,12 @@ func run(texts, tokenizer, reference string, show int) error {
 			return fmt.Errorf("%s: %w", reference, err)
 		}
 		p.compare(row.Lang, row.Text, want)
-	}
+		return nil
+	})
 	p.report(tokenizer)
-	return s.Err()
+	return err
 }
 
-// compare counts a text.
 func (p *parity) compare(lang, text string, want []int32) {
 	c := p.counts[lang]
 	if c == nil {

@@ -33,6 +33,7 @@ def lines(path):
 
 
 def write(out, name, tools, talks):
+    out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.tools.json").write_text(json.dumps(tools))
     (out / f"{name}.jsonl").write_text("".join(json.dumps(t, default=str) + "\n" for t in talks))
     calls = sum(len(m.get("tool_calls") or []) for t in talks for m in t["messages"])

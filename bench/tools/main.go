@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,19 +8,16 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"signalbox/bench/lab"
 	"signalbox/classify/tokenize"
-	"signalbox/internal/app"
-	"signalbox/internal/config"
 )
 
 // offeredTools is how many tools a request of live_multiple names.
@@ -32,13 +27,7 @@ const offeredTools = 50
 const tasks = 200
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		_, _ = fmt.Fprintf(os.Stderr, "bench/tools: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("tools", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
@@ -147,7 +136,7 @@ func readTalks(path string) ([]task, error) {
 	if err := json.Unmarshal(file, &offers); err != nil {
 		return nil, err
 	}
-	talks, err := lines[struct{ Messages []message }](path)
+	talks, err := lab.Rows[struct{ Messages []message }](path)
 	out := make([]task, len(talks))
 	for i := range talks {
 		out[i].steps = talks[i].Messages
@@ -158,7 +147,6 @@ func readTalks(path string) ([]task, error) {
 	return out, err
 }
 
-// called are the names of what a message calls.
 func called(m message) (names []string) {
 	calls, _ := m["tool_calls"].([]any)
 	for _, c := range calls {
@@ -183,26 +171,6 @@ type question struct {
 	Function []function
 }
 
-// lines decodes a file of JSON lines.
-func lines[T any](path string) ([]T, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	var out []T
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 16<<20)
-	for s.Scan() {
-		var v T
-		if err := json.Unmarshal(s.Bytes(), &v); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		out = append(out, v)
-	}
-	return out, s.Err()
-}
-
 func (s said) user() string {
 	var out []string
 	for _, m := range s {
@@ -213,13 +181,12 @@ func (s said) user() string {
 	return strings.Join(out, "\n")
 }
 
-// readSingle reads tasks of one turn.
 func readSingle(dir string) ([]task, error) {
-	questions, err := lines[question](filepath.Join(dir, "BFCL_v4_live_multiple.json"))
+	questions, err := lab.Rows[question](filepath.Join(dir, "BFCL_v4_live_multiple.json"))
 	if err != nil {
 		return nil, err
 	}
-	solutions, err := lines[struct {
+	solutions, err := lab.Rows[struct {
 		ID          string
 		GroundTruth []map[string]any `json:"ground_truth"`
 	}](filepath.Join(dir, "possible_answer", "BFCL_v4_live_multiple.json"))
@@ -279,17 +246,17 @@ func services() []string {
 func readAgents(dir string) ([]task, error) {
 	var offers []function
 	for _, s := range services() {
-		fs, err := lines[function](filepath.Join(dir, "multi_turn_func_doc", s+".json"))
+		fs, err := lab.Rows[function](filepath.Join(dir, "multi_turn_func_doc", s+".json"))
 		if err != nil {
 			return nil, err
 		}
 		offers = append(offers, fs...)
 	}
-	questions, err := lines[question](filepath.Join(dir, "BFCL_v4_multi_turn_base.json"))
+	questions, err := lab.Rows[question](filepath.Join(dir, "BFCL_v4_multi_turn_base.json"))
 	if err != nil {
 		return nil, err
 	}
-	solutions, err := lines[struct {
+	solutions, err := lab.Rows[struct {
 		ID          string
 		GroundTruth [][]string `json:"ground_truth"`
 	}](filepath.Join(dir, "possible_answer", "BFCL_v4_multi_turn_base.json"))
@@ -335,42 +302,23 @@ func (s set) measure(ctx context.Context, keep int, o *options, out io.Writer) e
 			`[{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}`)
 	}))
 	defer model.Close()
-	text := fmt.Sprintf(`
+	tools := fmt.Sprintf("keep: %d", keep)
+	if o.share > 0 {
+		tools += fmt.Sprintf(", share: %g", o.share)
+	}
+	a, err := lab.Build(ctx, fmt.Sprintf(`
 server: {listen: 127.0.0.1:0, admin_listen: "[::1]:0"}
 models: [{name: m, context_window: 1000000, endpoints: [{name: e, url: %s/v1}]}]
-default: {models: [m], tools: {keep: %d, share: %g}}
-`, model.URL, keep, o.share)
-	env := func(string) (string, bool) { return "", false }
-	cfg, _, err := config.Parse("bench.yaml", []byte(text), env, app.Catalog)
+default: {models: [m], tools: {%s}}
+`, model.URL, tools), io.Discard)
 	if err != nil {
 		return err
 	}
-	cfg.Telemetry.Log = "error"
-	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
-		return err
-	}
-	a, err := app.Build(ctx, cfg, app.Options{
-		Version: "bench", Settings: settings, RequireModels: true, Log: io.Discard, Env: env,
-	})
+	server, err := lab.Serve(ctx, a)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = a.Close(context.WithoutCancel(ctx)) }()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	served, ready := make(chan error, 1), make(chan string, 1) // each holds the only send
-	go func() {
-		served <- a.Serve(ctx, nil, func(main, _ net.Addr) { ready <- main.String() })
-	}()
-	select {
-	case err := <-served:
-		return err
-	case addr := <-ready:
-		err = s.ask(ctx, "http://"+addr, keep, o, &got, out)
-	}
-	stop()
-	return errors.Join(err, <-served)
+	return errors.Join(s.ask(ctx, server.URL, keep, o, &got, out), server.Close(ctx))
 }
 
 // tally is what came of tasks.
@@ -489,19 +437,8 @@ func answered(calls []string) []message {
 
 // send sends a request and returns the tools that the model server was offered.
 func send(ctx context.Context, url string, body []byte, got *[]byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/chat/completions", bytes.NewReader(body))
-	if err != nil {
+	if _, _, err := lab.Post(ctx, http.DefaultClient, url+"/v1/chat/completions", json.RawMessage(body)); err != nil {
 		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := io.ReadAll(res.Body)
-	_ = res.Body.Close()
-	if err != nil || res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d: %s: %w", res.StatusCode, answer, err)
 	}
 	var sent struct{ Tools json.RawMessage }
 	if err := json.Unmarshal(*got, &sent); err != nil {

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"signalbox/bench/lab"
 )
 
 // result is what one model made of one prompt.
@@ -44,9 +42,6 @@ type set struct {
 	single  *bool // its prompts are of one source; nil until that was looked at
 }
 
-// maxLine bounds one line of a file.
-const maxLine = 16 << 20
-
 // load reads every *.jsonl and *.jsonl.gz below dir whose lines have outcomes. The files of a
 // folder are one set. Lines of other formats are left out and counted.
 func load(dir string, log io.Writer) ([]*set, error) {
@@ -58,7 +53,7 @@ func load(dir string, log io.Writer) ([]*set, error) {
 		}
 		ps, other, err := readFile(path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
 		if len(ps) == 0 {
 			return nil
@@ -95,40 +90,26 @@ func load(dir string, log io.Writer) ([]*set, error) {
 // readFile reads the prompts of a file and counts its other lines. A file whose first line is in
 // another format is not read on.
 func readFile(path string) (ps []*prompt, other int, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = f.Close() }()
-	var r io.Reader = f
-	if strings.HasSuffix(path, ".gz") {
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			return nil, 0, err
-		}
-		r = z
-	}
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, maxLine)
-	for n := 1; sc.Scan(); n++ {
-		if len(bytes.TrimSpace(sc.Bytes())) == 0 {
-			continue
-		}
+	err = lab.Lines(path, func(text []byte) error {
 		var l line
-		if err := json.Unmarshal(sc.Bytes(), &l); err != nil || len(l.Out) == 0 || l.Text == "" {
+		if err := json.Unmarshal(text, &l); err != nil || len(l.Out) == 0 || l.Text == "" {
 			if other++; len(ps) == 0 {
-				return nil, other, nil
+				return errOther
 			}
-			continue
+			return nil
 		}
 		p, err := l.prompt()
-		if err != nil {
-			return nil, 0, fmt.Errorf("line %d: %w", n, err)
-		}
 		ps = append(ps, p)
+		return err
+	})
+	if errors.Is(err, errOther) {
+		err = nil
 	}
-	return ps, other, sc.Err()
+	return ps, other, err
 }
+
+// errOther ends the reading of a file in another format.
+var errOther = errors.New("another format")
 
 func (l *line) prompt() (*prompt, error) {
 	p := &prompt{id: l.ID, src: l.Src, task: l.Task, text: l.Text, out: make(map[string]result, len(l.Out))}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"signalbox/bench/lab"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/decide"
 )
@@ -66,7 +67,7 @@ func lessonOf(s *set) *lesson {
 	if len(l.test) < fewest/2 {
 		return nil
 	}
-	l.test = spread(l.test, mostTests)
+	l.test = lab.Spread(l.test, mostTests)
 	l.right, l.wrong = map[string]float64{}, map[string]float64{}
 	for _, m := range l.models {
 		l.right[m] = mean(l.train, m)
@@ -236,13 +237,9 @@ func (p *product) policy(ctx context.Context, ps []*prompt) (float64, error) {
 
 // explain asks the product which model it would send a prompt to.
 func (p *product) explain(ctx context.Context, x *prompt) (string, error) {
-	body, err := json.Marshal(map[string]any{
+	_, answer, err := p.post(ctx, "/signalbox/v1/explain", map[string]any{
 		"model": "auto", "messages": []any{map[string]any{"role": "user", "content": x.text}},
-	})
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", x.id, err)
-	}
-	_, answer, err := p.post(ctx, "/signalbox/v1/explain", body, byQuality)
+	}, byQuality)
 	if err != nil {
 		return "", fmt.Errorf("explain %s: %w", x.id, err)
 	}

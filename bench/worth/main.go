@@ -7,22 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
+
+	"signalbox/bench/lab"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(2)
-	case err != nil:
-		_, _ = fmt.Fprintf(os.Stderr, "bench/worth: %v\n", err)
-		os.Exit(1)
-	}
+	lab.Main("worth", func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // run does everything but exit. The report goes to out, progress to log.
@@ -63,9 +55,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		return err
 	}
 	for _, s := range sets {
-		s.prompts = spread(s.prompts, *limit)
+		s.prompts = lab.Spread(s.prompts, *limit)
 	}
-	a, err := build(ctx, log)
+	a, err := lab.Build(ctx, lab.Plain, log)
 	if err != nil {
 		return err
 	}
@@ -110,16 +102,4 @@ func readPrices(s string) (prices, error) {
 		out[model] = usd
 	}
 	return out, nil
-}
-
-// spread takes n of the items, evenly; all for 0.
-func spread[T any](xs []T, n int) []T {
-	if n == 0 || len(xs) <= n {
-		return xs
-	}
-	out := make([]T, n)
-	for i := range out {
-		out[i] = xs[i*len(xs)/n]
-	}
-	return out
 }

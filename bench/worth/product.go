@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"signalbox/bench/lab"
 	"signalbox/internal/telemetry"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy"
@@ -94,7 +93,7 @@ func open(ctx context.Context, s setup, r *reader, prompts []*prompt) (*product,
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write the configuration: %w", err), p.close())
 	}
-	cfg, err := parse(string(text))
+	cfg, err := lab.Parse(string(text))
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -216,16 +215,11 @@ type figure struct {
 // askTimeout bounds a request: far above what reading the longest prompt takes.
 const askTimeout = 2 * time.Minute
 
-// ask sends a prompt by a route.
 func (p *product) ask(ctx context.Context, x *prompt, route string) (*served, error) {
-	body, err := json.Marshal(map[string]any{
+	h, answer, err := p.post(ctx, "/v1/chat/completions", map[string]any{
 		"model": "auto", "messages": []any{map[string]any{"role": "user", "content": x.text}},
 		"signalbox": map[string]any{"explain": true},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", x.id, err)
-	}
-	h, answer, err := p.post(ctx, "/v1/chat/completions", body, route)
+	}, route)
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", x.id, err)
 	}
@@ -267,44 +261,28 @@ func (p *product) ask(ctx context.Context, x *prompt, route string) (*served, er
 
 // rate tells the product how good an answer was.
 func (p *product) rate(ctx context.Context, s *served, score float64) error {
-	body, err := json.Marshal(map[string]any{"request_id": s.id, "outcome": score})
-	if err != nil {
-		return fmt.Errorf("write feedback: %w", err)
-	}
-	_, _, err = p.post(ctx, "/signalbox/v1/feedback", body, "")
+	_, _, err := p.post(ctx, "/signalbox/v1/feedback", map[string]any{"request_id": s.id, "outcome": score}, "")
 	return err
 }
 
-func (p *product) post(ctx context.Context, path string, body []byte, route string) (http.Header, []byte, error) {
+func (p *product) post(ctx context.Context, path string, body any, route string) (http.Header, []byte, error) {
 	ctx, stop := context.WithTimeout(ctx, askTimeout)
 	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+path, bytes.NewReader(body))
+	h, answer, err := lab.Post(ctx, p.client, p.url+path, body, routeHeader, route)
 	if err != nil {
 		return nil, nil, err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set(routeHeader, route)
-	got, err := p.client.Do(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = got.Body.Close() }()
-	b, err := io.ReadAll(got.Body)
-	switch degraded := got.Header.Get("X-Signalbox-Degraded"); {
-	case err != nil:
-		return nil, nil, err
-	case got.StatusCode != http.StatusOK:
-		return nil, nil, fmt.Errorf("status %d: %s", got.StatusCode, strings.TrimSpace(string(b)))
-	case degraded != "" && degraded != "domain": // skills are those of no domain, and the reader tells none
+	if degraded := h.Get("X-Signalbox-Degraded"); degraded != "" && degraded != "domain" {
+		// Skills are those of no domain, and the reader tells none.
 		return nil, nil, fmt.Errorf("decided without %s", degraded)
 	}
-	return got.Header, b, nil
+	return h, answer, nil
 }
 
 // teach puts the outcomes of all arms to some prompts into the product's memory, as answers that
 // were judged before. Where they are more than a tenant may have, prompts are left out evenly.
 func (p *product) teach(ctx context.Context, prompts []*prompt) error {
-	for _, x := range spread(prompts, maxOutcomes/len(p.arms)) {
+	for _, x := range lab.Spread(prompts, maxOutcomes/len(p.arms)) {
 		v, why := p.read.vector(ctx, x.text)
 		if v == nil {
 			return fmt.Errorf("%s: no embedding: %s", x.id, why)

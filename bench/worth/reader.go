@@ -13,45 +13,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"signalbox/internal/app"
-	"signalbox/internal/config" //nolint:depguard // the report builds the product as its commands do
 	"signalbox/internal/signal"
 	"signalbox/proxy/signals"
 )
-
-const plain = "models: [{name: m, endpoints: [{name: e, url: http://127.0.0.1:9}]}]\n" +
-	"default: {models: [m]}\n"
-
-func noEnv(string) (string, bool) { return "", false }
-
-// parse reads a configuration as the product's commands do.
-func parse(text string) (*config.Config, error) {
-	cfg, _, err := config.Parse("bench.yaml", []byte(text), noEnv, app.Catalog)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Telemetry.Log = "error"
-	return cfg, nil
-}
-
-// build makes the product with its embedded models, which read the prompts.
-func build(ctx context.Context, log io.Writer) (*app.App, error) {
-	cfg, err := parse(plain)
-	if err != nil {
-		return nil, err
-	}
-	settings := config.Settings{Library: os.Getenv("SIGNALBOX_ONNXRUNTIME")}
-	if settings.CacheDir, err = os.UserCacheDir(); err != nil {
-		settings.CacheDir = ""
-	}
-	a, err := app.Build(ctx, cfg, app.Options{
-		Version: "bench", Settings: settings, RequireModels: true, Log: log, Env: noEnv,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("build the product: %w", err)
-	}
-	return a, nil
-}
 
 // reader is the product's classifier, which reads each prompt once: the same prompt is asked many
 // times, and its embedding does not change. It tells the embedding, and the complexity where that
@@ -94,7 +58,6 @@ func (r *reader) Extract(ctx context.Context, text *signal.Text, need signal.Mas
 	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: vector})
 }
 
-// complexity is that of a text.
 func (r *reader) complexity(ctx context.Context, text string) signal.Value {
 	h := xxhash.Sum64String(text)
 	r.mu.Lock()

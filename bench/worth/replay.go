@@ -58,7 +58,6 @@ func (s *set) models() []string {
 	return out
 }
 
-// mean is the mean score of a model.
 func mean(ps []*prompt, model string) float64 {
 	sum, n := 0.0, 0.0
 	for _, p := range ps {
@@ -214,7 +213,6 @@ func one(
 	return out, g.Wait()
 }
 
-// arms makes one of each model.
 func arms(models ...string) []arm {
 	out := make([]arm, len(models))
 	for i, m := range models {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"signalbox/internal/eval"
 )
 
 // judged is a prediction beside what came of it.
@@ -14,24 +16,15 @@ type judged struct{ p, y float64 }
 // auc is the probability that a good answer was predicted above a bad one; scores from one half on
 // are good. NaN without both.
 func auc(js []judged) float64 {
-	js = slices.Clone(js)
-	slices.SortFunc(js, func(a, b judged) int { return cmp.Compare(a.p, b.p) })
-	var good, rank float64
-	for i := 0; i < len(js); {
-		j := i
-		for j < len(js) && js[j].p == js[i].p {
-			j++
-		}
-		mid := float64(i+j+1) / 2 // mean rank of equals, from 1
-		for ; i < j; i++ {
-			if js[i].y >= 0.5 {
-				good++
-				rank += mid
-			}
+	var good, bad []float64
+	for _, j := range js {
+		if j.y >= 0.5 {
+			good = append(good, j.p)
+		} else {
+			bad = append(bad, j.p)
 		}
 	}
-	bad := float64(len(js)) - good
-	return (rank - good*(good+1)/2) / (good * bad)
+	return eval.AUC(good, bad)
 }
 
 // ece is the expected calibration error over ten bins of equal width.

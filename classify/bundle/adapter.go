@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"signalbox/internal/tensor"
 	"signalbox/internal/wire"
@@ -18,8 +17,9 @@ import (
 // ErrAdapter reports a file that is no adapter, or one of another format.
 var ErrAdapter = errors.New("not an adapter")
 
-// AdapterFormat is the version of the description that this package reads.
-const AdapterFormat = 1
+// AdapterFormat is the latest version of the description that this package reads. One of format 1
+// has no Stack, and its logits have no axis of adapters.
+const AdapterFormat = 2
 
 // AdapterKey is the key of the description among the metadata of an adapter's graph.
 const AdapterKey = "signalbox.adapter"
@@ -41,7 +41,8 @@ const (
 // of the bundle's graphs, such as the hidden states of its last shared layer. It is one ONNX file,
 // which says in its metadata, under AdapterKey, what it is (AdapterInfo as JSON). Its inputs are
 // taps, by their names, and optionally attention_mask, int64 [rows, tokens]; its only output is
-// logits, float32 [rows, AdapterInfo.Width]. An Adapter is immutable.
+// logits, float32 [rows, 1, AdapterInfo.Width], where the second axis is that of adapters (Stack).
+// An Adapter is immutable.
 type Adapter struct {
 	AdapterInfo
 
@@ -53,6 +54,8 @@ type Adapter struct {
 	File []byte
 	// Sum is the SHA-256 of the file, in hexadecimal.
 	Sum string
+	// Form is the same for adapters that can be one graph (Stack); empty for one that cannot.
+	Form string
 }
 
 // The names of the inputs and the output of an adapter's graph that are no taps.
@@ -80,6 +83,10 @@ type AdapterInfo struct {
 	// read as a skeleton of at most Skeleton tokens.
 	Tokens   int `json:"tokens"`
 	Skeleton int `json:"skeleton"`
+	// Stack names the initializers that are its own, float32 with a first axis of 1: where several
+	// adapters become one graph, they lie along it, filled up with zeros to the largest. The others
+	// are frozen, the same in every adapter of the base.
+	Stack []string `json:"stack,omitempty"`
 	// GraphSHA256 is the digest of the graph, the field of the ONNX file of that name: what was
 	// damaged on its way is refused.
 	GraphSHA256 string `json:"graph_sha256"`
@@ -123,6 +130,9 @@ func ReadAdapter(file []byte) (*Adapter, error) {
 		return nil, fmt.Errorf("%w: the graph is not the one that it was written with", ErrChecksum)
 	}
 	if err := a.readSignature(); err != nil {
+		return nil, err
+	}
+	if a.Form, _, err = a.form(file); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(file)
@@ -177,8 +187,10 @@ func (a *AdapterInfo) check() error {
 		return fmt.Errorf("%w: %s", ErrAdapter, fmt.Sprintf(format, args...))
 	}
 	switch {
-	case a.Format != AdapterFormat:
-		return bad("format %d, want %d", a.Format, AdapterFormat)
+	case a.Format < 1 || a.Format > AdapterFormat:
+		return bad("format %d, this version reads 1 to %d", a.Format, AdapterFormat)
+	case (a.Format > 1) != (len(a.Stack) > 0):
+		return bad("stack: what is its own is named from format 2 on")
 	case a.Base.Name == "" || a.Base.SHA256 == "":
 		return bad("base: a name and a sha256 are required")
 	case len(a.Labels) == 0 || len(a.Labels) > maxLabels:
@@ -256,27 +268,20 @@ func (b *Bundle) Tapped(precision, sum string, names []string) ([]byte, error) {
 // expose adds outputs to a serialised ModelProto: a second `graph` field, whose lists protobuf puts
 // behind those of the first (protobuf encoding guide, "Last One Wins").
 func expose(model []byte, taps []Tap) []byte {
-	message := func(b []byte, num protowire.Number, body []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
-	}
-	varint := func(b []byte, num protowire.Number, v uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
-	}
-	const float = 1 // TensorProto.FLOAT
 	var graph []byte
 	for _, t := range taps {
 		var shape []byte
 		for _, d := range t.Shape {
 			var dim []byte // without a value: any size
 			if d >= 0 {
-				dim = varint(nil, dimValue, uint64(d))
+				dim = appendNumber(nil, dimValue, uint64(d))
 			}
-			shape = message(shape, shapeDim, dim)
+			shape = appendMessage(shape, shapeDim, dim)
 		}
-		typ := message(varint(nil, tensorElem, float), tensorShape, shape)
-		info := message(nil, valueName, []byte(t.Value))
-		info = message(info, valueType, message(nil, typeTensor, typ))
-		graph = message(graph, graphOutput, info)
+		typ := appendMessage(appendNumber(nil, tensorElem, tensorFloat), tensorShape, shape)
+		info := appendMessage(nil, valueName, []byte(t.Value))
+		info = appendMessage(info, valueType, appendMessage(nil, typeTensor, typ))
+		graph = appendMessage(graph, graphOutput, info)
 	}
-	return message(slices.Clip(model), modelGraph, graph)
+	return appendMessage(slices.Clip(model), modelGraph, graph)
 }

@@ -32,18 +32,20 @@ type adapterParts struct {
 	info    AdapterInfo
 	inputs  []string // serialised
 	outputs []string
-	sum     string // in place of that of the graph
+	values  [][]byte // initializers, serialised
+	sum     string   // in place of that of the graph
 }
 
 func goodAdapter() adapterParts {
 	return adapterParts{
 		info: AdapterInfo{
-			Format: AdapterFormat, Base: AdapterBase{Name: "tiny", SHA256: digest(graphA)}, Mode: "binary",
+			Format: 2, Stack: []string{"w"}, Base: AdapterBase{Name: "tiny", SHA256: digest(graphA)}, Mode: "binary",
 			Labels: []string{"no", "yes"}, Scale: []float64{1}, Shift: []float64{0}, Thresholds: []float64{0, 0.5},
 			Tokens: 256, Skeleton: 128,
 		},
 		inputs:  []string{tensorOf("keys", 1), tensorOf(AdapterMask, 7)},
 		outputs: []string{tensorOf(AdapterOutput, 1)},
+		values:  [][]byte{floats("w", []uint64{1, 1}, 1)},
 	}
 }
 
@@ -55,6 +57,9 @@ func (p *adapterParts) file(tb testing.TB) []byte {
 	}
 	for _, out := range p.outputs {
 		graph = field(graph, graphOutput, out)
+	}
+	for _, v := range p.values {
+		graph = field(graph, graphInitializer, string(v))
 	}
 	if p.info.GraphSHA256 = p.sum; p.sum == "" {
 		p.info.GraphSHA256 = digest(string(graph))
@@ -84,7 +89,9 @@ func TestWhatIsNoAdapterIsRefused(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"another format":     {func(p *adapterParts) { p.info.Format = 2 }, ErrAdapter, "format 2"},
+		"a later format":     {func(p *adapterParts) { p.info.Format = 3 }, ErrAdapter, "format 3"},
+		"no stack":           {func(p *adapterParts) { p.info.Stack = nil }, ErrAdapter, "stack"},
+		"a stack too early":  {func(p *adapterParts) { p.info.Format = 1 }, ErrAdapter, "stack"},
 		"no base":            {func(p *adapterParts) { p.info.Base.SHA256 = "" }, ErrAdapter, "base"},
 		"no labels":          {func(p *adapterParts) { p.info.Labels = nil }, ErrAdapter, "labels"},
 		"rows of no tokens":  {func(p *adapterParts) { p.info.Tokens = 0 }, ErrAdapter, "tokens"},

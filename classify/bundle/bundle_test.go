@@ -228,6 +228,14 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 			"length: 0.25", "length: 0.25, close: {weight: 0.5, sentences: 4, tokens: 4096}",
 			"tasks[1].document.close.tokens: 4096 is neither 0 nor between",
 		},
+		"a say of no weight": {
+			"length: 0.25", "length: 0.25, scan: {weight: 0, bound: 2}",
+			"tasks[1].document.scan.weight: 0 is not above 0",
+		},
+		"a say without a bound": {
+			"length: 0.25", "length: 0.25, scan: {weight: 0.5, bound: .inf}",
+			"tasks[1].document.scan.bound: +Inf is not above 0",
+		},
 		"an unknown key of a document": {"length: 0.25", "size: 1", "field size not found"},
 		"a skeleton longer than a row": {
 			"max: 4, combine: mean}}\n  - {name: jail",

@@ -151,10 +151,7 @@ func externalHeader(init []byte) (name string, header []byte, err error) {
 		switch num {
 		case tensorLocation:
 			v, n := protowire.ConsumeVarint(field[protowire.SizeTag(tensorLocation):])
-			if n < 0 {
-				return protowire.ParseError(n)
-			}
-			external = v == locationExternal
+			external = n > 0 && v == locationExternal
 			return nil
 		case tensorExternal:
 			return nil

@@ -157,10 +157,8 @@ func (f *folder) readLabels() error {
 		all = append(all, sources...)
 	}
 	var err error
-	if f.labels, err = mergeLabels(all); err != nil {
-		return err
-	}
-	return nil
+	f.labels, err = mergeLabels(all)
+	return err
 }
 
 // readSentences reads what the sentence-transformers library keeps beside a model.

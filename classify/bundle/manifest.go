@@ -222,6 +222,18 @@ type Document struct {
 	Length float64 `yaml:"length"`
 	// Close says which window is read a second time, sentence by sentence; nil for none.
 	Close *Close `yaml:"close"`
+	// Scan lets the scan have a say on the window with the greatest log-odds; nil for none.
+	Scan *Say `yaml:"scan"`
+}
+
+// Say adds Weight*e to the log-odds of a text, where e is the evidence of the scan, a logit, kept
+// between -Bound and Bound: the scan knows n-grams alone, and may not decide alone. Without a scan
+// nothing is added.
+type Say struct {
+	// Weight is more than 0.
+	Weight float64 `yaml:"weight"`
+	// Bound is more than 0.
+	Bound float64 `yaml:"bound"`
 }
 
 // Close is a second look at the window with the greatest log-odds z1, where these are at least

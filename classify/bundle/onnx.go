@@ -73,7 +73,6 @@ type scanner struct {
 	off  int64
 }
 
-// readGraphFacts reads a graph of the given size.
 func readGraphFacts(r io.Reader, size int64) (*graphFacts, error) {
 	s := &scanner{r: bufio.NewReaderSize(r, 64<<10)}
 	if seek, ok := r.(io.ReadSeeker); ok {

@@ -197,6 +197,15 @@ func (c *checker) document(key string, t *Task) {
 	if d.Close != nil {
 		c.close(key+".close", d.Close, t.Window.Tokens)
 	}
+	if d.Scan == nil {
+		return
+	}
+	if !finite(d.Scan.Weight) || d.Scan.Weight <= 0 {
+		c.bad(key+".scan.weight", "%v is not above 0", d.Scan.Weight)
+	}
+	if !finite(d.Scan.Bound) || d.Scan.Bound <= 0 {
+		c.bad(key+".scan.bound", "%v is not above 0", d.Scan.Bound)
+	}
 }
 
 // close checks the second look at a window of so many tokens.

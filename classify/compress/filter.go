@@ -297,7 +297,6 @@ type hashSet struct {
 	mask  uint64
 }
 
-// newHashSet makes a set for n hashes.
 func newHashSet(n int) hashSet {
 	size := uint64(1) << bits.Len(uint(2*n))
 	return hashSet{slots: make([]uint64, size), mask: size - 1}

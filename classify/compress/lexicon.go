@@ -32,11 +32,7 @@ var words = sync.OnceValue(func() *lexicon {
 			l.slot(hashWord(w)).tongs |= 1 << i
 		}
 	}
-	for i := range phrases {
-		for p := range strings.SplitSeq(phrases[i].words, ",") {
-			l.addPhrase(strings.TrimSpace(p), phrases[i].cue)
-		}
-	}
+	phrases(l.addPhrase)
 	return l
 })
 

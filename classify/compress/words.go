@@ -133,7 +133,6 @@ func continues(text string, at int) bool {
 	return c == classLower || c == classUpper || c == classDigit
 }
 
-// hashOf hashes text as it is.
 func hashOf(text string) uint32 {
 	h := fnvOffset
 	for i := range len(text) {

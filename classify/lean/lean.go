@@ -19,6 +19,7 @@ package lean
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -111,7 +112,7 @@ func (t *Turn) add(word string) {
 	t.content[word] = true
 }
 
-func asksOn(a, b string) bool { return askWith[a] && askAbout[b] }
+func asksOn(a, b string) bool { return slices.Contains(askWith, a) && slices.Contains(askAbout, b) }
 
 // NoCosine stands for a cosine that is not known.
 const NoCosine = -2

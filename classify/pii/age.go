@@ -1,6 +1,9 @@
 package pii
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxAge is the largest number taken for an age, in years; the oldest person on record died at 122.
 const maxAge = 122
@@ -54,12 +57,7 @@ func (s *scanner) moreThanAge(i int) bool {
 			return true
 		}
 	}
-	for _, w := range [...]string{" to ", "–", " or ", " and over"} {
-		if strings.HasPrefix(s.text[i:], w) {
-			return true
-		}
-	}
-	return false
+	return hasPrefix(s.text[i:], " to ", "–", " or ", " and over")
 }
 
 //nolint:gochecknoglobals // constant tables
@@ -87,17 +85,12 @@ func (s *scanner) endsClause(i int) bool {
 // turnsAge reports whether what follows at i goes with "she turns 40": an end or a time. Knobs,
 // cars and weeks turn numbers of something.
 func (s *scanner) turnsAge(i int) bool {
-	if s.endsClause(i) {
-		return true
-	}
-	for _, w := range [...]string{
-		" on ", " today", " tomorrow", " this ", " next ", " in ", " years old",
-	} {
-		if strings.HasPrefix(s.text[i:], w) {
-			return true
-		}
-	}
-	return false
+	return s.endsClause(i) || hasPrefix(s.text[i:], " on ", " today", " tomorrow", " this ", " next ", " in ", " years old")
+}
+
+// hasPrefix reports whether one of the prefixes begins s.
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // ageUnit is what follows the number of an age. Where the same words also measure a time, before
@@ -122,31 +115,19 @@ func (s *scanner) unitsAt(i int) []ageUnit {
 	return nil
 }
 
+// plainUnits are those that measure nothing else.
+func plainUnits() (units []ageUnit) {
+	const names = "-year-old| year old| years old|-years-old| year-old|-year old| yrs old| y/o|yo| years of age" +
+		"| Jahre alt|-jährige|-jähriger| jaar oud| år gammal| yaşında| yaşındayım| años de edad| anos de idade" +
+		"| anni compiuti|岁|歲|歳"
+	for name := range strings.SplitSeq(names, "|") {
+		units = append(units, ageUnit{unit: name})
+	}
+	return units
+}
+
 //nolint:gochecknoglobals // constant table
-var ageUnits = []ageUnit{
-	{unit: "-year-old"},
-	{unit: " year old"},
-	{unit: " years old"},
-	{unit: "-years-old"},
-	{unit: " year-old"},
-	{unit: "-year old"},
-	{unit: " yrs old"},
-	{unit: " y/o"},
-	{unit: "yo"},
-	{unit: " years of age"},
-	{unit: " Jahre alt"},
-	{unit: "-jährige"},
-	{unit: "-jähriger"},
-	{unit: " jaar oud"},
-	{unit: " år gammal"},
-	{unit: " yaşında"},
-	{unit: " yaşındayım"},
-	{unit: " años de edad"},
-	{unit: " anos de idade"},
-	{unit: " anni compiuti"},
-	{unit: "岁"},
-	{unit: "歲"},
-	{unit: "歳"},
+var ageUnits = append(plainUnits(), []ageUnit{
 	{" ans", cues{
 		"j'ai", "j’ai", "il a", "elle a", "âge de", "âgé de", "âgée de", "agé de", "agée de",
 		"avait", "tu as",
@@ -165,4 +146,4 @@ var ageUnits = []ageUnit{
 	{" лет", cues{"мне", "Мне", "ему", "ей", "возраст", "исполнилось"}, 26},
 	{" год", cues{"мне", "Мне", "ему", "ей", "исполнился"}, 26},
 	{" года", cues{"мне", "Мне", "ему", "ей", "исполнилось"}, 26},
-}
+}...)

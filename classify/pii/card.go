@@ -1,6 +1,9 @@
 package pii
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Card numbers have 12 to 19 digits (ISO/IEC 7812-1).
 const (
@@ -351,11 +354,8 @@ var issuers = []issuer{
 
 // issued reports whether a network issues numbers of this beginning and length.
 func issued(number string) bool {
-	for _, r := range issuers {
-		if p := number[:len(r.low)]; p >= r.low && p <= r.high && len(number) >= r.min &&
-			len(number) <= r.max {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(issuers, func(r issuer) bool {
+		p := number[:len(r.low)]
+		return p >= r.low && p <= r.high && len(number) >= r.min && len(number) <= r.max
+	})
 }

@@ -37,7 +37,6 @@ func (s *scanner) cued(i, width int, words cues) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return hasCue(window, w) })
 }
 
-// hasCue reports whether window holds the word w.
 func hasCue(window []byte, w string) bool {
 	for from := 0; ; {
 		k := bytes.Index(window[from:], []byte(w))

@@ -98,10 +98,7 @@ func (d *Decoder) FuseContext(
 		return dst, nil
 	}
 	spans, err := resolve(ctx, out)
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, spans...), nil
+	return append(dst, spans...), err
 }
 
 // itemsPerLook is how many words or spans are read between two looks at the context.

@@ -87,7 +87,6 @@ func (s *scanner) orderBefore(i int) bool {
 	return false
 }
 
-// have reports whether word is one of the cues.
 func (c cues) have(word string) bool {
 	return slices.Contains(c, fold(word))
 }

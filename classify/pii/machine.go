@@ -154,12 +154,7 @@ func isMailLike(token string) bool {
 }
 
 func hasLetter(s string) bool {
-	for i := range len(s) {
-		if isLetter(s[i]) {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && isLetter(byte(r)) })
 }
 
 // oddToken reports whether a token is one of code: no sentence has it.

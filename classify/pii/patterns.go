@@ -23,10 +23,7 @@ func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, erro
 		return dst, nil
 	}
 	spans, err := resolve(ctx, s.out)
-	if err != nil {
-		return dst, err
-	}
-	return append(dst, spans...), nil
+	return append(dst, spans...), err
 }
 
 // part reads what begins in [from, to) and returns where to go on.

@@ -304,15 +304,10 @@ func (*scanner) numericDateAt(value string) bool {
 // cuedAfter reports whether the words behind i say that a telephone number ended there.
 func (s *scanner) cuedAfter(i int) bool {
 	behind := fold(s.text[i:min(len(s.text), i+cueWidth)])
-	for _, w := range [...]string{
+	return slices.ContainsFunc([]string{
 		"my number", "my phone", "my cell", "my mobile", "his number",
 		"her number", "phone number", "to call", "call me", "text me", "whatsapp",
-	} {
-		if strings.Contains(behind, w) {
-			return true
-		}
-	}
-	return false
+	}, func(w string) bool { return strings.Contains(behind, w) })
 }
 
 // phoneAt reports whether a machine's line would have a telephone number at [from, to): with its
@@ -470,84 +465,29 @@ func (s *scanner) keyed(i int, kind string) bool {
 	}
 	key := fold(strings.Trim(before[:sep], " \t\"'-*`"))
 	key = key[strings.LastIndexAny(key, " \t\"'.>[(?")+1:]
-	return slices.ContainsFunc(keysOf(kind), func(w string) bool { return strings.HasSuffix(key, w) })
+	return slices.ContainsFunc(keysOf[kind], func(w string) bool { return strings.HasSuffix(key, w) })
 }
 
 // keysOf are the ends of keys that announce a type.
-func keysOf(kind string) []string {
-	switch kind {
-	case Person:
-		return personKeys
-	case Organization:
-		return organizationKeys
-	case Place:
-		return placeKeys
-	case Group:
-		return groupKeys
-	case PhoneNumber:
-		return phoneKeys
-	case StreetAddress:
-		return streetKeys
-	case Age:
-		return ageKeys
-	case ZipCode:
-		return zipKeys
-	case DateTime:
-		return dateKeys
-	case Title:
-		return titleKeys
-	case DriverLicense:
-		return licenseKeys
-	case SSN:
-		return ssnKeys
-	}
-	return nil
+//
+//nolint:gochecknoglobals // constant table
+var keysOf = map[string][]string{
+	Person: strings.Fields(`full_name fullname first_name firstname last_name lastname surname given_name family_name
+		author customer customer_name patient contact owner employee assignee reviewer signed-off-by
+		co-authored-by reported-by reviewed-by acked-by user_name display_name displayname
+		recipient sender holder cardholder nombre nom imie kunde`),
+	Organization:  strings.Fields("company employer organization organisation org company_name firma empresa"),
+	Place:         strings.Fields("city country state birthplace town hometown nationality"),
+	Group:         strings.Fields("nationality religion ethnicity"),
+	PhoneNumber:   strings.Fields("phone phone_number phonenumber tel telephone mobile cell fax msisdn whatsapp telefon"),
+	StreetAddress: strings.Fields("address street street_address address1 address_line1 addr"),
+	Age:           strings.Fields("age"),
+	ZipCode:       strings.Fields("zip zipcode zip_code postcode postal_code postalcode plz"),
+	DateTime:      strings.Fields("birthday birth_date birthdate date_of_birth dateofbirth dob born"),
+	Title:         strings.Fields("salutation honorific"),
+	DriverLicense: strings.Fields("license_number licence_number driver_license drivers_license driver_licence"),
+	SSN:           strings.Fields("ssn social_security_number"),
 }
-
-//nolint:gochecknoglobals // constant tables
-var (
-	personKeys = []string{
-		"full_name", "fullname", "first_name", "firstname", "last_name", "lastname", "surname",
-		"given_name", "family_name", "author", "customer", "customer_name",
-		"patient", "contact", "owner", "employee", "assignee", "reviewer", "signed-off-by",
-		"co-authored-by", "reported-by", "reviewed-by", "acked-by", "user_name", "display_name",
-		"displayname",
-		"displayname", "recipient", "sender", "holder", "cardholder", "nombre", "nom", "imie",
-		"kunde",
-	}
-	organizationKeys = []string{
-		"company", "employer", "organization", "organisation", "org",
-		"company_name", "firma", "empresa",
-	}
-	placeKeys = []string{
-		"city", "country", "state", "birthplace", "town", "hometown",
-		"nationality",
-	}
-	groupKeys = []string{"nationality", "religion", "ethnicity"}
-	phoneKeys = []string{
-		"phone", "phone_number", "phonenumber", "tel", "telephone",
-		"mobile", "cell", "fax", "msisdn", "whatsapp", "telefon",
-	}
-	streetKeys = []string{
-		"address", "street", "street_address", "address1", "address_line1",
-		"addr",
-	}
-	ageKeys = []string{"age"}
-	zipKeys = []string{
-		"zip", "zipcode", "zip_code", "postcode", "postal_code",
-		"postalcode", "plz",
-	}
-	dateKeys = []string{
-		"birthday", "birth_date", "birthdate", "date_of_birth",
-		"dateofbirth", "dob", "born",
-	}
-	titleKeys   = []string{"salutation", "honorific"}
-	licenseKeys = []string{
-		"license_number", "licence_number", "driver_license",
-		"drivers_license", "driver_licence",
-	}
-	ssnKeys = []string{"ssn", "social_security_number"}
-)
 
 // endsInStreet reports whether a value has a house number and the word of a street.
 func endsInStreet(value string) bool {

@@ -1,6 +1,9 @@
 package pii
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Programmers point at documents and programs with addresses of sites all day. reference reports
 // whether the address in [start, end), whose host is given, is such a pointer and not someone's
@@ -51,14 +54,9 @@ func serves(host string) bool {
 
 // peoples reports the path of what a service has of one of its users.
 func peoples(path string) bool {
-	for _, mark := range [...]string{
+	return slices.ContainsFunc([]string{
 		"/@", "/~", "/in/", "/u/", "/user/", "/users/", "/profile", "/people/", "/members/",
-	} {
-		if strings.Contains(path, mark) {
-			return true
-		}
-	}
-	return false
+	}, func(mark string) bool { return strings.Contains(path, mark) })
 }
 
 // lineReachBack is how far before a place its line is looked at, in bytes.

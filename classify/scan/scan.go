@@ -3,7 +3,8 @@
 // It is the first stage of the safety cascade: a linear model over hashed n-grams is cheap enough
 // to read every byte of a long prompt, and its ranking says which windows a neural model should
 // read. It is not a classifier: a score orders the windows of one text, and no threshold on it is
-// meant to block anything.
+// meant to block anything. What it says of the window that a text is judged by is a bounded part of
+// the score of the text (bundle.Say).
 //
 // The model: every run of 3, 4 and 5 characters and of 1, 2 and 3 words is hashed into one table of
 // int8 weights. The evidence of a span is bias + scale * (sum of weights) / sqrt(number of

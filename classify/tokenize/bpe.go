@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -305,12 +306,7 @@ func (m *bpe) addRunes(w *work, word []byte) {
 }
 
 func allKnown(ids *[256]int32, b []byte) bool {
-	for _, c := range b {
-		if ids[c] < 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c byte) bool { return ids[c] < 0 })
 }
 
 // pushMerge and popMerge keep w.heap a four-way heap of merges: the rank of the pair in the high

@@ -252,10 +252,7 @@ func maxOf(vocab map[string]int32) int {
 
 func parse(raw json.RawMessage) (*component, error) {
 	c := new(component)
-	if err := json.Unmarshal(raw, c); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, json.Unmarshal(raw, c)
 }
 
 func (t *Tokenizer) addNormalizer(raw json.RawMessage) error {

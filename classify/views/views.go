@@ -57,7 +57,6 @@ func Twin(text string) (twin string, changed bool) {
 	return twin, twin != text
 }
 
-// appendNew appends those of more that are not in payloads.
 func appendNew(payloads, more []string) []string {
 	have := make(map[string]struct{}, len(payloads))
 	for _, p := range payloads {

@@ -44,7 +44,6 @@ func appendContent(b []byte, pieces []piece) []byte {
 	return append(b, ']')
 }
 
-// count counts a block.
 func (t *translator) count() error {
 	if t.parts++; t.parts > t.opts.Limits.MaxParts {
 		return bad("messages", "holds more than %d blocks", t.opts.Limits.MaxParts)
@@ -583,7 +582,6 @@ func (t *translator) assistant(content []byte, at string) error {
 	return nil
 }
 
-// appendCall appends a call of a tool.
 func appendCall(calls []byte, b *block, at string) ([]byte, error) {
 	switch {
 	case b.id == nil:

@@ -166,7 +166,6 @@ func (t *translator) other(name string, v []byte) error {
 	return nil
 }
 
-// member appends a member of the body.
 func (t *translator) member(name string, v []byte) {
 	t.out.Chat = appendMember(t.out.Chat, name, v)
 }

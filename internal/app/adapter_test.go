@@ -59,7 +59,7 @@ func cutAdapter(t *testing.T, output string, info *bundle.AdapterInfo) []byte {
 		t.Fatal(err)
 	}
 	g := &b.Manifest.Graphs[0]
-	info.Format = bundle.AdapterFormat
+	info.Format = 1 // the fused graph has no axis of adapters
 	info.Base = bundle.AdapterBase{Name: b.Manifest.Name, Version: b.Manifest.Version, SHA256: g.SHA256}
 	info.Tokens, info.Skeleton = b.Manifest.MaxTokens, 128
 	called := map[string]string{output: bundle.AdapterOutput}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,12 +32,8 @@ type adapted struct {
 	base int // of the placements
 }
 
-// tailed is the open graph of an adapter.
-type tailed struct {
-	session
-
-	sum string // of its file
-}
+// tailed is the open graph of an adapter, or of several as one.
+type tailed struct{ session }
 
 func (t *tailed) close() error { return t.Close() }
 
@@ -171,6 +168,9 @@ func (n *neural) attach(ctx context.Context, list []adapted, sources []classify.
 		n.tel.Log.ErrorContext(ctx, "an adapter cannot be used", slog.String("effect", "its classifier is unknown"),
 			slog.String("classifier", a.name), slog.String("cause", err.Error()))
 	}
+	for base := range sources {
+		n.stackUp(ctx, list, base, &sources[base], set)
+	}
 	for sum, t := range n.tails {
 		if set.tails[sum] == nil {
 			set.dropped = append(set.dropped, t)
@@ -182,25 +182,104 @@ func (n *neural) attach(ctx context.Context, list []adapted, sources []classify.
 // withTail is Engine.WithTail with a session of the adapter's graph, the one in use where there is
 // one.
 func (n *neural) withTail(ctx context.Context, a *adapted, e *classify.Engine, set *modelSet) (*classify.Engine, error) {
-	t := n.tails[a.Sum]
-	if t == nil {
-		t = set.tails[a.Sum]
-	}
-	if t == nil {
-		s, err := n.host.open(ctx, worker.SessionOptions{
-			Name: a.name, CPU: true,
-			Graph: func(gpu.Choice) ([]byte, error) { return a.File, nil },
-		})
-		if err != nil {
-			return nil, fmt.Errorf("adapter %q: open session: %w", a.name, err)
-		}
-		t = &tailed{s, a.Sum}
-		set.fresh = append(set.fresh, t)
+	t, err := n.tail(ctx, a.name, a.Sum, set, func() ([]byte, error) { return a.File, nil })
+	if err != nil {
+		return nil, fmt.Errorf("adapter %q: %w", a.name, err)
 	}
 	with, err := e.WithTail(a.name, a.kind, a.Adapter, t)
 	if err != nil {
+		n.unused(a.Sum, t, set)
 		return nil, err
 	}
 	set.tails[a.Sum] = t
+	return with, nil
+}
+
+// tail returns the session of a graph, the one in use where there is one of that sum.
+func (n *neural) tail(ctx context.Context, name, sum string, set *modelSet, graph func() ([]byte, error)) (*tailed, error) {
+	if t := cmp.Or(n.tails[sum], set.tails[sum]); t != nil {
+		return t, nil
+	}
+	s, err := n.host.open(ctx, worker.SessionOptions{
+		Name: name, CPU: true,
+		Graph: func(gpu.Choice) ([]byte, error) { return graph() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	t := &tailed{s}
+	set.fresh = append(set.fresh, t)
+	return t, nil
+}
+
+// unused lets a session that was opened for a set, which cannot use it, be closed with what the set
+// drops.
+func (n *neural) unused(sum string, t *tailed, set *modelSet) {
+	if n.tails[sum] == nil && set.tails[sum] == nil {
+		set.dropped = append(set.dropped, t)
+	}
+}
+
+// stackUp lets those adapters of a source run as one graph that can. It is for speed alone: what
+// fails is logged, and they go on one by one.
+func (n *neural) stackUp(ctx context.Context, list []adapted, base int, s *classify.Source, set *modelSet) {
+	var forms []string
+	same := make(map[string][]*adapted)
+	for i := range list {
+		a := &list[i]
+		if a.base != base || a.Form == "" || set.tails[a.Sum] == nil || !s.Signals.Has(a.kind) {
+			continue
+		}
+		if same[a.Form] == nil {
+			forms = append(forms, a.Form)
+		}
+		same[a.Form] = append(same[a.Form], a)
+	}
+	for _, form := range forms {
+		if len(same[form]) < 2 {
+			continue
+		}
+		e, err := n.withStack(ctx, same[form], s.Engine, set)
+		if errors.Is(err, errUnusable) {
+			continue // it was logged
+		}
+		if err != nil {
+			n.tel.Log.WarnContext(ctx, "adapters cannot run as one graph", slog.String("effect", "each runs alone"),
+				slog.Int("adapters", len(same[form])), slog.String("cause", err.Error()))
+			continue
+		}
+		s.Engine = e
+	}
+}
+
+// errUnusable says that adapters could not run as one graph before.
+var errUnusable = errors.New("unusable")
+
+// withStack is Engine.WithStack with a session of the graph of several adapters.
+func (n *neural) withStack(ctx context.Context, list []*adapted, e *classify.Engine, set *modelSet) (*classify.Engine, error) {
+	var adapters []*bundle.Adapter
+	var kinds []signal.Kind
+	var names, sums []string
+	for _, a := range list {
+		adapters, kinds = append(adapters, a.Adapter), append(kinds, a.kind)
+		names, sums = append(names, a.name), append(sums, a.Sum)
+	}
+	key := strings.Join(sums, " ")
+	if n.unusable[key] {
+		set.unusable[key] = true
+		return nil, errUnusable
+	}
+	t, err := n.tail(ctx, strings.Join(names, "+"), key, set, func() ([]byte, error) { return bundle.Stack(adapters) })
+	if err != nil {
+		set.unusable[key] = true
+		return nil, err
+	}
+	with, err := e.WithStack(t, kinds)
+	if err != nil {
+		set.unusable[key] = true
+		n.unused(key, t, set)
+		return nil, err //nolint:wrapcheck // says what it is
+	}
+	set.tails[key] = t
 	return with, nil
 }

@@ -105,7 +105,10 @@ func Build(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if err := a.openKeys(ctx, cfg); err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}
-	st, _, err := a.state(ctx, cfg)
+	st, dropped, err := a.state(ctx, cfg)
+	for _, c := range dropped { // what could not be used
+		err = errors.Join(err, c.close())
+	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close(ctx))
 	}

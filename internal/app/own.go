@@ -73,7 +73,6 @@ func readInfo(c *config.Classify, o *config.OwnClassifier) (*head.Info, error) {
 	return head.DecodeInfo(data)
 }
 
-// readHead reads a trained classifier.
 func readHead(c *config.Classify, o *config.OwnClassifier) (*head.Head, error) {
 	dir, err := headDir(c, o)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -48,7 +47,7 @@ func (c *command) modelsPull() *cobra.Command {
 			if q.ModelsDir, err = c.modelsDir(cmd); err != nil {
 				return err
 			}
-			watch := c.pullProgress(q.Repo)
+			watch := &pullProgress{command: c, name: q.Repo}
 			q.Observe = watch.observe
 			result, err := client.Pull(cmd.Context(), q)
 			watch.close()
@@ -129,24 +128,20 @@ func firstLine(err error) string {
 
 // pullProgress draws a bar on a terminal and prints lines in a pipe.
 type pullProgress struct {
-	w        io.Writer
-	name     string
-	terminal bool
-	bar      *progressbar.ProgressBar
-	total    int64
-	done     int64
-	tenths   int64 // of the total that a line has told about
-}
+	*command
 
-func (c *command) pullProgress(name string) *pullProgress {
-	return &pullProgress{w: c.Err, name: name, terminal: c.Terminal}
+	name   string
+	bar    *progressbar.ProgressBar
+	total  int64
+	done   int64
+	tenths int64 // of the total that a line has told about
 }
 
 func (p *pullProgress) printf(format string, args ...any) {
 	if p.bar != nil {
 		_ = p.bar.Clear() // the next byte draws it again, below the line
 	}
-	_, _ = fmt.Fprintf(p.w, format, args...)
+	_, _ = fmt.Fprintf(p.Err, format, args...)
 }
 
 func (p *pullProgress) observe(e hub.Event) {
@@ -156,9 +151,8 @@ func (p *pullProgress) observe(e hub.Event) {
 	case hub.Planned:
 		p.total = e.Bytes
 		p.printf("%s@%s: %d files to download, %s\n", p.name, e.Commit[:min(len(e.Commit), shortCommit)], e.Files, sizeText(e.Bytes))
-		if p.terminal && e.Bytes > 0 {
-			p.bar = progressbar.NewOptions64(e.Bytes, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription("downloading"),
-				progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+		if p.Terminal && e.Bytes > 0 {
+			p.bar = p.bytesBar(e.Bytes, "downloading")
 		}
 	case hub.Received, hub.Resumed:
 		p.done += e.Bytes

@@ -3,11 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"signalbox/internal/replay"
@@ -62,23 +60,11 @@ func (c *command) replay() *cobra.Command {
 
 // runReplay opens the logs before the models: a name that is mistyped should not cost a model load.
 func (c *command) runReplay(cmd *cobra.Command, names []string, outcomes string, limit int) (*replay.Report, error) {
-	var sources []replay.Source
-	var size int64
-	for _, name := range names {
-		if name == "-" {
-			sources, size = append(sources, replay.Source{Name: "-", Reader: c.In}), -1
-			continue
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("read decisions: %w", err)
-		}
-		defer func() { _ = f.Close() }()
-		sources = append(sources, replay.Source{Name: name, Reader: f})
-		if info, err := f.Stat(); err == nil && size >= 0 {
-			size += info.Size()
-		}
+	l, err := c.openLogs(names)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions: %w", err)
 	}
+	defer l.close()
 	ratings, err := readRatings(outcomes)
 	if err != nil {
 		return nil, fmt.Errorf("read outcomes: %w", err)
@@ -89,18 +75,18 @@ func (c *command) runReplay(cmd *cobra.Command, names []string, outcomes string,
 	}
 	defer done()
 	if ratings == nil {
-		return c.decideAgain(cmd.Context(), sources, limit, a.Redecide, size)
+		return c.decideAgain(cmd.Context(), l, limit, a.Redecide)
 	}
 	value := new(replay.Value)
-	report, err := c.decideAgain(cmd.Context(), sources, limit, func(
-		ctx context.Context, l *decisionlog.Entry,
+	report, err := c.decideAgain(cmd.Context(), l, limit, func(
+		ctx context.Context, e *decisionlog.Entry,
 	) (*decisionlog.Redecision, error) {
-		now, err := a.Redecide(ctx, l)
-		if score, ok := ratings.Of(l.Request.Tenant, l.ID); ok && err == nil {
-			value.Take(l, now, score)
+		now, err := a.Redecide(ctx, e)
+		if score, ok := ratings.Of(e.Request.Tenant, e.ID); ok && err == nil {
+			value.Take(e, now, score)
 		}
 		return now, err //nolint:wrapcheck // replay does
-	}, size)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +95,15 @@ func (c *command) runReplay(cmd *cobra.Command, names []string, outcomes string,
 	return report, nil
 }
 
-func (c *command) decideAgain(ctx context.Context, sources []replay.Source, limit int, decide replay.Decide, size int64) (*replay.Report, error) {
+func (c *command) decideAgain(ctx context.Context, l *logs, limit int, decide replay.Decide) (*replay.Report, error) {
+	sources := make([]replay.Source, len(l.sources))
+	for i, s := range l.sources {
+		sources[i] = replay.Source(s)
+	}
 	if !c.Terminal {
 		return replay.Run(ctx, sources, limit, decide, nil)
 	}
-	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription("deciding again"),
-		progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+	bar := c.bytesBar(l.size, "deciding again")
 	report, err := replay.Run(ctx, sources, limit, decide, func(read int64) { _ = bar.Set64(read) })
 	_ = bar.Clear()
 	return report, err

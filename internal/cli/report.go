@@ -124,32 +124,59 @@ func readRatings(name string) (report.Ratings, error) {
 	return r, nil
 }
 
-// runReport opens all logs before it reads the first.
-func (c *command) runReport(ctx context.Context, names []string, o report.Options) (*report.Report, error) {
-	var sources []report.Source
-	var size int64
-	done := &counted{}
+// logs are the files of a decision log, open.
+type logs struct {
+	sources []report.Source
+	size    int64 // of all of them in bytes; negative where that is not known
+	files   []*os.File
+	read    counted
+}
+
+// openLogs opens all files; - is standard input. The caller closes them.
+func (c *command) openLogs(names []string) (*logs, error) {
+	l := &logs{}
 	for _, name := range names {
 		if name == "-" {
-			sources, size = append(sources, report.Source{Name: name, Reader: c.In}), -1
+			l.sources, l.size = append(l.sources, report.Source{Name: name, Reader: c.In}), -1
 			continue
 		}
 		f, err := os.Open(name)
 		if err != nil {
+			l.close()
 			return nil, err //nolint:wrapcheck // it names the file
 		}
-		defer func() { _ = f.Close() }()
-		sources = append(sources, report.Source{Name: name, Reader: done.of(f)})
-		if info, err := f.Stat(); err == nil && size >= 0 {
-			size += info.Size()
+		l.files = append(l.files, f)
+		l.sources = append(l.sources, report.Source{Name: name, Reader: l.read.of(f)})
+		if info, err := f.Stat(); err == nil && l.size >= 0 {
+			l.size += info.Size()
 		}
 	}
-	if !c.Terminal {
-		return report.Run(ctx, sources, o, nil)
+	return l, nil
+}
+
+func (l *logs) close() {
+	for _, f := range l.files {
+		_ = f.Close()
 	}
-	bar := progressbar.NewOptions64(size, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription("reading"),
+}
+
+// bytesBar is a bar of bytes on a terminal.
+func (c *command) bytesBar(most int64, what string) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(most, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
-	r, err := report.Run(ctx, sources, o, func() { _ = bar.Set64(done.n) })
+}
+
+func (c *command) runReport(ctx context.Context, names []string, o report.Options) (*report.Report, error) {
+	l, err := c.openLogs(names)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	if !c.Terminal {
+		return report.Run(ctx, l.sources, o, nil)
+	}
+	bar := c.bytesBar(l.size, "reading")
+	r, err := report.Run(ctx, l.sources, o, func() { _ = bar.Set64(l.read.n) })
 	_ = bar.Clear()
 	return r, err
 }

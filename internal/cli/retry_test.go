@@ -18,7 +18,7 @@ func TestAPullThatTriesAgainNamesAModelOnce(t *testing.T) {
 		{"onnx", "dial tcp: refused", "onnx: dial tcp: refused"},
 	} {
 		var out strings.Builder
-		p := &pullProgress{w: &out}
+		p := &pullProgress{command: &command{Streams: Streams{Err: &out}}}
 		err := errors.New(tt.err)
 		p.observe(hub.Event{Kind: hub.Retrying, Path: tt.path, Err: err, Wait: time.Second})
 		if got := out.String(); got != tt.want+"; trying again in 1s\n" {

@@ -9,6 +9,7 @@ package eval
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -146,13 +147,6 @@ func Run(ctx context.Context, task Task, examples []Example, threshold float64, 
 
 // isBinary reports whether the data has the two labels of a yes-or-no question.
 func isBinary(task Task, examples []Example) bool {
-	if _, ok := task.Positive(); !ok {
-		return false
-	}
-	for i := range examples {
-		if examples[i].Label == "medium" {
-			return false
-		}
-	}
-	return true
+	_, ok := task.Positive()
+	return ok && !slices.ContainsFunc(examples, func(x Example) bool { return x.Label == "medium" })
 }

@@ -133,7 +133,6 @@ func (c *Client) follow(ctx context.Context, a ask, header http.Header) (*reply,
 	return nil, fmt.Errorf("%v: %w: more than %d redirects", a, ErrProtocol, maxRedirects)
 }
 
-// send sends one request to u.
 func (c *Client) send(ctx context.Context, a ask, u *url.URL, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, a.method, u.String(), http.NoBody)
 	if err != nil {

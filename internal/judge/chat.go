@@ -300,7 +300,6 @@ func tellSafeguard(_ *Client, answer string) (verdict, at int, also []string, er
 	return 0, -1, nil, nil
 }
 
-// readChat reads a chat completion.
 func (c *Client) readChat(body []byte) (signal.Judgement, error) {
 	var in struct {
 		Choices []struct {

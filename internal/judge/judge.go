@@ -257,7 +257,6 @@ func fault(ctx context.Context, err error) error {
 	return &Error{Msg: "the server cannot be reached: " + err.Error(), Why: signal.ReasonNoModel, Err: err}
 }
 
-// read reads an answer.
 func (c *Client) read(body []byte) (signal.Judgement, error) {
 	switch c.o.API {
 	case Chat:

@@ -1,5 +1,7 @@
 package openai
 
+import "slices"
+
 // scope is the kind of object that an exempt member is in.
 type scope uint8
 
@@ -135,12 +137,9 @@ func Kept(path []string) bool { return len(path) > 0 && isKept(exemptionOf(inBod
 
 // HasKept reports whether a request has a member of which Kept holds.
 func HasKept(r *Request) bool {
-	for i := range exemptions {
-		if e := &exemptions[i]; e.in == inBody && isKept(e) && r.Field(e.name) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(exemptions[:], func(e exemption) bool {
+		return e.in == inBody && isKept(&e) && r.Field(e.name) != nil
+	})
 }
 
 func isKept(e *exemption) bool {

@@ -118,7 +118,6 @@ func (f *formParser) parts() error {
 	return invalidForm("", "the form has too many parts")
 }
 
-// part reads one part.
 func (f *formParser) part(head []byte, value Span) error {
 	if bytes.Contains(head, f.mark) {
 		return invalidForm("", "the form is malformed")

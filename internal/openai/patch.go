@@ -223,7 +223,6 @@ func (p *Patch) spliceMessages(edits []edit) []edit {
 	return removeRuns(edits, len(all), func(i int) Span { return all[i].Span }, p.deleted)
 }
 
-// spliceText edits the text of one message.
 func spliceText(edits []edit, r *Request, m Message, e messageEdit) []edit {
 	if !m.Content.Present() {
 		at := m.Span.End - 1 // the closing brace; a message has a role, so a comma is due

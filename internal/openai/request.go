@@ -71,17 +71,11 @@ const (
 
 // String returns the name in lower case.
 func (a API) String() string {
-	switch a {
-	case Chat:
-		return "chat"
-	case Completion:
-		return "completion"
-	case Response:
-		return "response"
-	case Other:
-		return "other"
+	names := [...]string{Chat: "chat", Completion: "completion", Response: "response", Other: "other"}
+	if int(a) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[a]
 }
 
 // list is the field that holds the messages.

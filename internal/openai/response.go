@@ -47,12 +47,12 @@ func ParseResponse(raw []byte, l Limits) (*Request, error) {
 
 // hasInput reports whether there is something to respond to.
 func (p *chatParser) hasInput() bool {
-	for _, f := range [...]string{"input", "prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
-		if v := p.req.Field(f); v != nil && string(v) != "null" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{
+		"input", "prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation",
+	}, func(name string) bool {
+		v := p.req.Field(name)
+		return v != nil && string(v) != "null"
+	})
 }
 
 func (p *chatParser) responseField() (err error) {

@@ -182,7 +182,6 @@ func (s *scanner) mistyped(want string) error {
 	return s.invalid("must be %s", want)
 }
 
-// str reads a string.
 func (s *scanner) str() (string, error) {
 	if s.kind() != '"' {
 		return "", s.mistyped("a string")
@@ -218,7 +217,6 @@ func (s *scanner) unquote(quoted []byte) string {
 	return string(s.buf)
 }
 
-// appendStr reads a string and appends it to b.
 func (s *scanner) appendStr(b []byte) ([]byte, error) {
 	quoted, err := s.dec.ReadValue()
 	if err != nil {

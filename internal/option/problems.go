@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // Problems collects what is wrong with a section, one "field: problem" a line. The zero value is
@@ -43,12 +44,7 @@ func (p *Problems) Err() error { return errors.Join(p.list...) }
 // VisibleASCII reports whether s holds nothing but visible ASCII characters, which a header can
 // carry and nothing reads as a separator. It is true for the empty string.
 func VisibleASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // Port returns an error for a URL whose port no connection can have: one above 65535. A URL without

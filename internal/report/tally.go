@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -502,44 +503,7 @@ func (t *tally) time(into **ddsketch.DDSketch, ms float64) {
 
 // merge adds another group.
 func (g *sums) merge(x *sums) {
-	a, b := &g.Group, &x.Group
-	for _, p := range [...]struct{ to, from *int64 }{
-		{&a.Requests, &b.Requests},
-		{&a.Answered, &b.Answered},
-		{&a.Cached, &b.Cached},
-		{&a.Fixed, &b.Fixed},
-		{&a.Blocked, &b.Blocked},
-		{&a.Declined, &b.Declined},
-		{&a.Gone, &b.Gone},
-		{&a.Failed, &b.Failed},
-		{&a.Tokens.Prompt, &b.Tokens.Prompt},
-		{&a.Tokens.Cached, &b.Tokens.Cached},
-		{&a.Tokens.Completion, &b.Tokens.Completion},
-		{&a.Tokens.Reasoning, &b.Tokens.Reasoning},
-		{&a.Untold, &b.Untold},
-		{&a.Thrown.Answers, &b.Thrown.Answers},
-		{&a.Thrown.Tokens, &b.Thrown.Tokens},
-		{&a.Conversations.New, &b.Conversations.New},
-		{&a.Conversations.Kept, &b.Conversations.Kept},
-		{&a.Conversations.Moved, &b.Conversations.Moved},
-		{&a.Escalations.Kept, &b.Escalations.Kept},
-		{&a.Escalations.Escalated, &b.Escalations.Escalated},
-		{&a.Escalations.Failed, &b.Escalations.Failed},
-		{&a.Escalations.Late, &b.Escalations.Late},
-		{&a.Escalations.Unread, &b.Escalations.Unread},
-		{&a.Mirrored.Copies, &b.Mirrored.Copies},
-		{&a.Mirrored.Answered, &b.Mirrored.Answered},
-		{&a.Guard.Supported, &b.Guard.Supported},
-		{&a.Guard.Unsupported, &b.Guard.Unsupported},
-		{&a.Guard.Unchecked, &b.Guard.Unchecked},
-		{&a.Guard.Cut, &b.Guard.Cut},
-		{&a.Guard.Claims, &b.Guard.Claims},
-		{&a.Guard.Failed, &b.Guard.Failed},
-	} {
-		*p.to += *p.from
-	}
-	a.Cost, a.Baseline = a.Cost+b.Cost, a.Baseline+b.Baseline
-	a.Thrown.Cost, a.Mirrored.Cost = a.Thrown.Cost+b.Thrown.Cost, a.Mirrored.Cost+b.Mirrored.Cost
+	addNumbers(reflect.ValueOf(&g.Group).Elem(), reflect.ValueOf(&x.Group).Elem())
 	for word, n := range x.errors {
 		add(&g.errors, word, n)
 	}
@@ -550,6 +514,21 @@ func (g *sums) merge(x *sums) {
 	g.strayed += x.strayed
 	for _, f := range means() {
 		f.of(g).merge(f.of(x))
+	}
+}
+
+// addNumbers adds the numbers of one group to those of another, and no word. What is told of them, such as
+// percentiles, is not there yet.
+func addNumbers(to, from reflect.Value) {
+	switch to.Kind() { //nolint:exhaustive // groups have numbers of two kinds
+	case reflect.Struct:
+		for i := range to.NumField() {
+			addNumbers(to.Field(i), from.Field(i))
+		}
+	case reflect.Int64:
+		to.SetInt(to.Int() + from.Int())
+	case reflect.Float64:
+		to.SetFloat(to.Float() + from.Float())
 	}
 }
 

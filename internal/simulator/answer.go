@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	_ "embed" // of the filler sentences
 	"fmt"
 	"slices"
 	"strconv"
@@ -68,7 +69,6 @@ func (c *choice) text(kind pieceKind) string {
 	return b.String()
 }
 
-// has reports whether any piece is of the kind.
 func (c *choice) has(kind pieceKind) bool {
 	return slices.ContainsFunc(c.pieces, func(p piece) bool { return p.kind == kind })
 }
@@ -206,33 +206,18 @@ const opening = "This text is simulated."
 
 // fill appends filler sentences, picked by seed, until the answer has at least want tokens.
 func (c *choice) fill(seed uint64, want int) {
-	sentences := fillers()
 	for i := uint64(0); len(c.pieces) < want; i++ {
-		c.add(contentPiece, sentences[mix(seed+i)%uint64(len(sentences))])
+		c.add(contentPiece, fillers[mix(seed+i)%uint64(len(fillers))])
 	}
 }
 
-// fillers returns the sentences that lengthen an answer. Each begins with a space.
-func fillers() [16]string {
-	return [...]string{
-		" Two wagons are left at the end of the yard.",
-		" A real model would answer here.",
-		" The words are chosen by seed.",
-		" Each of them arrives as one token or two.",
-		" Nothing in this paragraph was computed from the question.",
-		" The points are set and the line is clear.",
-		" A train waits at the second platform.",
-		" The signal shows two green lights.",
-		" Rain has stopped over the yard.",
-		" The next departure is in nine minutes.",
-		" A lamp is lit in the window of the box.",
-		" The lever for the siding is locked.",
-		" Somebody has written the time into the register.",
-		" The bell rings twice, then once.",
-		" On the far track a freight train passes slowly.",
-		" The distant signal drops back to caution.",
-	}
-}
+//go:embed fillers.txt
+var fillerLines string
+
+// fillers are the sentences that lengthen an answer. Each begins with a space.
+//
+//nolint:gochecknoglobals // constant table
+var fillers = strings.Split(strings.TrimSuffix(fillerLines, "\n"), "\n")
 
 // applyStop cuts text at the first stop string, which is left out, and returns the string that
 // matched or "".

@@ -247,10 +247,8 @@ func (f *flight) leave(now time.Time) {
 	}
 }
 
-// dropped implements schedule.
 func (f *flight) dropped() bool { return f.lost }
 
-// end implements schedule.
 func (f *flight) end() {
 	if f.timer != nil {
 		f.timer.Stop()

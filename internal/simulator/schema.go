@@ -111,7 +111,6 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// number returns a member that is a number.
 func (n *node) number(name string) (f float64, ok bool) {
 	v := n.get(name)
 	if v == nil || v.kind != '0' {

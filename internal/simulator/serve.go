@@ -222,7 +222,6 @@ func (s *Server) sit(ctx context.Context, m *metrics) bool {
 	}
 }
 
-// until implements schedule.
 func (p *pacer) until(ctx context.Context, k int) bool {
 	if p.ttft > 0 || p.tpot > 0 {
 		if wait := time.Until(p.start.Add(p.ttft + time.Duration(k)*p.tpot)); wait > 0 {
@@ -241,10 +240,8 @@ func (p *pacer) until(ctx context.Context, k int) bool {
 	return ctx.Err() == nil
 }
 
-// dropped implements schedule.
 func (*pacer) dropped() bool { return false }
 
-// end implements schedule.
 func (p *pacer) end() {
 	if p.timer != nil {
 		p.timer.Stop()

@@ -228,13 +228,11 @@ func (f *responseFramer) closeItem(dst []byte) []byte {
 	return f.event(dst, "response.output_item.done", "", "item", f.item(f.kind, true), f.outputIndex())
 }
 
-// open implements framer.
 func (f *responseFramer) open(dst []byte, _ int) []byte {
 	dst = f.event(dst, "response.created", "", "response", f.body(false), "")
 	return f.event(dst, "response.in_progress", "", "response", f.body(false), "")
 }
 
-// token implements framer.
 func (f *responseFramer) token(dst []byte, _, k int, _ end) []byte {
 	p := f.choices[0].pieces[k]
 	if kind := p.kind; !f.begun || kind != f.kind && kind != argumentsPiece {
@@ -266,7 +264,6 @@ func (f *responseFramer) token(dst []byte, _, k int, _ end) []byte {
 // close implements framer: how the only choice ended is told at the end of all.
 func (*responseFramer) close(dst []byte, _ int) []byte { return dst }
 
-// end implements framer.
 func (f *responseFramer) end(dst []byte) (out []byte, more bool) {
 	if f.begun {
 		return f.closeItem(dst), true

@@ -24,3 +24,15 @@ func Fields(msg []byte, visit func(num int, field, body []byte) error) error {
 	}
 	return nil
 }
+
+// Values calls visit for each field of msg with what it holds: the bytes of a length-delimited one,
+// the number of a varint. Otherwise it is Fields.
+func Values(msg []byte, visit func(num int, body []byte, n uint64) error) error {
+	return Fields(msg, func(num int, field, body []byte) error {
+		var v uint64
+		if _, typ, n := protowire.ConsumeTag(field); typ == protowire.VarintType {
+			v, _ = protowire.ConsumeVarint(field[n:])
+		}
+		return visit(num, body, v)
+	})
+}

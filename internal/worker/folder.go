@@ -37,7 +37,6 @@ func newFolder() (folder, error) {
 
 func (f folder) socket() string { return filepath.Join(f.path, "socket") }
 
-// remove removes the folder with what is in it.
 func (f folder) remove() error {
 	err := os.RemoveAll(f.path)
 	if f.lock != nil {

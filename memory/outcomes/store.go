@@ -138,7 +138,6 @@ func Open(o Options) (s *Store, lost int, err error) {
 	return s, lost, nil
 }
 
-// read reads one line.
 func read(line []byte) (*Outcome, bool) {
 	x := new(Outcome)
 	if json.Unmarshal(line, x) != nil || len(x.Vector) == 0 || len(x.Vector) > maxDims || x.Model == "" ||

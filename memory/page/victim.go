@@ -60,7 +60,6 @@ func (p *Pager) cool(e *entry) {
 	p.rank(e)
 }
 
-// remove drops the entry.
 func (p *Pager) remove(e *entry) {
 	if e.hot != nil {
 		p.cool(e)

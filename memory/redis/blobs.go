@@ -50,10 +50,7 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("write object: %w", err)
-	}
-	return nil
+	return wrap(err, "write object")
 }
 
 // Get reads the packed form of an object; whoever unpacks it checks the seal. Errors are
@@ -75,10 +72,7 @@ func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]by
 		}
 		return fmt.Errorf("%w: %v was replaced again and again", ledger.ErrMissing, o.Sum)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read object: %w", err)
-	}
-	return packed, nil
+	return packed, wrap(err, "read object")
 }
 
 // layout is how a committed object is stored; zero for one that is not committed.
@@ -198,8 +192,5 @@ func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, p
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("replace object: %w", err)
-	}
-	return nil
+	return wrap(err, "replace object")
 }

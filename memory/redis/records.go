@@ -31,10 +31,7 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 		e, err = entry(fields, t, id)
 		return err
 	})
-	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("load record: %w", err)
-	}
-	return e, nil
+	return e, wrap(err, "load record")
 }
 
 // stored is a record as Redis has it. It says whose it is, so that one that came in the place of
@@ -229,10 +226,7 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("touch records: %w", err)
-	}
-	return nil
+	return wrap(err, "touch records")
 }
 
 // List returns up to n ids of the tenant behind the given one, in ascending order.
@@ -251,10 +245,7 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list records: %w", err)
-	}
-	return ids, nil
+	return ids, wrap(err, "list records")
 }
 
 // Usage is how many contexts and bytes a tenant has.
@@ -275,8 +266,5 @@ func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int
 		bytes, err = fields[1].AsInt64()
 		return err
 	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("read totals: %w", err)
-	}
-	return contexts, bytes, nil
+	return contexts, bytes, wrap(err, "read totals")
 }

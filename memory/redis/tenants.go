@@ -209,10 +209,7 @@ func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
 			}
 		}
 	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("read totals: %w", err)
-	}
-	return contexts, bytes, nil
+	return contexts, bytes, wrap(err, "read totals")
 }
 
 // totals are Totals of some tenants. One without anything has none.

@@ -109,10 +109,7 @@ func (s *Store) receive(ctx context.Context, channel string, connected func(), h
 		}
 	})
 	err := client.Receive(hooked, client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard(m.Message) })
-	if err != nil {
-		return fmt.Errorf("receive: %w", err)
-	}
-	return nil
+	return wrap(err, "receive")
 }
 
 // Listen passes on what comes in on a channel, until ctx is done; then it returns nil. Since

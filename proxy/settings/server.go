@@ -39,8 +39,9 @@ type Server struct {
 	// DrainTimeout is how long requests in flight may take to end when the process stops. Default
 	// 30s. Restart needed.
 	DrainTimeout option.Duration `yaml:"drain_timeout"`
-	// ReadHeaderTimeout bounds the time in which a client sends the head of a request. At least 1s.
-	// Default 10s. Restart needed.
+	// ReadHeaderTimeout bounds the time in which a client sends the head of a request, and how long a
+	// new connection may say nothing: clients open spare ones, and a request that goes out as one is
+	// closed is lost to them. At least 1s. Default 1m. Restart needed.
 	ReadHeaderTimeout option.Duration `yaml:"read_header_timeout"`
 	// IdleTimeout is how long a client's connection may stay open between requests. Default 120s.
 	// Restart needed.
@@ -136,7 +137,7 @@ func DefaultServer() Server {
 		MaxBodyBytes:        64 << 20,
 		DrainDelay:          option.Duration(time.Second),
 		DrainTimeout:        option.Duration(30 * time.Second),
-		ReadHeaderTimeout:   option.Duration(10 * time.Second),
+		ReadHeaderTimeout:   option.Duration(time.Minute),
 		IdleTimeout:         option.Duration(120 * time.Second),
 		BodyTimeout:         option.Duration(30 * time.Second),
 		WriteTimeout:        option.Duration(30 * time.Second),

@@ -1,6 +1,7 @@
 package check
 
 import (
+	_ "embed" // of the words
 	"slices"
 	"strings"
 	"unicode"
@@ -113,25 +114,9 @@ var opposites = func() map[uint64][]uint64 {
 }()
 
 // oppositePairs are common words that turn a statement round, left|left/right|right.
-const oppositePairs = `
-	first|earliest/last|latest|final increase|rise|grow|growth|gain|rose|grew/decrease|fall|fell|decline|drop|shrink|loss|reduce|reduction
-	more/less|fewer most/least higher|high|highest|upper|top/lower|low|lowest|bottom large|larger|largest|big|bigger|great|greater|huge/small|smaller|smallest|tiny|little
-	long|longer|longest/short|shorter|shortest early|earlier|before|prior|precede|previous/late|later|after|subsequent|follow|next
-	begin|began|begun|start|open|opened/end|ended|finish|stop|close|closed|cease win|won|victory|succeed|success/lose|lost|defeat|fail|failure
-	north|northern/south|southern east|eastern/west|western left/right up|upward|above|over/down|downward|below|under inside|within|internal|inner/outside|external|outer
-	fast|faster|quick|quickly|rapid|rapidly/slow|slower|slowly strong|stronger|strongest/weak|weaker|weakest hot|hotter|warm|warmer/cold|colder|cool|cooler
-	positive|positively/negative|negatively good|better|best/bad|worse|worst|poor true|correct|right/false|wrong|incorrect public/private
-	allow|permit|legal|enable/forbid|forbidden|prohibit|ban|banned|illegal|prevent accept|agree|approve|support/reject|refuse|disagree|deny|oppose|decline
-	buy|bought|purchase/sell|sold import/export create|build|built|establish|found|founded/destroy|abolish|dissolve|demolish include|included/exclude|excluded
-	male|man|men|father|husband|son|brother|king|boy/female|woman|women|mother|wife|daughter|sister|queen|girl old|older|oldest|ancient/new|newer|newest|young|younger|youngest|modern
-	rich|wealthy/poor easy|easily|simple|simpler/difficult|hard|complex|complicated common|frequent|usual|usually|often|always/rare|uncommon|unusual|rarely|seldom|never
-	present|presence/absent|absence alive|life|live|birth|born/dead|death|die|died|killed empty/full major|majority|main/minor|minority
-	maximum|maximal/minimum|minimal same|identical|similar|equal/different|distinct|unequal safe|safely/dangerous|unsafe|harmful
-	active|actively/inactive|passive able|capable/unable|incapable likely/unlikely possible/impossible known|famous/unknown possess|have|gain/lack
-	expand|broad|broaden|wide|wider/contract|narrow|narrower add|added|addition/remove|removed|subtract|removal attack/defend join|joined|enter|entered/leave|left|quit|exit
-	employer|teacher|lender|buyer|seller/employee|student|borrower heavy|heavier/light|lighter thick|thicker/thin|thinner deep|deeper/shallow near|close|closer/far|farther
-	love|like/hate|dislike profit/loss asset/liability domestic|national/foreign|international day/night single|one|individual/multiple|many|several|collective
-	acid|acidic/base|basic|alkaline predator/prey cause/effect|prevent push/pull rural/urban voluntary/involuntary|compulsory|mandatory optional/required|mandatory`
+//
+//go:embed pairs.txt
+var oppositePairs string
 
 func hashOf(word string) uint64 {
 	list := words.Scan(nil, word)

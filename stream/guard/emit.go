@@ -33,7 +33,6 @@ func (s *stream) inject(name string, data []byte) {
 	s.pass(&s.late)
 }
 
-// chunk is the unit of an item.
 func (s *stream) chunk(it *item) *response.Chunk {
 	if it.chunk != nil {
 		return it.chunk
@@ -68,7 +67,6 @@ func (s *stream) release() {
 	s.queue.items, s.kept = items[:n], kept
 }
 
-// emit writes an item.
 func (s *stream) emit(it *item) {
 	switch {
 	case it.synthetic:

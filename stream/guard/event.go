@@ -32,7 +32,6 @@ func (s *stream) Put(c *response.Chunk) {
 	}
 }
 
-// done takes in [DONE].
 func (s *stream) done() {
 	if s.idle {
 		s.pass(s.now.chunk)
@@ -259,7 +258,6 @@ func (s *stream) dispatch() {
 	s.moved = it.moves || len(it.texts) != 1 || len(it.stops) > 0
 }
 
-// ready reports whether an item has the verdicts it waits for.
 func (it *item) ready() bool {
 	return !slices.ContainsFunc(it.waits, func(w wait) bool { return w.lane.passed < w.claims })
 }

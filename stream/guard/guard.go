@@ -44,19 +44,11 @@ const (
 
 // String is the name of the action in metrics.
 func (a Action) String() string {
-	switch a {
-	case Marked:
-		return "marked"
-	case Replaced:
-		return "replaced"
-	case Cut:
-		return "cut"
-	case Shed:
-		return "shed"
-	case Unreadable:
-		return "unreadable"
+	names := [...]string{Marked: "marked", Replaced: "replaced", Cut: "cut", Shed: "shed", Unreadable: "unreadable"}
+	if int(a) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[a]
 }
 
 // Options are the limits of a Guard.

@@ -14,19 +14,11 @@ const (
 
 // String is the name of the mode in configuration, API and headers.
 func (m Mode) String() string {
-	switch m {
-	case Off:
-		return "off"
-	case Observe:
-		return "observe"
-	case Annotate:
-		return "annotate"
-	case Terminate:
-		return "terminate"
-	case Hold:
-		return "hold"
+	names := [...]string{Off: "off", Observe: "observe", Annotate: "annotate", Terminate: "terminate", Hold: "hold"}
+	if int(m) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[m]
 }
 
 // ParseMode is the mode of a name; ok is false when there is none.

@@ -93,7 +93,6 @@ func blocks(ahead, choice int) bool {
 	return ahead == response.Everything || choice == response.Everything || ahead == choice && choice != anyTime
 }
 
-// take returns an empty item.
 func (q *queue) take() *item {
 	if n := len(q.free); n > 0 {
 		it := q.free[n-1]

@@ -119,7 +119,6 @@ func (r *Reader) appendResponseDelta(dst, text []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendIncomplete appends response.incomplete.
 func (r *Reader) appendIncomplete(dst []byte, why string) []byte {
 	dst = append(dst, `{"type":"`+typeIncomplete+`"`...)
 	if r.sequence >= 0 {

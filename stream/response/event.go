@@ -25,19 +25,11 @@ const (
 
 // String returns the name in lower case.
 func (s Shape) String() string {
-	switch s {
-	case Opaque:
-		return "opaque"
-	case Chat:
-		return "chat"
-	case Completion:
-		return "completion"
-	case Response:
-		return "response"
-	case Failure:
-		return "failure"
+	names := [...]string{Opaque: "opaque", Chat: "chat", Completion: "completion", Response: "response", Failure: "failure"}
+	if int(s) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[s]
 }
 
 // Kind is what a text is to the client.
@@ -61,19 +53,11 @@ func (k Kind) Visible() bool { return k == Text || k == Refusal }
 
 // String returns the name in lower case.
 func (k Kind) String() string {
-	switch k {
-	case Text:
-		return "text"
-	case Refusal:
-		return "refusal"
-	case Reasoning:
-		return "reasoning"
-	case Tool:
-		return "tool"
-	case ToolName:
-		return "tool name"
+	names := [...]string{Text: "text", Refusal: "refusal", Reasoning: "reasoning", Tool: "tool", ToolName: "tool name"}
+	if int(k) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[k]
 }
 
 // Delta is one text that is not empty.

@@ -221,7 +221,6 @@ func (e *Event) extend(value []byte) {
 	e.edit(openai.Span{Start: at, End: at}, from)
 }
 
-// appendQuoted appends a JSON string.
 func appendQuoted[text ~string | ~[]byte](dst []byte, s text) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s) // the error reports only the replacement of invalid UTF-8
 	return dst

@@ -1,5 +1,7 @@
 package response
 
+import "maps"
+
 // role is what a value is, by where it stands. The role of an object or a list says what its
 // members are. Roles of members that are read are below 64: a set of them is one word.
 type role uint8
@@ -87,231 +89,69 @@ const (
 	stopReason
 )
 
+// roles are what members are, by what they are in and their names.
+//
+//nolint:gochecknoglobals // constant table
+var roles = func() (of [stopReason + 1]map[string]role) {
+	ofMessage := map[string]role{
+		"content": content, "refusal": refusal, "reasoning": reasoning,
+		"reasoning_content": reasoningContent, "tool_calls": toolCalls,
+		"function_call": functionCall, "role": messageRole, "audio": audio, "token_id": tokenID,
+	}
+	ofItem := map[string]role{
+		"type": partType, "text": partText, "refusal": partRefusal, "logprobs": logprobs,
+		"thinking": thinking, "content": content, "summary": summary, "arguments": arguments,
+		"input": input, "name": toolName,
+	}
+	ofThinking := maps.Clone(ofItem)
+	ofThinking["text"] = thinkingText
+	ofResponse := map[string]role{
+		"output": output, "status": status, "incomplete_details": incomplete,
+		"output_text": outputText, "usage": usage,
+	}
+	ofTop := map[string]role{
+		"id": headMember, "created": headMember, "model": headMember,
+		"system_fingerprint": headMember, "service_tier": headMember,
+		"object": objectName, "choices": choices, "error": errorValue, "x_signalbox": extension,
+		"obfuscation": dull, // OpenAI pads chunks with it
+		"type":        typeName, "logprobs": topLogprobs,
+		// Of the Responses API alone.
+		"delta": topDelta, "text": topText, "refusal": topRefusal, "arguments": topArguments,
+		"input": topInput, "code": topCode, "output_index": outputIndex,
+		"content_index": contentIndex, "summary_index": summaryIndex, "item_id": itemID,
+		"sequence_number": sequence, "response": response, "item": item, "part": part,
+	}
+	maps.Copy(ofTop, ofResponse)
+	ofFunction := map[string]role{
+		"index": index, "function": function, "custom": custom, "arguments": arguments,
+		"input": input, "name": toolName,
+	}
+	ofFunctionCall := maps.Clone(ofFunction)
+	ofFunctionCall["arguments"] = callArguments
+	ofToolCall := maps.Clone(ofFunction)
+	ofToolCall["id"], ofToolCall["type"] = callID, callType
+	ofUsage := map[string]role{
+		"prompt_tokens": tokensIn, "input_tokens": tokensIn,
+		"completion_tokens": tokensOut, "output_tokens": tokensOut, "total_tokens": tokensTotal,
+		"prompt_tokens_details": tokenDetails, "input_tokens_details": tokenDetails,
+		"completion_tokens_details": tokenDetails, "output_tokens_details": tokenDetails,
+		"cached_tokens": cachedTokens, "reasoning_tokens": reasoningTokens,
+	}
+	of[topLevel], of[response], of[delta], of[message] = ofTop, ofResponse, ofMessage, ofMessage
+	of[choice] = map[string]role{
+		"index": index, "delta": delta, "message": message, "text": completionText,
+		"finish_reason": finishReason, "logprobs": logprobs, "token_ids": tokenIDs,
+		"stop_reason": stopReason,
+	}
+	of[item], of[part], of[contentPart], of[summaryPart] = ofItem, ofItem, ofItem, ofItem
+	of[thinkingPart], of[toolCall], of[functionCall] = ofThinking, ofToolCall, ofFunctionCall
+	of[function], of[custom], of[usage], of[tokenDetails] = ofFunction, ofFunction, ofUsage, ofUsage
+	of[incomplete] = map[string]role{"reason": reason}
+	return of
+}()
+
 // member returns what the value of a member is.
-func member(of role, name []byte) role {
-	switch of { //nolint:exhaustive // the rest has no members that are read
-	case topLevel:
-		return topMember(name)
-	case choice:
-		return choiceMember(name)
-	case delta, message:
-		return messageMember(name)
-	case response, item, part, contentPart, summaryPart, thinkingPart:
-		return itemMember(of, name)
-	case toolCall, function, custom, functionCall:
-		return callMember(of, name)
-	case usage, tokenDetails:
-		return usageMember(name)
-	case incomplete:
-		if string(name) == "reason" {
-			return reason
-		}
-	default:
-	}
-	return ignored
-}
-
-func topMember(name []byte) role {
-	switch string(name) {
-	case "id", "created", "model", "system_fingerprint", "service_tier":
-		return headMember
-	case "object":
-		return objectName
-	case "choices":
-		return choices
-	case "usage":
-		return usage
-	case "error":
-		return errorValue
-	case "x_signalbox":
-		return extension
-	case "obfuscation": // OpenAI pads chunks with it
-		return dull
-	case "type":
-		return typeName
-	case "logprobs":
-		return topLogprobs
-	}
-	return responsesMember(name)
-}
-
-// responsesMember is for names that only the Responses API has at the top level.
-func responsesMember(name []byte) role {
-	switch string(name) {
-	case "delta":
-		return topDelta
-	case "text":
-		return topText
-	case "refusal":
-		return topRefusal
-	case "arguments":
-		return topArguments
-	case "input":
-		return topInput
-	case "code":
-		return topCode
-	case "output_index":
-		return outputIndex
-	case "content_index":
-		return contentIndex
-	case "summary_index":
-		return summaryIndex
-	case "item_id":
-		return itemID
-	case "sequence_number":
-		return sequence
-	case "response":
-		return response
-	case "item":
-		return item
-	case "part":
-		return part
-	}
-	return responseMember(name)
-}
-
-func responseMember(name []byte) role {
-	switch string(name) {
-	case "output":
-		return output
-	case "status":
-		return status
-	case "incomplete_details":
-		return incomplete
-	case "output_text":
-		return outputText
-	case "usage":
-		return usage
-	}
-	return ignored
-}
-
-func choiceMember(name []byte) role {
-	switch string(name) {
-	case "index":
-		return index
-	case "delta":
-		return delta
-	case "message":
-		return message
-	case "text":
-		return completionText
-	case "finish_reason":
-		return finishReason
-	case "logprobs":
-		return logprobs
-	case "token_ids":
-		return tokenIDs
-	case "stop_reason":
-		return stopReason
-	}
-	return ignored
-}
-
-func messageMember(name []byte) role {
-	switch string(name) {
-	case "content":
-		return content
-	case "refusal":
-		return refusal
-	case "reasoning":
-		return reasoning
-	case "reasoning_content":
-		return reasoningContent
-	case "tool_calls":
-		return toolCalls
-	case "function_call":
-		return functionCall
-	case "role":
-		return messageRole
-	case "audio":
-		return audio
-	case "token_id":
-		return tokenID
-	}
-	return ignored
-}
-
-// itemMember is for the members of a response, of an output item and of a part of its content, and
-// of a part of a message.
-func itemMember(of role, name []byte) role {
-	if of == response {
-		return responseMember(name)
-	}
-	switch string(name) {
-	case "type":
-		return partType
-	case "text":
-		if of == thinkingPart {
-			return thinkingText
-		}
-		return partText
-	case "refusal":
-		return partRefusal
-	case "logprobs":
-		return logprobs
-	case "thinking":
-		return thinking
-	case "content":
-		return content
-	case "summary":
-		return summary
-	case "arguments":
-		return arguments
-	case "input":
-		return input
-	case "name":
-		return toolName
-	}
-	return ignored
-}
-
-func callMember(of role, name []byte) role {
-	switch string(name) {
-	case "index":
-		return index
-	case "function":
-		return function
-	case "custom":
-		return custom
-	case "arguments":
-		if of == functionCall {
-			return callArguments
-		}
-		return arguments
-	case "input":
-		return input
-	case "name":
-		return toolName
-	}
-	if of == toolCall {
-		switch string(name) {
-		case "id":
-			return callID
-		case "type":
-			return callType
-		}
-	}
-	return ignored
-}
-
-func usageMember(name []byte) role {
-	switch string(name) {
-	case "prompt_tokens", "input_tokens":
-		return tokensIn
-	case "completion_tokens", "output_tokens":
-		return tokensOut
-	case "total_tokens":
-		return tokensTotal
-	case "prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details":
-		return tokenDetails
-	case "cached_tokens":
-		return cachedTokens
-	case "reasoning_tokens":
-		return reasoningTokens
-	}
-	return ignored
-}
+func member(of role, name []byte) role { return roles[of][string(name)] }
 
 // element returns what the elements of a list are.
 func element(of role) role {

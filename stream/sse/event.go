@@ -22,19 +22,11 @@ const (
 
 // String returns the name in lower case.
 func (s State) String() string {
-	switch s {
-	case Running:
-		return "running"
-	case Finished:
-		return "finished"
-	case Done:
-		return "done"
-	case Failed:
-		return "failed"
-	case Truncated:
-		return "truncated"
+	names := [...]string{Running: "running", Finished: "finished", Done: "done", Failed: "failed", Truncated: "truncated"}
+	if int(s) >= len(names) {
+		return "unknown"
 	}
-	return "unknown"
+	return names[s]
 }
 
 // After returns the state behind an event. [DONE] does not heal a stream that has failed.

@@ -214,36 +214,25 @@ func meaning(f *ast.Field) string {
 	return strings.ReplaceAll(doc, "|", "\\|")
 }
 
+// scalars are types of one value in a reader's words.
+var scalars = map[string]string{
+	"string": "text", "bool": "true or false", "int": "whole number", "int64": "whole number", "uint64": "whole number",
+	"float64": "number", "Duration": "duration", "Bytes": "size", "Node": "see rules.md",
+}
+
 // typeName says the type in a reader's words, and which struct it leads to.
 func typeName(t ast.Expr, qualifier string) (text, q, name string) {
 	switch t := t.(type) {
 	case *ast.Ident:
-		switch t.Name {
-		case "string":
-			return "text", "", ""
-		case "bool":
-			return "true or false", "", ""
-		case "int", "int64", "uint64":
-			return "whole number", "", ""
-		case "float64":
-			return "number", "", ""
-		case "Duration":
-			return "duration", "", ""
-		case "Bytes":
-			return "size", "", ""
+		if word, ok := scalars[t.Name]; ok {
+			return word, "", ""
 		}
 		return "mapping", qualifier, t.Name
 	case *ast.SelectorExpr:
-		pkg := t.X.(*ast.Ident).Name
-		switch t.Sel.Name {
-		case "Duration":
-			return "duration", "", ""
-		case "Bytes":
-			return "size", "", ""
-		case "Node":
-			return "see rules.md", "", ""
+		if word, ok := scalars[t.Sel.Name]; ok {
+			return word, "", ""
 		}
-		return "mapping", pkg, t.Sel.Name
+		return "mapping", t.X.(*ast.Ident).Name, t.Sel.Name
 	case *ast.ArrayType:
 		text, q, name := typeName(t.Elt, qualifier)
 		return "list of " + strings.Replace(text, "mapping", "mappings", 1), q, name

@@ -217,9 +217,13 @@ class Tail(nn.Module):
         return self.logits(self.drop(F.gelu(self.hidden(self.drop(features)))))
 
 
-def graph_of(tail: Tail, weights: dict) -> onnx.GraphProto:
-    """The tail as a graph, with the operators of export.py."""
-    nodes, tensors = [], {}
+def graph_of(tail: Tail, weights: dict) -> tuple[onnx.GraphProto, list[str]]:
+    """The tail as a graph, with the operators of export.py, and the names of the values that are its own.
+
+    Between Unsqueeze and Squeeze values are [rows, adapters, 1, features]. What is the tail's own has a first axis of
+    adapters, of 1 here: the product lays several adapters along it, and the frozen layers run over the rows of all.
+    """
+    nodes, tensors, stack = [], {}, []
 
     def const(name, value):
         tensors.setdefault(name, numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name))
@@ -231,10 +235,14 @@ def graph_of(tail: Tail, weights: dict) -> onnx.GraphProto:
         return name + ".0"
 
     shipped = lambda name: const(name, weights[name])
-    array = lambda t: t.detach().numpy()
+    axes = lambda *at: const("axes" + "".join(map(str, at)), np.array(at, np.int64))
+
+    def own(name, value):
+        stack.append(name)
+        return const(name, value.detach().numpy()[None])
 
     def changed(part, x):
-        return op("MatMul", [op("MatMul", [x, const(f"{part}.a", array(tail.a[part]))]), const(f"{part}.b", array(tail.b[part]))])
+        return op("MatMul", [op("MatMul", [x, own(f"{part}.a", tail.a[part])]), own(f"{part}.b", tail.b[part])])
 
     def product(part, x):
         p = LAST + part
@@ -246,23 +254,28 @@ def graph_of(tail: Tail, weights: dict) -> onnx.GraphProto:
     def norm_of_sum(terms, name):
         return op("LayerNormalization", [op("Sum", terms), shipped(LAST + name + ".gain"), shipped(LAST + name + ".shift")], axis=-1, epsilon=LN_EPS)
 
-    query = op("Add", ["query", changed("query", "first")])
+    first = op("Unsqueeze", ["first", axes(2)])
+    query = op("Add", [op("Unsqueeze", ["query", axes(2)]), changed("query", first)])
     padding = op("Cast", ["attention_mask"], to=TensorProto.INT32)
-    context = op("MultiHeadAttention", [query, "keys", "values", "", padding], CONTRIB, num_heads=HEADS)
-    x = norm_of_sum(["first", product("out", context), changed("out", context)], "ln1")
+    # One query of the first token for each adapter.
+    context = op("MultiHeadAttention", [op("Squeeze", [query, axes(2)]), "keys", "values", "", padding], CONTRIB, num_heads=HEADS)
+    context = op("Unsqueeze", [context, axes(2)])
+    x = norm_of_sum([first, product("out", context), changed("out", context)], "ln1")
     inner = op("Gelu", [op("Add", [product("up", x), changed("up", x)])], CONTRIB)
     x = norm_of_sum([x, product("down", inner), changed("down", inner)], "ln2")
-    x = op("Concat", [op("Squeeze", [x, const("one", np.array([1], np.int64))]), "mean"], axis=-1)
+    mean = op("Add", [op("Unsqueeze", ["mean", axes(1, 2)]), own("nothing", torch.zeros(1, HIDDEN))])  # once for each adapter
+    x = op("Concat", [x, mean], axis=-1)
     for name in ("hidden", "logits"):
         layer = getattr(tail, name)
-        x = op("Add", [op("MatMul", [x, const(name + ".weight", array(layer.weight).T)]), const(name + ".bias", array(layer.bias))])
+        x = op("Add", [op("MatMul", [x, own(name + ".weight", layer.weight.T)]), own(name + ".bias", layer.bias[None])])
         x = op("Gelu", [x], CONTRIB) if name == "hidden" else x
-    nodes.append(helper.make_node("Identity", [x], ["logits"], name="out"))
+    nodes.append(helper.make_node("Squeeze", [x, axes(2)], ["logits"], name="out"))
     value = helper.make_tensor_value_info
     shapes = {"first": ["rows", 1, HIDDEN], "query": ["rows", 1, HIDDEN], "keys": ["rows", "tokens", HIDDEN],
               "values": ["rows", "tokens", HIDDEN], "mean": ["rows", HIDDEN]}
     inputs = [value(n, TensorProto.FLOAT, s) for n, s in shapes.items()] + [value("attention_mask", TensorProto.INT64, ["rows", "tokens"])]
-    return helper.make_graph(nodes, "adapter", inputs, [value("logits", TensorProto.FLOAT, ["rows", tail.logits.out_features])], list(tensors.values()))
+    outputs = [value("logits", TensorProto.FLOAT, ["rows", "adapters", "labels"])]
+    return helper.make_graph(nodes, "adapter", inputs, outputs, list(tensors.values())), stack
 
 
 def model_of(graph: onnx.GraphProto) -> onnx.ModelProto:
@@ -286,7 +299,7 @@ def fused(base: Base, tail: onnx.GraphProto) -> onnx.ModelProto:
         n.name = "adapter/" + n.name
         n.input[:], n.output[:] = [called(x) for x in n.input], [called(x) for x in n.output]
         out.graph.node.append(n)
-    out.graph.output.append(helper.make_tensor_value_info("adapter_logits", TensorProto.FLOAT, ["rows", tail.output[0].type.tensor_type.shape.dim[1].dim_value]))
+    out.graph.output.append(helper.make_tensor_value_info("adapter_logits", TensorProto.FLOAT, ["rows", 1, "labels"]))
     return out
 
 
@@ -426,8 +439,8 @@ def compare(base: Base, tail: Tail, graph: onnx.GraphProto, rows: list[list[int]
     for batch in batches.by_length([len(r) for r in rows], 2048, 8):
         ids, mask = (t.numpy() for t in batches.pad([rows[i] for i in batch]))
         given = base.read(ids, mask) | {"attention_mask": mask}
-        ours = apart.run(["logits"], given)[0]
-        together = whole.run(["adapter_logits"], {"input_ids": ids, "attention_mask": mask})[0]
+        ours = apart.run(["logits"], given)[0][:, 0]
+        together = whole.run(["adapter_logits"], {"input_ids": ids, "attention_mask": mask})[0][:, 0]
         with torch.no_grad():
             torches = tail(**{n: torch.from_numpy(v) for n, v in given.items()}).numpy()
         out["fused"] = max(out["fused"], float(np.abs(ours - together).max()))
@@ -483,11 +496,11 @@ def main() -> None:
     marks = [] if mode == "classes" else thresholds(probabilities(logits, scale, shift, mode), want[choose], o.fpr)
     figures = report(probabilities(logits_of(tail, features, judge).numpy(), scale, shift, mode), want[judge], mode, marks)
     took = time.time() - begun
-    graph = graph_of(tail, base.weights)
+    graph, stack = graph_of(tail, base.weights)
     agreement = compare(base, tail, graph, [rows[i] for i in judge[:200]], o.threads)
     figures |= {"rows": int((parts < 9).sum()), "held_out": len(judge), "epoch": epoch, "seconds": round(took), "parity": agreement}
     write(o.out / f"{o.name}.onnx", graph, {
-        "format": 1, "base": {"name": base.manifest["name"], "version": base.manifest["version"], "sha256": base.sha256},
+        "format": 2, "stack": stack, "base": {"name": base.manifest["name"], "version": base.manifest["version"], "sha256": base.sha256},
         "mode": mode, "labels": names, "scale": scale, "shift": shift,
         "thresholds": {"classes": [0.0] * len(names), "binary": [0.0, *marks], "tags": marks}[mode],
         "tokens": base.tokens, "skeleton": base.skeleton, "report": figures,

@@ -33,15 +33,16 @@ from scipy.optimize import minimize
 from . import batches, data, evaluate, scan
 from .model import ATTACKS
 
-FALSE_POSITIVES = 0.006  # of the harmless texts, every kind alike
+FALSE_POSITIVES = 0.004  # of the harmless texts, every kind alike
 OF_ONE_KIND = 0.02  # and of no kind with at least MANY texts more than this
 MANY = 50
 PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged on
 PER_KIND = 110  # texts of a kind
 LONG = (60, 200, 700, 1500)  # windows of texts that are put together
-LENGTHS = (0.17, 0.25, 0.34, 0.42, 0.5)
+LENGTHS = (0.17, 0.25, 0.34)  # beyond that fewer are found in long texts, and prompts of agents are refused
 ATTACKED = ("attack", "planted", "planted, long")  # kinds of texts with attacks
 FROM, WEIGHTS = (-3.0, -2.0, -1.5, -1.0), (0.0, 0.3, 0.4, 0.5, 0.6)  # of the second look
+SAYS, BOUND = (0.0, 0.5), 2.0  # weight and bound of what the scan says of the highest window
 SHORT = 32  # bytes of a sentence at least: shorter ones are read with what follows
 SENTENCES, TOGETHER = 6, 48  # sentences that are read, tokens of a pair
 END = re.compile("\n|[\u3002\uff01\uff1f]|[.!?](?=[ \n\r\t])")
@@ -60,6 +61,7 @@ class Text:
     labels: tuple[int, int]  # jailbreak, injection; data.NONE where open
 
     def features(self, task: int, start: float = 0.0, weight: float = 0.0) -> list[float]:
+        """The three highest log-odds, the logarithm of the number of windows, and the bounded evidence of the scan for the highest."""
         read = np.argsort(-self.worth, kind="stable")[: budget(self.windows)]
         read = read[np.argsort(-self.odds[read, task], kind="stable")]
         z = self.odds[read, task]
@@ -67,7 +69,7 @@ class Text:
         close = self.close[read[0], task]
         if top[0] >= start and not np.isnan(close):
             top[0] = (1 - weight) * top[0] + weight * close
-        return [*top, np.log(self.windows)]
+        return [*top, np.log(self.windows), np.clip(self.worth[read[0]], -BOUND, BOUND)]
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -183,8 +185,9 @@ def texts(sess, tok, folder, held: list[data.Row], table: scan.Model, seed: int 
     return out
 
 
-def fit(found: list[Text], task: int, start: float = 0.0, closely: float = 0.0) -> tuple[dict, float, dict]:
-    """(the manifest's `document`, the threshold, figures) of one task, with second looks from log-odds `start` of weight `closely`."""
+def fit(found: list[Text], task: int, start: float = 0.0, closely: float = 0.0, say: float = 0.0) -> tuple[dict, float, dict]:
+    """(the manifest's `document`, the threshold, figures) of one task, with second looks from log-odds `start` of weight `closely`, and the scan's
+    evidence at the weight `say`."""
     known = [t for t in found if t.labels[task] != data.NONE]
     x = np.array([t.features(task, start, closely) for t in known])
     y = np.array([t.labels[task] == 1 for t in known])
@@ -202,7 +205,7 @@ def fit(found: list[Text], task: int, start: float = 0.0, closely: float = 0.0) 
         """(bias and weights, loss) with a given weight of the length."""
 
         def loss(p):
-            z = p[0] + x[:, :3] @ p[1:4] - length * x[:, 3]
+            z = p[0] + x[:, :3] @ p[1:4] - length * x[:, 3] + say * x[:, 4]
             value = weight @ np.logaddexp(0, -sign * z) + 1e-3 * np.square(p[1:4] - np.array([1, 0, 0])).sum()
             g = -weight * sign / (1 + np.exp(sign * z))
             grad = np.array([g.sum(), *(g @ x[:, :3])])
@@ -215,7 +218,7 @@ def fit(found: list[Text], task: int, start: float = 0.0, closely: float = 0.0) 
     def judge(length: float) -> tuple[float, float, dict, np.ndarray, np.ndarray]:
         """(threshold, loss, recall by kind, bias and weights, scores) with a given weight of the length."""
         p, least = weigh(length)
-        score = 1 / (1 + np.exp(-(p[0] + x[:, :3] @ p[1:4] - length * x[:, 3])))
+        score = 1 / (1 + np.exp(-(p[0] + x[:, :3] @ p[1:4] - length * x[:, 3] + say * x[:, 4])))
         of = {k: score[(named == k) & ~y] for k in kinds}
         rate = lambda t: float(np.mean([(of[k] >= t).mean() for k in kinds]))
         worst = lambda t: max(float((of[k] >= t).mean()) for k in kinds if len(of[k]) >= MANY)
@@ -250,9 +253,11 @@ def main() -> None:
     for i, task in enumerate(ATTACKS):
         for start in FROM:
             for weight in WEIGHTS:
-                shape, threshold, figures = fit(found, i, start, weight)
-                out[f"{task} from {start} weight {weight}"] = {"document": shape, "threshold": threshold, **figures}
-                print(task, start, weight, shape, threshold, {k: figures[k] for k in ("auc", "loss", "false_positives", "recall", "looked_at_again")}, flush=True)
+                for say in SAYS:
+                    shape, threshold, figures = fit(found, i, start, weight, say)
+                    out[f"{task} from {start} weight {weight} scan {say}"] = {"document": shape, "threshold": threshold, **figures}
+                    print(task, start, weight, say, shape, threshold,
+                          {k: figures[k] for k in ("auc", "loss", "false_positives", "recall", "looked_at_again")}, flush=True)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(out, indent=1) + "\n")
 

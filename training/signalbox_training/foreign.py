@@ -1,13 +1,14 @@
-"""The multilingual bundle: static embeddings distilled from multilingual-e5-small, and three heads.
+"""The first half of the multilingual bundle: static embeddings distilled from multilingual-e5-small, and three heads.
 
 A text of another language than English is read by a bag of word pieces: a vector for each of 96,000 pieces, 4 bits a
 component. The vectors start as what the 12-layer teacher says of each piece alone, are trained so that their sum points
 where the teacher's sentence embedding does, and then with the heads. Domain reads the whole sum. The attack heads read
-the sum of every LOCAL neighbouring pieces and answer with the place that looks most like one. A text costs microseconds.
+the sum of every LOCAL neighbouring pieces and answer with the place that looks most like one. foreign_order.py puts an
+encoder in their place (2.0.0); the table and domain stay.
 
     sh ../shared/prototypes/trunk/fetch_trunk.sh SOURCE
     python ../shared/prototypes/trunk/build_trunk.py --source SOURCE --out TRUNK --vocab 96000 --counts COUNTS --text DATA/*/*.jsonl.gz --int8
-    python -m signalbox_training.foreign --data DATA --trunk TRUNK --work WORK --out ../models/foreign
+    python -m signalbox_training.foreign --data DATA --trunk TRUNK --work WORK --out build/foreign
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ DIM, LOCAL, TOKENS, STRIDE = 160, 16, 128, 96
 THINNED = 4  # in training every fourth place is looked at
 CROP = 64  # pieces of a harmless text in training
 TASKS = ("domain", *ATTACKS)
-VERSION = "1.0.0"
+VERSION = "2.0.0"
 HELD_OUT_ONE_IN = 6  # prompts and attacks of our own in other languages that measure and calibrate
 FALSE_POSITIVES = 0.01  # of the attack heads, on held-out texts in other languages
 PROVENANCE = [
@@ -43,8 +44,8 @@ PROVENANCE = [
     ("Translations of Django's messages (sentences for distillation)", "BSD-3-Clause"),
     ("MMLU-Pro (TIGER-AI-Lab)", "Apache-2.0"),
     ("EXAMS multilingual school exam questions", "CC BY-SA 4.0"),
-    ("OpenStax textbooks: exercises and glossary terms (Rice University)", "CC BY 4.0"),
-    ("STS benchmark, machine-translated, multilingual NLI, Universal NER (sentences for distillation)", "CC BY-SA 4.0 / Apache-2.0"),
+    ("OpenStax textbooks: exercises, glossary terms and paragraphs (Rice University)", "CC BY 4.0"),
+    ("STS benchmark, machine-translated, multilingual NLI, Universal NER (sentences for distillation, harmless sentences)", "CC BY-SA 4.0 / Apache-2.0"),
     ("Attacks and harmless texts as of signalbox-minilm", "as named there"),
     ("Texts of this project (training/signalbox_training/prompts, safety)", "Apache-2.0"),
 ]
@@ -332,7 +333,7 @@ def main() -> None:
     parser.add_argument("--trunk", type=Path, required=True, help="what build_trunk.py wrote")
     parser.add_argument("--taught", type=Path, required=True, help="prefix of what teach.py wrote: PREFIX.json, .npy and .pieces.npy")
     parser.add_argument("--work", type=Path, default=Path("build"))
-    parser.add_argument("--out", type=Path, default=Path("../models/foreign"))
+    parser.add_argument("--out", type=Path, default=Path("build/foreign"))
     parser.add_argument("--beside", type=Path, default=Path("../models/default/bundle.yaml"), help="the manifest whose thresholds the scores are brought in line with")
     parser.add_argument("--epochs", type=int, default=4)
     args = parser.parse_args()
@@ -416,7 +417,7 @@ def write(folder: Path, proto: onnx.ModelProto, tok: bytes, shapes: dict) -> Non
             tasks.append({**task, "temperature": 1.0, "threshold": 0.5, "window": {"tokens": 256, "stride": 192, "max": 4, "combine": "mean", "skeleton": TOKENS}})
     manifest = {
         "format": 1, "name": "signalbox-multilingual", "version": VERSION,
-        "description": "Subject domain, jailbreak and injection of texts in other languages than English, from static embeddings of word pieces.",
+        "description": "Subject domain, jailbreak and injection of texts in other languages than English, from embeddings of word pieces and a small encoder.",
         "license": "Apache-2.0", "languages": ["mul"], "layout": "shared",
         "graphs": [bundle.entry("model_int8.onnx", content, precision="int8")], "tokenizer": bundle.entry("tokenizer.json", tok),
         "inputs": {"ids": "input_ids", "mask": "attention_mask"}, "max_tokens": 256, "vocab": len(json.loads(tok)["model"]["vocab"]), "pad_id": 1, "tasks": tasks,

@@ -66,7 +66,7 @@ def fit_rows(args) -> tuple[list[str], list[dict], list[dict]]:
     file, kept = args.work / "fusion_rows.json", ("label", "group", "kind", "fold")
     if not args.keep_rows:
         given = nli_fusion.rows(args.data, args.own)[:: args.quick]
-        names, lines = seen(args, given)
+        names, lines = nli_fusion.features(args.repository, given, args.out) if args.known else seen(args, given)
         file.write_text(json.dumps({"names": names, "given": [{k: r[k] for k in kept} for r in given], "lines": lines}))
     found = json.loads(file.read_text())
     if found["names"] != nli_fusion.features(args.repository, [])[0]:
@@ -78,7 +78,7 @@ def train(args, pairs: list[nli_data.Pair]) -> Path:
     """Three trainings: without claims about pages; from there once for each fold of them, for the fusion; and with all of them, with
     rounding. Returns the weights of the last."""
     base, checkpoint = args.base or args.work / "base.pt", args.checkpoint or args.work / "nli.pt"
-    cross = not args.cross and not args.keep_rows
+    cross = not args.cross and not args.keep_rows and not args.known
     if not args.base and (cross or not args.checkpoint):
         nli_train.train([r for r in pairs if not r.root], base, args.minutes, rounding=False, floor=0.3)
     if cross:
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("--base", type=Path, help="skip that training and use these weights")
     parser.add_argument("--cross", type=Path, help="use the models of this folder to read claims about pages for the fusion")
     parser.add_argument("--checkpoint", type=Path, help="skip the training with these claims as well and use these weights")
+    parser.add_argument("--known", action="store_true", help="the weights knew the claims about pages when their training began: fit words and numbers alone on them")
     parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
     parser.add_argument("--keep-rows", action="store_true", help="fit on the features of the last run")
     parser.add_argument("--trees", type=int, default=100, help="of each forest")
@@ -122,14 +123,14 @@ def main() -> None:
     nli_bundle.write(args.out, graph, heat, None)
 
     names, given, lines = fit_rows(args)
-    fit = nli_fusion.gather(names, lines, given)
+    fit = nli_fusion.gather(names, lines, given, ("wice",) if args.known else ())
     fusion, support = nli_fusion.make(names, fit, args.trees)
     nli_bundle.write(args.out, graph, heat, fusion)
     figures["left_out"], summaries, pages = nli_long.left_out(args, fusion)
     fusion = nli_long.added(fusion, nli_long.fit(summaries, pages, np.ones(len(summaries.given), bool)))
     nli_bundle.write(args.out, graph, heat, fusion)
     figures["fit"] = nli_card.fitted(fusion) | {"rows": len(given), "claims": len(fit.y), "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
-                                                                                for m in [np.array([given[i]["group"] == g for i in fit.row])]}}
+                                                                                for m in [np.array([given[i]["group"] == g for i in fit.row])] if not fit.known[m].all()}}
     note(json.dumps(figures["fit"]))
     figures["dev"] = nli_product.product(args, fusion)
     figures["latency_ms"] = {f"{n} x {t}": nli_evaluate.latency(sess, t, n) for n, t in ((1, 32), (1, 64), (1, 96), (1, 128), (2, 96))}

@@ -42,6 +42,7 @@ class Fit:
     row: np.ndarray
     fold: np.ndarray
     ruled: np.ndarray  # of a group made by rule
+    known: np.ndarray  # the NLI model was trained on it: words and numbers alone are fitted on it
 
 
 def rows(folder: Path, own: int = 2000) -> list[dict]:
@@ -85,9 +86,9 @@ def features(repository: Path, given: list[dict], bundle: Path | None = None, fu
     return json.loads(head)["features"], [json.loads(line) for line in lines]
 
 
-def gather(names: list[str], lines: list[dict], given: list[dict]) -> Fit:
+def gather(names: list[str], lines: list[dict], given: list[dict], known: tuple[str, ...] = ()) -> Fit:
     """The claims to fit on. Of an unsupported answer with several claims only the one that the model doubts most counts as
-    unsupported: the others may be true."""
+    unsupported: the others may be true. `known` are the groups that the NLI model was trained on."""
     claims, entail = defaultdict(list), names.index("entail_max")
     for l in lines:
         claims[l["row"]].append(l["features"])
@@ -106,7 +107,7 @@ def gather(names: list[str], lines: list[dict], given: list[dict]) -> Fit:
             chosen = (group == name) & (y == label)
             weight[chosen] = share / 2 / max(chosen.sum(), 1) * len(y)
     # WiCE asks about one claim with several parts of a page: all rows of an answer are in one fold.
-    return Fit(np.array(x), y, weight, row, np.array([given[i]["fold"] for i in row]), np.isin(group, ("synthetic", "own")))
+    return Fit(np.array(x), y, weight, row, np.array([given[i]["fold"] for i in row]), np.isin(group, ("synthetic", "own")), np.isin(group, known))
 
 
 def forest(names: list[str], used: list[str], fit: Fit, chosen: np.ndarray, trees: int, seed: int = 1) -> HistGradientBoostingClassifier:
@@ -135,14 +136,19 @@ def thresholds(names: list[str], fit: Fit, support: np.ndarray) -> dict[str, flo
     """Cuts chosen on the folds. Below `unsupported` lie two in a hundred true claims of the groups made by rule, where labels are
     sure; of all claims above `supported` one in ten is wrong; `contradicted` is reached by the probability of contradiction
     of one in a hundred of those true claims."""
-    sure = fit.y & fit.ruled
+    sure, weight = fit.y & fit.ruled, fit.weight * ~fit.known
     low = float(np.quantile(support[sure], 0.02))
     order = np.argsort(-support)
-    wrong = np.cumsum((fit.weight * ~fit.y)[order]) / np.cumsum(fit.weight[order])
+    wrong = np.cumsum((weight * ~fit.y)[order]) / np.maximum(np.cumsum(weight[order]), 1e-9)
     fine = np.flatnonzero(wrong <= 0.1)
     high = max(low, float(support[order[fine[-1]]]) if len(fine) else 0.5)
     doubt = np.where(support < high, fit.x[:, names.index("contra_max")], 0)
     return {"supported": round(high, 4), "contradicted": round(max(0.5, float(np.quantile(doubt[sure], 0.99))), 4), "unsupported": round(low, 4)}
+
+
+def fair(used: list[str], fit: Fit) -> np.ndarray:
+    """The claims that trees over these features may be fitted on."""
+    return ~fit.known if set(used) & set(NLI) else np.ones(len(fit.y), bool)
 
 
 def folds(names: list[str], used: list[str], fit: Fit, trees: int) -> np.ndarray:
@@ -150,7 +156,7 @@ def folds(names: list[str], used: list[str], fit: Fit, trees: int) -> np.ndarray
     raw = np.zeros(len(fit.y))
     columns = [names.index(n) for n in used]
     for k in range(FOLDS):
-        model = forest(names, used, fit, fit.fold != k, trees)
+        model = forest(names, used, fit, (fit.fold != k) & fair(used, fit), trees)
         raw[fit.fold == k] = model.decision_function(fit.x[fit.fold == k][:, columns])
     return raw
 
@@ -178,15 +184,15 @@ def tree(nodes, share: float, columns: list[int]) -> dict:
 
 def make(names: list[str], fit: Fit, trees: int = 100) -> tuple[dict, np.ndarray]:
     """(the content of fusion.json, support of every claim by a forest that has not seen its row).
-    The fusion is the weighted sum of a forest over all features and one over words and numbers alone."""
-    everything = np.ones(len(fit.y), bool)
+    The fusion is the weighted sum of a forest over all features and one over words and numbers alone. What the NLI model was trained
+    on decides neither curve nor thresholds."""
     parts = [(1 - WORDS_SHARE, names), (WORDS_SHARE, words(names))]
     raw = sum(share * folds(names, used, fit, trees) for share, used in parts)
-    slope, offset = calibration(raw, fit.y, fit.weight)
+    slope, offset = calibration(raw[~fit.known], fit.y[~fit.known], fit.weight[~fit.known])
     support = 1 / (1 + np.exp(-(slope * raw + offset)))
     base, found = 0.0, []
     for share, used in parts:
-        model = forest(names, used, fit, everything, trees)
+        model = forest(names, used, fit, fair(used, fit), trees)
         base += share * float(np.ravel(model._baseline_prediction)[0])
         found += [tree(step[0].nodes, share, [names.index(n) for n in used]) for step in model._predictors]
     cuts = thresholds(names, fit, support)

@@ -1,4 +1,4 @@
-"""Fine-tunes the NLI model on the CPU, bounded by time.
+"""Fine-tunes the NLI model on the CPU, bounded by processor time.
 
 Start it with OMP_WAIT_POLICY=passive where other work runs: waiting threads that spin treble its time.
 As in train.py: training as usual, then smoothing and clip limits from activation statistics, then
@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-from . import batches, model, nli_changes, nli_data, nli_facts, nli_model, quantise
+from . import batches, model, nli_changes, nli_data, nli_facts, nli_model, nli_plain, nli_retold, nli_similar, quantise
 from .train import BF16
 
 SEED = 11
@@ -28,8 +28,12 @@ ROUND_FROM = 0.8  # share of the training after which rounding is simulated
 # Of how many epochs' worth a source is in one: the sets made by rule are large and soon learnt.
 SHARES = {"ext": 0.1, "para": 0.25, "near": 0.15, "neg": 0.2, "ent": 0.4, "ant": 0.4, "num": 0.6, "added": 0.4, "unneg": 1.0,
           "begin": 2.0, "faithdial_audit": 2.0, "wice": 1.0, "wice_tokens": 1.0, "negation_mnli": 1.5, "negation_snli": 1.5,
-          "mnli_dev": 1.3, "snli_dev": 1.0, "conjnli_adv": 1.0, "own/facts": 0.5, "own/changes": 0.5}
-OWN = {"facts": 30_000, "changes": 26_000}  # rows
+          "mnli_dev": 1.3, "snli_dev": 1.0, "conjnli_adv": 1.0, "own/facts": 0.5, "own/changes": 0.5,
+          "same": 1.5, "own/plain": 0.75, "own/retold": 0.6}
+# The same for weights that know the sets made by rule, and the claims about pages, already.
+FURTHER = SHARES | {k: 0.4 * SHARES[k] for k in ("ext", "para", "near", "neg", "ent", "ant", "num", "added", "unneg", "own/facts", "own/changes")}
+FURTHER |= {"wice": 0.3, "wice_tokens": 0.15}
+OWN = {"facts": 30_000, "changes": 26_000, "plain": 40_000}  # rows
 
 
 class Example:
@@ -47,9 +51,13 @@ class Example:
             self.marks = [-1.0 if hit(row.unknown or (), a, b) else float(hit(row.marks, a, b)) for a, b in claim.offsets[:inside]]
 
 
-def pairs(folder: Path) -> list[nli_data.Pair]:
-    """The public pairs and those of this project."""
-    return nli_data.public(folder) + nli_facts.build(OWN["facts"]) + nli_changes.build(folder, OWN["changes"])
+def pairs(folder: Path, further: bool = False, retold: Path | None = None) -> list[nli_data.Pair]:
+    """The public pairs and those of this project; for a training `further` also claims in plain words, judged sentences and those of
+    the file that nli_retold wrote."""
+    out = nli_data.public(folder) + nli_facts.build(OWN["facts"]) + nli_changes.build(folder, OWN["changes"])
+    if further:
+        out += nli_plain.build(OWN["plain"]) + nli_similar.build(folder) + (nli_retold.read(retold) if retold else [])
+    return out
 
 
 def examples(rows: list[nli_data.Pair]) -> list[Example]:
@@ -128,10 +136,10 @@ class Mean:
 
 
 def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path | None = None, rounding: bool = True,
-          rate: float = 1.2e-4, floor: float = 0.0, threads: int = 2, log_every: int = 25, round_from: float = ROUND_FROM, rest: float = 1.0) -> None:
+          rate: float = 1.2e-4, floor: float = 0.0, threads: int = 2, log_every: int = 25, round_from: float = ROUND_FROM, rest: float = 1.0, shares: dict[str, float] = SHARES) -> None:
     """Train for some minutes on pairs that are not held out, from `start_from` or the base weights, and write
     the mean of the last weights to `out`. The rate falls to `floor` of what it was; rounding from the share `round_from` on.
-    An epoch has `rest` of what SHARES says of the sources that are not about pages."""
+    An epoch has `rest` of what `shares` says of the sources that are not about pages."""
     torch.manual_seed(SEED)
     torch.set_num_threads(threads)
     rng = random.Random(SEED + (1 if start_from else 0))
@@ -140,15 +148,16 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
     net.words.requires_grad_(False)  # few rows of it are in any batch, and its share of a step would be a quarter
     net.train()
     opt = torch.optim.AdamW(groups(net, rate, 5 * rate if not start_from else 2 * rate, 0.9), betas=(0.9, 0.98), eps=1e-6, fused=True)
-    mean, sums, steps, seen, rounded, start = Mean(net, 0.95), Counter(), 0, 0, False, time.time()
+    clock = lambda: time.process_time() / threads  # a paused or crowded training loses nothing
+    mean, sums, steps, seen, rounded, start = Mean(net, 0.95), Counter(), 0, 0, False, clock()
     print(f"{len(known)} rows to train on", flush=True)
     while True:
-        order = nli_data.mix([e.row for e in known], SHARES, rng, lambda r: 1.0 if r.root else rest)
+        order = nli_data.mix([e.row for e in known], shares, rng, lambda r: 1.0 if r.root else rest)
         for batch in batches.by_length([len(known[i].ids) for i in order], BATCH_TOKENS, BATCH_ROWS, rng):
-            progress = (time.time() - start) / 60 / minutes
+            progress = (clock() - start) / 60 / minutes
             if progress >= 1:
                 mean.save(net, out)
-                print(f"trained {steps} steps, {seen} pairs in {(time.time() - start) / 60:.1f} minutes", flush=True)
+                print(f"trained {steps} steps, {seen} pairs in {(clock() - start) / 60:.1f} minutes", flush=True)
                 return
             if rounding and not rounded and progress >= round_from:
                 calibrate(net, [known[i].ids for i in rng.sample(range(len(known)), 300)])
@@ -183,7 +192,7 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
             if steps % MEAN_EVERY == 0:
                 mean.add()
             if steps % log_every == 0:
-                print(f"step {steps} {seen} pairs {(time.time() - start) / 60:.1f} min  " + " ".join(f"{k} {v / log_every:.4f}" for k, v in sums.items()), flush=True)
+                print(f"step {steps} {seen} pairs {(clock() - start) / 60:.1f} min  " + " ".join(f"{k} {v / log_every:.4f}" for k, v in sums.items()), flush=True)
                 sums.clear()
             if steps % 100 == 0:
                 mean.save(net, out)
@@ -196,16 +205,19 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=50)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--start-from", type=Path, help="go on from these weights")
+    parser.add_argument("--further", action="store_true", help="the weights know the sets made by rule: fewer of these, and claims in plain words")
+    parser.add_argument("--retold", type=Path, help="pairs of nli_retold, with --further")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--floor", type=float, default=0.0, help="of the rate, at the end")
-    parser.add_argument("--without", default="", help="leave out the sources that begin so")
+    parser.add_argument("--without", nargs="+", default=[], help="leave out the sources that begin so")
     parser.add_argument("--round-from", type=float, default=ROUND_FROM, help="share of the training after which rounding is simulated")
     parser.add_argument("--rest", type=float, default=1.0, help="of the sources that are not about pages, in an epoch")
     parser.add_argument("--no-rounding", action="store_true", help="leave int8 to a later training")
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [r for r in pairs(args.data) if not args.without or not r.src.startswith(args.without)]
-    train(rows, args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor, args.threads, round_from=args.round_from, rest=args.rest)
+    rows = [r for r in pairs(args.data, args.further, args.retold) if not r.src.startswith(tuple(args.without))]
+    train(rows, args.out, args.minutes, args.start_from, not args.no_rounding, args.rate, args.floor, args.threads, round_from=args.round_from, rest=args.rest,
+          shares=FURTHER if args.further else SHARES)
 
 
 if __name__ == "__main__":

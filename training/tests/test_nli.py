@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from signalbox_training import nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_product, nli_train, nli_values
+from signalbox_training import nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_plain, nli_product, nli_retold, nli_train, nli_values
 
 
 def test_a_long_premise_is_cut_before_the_claim():
@@ -147,3 +147,26 @@ def test_of_a_false_answer_the_claim_in_doubt_counts_alone():
     rows.x = np.array([[0.9], [0.2], [0.3], [0.8]])
     assert rows.counted(np.array([True, True])).tolist() == [False, True, True, True]
     assert rows.counted(np.array([False, True])).tolist() == [False, False, True, True]
+
+
+def test_claims_in_plain_words_are_no_copies_and_as_often_true_as_false():
+    rows = nli_plain.build(6000)
+    for kind in nli_plain.FAMILIES:
+        of = [r for r in rows if r.kind == kind]
+        true = sum(r.may == nli_data.SURE["entailment"] for r in of) / len(of)
+        assert 0.35 < true < 0.75, kind
+        assert not any(r.claim in r.premise for r in of if r.may != nli_data.SURE["entailment"]), kind
+
+
+def test_a_sentence_stays_one_when_words_are_taken_out():
+    assert nli_retold.tidy("the rat is a big species ( ) , of rats ,.") == "The rat is a big species, of rats."
+    assert nli_retold.tidy("it lies on the the north side , ") == "It lies on the north side."
+
+
+def test_what_the_model_was_trained_on_decides_by_words_alone():
+    names = ["entail_max", "words_missing"]
+    lines = [{"row": i, "features": [float(i % 2), float(i % 3)]} for i in range(12)]
+    given = [{"label": "supported" if i % 2 else "unsupported", "group": "wice" if i < 4 else "own", "fold": 0} for i in range(12)]
+    fit = nli_fusion.gather(names, lines, given, ("wice",))
+    assert fit.known.tolist() == [True] * 4 + [False] * 8
+    assert nli_fusion.fair(names, fit).tolist() == (~fit.known).tolist() and nli_fusion.fair(names[1:], fit).all()

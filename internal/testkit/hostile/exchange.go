@@ -78,13 +78,10 @@ func (x *exchange) pause(d time.Duration) bool {
 	return true
 }
 
-// head sends the head of a stream.
 func (x *exchange) head() bool { return x.write(StreamHead) }
 
-// chunk sends one chunk.
 func (x *exchange) chunk(s string) bool { return x.write(Chunk(s)) }
 
-// text is what event i says.
 func (x *exchange) event(i int, text string) string {
 	at := time.Now()
 	if x.opts.Still {
@@ -119,7 +116,6 @@ func (x *exchange) finish() bool { return x.chunk(Finish) && x.chunk(Done) && x.
 // fin closes the connection in order.
 func (*exchange) fin() bool { return false }
 
-// rst resets it.
 func (x *exchange) rst() bool {
 	x.c.reset()
 	return false

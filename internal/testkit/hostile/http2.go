@@ -352,7 +352,6 @@ func (x *stream2) ok() bool {
 	return x.open() && x.events(x.num("n", 3)) && x.finish()
 }
 
-// reset ends the stream with an error code.
 func (x *stream2) reset(code int) {
 	x.do(func() error { return x.fr.WriteRSTStream(x.number, http2.ErrCode(code)) })
 }

@@ -84,7 +84,6 @@ func (m mode) size(key string, def int) int {
 	return n * unit
 }
 
-// wait reads a duration of the mode.
 func (m mode) wait(key string, def time.Duration) time.Duration {
 	d, err := time.ParseDuration(cmp.Or(m.params.Get(key), def.String()))
 	if err != nil {

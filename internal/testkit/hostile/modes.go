@@ -88,7 +88,6 @@ func beforeBody() map[string]play {
 	}
 }
 
-// heads are faults of the head.
 func heads() map[string]play {
 	with := func(lines string) play {
 		return func(x *exchange) bool {
@@ -164,7 +163,6 @@ func heads() map[string]play {
 	}
 }
 
-// breaks are streams that break.
 func breaks() map[string]play {
 	after := func(bytes string) play {
 		return func(x *exchange) bool {

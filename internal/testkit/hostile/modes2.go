@@ -136,7 +136,6 @@ func heads2() map[string]play2 {
 	}
 }
 
-// breaks2 are streams that break.
 func breaks2() map[string]play2 {
 	silent := func(x *stream2) { _ = x.before(); x.hold() }
 	return map[string]play2{

@@ -44,7 +44,6 @@ func (q *request) header(name string) string {
 	return ""
 }
 
-// readBody reads the body of a request by its framing.
 func (q *request) readBody(r *bufio.Reader) error {
 	if strings.EqualFold(q.header("Transfer-Encoding"), "chunked") {
 		return q.readChunks(r)
@@ -79,7 +78,6 @@ func (q *request) readChunks(r *bufio.Reader) error {
 	}
 }
 
-// streams reports whether the request asks for a stream.
 func (q *request) streams() bool {
 	return bytes.Contains(bytes.ReplaceAll(q.body, []byte(" "), nil), []byte(`"stream":true`))
 }

@@ -175,12 +175,7 @@ func unpaired(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) 
 
 // says reports whether the reading holds the very word.
 func (r *Reading) says(w *token) bool {
-	for i := range r.words {
-		if equal(r.words[i].form, w.form) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.words, func(x token) bool { return equal(x.form, w.form) })
 }
 
 // swapped reports whether two words stand in another order, and that matters.

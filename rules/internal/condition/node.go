@@ -188,12 +188,7 @@ func (l *Leaf) partial(v *signal.Value) bool {
 }
 
 func partialOf(v *signal.Value, origins signal.Origins) bool {
-	for i := range v.Verdicts {
-		if v.Verdicts[i].Partial && origins.Has(v.Verdicts[i].Origin) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Verdicts, func(x signal.Verdict) bool { return x.Partial && origins.Has(x.Origin) })
 }
 
 // StateOf returns the state in which conditions see a value. One that is known and of which a score

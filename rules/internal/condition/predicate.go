@@ -207,15 +207,9 @@ func HeaderMatches(name string, re *regexp.Regexp) *Leaf {
 }
 
 func (h *header) holds(set *signal.Set) bool {
-	if set.Facts.Header == nil {
-		return false
-	}
-	for _, v := range set.Facts.Header(h.name) {
-		if h.re == nil && v == h.equals || h.re != nil && h.re.MatchString(v) {
-			return true
-		}
-	}
-	return false
+	return set.Facts.Header != nil && slices.ContainsFunc(set.Facts.Header(h.name), func(v string) bool {
+		return h.re == nil && v == h.equals || h.re != nil && h.re.MatchString(v)
+	})
 }
 
 func (h *header) text() string {

@@ -278,7 +278,6 @@ func absorb(xs []Node) []Node {
 	})
 }
 
-// contains reports that one of xs is the same as x.
 func contains(xs []Node, x Node) bool {
 	return slices.ContainsFunc(xs, func(y Node) bool { return Same(y, x) })
 }

@@ -20,40 +20,12 @@ type hanRune struct {
 	num  float64
 }
 
-func han(r rune) hanRune {
-	switch r {
-	case '零', '〇':
-		return hanRune{hanDigit, 0}
-	case '一':
-		return hanRune{hanDigit, 1}
-	case '二', '两', '兩':
-		return hanRune{hanDigit, 2}
-	case '三':
-		return hanRune{hanDigit, 3}
-	case '四':
-		return hanRune{hanDigit, 4}
-	case '五':
-		return hanRune{hanDigit, 5}
-	case '六':
-		return hanRune{hanDigit, 6}
-	case '七':
-		return hanRune{hanDigit, 7}
-	case '八':
-		return hanRune{hanDigit, 8}
-	case '九':
-		return hanRune{hanDigit, 9}
-	case '十':
-		return hanRune{hanPart, 10}
-	case '百':
-		return hanRune{hanPart, 100}
-	case '千':
-		return hanRune{hanPart, 1000}
-	case '万', '萬':
-		return hanRune{hanGroup, 1e4}
-	case '亿', '億':
-		return hanRune{hanGroup, 1e8}
-	}
-	return hanRune{}
+//nolint:gochecknoglobals // constant table
+var hanRunes = map[rune]hanRune{
+	'零': {hanDigit, 0}, '〇': {hanDigit, 0}, '一': {hanDigit, 1}, '二': {hanDigit, 2}, '两': {hanDigit, 2}, '兩': {hanDigit, 2},
+	'三': {hanDigit, 3}, '四': {hanDigit, 4}, '五': {hanDigit, 5}, '六': {hanDigit, 6}, '七': {hanDigit, 7}, '八': {hanDigit, 8},
+	'九': {hanDigit, 9}, '十': {hanPart, 10}, '百': {hanPart, 100}, '千': {hanPart, 1000},
+	'万': {hanGroup, 1e4}, '萬': {hanGroup, 1e4}, '亿': {hanGroup, 1e8}, '億': {hanGroup, 1e8},
 }
 
 // hanNumeral takes a number in ideographs of at least two of them: 一百五十六万, 十二, 二〇二一. Alone they are
@@ -65,7 +37,7 @@ func (l *lexer) hanNumeral() bool {
 	var total, part, digit, positional float64
 	for end < len(l.text) {
 		r, size := utf8.DecodeRuneInString(l.text[end:])
-		h := han(r)
+		h := hanRunes[r]
 		if h.kind == 0 || count == 0 && h.kind != hanDigit && h.num != 10 {
 			break
 		}
@@ -112,7 +84,7 @@ func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 	}
 	for at := end + size; at < len(l.text); {
 		r, size := utf8.DecodeRuneInString(l.text[at:])
-		h := han(r)
+		h := hanRunes[r]
 		if h.kind != hanDigit || step < 1e-6 {
 			break
 		}
@@ -122,40 +94,6 @@ func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 		next = at
 	}
 	return n, step, next
-}
-
-// hanUnits are units in ideographs, longer ones before those that they begin with. They count right
-// behind a number alone, for each of them is a part of other words.
-//
-//nolint:gochecknoglobals // constant table
-var hanUnits = []struct {
-	name string
-	unit
-}{
-	{"公里", unit{length, 1e3, 0}},
-	{"厘米", unit{length, 1e-2, 0}},
-	{"毫米", unit{length, 1e-3, 0}},
-	{"平方公里", unit{area, 1e6, 0}},
-	{"平方米", unit{area, 1, 0}},
-	{"公顷", unit{area, 1e4, 0}},
-	{"米", unit{length, 1, 0}},
-	{"公斤", unit{mass, 1, 0}},
-	{"毫克", unit{mass, 1e-6, 0}},
-	{"克", unit{mass, 1e-3, 0}},
-	{"吨", unit{mass, 1e3, 0}},
-	{"毫升", unit{volume, 1e-3, 0}},
-	{"升", unit{volume, 1, 0}},
-	{"个小时", unit{Duration, hour, 0}},
-	{"小时", unit{Duration, hour, 0}},
-	{"分钟", unit{Duration, minute, 0}},
-	{"秒", unit{Duration, 1, 0}},
-	{"个月", unit{Duration, month, 0}},
-	{"周", unit{Duration, 7 * day, 0}},
-	{"天", unit{Duration, day, 0}},
-	{"欧元", unit{eur, 1, 0}},
-	{"美元", unit{usd, 1, 0}},
-	{"英镑", unit{gbp, 1, 0}},
-	{"日元", unit{jpy, 1, 0}},
 }
 
 // behindNumber reports whether the last token is a number, or what multiplies one, that ends where

@@ -50,7 +50,7 @@ func (l *lexer) run() {
 		case r == '[' && l.citation():
 		case isDigit(r):
 			l.numeral()
-		case han(r).kind != 0 && l.hanNumeral():
+		case r >= '〇' && hanRunes[r].kind != 0 && l.hanNumeral():
 		case unicode.IsLetter(r) || r == '_' || r == '@':
 			l.wordOrName()
 		case vulgar(r) > 0:
@@ -112,12 +112,9 @@ func (l *lexer) code() {
 // plainCode reports whether code reads like text: words, and numbers with their separators and
 // units.
 func plainCode(s string) bool {
-	for _, r := range s {
-		if !unicode.IsLetter(r) && !isDigit(r) && !strings.ContainsRune(" .,:%-_$€£°'", r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !isDigit(r) && !strings.ContainsRune(" .,:%-_$€£°'", r)
+	})
 }
 
 func (l *lexer) opaque(end int) {

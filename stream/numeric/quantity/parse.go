@@ -189,12 +189,7 @@ func (p *parser) labelled(i int) bool {
 // percentile reports whether the rank before token i is that of a percentile, which names a measure
 // and counts nothing.
 func (p *parser) percentile(i int) bool {
-	for _, s := range [...]string{"percentile", "percentil", "Perzentil", "centile"} {
-		if p.word(i, s) {
-			return true
-		}
-	}
-	return false
+	return p.word(i, "percentile") || p.word(i, "percentil") || p.word(i, "Perzentil") || p.word(i, "centile")
 }
 
 // amount reads a count, a measurement, a percentage, money or a range of them.

@@ -2,6 +2,7 @@ package quantity
 
 import (
 	"math"
+	"strings"
 )
 
 // clock reads 14:30, 2:30 pm, 9 am, 14 Uhr, 9 o'clock, 14 h 30.
@@ -176,16 +177,7 @@ func (p *parser) slashed(t *token) bool {
 	if t.kind != tokNumber || t.num >= 1 || t.num <= 0 {
 		return false
 	}
-	return p.text[t.start] > 0x7f || t.step == 0.01 && t.end-t.start >= 3 && hasSlash(p.text[t.start:t.end])
-}
-
-func hasSlash(s string) bool {
-	for i := range len(s) {
-		if s[i] == '/' {
-			return true
-		}
-	}
-	return false
+	return p.text[t.start] > 0x7f || t.step == 0.01 && t.end-t.start >= 3 && strings.Contains(p.text[t.start:t.end], "/")
 }
 
 func (p *parser) fractionValue(i, j int, n float64) Value {

@@ -1,0 +1,236 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"signalbox/internal/wire"
+)
+
+// ErrUnlike reports adapters that cannot become one graph.
+var ErrUnlike = errors.New("adapters of different forms")
+
+// Field numbers of onnx.proto3 for the value of an initializer.
+const (
+	tensorDims     = 1
+	tensorDataType = 2
+
+	tensorFloat = 1 // data_type
+	floatBytes  = 4
+)
+
+// stackRank is the most axes of a value that is stacked.
+const stackRank = 4
+
+// ownValue is an initializer that is an adapter's own: float32 of dims, little-endian.
+type ownValue struct {
+	dims []int
+	data []byte
+}
+
+// Stack returns the model of several adapters as one: the frozen layers, which all of them have,
+// run once over the rows of all, and those values that are an adapter's own lie one behind the
+// other along their first axis. Adapters of another rank, width or number of labels than their
+// neighbours are filled up with zeros. That changes nothing where the graph makes zeros of zeros, as
+// products, sums and Gelu do, and something where it does not (a softmax over labels); whoever runs
+// the result has to compare. The inputs are those of each of them;
+// logits is float32 [rows, adapters, widest], where the first Width numbers of adapter i are what
+// its own graph gives, but for the rounding of sums.
+//
+// Errors wrap ErrUnlike where the adapters do not have the same Form or would be larger than
+// MaxAdapterBytes together, and ErrGraph.
+func Stack(list []*Adapter) ([]byte, error) {
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: there is none", ErrUnlike)
+	}
+	values := make([]map[string]ownValue, len(list))
+	for i, a := range list {
+		if a.Form == "" || a.Form != list[0].Form {
+			return nil, fmt.Errorf("%w: %d of them", ErrUnlike, len(list))
+		}
+		var err error
+		if _, values[i], err = a.form(a.File); err != nil {
+			return nil, err
+		}
+	}
+	var model, graph []byte
+	err := wire.Fields(list[0].File, func(num int, field, body []byte) error {
+		switch num {
+		case modelMetadata: // describes one adapter
+		case modelGraph:
+			return wire.Fields(body, func(num int, field, body []byte) error {
+				name := initializer(num, body)
+				if !slices.Contains(list[0].Stack, name) {
+					graph = append(graph, field...)
+					return nil
+				}
+				value, err := stacked(name, values, MaxAdapterBytes-len(graph))
+				graph = append(graph, value...)
+				return err
+			})
+		default:
+			model = append(model, field...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return appendMessage(model, modelGraph, graph), nil
+}
+
+// initializer is the name of an initializer, given a field of a graph; empty for other fields.
+func initializer(num int, body []byte) (name string) {
+	if num != graphInitializer {
+		return ""
+	}
+	// An error shows when the value is read.
+	_ = wire.Fields(body, func(num int, _, body []byte) error {
+		if num == tensorName {
+			name = string(body)
+		}
+		return nil
+	})
+	return name
+}
+
+// form returns the digest of all that adapters need to have in common to be stacked: the model
+// without the values that are an adapter's own and what describes it, and these.
+func (a *AdapterInfo) form(file []byte) (string, map[string]ownValue, error) {
+	if len(a.Stack) == 0 {
+		return "", nil, nil
+	}
+	own, sum := make(map[string]ownValue), sha256.New()
+	inGraph := func(num int, field, body []byte) error {
+		name := initializer(num, body)
+		if name == "" || !slices.Contains(a.Stack, name) {
+			_, _ = sum.Write(field) // never fails
+			return nil
+		}
+		if _, twice := own[name]; twice {
+			return fmt.Errorf("%w: stack: %q is there twice", ErrAdapter, name)
+		}
+		v, err := readOwn(body)
+		if err != nil {
+			return fmt.Errorf("%w: stack: %q: %w", ErrAdapter, name, err)
+		}
+		own[name] = v
+		_, _ = fmt.Fprintf(sum, "%q %d\n", name, len(v.dims))
+		return nil
+	}
+	err := wire.Fields(file, func(num int, field, body []byte) error {
+		switch num {
+		case modelMetadata:
+		case modelGraph:
+			return wire.Fields(body, inGraph)
+		default: // operators and their versions
+			_, _ = sum.Write(field)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	for _, name := range a.Stack {
+		if _, ok := own[name]; !ok {
+			return "", nil, fmt.Errorf("%w: stack: the graph has no value %q", ErrAdapter, name)
+		}
+	}
+	_, _ = sum.Write([]byte(a.Base.SHA256))
+	return hex.EncodeToString(sum.Sum(nil)), own, nil
+}
+
+// readOwn reads a value that is an adapter's own from its TensorProto.
+func readOwn(tensor []byte) (v ownValue, err error) {
+	typ := uint64(0)
+	err = wire.Fields(tensor, func(num int, field, body []byte) error {
+		_, _, tag := protowire.ConsumeTag(field)
+		switch {
+		case num == tensorDims && body != nil: // packed
+			for len(body) > 0 {
+				d, n := protowire.ConsumeVarint(body)
+				if n < 0 {
+					return protowire.ParseError(n)
+				}
+				v.dims, body = append(v.dims, int(d)), body[n:]
+			}
+		case num == tensorDims:
+			d, _ := protowire.ConsumeVarint(field[tag:])
+			v.dims = append(v.dims, int(d))
+		case num == tensorDataType:
+			typ, _ = protowire.ConsumeVarint(field[tag:])
+		case num == tensorRaw:
+			v.data = body
+		}
+		return nil
+	})
+	if err != nil {
+		return v, err
+	}
+	size := len(v.data) / floatBytes
+	for _, d := range v.dims {
+		if d <= 0 || size%d != 0 {
+			return v, fmt.Errorf("%d bytes are not float32 of %v", len(v.data), v.dims)
+		}
+		size /= d
+	}
+	if typ != tensorFloat || size != 1 || len(v.data)%floatBytes != 0 ||
+		len(v.dims) < 2 || len(v.dims) > stackRank || v.dims[0] != 1 {
+		return v, fmt.Errorf("it is not float32 [1, ...] of 2 to %d axes that stands in the graph", stackRank)
+	}
+	return v, nil
+}
+
+// stacked is the field of a graph that holds the values of a name, one behind the other, of at most
+// so many bytes.
+func stacked(name string, values []map[string]ownValue, room int) ([]byte, error) {
+	most := slices.Clone(values[0][name].dims)
+	for _, own := range values[1:] {
+		for axis, d := range own[name].dims {
+			most[axis] = max(most[axis], d)
+		}
+	}
+	size := floatBytes
+	for _, d := range most {
+		if size *= d; size > room/len(values) {
+			return nil, fmt.Errorf("%w: together they are larger than %d bytes", ErrUnlike, MaxAdapterBytes)
+		}
+	}
+	data := make([]byte, len(values)*size)
+	for i, own := range values {
+		corner(data[i*size:(i+1)*size], most, own[name].data, own[name].dims)
+	}
+	most[0] = len(values)
+	var tensor []byte
+	for _, d := range most {
+		tensor = appendNumber(tensor, tensorDims, uint64(d))
+	}
+	tensor = appendNumber(tensor, tensorDataType, tensorFloat)
+	tensor = appendMessage(tensor, tensorName, []byte(name))
+	return appendMessage(nil, graphInitializer, appendMessage(tensor, tensorRaw, data)), nil
+}
+
+// corner copies numbers of dims into the corner of those of most, which are 0.
+func corner(to []byte, most []int, from []byte, dims []int) {
+	if len(dims) == 1 {
+		copy(to, from)
+		return
+	}
+	step, take := len(to)/most[0], len(from)/dims[0]
+	for i := range dims[0] {
+		corner(to[i*step:(i+1)*step], most[1:], from[i*take:(i+1)*take], dims[1:])
+	}
+}
+
+func appendMessage(b []byte, num protowire.Number, body []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
+}
+
+func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
+}
