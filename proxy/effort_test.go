@@ -101,6 +101,35 @@ func TestTheLeastEffortThatOutcomesCallGoodEnoughIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestAnExplanationTellsWhichEffortsWereCompared(t *testing.T) {
+	t.Parallel()
+	b, s, _ := thinks(t)
+	efforts := func() []explain.EffortOutcomes {
+		return b.explainedSent(ask(onPoems + ", number 17 of 5")).Candidates[0].Outcomes.Efforts
+	}
+	for i := range 300 {
+		text := fmt.Sprintf("%s, number %d of %d", onPoems, i, i%7)
+		teach(t, s, 1, text, "none", 0.9, 100)
+		teach(t, s, 1, text, "high", 0.9, 3000)
+		if i != 40 {
+			continue
+		}
+		for _, x := range efforts() {
+			if x.Calibrated || x.Doubt != 0 {
+				t.Errorf("of few outcomes: %+v", x)
+			}
+		}
+	}
+	for _, x := range efforts() {
+		if known := x.Judged > 0; x.Calibrated != known {
+			t.Errorf("%s: calibrated is %v, outcomes are known: %v", x.Effort, x.Calibrated, known)
+		}
+		if compared := x.Effort == "high"; compared != (x.Doubt > 0) { // with none, the reference
+			t.Errorf("%s: a doubt of %v", x.Effort, x.Doubt)
+		}
+	}
+}
+
 func TestWithTooFewOutcomesEffortAndLimitAreWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	b, s, up := thinks(t)

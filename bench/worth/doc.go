@@ -3,7 +3,7 @@
 // puts what comes out beside the best single model, a random mix at the same cost, and an oracle.
 //
 //	go run ./bench/worth --data DIR [--limit N] [--vectors FILE] [--pairs SMALL:LARGE,...]
-//	    [--efforts DIRECT:STEPS,...] [--prices MODEL=USD,...]
+//	    [--efforts DIRECT:STEPS,...] [--losses SHARE,...] [--prices MODEL=USD,...]
 //
 // It reads every *.jsonl and *.jsonl.gz below DIR whose lines are
 //
@@ -18,7 +18,8 @@
 //
 // Two models of the data that are one at two efforts, as --efforts names them, are configured as
 // such, and reasoning: auto chooses. The report has what that loses, and what is left of the tokens
-// of always reasoning, by how many outcomes of a task are known. bbh.py makes such outcomes.
+// of always reasoning, by how many outcomes of a task are known and what outcomes.max_quality_loss
+// allows. bbh.py makes such outcomes.
 //
 // # How prompts are replayed
 //

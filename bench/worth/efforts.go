@@ -22,12 +22,14 @@ func (r *report) effort(ctx context.Context, s *set) error {
 		at, best := inTokens.singles(ps, models), inTokens.oracle(ps, models)
 		r.printf("%s and %s as efforts of one model: %.3f with %.0f tokens, %.3f with %.0f; the oracle %.3f with %.0f\n\n",
 			pr.small, pr.large, at[0].quality, at[0].cost, at[1].quality, at[1].cost, best.quality, best.cost)
-		r.printf("| outcomes known | right | over always %s, points | tokens, of its own | without reasoning |\n"+
-			"| --- | --- | --- | --- | --- |\n", pr.large)
+		r.printf("| outcomes known | may lose | right | over always %s, points | tokens, of its own | without reasoning |\n"+
+			"| --- | --- | --- | --- | --- | --- |\n", pr.large)
 		for _, w := range s.ways() {
 			for _, n := range knownOutcomes {
-				if err := r.effortRow(ctx, pr, w, ps, n); err != nil {
-					return err
+				for _, loss := range r.losses {
+					if err := r.effortRow(ctx, pr, w, ps, known{n, loss}); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -36,12 +38,19 @@ func (r *report) effort(ctx context.Context, s *set) error {
 	return r.err
 }
 
-// effortRow asks every prompt of a product that has n outcomes of each task, and effort.
-func (r *report) effortRow(ctx context.Context, pr pair, w way, ps []*prompt, n int) error {
+// known is what a product of one row is given: outcomes of each task, 0 for all, and its
+// outcomes.max_quality_loss.
+type known struct {
+	outcomes int
+	loss     float64
+}
+
+// effortRow asks every prompt of a product that knows k.
+func (r *report) effortRow(ctx context.Context, pr pair, w way, ps []*prompt, k known) error {
 	const model = "one"
 	set := setup{
 		arms:   []arm{{model: model, effort: "none", of: pr.small}, {model: model, effort: "high", of: pr.large}},
-		prices: r.prices, known: n,
+		prices: r.prices, known: k.outcomes, loss: k.loss,
 	}
 	as, err := replay(ctx, r.read, set, ps, w.part, byEffort)
 	if err != nil {
@@ -72,10 +81,10 @@ func (r *report) effortRow(ctx context.Context, pr pair, w way, ps []*prompt, n 
 		}
 		return used / all
 	})
-	known := "all"
-	if n > 0 {
-		known = fmt.Sprintf("%d a task", n)
+	outcomes := "all"
+	if k.outcomes > 0 {
+		outcomes = fmt.Sprintf("%d a task", k.outcomes)
 	}
-	r.printf("| %s, %s | %v | %v | %v | %.2f |\n", w.name, known, right, over, left, direct.at)
+	r.printf("| %s, %s | %g | %v | %v | %v | %.2f |\n", w.name, outcomes, 100*k.loss, right, over, left, direct.at)
 	return r.err
 }

@@ -26,6 +26,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	limit := flags.Int("limit", 2000, "prompts of each set at most, evenly spread; 0 for all")
 	pairs := flags.String("pairs", "", "SMALL:LARGE,... beside the built-in pairs")
 	efforts := flags.String("efforts", "", "DIRECT:STEPS,... that are one model at two efforts of reasoning")
+	losses := flags.String("losses", "0.005", "outcomes.max_quality_loss,... that --efforts are tried with")
 	usd := flags.String("prices", "", "MODEL=USD,... per million tokens of an answer; 1 for all others")
 	resamples := flags.Int("resamples", 200, "bootstrap resamples behind each interval")
 	draws := flags.Int("draws", 5, "orders in which feedback comes, over which its figures are means")
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	r.pairs = append(builtin(), more...)
 	if r.efforts, err = readPairs(*efforts); err != nil {
 		return fmt.Errorf("--efforts: %w", err)
+	}
+	if r.losses, err = readLosses(*losses); err != nil {
+		return fmt.Errorf("--losses: %w", err)
 	}
 	if r.prices, err = readPrices(*usd); err != nil {
 		return err
@@ -87,6 +91,17 @@ func readPairs(s string) (out []pair, err error) {
 			return nil, fmt.Errorf("%q is not two models with a colon between them", p)
 		}
 		out = append(out, pair{small, large})
+	}
+	return out, nil
+}
+
+func readLosses(s string) (out []float64, err error) {
+	for _, x := range list(s) {
+		loss, err := strconv.ParseFloat(x, 64)
+		if err != nil || !(loss > 0 && loss <= 1) {
+			return nil, fmt.Errorf("%q is not above 0 and at most 1", x)
+		}
+		out = append(out, loss)
 	}
 	return out, nil
 }

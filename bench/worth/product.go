@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,8 @@ type setup struct {
 	prior   map[string]float64 // skill of each model, in [0,1]
 	prices  prices
 	explore decide.ExploreOptions
-	known   int // outcomes of a task that are known at most, of each arm; 0 for all
+	known   int     // outcomes of a task that are known at most, of each arm; 0 for all
+	loss    float64 // outcomes.max_quality_loss; 0 for its default
 }
 
 // prices are those of models of the data in USD per million tokens; a model without one costs 1.
@@ -98,6 +100,7 @@ func open(ctx context.Context, s setup, r *reader, prompts []*prompt) (*product,
 		return nil, errors.Join(err, p.close())
 	}
 	cfg.Outcomes.Learn, cfg.Outcomes.Explore = "feedback", s.explore
+	cfg.Outcomes.MaxQualityLoss = cmp.Or(s.loss, cfg.Outcomes.MaxQualityLoss)
 	tel, err := telemetry.New(ctx, cfg.Telemetry, "bench", io.Discard)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("telemetry: %w", err), p.close())

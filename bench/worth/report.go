@@ -32,6 +32,7 @@ type report struct {
 	draws     int
 	pairs     []pair
 	efforts   []pair
+	losses    []float64 // outcomes.max_quality_loss that efforts are tried with
 	prices    prices
 	err       error
 }

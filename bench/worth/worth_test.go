@@ -328,13 +328,13 @@ func TestTheEffortIsChosenThatIsWorthIt(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	r := &report{out: &b, read: reads(), resamples: 10, efforts: []pair{{"m0", "m1"}}}
+	r := &report{out: &b, read: reads(), resamples: 10, efforts: []pair{{"m0", "m1"}}, losses: []float64{0.005}}
 	if err := r.effort(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"m0 and m1 as efforts of one model: 0.500 with 45 tokens, 0.800 with 70; the oracle 0.850 with 45",
-		"| same benchmarks, 60 a task | 0.850", "| unseen benchmark, all |",
+		"| same benchmarks, 60 a task | 0.5 | 0.850", "| unseen benchmark, all |",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, b.String())

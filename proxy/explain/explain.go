@@ -84,6 +84,9 @@ type EffortOutcomes struct {
 	Judged    float64 `json:"judged"`
 	Near      float64 `json:"near"`
 	Tokens    float64 `json:"tokens,omitempty"`
+	// by how much the quality differs from that of other calibrated efforts was measured on the outcomes
+	Calibrated bool    `json:"calibrated,omitempty"`
+	Doubt      float64 `json:"doubt,omitempty"` // standard error of that difference, of quality
 }
 
 // Sent is how a request is rewritten for the model that is tried first, or that has answered.
@@ -175,6 +178,7 @@ func explainOutcomes(c *choose.Candidate) *Outcomes {
 		out.Efforts = append(out.Efforts, EffortOutcomes{
 			Effort: x.Effort, Quality: decide.Round(x.Quality), Deviation: decide.Round(x.Deviation), Judged: decide.Round(x.Judged),
 			Near: decide.Round(x.Near), Tokens: decide.Round(x.Tokens),
+			Calibrated: x.Calibrated, Doubt: decide.Round(x.Doubt),
 		})
 	}
 	return out
