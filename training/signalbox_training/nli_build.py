@@ -98,6 +98,7 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, help="skip the training with these claims as well and use these weights")
     parser.add_argument("--known", action="store_true", help="the weights knew the claims about pages when their training began: fit words and numbers alone on them")
     parser.add_argument("--fresh", action="store_true", help="the weights know no claim about pages: they read them for the fusion themselves")
+    parser.add_argument("--rows", type=int, help="how many pairs the weights of --checkpoint were trained on, for the card")
     parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
     parser.add_argument("--keep-rows", action="store_true", help="fit on the features of the last run")
     parser.add_argument("--trees", type=int, default=100, help="of each forest")
@@ -118,7 +119,7 @@ def main() -> None:
     logits = nli_evaluate.logits(sess, tok, texts)
     exact = nli_evaluate.logits(nli_evaluate.session(nli_export.build(net, "fp32").SerializeToString()), tok, texts)
     heat = temperature(logits, held)
-    figures = {"fresh": args.fresh, "bytes": len(graph), "training_rows": sum(not nli_data.held_out(r) for r in pairs), "held_out": held_figures(logits, held, heat),
+    figures = {"fresh": args.fresh, "bytes": len(graph), "training_rows": args.rows or sum(not nli_data.held_out(r) for r in pairs), "held_out": held_figures(logits, held, heat),
                "held_out_fp32": held_figures(exact, held, heat), "int8": nli_evaluate.compare(logits, exact)}
     note(json.dumps(figures))
     nli_bundle.write(args.out, graph, heat, None)

@@ -1,7 +1,7 @@
 """Claims with the evidence that people judged them by, from sets that are not in the data folder.
 
 ExpertQA (MIT): sentences of assistants and the pages that they cite, judged by experts; the files of its lfqa folder
-that end in _val and _test. Fool Me Twice (CC BY-SA 4.0): claims made to deceive readers of Wikipedia, dev and test.
+that end in _val and _test. Fool Me Twice (Apache-2.0, its evidence from Wikipedia): claims made to deceive, dev and test.
 Symmetric FEVER (CC BY-SA 3.0): evidence and claims crossed, so that the claim alone tells nothing.
 """
 

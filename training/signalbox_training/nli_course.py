@@ -33,6 +33,7 @@ class Step:
     floor: float = 1.0
 
 
+# Minutes are those of two cores to themselves, and of both together.
 STEPS = [
     Step("start", ("old", "plain", "retold"), 5, SHARES),
     Step("easy", ("easy",), 0.7, {}),
