@@ -54,10 +54,15 @@ def pad(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
-def by_length(lengths: list[int], tokens: int, largest: int, rng: random.Random | None = None) -> list[list[int]]:
-    """Batches of similar length: at most `tokens` padded tokens and `largest` rows each, in random order."""
+def by_length(lengths: list[int], tokens: int, largest: int, rng: random.Random | None = None, with_last: list[bool] | None = None) -> list[list[int]]:
+    """Batches of similar length: at most `tokens` padded tokens and `largest` rows each, in random order. A row that is `with_last`
+    stays beside the one before it."""
     jitter = (lambda: rng.uniform(-2, 2)) if rng else (lambda: 0)
-    order = sorted(range(len(lengths)), key=lambda i: lengths[i] + jitter())
+    keys = [n + jitter() for n in lengths]
+    for i in range(1, len(keys)):
+        if with_last and with_last[i]:
+            keys[i] = keys[i - 1]
+    order = sorted(range(len(lengths)), key=keys.__getitem__)
     out, current, widest = [], [], 0
     for i in order:
         widest_now = max(widest, lengths[i])

@@ -66,7 +66,7 @@ def fit_rows(args) -> tuple[list[str], list[dict], list[dict]]:
     file, kept = args.work / "fusion_rows.json", ("label", "group", "kind", "fold")
     if not args.keep_rows:
         given = nli_fusion.rows(args.data, args.own)[:: args.quick]
-        names, lines = nli_fusion.features(args.repository, given, args.out) if args.known else seen(args, given)
+        names, lines = nli_fusion.features(args.repository, given, args.out) if args.known or args.fresh else seen(args, given)
         file.write_text(json.dumps({"names": names, "given": [{k: r[k] for k in kept} for r in given], "lines": lines}))
     found = json.loads(file.read_text())
     if found["names"] != nli_fusion.features(args.repository, [])[0]:
@@ -78,7 +78,7 @@ def train(args, pairs: list[nli_data.Pair]) -> Path:
     """Three trainings: without claims about pages; from there once for each fold of them, for the fusion; and with all of them, with
     rounding. Returns the weights of the last."""
     base, checkpoint = args.base or args.work / "base.pt", args.checkpoint or args.work / "nli.pt"
-    cross = not args.cross and not args.keep_rows and not args.known
+    cross = not args.cross and not args.keep_rows and not args.known and not args.fresh
     if not args.base and (cross or not args.checkpoint):
         nli_train.train([r for r in pairs if not r.root], base, args.minutes, rounding=False, floor=0.3)
     if cross:
@@ -97,6 +97,8 @@ def main() -> None:
     parser.add_argument("--cross", type=Path, help="use the models of this folder to read claims about pages for the fusion")
     parser.add_argument("--checkpoint", type=Path, help="skip the training with these claims as well and use these weights")
     parser.add_argument("--known", action="store_true", help="the weights knew the claims about pages when their training began: fit words and numbers alone on them")
+    parser.add_argument("--fresh", action="store_true", help="the weights know no claim about pages: they read them for the fusion themselves")
+    parser.add_argument("--rows", type=int, help="how many pairs the weights of --checkpoint were trained on, for the card")
     parser.add_argument("--keep-graph", action="store_true", help="use the graph that is there; fit and measure only")
     parser.add_argument("--keep-rows", action="store_true", help="fit on the features of the last run")
     parser.add_argument("--trees", type=int, default=100, help="of each forest")
@@ -117,7 +119,7 @@ def main() -> None:
     logits = nli_evaluate.logits(sess, tok, texts)
     exact = nli_evaluate.logits(nli_evaluate.session(nli_export.build(net, "fp32").SerializeToString()), tok, texts)
     heat = temperature(logits, held)
-    figures = {"bytes": len(graph), "training_rows": sum(not nli_data.held_out(r) for r in pairs), "held_out": held_figures(logits, held, heat),
+    figures = {"fresh": args.fresh, "bytes": len(graph), "training_rows": args.rows or sum(not nli_data.held_out(r) for r in pairs), "held_out": held_figures(logits, held, heat),
                "held_out_fp32": held_figures(exact, held, heat), "int8": nli_evaluate.compare(logits, exact)}
     note(json.dumps(figures))
     nli_bundle.write(args.out, graph, heat, None)

@@ -28,8 +28,7 @@ sentences at a time. It judges whether a claim follows from the text that it is 
 
 ## Figures
 Dev rows were never trained on, and training rows whose claim or premise is a text of a dev file were left out. {training:,} pairs were
-there to train on; one premise in fourteen was held out, and chose the temperature, the trees and the thresholds. WiCE is too small for that: its
-training claims are among the pairs, and for the fusion each was read by one of five models that had seen neither it nor what was found to be a part of it. Training rows of WiCE that ask about a
+there to train on; one premise in fourteen was held out, and chose the temperature, the trees and the thresholds. {pages} Training rows of WiCE that ask about a
 claim of a dev row, about a part of one, or about a claim that one is part of, were left out as well. The score of a row is 1 - the least support of its claims, as the
 product computes it (`training/features`): split into claims, two premises each, in int8. Intervals are 95 %, by bootstrap over rows.
 
@@ -48,6 +47,10 @@ added nothing has seen any.
 | dev file | rows | NLI alone | words and numbers alone | fused | bar |
 | --- | --- | --- | --- | --- | --- |
 """
+
+# Of what the fusion was fitted on beside pages.
+CROSSED = "WiCE is too small for that: its\ntraining claims are among the pairs, and for the fusion each was read by one of five models that had seen neither it nor what was found to be a part of it."
+FRESH = "The\nmodel has seen no claim of WiCE: the fusion was fitted on its training claims as the model reads them."
 
 BARS = {"grounding_synthetic": "0.99", "grounding_real": "0.93", "grounding_wice": "0.77"}
 KINDS = {"num": "a number changed", "neg": "a negation put in", "unneg": "a negation taken out", "ent": "a name replaced", "ant": "a word turned into its opposite",
@@ -141,7 +144,7 @@ def latency(f: dict) -> list[str]:
 def render(figures: dict, graph: str = "") -> str:
     """The model card; `graph` is what it tells of the graph, as an older card has it, where that was not measured again."""
     head = HEAD.format(version=VERSION, row=ROW, heat=figures["held_out"]["temperature"], megabytes=figures["bytes"] / 1e6, trees=figures["fit"]["trees"],
-                       features=figures["fit"]["features"], training=figures["training_rows"], long=figures["fit"]["long"], left_out=left_out(figures["left_out"]))
+                       features=figures["fit"]["features"], training=figures["training_rows"], long=figures["fit"]["long"], pages=FRESH if figures.get("fresh") else CROSSED, left_out=left_out(figures["left_out"]))
     lines = head.rstrip("\n").split("\n") + grounding(figures["dev"]) + stated(figures["dev"]) + sources(figures["dev"]["grounding_real"]) + kinds(figures["dev"]["grounding_synthetic"])
     lines += verdicts(figures["dev"], figures["fit"]) + (["", graph.rstrip("\n")] if graph else held_out(figures) + latency(figures["latency_ms"]))
     return "\n".join(lines) + "\n" + LIMITS + "".join(f"| {name} | {licence} |\n" for name, licence in PROVENANCE)

@@ -241,12 +241,20 @@ def mark(row: Pair) -> None:
         row.marks = changes(row.premise, row.claim)
 
 
+def twins(a: Pair, b: Pair) -> bool:
+    """Whether two pairs are a true and a false claim about the same premise."""
+    return a.premise == b.premise and a.src == b.src and (a.may == SURE["entailment"]) != (b.may == SURE["entailment"])
+
+
 def mix(rows: list[Pair], shares: dict[str, float], rng: random.Random, times=lambda r: 1.0) -> list[int]:
-    """Row numbers of one epoch: of every source its share, more than 1 for several times, by what `times` says of a row."""
-    out = []
-    for i, r in enumerate(rows):
-        share = times(r) * shares.get(r.kind, shares.get(r.src, 1.0))
-        out += [i] * (int(share) + (rng.random() < share % 1))
+    """Row numbers of one epoch: of every source its share, more than 1 for several times, by what `times` says of a row. Of two
+    twins that follow each other both are taken or none."""
+    out, i = [], 0
+    while i < len(rows):
+        size = 2 if i + 1 < len(rows) and twins(rows[i], rows[i + 1]) else 1
+        share = times(rows[i]) * shares.get(rows[i].kind, shares.get(rows[i].src, 1.0))
+        out += list(range(i, i + size)) * (int(share) + (rng.random() < share % 1))
+        i += size
     return out
 
 

@@ -117,7 +117,7 @@ def main() -> None:
     from . import nli_long  # which needs this module
 
     card = (args.out / "MODEL_CARD.md").read_text()
-    figures = {"held_out": {"temperature": heat}, "bytes": len(graph), "training_rows": int(re.search(r"([\d,]+) pairs were", card)[1].replace(",", "")),
+    figures = {"fresh": " ".join(nli_card.FRESH.split()) in " ".join(card.split()), "held_out": {"temperature": heat}, "bytes": len(graph), "training_rows": int(re.search(r"([\d,]+) pairs were", card)[1].replace(",", "")),
                "fit": nli_card.fitted(fusion), "left_out": nli_long.left_out(args, fusion)[0], "dev": product(args, fusion)}
     replace(args.out / "MODEL_CARD.md", nli_card.render(figures, card[card.index(COPIED):card.index(nli_card.LIMITS.split("\n")[1])]).encode())
 

@@ -24,6 +24,7 @@ LONGEST = 160  # tokens of a training row
 BATCH_TOKENS, BATCH_ROWS = 3072, 80
 MEAN_EVERY = 4  # steps
 TOKENS_WEIGHT = 0.5  # of the loss by token beside that by pair
+TWINS_WEIGHT = 0.5  # of the loss of twins
 ROUND_FROM = 0.8  # share of the training after which rounding is simulated
 # Of how many epochs' worth a source is in one: the sets made by rule are large and soon learnt.
 SHARES = {"ext": 0.1, "para": 0.25, "near": 0.15, "neg": 0.2, "ent": 0.4, "ant": 0.4, "num": 0.6, "added": 0.4, "unneg": 1.0,
@@ -83,6 +84,14 @@ def pair_loss(logits: torch.Tensor, may: torch.Tensor, smoothing: float = 0.03) 
     logp = F.log_softmax(logits, -1)
     right = torch.logsumexp(logp.masked_fill(~may, -1e9), -1)
     return -((1 - smoothing) * right + smoothing * logp.mean(-1)).mean()
+
+
+def twin_loss(logits: torch.Tensor, rows: list[nli_data.Pair]) -> torch.Tensor:
+    """How little more the true one of two neighbouring twins is entailed than the false one."""
+    seconds = [i for i in range(1, len(rows)) if nli_data.twins(rows[i - 1], rows[i])]
+    odds = logits[:, 0] - torch.logsumexp(logits[:, 1:], -1)
+    more = [odds[i] - odds[i - 1] if rows[i].may == nli_data.SURE["entailment"] else odds[i - 1] - odds[i] for i in seconds]
+    return F.softplus(-torch.stack(more)).sum() / len(rows) if more else logits.new_zeros(())
 
 
 def token_loss(scores: torch.Tensor, marks: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
@@ -153,7 +162,8 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
     print(f"{len(known)} rows to train on", flush=True)
     while True:
         order = nli_data.mix([e.row for e in known], shares, rng, lambda r: 1.0 if r.root else rest)
-        for batch in batches.by_length([len(known[i].ids) for i in order], BATCH_TOKENS, BATCH_ROWS, rng):
+        with_last = [n > 0 and nli_data.twins(known[order[n - 1]].row, known[i].row) for n, i in enumerate(order)]
+        for batch in batches.by_length([len(known[i].ids) for i in order], BATCH_TOKENS, BATCH_ROWS, rng, with_last):
             progress = (clock() - start) / 60 / minutes
             if progress >= 1:
                 mean.save(net, out)
@@ -181,7 +191,9 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
             sums["pair"] += loss.item()
             sums["token"] += by_token.item()
             sums["right"] += may[torch.arange(len(may)), logits.argmax(-1)].float().mean().item()
-            loss = loss + TOKENS_WEIGHT * by_token
+            by_twin = twin_loss(logits.float(), [e.row for e in picked])
+            sums["twin"] += by_twin.item()
+            loss = loss + TOKENS_WEIGHT * by_token + TWINS_WEIGHT * by_twin
             if exact is not None:
                 loss = loss + 0.5 * F.mse_loss(logits.float(), exact)
             opt.zero_grad(set_to_none=True)

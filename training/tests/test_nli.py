@@ -1,6 +1,7 @@
 """The parts of the NLI training that a figure would not show to be wrong."""
 
 import datetime
+import json
 import random
 import re
 
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from signalbox_training import nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_plain, nli_product, nli_retold, nli_train, nli_values
+from signalbox_training import batches, nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_talks, nli_train, nli_values
 
 
 def test_a_long_premise_is_cut_before_the_claim():
@@ -170,3 +171,35 @@ def test_what_the_model_was_trained_on_decides_by_words_alone():
     fit = nli_fusion.gather(names, lines, given, ("wice",))
     assert fit.known.tolist() == [True] * 4 + [False] * 8
     assert nli_fusion.fair(names, fit).tolist() == (~fit.known).tolist() and nli_fusion.fair(names[1:], fit).all()
+
+
+def test_twins_are_taken_together_and_stay_beside_each_other():
+    rows = nli_order.build(400)
+    assert all(nli_data.twins(a, b) for a, b in zip(rows[::2], rows[1::2]))
+    taken = nli_data.mix(rows, {"own/order": 0.5}, random.Random(3))
+    assert 100 < len(taken) < 300 and all(a + 1 == b and a % 2 == 0 for a, b in zip(taken[::2], taken[1::2]))
+    lengths = [len(rows[i].premise + rows[i].claim) for i in taken]
+    groups = batches.by_length(lengths, 2000, 9, random.Random(4), [n % 2 == 1 for n in range(len(taken))])
+    places = {i: (g, n) for g, group in enumerate(groups) for n, i in enumerate(group)}
+    close = [places[i][0] == places[i + 1][0] and places[i][1] + 1 == places[i + 1][1] for i in range(0, len(taken), 2)]
+    assert np.mean(close) > 0.8  # the others stand at the border of two batches
+
+
+def test_the_loss_of_twins_wants_the_true_one_to_be_entailed_more():
+    rows = nli_order.build(2)
+    right = torch.tensor([[5.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
+    assert nli_train.twin_loss(right, rows) < 0.01 < 1 < nli_train.twin_loss(right.flip(0), rows)
+    assert nli_train.twin_loss(right[:1], rows[:1]) == 0
+
+
+def test_claims_about_a_conversation_say_who_wants_what(tmp_path):
+    act = lambda kind, slot="", *values: {"act": kind, "slot": slot, "values": list(values)}
+    say = lambda who, text, acts, state=None: {"speaker": who, "utterance": text, "frames": [{"service": "Buses_1", "actions": acts, **({"state": state} if state else {})}]}
+    wish = {"active_intent": "FindBus", "slot_values": {"from_location": ["Graz"], "to_location": ["Linz"]}}
+    turns = [say("USER", "I need a bus from Graz to Linz.", [act("INFORM", "from_location", "Graz"), act("INFORM", "to_location", "Linz")], wish),
+             say("SYSTEM", "It costs $30.", [act("INFORM", "fare", "$30")])]
+    (tmp_path / "dialogues_001.json").write_text(json.dumps([{"turns": turns}] * 40))
+    rows = [r for r in nli_talks.build(tmp_path) if r.kind == "wishes"]
+    wrong = [r.claim for r in rows if r.may != nli_data.SURE["entailment"]]
+    assert all("from Linz" not in r.claim and "to Graz" not in r.claim for r in rows if r.claim not in wrong)
+    assert any("from Linz to Graz" in c or "to Graz from Linz" in c for c in wrong)
