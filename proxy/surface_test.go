@@ -98,10 +98,10 @@ func TestEveryEndpointIsRoutedAndRewritten(t *testing.T) {
 		law := b.post(e.path, e.ask("the law", ""))
 		limited := string(up.Last(t).Body)
 		if e.path == "/v1/completions" {
-			if sent != `{"model":"Org/Big-70B","prompt":"some math","max_tokens":2048}` || math.header.Get("X-Signalbox-Reasoning") != "none" {
+			if sent != `{"model":"Org/Big-70B","prompt":"some math","max_tokens":2048}` || math.header.Get("X-Signalbox-Reasoning") != "" {
 				t.Errorf("sent %s, headers %v", sent, math.header)
 			}
-			if want := `{"model":"effort","prompt":"the law","max_tokens":700}`; limited != want || law.header.Get("X-Signalbox-Reasoning") != "none" {
+			if want := `{"model":"effort","prompt":"the law","max_tokens":700}`; limited != want || law.header.Get("X-Signalbox-Reasoning") != "" {
 				t.Errorf("sent %s, want %s", limited, want)
 			}
 			continue
