@@ -41,6 +41,23 @@ func Wire(err error, id string) *openai.Error {
 	return failure(err, id)
 }
 
+// Cause tells err for logs, without any text of the request, which messages for its client may quote.
+func Cause(err error) string {
+	if at, ok := errors.AsType[*ContextError](err); ok {
+		return "resolve context: " + Cause(at.Err)
+	}
+	if bad, ok := errors.AsType[*openai.Error](err); ok {
+		return bad.Cause()
+	}
+	if _, ok := errors.AsType[*UnknownModelError](err); ok {
+		return "unknown model"
+	}
+	if e := contexts.Wire(err); e != nil && e.Status < http.StatusInternalServerError {
+		return e.Cause()
+	}
+	return err.Error()
+}
+
 // serverError is an error of the server and not of the request.
 func serverError(status int, code, message string) *openai.Error {
 	return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
