@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -401,6 +402,9 @@ func TestNoHealthyEndpoint(t *testing.T) {
 	up.SetSick(true)
 	b := start(t, models, func(s *setup) { s.health = true })
 	waitFor(t, "the endpoints to be down", func() bool { ok, _ := b.proxy.Ready(); return !ok })
+	if _, d := b.proxy.Ready(); !slices.ContainsFunc(d.Degraded, func(s string) bool { return strings.Contains(s, `every endpoint of model "small" is down`) }) {
+		t.Errorf("/readyz lists %q", d.Degraded)
+	}
 	got := b.chat(ask("hi"))
 	if got.status != 503 || got.code(t) != "no_endpoint" || got.header.Get("Retry-After") == "" || len(up.Requests()) != 0 {
 		t.Errorf("got %d %s", got.status, got.body)
