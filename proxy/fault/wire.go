@@ -90,6 +90,8 @@ func refusal(err error) *openai.Error {
 		return Invalid(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
 	case errors.Is(err, ErrBodyBroken):
 		return Invalid(http.StatusBadRequest, "", "", "the request body could not be read")
+	case errors.Is(err, auth.ErrNoKey):
+		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "No API key was provided. Send one in the header Authorization, as Bearer KEY.")
 	case errors.Is(err, auth.ErrBadKey):
 		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, auth.ErrNoKeySet):
