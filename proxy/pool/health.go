@@ -76,17 +76,18 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 // what was told of it last. Looked at with the checks, there is one line at most for each of them.
 func (w Watcher) tell(ctx context.Context, e *Endpoint, told string) string {
 	state := e.State(time.Now())
-	level := slog.LevelWarn
+	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
 	switch {
 	case state == told:
-		return told
-	case state == stateSuspect, state == Ejected.String():
+	case state == stateSuspect:
+		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint suspect", where...)
+	case state == Ejected.String():
+		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint ejected", where...)
 	case state == Fit.String():
-		level = slog.LevelInfo
+		w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
 	default: // has lines of its own, or needs none
 		return told
 	}
-	w.Log.LogAttrs(ctx, level, "endpoint "+state, slog.String("model", e.Model), slog.String("endpoint", e.Name))
 	return state
 }
 
