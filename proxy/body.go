@@ -27,6 +27,8 @@ func (o *exchange) redactRequest(ctx context.Context) (*openai.Request, error) {
 		return o.req, nil
 	}
 	switch {
+	case o.req.OpaquePrompt:
+		return nil, fault.Unreadable(o.req.PromptField())
 	case v.State == signal.Known && !v.Partial:
 	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
 		return nil, fault.ErrOverloaded

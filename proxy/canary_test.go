@@ -109,7 +109,7 @@ func TestAConversationStaysInItsArm(t *testing.T) {
 					if side(got) != want {
 						t.Errorf("turn %d goes to %s, want %s", i+2, side(got), want)
 					}
-					if name == "sticky" && talked(got) != "kept same "+model+" none" {
+					if name == "sticky" && talked(got) != "kept same "+model {
 						t.Errorf("turn %d: %s", i+2, talked(got))
 					}
 				}
@@ -178,16 +178,16 @@ func TestResultsOfToolsGoToTheModelThatAskedForThem(t *testing.T) {
 	var was setup
 	p := trying(t, "0.5", "", sticks, func(s *setup) { s.talks = talks; was = *s })
 	turns := []turn{p.first(decide.ArmCanary), "assistant calls", "tool 42"}
-	p.chat(chatOf("", turns...)).goes(t, "in its arm", "kept tool_result big none")
-	p.chat(chatOf("", turns[0])).goes(t, "the first turn again", "new  big none")
+	p.chat(chatOf("", turns...)).goes(t, "in its arm", "kept tool_result big")
+	p.chat(chatOf("", turns[0])).goes(t, "the first turn again", "new  big")
 	// What called a tool goes on where it was, whatever share is tried out by now.
 	was.routes = strings.Replace(was.routes, "0.5", "0.000001", 1)
 	next, old := p.newState(was, 2), p.state
 	p.proxy.Swap(next)
 	p.state = next
 	old.Close()
-	p.chat(chatOf("", turns...)).goes(t, "behind a smaller share", "kept tool_result big none")
-	p.chat(chatOf("", turns[0], "assistant It is.", "user why?")).goes(t, "a turn behind a smaller share", "moved rules small none")
+	p.chat(chatOf("", turns...)).goes(t, "behind a smaller share", "kept tool_result big")
+	p.chat(chatOf("", turns[0], "assistant It is.", "user why?")).goes(t, "a turn behind a smaller share", "moved rules small")
 }
 
 // A result of a tool may be so long that rules would lead elsewhere.
@@ -196,11 +196,11 @@ func TestALongResultOfAToolStaysWithTheCanary(t *testing.T) {
 	p := trying(t, "1", "", sticks, func(s *setup) {
 		s.routes = "routes:\n  - {name: long, when: {tokens: {gt: 2000}}, use: {models: [effort]}}\n" + strings.TrimPrefix(s.routes, "routes: []\n")
 	})
-	p.chat(chatOf("", "user hi")).goes(t, "the first turn", "new  big none")
+	p.chat(chatOf("", "user hi")).goes(t, "the first turn", "new  big")
 	p.chat(chatOf("", "user hi", "assistant calls", "tool "+strings.Repeat("so long ", 2000))).
-		goes(t, "a long result", "kept tool_result big none")
+		goes(t, "a long result", "kept tool_result big")
 	p.chat(chatOf("", "user hi", "assistant So.", "user "+strings.Repeat("so long ", 2000))).
-		goes(t, "a long question", "moved rules effort none")
+		goes(t, "a long question", "moved rules effort")
 }
 
 func TestWhoCannotGoToTheCanaryIsInNoArm(t *testing.T) {

@@ -294,14 +294,14 @@ func TestAConversationStaysWithTheModelThatHasAnswered(t *testing.T) {
 	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion), sticks)
 	p.chat(chatOf("", "user one")).ends(t, "escalated length small big", "hello")
 	got := p.chat(chatOf("", "user one", "assistant hello", "user two")).ends(t, "   big", "hello")
-	if talked(got) != "kept prefill big none" {
+	if talked(got) != "kept prefill big" {
 		t.Errorf("%s", talked(got))
 	}
 	p.small.Next(testkit.JSON(200, testkit.Completion))
 	p.chat(chatOf("", "user three")).ends(t, "kept   small", "hello")
 	got = p.chat(chatOf("", "user three", "assistant hello", "user four")).
 		ends(t, "escalated length small big", "hello")
-	if talked(got) != "moved escalated big none" {
+	if talked(got) != "moved escalated big" {
 		t.Errorf("%s", talked(got))
 	}
 }

@@ -48,7 +48,7 @@ default: {models: [small]}
 		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "kept"}},
 		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &explain.Sent{Model: "effort", Reasoning: "high", ReasoningBy: "complexity", Prompt: "prefixed"}},
 		{"the client's own limit and effort", withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`), &explain.Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"}},
-		{"nothing", ask("hello"), &explain.Sent{Model: "small", Reasoning: "none"}},
+		{"nothing", ask("hello"), &explain.Sent{Model: "small"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, b.explained(t, c.body).Sent); diff != "" {
@@ -135,7 +135,7 @@ func TestAnAnswerExplainsTheModelThatGaveIt(t *testing.T) {
 		t.Fatalf("status %d, %v: %s", got.status, err, got.body)
 	}
 	e := &answer.X.Decision
-	if e.Model != "big" || e.Sent == nil || e.Sent.Model != "small" || e.Sent.Reasoning != "none" || e.Sent.Prompt != "inserted" {
+	if e.Model != "big" || e.Sent == nil || e.Sent.Model != "small" || e.Sent.Reasoning != "" || e.Sent.Prompt != "inserted" {
 		t.Errorf("chosen %q, sent %+v", e.Model, e.Sent)
 	}
 }

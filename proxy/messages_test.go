@@ -318,8 +318,10 @@ func TestAKeyIsTakenFromTheHeaderOfTheAPI(t *testing.T) {
 			t.Errorf("%v: %d %s", tt.header, got.status, got.body)
 		}
 	}
-	got := b.message(askMessage("hi", ""))
-	if got.failure(t) != "authentication_error: Incorrect API key provided." {
+	if got := b.message(askMessage("hi", ""), "X-Api-Key", "wrong"); got.failure(t) != "authentication_error: Incorrect API key provided." {
+		t.Error(got.body)
+	}
+	if got := b.message(askMessage("hi", "")); !strings.HasPrefix(got.failure(t), "authentication_error: No API key was provided.") {
 		t.Error(got.body)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
@@ -130,16 +131,16 @@ func (p *Proxy) Ready() (bool, Detail) {
 	}
 	reachable := false
 	for _, m := range st.Models {
-		md := ModelDetail{Name: m.Name}
-		if m.Sleeps(now) {
+		md, down := detailOf(m, now)
+		switch {
+		case down:
+			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q is down: "+
+				"requests for it are answered with 503 no_endpoint until one answers health checks", m.Name))
+		case m.Sleeps(now):
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
 				"requests for it are answered with 503 model_asleep until one is woken up", m.Name))
 		}
-		for _, e := range m.Endpoints {
-			f := e.Fitness(now)
-			reachable = reachable || f != pool.Down
-			md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: e.State(now), Inflight: e.Inflight()})
-		}
+		reachable = reachable || !down
 		d.Models = append(d.Models, md)
 	}
 	if d.Degraded == nil {
@@ -150,6 +151,16 @@ func (p *Proxy) Ready() (bool, Detail) {
 	}
 	d.Ready = reachable && !d.Draining && !blind
 	return d.Ready, d
+}
+
+// detailOf is the state of the endpoints of a model, and whether all are down.
+func detailOf(m *backend.Model, now time.Time) (md ModelDetail, down bool) {
+	md, down = ModelDetail{Name: m.Name}, true
+	for _, e := range m.Endpoints {
+		down = down && e.Fitness(now) == pool.Down
+		md.Endpoints = append(md.Endpoints, EndpointDetail{Name: e.Name, State: e.State(now), Inflight: e.Inflight()})
+	}
+	return md, down
 }
 
 // add puts an endpoint to its model.

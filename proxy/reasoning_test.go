@@ -64,14 +64,16 @@ func TestReasoningReachesEveryModelInItsDialect(t *testing.T) {
 	routes.WriteString("default: {models: [plain]}\n")
 	b := start(t, models, func(s *setup) { s.routes = routes.String() })
 	tests := []struct{ model, route, client, want, header string }{
-		{"plain", "high", "", "", "none"},
+		{"plain", "", "", "", ""},
+		{"plain", "high", "", "", ""},
+		{"plain", "", `,"reasoning_effort":"none"`, `,"reasoning_effort":"none"`, "none"},
 		{"plain", "high", `,"reasoning_effort":"low"`, `,"reasoning_effort":"low"`, "low"},
-		{"plain", "high!", `,"reasoning_effort":"low"`, "", "none"},
+		{"plain", "high!", `,"reasoning_effort":"low"`, "", ""},
 
 		{"effort", "none", "", `,"reasoning_effort":"none"`, "none"},
 		{"effort", "medium", "", `,"reasoning_effort":"medium"`, "medium"},
 		{"effort", "auto", "", `,"reasoning_effort":"high"`, "high"},
-		{"effort", "", "", "", "none"},
+		{"effort", "", "", "", ""},
 		{"effort", "high", `,"reasoning_effort":"minimal"`, `,"reasoning_effort":"minimal"`, "low"},
 		{"effort", "low", `,"reasoning_effort":"xhigh"`, `,"reasoning_effort":"xhigh"`, "high"},
 		{"effort", "low", `,"reasoning_effort":null`, `,"reasoning_effort":"low"`, "low"},
@@ -150,7 +152,7 @@ func TestAClientThatNamesItsModelKeepsItsOwnWords(t *testing.T) {
 	for model, tt := range map[string]struct{ body, header string }{
 		"gpt-oss": {`"reasoning_effort":"none","max_tokens":5`, "none"},
 		"qwen":    {`"reasoning_effort":"high"`, "high"},
-		"openai":  {`"max_tokens":7`, "none"},
+		"openai":  {`"max_tokens":7`, ""},
 	} {
 		body := `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}],` + tt.body + `}`
 		got := b.chat(body)

@@ -124,10 +124,10 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 		attrs = append(attrs, slog.String("arm", o.Arm))
 	}
 	if o.unsaved != nil {
-		attrs = append(attrs, slog.String("unsaved", o.unsaved.Error()))
+		attrs = append(attrs, slog.String("unsaved", fault.Cause(o.unsaved)))
 	}
 	if l.err != nil {
-		attrs = append(attrs, slog.String("cause", l.err.Error()))
+		attrs = append(attrs, slog.String("cause", fault.Cause(l.err)))
 	}
 	p.tel.Log.LogAttrs(ctx, level, "request", attrs...)
 }

@@ -151,7 +151,7 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 		case w.Status == 0 && !errors.Is(err, fault.ErrClientGone):
 			if e := fault.Wire(err, w.ID); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
 				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.ID),
-					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", err.Error()))
+					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", fault.Cause(err)))
 			}
 			downstream.Fail(w, err)
 		default:

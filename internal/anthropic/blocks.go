@@ -96,6 +96,9 @@ const billing = "x-anthropic-billing-header"
 // system translates instructions: a text, or blocks of text, which become one message.
 func (t *translator) system(v []byte, at string) error {
 	var texts []piece
+	if v[0] != '"' && v[0] != '[' {
+		return bad(at, "must be a string or a list of blocks")
+	}
 	if v[0] == '"' {
 		texts = append(texts, piece{text: v[1 : len(v)-1]})
 	} else {

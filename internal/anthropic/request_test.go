@@ -273,9 +273,10 @@ func TestBadRequestsNameTheField(t *testing.T) {
 		`{"model":"m"} x`:         "invalid JSON",
 		`{"model":"m","model":1}`: "invalid JSON",
 		"{\"model\":\"\xff\"}":    "invalid JSON",
-		`{"model":"","max_tokens":1,"messages":[{"role":"user","content":"a"}]}`:  "model must not be empty",
-		`{"model":"m","messages":[{"role":"user","content":"a"}]}`:                "max_tokens is required",
-		`{"model":"m","max_tokens":0,"messages":[{"role":"user","content":"a"}]}`: "max_tokens must be",
+		`{"model":"","max_tokens":1,"messages":[{"role":"user","content":"a"}]}`:             "model must not be empty",
+		`{"model":"m","messages":[{"role":"user","content":"a"}]}`:                           "max_tokens is required",
+		`{"model":"m","max_tokens":0,"messages":[{"role":"user","content":"a"}]}`:            "max_tokens must be",
+		`{"model":"m","max_tokens":9,"system":5,"messages":[{"role":"user","content":"a"}]}`: "system must be a string or a list of blocks",
 	} {
 		if _, err := ToChat([]byte(in), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", in, err, want)

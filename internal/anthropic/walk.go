@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,14 +114,26 @@ func elements(raw []byte, at string, f func(at string, v []byte) error) error {
 	return nil
 }
 
+// isText reports whether an argument of a message is more than a number: it may be of the request.
+func isText(arg any) bool {
+	switch arg.(type) {
+	case int, int64:
+		return false
+	}
+	return true
+}
+
 // bad is an error about a field.
 func bad(at, format string, args ...any) *openai.Error {
-	msg := fmt.Sprintf(format, args...)
+	msg, plain := fmt.Sprintf(format, args...), ""
+	if !slices.ContainsFunc(args, isText) {
+		plain = msg
+	}
 	if at != "" {
 		msg = at + " " + msg
 	}
 	return &openai.Error{
-		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: at, Message: msg,
+		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: at, Message: msg, Plain: plain,
 	}
 }
 
@@ -132,7 +145,7 @@ func malformed(err error) error {
 	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		e := bad("", "invalid JSON at byte %d: %s", se.ByteOffset,
 			strings.TrimPrefix(se.Err.Error(), "jsontext: "))
-		e.Param = openai.FieldOf(err)
+		e.Param, e.Plain = openai.FieldOf(err), fmt.Sprintf("invalid JSON at byte %d", se.ByteOffset)
 		return e
 	}
 	return bad("", "invalid JSON at byte 0: empty body")

@@ -103,7 +103,11 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := g.open.Handler(r); pattern == "/" && !g.admits(r) {
-		http.Error(w, "this needs server.admin_token", http.StatusForbidden)
+		problem := "this needs server.admin_token"
+		if g.hasToken && r.Header.Get("Authorization") != "" {
+			problem += ", and what was sent as bearer token is another"
+		}
+		http.Error(w, problem, http.StatusForbidden)
 		return
 	}
 	g.open.ServeHTTP(w, r)

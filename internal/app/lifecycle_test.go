@@ -234,6 +234,11 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	guarded := serve(t, configure(t, "server: {pprof: true, admin_token: 'file:"+tokenFile+"'}\n"), config.Settings{})
+	for token, want := range map[string]string{"": "this needs server.admin_token\n", "Bearer wrong": "this needs server.admin_token, and what was sent as bearer token is another\n"} {
+		if a := do(t, http.MethodPost, guarded.admin+"/-/reload", "", "Authorization", token); a.status != http.StatusForbidden || a.body != want {
+			t.Errorf("with %q: status %d with %s", token, a.status, a.body)
+		}
+	}
 	plain := serve(t, configure(t, ""), config.Settings{})
 	const other = "models: [{name: other, endpoints: [{name: a, url: 'http://127.0.0.1:1/v1'}]}]\ndefault: {models: [other]}\n"
 	if a := do(t, http.MethodPost, local.admin+"/-/reload?config=/dev/null&file=/dev/null", other); a.status != http.StatusNoContent {

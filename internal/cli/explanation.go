@@ -65,7 +65,7 @@ func (p *printer) outcome(x *explain.Explanation) {
 	if s == nil {
 		return
 	}
-	effort := s.Reasoning
+	effort := cmp.Or(s.Reasoning, "left to the model")
 	switch {
 	case s.ReasoningBy == "outcomes":
 		effort += ", by outcomes of near requests"

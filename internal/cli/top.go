@@ -125,10 +125,7 @@ func (t *top) open(ctx context.Context, path string) (*http.Response, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 	text := strings.TrimSpace(string(b))
-	if strings.Contains(text, "admin_token") {
-		text += "; set SIGNALBOX_ADMIN_TOKEN to it"
-	}
-	return nil, errors.Join(fmt.Errorf("the admin listener answers %s: %s", res.Status, text), err, res.Body.Close())
+	return nil, errors.Join(fmt.Errorf("the admin listener answers %s: %s%s", res.Status, text, tokenHint(req, text)), err, res.Body.Close())
 }
 
 func (t *top) state(ctx context.Context) (*topState, error) {

@@ -146,7 +146,7 @@ func (c *command) askAdmin(ctx context.Context, method, at string, body, out any
 		return fmt.Errorf("read the answer of the admin listener: %w", err)
 	}
 	if res.StatusCode >= http.StatusMultipleChoices {
-		return refusal(res.Status, text)
+		return refusal(req, res.Status, text)
 	}
 	if out == nil {
 		return nil
@@ -157,17 +157,25 @@ func (c *command) askAdmin(ctx context.Context, method, at string, body, out any
 	return nil
 }
 
-// refusal is what the admin listener says instead of an answer.
-func refusal(status string, text []byte) error {
+// refusal is what the admin listener says to req instead of an answer.
+func refusal(req *http.Request, status string, text []byte) error {
 	var e struct{ Error struct{ Message string } }
 	message := strings.TrimSpace(string(text[:min(len(text), 1<<10)]))
 	if json.Unmarshal(text, &e) == nil && e.Error.Message != "" {
 		message = e.Error.Message
 	}
-	if strings.Contains(message, "admin_token") {
-		message += "; set SIGNALBOX_ADMIN_TOKEN to it"
+	return errors.New("the admin listener answers " + status + ": " + message + tokenHint(req, message))
+}
+
+// tokenHint says what to do about a refusal of req, where that is known.
+func tokenHint(req *http.Request, message string) string {
+	switch {
+	case !strings.Contains(message, "admin_token"):
+		return ""
+	case req.Header.Get("Authorization") != "":
+		return "; SIGNALBOX_ADMIN_TOKEN has the wrong value"
 	}
-	return errors.New("the admin listener answers " + status + ": " + message)
+	return "; set SIGNALBOX_ADMIN_TOKEN to it"
 }
 
 func date(t time.Time) string {

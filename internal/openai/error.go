@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,10 +21,39 @@ type Error struct {
 	Type    string // such as invalid_request_error
 	Param   string // the field at fault, as messages[0].content; empty means null
 	Code    string // for programs; empty means null
+	Plain   string // what is wrong, for logs: without the field, and without any text of the request; may be empty
 }
 
 // Error returns the message, which names the field where one is at fault.
 func (e *Error) Error() string { return e.Message }
+
+// Cause tells the error for logs: its code, the field as far as the API names it, and what is wrong.
+// It holds no text of the request, as the message may.
+func (e *Error) Cause() string {
+	cause := cmp.Or(e.Code, e.Type)
+	if e.Param != "" {
+		cause += ": " + place(e.Param)
+	}
+	if e.Plain != "" {
+		cause += ": " + e.Plain
+	}
+	return cause
+}
+
+// maxIndex bounds the bytes of the places in lists that logs tell: names may be numbers as well.
+const maxIndex = 8
+
+// place is a field of the request in which names that are not of the API are left out.
+func place(param string) string {
+	names := strings.Split(param, ".")
+	for i, name := range names {
+		name, at, _ := strings.Cut(name, "[")
+		if name != "" && !isField(name) || len(at) > maxIndex || strings.Trim(at, "0123456789[]") != "" {
+			names[i] = "…"
+		}
+	}
+	return strings.Join(names, ".")
+}
 
 // MarshalJSON returns the envelope {"error": {...}}. The schema of the API requires all four
 // members, null when there is no value. It never fails.

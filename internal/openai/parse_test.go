@@ -247,7 +247,7 @@ func TestParseChatNamesTheFieldOfASyntaxError(t *testing.T) {
 	e := parseError(t, `{"model":"m","messages":[{"role":"user","content":"a"},{"role":"user","role":"x"}]}`, Limits{})
 	want := &Error{
 		Status: 400, Type: TypeInvalidRequest, Param: "messages[1].role",
-		Message: "invalid JSON at byte 70: duplicate object member name",
+		Message: "invalid JSON at byte 70: duplicate object member name", Plain: "invalid JSON at byte 70",
 	}
 	if d := cmp.Diff(want, e); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -290,10 +290,7 @@ func (s *scanner) intOrNull() (*int64, error) {
 func (s *scanner) finish() error {
 	switch _, err := s.dec.ReadToken(); {
 	case err == nil:
-		return &Error{
-			Status: http.StatusBadRequest, Type: TypeInvalidRequest,
-			Message: fmt.Sprintf("invalid JSON at byte %d: data after the body's object", s.end()),
-		}
+		return invalidAt("", "invalid JSON at byte %d: data after the body's object", s.end())
 	case errors.Is(err, io.EOF):
 		return nil
 	default:
@@ -315,12 +312,14 @@ func (s *scanner) invalidIn(name, format string, args ...any) *Error {
 	return invalidAt(at+name, format, args...)
 }
 
+// invalidAt returns an error about the field at. args hold nothing of the request.
 func invalidAt(at, format string, args ...any) *Error {
-	msg := fmt.Sprintf(format, args...)
+	plain := fmt.Sprintf(format, args...)
+	msg := plain
 	if at != "" {
 		msg = at + " " + msg
 	}
-	return &Error{Status: http.StatusBadRequest, Type: TypeInvalidRequest, Param: at, Message: msg}
+	return &Error{Status: http.StatusBadRequest, Type: TypeInvalidRequest, Param: at, Message: msg, Plain: plain}
 }
 
 // fold refuses the current name when it differs only by case from one that is read here. Go's
@@ -351,11 +350,13 @@ func asError(err error) error {
 	out := &Error{Status: http.StatusBadRequest, Type: TypeInvalidRequest}
 	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		out.Param = param(se.JSONPointer)
-		out.Message = fmt.Sprintf("invalid JSON at byte %d: %s", se.ByteOffset, strings.TrimPrefix(se.Err.Error(), "jsontext: "))
+		out.Plain = fmt.Sprintf("invalid JSON at byte %d", se.ByteOffset)
+		out.Message = out.Plain + ": " + strings.TrimPrefix(se.Err.Error(), "jsontext: ") // which may quote the body
 		return out
 	}
 	// What is left is io.EOF, for a body without a value.
-	out.Message = "invalid JSON at byte 0: empty body"
+	out.Plain = "invalid JSON at byte 0: empty body"
+	out.Message = out.Plain
 	return out
 }
 

@@ -21,6 +21,17 @@ func IsWord(s []byte) bool {
 //go:embed words.txt
 var closedWords string
 
+// isField reports whether a name is one that bodies have by their API: of chat, or of the object
+// signalbox, or of messages.
+func isField(name string) bool {
+	switch name {
+	case "signalbox", "context", "session", "facts", "explain", "guard", "save_context", "id", "version", "lease", "source", "kind", "ttl",
+		"budget_tokens", "display", "input_schema", "media_type", "output_config", "output_format", "tool_use_id", "citations":
+		return true
+	}
+	return IsWord([]byte(name))
+}
+
 //nolint:gochecknoglobals // constant table
 var words = func() map[string]struct{} {
 	m := make(map[string]struct{})

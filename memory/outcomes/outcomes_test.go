@@ -280,6 +280,23 @@ func TestOutcomesAndWaitingDecisionsOutliveTheProcess(t *testing.T) {
 	}
 }
 
+func TestAJudgementIsInTheFileBeforeItIsConfirmed(t *testing.T) {
+	t.Parallel()
+	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}
+	r, s := source(), open(t, o)
+	for i := range 3 {
+		id := fmt.Sprint(i)
+		s.Decided(outcomes.Outcome{Tenant: "a", ID: id, Model: "m", Prior: 0.5}, around(r, 0))
+		if _, err := s.Judge("a", id, 1, 1, "", "feedback"); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(o.Path) // as a process finds it that is started after this one was killed
+		if n := strings.Count(string(b), "\n"); err != nil || n != i+1 {
+			t.Errorf("after %d judgements: %d lines, %v", i+1, n, err)
+		}
+	}
+}
+
 func TestTheFileDoesNotGrowForever(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "outcomes.jsonl")

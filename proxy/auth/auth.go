@@ -180,6 +180,8 @@ func cut(a, b []string) []string {
 var (
 	// ErrBadKey reports a request without credentials, or with some that are not valid.
 	ErrBadKey = errors.New("no valid API key")
+	// ErrNoKey is ErrBadKey of a request without credentials.
+	ErrNoKey = fmt.Errorf("%w: none was sent", ErrBadKey)
 	// ErrNoKeySet reports a token or a key that cannot be verified now, because the key set, or the
 	// virtual keys, were never read.
 	ErrNoKeySet = errors.New("what tokens and keys are verified with is not known yet")
@@ -192,6 +194,9 @@ var (
 func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	if a.open {
 		return a.fallback, nil
+	}
+	if h.Get("Authorization") == "" {
+		return Principal{}, ErrNoKey
 	}
 	scheme, token, ok := strings.Cut(h.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {

@@ -31,7 +31,7 @@ func TestCallersAreKnownByTheirKeys(t *testing.T) {
 		{"a key has its own tenant and role", "bearer  k2 ", Principal{Name: "boss", Tenant: "t", Role: "admin"}, true, nil},
 		{"an unknown key", "Bearer k3", Principal{}, false, ErrBadKey},
 		{"another scheme", "Basic k1", Principal{}, false, ErrBadKey},
-		{"no key", "", Principal{}, false, ErrBadKey},
+		{"no key", "", Principal{}, false, ErrNoKey},
 	}
 	keys, err := New(o)
 	if err != nil {

@@ -15,6 +15,21 @@ var ErrOff = errors.New("contexts are turned off")
 // typeServer is the error type of the API for what is not the client's fault.
 const typeServer = "server_error"
 
+// notMadeError is an error of what a context is stored by, while one is made.
+type notMadeError struct{ error }
+
+// Unwrap returns the error.
+func (e *notMadeError) Unwrap() error { return e.error }
+
+// notMade marks an error of making the draft d, unless what it begins with is out of reach, or it
+// was to be stored at best effort.
+func notMade(err error, d *memory.Draft) error {
+	if _, away := errors.AsType[*memory.UnavailableError](err); !away || d.Parent.ID != "" || d.BestEffort {
+		return err
+	}
+	return &notMadeError{err}
+}
+
 // Wire gives the errors of a memory.Store their place on the wire, and ErrOff; nil for any other
 // error.
 func Wire(err error) *openai.Error {
@@ -23,6 +38,7 @@ func Wire(err error) *openai.Error {
 		conflict *memory.ConflictError
 		quota    *memory.QuotaError
 		away     *memory.UnavailableError
+		notMade  *notMadeError
 	)
 	is := func(status int, kind, code, param, message string) *openai.Error {
 		return &openai.Error{Status: status, Type: kind, Code: code, Param: param, Message: message}
@@ -45,6 +61,9 @@ func Wire(err error) *openai.Error {
 	case errors.Is(err, memory.ErrNoRemote):
 		return is(http.StatusConflict, openai.TypeInvalidRequest, "context_tier_unavailable", "to",
 			"tier l3 is Redis, and this server has none (memory.redis); l2 is packed in RAM")
+	case errors.As(err, &notMade):
+		return is(http.StatusServiceUnavailable, typeServer, "context_unavailable", "",
+			"the context cannot be stored now; with durability best_effort it is kept in memory until it can be")
 	case errors.As(err, &away):
 		return is(http.StatusServiceUnavailable, typeServer, "context_unavailable", "", "the context cannot be reached now")
 	}

@@ -54,7 +54,7 @@ func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request)
 	}
 	c, err := s.store.Create(ctx, r.Owner, d)
 	if err != nil {
-		return err
+		return notMade(err, &d)
 	}
 	o := s.describe(r, &c)
 	if in.Warm == warmHome || in.Warm == warmWait {

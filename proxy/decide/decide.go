@@ -305,6 +305,9 @@ func (d *Decision) TimedOut() bool {
 
 // unavailable is the error of a request that nothing may pass without signals which are unknown.
 func (d *Decision) unavailable() error {
+	if d.Request != nil && d.Request.OpaquePrompt {
+		return fault.Unreadable(d.Request.PromptField())
+	}
 	e := &fault.SignalError{}
 	for _, k := range d.Failed.Kinds() {
 		e.Signals = append(e.Signals, d.signalName(k))

@@ -40,6 +40,7 @@ func (d *Decision) DescribeSaving(h http.Header) {
 }
 
 // DescribePlace writes the headers that say where the request went; first is where it should have.
+// effort is empty where nothing was said of reasoning.
 func (d *Decision) DescribePlace(h http.Header, m *backend.Model, e *pool.Endpoint, effort string, first *backend.Model) {
 	values := [...]string{m.Name, e.Name, effort} // in one piece
 	h["X-Signalbox-Model"] = values[0:1:1]

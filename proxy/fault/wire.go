@@ -41,6 +41,23 @@ func Wire(err error, id string) *openai.Error {
 	return failure(err, id)
 }
 
+// Cause tells err for logs, without any text of the request, which messages for its client may quote.
+func Cause(err error) string {
+	if at, ok := errors.AsType[*ContextError](err); ok {
+		return "resolve context: " + Cause(at.Err)
+	}
+	if bad, ok := errors.AsType[*openai.Error](err); ok {
+		return bad.Cause()
+	}
+	if _, ok := errors.AsType[*UnknownModelError](err); ok {
+		return "unknown model"
+	}
+	if e := contexts.Wire(err); e != nil && e.Status < http.StatusInternalServerError {
+		return e.Cause()
+	}
+	return err.Error()
+}
+
 // serverError is an error of the server and not of the request.
 func serverError(status int, code, message string) *openai.Error {
 	return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
@@ -73,6 +90,8 @@ func refusal(err error) *openai.Error {
 		return Invalid(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
 	case errors.Is(err, ErrBodyBroken):
 		return Invalid(http.StatusBadRequest, "", "", "the request body could not be read")
+	case errors.Is(err, auth.ErrNoKey):
+		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "No API key was provided. Send one in the header Authorization, as Bearer KEY.")
 	case errors.Is(err, auth.ErrBadKey):
 		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, auth.ErrNoKeySet):

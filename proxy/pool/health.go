@@ -14,7 +14,7 @@ import (
 // Watcher checks the health of endpoints. It holds nothing that changes.
 type Watcher struct {
 	Transport http.RoundTripper // that checks are sent through, but to endpoints with a transport of their own
-	Log       *slog.Logger      // gets a line when an endpoint goes down or up
+	Log       *slog.Logger      // gets a line when an endpoint is down, ejected or suspect, and when it is up again
 }
 
 // Watch checks every endpoint of the groups, at once and then at every interval, until ctx ends or
@@ -25,9 +25,7 @@ func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{
 	var wg sync.WaitGroup
 	for _, g := range groups {
 		for _, e := range g.Endpoints {
-			if e.probe != nil {
-				wg.Go(func() { w.check(ctx, &g.health, e) })
-			}
+			wg.Go(func() { w.check(ctx, &g.health, e) })
 		}
 	}
 	select {
@@ -42,19 +40,25 @@ func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{
 // longer: as long as one that is ejected for the first time.
 const longestPause = ejectionBase
 
-// check asks one endpoint at every interval, first at once. One that is down is asked less and less
-// often.
+// check asks one endpoint at every interval, first at once, and looks at its state. One that is
+// down is asked less and less often, one without a health check never.
 func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	interval := time.Duration(o.Interval)
 	next := time.NewTimer(interval)
 	defer next.Stop()
+	told := e.State(time.Now())
 	for pause := interval; ; {
-		err := w.ask(ctx, e, time.Duration(o.Timeout))
-		if ctx.Err() != nil {
-			return // the failure may be ours
+		var err error
+		if e.probe != nil {
+			if err = w.ask(ctx, e, time.Duration(o.Timeout)); ctx.Err() != nil {
+				return // the failure may be ours
+			}
 		}
-		if e.checked(err) {
+		if e.probe != nil && e.checked(err) {
 			w.report(ctx, e, err)
+			told = e.State(time.Now())
+		} else {
+			told = w.tell(ctx, e, told)
 		}
 		if pause = min(2*pause, max(interval, longestPause)); err == nil || !e.isDown() {
 			pause = interval
@@ -66,6 +70,25 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 		case <-next.C:
 		}
 	}
+}
+
+// tell logs that an endpoint has become suspect or ejected since told, or is up again, and returns
+// what was told of it last. Looked at with the checks, there is one line at most for each of them.
+func (w Watcher) tell(ctx context.Context, e *Endpoint, told string) string {
+	state := e.State(time.Now())
+	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
+	switch {
+	case state == told:
+	case state == stateSuspect:
+		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint suspect", where...)
+	case state == Ejected.String():
+		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint ejected", where...)
+	case state == Fit.String():
+		w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
+	default: // has lines of its own, or needs none
+		return told
+	}
+	return state
 }
 
 func (w Watcher) report(ctx context.Context, e *Endpoint, err error) {

@@ -65,6 +65,7 @@ type vitals struct {
 	mu        sync.Mutex // guards what follows
 	down      bool       // by active checks
 	misses    int        // failed checks in a row
+	passed    int        // checks that passed since a request failed
 	failures  int        // failed requests in a row
 	ejections int        // since the last success; scales the time out
 	until     time.Time  // end of the time out
@@ -75,6 +76,9 @@ type vitals struct {
 const (
 	// Failed checks in a row after which an endpoint is down: one lost packet is no outage.
 	missesToDown = 2
+	// Passed checks since the last failed request after which an endpoint is suspect no more: the
+	// first may have been under way when that request failed.
+	passesToTrust = 2
 	// Failed requests in a row after which an endpoint is ejected, and for how long: the defaults
 	// of Envoy's outlier detection (consecutive_5xx 5, base_ejection_time 30s, growing with each
 	// ejection, max_ejection_time 300s).
@@ -187,14 +191,18 @@ func (f Fitness) String() string {
 	return "down"
 }
 
+// stateSuspect is the state of an endpoint that is used like any other, with doubts.
+const stateSuspect = "suspect"
+
 // State is what /readyz says of the endpoint: up, suspect when requests or checks have failed
-// lately, resting, ejected, asleep or down.
+// lately and checks have not passed since, or it was ejected and no request has succeeded since,
+// resting, ejected, asleep or down.
 func (e *Endpoint) State(now time.Time) string {
 	f := e.Fitness(now)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if f == Fit && e.failures+e.misses > 0 {
-		return "suspect"
+	if f == Fit && (e.misses > 0 || e.ejections > 0 || e.failures > 0 && e.passed < passesToTrust) {
+		return stateSuspect
 	}
 	return f.String()
 }
@@ -294,7 +302,7 @@ func (g *Group) Failed(e *Endpoint, now time.Time) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.failures++
+	e.failures, e.passed = e.failures+1, 0
 	if e.failures < failuresToEject || last || now.Before(e.until) {
 		return // the last endpoint is never ejected: failing sometimes beats refusing always
 	}
@@ -314,6 +322,7 @@ func (e *Endpoint) checked(err error) (changed bool) {
 	was := e.down
 	if err == nil {
 		e.misses, e.down = 0, false
+		e.passed = min(e.passed+1, passesToTrust)
 	} else if e.misses++; e.misses >= missesToDown {
 		e.down = true
 	}

@@ -1,13 +1,22 @@
 package pool
 
 import (
+	"bytes"
+	"context"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"signalbox/internal/option"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,6 +128,74 @@ func TestTheBudgetGivesItsBurstAndItsShare(t *testing.T) {
 	}
 	if n := count(); n != 10 {
 		t.Errorf("%d retries were saved up", n)
+	}
+}
+
+// states returns the state of an endpoint in each step, and the lines of the log after the last.
+func states(t *testing.T, health HealthOptions, steps ...func(g *Group, s *sickServer)) (out []string, lines string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &sickServer{}
+		g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1"}, {Name: "b", URL: "http://b/v1"}}, health, QueueOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			Watcher{Transport: s, Log: slog.New(slog.NewTextHandler(&log, nil))}.Watch(ctx, []*Group{g}, nil)
+		})
+		time.Sleep(time.Second)
+		for _, step := range steps {
+			step(g, s)
+			synctest.Wait()
+			out = append(out, g.Endpoints[0].State(time.Now()))
+		}
+		stop()
+		wg.Wait()
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "endpoint=a") {
+				lines += strings.Split(strings.Split(line, `msg="`)[1], `"`)[0] + "\n"
+			}
+		}
+	})
+	return out, lines
+}
+
+func fails(n int) func(*Group, *sickServer) {
+	return func(g *Group, _ *sickServer) {
+		for range n {
+			g.Failed(g.Endpoints[0], time.Now())
+		}
+	}
+}
+
+func passes(d time.Duration) func(*Group, *sickServer) {
+	return func(*Group, *sickServer) { time.Sleep(d) }
+}
+
+func TestAnEndpointIsTrustedAgainWhenChecksPass(t *testing.T) {
+	t.Parallel()
+	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
+	got, lines := states(t, every, fails(1), passes(5*time.Second), passes(5*time.Second), fails(4), passes(time.Hour))
+	if want := []string{"suspect", "suspect", "up", "ejected", "suspect"}; !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v: checks clear doubts, and forget no request that failed", got, want)
+	}
+	if want := "endpoint suspect\nendpoint up\nendpoint ejected\nendpoint suspect\n"; lines != want {
+		t.Errorf("logged\n%swant\n%s", lines, want)
+	}
+}
+
+func TestAnEndpointWithoutChecksIsSuspectUntilARequestSucceeds(t *testing.T) {
+	t.Parallel()
+	succeeds := func(g *Group, _ *sickServer) { g.Endpoints[0].Succeeded() }
+	got, lines := states(t, HealthOptions{Path: healthOff}, fails(1), passes(time.Hour), succeeds, passes(time.Hour))
+	if want := []string{"suspect", "suspect", "up", "up"}; !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+	if want := "endpoint suspect\nendpoint up\n"; lines != want {
+		t.Errorf("logged\n%swant\n%s", lines, want)
 	}
 }
 

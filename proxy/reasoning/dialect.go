@@ -318,6 +318,17 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort str
 	return d.tell(p, rank)
 }
 
+// Tells reports whether a request says anything of reasoning once Apply has changed it, be it in the
+// client's words: not to a model without a dialect, of which the client did not speak either.
+func (d *Dialect) Tells(req *openai.Request, w Want) bool {
+	switch req.API {
+	case openai.Chat, openai.Response:
+		return len(d.efforts) > 0 || !d.Leaves(req, w.Override && w.Effort != "")
+	case openai.Completion, openai.Other:
+	}
+	return false
+}
+
 // Leaves reports whether it is left to the route how much the model thinks: the client did not say,
 // or the route's word stands over it.
 func (d *Dialect) Leaves(req *openai.Request, override bool) bool {

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,14 +24,18 @@ func (rw Change) Body(m *backend.Model) ([]byte, Params) {
 	p.StripExtras()
 	p.SetModel(m.ServedAs)
 	if rw.Request.Form() {
-		return p.Bytes(), Params{Effort: reasoning.None}
+		return p.Bytes(), Params{}
 	}
 	rw.prompt(p)
-	effort := m.Dialect.Apply(p, rw.Request, reasoning.Want{
+	want := reasoning.Want{
 		Effort: rw.Effort(m), Override: rw.Decision.Action.Override, Named: rw.named(m), Less: rw.Decision.Saving.LessEffort,
-	})
+	}
+	effort := m.Dialect.Apply(p, rw.Request, want)
 	m.Dialect.Bound(p, rw.Request, effort)
-	a := Params{Effort: cmp.Or(effort, reasoning.None), Kind: rw.kind(m, effort)}
+	a := Params{Kind: rw.kind(m, effort)}
+	if m.Dialect.Tells(rw.Request, want) {
+		a.Effort = effort
+	}
 	a.Limit = rw.limit(p, m, a.Kind)
 	rw.extend(p)
 	if t := rw.Tools; t != nil {

@@ -56,7 +56,7 @@ func New(o *Options, req *openai.Request, d *decide.Decision) Change {
 
 // Params is what a body asks of the model beyond its text.
 type Params struct {
-	Effort   string       // of reasoning, as the header reports it
+	Effort   string       // of reasoning, as the header reports it; empty where the body says nothing of it
 	Kind     lengths.Kind // of answers that it is like
 	Limit    Limit        // that the proxy set
 	Logprobs bool         // the proxy asked for log-probabilities, and the client did not

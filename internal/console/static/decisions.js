@@ -148,7 +148,7 @@ export function explained(s) {
     h('h3', {}, 'Signals'), signalsOf(s.signals ?? {}),
     h('h3', {}, 'Parameters'),
     facts([
-      ['Reasoning', d.reasoning || d.action.reasoning || 'as the client says'],
+      ['Reasoning', d.reasoning || (d.endpoint ? 'left to the model' : d.action.reasoning || 'as the client says')],
       ['Token limit', d.max_tokens ? number(d.max_tokens) : d.action.max_tokens || 'as the client says'],
       ['System prompt', d.action.prompt ? `${d.action.prompt} (${d.action.prompt_mode})` : 'as the client says'],
       ['Candidates', d.action.models?.map((m) => m.name).join(', ')], ['Cache', d.cache],
