@@ -158,10 +158,10 @@ type Request struct {
 	Model             *backend.Model // that answered; nil for none
 	Answered          bool           // by a model, to the end
 	Used              response.Usage // none where the answer told none
-	Thrown            []Paid        // responses that nobody gets
-	Dearest           choose.Price  // of the configuration
-	Took, First       time.Duration // to the end, and until the response began; 0 without one
-	At                time.Time     // when it ended
+	Thrown            []Paid         // responses that nobody gets
+	Dearest           choose.Price   // of the configuration
+	Took, First       time.Duration  // to the end, and until the response began; 0 without one
+	At                time.Time      // when it ended
 
 	times times
 }
