@@ -34,6 +34,19 @@ type logged struct {
 
 func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)) *logged {
 	t.Helper()
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`))
+	l := logDecisions(t, start(t, oneModel(up), func(s *setup) {
+		if routes != "" {
+			s.routes = routes
+		}
+	}), change...)
+	l.up = up
+	return l
+}
+
+// logDecisions has b write a log of its decisions.
+func logDecisions(t *testing.T, b *bench, change ...func(*telemetry.Options)) *logged {
+	t.Helper()
 	o := telemetry.Options{Log: "error", LogFormat: "text", Decisions: telemetry.DefaultDecisionOptions()}
 	o.Decisions.File = filepath.Join(t.TempDir(), "decisions.jsonl")
 	for _, f := range change {
@@ -43,17 +56,11 @@ func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`))
-	b := start(t, oneModel(up), func(s *setup) {
-		if routes != "" {
-			s.routes = routes
-		}
-	})
 	b.state.Signals.Identity = testIdentity()
 	b.tel.Decisions = tel.Decisions
 	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
 	b.tb = t
-	l := &logged{bench: b, file: o.Decisions.File, up: up}
+	l := &logged{bench: b, file: o.Decisions.File}
 	l.tel = tel
 	return l
 }

@@ -97,6 +97,17 @@ func TestADecisionIsShownWithItsWayThroughTheRules(t *testing.T) {
 	}
 }
 
+func TestAStreamWithoutUsageIsCountedAsUntold(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stream(contentOf+"}\n\n", testkit.Finish, testkit.Done))
+	b := start(t, oneModel(up))
+	b.chat(askStream("some law please"))
+	b.until(0, 1)
+	if s := b.proxy.Recent().Tally().Spent; len(s) != 1 || s[0].Requests != 1 || s[0].Untold != 1 || s[0].Cost != 0 {
+		t.Errorf("spent: %+v", s)
+	}
+}
+
 func TestTextIsShownOnlyWhileItMayBe(t *testing.T) {
 	t.Parallel()
 	b, s := looked(t)

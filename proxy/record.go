@@ -218,7 +218,7 @@ func (p *Proxy) note(ctx context.Context, st *State, w *downstream.Writer, o *ex
 	}
 	x := recent.Request{
 		ID: w.ID, Tenant: o.who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.model, Used: o.tally.Usage,
-		Dearest: st.priciest, Took: o.took, At: w.Start.Add(o.took),
+		Answered: o.model != nil && status < http.StatusBadRequest, Dearest: st.priciest, Took: o.took, At: w.Start.Add(o.took),
 	}
 	if o.first.After(w.Start) {
 		x.First = o.first.Sub(w.Start)

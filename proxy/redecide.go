@@ -24,7 +24,11 @@ func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlo
 		Identity: &st.Signals.Identity, Program: program, Named: model, Prompts: st.edits.Prompts,
 		Able: st.Signals.Signals(), Extract: st.Signals.Extract, Unread: decide.Unread,
 		First: func(a *rules.Action, set *signal.Set) string {
-			return st.First(choose.Request{Action: a, Set: set, Named: model})
+			who, known := st.auth.Logged(Principal{Name: l.Key, Tenant: l.Request.Tenant, Role: l.Request.Role})
+			if !known {
+				return ""
+			}
+			return st.First(choose.Request{Action: a, Set: set, Named: model}, &who)
 		},
 	}
 	if all, able := st.Signals.Classifier.(signals.Thorough); able {

@@ -472,6 +472,30 @@ func TestThresholdsAreShort(t *testing.T) {
 	}
 }
 
+func TestAThresholdOfFewRowsIsNotBelowLikely(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rows  int
+		share float64
+		most  float64 // probability of a clean row
+		want  float64
+	}{
+		{40, 0.01, 0.034, 0.5},
+		{299, 0.01, 0.034, 0.5},
+		{300, 0.01, 0.034, 0.034001},
+		{40, 0.1, 0.034, 0.034001},
+		{40, 0.01, 0.75, 0.750001},
+	} {
+		clean := make([]float64, c.rows)
+		for i := range clean {
+			clean[i] = c.most
+		}
+		if got := threshold(clean, c.share); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%d rows, %v may be flagged: threshold %v, want %v", c.rows, c.share, got, c.want)
+		}
+	}
+}
+
 func TestAStepIsMadeShorterUntilItHelpsOrThereIsNone(t *testing.T) {
 	t.Parallel()
 	steep := func(x float64) float64 { return 1e4*x*x - x }

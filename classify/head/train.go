@@ -469,8 +469,23 @@ func (t *trainer) calibrate(in *Info, held []float32) {
 	}
 }
 
-// threshold is the smallest probability that at most a share of clean reaches.
+// Of fewer clean rows than tells, divided by the share that may be flagged, none flagged says little
+// of the share (the rule of three: Hanley and Lippman-Hand, JAMA 1983). Their threshold is not below
+// likely, from where on a text rather has the label than not.
+const tells, likely = 3, 0.5
+
+// threshold is the smallest probability that at most a share of clean reaches, and not below likely
+// where they are few.
 func threshold(clean []float64, share float64) float64 {
+	least := reached(clean, share)
+	if share*float64(len(clean)) < tells {
+		return max(least, likely)
+	}
+	return least
+}
+
+// reached is the smallest probability that at most a share of clean reaches.
+func reached(clean []float64, share float64) float64 {
 	slices.Sort(clean)
 	allowed := int(share * float64(len(clean)))
 	over := clean[len(clean)-1-allowed] // may not be reached

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +99,9 @@ func (o Options) compile() (*regexp.Regexp, error) {
 		return nil, nil //nolint:nilnil // no pattern is a valid set
 	case o.CaseSensitive:
 		return regexp.Compile(o.Regex)
+	}
+	if _, err := syntax.Parse(o.Regex, syntax.Perl); err != nil {
+		return nil, err //nolint:wrapcheck // it quotes the pattern as it was written
 	}
 	return regexp.Compile("(?i:" + o.Regex + ")")
 }

@@ -331,3 +331,13 @@ func TestPhrasesArePutTogetherWherePartsMeet(t *testing.T) {
 		}
 	}
 }
+
+func TestAPatternIsQuotedAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"((", "a)(b"} {
+		_, err := Options{Name: "k", Regex: pattern}.compile()
+		if err == nil || !strings.Contains(err.Error(), "`"+pattern+"`") {
+			t.Errorf("%s: %v", pattern, err)
+		}
+	}
+}

@@ -212,6 +212,28 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 	}
 }
 
+func TestAProbeAsksRedis(t *testing.T) {
+	t.Parallel()
+	redis := testkit.NewRedis(t)
+	asked := func(address string) error {
+		cfg := config.Default()
+		cfg.Memory.Redis.URL = address
+		for _, p := range Probe(t.Context(), &cfg, config.Settings{Library: filepath.Join(t.TempDir(), "none.so")}) {
+			if p.Name == "memory.redis" {
+				return p.Err
+			}
+		}
+		t.Errorf("%s was not asked", address)
+		return nil
+	}
+	if err := asked(redis.URL()); err != nil {
+		t.Error(err)
+	}
+	if asked("redis://127.0.0.1:1") == nil {
+		t.Error("a Redis that nothing answers for is reachable")
+	}
+}
+
 func TestTheDoctorGoesOnWithoutAFile(t *testing.T) {
 	t.Parallel()
 	got := said(Examine(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), Options{Env: os.LookupEnv, Log: io.Discard, Settings: config.Settings{}}))

@@ -36,6 +36,18 @@ type FitOptions struct {
 	Progress       func(done, of int)
 }
 
+// CheckName says why no configuration could name the classifier so, or no folder be called so.
+func (o *FitOptions) CheckName() error {
+	if _, taken := signal.ParseKind(o.Name); taken {
+		return fmt.Errorf("%q is a signal of its own: give the classifier another name", o.Name)
+	}
+	if strings.TrimSpace(o.Name) != o.Name {
+		return fmt.Errorf("%q has space around it", o.Name)
+	}
+	_, err := local.Dir("", o.Name)
+	return err
+}
+
 // Fitted is what Fit has made and how.
 type Fitted struct {
 	Info       *head.Info `json:"classifier"`

@@ -226,8 +226,7 @@ func (p *placement) choose(c *config.Classify) error {
 		name := c.Tasks[i].Name
 		if _, ok := p.bundle.Manifest.Task(name); !ok {
 			errs = append(errs, &config.TaskError{
-				Index: i, Field: "name",
-				Err: fmt.Errorf("the bundle has no task %q, expected one of %s", name, strings.Join(taskNames(p.bundle), ", ")),
+				Index: i, Field: "name", Err: config.NoTask(name, taskNames(p.bundle)),
 			})
 			continue
 		}

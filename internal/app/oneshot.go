@@ -18,6 +18,7 @@ import (
 	"signalbox/internal/eval"
 	"signalbox/internal/signal"
 	"signalbox/internal/worker"
+	"signalbox/memory/redis"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -131,9 +132,14 @@ type Probed struct {
 // probeTimeout bounds one probe; an operator waits for the answer.
 const probeTimeout = 5 * time.Second
 
-// Probe opens the models and asks every endpoint for its health, one after the other.
+// Probe opens the models, and asks Redis and every endpoint for their health, one after the other.
 func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed {
 	out := append([]Probed{probeModels(cfg, s)}, probeRemotes(ctx, cfg)...)
+	if o := &cfg.Memory.Redis; o.URL != "" {
+		p := Probed{Name: "memory.redis"}
+		p.Detail, p.Err = probeRedis(ctx, redis.Options{URL: o.URL, Prefix: o.Prefix})
+		out = append(out, p)
+	}
 	for i := range cfg.Models {
 		m := &cfg.Models[i]
 		for j := range m.Endpoints {
@@ -144,6 +150,22 @@ func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed 
 		}
 	}
 	return out
+}
+
+// probeRedis asks a Redis about itself; doctor says more of it.
+func probeRedis(ctx context.Context, o redis.Options) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	c, err := redis.Examine(ctx, o)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("probe: %w", err)
+	case c.Old():
+		return "", fmt.Errorf("version %s refuses the scripts: run Redis 7 or newer", c.Version)
+	case c.Replica:
+		return "", errors.New("it is a replica, which takes no writes: name the primary")
+	}
+	return fmt.Sprintf("Redis %s, answers in %s", c.Version, c.Took.Round(time.Microsecond)), nil
 }
 
 // probeRemotes asks the servers of remote models for them.

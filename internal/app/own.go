@@ -120,7 +120,7 @@ func catalogOwn(c *config.Classify, placed []placement, out *config.Catalog, tra
 			if err != nil {
 				fail(err)
 			}
-			if ready {
+			if ready || err != nil { // beside the error nothing more is to be said of it
 				out.Signals |= signal.MaskOf(kind)
 			}
 			if lexical {

@@ -135,6 +135,18 @@ func TestATrainedClassifierRoutesAndIsTakenUpWhenItIsTrainedAgain(t *testing.T) 
 	}
 }
 
+func TestAClassifierThatIsNotThereIsOneProblem(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none")
+	text := fmt.Sprintf(ownConfig, none)
+	_, warnings, err := config.Parse(filepath.Join(t.TempDir(), "c.yaml"), []byte(text), os.LookupEnv, Catalog)
+	bad, ok := errors.AsType[*config.Error](err)
+	if !ok || len(warnings) > 0 || len(bad.Problems) != 1 || bad.Problems[0].Path != "classify.classifiers[0].model" ||
+		!strings.Contains(bad.Problems[0].Msg, none) {
+		t.Errorf("%v, warnings %v", err, warnings)
+	}
+}
+
 func TestAClassifierOfWordsAloneNeedsNoModel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -51,7 +51,7 @@ func (c *command) check() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe every endpoint")
+	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe Redis and every endpoint")
 	cmd.Flags().BoolVar(&unset, "allow-unset", false,
 		"let secrets be missing, as where the file is written and not served")
 	return cmd

@@ -41,6 +41,9 @@ func (c *command) explain() *cobra.Command {
 			}
 			x, err := a.Explain(cmd.Context(), body, role, tenant)
 			if err != nil {
+				if request != "" && request != "-" {
+					err = fmt.Errorf("%s: %w", request, err)
+				}
 				return fmt.Errorf("explain: %w", err)
 			}
 			p := c.printer()

@@ -55,6 +55,9 @@ func (c *command) runFit(cmd *cobra.Command, f *fitFlags) error {
 	case !(f.o.FalsePositives > 0 && f.o.FalsePositives < 1):
 		return misuse("--fpr %v is not above 0 and below 1", f.o.FalsePositives)
 	}
+	if err := f.o.CheckName(); err != nil {
+		return misuse("--name: %v", err)
+	}
 	f.o.Balanced, f.o.Embed = f.weights == "balanced", !f.bare
 	file, err := os.Open(f.data)
 	if err != nil {

@@ -97,6 +97,7 @@ type topState struct {
 	Tally struct {
 		Decided int64
 		Spent   []struct {
+			Untold   int64
 			Cost     float64 `json:"cost_usd"`
 			Baseline float64 `json:"baseline_usd"`
 		}
@@ -303,14 +304,7 @@ func (t *top) head(s *topState) []string {
 	if b := t.before; b != nil && s.Now.After(b.Now) {
 		first += fmt.Sprintf("  %.1f/s", float64(s.Tally.Decided-b.Tally.Decided)/s.Now.Sub(b.Now).Seconds())
 	}
-	var cost, base float64
-	for i := range s.Tally.Spent {
-		cost, base = cost+s.Tally.Spent[i].Cost, base+s.Tally.Spent[i].Baseline
-	}
-	if base > 0 {
-		first += fmt.Sprintf("  $%.4f, %.0f %% less than always %s", cost, 100*(1-cost/base), s.Dearest)
-	}
-	out := []string{first}
+	out := []string{first + s.spent()}
 	for _, why := range s.Degraded {
 		out = append(out, p.warn("  "+why))
 	}
@@ -347,6 +341,25 @@ func (t *top) head(s *topState) []string {
 		if m.Queued > 0 {
 			out = append(out, p.warn(fmt.Sprintf("%s: %d requests wait for an endpoint", m.Model, m.Queued)))
 		}
+	}
+	return out
+}
+
+// spent is what answers cost that told their tokens, and how many told none; empty before there are
+// any.
+func (s *topState) spent() string {
+	var cost, base float64
+	var untold int64
+	for i := range s.Tally.Spent {
+		of := &s.Tally.Spent[i]
+		cost, base, untold = cost+of.Cost, base+of.Baseline, untold+of.Untold
+	}
+	out := ""
+	if base > 0 {
+		out = fmt.Sprintf("  $%.4f, %.0f %% less than always %s", cost, 100*(1-cost/base), s.Dearest)
+	}
+	if untold > 0 {
+		out += fmt.Sprintf("  not counted: %d answers that told no tokens", untold)
 	}
 	return out
 }

@@ -147,6 +147,20 @@ const minimal = `models:
 default: {models: [Qwen2.5-7B]}
 `
 
+func TestATaskThatIsNotThereIsOneThatWasMeant(t *testing.T) {
+	t.Parallel()
+	known := []string{"domain", "jailbreak"}
+	for name, want := range map[string]string{
+		"jailbreaks": `the bundle has no task "jailbreaks", did you mean "jailbreak"?`,
+		"groundign":  `the bundle has no task "groundign", did you mean "grounding"?`,
+		"toxicity":   `the bundle has no task "toxicity", expected one of domain, jailbreak, grounding`,
+	} {
+		if got := config.NoTask(name, known).Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestNamesKeepCaseDotsAndDigits(t *testing.T) {
 	env := func(string) (string, bool) { return "sk-x", true }
 	cfg, _, err := config.Parse("f.yaml", []byte(minimal), env, catalog)

@@ -83,6 +83,9 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
+// noMerge is said of a key <<, in rules too.
+const noMerge = "YAML merge keys are not accepted here; write the keys out"
+
 func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind != yaml.MappingNode {
 		d.report(n, path, "found %s, expected a mapping with keys such as %s", describe(n), example(v.Type()))
@@ -102,6 +105,10 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			continue
 		}
 		seen[key.Value] = key.Line
+		if key.Tag == "!!merge" {
+			d.report(key, path, noMerge)
+			continue
+		}
 		f, ok := fields[key.Value]
 		if !ok {
 			d.report(key, p, "unknown key %q%s", key.Value, nearest(key.Value, fields))
@@ -143,6 +150,8 @@ func (d *decoder) table(n *yaml.Node, v reflect.Value, path string) {
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			d.report(key, path, "found %s as a key, expected a word", describe(key))
+		case key.Tag == "!!merge":
+			d.report(key, path, noMerge)
 		case v.MapIndex(k).IsValid():
 			d.report(key, p, "this key is set twice")
 		default:

@@ -240,6 +240,17 @@ func (c *checker) givenTask(t *Task, path string) {
 	}
 }
 
+// NoTask says that a bundle has no task of a name, and which was probably meant or is there.
+func NoTask(name string, known []string) error {
+	if !slices.Contains(known, GroundingTask) { // any bundle may be named for it
+		known = append(slices.Clip(known), GroundingTask)
+	}
+	if best := slip(name, slices.Values(known)); best != "" {
+		return fmt.Errorf("the bundle has no task %q, did you mean %q?", name, best)
+	}
+	return fmt.Errorf("the bundle has no task %q, expected one of %s", name, strings.Join(known, ", "))
+}
+
 // window checks how long texts are read, as far as that does not depend on the model.
 func (c *checker) window(t *Task, path string) {
 	w := &t.Window

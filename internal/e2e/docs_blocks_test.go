@@ -184,8 +184,14 @@ func taken(page, text string) error {
 	}
 	// Where a secret is needed, any will do.
 	set := func(string) (string, bool) { return "redis://127.0.0.1:6379", true }
-	if _, _, err := config.Parse(filepath.Base(page), whole, set, app.Catalog); err != nil {
+	_, warnings, err := config.Parse(filepath.Base(page), whole, set, app.Catalog)
+	if err != nil {
 		return fmt.Errorf("%w\n%s", err, whole)
+	}
+	for i := range warnings {
+		if strings.Contains(text, "endpoints:") && strings.Contains(warnings[i].Msg, "changes nothing") {
+			return fmt.Errorf("check warns: %s", warnings[i].Msg) // who copies it gets to see that first
+		}
 	}
 	return nil
 }

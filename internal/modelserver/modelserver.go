@@ -69,6 +69,8 @@ type Model struct {
 var (
 	// ErrUnreachable reports that nothing answers at the address.
 	ErrUnreachable = errors.New("nothing answers")
+	// ErrScheme reports an address of another kind than http and https.
+	ErrScheme = errors.New("only http and https are spoken, not")
 	// ErrKey reports that the server wants another key, or one at all.
 	ErrKey = errors.New("the key was refused")
 	// ErrNotReady reports a server that is still loading its model.
@@ -128,7 +130,10 @@ func parse(address string) (*url.URL, error) {
 		address = "http://" + address
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err == nil && u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w %s", ErrScheme, u.Scheme)
+	}
+	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%w: %q is no URL of a server, such as http://10.0.0.11:8000/v1",
 			ErrUnreachable, address)
 	}

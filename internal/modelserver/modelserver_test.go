@@ -188,7 +188,12 @@ func TestWhyAServerCannotBeLookedAt(t *testing.T) {
 			}
 		})
 	}
-	for _, address := range []string{"http://127.0.0.1:1", "ftp://x", "http://u:secret@h:1"} {
+	_, err := modelserver.Look(t.Context(), http.DefaultClient, "ftp://x", "")
+	if !errors.Is(err, modelserver.ErrScheme) || errors.Is(err, modelserver.ErrUnreachable) ||
+		err.Error() != "only http and https are spoken, not ftp" {
+		t.Errorf("ftp://x: %v", err)
+	}
+	for _, address := range []string{"http://127.0.0.1:1", "http://u:secret@h:1"} {
 		_, err := modelserver.Look(t.Context(), http.DefaultClient, address, "")
 		if !errors.Is(err, modelserver.ErrUnreachable) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", address, err)

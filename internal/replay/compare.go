@@ -26,7 +26,7 @@ func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []
 	case before.Route != now.Route:
 		return Route, nil
 	}
-	a, b := &before.Action, &now.Action
+	a, b, tried := &before.Action, &now.Action, before.Tried()
 	var fields []string
 	for _, f := range []struct {
 		name    string
@@ -35,7 +35,7 @@ func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []
 		{"outcome", before.Outcome != now.Outcome},
 		{"action", a.Verb != b.Verb},
 		{"text", a.Text != b.Text},
-		{"model", before.Chosen != "" && now.Chosen != "" && before.Chosen != now.Chosen},
+		{"model", tried != "" && now.Chosen != "" && tried != now.Chosen},
 		{"models", !slices.Equal(a.Models, b.Models)},
 		{"by", a.By != b.By},
 		{"quality_margin", a.Margin != b.Margin},

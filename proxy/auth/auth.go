@@ -232,6 +232,20 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	return a.allow("token", who, nil, RateOptions{}), nil
 }
 
+// Logged returns what the caller of a logged request may do now: one of whom name, tenant and role
+// are known. known is false where it may be less, since the caller may have shown a virtual key.
+func (a *Keys) Logged(who Principal) (now Principal, known bool) {
+	if a.open {
+		return a.fallback, true
+	}
+	for i := range a.keys {
+		if a.keys[i].who.Name == who.Name {
+			return a.keys[i].who, true
+		}
+	}
+	return a.allow("token", who, nil, RateOptions{}), a.virtual == nil
+}
+
 // MayExplain reports whether the caller may see thresholds and scores.
 func (a *Keys) MayExplain(who Principal) bool { return a.open || slices.Contains(a.admins, who.Role) }
 

@@ -199,7 +199,7 @@ func (o Options) Validate() error {
 	case ModeJWT:
 		o.JWT.check(&p, "jwt")
 	default:
-		p.Addf("mode", "%q is none of %s, %s, %s", o.Mode, ModeNone, ModeKeys, ModeJWT)
+		p.Addf("mode", "%q is none of %q, %q, %q", o.Mode, ModeNone, ModeKeys, ModeJWT)
 	}
 	seen := option.Unique{}
 	hashes := option.Unique{}

@@ -361,9 +361,9 @@ func (b *Base) ProgramFor(asked string) (program *rules.Program, model string, o
 }
 
 // First is the model that is tried first; empty when there is none.
-func (b *Base) First(r choose.Request) string {
+func (b *Base) First(r choose.Request, who *auth.Principal) string {
 	for _, c := range b.Chooser.Rank(r) {
-		if !c.Out {
+		if !c.Out && who.May(c.Name) {
 			return c.Name
 		}
 	}

@@ -93,6 +93,19 @@ type Escalation struct {
 	From   []Thrown `json:"from,omitempty"`   // answers that nobody got, in order
 }
 
+// Tried is the model that was asked first; empty when none was.
+func (e *Entry) Tried() string {
+	switch x := e.Escalation; {
+	case x == nil:
+		return e.Chosen
+	case len(x.From) > 0:
+		return x.From[0].Model
+	case x.Result == "failed": // no other answered, and the first one's answer was given
+		return e.Model
+	}
+	return e.Chosen
+}
+
 // Thrown is an answer that nobody got.
 type Thrown struct {
 	Model  string  `json:"model"`

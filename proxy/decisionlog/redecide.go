@@ -36,7 +36,8 @@ type Configuration struct {
 
 	// Unread returns the signals of which the route of a decision wants more read than was.
 	Unread func(d *rules.Decision, set *signal.Set) signal.Mask
-	// First is the model that the action tries first; empty when there is none. It is asked only
+	// First is the model that the action tries first, of those that the caller may use; empty when
+	// there is none, or it is not known what the caller may use. It is asked only
 	// when that depends neither on chance nor on what was observed.
 	First func(a *rules.Action, set *signal.Set) string
 }
@@ -55,7 +56,12 @@ func NotFound() *Redecision {
 // recorded and c can; else it is named as missing. It returns an error only when ctx ends. It is
 // safe for concurrent use.
 func Redecide(ctx context.Context, c Configuration, l *Entry) (*Redecision, error) {
-	r := &recall{Configuration: c}
+	if l.Cache == "exact" && l.Config != "" && l.Config == c.Identity.Config {
+		// That there was a response means that these rules had decided the same request. No signal was
+		// computed for this one.
+		return &Redecision{Route: l.Route, Outcome: l.Outcome, Action: l.Action}, nil
+	}
+	r := &recall{Configuration: c, led: l.led()}
 	r.remember(l)
 	return r.decide(ctx)
 }
@@ -64,6 +70,7 @@ func Redecide(ctx context.Context, c Configuration, l *Entry) (*Redecision, erro
 type recall struct {
 	Configuration
 
+	led    bool         // see Entry.led
 	bare   rules.Action // of a request that goes to the model it names
 	set    signal.Set
 	text   signal.Text // empty when it was not recorded
@@ -286,11 +293,27 @@ func merge(a, b []string) []string {
 	return a
 }
 
+// led reports whether another thing than the route chose the model that was tried first: what the
+// conversation had before, or a budget. Reasons are in the words of package decide.
+func (e *Entry) led() bool {
+	if strings.Contains(e.Budget, "cheaper") {
+		return true
+	}
+	if e.Conversation == nil {
+		return false
+	}
+	switch e.Conversation.Reason {
+	case "", "rules", "subject", "figures", "not_permitted": // by the route, as if it were new
+		return false
+	}
+	return true
+}
+
 // choice is the model that a decision tries first. What is drawn by weight or by conversation, or
 // depends on lengths and latencies that were observed, is not known here.
 func (r *recall) choice(final *rules.Decision) string {
 	switch a := final.Action; {
-	case final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency", a.Canary != nil:
+	case r.led, final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency", a.Canary != nil:
 		return ""
 	}
 	return r.First(final.Action, &r.set)

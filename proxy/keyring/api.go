@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -282,6 +283,22 @@ func readAll(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	return b, nil
 }
 
+// members lists, for a message, the fields of an object.
+func members(t reflect.Type) string {
+	var names []string
+	if t != nil && t.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", expected one of " + strings.Join(names, ", ")
+}
+
 // parseBody reads one JSON object over what is there.
 func parseBody(b []byte, into any) error {
 	if len(b) == 0 {
@@ -297,7 +314,7 @@ func parseBody(b []byte, into any) error {
 	if bad, ok := errors.AsType[*json.SemanticError](err); ok {
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			return &FieldError{at(bad.JSONPointer), "there is no such field here"}
+			return &FieldError{at(bad.JSONPointer), "there is no such field here" + members(bad.GoType)}
 		case bad.GoType != nil && bad.GoType.Name() == "Duration" && bad.Err != nil:
 			return &FieldError{at(bad.JSONPointer), bad.Err.Error()}
 		}

@@ -357,6 +357,19 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestAnUnknownFieldIsAnsweredWithThoseThereAre(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "")
+	for body, want := range map[string]string{
+		`{"name":"a","rate":{"rmp":1}}`: "rate.rmp: there is no such field here, expected one of rpm, tpm, concurrency",
+		`{"names":"a"}`:                 "names: there is no such field here, expected one of tenant, role, models, rate, budget, name, expires_at, ttl",
+	} {
+		if _, _, text := d.call(t, "POST", "", body); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", body, text, want)
+		}
+	}
+}
+
 func TestKeysOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "")

@@ -62,6 +62,26 @@ func TestKeysOfConversationsAreBounded(t *testing.T) {
 	}
 }
 
+func TestRequestsAreCountedWhoseAnswersTellNoTokens(t *testing.T) {
+	t.Parallel()
+	r := New()
+	m := &backend.Model{Model: &choose.Model{Name: "m", Price: choose.Price{Input: 1, Output: 2}}}
+	for _, x := range []Request{
+		{Model: m, Answered: true, Used: response.Usage{Input: 100, Output: 10}},
+		{Model: m, Answered: true},
+		{Model: m, Answered: true},
+		{Model: m}, // it failed
+		{},         // no model was asked
+	} {
+		r.Count(t.Context(), &x)
+	}
+	got := r.Tally()
+	want := []Spent{{Model: "m", Requests: 4, Untold: 2, Prompt: 100, Completion: 10, Cost: 120e-6}}
+	if diff := cmp.Diff(want, got.Spent); got.Decided != 5 || diff != "" {
+		t.Errorf("%d decided; spent (-want +got):\n%s", got.Decided, diff)
+	}
+}
+
 // BenchmarkRecent is what a request pays for what operators look at, once a second has enough.
 func BenchmarkRecent(b *testing.B) {
 	r, now := New(), time.Unix(1000, 0)

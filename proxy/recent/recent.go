@@ -53,7 +53,8 @@ type Decisions struct {
 // Money is in USD.
 type Spent struct {
 	Model      string  `json:"model"`
-	Requests   int64   `json:"requests"` // that reported their tokens
+	Requests   int64   `json:"requests"` // that it was asked
+	Untold     int64   `json:"untold"`   // of them, answers that told no tokens: in none of the sums
 	Prompt     int64   `json:"prompt_tokens"`
 	Cached     int64   `json:"cached_tokens"`
 	Completion int64   `json:"completion_tokens"`
@@ -155,11 +156,12 @@ type Request struct {
 	Fate              string         // of its conversation; empty for none
 	Turn              *decide.Turn   // nil for a first turn, and where no model was asked
 	Model             *backend.Model // that answered; nil for none
-	Used              response.Usage
-	Thrown            []Paid        // responses that nobody gets
-	Dearest           choose.Price  // of the configuration
-	Took, First       time.Duration // to the end, and until the response began; 0 without one
-	At                time.Time     // when it ended
+	Answered          bool           // by a model, to the end
+	Used              response.Usage // none where the answer told none
+	Thrown            []Paid         // responses that nobody gets
+	Dearest           choose.Price   // of the configuration
+	Took, First       time.Duration  // to the end, and until the response began; 0 without one
+	At                time.Time      // when it ended
 
 	times times
 }
@@ -181,15 +183,8 @@ func (r *Decisions) Count(ctx context.Context, x *Request) bool {
 		r.talks[x.Fate]++
 		r.followed.turn(x)
 	}
-	if used := &x.Used; *used != (response.Usage{}) && x.Model != nil {
-		s := r.spentOn(x.Model.Name)
-		prompt, completion := float64(used.Input), float64(used.Output)
-		cost, base := x.Model.Price.Of(prompt, completion), x.Dearest.Of(prompt, completion)
-		s.Requests, s.Prompt, s.Cached = s.Requests+1, s.Prompt+int64(used.Input), s.Cached+int64(used.Cached)
-		s.Completion, s.Cost, s.Baseline = s.Completion+int64(used.Output), s.Cost+cost, s.Baseline+base
-		if x.Dearest.Known() {
-			x.times.cost, x.times.base = &cost, &base
-		}
+	if x.Model != nil {
+		r.spend(x)
 	}
 	for i := range x.Thrown {
 		m, u := x.Thrown[i].Model, &x.Thrown[i].Usage
@@ -206,6 +201,25 @@ func (r *Decisions) Count(ctx context.Context, x *Request) bool {
 	}
 	r.taken++
 	return true
+}
+
+// spend sums up what a model was asked and took. The caller holds mu.
+func (r *Decisions) spend(x *Request) {
+	s, used := r.spentOn(x.Model.Name), &x.Used
+	s.Requests++
+	if *used == (response.Usage{}) {
+		if x.Answered {
+			s.Untold++
+		}
+		return
+	}
+	prompt, completion := float64(used.Input), float64(used.Output)
+	cost, base := x.Model.Price.Of(prompt, completion), x.Dearest.Of(prompt, completion)
+	s.Prompt, s.Cached, s.Completion = s.Prompt+int64(used.Input), s.Cached+int64(used.Cached), s.Completion+int64(used.Output)
+	s.Cost, s.Baseline = s.Cost+cost, s.Baseline+base
+	if x.Dearest.Known() {
+		x.times.cost, x.times.base = &cost, &base
+	}
 }
 
 // Longest is how much one decision should keep in memory at most, in bytes.

@@ -467,7 +467,7 @@ func (b *tab) state() {
 	for page, wants := range map[string][]string{
 		"endpoints": {"math-a", "general-b", "up", "tokens"},
 		"memory":    {"hot", "l2", "Conversations"},
-		"cost":      {"Always the largest", "math-70b", "titan-block", "Saved"},
+		"cost":      {"Always the largest", "math-70b", "titan-block", "Saved", "Untold usage"},
 	} {
 		b.turn(page)
 		got := b.text("main")

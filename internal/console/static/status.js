@@ -150,20 +150,21 @@ function conversations(part, signal) {
 
 export const cost = live('Cost', (o) => {
   const sum = (key) => o.tally.spent.reduce((a, s) => a + s[key], 0);
-  const spent = sum('cost_usd'), baseline = sum('baseline_usd');
+  const spent = sum('cost_usd'), baseline = sum('baseline_usd'), untold = sum('untold');
   const most = Math.max(1e-12, ...o.tally.spent.map((s) => s.baseline_usd));
   const tile = (name, value, note) => h('div', { class: 'tile' }, h('span', { class: 'quiet' }, name), h('b', {}, value), h('span', { class: 'quiet' }, note));
   return [
     h('div', { class: 'tiles' },
-      tile('Spent', usd(spent), 'since the process started'),
-      tile('Always the largest', usd(baseline), o.dearest ? `had ${o.dearest} answered all` : 'no model has a price'),
+      tile('Spent', usd(spent), untold > 0 ? 'by the answers that told their tokens' : 'since the process started'),
+      tile('Always the largest', usd(baseline), o.dearest ? `had ${o.dearest} answered ${untold > 0 ? 'the same' : 'all'}` : 'no model has a price'),
       tile('Saved', baseline > 0 ? percent(1 - spent / baseline) : 'nothing yet', baseline > 0 ? usd(baseline - spent) : ''),
-      tile('Requests', number(o.tally.decided), 'that were decided')),
+      tile('Requests', number(o.tally.decided), 'that were decided'),
+      tile('Untold usage', number(untold), untold > 0 ? 'answers that told no tokens: in none of the sums' : 'every answer told its tokens')),
     h('section', { class: 'card' }, h('h2', {}, 'By model'), o.tally.spent.length === 0
-      ? h('p', { class: 'quiet' }, 'No answer has told its tokens yet.')
-      : table('Upper bar: what it cost. Lower bar: what the dearest model would have cost for the same tokens.',
-        [['Model', 'wrap'], ['Requests', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Largest', 'num'], ['', 'bars']],
-        o.tally.spent.map((s) => [s.model, number(s.requests), tokens(s.prompt_tokens), tokens(s.cached_tokens), tokens(s.completion_tokens),
+      ? h('p', { class: 'quiet' }, 'No model has been asked yet.')
+      : table('Upper bar: what it cost. Lower bar: what the dearest model would have cost for the same tokens. Untold: answers that told no tokens, in none of the sums.',
+        [['Model', 'wrap'], ['Requests', 'num'], ['Untold', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Largest', 'num'], ['', 'bars']],
+        o.tally.spent.map((s) => [s.model, number(s.requests), number(s.untold), tokens(s.prompt_tokens), tokens(s.cached_tokens), tokens(s.completion_tokens),
           usd(s.cost_usd), usd(s.baseline_usd), [bar(s.cost_usd / most, 'own'), bar(s.baseline_usd / most)]]))),
     h('section', { class: 'card' }, h('h2', {}, 'Requests by route'), table('Since the process started', [['Route', 'wrap'], ['Requests', 'num'], ['', 'bars']],
       Object.entries(o.tally.routes).sort((a, b) => b[1] - a[1]).map(([route, n]) => [route, number(n), bar(n / o.tally.decided, 'own')]))),

@@ -11,8 +11,9 @@ import (
 // maxWord bounds the words that are compared with known ones: edit distance is quadratic.
 const maxWord = 64
 
-// nearest returns the known word closest to word when it is close enough to be a typing error: at
-// most one edit for every three characters.
+// nearest returns the known word closest to word when it is close enough to be a typing error, at
+// most one edit for every three characters, or the only one that holds it, as EMAIL_ADDRESS does
+// EMAIL.
 func nearest(word string, known []string) (string, bool) {
 	if len(word) > maxWord {
 		return "", false
@@ -27,7 +28,28 @@ func nearest(word string, known []string) (string, bool) {
 			best, bestDistance = k, d
 		}
 	}
+	if best == "" {
+		best = holder(word, known)
+	}
 	return best, best != ""
+}
+
+// leastHeld is the shortest word that says something when it is found in another.
+const leastHeld = 3
+
+// holder returns the only known word that holds word; empty where there are several, or none.
+func holder(word string, known []string) string {
+	best := ""
+	for _, k := range known {
+		if len(word) < leastHeld || !strings.Contains(strings.ToLower(k), strings.ToLower(word)) {
+			continue
+		}
+		if best != "" {
+			return ""
+		}
+		best = k
+	}
+	return best
 }
 
 // maxListed is how many known words a message lists.
