@@ -70,6 +70,7 @@ func TestS5NoHeaderOfTheProgramsOwnWordsChangesAVerdict(t *testing.T) {
 	mean := map[string]int{ // what these ask for is not to be had here, and refused
 		"Upgrade": http.StatusMethodNotAllowed, "Expect": http.StatusExpectationFailed, "X-Signalbox-Context": http.StatusBadRequest,
 		"Content-Encoding": http.StatusUnsupportedMediaType,
+		"X-Api-Key":        http.StatusUnauthorized, // a key like any other, and the wrong one
 	}
 	var names []string
 	all := literals(t)

@@ -37,7 +37,7 @@ func TestAnEscalatedConversationIsDecidedAsBefore(t *testing.T) {
 	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion), sticks)
 	l := logDecisions(t, p.bench)
 	l.chat(chatOf("", "user hi")).ends(t, "escalated length small big", "hello")
-	l.chat(chatOf("", "user hi", "assistant hello", "user and now?")).goes(t, "the second turn", "kept prefill big none")
+	l.chat(chatOf("", "user hi", "assistant hello", "user and now?")).goes(t, "the second turn", "kept prefill big")
 	l.unchanged(t, 2)
 }
 
