@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 )
@@ -111,19 +112,19 @@ func adoptKey(h http.Header) {
 const maxHeaders = 128
 
 // decode reads the body of a request.
-func (st *State) decode(w *downstream.Writer, s *surface, h http.Header, body []byte) (*openai.Request, error) {
+func (st *State) decode(w *downstream.Writer, s *exchange.Surface, h http.Header, body []byte) (*openai.Request, error) {
 	l := st.limits.OfBody()
-	if s.messages {
+	if s.Messages {
 		return st.translate(w, body, anthropic.Options{Limits: l})
 	}
-	if s.form {
+	if s.Form {
 		kind := h["Content-Type"]
 		if len(kind) != 1 {
 			kind = []string{""} // refused: of two, another reader may take the other
 		}
 		return openai.ParseForm(kind[0], body, l)
 	}
-	return openai.Parse(s.api, body, l)
+	return openai.Parse(s.API, body, l)
 }
 
 // translate reads a request as the chat completion that it amounts to.

@@ -24,12 +24,14 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/resolve"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/evidence"
@@ -86,23 +88,23 @@ func (f filters) String() string {
 }
 
 // outcome prepares what the filters need of a request.
-func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange {
+func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange.Exchange {
 	tb.Helper()
-	o := &exchange{req: &openai.Request{}, decision: &decision{}}
+	o := &exchange.Exchange{Req: &openai.Request{}, Decision: &decision{}}
 	if f.mode != guard.Off {
-		o.guarding = guardingFor(tb, tel.Metrics, f.mode)
+		o.Guarding = guardingFor(tb, tel.Metrics, f.mode)
 	}
 	if f.restored {
 		req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user","content":"ann@example.com"}]}`), openai.Limits{})
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, o.vault, err = redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}, nil); err != nil {
+		if _, o.Vault, err = redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	if f.saved {
-		o.Contexts, o.req.Extras.SaveContext = &resolve.Contexts{}, &openai.SaveContext{}
+		o.Contexts, o.Req.Extras.SaveContext = &resolve.Contexts{}, &openai.SaveContext{}
 	}
 	return o
 }
@@ -330,7 +332,7 @@ func BenchmarkContext(b *testing.B) {
 			b.Fatal(err)
 		}
 		d.Action = &rules.Action{}
-		out, _, err := r.state.rewrite(req, d).Payload(b.Context(), r.state.ByName["small"])
+		out, _, err := rewrite.New(r.state.edits, req, d).Payload(b.Context(), r.state.ByName["small"])
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/save"
@@ -22,38 +23,38 @@ import (
 )
 
 // relay passes a response on to the client.
-func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange) error {
+func (p *Proxy) relay(ctx context.Context, st *State, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	defer u.Close()
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
-		w.Messages.Prompt = cmp.Or(o.where.Length(), w.Messages.Prompt)
+		w.Messages.Prompt = cmp.Or(o.Where.Length(), w.Messages.Prompt)
 	}
-	if what := u.Misfit(o.req.Streams()); what != "" {
+	if what := u.Misfit(o.Req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
 	}
-	if err := u.TooLong(o.req.PromptField()); err != nil {
+	if err := u.TooLong(o.Req.PromptField()); err != nil {
 		u.Endpoint.Succeeded() // it has answered
 		return err
 	}
 	if w.Status != 0 && u.Stream == nil { // a comment went out before it
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
-	if o.vault != nil && !u.Plain() {
+	if o.Vault != nil && !u.Plain() {
 		return &fault.UnusableError{Problem: "a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
-	if err := o.skipUnreadable(u, h); err != nil {
+	if err := skipUnreadable(o, u, h); err != nil {
 		return err
 	}
-	o.lookup.Observe(u)
-	o.mirror.Observe(u)
+	o.Lookup.Observe(u)
+	o.Mirror.Observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
-	h["Server-Timing"] = []string{o.Timing(o.queue, u.Took)}
+	h["Server-Timing"] = []string{o.Timing(o.Queue, u.Took)}
 	t := &meter{
-		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.req.IncludeUsage, direct: u.Direct,
+		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.Req.IncludeUsage, direct: u.Direct,
 	}
-	t.API, t.ticket = o.req.API, o.where.Ticket()
+	t.API, t.ticket = o.Req.API, o.Where.Ticket()
 	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
 		t.ticket.First(time.Now())
@@ -63,12 +64,12 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	case u.Stream != nil:
 		u.Observe(t)
 		err = copyStream(ctx, w, u, o, t)
-	case (o.guarding != nil || o.req.Extras.Explain || o.saves() || w.Translates()) &&
+	case (o.Guarding != nil || o.Req.Extras.Explain || o.Saves() || w.Translates()) &&
 		u.Good() && u.JSON() && u.Plain():
-		err = copyWhole(ctx, w, u, o, t)
+		err = copyWhole(ctx, st, w, u, o, t)
 	case w.Translates():
 		err = copyRefusal(w, u)
-	case o.vault != nil && u.JSON() && u.Plain():
+	case o.Vault != nil && u.JSON() && u.Plain():
 		err = copyRestored(w, u, o, t)
 	default:
 		w.WriteHeader(u.Status)
@@ -80,19 +81,16 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	if u.Stream != nil && err == nil {
 		t.pace()
 	}
-	o.tally = t.Tally
-	if o.req.API == openai.Response && !t.first.IsZero() {
-		o.first = t.first
+	o.Tally = t.Tally
+	if o.Req.API == openai.Response && !t.first.IsZero() {
+		o.First = t.first
 	}
 	return concluded(ctx, w, u, o, err)
 }
 
-// saves reports whether the response is to be stored as a context.
-func (o *exchange) saves() bool { return o.Contexts != nil && o.req.Extras.SaveContext != nil }
-
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
-func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, err error) error {
+func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, err error) error {
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
@@ -112,20 +110,20 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	default:
 		cut.Err = fault.ErrStopped
 	}
-	if u.Stream != nil && o.guarded.State != sse.Failed && !u.Stream.Failed() {
+	if u.Stream != nil && o.Guarded.State != sse.Failed && !u.Stream.Failed() {
 		_ = w.SendEvent(w.ErrorEvent(fault.Wire(cut, w.ID)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }
 
 // copyStream passes a stream of events on. t observes it.
-func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
+func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.Status == 0 {
 		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
 		w.WriteHeader(u.Status)
 	}
-	if o.req.API == openai.Response { // announced before there is any of it
+	if o.Req.API == openai.Response { // announced before there is any of it
 		t.requested = w.Start
 	} else {
 		t.metrics.TTFT(u.Model.Name, time.Since(w.Start))
@@ -134,13 +132,13 @@ func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response,
 	client := downstream.TakeSink(w)
 	defer client.Release()
 	var to guard.Sink = client
-	if o.saves() && u.Good() {
-		to = save.New(ctx, o.req, o.Contexts, &o.unsaved, to)
+	if o.Saves() && u.Good() {
+		to = save.New(ctx, o.Req, o.Contexts, &o.Unsaved, to)
 	}
-	if o.guarding != nil {
+	if o.Guarding != nil {
 		return copyChecked(ctx, u, o, client, to)
 	}
-	return copyEvents(u, o.vault.Stream(to), client)
+	return copyEvents(u, o.Vault.Stream(to), client)
 }
 
 // copyEvents passes a stream on by way of its filters, flushed after each read, in whole events. It
@@ -167,7 +165,9 @@ func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink)
 
 // copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
 // checked, the decision is added.
-func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
+func copyWhole(
+	ctx context.Context, st *State, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
+) error {
 	came, err := u.ReadWhole()
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	if !whole && w.Translates() {
 		return errLongMessage
 	}
-	r, out := o.vault.Body(), came
+	r, out := o.Vault.Body(), came
 	if r != nil {
 		if out = bytes.Clone(r.Feed(came)); whole {
 			out = append(out, r.Rest()...)
@@ -185,7 +185,7 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	}
 	h := w.Header()
 	if !whole {
-		if err := o.skipCheck(h); err != nil {
+		if err := skipCheck(o, h); err != nil {
 			return err
 		}
 		if r != nil {
@@ -198,14 +198,14 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		u.Discard()
 		return downstream.CopyBody(w, u, &t.Tally, r)
 	}
-	if out, err = o.check(ctx, out, h); err != nil {
+	if out, err = checkBody(ctx, o, out, h); err != nil {
 		return err
 	}
-	if o.req.Extras.Explain {
-		out = addDecision(out, o)
+	if o.Req.Extras.Explain {
+		out = st.addDecision(out, o)
 	}
-	if o.saves() {
-		out = save.New(ctx, o.req, o.Contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
+	if o.Saves() {
+		out = save.New(ctx, o.Req, o.Contexts, &o.Unsaved, nil).Body(ctx, out, &o.Guarded, h)
 	}
 	if out, err = w.Translate(out); err != nil {
 		return err
@@ -239,8 +239,8 @@ func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
 // keeps a length, its new one; a longer one is sent as it comes.
-func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
-	b := o.vault.Body()
+func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter) error {
+	b := o.Vault.Body()
 	h := w.Header()
 	headers.DropStale(h)
 	if errors.Is(u.Err(), io.EOF) {

@@ -21,6 +21,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
@@ -177,9 +178,9 @@ func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
 	t.Parallel()
 	set := &signal.Set{Facts: signal.Facts{Model: "auto", Header: func(string) []string { return nil }}}
 	d := &decision{Set: set, Request: &openai.Request{}, Text: signal.Text{LastUser: secret}}
-	l := &decided{o: exchange{decision: d}}
+	l := &decided{o: exchange.Exchange{Decision: d}}
 	l.detach()
-	if l.o.req != nil || l.o.decision.Request != nil || l.o.vault != nil || l.o.Text.LastUser != "" || l.o.Set.Facts.Header != nil {
+	if l.o.Req != nil || l.o.Decision.Request != nil || l.o.Vault != nil || l.o.Text.LastUser != "" || l.o.Set.Facts.Header != nil {
 		t.Errorf("%+v", l.o)
 	}
 	if d.Text.LastUser == "" || d.Request == nil || set.Facts.Header == nil {
@@ -192,7 +193,7 @@ func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
 	set := &signal.Set{}
 	set.Put(signal.PII, signal.Value{State: signal.Known, Spans: make([]signal.Span, 1000)})
 	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: make([]float32, 1000)})
-	l := &decided{o: exchange{decision: &decision{Set: set}}}
+	l := &decided{o: exchange.Exchange{Decision: &decision{Set: set}}}
 	l.detach()
 	if l.o.Set.Value(signal.PII).Spans != nil || l.o.Set.Value(signal.Embedding).Vector != nil {
 		t.Error("the line keeps places of personal data or a vector")
@@ -212,7 +213,7 @@ func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
-		l := &decided{o: exchange{decision: &decision{Set: &signal.Set{}, Text: text}, req: req}, prompts: true}
+		l := &decided{o: exchange.Exchange{Decision: &decision{Set: &signal.Set{}, Text: text}, Req: req}, prompts: true}
 		l.detach()
 		if want := int64(lineSize + cap(req.Raw) + len(secret)); l.Held() != want {
 			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
@@ -544,7 +545,7 @@ func BenchmarkLogDecision(b *testing.B) {
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
 		set.Put(k, fakeValue(k, "math"))
 	}
-	out := &exchange{decision: &decision{Set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
+	out := &exchange.Exchange{Decision: &decision{Set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		st.logDecision(tel.Decisions, "r", out, http.StatusOK)

@@ -20,7 +20,7 @@
 //   - what requests are served from: proxy, state and newstate (a snapshot), tenants;
 //     packages settings (sections of the configuration), backend (models, and their servers),
 //     engine (what steers them)
-//   - what one request makes: exchange (all of it, its decision included), meter
+//   - what one request makes: package exchange (all of it, its decision included), meter
 //   - admit: admit; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts serves the API of
 //     package contexts; package warm (what is read ahead)
@@ -37,8 +37,8 @@
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - mirror: package mirror (what another model gets when the client has its response)
-//   - record: record, spending, spans, learn, decisionlog and redecide; packages decisionlog,
-//     feedback (how good answers were), recent (what operators look at)
+//   - record: record, spending, learn, decisionlog and redecide; packages spans (traces),
+//     decisionlog, feedback (how good answers were), recent (what operators look at)
 //
 // # Invariants
 //

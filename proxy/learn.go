@@ -10,6 +10,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/feedback"
 	"signalbox/proxy/lengths"
@@ -20,23 +21,23 @@ import (
 // learnLength notes how long a response was and how it ended, and reports whether that widened an
 // automatic limit. Responses that were broken off, that a filter ended or that hold several choices
 // say nothing.
-func (st *State) learnLength(o *exchange) (widened bool) {
-	if o.decision == nil || o.model == nil || o.guarded.Cut || o.tally.Finish == "" || o.tally.Finish == response.FinishOther {
+func (st *State) learnLength(o *exchange.Exchange) (widened bool) {
+	if o.Decision == nil || o.Model == nil || o.Guarded.Cut || o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther {
 		return false
 	}
-	if n := o.req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {
+	if n := o.Req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {
 		return false
 	}
-	length := int64(o.tally.Usage.Output)
+	length := int64(o.Tally.Usage.Output)
 	if length == 0 {
-		length = o.tally.Length()
+		length = o.Tally.Length()
 	}
 	how := lengths.Ended
 	switch {
-	case o.Limit.Auto && o.tally.Finish == response.FinishLength:
+	case o.Limit.Auto && o.Tally.Finish == response.FinishLength:
 		how, length = lengths.Cut, max(length, int64(o.Limit.Tokens))
 	case o.Limit.Auto:
-	case o.Limit.Tokens > 0 || o.Limit.Given || o.req.MaxTokens != nil || o.req.MaxCompletionTokens != nil:
+	case o.Limit.Tokens > 0 || o.Limit.Given || o.Req.MaxTokens != nil || o.Req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
 	st.Chooser.Lengths.Observe(o.Params.Kind, length, how)
@@ -45,59 +46,59 @@ func (st *State) learnLength(o *exchange) (widened bool) {
 
 // markFirstByte notes when the response to the last attempt of a request began, or that there was
 // none before the proxy or the client lost patience.
-func (st *State) markFirstByte(o *exchange, err error) {
-	o.first = st.Chooser.Speeds.Now()
+func (st *State) markFirstByte(o *exchange.Exchange, err error) {
+	o.First = st.Chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
-		st.Chooser.Speeds.InVain(o.model.Name, o.first.Sub(o.sent))
+		st.Chooser.Speeds.InVain(o.Model.Name, o.First.Sub(o.Sent))
 	}
 }
 
 // observeSpeed observes the response of a request that was served. Responses that were cut, and
 // refusals, say nothing about how long a response takes.
-func (st *State) observeSpeed(o *exchange, status int, err error) {
-	if err != nil || status != http.StatusOK || o.model == nil || o.guarded.Cut {
+func (st *State) observeSpeed(o *exchange.Exchange, status int, err error) {
+	if err != nil || status != http.StatusOK || o.Model == nil || o.Guarded.Cut {
 		return
 	}
-	t := choose.Taken{Total: st.Chooser.Speeds.Now().Sub(o.sent), Tokens: int64(o.tally.Usage.Output)}
-	if o.req.Stream {
-		t.First = max(o.first.Sub(o.sent), 1)
+	t := choose.Taken{Total: st.Chooser.Speeds.Now().Sub(o.Sent), Tokens: int64(o.Tally.Usage.Output)}
+	if o.Req.Stream {
+		t.First = max(o.First.Sub(o.Sent), 1)
 		if t.Tokens == 0 {
-			t.Tokens = o.tally.Length()
+			t.Tokens = o.Tally.Length()
 		}
 	} else {
-		t.Total = o.first.Sub(o.sent) // what follows waits for the client
+		t.Total = o.First.Sub(o.Sent) // what follows waits for the client
 	}
-	st.Chooser.Speeds.Observe(o.model.Name, t)
+	st.Chooser.Speeds.Observe(o.Model.Name, t)
 }
 
 // recordPlacement tells placement how a request ended, once.
-func (*Proxy) recordPlacement(o *exchange, status int, err error) {
-	used := o.tally.Usage
+func (*Proxy) recordPlacement(o *exchange.Exchange, status int, err error) {
+	used := o.Tally.Usage
 	u := placement.UsageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
-	u.Whole = o.req != nil && !o.req.Stream && used.Output != 1
-	if how, ok := o.where.End(time.Now(), u, used.Input); ok {
-		o.placed = how
+	u.Whole = o.Req != nil && !o.Req.Stream && used.Output != 1
+	if how, ok := o.Where.End(time.Now(), u, used.Input); ok {
+		o.Placed = how
 	}
 }
 
 // watchSigns makes outcomes of what a request that was answered says of the answer before, and of
 // what its own answer shows.
-func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange, id string, status int, err error) {
-	if st.Outcomes == nil || st.Learning.Learn != decide.LearnAll || o.decision == nil || o.req == nil ||
+func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange.Exchange, id string, status int, err error) {
+	if st.Outcomes == nil || st.Learning.Learn != decide.LearnAll || o.Decision == nil || o.Req == nil ||
 		err != nil || status != http.StatusOK {
 		return
 	}
 	weights := st.Learning.Signs.Weights()
 	for _, j := range feedback.BySigns(st.seen, &feedback.Answered{
-		Tenant: o.who.Tenant, Session: o.Set.Facts.Session, ID: id, Request: o.req,
-		Failed: o.guarded.Failed > 0, Cut: o.tally.Finish == response.FinishLength,
+		Tenant: o.Who.Tenant, Session: o.Set.Facts.Session, ID: id, Request: o.Req,
+		Failed: o.Guarded.Failed > 0, Cut: o.Tally.Finish == response.FinishLength,
 	}) {
 		w := weights[j.Sign]
 		if j.Of == "" || w == 0 {
 			continue
 		}
-		_, err := st.Outcomes.Judge(o.who.Tenant, j.Of, j.Score, w, "", string(j.Sign))
+		_, err := st.Outcomes.Judge(o.Who.Tenant, j.Of, j.Score, w, "", string(j.Sign))
 		if err != nil && !errors.Is(err, outcomes.ErrUnknown) {
 			p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "outcome not kept", slog.String("cause", err.Error()))
 		}

@@ -14,6 +14,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/explain"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/feedback"
@@ -249,13 +250,13 @@ func (st *State) explainer() *explain.Explainer {
 }
 
 // addDecision adds the explanation of the decision to a response.
-func addDecision(body []byte, o *exchange) []byte {
+func (st *State) addDecision(body []byte, o *exchange.Exchange) []byte {
 	if _, ok := response.ExtensionOf(body); !ok {
 		return body
 	}
-	e, rw := o.state.explainer().Explain(o.decision, o.tools), o.rewriter(o.req)
-	e.Answered(&rw, o.model, o.Params, o.escalation)
-	return e.AddTo(body, o.guarding)
+	e, rw := st.explainer().Explain(o.Decision, o.Tools), o.Rewriter(st.edits, o.Req)
+	e.Answered(&rw, o.Model, o.Params, o.Escalation)
+	return e.AddTo(body, o.Guarding)
 }
 
 // feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its

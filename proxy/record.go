@@ -9,6 +9,7 @@ import (
 
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/mirror"
 	"signalbox/proxy/recent"
@@ -19,59 +20,59 @@ import (
 )
 
 // record counts the request, once, and writes its log line. It holds no text of the request.
-func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *exchange, err error) {
+func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, err error) {
 	took := time.Since(w.Start)
 	status := w.Status
 	if err != nil {
 		e := fault.Wire(err, w.ID)
-		status, o.failure = e.Status, cmp.Or(e.Code, e.Type)
+		status, o.Failure = e.Status, cmp.Or(e.Code, e.Type)
 	}
-	o.took = took
-	if o.tally.Began() && o.first.After(w.Start) && o.req.Streams() {
-		o.ttft = o.first.Sub(w.Start)
+	o.Took = took
+	if o.Tally.Began() && o.First.After(w.Start) && o.Req.Streams() {
+		o.TTFT = o.First.Sub(w.Start)
 	}
 	route, model, endpoint := "none", "none", ""
-	if o.decision != nil {
+	if o.Decision != nil {
 		route = cmp.Or(o.Route, route)
 	}
-	if o.model != nil {
-		model, endpoint = o.model.Name, o.endpoint.Name
+	if o.Model != nil {
+		model, endpoint = o.Model.Name, o.Endpoint.Name
 	}
-	if a := o.lookup.Given(); a != nil {
+	if a := o.Lookup.Given(); a != nil {
 		model = a.Model
 	}
 	m := p.tel.Metrics
-	if found := o.lookup.Found(); found != "" {
+	if found := o.Lookup.Found(); found != "" {
 		m.Cache(found)
 	}
-	p.cacheResponse(ctx, w, o, err)
+	p.cacheResponse(ctx, st, w, o, err)
 	settleLimits(ctx, w, o, status)
 	settleBudgets(ctx, w, o, status)
 	m.Request(route, model, status, took)
-	tenant := st.tenantLabel(&o.who)
+	tenant := st.tenantLabel(&o.Who)
 	m.TenantRequest(tenant)
 	if isSpent(err) {
 		m.TenantRefused(tenant)
 	}
 	st.observeSpeed(o, w.Status, err)
-	st.NoteLength(o.decision, w.ID, o.tally.Usage.Output)
+	st.NoteLength(o.Decision, w.ID, o.Tally.Usage.Output)
 	p.watchSigns(ctx, st, o, w.ID, status, err)
 	p.recordPlacement(o, status, err)
 	if st.learnLength(o) {
-		m.LimitWidened(o.model.Name)
+		m.LimitWidened(o.Model.Name)
 	}
 	p.finish(st, w, o, status, err) //nolint:contextcheck // a copy outlives its request
 	p.note(ctx, st, w, o, status)
 	p.countArm(o, status)
 	p.countDiscarded(o, tenant)
-	if used := o.tally.Usage; used != (response.Usage{}) {
+	if used := o.Tally.Usage; used != (response.Usage{}) {
 		m.Tokens("prompt", int64(used.Input))
 		if used.Cached > 0 {
 			m.Tokens("cached", int64(used.Cached))
 		}
 		m.Tokens("completion", int64(used.Output))
 		prompt, completion := float64(used.Input), float64(used.Output)
-		usd := o.model.Price.Of(prompt, completion)
+		usd := o.Model.Price.Of(prompt, completion)
 		m.Cost(model, usd, st.priciest.Of(prompt, completion))
 		m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
 	}
@@ -87,7 +88,7 @@ type requestLine struct {
 }
 
 // logRequest writes the log line of a request: as a warning where the proxy or a server failed.
-func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchange, l requestLine) {
+func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
 	level := slog.LevelInfo
 	if l.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
@@ -98,33 +99,33 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 	attrs := make([]slog.Attr, 0, 20)
 	attrs = append(attrs, slog.String("route", l.route), slog.String("model", l.model),
 		slog.String("endpoint", l.endpoint), slog.Int("status", l.status))
-	if o.tally.Usage != (response.Usage{}) {
-		attrs = append(attrs, slog.Int("prompt_tokens", o.tally.Usage.Input), slog.Int("completion_tokens", o.tally.Usage.Output))
+	if o.Tally.Usage != (response.Usage{}) {
+		attrs = append(attrs, slog.Int("prompt_tokens", o.Tally.Usage.Input), slog.Int("completion_tokens", o.Tally.Usage.Output))
 	}
-	if o.ttft > 0 {
-		attrs = append(attrs, brief("ttft", o.ttft))
+	if o.TTFT > 0 {
+		attrs = append(attrs, brief("ttft", o.TTFT))
 	}
 	attrs = append(attrs, brief("took", l.took))
-	if o.decision != nil {
+	if o.Decision != nil {
 		attrs = append(attrs, brief("decide", o.Elapsed), brief("classify", o.Classified))
 	}
-	if o.who.Tenant != "" {
-		attrs = append(attrs, slog.String("tenant", o.who.Tenant))
+	if o.Who.Tenant != "" {
+		attrs = append(attrs, slog.String("tenant", o.Who.Tenant))
 	}
-	if o.who.Name != "" {
-		attrs = append(attrs, slog.String("key", o.who.Name))
+	if o.Who.Name != "" {
+		attrs = append(attrs, slog.String("key", o.Who.Name))
 	}
 	attrs = append(attrs, slog.String("id", w.ID))
-	attrs = append(append(attrs, o.placed.Attrs()...), o.guardAttrs()...)
-	if found := o.lookup.Found(); found != "" {
+	attrs = append(append(attrs, o.Placed.Attrs()...), guardAttrs(o)...)
+	if found := o.Lookup.Found(); found != "" {
 		attrs = append(attrs, slog.String("cache", found))
 	}
-	attrs = append(attrs, o.escalation.Attrs()...)
-	if o.decision != nil && o.Arm != "" {
+	attrs = append(attrs, o.Escalation.Attrs()...)
+	if o.Decision != nil && o.Arm != "" {
 		attrs = append(attrs, slog.String("arm", o.Arm))
 	}
-	if o.unsaved != nil {
-		attrs = append(attrs, slog.String("unsaved", o.unsaved.Error()))
+	if o.Unsaved != nil {
+		attrs = append(attrs, slog.String("unsaved", o.Unsaved.Error()))
 	}
 	if l.err != nil {
 		attrs = append(attrs, slog.String("cause", l.err.Error()))
@@ -138,8 +139,8 @@ func brief(key string, d time.Duration) slog.Attr {
 }
 
 // guardAttrs tells what the check of the response found; nothing when there was none.
-func (o *exchange) guardAttrs() []slog.Attr {
-	g := &o.guarded
+func guardAttrs(o *exchange.Exchange) []slog.Attr {
+	g := &o.Guarded
 	if g.Mode == guard.Off {
 		return nil
 	}
@@ -160,17 +161,17 @@ func (o *exchange) guardAttrs() []slog.Attr {
 
 // finish hands the decision to the log, behind the response to a copy where there is one: that is
 // asked for now, when the client has its response.
-func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange, status int, err error) {
-	m := o.mirror
+func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange.Exchange, status int, err error) {
+	m := o.Mirror
 	if !m.Comparable() || err != nil || status != http.StatusOK {
 		st.logDecision(p.tel.Decisions, w.ID, o, status)
 		return
 	}
 	line, route := st.line(p.tel.Decisions, w.ID, o, status), o.Route
 	c := &upstream.Call{
-		Headers: http.Header{}, ID: w.ID, Path: o.surface.upstreamPath(false), API: o.surface.api,
-		Translated: o.surface.messages, Body: m.Body, Extra: o.Action.Headers,
-		Streaming: o.req.Streams(), Readable: true, Choices: o.req.Choices(),
+		Headers: http.Header{}, ID: w.ID, Path: o.Surface.UpstreamPath(false), API: o.Surface.API,
+		Translated: o.Surface.Messages, Body: m.Body, Extra: o.Action.Headers,
+		Streaming: o.Req.Streams(), Readable: true, Choices: o.Req.Choices(),
 		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),
 	}
 	tell := func(x *decisionlog.Mirror) {
@@ -186,23 +187,23 @@ func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange, status int,
 }
 
 // countArm counts a request of an arm.
-func (p *Proxy) countArm(o *exchange, status int) {
-	if o.decision == nil || o.Arm == "" || o.lookup.Given() != nil {
+func (p *Proxy) countArm(o *exchange.Exchange, status int) {
+	if o.Decision == nil || o.Arm == "" || o.Lookup.Given() != nil {
 		return
 	}
-	m, u := p.tel.Metrics, &o.tally.Usage
+	m, u := p.tel.Metrics, &o.Tally.Usage
 	m.Arm(o.Route, o.Arm, status)
-	if o.model != nil && u.Input+u.Output > 0 {
-		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.model.Price.Of(float64(u.Input), float64(u.Output)))
+	if o.Model != nil && u.Input+u.Output > 0 {
+		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.Model.Price.Of(float64(u.Input), float64(u.Output)))
 	}
 }
 
 // countDiscarded counts what answers took that nobody got. They would not have been asked for
 // without the route, so they add nothing to what the same would have cost elsewhere.
-func (p *Proxy) countDiscarded(o *exchange, tenant string) {
+func (p *Proxy) countDiscarded(o *exchange.Exchange, tenant string) {
 	m := p.tel.Metrics
-	for _, x := range o.escalation.Thrown() {
-		u, usd := x.Usage(o.req), x.Price(o.req)
+	for _, x := range o.Escalation.Thrown() {
+		u, usd := x.Usage(o.Req), x.Price(o.Req)
 		m.Tokens("prompt", int64(u.Input))
 		m.Tokens("cached", int64(u.Cached))
 		m.Tokens("completion", int64(u.Output))
@@ -212,23 +213,23 @@ func (p *Proxy) countDiscarded(o *exchange, tenant string) {
 }
 
 // note takes a request that has ended in for operators.
-func (p *Proxy) note(ctx context.Context, st *State, w *downstream.Writer, o *exchange, status int) {
-	if o.decision == nil || o.Action == nil {
+func (p *Proxy) note(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, status int) {
+	if o.Decision == nil || o.Action == nil {
 		return
 	}
 	x := recent.Request{
-		ID: w.ID, Tenant: o.who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.model, Used: o.tally.Usage,
-		Dearest: st.priciest, Took: o.took, At: w.Start.Add(o.took),
+		ID: w.ID, Tenant: o.Who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.Model, Used: o.Tally.Usage,
+		Dearest: st.priciest, Took: o.Took, At: w.Start.Add(o.Took),
 	}
-	if o.first.After(w.Start) {
-		x.First = o.first.Sub(w.Start)
+	if o.First.After(w.Start) {
+		x.First = o.First.Sub(w.Start)
 	}
 	if t, ok := o.Turn(); ok {
 		x.Turn = &t
 	}
-	thrown := o.escalation.Thrown()
+	thrown := o.Escalation.Thrown()
 	for i := range thrown {
-		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage(o.req)})
+		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage(o.Req)})
 	}
 	if !p.recent.Count(ctx, &x) {
 		return
