@@ -203,7 +203,6 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = b.proxy.recall(t.Context(), b.state, w, Principal{}, h, o)
 		_, _ = b.proxy.recallSimilar(t.Context(), b.state, w, o)
-		b.proxy.cacheResponse(t.Context(), b.state, w, o, nil)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

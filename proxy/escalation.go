@@ -27,11 +27,7 @@ func (p *Proxy) discards(st *State, o *exchange.Exchange, u *upstream.Response) 
 	u.Endpoint.Succeeded()
 	spans.EndAttempt(o, nil)
 	o.Upstream = nil
-	was := *o
-	was.Tally = x.Tally
-	st.observeSpeed(&was, u.Status, nil)
-	st.learnLength(&was)
-	p.recordPlacement(&was, u.Status, nil)
+	st.book.Discard(o, x.Tally, u.Status)
 	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(x.Sign))
 	o.Where.Restart(func(m *backend.Model) bool { return o.Escalation.Behind(m, u.Model) })
 	o.Wanted = o.Where.Models[0]

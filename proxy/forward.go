@@ -153,7 +153,7 @@ func (p *Proxy) attempt(
 		t.Conclude(attemptCtx, o.Guarding, o.Vault, o.Req)
 	}
 	w.Heartbeat.Pause()
-	st.markFirstByte(o, err)
+	st.book.MarkFirstByte(o, err)
 	spans.Attempted(o, span, u, err)
 	return u, err
 }

@@ -21,7 +21,7 @@ import (
 // kept. Call it when Idle is closed, and not twice.
 func (st *State) Close() {
 	st.guard.Close()
-	st.copies.Close()
+	st.book.Copies.Close()
 	st.Caching.Close()
 	for _, m := range st.Models {
 		m.CloseIdle()

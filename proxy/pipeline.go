@@ -23,7 +23,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 	ctx, end := spans.Begin(p.tel, r, s.Operation)
 	o := exchange.Exchange{Surface: s}
 	err = fault.ErrPanicked // what record sees when a stage panics
-	defer func() { err = fault.Stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
+	defer func() { err = fault.Stopped(ctx, err); p.records.Record(ctx, &st.book, w, &o, err); end(&o, err) }()
 
 	who, body, err := st.admit(w, r)
 	if err != nil {

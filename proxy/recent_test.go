@@ -169,6 +169,6 @@ func BenchmarkRecentKept(b *testing.B) {
 	ctx := recent.Shown(b.Context())
 	b.ReportAllocs()
 	for b.Loop() {
-		p.proxy.note(ctx, p.state, w, o, http.StatusOK)
+		p.proxy.records.Note(ctx, &p.state.book, w, o, http.StatusOK)
 	}
 }

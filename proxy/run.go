@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/recent"
+	"signalbox/proxy/record"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/warm"
@@ -23,8 +24,8 @@ func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 	p := &Proxy{
 		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport),
 		retries: pool.NewBudget(), swapped: make(chan struct{}, 1),
-		started: time.Now().Unix(), warms: warm.New(tel, transport), limiter: rate.New(nil, time.Now),
-		recent: recent.New(), spending: budget.New(nil, time.Now),
+		records: record.Recorder{Tel: tel, Transport: transport, Recent: recent.New()}, started: time.Now().Unix(), warms: warm.New(tel, transport), limiter: rate.New(nil, time.Now),
+		spending: budget.New(nil, time.Now),
 	}
 	p.state.Store(st)
 	tel.Metrics.WatchPool(p.poolStatus)
@@ -38,7 +39,7 @@ func (p *Proxy) Swap(st *State) {
 	st.inherit(p.state.Load())
 	old := p.state.Swap(st)
 	p.removed.add(st, old)
-	p.recent.Adopt(st)
+	p.records.Recent.Adopt(&st.book)
 	old.release()
 	select {
 	case p.swapped <- struct{}{}:
@@ -50,7 +51,7 @@ func (p *Proxy) Swap(st *State) {
 func (p *Proxy) Generation() uint64 {
 	st := p.acquire()
 	defer st.release()
-	return st.generation
+	return st.book.Generation
 }
 
 // Run checks the health of endpoints until ctx ends. It returns nil when its goroutines have ended.

@@ -58,10 +58,10 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/exchange", "proxy/explain",
 			"proxy/fault", "proxy/feedback", "proxy/framing", "proxy/guardrail", "proxy/headers",
 			"proxy/kv", "proxy/lengths", "proxy/mirror", "proxy/placement", "proxy/pool", "proxy/rate",
-			"proxy/recall", "proxy/recent", "proxy/redact", "proxy/resolve", "proxy/rewrite",
-			"proxy/save", "proxy/settings", "proxy/signals", "proxy/spans", "proxy/tools",
-			"proxy/trial", "proxy/upstream", "proxy/warm", "rules", "stream/guard", "stream/response",
-			"stream/sse",
+			"proxy/recall", "proxy/recent", "proxy/record", "proxy/redact", "proxy/resolve",
+			"proxy/rewrite", "proxy/save", "proxy/settings", "proxy/signals", "proxy/spans",
+			"proxy/tools", "proxy/trial", "proxy/upstream", "proxy/warm", "rules", "stream/guard",
+			"stream/response", "stream/sse",
 		},
 		"proxy/exchange": {
 			"internal/openai", "proxy/auth", "proxy/backend", "proxy/decide", "proxy/guardrail",
@@ -72,6 +72,14 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/spans": {
 			"internal/openai", "internal/signal", "internal/telemetry", "proxy/decide",
 			"proxy/exchange", "proxy/fault", "proxy/upstream", "rules", "stream/response",
+		},
+		"proxy/record": {
+			"internal/signal", "internal/telemetry", "memory/cache", "memory/outcomes",
+			"memory/outcomes/signs", "proxy/affinity", "proxy/auth", "proxy/budget", "proxy/choose",
+			"proxy/decide", "proxy/decisionlog", "proxy/downstream", "proxy/exchange", "proxy/fault",
+			"proxy/feedback", "proxy/framing", "proxy/lengths", "proxy/mirror", "proxy/placement",
+			"proxy/recall", "proxy/recent", "proxy/signals", "proxy/upstream", "rules", "stream/guard",
+			"stream/response",
 		},
 		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
 		"proxy/signals": {

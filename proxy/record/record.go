@@ -1,4 +1,4 @@
-package proxy
+package record
 
 import (
 	"cmp"
@@ -7,10 +7,15 @@ import (
 	"net/http"
 	"time"
 
+	"signalbox/internal/telemetry"
+	"signalbox/memory/outcomes/signs"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/framing"
 	"signalbox/proxy/mirror"
 	"signalbox/proxy/recent"
 	"signalbox/proxy/upstream"
@@ -19,8 +24,28 @@ import (
 	"signalbox/stream/response"
 )
 
-// record counts the request, once, and writes its log line. It holds no text of the request.
-func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, err error) {
+// Recorder records the requests of one process.
+type Recorder struct {
+	Tel       *telemetry.Telemetry
+	Transport framing.Transport // copies of requests go by
+	Recent    *recent.Decisions
+}
+
+// Book is by what the requests of one configuration are recorded.
+type Book struct {
+	*decide.Base
+
+	Generation    uint64
+	Prompts       map[string]string // that routes name
+	Priciest      choose.Price      // what every response is compared with
+	Tenants       map[string]bool   // that the configuration names: they have metrics of their own
+	Copies        *mirror.Pool      // of requests that are under way
+	Seen          *signs.Watch      // turns, for what the next ones say of their answers
+	MaxRetryAfter time.Duration
+}
+
+// Record counts the request, once, and writes its log line. It holds no text of the request.
+func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, err error) {
 	took := time.Since(w.Start)
 	status := w.Status
 	if err != nil {
@@ -41,30 +66,30 @@ func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *
 	if a := o.Lookup.Given(); a != nil {
 		model = a.Model
 	}
-	m := p.tel.Metrics
+	m := r.Tel.Metrics
 	if found := o.Lookup.Found(); found != "" {
 		m.Cache(found)
 	}
-	p.cacheResponse(ctx, st, w, o, err)
+	r.keep(ctx, b, w, o, err)
 	settleLimits(ctx, w, o, status)
 	settleBudgets(ctx, w, o, status)
 	m.Request(route, model, status, took)
-	tenant := st.tenantLabel(&o.Who)
+	tenant := b.tenantLabel(&o.Who)
 	m.TenantRequest(tenant)
 	if isSpent(err) {
 		m.TenantRefused(tenant)
 	}
-	st.observeSpeed(o, w.Status, err)
-	st.NoteLength(o.Decision, w.ID, o.Tally.Usage.Output)
-	p.watchSigns(ctx, st, o, w.ID, status, err)
-	p.recordPlacement(o, status, err)
-	if st.learnLength(o) {
+	b.observeSpeed(o, w.Status, err)
+	b.NoteLength(o.Decision, w.ID, o.Tally.Usage.Output)
+	r.watchSigns(ctx, b, o, w.ID, status, err)
+	recordPlacement(o, status, err)
+	if b.learnLength(o) {
 		m.LimitWidened(o.Model.Name)
 	}
-	p.finish(st, w, o, status, err) //nolint:contextcheck // a copy outlives its request
-	p.note(ctx, st, w, o, status)
-	p.countArm(o, status)
-	p.countDiscarded(o, tenant)
+	r.finish(b, w, o, status, err) //nolint:contextcheck // a copy outlives its request
+	r.Note(ctx, b, w, o, status)
+	r.countArm(o, status)
+	r.countDiscarded(o, tenant)
 	if used := o.Tally.Usage; used != (response.Usage{}) {
 		m.Tokens("prompt", int64(used.Input))
 		if used.Cached > 0 {
@@ -73,10 +98,10 @@ func (p *Proxy) record(ctx context.Context, st *State, w *downstream.Writer, o *
 		m.Tokens("completion", int64(used.Output))
 		prompt, completion := float64(used.Input), float64(used.Output)
 		usd := o.Model.Price.Of(prompt, completion)
-		m.Cost(model, usd, st.priciest.Of(prompt, completion))
+		m.Cost(model, usd, b.Priciest.Of(prompt, completion))
 		m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
 	}
-	p.logRequest(ctx, w, o, requestLine{route, model, endpoint, status, took, err})
+	r.logRequest(ctx, w, o, requestLine{route, model, endpoint, status, took, err})
 }
 
 // requestLine is what the log line of a request says beside its outcome.
@@ -88,12 +113,12 @@ type requestLine struct {
 }
 
 // logRequest writes the log line of a request: as a warning where the proxy or a server failed.
-func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
+func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
 	level := slog.LevelInfo
 	if l.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
-	if !p.tel.Log.Enabled(ctx, level) {
+	if !r.Tel.Log.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 20)
@@ -130,7 +155,7 @@ func (p *Proxy) logRequest(ctx context.Context, w *downstream.Writer, o *exchang
 	if l.err != nil {
 		attrs = append(attrs, slog.String("cause", l.err.Error()))
 	}
-	p.tel.Log.LogAttrs(ctx, level, "request", attrs...)
+	r.Tel.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 // brief is a time as a person reads it: to a hundredth of a millisecond.
@@ -161,37 +186,37 @@ func guardAttrs(o *exchange.Exchange) []slog.Attr {
 
 // finish hands the decision to the log, behind the response to a copy where there is one: that is
 // asked for now, when the client has its response.
-func (p *Proxy) finish(st *State, w *downstream.Writer, o *exchange.Exchange, status int, err error) {
+func (r *Recorder) finish(b *Book, w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	m := o.Mirror
 	if !m.Comparable() || err != nil || status != http.StatusOK {
-		st.logDecision(p.tel.Decisions, w.ID, o, status)
+		b.logDecision(r.Tel.Decisions, w.ID, o, status)
 		return
 	}
-	line, route := st.line(p.tel.Decisions, w.ID, o, status), o.Route
+	line, route := b.line(r.Tel.Decisions, w.ID, o, status), o.Route
 	c := &upstream.Call{
 		Headers: http.Header{}, ID: w.ID, Path: o.Surface.UpstreamPath(false), API: o.Surface.API,
 		Translated: o.Surface.Messages, Body: m.Body, Extra: o.Action.Headers,
 		Streaming: o.Req.Streams(), Readable: true, Choices: o.Req.Choices(),
-		MaxRetryAfter: time.Duration(st.opts.MaxRetryAfter),
+		MaxRetryAfter: b.MaxRetryAfter,
 	}
 	tell := func(x *decisionlog.Mirror) {
-		p.tel.Metrics.Mirror(route, m.Model.Name, x.Result)
+		r.Tel.Metrics.Mirror(route, m.Model.Name, x.Result)
 		if line != nil {
 			line.mirror = x
 			line.log.Offer(line)
 		}
 	}
-	if !st.copies.Start(func(ctx context.Context) { tell(m.Send(ctx, p.transport, p.tel, c)) }) {
+	if !b.Copies.Start(func(ctx context.Context) { tell(m.Send(ctx, r.Transport, r.Tel, c)) }) {
 		tell(&decisionlog.Mirror{Model: m.Model.Name, Result: mirror.Dropped})
 	}
 }
 
 // countArm counts a request of an arm.
-func (p *Proxy) countArm(o *exchange.Exchange, status int) {
+func (r *Recorder) countArm(o *exchange.Exchange, status int) {
 	if o.Decision == nil || o.Arm == "" || o.Lookup.Given() != nil {
 		return
 	}
-	m, u := p.tel.Metrics, &o.Tally.Usage
+	m, u := r.Tel.Metrics, &o.Tally.Usage
 	m.Arm(o.Route, o.Arm, status)
 	if o.Model != nil && u.Input+u.Output > 0 {
 		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.Model.Price.Of(float64(u.Input), float64(u.Output)))
@@ -200,8 +225,8 @@ func (p *Proxy) countArm(o *exchange.Exchange, status int) {
 
 // countDiscarded counts what answers took that nobody got. They would not have been asked for
 // without the route, so they add nothing to what the same would have cost elsewhere.
-func (p *Proxy) countDiscarded(o *exchange.Exchange, tenant string) {
-	m := p.tel.Metrics
+func (r *Recorder) countDiscarded(o *exchange.Exchange, tenant string) {
+	m := r.Tel.Metrics
 	for _, x := range o.Escalation.Thrown() {
 		u, usd := x.Usage(o.Req), x.Price(o.Req)
 		m.Tokens("prompt", int64(u.Input))
@@ -212,14 +237,14 @@ func (p *Proxy) countDiscarded(o *exchange.Exchange, tenant string) {
 	}
 }
 
-// note takes a request that has ended in for operators.
-func (p *Proxy) note(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, status int) {
+// Note takes a request that has ended in for operators.
+func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, status int) {
 	if o.Decision == nil || o.Action == nil {
 		return
 	}
 	x := recent.Request{
 		ID: w.ID, Tenant: o.Who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.Model, Used: o.Tally.Usage,
-		Dearest: st.priciest, Took: o.Took, At: w.Start.Add(o.Took),
+		Dearest: b.Priciest, Took: o.Took, At: w.Start.Add(o.Took),
 	}
 	if o.First.After(w.Start) {
 		x.First = o.First.Sub(w.Start)
@@ -231,16 +256,16 @@ func (p *Proxy) note(ctx context.Context, st *State, w *downstream.Writer, o *ex
 	for i := range thrown {
 		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage(o.Req)})
 	}
-	if !p.recent.Count(ctx, &x) {
+	if !r.Recent.Count(ctx, &x) {
 		return
 	}
-	l := st.snapshotOf(o, w.ID, status, p.recent.Quotes())
+	l := b.snapshotOf(o, w.ID, status, r.Recent.Quotes())
 	if l.size > recent.Longest {
-		l = st.snapshotOf(o, w.ID, status, false)
+		l = b.snapshotOf(o, w.ID, status, false)
 	}
-	k := &recent.Kept{ID: w.ID, Of: st, Line: l, Size: l.size, Classified: o.Classified}
+	k := &recent.Kept{ID: w.ID, Of: b, Line: l, Size: l.size, Classified: o.Classified}
 	if o.Action.Verb != rules.Use {
 		k.Message = o.Action.Text
 	}
-	p.recent.Add(&x, k)
+	r.Recent.Add(&x, k)
 }

@@ -1,4 +1,4 @@
-package proxy
+package record
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // learnLength notes how long a response was and how it ended, and reports whether that widened an
 // automatic limit. Responses that were broken off, that a filter ended or that hold several choices
 // say nothing.
-func (st *State) learnLength(o *exchange.Exchange) (widened bool) {
+func (b *Book) learnLength(o *exchange.Exchange) (widened bool) {
 	if o.Decision == nil || o.Model == nil || o.Guarded.Cut || o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther {
 		return false
 	}
@@ -40,26 +40,26 @@ func (st *State) learnLength(o *exchange.Exchange) (widened bool) {
 	case o.Limit.Tokens > 0 || o.Limit.Given || o.Req.MaxTokens != nil || o.Req.MaxCompletionTokens != nil:
 		how = lengths.Bounded
 	}
-	st.Chooser.Lengths.Observe(o.Params.Kind, length, how)
+	b.Chooser.Lengths.Observe(o.Params.Kind, length, how)
 	return how == lengths.Cut
 }
 
-// markFirstByte notes when the response to the last attempt of a request began, or that there was
+// MarkFirstByte notes when the response to the last attempt of a request began, or that there was
 // none before the proxy or the client lost patience.
-func (st *State) markFirstByte(o *exchange.Exchange, err error) {
-	o.First = st.Chooser.Speeds.Now()
+func (b *Book) MarkFirstByte(o *exchange.Exchange, err error) {
+	o.First = b.Chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
-		st.Chooser.Speeds.InVain(o.Model.Name, o.First.Sub(o.Sent))
+		b.Chooser.Speeds.InVain(o.Model.Name, o.First.Sub(o.Sent))
 	}
 }
 
 // observeSpeed observes the response of a request that was served. Responses that were cut, and
 // refusals, say nothing about how long a response takes.
-func (st *State) observeSpeed(o *exchange.Exchange, status int, err error) {
+func (b *Book) observeSpeed(o *exchange.Exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.Model == nil || o.Guarded.Cut {
 		return
 	}
-	t := choose.Taken{Total: st.Chooser.Speeds.Now().Sub(o.Sent), Tokens: int64(o.Tally.Usage.Output)}
+	t := choose.Taken{Total: b.Chooser.Speeds.Now().Sub(o.Sent), Tokens: int64(o.Tally.Usage.Output)}
 	if o.Req.Stream {
 		t.First = max(o.First.Sub(o.Sent), 1)
 		if t.Tokens == 0 {
@@ -68,11 +68,20 @@ func (st *State) observeSpeed(o *exchange.Exchange, status int, err error) {
 	} else {
 		t.Total = o.First.Sub(o.Sent) // what follows waits for the client
 	}
-	st.Chooser.Speeds.Observe(o.Model.Name, t)
+	b.Chooser.Speeds.Observe(o.Model.Name, t)
+}
+
+// Discard learns from a response that was thrown away for another.
+func (b *Book) Discard(o *exchange.Exchange, told response.Tally, status int) {
+	was := *o
+	was.Tally = told
+	b.observeSpeed(&was, status, nil)
+	b.learnLength(&was)
+	recordPlacement(&was, status, nil)
 }
 
 // recordPlacement tells placement how a request ended, once.
-func (*Proxy) recordPlacement(o *exchange.Exchange, status int, err error) {
+func recordPlacement(o *exchange.Exchange, status int, err error) {
 	used := o.Tally.Usage
 	u := placement.UsageOf(&used)
 	u.Failed = err != nil || status != http.StatusOK
@@ -84,13 +93,13 @@ func (*Proxy) recordPlacement(o *exchange.Exchange, status int, err error) {
 
 // watchSigns makes outcomes of what a request that was answered says of the answer before, and of
 // what its own answer shows.
-func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange.Exchange, id string, status int, err error) {
-	if st.Outcomes == nil || st.Learning.Learn != decide.LearnAll || o.Decision == nil || o.Req == nil ||
+func (r *Recorder) watchSigns(ctx context.Context, b *Book, o *exchange.Exchange, id string, status int, err error) {
+	if b.Outcomes == nil || b.Learning.Learn != decide.LearnAll || o.Decision == nil || o.Req == nil ||
 		err != nil || status != http.StatusOK {
 		return
 	}
-	weights := st.Learning.Signs.Weights()
-	for _, j := range feedback.BySigns(st.seen, &feedback.Answered{
+	weights := b.Learning.Signs.Weights()
+	for _, j := range feedback.BySigns(b.Seen, &feedback.Answered{
 		Tenant: o.Who.Tenant, Session: o.Set.Facts.Session, ID: id, Request: o.Req,
 		Failed: o.Guarded.Failed > 0, Cut: o.Tally.Finish == response.FinishLength,
 	}) {
@@ -98,9 +107,9 @@ func (p *Proxy) watchSigns(ctx context.Context, st *State, o *exchange.Exchange,
 		if j.Of == "" || w == 0 {
 			continue
 		}
-		_, err := st.Outcomes.Judge(o.Who.Tenant, j.Of, j.Score, w, "", string(j.Sign))
+		_, err := b.Outcomes.Judge(o.Who.Tenant, j.Of, j.Score, w, "", string(j.Sign))
 		if err != nil && !errors.Is(err, outcomes.ErrUnknown) {
-			p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "outcome not kept", slog.String("cause", err.Error()))
+			r.Tel.Log.LogAttrs(ctx, slog.LevelWarn, "outcome not kept", slog.String("cause", err.Error()))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package record
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
-	st         *State
+	b          *Book
 	o          exchange.Exchange
 	id         string
 	status     int
@@ -37,29 +37,29 @@ type decided struct {
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
-func (st *State) logDecision(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) {
-	if l := st.line(log, id, o, status); l != nil {
+func (b *Book) logDecision(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) {
+	if l := b.line(log, id, o, status); l != nil {
 		log.Offer(l)
 	}
 }
 
 // line makes the line of a request that has ended; nil where none is wanted.
-func (st *State) line(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) *decided {
+func (b *Book) line(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) *decided {
 	if o.Decision == nil || o.Action == nil || !log.Wanted() {
 		return nil
 	}
-	l := st.snapshotOf(o, id, status, log.Prompts())
+	l := b.snapshotOf(o, id, status, log.Prompts())
 	l.log, l.literal = log, log.LiteralHeaders()
 	return l
 }
 
 // snapshotOf is what a request that was decided leaves behind, its text only with prompts.
-func (st *State) snapshotOf(o *exchange.Exchange, id string, status int, prompts bool) *decided {
-	l := &decided{st: st, o: *o, id: id, status: status, prompts: prompts}
+func (b *Book) snapshotOf(o *exchange.Exchange, id string, status int, prompts bool) *decided {
+	l := &decided{b: b, o: *o, id: id, status: status, prompts: prompts}
 	l.detach()
-	if len(st.ReadHeaders) > 0 && o.Set.Facts.Header != nil {
-		l.headers = make(http.Header, len(st.ReadHeaders))
-		for _, name := range st.ReadHeaders {
+	if len(b.ReadHeaders) > 0 && o.Set.Facts.Header != nil {
+		l.headers = make(http.Header, len(b.ReadHeaders))
+		for _, name := range b.ReadHeaders {
 			l.headers[name] = o.Set.Facts.Header(name)
 		}
 	}
@@ -126,8 +126,8 @@ func (l *decided) AppendLine(b []byte) ([]byte, error) {
 func (l *decided) Entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
-		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.Signals.Identity.Config,
-		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.st.edits.Prompts),
+		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.b.Generation, Config: l.b.Signals.Identity.Config,
+		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.b.Prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.Elapsed), Status: l.status,
 		Error: o.Failure, Key: l.o.Who.Name, Finish: o.Tally.Finish,
 		TookMs: decisionlog.Milliseconds(o.Took), TTFTMs: decisionlog.Milliseconds(o.TTFT),
@@ -135,8 +135,8 @@ func (l *decided) Entry() *decisionlog.Entry {
 	for _, k := range o.Set.Have().Kinds() {
 		v := *o.Set.Value(k)
 		// by the configured threshold, as rules and explanations have it
-		v.Label = l.st.Signals.Label(k, &v)
-		e.Signals[l.st.Signals.Identity.Names.Of(k)] = l.st.Signals.Identity.SignalOf(k, &v)
+		v.Label = l.b.Signals.Label(k, &v)
+		e.Signals[l.b.Signals.Identity.Names.Of(k)] = l.b.Signals.Identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
 	e.Mirror, e.Budget = l.mirror, o.Saving.String()
@@ -163,7 +163,7 @@ func (l *decided) Entry() *decisionlog.Entry {
 		e.Tokens = decisionlog.TokensOf(t)
 		if o.Model != nil {
 			prompt, completion := float64(t.Input), float64(t.Output)
-			e.Cost, e.Baseline = o.Model.Price.Of(prompt, completion), l.st.priciest.Of(prompt, completion)
+			e.Cost, e.Baseline = o.Model.Price.Of(prompt, completion), l.b.Priciest.Of(prompt, completion)
 		}
 	}
 	if g := &o.Guarded; g.Mode != guard.Off {
@@ -202,12 +202,12 @@ func (l *decided) Reasons() (map[string]signals.Trace, []recent.Route) {
 	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
 	told := make(map[string]signals.Trace)
 	for _, k := range d.Program.Kinds().Kinds() {
-		t := l.st.Signals.Trace(k, set.Value(k), &signal.Text{})
+		t := l.b.Signals.Trace(k, set.Value(k), &signal.Text{})
 		t.Entities = nil // where they stood was let go of with the text
 		if set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.WhySkipped(k)
 		}
-		told[l.st.Signals.Identity.Names.Of(k)] = t
+		told[l.b.Signals.Identity.Names.Of(k)] = t
 	}
 	traces := d.Program.Trace(&set)
 	routes := make([]recent.Route, len(traces))

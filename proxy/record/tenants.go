@@ -1,4 +1,4 @@
-package proxy
+package record
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 // tokens as well, so they are as many as whoever signs those likes.
 const otherTenants = "other"
 
-// tenantsOf are the tenants that a section names: as such, of keys, and the default one.
-func tenantsOf(o *auth.Options) map[string]bool {
+// TenantsOf are the tenants that a section names: as such, of keys, and the default one.
+func TenantsOf(o *auth.Options) map[string]bool {
 	out := map[string]bool{otherTenants: true}
 	if o.DefaultTenant != "" {
 		out[o.DefaultTenant] = true
@@ -30,8 +30,8 @@ func tenantsOf(o *auth.Options) map[string]bool {
 
 // tenantLabel is the label of a caller in metrics. One that was not identified is of no tenant that
 // is named.
-func (st *State) tenantLabel(who *Principal) string {
-	if st.tenants[who.Tenant] {
+func (b *Book) tenantLabel(who *auth.Principal) string {
+	if b.Tenants[who.Tenant] {
 		return who.Tenant
 	}
 	return otherTenants
