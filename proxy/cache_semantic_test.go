@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -199,7 +200,7 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 		t.Error("a request was counted that no cache saw")
 	}
 	o, h := &exchange.Exchange{Surface: &surfaces[0]}, http.Header{}
-	w := downstream.New(&sink{h}, &http.Request{Header: h})
+	w := downstream.New(httptest.NewRecorder(), &http.Request{Header: h})
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = b.proxy.recall(t.Context(), b.state, w, Principal{}, h, o)
 		_, _ = b.proxy.recallSimilar(t.Context(), b.state, w, o)

@@ -59,7 +59,7 @@ func (p *Proxy) relaySpare(ctx context.Context, st *State, w *downstream.Writer,
 	describeResponse(w, o, u.Model)
 	st.storeTurn(ctx, o, e.Sent, u)
 	st.AwaitOutcome(o.Decision, w.ID, u.Model, o.Params.Kind.Effort)
-	return p.relay(ctx, st, w, u, o)
+	return st.relay.Relay(ctx, w, u, o)
 }
 
 // storeTurn keeps what a conversation was answered with.

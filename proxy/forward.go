@@ -167,7 +167,7 @@ func (p *Proxy) deliver(
 	}
 	st.storeTurn(ctx, o, sent, u)
 	st.AwaitOutcome(o.Decision, w.ID, o.Model, o.Params.Kind.Effort)
-	return p.relay(ctx, st, w, u, o)
+	return st.relay.Relay(ctx, w, u, o)
 }
 
 // relayRefusal passes on the refusal that no attempt has bettered.
@@ -179,7 +179,7 @@ func (p *Proxy) relayRefusal(
 	o.Model, o.Endpoint, o.Effort = refusal.Model, refusal.Endpoint, effort
 	o.Queue = time.Since(o.Decided) - refusal.Took
 	o.Decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.Wanted)
-	return p.relay(ctx, st, w, refusal, o)
+	return st.relay.Relay(ctx, w, refusal, o)
 }
 
 // The reasons of retries, as the metric calls them.

@@ -20,12 +20,14 @@ import (
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/engine"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/record"
+	"signalbox/proxy/relay"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/signals"
@@ -115,6 +117,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if st.guard, err = guardrail.New(watch, o.Claims, tel.Metrics); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
+	st.relay = relay.Stage{Metrics: tel.Metrics, Explainer: explain.Explainer{Guard: st.guard, Edits: st.edits}}
 	return st, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
-	"signalbox/proxy/exchange"
 	"signalbox/proxy/explain"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/feedback"
@@ -23,7 +22,6 @@ import (
 	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
-	"signalbox/stream/response"
 )
 
 // classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
@@ -195,8 +193,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 		offered = st.tools.Choose(ctx, st.Signals.Classifier, req, d.Action.Tools)
 	}
 	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
-	x := st.explainer()
-	e := x.Explain(d, offered)
+	e := st.relay.Explainer.Explain(d, offered)
 	for _, k := range signals.Attacks() {
 		signals.Quote(e.Signals[k.String()].Verdicts, d.Set.Value(k), &d.Text)
 	}
@@ -242,21 +239,6 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 		return err
 	}
 	return downstream.WriteJSON(w, http.StatusOK, e)
-}
-
-// explainer explains the decisions of st.
-func (st *State) explainer() *explain.Explainer {
-	return &explain.Explainer{Guard: st.guard, Edits: st.edits}
-}
-
-// addDecision adds the explanation of the decision to a response.
-func (st *State) addDecision(body []byte, o *exchange.Exchange) []byte {
-	if _, ok := response.ExtensionOf(body); !ok {
-		return body
-	}
-	e, rw := st.explainer().Explain(o.Decision, o.Tools), o.Rewriter(st.edits, o.Req)
-	e.Answered(&rw, o.Model, o.Params, o.Escalation)
-	return e.AddTo(body, o.Guarding)
 }
 
 // feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its

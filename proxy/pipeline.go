@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/relay"
 	"signalbox/proxy/spans"
 	"signalbox/rules"
 )
@@ -63,7 +64,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 	if o.Action.Verb == rules.Answer {
 		return downstream.WriteFixed(w, req, o.Action.Text)
 	}
-	if err = st.armGuard(ctx, &o, w.Header()); err != nil {
+	if err = relay.Arm(ctx, st.guard, &o, w.Header()); err != nil {
 		return err
 	}
 	if done, err := p.recallSimilar(ctx, st, w, &o); done || err != nil {

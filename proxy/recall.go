@@ -14,6 +14,7 @@ import (
 	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/relay"
 	"signalbox/proxy/resolve"
 	"signalbox/stream/response"
 )
@@ -141,7 +142,7 @@ func (st *State) serveCached(
 	if o.Decision != d {
 		o.Decision = d
 		d.Describe(h)
-		if err := st.armGuard(ctx, o, h); err != nil {
+		if err := relay.Arm(ctx, st.guard, o, h); err != nil {
 			return true, err
 		}
 	}
@@ -160,7 +161,7 @@ func (st *State) serveCached(
 	h["Age"] = []string{strconv.FormatInt(max(int64(time.Since(a.Made)/time.Second), 0), 10)}
 	h["Content-Type"] = []string{shaped.ContentType}
 	h["Server-Timing"] = []string{d.Timing(0, 0)}
-	return true, replay(ctx, w, o, shaped, st.Caching.Opts.Pace.Pace())
+	return true, relay.Replay(ctx, w, o, shaped, st.Caching.Opts.Pace.Pace())
 }
 
 // LearnQuestion takes in a question that another replica has the response to.

@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/recall"
 	"signalbox/proxy/record"
+	"signalbox/proxy/relay"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/tools"
@@ -28,6 +29,7 @@ type State struct {
 	auth     *auth.Keys
 	edits    *rewrite.Options // what bodies are written by
 	book     record.Book      // that requests are recorded by
+	relay    relay.Stage      // that passes responses on
 	metrics  *telemetry.Metrics
 	guard    *guardrail.Guard  // the guard
 	places   placement.Places  // where prompts are
@@ -66,6 +68,17 @@ func (st *State) release() {
 // Idle is closed when no request uses st any more and none will. What st was made of, such as its
 // classifier, may be released then.
 func (st *State) Idle() <-chan struct{} { return st.idle }
+
+// Close ends the workers of the guard and waits for them, and for the responses that are being
+// kept. Call it when Idle is closed, and not twice.
+func (st *State) Close() {
+	st.guard.Close()
+	st.book.Copies.Close()
+	st.Caching.Close()
+	for _, m := range st.Models {
+		m.CloseIdle()
+	}
+}
 
 // groups lists the endpoints of every model.
 func (st *State) groups() []*pool.Group {

@@ -58,10 +58,9 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/exchange", "proxy/explain",
 			"proxy/fault", "proxy/feedback", "proxy/framing", "proxy/guardrail", "proxy/headers",
 			"proxy/kv", "proxy/lengths", "proxy/mirror", "proxy/placement", "proxy/pool", "proxy/rate",
-			"proxy/recall", "proxy/recent", "proxy/record", "proxy/redact", "proxy/resolve",
-			"proxy/rewrite", "proxy/save", "proxy/settings", "proxy/signals", "proxy/spans",
-			"proxy/tools", "proxy/trial", "proxy/upstream", "proxy/warm", "rules", "stream/guard",
-			"stream/response", "stream/sse",
+			"proxy/recall", "proxy/recent", "proxy/record", "proxy/redact", "proxy/relay",
+			"proxy/resolve", "proxy/rewrite", "proxy/settings", "proxy/signals", "proxy/spans",
+			"proxy/tools", "proxy/trial", "proxy/upstream", "proxy/warm", "rules", "stream/response",
 		},
 		"proxy/exchange": {
 			"internal/openai", "proxy/auth", "proxy/backend", "proxy/decide", "proxy/guardrail",
@@ -80,6 +79,12 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/feedback", "proxy/framing", "proxy/lengths", "proxy/mirror", "proxy/placement",
 			"proxy/recall", "proxy/recent", "proxy/signals", "proxy/upstream", "rules", "stream/guard",
 			"stream/response",
+		},
+		"proxy/relay": {
+			"internal/openai", "internal/telemetry", "memory/cache", "proxy/affinity",
+			"proxy/downstream", "proxy/exchange", "proxy/explain", "proxy/fault", "proxy/guardrail",
+			"proxy/headers", "proxy/recall", "proxy/redact", "proxy/save", "proxy/upstream",
+			"stream/guard", "stream/response", "stream/sse",
 		},
 		"proxy/settings": {"internal/openai", "internal/option", "proxy/engine", "proxy/lengths"},
 		"proxy/signals": {

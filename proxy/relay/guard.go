@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
@@ -17,20 +18,9 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Close ends the workers of the guard and waits for them, and for the responses that are being
-// kept. Call it when Idle is closed, and not twice.
-func (st *State) Close() {
-	st.guard.Close()
-	st.book.Copies.Close()
-	st.Caching.Close()
-	for _, m := range st.Models {
-		m.CloseIdle()
-	}
-}
-
-// armGuard prepares the check of the response, and sets its header.
-func (st *State) armGuard(ctx context.Context, o *exchange.Exchange, h http.Header) error {
-	p, err := st.guard.Plan(ctx, o.Ask())
+// Arm prepares the check of the response, and sets its header.
+func Arm(ctx context.Context, g *guardrail.Guard, o *exchange.Exchange, h http.Header) error {
+	p, err := g.Plan(ctx, o.Ask())
 	if err != nil {
 		return err
 	}

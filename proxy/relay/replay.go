@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"signalbox/stream/response"
 )
 
-// replay writes a kept answer, through the guard where the request has one: what it would cut of an
+// Replay writes a kept answer, through the guard where the request has one: what it would cut of an
 // upstream's answer it cuts of this one.
-func replay(
+func Replay(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, a *cache.Answer, pace cache.Pace,
 ) error {
 	h := w.Header()

@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"bytes"
@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/telemetry"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/exchange"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/save"
@@ -22,8 +24,14 @@ import (
 	"signalbox/stream/sse"
 )
 
-// relay passes a response on to the client.
-func (p *Proxy) relay(ctx context.Context, st *State, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
+// Stage passes the responses of one configuration on.
+type Stage struct {
+	Metrics   *telemetry.Metrics
+	Explainer explain.Explainer // of decisions, where clients want to see them
+}
+
+// Relay passes a response on to the client.
+func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	defer u.Close()
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
@@ -52,7 +60,7 @@ func (p *Proxy) relay(ctx context.Context, st *State, w *downstream.Writer, u *u
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
 	h["Server-Timing"] = []string{o.Timing(o.Queue, u.Took)}
 	t := &meter{
-		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.Req.IncludeUsage, direct: u.Direct,
+		metrics: s.Metrics, model: u.Model.Name, usage: o.Req.IncludeUsage, direct: u.Direct,
 	}
 	t.API, t.ticket = o.Req.API, o.Where.Ticket()
 	if !u.Events && u.Good() {
@@ -66,7 +74,7 @@ func (p *Proxy) relay(ctx context.Context, st *State, w *downstream.Writer, u *u
 		err = copyStream(ctx, w, u, o, t)
 	case (o.Guarding != nil || o.Req.Extras.Explain || o.Saves() || w.Translates()) &&
 		u.Good() && u.JSON() && u.Plain():
-		err = copyWhole(ctx, st, w, u, o, t)
+		err = s.copyWhole(ctx, w, u, o, t)
 	case w.Translates():
 		err = copyRefusal(w, u)
 	case o.Vault != nil && u.JSON() && u.Plain():
@@ -165,8 +173,8 @@ func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink)
 
 // copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
 // checked, the decision is added.
-func copyWhole(
-	ctx context.Context, st *State, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
+func (s *Stage) copyWhole(
+	ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
 ) error {
 	came, err := u.ReadWhole()
 	if err != nil {
@@ -202,7 +210,7 @@ func copyWhole(
 		return err
 	}
 	if o.Req.Extras.Explain {
-		out = st.addDecision(out, o)
+		out = s.addDecision(out, o)
 	}
 	if o.Saves() {
 		out = save.New(ctx, o.Req, o.Contexts, &o.Unsaved, nil).Body(ctx, out, &o.Guarded, h)
@@ -216,6 +224,16 @@ func copyWhole(
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	w.WriteHeader(u.Status)
 	return downstream.WritePart(w, out)
+}
+
+// addDecision adds the explanation of the decision to a response.
+func (s *Stage) addDecision(body []byte, o *exchange.Exchange) []byte {
+	if _, ok := response.ExtensionOf(body); !ok {
+		return body
+	}
+	e, rw := s.Explainer.Explain(o.Decision, o.Tools), o.Rewriter(s.Explainer.Edits, o.Req)
+	e.Answered(&rw, o.Model, o.Params, o.Escalation)
+	return e.AddTo(body, o.Guarding)
 }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
