@@ -203,7 +203,7 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 	w := downstream.New(httptest.NewRecorder(), &http.Request{Header: h})
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = b.proxy.recall(t.Context(), b.state, w, Principal{}, h, o)
-		_, _ = b.proxy.recallSimilar(t.Context(), b.state, w, o)
+		_, _ = b.state.recallSimilar(t.Context(), w, o)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

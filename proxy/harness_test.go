@@ -149,6 +149,9 @@ routes:
 default: {models: [small]}
 `
 
+// decision is where a request goes and what it was based on.
+type decision = decide.Decision
+
 // chatPath is the path that most requests come to.
 const chatPath = exchange.ChatPath
 

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/count"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/exchange"
@@ -72,7 +73,7 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 
 // countFor has a server count a decided request. What a route would not send to a model is not sent
 // to be counted, nor what it hides.
-func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decision) (n int, ok bool) {
+func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decide.Decision) (n int, ok bool) {
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
 		return 0, false
 	}

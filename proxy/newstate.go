@@ -144,7 +144,8 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	}
 	st.book = record.Book{
 		Base: &st.Base, Generation: o.Generation, Prompts: st.edits.Prompts, Tenants: record.TenantsOf(&o.Auth),
-		Copies: mirror.NewPool(), Seen: signs.New(seenTurns, time.Now), MaxRetryAfter: time.Duration(o.Server.MaxRetryAfter),
+		Copies: mirror.NewPool(), Seen: signs.New(seenTurns, time.Now),
+		MaxRetryAfter: time.Duration(o.Server.MaxRetryAfter),
 	}
 	st.places = placement.Places{
 		Off: o.Server.Placement == settings.PlacementOff, Salts: engine.NewSalts(nil), Chains: &chain.Memo{},

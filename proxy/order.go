@@ -62,7 +62,9 @@ const modelBudgets = "\x00models"
 // the most that it allows for the response, by the price of the dearest model that it may go to,
 // or, where the next model is asked when a response is not good enough, of all of them. What it
 // takes from the budgets of models is taken when it comes to them.
-func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, where *placement.Plan) (err error) {
+func (p *Proxy) reserve(
+	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, where *placement.Plan,
+) (err error) {
 	ofModels := slices.ContainsFunc(where.Models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
 	if len(o.Who.Budgets) == 0 && !ofModels {
 		return nil

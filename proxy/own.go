@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/go-chi/chi/v5"
 
@@ -79,9 +78,9 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	name, err := intentName(r)
+	name, err := pathPart(r, "name")
 	if err != nil {
-		return err
+		return intentNotFound(chi.URLParam(r, "name"))
 	}
 	t, ok := st.Signals.Classifier.(signals.Teacher)
 	if !ok {
@@ -102,20 +101,6 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 		return fault.ErrClientGone
 	}
 	return fmt.Errorf("%w: %w", fault.ErrSignalUnavailable, err)
-}
-
-// intentName returns the intent that a path names. The router matches the path as it was sent where
-// that differs from its canonical form, and leaves the name escaped then.
-func intentName(r *http.Request) (string, error) {
-	name := chi.URLParam(r, "name")
-	if r.URL.RawPath == "" {
-		return name, nil
-	}
-	plain, err := url.PathUnescape(name)
-	if err != nil {
-		return "", intentNotFound(name)
-	}
-	return plain, nil
 }
 
 func intentNotFound(name string) error {

@@ -15,9 +15,6 @@ import (
 	"signalbox/rules"
 )
 
-// decision is where a request goes and what it was based on.
-type decision = decide.Decision
-
 // handle is the life of a request, one stage after the other. Each takes what the one before it
 // made; the first error ends it, and the error table of package fault says how.
 func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exchange.Surface) (err error) {
@@ -51,7 +48,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
 		return err
 	}
-	o.Decision, err = p.decide(ctx, st, who, r.Header, &o)
+	o.Decision, err = p.decide(ctx, st, r.Header, &o)
 	if o.Decision != nil {
 		o.Decision.Describe(w.Header())
 	}
@@ -67,7 +64,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 	if err = relay.Arm(ctx, st.guard, &o, w.Header()); err != nil {
 		return err
 	}
-	if done, err := p.recallSimilar(ctx, st, w, &o); done || err != nil {
+	if done, err := st.recallSimilar(ctx, w, &o); done || err != nil {
 		return err
 	}
 	req, err = st.redactRequest(ctx, &o)
@@ -84,14 +81,14 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 }
 
 // decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange.Exchange) (*decision, error) {
+func (p *Proxy) decide(ctx context.Context, st *State, h http.Header, o *exchange.Exchange) (*decide.Decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
-	d, err := st.Decide(ctx, who, o.Req, h, o.Resolved, o.Lookup)
+	d, err := st.Decide(ctx, o.Who, o.Req, h, o.Resolved, o.Lookup)
 	if d == nil || errors.Is(err, fault.ErrClientGone) {
 		return d, err
 	}
-	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
+	d.Save(p.spending.Saving(o.Who.Tenant, o.Who.Budgets))
 	spans.Decide(span, d)
 	m := p.tel.Metrics
 	m.Decide(d.Elapsed)

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory/cache"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
@@ -83,7 +84,7 @@ func (p *Proxy) recall(
 
 // recallSimilar answers a request whose last question asks what another one asked, or prepares that
 // its own response is kept. done is false when the request goes on.
-func (p *Proxy) recallSimilar(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange) (done bool, err error) {
+func (st *State) recallSimilar(ctx context.Context, w *downstream.Writer, o *exchange.Exchange) (done bool, err error) {
 	m := o.Lookup
 	if m == nil {
 		return false, nil
@@ -131,7 +132,7 @@ func (p *Proxy) recallSimilar(ctx context.Context, st *State, w *downstream.Writ
 // serveCached answers with what is kept. done is false, and nothing was written, when it has not
 // the shape that the client wants.
 func (st *State) serveCached(
-	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, d *decision, a *cache.Answer, result string,
+	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, d *decide.Decision, a *cache.Answer, result string,
 ) (done bool, err error) {
 	data, gone, err := response.As(a.Data, a.Streamed(), o.Req.Streams(), o.Req.IncludeUsage)
 	if err != nil {

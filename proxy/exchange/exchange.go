@@ -58,9 +58,8 @@ type Exchange struct {
 	Unsaved        error            // why the response was not stored as a context; nil when it was, or was not to be
 	Took, TTFT     time.Duration    // of the whole request, and until its stream began
 	Failure        string           // code or type of the error that the client got
-
-	Who      auth.Principal // the zero value until it was identified
-	Upstream trace.Span     // of the attempt that is answered; nil without one
+	Who            auth.Principal   // the zero value until it was identified
+	Upstream       trace.Span       // of the attempt that is answered; nil without one
 }
 
 // Saves reports whether the response is to be stored as a context.

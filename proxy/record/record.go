@@ -1,14 +1,25 @@
+// Package record is what a request leaves behind when it has ended, however it ended: metrics, its log
+// line and that of the decision log, what operators look at, what limits and budgets are settled
+// with, what is learnt from the response, and the response in the cache.
+//
+// It decides nothing and writes nothing to the client. Recorder and Book are safe for concurrent use.
 package record
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"strings"
 	"time"
 
 	"signalbox/internal/telemetry"
+	"signalbox/memory/cache"
 	"signalbox/memory/outcomes/signs"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
@@ -17,6 +28,7 @@ import (
 	"signalbox/proxy/fault"
 	"signalbox/proxy/framing"
 	"signalbox/proxy/mirror"
+	"signalbox/proxy/recall"
 	"signalbox/proxy/recent"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
@@ -76,7 +88,7 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 	m.Request(route, model, status, took)
 	tenant := b.tenantLabel(&o.Who)
 	m.TenantRequest(tenant)
-	if isSpent(err) {
+	if _, spent := errors.AsType[*budget.ExceededError](err); spent {
 		m.TenantRefused(tenant)
 	}
 	b.observeSpeed(o, w.Status, err)
@@ -268,4 +280,137 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 		k.Message = o.Action.Text
 	}
 	r.Recent.Add(&x, k)
+}
+
+// settleBudgets replaces what was reserved with what the request cost: by the usage that the
+// response tells, or an estimate where it tells none, up to where it was cut. Responses that were
+// thrown away for a better one are paid as well. Each model's budget pays for what that model
+// answered.
+func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
+	if w.Cost == nil && len(w.Shares) == 0 {
+		return
+	}
+	last := 0.0
+	switch u := o.Tally.Usage; {
+	case o.Model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK:
+	case u.Input+u.Output > 0:
+		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
+	default:
+		last = o.Model.Price.Of(float64(o.Req.EstimateTokens()), float64(max(o.Tally.Length(), 0)))
+	}
+	ctx = context.WithoutCancel(ctx)
+	usd, thrown := last, o.Escalation.Thrown()
+	for i := range thrown {
+		usd += thrown[i].Price(o.Req)
+	}
+	w.Cost.Settle(ctx, usd)
+	for _, s := range w.Shares {
+		usd = 0
+		if s.Of == o.Model {
+			usd = last
+		}
+		for i := range thrown {
+			if thrown[i].Model == s.Of {
+				usd += thrown[i].Price(o.Req)
+			}
+		}
+		s.Cost.Settle(ctx, usd)
+	}
+}
+
+// settleLimits counts what a request really used: what the response says, or an estimate where it
+// does not say, up to where it was cut. A request that no model saw used nothing.
+func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
+	if w.Lease == nil || o.Req == nil {
+		return
+	}
+	used := 0
+	switch u := o.Tally.Usage; {
+	case o.Model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK:
+	case u.Input+u.Output > 0:
+		used = min(u.Input+u.Output, math.MaxInt32)
+	default:
+		used = o.Req.EstimateTokens() + int(max(o.Tally.Length(), 0))
+	}
+	thrown := o.Escalation.Used(o.Req)
+	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
+	w.Lease.Settle(context.WithoutCancel(ctx), used)
+}
+
+// cacheable reports whether the response to a request may be given to others: it came from the
+// model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
+func (b *Book) cacheable(o *exchange.Exchange, status int, err error) bool {
+	m := o.Lookup
+	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.Vault == nil && o.Model != nil && o.Model == o.Wanted &&
+		o.Failed == 0 && o.Arm != decide.ArmCanary && o.Saving == (budget.Saving{}) &&
+		passedGuard(o) && o.Escalation.Storable() && m.Taught == b.Caching.Answers.Taught.Load()
+}
+
+// passedGuard reports whether the guard, if there is one, has nothing against the response. One
+// that only observes may still be at it when the response has ended; whoever gets the response has
+// it observed again.
+func passedGuard(o *exchange.Exchange) bool {
+	g := &o.Guarded
+	if o.Guarding == nil {
+		return true
+	}
+	return g.Failed == 0 && !g.Cut && (g.Mode == guard.Observe || g.Shed == 0 && g.Pending == 0)
+}
+
+// keep keeps the response to a request that has ended, off the client's path.
+func (r *Recorder) keep(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, err error) {
+	if !b.cacheable(o, w.Status, err) {
+		return
+	}
+	c, id, tape := b.Caching, o.Lookup.ID, o.Lookup.Recording
+	model, route, kind := o.Model.Name, o.Route, w.Header().Get("Content-Type")
+	partition, vector := c.Partition(model, o.Action), o.Vector()
+	if o.Caches() != recall.ModeSemantic {
+		vector = nil
+	}
+	id.Question = strings.Clone(id.Question)
+	var list []cache.Header // that are given again with it
+	for _, name := range [...]string{"X-Signalbox-Domain", "X-Signalbox-Confidence", "X-Signalbox-Reasoning"} {
+		if value := w.Header().Get(name); value != "" {
+			list = append(list, cache.Header{Name: name, Value: value})
+		}
+	}
+	c.Store(ctx, func(ctx context.Context) error {
+		a, err := tape.Complete(model, route, kind)
+		if err != nil {
+			return err
+		}
+		a.Headers = list
+		return c.Cache.Keep(ctx, &id, partition, vector, a)
+	}, r.Tel.Metrics.CacheKept)
+}
+
+// otherTenants is the label of all tenants that the configuration does not name. Names come from
+// tokens as well, so they are as many as whoever signs those likes.
+const otherTenants = "other"
+
+// TenantsOf are the tenants that a section names: as such, of keys, and the default one.
+func TenantsOf(o *auth.Options) map[string]bool {
+	out := map[string]bool{otherTenants: true}
+	if o.DefaultTenant != "" {
+		out[o.DefaultTenant] = true
+	}
+	for i := range o.Tenants {
+		out[o.Tenants[i].Name] = true
+	}
+	for i := range o.Keys {
+		if t := o.Keys[i].Tenant; t != "" {
+			out[t] = true
+		}
+	}
+	return out
+}
+
+// tenantLabel is the label of a caller in metrics. One that was not identified is of no tenant that
+// is named.
+func (b *Book) tenantLabel(who *auth.Principal) string {
+	if b.Tenants[who.Tenant] {
+		return who.Tenant
+	}
+	return otherTenants
 }
