@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"mime"
 	"net/http"
 	"slices"
@@ -11,8 +12,10 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
+	"signalbox/proxy/resolve"
 )
 
 // Principal is who makes a request.
@@ -111,19 +114,21 @@ func adoptKey(h http.Header) {
 const maxHeaders = 128
 
 // decode reads the body of a request.
-func (st *State) decode(w *downstream.Writer, s *surface, h http.Header, body []byte) (*openai.Request, error) {
+func (st *State) decode(
+	w *downstream.Writer, s *exchange.Surface, h http.Header, body []byte,
+) (*openai.Request, error) {
 	l := st.limits.OfBody()
-	if s.messages {
+	if s.Messages {
 		return st.translate(w, body, anthropic.Options{Limits: l})
 	}
-	if s.form {
+	if s.Form {
 		kind := h["Content-Type"]
 		if len(kind) != 1 {
 			kind = []string{""} // refused: of two, another reader may take the other
 		}
 		return openai.ParseForm(kind[0], body, l)
 	}
-	return openai.Parse(s.api, body, l)
+	return openai.Parse(s.API, body, l)
 }
 
 // translate reads a request as the chat completion that it amounts to.
@@ -156,4 +161,24 @@ func (st *State) bodyLimits() downstream.BodyLimits {
 		Bytes: int64(st.opts.MaxBodyBytes), InFlight: st.limits.MaxBytesInFlight,
 		Pause: time.Duration(st.opts.BodyTimeout), Rate: int(st.limits.MinBodyRate),
 	}
+}
+
+// chargeLimits counts what a request may use in the limits of its caller: its prompt, estimated,
+// and the most that it allows for the response.
+func chargeLimits(ctx context.Context, w *downstream.Writer, req *openai.Request, held *resolve.Contexts) error {
+	if w.Lease == nil {
+		return nil
+	}
+	n := req.EstimateTokens()
+	if held.Named() {
+		n += held.Tokens
+	}
+	if req.API != openai.Other {
+		n += req.MaxOutputTokens()
+	}
+	err := w.Lease.Tokens(ctx, n)
+	if err == nil {
+		w.Lease.Describe(w.Header())
+	}
+	return err
 }

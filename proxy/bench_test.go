@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -17,194 +15,11 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
-	"signalbox/internal/signal"
-	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
-	"signalbox/memory/cache"
-	"signalbox/proxy/backend"
-	"signalbox/proxy/choose"
-	"signalbox/proxy/downstream"
 	"signalbox/proxy/framing"
-	"signalbox/proxy/guardrail"
-	"signalbox/proxy/pool"
-	"signalbox/proxy/recall"
-	"signalbox/proxy/redact"
-	"signalbox/proxy/resolve"
-	"signalbox/proxy/upstream"
+	"signalbox/proxy/rewrite"
 	"signalbox/rules"
-	"signalbox/stream/evidence"
-	"signalbox/stream/guard"
-	"signalbox/stream/response"
 )
-
-// sink is a client that reads everything at once.
-type sink struct{ header http.Header }
-
-func (s *sink) Header() http.Header            { return s.header }
-func (*sink) Write(b []byte) (int, error)      { return len(b), nil }
-func (*sink) WriteHeader(int)                  {}
-func (*sink) Flush()                           {}
-func (*sink) SetWriteDeadline(time.Time) error { return nil }
-
-// endless gives the same event again and again, and the end when left is used up.
-type endless struct {
-	event []byte
-	left  int
-}
-
-func (e *endless) Read(b []byte) (int, error) {
-	e.left--
-	switch {
-	case e.left > 0:
-		return copy(b, e.event), nil
-	case e.left == 0:
-		return copy(b, testkit.Done), nil
-	}
-	return 0, io.EOF
-}
-
-func (*endless) Close() error { return nil }
-
-// filters are what stands between a stream and its client.
-type filters struct {
-	mode                  guard.Mode // of the guard; Off for none
-	restored, saved, kept bool
-}
-
-// String names the filters, for benchmarks.
-func (f filters) String() string {
-	name := f.mode.String()
-	for _, one := range []struct {
-		on   bool
-		name string
-	}{{f.restored, "restored"}, {f.saved, "saved"}, {f.kept, "kept"}} {
-		if one.on {
-			name += "+" + one.name
-		}
-	}
-	return name
-}
-
-// outcome prepares what the filters need of a request.
-func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange {
-	tb.Helper()
-	o := &exchange{req: &openai.Request{}, decision: &decision{}}
-	if f.mode != guard.Off {
-		o.guarding = guardingFor(tb, tel.Metrics, f.mode)
-	}
-	if f.restored {
-		req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user","content":"ann@example.com"}]}`), openai.Limits{})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if _, o.vault, err = redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}, nil); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if f.saved {
-		o.Contexts, o.req.Extras.SaveContext = &resolve.Contexts{}, &openai.SaveContext{}
-	}
-	return o
-}
-
-// copier prepares the copy loop for a stream of n events, through filters.
-func copier(tb testing.TB, event string, f filters) (run func(n int)) {
-	tb.Helper()
-	tel := telemetry.Discard()
-	m := &backend.Model{Model: &choose.Model{Name: "m"}, Group: &pool.Group{}, Gap: time.Minute}
-	src := &endless{event: []byte(event)}
-	w := downstream.New(&sink{http.Header{}}, &http.Request{Header: http.Header{}})
-	w.Patience = 30 * time.Second
-	t := &meter{metrics: tel.Metrics, model: "m"}
-	o := f.outcome(tb, tel)
-	return func(n int) {
-		src.left = n
-		u := upstream.Open(context.Background(), m, &pool.Endpoint{}, 0,
-			func(context.Context) io.ReadCloser { return src }, &response.StreamOptions{})
-		defer u.Close()
-		u.Observe(t)
-		if f.kept {
-			u.Observe(&recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)})
-		}
-		if err := copyStream(context.Background(), w, u, o, t); err != nil {
-			tb.Fatal(err)
-		}
-	}
-}
-
-// guardingFor prepares the check of an answer against one fact.
-func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guardrail.Check {
-	tb.Helper()
-	w, err := guardrail.New(guardrail.DefaultOptions(), guardrail.Claims{}, m)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(w.Close)
-	e, err := evidence.New(tb.Context(), []evidence.Source{{Text: "The tower is 330 m high.", Fact: true}}, evidence.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	policy := w.Policy
-	policy.Mode = mode
-	return &guardrail.Check{Job: guard.Job{Evidence: e, Policy: policy, MayAnnotate: true}, Guard: w}
-}
-
-// An event that nobody has to change passes all filters without an allocation: a call of a tool,
-// which the guard does not read, and without the guard a text. What is kept and saved grows, which
-// now and then allocates.
-func TestAChunkCostsNoAllocation(t *testing.T) {
-	text, call := testkit.Event(" token"), callChunk(`{"tool_calls":[{"index":0,"function":{"arguments":" token"}}]}`)
-	for _, tt := range []struct {
-		event string
-		f     filters
-	}{
-		{text, filters{}},
-		{call, filters{}},
-		{text, filters{restored: true, saved: true, kept: true}},
-		{call, filters{restored: true, saved: true, kept: true}},
-		{call, filters{mode: guard.Observe}},
-		{call, filters{mode: guard.Annotate, restored: true, saved: true, kept: true}},
-		{call, filters{mode: guard.Hold, restored: true, saved: true, kept: true}},
-	} {
-		run := copier(t, tt.event, tt.f)
-		run(100) // metrics remember their labels
-		// What is counted is the whole process: connections of other tests that are still closing
-		// only add, so the least counts.
-		least, limit := math.Inf(1), 16.0
-		if tt.f.kept || tt.f.saved {
-			limit = 64
-		}
-		for range 10 {
-			short, long := testing.AllocsPerRun(5, func() { run(2) }), testing.AllocsPerRun(5, func() { run(1602) })
-			if least = min(least, long-short); least <= limit {
-				break
-			}
-		}
-		if least > limit {
-			t.Errorf("%v: 1,600 chunks cost %v allocations", tt.f, least)
-		}
-	}
-}
-
-// The ratio of the modes to off is what the guard adds to a chunk: it costs a goroutine that reads,
-// and the reading of the text. The text never comes to an end, so a claim is closed by length every
-// 32 chunks.
-func BenchmarkStreamedChunk(b *testing.B) {
-	list := []filters{{}, {restored: true}, {saved: true}, {kept: true}, {restored: true, saved: true}}
-	for _, mode := range []guard.Mode{guard.Observe, guard.Annotate, guard.Terminate, guard.Hold} {
-		list = append(list, filters{mode: mode}, filters{mode: mode, restored: true, saved: true})
-	}
-	list = append(list, filters{mode: guard.Annotate, restored: true, saved: true, kept: true})
-	for _, f := range list {
-		b.Run(f.String(), func(b *testing.B) {
-			run := copier(b, testkit.Event(" token"), f)
-			run(100)
-			b.ReportAllocs()
-			b.ResetTimer()
-			run(b.N + 2)
-		})
-	}
-}
 
 // The two benchmarks below differ in what stands between the client and the same upstream; their
 // ratio is what the proxy costs.
@@ -330,7 +145,7 @@ func BenchmarkContext(b *testing.B) {
 			b.Fatal(err)
 		}
 		d.Action = &rules.Action{}
-		out, _, err := r.state.rewrite(req, d).Payload(b.Context(), r.state.ByName["small"])
+		out, _, err := rewrite.New(r.state.edits, req, d).Payload(b.Context(), r.state.ByName["small"])
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/cache"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/explain"
 	"signalbox/proxy/recall"
 )
@@ -197,12 +199,11 @@ func TestACacheThatIsOffCostsNothing(t *testing.T) {
 	if counted(b.metrics(), "signalbox_cache_total") {
 		t.Error("a request was counted that no cache saw")
 	}
-	o, h := &exchange{surface: &surfaces[0]}, http.Header{}
-	w := downstream.New(&sink{h}, &http.Request{Header: h})
+	o, h := &exchange.Exchange{Surface: &surfaces[0]}, http.Header{}
+	w := downstream.New(httptest.NewRecorder(), &http.Request{Header: h})
 	if n := testing.AllocsPerRun(100, func() {
 		_, _ = b.proxy.recall(t.Context(), b.state, w, Principal{}, h, o)
-		_, _ = b.proxy.recallSimilar(t.Context(), w, o)
-		b.proxy.cacheResponse(t.Context(), w, o, nil)
+		_, _ = b.state.recallSimilar(t.Context(), w, o)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

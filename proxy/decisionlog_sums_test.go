@@ -23,7 +23,7 @@ func TestALineTellsWhatItsRequestCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.state.auth = who
-	l.state.priciest.Input, l.state.priciest.Output = 10, 20
+	l.state.book.Priciest.Input, l.state.book.Priciest.Output = 10, 20
 	const usage = `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],` +
 		`"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,` +
 		`"prompt_tokens_details":{"cached_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}}` + "\n\n"

@@ -15,14 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
-	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
-	"signalbox/proxy/signals"
-	"signalbox/rules"
 )
 
 // logged runs requests against a proxy whose decisions are logged, and returns the lines.
@@ -177,56 +173,6 @@ func TestNoTextOfARequestIsLogged(t *testing.T) {
 	hashed := lines[0].Request.Headers["X-Greet"].Hashed
 	if diff := cmp.Diff([]string{decisionlog.HashHeader("X-Greet", secret)}, hashed); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
-	}
-}
-
-func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
-	t.Parallel()
-	set := &signal.Set{Facts: signal.Facts{Model: "auto", Header: func(string) []string { return nil }}}
-	d := &decision{Set: set, Request: &openai.Request{}, Text: signal.Text{LastUser: secret}}
-	l := &decided{o: exchange{decision: d}}
-	l.detach()
-	if l.o.req != nil || l.o.decision.Request != nil || l.o.vault != nil || l.o.Text.LastUser != "" || l.o.Set.Facts.Header != nil {
-		t.Errorf("%+v", l.o)
-	}
-	if d.Text.LastUser == "" || d.Request == nil || set.Facts.Header == nil {
-		t.Error("the request itself was changed")
-	}
-}
-
-func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
-	t.Parallel()
-	set := &signal.Set{}
-	set.Put(signal.PII, signal.Value{State: signal.Known, Spans: make([]signal.Span, 1000)})
-	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: make([]float32, 1000)})
-	l := &decided{o: exchange{decision: &decision{Set: set}}}
-	l.detach()
-	if l.o.Set.Value(signal.PII).Spans != nil || l.o.Set.Value(signal.Embedding).Vector != nil {
-		t.Error("the line keeps places of personal data or a vector")
-	}
-	if set.Value(signal.PII).Spans == nil || set.Value(signal.Embedding).Vector == nil {
-		t.Error("the request itself was changed")
-	}
-	if held := l.Held(); held != lineSize {
-		t.Errorf("%d bytes count as held, want %d", held, lineSize)
-	}
-}
-
-func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
-	t.Parallel()
-	req, err := openai.ParseChat([]byte(ask(secret)), openai.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
-		l := &decided{o: exchange{decision: &decision{Set: &signal.Set{}, Text: text}, req: req}, prompts: true}
-		l.detach()
-		if want := int64(lineSize + cap(req.Raw) + len(secret)); l.Held() != want {
-			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
-		}
-		if l.o.Text.LastUser != secret {
-			t.Errorf("text %s: %q is kept", name, l.o.Text.LastUser)
-		}
 	}
 }
 
@@ -532,30 +478,6 @@ func FuzzRedecide(f *testing.F) {
 			t.Errorf("decided otherwise when read again (-first +second):\n%s", diff)
 		}
 	})
-}
-
-// BenchmarkLogDecision is what a logged request pays for its line: a copy of its signals. The log
-// is closed, so that its goroutine, which encodes and writes, is not part of the figure.
-func BenchmarkLogDecision(b *testing.B) {
-	o := telemetry.Options{Log: "error", LogFormat: "text", Decisions: telemetry.DefaultDecisionOptions()}
-	o.Decisions.File = filepath.Join(b.TempDir(), "decisions.jsonl")
-	tel, err := telemetry.New(b.Context(), o, "test", io.Discard)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := tel.Shutdown(context.Background()); err != nil {
-		b.Fatal(err)
-	}
-	st := &State{Base: decide.Base{Signals: &signals.Reader{Identity: testIdentity()}}}
-	set := &signal.Set{Facts: signal.Facts{Model: "auto"}}
-	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
-		set.Put(k, fakeValue(k, "math"))
-	}
-	out := &exchange{decision: &decision{Set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		st.logDecision(tel.Decisions, "r", out, http.StatusOK)
-	}
 }
 
 func TestTheLogTellsWhatTheCheckFoundAndNoText(t *testing.T) {

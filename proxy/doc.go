@@ -14,31 +14,32 @@
 // In the order of a request, with the packages that a stage stands on. docs/ARCHITECTURE.md names
 // the files on the way of one chat request.
 //
-//   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines), ready and
+//   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines, other replicas), ready and
 //     models (what operators and clients ask for); packages downstream (the response to the
 //     client), headers, fault (the error table)
-//   - what requests are served from: proxy, state and newstate (a snapshot), tenants;
+//   - what requests are served from: proxy, state and newstate (a snapshot);
 //     packages settings (sections of the configuration), backend (models, and their servers),
 //     engine (what steers them)
-//   - what one request makes: exchange (all of it, its decision included), meter
+//   - what one request makes: package exchange (all of it, its decision included)
 //   - admit: admit; packages auth, keyring, rate, budget
 //   - resolve, contexts that a request names: package resolve; contexts serves the API of
 //     package contexts; package warm (what is read ahead)
-//   - recall, responses that are cached: recall, replay; package recall
-//   - decide: packages decide (the decision), signals (reading them, and telling them), explain;
-//     own holds the endpoints of the proxy's own
+//   - recall, responses that are cached: recall; package recall
+//   - decide: redecide (logged requests); packages decide (the decision), signals (reading them, and
+//     telling them), explain; own holds the endpoints of the proxy's own
 //   - order: order (what the models may cost), toolong; packages choose, count
-//   - forward: forward (which attempt is next), body (what is chosen for its body before that is
-//     written), copy (the response is passed on), escalation (responses that are thrown away),
-//     notices, scrape, removed; packages placement (its endpoint), rewrite (its body), affinity,
-//     chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its response, and
-//     the part of it that is held), framing, trial (responses that are judged first), escalate
-//   - guard: guard; package guardrail (evidence, and what is checked in which form)
+//   - forward: forward (which attempt is next, which response is thrown away), body (what is chosen
+//     for its body before that is written); packages placement (its endpoint), rewrite (its body),
+//     affinity, chain, kv, pool, reasoning, lengths, redact, tools, upstream (one attempt, its
+//     response, and the part of it that is held), framing, trial (responses that are judged first),
+//     escalate
+//   - relay: package relay (the response is passed on, through the guard where one is);
+//     package guardrail (evidence, and what is checked in which form)
 //   - save: package save (a response becomes a context)
 //   - messages: requests to Anthropic's API, which are chats for all stages between
 //   - mirror: package mirror (what another model gets when the client has its response)
-//   - record: record, spending, spans, learn, decisionlog and redecide; packages decisionlog,
-//     feedback (how good answers were), recent (what operators look at)
+//   - record: package record (counted, logged, settled, learnt from); packages spans (traces),
+//     decisionlog, feedback (how good answers were), recent (what operators look at)
 //
 // # Invariants
 //

@@ -7,31 +7,35 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/rewrite"
+	"signalbox/proxy/spans"
 	"signalbox/proxy/trial"
 	"signalbox/proxy/upstream"
+	"signalbox/stream/response"
 )
 
 // forward sends the request along its plan until an endpoint answers, and passes the response on.
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
 func (p *Proxy) forward(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange.Exchange,
 ) error {
 	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
 	}
 	defer func() { where.Close() }() // if a panic left it open
-	o.mirror = mirror.New(ctx, &change)
+	o.Mirror = mirror.New(ctx, &change)
 	err := p.send(ctx, st, w, in, where, change, o)
-	if o.givesSpare(ctx, w, err) {
-		err = p.relaySpare(ctx, w, o)
+	if givesSpare(ctx, w, o, err) {
+		err = p.relaySpare(ctx, st, w, o)
 	}
 	w.Heartbeat.Stop()
 	err = fault.Stopped(ctx, err)
@@ -46,11 +50,11 @@ func (p *Proxy) forward(
 
 // send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange.Exchange,
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
-	o.wanted, o.where = where.Models[0], where
-	o.escalation = trial.New(o.Action, change.Request)
+	o.Wanted, o.Where = where.Models[0], where
+	o.Escalation = trial.New(o.Action, change.Request)
 	var (
 		refusal *upstream.Response // a refusal that another attempt may better
 		effort  string             // that refusal was asked for
@@ -79,7 +83,7 @@ func (p *Proxy) send(
 			lease.Close()
 			return err
 		}
-		o.model, o.endpoint = m, lease.Endpoint()
+		o.Model, o.Endpoint = m, lease.Endpoint()
 		u, err := p.attempt(ctx, st, w, in, o, lease, &body, n)
 		switch {
 		case errors.Is(err, fault.ErrClientGone):
@@ -90,10 +94,10 @@ func (p *Proxy) send(
 			if refusal = upstream.Better(refusal, u); refusal == u {
 				effort = o.Effort
 			}
-		case o.escalation.Worse(u, change.Request.Streams()):
+		case o.Escalation.Worse(u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
-		case p.discards(o, u):
+		case p.discards(st, o, u):
 			refusal.Close()
 			refusal, n, reason = nil, 0, ""
 			continue
@@ -103,38 +107,38 @@ func (p *Proxy) send(
 		}
 		var again bool
 		reason, again = retry(u, err)
-		if !again || n >= st.opts.MaxAttempts || o.committed(w) {
+		if !again || n >= st.opts.MaxAttempts || committed(w, o) {
 			break
 		}
 	}
-	if refusal == nil || o.escalation.HasSpare() {
+	if refusal == nil || o.Escalation.HasSpare() {
 		return last
 	}
-	return p.relayRefusal(ctx, w, refusal, effort, o)
+	return p.relayRefusal(ctx, st, w, refusal, effort, o)
 }
 
 // committed reports that the client has a head, so that no other attempt may follow.
-func (o *exchange) committed(w *downstream.Writer) bool {
-	return w.Status != 0 && !o.escalation.Judging()
+func committed(w *downstream.Writer, o *exchange.Exchange) bool {
+	return w.Status != 0 && !o.Escalation.Judging()
 }
 
 // attempt makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) attempt(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange, lease *pool.Lease, body *rewrite.Fitted, n int,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange.Exchange, lease *pool.Lease, body *rewrite.Fitted, n int,
 ) (*upstream.Response, error) {
-	t := o.escalation.Try(o.model, o.where.Models)
+	t := o.Escalation.Try(o.Model, o.Where.Models)
 	if t == nil { // else what is judged may not be what is given
-		o.describeResponse(w, o.wanted)
+		describeResponse(w, o, o.Wanted)
 	}
-	made, direct := o.direct(w, o.model, body)
-	o.queue = time.Since(o.Decided)
-	attemptCtx, span := p.attempting(ctx, o, n)
+	made, own := ownBody(w, o, o.Model, body)
+	o.Queue = time.Since(o.Decided)
+	attemptCtx, span := spans.Attempt(ctx, p.tel, o, n)
 	call := &upstream.Call{
-		ID: w.ID, Headers: o.headersFor(ctx, in, body.Made.Vault), Extra: o.Action.Headers, Body: made,
-		Path: o.surface.upstreamPath(direct), API: o.surface.api, Form: o.surface.form,
-		Translated: o.surface.messages && !direct, Messages: direct,
+		ID: w.ID, Headers: headersFor(ctx, o, in, body.Made.Vault), Extra: o.Action.Headers, Body: made,
+		Path: o.Surface.UpstreamPath(own), API: o.Surface.API, Form: o.Surface.Form,
+		Translated: o.Surface.Messages && !own, Messages: own,
 		Streaming: body.Request.Streams(), Choices: body.Request.Choices(),
-		Readable: o.guarding != nil || o.lookup.Recorded() || w.Messages != nil || t != nil || o.mirror != nil ||
+		Readable: o.Guarding != nil || o.Lookup.Recorded() || w.Messages != nil || t != nil || o.Mirror != nil ||
 			body.Params.Usage,
 		Quiet: body.Params.Usage && w.Messages == nil, Unweighed: body.Params.Logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
@@ -144,40 +148,40 @@ func (p *Proxy) attempt(
 	if t != nil {
 		call.Hold = func(u *upstream.Response) error { return t.Hold(u, call) }
 	}
-	o.sent = st.Chooser.Speeds.Now()
+	o.Sent = st.Chooser.Speeds.Now()
 	w.Heartbeat.Start()
-	u, err := upstream.Do(attemptCtx, p.transport, call, o.model, lease)
+	u, err := upstream.Do(attemptCtx, p.transport, call, o.Model, lease)
 	if err == nil {
-		t.Conclude(attemptCtx, o.guarding, o.vault, o.req)
+		t.Conclude(attemptCtx, o.Guarding, o.Vault, o.Req)
 	}
 	w.Heartbeat.Pause()
-	st.markFirstByte(o, err)
-	o.attempted(span, u, err)
+	st.book.MarkFirstByte(o, err)
+	spans.Attempted(o, span, u, err)
 	return u, err
 }
 
 // deliver gives a response to what was sent to the client.
 func (p *Proxy) deliver(
-	ctx context.Context, st *State, w *downstream.Writer, o *exchange, sent *openai.Request, u *upstream.Response,
+	ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, sent *openai.Request, u *upstream.Response,
 ) error {
-	if o.escalation.Judging() {
-		o.describeResponse(w, o.wanted)
+	if o.Escalation.Judging() {
+		describeResponse(w, o, o.Wanted)
 	}
-	o.storeTurn(ctx, sent, u)
-	st.AwaitOutcome(o.decision, w.ID, o.model, o.Params.Kind.Effort)
-	return p.relay(ctx, w, u, o)
+	st.storeTurn(ctx, o, sent, u)
+	st.AwaitOutcome(o.Decision, w.ID, o.Model, o.Params.Kind.Effort)
+	return st.relay.Relay(ctx, w, u, o)
 }
 
 // relayRefusal passes on the refusal that no attempt has bettered.
 func (p *Proxy) relayRefusal(
-	ctx context.Context, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange.Exchange,
 ) error {
-	o.where.Abandon(time.Now())
-	o.where.Describe(w.Header())
-	o.model, o.endpoint, o.Effort = refusal.Model, refusal.Endpoint, effort
-	o.queue = time.Since(o.Decided) - refusal.Took
-	o.decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.wanted)
-	return p.relay(ctx, w, refusal, o)
+	o.Where.Abandon(time.Now())
+	o.Where.Describe(w.Header())
+	o.Model, o.Endpoint, o.Effort = refusal.Model, refusal.Endpoint, effort
+	o.Queue = time.Since(o.Decided) - refusal.Took
+	o.Decision.DescribePlace(w.Header(), refusal.Model, refusal.Endpoint, effort, o.Wanted)
+	return st.relay.Relay(ctx, w, refusal, o)
 }
 
 // The reasons of retries, as the metric calls them.
@@ -222,22 +226,84 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 
 // headersFor returns the client's headers without those that mention a value that was hidden. With
 // hideAll, body, the vault that was filled from the body, becomes the vault of the request.
-func (o *exchange) headersFor(ctx context.Context, in http.Header, body *redact.Vault) http.Header {
-	if o.hideAll {
-		o.vault = body
+func headersFor(ctx context.Context, o *exchange.Exchange, in http.Header, body *redact.Vault) http.Header {
+	if o.HideAll {
+		o.Vault = body
 	}
-	if o.vault == nil {
+	if o.Vault == nil {
 		return in
 	}
 	out := make(http.Header, len(in))
 	for name, values := range in {
 		clean := true
 		for _, value := range values {
-			clean = clean && !o.vault.Mentions(ctx, value)
+			clean = clean && !o.Vault.Mentions(ctx, value)
 		}
 		if clean {
 			out[name] = values
 		}
 	}
 	return out
+}
+
+// discards reports that a response was judged and found wanting, so that the next model is to be
+// asked: the plan begins with that one.
+func (p *Proxy) discards(st *State, o *exchange.Exchange, u *upstream.Response) bool {
+	x, ok := o.Escalation.Discard(u, o.Params)
+	if !ok {
+		return false
+	}
+	u.Endpoint.Succeeded()
+	spans.EndAttempt(o, nil)
+	o.Upstream = nil
+	st.book.Discard(o, x.Tally, u.Status)
+	p.tel.Metrics.Escalation(o.Route, u.Model.Name, string(x.Sign))
+	o.Where.Restart(func(m *backend.Model) bool { return o.Escalation.Behind(m, u.Model) })
+	o.Wanted = o.Where.Models[0]
+	o.Talk.Escalated()
+	return true
+}
+
+// givesSpare reports whether the response that was thrown away is given after all: no other came,
+// and nothing of one went out.
+func givesSpare(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, err error) bool {
+	return o.Escalation.HasSpare() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
+		!errors.Is(err, fault.ErrClientStalled) && (w.Status == 0 || w.Heartbeat.Silent())
+}
+
+// relaySpare gives the response that was thrown away, since no other came.
+func (p *Proxy) relaySpare(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange) error {
+	e := o.Escalation
+	s := e.TakeSpare()
+	p.tel.Metrics.Escalation(o.Route, s.Model.Name, trial.Failed)
+	o.Where.Withdraw(time.Now()) // what it took is settled
+	u := s.Open(ctx, response.StreamOptions{
+		API: o.Req.API, Choices: o.Req.Choices(), Quiet: s.Params.Usage && w.Messages == nil, Unweighed: s.Params.Logprobs,
+	})
+	if err := u.Peek(); err != nil { // it was read before
+		u.Close()
+		return &fault.NoResponseError{Err: err}
+	}
+	o.Model, o.Endpoint, o.Params = u.Model, u.Endpoint, s.Params
+	describeResponse(w, o, u.Model)
+	st.storeTurn(ctx, o, e.Sent, u)
+	st.AwaitOutcome(o.Decision, w.ID, u.Model, o.Params.Kind.Effort)
+	return st.relay.Relay(ctx, w, u, o)
+}
+
+// storeTurn keeps what a conversation was answered with.
+func (st *State) storeTurn(ctx context.Context, o *exchange.Exchange, req *openai.Request, u *upstream.Response) {
+	if o.Talk != nil && u.Status == http.StatusOK {
+		st.StoreTurn(ctx, o.Decision, req, u.Model, u.ID())
+	}
+}
+
+// describeResponse writes the headers of a response that was judged, unless the head is gone.
+func describeResponse(w *downstream.Writer, o *exchange.Exchange, first *backend.Model) {
+	if w.Status != 0 {
+		return
+	}
+	o.Decision.DescribePlace(w.Header(), o.Model, o.Endpoint, o.Effort, first)
+	o.Where.Describe(w.Header())
+	o.Escalation.Describe(w.Header(), o.Req)
 }

@@ -32,6 +32,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
@@ -147,6 +148,12 @@ routes:
   - {name: law, when: {domain: law}, on_unknown: error, use: {models: [effort], reasoning: auto, max_tokens: 700}}
 default: {models: [small]}
 `
+
+// decision is where a request goes and what it was based on.
+type decision = decide.Decision
+
+// chatPath is the path that most requests come to.
+const chatPath = exchange.ChatPath
 
 // bench is a proxy in front of scripted upstreams.
 type bench struct {

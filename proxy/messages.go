@@ -9,24 +9,28 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/count"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/engine"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/rewrite"
 	"signalbox/rules"
 )
 
-// direct is the body for m, and whether it is the client's own: where a server speaks the API
+// ownBody is the body for m, and whether it is the client's own: where a server speaks the API
 // itself, and the decision changes nothing but the name of the model, and nobody reads the
 // response.
-func (o *exchange) direct(w *downstream.Writer, m *backend.Model, made *rewrite.Fitted) (rewrite.Payload, bool) {
+func ownBody(
+	w *downstream.Writer, o *exchange.Exchange, m *backend.Model, made *rewrite.Fitted,
+) (rewrite.Payload, bool) {
 	d := w.Messages
 	if d == nil || !m.Messages || d.Raw == nil ||
-		o.escalation.Judging() || o.mirror != nil ||
-		o.guarding != nil || o.vault != nil || o.lookup.Recorded() || o.req.Extras.Present ||
-		o.req.Has(engine.FieldSalt) {
+		o.Escalation.Judging() || o.Mirror != nil ||
+		o.Guarding != nil || o.Vault != nil || o.Lookup.Recorded() || o.Req.Extras.Present ||
+		o.Req.Has(engine.FieldSalt) {
 		return made.Made, false
 	}
-	return made.Own(o.req, d.Raw, d.Model)
+	return made.Own(o.Req, d.Raw, d.Model)
 }
 
 // countMessage serves POST /v1/messages/count_tokens: a server of the model that the request would
@@ -69,11 +73,11 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 
 // countFor has a server count a decided request. What a route would not send to a model is not sent
 // to be counted, nor what it hides.
-func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decision) (n int, ok bool) {
+func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decide.Decision) (n int, ok bool) {
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
 		return 0, false
 	}
-	change := st.rewrite(d.Request, d)
+	change := rewrite.New(st.edits, d.Request, d)
 	for _, name := range d.Eligible() {
 		m := st.ByName[name]
 		if m == nil || !d.Who.May(name) {
@@ -81,8 +85,8 @@ func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d
 		}
 		made := rewrite.Fitted{Change: change}
 		if e := p.counters.Of(m); e != nil && made.Fit(ctx, m, rewrite.EndpointFields{}) == nil {
-			o := exchange{decision: d, req: d.Request}
-			if body, direct := o.direct(w, m, &made); direct && body.Size() <= count.MaxBytes {
+			o := exchange.Exchange{Decision: d, Req: d.Request}
+			if body, own := ownBody(w, &o, m, &made); own && body.Size() <= count.MaxBytes {
 				return p.counters.Tokenize(ctx, e, strings.TrimPrefix(downstream.CountPath, "/v1/"), body.Reader())
 			}
 		}

@@ -132,7 +132,7 @@ func TestTheDecisionLogTellsOfACopy(t *testing.T) {
 	l.up.Next(testkit.JSON(200, testkit.Completion), testkit.JSON(200, testkit.Completion))
 	l.chat(ask("hi"))
 	waitFor(t, "a copy", func() bool { return len(l.up.Requests()) == 2 })
-	l.state.copies.Wait()
+	l.state.book.Copies.Wait()
 	text, lines := l.lines(t)
 	if m := lines[0].Mirror; m == nil || m.Model != "big" || m.Result != "answered" || !m.Same || m.Similarity != 1 ||
 		m.Tokens.Completion != 12 ||

@@ -20,11 +20,14 @@ import (
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/engine"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/guardrail"
 	"signalbox/proxy/lengths"
 	"signalbox/proxy/mirror"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/record"
+	"signalbox/proxy/relay"
 	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/signals"
@@ -114,6 +117,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if st.guard, err = guardrail.New(watch, o.Claims, tel.Metrics); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
+	st.relay = relay.Stage{Metrics: tel.Metrics, Explainer: explain.Explainer{Guard: st.guard, Edits: st.edits}}
 	return st, nil
 }
 
@@ -134,10 +138,14 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 			},
 		},
 		opts: o.Server, limits: settings.DefaultLimits(), auth: keys,
-		edits:      rewrite.NewOptions(o.Prompts, o.Server.VaguePrompts, o.Server.AutoMaxTokens),
-		generation: o.Generation, controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
+		edits:    rewrite.NewOptions(o.Prompts, o.Server.VaguePrompts, o.Server.AutoMaxTokens),
+		controls: engine.NewControls(o.Server.AllowEngineParams), metrics: tel.Metrics,
 		idle: make(chan struct{}), notices: &backend.Boards{},
-		seen: signs.New(seenTurns, time.Now),
+	}
+	st.book = record.Book{
+		Base: &st.Base, Generation: o.Generation, Prompts: st.edits.Prompts, Tenants: record.TenantsOf(&o.Auth),
+		Copies: mirror.NewPool(), Seen: signs.New(seenTurns, time.Now),
+		MaxRetryAfter: time.Duration(o.Server.MaxRetryAfter),
 	}
 	st.places = placement.Places{
 		Off: o.Server.Placement == settings.PlacementOff, Salts: engine.NewSalts(nil), Chains: &chain.Memo{},
@@ -157,15 +165,14 @@ func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 		tel.Metrics.Serves(x.Name)
 		st.ByName[x.Name], st.Chooser.Models[x.Name] = m, m.Model
 		st.forwards = st.forwards || m.ForwardsAuth()
-		if x.Price.Input+x.Price.Output > st.priciest.Input+st.priciest.Output {
-			st.priciest = x.Price
+		if x.Price.Input+x.Price.Output > st.book.Priciest.Input+st.book.Priciest.Output {
+			st.book.Priciest = x.Price
 		}
 	}
-	st.tenants = tenantsOf(&o.Auth)
-	for t := range st.tenants {
+	for t := range st.book.Tenants {
 		tel.Metrics.ServesTenant(t)
 	}
-	st.copies, st.tools, st.results = mirror.NewPool(), tools.NewMemo(), tools.NewShortForms()
+	st.tools, st.results = tools.NewMemo(), tools.NewShortForms()
 	return st, nil
 }
 

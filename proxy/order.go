@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/placement"
 	"signalbox/proxy/rewrite"
 )
@@ -19,7 +20,7 @@ import (
 // since the models were ordered, they are ordered again as behind the bound: over all replicas, at
 // most one request beyond it goes to a model at full price.
 func (p *Proxy) orderModels(
-	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewrite.Change, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewrite.Change, o *exchange.Exchange,
 ) (*placement.Plan, error) {
 	counted := p.measure(ctx, st, change)
 	where, err := st.place(change, h, w.ID, counted)
@@ -61,17 +62,19 @@ const modelBudgets = "\x00models"
 // the most that it allows for the response, by the price of the dearest model that it may go to,
 // or, where the next model is asked when a response is not good enough, of all of them. What it
 // takes from the budgets of models is taken when it comes to them.
-func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, where *placement.Plan) (err error) {
+func (p *Proxy) reserve(
+	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, where *placement.Plan,
+) (err error) {
 	ofModels := slices.ContainsFunc(where.Models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
-	if len(o.who.Budgets) == 0 && !ofModels {
+	if len(o.Who.Budgets) == 0 && !ofModels {
 		return nil
 	}
-	prompt, answer := float64(o.req.EstimateTokens()), 0.0
-	if o.resolved.Named() {
-		prompt += float64(o.resolved.Tokens)
+	prompt, answer := float64(o.Req.EstimateTokens()), 0.0
+	if o.Resolved.Named() {
+		prompt += float64(o.Resolved.Tokens)
 	}
-	if o.req.API != openai.Other {
-		answer = float64(o.req.MaxOutputTokens())
+	if o.Req.API != openai.Other {
+		answer = float64(o.Req.MaxOutputTokens())
 	}
 	if ofModels {
 		where.Afford = func(ctx context.Context, m *backend.Model) error {
@@ -86,7 +89,7 @@ func (p *Proxy) reserve(ctx context.Context, w *downstream.Writer, o *exchange, 
 			usd = math.Max(usd, price)
 		}
 	}
-	w.Cost, err = p.spending.Reserve(ctx, o.who.Tenant, o.who.Budgets, usd)
+	w.Cost, err = p.spending.Reserve(ctx, o.Who.Tenant, o.Who.Budgets, usd)
 	return err
 }
 

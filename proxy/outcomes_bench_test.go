@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/decide"
+	"signalbox/proxy/rewrite"
 )
 
 // knownVector tells one embedding of every text, at no cost: what is left is what a decision does with
@@ -88,7 +89,7 @@ func BenchmarkDecideByOutcomes(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				change := p.state.rewrite(req, d)
+				change := rewrite.New(p.state.edits, req, d)
 				if _, err := p.state.place(&change, nil, "", p.proxy.measure(ctx, p.state, &change)); err != nil {
 					b.Fatal(err)
 				}

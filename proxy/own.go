@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/go-chi/chi/v5"
 
@@ -22,7 +21,6 @@ import (
 	"signalbox/proxy/signals"
 	"signalbox/proxy/tools"
 	"signalbox/rules"
-	"signalbox/stream/response"
 )
 
 // classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
@@ -80,9 +78,9 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	name, err := intentName(r)
+	name, err := pathPart(r, "name")
 	if err != nil {
-		return err
+		return intentNotFound(chi.URLParam(r, "name"))
 	}
 	t, ok := st.Signals.Classifier.(signals.Teacher)
 	if !ok {
@@ -103,20 +101,6 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 		return fault.ErrClientGone
 	}
 	return fmt.Errorf("%w: %w", fault.ErrSignalUnavailable, err)
-}
-
-// intentName returns the intent that a path names. The router matches the path as it was sent where
-// that differs from its canonical form, and leaves the name escaped then.
-func intentName(r *http.Request) (string, error) {
-	name := chi.URLParam(r, "name")
-	if r.URL.RawPath == "" {
-		return name, nil
-	}
-	plain, err := url.PathUnescape(name)
-	if err != nil {
-		return "", intentNotFound(name)
-	}
-	return plain, nil
 }
 
 func intentNotFound(name string) error {
@@ -194,8 +178,7 @@ func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Princip
 		offered = st.tools.Choose(ctx, st.Signals.Classifier, req, d.Action.Tools)
 	}
 	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
-	x := st.explainer()
-	e := x.Explain(d, offered)
+	e := st.relay.Explainer.Explain(d, offered)
 	for _, k := range signals.Attacks() {
 		signals.Quote(e.Signals[k.String()].Verdicts, d.Set.Value(k), &d.Text)
 	}
@@ -241,21 +224,6 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 		return err
 	}
 	return downstream.WriteJSON(w, http.StatusOK, e)
-}
-
-// explainer explains the decisions of st.
-func (st *State) explainer() *explain.Explainer {
-	return &explain.Explainer{Guard: st.guard, Edits: st.edits}
-}
-
-// addDecision adds the explanation of the decision to a response.
-func addDecision(body []byte, o *exchange) []byte {
-	if _, ok := response.ExtensionOf(body); !ok {
-		return body
-	}
-	e, rw := o.state.explainer().Explain(o.decision, o.tools), o.rewriter(o.req)
-	e.Answered(&rw, o.model, o.Params, o.escalation)
-	return e.AddTo(body, o.guarding)
 }
 
 // feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its

@@ -6,47 +6,51 @@ import (
 	"net/http"
 
 	"signalbox/internal/signal"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/relay"
+	"signalbox/proxy/spans"
 	"signalbox/rules"
 )
 
 // handle is the life of a request, one stage after the other. Each takes what the one before it
 // made; the first error ends it, and the error table of package fault says how.
-func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surface) (err error) {
-	ctx, end := p.trace(r, s.operation)
-	o := exchange{state: st, surface: s}
+func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exchange.Surface) (err error) {
+	ctx, end := spans.Begin(p.tel, r, s.Operation)
+	o := exchange.Exchange{Surface: s}
 	err = fault.ErrPanicked // what record sees when a stage panics
-	defer func() { err = fault.Stopped(ctx, err); p.record(ctx, st, w, &o, err); end(&o, err) }()
+	defer func() { err = fault.Stopped(ctx, err); p.records.Record(ctx, &st.book, w, &o, err); end(&o, err) }()
 
 	who, body, err := st.admit(w, r)
 	if err != nil {
 		return err
 	}
-	o.who = who
+	o.Who = who
 	req, err := st.decode(w, s, r.Header, body)
 	if err != nil {
 		return err
 	}
-	o.req = req
+	o.Req = req
 	if err = st.controls.Check(&who, req); err != nil {
 		return err
 	}
-	o.resolved, err = p.resolver.Resolve(ctx, who, req, r.Header)
-	defer o.resolved.Release()
+	o.Resolved, err = p.resolver.Resolve(ctx, who, req, r.Header)
+	defer o.Resolved.Release()
 	if err != nil {
 		return err
 	}
-	o.resolved.Describe(w.Header())
-	if err = chargeLimits(ctx, w, req, o.resolved); err != nil {
+	o.Resolved.Describe(w.Header())
+	if err = chargeLimits(ctx, w, req, o.Resolved); err != nil {
 		return err
 	}
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {
 		return err
 	}
-	o.decision, err = p.decide(ctx, st, who, r.Header, &o)
-	if o.decision != nil {
-		o.decision.Describe(w.Header())
+	o.Decision, err = p.decide(ctx, st, r.Header, &o)
+	if o.Decision != nil {
+		o.Decision.Describe(w.Header())
 	}
 	if err != nil {
 		return err
@@ -57,18 +61,18 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surf
 	if o.Action.Verb == rules.Answer {
 		return downstream.WriteFixed(w, req, o.Action.Text)
 	}
-	if err = o.armGuard(ctx, w.Header()); err != nil {
+	if err = relay.Arm(ctx, st.guard, &o, w.Header()); err != nil {
 		return err
 	}
-	if done, err := p.recallSimilar(ctx, w, &o); done || err != nil {
+	if done, err := st.recallSimilar(ctx, w, &o); done || err != nil {
 		return err
 	}
-	req, err = o.redactRequest(ctx)
+	req, err = st.redactRequest(ctx, &o)
 	if err != nil {
 		return err
 	}
-	p.shortenResults(ctx, w, &o, req, r.Header)
-	change := o.prepareBody(ctx, w, req)
+	p.shortenResults(ctx, st, w, &o, req, r.Header)
+	change := st.prepareBody(ctx, w, &o, req)
 	where, err := p.orderModels(ctx, st, w, r.Header, &change, &o)
 	if err != nil {
 		return err
@@ -77,15 +81,15 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *surf
 }
 
 // decide wraps the stage in its span and counts what it computed and what it did not have to.
-func (p *Proxy) decide(ctx context.Context, st *State, who Principal, h http.Header, o *exchange) (*decision, error) {
+func (p *Proxy) decide(ctx context.Context, st *State, h http.Header, o *exchange.Exchange) (*decide.Decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()
-	d, err := st.Decide(ctx, who, o.req, h, o.resolved, o.lookup)
+	d, err := st.Decide(ctx, o.Who, o.Req, h, o.Resolved, o.Lookup)
 	if d == nil || errors.Is(err, fault.ErrClientGone) {
 		return d, err
 	}
-	d.Save(p.spending.Saving(who.Tenant, who.Budgets))
-	traceDecision(span, d)
+	d.Save(p.spending.Saving(o.Who.Tenant, o.Who.Budgets))
+	spans.Decide(span, d)
 	m := p.tel.Metrics
 	m.Decide(d.Elapsed)
 	mentioned := d.Program.Kinds()

@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/rewrite"
 	"signalbox/proxy/settings"
 )
 
@@ -50,7 +51,7 @@ func placer(tb testing.TB, how, body string) func() {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	change := b.state.rewrite(req, d)
+	change := rewrite.New(b.state.edits, req, d)
 	return func() {
 		p, err := b.state.place(&change, nil, "", b.proxy.measure(tb.Context(), b.state, &change))
 		if err != nil {

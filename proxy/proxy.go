@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/recent"
+	"signalbox/proxy/record"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/warm"
 )
@@ -28,7 +29,7 @@ type Proxy struct {
 	spending  *budget.Keeper
 	bytes     downstream.InFlight
 	counters  *count.Servers
-	recent    *recent.Decisions
+	records   record.Recorder
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
@@ -47,4 +48,4 @@ func (p *Proxy) acquire() *State {
 }
 
 // Recent returns what was decided lately.
-func (p *Proxy) Recent() *recent.Decisions { return p.recent }
+func (p *Proxy) Recent() *recent.Decisions { return p.records.Recent }

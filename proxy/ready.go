@@ -107,7 +107,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 	defer st.release()
 	now := time.Now()
 	d := Detail{
-		Draining: p.draining.Load(), Generation: st.generation,
+		Draining: p.draining.Load(), Generation: st.book.Generation,
 		Signals:  st.Signals.Names(st.Signals.Signals()),
 		Degraded: append(st.Refuses(), st.Signals.Degraded()...),
 	}

@@ -10,13 +10,13 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory/cache"
-	"signalbox/proxy/budget"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/recall"
+	"signalbox/proxy/relay"
 	"signalbox/proxy/resolve"
-	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
 
@@ -59,10 +59,10 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 // rules decided the same request, and let its response be kept; so nothing is decided again. done
 // is false when the request goes on.
 func (p *Proxy) recall(
-	ctx context.Context, st *State, w *downstream.Writer, who Principal, h http.Header, o *exchange,
+	ctx context.Context, st *State, w *downstream.Writer, who Principal, h http.Header, o *exchange.Exchange,
 ) (done bool, err error) {
-	m := st.remember(who, o.req, h, o.resolved)
-	if o.lookup = m; m == nil || m.ID.Exact != cache.Eligible || m.Fresh {
+	m := st.remember(who, o.Req, h, o.Resolved)
+	if o.Lookup = m; m == nil || m.ID.Exact != cache.Eligible || m.Fresh {
 		return false, nil
 	}
 	begun := time.Now()
@@ -72,20 +72,20 @@ func (p *Proxy) recall(
 		m.Failed = !errors.Is(err, cache.ErrMiss)
 		return false, nil
 	}
-	d, err := st.Start(who, o.req, h, o.resolved)
+	d, err := st.Start(who, o.Req, h, o.Resolved)
 	if err != nil {
 		return false, err
 	}
 	if !d.Restore(a) {
 		return false, nil
 	}
-	return p.serveCached(ctx, w, o, d, a, recall.Exact)
+	return st.serveCached(ctx, w, o, d, a, recall.Exact)
 }
 
 // recallSimilar answers a request whose last question asks what another one asked, or prepares that
 // its own response is kept. done is false when the request goes on.
-func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Writer, o *exchange) (done bool, err error) {
-	m := o.lookup
+func (st *State) recallSimilar(ctx context.Context, w *downstream.Writer, o *exchange.Exchange) (done bool, err error) {
+	m := o.Lookup
 	if m == nil {
 		return false, nil
 	}
@@ -107,7 +107,7 @@ func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Writer, o *exch
 		hit, ok, err := o.Similar(ctx)
 		if ok && !m.Fresh {
 			m.Similarity = hit.Similarity
-			if done, err = p.serveCached(ctx, w, o, o.decision, hit.Answer, recall.Semantic); done || err != nil {
+			if done, err = st.serveCached(ctx, w, o, o.Decision, hit.Answer, recall.Semantic); done || err != nil {
 				return done, err
 			}
 		}
@@ -124,30 +124,30 @@ func (p *Proxy) recallSimilar(ctx context.Context, w *downstream.Writer, o *exch
 	}
 	w.Header()["X-Signalbox-Cache"] = []string{recall.Miss}
 	if len(o.Failed.Kinds()) == 0 {
-		m.Recording = &recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, o.req.Streams())}
+		m.Recording = &recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, o.Req.Streams())}
 	}
 	return false, nil
 }
 
 // serveCached answers with what is kept. done is false, and nothing was written, when it has not
 // the shape that the client wants.
-func (*Proxy) serveCached(
-	ctx context.Context, w *downstream.Writer, o *exchange, d *decision, a *cache.Answer, result string,
+func (st *State) serveCached(
+	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, d *decide.Decision, a *cache.Answer, result string,
 ) (done bool, err error) {
-	data, gone, err := response.As(a.Data, a.Streamed(), o.req.Streams(), o.req.IncludeUsage)
+	data, gone, err := response.As(a.Data, a.Streamed(), o.Req.Streams(), o.Req.IncludeUsage)
 	if err != nil {
 		return false, nil //nolint:nilerr // another shape is a miss
 	}
-	shaped := a.As(data, o.req.Streams(), gone)
+	shaped := a.As(data, o.Req.Streams(), gone)
 	h := w.Header()
-	if o.decision != d {
-		o.decision = d
+	if o.Decision != d {
+		o.Decision = d
 		d.Describe(h)
-		if err := o.armGuard(ctx, h); err != nil {
+		if err := relay.Arm(ctx, st.guard, o, h); err != nil {
 			return true, err
 		}
 	}
-	o.lookup.Result, o.lookup.Answer = result, a
+	o.Lookup.Result, o.Lookup.Answer = result, a
 	h["X-Signalbox-Cache"] = []string{result}
 	delete(h, "X-Signalbox-Arm") // no model was asked
 	h["X-Signalbox-Model"] = []string{a.Model}
@@ -162,60 +162,7 @@ func (*Proxy) serveCached(
 	h["Age"] = []string{strconv.FormatInt(max(int64(time.Since(a.Made)/time.Second), 0), 10)}
 	h["Content-Type"] = []string{shaped.ContentType}
 	h["Server-Timing"] = []string{d.Timing(0, 0)}
-	return true, o.replay(ctx, w, shaped)
-}
-
-// cacheable reports whether the response to a request may be given to others: it came from the
-// model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
-func (o *exchange) cacheable(status int, err error) bool {
-	m := o.lookup
-	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.vault == nil && o.model != nil && o.model == o.wanted &&
-		o.Failed == 0 && o.Arm != decide.ArmCanary && o.Saving == (budget.Saving{}) &&
-		o.passedGuard() && o.escalation.Storable() && m.Taught == o.state.Caching.Answers.Taught.Load()
-}
-
-// passedGuard reports whether the guard, if there is one, has nothing against the response. One
-// that only observes may still be at it when the response has ended; whoever gets the response has
-// it observed again.
-func (o *exchange) passedGuard() bool {
-	g := &o.guarded
-	if o.guarding == nil {
-		return true
-	}
-	return g.Failed == 0 && !g.Cut && (g.Mode == guard.Observe || g.Shed == 0 && g.Pending == 0)
-}
-
-// storedHeaders are the headers of a response that are given again with it.
-func storedHeaders() [3]string {
-	return [...]string{"X-Signalbox-Domain", "X-Signalbox-Confidence", "X-Signalbox-Reasoning"}
-}
-
-// cacheResponse keeps the response to a request that has ended, off the client's path.
-func (p *Proxy) cacheResponse(ctx context.Context, w *downstream.Writer, o *exchange, err error) {
-	if !o.cacheable(w.Status, err) {
-		return
-	}
-	c, id, tape := o.state.Caching, o.lookup.ID, o.lookup.Recording
-	model, route, kind := o.model.Name, o.Route, w.Header().Get("Content-Type")
-	partition, vector := c.Partition(model, o.Action), o.Vector()
-	if o.Caches() != recall.ModeSemantic {
-		vector = nil
-	}
-	id.Question = strings.Clone(id.Question)
-	var list []cache.Header
-	for _, name := range storedHeaders() {
-		if value := w.Header().Get(name); value != "" {
-			list = append(list, cache.Header{Name: name, Value: value})
-		}
-	}
-	c.Store(ctx, func(ctx context.Context) error {
-		a, err := tape.Complete(model, route, kind)
-		if err != nil {
-			return err
-		}
-		a.Headers = list
-		return c.Cache.Keep(ctx, &id, partition, vector, a)
-	}, p.tel.Metrics.CacheKept)
+	return true, relay.Replay(ctx, w, o, shaped, st.Caching.Opts.Pace.Pace())
 }
 
 // LearnQuestion takes in a question that another replica has the response to.

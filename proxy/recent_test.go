@@ -13,6 +13,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/recent"
 )
 
@@ -169,16 +170,16 @@ func BenchmarkRecentKept(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := &exchange{req: req}
-	if o.decision, err = p.state.Decide(b.Context(), Principal{}, req, http.Header{}, nil, nil); err != nil {
+	o := &exchange.Exchange{Req: req}
+	if o.Decision, err = p.state.Decide(b.Context(), Principal{}, req, http.Header{}, nil, nil); err != nil {
 		b.Fatal(err)
 	}
-	o.model = p.state.ByName["effort"]
-	o.endpoint, o.tally.Usage.Input = o.model.Endpoints[0], 100
+	o.Model = p.state.ByName["effort"]
+	o.Endpoint, o.Tally.Usage.Input = o.Model.Endpoints[0], 100
 	w := &downstream.Writer{ID: "r", Start: time.Now()}
 	ctx := recent.Shown(b.Context())
 	b.ReportAllocs()
 	for b.Loop() {
-		p.proxy.note(ctx, p.state, w, o, http.StatusOK)
+		p.proxy.records.Note(ctx, &p.state.book, w, o, http.StatusOK)
 	}
 }

@@ -2,16 +2,21 @@ package proxy
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/count"
 	"signalbox/proxy/framing"
+	"signalbox/proxy/kv"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/rate"
 	"signalbox/proxy/recent"
+	"signalbox/proxy/record"
 	"signalbox/proxy/resolve"
 	"signalbox/proxy/settings"
 	"signalbox/proxy/warm"
@@ -23,8 +28,9 @@ func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 	p := &Proxy{
 		tel: tel, resolver: resolve.Resolver{Tel: tel}, transport: transport, counters: count.New(transport),
 		retries: pool.NewBudget(), swapped: make(chan struct{}, 1),
+		records: record.Recorder{Tel: tel, Transport: transport, Recent: recent.New()},
 		started: time.Now().Unix(), warms: warm.New(tel, transport), limiter: rate.New(nil, time.Now),
-		recent: recent.New(), spending: budget.New(nil, time.Now),
+		spending: budget.New(nil, time.Now),
 	}
 	p.state.Store(st)
 	tel.Metrics.WatchPool(p.poolStatus)
@@ -38,7 +44,7 @@ func (p *Proxy) Swap(st *State) {
 	st.inherit(p.state.Load())
 	old := p.state.Swap(st)
 	p.removed.add(st, old)
-	p.recent.Adopt(st)
+	p.records.Recent.Adopt(&st.book)
 	old.release()
 	select {
 	case p.swapped <- struct{}{}:
@@ -50,7 +56,7 @@ func (p *Proxy) Swap(st *State) {
 func (p *Proxy) Generation() uint64 {
 	st := p.acquire()
 	defer st.release()
-	return st.generation
+	return st.book.Generation
 }
 
 // Run checks the health of endpoints until ctx ends. It returns nil when its goroutines have ended.
@@ -87,3 +93,61 @@ func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }
 // ShareLimits lets the minutes of callers be counted by remote, for all replicas. Call it once,
 // before the first request.
 func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }
+
+// UseBoard makes b the board. Call it once, before the first request.
+func (p *Proxy) UseBoard(b backend.Board) { p.state.Load().notices.Use(b) }
+
+// Learn takes in what another replica told of a model's endpoint.
+func (p *Proxy) Learn(model string, r affinity.Residence) {
+	st := p.acquire()
+	defer st.release()
+	if m, ok := st.ByName[model]; ok && m.Servers.Placer != nil {
+		m.Servers.Placer.Learn(time.Now(), r)
+	}
+}
+
+// scrape reads what the endpoints of a state say of themselves until ctx ends or the state is idle.
+func (p *Proxy) scrape(ctx context.Context, st *State) {
+	var targets []kv.Target
+	for _, m := range st.Models {
+		for i := range m.Servers.All {
+			e := &m.Servers.All[i]
+			plain := e.Level != kv.LevelAPC && e.Level != kv.LevelAuto
+			if plain && !e.Endpoint.Probed() { // who wants no health checks asks nothing
+				continue
+			}
+			targets = append(targets, kv.Target{
+				URL: kv.Metrics(e.Endpoint.Chat, m.Servers.KV.Scrape.Path), Bearer: e.Endpoint.Bearer, Options: m.Servers.KV.Scrape, Transport: e.Endpoint.Via(p.transport),
+				Models: e.Endpoint.URL("models"), Served: m.ServedAs,
+				Paused: kv.Metrics(e.Endpoint.Chat, "/is_paused"),
+				Rarely: plain,
+				Window: func(tokens int) { e.ModelLen.Store(int64(tokens)) },
+				Told: func(now time.Time, r kv.Report) {
+					p.noteReport(ctx, m, e.Endpoint, m.Servers.Report(now, i, r))
+				},
+			})
+		}
+	}
+	if len(targets) > 0 {
+		kv.Watch(ctx, targets, st.idle)
+	}
+}
+
+// noteReport counts and logs what an endpoint has told of itself.
+func (p *Proxy) noteReport(ctx context.Context, m *backend.Model, e *pool.Endpoint, c backend.Change) {
+	log := p.tel.Log.With(slog.String("model", m.Name), slog.String("endpoint", e.Name))
+	if c.Restarted {
+		p.tel.Metrics.EndpointRestarted(m.Name, e.Name)
+		log.InfoContext(ctx, "endpoint restarted")
+	}
+	if c.Slept {
+		log.WarnContext(ctx, "endpoint asleep")
+	}
+	if c.Woke {
+		log.InfoContext(ctx, "endpoint awake")
+	}
+}
+
+// ShareBudgets lets budgets be kept by remote, for all replicas. Call it once, before the first
+// request.
+func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote) }

@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 )
 
@@ -30,8 +31,8 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	forwarded := make(map[string]http.HandlerFunc, len(surfaces))
 	for i := range surfaces {
 		s := &surfaces[i]
-		forwarded[s.path] = p.serve(func(st *State, w *downstream.Writer, r *http.Request) error { return p.handle(st, w, r, s) })
-		r.Post(s.path, forwarded[s.path])
+		forwarded[s.Path] = p.serve(func(st *State, w *downstream.Writer, r *http.Request) error { return p.handle(st, w, r, s) })
+		r.Post(s.Path, forwarded[s.Path])
 	}
 	r.Post(downstream.CountPath, p.serve(p.countMessage))
 	r.Get("/v1/models", p.serve(p.listModels))
@@ -76,54 +77,27 @@ func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
 	})
 }
 
-// surface is one endpoint of the API whose requests are forwarded.
-type surface struct {
-	path string // of the client's URL; behind the base of an endpoint it is the same without /v1
-	api  openai.API
-	// operation names the span, and is gen_ai.operation.name: chat, text_completion and embeddings
-	// are the words of the OTel GenAI conventions, which call a request to the Responses API chat
-	// as well.
-	operation string
-	form      bool // the body is multipart/form-data
-	// messages: requests are those of Anthropic's Messages API, and are worked on as chat
-	// completions.
-	messages bool
-}
-
-// upstreamPath is the path below the base of an endpoint, without a slash in front. direct: the
-// body is one of the Messages API.
-func (s *surface) upstreamPath(direct bool) string { //nolint:revive // what the body is
-	path := s.path
-	if s.messages && !direct {
-		path = chatPath
-	}
-	return strings.TrimPrefix(path, "/v1/")
-}
-
 // surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of
 // openai.Other go to the model that they name, and are not routed.
 //
 //nolint:gochecknoglobals // constant table
-var surfaces = [...]surface{
-	{path: chatPath, api: openai.Chat, operation: "chat"},
-	{path: "/v1/completions", api: openai.Completion, operation: "text_completion"},
-	{path: "/v1/responses", api: openai.Response, operation: "chat"},
-	{path: downstream.MessagesPath, api: openai.Chat, operation: "chat", messages: true},
-	{path: "/v1/embeddings", api: openai.Other, operation: "embeddings"},
-	{path: "/v1/rerank", api: openai.Other, operation: "rerank"},
-	{path: "/v1/tokenize", api: openai.Other, operation: "tokenize"},
-	{path: "/v1/audio/speech", api: openai.Other, operation: "speech"},
-	{path: "/v1/audio/transcriptions", api: openai.Other, operation: "transcription", form: true},
-	{path: "/v1/audio/translations", api: openai.Other, operation: "translation", form: true},
+var surfaces = [...]exchange.Surface{
+	{Path: exchange.ChatPath, API: openai.Chat, Operation: "chat"},
+	{Path: "/v1/completions", API: openai.Completion, Operation: "text_completion"},
+	{Path: "/v1/responses", API: openai.Response, Operation: "chat"},
+	{Path: downstream.MessagesPath, API: openai.Chat, Operation: "chat", Messages: true},
+	{Path: "/v1/embeddings", API: openai.Other, Operation: "embeddings"},
+	{Path: "/v1/rerank", API: openai.Other, Operation: "rerank"},
+	{Path: "/v1/tokenize", API: openai.Other, Operation: "tokenize"},
+	{Path: "/v1/audio/speech", API: openai.Other, Operation: "speech"},
+	{Path: "/v1/audio/transcriptions", API: openai.Other, Operation: "transcription", Form: true},
+	{Path: "/v1/audio/translations", API: openai.Other, Operation: "translation", Form: true},
 }
-
-// chatPath is the path that most requests come to.
-const chatPath = "/v1/chat/completions"
 
 // isForwarded reports whether requests to a path are forwarded; record logs their faults itself.
 func isForwarded(path string) bool {
 	for i := range surfaces {
-		if surfaces[i].path == path {
+		if surfaces[i].Path == path {
 			return true
 		}
 	}

@@ -3,12 +3,10 @@ package proxy
 import (
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"signalbox/internal/testkit"
-	"signalbox/proxy/auth"
 )
 
 // Only tenants that the configuration names have metrics of their own: the others are as many as
@@ -34,17 +32,6 @@ func TestMetricsByTenantAreBounded(t *testing.T) {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, body)
 		}
-	}
-	st := b.state
-	st.tenants = tenantsOf(&auth.Options{
-		DefaultTenant: "all", Tenants: []auth.TenantOptions{{Name: "lab"}}, Keys: []auth.KeyOptions{{Name: "k", Tenant: "shop"}, {Name: "l"}},
-	})
-	var got []string
-	for _, name := range []string{"all", "lab", "shop", "from-a-token", ""} {
-		got = append(got, st.tenantLabel(&Principal{Tenant: name}))
-	}
-	if want := []string{"all", "lab", "shop", "other", "other"}; !slices.Equal(got, want) {
-		t.Errorf("labels %q, want %q", got, want)
 	}
 }
 

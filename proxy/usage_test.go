@@ -3,14 +3,12 @@ package proxy
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
-	"signalbox/stream/response"
 )
 
 const (
@@ -97,29 +95,5 @@ func TestTheQuestionForUsageIsAllThatChanges(t *testing.T) {
 		if diff := cmp.Diff(want, string(up.Last(t).Body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", sent, diff)
 		}
-	}
-}
-
-// The pace of a stream is that of its tokens, of which an event may carry several.
-func TestThePaceOfAStreamIsThatOfItsTokens(t *testing.T) {
-	t.Parallel()
-	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))))
-	begun := time.Now()
-	of := func(model, text string, usage int) {
-		m := meter{metrics: b.tel.Metrics, model: model, first: begun, last: begun.Add(time.Second)}
-		m.Note(new(response.Reader).Read([]byte(`{"choices":[{"delta":{"content":"` + text + `"}}]}`)))
-		m.Usage.Output = usage
-		m.pace()
-	}
-	of("told", "some words in one event", 11)
-	of("estimated", strings.Repeat("text", 6), 0)
-	of("one", "a", 0)
-	for model, want := range map[string]float64{"told": 0.1, "estimated": 0.2} {
-		if got := sampleOf(b.metrics(), `signalbox_inter_token_seconds_sum{model="`+model+`"}`); got != want {
-			t.Errorf("%s: %v s between two tokens, want %v", model, got, want)
-		}
-	}
-	if page := b.metrics(); strings.Contains(page, `signalbox_inter_token_seconds_sum{model="one"}`) {
-		t.Error("an answer of one token has a pace")
 	}
 }

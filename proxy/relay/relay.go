@@ -1,4 +1,9 @@
-package proxy
+// Package relay passes a response on to the client: as it comes, or through what restores hidden
+// values, checks, saves and explains it; one that was cached as well.
+//
+// It chooses no endpoint and repeats nothing: a fault behind the first byte ends the response. What
+// it holds belongs to one request, and runs on its goroutine; Stage is safe for concurrent use.
+package relay
 
 import (
 	"bytes"
@@ -11,7 +16,11 @@ import (
 	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/telemetry"
+	"signalbox/proxy/affinity"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
+	"signalbox/proxy/explain"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 	"signalbox/proxy/save"
@@ -21,39 +30,45 @@ import (
 	"signalbox/stream/sse"
 )
 
-// relay passes a response on to the client.
-func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange) error {
+// Stage passes the responses of one configuration on.
+type Stage struct {
+	Metrics   *telemetry.Metrics
+	Explainer explain.Explainer // of decisions, where clients want to see them
+}
+
+// Relay passes a response on to the client.
+func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	defer u.Close()
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
-		w.Messages.Prompt = cmp.Or(o.where.Length(), w.Messages.Prompt)
+		w.Messages.Prompt = cmp.Or(o.Where.Length(), w.Messages.Prompt)
 	}
-	if what := u.Misfit(o.req.Streams()); what != "" {
+	if what := u.Misfit(o.Req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
 	}
-	if err := u.TooLong(o.req.PromptField()); err != nil {
+	if err := u.TooLong(o.Req.PromptField()); err != nil {
 		u.Endpoint.Succeeded() // it has answered
 		return err
 	}
 	if w.Status != 0 && u.Stream == nil { // a comment went out before it
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
-	if o.vault != nil && !u.Plain() {
+	if o.Vault != nil && !u.Plain() {
 		return &fault.UnusableError{Problem: "a body in an encoding that was not asked for"} // hidden values could not be put back
 	}
 	h := w.Header()
-	if err := o.skipUnreadable(u, h); err != nil {
+	if err := skipUnreadable(o, u, h); err != nil {
 		return err
 	}
-	o.lookup.Observe(u)
-	o.mirror.Observe(u)
+	o.Lookup.Observe(u)
+	o.Mirror.Observe(u)
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
-	h["Server-Timing"] = []string{o.Timing(o.queue, u.Took)}
+	h["Server-Timing"] = []string{o.Timing(o.Queue, u.Took)}
 	t := &meter{
-		metrics: p.tel.Metrics, model: u.Model.Name, usage: o.req.IncludeUsage, direct: u.Direct,
+		metrics: s.Metrics, model: u.Model.Name, usage: o.Req.IncludeUsage, direct: u.Direct,
 	}
-	t.API, t.ticket = o.req.API, o.where.Ticket()
+	t.API, t.ticket = o.Req.API, o.Where.Ticket()
 	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
 		t.ticket.First(time.Now())
@@ -63,12 +78,12 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	case u.Stream != nil:
 		u.Observe(t)
 		err = copyStream(ctx, w, u, o, t)
-	case (o.guarding != nil || o.req.Extras.Explain || o.saves() || w.Translates()) &&
+	case (o.Guarding != nil || o.Req.Extras.Explain || o.Saves() || w.Translates()) &&
 		u.Good() && u.JSON() && u.Plain():
-		err = copyWhole(ctx, w, u, o, t)
+		err = s.copyWhole(ctx, w, u, o, t)
 	case w.Translates():
 		err = copyRefusal(w, u)
-	case o.vault != nil && u.JSON() && u.Plain():
+	case o.Vault != nil && u.JSON() && u.Plain():
 		err = copyRestored(w, u, o, t)
 	default:
 		w.WriteHeader(u.Status)
@@ -80,19 +95,16 @@ func (p *Proxy) relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	if u.Stream != nil && err == nil {
 		t.pace()
 	}
-	o.tally = t.Tally
-	if o.req.API == openai.Response && !t.first.IsZero() {
-		o.first = t.first
+	o.Tally = t.Tally
+	if o.Req.API == openai.Response && !t.first.IsZero() {
+		o.First = t.first
 	}
 	return concluded(ctx, w, u, o, err)
 }
 
-// saves reports whether the response is to be stored as a context.
-func (o *exchange) saves() bool { return o.Contexts != nil && o.req.Extras.SaveContext != nil }
-
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
-func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, err error) error {
+func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, err error) error {
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
@@ -112,20 +124,20 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	default:
 		cut.Err = fault.ErrStopped
 	}
-	if u.Stream != nil && o.guarded.State != sse.Failed && !u.Stream.Failed() {
+	if u.Stream != nil && o.Guarded.State != sse.Failed && !u.Stream.Failed() {
 		_ = w.SendEvent(w.ErrorEvent(fault.Wire(cut, w.ID)), time.Now()) // the connection is broken off next
 	}
 	return cut
 }
 
 // copyStream passes a stream of events on. t observes it.
-func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
+func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.Status == 0 {
 		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
 		w.WriteHeader(u.Status)
 	}
-	if o.req.API == openai.Response { // announced before there is any of it
+	if o.Req.API == openai.Response { // announced before there is any of it
 		t.requested = w.Start
 	} else {
 		t.metrics.TTFT(u.Model.Name, time.Since(w.Start))
@@ -134,13 +146,13 @@ func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response,
 	client := downstream.TakeSink(w)
 	defer client.Release()
 	var to guard.Sink = client
-	if o.saves() && u.Good() {
-		to = save.New(ctx, o.req, o.Contexts, &o.unsaved, to)
+	if o.Saves() && u.Good() {
+		to = save.New(ctx, o.Req, o.Contexts, &o.Unsaved, to)
 	}
-	if o.guarding != nil {
+	if o.Guarding != nil {
 		return copyChecked(ctx, u, o, client, to)
 	}
-	return copyEvents(u, o.vault.Stream(to), client)
+	return copyEvents(u, o.Vault.Stream(to), client)
 }
 
 // copyEvents passes a stream on by way of its filters, flushed after each read, in whole events. It
@@ -167,7 +179,9 @@ func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink)
 
 // copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
 // checked, the decision is added.
-func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
+func (s *Stage) copyWhole(
+	ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
+) error {
 	came, err := u.ReadWhole()
 	if err != nil {
 		return err
@@ -177,7 +191,7 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	if !whole && w.Translates() {
 		return errLongMessage
 	}
-	r, out := o.vault.Body(), came
+	r, out := o.Vault.Body(), came
 	if r != nil {
 		if out = bytes.Clone(r.Feed(came)); whole {
 			out = append(out, r.Rest()...)
@@ -185,7 +199,7 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	}
 	h := w.Header()
 	if !whole {
-		if err := o.skipCheck(h); err != nil {
+		if err := skipCheck(o, h); err != nil {
 			return err
 		}
 		if r != nil {
@@ -198,14 +212,14 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		u.Discard()
 		return downstream.CopyBody(w, u, &t.Tally, r)
 	}
-	if out, err = o.check(ctx, out, h); err != nil {
+	if out, err = checkBody(ctx, o, out, h); err != nil {
 		return err
 	}
-	if o.req.Extras.Explain {
-		out = addDecision(out, o)
+	if o.Req.Extras.Explain {
+		out = s.addDecision(out, o)
 	}
-	if o.saves() {
-		out = save.New(ctx, o.req, o.Contexts, &o.unsaved, nil).Body(ctx, out, &o.guarded, h)
+	if o.Saves() {
+		out = save.New(ctx, o.Req, o.Contexts, &o.Unsaved, nil).Body(ctx, out, &o.Guarded, h)
 	}
 	if out, err = w.Translate(out); err != nil {
 		return err
@@ -216,6 +230,16 @@ func copyWhole(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	w.WriteHeader(u.Status)
 	return downstream.WritePart(w, out)
+}
+
+// addDecision adds the explanation of the decision to a response.
+func (s *Stage) addDecision(body []byte, o *exchange.Exchange) []byte {
+	if _, ok := response.ExtensionOf(body); !ok {
+		return body
+	}
+	e, rw := s.Explainer.Explain(o.Decision, o.Tools), o.Rewriter(s.Explainer.Edits, o.Req)
+	e.Answered(&rw, o.Model, o.Params, o.Escalation)
+	return e.AddTo(body, o.Guarding)
 }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
@@ -239,8 +263,8 @@ func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 
 // copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
 // keeps a length, its new one; a longer one is sent as it comes.
-func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *meter) error {
-	b := o.vault.Body()
+func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter) error {
+	b := o.Vault.Body()
 	h := w.Header()
 	headers.DropStale(h)
 	if errors.Is(u.Err(), io.EOF) {
@@ -253,4 +277,59 @@ func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange, t *me
 	}
 	w.WriteHeader(u.Status)
 	return downstream.CopyBody(w, u, &t.Tally, b)
+}
+
+// meter is a tally that measures the pace of a stream as well. It belongs to one response.
+type meter struct {
+	response.Tally
+
+	metrics   *telemetry.Metrics
+	model     string
+	usage     bool             // the client asked for usage, so the stream carries it
+	direct    bool             // the stream is of the Messages API
+	last      time.Time        // when the last piece came
+	ticket    *affinity.Ticket // told of the first text
+	requested time.Time        // when the client sent the request; zero when the time to the first token was measured at the head
+	first     time.Time        // when the first text came
+}
+
+// pace records the mean time between two tokens of a stream that has ended. Tokens are those of its
+// usage, else an estimate from its text: an event may carry several. A stream that came at once has
+// none.
+func (t *meter) pace() {
+	tokens := int64(t.Usage.Output)
+	if tokens == 0 {
+		tokens = t.Length()
+	}
+	if took := t.last.Sub(t.first); tokens > 1 && took > 0 && !t.first.IsZero() {
+		t.metrics.InterToken(t.model, took/time.Duration(tokens-1))
+	}
+}
+
+// Put implements response.Sink.
+func (t *meter) Put(c *response.Chunk) {
+	if t.direct {
+		t.NoteMessage(c)
+		return
+	}
+	if !c.IsMessage() {
+		return
+	}
+	e := c.Content()
+	t.Note(e)
+	if t.usage && e.HasUsage {
+		t.Usage = e.Usage
+	}
+}
+
+// Mark implements upstream.Observer.
+func (t *meter) Mark(now time.Time) {
+	t.last = now
+	if t.first.IsZero() && t.Began() {
+		t.first = now
+		t.ticket.First(now)
+		if !t.requested.IsZero() {
+			t.metrics.TTFT(t.model, now.Sub(t.requested))
+		}
+	}
 }

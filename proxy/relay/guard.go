@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/guardrail"
 	"signalbox/proxy/redact"
 	"signalbox/proxy/upstream"
 	"signalbox/stream/guard"
@@ -16,25 +18,14 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Close ends the workers of the guard and waits for them, and for the responses that are being
-// kept. Call it when Idle is closed, and not twice.
-func (st *State) Close() {
-	st.guard.Close()
-	st.copies.Close()
-	st.Caching.Close()
-	for _, m := range st.Models {
-		m.CloseIdle()
-	}
-}
-
-// armGuard prepares the check of the response, and sets its header.
-func (o *exchange) armGuard(ctx context.Context, h http.Header) error {
-	p, err := o.state.guard.Plan(ctx, o.Ask())
+// Arm prepares the check of the response, and sets its header.
+func Arm(ctx context.Context, g *guardrail.Guard, o *exchange.Exchange, h http.Header) error {
+	p, err := g.Plan(ctx, o.Ask())
 	if err != nil {
 		return err
 	}
 	o.Lacking = append(o.Lacking, p.Lacking...)
-	if o.guarding = p.Check; p.Header != "" {
+	if o.Guarding = p.Check; p.Header != "" {
 		h["X-Signalbox-Guard"] = []string{p.Header}
 	}
 	return nil
@@ -42,36 +33,36 @@ func (o *exchange) armGuard(ctx context.Context, h http.Header) error {
 
 // skipUnreadable gives up the check of a response that cannot be read. The error is ErrUncheckable when
 // the response must not pass then.
-func (o *exchange) skipUnreadable(u *upstream.Response, h http.Header) error {
+func skipUnreadable(o *exchange.Exchange, u *upstream.Response, h http.Header) error {
 	if !u.Good() || u.Plain() && (u.Events || u.JSON()) {
 		return nil
 	}
-	return o.skipCheck(h)
+	return skipCheck(o, h)
 }
 
 // skipCheck gives up the check of a response, as skipUnreadable does.
-func (o *exchange) skipCheck(h http.Header) error {
-	if o.guarding == nil {
+func skipCheck(o *exchange.Exchange, h http.Header) error {
+	if o.Guarding == nil {
 		return nil
 	}
-	header, err := o.guarding.Forgo()
+	header, err := o.Guarding.Forgo()
 	if err != nil {
 		return err
 	}
-	o.guarding, h["X-Signalbox-Guard"] = nil, []string{header}
+	o.Guarding, h["X-Signalbox-Guard"] = nil, []string{header}
 	return nil
 }
 
-// check checks a response in one piece. Without a guard the body stays as it is; so does one that
+// checkBody checks a response in one piece. Without a guard the body stays as it is; so does one that
 // cannot be read, unless what is unchecked must not pass.
-func (o *exchange) check(ctx context.Context, body []byte, h http.Header) (out []byte, err error) {
-	if o.guarding == nil {
+func checkBody(ctx context.Context, o *exchange.Exchange, body []byte, h http.Header) (out []byte, err error) {
+	if o.Guarding == nil {
 		return body, nil
 	}
-	out, o.guarded, err = o.guarding.Body(ctx, body)
-	if err == nil && o.guarded.State == sse.Failed {
-		h["X-Signalbox-Guard"] = []string{o.guarding.Skip()}
-		o.guarding = nil
+	out, o.Guarded, err = o.Guarding.Body(ctx, body)
+	if err == nil && o.Guarded.State == sse.Failed {
+		h["X-Signalbox-Guard"] = []string{o.Guarding.Skip()}
+		o.Guarding = nil
 	}
 	return out, err
 }
@@ -80,7 +71,7 @@ func (o *exchange) check(ctx context.Context, body []byte, h http.Header) (out [
 // back before the check: the evidence has them as they are, and places in the text are those that
 // the client sees.
 func copyChecked(
-	ctx context.Context, u *upstream.Response, o *exchange, client *downstream.Sink, to guard.Sink,
+	ctx context.Context, u *upstream.Response, o *exchange.Exchange, client *downstream.Sink, to guard.Sink,
 ) error {
 	if err := client.W.SendEvent(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
 		return downstream.ClientError(err)
@@ -89,9 +80,9 @@ func copyChecked(
 		err error
 		cut *fault.InterruptedError
 	)
-	o.guarded, err = o.guarding.Copy(ctx, &checkedSource{u: u, client: client, vault: o.vault}, to)
+	o.Guarded, err = o.Guarding.Copy(ctx, &checkedSource{u: u, client: client, vault: o.Vault}, to)
 	switch {
-	case err == nil && !o.guarded.Cut:
+	case err == nil && !o.Guarded.Cut:
 		downstream.Drain(u, client)
 		return nil
 	case err == nil, errors.Is(err, fault.ErrClientGone), errors.Is(err, fault.ErrClientStalled),

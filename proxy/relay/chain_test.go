@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"context"
@@ -63,6 +63,9 @@ func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept st
 	return rec.Body.String(), kept, err
 }
 
+// usage is the event that tells it.
+const usage = `data: {"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
+
 // randomStream is a stream of events of all kinds. texts are what the answer may say.
 func randomStream(r *rand.Rand, texts []string) string {
 	var b strings.Builder
@@ -95,7 +98,7 @@ func randomStream(r *rand.Rand, texts []string) string {
 	for c := range 2 {
 		b.WriteString(strings.Replace(strings.Replace(testkit.Finish, `"stop"`, `"length"`, 1), `"index":0`, fmt.Sprintf(`"index":%d`, c), 1))
 	}
-	return b.String() + usageEvent + testkit.Done
+	return b.String() + usage + testkit.Done
 }
 
 // Whatever subset of the filters a stream goes through, and wherever it is cut, it leaves as it

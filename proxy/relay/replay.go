@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"context"
@@ -9,18 +9,21 @@ import (
 
 	"signalbox/memory/cache"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/recall"
 	"signalbox/stream/guard"
 	"signalbox/stream/response"
 )
 
-// replay writes a kept answer, through the guard where the request has one: what it would cut of an
+// Replay writes a kept answer, through the guard where the request has one: what it would cut of an
 // upstream's answer it cuts of this one.
-func (o *exchange) replay(ctx context.Context, w *downstream.Writer, a *cache.Answer) error {
+func Replay(
+	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, a *cache.Answer, pace cache.Pace,
+) error {
 	h := w.Header()
 	if !a.Streamed() {
-		body, err := o.check(ctx, a.Data, h)
+		body, err := checkBody(ctx, o, a.Data, h)
 		if err != nil {
 			return err
 		}
@@ -34,12 +37,12 @@ func (o *exchange) replay(ctx context.Context, w *downstream.Writer, a *cache.An
 	h["Cache-Control"] = []string{"no-cache"}
 	h["X-Accel-Buffering"] = []string{"no"}
 	w.WriteHeader(http.StatusOK)
-	player := a.Player(o.state.Caching.Opts.Pace.Pace())
+	player := a.Player(pace)
 	switch {
-	case o.guarding != nil:
-		return o.replayChecked(ctx, w, player)
+	case o.Guarding != nil:
+		return replayChecked(ctx, w, o, player)
 	case w.Translates():
-		return o.replayTranslated(ctx, w, player)
+		return replayTranslated(ctx, w, player)
 	}
 	for {
 		b, err := player.Next(ctx.Done())
@@ -56,16 +59,16 @@ func (o *exchange) replay(ctx context.Context, w *downstream.Writer, a *cache.An
 }
 
 // replayChecked writes a kept stream through the guard.
-func (o *exchange) replayChecked(ctx context.Context, w *downstream.Writer, player *cache.Player) error {
+func replayChecked(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, player *cache.Player) error {
 	if err := w.Control.Flush(); err != nil { // the first text may have to wait for its verdict
 		return downstream.ClientError(err)
 	}
-	src := recall.NewReplay(player, response.StreamOptions{API: o.req.API})
+	src := recall.NewReplay(player, response.StreamOptions{API: o.Req.API})
 	defer src.Release()
 	client := downstream.TakeSink(w)
 	defer client.Release()
 	var err error
-	o.guarded, err = o.guarding.Copy(ctx, src, client)
+	o.Guarded, err = o.Guarding.Copy(ctx, src, client)
 	if err != nil && ctx.Err() != nil {
 		return fault.ErrClientGone
 	}
@@ -73,7 +76,7 @@ func (o *exchange) replayChecked(ctx context.Context, w *downstream.Writer, play
 }
 
 // replayTranslated writes a stored stream as a message.
-func (*exchange) replayTranslated(ctx context.Context, w *downstream.Writer, player *cache.Player) error {
+func replayTranslated(ctx context.Context, w *downstream.Writer, player *cache.Player) error {
 	src := recall.NewReplay(player, response.StreamOptions{})
 	defer src.Release()
 	client := downstream.TakeSink(w)

@@ -1,4 +1,8 @@
-package proxy
+// Package spans traces requests, after the OpenTelemetry conventions for generative AI: one span of
+// kind server for the request, named by its operation, and one of kind client for each attempt at a
+// model server, named by operation and model. No text of a request is in them, and no word of a
+// client but numbers. The model and the id of an answer are what the model server says.
+package spans
 
 import (
 	"cmp"
@@ -15,46 +19,45 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
+	"signalbox/proxy/decide"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/upstream"
 	"signalbox/rules"
 	"signalbox/stream/response"
 )
 
-// Spans follow the OpenTelemetry conventions for generative AI: one of kind server for the request,
-// named by its operation, and one of kind client for each attempt at a model server, named by
-// operation and model. No text of a request is in them, and no word of a client but numbers. The
-// model and the id of an answer are what the model server says.
-
-// trace opens the span of a request and returns what ends it.
-func (p *Proxy) trace(r *http.Request, name string) (ctx context.Context, end func(o *exchange, err error)) {
+// Begin opens the span of a request and returns what ends it.
+func Begin(
+	tel *telemetry.Telemetry, r *http.Request, name string,
+) (ctx context.Context, end func(o *exchange.Exchange, err error)) {
 	ctx = r.Context()
 	if len(r.Header["Traceparent"]) > 0 {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	}
-	ctx, span := p.tel.Tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, func(o *exchange, err error) {
+	ctx, span := tel.Tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, func(o *exchange.Exchange, err error) {
 		defer span.End()
-		o.endAttempt(err)
+		EndAttempt(o, err)
 		if !span.IsRecording() {
 			return
 		}
-		span.SetAttributes(telemetry.AttrOperation.String(name), telemetry.AttrHTTPRoute.String(o.surface.path))
-		if o.decision != nil {
+		span.SetAttributes(telemetry.AttrOperation.String(name), telemetry.AttrHTTPRoute.String(o.Surface.Path))
+		if o.Decision != nil {
 			span.SetAttributes(telemetry.AttrRoute.String(o.Route))
 		}
-		if o.who.Tenant != "" {
-			span.SetAttributes(telemetry.AttrTenant.String(o.who.Tenant))
+		if o.Who.Tenant != "" {
+			span.SetAttributes(telemetry.AttrTenant.String(o.Who.Tenant))
 		}
-		if o.model != nil {
-			span.SetName(name + " " + o.model.Name)
-			span.SetAttributes(telemetry.AttrProvider.String(o.model.Provider(o.endpoint)),
-				telemetry.AttrRequestModel.String(o.model.Name), telemetry.AttrEndpoint.String(o.endpoint.Name))
+		if o.Model != nil {
+			span.SetName(name + " " + o.Model.Name)
+			span.SetAttributes(telemetry.AttrProvider.String(o.Model.Provider(o.Endpoint)),
+				telemetry.AttrRequestModel.String(o.Model.Name), telemetry.AttrEndpoint.String(o.Endpoint.Name))
 		}
-		if o.req != nil {
-			span.SetAttributes(requestAttributes(o.req)...)
+		if o.Req != nil {
+			span.SetAttributes(requestAttributes(o.Req)...)
 		}
-		span.SetAttributes(responseAttributes(&o.tally)...)
+		span.SetAttributes(responseAttributes(&o.Tally)...)
 		failed(span, err)
 	}
 }
@@ -69,33 +72,35 @@ func failed(span trace.Span, err error) {
 	span.SetStatus(codes.Error, "")
 }
 
-// attempting opens the span of an attempt; without tracing it costs nothing.
-func (p *Proxy) attempting(ctx context.Context, o *exchange, n int) (context.Context, trace.Span) {
-	if !p.tel.Traced() {
+// Attempt opens the span of an attempt; without tracing it costs nothing.
+func Attempt(
+	ctx context.Context, tel *telemetry.Telemetry, o *exchange.Exchange, n int,
+) (context.Context, trace.Span) {
+	if !tel.Traced() {
 		return ctx, nil
 	}
-	operation := o.surface.operation
-	ctx, span := p.tel.Tracer.Start(ctx, operation+" "+o.model.ServedAs, trace.WithSpanKind(trace.SpanKindClient))
+	operation := o.Surface.Operation
+	ctx, span := tel.Tracer.Start(ctx, operation+" "+o.Model.ServedAs, trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {
 		return ctx, span
 	}
 	span.SetAttributes(telemetry.AttrOperation.String(operation),
-		telemetry.AttrProvider.String(o.model.Provider(o.endpoint)),
-		telemetry.AttrRequestModel.String(o.model.ServedAs), telemetry.AttrEndpoint.String(o.endpoint.Name),
-		telemetry.AttrServerAddress.String(o.endpoint.Chat.Hostname()), telemetry.AttrAttempt.Int(n))
-	if port, err := strconv.Atoi(o.endpoint.Chat.Port()); err == nil {
+		telemetry.AttrProvider.String(o.Model.Provider(o.Endpoint)),
+		telemetry.AttrRequestModel.String(o.Model.ServedAs), telemetry.AttrEndpoint.String(o.Endpoint.Name),
+		telemetry.AttrServerAddress.String(o.Endpoint.Chat.Hostname()), telemetry.AttrAttempt.Int(n))
+	if port, err := strconv.Atoi(o.Endpoint.Chat.Port()); err == nil {
 		span.SetAttributes(telemetry.AttrServerPort.Int(port))
 	}
 	if n > 1 {
 		span.SetAttributes(telemetry.AttrResend.Int(n - 1))
 	}
-	span.SetAttributes(requestAttributes(o.req)...)
+	span.SetAttributes(requestAttributes(o.Req)...)
 	return ctx, span
 }
 
-// attempted notes how an attempt began, and ends its span unless its response is the one that is
+// Attempted notes how an attempt began, and ends its span unless its response is the one that is
 // passed on, which ends it then.
-func (o *exchange) attempted(span trace.Span, u *upstream.Response, err error) {
+func Attempted(o *exchange.Exchange, span trace.Span, u *upstream.Response, err error) {
 	if span == nil {
 		return
 	}
@@ -116,18 +121,18 @@ func (o *exchange) attempted(span trace.Span, u *upstream.Response, err error) {
 		if names.Model != "" {
 			span.SetAttributes(telemetry.AttrResponseModel.String(names.Model))
 		}
-		o.upstream = span
+		o.Upstream = span
 	}
 }
 
-// endAttempt ends the span of the attempt that was answered.
-func (o *exchange) endAttempt(err error) {
-	if o.upstream == nil {
+// EndAttempt ends the span of the attempt that was answered.
+func EndAttempt(o *exchange.Exchange, err error) {
+	if o.Upstream == nil {
 		return
 	}
-	o.upstream.SetAttributes(responseAttributes(&o.tally)...)
-	failed(o.upstream, err)
-	o.upstream.End()
+	o.Upstream.SetAttributes(responseAttributes(&o.Tally)...)
+	failed(o.Upstream, err)
+	o.Upstream.End()
 }
 
 // requestAttributes are the numbers that a request asks for a response with.
@@ -178,9 +183,9 @@ func responseAttributes(told *response.Tally) []attribute.KeyValue {
 	return out
 }
 
-// traceDecision notes a decision and the signals that it rests on. Labels are words of models and of
+// Decide notes a decision and the signals that it rests on. Labels are words of models and of
 // the configuration.
-func traceDecision(span trace.Span, d *decision) {
+func Decide(span trace.Span, d *decide.Decision) {
 	if !span.IsRecording() {
 		return
 	}

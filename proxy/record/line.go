@@ -1,4 +1,4 @@
-package proxy
+package record
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/decide"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/recent"
 	"signalbox/proxy/signals"
 	"signalbox/stream/guard"
@@ -18,8 +19,8 @@ import (
 
 // decided is what waits to be written. Nothing of it changes once the request has ended.
 type decided struct {
-	st         *State
-	o          exchange
+	b          *Book
+	o          exchange.Exchange
 	id         string
 	status     int
 	headers    http.Header          // the client's, if rules may read any
@@ -36,29 +37,29 @@ type decided struct {
 }
 
 // logDecision hands the decision of a request that has ended to the decision log.
-func (st *State) logDecision(log *telemetry.Decisions, id string, o *exchange, status int) {
-	if l := st.line(log, id, o, status); l != nil {
+func (b *Book) logDecision(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) {
+	if l := b.line(log, id, o, status); l != nil {
 		log.Offer(l)
 	}
 }
 
 // line makes the line of a request that has ended; nil where none is wanted.
-func (st *State) line(log *telemetry.Decisions, id string, o *exchange, status int) *decided {
-	if o.decision == nil || o.Action == nil || !log.Wanted() {
+func (b *Book) line(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) *decided {
+	if o.Decision == nil || o.Action == nil || !log.Wanted() {
 		return nil
 	}
-	l := st.snapshotOf(o, id, status, log.Prompts())
+	l := b.snapshotOf(o, id, status, log.Prompts())
 	l.log, l.literal = log, log.LiteralHeaders()
 	return l
 }
 
 // snapshotOf is what a request that was decided leaves behind, its text only with prompts.
-func (st *State) snapshotOf(o *exchange, id string, status int, prompts bool) *decided {
-	l := &decided{st: st, o: *o, id: id, status: status, prompts: prompts}
+func (b *Book) snapshotOf(o *exchange.Exchange, id string, status int, prompts bool) *decided {
+	l := &decided{b: b, o: *o, id: id, status: status, prompts: prompts}
 	l.detach()
-	if len(st.ReadHeaders) > 0 && o.Set.Facts.Header != nil {
-		l.headers = make(http.Header, len(st.ReadHeaders))
-		for _, name := range st.ReadHeaders {
+	if len(b.ReadHeaders) > 0 && o.Set.Facts.Header != nil {
+		l.headers = make(http.Header, len(b.ReadHeaders))
+		for _, name := range b.ReadHeaders {
 			l.headers[name] = o.Set.Facts.Header(name)
 		}
 	}
@@ -68,7 +69,7 @@ func (st *State) snapshotOf(o *exchange, id string, status int, prompts bool) *d
 // detach lets go of what a line does not tell, so that a waiting line does not keep a request's
 // body.
 func (l *decided) detach() {
-	d, set := *l.o.decision, *l.o.Set
+	d, set := *l.o.Decision, *l.o.Set
 	set.Facts.Header, set.Facts.Model = nil, strings.Clone(set.Facts.Model)
 	if set.Facts.Session != "" {
 		set.Facts.Session = "named"
@@ -79,10 +80,10 @@ func (l *decided) detach() {
 		set.Put(k, v)
 	}
 	l.size = lineSize
-	if l.prompts && l.o.req != nil {
-		l.size += int64(cap(l.o.req.Raw)) // its strings may lie in it
+	if l.prompts && l.o.Req != nil {
+		l.size += int64(cap(l.o.Req.Raw)) // its strings may lie in it
 		if d.Text.Segments == nil {
-			d.Text = l.o.req.Text()
+			d.Text = l.o.Req.Text()
 		}
 		for i := range d.Text.Segments {
 			l.size += int64(len(d.Text.Segments[i].Text))
@@ -90,19 +91,19 @@ func (l *decided) detach() {
 	} else {
 		d.Text = signal.Text{}
 	}
-	if a := l.o.lookup.Given(); a != nil {
+	if a := l.o.Lookup.Given(); a != nil {
 		l.gave = a.Model
 	}
-	l.cache = l.o.lookup.Found()
+	l.cache = l.o.Lookup.Found()
 	if c := d.Talk.Explain(); c != nil {
 		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
 	}
-	l.escalation = l.o.escalation.Logged(l.o.req)
-	l.o.mirror = nil
-	l.o.escalation, d.Talk = nil, nil
-	l.o.req, l.o.guarding, l.o.where, l.o.lookup, d.Lookup = nil, nil, nil, nil, nil
-	l.contexts, d.Contexts, l.o.resolved = d.Contexts.Pointers(), nil, nil
-	d.Set, d.Request, l.o.decision, l.o.vault = &set, nil, &d, nil
+	l.escalation = l.o.Escalation.Logged(l.o.Req)
+	l.o.Mirror = nil
+	l.o.Escalation, d.Talk = nil, nil
+	l.o.Req, l.o.Guarding, l.o.Where, l.o.Lookup, d.Lookup = nil, nil, nil, nil, nil
+	l.contexts, d.Contexts, l.o.Resolved = d.Contexts.Pointers(), nil, nil
+	d.Set, d.Request, l.o.Decision, l.o.Vault = &set, nil, &d, nil
 }
 
 // lineSize is about what a line keeps in memory beside the text of its request, in bytes.
@@ -125,47 +126,47 @@ func (l *decided) AppendLine(b []byte) ([]byte, error) {
 func (l *decided) Entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
-		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.st.generation, Config: l.st.Signals.Identity.Config,
-		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.st.edits.Prompts),
+		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.b.Generation, Config: l.b.Signals.Identity.Config,
+		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.b.Prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.Elapsed), Status: l.status,
-		Error: o.failure, Key: l.o.who.Name, Finish: o.tally.Finish,
-		TookMs: decisionlog.Milliseconds(o.took), TTFTMs: decisionlog.Milliseconds(o.ttft),
+		Error: o.Failure, Key: l.o.Who.Name, Finish: o.Tally.Finish,
+		TookMs: decisionlog.Milliseconds(o.Took), TTFTMs: decisionlog.Milliseconds(o.TTFT),
 	}
 	for _, k := range o.Set.Have().Kinds() {
 		v := *o.Set.Value(k)
 		// by the configured threshold, as rules and explanations have it
-		v.Label = l.st.Signals.Label(k, &v)
-		e.Signals[l.st.Signals.Identity.Names.Of(k)] = l.st.Signals.Identity.SignalOf(k, &v)
+		v.Label = l.b.Signals.Label(k, &v)
+		e.Signals[l.b.Signals.Identity.Names.Of(k)] = l.b.Signals.Identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
 	e.Mirror, e.Budget = l.mirror, o.Saving.String()
 	if l.gave == "" {
 		e.Arm = o.Arm
 	}
-	if o.wanted != nil {
+	if o.Wanted != nil {
 		effort := o.DrawnEffort
-		if o.model == o.wanted {
-			effort = decide.ArmEffort(o.model, o.Params.Kind.Effort)
+		if o.Model == o.Wanted {
+			effort = decide.ArmEffort(o.Model, o.Params.Kind.Effort)
 		}
-		e.Chosen, e.Chance, e.Chances = o.wanted.Name, o.ChanceOf(o.wanted, effort), o.Chances
+		e.Chosen, e.Chance, e.Chances = o.Wanted.Name, o.ChanceOf(o.Wanted, effort), o.Chances
 	}
 	if x := l.escalation; x != nil && len(x.From) > 0 {
 		e.Chosen = x.From[0].Model
 	}
-	if o.model != nil {
-		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.model.Name, o.endpoint.Name, o.Effort, o.Limit.Tokens
+	if o.Model != nil {
+		e.Model, e.Endpoint, e.Reasoning, e.MaxTokens = o.Model.Name, o.Endpoint.Name, o.Effort, o.Limit.Tokens
 	}
-	if by := o.placed.By; by != affinity.NoSource {
-		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.placed.Home, Predicted: o.placed.Predicted}
+	if by := o.Placed.By; by != affinity.NoSource {
+		e.Placed = &decisionlog.Placed{By: by.String(), Home: o.Placed.Home, Predicted: o.Placed.Predicted}
 	}
-	if t := o.tally.Usage; t != (response.Usage{}) {
+	if t := o.Tally.Usage; t != (response.Usage{}) {
 		e.Tokens = decisionlog.TokensOf(t)
-		if o.model != nil {
+		if o.Model != nil {
 			prompt, completion := float64(t.Input), float64(t.Output)
-			e.Cost, e.Baseline = o.model.Price.Of(prompt, completion), l.st.priciest.Of(prompt, completion)
+			e.Cost, e.Baseline = o.Model.Price.Of(prompt, completion), l.b.Priciest.Of(prompt, completion)
 		}
 	}
-	if g := &o.guarded; g.Mode != guard.Off {
+	if g := &o.Guarded; g.Mode != guard.Off {
 		e.Guard = &decisionlog.Guard{
 			Mode: g.Mode.String(), Verdict: g.Verdict.String(), Claims: g.Claims, Failed: g.Failed, Shed: g.Shed, Pending: g.Pending, Cut: g.Cut,
 		}
@@ -197,16 +198,16 @@ func (l *decided) facts() decisionlog.Facts {
 
 // Reasons implements recent.Line: the signals that the rules mention and how each route was evaluated.
 func (l *decided) Reasons() (map[string]signals.Trace, []recent.Route) {
-	d, set := *l.o.decision, *l.o.Set
+	d, set := *l.o.Decision, *l.o.Set
 	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
 	told := make(map[string]signals.Trace)
 	for _, k := range d.Program.Kinds().Kinds() {
-		t := l.st.Signals.Trace(k, set.Value(k), &signal.Text{})
+		t := l.b.Signals.Trace(k, set.Value(k), &signal.Text{})
 		t.Entities = nil // where they stood was let go of with the text
 		if set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.WhySkipped(k)
 		}
-		told[l.st.Signals.Identity.Names.Of(k)] = t
+		told[l.b.Signals.Identity.Names.Of(k)] = t
 	}
 	traces := d.Program.Trace(&set)
 	routes := make([]recent.Route, len(traces))

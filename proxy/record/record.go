@@ -1,0 +1,416 @@
+// Package record is what a request leaves behind when it has ended, however it ended: metrics, its log
+// line and that of the decision log, what operators look at, what limits and budgets are settled
+// with, what is learnt from the response, and the response in the cache.
+//
+// It decides nothing and writes nothing to the client. Recorder and Book are safe for concurrent use.
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"signalbox/internal/telemetry"
+	"signalbox/memory/cache"
+	"signalbox/memory/outcomes/signs"
+	"signalbox/proxy/auth"
+	"signalbox/proxy/budget"
+	"signalbox/proxy/choose"
+	"signalbox/proxy/decide"
+	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/exchange"
+	"signalbox/proxy/fault"
+	"signalbox/proxy/framing"
+	"signalbox/proxy/mirror"
+	"signalbox/proxy/recall"
+	"signalbox/proxy/recent"
+	"signalbox/proxy/upstream"
+	"signalbox/rules"
+	"signalbox/stream/guard"
+	"signalbox/stream/response"
+)
+
+// Recorder records the requests of one process.
+type Recorder struct {
+	Tel       *telemetry.Telemetry
+	Transport framing.Transport // copies of requests go by
+	Recent    *recent.Decisions
+}
+
+// Book is by what the requests of one configuration are recorded.
+type Book struct {
+	*decide.Base
+
+	Generation    uint64
+	Prompts       map[string]string // that routes name
+	Priciest      choose.Price      // what every response is compared with
+	Tenants       map[string]bool   // that the configuration names: they have metrics of their own
+	Copies        *mirror.Pool      // of requests that are under way
+	Seen          *signs.Watch      // turns, for what the next ones say of their answers
+	MaxRetryAfter time.Duration
+}
+
+// Record counts the request, once, and writes its log line. It holds no text of the request.
+func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, err error) {
+	took := time.Since(w.Start)
+	status := w.Status
+	if err != nil {
+		e := fault.Wire(err, w.ID)
+		status, o.Failure = e.Status, cmp.Or(e.Code, e.Type)
+	}
+	o.Took = took
+	if o.Tally.Began() && o.First.After(w.Start) && o.Req.Streams() {
+		o.TTFT = o.First.Sub(w.Start)
+	}
+	route, model, endpoint := "none", "none", ""
+	if o.Decision != nil {
+		route = cmp.Or(o.Route, route)
+	}
+	if o.Model != nil {
+		model, endpoint = o.Model.Name, o.Endpoint.Name
+	}
+	if a := o.Lookup.Given(); a != nil {
+		model = a.Model
+	}
+	m := r.Tel.Metrics
+	if found := o.Lookup.Found(); found != "" {
+		m.Cache(found)
+	}
+	r.keep(ctx, b, w, o, err)
+	settleLimits(ctx, w, o, status)
+	settleBudgets(ctx, w, o, status)
+	m.Request(route, model, status, took)
+	tenant := b.tenantLabel(&o.Who)
+	m.TenantRequest(tenant)
+	if _, spent := errors.AsType[*budget.ExceededError](err); spent {
+		m.TenantRefused(tenant)
+	}
+	b.observeSpeed(o, w.Status, err)
+	b.NoteLength(o.Decision, w.ID, o.Tally.Usage.Output)
+	r.watchSigns(ctx, b, o, w.ID, status, err)
+	recordPlacement(o, status, err)
+	if b.learnLength(o) {
+		m.LimitWidened(o.Model.Name)
+	}
+	r.finish(b, w, o, status, err) //nolint:contextcheck // a copy outlives its request
+	r.Note(ctx, b, w, o, status)
+	r.countArm(o, status)
+	r.countDiscarded(o, tenant)
+	if used := o.Tally.Usage; used != (response.Usage{}) {
+		m.Tokens("prompt", int64(used.Input))
+		if used.Cached > 0 {
+			m.Tokens("cached", int64(used.Cached))
+		}
+		m.Tokens("completion", int64(used.Output))
+		prompt, completion := float64(used.Input), float64(used.Output)
+		usd := o.Model.Price.Of(prompt, completion)
+		m.Cost(model, usd, b.Priciest.Of(prompt, completion))
+		m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
+	}
+	r.logRequest(ctx, w, o, requestLine{route, model, endpoint, status, took, err})
+}
+
+// requestLine is what the log line of a request says beside its outcome.
+type requestLine struct {
+	route, model, endpoint string
+	status                 int
+	took                   time.Duration
+	err                    error
+}
+
+// logRequest writes the log line of a request: as a warning where the proxy or a server failed.
+func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
+	level := slog.LevelInfo
+	if l.status >= http.StatusInternalServerError {
+		level = slog.LevelWarn
+	}
+	if !r.Tel.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 20)
+	attrs = append(attrs, slog.String("route", l.route), slog.String("model", l.model),
+		slog.String("endpoint", l.endpoint), slog.Int("status", l.status))
+	if o.Tally.Usage != (response.Usage{}) {
+		attrs = append(attrs, slog.Int("prompt_tokens", o.Tally.Usage.Input), slog.Int("completion_tokens", o.Tally.Usage.Output))
+	}
+	if o.TTFT > 0 {
+		attrs = append(attrs, brief("ttft", o.TTFT))
+	}
+	attrs = append(attrs, brief("took", l.took))
+	if o.Decision != nil {
+		attrs = append(attrs, brief("decide", o.Elapsed), brief("classify", o.Classified))
+	}
+	if o.Who.Tenant != "" {
+		attrs = append(attrs, slog.String("tenant", o.Who.Tenant))
+	}
+	if o.Who.Name != "" {
+		attrs = append(attrs, slog.String("key", o.Who.Name))
+	}
+	attrs = append(attrs, slog.String("id", w.ID))
+	attrs = append(append(attrs, o.Placed.Attrs()...), guardAttrs(o)...)
+	if found := o.Lookup.Found(); found != "" {
+		attrs = append(attrs, slog.String("cache", found))
+	}
+	attrs = append(attrs, o.Escalation.Attrs()...)
+	if o.Decision != nil && o.Arm != "" {
+		attrs = append(attrs, slog.String("arm", o.Arm))
+	}
+	if o.Unsaved != nil {
+		attrs = append(attrs, slog.String("unsaved", fault.Cause(o.Unsaved)))
+	}
+	if l.err != nil {
+		attrs = append(attrs, slog.String("cause", fault.Cause(l.err)))
+	}
+	r.Tel.Log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// brief is a time as a person reads it: to a hundredth of a millisecond.
+func brief(key string, d time.Duration) slog.Attr {
+	return slog.Duration(key, d.Round(10*time.Microsecond))
+}
+
+// guardAttrs tells what the check of the response found; nothing when there was none.
+func guardAttrs(o *exchange.Exchange) []slog.Attr {
+	g := &o.Guarded
+	if g.Mode == guard.Off {
+		return nil
+	}
+	attrs := []slog.Attr{
+		slog.String("guard", g.Mode.String()), slog.String("verdict", g.Verdict.String()), slog.Int("claims", g.Claims), slog.Int("claims_failed", g.Failed),
+	}
+	if g.Shed > 0 {
+		attrs = append(attrs, slog.Int("claims_shed", g.Shed))
+	}
+	if g.Pending > 0 {
+		attrs = append(attrs, slog.Int("claims_pending", g.Pending))
+	}
+	if g.Cut {
+		attrs = append(attrs, slog.Bool("cut", true))
+	}
+	return attrs
+}
+
+// finish hands the decision to the log, behind the response to a copy where there is one: that is
+// asked for now, when the client has its response.
+func (r *Recorder) finish(b *Book, w *downstream.Writer, o *exchange.Exchange, status int, err error) {
+	m := o.Mirror
+	if !m.Comparable() || err != nil || status != http.StatusOK {
+		b.logDecision(r.Tel.Decisions, w.ID, o, status)
+		return
+	}
+	line, route := b.line(r.Tel.Decisions, w.ID, o, status), o.Route
+	c := &upstream.Call{
+		Headers: http.Header{}, ID: w.ID, Path: o.Surface.UpstreamPath(false), API: o.Surface.API,
+		Translated: o.Surface.Messages, Body: m.Body, Extra: o.Action.Headers,
+		Streaming: o.Req.Streams(), Readable: true, Choices: o.Req.Choices(),
+		MaxRetryAfter: b.MaxRetryAfter,
+	}
+	tell := func(x *decisionlog.Mirror) {
+		r.Tel.Metrics.Mirror(route, m.Model.Name, x.Result)
+		if line != nil {
+			line.mirror = x
+			line.log.Offer(line)
+		}
+	}
+	if !b.Copies.Start(func(ctx context.Context) { tell(m.Send(ctx, r.Transport, r.Tel, c)) }) {
+		tell(&decisionlog.Mirror{Model: m.Model.Name, Result: mirror.Dropped})
+	}
+}
+
+// countArm counts a request of an arm.
+func (r *Recorder) countArm(o *exchange.Exchange, status int) {
+	if o.Decision == nil || o.Arm == "" || o.Lookup.Given() != nil {
+		return
+	}
+	m, u := r.Tel.Metrics, &o.Tally.Usage
+	m.Arm(o.Route, o.Arm, status)
+	if o.Model != nil && u.Input+u.Output > 0 {
+		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.Model.Price.Of(float64(u.Input), float64(u.Output)))
+	}
+}
+
+// countDiscarded counts what answers took that nobody got. They would not have been asked for
+// without the route, so they add nothing to what the same would have cost elsewhere.
+func (r *Recorder) countDiscarded(o *exchange.Exchange, tenant string) {
+	m := r.Tel.Metrics
+	for _, x := range o.Escalation.Thrown() {
+		u, usd := x.Usage(o.Req), x.Price(o.Req)
+		m.Tokens("prompt", int64(u.Input))
+		m.Tokens("cached", int64(u.Cached))
+		m.Tokens("completion", int64(u.Output))
+		m.Cost(x.Model.Name, usd, 0)
+		m.TenantUsage(tenant, int64(u.Input), int64(u.Cached), int64(u.Output), usd)
+	}
+}
+
+// Note takes a request that has ended in for operators.
+func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, status int) {
+	if o.Decision == nil || o.Action == nil {
+		return
+	}
+	x := recent.Request{
+		ID: w.ID, Tenant: o.Who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.Model, Used: o.Tally.Usage,
+		Answered: o.Model != nil && status < http.StatusBadRequest, Dearest: b.Priciest, Took: o.Took, At: w.Start.Add(o.Took),
+	}
+	if o.First.After(w.Start) {
+		x.First = o.First.Sub(w.Start)
+	}
+	if t, ok := o.Turn(); ok {
+		x.Turn = &t
+	}
+	thrown := o.Escalation.Thrown()
+	for i := range thrown {
+		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage(o.Req)})
+	}
+	if !r.Recent.Count(ctx, &x) {
+		return
+	}
+	l := b.snapshotOf(o, w.ID, status, r.Recent.Quotes())
+	if l.size > recent.Longest {
+		l = b.snapshotOf(o, w.ID, status, false)
+	}
+	k := &recent.Kept{ID: w.ID, Of: b, Line: l, Size: l.size, Classified: o.Classified}
+	if o.Action.Verb != rules.Use {
+		k.Message = o.Action.Text
+	}
+	r.Recent.Add(&x, k)
+}
+
+// settleBudgets replaces what was reserved with what the request cost: by the usage that the
+// response tells, or an estimate where it tells none, up to where it was cut. Responses that were
+// thrown away for a better one are paid as well. Each model's budget pays for what that model
+// answered.
+func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
+	if w.Cost == nil && len(w.Shares) == 0 {
+		return
+	}
+	last := 0.0
+	switch u := o.Tally.Usage; {
+	case o.Model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK:
+	case u.Input+u.Output > 0:
+		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
+	default:
+		last = o.Model.Price.Of(float64(o.Req.EstimateTokens()), float64(max(o.Tally.Length(), 0)))
+	}
+	ctx = context.WithoutCancel(ctx)
+	usd, thrown := last, o.Escalation.Thrown()
+	for i := range thrown {
+		usd += thrown[i].Price(o.Req)
+	}
+	w.Cost.Settle(ctx, usd)
+	for _, s := range w.Shares {
+		usd = 0
+		if s.Of == o.Model {
+			usd = last
+		}
+		for i := range thrown {
+			if thrown[i].Model == s.Of {
+				usd += thrown[i].Price(o.Req)
+			}
+		}
+		s.Cost.Settle(ctx, usd)
+	}
+}
+
+// settleLimits counts what a request really used: what the response says, or an estimate where it
+// does not say, up to where it was cut. A request that no model saw used nothing.
+func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
+	if w.Lease == nil || o.Req == nil {
+		return
+	}
+	used := 0
+	switch u := o.Tally.Usage; {
+	case o.Model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK:
+	case u.Input+u.Output > 0:
+		used = min(u.Input+u.Output, math.MaxInt32)
+	default:
+		used = o.Req.EstimateTokens() + int(max(o.Tally.Length(), 0))
+	}
+	thrown := o.Escalation.Used(o.Req)
+	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
+	w.Lease.Settle(context.WithoutCancel(ctx), used)
+}
+
+// cacheable reports whether the response to a request may be given to others: it came from the
+// model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
+func (b *Book) cacheable(o *exchange.Exchange, status int, err error) bool {
+	m := o.Lookup
+	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.Vault == nil && o.Model != nil && o.Model == o.Wanted &&
+		o.Failed == 0 && o.Arm != decide.ArmCanary && o.Saving == (budget.Saving{}) &&
+		passedGuard(o) && o.Escalation.Storable() && m.Taught == b.Caching.Answers.Taught.Load()
+}
+
+// passedGuard reports whether the guard, if there is one, has nothing against the response. One
+// that only observes may still be at it when the response has ended; whoever gets the response has
+// it observed again.
+func passedGuard(o *exchange.Exchange) bool {
+	g := &o.Guarded
+	if o.Guarding == nil {
+		return true
+	}
+	return g.Failed == 0 && !g.Cut && (g.Mode == guard.Observe || g.Shed == 0 && g.Pending == 0)
+}
+
+// keep keeps the response to a request that has ended, off the client's path.
+func (r *Recorder) keep(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, err error) {
+	if !b.cacheable(o, w.Status, err) {
+		return
+	}
+	c, id, tape := b.Caching, o.Lookup.ID, o.Lookup.Recording
+	model, route, kind := o.Model.Name, o.Route, w.Header().Get("Content-Type")
+	partition, vector := c.Partition(model, o.Action), o.Vector()
+	if o.Caches() != recall.ModeSemantic {
+		vector = nil
+	}
+	id.Question = strings.Clone(id.Question)
+	var list []cache.Header // that are given again with it
+	for _, name := range [...]string{"X-Signalbox-Domain", "X-Signalbox-Confidence", "X-Signalbox-Reasoning"} {
+		if value := w.Header().Get(name); value != "" {
+			list = append(list, cache.Header{Name: name, Value: value})
+		}
+	}
+	c.Store(ctx, func(ctx context.Context) error {
+		a, err := tape.Complete(model, route, kind)
+		if err != nil {
+			return err
+		}
+		a.Headers = list
+		return c.Cache.Keep(ctx, &id, partition, vector, a)
+	}, r.Tel.Metrics.CacheKept)
+}
+
+// otherTenants is the label of all tenants that the configuration does not name. Names come from
+// tokens as well, so they are as many as whoever signs those likes.
+const otherTenants = "other"
+
+// TenantsOf are the tenants that a section names: as such, of keys, and the default one.
+func TenantsOf(o *auth.Options) map[string]bool {
+	out := map[string]bool{otherTenants: true}
+	if o.DefaultTenant != "" {
+		out[o.DefaultTenant] = true
+	}
+	for i := range o.Tenants {
+		out[o.Tenants[i].Name] = true
+	}
+	for i := range o.Keys {
+		if t := o.Keys[i].Tenant; t != "" {
+			out[t] = true
+		}
+	}
+	return out
+}
+
+// tenantLabel is the label of a caller in metrics. One that was not identified is of no tenant that
+// is named.
+func (b *Book) tenantLabel(who *auth.Principal) string {
+	if b.Tenants[who.Tenant] {
+		return who.Tenant
+	}
+	return otherTenants
+}
