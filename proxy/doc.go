@@ -14,9 +14,9 @@
 // In the order of a request, with the packages that a stage stands on. docs/ARCHITECTURE.md names
 // the files on the way of one chat request.
 //
-//   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines, other replicas), ready and
-//     models (what operators and clients ask for); packages downstream (the response to the
-//     client), headers, fault (the error table)
+//   - edge: serve (routes, endpoints, a request that has arrived), run (goroutines, other
+//     replicas), ready and models (what operators and clients ask for); packages downstream (the
+//     response to the client), headers, fault (the error table)
 //   - what requests are served from: proxy, state and newstate (a snapshot);
 //     packages settings (sections of the configuration), backend (models, and their servers),
 //     engine (what steers them)
@@ -25,8 +25,8 @@
 //   - resolve, contexts that a request names: package resolve; contexts serves the API of
 //     package contexts; package warm (what is read ahead)
 //   - recall, responses that are cached: recall; package recall
-//   - decide: redecide (logged requests); packages decide (the decision), signals (reading them, and
-//     telling them), explain; own holds the endpoints of the proxy's own
+//   - decide: redecide (logged requests); packages decide (the decision), signals (reading them,
+//     and telling them), explain; own holds the endpoints of the proxy's own
 //   - order: order (what the models may cost), toolong; packages choose, count
 //   - forward: forward (which attempt is next, which response is thrown away), body (what is chosen
 //     for its body before that is written); packages placement (its endpoint), rewrite (its body),

@@ -109,8 +109,8 @@ func (st *State) inherit(old *State) {
 	}
 }
 
-// removedEndpoints is the endpoints that the configuration no longer has, as long as requests to them are
-// under way.
+// removedEndpoints is the endpoints that the configuration no longer has, as long as requests to
+// them are under way.
 type removedEndpoints struct {
 	mu  sync.Mutex // guards all
 	all []*pool.Endpoint

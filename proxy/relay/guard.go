@@ -53,8 +53,8 @@ func skipCheck(o *exchange.Exchange, h http.Header) error {
 	return nil
 }
 
-// checkBody checks a response in one piece. Without a guard the body stays as it is; so does one that
-// cannot be read, unless what is unchecked must not pass.
+// checkBody checks a response in one piece. Without a guard the body stays as it is; so does one
+// that cannot be read, unless what is unchecked must not pass.
 func checkBody(ctx context.Context, o *exchange.Exchange, body []byte, h http.Header) (out []byte, err error) {
 	if o.Guarding == nil {
 		return body, nil

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +16,11 @@ import (
 // The pace of a stream is that of its tokens, of which an event may carry several.
 func TestThePaceOfAStreamIsThatOfItsTokens(t *testing.T) {
 	t.Parallel()
-	tel := telemetry.Discard()
+	o := telemetry.Options{Log: "error", LogFormat: "text", Prometheus: true}
+	tel, err := telemetry.New(t.Context(), o, "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
 	metrics := func() string {
 		page := httptest.NewRecorder()
 		tel.Handler().ServeHTTP(page, &http.Request{Method: http.MethodGet, Header: http.Header{}})
