@@ -161,7 +161,7 @@ func (p *Proxy) attempt(
 }
 
 // deliver gives a response to what was sent to the client.
-func (p *Proxy) deliver(
+func (*Proxy) deliver(
 	ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, sent *openai.Request, u *upstream.Response,
 ) error {
 	if o.Escalation.Judging() {
@@ -173,7 +173,7 @@ func (p *Proxy) deliver(
 }
 
 // relayRefusal passes on the refusal that no attempt has bettered.
-func (p *Proxy) relayRefusal(
+func (*Proxy) relayRefusal(
 	ctx context.Context, st *State, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange.Exchange,
 ) error {
 	o.Where.Abandon(time.Now())

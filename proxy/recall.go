@@ -58,7 +58,7 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 // recall answers a request that was answered before. That there is a response means that the same
 // rules decided the same request, and let its response be kept; so nothing is decided again. done
 // is false when the request goes on.
-func (p *Proxy) recall(
+func (*Proxy) recall(
 	ctx context.Context, st *State, w *downstream.Writer, who Principal, h http.Header, o *exchange.Exchange,
 ) (done bool, err error) {
 	m := st.remember(who, o.Req, h, o.Resolved)

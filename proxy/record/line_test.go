@@ -82,7 +82,9 @@ func BenchmarkLogDecision(b *testing.B) {
 		b.Fatal(err)
 	}
 	book := &Book{Base: &decide.Base{Signals: &signals.Reader{Identity: decisionlog.Identity{
-		Config: "cafe", Definitions: map[signal.Kind]string{signal.Domain: "d1", signal.Jailbreak: "d1"},
+		Config: "cafe", Definitions: map[signal.Kind]string{ //nolint:exhaustive // two are models
+			signal.Domain: "d1", signal.Jailbreak: "d1",
+		},
 	}}}}
 	set := &signal.Set{Facts: signal.Facts{Model: "auto"}}
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
