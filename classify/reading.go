@@ -9,13 +9,11 @@ import (
 	"signalbox/classify/bundle"
 	"signalbox/classify/compress"
 	"signalbox/classify/tokenize"
-	"signalbox/classify/tokenize/sugarme"
 	"signalbox/internal/signal"
 )
 
-// chunkBytes is how much text is tokenised between two looks at the context. No engine reads less
-// at a time.
-const chunkBytes = sugarme.MaxBytes
+// chunkBytes is how much text is tokenised between two looks at the context.
+const chunkBytes = tokenize.ChunkBytes
 
 // maxTokenBytes is a length that texts of so many bytes a token do not have: what is longer than
 // that many bytes for every token of a row is compressed before anyone counts its tokens.

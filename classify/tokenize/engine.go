@@ -31,6 +31,9 @@ var _ Engine = (*Tokenizer)(nil)
 // Native is the name of the engine of this package.
 const Native = "native"
 
+// ChunkBytes is how many bytes of a text every engine reads at once, at least.
+const ChunkBytes = 64 << 10
+
 // Alternative is an engine of another package, such as classify/tokenize/sugarme. This package does
 // not import them: who wants one hands it to Open.
 type Alternative struct {

@@ -33,7 +33,7 @@ import (
 const Name = "sugarme"
 
 // MaxBytes is the most bytes of a text that Encode reads; it cuts before a character.
-const MaxBytes = 64 << 10
+const MaxBytes = tokenize.ChunkBytes
 
 // ErrModel reports a file whose model is not WordPiece.
 var ErrModel = errors.New("only WordPiece models are supported")
