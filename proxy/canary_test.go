@@ -187,7 +187,8 @@ func TestResultsOfToolsGoToTheModelThatAskedForThem(t *testing.T) {
 	p.state = next
 	old.Close()
 	p.chat(chatOf("", turns...)).goes(t, "behind a smaller share", "kept tool_result big")
-	p.chat(chatOf("", turns[0], "assistant It is.", "user why?")).goes(t, "a turn behind a smaller share", "moved rules small")
+	p.chat(chatOf("", turns[0], "assistant It is.", "user why?")).
+		goes(t, "a turn behind a smaller share", "moved rules small")
 }
 
 // A result of a tool may be so long that rules would lead elsewhere.

@@ -199,7 +199,8 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 		return fault.ErrNoRoute
 	}
 	return p.warms.Read(ctx, &warm.Task{
-		Models: list, Owner: owner, Ref: ref, Store: p.resolver.Store, Places: &st.places, Boards: st.notices, Home: held{st},
+		Models: list, Owner: owner, Ref: ref, Store: p.resolver.Store,
+		Places: &st.places, Boards: st.notices, Home: held{st},
 	}, wait)
 }
 

@@ -184,7 +184,8 @@ default: {models: [effort, small], by: weight}
 	huge := "tool " + strings.Repeat("law says so ", 300)
 	b.chat(chatOf("", "user math?", "assistant calls", huge)).goes(t, "a result that rules send elsewhere", "kept tool_result big high")
 	b.chat(chatOf("", "user math?", "assistant calls", huge, "assistant calls", "tool law")).goes(t, "the next result", "kept tool_result big high")
-	b.chat(chatOf("", "user math?", "assistant calls", huge, "assistant done", "user law")).goes(t, "the next turn", "moved rules small")
+	b.chat(chatOf("", "user math?", "assistant calls", huge, "assistant done", "user law")).
+		goes(t, "the next turn", "moved rules small")
 	for i := range 20 { // the draw is made once for a conversation
 		q := fmt.Sprintf("user what %d?", i)
 		model := b.chat(chatOf("", q)).header.Get("X-Signalbox-Model")
@@ -207,7 +208,8 @@ func TestAModelThatCannotServeIsNotKept(t *testing.T) {
 	b.chat(chatOf("", first, "assistant It is.", second)).goes(t, "a prompt that is too long", "moved window small")
 	now := time.Now()
 	b.state.ByName["big"].Endpoints[0].Sleep(now, now.Add(time.Hour))
-	b.chat(chatOf("", first, "assistant It is.", "user perhaps so")).goes(t, "a model that is asleep", "moved unavailable small")
+	b.chat(chatOf("", first, "assistant It is.", "user perhaps so")).
+		goes(t, "a model that is asleep", "moved unavailable small")
 }
 
 func TestConversationsThatBeginAlikeAreNotOne(t *testing.T) {

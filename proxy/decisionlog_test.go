@@ -30,7 +30,8 @@ type logged struct {
 
 func startLogged(t *testing.T, routes string, change ...func(*telemetry.Options)) *logged {
 	t.Helper()
-	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`))
+	const told = `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, told))
 	l := logDecisions(t, start(t, oneModel(up), func(s *setup) {
 		if routes != "" {
 			s.routes = routes

@@ -39,15 +39,25 @@ default: {models: [small]}
 `
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{}`))
 	b := start(t, oneModel(up), func(s *setup) { s.routes = use })
+	big := func(prompt string) *explain.Sent {
+		return &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: prompt}
+	}
 	for _, c := range []struct {
 		name, body string
 		want       *explain.Sent
 	}{
-		{"a prompt where there was none", ask("math"), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "inserted"}},
-		{"a prompt in place of a vague one", withSystem("You are a helpful assistant.", "math", ""), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "replaced"}},
-		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), &explain.Sent{Model: "big", Reasoning: "high", MaxTokens: 700, Limit: "route", Prompt: "kept"}},
-		{"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""), &explain.Sent{Model: "effort", Reasoning: "high", ReasoningBy: "complexity", Prompt: "prefixed"}},
-		{"the client's own limit and effort", withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`), &explain.Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"}},
+		{"a prompt where there was none", ask("math"), big("inserted")},
+		{"a prompt in place of a vague one", withSystem("You are a helpful assistant.", "math", ""), big("replaced")},
+		{"a specific prompt", withSystem("Answer in rhymes.", "math", ""), big("kept")},
+		{
+			"a prompt before a specific one", withSystem("Answer in rhymes.", "law", ""),
+			&explain.Sent{Model: "effort", Reasoning: "high", ReasoningBy: "complexity", Prompt: "prefixed"},
+		},
+		{
+			"the client's own limit and effort",
+			withSystem("Answer in rhymes.", "law", `,"max_tokens":9,"reasoning_effort":"low"`),
+			&explain.Sent{Model: "effort", Reasoning: "low", MaxTokens: 9, Limit: "client", Prompt: "prefixed"},
+		},
 		{"nothing", ask("hello"), &explain.Sent{Model: "small"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,8 +117,12 @@ default: {models: [tiny, big, small], by: cost, quality_margin: 1}
 		s.models = append(s.models, tiny)
 	})
 	e := b.explained(t, ask("math "+strings.Repeat("and more math ", 40)))
-	want := []explain.Candidate{{Name: "small"}, {Name: "big"}, {Name: "tiny", Left: "its context window is too small for the prompt", Out: true}}
-	if diff := cmp.Diff(want, e.Candidates, cmpopts.IgnoreFields(explain.Candidate{}, "Quality", "Cost", "Seconds")); diff != "" {
+	want := []explain.Candidate{
+		{Name: "small"}, {Name: "big"},
+		{Name: "tiny", Left: "its context window is too small for the prompt", Out: true},
+	}
+	figures := cmpopts.IgnoreFields(explain.Candidate{}, "Quality", "Cost", "Seconds")
+	if diff := cmp.Diff(want, e.Candidates, figures); diff != "" {
 		t.Errorf("candidates (-want +got):\n%s", diff)
 	}
 	if small, big := e.Candidates[0].Cost, e.Candidates[1].Cost; small == nil || big == nil || *small >= *big {
@@ -135,7 +149,8 @@ func TestAnAnswerExplainsTheModelThatGaveIt(t *testing.T) {
 		t.Fatalf("status %d, %v: %s", got.status, err, got.body)
 	}
 	e := &answer.X.Decision
-	if e.Model != "big" || e.Sent == nil || e.Sent.Model != "small" || e.Sent.Reasoning != "" || e.Sent.Prompt != "inserted" {
+	if e.Model != "big" || e.Sent == nil ||
+		e.Sent.Model != "small" || e.Sent.Reasoning != "" || e.Sent.Prompt != "inserted" {
 		t.Errorf("chosen %q, sent %+v", e.Model, e.Sent)
 	}
 }

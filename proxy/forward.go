@@ -26,7 +26,8 @@ import (
 // Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
 // such as 429, that refusal is the response.
 func (p *Proxy) forward(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange.Exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan,
+	change rewrite.Change, o *exchange.Exchange,
 ) error {
 	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
@@ -50,7 +51,8 @@ func (p *Proxy) forward(
 
 // send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
 func (p *Proxy) send(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan, change rewrite.Change, o *exchange.Exchange,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan,
+	change rewrite.Change, o *exchange.Exchange,
 ) error {
 	p.retries.Earn(st.opts.RetryBudget)
 	o.Wanted, o.Where = where.Models[0], where
@@ -124,7 +126,8 @@ func committed(w *downstream.Writer, o *exchange.Exchange) bool {
 
 // attempt makes attempt n, at the endpoint of o, which lease is of.
 func (p *Proxy) attempt(
-	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange.Exchange, lease *pool.Lease, body *rewrite.Fitted, n int,
+	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange.Exchange,
+	lease *pool.Lease, body *rewrite.Fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.Escalation.Try(o.Model, o.Where.Models)
 	if t == nil { // else what is judged may not be what is given
@@ -162,7 +165,8 @@ func (p *Proxy) attempt(
 
 // deliver gives a response to what was sent to the client.
 func (*Proxy) deliver(
-	ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, sent *openai.Request, u *upstream.Response,
+	ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange,
+	sent *openai.Request, u *upstream.Response,
 ) error {
 	if o.Escalation.Judging() {
 		describeResponse(w, o, o.Wanted)
@@ -174,7 +178,8 @@ func (*Proxy) deliver(
 
 // relayRefusal passes on the refusal that no attempt has bettered.
 func (*Proxy) relayRefusal(
-	ctx context.Context, st *State, w *downstream.Writer, refusal *upstream.Response, effort string, o *exchange.Exchange,
+	ctx context.Context, st *State, w *downstream.Writer, refusal *upstream.Response, effort string,
+	o *exchange.Exchange,
 ) error {
 	o.Where.Abandon(time.Now())
 	o.Where.Describe(w.Header())
@@ -278,7 +283,8 @@ func (p *Proxy) relaySpare(ctx context.Context, st *State, w *downstream.Writer,
 	p.tel.Metrics.Escalation(o.Route, s.Model.Name, trial.Failed)
 	o.Where.Withdraw(time.Now()) // what it took is settled
 	u := s.Open(ctx, response.StreamOptions{
-		API: o.Req.API, Choices: o.Req.Choices(), Quiet: s.Params.Usage && w.Messages == nil, Unweighed: s.Params.Logprobs,
+		API: o.Req.API, Choices: o.Req.Choices(),
+		Quiet: s.Params.Usage && w.Messages == nil, Unweighed: s.Params.Logprobs,
 	})
 	if err := u.Peek(); err != nil { // it was read before
 		u.Close()

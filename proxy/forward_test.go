@@ -302,7 +302,8 @@ func TestTheNextModelTakesOverAndItsBodyIsItsOwn(t *testing.T) {
 	models[0] = modelOptions("big", "Org/Big-70B", reasoning.Options{Dialect: reasoning.DialectKwargs, Key: "enable_thinking"}, dead)
 	b := start(t, models)
 	got := b.chat(`{"model":"auto","messages":[{"role":"user","content":"math"}]}`)
-	if got.status != 200 || got.header.Get("X-Signalbox-Model") != "small" || got.header.Get("X-Signalbox-Degraded") != "fallback" || got.header.Get("X-Signalbox-Reasoning") != "" {
+	if got.status != 200 || got.header.Get("X-Signalbox-Model") != "small" ||
+		got.header.Get("X-Signalbox-Degraded") != "fallback" || got.header.Get("X-Signalbox-Reasoning") != "" {
 		t.Errorf("got %d %v", got.status, got.header)
 	}
 	want := `{"model":"Org/Small-7B","messages":[{"role":"system","content":"You are a careful \"mathematician\"."},{"role":"user","content":"math"}],"max_tokens":2048}`
@@ -402,7 +403,8 @@ func TestNoHealthyEndpoint(t *testing.T) {
 	up.SetSick(true)
 	b := start(t, models, func(s *setup) { s.health = true })
 	waitFor(t, "the endpoints to be down", func() bool { ok, _ := b.proxy.Ready(); return !ok })
-	if _, d := b.proxy.Ready(); !slices.ContainsFunc(d.Degraded, func(s string) bool { return strings.Contains(s, `every endpoint of model "small" is down`) }) {
+	isDown := func(s string) bool { return strings.Contains(s, `every endpoint of model "small" is down`) }
+	if _, d := b.proxy.Ready(); !slices.ContainsFunc(d.Degraded, isDown) {
 		t.Errorf("/readyz lists %q", d.Degraded)
 	}
 	got := b.chat(ask("hi"))

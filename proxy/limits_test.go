@@ -116,7 +116,8 @@ default: {models: [small], set: {body: {max_tokens: "7"}}}
 		if _, lines := logged.lines(t); len(lines) != 1 || lines[0].MaxTokens != want {
 			t.Errorf("logged for %q: %+v, want the limit %d", text, lines, want)
 		}
-		if diff := cmp.Diff(&explain.Sent{Model: "small", MaxTokens: want, Limit: "route"}, b.explained(t, ask(text)).Sent); diff != "" {
+		sent := &explain.Sent{Model: "small", MaxTokens: want, Limit: "route"}
+		if diff := cmp.Diff(sent, b.explained(t, ask(text)).Sent); diff != "" {
 			t.Errorf("sent for %q (-want +got):\n%s", text, diff)
 		}
 	}

@@ -318,10 +318,12 @@ func TestAKeyIsTakenFromTheHeaderOfTheAPI(t *testing.T) {
 			t.Errorf("%v: %d %s", tt.header, got.status, got.body)
 		}
 	}
-	if got := b.message(askMessage("hi", ""), "X-Api-Key", "wrong"); got.failure(t) != "authentication_error: Incorrect API key provided." {
+	got := b.message(askMessage("hi", ""), "X-Api-Key", "wrong")
+	if got.failure(t) != "authentication_error: Incorrect API key provided." {
 		t.Error(got.body)
 	}
-	if got := b.message(askMessage("hi", "")); !strings.HasPrefix(got.failure(t), "authentication_error: No API key was provided.") {
+	got = b.message(askMessage("hi", ""))
+	if !strings.HasPrefix(got.failure(t), "authentication_error: No API key was provided.") {
 		t.Error(got.body)
 	}
 }

@@ -145,7 +145,8 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *guardrail.Ver
 	if err != nil || len(refs) == 0 {
 		return nil, err
 	}
-	return p.resolver.Find(r.Context(), resolve.Owner(who, r.Header.Get("X-Signalbox-Session")), refs, guardrail.VerifyContext)
+	owner := resolve.Owner(who, r.Header.Get("X-Signalbox-Session"))
+	return p.resolver.Find(r.Context(), owner, refs, guardrail.VerifyContext)
 }
 
 // Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
@@ -156,7 +157,9 @@ func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*expla
 	return p.explain(ctx, st, body, who, http.Header{})
 }
 
-func (p *Proxy) explain(ctx context.Context, st *State, body []byte, who Principal, h http.Header) (*explain.Explanation, error) {
+func (p *Proxy) explain(
+	ctx context.Context, st *State, body []byte, who Principal, h http.Header,
+) (*explain.Explanation, error) {
 	req, err := parseAny(body)
 	if err != nil {
 		return nil, err

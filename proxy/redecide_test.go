@@ -24,7 +24,8 @@ func (l *logged) unchanged(t *testing.T, lines int) []*decisionlog.Entry {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Missing) > 0 || got.Route != d.Route || got.Outcome != d.Outcome || got.Action.Verb != d.Action.Verb ||
+		if len(got.Missing) > 0 || got.Route != d.Route || got.Outcome != d.Outcome ||
+			got.Action.Verb != d.Action.Verb ||
 			got.Chosen != "" && got.Chosen != d.Tried() {
 			t.Errorf("line %d: %+v, tried %q, logged as\n%s", i, got, d.Tried(), text)
 		}
@@ -72,7 +73,8 @@ func TestWhatTheCacheGaveIsDecidedAsBefore(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, numbered())
 	b := start(t, oneModel(up), caches(recall.ModeSemantic), func(s *setup) {
-		s.routes = "routes: [{name: law, when: {any: [{keyword: titan}, {domain: law}]}, use: {models: [big], cache: semantic}}]\n" +
+		s.routes = "routes: [{name: law, when: {any: [{keyword: titan}, {domain: law}]}, " +
+			"use: {models: [big], cache: semantic}}]\n" +
 			"default: {models: [small]}\n"
 	})
 	l := logDecisions(t, b)
@@ -88,7 +90,9 @@ func TestWhatTheCacheGaveIsDecidedAsBefore(t *testing.T) {
 
 func TestABudgetThatPutAModelInFrontIsNotForeseen(t *testing.T) {
 	t.Parallel()
-	for why, want := range map[string]string{"": "big", "less_effort": "big", "cheaper": "", "cheaper,less_effort": ""} {
+	for why, want := range map[string]string{
+		"": "big", "less_effort": "big", "cheaper": "", "cheaper,less_effort": "",
+	} {
 		d := entry()
 		d.Budget = why
 		if got := again(t, d, "routes: []\ndefault: {models: [big, small]}\n", nil); got.Chosen != want {

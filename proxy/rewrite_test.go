@@ -150,7 +150,10 @@ func TestTheReasoningHeaderTellsWhatIsAskedOfTheModel(t *testing.T) {
 		{"a client that turns thinking on", strings.Replace(ask("math"), "{", `{"chat_template_kwargs":{"enable_thinking":true},`, 1), "medium"},
 		{"arguments about something else", strings.Replace(ask("math"), "{", `{"chat_template_kwargs":{"a":1},`, 1), "high"},
 		{"nobody asked", ask("hi"), ""},
-		{"a model without a dialect, and a client that asks for none", strings.Replace(ask("hi"), "{", `{"reasoning_effort":"none",`, 1), "none"},
+		{
+			"a model without a dialect, and a client that asks for none",
+			strings.Replace(ask("hi"), "{", `{"reasoning_effort":"none",`, 1), "none",
+		},
 		{"an effort of the API that is not ours", strings.Replace(ask("law"), "{", `{"reasoning_effort":"minimal",`, 1), "low"},
 	}
 	for _, tt := range tests {

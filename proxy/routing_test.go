@@ -34,7 +34,8 @@ func TestARequestGoesWhereTheRulesSay(t *testing.T) {
 			"X-Signalbox-Route": "law", "X-Signalbox-Model": "effort", "X-Signalbox-Reasoning": "high",
 		}},
 		{"what no route matches takes the default", ask("hello"), nil, 200, map[string]string{
-			"X-Signalbox-Route": "default", "X-Signalbox-Model": "small", "X-Signalbox-Reasoning": "", "X-Signalbox-Domain": "other",
+			"X-Signalbox-Route": "default", "X-Signalbox-Model": "small", "X-Signalbox-Reasoning": "",
+			"X-Signalbox-Domain": "other",
 		}},
 		{"a named model is not routed, only screened", strings.Replace(ask("math: 2+2"), "auto", "small", 1), nil, 200, map[string]string{
 			"X-Signalbox-Route": "named", "X-Signalbox-Model": "small", "X-Signalbox-Domain": "-", "X-Signalbox-Confidence": "-",

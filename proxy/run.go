@@ -117,7 +117,8 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 				continue
 			}
 			targets = append(targets, kv.Target{
-				URL: kv.Metrics(e.Endpoint.Chat, m.Servers.KV.Scrape.Path), Bearer: e.Endpoint.Bearer, Options: m.Servers.KV.Scrape, Transport: e.Endpoint.Via(p.transport),
+				URL: kv.Metrics(e.Endpoint.Chat, m.Servers.KV.Scrape.Path), Bearer: e.Endpoint.Bearer,
+				Options: m.Servers.KV.Scrape, Transport: e.Endpoint.Via(p.transport),
 				Models: e.Endpoint.URL("models"), Served: m.ServedAs,
 				Paused: kv.Metrics(e.Endpoint.Chat, "/is_paused"),
 				Rarely: plain,

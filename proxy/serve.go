@@ -31,7 +31,9 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	forwarded := make(map[string]http.HandlerFunc, len(surfaces))
 	for i := range surfaces {
 		s := &surfaces[i]
-		forwarded[s.Path] = p.serve(func(st *State, w *downstream.Writer, r *http.Request) error { return p.handle(st, w, r, s) })
+		forwarded[s.Path] = p.serve(func(st *State, w *downstream.Writer, r *http.Request) error {
+			return p.handle(st, w, r, s)
+		})
 		r.Post(s.Path, forwarded[s.Path])
 	}
 	r.Post(downstream.CountPath, p.serve(p.countMessage))
@@ -125,7 +127,8 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 		case w.Status == 0 && !errors.Is(err, fault.ErrClientGone):
 			if e := fault.Wire(err, w.ID); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
 				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.ID),
-					slog.String("path", r.URL.Path), slog.Int("status", e.Status), slog.String("cause", fault.Cause(err)))
+					slog.String("path", r.URL.Path), slog.Int("status", e.Status),
+					slog.String("cause", fault.Cause(err)))
 			}
 			downstream.Fail(w, err)
 		default:

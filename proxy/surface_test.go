@@ -98,10 +98,12 @@ func TestEveryEndpointIsRoutedAndRewritten(t *testing.T) {
 		law := b.post(e.path, e.ask("the law", ""))
 		limited := string(up.Last(t).Body)
 		if e.path == "/v1/completions" {
-			if sent != `{"model":"Org/Big-70B","prompt":"some math","max_tokens":2048}` || math.header.Get("X-Signalbox-Reasoning") != "" {
+			if sent != `{"model":"Org/Big-70B","prompt":"some math","max_tokens":2048}` ||
+				math.header.Get("X-Signalbox-Reasoning") != "" {
 				t.Errorf("sent %s, headers %v", sent, math.header)
 			}
-			if want := `{"model":"effort","prompt":"the law","max_tokens":700}`; limited != want || law.header.Get("X-Signalbox-Reasoning") != "" {
+			const want = `{"model":"effort","prompt":"the law","max_tokens":700}`
+			if limited != want || law.header.Get("X-Signalbox-Reasoning") != "" {
 				t.Errorf("sent %s, want %s", limited, want)
 			}
 			continue
@@ -195,13 +197,14 @@ func TestWhatNobodyCanReadIsNotTakenForHarmless(t *testing.T) {
 	b := start(t, oneModel(up))
 	for _, model := range []string{"auto", "big"} {
 		got := b.post("/v1/completions", `{"model":"`+model+`","prompt":[1,2,3]}`)
-		if got.status != 400 || !strings.Contains(got.body, `"param":"prompt"`) || !strings.Contains(got.body, "needs its text") ||
-			len(b.classifier.asked()) > 0 {
+		if got.status != 400 || !strings.Contains(got.body, `"param":"prompt"`) ||
+			!strings.Contains(got.body, "needs its text") || len(b.classifier.asked()) > 0 {
 			t.Errorf("%s: status %d: %s", model, got.status, got.body)
 		}
 	}
 	b = startRedacting(t, &piiClassifier{}, up)
-	if got := b.post("/v1/completions", `{"model":"auto","prompt":[1,2,3]}`); got.status != 400 || !strings.Contains(got.body, `"param":"prompt"`) {
+	got := b.post("/v1/completions", `{"model":"auto","prompt":[1,2,3]}`)
+	if got.status != 400 || !strings.Contains(got.body, `"param":"prompt"`) {
 		t.Errorf("unredacted: status %d: %s", got.status, got.body)
 	}
 	b = start(t, oneModel(up), func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })

@@ -20,10 +20,11 @@ func (r *report) effort(ctx context.Context, s *set) error {
 		}
 		inTokens, models := &report{}, []string{pr.small, pr.large} // without prices a token costs 1
 		at, best := inTokens.singles(ps, models), inTokens.oracle(ps, models)
-		r.printf("%s and %s as efforts of one model: %.3f with %.0f tokens, %.3f with %.0f; the oracle %.3f with %.0f\n\n",
+		r.printf("%s and %s as efforts of one model: "+
+			"%.3f with %.0f tokens, %.3f with %.0f; the oracle %.3f with %.0f\n\n",
 			pr.small, pr.large, at[0].quality, at[0].cost, at[1].quality, at[1].cost, best.quality, best.cost)
-		r.printf("| outcomes known | may lose | right | over always %s, points | tokens, of its own | without reasoning |\n"+
-			"| --- | --- | --- | --- | --- | --- |\n", pr.large)
+		r.printf("| outcomes known | may lose | right | over always %s, points | tokens, of its own | "+
+			"without reasoning |\n| --- | --- | --- | --- | --- | --- |\n", pr.large)
 		for _, w := range s.ways() {
 			for _, n := range knownOutcomes {
 				for _, loss := range r.losses {

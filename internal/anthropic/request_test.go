@@ -267,6 +267,7 @@ func TestBadRequestsNameTheField(t *testing.T) {
 			t.Errorf("%s: %+v, want a 400 about %s", in, err, want)
 		}
 	}
+	const noSystem = "system must be a string or a list of blocks"
 	for in, want := range map[string]string{
 		``:                        "invalid JSON at byte 0",
 		`[]`:                      "must be an object",
@@ -276,7 +277,7 @@ func TestBadRequestsNameTheField(t *testing.T) {
 		`{"model":"","max_tokens":1,"messages":[{"role":"user","content":"a"}]}`:             "model must not be empty",
 		`{"model":"m","messages":[{"role":"user","content":"a"}]}`:                           "max_tokens is required",
 		`{"model":"m","max_tokens":0,"messages":[{"role":"user","content":"a"}]}`:            "max_tokens must be",
-		`{"model":"m","max_tokens":9,"system":5,"messages":[{"role":"user","content":"a"}]}`: "system must be a string or a list of blocks",
+		`{"model":"m","max_tokens":9,"system":5,"messages":[{"role":"user","content":"a"}]}`: noSystem,
 	} {
 		if _, err := ToChat([]byte(in), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", in, err, want)

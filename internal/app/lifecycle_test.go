@@ -234,8 +234,12 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	guarded := serve(t, configure(t, "server: {pprof: true, admin_token: 'file:"+tokenFile+"'}\n"), config.Settings{})
-	for token, want := range map[string]string{"": "this needs server.admin_token\n", "Bearer wrong": "this needs server.admin_token, and what was sent as bearer token is another\n"} {
-		if a := do(t, http.MethodPost, guarded.admin+"/-/reload", "", "Authorization", token); a.status != http.StatusForbidden || a.body != want {
+	for token, want := range map[string]string{
+		"":             "this needs server.admin_token\n",
+		"Bearer wrong": "this needs server.admin_token, and what was sent as bearer token is another\n",
+	} {
+		a := do(t, http.MethodPost, guarded.admin+"/-/reload", "", "Authorization", token)
+		if a.status != http.StatusForbidden || a.body != want {
 			t.Errorf("with %q: status %d with %s", token, a.status, a.body)
 		}
 	}

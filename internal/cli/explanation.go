@@ -304,7 +304,8 @@ func (p *printer) signal(name string, s *signals.Trace) []string {
 	return []string{name, state, or(value, "-"), score, fmt.Sprintf("%.2f", s.Ms)}
 }
 
-func (p *printer) route(r *rules.RouteTrace, x *explain.Explanation, last bool) { //nolint:revive // last chooses a character of the tree
+//nolint:revive // last chooses a character of the tree
+func (p *printer) route(r *rules.RouteTrace, x *explain.Explanation, last bool) {
 	branch, stem := "├─", "│ "
 	if last {
 		branch, stem = "└─", "  "

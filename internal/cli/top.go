@@ -126,7 +126,8 @@ func (t *top) open(ctx context.Context, path string) (*http.Response, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
 	text := strings.TrimSpace(string(b))
-	return nil, errors.Join(fmt.Errorf("the admin listener answers %s: %s%s", res.Status, text, tokenHint(req, text)), err, res.Body.Close())
+	said := fmt.Errorf("the admin listener answers %s: %s%s", res.Status, text, tokenHint(req, text))
+	return nil, errors.Join(said, err, res.Body.Close())
 }
 
 func (t *top) state(ctx context.Context) (*topState, error) {

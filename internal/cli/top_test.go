@@ -37,7 +37,9 @@ func TestTopSaysHowManyAnswersItsCostLeavesOut(t *testing.T) {
 		`{"model":"large","requests":171,"untold":157,"cost_usd":0.04,"baseline_usd":0.04},` +
 		`{"model":"small","requests":342,"untold":%d,"cost_usd":0.0038,"baseline_usd":0.1285}]}}`
 	got := shown(t, fmt.Sprintf(overview, 197))
-	if !strings.Contains(got, "549 requests  $0.0438, 74 % less than always large  not counted: 354 answers that told no tokens\n") {
+	const want = "549 requests  $0.0438, 74 % less than always large  " +
+		"not counted: 354 answers that told no tokens\n"
+	if !strings.Contains(got, want) {
 		t.Errorf("a sum of some answers looks like that of all:\n%s", got)
 	}
 	if got := shown(t, strings.ReplaceAll(fmt.Sprintf(overview, 0), "157", "0")); strings.Contains(got, "not counted") {

@@ -25,8 +25,10 @@ var closedWords string
 // signalbox, or of messages.
 func isField(name string) bool {
 	switch name {
-	case "signalbox", "context", "session", "facts", "explain", "guard", "save_context", "id", "version", "lease", "source", "kind", "ttl",
-		"budget_tokens", "display", "input_schema", "media_type", "output_config", "output_format", "tool_use_id", "citations":
+	case "signalbox", "context", "session", "facts", "explain", "guard", "save_context",
+		"id", "version", "lease", "source", "kind", "ttl",
+		"budget_tokens", "display", "input_schema", "media_type", "output_config", "output_format",
+		"tool_use_id", "citations":
 		return true
 	}
 	return IsWord([]byte(name))

@@ -249,11 +249,12 @@ func TestTheModelThatWasTriedFirstIsCompared(t *testing.T) {
 	const first = `,"chosen":"large","model":"large","escalation":{"result":"escalated","from":[{"model":"small"}]}}`
 	const failed = `,"chosen":"large","model":"small","escalation":{"result":"failed"}}`
 	base := strings.TrimSuffix(line("1", "law"), `,"chosen":"m"}`)
-	got, err := Run(t.Context(), sources(base+first+"\n"+base+failed+"\n"), 0, func(_ context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
+	small := func(_ context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 		r := same(l)
 		r.Chosen = "small"
 		return r, nil
-	}, nil)
+	}
+	got, err := Run(t.Context(), sources(base+first+"\n"+base+failed+"\n"), 0, small, nil)
 	if err != nil || got.Decisions != 2 || !got.Same() {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -111,7 +111,8 @@ func (t *tally) count(place string, before *decisionlog.Entry, now *decisionlog.
 	}
 	if t.shown[kind]++; t.shown[kind] <= examplesPerKind && len(t.Samples) < maxExamples {
 		t.Samples = append(t.Samples, Example{
-			ID: before.ID, Line: place, Change: change, From: before.Route, To: now.Route, Model: before.Tried(), Now: now.Chosen,
+			ID: before.ID, Line: place, Change: change, From: before.Route, To: now.Route,
+			Model: before.Tried(), Now: now.Chosen,
 			Fields: fields, Missing: now.Missing,
 		})
 	}

@@ -40,7 +40,10 @@ type poolGauges struct {
 func (m *Metrics) WatchPool(f func() PoolStatus) { m.pool.source.Store(&f) }
 
 func (g *poolGauges) register(meter metric.Meter) error {
-	up, err1 := meter.Int64ObservableGauge("signalbox_endpoint_up", metric.WithDescription("1 while the endpoint takes requests as a matter of course, also while it is suspect or resting; 0 while it is down or asleep, and from when it is ejected until a request to it succeeds."))
+	up, err1 := meter.Int64ObservableGauge("signalbox_endpoint_up", metric.WithDescription(
+		"1 while the endpoint takes requests as a matter of course, also while it is suspect or "+
+			"resting; 0 while it is down or asleep, and from when it is ejected until a request to it "+
+			"succeeds."))
 	asleep, err4 := meter.Int64ObservableGauge("signalbox_endpoint_asleep",
 		metric.WithDescription("1 while the endpoint says that it sleeps or is paused, else 0."))
 	flight, err2 := meter.Int64ObservableGauge("signalbox_endpoint_inflight", metric.WithDescription("Requests in flight per endpoint."))

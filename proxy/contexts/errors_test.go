@@ -17,7 +17,8 @@ func TestAContextThatCannotBeStoredIsNotCalledOutOfReach(t *testing.T) {
 		"cannot be reached now":  notMade(away, &memory.Draft{Parent: memory.Ref{ID: "ctx_a"}}),
 	} {
 		e := Wire(err)
-		if e.Status != 503 || e.Code != "context_unavailable" || !strings.Contains(e.Message, want) || RetryAfter(err) != 1 {
+		if e.Status != 503 || e.Code != "context_unavailable" ||
+			!strings.Contains(e.Message, want) || RetryAfter(err) != 1 {
 			t.Errorf("%+v, want %q", e, want)
 		}
 	}

@@ -313,7 +313,8 @@ func (e *Entry) led() bool {
 // depends on lengths and latencies that were observed, is not known here.
 func (r *recall) choice(final *rules.Decision) string {
 	switch a := final.Action; {
-	case r.led, final.Outcome == rules.Unavailable, a.Verb != rules.Use, a.By == "weight", a.By == "cost", a.By == "latency", a.Canary != nil:
+	case r.led, final.Outcome == rules.Unavailable, a.Verb != rules.Use,
+		a.By == "weight", a.By == "cost", a.By == "latency", a.Canary != nil:
 		return ""
 	}
 	return r.First(final.Action, &r.set)

@@ -128,7 +128,8 @@ func (c *pace) renew(w *Writer, read int) {
 		until = now.Add(c.pause)
 	}
 	if c.rate > 0 {
-		if by := c.begun.Add(slowStart + time.Duration(float64(read+1)/float64(c.rate)*float64(time.Second))); until.IsZero() || by.Before(until) {
+		due := time.Duration(float64(read+1) / float64(c.rate) * float64(time.Second))
+		if by := c.begun.Add(slowStart + due); until.IsZero() || by.Before(until) {
 			until = by
 		}
 	}

@@ -159,7 +159,8 @@ const CodeTooLong = "context_length_exceeded"
 // Unreadable is the error of a prompt of token ids or vectors, in the field param, where a route
 // needs its text: no retry of the request can pass.
 func Unreadable(param string) error {
-	return InvalidField(param, param+" is given as token ids or vectors, and this request's route needs its text: send text")
+	return InvalidField(param,
+		param+" is given as token ids or vectors, and this request's route needs its text: send text")
 }
 
 // TooLongError reports a prompt that does not fit into the context window of any candidate model.

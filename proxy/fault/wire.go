@@ -91,7 +91,8 @@ func refusal(err error) *openai.Error {
 	case errors.Is(err, ErrBodyBroken):
 		return Invalid(http.StatusBadRequest, "", "", "the request body could not be read")
 	case errors.Is(err, auth.ErrNoKey):
-		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "No API key was provided. Send one in the header Authorization, as Bearer KEY.")
+		return Invalid(http.StatusUnauthorized, "invalid_api_key", "",
+			"No API key was provided. Send one in the header Authorization, as Bearer KEY.")
 	case errors.Is(err, auth.ErrBadKey):
 		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, auth.ErrNoKeySet):

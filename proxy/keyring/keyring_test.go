@@ -362,7 +362,8 @@ func TestAnUnknownFieldIsAnsweredWithThoseThereAre(t *testing.T) {
 	d := newDesk(t, "")
 	for body, want := range map[string]string{
 		`{"name":"a","rate":{"rmp":1}}`: "rate.rmp: there is no such field here, expected one of rpm, tpm, concurrency",
-		`{"names":"a"}`:                 "names: there is no such field here, expected one of tenant, role, models, rate, budget, name, expires_at, ttl",
+		`{"names":"a"}`: "names: there is no such field here, " +
+			"expected one of tenant, role, models, rate, budget, name, expires_at, ttl",
 	} {
 		if _, _, text := d.call(t, "POST", "", body); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", body, text, want)

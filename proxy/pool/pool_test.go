@@ -136,7 +136,8 @@ func states(t *testing.T, health HealthOptions, steps ...func(g *Group, s *sickS
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &sickServer{}
-		g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1"}, {Name: "b", URL: "http://b/v1"}}, health, QueueOptions{}, nil)
+		both := []EndpointOptions{{Name: "a", URL: "http://a/v1"}, {Name: "b", URL: "http://b/v1"}}
+		g, err := New("m", both, health, QueueOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

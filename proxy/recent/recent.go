@@ -215,7 +215,9 @@ func (r *Decisions) spend(x *Request) {
 	}
 	prompt, completion := float64(used.Input), float64(used.Output)
 	cost, base := x.Model.Price.Of(prompt, completion), x.Dearest.Of(prompt, completion)
-	s.Prompt, s.Cached, s.Completion = s.Prompt+int64(used.Input), s.Cached+int64(used.Cached), s.Completion+int64(used.Output)
+	s.Prompt += int64(used.Input)
+	s.Cached += int64(used.Cached)
+	s.Completion += int64(used.Output)
 	s.Cost, s.Baseline = s.Cost+cost, s.Baseline+base
 	if x.Dearest.Known() {
 		x.times.cost, x.times.base = &cost, &base

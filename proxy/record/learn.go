@@ -22,7 +22,8 @@ import (
 // automatic limit. Responses that were broken off, that a filter ended or that hold several choices
 // say nothing.
 func (b *Book) learnLength(o *exchange.Exchange) (widened bool) {
-	if o.Decision == nil || o.Model == nil || o.Guarded.Cut || o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther {
+	if o.Decision == nil || o.Model == nil || o.Guarded.Cut ||
+		o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther {
 		return false
 	}
 	if n := o.Req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {

@@ -126,8 +126,10 @@ func (l *decided) AppendLine(b []byte) ([]byte, error) {
 func (l *decided) Entry() *decisionlog.Entry {
 	o := &l.o
 	e := &decisionlog.Entry{
-		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id, Generation: l.b.Generation, Config: l.b.Signals.Identity.Config,
-		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(), Action: decisionlog.ActionOf(o.Action, l.b.Prompts),
+		Version: decisionlog.Version, Time: o.Decided.UTC(), ID: l.id,
+		Generation: l.b.Generation, Config: l.b.Signals.Identity.Config,
+		Request: l.facts(), Route: o.Route, Outcome: decisionlog.OutcomeOf(o.Outcome), Failed: o.Degraded(),
+		Action:  decisionlog.ActionOf(o.Action, l.b.Prompts),
 		Signals: make(map[string]decisionlog.Signal), DecideMs: decisionlog.Milliseconds(o.Elapsed), Status: l.status,
 		Error: o.Failure, Key: l.o.Who.Name, Finish: o.Tally.Finish,
 		TookMs: decisionlog.Milliseconds(o.Took), TTFTMs: decisionlog.Milliseconds(o.TTFT),

@@ -25,7 +25,8 @@ func TestAWaitingLineDoesNotKeepTheRequest(t *testing.T) {
 	d := &decide.Decision{Set: set, Request: &openai.Request{}, Text: signal.Text{LastUser: secret}}
 	l := &decided{o: exchange.Exchange{Decision: d}}
 	l.detach()
-	if l.o.Req != nil || l.o.Decision.Request != nil || l.o.Vault != nil || l.o.Text.LastUser != "" || l.o.Set.Facts.Header != nil {
+	if l.o.Req != nil || l.o.Decision.Request != nil || l.o.Vault != nil ||
+		l.o.Text.LastUser != "" || l.o.Set.Facts.Header != nil {
 		t.Errorf("%+v", l.o)
 	}
 	if d.Text.LastUser == "" || d.Request == nil || set.Facts.Header == nil {
@@ -53,12 +54,16 @@ func TestAWaitingLineKeepsNothingThatItDoesNotTell(t *testing.T) {
 
 func TestAWaitingLineCountsTheTextThatItKeeps(t *testing.T) {
 	t.Parallel()
-	req, err := openai.ParseChat([]byte(`{"model":"auto","messages":[{"role":"user","content":"`+secret+`"}]}`), openai.Limits{})
+	body := `{"model":"auto","messages":[{"role":"user","content":"` + secret + `"}]}`
+	req, err := openai.ParseChat([]byte(body), openai.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]signal.Text{"that signals were read from": req.Text(), "that no signal was read from": {}} {
-		l := &decided{o: exchange.Exchange{Decision: &decide.Decision{Set: &signal.Set{}, Text: text}, Req: req}, prompts: true}
+	for name, text := range map[string]signal.Text{
+		"that signals were read from": req.Text(), "that no signal was read from": {},
+	} {
+		d := &decide.Decision{Set: &signal.Set{}, Text: text}
+		l := &decided{o: exchange.Exchange{Decision: d, Req: req}, prompts: true}
 		l.detach()
 		if want := int64(lineSize + cap(req.Raw) + len(secret)); l.Held() != want {
 			t.Errorf("text %s: %d bytes count as held, want %d", name, l.Held(), want)
@@ -90,7 +95,8 @@ func BenchmarkLogDecision(b *testing.B) {
 	for _, k := range []signal.Kind{signal.Domain, signal.Jailbreak, signal.Keyword} {
 		set.Put(k, signal.Value{State: signal.Known, Source: "fake", Provider: "cpu", Label: "math", Score: 0.9})
 	}
-	out := &exchange.Exchange{Decision: &decide.Decision{Set: set, Decision: rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}}}
+	math := rules.Decision{Route: "math", Action: &rules.Action{By: "order"}}
+	out := &exchange.Exchange{Decision: &decide.Decision{Set: set, Decision: math}}
 	b.ReportAllocs()
 	for b.Loop() {
 		book.logDecision(tel.Decisions, "r", out, http.StatusOK)

@@ -137,7 +137,8 @@ func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exch
 	attrs = append(attrs, slog.String("route", l.route), slog.String("model", l.model),
 		slog.String("endpoint", l.endpoint), slog.Int("status", l.status))
 	if o.Tally.Usage != (response.Usage{}) {
-		attrs = append(attrs, slog.Int("prompt_tokens", o.Tally.Usage.Input), slog.Int("completion_tokens", o.Tally.Usage.Output))
+		attrs = append(attrs, slog.Int("prompt_tokens", o.Tally.Usage.Input),
+			slog.Int("completion_tokens", o.Tally.Usage.Output))
 	}
 	if o.TTFT > 0 {
 		attrs = append(attrs, brief("ttft", o.TTFT))
@@ -182,7 +183,8 @@ func guardAttrs(o *exchange.Exchange) []slog.Attr {
 		return nil
 	}
 	attrs := []slog.Attr{
-		slog.String("guard", g.Mode.String()), slog.String("verdict", g.Verdict.String()), slog.Int("claims", g.Claims), slog.Int("claims_failed", g.Failed),
+		slog.String("guard", g.Mode.String()), slog.String("verdict", g.Verdict.String()),
+		slog.Int("claims", g.Claims), slog.Int("claims_failed", g.Failed),
 	}
 	if g.Shed > 0 {
 		attrs = append(attrs, slog.Int("claims_shed", g.Shed))
@@ -231,7 +233,8 @@ func (r *Recorder) countArm(o *exchange.Exchange, status int) {
 	m, u := r.Tel.Metrics, &o.Tally.Usage
 	m.Arm(o.Route, o.Arm, status)
 	if o.Model != nil && u.Input+u.Output > 0 {
-		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), o.Model.Price.Of(float64(u.Input), float64(u.Output)))
+		usd := o.Model.Price.Of(float64(u.Input), float64(u.Output))
+		m.ArmUsed(o.Route, o.Arm, int64(u.Input), int64(u.Output), usd)
 	}
 }
 
@@ -256,7 +259,8 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	}
 	x := recent.Request{
 		ID: w.ID, Tenant: o.Who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.Model, Used: o.Tally.Usage,
-		Answered: o.Model != nil && status < http.StatusBadRequest, Dearest: b.Priciest, Took: o.Took, At: w.Start.Add(o.Took),
+		Answered: o.Model != nil && status < http.StatusBadRequest, Dearest: b.Priciest,
+		Took: o.Took, At: w.Start.Add(o.Took),
 	}
 	if o.First.After(w.Start) {
 		x.First = o.First.Sub(w.Start)
@@ -292,7 +296,7 @@ func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchan
 	}
 	last := 0.0
 	switch u := o.Tally.Usage; {
-	case o.Model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK:
+	case unanswered(w, o, status):
 	case u.Input+u.Output > 0:
 		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
 	default:
@@ -326,7 +330,7 @@ func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchang
 	}
 	used := 0
 	switch u := o.Tally.Usage; {
-	case o.Model == nil, status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK:
+	case unanswered(w, o, status):
 	case u.Input+u.Output > 0:
 		used = min(u.Input+u.Output, math.MaxInt32)
 	default:
@@ -337,11 +341,19 @@ func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchang
 	w.Lease.Settle(context.WithoutCancel(ctx), used)
 }
 
+// unanswered reports whether no model answered, so that nothing was used: none was asked, or the
+// request failed before a response began, and not because the client left.
+func unanswered(w *downstream.Writer, o *exchange.Exchange, status int) bool {
+	return o.Model == nil ||
+		status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK
+}
+
 // cacheable reports whether the response to a request may be given to others: it came from the
 // model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
 func (b *Book) cacheable(o *exchange.Exchange, status int, err error) bool {
 	m := o.Lookup
-	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK && o.Vault == nil && o.Model != nil && o.Model == o.Wanted &&
+	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK &&
+		o.Vault == nil && o.Model != nil && o.Model == o.Wanted &&
 		o.Failed == 0 && o.Arm != decide.ArmCanary && o.Saving == (budget.Saving{}) &&
 		passedGuard(o) && o.Escalation.Storable() && m.Taught == b.Caching.Answers.Taught.Load()
 }

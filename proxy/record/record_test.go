@@ -25,7 +25,8 @@ func TestACacheThatIsOffKeepsNothingAtNoCost(t *testing.T) {
 func TestLabelsAreOfNamedTenants(t *testing.T) {
 	t.Parallel()
 	b := Book{Tenants: TenantsOf(&auth.Options{
-		DefaultTenant: "all", Tenants: []auth.TenantOptions{{Name: "lab"}}, Keys: []auth.KeyOptions{{Name: "k", Tenant: "shop"}, {Name: "l"}},
+		DefaultTenant: "all", Tenants: []auth.TenantOptions{{Name: "lab"}},
+		Keys: []auth.KeyOptions{{Name: "k", Tenant: "shop"}, {Name: "l"}},
 	})}
 	var got []string
 	for _, name := range []string{"all", "lab", "shop", "from-a-token", ""} {

@@ -64,7 +64,8 @@ func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept st
 }
 
 // usage is the event that tells it.
-const usage = `data: {"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
+const usage = `data: {"id":"c","object":"chat.completion.chunk","choices":[],` +
+	`"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
 
 // randomStream is a stream of events of all kinds. texts are what the answer may say.
 func randomStream(r *rand.Rand, texts []string) string {

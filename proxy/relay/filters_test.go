@@ -85,11 +85,13 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange.Exch
 		o.Guarding = guardingFor(tb, tel.Metrics, f.mode)
 	}
 	if f.restored {
-		req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user","content":"ann@example.com"}]}`), openai.Limits{})
+		body := `{"model":"m","messages":[{"role":"user","content":"ann@example.com"}]}`
+		req, err := openai.ParseChat([]byte(body), openai.Limits{})
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if _, o.Vault, err = redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}, nil); err != nil {
+		address := []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}
+		if _, o.Vault, err = redact.Hide(tb.Context(), req, address, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -132,7 +134,8 @@ func guardingFor(tb testing.TB, m *telemetry.Metrics, mode guard.Mode) *guardrai
 		tb.Fatal(err)
 	}
 	tb.Cleanup(w.Close)
-	e, err := evidence.New(tb.Context(), []evidence.Source{{Text: "The tower is 330 m high.", Fact: true}}, evidence.Options{})
+	fact := []evidence.Source{{Text: "The tower is 330 m high.", Fact: true}}
+	e, err := evidence.New(tb.Context(), fact, evidence.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -200,5 +203,6 @@ func BenchmarkStreamedChunk(b *testing.B) {
 
 // callChunk is an event whose delta is as given.
 func callChunk(delta string) string {
-	return `data: {"id":"c-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}` + "\n\n"
+	return `data: {"id":"c-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta +
+		`,"finish_reason":null}]}` + "\n\n"
 }

@@ -289,7 +289,7 @@ type meter struct {
 	direct    bool             // the stream is of the Messages API
 	last      time.Time        // when the last piece came
 	ticket    *affinity.Ticket // told of the first text
-	requested time.Time        // when the client sent the request; zero when the time to the first token was measured at the head
+	requested time.Time        // when the client asked; zero where the head was measured
 	first     time.Time        // when the first text came
 }
 

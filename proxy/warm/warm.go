@@ -187,7 +187,8 @@ func (x *Reader) Run(ctx context.Context) {
 				within, cancel := context.WithTimeout(ctx, longestWarm)
 				defer cancel()
 				if err := x.warm(within, w); err != nil {
-					x.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not read ahead", slog.String("model", w.m.Name), slog.String("cause", err.Error()))
+					x.tel.Log.LogAttrs(ctx, slog.LevelInfo, "context was not read ahead",
+						slog.String("model", w.m.Name), slog.String("cause", err.Error()))
 				}
 			})
 		}

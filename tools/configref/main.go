@@ -32,7 +32,10 @@ func packages() map[string]string {
 		"auth": "proxy/auth", "choose": "proxy/choose", "lengths": "proxy/lengths", "kv": "proxy/kv", "option": "internal/option", "pool": "proxy/pool", "reasoning": "proxy/reasoning",
 		"openai": "internal/openai", "contexts": "proxy/contexts", "memory": "memory", "rules": "rules",
 		"keyring": "proxy/keyring", "budget": "proxy/budget",
-		"settings": "proxy/settings", "decide": "proxy/decide", "trial": "proxy/trial", "feedback": "proxy/feedback", "explain": "proxy/explain", "signals": "proxy/signals", "guardrail": "proxy/guardrail", "backend": "proxy/backend", "recall": "proxy/recall", "engine": "proxy/engine",
+		"settings": "proxy/settings", "decide": "proxy/decide", "trial": "proxy/trial",
+		"feedback": "proxy/feedback", "explain": "proxy/explain", "signals": "proxy/signals",
+		"guardrail": "proxy/guardrail", "backend": "proxy/backend", "recall": "proxy/recall",
+		"engine": "proxy/engine",
 	}
 }
 
