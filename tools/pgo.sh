@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 go=${GO:-go}
 dir=$(mktemp -d)
 bench=
-trap 'kill $bench 2>/dev/null; cat "$dir/log" >&2 2>/dev/null || true; rm -r "$dir"' EXIT
+trap 'kill $bench 2>/dev/null || true; cat "$dir/log" >&2 2>/dev/null || true; rm -r "$dir"' EXIT
 "$go" build -o "$dir/bench" ./bench/proxy
 "$go" build -pgo=off -o "$dir/signalbox" .
 for load in "plain, closed" "streamed, one"; do
