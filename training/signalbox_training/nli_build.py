@@ -105,6 +105,8 @@ def main() -> None:
     parser.add_argument("--own", type=int, default=2000, help="made rows for the fusion")
     parser.add_argument("--quick", type=int, default=1, help="use every so many rows only, to try things out")
     args = parser.parse_args()
+    if (args.fresh or args.rows) and not args.checkpoint:
+        parser.error("--fresh and --rows tell of the weights of --checkpoint")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     args.work.mkdir(parents=True, exist_ok=True)
     pairs, tok = nli_train.pairs(args.data), batches.tokenizer()

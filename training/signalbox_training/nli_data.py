@@ -248,11 +248,12 @@ def twins(a: Pair, b: Pair) -> bool:
 
 def mix(rows: list[Pair], shares: dict[str, float], rng: random.Random, times=lambda r: 1.0) -> list[int]:
     """Row numbers of one epoch: of every source its share, more than 1 for several times, by what `times` says of a row. Of two
-    twins that follow each other both are taken or none."""
+    twins of one share that follow each other both are taken or none."""
+    part = lambda r: times(r) * shares.get(r.kind, shares.get(r.src, 1.0))
     out, i = [], 0
     while i < len(rows):
-        size = 2 if i + 1 < len(rows) and twins(rows[i], rows[i + 1]) else 1
-        share = times(rows[i]) * shares.get(rows[i].kind, shares.get(rows[i].src, 1.0))
+        share = part(rows[i])
+        size = 2 if i + 1 < len(rows) and twins(rows[i], rows[i + 1]) and part(rows[i + 1]) == share else 1
         out += list(range(i, i + size)) * (int(share) + (rng.random() < share % 1))
         i += size
     return out

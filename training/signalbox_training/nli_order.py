@@ -132,10 +132,13 @@ def kinds(rng):
 def picks(rng):
     a = names(rng, 1)[0]
     x, y = rng.sample(CHOICES, 2)
-    way = lambda x, y: rng.choice([f"{a} chose {x} over {y}", f"{a} took {x} instead of {y}", f"{a} preferred {x} to {y}", f"{a} gave up {y} for {x}", f"{a} replaced {y} with {x}", f"{a} wanted {x} rather than {y}",
-                                   f"{a} decided on {x} and against {y}", f"{a} had {y} before and has {x} now", f"not {y} but {x} was what {a} took"])
-    told = way(x, y)
-    return told, way(x, y), way(y, x)
+    # what was chosen need not have come in the place of something that was there, so that neither kind follows from the other
+    chose = [f"{a} chose {{x}} over {{y}}", f"{a} took {{x}} instead of {{y}}", f"{a} preferred {{x}} to {{y}}", f"{a} wanted {{x}} rather than {{y}}",
+             f"{a} decided on {{x}} and against {{y}}", f"not {{y}} but {{x}} was what {a} took"]
+    changed = [f"{a} gave up {{y}} for {{x}}", f"{a} replaced {{y}} with {{x}}", f"{a} had {{y}} before and has {{x}} now"]
+    ways = rng.choice([chose, chose, changed])
+    way = lambda x, y: rng.choice(ways).format(x=x, y=y)
+    return way(x, y), way(x, y), way(y, x)
 
 
 def trends(rng):
@@ -149,7 +152,7 @@ def trends(rng):
 
 def sayers(rng):
     a, b, c = names(rng, 3)
-    verb = rng.choice(ACTS)
+    verb = rng.choice([v for v in ACTS if v not in EVEN])
     say = rng.choice(["said", "claimed", "reported", "complained", "denied", "wrote"])
     told = rng.choice([f"{a} {say} that {b} {verb} {c}", f"according to {a}, {b} {verb} {c}" if say == "said" else f"that {b} {verb} {c} was what {a} {say}", f'{a} {say}: "{upper(b)} {verb} {c}"'])
     return told, f"{a} {say} that {b} {verb} {c}", rng.choice([f"{b} {say} that {a} {verb} {c}", f"{a} {say} that {c} {verb} {b}", f"{c} {say} that {b} {verb} {a}", f"{b} {say} that {c} {verb} {a}"])

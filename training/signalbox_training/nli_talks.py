@@ -198,7 +198,7 @@ def tellings(talk: Talk, stock, rng):
 
 def results(talk: Talk, stock, rng):
     offered = None
-    for t in talk.turns:
+    for n, t in enumerate(talk.turns):
         for a in talk.acts(t):
             if a["act"] == "OFFER_INTENT":
                 offered = AIMS.get(a["values"][0])
@@ -211,7 +211,7 @@ def results(talk: Talk, stock, rng):
                 offered = None
             elif a["act"] in ("NOTIFY_SUCCESS", "NOTIFY_FAILURE") and rng.random() < 0.3:
                 ways = (WELL, BADLY) if a["act"] == "NOTIFY_SUCCESS" else (BADLY, WELL)
-                part = "\n".join(talk.text.split("\n")[max(0, talk.turns.index(t) - 1) : talk.turns.index(t) + 1])
+                part = "\n".join(talk.text.split("\n")[max(0, n - 1) : n + 1])
                 for frames, may in zip(ways, (YES, EITHER)):
                     yield rng.choice(frames), may, part
 
