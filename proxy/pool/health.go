@@ -54,12 +54,10 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 				return // the failure may be ours
 			}
 		}
-		if e.probe != nil && e.checked(err) {
-			w.report(ctx, e, err)
-			told = e.State(time.Now())
-		} else {
-			told = w.tell(ctx, e, told)
+		if e.probe != nil {
+			e.checked(err)
 		}
+		told = w.tell(ctx, e, told, err)
 		if pause = min(2*pause, max(interval, longestPause)); err == nil || !e.isDown() {
 			pause = interval
 		}
@@ -72,32 +70,26 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	}
 }
 
-// tell logs that an endpoint has become suspect or ejected since told, or is up again, and returns
-// what was told of it last. Looked at with the checks, there is one line at most for each of them.
-func (w Watcher) tell(ctx context.Context, e *Endpoint, told string) string {
+// tell logs that the state of an endpoint is another than told, and returns what was told of it last.
+// Looked at with the checks, there is one line at most for each of them. err is why the last check
+// failed.
+func (w Watcher) tell(ctx context.Context, e *Endpoint, told string, err error) string {
 	state := e.State(time.Now())
+	level := slog.LevelWarn
 	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
-	switch {
-	case state == told:
-	case state == stateSuspect:
-		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint suspect", where...)
-	case state == Ejected.String():
-		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint ejected", where...)
-	case state == Fit.String():
-		w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
+	switch state {
+	case told:
+		return told
+	case Down.String():
+		where = append(where, slog.Any("cause", err))
+	case stateSuspect, Ejected.String():
+	case Fit.String():
+		level = slog.LevelInfo
 	default: // has lines of its own, or needs none
 		return told
 	}
+	w.Log.LogAttrs(ctx, level, "endpoint "+state, where...)
 	return state
-}
-
-func (w Watcher) report(ctx context.Context, e *Endpoint, err error) {
-	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
-	if err != nil {
-		w.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint down", append(where, slog.String("cause", err.Error()))...)
-		return
-	}
-	w.Log.LogAttrs(ctx, slog.LevelInfo, "endpoint up", where...)
 }
 
 // ask makes one check: of the path of health checks and, where a server has none, of the list of

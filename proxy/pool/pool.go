@@ -316,8 +316,8 @@ func (e *Endpoint) isDown() bool {
 	return e.down
 }
 
-// checked notes the outcome of an active check and reports whether it changed the endpoint's state.
-func (e *Endpoint) checked(err error) (changed bool) {
+// checked notes the outcome of an active check.
+func (e *Endpoint) checked(err error) {
 	e.mu.Lock()
 	was := e.down
 	if err == nil {
@@ -326,13 +326,11 @@ func (e *Endpoint) checked(err error) (changed bool) {
 	} else if e.misses++; e.misses >= missesToDown {
 		e.down = true
 	}
-	changed = was != e.down
-	up := changed && was
+	up := was && !e.down
 	e.mu.Unlock()
 	if up {
 		e.queue.wake()
 	}
-	return changed
 }
 
 // Adopt makes the group the successor of an older one of the same model: endpoints that both have,

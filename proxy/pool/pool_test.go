@@ -44,7 +44,7 @@ func TestEndpointsThatKeepFailingAreEjectedForAWhile(t *testing.T) {
 	expect("a success between", Fit, Fit)
 	fail(a, 1)
 	expect("enough in a row", Ejected, Fit)
-	_ = a.checked(nil)
+	a.checked(nil)
 	expect("a good health check does not outweigh failed requests", Ejected, Fit)
 	fail(b, 2*failuresToEject)
 	expect("the last one is never ejected", Ejected, Fit)
@@ -62,11 +62,12 @@ func TestEndpointsThatKeepFailingAreEjectedForAWhile(t *testing.T) {
 	a.Succeeded()
 	fail(a, 1)
 	expect("a success forgets", Fit, Fit)
-	_, _ = b.checked(io.EOF), b.checked(io.EOF)
+	b.checked(io.EOF)
+	b.checked(io.EOF)
 	expect("down by health checks", Fit, Down)
 	fail(a, 2*failuresToEject)
 	expect("the last one that is up is not ejected", Fit, Down)
-	_ = b.checked(nil)
+	b.checked(nil)
 	expect("up again", Fit, Fit)
 }
 
@@ -94,7 +95,8 @@ func TestPlacementPrefersTheLessLoaded(t *testing.T) {
 		t.Errorf("picked %s although all were tried", e.Name)
 	}
 	for _, e := range m.Endpoints[:2] {
-		_, _ = e.checked(io.EOF), e.checked(io.EOF)
+		e.checked(io.EOF)
+		e.checked(io.EOF)
 	}
 	if e, _ := m.Pick(nil, intn, now); e.Name != "c" {
 		t.Errorf("picked %s, which is down", e.Name)
@@ -184,6 +186,20 @@ func TestAnEndpointIsTrustedAgainWhenChecksPass(t *testing.T) {
 		t.Errorf("states %v, want %v: checks clear doubts, and forget no request that failed", got, want)
 	}
 	if want := "endpoint suspect\nendpoint up\nendpoint ejected\nendpoint suspect\n"; lines != want {
+		t.Errorf("logged\n%swant\n%s", lines, want)
+	}
+}
+
+func TestAnEndpointThatComesBackIsUpOnlyWhenNothingIsKnownAgainstIt(t *testing.T) {
+	t.Parallel()
+	sick := func(_ *Group, s *sickServer) { s.pauses(true) }
+	well := func(_ *Group, s *sickServer) { s.pauses(false) }
+	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
+	got, lines := states(t, every, fails(5), sick, passes(11*time.Second), well, passes(9*time.Second), passes(time.Hour))
+	if want := []string{"ejected", "ejected", "down", "down", "ejected", "suspect"}; !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+	if want := "endpoint ejected\nendpoint down\nendpoint ejected\nendpoint suspect\n"; lines != want {
 		t.Errorf("logged\n%swant\n%s", lines, want)
 	}
 }

@@ -176,7 +176,8 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 		}
 		g := group(2)
 		a, b := g.Endpoints[0], g.Endpoints[1]
-		_, _ = b.checked(errors.New("down")), b.checked(errors.New("down"))
+		b.checked(errors.New("down"))
+		b.checked(errors.New("down"))
 		_, _ = a.Enter()
 		for range 5 {
 			go func() { _ = g.Wait(t.Context(), enter(g)) }()
