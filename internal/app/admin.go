@@ -105,7 +105,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := g.open.Handler(r); pattern == "/" && !g.admits(r) {
 		problem := "this needs server.admin_token"
 		if g.hasToken && r.Header.Get("Authorization") != "" {
-			problem += ", and what was sent as bearer token is another"
+			problem += " as bearer token, and what was sent is another"
 		}
 		http.Error(w, problem, http.StatusForbidden)
 		return

@@ -236,7 +236,7 @@ func TestTheAdminListenerIsSafe(t *testing.T) {
 	guarded := serve(t, configure(t, "server: {pprof: true, admin_token: 'file:"+tokenFile+"'}\n"), config.Settings{})
 	for token, want := range map[string]string{
 		"":             "this needs server.admin_token\n",
-		"Bearer wrong": "this needs server.admin_token, and what was sent as bearer token is another\n",
+		"Bearer wrong": "this needs server.admin_token as bearer token, and what was sent is another\n",
 	} {
 		a := do(t, http.MethodPost, guarded.admin+"/-/reload", "", "Authorization", token)
 		if a.status != http.StatusForbidden || a.body != want {

@@ -172,10 +172,12 @@ func tokenHint(req *http.Request, message string) string {
 	switch {
 	case !strings.Contains(message, "admin_token"):
 		return ""
-	case req.Header.Get("Authorization") != "":
+	case req.Header.Get("Authorization") == "":
+		return "; set SIGNALBOX_ADMIN_TOKEN to it"
+	case strings.Contains(message, "is another"):
 		return "; SIGNALBOX_ADMIN_TOKEN has the wrong value"
 	}
-	return "; set SIGNALBOX_ADMIN_TOKEN to it"
+	return "; the server was started without one"
 }
 
 func date(t time.Time) string {

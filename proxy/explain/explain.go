@@ -91,8 +91,10 @@ type EffortOutcomes struct {
 
 // Sent is how a request is rewritten for the model that is tried first, or that has answered.
 type Sent struct {
-	Model     string `json:"model"`
-	Reasoning string `json:"reasoning"` // the effort asked for: none, low, medium or high; empty where nobody asks
+	Model string `json:"model"`
+	// the effort that is sent: none, low, medium, high or another of the model's; none where thinking
+	// is switched off, empty where nothing is sent
+	Reasoning string `json:"reasoning"`
 	// what `reasoning: auto` went by: outcomes, complexity, or exploring, where it was drawn to
 	// learn; absent where the route or the client says the effort
 	ReasoningBy string `json:"reasoning_by,omitempty"`

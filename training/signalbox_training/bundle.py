@@ -59,7 +59,7 @@ PROVENANCE = [
     ("Self-Instruct", "Apache-2.0"),
     ("Harmless code, documents, prompts and tool results of 130 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
-    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, prompts/, safety/)", "Apache-2.0"),
+    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, prompts/, safety/)", "Apache-2.0"),
 ]
 
 

@@ -8,7 +8,7 @@ orders it look the same, and a third of the attacks in long documents were lost 
 What is learnt is that system prompts which protect themselves are harmless (`guarded.py`). All other rows hold the log-odds
 to what they were, attacks in the same words among them; those of harmless rows may fall.
 
-    python -m signalbox_training.tails [--bundle ../models/default] [--out build/model_int8.onnx]
+    python -m signalbox_training.tails --bundle FOLDER [--out build/model_int8.onnx]
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torch import nn
 from . import batches, data, evaluate, export, guarded, model, restore, train
 
 SEED, ORDER = 5, 7  # of three orders of the rows the one whose logits rounding moved least
-ROWS = 126  # tokens of a window
+ROWS = batches.SAFETY_WINDOW - 2  # tokens of a window, without those that frame it
 PROMPTS, SENTENCES, TURNED = 4200, 3000, 2400
 HARMLESS = 0.62  # of the harmless rows
 INSIDE = 0.12  # of the prompts also stand behind other text
@@ -105,9 +105,8 @@ def features(sess, found: list[Window]) -> tuple[torch.Tensor, torch.Tensor, tor
 
 
 def losses(z, old, label, new) -> torch.Tensor:
-    """Cross-entropy of what is new, and the distance of all else to the old log-odds; harmless rows may fall."""
-    right = F.softplus(torch.where(label == 1, -z, z))
-    learnt = (right * new).sum() / max(1, int(new.sum()))
+    """Cross-entropy of what is new, all of it harmless, and the distance of all else to the old log-odds; harmless rows may fall."""
+    learnt = (F.softplus(z) * new).sum() / max(1, int(new.sum()))
     z, old = z.clamp(-REACH, REACH), old.clamp(-REACH, REACH)
     off = torch.where(label == 0, F.relu(z - old), (z - old).abs())
     held = torch.where(off < 1, 0.5 * off * off, off - 0.5) * ~new
@@ -157,7 +156,7 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, default=here.parent / "models" / "default")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.2.0 for 3.3.0, which the bundle that is shipped has learnt already")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
     torch.manual_seed(3)

@@ -1,0 +1,51 @@
+"""What is put into a graph changes jailbreak and nothing else."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+
+HERE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(HERE))
+
+from signalbox_training import batches, model, restore, tails  # noqa: E402
+
+SHIPPED = HERE.parent / "models" / "default" / "model_int8.onnx"
+
+
+def outputs(graph: onnx.ModelProto) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    texts = (HERE / "parity_texts.txt").read_text().splitlines()[:8]
+    found = batches.tokenizer().encode_batch(texts, add_special_tokens=False)
+    ids, mask = batches.pad([batches.wrap(e.ids[:60]) for e in found])
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})))
+
+
+def tail(graph: onnx.ModelProto) -> tails.Tail:
+    net = model.Bundle(0.0).eval()
+    net.load_state_dict(restore.checkpoint(graph)[0])
+    return tails.Tail(net)
+
+
+def test_a_tail_that_was_not_trained_changes_nothing():
+    graph = onnx.load(SHIPPED)
+    before = outputs(graph)
+    tails.put(graph, tail(graph))
+    after = outputs(graph)
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_a_trained_tail_changes_jailbreak_alone():
+    graph = onnx.load(SHIPPED)
+    before, new = outputs(graph), tail(graph)
+    with torch.no_grad():
+        for parameter in new.parameters():
+            parameter += 0.01 if parameter.requires_grad else 0.0
+    tails.put(graph, new)
+    after = outputs(graph)
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {"jailbreak_logits"}
