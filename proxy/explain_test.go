@@ -118,7 +118,8 @@ default: {models: [tiny, big, small], by: cost, quality_margin: 1}
 	})
 	e := b.explained(t, ask("math "+strings.Repeat("and more math ", 40)))
 	want := []explain.Candidate{
-		{Name: "small"}, {Name: "big"},
+		{Name: "small"},
+		{Name: "big"},
 		{Name: "tiny", Left: "its context window is too small for the prompt", Out: true},
 	}
 	figures := cmpopts.IgnoreFields(explain.Candidate{}, "Quality", "Cost", "Seconds")

@@ -16,8 +16,11 @@ func TestErrorEnvelopeHasAllFourMembers(t *testing.T) {
 		err  Error
 		want string
 	}{
-		{"all set", Error{400, "no \"x\"", TypeInvalidRequest, "messages[0]", "c", ""},
-			`{"error":{"message":"no \"x\"","type":"invalid_request_error","param":"messages[0]","code":"c"}}`},
+		{
+			"all set",
+			Error{400, "no \"x\"", TypeInvalidRequest, "messages[0]", "c", ""},
+			`{"error":{"message":"no \"x\"","type":"invalid_request_error","param":"messages[0]","code":"c"}}`,
+		},
 		{"empty ones are null", Error{Status: 500, Message: "internal error", Type: "server_error"}, `{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`},
 		{"invalid UTF-8 and line ends", Error{Message: "a\xff\r\n", Type: "t"}, "{\"error\":{\"message\":\"a\ufffd\\r\\n\",\"type\":\"t\",\"param\":null,\"code\":null}}"},
 	}

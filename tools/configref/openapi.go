@@ -54,13 +54,19 @@ func operations() []operation {
 		{method: "get", path: "/v1/models/{model}", tag: models, summary: "One model", result: "openai.ModelObject"},
 
 		{method: "post", path: "/signalbox/v1/classify", tag: look, summary: "Compute the signals of texts, or of one conversation", body: "signals.classifyBody", result: "results=[{signals.Result}]"},
-		{method: "post", path: "/signalbox/v1/explain", tag: look,
+		{
+			method: "post", path: "/signalbox/v1/explain", tag: look,
 			summary: "Decide a chat completion request and forward nothing",
-			body: "#Chat", result: "explain.Explanation"},
-		{method: "post", path: "/signalbox/v1/verify", tag: look, summary: "Check the claims of a text against facts",
-			body: "guardrail.VerifyBody", result: "guardrail.Verdict"},
-		{method: "post", path: "/signalbox/v1/feedback", tag: look, summary: "Say how good an answer was",
-			body: "feedback.Body", result: "feedback.Judged"},
+			body:    "#Chat", result: "explain.Explanation",
+		},
+		{
+			method: "post", path: "/signalbox/v1/verify", tag: look, summary: "Check the claims of a text against facts",
+			body: "guardrail.VerifyBody", result: "guardrail.Verdict",
+		},
+		{
+			method: "post", path: "/signalbox/v1/feedback", tag: look, summary: "Say how good an answer was",
+			body: "feedback.Body", result: "feedback.Judged",
+		},
 		{method: "get", path: "/signalbox/v1/intents", tag: look, summary: "List the private intents", result: "intents=[signals.Intent]"},
 		{method: "post", path: "/signalbox/v1/intents/{name}/examples", tag: look, summary: "Add examples to an intent, in this process", body: "#Examples", result: "#Taught"},
 
