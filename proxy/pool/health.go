@@ -46,7 +46,6 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	interval := time.Duration(o.Interval)
 	next := time.NewTimer(interval)
 	defer next.Stop()
-	told := e.State(time.Now())
 	for pause := interval; ; {
 		var err error
 		if e.probe != nil {
@@ -57,7 +56,7 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 		if e.probe != nil {
 			e.checked(err)
 		}
-		told = w.tell(ctx, e, told, err)
+		w.tell(ctx, e, err)
 		if pause = min(2*pause, max(interval, longestPause)); err == nil || !e.isDown() {
 			pause = interval
 		}
@@ -70,26 +69,22 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	}
 }
 
-// tell logs that the state of an endpoint is another than told, and returns what was told of it last.
-// Looked at with the checks, there is one line at most for each of them. err is why the last check
-// failed.
-func (w Watcher) tell(ctx context.Context, e *Endpoint, told string, err error) string {
-	state := e.State(time.Now())
+// tell logs that the state of an endpoint is another than the log has last. Looked at with the
+// checks, there is one line at most for each of them. err is why the last check failed.
+func (w Watcher) tell(ctx context.Context, e *Endpoint, err error) {
+	state, changed := e.news(time.Now())
+	if !changed {
+		return
+	}
 	level := slog.LevelWarn
 	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
 	switch state {
-	case told:
-		return told
 	case Down.String():
 		where = append(where, slog.Any("cause", err))
-	case stateSuspect, Ejected.String():
 	case Fit.String():
 		level = slog.LevelInfo
-	default: // has lines of its own, or needs none
-		return told
 	}
 	w.Log.LogAttrs(ctx, level, "endpoint "+state, where...)
-	return state
 }
 
 // ask makes one check: of the path of health checks and, where a server has none, of the list of

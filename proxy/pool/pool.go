@@ -71,6 +71,7 @@ type vitals struct {
 	until     time.Time  // end of the time out
 	rest      time.Time  // the server asked to be left alone until then
 	asleep    time.Time  // it takes no requests until then, by its own word
+	told      string     // the state that the log has last; empty: up
 }
 
 const (
@@ -205,6 +206,22 @@ func (e *Endpoint) State(now time.Time) string {
 		return stateSuspect
 	}
 	return f.String()
+}
+
+// news is the state at now, and whether the log has another one; it has it then. Endpoints that rest
+// or sleep have lines of their own, or need none. All configurations that have the endpoint watch
+// it, and one of them tells.
+func (e *Endpoint) news(now time.Time) (state string, changed bool) {
+	state = e.State(now)
+	switch state {
+	case Resting.String(), Asleep.String():
+		return state, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	changed = state != cmp.Or(e.told, Fit.String())
+	e.told = state
+	return state, changed
 }
 
 // Up reports whether the endpoint takes requests as a matter of course at now.

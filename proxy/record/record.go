@@ -265,7 +265,8 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	if o.First.After(w.Start) {
 		x.First = o.First.Sub(w.Start)
 	}
-	if t, ok := o.Turn(); ok {
+	if turn, ok := o.Turn(); ok {
+		t := turn // on the heap only here
 		x.Turn = &t
 	}
 	thrown := o.Escalation.Thrown()
