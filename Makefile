@@ -16,7 +16,7 @@ export GOFLAGS := -mod=readonly -pgo=off
 # fifth less processor time to compile. It is not for what runs afterwards.
 ROOMY := GOGC=$${GOGC:-400} GOMEMLIMIT=$${GOMEMLIMIT:-2GiB}
 
-.PHONY: build run pgo test test-fast test-openai test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
+.PHONY: build run pgo module test test-fast test-openai test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
 
 ## help: what the targets do
 help:
@@ -124,6 +124,10 @@ h2spec: build
 ## pgo: profile the program under load, for the compiler (default.pgo); before a release
 pgo:
 	GO="$(GO)" tools/pgo.sh
+
+## module: give the module an importable path, as in make module MODULE=example.org/signalbox
+module:
+	GO="$(GO)" tools/module.sh "$(MODULE)"
 
 ## bench: the benchmarks of the decision path, the rules and the proxy
 bench: onnxruntime
