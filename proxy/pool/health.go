@@ -76,15 +76,17 @@ func (w Watcher) tell(ctx context.Context, e *Endpoint, err error) {
 	if !changed {
 		return
 	}
-	level := slog.LevelWarn
+	level, line := slog.LevelWarn, "endpoint suspect"
 	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
 	switch state {
 	case Down.String():
-		where = append(where, slog.Any("cause", err))
+		line, where = "endpoint down", append(where, slog.Any("cause", err))
+	case Ejected.String():
+		line = "endpoint ejected"
 	case Fit.String():
-		level = slog.LevelInfo
+		level, line = slog.LevelInfo, "endpoint up"
 	}
-	w.Log.LogAttrs(ctx, level, "endpoint "+state, where...)
+	w.Log.LogAttrs(ctx, level, line, where...) //nolint:sloglint // one of the four above
 }
 
 // ask makes one check: of the path of health checks and, where a server has none, of the list of

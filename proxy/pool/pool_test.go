@@ -133,9 +133,9 @@ func TestTheBudgetGivesItsBurstAndItsShare(t *testing.T) {
 	}
 }
 
-// states returns the state of an endpoint in each step, and the lines of the log after the last. In
-// a reload the next configuration watches it as well.
-func states(t *testing.T, health HealthOptions, reload bool, steps ...func(*Group, *sickServer)) (out []string, lines string) {
+// states returns the state of an endpoint in each step, and the lines of the log after the last.
+// So many reloads have gone before, and all configurations watch it.
+func states(t *testing.T, health HealthOptions, reloads int, steps ...func(*Group, *sickServer)) (out []string, lines string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &sickServer{}
@@ -149,7 +149,7 @@ func states(t *testing.T, health HealthOptions, reload bool, steps ...func(*Grou
 		var wg sync.WaitGroup
 		w := Watcher{Transport: s, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		wg.Go(func() { w.Watch(ctx, []*Group{g}, nil) })
-		if reload {
+		for range reloads {
 			later, err := New("m", both, health, QueueOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -189,7 +189,7 @@ func passes(d time.Duration) func(*Group, *sickServer) {
 func TestAnEndpointIsTrustedAgainWhenChecksPass(t *testing.T) {
 	t.Parallel()
 	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
-	got, lines := states(t, every, false, fails(1), passes(5*time.Second), passes(5*time.Second), fails(4), passes(time.Hour))
+	got, lines := states(t, every, 0, fails(1), passes(5*time.Second), passes(5*time.Second), fails(4), passes(time.Hour))
 	if want := []string{"suspect", "suspect", "up", "ejected", "suspect"}; !slices.Equal(got, want) {
 		t.Errorf("states %v, want %v: checks clear doubts, and forget no request that failed", got, want)
 	}
@@ -203,7 +203,7 @@ func TestAnEndpointThatComesBackIsUpOnlyWhenNothingIsKnownAgainstIt(t *testing.T
 	sick := func(_ *Group, s *sickServer) { s.pauses(true) }
 	well := func(_ *Group, s *sickServer) { s.pauses(false) }
 	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
-	got, lines := states(t, every, false, fails(5), sick, passes(11*time.Second), well, passes(9*time.Second), passes(time.Hour))
+	got, lines := states(t, every, 0, fails(5), sick, passes(11*time.Second), well, passes(9*time.Second), passes(time.Hour))
 	if want := []string{"ejected", "ejected", "down", "down", "ejected", "suspect"}; !slices.Equal(got, want) {
 		t.Errorf("states %v, want %v", got, want)
 	}
@@ -215,7 +215,7 @@ func TestAnEndpointThatComesBackIsUpOnlyWhenNothingIsKnownAgainstIt(t *testing.T
 func TestAnEndpointOfTwoConfigurationsIsToldOfOnce(t *testing.T) {
 	t.Parallel()
 	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
-	_, lines := states(t, every, true, fails(5), passes(time.Hour))
+	_, lines := states(t, every, 1, fails(5), passes(time.Hour))
 	if want := "endpoint ejected\nendpoint suspect\n"; lines != want {
 		t.Errorf("logged\n%swant\n%s", lines, want)
 	}
@@ -224,7 +224,7 @@ func TestAnEndpointOfTwoConfigurationsIsToldOfOnce(t *testing.T) {
 func TestAnEndpointWithoutChecksIsSuspectUntilARequestSucceeds(t *testing.T) {
 	t.Parallel()
 	succeeds := func(g *Group, _ *sickServer) { g.Endpoints[0].Succeeded() }
-	got, lines := states(t, HealthOptions{Path: healthOff}, false, fails(1), passes(time.Hour), succeeds, passes(time.Hour))
+	got, lines := states(t, HealthOptions{Path: healthOff}, 0, fails(1), passes(time.Hour), succeeds, passes(time.Hour))
 	if want := []string{"suspect", "suspect", "up", "up"}; !slices.Equal(got, want) {
 		t.Errorf("states %v, want %v", got, want)
 	}
