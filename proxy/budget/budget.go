@@ -126,6 +126,9 @@ type account struct {
 	until           time.Time
 }
 
+// taken is what is spent and reserved by all that this process knows, of others what the remote told.
+func (a *account) taken() int64 { return max(a.spent+a.reserved, a.told) }
+
 type settlement struct {
 	group, id string
 	spends    []Spend
@@ -236,7 +239,7 @@ func (r *Reservation) reserve(ctx context.Context) (taken []int64, fits bool) {
 	taken, fits = make([]int64, len(r.spends)), true
 	for i, s := range r.spends {
 		if a := k.accounts[s.Account]; a != nil {
-			taken[i] = a.spent + a.reserved
+			taken[i] = a.taken()
 		}
 		fits = fits && taken[i]+s.N <= s.Room
 	}
@@ -285,7 +288,7 @@ func (k *Keeper) Saving(group string, budgets []Budget) (t Saving) {
 		begin, _ := b.Period.Bounds(k.now())
 		k.mu.Lock()
 		if a := k.accounts[accountOf(group, b, begin)]; a != nil &&
-			b.Soft.reached(max(a.spent+a.reserved, a.told), nano(b.USD)) {
+			b.Soft.reached(a.taken(), nano(b.USD)) {
 			t = t.And(b.Soft.Then)
 		}
 		k.mu.Unlock()

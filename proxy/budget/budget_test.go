@@ -391,3 +391,41 @@ func TestTheSoftBoundCountsWhatOthersSpent(t *testing.T) {
 		t.Errorf("of another tenant: %q", got)
 	}
 }
+
+// told is a Remote of which others have taken something.
+type told struct {
+	taken int64
+	gone  bool
+}
+
+func (r *told) Reserve(_ context.Context, _, _ string, s []Spend, _ time.Duration) ([]int64, bool, error) {
+	if r.gone {
+		return nil, false, errors.New("gone")
+	}
+	return []int64{r.taken}, r.taken+s[0].N <= s[0].Room, nil
+}
+
+func (*told) Settle(context.Context, string, string, []Spend, bool) error { return nil }
+
+// A replica that spent little itself knows what Redis said before it went away.
+func TestABudgetKnownToBeExhaustedStaysSoWithoutRedis(t *testing.T) {
+	t.Parallel()
+	r := &told{taken: 9_500_000}
+	k := New(r, time.Now)
+	if _, err := k.Reserve(t.Context(), "acme", cent, 0.001); err == nil {
+		t.Fatal("what does not fit at Redis is let in")
+	}
+	r.gone = true
+	_, err := k.Reserve(t.Context(), "acme", cent, 0.001)
+	if over, ok := errors.AsType[*ExceededError](err); !ok || over.Taken != 0.0095 {
+		t.Errorf("without Redis: %v", err)
+	}
+	s, err := k.Reserve(t.Context(), "acme", cent, 0.0004)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Settle(t.Context(), 0.0004)
+	if _, err = k.Reserve(t.Context(), "acme", cent, 0.0002); err == nil {
+		t.Error("what was spent since Redis went away is not counted on top")
+	}
+}
