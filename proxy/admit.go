@@ -22,14 +22,15 @@ import (
 type Principal = auth.Principal
 
 // admit lets a request in: headers that can be read in one way only, a caller that is known and
-// within its limits, and a body within bounds, read to its end. The body is the caller's to keep.
+// within its limits, and a body within bounds, read to its end. The body is the caller's to keep. Who
+// calls is told of a request that is refused, too, once it is known.
 func (st *State) admit(w *downstream.Writer, r *http.Request) (Principal, []byte, error) {
 	who, err := st.identify(w, r)
 	if err != nil {
-		return Principal{}, nil, err
+		return who, nil, err
 	}
 	if err := checkMedia(r.Header); err != nil {
-		return Principal{}, nil, err
+		return who, nil, err
 	}
 	body, err := downstream.ReadBody(w, r, st.bodyLimits())
 	return who, body, err

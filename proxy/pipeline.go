@@ -24,10 +24,10 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 	defer func() { err = fault.Stopped(ctx, err); p.records.Record(ctx, &st.book, w, &o, err); end(&o, err) }()
 
 	who, body, err := st.admit(w, r)
+	o.Who = who // also of a request that is refused
 	if err != nil {
 		return err
 	}
-	o.Who = who
 	req, err := st.decode(w, s, r.Header, body)
 	if err != nil {
 		return err

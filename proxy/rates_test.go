@@ -283,3 +283,24 @@ func TestABodyThatNobodyReadsHoldsNoConnection(t *testing.T) {
 		t.Errorf("answer %q, %v", got, err)
 	}
 }
+
+// A refused request is of somebody, as an operator wants to see in logs and metrics.
+func TestARequestRefusedByALimitIsCountedForItsCaller(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
+	p := start(t, oneModel(u), withKeys(auth.KeyOptions{
+		Name: "limited", Tenant: "lab", Rate: auth.RateOptions{RPM: 1},
+	}))
+	for i, want := range []int{200, 429} {
+		if got := p.chat(ask("hello"), "Authorization", "Bearer limited"); got.status != want {
+			t.Fatalf("request %d: status %d with %s", i, got.status, got.body)
+		}
+	}
+	if page := p.metrics(); !strings.Contains(page, `signalbox_tenant_requests_total{tenant="lab"} 2`) {
+		t.Error("the refused request is not counted for its tenant")
+	}
+	_, line, _ := strings.Cut(p.log.String(), `"status":429`)
+	if !strings.Contains(line, `"tenant":"lab"`) || !strings.Contains(line, `"key":"limited"`) {
+		t.Errorf("the log says of the refused request: %s", line)
+	}
+}
