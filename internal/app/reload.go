@@ -40,7 +40,7 @@ func (a *App) reload(ctx context.Context) error {
 		return errNoFile
 	}
 	a.noteFiles(files(old))
-	a.renew(ctx, old) // also where the configuration cannot be read: certificates run out
+	_ = a.renew(old) // also where the configuration cannot be read: certificates run out
 	cfg, warnings, err := config.Load(old.File, a.opts.Env, Catalog)
 	if more := named(err); len(more) > 0 {
 		a.noteFiles(append(files(old), more...)) // such as a secret that comes later
@@ -58,6 +58,10 @@ func (a *App) reload(ctx context.Context) error {
 		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("setting", name))
 	}
 	cfg.KeepRestartOnly(old)
+	if err = a.renew(cfg); err != nil { // changed since it was checked
+		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
+		return err
+	}
 	before, index, kept := a.current, a.neural.taught, a.answers
 	st, dropped, err := a.state(ctx, cfg)
 	if err != nil {
@@ -78,19 +82,16 @@ func (a *App) reload(ctx context.Context) error {
 	if !slices.Equal(a.read.Load().files, files(cfg)) { // the note was of other files
 		a.noteFiles(files(cfg))
 	}
-	a.renew(ctx, cfg)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }
 
 // renew reads the certificates of the main listener again.
-func (a *App) renew(ctx context.Context, cfg *config.Config) {
+func (a *App) renew(cfg *config.Config) error {
 	if cfg.Server.TLS.CertFile == "" {
-		return
+		return nil
 	}
-	if err := a.certs.load(&cfg.Server.TLS); err != nil {
-		a.tel.Log.ErrorContext(ctx, "certificates kept", slog.String("cause", err.Error()))
-	}
+	return a.certs.load(&cfg.Server.TLS)
 }
 
 // watch reloads on the signal and on changes of the configuration file and of the files that it
@@ -164,10 +165,10 @@ func files(cfg *config.Config) []string {
 	return append(out, classifierFiles(&cfg.Classify)...)
 }
 
-// named are the files with secrets that a configuration names which is not valid.
+// named are the files that a configuration names which is not valid.
 func named(err error) []string {
 	if invalid, ok := errors.AsType[*config.Error](err); ok {
-		return invalid.SecretFiles
+		return invalid.Files
 	}
 	return nil
 }

@@ -101,3 +101,43 @@ func TestS34TLSFailsClosed(t *testing.T) {
 		}
 	}
 }
+
+// A certificate that cannot be used is a reload that failed, as any other file is; the one before
+// is shown on.
+func TestABrokenCertificateIsAFailedReload(t *testing.T) {
+	t.Parallel()
+	ca := testkit.NewAuthority(t)
+	cert, key := ca.Issue("proxy.internal")
+	_, other := ca.Issue("other.internal")
+	good, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alien, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, configure(t, "server: {tls: {cert_file: "+strconv.Quote(cert)+", key_file: "+strconv.Quote(key)+"}}\n"), config.Settings{})
+	at := strings.Replace(s.url, "http://", "https://", 1)
+	for name, content := range map[string][]byte{"no PEM": []byte("x"), "another key": alien} {
+		if err := os.WriteFile(key, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.app.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "server.tls.") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if problem, _ := s.app.problem.Load().(string); !strings.Contains(problem, "server.tls.") {
+			t.Errorf("%s: the problem is %q", name, problem)
+		}
+		c := &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12}
+		if _, _, err := ask(t, dialing(t, c, http1Only), at); err != nil {
+			t.Errorf("%s: the certificate before is gone: %v", name, err)
+		}
+	}
+	if err := os.WriteFile(key, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.app.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

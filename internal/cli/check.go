@@ -17,7 +17,8 @@ func (c *command) check() *cobra.Command {
 		Short: "Validate a configuration",
 		Long: "Validate a configuration, or the one that serve would take. Every problem is printed as\n" +
 			"FILE:LINE:COL: path: message. Exit code 0 when there is none (warnings are allowed), else 1.\n" +
-			"With --allow-unset, secrets that are not set here are warnings.",
+			"With --allow-unset, secrets that are not set here, and files of server.tls that are not, are\n" +
+			"warnings.",
 		Args: oneFile("check"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if unset && online {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"regexp"
@@ -34,6 +35,7 @@ func (c *checker) check() {
 	if c.cfg.Server.Listen == c.cfg.Server.AdminListen {
 		c.at("server.admin_listen", "must differ from server.listen: clients must not reach it")
 	}
+	c.tls()
 	c.section("limits", c.cfg.Limits.Validate(c.cfg.Server.MaxBodyBytes))
 	c.section("auth", c.cfg.Auth.Validate())
 	c.access()
@@ -63,6 +65,24 @@ func (c *checker) check() {
 	c.rules(catalog)
 	c.guard(&catalog)
 	c.memory()
+}
+
+// tls reads the files of the main listener. Where secrets may be missing they may be elsewhere, too.
+func (c *checker) tls() {
+	o := &c.cfg.Server.TLS
+	if o.CertFile == "" || o.KeyFile == "" {
+		return
+	}
+	_, err := o.Config()
+	if err == nil {
+		return
+	}
+	if c.unset && errors.Is(err, fs.ErrNotExist) {
+		field, msg, _ := strings.Cut(err.Error(), ": ")
+		c.warn(join("server.tls", field), "%s", msg)
+		return
+	}
+	c.section("server.tls", err)
 }
 
 // versions warns of endpoints whose URL names no version of the API: /v1 is what most servers want,

@@ -329,8 +329,9 @@ func Default() Config {
 type Error struct {
 	File     string
 	Problems []rules.Problem
-	// SecretFiles are the files that its references name, whether they could be read or not.
-	SecretFiles []string
+	// Files are those that references to secrets and server.tls name, whether they could be read or
+	// not.
+	Files []string
 }
 
 // Error implements error.
@@ -403,7 +404,7 @@ func parse(b []byte, d *decoder, file string, catalog func(*Classify) (Catalog, 
 	})
 	warnings := slices.DeleteFunc(slices.Clone(problems), func(p rules.Problem) bool { return !p.Warning })
 	if len(warnings) < len(problems) {
-		return nil, nil, &Error{File: file, Problems: problems, SecretFiles: d.files}
+		return nil, nil, &Error{File: file, Problems: problems, Files: append(d.files, cfg.Server.TLS.Files()...)}
 	}
 	cfg.Warnings = warnings
 	return &cfg, warnings, nil

@@ -1,8 +1,12 @@
 package settings
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -102,9 +106,9 @@ type Server struct {
 	AutoMaxTokens lengths.Options `yaml:"auto_max_tokens"`
 }
 
-// TLS is how the main listener is secured. Files are read again when one of them changes,
-// without a restart; what was read before stays when they cannot be. Whether there is TLS at all
-// takes a restart to change.
+// TLS is how the main listener is secured. Files are read again when one of them changes, without a
+// restart. One that cannot be used makes the configuration invalid: what was read before stays.
+// Whether there is TLS at all takes a restart to change.
 type TLS struct {
 	// CertFile holds the certificate of the server, in PEM, with its intermediates.
 	CertFile string `yaml:"cert_file" path:"true"`
@@ -118,6 +122,38 @@ type TLS struct {
 // Files lists the files that are named.
 func (o *TLS) Files() []string {
 	return slices.DeleteFunc([]string{o.CertFile, o.KeyFile, o.ClientCAFile}, func(f string) bool { return f == "" })
+}
+
+// Config reads the files into what a listener shows to clients, and whom it lets in. An error is
+// "field: problem".
+func (o *TLS) Config() (*tls.Config, error) {
+	cert, err := os.ReadFile(o.CertFile)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file: %w", err)
+	}
+	key, err := os.ReadFile(o.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("key_file: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("cert_file: %s with %s: %w", o.CertFile, o.KeyFile, err)
+	}
+	c := &tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}
+	if o.ClientCAFile == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(o.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("client_ca_file: %w", err)
+	}
+	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !c.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, errors.New("client_ca_file: " + o.ClientCAFile + " holds no certificate in PEM")
+	}
+	return c, nil
 }
 
 func (o *TLS) check(p *option.Problems) {
