@@ -27,6 +27,7 @@ type Proxy struct {
 	contexts  *contexts.Service
 	limiter   *rate.Limiter
 	spending  *budget.Keeper
+	redis     Redis // nil: there is none
 	bytes     downstream.InFlight
 	counters  *count.Servers
 	records   record.Recorder

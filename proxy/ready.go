@@ -124,11 +124,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 	if what != "" {
 		d.Degraded = append(d.Degraded, what)
 	}
-	if p.resolver.Store != nil {
-		if remote, reachable := p.resolver.Store.Reachable(); remote && !reachable {
-			d.Degraded = append(d.Degraded, "redis cannot be reached: contexts are served from memory, and new ones are refused unless they are best_effort")
-		}
-	}
+	d.Degraded = append(d.Degraded, p.withoutRedis()...)
 	reachable := false
 	for _, m := range st.Models {
 		md, down := detailOf(m, now)
@@ -151,6 +147,24 @@ func (p *Proxy) Ready() (bool, Detail) {
 	}
 	d.Ready = reachable && !d.Draining && !blind
 	return d.Ready, d
+}
+
+// withoutRedis says what is not as it should be since Redis is away or full.
+func (p *Proxy) withoutRedis() (out []string) {
+	switch {
+	case p.redis == nil:
+	case !p.redis.Healthy():
+		out = append(out, "redis cannot be reached: limits and budgets count per replica, what replicas share is not shared")
+	case p.redis.Full():
+		out = append(out, "redis is full: limits and budgets count per replica, and nothing more is kept there")
+	}
+	if p.resolver.Store != nil {
+		if remote, reachable := p.resolver.Store.Reachable(); remote && !reachable {
+			out = append(out, "redis cannot be reached: contexts are served from memory, "+
+				"and new ones are refused unless they are best_effort")
+		}
+	}
+	return out
 }
 
 // detailOf is the state of the endpoints of a model, and whether all are down.

@@ -94,6 +94,15 @@ func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }
 // before the first request.
 func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }
 
+// Redis is what replicas share. It is safe for concurrent use.
+type Redis interface {
+	Healthy() bool // it answers
+	Full() bool    // it has refused a write for want of memory, lately
+}
+
+// UseRedis lets /readyz tell of r. Call it once, before the first request.
+func (p *Proxy) UseRedis(r Redis) { p.redis = r }
+
 // UseBoard makes b the board. Call it once, before the first request.
 func (p *Proxy) UseBoard(b backend.Board) { p.state.Load().notices.Use(b) }
 

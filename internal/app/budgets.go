@@ -4,13 +4,17 @@ import (
 	"context"
 	"time"
 
+	"signalbox/internal/telemetry"
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/budget"
 )
 
 // sharedBudgets keeps what callers spend in Redis, for all replicas. A group is a tenant.
-type sharedBudgets struct{ redis *redis.Store }
+type sharedBudgets struct {
+	redis   *redis.Store
+	metrics *telemetry.Metrics
+}
 
 var _ budget.Remote = sharedBudgets{}
 
@@ -18,7 +22,8 @@ var _ budget.Remote = sharedBudgets{}
 func (s sharedBudgets) Reserve(
 	ctx context.Context, group, id string, spends []budget.Spend, ttl time.Duration,
 ) ([]int64, bool, error) {
-	return s.redis.Reserve(ctx, ledger.TenantOf(group), id, spendsOf(spends), ttl)
+	taken, fits, err := s.redis.Reserve(ctx, ledger.TenantOf(group), id, spendsOf(spends), ttl)
+	return taken, fits, alone(ctx, s.metrics, "budget", err)
 }
 
 // Settle implements budget.Remote.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"signalbox/internal/telemetry"
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/rate"
@@ -11,7 +12,18 @@ import (
 
 // sharedLimits counts what callers use in Redis, for all replicas. A group is a tenant, whose keys
 // are in one slot.
-type sharedLimits struct{ redis *redis.Store }
+type sharedLimits struct {
+	redis   *redis.Store
+	metrics *telemetry.Metrics
+}
+
+// alone counts a request that Redis did not count, unless its client has left, and hands on why.
+func alone(ctx context.Context, m *telemetry.Metrics, what string, err error) error {
+	if err != nil && ctx.Err() == nil {
+		m.CountedLocally(what)
+	}
+	return err
+}
 
 var _ rate.Remote = sharedLimits{}
 
@@ -21,12 +33,17 @@ func (s sharedLimits) Charge(ctx context.Context, group string, charges []rate.C
 	for i, c := range charges {
 		out[i] = redis.Charge(c)
 	}
-	return s.redis.Rate(ctx, ledger.TenantOf(group), out)
+	full, fits, err := s.redis.Rate(ctx, ledger.TenantOf(group), out)
+	return full, fits, alone(ctx, s.metrics, "rate", err)
 }
 
 // Enter implements rate.Remote.
 func (s sharedLimits) Enter(ctx context.Context, group string, flights []rate.Flight, ttl time.Duration, force bool) ([]int, bool, error) {
-	return s.redis.Enter(ctx, ledger.TenantOf(group), flightsOf(flights), ttl, force)
+	used, fits, err := s.redis.Enter(ctx, ledger.TenantOf(group), flightsOf(flights), ttl, force)
+	if force { // a renewal of what is under way
+		return used, fits, err
+	}
+	return used, fits, alone(ctx, s.metrics, "concurrency", err)
 }
 
 // Leave implements rate.Remote.

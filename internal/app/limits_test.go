@@ -101,6 +101,13 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s", limit_timeout: %s}}
 	if in := let(20, replicas[0]); in < 1 || in > 16 {
 		t.Errorf("without Redis one replica let %d of 20 in", in)
 	}
+	page := do(t, http.MethodGet, replicas[0].admin+"/metrics", "").body
+	if !strings.Contains(page, "signalbox_redis_up 0") || !strings.Contains(page, `signalbox_limits_local_total{what="rate"} `) {
+		t.Error("metrics say nothing of a Redis that is away")
+	}
+	if got := do(t, http.MethodGet, replicas[0].url+"/readyz", ""); !strings.Contains(got.body, "limits and budgets count per replica") {
+		t.Errorf("readyz: %s", got.body)
+	}
 	var took []time.Duration
 	for range 20 {
 		begun := time.Now()

@@ -98,8 +98,10 @@ func (a *App) share(ctx context.Context) {
 		return
 	}
 	a.redis.Connect(ctx)
-	a.proxy.ShareLimits(sharedLimits{a.redis})
-	a.proxy.ShareBudgets(sharedBudgets{a.redis})
+	a.proxy.ShareLimits(sharedLimits{a.redis, a.tel.Metrics})
+	a.proxy.ShareBudgets(sharedBudgets{a.redis, a.tel.Metrics})
+	a.proxy.UseRedis(a.redis)
+	a.tel.Metrics.WatchRedis(a.redis.Healthy)
 	if a.keys != nil {
 		_ = a.keys.Look(ctx) // it has told, and looks again
 	}

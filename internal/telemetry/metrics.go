@@ -96,6 +96,8 @@ type Metrics struct {
 	pageSeconds     *histogram
 	build           gauge
 	reload          reloadGauges
+	redis           redisGauge
+	local           counter
 	meter           metric.Meter
 }
 
@@ -131,6 +133,8 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		ttft:            m.histogram("signalbox_ttft_seconds", "Time to the first byte of a streamed answer's body.", slowBuckets(), "model"),
 		interToken: m.histogram("signalbox_inter_token_seconds",
 			"Time between two tokens of a streamed answer, the mean of an answer.", slowBuckets(), "model"),
+		local: m.counter("signalbox_limits_local_total", "Requests whose limits or budgets this replica counted alone, "+
+			"since Redis did not answer in time, by what: rate, concurrency, budget.", "what"),
 		tokens:          m.counter("signalbox_tokens_total", "Tokens by kind: prompt, cached, completion.", "kind"),
 		prefixTokens:    m.counter("signalbox_prefix_tokens_total", "Prompt tokens that the endpoint was expected to have cached (predicted), and those that it had (confirmed), of answers that tell.", "model", "kind"),
 		placements:      m.counter("signalbox_placements_total", "Requests placed by what they belong to: at its home, or away from it.", "model", "where"),
@@ -167,7 +171,7 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		build:           m.gauge("signalbox_build_info", "The build that runs; the value is always 1.", "version", "goversion"),
 		workerRestarts:  m.counter("signalbox_worker_restarts_total", "Times that the process of the models was started again after it ended."),
 	}
-	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter), out.reload.register(meter))
+	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter), out.reload.register(meter), out.redis.register(meter))
 	out.begin()
 	return out, errors.Join(m.errs...)
 }

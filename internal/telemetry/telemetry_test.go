@@ -65,6 +65,8 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.Provider("cpu", "x86_64")
 	m.Reloaded(true, 2, time.Unix(1700000000, 0))
 	m.Serves("math-70b")
+	m.WatchRedis(func() bool { return true })
+	m.CountedLocally("rate")
 
 	rec := httptest.NewRecorder()
 	tel.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

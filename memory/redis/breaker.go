@@ -38,8 +38,11 @@ func (b *breaker) succeeded() {
 	b.until.Store(0)
 }
 
-func (b *breaker) failed() {
-	if b.inRow.Add(1) >= b.failures {
-		b.until.Store(b.now().Add(b.rest).UnixNano())
+// failed reports whether the breaker is open now.
+func (b *breaker) failed() bool {
+	if b.inRow.Add(1) < b.failures {
+		return false
 	}
+	b.until.Store(b.now().Add(b.rest).UnixNano())
+	return true
 }

@@ -94,6 +94,7 @@ type Store struct {
 	client  atomic.Pointer[rueidis.Client] // nil until the first connection
 	address rueidis.ClientOption
 	brake   breaker
+	health  health
 	known   tenants
 	sweep   atomic.Uint64 // where the next Due goes on among the tenants
 	scripts scripts
@@ -182,6 +183,7 @@ func retryBriefly(attempts int, _ rueidis.Completed, _ error) time.Duration {
 // trying. It is called before Watch.
 func (s *Store) Connect(ctx context.Context) {
 	if err := s.connect(ctx); err != nil {
+		s.health.away.Store(true)
 		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis cannot be reached, trying again", slog.String("error", err.Error()))
 	}
 }
@@ -196,7 +198,9 @@ func (s *Store) connect(ctx context.Context) error {
 		return fmt.Errorf("connect to redis: %w", err)
 	}
 	s.inspect(ctx, client)
-	_ = s.greet(ctx, client) // else the breaker opens, and Watch tries again
+	if s.greet(ctx, client) == nil { // else the breaker opens, and Watch tries again
+		s.back(ctx)
+	}
 	s.client.Store(&client)
 	return nil
 }
@@ -253,8 +257,14 @@ func (s *Store) do(ctx context.Context, budget time.Duration, call func(context.
 	switch {
 	case !errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged): // Redis answers
 		s.brake.succeeded()
+		s.back(ctx)
+		if errors.Is(err, ledger.ErrFull) {
+			s.filled(ctx, err)
+		}
 	case ctx.Err() == nil: // else the caller went away, which says nothing of Redis
-		s.brake.failed()
+		if s.brake.failed() {
+			s.lost(ctx, err)
+		}
 	}
 	return err
 }
@@ -276,9 +286,6 @@ func translate(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
 }
-
-// Healthy tells whether calls are let through.
-func (s *Store) Healthy() bool { return s.client.Load() != nil && !s.brake.isOpen() }
 
 func (s *Store) key(t ledger.Tenant, rest string) string {
 	return s.o.Prefix + ":{" + string(t) + "}:" + rest

@@ -59,6 +59,7 @@ func (s *Store) mend(ctx context.Context) {
 		}
 		if client := s.client.Load(); client != nil && s.brake.isOpen() && s.greet(ctx, *client) == nil {
 			s.brake.succeeded()
+			s.back(ctx)
 		}
 	}
 }

@@ -1,0 +1,37 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// redisGauge is read when metrics are. Without a Redis it is not told.
+type redisGauge struct {
+	up atomic.Pointer[func() bool]
+}
+
+// WatchRedis says where it is read whether Redis answers; up is called from many goroutines.
+func (m *Metrics) WatchRedis(up func() bool) { m.redis.up.Store(&up) }
+
+// CountedLocally counts a request whose limits or budgets this replica counts alone, since Redis
+// did not answer in time: rate, concurrency or budget.
+func (m *Metrics) CountedLocally(what string) { m.local.add(1, what) }
+
+func (g *redisGauge) register(meter metric.Meter) error {
+	_, err := meter.Int64ObservableGauge("signalbox_redis_up",
+		metric.WithDescription("1 while memory.redis answers, 0 while it does not and each replica counts limits and "+
+			"budgets by itself; absent without one."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if up := g.up.Load(); up != nil {
+				o.Observe(bit((*up)()))
+			}
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("redis metrics: %w", err)
+	}
+	return nil
+}

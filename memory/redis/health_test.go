@@ -1,0 +1,85 @@
+package redis
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"signalbox/internal/testkit"
+)
+
+// journal is a log that a test reads.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(b)
+}
+
+func (j *journal) count(s string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.b.String(), s)
+}
+
+func TestTheLogSaysOnceThatRedisIsAwayAndThatItIsBack(t *testing.T) {
+	t.Parallel()
+	server, clock, log := testkit.NewRedis(t), testkit.NewClock(), &journal{}
+	o := patient(server.URL())
+	o.Failures, o.Now, o.Log = 2, clock.Now, slog.New(slog.NewTextHandler(log, nil))
+	s := open(t, o)
+	create(t, s, "t", "a", "x", 100)
+	server.Stop()
+	for range 3 {
+		if _, err := s.Load(t.Context(), "t", "a"); err == nil {
+			t.Fatal("a Redis that is gone answers")
+		}
+		clock.Pass(2 * time.Second)
+	}
+	if n := log.count("level=WARN msg=\"redis does not answer"); n != 1 || s.Healthy() {
+		t.Errorf("that Redis is away is said %d times", n)
+	}
+	server.Start()
+	for end := time.Now().Add(testkit.Patience); !s.Healthy(); clock.Pass(2 * time.Second) {
+		_, _ = s.Load(t.Context(), "t", "a")
+		if time.Now().After(end) {
+			t.Fatal("Redis is not found again")
+		}
+	}
+	if n := log.count("level=INFO msg=\"redis answers again"); n != 1 {
+		t.Errorf("that Redis is back is said %d times", n)
+	}
+}
+
+func TestARedisThatIsFullIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	server, clock, log := testkit.NewRedis(t), testkit.NewClock(), &journal{}
+	o := patient(server.URL())
+	o.Now, o.Log = clock.Now, slog.New(slog.NewTextHandler(log, nil))
+	s := open(t, o)
+	if s.Full() {
+		t.Error("a Redis that nobody wrote to is full")
+	}
+	client := *s.client.Load()
+	if err := client.Do(t.Context(), client.B().Arbitrary("CONFIG", "SET", "maxmemory", "1").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, _, err := s.Rate(t.Context(), "t", []Charge{{Bucket: "b", Room: 9, N: 1}}); err == nil {
+			t.Fatal("a full Redis counts")
+		}
+	}
+	if n := log.count("redis is full"); n != 1 || !s.Full() {
+		t.Errorf("that Redis is full is said %d times; full: %v", n, s.Full())
+	}
+	if clock.Pass(2 * fullFor); s.Full() {
+		t.Error("a Redis that was full stays so")
+	}
+}
