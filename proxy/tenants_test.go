@@ -45,3 +45,52 @@ func TestAThrownAnswerCountsToItsTenant(t *testing.T) {
 		t.Errorf("cost of the tenant: %v", cost)
 	}
 }
+
+// What a budget is charged for a stream that its client leaves is in the metrics and in the
+// decision log, too.
+func TestAStreamThatIsLeftCountsByTheEstimate(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stall(testkit.Event("some words of an answer")))
+	p := start(t, oneModel(up))
+	counts := p.tel
+	l := logDecisions(t, p)
+	leave := l.leaveable(askStream("hi"), "answer")
+	within(t, up.Arrived, "the upstream request")
+	leave()
+	within(t, up.Gone, "the upstream's cancellation")
+	waitFor(t, "the record", func() bool { return strings.Contains(l.log.String(), `"status":499`) })
+	logged := l.tel
+	l.tel = counts // which the proxy counts in
+	page := l.metrics()
+	l.tel = logged
+	for _, name := range []string{
+		`signalbox_tokens_total{kind="prompt"}`, `signalbox_tokens_total{kind="completion"}`,
+		`signalbox_tenant_tokens_total{kind="completion",tenant="default"}`,
+		`signalbox_tenant_cost_usd_total{tenant="default"}`,
+	} {
+		if !regexp.MustCompile(regexp.QuoteMeta(name) + ` [0-9.e-]*[1-9]`).MatchString(page) {
+			t.Errorf("%s counts nothing", name)
+		}
+	}
+	_, lines := l.lines(t)
+	if len(lines) != 1 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	e := lines[0]
+	if e.Error != "client_closed_request" || e.Tokens == nil || !e.Tokens.Estimated || e.Tokens.Completion == 0 || e.Cost == 0 {
+		t.Errorf("the decision log has error %q, tokens %+v, cost %v", e.Error, e.Tokens, e.Cost)
+	}
+}
+
+func TestAnswersThatTellNoTokensAreCounted(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(200, strings.Replace(okAnswer, `"usage"`, `"x"`, 1)))
+	u.Next(testkit.JSON(200, okAnswer))
+	p := start(t, oneModel(u))
+	for range 2 {
+		p.chat(ask("hello"))
+	}
+	if page := p.metrics(); !strings.Contains(page, `signalbox_untold_total{model="small"} 1`) {
+		t.Error("an answer without tokens is not counted as such")
+	}
+}

@@ -98,6 +98,7 @@ type Metrics struct {
 	reload          reloadGauges
 	redis           redisGauge
 	local           counter
+	untold          counter
 	meter           metric.Meter
 }
 
@@ -133,6 +134,8 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		ttft:            m.histogram("signalbox_ttft_seconds", "Time to the first byte of a streamed answer's body.", slowBuckets(), "model"),
 		interToken: m.histogram("signalbox_inter_token_seconds",
 			"Time between two tokens of a streamed answer, the mean of an answer.", slowBuckets(), "model"),
+		untold: m.counter("signalbox_untold_total",
+			"Answers that told no tokens, which no sum of tokens and cost holds.", "model"),
 		local: m.counter("signalbox_limits_local_total", "Requests whose limits or budgets this replica counted alone, "+
 			"since Redis did not answer in time, by what: rate, concurrency, budget.", "what"),
 		tokens:          m.counter("signalbox_tokens_total", "Tokens by kind: prompt, cached, completion.", "kind"),
@@ -184,6 +187,7 @@ func (m *Metrics) begin() {
 		&m.cache:     {"exact", "semantic", "miss", "off", "ineligible", "bypass", "error"},
 		&m.cacheKept: {"kept", "dropped", "refused", "failed"}, &m.decisions: {"written", "dropped", "failed"},
 		&m.contextRequests: {"hot", "l2", "l3"},
+		&m.local:           {"rate", "concurrency", "budget"},
 		&m.guardClaims:     {"supported", "contradicted", "unsupported", "unchecked", "not_checkable"},
 	} {
 		for _, v := range values {
@@ -196,6 +200,7 @@ func (m *Metrics) begin() {
 
 // Serves lets the counters of a model exist from when it is configured.
 func (m *Metrics) Serves(model string) {
+	m.untold.add(0, model)
 	m.shed.add(0, model, "full")
 	m.shed.add(0, model, "late")
 	m.cost.add(0, model)
@@ -316,6 +321,9 @@ func (m *Metrics) ServesTenant(tenant string) {
 		m.tenantTokens.add(0, tenant, kind)
 	}
 }
+
+// Untold counts an answer of a model that told no tokens.
+func (m *Metrics) Untold(model string) { m.untold.add(1, model) }
 
 // TenantRequest counts a finished request of a tenant. The caller bounds the names.
 func (m *Metrics) TenantRequest(tenant string) { m.tenantRequests.add(1, tenant) }

@@ -67,6 +67,7 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.Serves("math-70b")
 	m.WatchRedis(func() bool { return true })
 	m.CountedLocally("rate")
+	m.Untold("math-70b")
 
 	rec := httptest.NewRecorder()
 	tel.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

@@ -60,7 +60,7 @@ type Entry struct {
 	// what the same tokens cost at the price of the dearest model of the configuration, in USD
 	Baseline float64 `json:"baseline_usd,omitempty"`
 	Placed   *Placed `json:"placed,omitempty"` // why that endpoint; absent when any would have done
-	Tokens   *Tokens `json:"tokens,omitempty"` // as the answer told them
+	Tokens   *Tokens `json:"tokens,omitempty"` // as the answer told them, or estimated; absent where it told none
 	Cache    string  `json:"cache,omitempty"`  // what became of it in the cache: exact, semantic, miss, off, ineligible, bypass or error; absent where that is off everywhere. With exact no signal was computed, and Model is who answered then
 	// what became of the conversation that it belongs to; absent where nothing sticks
 	Conversation *Conversation `json:"conversation,omitempty"`
@@ -212,12 +212,13 @@ type Placed struct {
 	Predicted int    `json:"predicted_tokens,omitempty"` // of the prompt that the endpoint should have had
 }
 
-// Tokens is what an answer said about its usage.
+// Tokens is what an answer said about its usage, or an estimate of it.
 type Tokens struct {
 	Prompt     int64 `json:"prompt"`
 	Cached     int64 `json:"cached,omitempty"`
 	Completion int64 `json:"completion"`
 	Reasoning  int64 `json:"reasoning,omitempty"` // of Completion, where the answer tells it
+	Estimated  bool  `json:"estimated,omitempty"` // the answer was cut before it told, as when its client left
 }
 
 // Guard is what the check of an answer found. It holds no text of the answer.

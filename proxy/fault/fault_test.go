@@ -25,8 +25,8 @@ func TestWire(t *testing.T) {
 		code   string
 		header string // set by Describe, as name=value; empty for none
 	}{
-		{ErrClientGone, StatusClientGone, "", ""},
-		{context.Canceled, StatusClientGone, "", ""},
+		{ErrClientGone, StatusClientGone, "client_closed_request", ""},
+		{context.Canceled, StatusClientGone, "client_closed_request", ""},
 		{&NoResponseError{context.Canceled}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
 		{ErrStopped, http.StatusServiceUnavailable, "server_shutdown", "Retry-After=1"},
 		{ErrBodyTooLarge, http.StatusRequestEntityTooLarge, "request_too_large", "Connection=close"},

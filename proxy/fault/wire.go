@@ -30,7 +30,7 @@ func Wire(err error, id string) *openai.Error {
 	case errors.As(err, &bad):
 		return bad
 	case errors.Is(err, ErrClientGone), errors.Is(err, ErrClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
-		return serverError(StatusClientGone, "", "client closed the request")
+		return serverError(StatusClientGone, "client_closed_request", "client closed the request")
 	}
 	if errors.Is(err, ErrStopped) {
 		return serverError(http.StatusServiceUnavailable, "server_shutdown", "this server is being stopped, and the request took longer than it may wait for")

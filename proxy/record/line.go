@@ -163,6 +163,7 @@ func (l *decided) Entry() *decisionlog.Entry {
 	}
 	if t := o.Tally.Usage; t != (response.Usage{}) {
 		e.Tokens = decisionlog.TokensOf(t)
+		e.Tokens.Estimated = o.Estimated
 		if o.Model != nil {
 			prompt, completion := float64(t.Input), float64(t.Output)
 			e.Cost, e.Baseline = o.Model.Price.Of(prompt, completion), l.b.Priciest.Of(prompt, completion)

@@ -98,22 +98,48 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 	if b.learnLength(o) {
 		m.LimitWidened(o.Model.Name)
 	}
+	estimate(w, o, status, err)
 	r.finish(b, w, o, status, err) //nolint:contextcheck // a copy outlives its request
 	r.Note(ctx, b, w, o, status)
 	r.countArm(o, status)
 	r.countDiscarded(o, tenant)
-	if used := o.Tally.Usage; used != (response.Usage{}) {
-		m.Tokens("prompt", int64(used.Input))
-		if used.Cached > 0 {
-			m.Tokens("cached", int64(used.Cached))
-		}
-		m.Tokens("completion", int64(used.Output))
-		prompt, completion := float64(used.Input), float64(used.Output)
-		usd := o.Model.Price.Of(prompt, completion)
-		m.Cost(model, usd, b.Priciest.Of(prompt, completion))
-		m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
-	}
+	r.countUsage(b, o, model, tenant, status)
 	r.logRequest(ctx, w, o, requestLine{route, model, endpoint, status, took, err})
+}
+
+// countUsage counts the tokens of a response and what they cost, or that nobody told them.
+func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant string, status int) {
+	m, used := r.Tel.Metrics, o.Tally.Usage
+	if used == (response.Usage{}) {
+		if o.Model != nil && status < http.StatusBadRequest {
+			m.Untold(model)
+		}
+		return
+	}
+	m.Tokens("prompt", int64(used.Input))
+	if used.Cached > 0 {
+		m.Tokens("cached", int64(used.Cached))
+	}
+	m.Tokens("completion", int64(used.Output))
+	prompt, completion := float64(used.Input), float64(used.Output)
+	usd := o.Model.Price.Of(prompt, completion)
+	m.Cost(model, usd, b.Priciest.Of(prompt, completion))
+	m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
+}
+
+// estimate takes an estimate for the usage of a response that ended before it told its usage, as
+// when its client left: limits and budgets are settled by the same.
+func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
+	if err != nil && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
+		o.Tally.Usage, o.Estimated = estimateOf(o), true
+	}
+}
+
+// estimateOf is about what a response has used up to where it was cut.
+func estimateOf(o *exchange.Exchange) response.Usage {
+	return response.Usage{
+		Input: o.Req.EstimateTokens(), Output: int(min(max(o.Tally.Length(), 0), math.MaxInt32)),
+	}
 }
 
 // requestLine is what the log line of a request says beside its outcome.
@@ -133,12 +159,15 @@ func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exch
 	if !r.Tel.Log.Enabled(ctx, level) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 20)
+	attrs := make([]slog.Attr, 0, 21)
 	attrs = append(attrs, slog.String("route", l.route), slog.String("model", l.model),
 		slog.String("endpoint", l.endpoint), slog.Int("status", l.status))
 	if o.Tally.Usage != (response.Usage{}) {
 		attrs = append(attrs, slog.Int("prompt_tokens", o.Tally.Usage.Input),
 			slog.Int("completion_tokens", o.Tally.Usage.Output))
+	}
+	if o.Estimated {
+		attrs = append(attrs, slog.Bool("tokens_estimated", true))
 	}
 	if o.TTFT > 0 {
 		attrs = append(attrs, brief("ttft", o.TTFT))
@@ -301,7 +330,8 @@ func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchan
 	case u.Input+u.Output > 0:
 		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
 	default:
-		last = o.Model.Price.Of(float64(o.Req.EstimateTokens()), float64(max(o.Tally.Length(), 0)))
+		u = estimateOf(o)
+		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
 	}
 	ctx = context.WithoutCancel(ctx)
 	usd, thrown := last, o.Escalation.Thrown()
@@ -335,7 +365,8 @@ func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchang
 	case u.Input+u.Output > 0:
 		used = min(u.Input+u.Output, math.MaxInt32)
 	default:
-		used = o.Req.EstimateTokens() + int(max(o.Tally.Length(), 0))
+		u = estimateOf(o)
+		used = min(u.Input+u.Output, math.MaxInt32)
 	}
 	thrown := o.Escalation.Used(o.Req)
 	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
