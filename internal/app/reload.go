@@ -35,6 +35,7 @@ func (a *App) Reload(ctx context.Context) error {
 
 // reload does it; the caller holds reloading.
 func (a *App) reload(ctx context.Context) error {
+	a.tel.Decisions.Reopen()
 	old := a.cfg.Load()
 	if old.File == "" {
 		return errNoFile

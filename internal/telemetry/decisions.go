@@ -19,9 +19,9 @@ import (
 // DecisionOptions configure the decision log: what was decided for each request, and on which
 // signals, as one JSON object a line. `signalbox replay` reads it.
 type DecisionOptions struct {
-	// File is where decisions are written, readable by its owner only. One process a file. A
-	// relative path resolves against the configuration's folder. Empty, the default, logs none.
-	// Restart needed.
+	// File is where decisions are written, readable by its owner only. One process a file. One that
+	// was moved or removed is made anew within a second, and at once with SIGHUP. A relative path
+	// resolves against the configuration's folder. Empty, the default, logs none. Restart needed.
 	File string `yaml:"file"`
 	// Sample is the share of requests that are logged, 0 to 1. Default 1. Restart needed.
 	Sample float64 `yaml:"sample"`
@@ -106,11 +106,14 @@ type Decisions struct {
 	held   atomic.Int64
 	closed atomic.Bool
 	stop   chan struct{}
+	again  chan struct{} // holds 1: the file is to be opened anew
 	once   sync.Once
 	done   chan struct{}
 
 	// What follows belongs to the goroutine.
 	file    *os.File
+	info    os.FileInfo // of it
+	looked  time.Time   // when it was last seen whether File is still this file
 	size    int64
 	plain   bool      // a regular file, which can be renamed
 	stuck   bool      // the last attempt to rename the file failed, and the log says so
@@ -125,7 +128,7 @@ type Decisions struct {
 func openDecisions(o DecisionOptions, prompts bool, log *slog.Logger, m *Metrics) (*Decisions, error) {
 	d := &Decisions{
 		opts: o, log: log, count: m.DecisionsLogged, now: time.Now,
-		queue: make(chan Line, decisionQueue), stop: make(chan struct{}), done: make(chan struct{}),
+		queue: make(chan Line, decisionQueue), stop: make(chan struct{}), again: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	d.prompts.Store(prompts)
 	if err := d.open(); err != nil {
@@ -169,6 +172,18 @@ func (d *Decisions) Offer(l Line) bool {
 	return false
 }
 
+// Reopen opens the file anew where another one, or none, has its name now, as after logrotate has
+// moved it. Without it that is seen with the lines to come, after a second at most.
+func (d *Decisions) Reopen() {
+	if d == nil {
+		return
+	}
+	select {
+	case d.again <- struct{}{}:
+	default: // it will be
+	}
+}
+
 // shutdown writes what was offered and closes the file.
 func (d *Decisions) shutdown(ctx context.Context) error {
 	d.closed.Store(true)
@@ -192,6 +207,11 @@ func (d *Decisions) run() {
 		select {
 		case l := <-d.queue:
 			d.add(l)
+		case <-d.again:
+			d.looked = time.Time{}
+			if d.follow(); d.file == nil {
+				_ = d.open() // else the next line tries, and tells
+			}
 		case <-d.stop:
 			d.drain()
 			return
@@ -242,6 +262,7 @@ func (d *Decisions) write() {
 	if d.lines == 0 {
 		return
 	}
+	d.follow()
 	err := d.rotate()
 	if err == nil {
 		err = d.put()
@@ -301,7 +322,8 @@ func (d *Decisions) open() error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	d.file, d.size, d.plain, d.torn = f, info.Size(), info.Mode().IsRegular(), false
+	d.file, d.info, d.looked = f, info, d.now()
+	d.size, d.plain, d.torn = info.Size(), info.Mode().IsRegular(), false
 	if !d.plain {
 		return nil
 	}
@@ -311,6 +333,27 @@ func (d *Decisions) open() error {
 	}
 	d.torn = d.size > 0 && endsInsideLine(d.opts.File, d.size)
 	return nil
+}
+
+// lookEvery is how often lines look whether the file was moved.
+const lookEvery = time.Second
+
+// follow lets go of a file that somebody else has moved or removed.
+func (d *Decisions) follow() {
+	if d.file == nil || !d.plain || d.now().Sub(d.looked) < lookEvery {
+		return
+	}
+	d.looked = d.now()
+	at, err := os.Stat(d.opts.File)
+	switch {
+	case err == nil && os.SameFile(at, d.info):
+		d.size = at.Size() // it may have been emptied
+		return
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return
+	}
+	_ = d.file.Close() // every write was checked
+	d.file = nil
 }
 
 // endsInsideLine reports whether a file's last byte is no line break.

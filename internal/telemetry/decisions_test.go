@@ -397,3 +397,72 @@ func TestDecisionOptionsNameEveryMistake(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// logrotate moves the file and says so, or does not.
+func TestDecisionsFollowAFileThatWasMoved(t *testing.T) {
+	t.Parallel()
+	for name, tell := range map[string]bool{"with a signal": true, "without one": false} {
+		o := decisionFile(t)
+		d := &Decisions{opts: o, log: slog.New(slog.DiscardHandler), count: func(string, int64) {}}
+		var now time.Time
+		d.now = func() time.Time { return now }
+		d.queue, d.again, d.stop, d.done = make(chan Line), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+		now = time.Unix(1_700_000_000, 0)
+		if err := d.open(); err != nil {
+			t.Fatal(err)
+		}
+		say := func(s string) {
+			d.encode(textLine(s))
+			d.write()
+		}
+		say("one")
+		if err := os.Rename(o.File, o.File+".old"); err != nil {
+			t.Fatal(err)
+		}
+		say("two") // within a second of the last look
+		if !tell {
+			now = now.Add(2 * lookEvery)
+			say("three")
+			_ = d.file.Close()
+		} else {
+			go d.run()
+			d.Reopen()
+			for end := time.Now().Add(testkit.Patience); ; {
+				if _, err := os.Stat(o.File); err == nil {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatal("the file is not made anew")
+				}
+			}
+			d.queue <- textLine("three")
+			if err := d.shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := read(t, o.File+".old"); got != "one\ntwo\n" {
+			t.Errorf("%s: the file that was moved holds %q", name, got)
+		}
+		if got := read(t, o.File); got != "three\n" {
+			t.Errorf("%s: the new file holds %q", name, got)
+		}
+	}
+}
+
+func TestDecisionsGoOnWhereTheFileWasRemoved(t *testing.T) {
+	t.Parallel()
+	o := decisionFile(t)
+	b := openBench(t, o, io.Discard)
+	if err := os.Remove(o.File); err != nil {
+		t.Fatal(err)
+	}
+	b.Reopen()
+	for end := time.Now().Add(testkit.Patience); ; {
+		if _, err := os.Stat(o.File); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the file is not made anew")
+		}
+	}
+}
