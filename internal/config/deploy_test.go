@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -34,5 +36,31 @@ func TestConfigurationsOfDeploymentsAreValid(t *testing.T) {
 		if err := fits(t, schema(t), text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What the documentation says of the chart is what the chart does.
+func TestTheDocumentationNamesWhatTheChartHas(t *testing.T) {
+	t.Parallel()
+	var values struct {
+		Image   struct{ Repository string }
+		Service struct{ Port int }
+	}
+	if err := yaml.Unmarshal(read(t, "../../deploy/helm/signalbox/values.yaml"), &values); err != nil {
+		t.Fatal(err)
+	}
+	var chart struct {
+		AppVersion string `yaml:"appVersion"`
+	}
+	if err := yaml.Unmarshal(read(t, "../../deploy/helm/signalbox/Chart.yaml"), &chart); err != nil {
+		t.Fatal(err)
+	}
+	image := "-t " + values.Image.Repository + ":" + chart.AppVersion + " "
+	if !strings.Contains(string(read(t, "../../docs/deploy.md")), image) {
+		t.Errorf("docs/deploy.md builds no image %q", image)
+	}
+	forward := fmt.Sprintf("port-forward svc/signalbox 8080:%d ", values.Service.Port)
+	if !strings.Contains(string(read(t, "../../docs/kubernetes.md")), forward) {
+		t.Errorf("docs/kubernetes.md does not say %q", forward)
 	}
 }
