@@ -53,10 +53,15 @@ func (c *command) check() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe Redis and every endpoint")
-	cmd.Flags().BoolVar(&unset, "allow-unset", false,
-		"let secrets be missing, as where the file is written and not served")
+	cmd.Flags().BoolVar(&unset, allowUnset, false, allowUnsetMeans)
 	return cmd
 }
+
+// allowUnset is the flag of commands that need no secrets.
+const (
+	allowUnset      = "allow-unset"
+	allowUnsetMeans = "let secrets be missing, as where the file is written and not served"
+)
 
 // oneFile lets a command be given one file, or none.
 func oneFile(command string) cobra.PositionalArgs {

@@ -70,7 +70,15 @@ func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, err
 			return nil, settings, err
 		}
 	}
-	cfg, warnings, err := config.Load(settings.File, c.Env, app.Catalog)
+	read := config.Parse
+	if unset, err := cmd.Flags().GetBool(allowUnset); err == nil && unset { // else the command has no such flag
+		read = config.Check
+	}
+	b, err := os.ReadFile(settings.File)
+	if err != nil {
+		return nil, settings, fmt.Errorf("read configuration: %w", err)
+	}
+	cfg, warnings, err := read(settings.File, b, c.Env, app.Catalog)
 	if err != nil {
 		return nil, settings, err
 	}

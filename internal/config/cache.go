@@ -28,7 +28,7 @@ func (c *checker) cache(catalog *Catalog) {
 		}
 	}
 	c.section("cache", o.Validate())
-	if o.Shared && c.cfg.Memory.Redis.URL == "" {
+	if o.Shared && !c.hasRedis() {
 		c.at("cache.shared", "answers are shared over memory.redis, which has no url")
 	}
 	modes := c.modesOf("cache")

@@ -99,10 +99,24 @@ func (c *checker) versions() {
 	}
 }
 
-// untold warns of models whose streams are settled in budgets by an estimate, since their servers
-// are never asked how many tokens one took.
+// unpriced is said of budgets that bound nothing.
+const unpriced = "no model has a price, so that nothing is ever spent: set models[].price"
+
+// untold warns of budgets that nothing counts in, and of models whose streams are settled in budgets
+// by an estimate, since their servers are never asked how many tokens one took.
 func (c *checker) untold() {
 	a := &c.cfg.Auth
+	priced := slices.ContainsFunc(c.cfg.Models, func(m backend.ModelOptions) bool { return m.Price.Known() })
+	for i := range a.Keys {
+		if a.Keys[i].Budget.USD > 0 && !priced {
+			c.warn(fmt.Sprintf("auth.keys[%d].budget", i), unpriced)
+		}
+	}
+	for i := range a.Tenants {
+		if a.Tenants[i].Budget.USD > 0 && !priced {
+			c.warn(fmt.Sprintf("auth.tenants[%d].budget", i), unpriced)
+		}
+	}
 	bounded := slices.ContainsFunc(a.Keys, func(k auth.KeyOptions) bool { return k.Budget.USD > 0 }) ||
 		slices.ContainsFunc(a.Tenants, func(t auth.TenantOptions) bool { return t.Budget.USD > 0 })
 	for i := range c.cfg.Models {
@@ -111,6 +125,11 @@ func (c *checker) untold() {
 				"budgets settle streams of this model by an estimate; auto lets its servers tell the tokens")
 		}
 	}
+}
+
+// hasRedis reports whether the file names a Redis, also where its URL could not be read.
+func (c *checker) hasRedis() bool {
+	return c.cfg.Memory.Redis.URL != "" || slices.Contains(c.missing, "memory.redis.url")
 }
 
 // access looks at who may call from where, and at the models that callers are limited to.
@@ -129,7 +148,7 @@ func (c *checker) access() {
 	if a.Virtual.On() && a.Mode == auth.ModeNone {
 		c.warn("auth.virtual", "auth.mode none asks nobody for a key, so that virtual keys can be made and change nothing")
 	}
-	if a.Virtual.Redis && c.cfg.Memory.Redis.URL == "" {
+	if a.Virtual.Redis && !c.hasRedis() {
 		c.at("auth.virtual.redis", "there is no redis: memory.redis.url is not set")
 	}
 	for i := range a.Keys {

@@ -29,9 +29,14 @@ type decoder struct {
 	files    []string // that secrets are read from, those that cannot be read too
 	problems []rules.Problem
 	unset    bool // secrets may be missing
+	secrets  map[*yaml.Node]bool
+	missing  []string // paths of secrets that could not be read
 }
 
 func (d *decoder) report(n *yaml.Node, path, format string, args ...any) {
+	if n.Kind == yaml.ScalarNode && holdsRef.MatchString(n.Value) && !d.secrets[n] {
+		format += "; references such as ${NAME} are for secrets only"
+	}
 	d.problems = append(d.problems, rules.Problem{Line: n.Line, Col: n.Column, Path: path, Msg: fmt.Sprintf(format, args...)})
 }
 
@@ -207,6 +212,10 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) {
 			d.report(n, path, "found %s, expected text: put it in quotes", describe(n))
 			return
 		}
+		if envRef.MatchString(n.Value) {
+			d.report(n, path, "found a reference, expected text")
+			return
+		}
 		v.SetString(n.Value)
 		return
 	}
@@ -217,15 +226,25 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-var envRef = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+var (
+	envRef   = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
+	holdsRef = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+)
 
 // secret resolves a reference. The value itself is never part of a message.
 func (d *decoder) secret(n *yaml.Node, v reflect.Value, path string) {
+	if d.secrets == nil {
+		d.secrets = map[*yaml.Node]bool{}
+	}
+	d.secrets[n] = true
 	if n.Kind != yaml.ScalarNode || isNull(n) {
 		d.report(n, path, "found %s, expected a reference such as ${NAME} or file:PATH", describe(n))
 		return
 	}
 	value, problem := d.resolve(n.Value)
+	if problem != "" {
+		d.missing = append(d.missing, path)
+	}
 	switch {
 	case problem == "":
 	case d.unset && isReference(n.Value):
