@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -88,15 +89,26 @@ type ExceededError struct {
 func (e *ExceededError) Error() string {
 	if e.Wait == 0 {
 		return fmt.Sprintf(
-			"Request too expensive: it may cost $%.6g, and the budget %s is $%.6g a %s.",
-			e.Asked,
+			"Request too expensive: it may cost %s, and the budget %s is %s a %s.",
+			dollars(e.Asked),
 			e.Budget.Name,
-			e.Budget.USD,
+			dollars(e.Budget.USD),
 			e.Budget.Period,
 		)
 	}
-	return fmt.Sprintf("Budget %s exceeded: $%.6g a %s, $%.6g spent or reserved, $%.6g requested. It resets at %s.",
-		e.Budget.Name, e.Budget.USD, e.Budget.Period, e.Taken, e.Asked, e.Resets.Format(time.RFC3339))
+	return fmt.Sprintf("Budget %s exceeded: %s a %s, %s spent or reserved, %s requested. It resets at %s.",
+		e.Budget.Name, dollars(e.Budget.USD), e.Budget.Period, dollars(e.Taken), dollars(e.Asked),
+		e.Resets.Format(time.RFC3339))
+}
+
+// dollars is an amount as people write it: to a millionth of a dollar, and finer below a cent.
+func dollars(usd float64) string {
+	digits := 6
+	if usd < 0.01 {
+		digits = 9
+	}
+	s := strconv.FormatFloat(usd, 'f', digits, 64)
+	return "$" + strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
 // maxUnsettled bounds what is kept for a Remote that does not answer. What is beyond is counted in

@@ -429,3 +429,15 @@ func TestABudgetKnownToBeExhaustedStaysSoWithoutRedis(t *testing.T) {
 		t.Error("what was spent since Redis went away is not counted on top")
 	}
 }
+
+func TestAmountsAreToldAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for usd, want := range map[float64]string{
+		0: "$0", 5: "$5", 1250000: "$1250000", 0.035: "$0.035", 0.00001: "$0.00001", 2.4e-7: "$0.00000024",
+		0.1 + 0.2: "$0.3", 1e-9: "$0.000000001", 12.3456789: "$12.345679",
+	} {
+		if got := dollars(usd); got != want {
+			t.Errorf("%v is told as %s, want %s", usd, got, want)
+		}
+	}
+}
