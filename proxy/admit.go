@@ -60,17 +60,22 @@ func checkMedia(h http.Header) error {
 	return fault.ErrMedia
 }
 
-// identify finds who makes a request, from headers that can be read in one way only, and counts it.
+// identify finds who makes a request, and counts it.
 func (st *State) identify(w *downstream.Writer, r *http.Request) (Principal, error) {
-	if err := st.checkHeaders(r.Header); err != nil {
-		return Principal{}, err
-	}
-	adoptKey(r.Header)
-	who, err := st.auth.Identify(r.Context(), r.Header)
+	who, err := st.caller(r)
 	if err != nil {
 		return Principal{}, err
 	}
 	return who, w.Count(r, &who)
+}
+
+// caller finds who makes a request, from headers that can be read in one way only.
+func (st *State) caller(r *http.Request) (Principal, error) {
+	if err := st.checkHeaders(r.Header); err != nil {
+		return Principal{}, err
+	}
+	adoptKey(r.Header)
+	return st.auth.Identify(r.Context(), r.Header)
 }
 
 // ownPrefix starts the headers that only the proxy writes, two that clients may send aside.

@@ -11,8 +11,10 @@ import (
 	"signalbox/proxy/fault"
 )
 
+// listModels uses up no limit of its caller, and is not refused by one: clients ask when they start,
+// and to see whether they can.
 func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) error {
-	who, err := st.identify(w, r)
+	who, err := st.caller(r)
 	if err != nil {
 		return err
 	}
@@ -23,8 +25,9 @@ func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) err
 	return downstream.WriteJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
 
+// oneModel uses up no limit either.
 func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error {
-	who, err := st.identify(w, r)
+	who, err := st.caller(r)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type Proxy struct {
 	state     atomic.Pointer[State]
 	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
 	draining  atomic.Bool
+	serving   atomic.Int64 // requests that are under way
 	removed   removedEndpoints
 	stale     atomic.Bool // the configuration has changed and could not be read
 	started   int64       // Unix time in seconds; what /v1/models gives as created

@@ -304,3 +304,23 @@ func TestARequestRefusedByALimitIsCountedForItsCaller(t *testing.T) {
 		t.Errorf("the log says of the refused request: %s", line)
 	}
 }
+
+func TestListingModelsUsesUpNoLimit(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
+	p := start(t, oneModel(u), limited(auth.RateOptions{RPM: 1}))
+	list := func() {
+		t.Helper()
+		for _, path := range []string{"/v1/models", "/v1/models/small"} {
+			got := p.do(http.MethodGet, path, "", "Authorization", "Bearer limited")
+			if got.status != http.StatusOK {
+				t.Errorf("%s: status %d with %s", path, got.status, got.body)
+			}
+		}
+	}
+	list()
+	if got := p.chat(ask("hello"), "Authorization", "Bearer limited"); got.status != http.StatusOK {
+		t.Errorf("the first request: %d", got.status)
+	}
+	list()
+}

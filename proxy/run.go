@@ -86,6 +86,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 // Drain turns /readyz to 503, so that load balancers stop sending. Requests are served as before.
 func (p *Proxy) Drain() { p.draining.Store(true) }
 
+// Serving is how many requests are under way.
+func (p *Proxy) Serving() int64 { return p.serving.Load() }
+
 // ReloadFailed notes whether the last attempt to read the configuration again failed, which /readyz
 // tells.
 func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }

@@ -112,6 +112,8 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 	return func(rw http.ResponseWriter, r *http.Request) {
 		st := p.acquire()
 		defer st.release()
+		p.serving.Add(1)
+		defer p.serving.Add(-1)
 		w := downstream.New(rw, r)
 		w.Messages = downstream.NewDialogue(w.ID, r.URL.Path)
 		w.Patience, w.Limiter, w.Bytes = time.Duration(st.opts.WriteTimeout), p.limiter, &p.bytes

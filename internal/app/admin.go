@@ -24,6 +24,7 @@ func (a *App) admin() *gate {
 	open.Handle("GET /console/{$}", console.Pages())
 	open.Handle("GET /console/{file}", console.Pages())
 	open.Handle("GET /console", http.RedirectHandler("console/", http.StatusPermanentRedirect))
+	open.Handle("GET /{$}", http.RedirectHandler("console/", http.StatusFound))
 	live := console.New(consoleSource{a})
 	guarded.Handle("/console/api/", live)
 	open.Handle("GET /metrics", a.tel.Handler())

@@ -334,3 +334,11 @@ func TestAnAdminListenerThatOthersReachNeedsAToken(t *testing.T) {
 		}
 	}
 }
+
+func TestTheRootOfTheAdminListenerLeadsToTheConsole(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configure(t, ""), config.Settings{})
+	if a := do(t, http.MethodGet, s.admin+"/", ""); a.status != http.StatusOK || !strings.Contains(a.body, "<html") {
+		t.Errorf("status %d with %.100s", a.status, a.body)
+	}
+}

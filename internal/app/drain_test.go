@@ -2,8 +2,10 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -42,7 +44,8 @@ func TestWhatOutlivesTheDrainIsTold(t *testing.T) {
 	cfg.Models[0].Endpoints[0].URL = model.URL()
 	cfg.Server.Listen, cfg.Server.AdminListen, cfg.Telemetry.Log = "127.0.0.1:0", "127.0.0.1:0", "error"
 	cfg.Server.DrainDelay, cfg.Server.DrainTimeout = option.Duration(time.Second), option.Duration(100*time.Millisecond)
-	a, err := Build(t.Context(), cfg, Options{Version: "test", Log: t.Output(), Env: os.LookupEnv})
+	var said bytes.Buffer // read when the process has ended
+	a, err := Build(t.Context(), cfg, Options{Version: "test", Log: &said, Env: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,10 +108,13 @@ func TestWhatOutlivesTheDrainIsTold(t *testing.T) {
 			t.Errorf("the model server works on for request %d", i+1)
 		}
 	}
-	if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+	if err := <-done; !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrCut) {
 		t.Errorf("the process ended with %v", err)
 	}
 	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
+	}
+	if want := fmt.Sprintf("longer than server.drain_timeout\" requests=%d", len(requests)); !strings.Contains(said.String(), want) {
+		t.Errorf("the log does not say how many requests were cut: %s", said.String())
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log" //nolint:depguard // where net/http writes what it has no other place for
 	"net"
@@ -111,6 +112,9 @@ func (c *command) runApp(ctx context.Context, cfg *config.Config, o app.Options,
 	})
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
+	if errors.Is(err, app.ErrCut) {
+		err = errSilent
+	}
 	if cerr := a.Close(closing); err == nil {
 		err = cerr
 	}

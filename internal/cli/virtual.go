@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +41,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 	add := keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
 		func(ctx context.Context, at string, args []string) error {
 			create.Name = args[0]
+			create.TTL = inHours(create.TTL)
 			var k virtualKey
 			if err := c.askAdmin(ctx, http.MethodPost, at+keysPath, create, &k); err != nil {
 				return err
@@ -50,7 +53,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 		"which is shown this once. Models, rates and budgets are given by its API: docs/keys.md."
 	add.Flags().StringVar(&create.Tenant, "tenant", "", "whom the caller belongs to; default: auth.default_tenant")
 	add.Flags().StringVar(&create.Role, "role", "", "what rules may read; default: auth.default_role")
-	add.Flags().StringVar(&create.TTL, "ttl", "", "how long it holds, as 720h; default: without end")
+	add.Flags().StringVar(&create.TTL, "ttl", "", "how long it holds, as 720h or 30d; default: without end")
 	list := keyCommand("list", "List the virtual keys of a running proxy", 0,
 		func(ctx context.Context, at string, _ []string) error {
 			var all struct{ Keys []virtualKey }
@@ -65,10 +68,15 @@ func (c *command) virtualKeys() []*cobra.Command {
 			return nil
 		})
 	list.Flags().StringVar(&tenant, "tenant", "", "those of one tenant alone")
-	rotate := keyCommand("rotate ID", "Print another secret for a virtual key of a running proxy", 1,
+	rotate := keyCommand("rotate (ID | NAME)", "Print another secret for a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
+			id, err := c.keyID(ctx, at, args[0])
+			if err != nil {
+				return err
+			}
 			var k virtualKey
-			err := c.askAdmin(ctx, http.MethodPost, at+keysPath+"/"+url.PathEscape(args[0])+"/rotate", map[string]string{"grace": grace}, &k)
+			err = c.askAdmin(ctx, http.MethodPost, at+keysPath+"/"+url.PathEscape(id)+"/rotate",
+				map[string]string{"grace": inHours(grace)}, &k)
 			if err != nil {
 				return err
 			}
@@ -76,11 +84,51 @@ func (c *command) virtualKeys() []*cobra.Command {
 			return nil
 		})
 	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the secret before goes on to work")
-	revoke := keyCommand("revoke ID", "Revoke a virtual key of a running proxy", 1,
+	revoke := keyCommand("revoke (ID | NAME)", "Revoke a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
-			return c.askAdmin(ctx, http.MethodDelete, at+keysPath+"/"+url.PathEscape(args[0]), nil, nil)
+			id, err := c.keyID(ctx, at, args[0])
+			if err != nil {
+				return err
+			}
+			return c.askAdmin(ctx, http.MethodDelete, at+keysPath+"/"+url.PathEscape(id), nil, nil)
 		})
 	return []*cobra.Command{add, list, rotate, revoke}
+}
+
+// keyID is the id of the key that an id or a name means. One that is neither is left to the server.
+func (c *command) keyID(ctx context.Context, at, word string) (string, error) {
+	var all struct{ Keys []virtualKey }
+	if err := c.askAdmin(ctx, http.MethodGet, at+keysPath, nil, &all); err != nil {
+		return "", err
+	}
+	var named []string
+	for _, k := range all.Keys {
+		if k.ID == word {
+			return word, nil
+		}
+		if k.Name == word {
+			named = append(named, k.ID)
+		}
+	}
+	switch len(named) {
+	case 0:
+		return word, nil
+	case 1:
+		return named[0], nil
+	}
+	return "", misuse("%d keys are called %q: name one by its id, of %s", len(named), word, strings.Join(named, ", "))
+}
+
+var days = regexp.MustCompile(`^(\d{1,5})d`)
+
+// inHours writes the days of a duration such as 30d or 1d12h in hours, which servers read.
+func inHours(s string) string {
+	m := days.FindStringSubmatch(s)
+	if m == nil {
+		return s
+	}
+	n, _ := strconv.Atoi(m[1]) // of digits
+	return strconv.Itoa(24*n) + "h" + s[len(m[0]):]
 }
 
 const keysPath = "/-/keys"

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -23,6 +25,31 @@ func TestARefusedTokenIsNotCalledMissing(t *testing.T) {
 		}
 		if err := refusal(req, "404 Not Found", []byte("no such key")); strings.Contains(err.Error(), "ADMIN_TOKEN") {
 			t.Errorf("with %q: %v", c.token, err)
+		}
+	}
+}
+
+func TestAKeyIsMeantByItsIDOrByANameThatIsUnique(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"keys": [{"id": "k1", "name": "app"}, {"id": "k2", "name": "twin"},
+			{"id": "k3", "name": "twin"}, {"id": "app2", "name": "k1"}]}`)
+	}))
+	defer s.Close()
+	c := command{Streams: Streams{Env: func(string) (string, bool) { return "", false }}}
+	for word, want := range map[string]string{"k1": "k1", "app": "k1", "k3": "k3", "nobody": "nobody", "twin": ""} {
+		got, err := c.keyID(t.Context(), s.URL, word)
+		if got != want || (err == nil) == (want == "") {
+			t.Errorf("%s means %q, %v; want %q", word, got, err, want)
+		}
+	}
+}
+
+func TestDaysAreWrittenInHours(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{"30d": "720h", "1d12h": "24h12h", "720h": "720h", "": "", "d": "d", "0s": "0s"} {
+		if got := inHours(s); got != want {
+			t.Errorf("%q is written %q, want %q", s, got, want)
 		}
 	}
 }
