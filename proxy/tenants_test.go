@@ -77,7 +77,8 @@ func TestAStreamThatIsLeftCountsByTheEstimate(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	e := lines[0]
-	if e.Error != "client_closed_request" || e.Tokens == nil || !e.Tokens.Estimated || e.Tokens.Completion == 0 || e.Cost == 0 {
+	if e.Error != "client_closed_request" || e.Tokens == nil || !e.Tokens.Estimated ||
+		e.Tokens.Completion == 0 || e.Cost == 0 {
 		t.Errorf("the decision log has error %q, tokens %+v, cost %v", e.Error, e.Tokens, e.Cost)
 	}
 }

@@ -114,7 +114,8 @@ func TestWhatOutlivesTheDrainIsTold(t *testing.T) {
 	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
-	if want := fmt.Sprintf("longer than server.drain_timeout\" requests=%d", len(requests)); !strings.Contains(said.String(), want) {
+	want := fmt.Sprintf("longer than server.drain_timeout\" requests=%d", len(requests))
+	if !strings.Contains(said.String(), want) {
 		t.Errorf("the log does not say how many requests were cut: %s", said.String())
 	}
 }

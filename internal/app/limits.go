@@ -38,7 +38,9 @@ func (s sharedLimits) Charge(ctx context.Context, group string, charges []rate.C
 }
 
 // Enter implements rate.Remote.
-func (s sharedLimits) Enter(ctx context.Context, group string, flights []rate.Flight, ttl time.Duration, force bool) ([]int, bool, error) {
+func (s sharedLimits) Enter( //nolint:revive // force tells a renewal from a request
+	ctx context.Context, group string, flights []rate.Flight, ttl time.Duration, force bool,
+) ([]int, bool, error) {
 	used, fits, err := s.redis.Enter(ctx, ledger.TenantOf(group), flightsOf(flights), ttl, force)
 	if force { // a renewal of what is under way
 		return used, fits, err

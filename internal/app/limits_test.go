@@ -102,10 +102,11 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s", limit_timeout: %s}}
 		t.Errorf("without Redis one replica let %d of 20 in", in)
 	}
 	page := do(t, http.MethodGet, replicas[0].admin+"/metrics", "").body
-	if !strings.Contains(page, "signalbox_redis_up 0") || !strings.Contains(page, `signalbox_limits_local_total{what="rate"} `) {
+	if !strings.Contains(page, "signalbox_redis_up 0") || !strings.Contains(page, `limits_local_total{what="rate"} `) {
 		t.Error("metrics say nothing of a Redis that is away")
 	}
-	if got := do(t, http.MethodGet, replicas[0].url+"/readyz", ""); !strings.Contains(got.body, "limits and budgets count per replica") {
+	got := do(t, http.MethodGet, replicas[0].url+"/readyz", "")
+	if !strings.Contains(got.body, "limits and budgets count per replica") {
 		t.Errorf("readyz: %s", got.body)
 	}
 	var took []time.Duration

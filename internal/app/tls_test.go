@@ -117,7 +117,8 @@ func TestABrokenCertificateIsAFailedReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, configure(t, "server: {tls: {cert_file: "+strconv.Quote(cert)+", key_file: "+strconv.Quote(key)+"}}\n"), config.Settings{})
+	section := "server: {tls: {cert_file: " + strconv.Quote(cert) + ", key_file: " + strconv.Quote(key) + "}}\n"
+	s := serve(t, configure(t, section), config.Settings{})
 	at := strings.Replace(s.url, "http://", "https://", 1)
 	for name, content := range map[string][]byte{"no PEM": []byte("x"), "another key": alien} {
 		if err := os.WriteFile(key, content, 0o600); err != nil {

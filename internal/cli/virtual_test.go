@@ -47,7 +47,9 @@ func TestAKeyIsMeantByItsIDOrByANameThatIsUnique(t *testing.T) {
 
 func TestDaysAreWrittenInHours(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[string]string{"30d": "720h", "1d12h": "24h12h", "720h": "720h", "": "", "d": "d", "0s": "0s"} {
+	for s, want := range map[string]string{
+		"30d": "720h", "1d12h": "24h12h", "720h": "720h", "": "", "d": "d", "0s": "0s",
+	} {
 		if got := inHours(s); got != want {
 			t.Errorf("%q is written %q, want %q", s, got, want)
 		}

@@ -128,7 +128,8 @@ type Decisions struct {
 func openDecisions(o DecisionOptions, prompts bool, log *slog.Logger, m *Metrics) (*Decisions, error) {
 	d := &Decisions{
 		opts: o, log: log, count: m.DecisionsLogged, now: time.Now,
-		queue: make(chan Line, decisionQueue), stop: make(chan struct{}), again: make(chan struct{}, 1), done: make(chan struct{}),
+		queue: make(chan Line, decisionQueue), again: make(chan struct{}, 1),
+		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	d.prompts.Store(prompts)
 	if err := d.open(); err != nil {

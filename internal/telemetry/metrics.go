@@ -174,7 +174,8 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		build:           m.gauge("signalbox_build_info", "The build that runs; the value is always 1.", "version", "goversion"),
 		workerRestarts:  m.counter("signalbox_worker_restarts_total", "Times that the process of the models was started again after it ended."),
 	}
-	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter), out.reload.register(meter), out.redis.register(meter))
+	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter), out.reload.register(meter),
+		out.redis.register(meter))
 	out.begin()
 	return out, errors.Join(m.errs...)
 }

@@ -36,7 +36,8 @@ func (s *Store) back(ctx context.Context) {
 func (s *Store) filled(ctx context.Context, err error) {
 	now := s.o.Now()
 	if before := s.health.full.Swap(now.Add(fullFor).UnixNano()); before < now.UnixNano() {
-		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis is full: limits and budgets count per replica, and nothing more is kept there",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn,
+			"redis is full: limits and budgets count per replica, and nothing more is kept there",
 			slog.String("error", err.Error()))
 	}
 }
