@@ -14,7 +14,7 @@ from .batches import SAFETY_STRIDE, SAFETY_WINDOW, STRIDE, WINDOW
 from .export import taps
 from .model import ATTACKS, HIDDEN, PII, SEQUENCE, VOCAB, base_folder
 
-VERSION = "3.3.0"
+VERSION = "3.4.0"
 CANARY = {"text": "What is the derivative of x squared?", "expect": {"domain": "math", "jailbreak": "benign"}}
 
 PROVENANCE = [
@@ -59,7 +59,8 @@ PROVENANCE = [
     ("Self-Instruct", "Apache-2.0"),
     ("Harmless code, documents, prompts and tool results of 130 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
-    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, prompts/, safety/)", "Apache-2.0"),
+    ("Books free of rights, as Standard Ebooks has them (training/books.tsv)", "CC0"),
+    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/)", "Apache-2.0"),
 ]
 
 

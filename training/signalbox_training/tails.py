@@ -1,14 +1,16 @@
-"""Tail and head of the task jailbreak, fitted anew on a graph that stays as it is otherwise.
+"""Tails and heads of the two tasks about attacks, fitted anew on a graph that stays as it is otherwise.
 
-The tail (the low-rank changes of the last layer) and the head read the first token, its context and the mean of the
+A tail (the low-rank changes of the last layer) and a head read the first token, its context and the mean of the
 un-adapted last layer (`export.build(taps=True)`). These are computed once, by the int8 graph, so that a fit takes a minute;
-the trunk and every other task keep their bytes. Injection is left alone: what a prompt forbids its model and what a document
-orders it look the same, and a third of the attacks in long documents were lost where its tail learnt these texts too.
+the trunk and every other task keep their bytes.
 
-What is learnt is that system prompts which protect themselves are harmless (`guarded.py`). All other rows hold the log-odds
-to what they were, attacks in the same words among them; those of harmless rows may fall.
+What is learnt is which texts are harmless: novels and plays (`books.py`) and what asks things of its readers
+(`readers.py`). All other rows hold the log-odds to what they were, attacks in such texts among them, and system prompts
+that protect themselves, which jailbreak learnt before (`guarded.py`, 3.3.0); those of harmless rows may fall. What a
+prompt forbids its model and what a document orders it look the same: a third of the attacks in long documents were lost
+where injection learnt such prompts too.
 
-    python -m signalbox_training.tails --bundle FOLDER [--out build/model_int8.onnx]
+    python -m signalbox_training.tails --bundle FOLDER --books FILE [--out build/model_int8.onnx]
 """
 
 from __future__ import annotations
@@ -25,65 +27,120 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 
-from . import batches, data, evaluate, export, guarded, model, restore, train
+from . import batches, books, data, documents, evaluate, export, guarded, model, readers, restore, train
 
-SEED, ORDER = 5, 7  # of three orders of the rows the one whose logits rounding moved least
+SEED = 5
+ORDER = {"jailbreak": 8, "injection": 4}  # of the rows: of some the one whose logits rounding moved least
+MARGIN = 1.0  # log-odds below zero at which what is learnt is still pushed
 ROWS = batches.SAFETY_WINDOW - 2  # tokens of a window, without those that frame it
 PROMPTS, SENTENCES, TURNED = 4200, 3000, 2400
+READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, attacks inside them
+PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
+SPARSE = 3600  # characters of a book for one window
+SHORT = 80  # tokens of an attack that is put into a text
 HARMLESS = 0.62  # of the harmless rows
 INSIDE = 0.12  # of the prompts also stand behind other text
 RATE, EPOCHS, BATCH, WARM = 4e-4, 3, 256, 40
 REACH = 7.0  # log-odds beyond it are held no closer
 PARTS = ("out", "up", "down")  # the queries' adapters are part of the features
-TASK = "jailbreak"
-AT = list(model.SEQUENCE).index(TASK)
 
 
 @dataclass
 class Window:
-    """Tokens, whether they are a jailbreak (data.NONE: open), and whether that is learnt or their log-odds are held."""
+    """Tokens; for each of the two tasks whether they are an attack (data.NONE: open); and whether both learn that they are none."""
 
     ids: list[int]
-    label: int
-    new: bool
+    labels: tuple[int, int]
+    new: bool = False
 
 
-def cuts(ids: list[int], count: int, rng: random.Random) -> list[list[int]]:
-    """Windows anywhere in a text."""
-    if len(ids) <= ROWS:
-        return [ids]
-    starts = [rng.randrange(len(ids) - ROWS + 1) for _ in range(count)]
-    return [ids[s : s + ROWS] for s in starts]
+class Maker:
+    """Makes the windows of all kinds."""
+
+    def __init__(self, folder: Path):
+        self.tok, self.rng = batches.tokenizer(), random.Random(SEED)
+        rows = [r for r in data.build(folder)[0] if train.group(r) == "safety"]
+        self.examples = [train.Example(r, e) for r, e in zip(rows, self.encode([r.text for r in rows]))]
+        self.hosts = [e.ids for e in self.examples if e.row.host and 40 <= len(e.ids)]
+        attacks = [e for e in self.examples if 1 in (e.row.jailbreak, e.row.injection) and len(e.ids) < SHORT]
+        self.attacks = [Window(e.ids, (e.row.jailbreak, e.row.injection)) for e in attacks]
+
+    def encode(self, texts):
+        """Tokens of texts; a row keeps their places for train.Example."""
+        return self.tok.encode_batch([t[:6000] for t in texts], add_special_tokens=False)
+
+    def known(self) -> list[Window]:
+        """The rows of the training, cut as there."""
+        out = []
+        for e in self.examples:
+            if 1 in (e.row.jailbreak, e.row.injection) or self.rng.random() < HARMLESS:
+                out.append(Window(train.cut(e, self.hosts, self.rng)[0], (e.row.jailbreak, e.row.injection)))
+        return out
+
+    def guards(self) -> list[Window]:
+        """System prompts that protect themselves, their sentences, and attacks in the same words."""
+        out, harmless = [], lambda ids: Window(ids[:ROWS], (0, data.NONE))
+        for e in self.encode(guarded.prompts(PROMPTS)):
+            starts = [self.rng.randrange(len(e.ids) - ROWS + 1) for _ in range(2)] if len(e.ids) > ROWS else [0]
+            out += [harmless(e.ids[s:]) for s in starts]
+            if self.rng.random() < INSIDE:
+                out.append(harmless(train.filler(self.hosts, self.rng.randint(20, 60), self.rng) + e.ids))
+        out += [harmless(e.ids) for e in self.encode(guarded.sentences(SENTENCES))]
+        return out + [Window(e.ids[-ROWS:], (1, 1)) for e in self.encode(guarded.turned(TURNED))]
+
+    def holding(self, ids: list[int]) -> Window:
+        """A text with an attack somewhere in it."""
+        attack = self.rng.choice(self.attacks)
+        room = ROWS - len(attack.ids)
+        at = self.rng.randrange(max(1, min(room, len(ids))))
+        return Window(ids[:at] + attack.ids + ids[at:room], attack.labels)
+
+    def readers(self) -> list[Window]:
+        """What asks things of its readers."""
+        harmless, out = lambda ids: Window(ids, (0, 0), True), []
+        for e in self.encode(readers.texts(READERS)):
+            start = self.rng.randrange(max(1, len(e.ids) - ROWS + 1))
+            out.append(harmless(e.ids[start : start + ROWS]))
+        out += [harmless(e.ids[:ROWS]) for e in self.encode(readers.sentences(ASKING))]
+        return out + [self.holding(e.ids) for e in self.encode(readers.texts(ANSWERED, seed=95))]
+
+    def book(self, text: str) -> list[Window]:
+        """Pieces of a book, some from the start of a paragraph, sentences of it, and pieces with an attack inside."""
+        rng, harmless, out = self.rng, lambda e: Window(e.ids[:ROWS], (0, 0), True), []
+        count = min(PIECES, len(text) // SPARSE + 1)
+        pieces = []
+        for _ in range(count):
+            start = rng.randrange(max(1, len(text) - PIECE))
+            if rng.random() < 0.5:
+                start = text.find("\n\n", start) + 2
+            pieces.append(text[start : start + PIECE])
+        out += [harmless(e) for e in self.encode(pieces) if e.ids]
+        alone = []
+        for _ in range(count):
+            start = rng.randrange(max(1, len(text) - 3 * PIECE))
+            spans = documents.sentences(text[start : start + 3 * PIECE])
+            if len(spans) > 4:
+                first = rng.randrange(1, len(spans) - 2)
+                alone.append(text[start + spans[first][0] : start + spans[first + rng.choice([0, 0, 1])][1]])
+        out += [harmless(e) for e in self.encode(alone)]
+        return out + [self.holding(e.ids) for e in self.encode(rng.sample(pieces, min(PLANTED, count)))]
 
 
-def windows(folder: Path) -> list[Window]:
+def windows(folder: Path, found: list[books.Book]) -> list[Window]:
     """What is learnt and what is held."""
-    tok, rng, out = batches.tokenizer(), random.Random(SEED), []
-    encode = lambda texts: tok.encode_batch([t[:6000] for t in texts], add_special_tokens=False)
-    rows = [r for r in data.build(folder)[0] if train.group(r) == "safety"]
-    examples = [train.Example(r, e) for r, e in zip(rows, encode([r.text for r in rows]))]
-    hosts = [e.ids for e in examples if e.row.host and 40 <= len(e.ids)]
-    for e in examples:
-        if 1 in (e.row.jailbreak, e.row.injection) or rng.random() < HARMLESS:
-            out.append(Window(train.cut(e, hosts, rng)[0], e.row.jailbreak, False))
-    for e in encode(guarded.prompts(PROMPTS)):
-        found = cuts(e.ids, 2, rng)
-        if rng.random() < INSIDE:
-            found.append((train.filler(hosts, rng.randint(20, 60), rng) + e.ids)[:ROWS])
-        out += [Window(ids, 0, True) for ids in found]
-    out += [Window(e.ids[:ROWS], 0, True) for e in encode(guarded.sentences(SENTENCES))]
-    out += [Window(e.ids[-ROWS:], 1, False) for e in encode(guarded.turned(TURNED))]
-    return out
+    make = Maker(folder)
+    return make.known() + make.guards() + make.readers() + sum((make.book(b.text) for b in found if not b.kept), [])
 
 
 class Tail(nn.Module):
-    """The last layer of the task, from the features on."""
+    """The last layer of a task, from the features on."""
 
-    def __init__(self, net: model.Bundle):
+    def __init__(self, net: model.Bundle, task: str):
         super().__init__()
+        self.task, self.at = task, list(model.SEQUENCE).index(task)
         self.layer = net.layers[-1].requires_grad_(False)
-        copy = lambda side: nn.ParameterDict({p: nn.Parameter(getattr(net.adapters, side)[p][AT].detach().clone()) for p in PARTS})
-        self.a, self.b, self.head = copy("a"), copy("b"), net.heads[TASK]
+        copy = lambda side: nn.ParameterDict({p: nn.Parameter(getattr(net.adapters, side)[p][self.at].detach().clone()) for p in PARTS})
+        self.a, self.b, self.head = copy("a"), copy("b"), net.heads[task]
 
     def forward(self, first, context, mean):
         """Log-odds [batch] of first, context and mean, each [batch, hidden]."""
@@ -93,33 +150,35 @@ class Tail(nn.Module):
 
 
 def features(sess, found: list[Window]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(first, context, mean) of windows, each [n, hidden], by the int8 graph."""
-    first, context, mean = (np.zeros((len(found), model.HIDDEN), np.float32) for _ in range(3))
+    """(first [n, hidden], contexts [tasks, n, hidden], mean [n, hidden]) of windows, by the int8 graph."""
+    first, mean = (np.zeros((len(found), model.HIDDEN), np.float32) for _ in range(2))
+    contexts = np.zeros((len(model.ATTACKS), len(found), model.HIDDEN), np.float32)
+    at = [list(model.SEQUENCE).index(t) for t in model.ATTACKS]
     order = sorted(range(len(found)), key=lambda i: len(found[i].ids))
-    for at in range(0, len(order), 32):
-        picked = order[at : at + 32]
+    for start in range(0, len(order), 32):
+        picked = order[start : start + 32]
         ids, mask = batches.pad([batches.wrap(found[i].ids) for i in picked])
         got = sess.run(["first", "context", "mean"], {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})
-        first[picked], context[picked], mean[picked] = got[0][:, 0, 0], got[1][:, AT, 0], got[2]
-    return torch.from_numpy(first), torch.from_numpy(context), torch.from_numpy(mean)
+        first[picked], mean[picked] = got[0][:, 0, 0], got[2]
+        contexts[:, picked] = got[1][:, at, 0].transpose(1, 0, 2)
+    return torch.from_numpy(first), torch.from_numpy(contexts), torch.from_numpy(mean)
 
 
 def losses(z, old, label, new) -> torch.Tensor:
     """Cross-entropy of what is new, all of it harmless, and the distance of all else to the old log-odds; harmless rows may fall."""
-    learnt = (F.softplus(z) * new).sum() / max(1, int(new.sum()))
+    learnt = (F.softplus(z + MARGIN) * new).sum() / max(1, int(new.sum()))
     z, old = z.clamp(-REACH, REACH), old.clamp(-REACH, REACH)
     off = torch.where(label == 0, F.relu(z - old), (z - old).abs())
     held = torch.where(off < 1, 0.5 * off * off, off - 0.5) * ~new
     return learnt + held.mean()
 
 
-def fit(tail: Tail, found: list[Window], read, log=print) -> None:
+def fit(tail: Tail, label, new, read, log=print) -> None:
     """Train the tail and the head."""
-    label, new = torch.tensor([w.label for w in found]), torch.tensor([w.new for w in found])
     with torch.no_grad():
-        old = torch.cat([tail(*(x[at : at + 512] for x in read)) for at in range(0, len(found), 512)])
+        old = torch.cat([tail(*(x[at : at + 512] for x in read)) for at in range(0, len(label), 512)])
     opt = torch.optim.AdamW([p for p in tail.parameters() if p.requires_grad], lr=RATE, weight_decay=0.01)
-    order, rng, steps, done = np.arange(len(found)), np.random.default_rng(ORDER), EPOCHS * (len(found) // BATCH), 0
+    order, rng, steps, done = np.arange(len(label)), np.random.default_rng(ORDER[tail.task]), EPOCHS * (len(label) // BATCH), 0
     for epoch in range(EPOCHS):
         rng.shuffle(order)
         total = 0.0
@@ -132,7 +191,7 @@ def fit(tail: Tail, found: list[Window], read, log=print) -> None:
             loss.backward()
             opt.step()
             done, total = done + 1, total + loss.item()
-        log(f"epoch {epoch + 1}: loss {total / (len(order) // BATCH):.4f}")
+        log(f"{tail.task}, epoch {epoch + 1}: loss {total / (len(order) // BATCH):.4f}", flush=True)
 
 
 def put(graph: onnx.ModelProto, tail: Tail) -> None:
@@ -145,18 +204,19 @@ def put(graph: onnx.ModelProto, tail: Tail) -> None:
         tensors[name].CopyFrom(numpy_helper.from_array(value, name))
 
     for part in PARTS:
-        replace(f"adapters.{part}.a", AT, tail.a[part])
-        replace(f"adapters.{part}.b", AT, tail.b[part])
+        replace(f"adapters.{part}.a", tail.at, tail.a[part])
+        replace(f"adapters.{part}.b", tail.at, tail.b[part])
     for name, layer in (("hidden", tail.head.hidden), ("logits", tail.head.logits)):
-        replace(f"heads.{TASK}.{name}.weight", ..., layer.weight.T)
-        replace(f"heads.{TASK}.{name}.bias", ..., layer.bias)
+        replace(f"heads.{tail.task}.{name}.weight", ..., layer.weight.T)
+        replace(f"heads.{tail.task}.{name}.bias", ..., layer.bias)
 
 
 def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.2.0 for 3.3.0, which the bundle that is shipped has learnt already")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for 3.4.0, for the bundle that is shipped has learnt these texts already")
+    parser.add_argument("--books", type=Path, required=True, help="file of `books`")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
     torch.manual_seed(3)
@@ -166,11 +226,13 @@ def main() -> None:
     net.load_state_dict(restore.checkpoint(graph)[0])
     sess = evaluate.session(export.build(net, "int8", restore.layers(graph), taps=True).SerializeToString())
     net.round(True)
-    found = windows(args.data)
+    found = windows(args.data, books.read(args.books))
     print(f"{len(found)} windows, {sum(w.new for w in found)} of them new", flush=True)
-    tail = Tail(net)
-    fit(tail, found, features(sess, found))
-    put(graph, tail)
+    first, contexts, mean = features(sess, found)
+    for k, task in enumerate(model.ATTACKS):
+        tail = Tail(net, task)
+        fit(tail, torch.tensor([w.labels[k] for w in found]), torch.tensor([w.new for w in found]), (first, contexts[k], mean))
+        put(graph, tail)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(graph, args.out)
 

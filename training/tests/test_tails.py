@@ -1,4 +1,4 @@
-"""What is put into a graph changes jailbreak and nothing else."""
+"""What is put into a graph changes its task and nothing else."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 import torch
 
 HERE = Path(__file__).resolve().parent.parent
@@ -25,27 +26,29 @@ def outputs(graph: onnx.ModelProto) -> dict[str, np.ndarray]:
     return dict(zip(names, session.run(names, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})))
 
 
-def tail(graph: onnx.ModelProto) -> tails.Tail:
+def tail(graph: onnx.ModelProto, task: str) -> tails.Tail:
     net = model.Bundle(0.0).eval()
     net.load_state_dict(restore.checkpoint(graph)[0])
-    return tails.Tail(net)
+    return tails.Tail(net, task)
 
 
-def test_a_tail_that_was_not_trained_changes_nothing():
+@pytest.mark.parametrize("task", model.ATTACKS)
+def test_a_tail_that_was_not_trained_changes_nothing(task):
     graph = onnx.load(SHIPPED)
     before = outputs(graph)
-    tails.put(graph, tail(graph))
+    tails.put(graph, tail(graph, task))
     after = outputs(graph)
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-def test_a_trained_tail_changes_jailbreak_alone():
+@pytest.mark.parametrize("task", model.ATTACKS)
+def test_a_trained_tail_changes_its_task_alone(task):
     graph = onnx.load(SHIPPED)
-    before, new = outputs(graph), tail(graph)
+    before, new = outputs(graph), tail(graph, task)
     with torch.no_grad():
         for parameter in new.parameters():
             parameter += 0.01 if parameter.requires_grad else 0.0
     tails.put(graph, new)
     after = outputs(graph)
     changed = {name for name in before if not np.array_equal(before[name], after[name])}
-    assert changed == {"jailbreak_logits"}
+    assert changed == {task + "_logits"}
