@@ -113,6 +113,8 @@ func (r *reading) long() bool { return len(r.found) > 0 && r.found[0].Page > pag
 func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
 	out := Result{Score: support, Source: -1, By: r.by()}
 	switch {
+	case says != neutral && r.outdated():
+		out = r.replaced(support)
 	case says == entailed && len(r.inf) > 0 && !r.bet(r.found):
 		out.Verdict, out.Reason = Unchecked, "entailed, but put another way than in the evidence"
 	case says == entailed:

@@ -115,6 +115,8 @@ func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
 	switch {
 	case name != claims.Span{}:
 		out = Result{Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI, Reason: "a name that the evidence does not hold", Span: name}
+	case !t.across && m.outdated(r.claim.Text, r.found):
+		out = r.replaced(support)
 	case !t.across && denies(&o):
 		out = Result{Verdict: Contradicted, Score: min(support, halfDoubt), Source: r.found[0].Source, ID: r.found[0].ID, Premise: r.found[0].Text, By: NLI, Reason: "a negation more or less"}
 	case says == entailed && !t.across && r.repeats(&o) && r.bet(r.found):

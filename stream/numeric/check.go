@@ -112,6 +112,8 @@ type checker struct {
 	noun   uint64       // what the number that is being judged counts, 0 when that is not told
 	all    float64      // weight of the terms that tell the subject of the number that is being judged
 	said   []words.Word // of the text before
+	tenses []phase      // of the claim's numbers
+	tense  phase        // of the number that is being judged
 	homes  []int32      // clauses of the claim's numbers
 	places []around     // of the claim's numbers
 
@@ -163,6 +165,11 @@ func (c *checker) prepare(claim, before string) {
 		c.homes = append(c.homes, c.clause(c.values[i].Start))
 	}
 	c.places = c.placesOf(c.places[:0])
+	c.phasesOf(claim)
+	c.tenses = c.tenses[:0]
+	for i := range c.values {
+		c.tenses = append(c.tenses, c.reading.tense(claim, i))
+	}
 	c.cues = cuesOf(claim)
 	named := false
 	for _, w := range c.words {
@@ -267,6 +274,7 @@ func (c *checker) keep(s int32, score float32) {
 // judge decides about number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
+	c.tense = c.tenses[i]
 	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 		c.noun = c.reading.noun(c.claim, v)
 	}
@@ -324,7 +332,8 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	in := &c.x.sentences[other.sentence]
 	for k := in.known; k < in.knownEnd; k++ {
 		c.left -= comparing
-		if quantity.Compare(v, &c.x.known[k].value) != quantity.Differs && !c.foreignClause(k) {
+		e := &c.x.known[k]
+		if quantity.Compare(v, &e.value) != quantity.Differs && !e.replaced(c.tense) && !c.foreignClause(k) {
 			return false // the sentence about the subject has the number as well
 		}
 	}
@@ -397,7 +406,7 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs {
+			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.x.known[k].replaced(c.tense) {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {

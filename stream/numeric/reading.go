@@ -11,10 +11,13 @@ import (
 
 // reading is one text with its words, numbers and clauses.
 type reading struct {
-	words  []words.Word
-	values []quantity.Value
-	bounds []int // byte offsets at which a new clause begins
-	ends   []int // of numbersOfClauses
+	words    []words.Word
+	values   []quantity.Value
+	bounds   []int   // byte offsets at which a new clause begins
+	ends     []int   // of numbersOfClauses
+	phases   []phase // of the values, after phasesOf
+	turns    []turn  // of the words, after phasesOf
+	allTurns turn    // of all words, after phasesOf
 }
 
 func (r *reading) read(text string) {
