@@ -30,6 +30,8 @@ const (
 	turnLink                    // may stand between such a word and the number
 	turnPast                    // a claim with it does not speak of the present
 	turnNow                     // a claim with it does, whatever its verb ends in
+	turnRise                    // tells that something became more
+	turnFall                    // tells that something became less
 )
 
 // turnWords are the words of changes, of English and German. Verbs of changes are those of the
@@ -64,6 +66,15 @@ var turnWords = func() map[string]turn {
 		war waren hatte hatten betrug lag galt wurde wurden anfangs zunächst damals alt alte alten alter beginnt begann startet nicht mehr
 		était avant antes era`)
 	add(turnNow, "is are am has have can may must will now currently today does do jetzt nun ist sind hat haben beträgt liegt")
+	add(turnRise, `rise rises rose risen rising increase increases increased increasing grow grows grew grown growing growth gain gains gained climb climbs
+		climbed climbing surge surged jump jumped soar soared up boosted raised expanded
+		steigt steigen stieg stiegen gestiegen steigerte gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht erhöhte erhöhten
+		zulegte zugelegt augmenté augmentation hausse progressé subió aumentó creció`)
+	add(turnFall, `fall falls fell fallen falling decrease decreases decreased decreasing decline declines declined declining drop drops dropped dropping
+		shrink shrinks shrank shrunk shrinking reduced reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled diminished dwindled lose
+		loses lost losing down cut slashed
+		sinkt sinken sank sanken gesunken fällt fallen fiel fielen gefallen abgenommen abnahme rückgang zurück verringert verringerte gesenkt senkte reduziert
+		reduzierte schrumpfte geschrumpft verlor verloren baisse baissé diminué bajó cayó disminuyó`)
 	return m
 }()
 
@@ -129,6 +140,9 @@ func (r *reading) fromTo(i, at int) bool {
 		to := r.lead(other)
 		if to&turnAuf != 0 || to&turnTo != 0 && r.told(min(at, other), turnVerb) {
 			r.phases[i], r.phases[j] = former, since
+			if v, o := &r.values[i], &r.values[j]; v.Dim == quantity.Plain && v.Kind == quantity.Count {
+				v.MeasureAs(o)
+			}
 			return true
 		}
 	}
@@ -231,6 +245,12 @@ func (r *reading) present(text string) bool {
 	}
 	past := func(w words.Word) bool { return strings.HasSuffix(text[w.Start:w.End], "ed") }
 	return r.allTurns&turnNow != 0 || !slices.ContainsFunc(r.words, past)
+}
+
+// denies reports whether number k, though equal to number i of the claim, says something else: it
+// is the other one of a change, or went the other way.
+func (c *checker) denies(k *known) bool {
+	return k.replaced(c.tense) || k.trend != 0 && c.trend != 0 && k.trend != c.trend
 }
 
 // replaced reports whether number k is the other one of a change than what a claim says: the one

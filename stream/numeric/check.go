@@ -114,6 +114,7 @@ type checker struct {
 	said   []words.Word // of the text before
 	tenses []phase      // of the claim's numbers
 	tense  phase        // of the number that is being judged
+	trend  turn         // which way the number that is being judged went, or 0
 	homes  []int32      // clauses of the claim's numbers
 	places []around     // of the claim's numbers
 
@@ -274,7 +275,7 @@ func (c *checker) keep(s int32, score float32) {
 // judge decides about number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
-	c.tense = c.tenses[i]
+	c.tense, c.trend = c.tenses[i], c.reading.trend(i)
 	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 		c.noun = c.reading.noun(c.claim, v)
 	}
@@ -333,7 +334,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	for k := in.known; k < in.knownEnd; k++ {
 		c.left -= comparing
 		e := &c.x.known[k]
-		if quantity.Compare(v, &e.value) != quantity.Differs && !e.replaced(c.tense) && !c.foreignClause(k) {
+		if quantity.Compare(v, &e.value) != quantity.Differs && !c.denies(e) && !c.foreignClause(k) {
 			return false // the sentence about the subject has the number as well
 		}
 	}
@@ -406,7 +407,7 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.x.known[k].replaced(c.tense) {
+			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.denies(&c.x.known[k]) {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {

@@ -53,6 +53,8 @@ type known struct {
 	sentence int32
 	clause   int32
 	phase    phase // which value of a change it is
+	trend    turn  // which way it went, or 0: turnRise, turnFall
+	when     int32 // the month it is of, from year 0 on, or of any year up to 12; 0 when not told
 	bare     bool  // its clause has names and no other words: it goes on with the words of the clause before
 }
 
@@ -101,7 +103,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	r.phasesOf(s.Text)
 	for n, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
-		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start), phase: r.phases[n]}
+		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start), phase: r.phases[n], trend: r.trend(n), when: r.when(s.Text, n)}
 		k.bare = onlyNames(x.terms[in.terms:], k.clause)
 		x.known = append(x.known, k)
 	}

@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"math"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -60,6 +61,19 @@ func (r *reading) clause(at int) int32 {
 		}
 	}
 	return n
+}
+
+// clauseAround is where the clause that holds offset at begins and ends.
+func (r *reading) clauseAround(at int) (from, to int) {
+	to = math.MaxInt
+	for _, b := range r.bounds {
+		if b <= at {
+			from = max(from, b)
+		} else {
+			to = min(to, b)
+		}
+	}
+	return from, to
 }
 
 // numbersOfClauses notes, for each clause, where its first number ends; -1 for one without any.

@@ -106,7 +106,7 @@ func (c *checker) try(m *match, v *quantity.Value, k int32) bool {
 	}
 	c.left -= comparing
 	a := quantity.Compare(v, &e.value)
-	if a == quantity.Differs || e.replaced(c.tense) {
+	if a == quantity.Differs || c.denies(e) {
 		return true
 	}
 	if score := c.affinity(k); m.sentence < 0 || score > m.score || score == m.score && k < m.known {

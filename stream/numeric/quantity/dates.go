@@ -358,3 +358,19 @@ func roman(s string) int {
 	}
 	return total
 }
+
+// MonthOf is the month that a word names, 1 to 12; 0 where it names none.
+func MonthOf(word string) uint8 {
+	var form [16]byte
+	if len(word) > len(form)/2 && len(word) > 12 || word == "may" || word == "march" || word == "mars" {
+		return 0
+	}
+	n := 0
+	for _, r := range word {
+		if n+utf8.UTFMax > len(form) {
+			return 0
+		}
+		n += utf8.EncodeRune(form[n:], unicode.ToLower(r))
+	}
+	return lexicon[string(form[:n])].month
+}

@@ -67,6 +67,9 @@ func (v *Value) setUnit(u unit) {
 	v.scaled()
 }
 
+// MeasureAs gives v, a bare number, the unit of another: the 14 of "from 14 to 30 days".
+func (v *Value) MeasureAs(o *Value) { v.setUnit(unit{o.Dim, o.Factor, o.Offset}) }
+
 // plainValue is a bare number.
 func plainValue(raw, step float64) Value {
 	return Value{
