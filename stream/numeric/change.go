@@ -250,7 +250,7 @@ func (r *reading) present(text string) bool {
 // denies reports whether number k, though equal to number i of the claim, says something else: it
 // is the other one of a change, or went the other way.
 func (c *checker) denies(k *known) bool {
-	return k.replaced(c.tense) || k.trend != 0 && c.trend != 0 && k.trend != c.trend
+	return k.replaced(c.tense) || k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each) || k.trend != 0 && c.trend != 0 && k.trend != c.trend
 }
 
 // replaced reports whether number k is the other one of a change than what a claim says: the one

@@ -114,6 +114,7 @@ type checker struct {
 	said   []words.Word // of the text before
 	tenses []phase      // of the claim's numbers
 	tense  phase        // of the number that is being judged
+	unit   uint64       // what the number that is being judged is for each of, 0 when that is not told
 	trend  turn         // which way the number that is being judged went, or 0
 	homes  []int32      // clauses of the claim's numbers
 	places []around     // of the claim's numbers
@@ -167,6 +168,7 @@ func (c *checker) prepare(claim, before string) {
 	}
 	c.places = c.placesOf(c.places[:0])
 	c.phasesOf(claim)
+	c.ratesOf(claim)
 	c.tenses = c.tenses[:0]
 	for i := range c.values {
 		c.tenses = append(c.tenses, c.reading.tense(claim, i))
@@ -275,6 +277,7 @@ func (c *checker) keep(s int32, score float32) {
 // judge decides about number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
+	c.unit = c.each[i]
 	c.tense, c.trend = c.tenses[i], c.reading.trend(i)
 	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 		c.noun = c.reading.noun(c.claim, v)

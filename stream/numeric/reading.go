@@ -14,11 +14,13 @@ import (
 type reading struct {
 	words    []words.Word
 	values   []quantity.Value
-	bounds   []int   // byte offsets at which a new clause begins
-	ends     []int   // of numbersOfClauses
-	phases   []phase // of the values, after phasesOf
-	turns    []turn  // of the words, after phasesOf
-	allTurns turn    // of all words, after phasesOf
+	bounds   []int     // byte offsets at which a new clause begins
+	ends     []int     // of numbersOfClauses
+	lengths  []float64 // of time that the words tell amounts are for, 0 for none, after ratesOf
+	each     []uint64  // what the values are for each of, 0 when that is not told, after ratesOf
+	phases   []phase   // of the values, after phasesOf
+	turns    []turn    // of the words, after phasesOf
+	allTurns turn      // of all words, after phasesOf
 }
 
 func (r *reading) read(text string) {

@@ -13,6 +13,7 @@ import (
 type values struct {
 	written []amount                  // single amounts by the number as written: units may be left out
 	base    map[quantity.Dim][]amount // those with a unit by the amount in its base unit
+	rates   []int32                   // those told to be for a length of time; ascending
 	rest    []int32                   // what is more than one amount: dates, ranges, "1.234"; ascending
 }
 
@@ -25,6 +26,9 @@ func newValues(list []known) values {
 	x := values{base: make(map[quantity.Dim][]amount)}
 	for k := range list {
 		v := &list[k].value
+		if v.Period != 0 {
+			x.rates = append(x.rates, int32(k))
+		}
 		if !single(v) || !math.IsNaN(v.Alt) {
 			x.rest = append(x.rest, int32(k))
 			continue
@@ -79,6 +83,13 @@ func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 	for _, k := range c.x.values.rest {
 		if !c.try(&m, v, k) {
 			break
+		}
+	}
+	if v.Period != 0 && m.sentence < 0 {
+		for _, k := range c.x.values.rates {
+			if !c.try(&m, v, k) {
+				break
+			}
 		}
 	}
 	return m.candidate, m.how

@@ -215,6 +215,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 		v.scaled()
 	}
 	v.End = p.tok(j - 1).end
+	p.period(j, &v)
 	if p.sym(j, '+') && p.touches(j) || p.has(j, roleAnd) && p.word(j+1, "more") || p.word(j, "or") && p.word(j+1, "more") {
 		v.Hedge = Least
 	}

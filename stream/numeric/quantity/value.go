@@ -43,6 +43,8 @@ type Value struct {
 	Step       float64 // place value of the last digit written, written unit: 0.1 for 3.2, 1e5 for 3.2 million
 	Place      float64 // place value of the last digit that is not 0: 1e3 for 45,000
 
+	Period float64 // seconds that an amount is for: a month for "49 dollars a month"; 0 when it is not told
+
 	Dim    Dim     // dimension; plain for bare numbers
 	Factor float64 // base units in one written unit
 	Offset float64 // added after Factor, for temperatures
