@@ -41,7 +41,7 @@ func Compare(c, e *Value) Agreement {
 	case c.Kind == Date && e.Kind == Date:
 		return sameDate(c, e)
 	case c.Kind == Clock && e.Kind == Clock:
-		return when(c.Lo == e.Lo || (c.Half || e.Half) && math.Abs(c.Lo-e.Lo) == 12*60, Equal)
+		return sameTime(c, e)
 	case c.Kind == Ordinal || e.Kind == Ordinal:
 		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
 	case c.Kind == Clock || e.Kind == Clock:
@@ -177,6 +177,9 @@ func yearAsCount(c, e *Value) Agreement {
 // may say less, not more.
 func sameDate(c, e *Value) Agreement {
 	if !dayFits(c, e, c.Month, c.Day) && (!c.Swap || !dayFits(c, e, c.Day, c.Month)) {
+		return Differs
+	}
+	if day := weekdayOf(e); c.Weekday != 0 && day != 0 && c.Weekday != day {
 		return Differs
 	}
 	switch {

@@ -173,7 +173,48 @@ func (l *lexer) date(g []group) bool {
 	}
 	l.toks = append(l.toks, t)
 	l.pos = t.end
+	l.timestamp()
 	return true
+}
+
+// timestamp takes the time of day of 2026-11-25T09:30:00Z, ISO 8601, behind its date: with its
+// seconds and its offset from UTC, which are told of no clock.
+func (l *lexer) timestamp() {
+	rest := l.text[l.pos:]
+	if len(rest) < 6 || rest[0] != 'T' && rest[0] != 't' && rest[0] != ' ' || !isTime(rest[1:]) {
+		return
+	}
+	end := 6
+	if len(rest) >= 9 && rest[6] == ':' && isMinutes(rest[7:]) {
+		end = 9
+		if len(rest) > 10 && (rest[9] == '.' || rest[9] == ',') && isDigit(rune(rest[10])) {
+			for end = 10; end < len(rest) && isDigit(rune(rest[end])); {
+				end++
+			}
+		}
+	}
+	hours := float64(rest[1]-'0')*10 + float64(rest[2]-'0')
+	minutes := float64(rest[4]-'0')*10 + float64(rest[5]-'0')
+	t := token{start: l.pos + 1, end: l.pos + end, kind: tokClock, num: hours*60 + minutes}
+	switch tail := rest[end:]; {
+	case strings.HasPrefix(tail, "Z") && !startsWord(tail[1:]):
+		t.zone = utc
+		end++
+	case len(tail) >= 6 && (tail[0] == '+' || tail[0] == '-') && isTime(tail[1:]):
+		ahead := (int16(tail[1]-'0')*10+int16(tail[2]-'0'))*60 + int16(tail[4]-'0')*10 + int16(tail[5]-'0')
+		if tail[0] == '-' {
+			ahead = -ahead
+		}
+		t.zone = utc + ahead
+		end += 6
+	}
+	l.toks = append(l.toks, t)
+	l.pos += end
+}
+
+// isTime reports whether s begins with the digits of a time of day: 09:30.
+func isTime(s string) bool {
+	return len(s) >= 5 && s[0] >= '0' && s[0] <= '2' && isDigit(rune(s[1])) && s[2] == ':' && isMinutes(s[3:])
 }
 
 // phone takes 555-123-4567 and page-like codes: three groups that are no date are no amount either.
@@ -332,7 +373,9 @@ func (l *lexer) exponent(tail string) bool {
 	return true
 }
 
-func isMinutes(s string) bool { return s[0] >= '0' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9' }
+func isMinutes(s string) bool {
+	return len(s) > 1 && s[0] >= '0' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9'
+}
 
 // gluedKind is what letters right after a number mean.
 type gluedKind uint8

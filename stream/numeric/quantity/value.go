@@ -51,6 +51,9 @@ type Value struct {
 
 	Year, YearTo int   // first and last year of a Date; 0 when it names none; BC years are negative
 	Month, Day   uint8 // of a Date; 0 when it names none; a Month above 100 codes a quarter or half of the year
+	Zone         int16 // of a Clock: minutes ahead of UTC and utc more; 0 when it is not told
+	Spoken       bool  // of a Clock: which half of the day is told in words, am or in the evening
+	Weekday      uint8 // of a Date, as it is written, 1 for Monday to 7; 0 when it names none
 	Half         bool  // of a Clock: which half of the day is not told, "7:30" may be in the evening
 	Swap         bool  // 05/12/1889: Month and Day may be the other way round
 }
