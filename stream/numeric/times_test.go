@@ -56,3 +56,35 @@ func TestTimesInOtherNotations(t *testing.T) {
 		}
 	}
 }
+
+// The name of a field has the unit of its number, and "a week" is seven days.
+func TestLengthsAndFields(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		facts, claim string
+		want         numeric.Verdict
+	}{
+		{`{"duration_ms": 90000}`, "It took 90 seconds.", numeric.Supported},
+		{`{"duration_ms": 90000}`, "It took 90 minutes.", numeric.Unsupported},
+		{`{"size_bytes": 1048576}`, "The size is 1 MiB.", numeric.Supported},
+		{`{"weight_g": 1500}`, "The weight is 1.5 kg.", numeric.Supported},
+		{`{"total_cents": 1999}`, "The total is 19.99 EUR.", numeric.Supported},
+		{`{"total_cents": 1999}`, "The total is 29.99 EUR.", numeric.Unsupported},
+		{`{"distance_km": 12.5}`, "The distance is 12.5 miles.", numeric.Contradicted},
+		{"TIMEOUT_SECONDS = 120", "The timeout is two minutes.", numeric.Supported},
+		{`{"founded_year": 1999}`, "It was founded in 1999.", numeric.Supported},
+		{"Backups are kept for 7 days.", "Backups are kept for a week.", numeric.Supported},
+		{"Backups are kept for a week.", "Backups are kept for 7 days.", numeric.Supported},
+		{"Backups are kept for a week.", "Backups are kept for 9 days.", numeric.Contradicted},
+		{"Backups are kept for 30 days.", "Backups are kept for about a month.", numeric.Supported},
+		{"Die Probezeit beträgt 7 Tage.", "Die Probezeit dauert eine Woche.", numeric.Supported},
+		{"Backups are kept for 9 days.", "Backups are kept for a week.", numeric.NotCheckable},
+		{"The walk takes 90 minutes.", "The walk takes an hour and 30 minutes.", numeric.Supported},
+		{"The rent is 800 euros.", "The rent is 800 euros a month.", numeric.Supported},
+	} {
+		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})
+		if got, findings := x.Check(nil, c.claim, ""); got != c.want {
+			t.Errorf("%q beside %q: %v, want %v: %+v", c.claim, c.facts, got, c.want, findings)
+		}
+	}
+}

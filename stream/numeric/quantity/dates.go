@@ -201,6 +201,9 @@ func (p *parser) yearStands(i int) bool {
 	if _, _, ok := p.unitAt(i + 1); ok {
 		return false
 	}
+	if _, _, ok := p.fieldUnit(i); ok {
+		return false
+	}
 	if p.has(i+1, roleAnd|roleTo) || p.sym(i+1, '-') || p.sym(i+1, '–') {
 		if _, _, ok := p.unitAt(i + 3); ok && p.tok(i+2).kind == tokNumber {
 			return false // between 1800 and 1900 km
