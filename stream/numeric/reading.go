@@ -43,6 +43,58 @@ func (r *reading) read(text string) {
 			r.bounds = append(r.bounds, w.Start)
 		}
 	}
+	if len(r.values) > 1 {
+		r.rejoin(text)
+	}
+}
+
+// joined is how many words a subject has at most that shares the number of the one before it.
+const joined = 3
+
+// rejoin takes a clause without a number of its own to that whose number it shares: "and 90 days on
+// Business and Enterprise", "and children and seniors 5 euros". Which it is tells whether numbers
+// stand before their subjects.
+func (r *reading) rejoin(text string) {
+	slices.Sort(r.bounds)
+	kept := r.bounds[:0]
+	value := 0 // the first that does not end before the bound
+	for i := 0; i < len(r.bounds); i++ {
+		b, next, end := r.bounds[i], len(text), len(text)
+		if i+1 < len(r.bounds) {
+			next = r.bounds[i+1]
+		}
+		if i+2 < len(r.bounds) {
+			end = r.bounds[i+2]
+		}
+		for value < len(r.values) && r.values[value].Start < b {
+			value++
+		}
+		kept = append(kept, b)
+		before := value - 1
+		if before < 0 || value < len(r.values) && r.values[value].Start < next || !unicode.IsLetter(rune(text[b])) || r.wordsIn(b, next) > joined+1 {
+			continue
+		}
+		from := 0
+		if len(kept) > 1 {
+			from = kept[len(kept)-2]
+		}
+		switch {
+		case r.values[before].Start < from: // nor has the clause before
+		case r.wordsIn(r.values[before].End, b) > 0:
+			kept = kept[:len(kept)-1]
+		case next < len(text) && unicode.IsLetter(rune(text[next])) && value < len(r.values) && r.values[value].Start < end:
+			i++ // the next bound
+		}
+	}
+	r.bounds = kept
+}
+
+// wordsIn counts the words that begin in [from, to).
+func (r *reading) wordsIn(from, to int) int {
+	at := func(w words.Word, at int) int { return w.Start - at }
+	a, _ := slices.BinarySearchFunc(r.words, from, at)
+	b, _ := slices.BinarySearchFunc(r.words, to, at)
+	return b - a
 }
 
 // joins reports words that begin a clause with a subject of its own.
