@@ -248,13 +248,29 @@ func (r *reading) present(text string) bool {
 }
 
 // denies reports whether number k, though equal to number i of the claim, says something else: it
-// is the other one of a change, or went the other way.
-func (c *checker) denies(k *known) bool {
-	return k.replaced(c.tense) || k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each) || k.trend != 0 && c.trend != 0 && k.trend != c.trend
+// is the other one of a change, went the other way, is for each of something else, or the same is said
+// of what lies on the other side of it.
+func (c *checker) denies(v *quantity.Value, k *known) bool {
+	return c.own == 0 && apartOf(v.Side, k.value.Side) || k.replaced(c.tense) || k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each) || k.trend != 0 && c.trend != 0 && k.trend != c.trend
 }
 
 // replaced reports whether number k is the other one of a change than what a claim says: the one
 // that was, where it speaks of the present, or the one that is, where it says what was.
 func (k *known) replaced(claim phase) bool {
 	return claim != always && k.phase != always && k.phase != claim
+}
+
+// apartOf reports whether one of two sides is above and one below.
+func apartOf(a, b quantity.Side) bool {
+	return a != quantity.NoSide && b != quantity.NoSide && a != b
+}
+
+// sides reports words that tell nothing but on which side of a number something lies.
+func sides(word string) bool {
+	switch word {
+	case "below", "above", "under", "over", "exceeding", "minimum", "maximum", "upwards", "upward",
+		"ab", "Ab", "bis", "Bis", "unter", "Unter", "über", "Über", "mindestens", "höchstens", "maximal", "aufwärts", "zu":
+		return true
+	}
+	return false
 }

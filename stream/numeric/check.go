@@ -108,6 +108,7 @@ type checker struct {
 	x      *Index
 	limit  Thresholds
 	claim  string
+	own    int // words of the claim that the evidence lacks, and negations
 	cues   cue
 	noun   uint64       // what the number that is being judged counts, 0 when that is not told
 	all    float64      // weight of the terms that tell the subject of the number that is being judged
@@ -175,10 +176,17 @@ func (c *checker) prepare(claim, before string) {
 	}
 	c.cues = cuesOf(claim)
 	named := false
+	c.own = 0
 	for _, w := range c.words {
+		if w.Has(words.Negation) {
+			c.own++
+		}
 		if !w.Has(words.Stop) && !c.inValue(w, false) {
 			named = named || w.Has(words.Name)
 			c.addTerm(w, c.clause(w.Start), 1)
+			if _, known := c.x.idf[w.Hash]; !known && !sides(claim[w.Start:w.End]) {
+				c.own++
+			}
 		}
 	}
 	if before != "" {
@@ -337,7 +345,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	for k := in.known; k < in.knownEnd; k++ {
 		c.left -= comparing
 		e := &c.x.known[k]
-		if quantity.Compare(v, &e.value) != quantity.Differs && !c.denies(e) && !c.foreignClause(k) {
+		if quantity.Compare(v, &e.value) != quantity.Differs && !c.denies(v, e) && !c.foreignClause(k) {
 			return false // the sentence about the subject has the number as well
 		}
 	}
@@ -410,7 +418,7 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.denies(&c.x.known[k]) {
+			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {

@@ -117,7 +117,7 @@ func (c *checker) try(m *match, v *quantity.Value, k int32) bool {
 	}
 	c.left -= comparing
 	a := quantity.Compare(v, &e.value)
-	if a == quantity.Differs || c.denies(e) {
+	if a == quantity.Differs || c.denies(v, e) {
 		return true
 	}
 	if score := c.affinity(k); m.sentence < 0 || score > m.score || score == m.score && k < m.known {

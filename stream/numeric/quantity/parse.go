@@ -258,6 +258,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 			v.Hedge = Over
 		}
 	}
+	v.Side = p.side(i, j, &v)
 	p.weaken(i, j, &v)
 	return v, j, true
 }

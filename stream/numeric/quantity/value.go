@@ -28,6 +28,16 @@ const (
 	Most                // at most, up to: the truth is this or less
 )
 
+// Side tells on which side of a number lies what is spoken of.
+type Side uint8
+
+// The sides.
+const (
+	NoSide    Side = iota
+	Upwards        // from 50 euros, ab 6 Jahren, 10 or more; also above, at least
+	Downwards      // up to 50 euros, bis 6 Jahre; also below, at most
+)
+
 // Value is one number, date or time of a text. Amounts are kept twice: as written (Raw, RawHi, in
 // the written unit) and in the base unit of their dimension (Lo, Hi).
 type Value struct {
@@ -51,6 +61,7 @@ type Value struct {
 
 	Year, YearTo int   // first and last year of a Date; 0 when it names none; BC years are negative
 	Month, Day   uint8 // of a Date; 0 when it names none; a Month above 100 codes a quarter or half of the year
+	Side         Side  // of a Count: on which side of it lies what is spoken of
 	Zone         int16 // of a Clock: minutes ahead of UTC and utc more; 0 when it is not told
 	Spoken       bool  // of a Clock: which half of the day is told in words, am or in the evening
 	Weekday      uint8 // of a Date, as it is written, 1 for Monday to 7; 0 when it names none
