@@ -38,6 +38,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		}
 	}
 	out := c.rule(e, r, support, says)
+	r.heed(e, &out)
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
 	}
