@@ -103,7 +103,7 @@ func truth(text string) (holds, ok bool) {
 }
 
 // fieldSays compares a claim that holds the name of a field with what it says.
-func fieldSays(claim []words.Word, name, record string, holds bool) stance {
+func fieldSays(claim []words.Word, name, record string, holds bool) stance { //nolint:revive // a fact about the field
 	parts := words.Scan(nil, unjoin(name))
 	if len(parts) > 1 && isAux(unjoin(name)) {
 		parts = parts[1:]
@@ -197,7 +197,8 @@ func itemSays(e *evidence.Evidence, claim []words.Word, sentence int) stance {
 	return sided(true, same, negations(claim)+negations(head))
 }
 
-func sided(holds, said bool, negations int) stance {
+// sided is the stance of what holds, or does not, to a claim that says that it does, or denies it.
+func sided(holds, said bool, negations int) stance { //nolint:revive // facts about the evidence and the claim
 	if holds == said == (negations%2 == 0) {
 		return agrees
 	}

@@ -68,7 +68,7 @@ var turnWords = func() map[string]turn {
 	add(turnNow, "is are am has have can may must will now currently today does do jetzt nun ist sind hat haben beträgt liegt")
 	add(turnRise, `rise rises rose risen rising increase increases increased increasing grow grows grew grown growing growth gain gains gained climb climbs
 		climbed climbing surge surged jump jumped soar soared up boosted raised expanded
-		steigt steigen stieg stiegen gestiegen steigerte gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht erhöhte erhöhten
+		steigt steigen stieg stiegen gestiegen steigerte gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht erhöhte
 		zulegte zugelegt augmenté augmentation hausse progressé subió aumentó creció`)
 	add(turnFall, `fall falls fell fallen falling decrease decreases decreased decreasing decline declines declined declining drop drops dropped dropping
 		shrink shrinks shrank shrunk shrinking reduced reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled diminished dwindled lose

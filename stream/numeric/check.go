@@ -175,7 +175,12 @@ func (c *checker) prepare(claim, before string) {
 		c.tenses = append(c.tenses, c.reading.tense(claim, i))
 	}
 	c.cues = cuesOf(claim)
-	named := false
+	c.context(before, c.ownTerms(claim))
+	c.rank()
+}
+
+// ownTerms notes the words of the claim, and reports whether one is a name.
+func (c *checker) ownTerms(claim string) (named bool) {
 	c.own = 0
 	for _, w := range c.words {
 		if w.Has(words.Negation) {
@@ -189,19 +194,21 @@ func (c *checker) prepare(claim, before string) {
 			}
 		}
 	}
-	if before != "" {
-		weight := 0.6
-		if named {
-			weight = 0.3
-		}
-		c.said = words.Scan(c.said[:0], before)
-		for _, w := range c.said {
-			if w.Has(words.Capital) && !w.Has(words.Stop) {
-				c.addTerm(w, -1, weight)
-			}
+	return named
+}
+
+// context notes the names of the text before, which count less where the claim has its own.
+func (c *checker) context(before string, named bool) { //nolint:revive // a fact about the claim
+	weight := 0.6
+	if named {
+		weight = 0.3
+	}
+	c.said = words.Scan(c.said[:0], before)
+	for _, w := range c.said {
+		if w.Has(words.Capital) && !w.Has(words.Stop) {
+			c.addTerm(w, -1, weight)
 		}
 	}
-	c.rank()
 }
 
 func (c *checker) addTerm(w words.Word, clause int32, factor float64) {

@@ -30,22 +30,24 @@ func Moved(sentence string) (was, is Stretch, ok bool) {
 			continue
 		}
 		for to := from + 2; to < min(len(r.words), from+2+mostMoved); to++ {
-			if !r.leads(sentence, from, to) {
-				continue
-			}
-			last := to
-			for k := to + 1; k < min(len(r.words), to+1+mostMoved) && !ends(sentence[r.words[k-1].End:r.words[k].Start]); k++ {
-				if last > to && !r.words[k].Has(words.Name) {
-					break // "to Cologne in May"
-				}
-				last = k
-			}
-			if last > to {
+			if last := r.until(sentence, to); last > to && r.leads(sentence, from, to) {
 				return Stretch{r.words[from].End, r.words[to].Start}, Stretch{r.words[to].End, r.words[last].End}, true
 			}
 		}
 	}
 	return was, is, false
+}
+
+// until is the last word of what stands behind the word "to": a word, and names behind it.
+func (r *reading) until(text string, to int) int {
+	last := to
+	for k := to + 1; k < min(len(r.words), to+1+mostMoved) && !ends(text[r.words[k-1].End:r.words[k].Start]); k++ {
+		if last > to && !r.words[k].Has(words.Name) {
+			break // "to Cologne in May"
+		}
+		last = k
+	}
+	return last
 }
 
 // scanTurns reads the words of a text and what they tell about a change.

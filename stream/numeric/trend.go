@@ -128,11 +128,8 @@ func order(a, b *known) int {
 // way, as far as both are told.
 func (c *checker) went(a, b int32) bool {
 	x, y := &c.x.known[a], &c.x.known[b]
-	switch c.trend {
-	case turnRise:
-		return x.value.Lo > y.value.Lo && order(y, x) <= 0
-	case turnFall:
-		return x.value.Lo < y.value.Lo && order(y, x) <= 0
+	if c.trend == 0 {
+		return true
 	}
-	return true
+	return order(y, x) <= 0 && x.value.Lo != y.value.Lo && (x.value.Lo > y.value.Lo) == (c.trend == turnRise)
 }

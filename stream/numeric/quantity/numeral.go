@@ -184,32 +184,44 @@ func (l *lexer) timestamp() {
 	if len(rest) < 6 || rest[0] != 'T' && rest[0] != 't' && rest[0] != ' ' || !isTime(rest[1:]) {
 		return
 	}
-	end := 6
-	if len(rest) >= 9 && rest[6] == ':' && isMinutes(rest[7:]) {
-		end = 9
-		if len(rest) > 10 && (rest[9] == '.' || rest[9] == ',') && isDigit(rune(rest[10])) {
-			for end = 10; end < len(rest) && isDigit(rune(rest[end])); {
-				end++
-			}
-		}
-	}
+	end := 6 + secondsOf(rest[6:])
 	hours := float64(rest[1]-'0')*10 + float64(rest[2]-'0')
 	minutes := float64(rest[4]-'0')*10 + float64(rest[5]-'0')
 	t := token{start: l.pos + 1, end: l.pos + end, kind: tokClock, num: hours*60 + minutes}
-	switch tail := rest[end:]; {
-	case strings.HasPrefix(tail, "Z") && !startsWord(tail[1:]):
-		t.zone = utc
+	zone, size := zoneOf(rest[end:])
+	t.zone, end = zone, end+size
+	l.toks = append(l.toks, t)
+	l.pos += end
+}
+
+// secondsOf is how many bytes of the seconds of a time of day, with their fraction, s begins with.
+func secondsOf(s string) int {
+	if len(s) < 3 || s[0] != ':' || !isMinutes(s[1:]) {
+		return 0
+	}
+	if len(s) < 5 || s[3] != '.' && s[3] != ',' || !isDigit(rune(s[4])) {
+		return 3
+	}
+	end := 4
+	for end < len(s) && isDigit(rune(s[end])) {
 		end++
+	}
+	return end
+}
+
+// zoneOf is the offset from UTC that s begins with, as in Value.Zone, and its size in bytes.
+func zoneOf(tail string) (zone int16, size int) {
+	switch {
+	case strings.HasPrefix(tail, "Z") && !startsWord(tail[1:]):
+		return utc, 1
 	case len(tail) >= 6 && (tail[0] == '+' || tail[0] == '-') && isTime(tail[1:]):
 		ahead := (int16(tail[1]-'0')*10+int16(tail[2]-'0'))*60 + int16(tail[4]-'0')*10 + int16(tail[5]-'0')
 		if tail[0] == '-' {
 			ahead = -ahead
 		}
-		t.zone = utc + ahead
-		end += 6
+		return utc + ahead, 6
 	}
-	l.toks = append(l.toks, t)
-	l.pos += end
+	return 0, 0
 }
 
 // isTime reports whether s begins with the digits of a time of day: 09:30.

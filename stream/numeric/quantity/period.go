@@ -1,6 +1,9 @@
 package quantity
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxCounted is how many words of what is counted stand between a number and what it is per: "100
 // API requests per minute".
@@ -51,7 +54,7 @@ var (
 			seconds float64
 			words   string
 		}{
-			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle anual"},
+			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle"},
 			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual"},
 			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
 			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria"},
@@ -78,10 +81,8 @@ func PeriodOf(word string) float64 {
 	}
 	for _, c := range compounds {
 		if rest, ok := strings.CutPrefix(word, c.head); ok {
-			for _, end := range paid {
-				if rest == end {
-					return c.seconds
-				}
+			if slices.Contains(paid, rest) {
+				return c.seconds
 			}
 		}
 	}
