@@ -46,6 +46,7 @@ type sight struct {
 	findings []numeric.Finding
 	premises []evidence.Premise
 	verbatim int   // sentence of the evidence that is the claim word for word, or -1
+	stale    bool  // states what was, before it changed; after bet
 	stopped  error // why numbers of the claim were not looked at
 }
 

@@ -29,14 +29,17 @@ const (
 // ("in_stock": false), a box ("- [ ] payment page"), and the heading of a list ("## Removed"). at is
 // the premise that says it.
 func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
-	claim := words.Scan(nil, r.claim.Text)
-	if len(claim) > statedWords || slices.ContainsFunc(claim, func(w words.Word) bool {
-		return terms[w.Hash] != 0 || forces[w.Hash] == perhaps
-	}) {
-		return silentOn, 0
-	}
+	var claim []words.Word
 	for i := range r.found {
 		p := &r.found[i]
+		if !tells(e, p) {
+			continue
+		}
+		if claim == nil {
+			if claim = words.Scan(nil, r.claim.Text); !plainClaim(claim) {
+				return silentOn, 0
+			}
+		}
 		one := fieldsSay(claim, p.Text)
 		if one == silentOn && p.Sentence >= 0 {
 			one = itemSays(e, claim, p.Sentence)
@@ -50,6 +53,35 @@ func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
 		}
 	}
 	return s, at
+}
+
+// plainClaim reports whether a claim is short, and depends on nothing.
+func plainClaim(claim []words.Word) bool {
+	return len(claim) <= statedWords && !slices.ContainsFunc(claim, func(w words.Word) bool {
+		return terms[w.Hash] != 0 || forces[w.Hash] == perhaps
+	})
+}
+
+// tells reports whether a premise has a field that is true or false, a box or a heading.
+func tells(e *evidence.Evidence, p *evidence.Premise) bool {
+	if p.Sentence >= 0 {
+		if _, heading := e.Item(p.Sentence); heading != "" {
+			return true
+		}
+		if _, ok := e.Box(p.Sentence); ok {
+			return true
+		}
+	}
+	for rest := p.Text; ; {
+		at := strings.IndexAny(rest, ":=")
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+1:]
+		if _, ok := truth(rest); ok {
+			return true
+		}
+	}
 }
 
 // fieldsSay compares a claim with the fields of a record that are true or false. Where two of one

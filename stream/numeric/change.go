@@ -112,7 +112,10 @@ func (r *reading) phasesOf(text string) {
 func (r *reading) noteTurns(text string) {
 	r.turns, r.allTurns = slices.Grow(r.turns[:0], len(r.words)), 0
 	for _, w := range r.words {
-		t := turnOf(text[w.Start:w.End])
+		t := turn(0)
+		if !w.Has(words.Number) {
+			t = turnOf(text[w.Start:w.End])
+		}
 		r.turns, r.allTurns = append(r.turns, t), r.allTurns|t
 	}
 }
@@ -251,7 +254,13 @@ func (r *reading) present(text string) bool {
 // is the other one of a change, went the other way, is for each of something else, or the same is said
 // of what lies on the other side of it.
 func (c *checker) denies(v *quantity.Value, k *known) bool {
-	return c.own == 0 && apartOf(v.Side, k.value.Side) || k.replaced(c.tense) || k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each) || k.trend != 0 && c.trend != 0 && k.trend != c.trend
+	switch {
+	case k.replaced(c.tense), c.own == 0 && apartOf(v.Side, k.value.Side):
+		return true
+	case k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each):
+		return true
+	}
+	return k.trend != 0 && c.trend != 0 && k.trend != c.trend
 }
 
 // replaced reports whether number k is the other one of a change than what a claim says: the one

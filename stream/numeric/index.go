@@ -103,6 +103,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	}
 	r.phasesOf(s.Text)
 	r.ratesOf(s.Text)
+	r.datesOf(s.Text)
 	for n, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
 		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start), phase: r.phases[n], trend: r.trend(n), when: r.when(s.Text, n), each: r.each[n]}

@@ -30,6 +30,8 @@ func TestNumbersKeepTheirPlaces(t *testing.T) {
 		{"Adults pay 12 euros, students 8 euros and children and seniors 5 euros.", "Children pay 8 euros.", numeric.Contradicted},
 		{"Erwachsene zahlen 12 Euro, Studenten 8 Euro und Kinder und Rentner 5 Euro.", "Kinder zahlen 8 Euro.", numeric.Contradicted},
 		{"Erwachsene zahlen 12 Euro, Studenten 8 Euro und Kinder und Rentner 5 Euro.", "Kinder zahlen 5 Euro.", numeric.Supported},
+		{"Anna has 3 cats, Ben 5 cats and Carl and Dora 7 cats.", "Carl has 7 cats.", numeric.Supported},
+		{"Anna has 3 cats, Ben 5 cats and Carl and Dora 7 cats.", "Carl has 5 cats.", numeric.Contradicted},
 		{"Unemployment fell from 9.3 to 7.1 percent.", "Unemployment fell from 7.1 to 9.3 percent.", numeric.Contradicted},
 		{"Work began in 1874 and was finished in 1891.", "Work began in 1891 and was finished in 1874.", numeric.Contradicted},
 	} {

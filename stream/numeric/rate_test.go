@@ -49,6 +49,8 @@ func TestRatesHaveAPeriod(t *testing.T) {
 		{table, "The Starter plan costs $9 per year.", true},
 		{table, "The Starter plan costs $12 per month.", true},
 		{table, "The Starter plan costs $108 a year.", false},
+		{"Tariff L | Cost per year 240 €", "Tariff L costs 20 € per month.", false},
+		{"Tariff L | Cost per year 240 €", "Tariff L costs 240 € per month.", true},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})
 		if got, findings := x.Check(nil, c.claim, ""); got >= numeric.Unsupported != c.caught {

@@ -18,6 +18,9 @@ type reading struct {
 	ends     []int     // of numbersOfClauses
 	lengths  []float64 // of time that the words tell amounts are for, 0 for none, after ratesOf
 	each     []uint64  // what the values are for each of, 0 when that is not told, after ratesOf
+	dates    int       // how many values are dates, after datesOf
+	only     int32     // month of the last of them, as in known.when, after datesOf
+	months   bool      // a word names a month, and no value is a date, after datesOf
 	phases   []phase   // of the values, after phasesOf
 	turns    []turn    // of the words, after phasesOf
 	allTurns turn      // of all words, after phasesOf
@@ -80,13 +83,21 @@ func (r *reading) rejoin(text string) {
 		}
 		switch {
 		case r.values[before].Start < from: // nor has the clause before
-		case r.wordsIn(r.values[before].End, b) > 0:
+		case r.wordsIn(r.values[before].End, b) > counted(&r.values[before]):
 			kept = kept[:len(kept)-1]
 		case next < len(text) && unicode.IsLetter(rune(text[next])) && value < len(r.values) && r.values[value].Start < end:
 			i++ // the next bound
 		}
 	}
 	r.bounds = kept
+}
+
+// counted is how many words behind a number tell what it counts.
+func counted(v *quantity.Value) int {
+	if v.Dim == quantity.Plain {
+		return 1
+	}
+	return 0
 }
 
 // wordsIn counts the words that begin in [from, to).

@@ -34,6 +34,7 @@ func TestSidesOfANumber(t *testing.T) {
 		{"Admission is free for children under 6.", "Admission is free for children from 6.", true},
 		{luggage, "Luggage from 20 kg is free.", true},
 		{luggage, "Luggage of at most 20 kg is free.", false},
+		{"Entry is free from age 65.", "Entry is free up to age 65.", true},
 		{discount, "The discount applies below 10 units.", true},
 		{discount, "The discount applies from 10 units upwards.", false},
 		{discount, "The discount applies to 10 units and more.", false},

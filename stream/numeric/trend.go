@@ -1,6 +1,8 @@
 package numeric
 
 import (
+	"slices"
+
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
@@ -32,66 +34,74 @@ func (r *reading) trend(i int) turn {
 	return way
 }
 
-// when is the month that value i is of: of the date, or the name of a month, between it and the next
-// number, else between it and the one before, else of the only date of the sentence. Without a year
-// it is 1 to 12.
-func (r *reading) when(text string, i int) int32 {
-	v := &r.values[i]
-	if v.Kind == quantity.Date || v.Kind == quantity.Clock {
+// datesOf counts the dates of the reading, and notes whether a word is the name of a month.
+func (r *reading) datesOf(text string) {
+	r.dates, r.only = 0, 0
+	for i := range r.values {
+		if v := &r.values[i]; v.Kind == quantity.Date {
+			r.dates, r.only = r.dates+1, monthOf(v)
+		}
+	}
+	r.months = r.dates == 0 && slices.ContainsFunc(r.words, func(w words.Word) bool { return month(text, w) != 0 })
+}
+
+// month is the month that a word names, 0 where it names none.
+func month(text string, w words.Word) int32 {
+	if w.Class&(words.Capital|words.Number) != words.Capital {
 		return 0
 	}
-	d := dating{number: v}
-	d.from, d.to = r.clauseAround(v.Start)
-	only, dates := int32(0), 0
-	for k := range r.values {
-		o := &r.values[k]
-		switch {
-		case o.Kind == quantity.Date:
-			only, dates = monthOf(o), dates+1
-		case o.End <= v.Start:
-			d.from = max(d.from, o.End)
-		case o.Start >= v.End:
-			d.to = min(d.to, o.Start)
-		}
+	return int32(quantity.MonthOf(text[w.Start:w.End]))
+}
+
+// when is the month that value i is of, after datesOf: of the date, or the name of a month, between
+// it and the next number, else between it and the one before, else of the only date of the sentence.
+// Without a year it is 1 to 12.
+func (r *reading) when(text string, i int) int32 {
+	v := &r.values[i]
+	if r.dates == 0 && !r.months || v.Kind == quantity.Date || v.Kind == quantity.Clock {
+		return 0
 	}
-	for k := range r.values {
-		if o := &r.values[k]; o.Kind == quantity.Date {
-			d.note(o.Start, monthOf(o))
+	from, to := r.clauseAround(v.Start)
+	before, after := int32(0), int32(0)
+	if i > 0 && r.values[i-1].Start >= from {
+		if o := &r.values[i-1]; o.Kind == quantity.Date {
+			before = monthOf(o)
 		}
+		from = r.values[i-1].End
 	}
-	if dates == 0 {
-		for _, w := range r.words {
-			if w.Has(words.Capital) {
-				d.note(w.Start, int32(quantity.MonthOf(text[w.Start:w.End])))
-			}
+	if i+1 < len(r.values) && r.values[i+1].Start < to {
+		if o := &r.values[i+1]; o.Kind == quantity.Date {
+			after = monthOf(o)
 		}
+		to = r.values[i+1].Start
+	}
+	if r.months {
+		before, after = r.monthsBeside(text, v, from, to)
 	}
 	switch {
-	case d.after != 0:
-		return d.after
-	case d.before != 0:
-		return d.before
-	case dates == 1:
-		return only
+	case after != 0:
+		return after
+	case before != 0:
+		return before
+	case r.dates == 1:
+		return r.only
 	}
 	return 0
 }
 
-// dating looks for the date of a number between the numbers beside it.
-type dating struct {
-	number        *quantity.Value
-	from, to      int
-	before, after int32 // the last before it, the first after it
-}
-
-func (d *dating) note(at int, month int32) {
-	switch {
-	case month == 0 || at < d.from || at >= d.to:
-	case at < d.number.Start:
-		d.before = month
-	case d.after == 0:
-		d.after = month
+// monthsBeside are the last month named before v and the first named behind it, in [from, to).
+func (r *reading) monthsBeside(text string, v *quantity.Value, from, to int) (before, after int32) {
+	at, _ := slices.BinarySearchFunc(r.words, from, func(w words.Word, at int) int { return w.Start - at })
+	for ; at < len(r.words) && r.words[at].Start < to; at++ {
+		switch m := month(text, r.words[at]); {
+		case m == 0:
+		case r.words[at].Start < v.Start:
+			before = m
+		case after == 0:
+			after = m
+		}
 	}
+	return before, after
 }
 
 // monthOf is a date as months from year 0 on.

@@ -50,7 +50,7 @@ func Compare(c, e *Value) Agreement {
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
 		return share(c, e)
-	case c.Period != 0 && e.Period != 0 && !near(c.Period, e.Period, exactly*c.Period) && c.Dim>>8 == 0:
+	case c.Period != 0 && e.Period != 0 && !near(c.Period, e.Period, exactly*c.Period) && (c.Dim>>8 == 0 || e.Dim>>8 == 0):
 		return otherPeriod(c, e)
 	case c.Period != 0 && c.Period == e.Period && c.Dim.Top() == e.Dim.Top() && c.Dim>>8 != 0 && e.Dim>>8 == 0 && perOf(c, e) > 0:
 		sum := numerator(c, e)
@@ -102,6 +102,13 @@ func otherPeriod(c, e *Value) Agreement {
 		return Differs
 	}
 	sum := *e
+	if c.Dim>>8 != 0 {
+		if perOf(c, e) == 0 {
+			return Differs
+		}
+		bare := numerator(c, e)
+		c = &bare
+	}
 	if e.Dim>>8 != 0 {
 		if perOf(e, c) == 0 {
 			return Differs

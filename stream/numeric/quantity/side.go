@@ -24,10 +24,14 @@ func (p *parser) side(i, j int, v *Value) Side {
 		}
 	}
 	k := i - 1
-	for p.money(k) || p.has(k, roleArticle) || p.word(k, "einem") || p.word(k, "zu") {
+	for p.money(k) || p.has(k, roleArticle) || p.word(k, "einem") || p.word(k, "zu") || p.word(k, "age") || p.word(k, "ages") {
 		k--
 	}
 	switch p.tokText(k) {
+	case "to":
+		if p.word(k-1, "up") {
+			return Downwards
+		}
 	case "ab", "Ab":
 		return Upwards
 	case "from", "From":
