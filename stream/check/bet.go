@@ -349,6 +349,7 @@ func (s *sight) bet(premises []evidence.Premise) bool {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
 	o := m.read(s.claim.Text, premises, s.findings)
+	s.stale = m.outdated(s.claim.Text, premises)
 	if len(premises) == 0 || o.negated > 0 || o.denied > 0 {
 		return false
 	}

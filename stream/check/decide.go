@@ -38,6 +38,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		}
 	}
 	out := c.rule(e, r, support, says)
+	r.heed(e, &out)
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
 	}
@@ -112,8 +113,11 @@ func (r *reading) long() bool { return len(r.found) > 0 && r.found[0].Page > pag
 // rule turns what the models say into a verdict, by the rules of the package comment.
 func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
 	out := Result{Score: support, Source: -1, By: r.by()}
+	believed := says == entailed && (len(r.inf) == 0 || r.bet(r.found))
 	switch {
-	case says == entailed && len(r.inf) > 0 && !r.bet(r.found):
+	case says == entailed && len(r.inf) > 0 && r.stale, says == undecided && r.outdated():
+		out = r.replaced(support)
+	case says == entailed && !believed:
 		out.Verdict, out.Reason = Unchecked, "entailed, but put another way than in the evidence"
 	case says == entailed:
 		out.Verdict, out.Reason = Supported, "entailed"

@@ -3,11 +3,13 @@ package check
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric"
 )
 
@@ -44,6 +46,7 @@ type sight struct {
 	findings []numeric.Finding
 	premises []evidence.Premise
 	verbatim int   // sentence of the evidence that is the claim word for word, or -1
+	stale    bool  // states what was, before it changed; after bet
 	stopped  error // why numbers of the claim were not looked at
 }
 
@@ -240,11 +243,27 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 // cannot place (a sum of "the two firms", another language) are no reason to call it unsupported,
 // unless they are nearly all of it.
 func (s *sight) held(e *evidence.Evidence) bool {
-	if s.signs&countable == 0 || s.numbers != numeric.Supported {
+	if s.signs&countable == 0 && !s.calculated() || s.numbers != numeric.Supported {
 		return false
 	}
 	o := s.rest(e)
-	return plainly(&o) && (s.derived() || share(o.missing, o.content) <= heldShare)
+	return plainly(&o) && (s.derived() || share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
+}
+
+// recordWords is how many words of its own a claim may have whose numbers stand in a record: "Your
+// parcel will be delivered on 4 December" of a date and the name of its field.
+const recordWords = 2
+
+// recorded reports whether the premise that fits best is no sentence but a record, such as JSON: it
+// has a colon, and no function word that tells what belongs to what.
+func (s *sight) recorded() bool {
+	if len(s.premises) == 0 || !strings.ContainsRune(s.premises[0].Text, ':') {
+		return false
+	}
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	m.premise = words.Scan(m.premise[:0], s.premises[0].Text)
+	return !slices.ContainsFunc(m.premise, func(w words.Word) bool { return english[w.Hash] || german[w.Hash] })
 }
 
 // derived reports whether a number of the claim was worked out of others, for which the claim needs

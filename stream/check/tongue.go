@@ -19,6 +19,7 @@ var (
 		or but as can may must there than into about after before when where what all some no on an do does did if we you i my our each only also more most near over between per so such both`)
 	strange = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur mit auf für von zu bei nach aus auch sich sie wird wurde
 		wurden werden sind haben über unter dass wie nur noch als kein keine keinen um bis ab oder aber ihr ihre ihren ihrem ihrer sein seine seinen wir er es durch gegen ohne beträgt hat
+		unser unsere unseren unserem unserer dein deine deinen deiner euer kommt gibt liegt dauert kostet enthält umfasst besteht gilt beginnt endet steht
 		le la les un une du et est sont dans avec au aux ce cette ces qui que ne pas il elle ils elles sa ses été se en de ou mais à leur
 		el los las una del y fue era por para con su sus lo como están está al sin pero más muy cada desde hasta ha han
 		di che è per non sono gli nel della dei delle alla uno anche più
@@ -27,6 +28,9 @@ var (
 	// german are words of the languages that write every noun with a capital.
 	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für von bei nach aus auch wird wurde
 		wurden werden sind mit sich um als kein keine ab bis man oder aber sein seine ihren ihrem ihrer hat`)
+	// possessive are words of German that other languages have as well, or that stand before nouns
+	// alone: in a text that is not English they tell it, too.
+	possessive = hashes(`die ihr ihre unser unsere unseren unserem unserer dein deine deinen deiner euer eure am beim haben`)
 )
 
 func hashes(list string) map[uint64]bool {
@@ -115,6 +119,8 @@ func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
 	switch {
 	case name != claims.Span{}:
 		out = Result{Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI, Reason: "a name that the evidence does not hold", Span: name}
+	case !t.across && m.outdated(r.claim.Text, r.found):
+		out = r.replaced(support)
 	case !t.across && denies(&o):
 		out = Result{Verdict: Contradicted, Score: min(support, halfDoubt), Source: r.found[0].Source, ID: r.found[0].ID, Premise: r.found[0].Text, By: NLI, Reason: "a negation more or less"}
 	case says == entailed && !t.across && r.repeats(&o) && r.bet(r.found):
@@ -145,11 +151,12 @@ func (r *reading) repeats(o *overlap) bool {
 // only two such words beside each other count; beside evidence in another language, which may write
 // places and countries otherwise, as well, and where both is so nothing tells.
 func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
-	nouns := false
+	nouns, perhaps := false, false
 	for i := range m.claim {
 		nouns = nouns || german[m.claim[i].Hash]
+		perhaps = perhaps || possessive[m.claim[i].Hash]
 	}
-	if nouns && t.across {
+	if t.across && (nouns || perhaps && foreign(m.claim, text)) {
 		return span
 	}
 	for i := range m.claim {

@@ -41,3 +41,28 @@ func TestAJudgeOfEnglishBesideOtherLanguages(t *testing.T) {
 		t.Errorf("a judge of more languages is heard: %s (%s)", got.Verdict, got.Reason)
 	}
 }
+
+// A noun of German is no name, beside English and beside data, which is in no language.
+func TestNounsOfGermanBesideData(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fact, claim string
+		want        check.Verdict
+	}{
+		{`{"items":3}`, "Ihre Bestellung umfasst 3 Artikel.", check.Unchecked},
+		{`{"items":3}`, "Ihre Bestellung umfasst 4 Artikel.", check.Unsupported},
+		{`{"eta":"2026-12-04"}`, "Die Bestellung kommt am 4. Dezember 2026 an.", check.Unchecked},
+		{"The order arrives on 4 December 2026.", "Unsere Sendung kommt am 4. Dezember 2026 an.", check.Unchecked},
+		{"Die Wohnung liegt in Kiel.", "Die Wohnung liegt in Hamburg.", check.Unsupported},
+		// what stands in a record is believed in few words of the claim's own, and in no name
+		{`{"delivery_date":"2026-12-04"}`, "Your parcel will be delivered on 4 December 2026.", check.Unchecked},
+		{`{"delivery_date":"2026-12-04"}`, "Your parcel will be delivered on 5 December 2026.", check.Unsupported},
+		{`{"delivery_date":"2026-12-04"}`, "Bob Kent will be seen on 4 December 2026.", check.Unsupported},
+		{`{"delivery_date":"2026-12-04"}`, "The museum in the old town opens on 4 December 2026.", check.Unsupported},
+	} {
+		got := checker(t, check.Options{Judge: always(isNeutral), English: true}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%q of %q: %s (%s), want %s", c.claim, c.fact, got.Verdict, got.Reason, c.want)
+		}
+	}
+}

@@ -121,6 +121,7 @@ type sentence struct {
 	text       string
 	start, end int // in the text of the source; both -1 for a table row, whose text is put together
 	words      int
+	under      int32 // of an item of a list: 1 + the sentence that is the heading above it; else 0
 }
 
 // New prepares the sources, in order. It fails when the options do not hold, the sources are over
@@ -213,15 +214,23 @@ const maxRow = 1 << 10
 
 // tableRow collects the cells of one row.
 type tableRow struct {
-	text strings.Builder
-	end  int
+	text    strings.Builder
+	end     int
+	heading int32 // 1 + the last sentence that is a heading
 }
 
 func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 	text := e.sources[source].Text
 	if c.Kind != claims.Cell {
 		e.endRow(source, row)
-		e.sentences = append(e.sentences, sentence{source: source, text: text[c.Bytes.Start:c.Bytes.End], start: c.Bytes.Start, end: c.Bytes.End})
+		one := sentence{source: source, text: text[c.Bytes.Start:c.Bytes.End], start: c.Bytes.Start, end: c.Bytes.End}
+		if c.Kind == claims.Item {
+			one.under = row.heading
+		}
+		e.sentences = append(e.sentences, one)
+		if c.Kind == claims.Heading {
+			row.heading = int32(len(e.sentences))
+		}
 		return
 	}
 	own, head, headed := strings.Cut(c.Context, ", ")

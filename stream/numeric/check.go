@@ -108,10 +108,15 @@ type checker struct {
 	x      *Index
 	limit  Thresholds
 	claim  string
+	own    int // words of the claim that the evidence lacks, and negations
 	cues   cue
 	noun   uint64       // what the number that is being judged counts, 0 when that is not told
 	all    float64      // weight of the terms that tell the subject of the number that is being judged
 	said   []words.Word // of the text before
+	tenses []phase      // of the claim's numbers
+	tense  phase        // of the number that is being judged
+	unit   uint64       // what the number that is being judged is for each of, 0 when that is not told
+	trend  turn         // which way the number that is being judged went, or 0
 	homes  []int32      // clauses of the claim's numbers
 	places []around     // of the claim's numbers
 
@@ -163,27 +168,47 @@ func (c *checker) prepare(claim, before string) {
 		c.homes = append(c.homes, c.clause(c.values[i].Start))
 	}
 	c.places = c.placesOf(c.places[:0])
+	c.phasesOf(claim)
+	c.ratesOf(claim)
+	c.tenses = c.tenses[:0]
+	for i := range c.values {
+		c.tenses = append(c.tenses, c.reading.tense(claim, i))
+	}
 	c.cues = cuesOf(claim)
-	named := false
+	c.context(before, c.ownTerms(claim))
+	c.rank()
+}
+
+// ownTerms notes the words of the claim, and reports whether one is a name.
+func (c *checker) ownTerms(claim string) (named bool) {
+	c.own = 0
 	for _, w := range c.words {
+		if w.Has(words.Negation) {
+			c.own++
+		}
 		if !w.Has(words.Stop) && !c.inValue(w, false) {
 			named = named || w.Has(words.Name)
 			c.addTerm(w, c.clause(w.Start), 1)
-		}
-	}
-	if before != "" {
-		weight := 0.6
-		if named {
-			weight = 0.3
-		}
-		c.said = words.Scan(c.said[:0], before)
-		for _, w := range c.said {
-			if w.Has(words.Capital) && !w.Has(words.Stop) {
-				c.addTerm(w, -1, weight)
+			if _, known := c.x.idf[w.Hash]; !known && !sides(claim[w.Start:w.End]) {
+				c.own++
 			}
 		}
 	}
-	c.rank()
+	return named
+}
+
+// context notes the names of the text before, which count less where the claim has its own.
+func (c *checker) context(before string, named bool) { //nolint:revive // a fact about the claim
+	weight := 0.6
+	if named {
+		weight = 0.3
+	}
+	c.said = words.Scan(c.said[:0], before)
+	for _, w := range c.said {
+		if w.Has(words.Capital) && !w.Has(words.Stop) {
+			c.addTerm(w, -1, weight)
+		}
+	}
 }
 
 func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
@@ -267,6 +292,8 @@ func (c *checker) keep(s int32, score float32) {
 // judge decides about number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
+	c.unit = c.each[i]
+	c.tense, c.trend = c.tenses[i], c.reading.trend(i)
 	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 		c.noun = c.reading.noun(c.claim, v)
 	}
@@ -324,7 +351,8 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	in := &c.x.sentences[other.sentence]
 	for k := in.known; k < in.knownEnd; k++ {
 		c.left -= comparing
-		if quantity.Compare(v, &c.x.known[k].value) != quantity.Differs && !c.foreignClause(k) {
+		e := &c.x.known[k]
+		if quantity.Compare(v, &e.value) != quantity.Differs && !c.denies(v, e) && !c.foreignClause(k) {
 			return false // the sentence about the subject has the number as well
 		}
 	}
@@ -397,7 +425,7 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs {
+			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {

@@ -52,7 +52,11 @@ type known struct {
 	noun     uint64 // the word right behind it, 0 when there is none
 	sentence int32
 	clause   int32
-	bare     bool // its clause has names and no other words: it goes on with the words of the clause before
+	phase    phase  // which value of a change it is
+	trend    turn   // which way it went, or 0: turnRise, turnFall
+	when     int32  // the month it is of, from year 0 on, or of any year up to 12; 0 when not told
+	each     uint64 // what it is for each of, 0 when that is not told
+	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
 }
 
 // NewIndex reads the sentences once. Sentence i of the result of a check is sentences[i]. Of an
@@ -97,9 +101,12 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 			x.postings[w.Hash] = append(list, i)
 		}
 	}
-	for _, v := range r.values {
+	r.phasesOf(s.Text)
+	r.ratesOf(s.Text)
+	r.datesOf(s.Text)
+	for n, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
-		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start)}
+		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start), phase: r.phases[n], trend: r.trend(n), when: r.when(s.Text, n), each: r.each[n]}
 		k.bare = onlyNames(x.terms[in.terms:], k.clause)
 		x.known = append(x.known, k)
 	}

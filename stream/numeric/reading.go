@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"math"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -11,10 +12,18 @@ import (
 
 // reading is one text with its words, numbers and clauses.
 type reading struct {
-	words  []words.Word
-	values []quantity.Value
-	bounds []int // byte offsets at which a new clause begins
-	ends   []int // of numbersOfClauses
+	words    []words.Word
+	values   []quantity.Value
+	bounds   []int     // byte offsets at which a new clause begins
+	ends     []int     // of numbersOfClauses
+	lengths  []float64 // of time that the words tell amounts are for, 0 for none, after ratesOf
+	each     []uint64  // what the values are for each of, 0 when that is not told, after ratesOf
+	dates    int       // how many values are dates, after datesOf
+	only     int32     // month of the last of them, as in known.when, after datesOf
+	months   bool      // a word names a month, and no value is a date, after datesOf
+	phases   []phase   // of the values, after phasesOf
+	turns    []turn    // of the words, after phasesOf
+	allTurns turn      // of all words, after phasesOf
 }
 
 func (r *reading) read(text string) {
@@ -37,6 +46,66 @@ func (r *reading) read(text string) {
 			r.bounds = append(r.bounds, w.Start)
 		}
 	}
+	if len(r.values) > 1 {
+		r.rejoin(text)
+	}
+}
+
+// joined is how many words a subject has at most that shares the number of the one before it.
+const joined = 3
+
+// rejoin takes a clause without a number of its own to that whose number it shares: "and 90 days on
+// Business and Enterprise", "and children and seniors 5 euros". Which it is tells whether numbers
+// stand before their subjects.
+func (r *reading) rejoin(text string) {
+	slices.Sort(r.bounds)
+	kept := r.bounds[:0]
+	value := 0 // the first that does not end before the bound
+	for i := 0; i < len(r.bounds); i++ {
+		b, next, end := r.bounds[i], len(text), len(text)
+		if i+1 < len(r.bounds) {
+			next = r.bounds[i+1]
+		}
+		if i+2 < len(r.bounds) {
+			end = r.bounds[i+2]
+		}
+		for value < len(r.values) && r.values[value].Start < b {
+			value++
+		}
+		kept = append(kept, b)
+		before := value - 1
+		if before < 0 || value < len(r.values) && r.values[value].Start < next || !unicode.IsLetter(rune(text[b])) || r.wordsIn(b, next) > joined+1 {
+			continue
+		}
+		from := 0
+		if len(kept) > 1 {
+			from = kept[len(kept)-2]
+		}
+		switch {
+		case r.values[before].Start < from: // nor has the clause before
+		case r.wordsIn(r.values[before].End, b) > counted(&r.values[before]):
+			kept = kept[:len(kept)-1]
+		case next < len(text) && unicode.IsLetter(rune(text[next])) && value < len(r.values) && r.values[value].Start < end:
+			i++ // the next bound
+		}
+	}
+	r.bounds = kept
+}
+
+// counted is how many words behind a number tell what it counts.
+func counted(v *quantity.Value) int {
+	if v.Dim == quantity.Plain {
+		return 1
+	}
+	return 0
+}
+
+// wordsIn counts the words that begin in [from, to).
+func (r *reading) wordsIn(from, to int) int {
+	at := func(w words.Word, at int) int { return w.Start - at }
+	a, _ := slices.BinarySearchFunc(r.words, from, at)
+	b, _ := slices.BinarySearchFunc(r.words, to, at)
+	return b - a
 }
 
 // joins reports words that begin a clause with a subject of its own.
@@ -57,6 +126,19 @@ func (r *reading) clause(at int) int32 {
 		}
 	}
 	return n
+}
+
+// clauseAround is where the clause that holds offset at begins and ends.
+func (r *reading) clauseAround(at int) (from, to int) {
+	to = math.MaxInt
+	for _, b := range r.bounds {
+		if b <= at {
+			from = max(from, b)
+		} else {
+			to = min(to, b)
+		}
+	}
+	return from, to
 }
 
 // numbersOfClauses notes, for each clause, where its first number ends; -1 for one without any.

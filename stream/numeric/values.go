@@ -13,6 +13,7 @@ import (
 type values struct {
 	written []amount                  // single amounts by the number as written: units may be left out
 	base    map[quantity.Dim][]amount // those with a unit by the amount in its base unit
+	rates   []int32                   // those told to be for a length of time; ascending
 	rest    []int32                   // what is more than one amount: dates, ranges, "1.234"; ascending
 }
 
@@ -25,6 +26,9 @@ func newValues(list []known) values {
 	x := values{base: make(map[quantity.Dim][]amount)}
 	for k := range list {
 		v := &list[k].value
+		if v.Period != 0 {
+			x.rates = append(x.rates, int32(k))
+		}
 		if !single(v) || !math.IsNaN(v.Alt) {
 			x.rest = append(x.rest, int32(k))
 			continue
@@ -81,6 +85,13 @@ func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 			break
 		}
 	}
+	if v.Period != 0 && m.sentence < 0 {
+		for _, k := range c.x.values.rates {
+			if !c.try(&m, v, k) {
+				break
+			}
+		}
+	}
 	return m.candidate, m.how
 }
 
@@ -106,7 +117,7 @@ func (c *checker) try(m *match, v *quantity.Value, k int32) bool {
 	}
 	c.left -= comparing
 	a := quantity.Compare(v, &e.value)
-	if a == quantity.Differs {
+	if a == quantity.Differs || c.denies(v, e) {
 		return true
 	}
 	if score := c.affinity(k); m.sentence < 0 || score > m.score || score == m.score && k < m.known {

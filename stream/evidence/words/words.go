@@ -114,7 +114,8 @@ func (s *scanner) firstRune(r rune) Class {
 
 // finish classes and hashes a word by its folded form.
 func finish(folded []byte, w Word) Word {
-	label := len(folded) == 1 && w.Has(Name) && folded[0] != 'i' // plant A, vitamin A: no article
+	label := len(folded) == 1 && w.Has(Name) && folded[0] != 'i' || // plant A, vitamin A: no article
+		w.Has(Name) && (string(folded) == "plus" || string(folded) == "pro") // what things for sale are called
 	if stopWords[string(folded)] && !label {
 		w.Class |= Stop
 	}

@@ -2,6 +2,8 @@ package quantity
 
 import (
 	"math"
+	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -47,7 +49,53 @@ func (p *parser) date(i int) (v Value, next int, ok bool) {
 		return v, i, false
 	}
 	v.End = p.tok(next - 1).end
+	p.weekday(i, &v)
 	return v, next, true
+}
+
+// weekday takes the day of the week before a date that begins at token i: Friday, 4 December; Freitag,
+// den 4. Dezember.
+func (p *parser) weekday(i int, v *Value) {
+	if v.Month == 0 || v.Day == 0 {
+		return
+	}
+	for k := i - 1; k >= max(p.free, i-3); k-- {
+		t := p.tok(k)
+		if t.kind == tokWord && weekdays[p.text[t.start:t.end]] != 0 {
+			v.Weekday, v.Start = weekdays[p.text[t.start:t.end]], t.start
+			return
+		}
+		if !p.sym(k, ',') && !p.sym(k, '.') && !p.word(k, "the") && !p.word(k, "den") && !p.word(k, "dem") && !p.word(k, "der") {
+			return
+		}
+	}
+}
+
+// weekdays are the names of the days of the week, from Monday on.
+//
+//nolint:gochecknoglobals // constant table
+var weekdays = func() map[string]uint8 {
+	m := map[string]uint8{}
+	for i, names := range [...]string{
+		"Monday Mon Montag Mo lundi lunes", "Tuesday Tue Tues Dienstag Di mardi martes", "Wednesday Wed Mittwoch Mi mercredi miércoles",
+		"Thursday Thu Thurs Donnerstag jeudi jueves", "Friday Fri Freitag Fr vendredi viernes", "Saturday Sat Samstag Sonnabend Sa samedi sábado",
+		"Sunday Sun Sonntag dimanche domingo",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			m[name] = uint8(i + 1)
+		}
+	}
+	return m
+}()
+
+// weekdayOf is the day of the week of a date, 1 for Monday to 7: that which it is written with, else
+// that of the calendar; 0 when it is not told.
+func weekdayOf(v *Value) uint8 {
+	if v.Weekday != 0 || v.Year < minYear || v.Year != v.YearTo || v.Month == 0 || v.Month > 12 || v.Day == 0 || v.Swap {
+		return v.Weekday
+	}
+	d := time.Date(v.Year, time.Month(v.Month), int(v.Day), 0, 0, 0, 0, time.UTC).Weekday()
+	return uint8(d+6)%7 + 1
 }
 
 // shortDecade reads decades of the 20th century without it: 60er Jahre, années soixante, años 60.
@@ -151,6 +199,9 @@ func (p *parser) yearStands(i int) bool {
 		return false
 	}
 	if _, _, ok := p.unitAt(i + 1); ok {
+		return false
+	}
+	if _, _, ok := p.fieldUnit(i); ok {
 		return false
 	}
 	if p.has(i+1, roleAnd|roleTo) || p.sym(i+1, '-') || p.sym(i+1, '–') {
@@ -357,4 +408,20 @@ func roman(s string) int {
 		}
 	}
 	return total
+}
+
+// MonthOf is the month that a word names, 1 to 12; 0 where it names none.
+func MonthOf(word string) uint8 {
+	var form [16]byte
+	if len(word) > len(form)/2 && len(word) > 12 || word == "may" || word == "march" || word == "mars" {
+		return 0
+	}
+	n := 0
+	for _, r := range word {
+		if n+utf8.UTFMax > len(form) {
+			return 0
+		}
+		n += utf8.EncodeRune(form[n:], unicode.ToLower(r))
+	}
+	return lexicon[string(form[:n])].month
 }

@@ -29,7 +29,8 @@ type token struct {
 	word           word    // of a word: its entry of the lexicon
 	unit           unit    // of a word or a symbol: the unit it names; dim is plain when it names none
 
-	year       int // of a date
+	zone       int16 // of a clock, as in Value
+	year       int   // of a date
 	month, day uint8
 	swap       bool
 }

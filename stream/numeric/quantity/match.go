@@ -30,7 +30,7 @@ func Commensurable(c, e *Value) bool {
 	if c.Kind == Fraction || e.Kind == Fraction {
 		return (c.Kind == Fraction || c.Dim == Percent) && (e.Kind == Fraction || e.Dim == Percent)
 	}
-	return c.Kind == e.Kind && c.Dim == e.Dim
+	return c.Kind == e.Kind && (c.Dim == e.Dim || c.Period != 0 && c.Period == e.Period && c.Dim.Top() == e.Dim.Top())
 }
 
 // Compare compares number c of a claim with number e of the evidence. Beyond comparable ones it
@@ -41,7 +41,7 @@ func Compare(c, e *Value) Agreement {
 	case c.Kind == Date && e.Kind == Date:
 		return sameDate(c, e)
 	case c.Kind == Clock && e.Kind == Clock:
-		return when(c.Lo == e.Lo || (c.Half || e.Half) && math.Abs(c.Lo-e.Lo) == 12*60, Equal)
+		return sameTime(c, e)
 	case c.Kind == Ordinal || e.Kind == Ordinal:
 		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
 	case c.Kind == Clock || e.Kind == Clock:
@@ -50,6 +50,11 @@ func Compare(c, e *Value) Agreement {
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
 		return share(c, e)
+	case c.Period != 0 && e.Period != 0 && !near(c.Period, e.Period, exactly*c.Period) && (c.Dim>>8 == 0 || e.Dim>>8 == 0):
+		return otherPeriod(c, e)
+	case c.Period != 0 && c.Period == e.Period && c.Dim.Top() == e.Dim.Top() && c.Dim>>8 != 0 && e.Dim>>8 == 0 && perOf(c, e) > 0:
+		sum := numerator(c, e)
+		return amounts(&sum, e)
 	case rateOf(e, c):
 		sum := numerator(e, c)
 		return amounts(c, &sum)
@@ -88,6 +93,37 @@ func rateOf(rate, sum *Value) bool {
 		return false
 	}
 	return (sum.Dim.currency() || sum.Dim == mass || sum.Dim == volume) && perOf(rate, sum) > 0
+}
+
+// otherPeriod compares amounts for lengths of time that differ: 4,850 a month are 58,200 a year. What
+// is in percent cannot be worked out so.
+func otherPeriod(c, e *Value) Agreement {
+	if c.Dim.Top() != e.Dim.Top() || c.Dim == Percent || c.Range() || e.Range() {
+		return Differs
+	}
+	sum := *e
+	if c.Dim>>8 != 0 {
+		if perOf(c, e) == 0 {
+			return Differs
+		}
+		bare := numerator(c, e)
+		c = &bare
+	}
+	if e.Dim>>8 != 0 {
+		if perOf(e, c) == 0 {
+			return Differs
+		}
+		sum = numerator(e, c)
+	}
+	factor := c.Period / e.Period
+	if factor < 1 && c.Dim == Plain {
+		return Differs // 90 a year are not 1.7 a week, where things are counted
+	}
+	sum.Raw, sum.Step, sum.Place = sum.Raw*factor, sum.Step*factor, sum.Place*factor
+	sum.RawHi = sum.Raw
+	sum.scaled()
+	exact := c.Hedge != Exact || near(c.Raw, sum.Raw*sum.Factor/c.Factor, c.Step/2*(1+1e-6))
+	return when(exact && amounts(c, &sum) != Differs, Converted)
 }
 
 // perOf is the unit below the line of rate, in base units, when the one above it is that of sum; 0
@@ -148,6 +184,9 @@ func yearAsCount(c, e *Value) Agreement {
 // may say less, not more.
 func sameDate(c, e *Value) Agreement {
 	if !dayFits(c, e, c.Month, c.Day) && (!c.Swap || !dayFits(c, e, c.Day, c.Month)) {
+		return Differs
+	}
+	if day := weekdayOf(e); c.Weekday != 0 && day != 0 && c.Weekday != day {
 		return Differs
 	}
 	switch {

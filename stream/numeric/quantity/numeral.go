@@ -173,7 +173,60 @@ func (l *lexer) date(g []group) bool {
 	}
 	l.toks = append(l.toks, t)
 	l.pos = t.end
+	l.timestamp()
 	return true
+}
+
+// timestamp takes the time of day of 2026-11-25T09:30:00Z, ISO 8601, behind its date: with its
+// seconds and its offset from UTC, which are told of no clock.
+func (l *lexer) timestamp() {
+	rest := l.text[l.pos:]
+	if len(rest) < 6 || rest[0] != 'T' && rest[0] != 't' && rest[0] != ' ' || !isTime(rest[1:]) {
+		return
+	}
+	end := 6 + secondsOf(rest[6:])
+	hours := float64(rest[1]-'0')*10 + float64(rest[2]-'0')
+	minutes := float64(rest[4]-'0')*10 + float64(rest[5]-'0')
+	t := token{start: l.pos + 1, end: l.pos + end, kind: tokClock, num: hours*60 + minutes}
+	zone, size := zoneOf(rest[end:])
+	t.zone, end = zone, end+size
+	l.toks = append(l.toks, t)
+	l.pos += end
+}
+
+// secondsOf is how many bytes of the seconds of a time of day, with their fraction, s begins with.
+func secondsOf(s string) int {
+	if len(s) < 3 || s[0] != ':' || !isMinutes(s[1:]) {
+		return 0
+	}
+	if len(s) < 5 || s[3] != '.' && s[3] != ',' || !isDigit(rune(s[4])) {
+		return 3
+	}
+	end := 4
+	for end < len(s) && isDigit(rune(s[end])) {
+		end++
+	}
+	return end
+}
+
+// zoneOf is the offset from UTC that s begins with, as in Value.Zone, and its size in bytes.
+func zoneOf(tail string) (zone int16, size int) {
+	switch {
+	case strings.HasPrefix(tail, "Z") && !startsWord(tail[1:]):
+		return utc, 1
+	case len(tail) >= 6 && (tail[0] == '+' || tail[0] == '-') && isTime(tail[1:]):
+		ahead := (int16(tail[1]-'0')*10+int16(tail[2]-'0'))*60 + int16(tail[4]-'0')*10 + int16(tail[5]-'0')
+		if tail[0] == '-' {
+			ahead = -ahead
+		}
+		return utc + ahead, 6
+	}
+	return 0, 0
+}
+
+// isTime reports whether s begins with the digits of a time of day: 09:30.
+func isTime(s string) bool {
+	return len(s) >= 5 && s[0] >= '0' && s[0] <= '2' && isDigit(rune(s[1])) && s[2] == ':' && isMinutes(s[3:])
 }
 
 // phone takes 555-123-4567 and page-like codes: three groups that are no date are no amount either.
@@ -332,7 +385,9 @@ func (l *lexer) exponent(tail string) bool {
 	return true
 }
 
-func isMinutes(s string) bool { return s[0] >= '0' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9' }
+func isMinutes(s string) bool {
+	return len(s) > 1 && s[0] >= '0' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9'
+}
 
 // gluedKind is what letters right after a number mean.
 type gluedKind uint8

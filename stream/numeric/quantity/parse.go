@@ -64,7 +64,37 @@ func (p *parser) value(i int) (v Value, next int, ok bool) {
 	if v, next, ok = p.ordinal(i); ok {
 		return v, next, true
 	}
+	if v, next, ok = p.oneLength(i); ok {
+		return v, next, true
+	}
 	return p.amount(i)
+}
+
+// oneLength reads an article before a unit of time, where a word says that it is a length: for a
+// week, within a month, dauert eine Woche. Not being written as a number, it is weak.
+func (p *parser) oneLength(i int) (v Value, next int, ok bool) {
+	t, u := p.tok(i), p.tok(i+1).unit
+	if t.word.role&roleArticle == 0 || u.dim != Duration || u.offset != 0 || u.factor < hour || p.has(i+2, roleAnd) || !p.lasts(i-1) {
+		return v, i, false
+	}
+	v = plainValue(1, 1)
+	v.Start, v.End, v.Weak = t.start, p.tok(i+1).end, true
+	v.setUnit(u)
+	v.Hedge = p.hedge(i)
+	return v, i + 2, true
+}
+
+// lasts reports whether the word at token k, hedges aside, tells that a length of time follows.
+func (p *parser) lasts(k int) bool {
+	for n := 0; n < 2 && p.has(k, roleHedge); n++ {
+		k--
+	}
+	switch p.tokText(k) {
+	case "for", "within", "in", "takes", "take", "took", "last", "lasts", "lasted", "after", "is", "of",
+		"dauert", "dauern", "dauerte", "innerhalb", "binnen", "für", "nach", "beträgt", "gilt":
+		return true
+	}
+	return false
 }
 
 // push appends v, or joins it to the value before it: 2 hours 30 minutes, 5 ft 10 in.
@@ -205,6 +235,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	v.Hedge = p.hedge(i)
 	p.sign(i, &v)
 	j = p.unitOf(i, j, &v)
+	p.field(i, &v)
 	if hi, k, ok := p.upper(i, j, &v); ok {
 		j = k
 		v.RawHi = hi.Raw
@@ -215,6 +246,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 		v.scaled()
 	}
 	v.End = p.tok(j - 1).end
+	p.period(j, &v)
 	if p.sym(j, '+') && p.touches(j) || p.has(j, roleAnd) && p.word(j+1, "more") || p.word(j, "or") && p.word(j+1, "more") {
 		v.Hedge = Least
 	}
@@ -226,6 +258,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 			v.Hedge = Over
 		}
 	}
+	v.Side = p.side(i, j, &v)
 	p.weaken(i, j, &v)
 	return v, j, true
 }

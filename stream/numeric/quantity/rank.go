@@ -21,6 +21,10 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	case p.dottedClock(t, next):
 		hours := math.Floor(minutes)
 		minutes = hours*60 + math.Round((minutes-hours)*100)
+	case p.opensHours(i):
+		minutes *= 60
+		minutes, v.Half = p.openingHour(i, minutes)
+		v.Spoken = p.nineToFive(i) != 0
 	case p.frenchClock(i):
 		minutes = minutes*60 + p.tok(i+2).num
 		next = i + 3
@@ -29,7 +33,7 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	}
 	switch {
 	case p.has(next, roleMeridiem):
-		minutes, v.Half = inHalf(minutes, p.tok(next).word.num), false
+		minutes, v.Half, v.Spoken = inHalf(minutes, p.tok(next).word.num), false, true
 		next++
 	case p.has(next, roleClockCue):
 		v.Half = p.word(next, "o'clock") || p.word(next, "o’clock")
@@ -37,7 +41,12 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	}
 	if v.Half || minutes <= 12*60 {
 		if later, end := p.partOfDay(next, minutes); end > next {
-			minutes, v.Half, next = inHalf(minutes, later), false, end
+			minutes, v.Half, v.Spoken, next = inHalf(minutes, later), false, true, end
+		}
+	}
+	if v.Zone = t.zone; v.Zone == 0 {
+		if v.Zone = zones[p.tokText(next)]; v.Zone != 0 {
+			next++
 		}
 	}
 	v.Raw, v.RawHi, v.Lo, v.Hi = minutes, minutes, minutes, minutes

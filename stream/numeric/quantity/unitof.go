@@ -52,6 +52,8 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 		return p.poweredUnit(j, 3)
 	case (p.has(j, rolePer) || p.word(j, "pour")) && (p.word(j+1, "cent") || p.word(j+1, "ciento") || p.word(j+1, "hundred")):
 		return symbols["%"], j + 2, true
+	case p.workday(j):
+		return unit{workdays, 1, 0}, j + 2, true
 	case p.word(j, "percentage"):
 		return symbols["%"], j + 2, p.word(j+1, "point") || p.word(j+1, "points")
 	}
@@ -61,6 +63,15 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 	}
 	u, next = p.unitTail(t.unit, j+1)
 	return u, next, true
+}
+
+// workday reports whether business days stand at token j; calendar days are days.
+func (p *parser) workday(j int) bool {
+	next := p.tok(j + 1).unit
+	if next.dim != Duration || next.factor != day {
+		return false
+	}
+	return p.word(j, "business") || p.word(j, "working") || p.word(j, "work") || p.word(j, "banking") || p.word(j, "trading")
 }
 
 // poweredUnit reads square metres, cu. ft.
@@ -133,6 +144,9 @@ func (p *parser) perUnit(j int, v *Value) int {
 	}
 	if below.kind != tokWord || below.unit.dim == Plain || below.unit.offset != 0 || v.Offset != 0 || below.unit.dim == Multiple || v.Dim == Percent {
 		return j
+	}
+	if below.unit.dim == Duration {
+		v.Period = below.unit.factor
 	}
 	top := unit{v.Dim.per(below.unit.dim), v.Factor / below.unit.factor, 0}
 	next := j + 2

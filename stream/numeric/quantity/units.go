@@ -58,6 +58,7 @@ const (
 	rub
 	mxn
 	sek
+	workdays
 	firstCurrency = usd
 	lastCurrency  = sek
 )
@@ -94,7 +95,7 @@ var unitLists string
 // dimensions are the names of dimensions in units.txt, in their order.
 const dimensions = `plain percent length area volume mass duration temperature degree storage energy power pressure
 	frequency voltage current force pixels multiple calendar clock rank
-	usd eur gbp jpy cny inr chf cad aud krw brl rub mxn sek`
+	usd eur gbp jpy cny inr chf cad aud krw brl rub mxn sek workdays`
 
 type namedUnit struct {
 	name string

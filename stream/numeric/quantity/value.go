@@ -28,6 +28,16 @@ const (
 	Most                // at most, up to: the truth is this or less
 )
 
+// Side tells on which side of a number lies what is spoken of.
+type Side uint8
+
+// The sides.
+const (
+	NoSide    Side = iota
+	Upwards        // from 50 euros, ab 6 Jahren, 10 or more; also above, at least
+	Downwards      // up to 50 euros, bis 6 Jahre; also below, at most
+)
+
 // Value is one number, date or time of a text. Amounts are kept twice: as written (Raw, RawHi, in
 // the written unit) and in the base unit of their dimension (Lo, Hi).
 type Value struct {
@@ -43,12 +53,18 @@ type Value struct {
 	Step       float64 // place value of the last digit written, written unit: 0.1 for 3.2, 1e5 for 3.2 million
 	Place      float64 // place value of the last digit that is not 0: 1e3 for 45,000
 
+	Period float64 // seconds that an amount is for: a month for "49 dollars a month"; 0 when it is not told
+
 	Dim    Dim     // dimension; plain for bare numbers
 	Factor float64 // base units in one written unit
 	Offset float64 // added after Factor, for temperatures
 
 	Year, YearTo int   // first and last year of a Date; 0 when it names none; BC years are negative
 	Month, Day   uint8 // of a Date; 0 when it names none; a Month above 100 codes a quarter or half of the year
+	Side         Side  // of a Count: on which side of it lies what is spoken of
+	Zone         int16 // of a Clock: minutes ahead of UTC and utc more; 0 when it is not told
+	Spoken       bool  // of a Clock: which half of the day is told in words, am or in the evening
+	Weekday      uint8 // of a Date, as it is written, 1 for Monday to 7; 0 when it names none
 	Half         bool  // of a Clock: which half of the day is not told, "7:30" may be in the evening
 	Swap         bool  // 05/12/1889: Month and Day may be the other way round
 }
@@ -66,6 +82,9 @@ func (v *Value) setUnit(u unit) {
 	v.Dim, v.Factor, v.Offset = u.dim, u.factor, u.offset
 	v.scaled()
 }
+
+// MeasureAs gives v, a bare number, the unit of another: the 14 of "from 14 to 30 days".
+func (v *Value) MeasureAs(o *Value) { v.setUnit(unit{o.Dim, o.Factor, o.Offset}) }
 
 // plainValue is a bare number.
 func plainValue(raw, step float64) Value {

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric"
+)
+
+// outdated reports whether the claim says of the present what the evidence says was replaced: "The
+// office is in Bonn" of "The office moved from Bonn to Cologne". Numbers are not looked at:
+// numeric.Index knows which of them were replaced.
+func (r *reading) outdated() bool {
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	m.read(r.claim.Text, r.found, r.findings)
+	return m.outdated(r.claim.Text, r.found)
+}
+
+// outdated is reading.outdated, after read.
+func (m *matcher) outdated(claim string, premises []evidence.Premise) bool {
+	sentence := m.premise[m.best.from:m.best.to]
+	if len(premises) == 0 || len(sentence) == 0 {
+		return false
+	}
+	first := sentence[0].Start
+	was, is, ok := numeric.Moved(premises[m.best.of].Text[first:sentence[len(sentence)-1].End])
+	if !ok || !numeric.Present(claim) {
+		return false
+	}
+	held := false
+	for _, w := range sentence {
+		at := w.Start - first
+		before, after := was.Start <= at && at < was.End, is.Start <= at && at < is.End
+		said := !w.Has(words.Stop) && indexOf(m.claim, w.Hash) >= 0
+		if before && w.Has(words.Number) || after && said {
+			return false
+		}
+		held = held || before && said
+	}
+	return held
+}
+
+// replaced is the result of an outdated claim.
+func (r *reading) replaced(support float64) Result {
+	p := &r.found[0]
+	return Result{
+		Verdict: Contradicted, Score: min(support, refutedNumber), Source: p.Source, ID: p.ID, Premise: p.Text,
+		By: NLI, Reason: "what was, before it changed",
+	}
+}

@@ -1,0 +1,275 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
+)
+
+// stance is what evidence that is no sentence says of a claim.
+type stance uint8
+
+const (
+	silentOn stance = iota
+	agrees
+	disagrees
+)
+
+// Bounds on what is compared with a field or an item, in words; our choice. A longer claim says more
+// than whether something is so.
+const (
+	statedWords = 12
+	statedOwn   = 1 // of the claim, that its source does not have
+)
+
+// stated compares a claim with what its premises say without a sentence: the truth of a field
+// ("in_stock": false), a box ("- [ ] payment page"), and the heading of a list ("## Removed"). at is
+// the premise that says it.
+func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
+	var claim []words.Word
+	for i := range r.found {
+		p := &r.found[i]
+		if !tells(e, p) {
+			continue
+		}
+		if claim == nil {
+			if claim = words.Scan(nil, r.claim.Text); !plainClaim(claim) {
+				return silentOn, 0
+			}
+		}
+		one := fieldsSay(claim, p.Text)
+		if one == silentOn && p.Sentence >= 0 {
+			one = itemSays(e, claim, p.Sentence)
+		}
+		switch {
+		case one == silentOn:
+		case s != silentOn && s != one:
+			return silentOn, 0
+		case s == silentOn:
+			s, at = one, i
+		}
+	}
+	return s, at
+}
+
+// plainClaim reports whether a claim is short, and depends on nothing.
+func plainClaim(claim []words.Word) bool {
+	return len(claim) <= statedWords && !slices.ContainsFunc(claim, func(w words.Word) bool {
+		return terms[w.Hash] != 0 || forces[w.Hash] == perhaps
+	})
+}
+
+// tells reports whether a premise has a field that is true or false, a box or a heading.
+func tells(e *evidence.Evidence, p *evidence.Premise) bool {
+	if p.Sentence >= 0 {
+		if _, heading := e.Item(p.Sentence); heading != "" {
+			return true
+		}
+		if _, ok := e.Box(p.Sentence); ok {
+			return true
+		}
+	}
+	for rest := p.Text; ; {
+		at := strings.IndexAny(rest, ":=")
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+1:]
+		if _, ok := truth(rest); ok {
+			return true
+		}
+	}
+}
+
+// fieldsSay compares a claim with the fields of a record that are true or false. Where two of one
+// name differ, they are of things that the claim is not told apart by.
+func fieldsSay(claim []words.Word, record string) (s stance) {
+	rest := record
+	for {
+		at := strings.IndexAny(rest, ":=")
+		if at < 0 {
+			return s
+		}
+		name := fieldName(rest[:at])
+		rest = rest[at+1:]
+		holds, ok := truth(rest)
+		if !ok || name == "" {
+			continue
+		}
+		one := fieldSays(claim, name, record, holds)
+		if one != silentOn && s != silentOn && one != s {
+			return silentOn
+		}
+		s = max(s, one)
+	}
+}
+
+// fieldName is the name that a text ends with, quoted or not.
+func fieldName(text string) string {
+	text = strings.TrimRight(text, " \"'`")
+	return text[1+strings.LastIndexFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
+	}):]
+}
+
+// truth reads the boolean that a text begins with.
+func truth(text string) (holds, ok bool) {
+	text = strings.TrimLeft(text, " \"'")
+	end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
+	if end < 0 {
+		end = len(text)
+	}
+	if after := strings.TrimLeft(text[end:], " \"'"); after != "" && !strings.ContainsRune(",;}])|\r\n#", rune(after[0])) {
+		return false, false // "Support: on request"
+	}
+	switch strings.ToLower(text[:end]) {
+	case "true", "yes", "on", "ja":
+		return true, true
+	case "false", "no", "off", "nein":
+		return false, true
+	}
+	return false, false
+}
+
+// fieldSays compares a claim that holds the name of a field with what it says.
+func fieldSays(claim []words.Word, name, record string, holds bool) stance { //nolint:revive // a fact about the field
+	parts := words.Scan(nil, unjoin(name))
+	if len(parts) > 1 && isAux(unjoin(name)) {
+		parts = parts[1:]
+	}
+	if len(parts) == 0 || !follows(claim, parts) || foreignTo(claim, words.Scan(nil, unjoin(record))) > statedOwn {
+		return silentOn
+	}
+	if holds == (negations(claim)%2 == 0) {
+		return agrees
+	}
+	return disagrees
+}
+
+// unjoin puts spaces between the words of a name: in_stock, inStock.
+func unjoin(name string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range name {
+		switch {
+		case r == '_' || r == '-':
+			r = ' '
+		case lower && unicode.IsUpper(r):
+			b.WriteByte(' ')
+			r = unicode.ToLower(r)
+		}
+		lower = unicode.IsLower(r)
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// isAux reports whether a name begins with a verb that a sentence puts elsewhere: is_active.
+func isAux(name string) bool {
+	first, _, _ := strings.Cut(name, " ")
+	switch first {
+	case "is", "has", "was", "are", "have":
+		return true
+	}
+	return false
+}
+
+// follows reports whether the words of part stand beside each other in list, in their order.
+func follows(list, part []words.Word) bool {
+	for i := 0; i+len(part) <= len(list); i++ {
+		if slices.EqualFunc(list[i:i+len(part)], part, func(a, b words.Word) bool { return a.Hash == b.Hash }) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignTo counts the words of a claim, function words aside, that other does not have.
+func foreignTo(claim, other []words.Word) int {
+	n := 0
+	for _, w := range claim {
+		if !w.Has(words.Stop) && !w.Has(words.Negation) && indexOf(other, w.Hash) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Words for what is done and what is not, of English and German, by hash.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	doneWords = hashes("done complete completed finished ready implemented ticked erledigt fertig abgeschlossen umgesetzt")
+	openWords = hashes("open pending missing outstanding todo incomplete unfinished offen ausstehend unerledigt")
+)
+
+// itemSays compares a claim with an item of a list: with its box, and with its heading.
+func itemSays(e *evidence.Evidence, claim []words.Word, sentence int) stance {
+	text, heading := e.Item(sentence)
+	item := words.Scan(nil, text)
+	if ticked, ok := e.Box(sentence); ok {
+		done := slices.ContainsFunc(claim, func(w words.Word) bool { return doneWords[w.Hash] })
+		open := slices.ContainsFunc(claim, func(w words.Word) bool { return openWords[w.Hash] })
+		if done == open || foreignTo(claim, item) > 1 || !touches(claim, item) {
+			return silentOn
+		}
+		return sided(ticked, done, negations(claim))
+	}
+	if heading == "" || !touches(claim, item) {
+		return silentOn
+	}
+	head := words.Scan(nil, heading)
+	same, other, rest := headed(claim, head, item)
+	if same == other || rest > 0 {
+		return silentOn
+	}
+	return sided(true, same, negations(claim)+negations(head))
+}
+
+// sided is the stance of what holds, or does not, to a claim that says that it does, or denies it.
+func sided(holds, said bool, negations int) stance { //nolint:revive // facts about the evidence and the claim
+	if holds == said == (negations%2 == 0) {
+		return agrees
+	}
+	return disagrees
+}
+
+// touches reports whether a claim has a word of an item that is no function word.
+func touches(claim, item []words.Word) bool {
+	return slices.ContainsFunc(claim, func(w words.Word) bool { return !w.Has(words.Stop) && indexOf(item, w.Hash) >= 0 })
+}
+
+// headed reports whether a claim has a word of the heading of a list, or one of opposite meaning,
+// and counts its words that neither those nor the item are.
+func headed(claim, head, item []words.Word) (same, other bool, rest int) {
+	table := contraries()
+	for _, w := range claim {
+		switch {
+		case w.Has(words.Stop) || w.Has(words.Negation) || indexOf(item, w.Hash) >= 0:
+		case indexOf(head, w.Hash) >= 0:
+			same = true
+		case slices.ContainsFunc(table[w.Hash], func(h uint64) bool { return indexOf(head, h) >= 0 }):
+			other = true
+		default:
+			rest++
+		}
+	}
+	return same, other, rest
+}
+
+// heed lets what is stated without a sentence, which a judge of language reads past, overrule it.
+func (r *reading) heed(e *evidence.Evidence, out *Result) {
+	switch s, at := r.stated(e); {
+	case s == disagrees && out.Verdict != Contradicted:
+		p := &r.found[at]
+		*out = Result{
+			Verdict: Contradicted, Score: min(out.Score, refutedNumber), Source: p.Source, ID: p.ID, Premise: p.Text,
+			By: NLI, Reason: "a field, a box or a heading says otherwise",
+		}
+	case s == agrees && out.Verdict == Contradicted:
+		*out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "a field, a box or a heading says so"}
+	}
+}

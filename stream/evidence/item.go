@@ -1,0 +1,30 @@
+package evidence
+
+// Item is what sentence i says, and the heading of the list that it is an item of; heading is empty
+// for any other. i comes from a Premise.
+func (e *Evidence) Item(i int) (text, heading string) {
+	s := &e.sentences[i]
+	if s.under > 0 {
+		heading = e.sentences[s.under-1].text
+	}
+	return s.text, heading
+}
+
+// Box tells whether sentence i is an item with a box to tick, and whether it is ticked: "- [x] search".
+func (e *Evidence) Box(i int) (ticked, ok bool) {
+	s := &e.sentences[i]
+	text := s.text
+	if s.start >= 4 && (len(text) < 3 || text[0] != '[') {
+		text = e.sources[s.source].Text[s.start-4 : s.end]
+	}
+	if len(text) < 4 || text[0] != '[' || text[2] != ']' {
+		return false, false
+	}
+	switch text[1] {
+	case 'x', 'X':
+		return true, true
+	case ' ':
+		return false, true
+	}
+	return false, false
+}

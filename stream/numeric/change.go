@@ -1,0 +1,285 @@
+package numeric
+
+import (
+	"slices"
+	"strings"
+
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
+)
+
+// phase tells which value of a change a number is: what something was before, or what it is since.
+type phase uint8
+
+const (
+	always phase = iota // no change is told, or the text speaks of the past
+	former              // "from 2 GiB to 8 GiB", "(was 8443)", "formerly 10 s", "bisher 9 Euro"
+	since               // the other number of the two; in a claim, what it says of the present
+)
+
+// turn is what a word tells about a change; the bits combine.
+type turn uint16
+
+const (
+	turnFrom   turn = 1 << iota // stands before the value that was
+	turnTo                      // stands before the value that is
+	turnAuf                     // the same, and is never said of a range
+	turnVerb                    // tells that something was changed
+	turnFormer                  // tells that a value beside it was before
+	turnWas                     // does so where it has its clause for itself
+	turnLink                    // may stand between such a word and the number
+	turnPast                    // a claim with it does not speak of the present
+	turnNow                     // a claim with it does, whatever its verb ends in
+	turnRise                    // tells that something became more
+	turnFall                    // tells that something became less
+)
+
+// turnWords are the words of changes, of English and German. Verbs of changes are those of the
+// past: what "rises from 300 m to 900 m" has both values.
+//
+//nolint:gochecknoglobals // constant table
+var turnWords = func() map[string]turn {
+	m := map[string]turn{}
+	add := func(t turn, list string) {
+		for w := range strings.FieldsSeq(list) {
+			m[w] |= t
+		}
+	}
+	add(turnFrom, "from von vom")
+	add(turnTo, "to zu zum")
+	add(turnAuf, "auf into")
+	add(turnVerb, `raised increased reduced lowered cut dropped fell fallen rose risen extended shortened postponed moved shifted pushed
+		rescheduled renamed changed upgraded downgraded grew grown shrank shrunk declined climbed jumped slipped lifted bumped doubled halved
+		tripled expanded relocated transferred switched migrated converted adjusted revised amended updated corrected went gone brought delayed
+		advanced trimmed slashed boosted widened narrowed tightened relaxed promoted demoted hiked soared plunged plummeted tumbled surged eased
+		edged swapped replaced modified rebranded scaled decreased deferred diminished dwindled strengthened weakened sank sunk slid
+		change increase reduction extension rise drop cut decrease growth decline upgrade move shift
+		gesenkt erhöht angehoben verschoben verlegt verlängert verkürzt gekürzt reduziert geändert verringert gestiegen gesunken gefallen
+		gewachsen umbenannt umgezogen versetzt umgestellt herabgesetzt heraufgesetzt aufgestockt vergrößert verkleinert angepasst korrigiert
+		stieg sank fiel wuchs zog wechselte`)
+	add(turnFormer, `previously formerly former previous bisher bislang bisherige früher vormals ehemals zuvor vorher statt anstatt instead
+		originally ursprünglich vorherige`)
+	add(turnWas, "was were war waren betrug lag used")
+	add(turnLink, "it es only of by at on in the a an be just nur bei der die das dem den am um than about rund etwa mal originally previously still noch")
+	add(turnPast, `was were had before earlier originally initially until once ago then past prior old older historically began begins begin
+		starts started start starting initial first yesterday no longer instead
+		war waren hatte hatten betrug lag galt wurde wurden anfangs zunächst damals alt alte alten alter beginnt begann startet nicht mehr
+		était avant antes era`)
+	add(turnNow, "is are am has have can may must will now currently today does do jetzt nun ist sind hat haben beträgt liegt")
+	add(turnRise, `rise rises rose risen rising increase increases increased increasing grow grows grew grown growing growth gain gains gained climb climbs
+		climbed climbing surge surged jump jumped soar soared up boosted raised expanded
+		steigt steigen stieg stiegen gestiegen steigerte gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht erhöhte
+		zulegte zugelegt augmenté augmentation hausse progressé subió aumentó creció`)
+	add(turnFall, `fall falls fell fallen falling decrease decreases decreased decreasing decline declines declined declining drop drops dropped dropping
+		shrink shrinks shrank shrunk shrinking reduced reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled diminished dwindled lose
+		loses lost losing down cut slashed
+		sinkt sinken sank sanken gesunken fällt fallen fiel fielen gefallen abgenommen abnahme rückgang zurück verringert verringerte gesenkt senkte reduziert
+		reduzierte schrumpfte geschrumpft verlor verloren baisse baissé diminué bajó cayó disminuyó`)
+	return m
+}()
+
+// turnOf is what a word tells about a change.
+func turnOf(word string) turn {
+	var form [24]byte
+	if len(word) > len(form)-4 {
+		return 0
+	}
+	return turnWords[string(appendLower(form[:0], word))]
+}
+
+// phasesOf notes for each value of the reading, in order, which value of a change it is.
+func (r *reading) phasesOf(text string) {
+	r.phases = slices.Grow(r.phases[:0], len(r.values))[:len(r.values)]
+	clear(r.phases)
+	r.noteTurns(text)
+	if len(r.values) < 2 || r.allTurns&(turnFrom|turnFormer|turnWas) == 0 {
+		return
+	}
+	at := 0
+	for i := range r.values {
+		for at < len(r.words) && r.words[at].End <= r.values[i].Start {
+			at++
+		}
+		switch {
+		case r.fromTo(i, at):
+		case r.formerly(text, i, at):
+			r.follow(i)
+		}
+	}
+}
+
+// noteTurns notes for each word of the reading what it tells about a change.
+func (r *reading) noteTurns(text string) {
+	r.turns, r.allTurns = slices.Grow(r.turns[:0], len(r.words)), 0
+	for _, w := range r.words {
+		t := turn(0)
+		if !w.Has(words.Number) {
+			t = turnOf(text[w.Start:w.End])
+		}
+		r.turns, r.allTurns = append(r.turns, t), r.allTurns|t
+	}
+}
+
+// How many numbers and words apart the parts of a change may stand; our choice.
+const (
+	nearValues = 3
+	nearWords  = 12
+)
+
+// fromTo reports whether value i, before which the words up to at stand, is the one that was, of
+// two that the words "from" and "to" name, and notes both.
+func (r *reading) fromTo(i, at int) bool {
+	if r.lead(at)&turnFrom == 0 {
+		return false
+	}
+	for j := max(0, i-1); j < min(len(r.values), i+1+nearValues); j++ {
+		if j == i || !oneKind(&r.values[i], &r.values[j]) {
+			continue
+		}
+		other, _ := slices.BinarySearchFunc(r.words, r.values[j].Start, func(w words.Word, at int) int { return w.End - at })
+		for other < len(r.words) && r.words[other].End <= r.values[j].Start {
+			other++
+		}
+		to := r.lead(other)
+		if to&turnAuf != 0 || to&turnTo != 0 && r.told(min(at, other), turnVerb) {
+			r.phases[i], r.phases[j] = former, since
+			if v, o := &r.values[i], &r.values[j]; v.Dim == quantity.Plain && v.Kind == quantity.Count {
+				v.MeasureAs(o)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// lead is what the word before word at tells, words that link aside.
+func (r *reading) lead(at int) turn {
+	for k := at - 1; k >= max(0, at-2); k-- {
+		if t := r.turns[k]; t&(turnFrom|turnTo|turnAuf) != 0 || t&turnLink == 0 {
+			return t
+		}
+	}
+	return 0
+}
+
+// told reports whether one of the words before word at tells t.
+func (r *reading) told(at int, t turn) bool {
+	return slices.ContainsFunc(r.turns[max(0, at-nearWords):at], func(o turn) bool { return o&t != 0 })
+}
+
+// formerly reports whether the words beside value i, before which those up to at stand, say that it
+// was before: "previously 8443", "it used to be 10 s", "was 20 before".
+func (r *reading) formerly(text string, i, at int) bool {
+	v := &r.values[i]
+	home, was := r.clause(v.Start), false
+	k := at - 1
+	for ; k >= 0 && r.clause(r.words[k].Start) == home && r.words[k].End <= v.Start; k-- {
+		t := r.turns[k]
+		switch {
+		case t&turnFormer != 0:
+			return true
+		case t&turnFrom != 0 && k > 0 && upDown(text[r.words[k-1].Start:r.words[k].Start]):
+			return true // up from 12 million
+		case t&turnWas != 0:
+			was = true
+		case t&turnLink == 0 && t&turnTo == 0:
+			return false
+		}
+	}
+	return was && home > 0 && (k < 0 || r.words[k].End <= v.Start)
+}
+
+// upDown reports whether the word before "from" tells which way a number went.
+func upDown(word string) bool {
+	switch word {
+	case "up ", "Up ", "down ", "Down ":
+		return true
+	}
+	return false
+}
+
+// follow notes, for value i that was before, the nearest other value of the same kind as the one
+// that is; without one, value i was not told to be replaced.
+func (r *reading) follow(i int) {
+	for step := 1; step <= nearValues; step++ {
+		for _, j := range [...]int{i - step, i + step} {
+			if j >= 0 && j < len(r.values) && r.phases[j] != former && oneKind(&r.values[i], &r.values[j]) {
+				r.phases[i], r.phases[j] = former, since
+				return
+			}
+		}
+	}
+}
+
+// oneKind reports whether one of two numbers can take the place of the other.
+func oneKind(a, b *quantity.Value) bool {
+	return a.Kind == b.Kind && (a.Dim.Top() == b.Dim.Top() || a.Dim == quantity.Plain || b.Dim == quantity.Plain)
+}
+
+// tense is the phase of value i of a claim, whose words have been read: what is told of no change
+// is told of the present, unless a word speaks of the past or a date stands beside it.
+func (r *reading) tense(text string, i int) phase {
+	if r.phases[i] != always {
+		return r.phases[i]
+	}
+	v := &r.values[i]
+	at, _ := slices.BinarySearchFunc(r.words, v.Start, func(w words.Word, at int) int { return w.Start - at })
+	switch lead := r.lead(at); {
+	case lead&turnFrom != 0:
+		return always
+	case lead&(turnTo|turnAuf) != 0 && r.told(at, turnVerb):
+		return since
+	case !r.present(text):
+		return always
+	}
+	for k := range r.values {
+		if k != i && r.values[k].Kind == quantity.Date {
+			return always
+		}
+	}
+	return since
+}
+
+// present reports whether no word of a text, of which they are noted, speaks of the past or of a
+// change.
+func (r *reading) present(text string) bool {
+	if r.allTurns&(turnVerb|turnPast|turnFormer|turnWas) != 0 {
+		return false
+	}
+	past := func(w words.Word) bool { return strings.HasSuffix(text[w.Start:w.End], "ed") }
+	return r.allTurns&turnNow != 0 || !slices.ContainsFunc(r.words, past)
+}
+
+// denies reports whether number k, though equal to number i of the claim, says something else: it
+// is the other one of a change, went the other way, is for each of something else, or the same is said
+// of what lies on the other side of it.
+func (c *checker) denies(v *quantity.Value, k *known) bool {
+	switch {
+	case k.replaced(c.tense), c.own == 0 && apartOf(v.Side, k.value.Side):
+		return true
+	case k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each):
+		return true
+	}
+	return k.trend != 0 && c.trend != 0 && k.trend != c.trend
+}
+
+// replaced reports whether number k is the other one of a change than what a claim says: the one
+// that was, where it speaks of the present, or the one that is, where it says what was.
+func (k *known) replaced(claim phase) bool {
+	return claim != always && k.phase != always && k.phase != claim
+}
+
+// apartOf reports whether one of two sides is above and one below.
+func apartOf(a, b quantity.Side) bool {
+	return a != quantity.NoSide && b != quantity.NoSide && a != b
+}
+
+// sides reports words that tell nothing but on which side of a number something lies.
+func sides(word string) bool {
+	switch word {
+	case "below", "above", "under", "over", "exceeding", "minimum", "maximum", "upwards", "upward",
+		"ab", "Ab", "bis", "Bis", "unter", "Unter", "über", "Über", "mindestens", "höchstens", "maximal", "aufwärts", "zu":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package quantity
+
+import "strings"
+
+// fieldUnits are units at the end of the name of a field, behind an underscore, that symbols and
+// unitNames do not have, or have as something else there.
+//
+//nolint:gochecknoglobals // constant table
+var fieldUnits = map[string]unit{
+	"sec": {Duration, 1, 0}, "secs": {Duration, 1, 0}, "m": {length, 1, 0}, "kb": {storage, 1000, 0}, "mb": {storage, 1e6, 0},
+	"gb": {storage, 1e9, 0}, "tb": {storage, 1e12, 0}, "pct": {Percent, 1, 0}, "eur": {eur, 1, 0}, "usd": {usd, 1, 0}, "gbp": {gbp, 1, 0},
+	"chf": {chf, 1, 0}, "kwh": {energy, 3.6e6, 0}, "c": {temperature, 1, 273.15},
+}
+
+// field gives v, a bare number that begins at token i, the unit that the name of its field ends in:
+// "duration_ms": 90000. Cents are hundredths of a currency that is not told.
+func (p *parser) field(i int, v *Value) {
+	if v.Dim != Plain {
+		return
+	}
+	switch u, cents, ok := p.fieldUnit(i); {
+	case cents:
+		v.Alt = v.Raw
+		v.Raw, v.Step, v.Place = v.Raw/100, 0.01, placeOf(v.Raw/100, 0.01)
+		v.RawHi = v.Raw
+		v.scaled()
+	case ok:
+		v.setUnit(u)
+	}
+}
+
+// fieldUnit is the unit that the name of the field before the number at token i ends in.
+func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
+	k := i - 1
+	if !p.sym(k, ':') && !p.sym(k, '=') {
+		return u, false, false
+	}
+	if k--; p.sym(k, '"') || p.sym(k, '\'') {
+		k--
+	}
+	name := p.tokText(k)
+	at := strings.LastIndexByte(name, '_')
+	var form [16]byte
+	if at <= 0 || len(name)-at > len(form) {
+		return u, false, false
+	}
+	suffix := append(form[:0], name[at+1:]...)
+	for n, c := range suffix {
+		if 'A' <= c && c <= 'Z' {
+			suffix[n] = c + 'a' - 'A'
+		}
+	}
+	switch string(suffix) {
+	case "cents", "cent":
+		return u, true, true
+	case "year", "month", "week", "day", "hour", "minute", "second": // one of them by its number
+		return u, false, false
+	}
+	if u, ok = fieldUnits[string(suffix)]; !ok {
+		if u, ok = unitNames[string(suffix)]; !ok {
+			u, ok = symbols[string(suffix)]
+		}
+	}
+	return u, false, ok && u.dim != Multiple && u.dim != degree && u.dim != pixels
+}

@@ -1,0 +1,101 @@
+package quantity
+
+import "math"
+
+// opensHours reports whether the bare number at token i is the first of two hours, the second of
+// which says so: von 8 bis 18 Uhr, between 8 and 10 am, 14-16 Uhr, 9 to 17:00.
+func (p *parser) opensHours(i int) bool {
+	if !p.hour(i) {
+		return false
+	}
+	k := p.hoursJoin(i)
+	if k == 0 {
+		return p.nineToFive(i) != 0
+	}
+	if p.tok(k).kind == tokClock {
+		return true
+	}
+	return p.hour(k) && (p.has(k+1, roleClockCue) || p.has(k+1, roleMeridiem)) || p.nineToFive(i) != 0
+}
+
+// hour reports whether token i is digits that can be an hour.
+func (p *parser) hour(i int) bool {
+	t := p.tok(i)
+	return t.kind == tokNumber && t.step == 1 && t.digits > 0 && t.digits <= 2 && t.num <= 24
+}
+
+// hoursJoin is the token behind the word or the dash that joins the hour at token i to another; 0
+// where none does.
+func (p *parser) hoursJoin(i int) int {
+	switch {
+	case (p.sym(i+1, '-') || p.sym(i+1, '–') || p.sym(i+1, '—')) && p.dashRange(i+1),
+		p.has(i+1, roleTo), p.word(i+1, "until"), p.word(i+1, "till"),
+		p.has(i+1, roleAnd) && p.has(i-1, roleBetween):
+		return i + 2
+	}
+	return 0
+}
+
+// nineToFive is the place of the other hour of "from 9 to 5", where the second is the smaller and
+// nothing is counted: 1 for the number at token i being the first, 2 for the second, 0 for neither.
+func (p *parser) nineToFive(i int) int {
+	first, place := i, 1
+	if p.hour(i-2) && p.has(i-1, roleTo) {
+		first, place = i-2, 2
+	}
+	if !p.has(first-1, roleFrom) || !p.has(first+1, roleTo) || !p.hour(first) || !p.hour(first+2) {
+		return 0
+	}
+	a, b := p.tok(first), p.tok(first+2)
+	if a.num > 12 || b.num > 12 || b.num >= a.num {
+		return 0
+	}
+	if after := p.tok(first + 3); after.kind == tokSymbol && after.sym != '.' && after.sym != ',' && after.sym != ';' ||
+		after.kind == tokWord && !p.word(first+3, "on") && !p.word(first+3, "from") && !p.word(first+3, "every") {
+		return 0
+	}
+	return place
+}
+
+// openingHour is the time of the hour at token i, by the second of the two: 8 to 10 pm begins in the
+// evening, 9 to 5 pm in the morning.
+func (p *parser) openingHour(i int, minutes float64) (at float64, half bool) {
+	switch p.nineToFive(i) {
+	case 1:
+		return minutes, false
+	case 2:
+		return minutes + 12*60, false
+	}
+	k := p.hoursJoin(i)
+	t := p.tok(k)
+	if !p.has(k+1, roleMeridiem) || t.kind != tokNumber {
+		return minutes, p.word(k+1, "o'clock")
+	}
+	if t.num < p.tok(i).num && p.tok(k+1).word.num == 12 && t.num != 12 {
+		return minutes, false
+	}
+	return inHalf(minutes, p.tok(k+1).word.num), false
+}
+
+// utc is Value.Zone of Coordinated Universal Time.
+const utc = 24 * 60
+
+// zones are the time zones that are written behind a time of day: Value.Zone by their names.
+//
+//nolint:gochecknoglobals // constant table
+var zones = map[string]int16{
+	"UTC": utc, "GMT": utc, "WET": utc, "BST": utc + 60, "CET": utc + 60, "MEZ": utc + 60, "CEST": utc + 120, "MESZ": utc + 120,
+	"EST": utc - 300, "EDT": utc - 240, "PST": utc - 480, "PDT": utc - 420,
+}
+
+// sameTime compares two times of day, in one time zone where both are told.
+func sameTime(c, e *Value) Agreement {
+	at, how := e.Lo, Equal
+	if c.Zone != 0 && e.Zone != 0 && c.Zone != e.Zone {
+		at, how = math.Mod(e.Lo+float64(c.Zone-e.Zone)+2*utc, utc), Converted
+	}
+	if c.Spoken != e.Spoken {
+		how = Converted
+	}
+	return when(c.Lo == at || (c.Half || e.Half) && math.Abs(c.Lo-at) == 12*60, how)
+}

@@ -1,0 +1,99 @@
+package quantity
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxCounted is how many words of what is counted stand between a number and what it is per: "100
+// API requests per minute".
+const maxCounted = 3
+
+// period notes what length of time v is for, where the words behind it, from token j on, tell it: a
+// month, per year, im Monat.
+func (p *parser) period(j int, v *Value) {
+	if v.Period != 0 || v.Dim == Duration || v.Dim == workdays {
+		return
+	}
+	for k := j; k < j+maxCounted+1; k++ {
+		t := p.tok(k)
+		if p.has(k, rolePer|roleArticle) || p.each(k) {
+			below := p.tok(k + 1).unit
+			if below.dim == Duration && below.offset == 0 {
+				v.Period = below.factor
+			}
+			if below.dim == Duration || !p.has(k, rolePer) {
+				return
+			}
+			k++ // per key and minute
+			continue
+		}
+		if t.kind != tokWord || t.word.role != 0 || t.unit.dim != Plain || v.Dim != Plain && v.Dim != storage && k > j {
+			return
+		}
+	}
+}
+
+// each reports words before what something is for each of.
+func (p *parser) each(k int) bool {
+	switch t := p.tok(k); p.text[t.start:t.end] {
+	case "each", "every", "im", "je", "al", "jeden", "jede", "jedes":
+		return t.kind == tokWord
+	}
+	return false
+}
+
+// periods are words that tell by themselves for what length of time an amount is, and the beginnings
+// of German compounds that do.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	periods = func() map[string]float64 {
+		m := map[string]float64{}
+		for _, p := range [...]struct {
+			seconds float64
+			words   string
+		}{
+			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle"},
+			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual"},
+			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
+			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria"},
+			{hour, "hourly stündlich stündliche stündlichen stündlicher"},
+		} {
+			for w := range strings.FieldsSeq(p.words) {
+				m[w] = p.seconds
+			}
+		}
+		return m
+	}()
+	compounds = []struct {
+		head    string
+		seconds float64
+	}{{"jahres", year}, {"monats", month}, {"wochen", 7 * day}, {"tages", day}, {"stunden", hour}}
+	paid = []string{"beitrag", "gebühr", "gebühren", "miete", "preis", "lohn", "gehalt", "umsatz", "kosten", "zins", "abo", "pauschale", "satz", "einkommen", "verbrauch"}
+)
+
+// PeriodOf is the length of time in seconds that a word, in lower case, tells an amount is for:
+// monthly, jährlich, Monatsbeitrag. It is 0 where it tells none.
+func PeriodOf(word string) float64 {
+	if s := periods[word]; s != 0 {
+		return s
+	}
+	for _, c := range compounds {
+		if rest, ok := strings.CutPrefix(word, c.head); ok {
+			if slices.Contains(paid, rest) {
+				return c.seconds
+			}
+		}
+	}
+	return 0
+}
+
+// LengthOf is the length of time in seconds that a word, in lower case, is a unit of; 0 for any
+// other.
+func LengthOf(word string) float64 {
+	if u := unitNames[word]; u.dim == Duration && u.offset == 0 {
+		return u.factor
+	}
+	return 0
+}

@@ -1,0 +1,47 @@
+package quantity
+
+// side is on which side of v, of tokens [i, j), lies what is spoken of.
+func (p *parser) side(i, j int, v *Value) Side {
+	if v.Range() {
+		return NoSide
+	}
+	switch v.Hedge {
+	case Over, Least:
+		return Upwards
+	case Under, Most:
+		return Downwards
+	case Exact, About, Nearly:
+	}
+	switch p.tokText(j) {
+	case "aufwärts", "upwards", "upward":
+		return Upwards
+	case "and", "or", "und", "oder":
+		switch p.tokText(j + 1) {
+		case "up", "over", "above", "older", "mehr", "more", "älter", "darüber":
+			return Upwards
+		case "less", "fewer", "under", "below", "younger", "weniger", "jünger", "darunter":
+			return Downwards
+		}
+	}
+	k := i - 1
+	for p.money(k) || p.has(k, roleArticle) || p.word(k, "einem") || p.word(k, "zu") || p.word(k, "age") || p.word(k, "ages") {
+		k--
+	}
+	switch p.tokText(k) {
+	case "to":
+		if p.word(k-1, "up") {
+			return Downwards
+		}
+	case "ab", "Ab":
+		return Upwards
+	case "from", "From":
+		if !p.has(j, roleTo) && p.tokText(j) != "until" && p.tokText(j) != "through" {
+			return Upwards
+		}
+	case "bis", "Bis":
+		if p.tok(k-1).kind != tokNumber && p.tok(k-2).kind != tokNumber {
+			return Downwards
+		}
+	}
+	return NoSide
+}

@@ -1,0 +1,145 @@
+package numeric
+
+import (
+	"slices"
+
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
+)
+
+// trend tells which way value i went, where the number is how far: "rose by 15 %", "a 20 % cut". It
+// is 0 where that is not told, and of what it rose or fell to.
+func (r *reading) trend(i int) turn {
+	v := &r.values[i]
+	if r.allTurns&(turnRise|turnFall) == 0 || v.Kind != quantity.Count && v.Kind != quantity.Fraction || r.phases[i] != always {
+		return 0
+	}
+	from, to := r.clauseAround(v.Start)
+	way, at := turn(0), 0
+	for k, w := range r.words {
+		if w.End <= v.Start {
+			at = k + 1
+		}
+		if w.Start < from || w.Start >= to {
+			continue
+		}
+		if w.Has(words.Negation) {
+			return 0
+		}
+		way |= r.turns[k] & (turnRise | turnFall)
+	}
+	if at > 0 && r.turns[at-1]&(turnFrom|turnTo|turnAuf) != 0 || way == turnRise|turnFall {
+		return 0
+	}
+	return way
+}
+
+// datesOf counts the dates of the reading, and notes whether a word is the name of a month.
+func (r *reading) datesOf(text string) {
+	r.dates, r.only = 0, 0
+	for i := range r.values {
+		if v := &r.values[i]; v.Kind == quantity.Date {
+			r.dates, r.only = r.dates+1, monthOf(v)
+		}
+	}
+	r.months = r.dates == 0 && slices.ContainsFunc(r.words, func(w words.Word) bool { return month(text, w) != 0 })
+}
+
+// month is the month that a word names, 0 where it names none.
+func month(text string, w words.Word) int32 {
+	if w.Class&(words.Capital|words.Number) != words.Capital {
+		return 0
+	}
+	return int32(quantity.MonthOf(text[w.Start:w.End]))
+}
+
+// when is the month that value i is of, after datesOf: of the date, or the name of a month, between
+// it and the next number, else between it and the one before, else of the only date of the sentence.
+// Without a year it is 1 to 12.
+func (r *reading) when(text string, i int) int32 {
+	v := &r.values[i]
+	if r.dates == 0 && !r.months || v.Kind == quantity.Date || v.Kind == quantity.Clock {
+		return 0
+	}
+	from, to := r.clauseAround(v.Start)
+	before, after := int32(0), int32(0)
+	if i > 0 && r.values[i-1].Start >= from {
+		if o := &r.values[i-1]; o.Kind == quantity.Date {
+			before = monthOf(o)
+		}
+		from = r.values[i-1].End
+	}
+	if i+1 < len(r.values) && r.values[i+1].Start < to {
+		if o := &r.values[i+1]; o.Kind == quantity.Date {
+			after = monthOf(o)
+		}
+		to = r.values[i+1].Start
+	}
+	if r.months {
+		before, after = r.monthsBeside(text, v, from, to)
+	}
+	switch {
+	case after != 0:
+		return after
+	case before != 0:
+		return before
+	case r.dates == 1:
+		return r.only
+	}
+	return 0
+}
+
+// monthsBeside are the last month named before v and the first named behind it, in [from, to).
+func (r *reading) monthsBeside(text string, v *quantity.Value, from, to int) (before, after int32) {
+	at, _ := slices.BinarySearchFunc(r.words, from, func(w words.Word, at int) int { return w.Start - at })
+	for ; at < len(r.words) && r.words[at].Start < to; at++ {
+		switch m := month(text, r.words[at]); {
+		case m == 0:
+		case r.words[at].Start < v.Start:
+			before = m
+		case after == 0:
+			after = m
+		}
+	}
+	return before, after
+}
+
+// monthOf is a date as months from year 0 on.
+func monthOf(v *quantity.Value) int32 {
+	month := int32(v.Month)
+	if month > 100 { // a quarter or half of the year
+		month = month % 10 * 3
+	}
+	if v.Year <= 0 {
+		return month
+	}
+	return 12*int32(v.Year) + 12 + month
+}
+
+// order is -1 where number a is told to be of an earlier time than b, 1 of a later one, else 0.
+func order(a, b *known) int {
+	switch {
+	case a.sentence == b.sentence && a.phase != always && b.phase != always && a.phase != b.phase:
+		if a.phase == former {
+			return -1
+		}
+		return 1
+	case a.when == 0 || b.when == 0 || (a.when > 12) != (b.when > 12):
+		return 0
+	case a.when < b.when:
+		return -1
+	case a.when > b.when:
+		return 1
+	}
+	return 0
+}
+
+// went reports whether the change from number b of the evidence to a is what the claim says of its
+// way, as far as both are told.
+func (c *checker) went(a, b int32) bool {
+	x, y := &c.x.known[a], &c.x.known[b]
+	if c.trend == 0 {
+		return true
+	}
+	return order(y, x) <= 0 && x.value.Lo != y.value.Lo && (x.value.Lo > y.value.Lo) == (c.trend == turnRise)
+}
