@@ -31,7 +31,10 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 	case o.Req.OpaquePrompt:
 		return nil, fault.Unreadable(o.Req.PromptField())
 	case v.State == signal.Known && !v.Partial:
-	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
+	case v.Reason == signal.ReasonTimeout:
+		text := o.Req.Text()
+		return nil, fault.Late(&text, v.Elapsed)
+	case v.Reason == signal.ReasonOverload:
 		return nil, fault.ErrOverloaded
 	default:
 		return nil, fault.ErrNotRedacted

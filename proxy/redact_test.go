@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,9 +22,18 @@ default: {models: [small], redact: true}
 `
 
 // piiClassifier finds two fixed values. It has the kind PII only.
-type piiClassifier struct{ fakeClassifier }
+type piiClassifier struct {
+	fakeClassifier
+
+	late time.Duration // it found nothing in this time
+}
 
 func (c *piiClassifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	if c.late > 0 {
+		set.Fail(need&^signal.MaskOf(signal.PII), signal.ReasonNoModel)
+		set.Put(signal.PII, signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: c.late})
+		return
+	}
 	if c.broken != 0 || c.lazy {
 		c.fakeClassifier.Extract(ctx, text, need, set)
 		return
@@ -180,11 +190,11 @@ func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 		c    *piiClassifier
 		code string
 	}{
-		{"no model", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII)}}, "signal_unavailable"},
-		{"an invalid output", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonInvalid}}, "signal_unavailable"},
-		{"a classifier that leaves it out", &piiClassifier{fakeClassifier{lazy: true}}, "signal_unavailable"},
-		{"too late", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonTimeout}}, "overloaded"},
-		{"too busy", &piiClassifier{fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonOverload}}, "overloaded"},
+		{"no model", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII)}}, "signal_unavailable"},
+		{"an invalid output", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonInvalid}}, "signal_unavailable"},
+		{"a classifier that leaves it out", &piiClassifier{fakeClassifier: fakeClassifier{lazy: true}}, "signal_unavailable"},
+		{"too late", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonTimeout}}, "overloaded"},
+		{"too busy", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonOverload}}, "overloaded"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -193,6 +203,44 @@ func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 			got := b.chat(strings.Replace(redactBody, "%s", "", 1))
 			if got.status != http.StatusServiceUnavailable || got.code(t) != tt.code {
 				t.Errorf("status %d: %s", got.status, got.body)
+			}
+			if n := len(up.Requests()); n > 0 {
+				t.Errorf("the upstream received %d requests", n)
+			}
+		})
+	}
+}
+
+// A text that is too long for the time there is will be so again: the client is not asked to retry.
+func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
+	t.Parallel()
+	long := strings.Replace(redactBody, "%s", `,"prediction":{"type":"content","content":"`+strings.Repeat("quiet ", 20_000)+`"}`, 1)
+	for name, tt := range map[string]struct {
+		routes, body string
+		status       int
+		code         string
+	}{
+		"a route that hides":   {redactRoutes, long, http.StatusRequestEntityTooLarge, "request_too_large"},
+		"a condition on it":    {"routes:\n  - {name: p, when: {pii: true}, use: {models: [small], redact: true}}\ndefault: {models: [small], redact: true}\n", long, http.StatusRequestEntityTooLarge, "request_too_large"},
+		"a condition to block": {"routes:\n  - {name: p, when: {pii: true}, block: {message: no}}\ndefault: {models: [small]}\n", long, http.StatusRequestEntityTooLarge, "request_too_large"},
+		"a text that is short": {redactRoutes, strings.Replace(redactBody, "%s", "", 1), http.StatusServiceUnavailable, "overloaded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
+			c := &piiClassifier{late: 2 * time.Second}
+			c.signals = signal.MaskOf(signal.PII)
+			b := start(t, oneModel(up), func(s *setup) { s.routes, s.classifier = tt.routes, &c.fakeClassifier })
+			b.state.Signals.Classifier = c
+			got := b.chat(tt.body)
+			if got.status != tt.status || got.code(t) != tt.code {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+			if retry := got.header.Get("Retry-After") != ""; retry != (tt.status == http.StatusServiceUnavailable) {
+				t.Errorf("Retry-After: %q", got.header.Get("Retry-After"))
+			}
+			if tt.status != http.StatusServiceUnavailable && !strings.Contains(got.body, "some 80000 are") {
+				t.Errorf("the limit is not named: %s", got.body)
 			}
 			if n := len(up.Requests()); n > 0 {
 				t.Errorf("the upstream received %d requests", n)

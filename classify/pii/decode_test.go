@@ -100,6 +100,34 @@ func TestFuse(t *testing.T) {
 	}
 }
 
+// A word that everybody uses is nobody's name alone; a name is one in any case.
+func TestCommonWordsAreNoNames(t *testing.T) {
+	d := decoder(t)
+	for _, tt := range []struct {
+		text  string
+		guess piece
+		want  []string
+	}{
+		{"I forgot the password", piece{"the", "B-PERSON", 0.74}, []string{}},
+		{"auch wenn und aber", piece{"und", "B-ORGANIZATION", 0.99}, []string{}},
+		{"How old is the universe?", piece{"universe", "B-GPE", 0.8}, []string{}},
+		{"an experienced HR manager", piece{"HR", "B-ORGANIZATION", 0.9}, []string{}},
+		{"о погоде завтра", piece{"завтра", "B-PERSON", 0.57}, []string{}},
+		{"the word jesieni", piece{"jesieni", "B-PERSON", 0.55}, []string{}},
+		{"ask kim to call", piece{"kim", "B-PERSON", 0.61}, []string{"PERSON:kim"}},
+		{"my friend maria", piece{"maria", "B-PERSON", 0.99}, []string{"PERSON:maria"}},
+		{"we met judge there", piece{"judge", "B-PERSON", 0.97}, []string{"PERSON:judge"}},
+		{"we met Judge there", piece{"Judge", "B-PERSON", 0.7}, []string{"PERSON:Judge"}},
+		{"i live in berlin", piece{"berlin", "B-GPE", 0.99}, []string{"GPE:berlin"}},
+		{`{"city": "stad"}`, piece{"stad", "B-GPE", 0.7}, []string{"GPE:stad"}},
+	} {
+		got := d.Fuse(tt.text, Patterns(tt.text, nil), tokens(t, tt.text, []piece{tt.guess}), nil)
+		if diff := cmp.Diff(tt.want, found(tt.text, got)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
 func TestFuseInCodeAndLogs(t *testing.T) {
 	tests := []struct {
 		name, text string

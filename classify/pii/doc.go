@@ -34,6 +34,13 @@
 // gazetteers of places and nationalities otherwise count as support for what the model sees. Text
 // in scripts without capitals has no such surroundings here: see Nominate.
 //
+// # What keys say
+//
+// In JSON, XML, logs, settings and tables the key of a field is context for its value: what stands
+// behind first_name, surname or customer_name is a name, behind street an address, behind phone a
+// number (fields.go). A bare name, user or customer may be of anything; its value is somebody's where
+// it is a full name and another field of a person stands in the same record.
+//
 // # What is nobody's
 //
 // In code, logs, configuration and what programs print, numbers, capitals and dotted names are

@@ -19,6 +19,9 @@ func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, erro
 		}
 		i = s.part(i, i+bytesPerLook)
 	}
+	if err := s.fields(ctx); err != nil {
+		return dst, err
+	}
 	if len(s.out) == 0 {
 		return dst, nil
 	}

@@ -23,7 +23,9 @@ func (r *reader) plausible(p *Span) bool {
 	case PhoneNumber:
 		return !s.namedOther(p) && (s.dialled(p) || trunk(p, value)) &&
 			(!machine || s.phoneAt(p.Start, p.End))
-	case Person, Organization, Place, Group, Title:
+	case Person, Organization, Place:
+		return (!common(p, value) || s.keyed(p.Start, p.Type)) && s.nameInContext(p, machine)
+	case Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
 		return !machine || s.keyed(p.Start, p.Type) || endsInStreet(value)

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ func (b *Base) Decide(
 	switch {
 	case err != nil:
 		return d, err
+	case d.lateFor(req) != nil:
+		return d, d.lateFor(req)
 	case d.Outcome == rules.Unavailable:
 		return d, d.unavailable()
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.TimedOut():
@@ -301,6 +304,21 @@ func (d *Decision) TimedOut() bool {
 		}
 	}
 	return false
+}
+
+// lateFor is the error of a request that was refused because it is too long to be read for personal
+// data in time; nil for others.
+func (d *Decision) lateFor(req *openai.Request) error {
+	v := d.Set.Value(signal.PII)
+	refused := d.Outcome == rules.Unavailable || d.Outcome == rules.FailClosed && d.Action.Verb == rules.Block
+	if !refused || !d.Failed.Has(signal.PII) || v.Reason != signal.ReasonTimeout {
+		return nil
+	}
+	text := req.Text()
+	if err := fault.Late(&text, v.Elapsed); !errors.Is(err, fault.ErrOverloaded) {
+		return err
+	}
+	return nil
 }
 
 // unavailable is the error of a request that nothing may pass without signals which are unknown.

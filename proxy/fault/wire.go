@@ -3,11 +3,14 @@ package fault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
+	"time"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/signal"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/contexts"
@@ -192,6 +195,27 @@ func InvalidField(param, message string) error {
 // TooLarge is the error, with status 413, of a field with more data than the proxy reads.
 func TooLarge(param, message string) error {
 	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
+}
+
+// readPace is how many bytes of prose one idle core of our machine reads for personal data in a
+// second, rounded down (docs/security.md): of what is longer than its time allows at this pace, the
+// length is what cannot be done.
+const readPace = 40_000
+
+// Late is the error of a text that was not read for personal data in the time
+// spent: with status 413 where that time is too short for the length, so that sending it again is of
+// no use, and else ErrOverloaded.
+func Late(text *signal.Text, spent time.Duration) error {
+	bytes := 0
+	for i := range text.Segments {
+		bytes += len(text.Segments[i].Text)
+	}
+	most := int(spent.Seconds() * readPace)
+	if spent <= 0 || bytes <= most {
+		return ErrOverloaded
+	}
+	return TooLarge("", fmt.Sprintf("this request's route looks for personal data in all of its text, and %d bytes are "+
+		"longer than can be read in time: some %d are. Nothing was sent to a model", bytes, most))
 }
 
 // Describe sets the headers of an error response: when to retry, and that the connection ends.

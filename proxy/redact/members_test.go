@@ -446,6 +446,15 @@ characters tell, such as addresses and numbers of cards, by patterns and without
 *stays* reaches the server as it came, because the server looks something up by it or could do
 nothing with another value. Members that are not listed hold numbers or booleans.
 
+Words that the application, the model and the server have agreed on stay as well: names of tools and
+functions, in their description, in calls and in results; names of members and the lists 'enum',
+'const' and 'required' in tools and schemas; names of 'metadata'. A placeholder in their place would
+be refused by the server, or not be known to the application. So a person, a place or a company that
+is named there reaches the server: a tool 'ask_claire', a property 'berlin', an 'enum' of customers.
+Addresses of mail and numbers of cards, accounts, phones and the like are replaced there too, and
+descriptions, titles, defaults and examples as any text. Other names of members that would become
+equal, because they differ by case alone, get placeholders of their own.
+
 A request to the Messages API is read as the chat completion that it becomes
 ([anthropic.md](anthropic.md)); members of its blocks and tools that are not listed are left out.
 `

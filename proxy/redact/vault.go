@@ -26,6 +26,7 @@ type Vault struct {
 // secret is a value and its placeholder.
 type secret struct {
 	placeholder string
+	kind        string // of data
 	value       string // as first written, on one line if it is anywhere
 	quoted      []byte // value inside a JSON string
 	nested      []byte // value inside a JSON string inside a JSON string
@@ -113,7 +114,22 @@ func (k *keeper) intern(kind, value string) *secret {
 		s.respell(value)
 		return s
 	}
-	s := &secret{}
+	return k.make(key, name, kind, value)
+}
+
+// internAs returns a placeholder that no other spelling of a value has.
+func (k *keeper) internAs(kind, value string) *secret {
+	name := nameOf(kind)
+	key := name + "\x00\x00" + value
+	if s, ok := k.byKey[key]; ok {
+		return s
+	}
+	return k.make(key, name, kind, value)
+}
+
+// make makes the placeholder of a value that has none.
+func (k *keeper) make(key, name, kind, value string) *secret {
+	s := &secret{kind: kind}
 	for s.placeholder == "" {
 		k.next[name]++
 		p := "[" + name + "_" + strconv.Itoa(k.next[name]) + "]"

@@ -113,8 +113,8 @@ func (r *Reader) Names(m signal.Mask) []string {
 	return out
 }
 
-// PersonalData reads all of a text for personal data. Errors: ErrClientGone, ErrOverloaded, and
-// ErrNotRedacted where it could not be read.
+// PersonalData reads all of a text for personal data. Errors: ErrClientGone, those of fault.Late,
+// ErrOverloaded, and ErrNotRedacted where it could not be read.
 func (r *Reader) PersonalData(ctx context.Context, text *signal.Text) (*signal.Value, error) {
 	var set signal.Set
 	need := signal.MaskOf(signal.PII)
@@ -125,7 +125,9 @@ func (r *Reader) PersonalData(ctx context.Context, text *signal.Text) (*signal.V
 		return nil, fault.ErrClientGone
 	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
 		return v, nil
-	case v.Reason == signal.ReasonTimeout, v.Reason == signal.ReasonOverload:
+	case v.Reason == signal.ReasonTimeout:
+		return nil, fault.Late(text, v.Elapsed)
+	case v.Reason == signal.ReasonOverload:
 		return nil, fault.ErrOverloaded
 	}
 	return nil, fault.ErrNotRedacted

@@ -14,11 +14,12 @@ const (
 	Negation                   // one denies what the other does not
 	Number                     // another number, or sign
 	Word                       // a word of one is not accounted for in the other
-	Order                      // the same words in another order, where that matters
+	Order                      // the same words in another order or another part, where that matters
+	Mood                       // one says what was, may be or must be, the other does not
 )
 
 //nolint:gochecknoglobals // constant table
-var differences = [...]string{"same", "long", "asked", "owner", "negation", "number", "word", "order"}
+var differences = [...]string{"same", "long", "asked", "owner", "negation", "number", "word", "order", "mood"}
 
 // String returns the name in lower case.
 func (d Difference) String() string {
@@ -43,13 +44,17 @@ func Compare(a, b *Reading) Difference {
 		return Owner
 	case a.negations != b.negations:
 		return Negation
+	case !a.agrees(b):
+		return Mood
+	case a.objects != b.objects, a.parted(b):
+		return Order
 	}
 	m := match{a: a, b: b, literal: a.literal || b.literal}
 	m.run()
 	if d := m.leftovers(); d != Same {
 		return d
 	}
-	if m.swapped() {
+	if !m.mutual() && (m.swapped() || m.turned() || m.voiced()) {
 		return Order
 	}
 	return Same
@@ -180,9 +185,6 @@ func (r *Reading) says(w *token) bool {
 
 // swapped reports whether two words stand in another order, and that matters.
 func (m *match) swapped() bool {
-	if m.mutual() {
-		return false
-	}
 	strict := m.a.strict || m.b.strict
 	for i := range m.a.words {
 		if m.left[i] == 0 {
@@ -214,14 +216,29 @@ func (m *match) mutual() bool {
 
 // matters reports whether it does that words i and k of a stand the other way round in b.
 func (m *match) matters(i, k int, strict bool) bool {
-	x, y := &m.a.words[i], &m.a.words[k]
-	p, q := &m.b.words[m.left[i]-1], &m.b.words[m.left[k]-1]
+	s := swap{m.a, m.b, i, k, int(m.left[i] - 1), int(m.left[k] - 1)}
+	x, y, p, q := s.words()
 	if equal(x.form, y.form) {
 		return false
 	}
 	if x.role == p.role && y.role == q.role && x.role != noRole && y.role != noRole && x.role != y.role {
 		return false
 	}
+	if s.fronted() {
+		return false
+	}
 	proper := func(t *token) bool { return t.class >= number || t.name || t.quoted }
-	return strict || proper(x) && proper(y)
+	switch {
+	case s.genitive(), s.superlative(), s.nominalised():
+		return false
+	case strict, proper(x) && proper(y):
+		return true
+	case x.class == soft, y.class == soft, p.class == soft, q.class == soft:
+		return false
+	case x.asked, y.asked, p.asked, q.asked:
+		return false
+	case m.a.passive != m.b.passive && (x.verb || y.verb || p.verb || q.verb):
+		return false
+	}
+	return !s.compound()
 }

@@ -2,38 +2,94 @@ package question
 
 // interpret looks up the raw words and keeps those that matter.
 func (r *Reading) interpret(l *lexicon) {
-	first, ahead := true, noRole
+	r.verbs(l)
+	in := interpreter{r: r, l: l, first: true, asking: -1}
 	for i := 0; i < len(r.raw); {
-		w := &r.raw[i]
-		form := r.arena[w.from:w.to]
-		if p, n := l.phraseAt(r, i); n > 0 {
-			r.takePhrase(p, w.quoted, ahead)
-			ahead, first = noRole, first && p.kind == anyKind && len(p.out) == 0
-			i += n
-			continue
-		}
-		i++
-		if first && !w.sign {
-			first = false
-			if orders(form) {
-				continue
-			}
-			if auxiliary(form) {
-				r.kind, r.strict = Whether, true
-			}
-		}
-		if next := direction(form); next != noRole && !w.quoted {
-			ahead = next
-		}
-		r.strict = r.strict || directed(form)
-		r.owner(form)
-		if r.take(l.find(form), w) {
-			r.words[len(r.words)-1].role = ahead
-			ahead = noRole
-		}
+		i += in.next(i)
+	}
+	if len(r.raw) > 0 && direction(r.form(r.lastWord())) != noRole {
+		r.dangling = in.ahead
+	}
+	if r.kind == How && r.passive { // how it can be done is how to do it
+		r.mood &^= can | could | should
 	}
 	r.long = r.long || len(r.words) > MaxWords
 	r.raw = r.raw[:0]
+}
+
+// interpreter is how far the words of a reading are looked up.
+type interpreter struct {
+	r      *Reading
+	l      *lexicon
+	first  bool // no word came that matters
+	ahead  role // the preposition in front
+	chain  role // the preposition of the words just before
+	asking int  // the raw word that asks; -1 before it
+}
+
+// next takes the word or the phrase at raw word i, and returns how many words it covers.
+func (in *interpreter) next(i int) int {
+	r, w := in.r, &in.r.raw[i]
+	form := r.form(i)
+	in.ask(i)
+	if p, n := in.l.phraseAt(r, i); n > 0 {
+		r.takePhrase(p, w.quoted, in.ahead)
+		in.ahead, in.chain, in.first = noRole, noRole, in.first && p.kind == anyKind && len(p.out) == 0
+		if n > 1 {
+			in.ahead = p.direction(r.form(i + n - 1))
+		}
+		return n
+	}
+	if in.first && !w.sign {
+		in.first = false
+		if orders(form) {
+			return 1
+		}
+		if auxiliary(form) {
+			r.kind, r.strict = Whether, true
+		}
+	}
+	if next := direction(form); next != noRole && !w.quoted {
+		in.ahead, in.chain = next, noRole
+	}
+	r.strict = r.strict || directed(form)
+	r.owner(form)
+	r.object(i)
+	r.mood |= r.moodOf(in.l, i) & modals
+	if !r.take(in.l.find(form), w) {
+		in.chain = noRole
+		return 1
+	}
+	t := &r.words[len(r.words)-1]
+	if in.ahead != noRole {
+		in.chain = in.ahead
+	}
+	t.role, t.chain, t.verb = in.ahead, in.chain, r.passive && r.verb == i
+	in.ahead = noRole
+	return 1
+}
+
+// ask takes note of raw word i if it is the first that asks.
+func (in *interpreter) ask(i int) {
+	r := in.r
+	if in.asking >= 0 || r.raw[i].quoted || !asksFor(r.form(i)) {
+		return
+	}
+	in.asking = i
+	r.parts(in.l, i)
+	if len(r.words) == 1 || len(r.words) > 1 && r.words[0].role != noRole {
+		r.fronted = len(r.words)
+	}
+}
+
+// asksFor reports whether a word asks for somebody, something or more.
+func asksFor(form []byte) bool {
+	switch string(form) {
+	case "who", "whom", "whose", "what", "which", "how", "when", "where", "why", "wer", "wen", "wem",
+		"welche", "welcher", "welches", "wie", "wann", "wo", "warum":
+		return true
+	}
+	return false
 }
 
 // owner notes whose things the question is about.
@@ -52,9 +108,14 @@ func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 		r.kind = p.kind
 		r.strict = r.strict || p.kind == Whether
 	}
+	r.mood |= p.mood
+	r.maybe |= p.maybe
 	for _, o := range p.out {
 		r.literal = r.literal || o.literal
-		r.words = append(r.words, token{form: o.form, concepts: o.concepts, class: o.class, quoted: quoted, meta: o.literal, role: ahead})
+		r.words = append(r.words, token{
+			form: o.form, concepts: o.concepts, class: o.class, quoted: quoted, meta: o.literal,
+			asked: p.kind != anyKind, role: ahead, chain: ahead,
+		})
 		if o.class == filler {
 			r.words = r.words[:len(r.words)-1]
 		}
@@ -64,7 +125,7 @@ func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 // take keeps a word if it matters, and reports whether it does. e is nil for a word that the
 // lexicon does not know.
 func (r *Reading) take(e *word, w *rawWord) bool {
-	t := token{form: r.arena[w.from:w.to], name: w.capital, quoted: w.quoted}
+	t := token{form: r.arena[w.from:w.to], name: w.capital, quoted: w.quoted, owner: w.owner}
 	switch {
 	case w.sign:
 		t.class = sign
@@ -74,6 +135,7 @@ func (r *Reading) take(e *word, w *rawWord) bool {
 	case e.negates:
 		r.negations++
 		return false
+	case w.capital && month(t.form):
 	case w.acronym: // IT is no pronoun
 		t.concepts = e.concepts
 	case e.class == filler:
@@ -151,34 +213,57 @@ func orders(form []byte) bool {
 // auxiliary reports whether a question that begins with the word is answered by yes or no.
 func auxiliary(form []byte) bool {
 	switch string(form) {
-	case "is", "are", "was", "were", "am", "do", "does", "did", "has", "have", "had", "can", "could", "may", "might", "will", "would",
-		"should", "shall", "must", "isn", "aren", "ist", "sind", "hat", "haben", "kann", "darf", "soll", "muss", "wird", "wurde", "peut", "puis",
+	case "is", "are", "was", "were", "am", "do", "does", "did", "has", "have", "had", "can", "could",
+		"may", "might", "will", "would",
+		"should", "shall", "must", "isn", "aren", "ist", "sind", "hat", "haben", "kann", "darf", "soll",
+		"muss", "wird", "wurde", "peut", "puis",
 		"est", "puedo", "puede", "hay", "es", "está", "son":
 		return true
 	}
 	return false
 }
 
+// month reports whether a word that is an auxiliary is a name with a capital: in May.
+func month(form []byte) bool { return string(form) == "may" || string(form) == "will" }
+
 // direction returns the role that a word gives the one behind it.
 func direction(form []byte) role {
 	switch string(form) {
-	case "from", "von", "de", "desde":
+	case "from", "von", "vom", "de", "desde":
 		return from
-	case "to", "into", "nach", "in", "à", "en", "a":
+	case "to", "into", "nach", "à", "zu", "zum", "zur":
 		return to
 	case "than", "als":
 		return than
 	case "by", "durch", "par", "por":
 		return by
+	case "with", "mit", "avec", "con":
+		return with
+	case "for", "für", "pour", "para":
+		return forr
+	case "of":
+		return of
+	case "in", "on", "at", "about", "en", "im", "am":
+		return loose
 	}
 	return noRole
+}
+
+// direction returns the role that a phrase gives the word behind it; last is its last word.
+func (p *phrase) direction(last []byte) role {
+	if len(p.out) > 0 && string(p.out[0].form) == "instead_of" {
+		return instead
+	}
+	return direction(last)
 }
 
 // directed reports whether a word makes the order of the others matter.
 func directed(form []byte) bool {
 	switch string(form) {
-	case "from", "into", "than", "before", "after", "versus", "vs", "convert", "translate", "exchange", "power", "transfer", "copy",
-		"move", "compare", "compared", "owes", "by", "from_a", "von", "nach", "als", "vor", "desde", "antes", "después", "avant", "après":
+	case "from", "into", "than", "before", "after", "versus", "vs", "convert", "translate", "exchange",
+		"power", "transfer", "copy",
+		"move", "compare", "compared", "owes", "from_a", "von", "nach", "als", "vor", "desde", "antes",
+		"después", "avant", "après":
 		return true
 	}
 	return false
@@ -204,7 +289,8 @@ func (r *Reading) measure() {
 // measures reports whether a word asks for an amount by itself.
 func measures(form []byte) bool {
 	switch string(form) {
-	case "cost", "costs", "price", "weigh", "weighs", "weight", "worth", "pay", "salary", "fee", "charge", "interest", "earn", "spend", "sleep":
+	case "cost", "costs", "price", "weigh", "weighs", "weight", "worth", "pay", "salary", "fee", "charge",
+		"interest", "earn", "spend", "sleep":
 		return true
 	}
 	return false

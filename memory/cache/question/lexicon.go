@@ -16,6 +16,7 @@ var files embed.FS
 type lexicon struct {
 	words   map[string]*word
 	phrases map[string][]phrase // by first word, the longest first
+	moods   map[string]mood     // what words tell of verbs
 }
 
 // word is what is known about one word.
@@ -33,6 +34,8 @@ type phrase struct {
 	rest  []string // the words behind the first, without articles
 	kind  Kind     // what it asks for; anyKind when it does not tell
 	force bool     // the kind holds even if an earlier word asked for a thing
+	mood  mood     // what it says besides
+	maybe mood     // what it may say besides
 	out   []outWord
 }
 
@@ -50,7 +53,7 @@ var theLexicon = sync.OnceValue(loadLexicon)
 // loadLexicon reads the files of folder lexicon. They are part of the binary, so what is wrong with
 // them is a fault of ours.
 func loadLexicon() *lexicon {
-	l := &lexicon{words: map[string]*word{}, phrases: map[string][]phrase{}}
+	l := &lexicon{words: map[string]*word{}, phrases: map[string][]phrase{}, moods: map[string]mood{}}
 	each("fillers", func(_ int, line string) { l.classes(line, filler) })
 	each("soft", func(_ int, line string) { l.classes(line, soft) })
 	each("same", l.group)
@@ -70,6 +73,7 @@ func loadLexicon() *lexicon {
 			l.word(w).number = digits
 		}
 	})
+	each("moods", func(_ int, line string) { l.mood(line) })
 	each("questions", l.question)
 	l.inherit()
 	for _, list := range l.phrases {
@@ -150,7 +154,7 @@ func (l *lexicon) unit(w string) *word {
 	return l.word(w)
 }
 
-// question reads a line "words = @kind words".
+// question reads a line "words = @kind +mood ?mood words".
 func (l *lexicon) question(_ int, line string) {
 	left, right, ok := strings.Cut(line, "=")
 	if !ok {
@@ -158,6 +162,9 @@ func (l *lexicon) question(_ int, line string) {
 	}
 	var p phrase
 	for w := range strings.FieldsSeq(right) {
+		if p.says(w) {
+			continue
+		}
 		name, isKind := strings.CutPrefix(w, "@")
 		if !isKind {
 			p.out = append(p.out, outWord{form: []byte(w), word: l.word(w)})
@@ -169,6 +176,21 @@ func (l *lexicon) question(_ int, line string) {
 		}
 	}
 	l.add(strings.Join(strings.Fields(left), "_"), p)
+}
+
+// says takes the name of a mood behind + or ?, and reports whether it is one.
+func (p *phrase) says(w string) bool {
+	m, ok := parseMood(w[1:])
+	switch {
+	case !ok:
+	case w[0] == '+':
+		p.mood |= m
+	case w[0] == '?':
+		p.maybe |= m
+	default:
+		return false
+	}
+	return ok
 }
 
 // add files a phrase under the first of its words, which underscores join.

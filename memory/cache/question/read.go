@@ -2,6 +2,7 @@ package question
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -41,6 +42,19 @@ type Reading struct {
 	words     []token
 	arena     []byte // the forms of words
 	raw       []rawWord
+
+	mood, maybe mood // what its verbs say, and what they may say besides
+	auxiliaries mood // be, do, have and modal
+	inverts     bool // one of them asks what somebody else than the speaker does
+	passive     bool // it says what is done, and not by whom
+	finite      bool // the past of a verb stands near its beginning
+	formed      bool // or anywhere
+	verb        int  // the raw word with the participle of a passive
+	part        part // what the thing asked for does
+	byCase      bool // which the case of the question word tells
+	dangling    role // the preposition at its end
+	objects     int  // pronouns to which something is done
+	fronted     int  // how many words stand before what asks, behind a preposition
 }
 
 // token is a word that matters.
@@ -51,7 +65,11 @@ type token struct {
 	name     bool // began with a capital inside a sentence
 	quoted   bool
 	meta     bool // speaks about words
-	role     role
+	asked    bool // stands for what the question word asks for
+	owner    bool // a possessive
+	verb     bool // the participle of a passive
+	role     role // the preposition in front
+	chain    role // the same, of all words up to the next one that does not matter
 }
 
 // role is the word of direction in front of a word.
@@ -63,6 +81,11 @@ const (
 	to
 	than
 	by
+	with
+	forr
+	instead
+	of
+	loose // in, on, at, about
 )
 
 // rawWord is a word of the text, before anything is known about it.
@@ -74,6 +97,7 @@ type rawWord struct {
 	label    bool // a single capital letter inside a sentence
 	acronym  bool // two capital letters or more
 	quoted   bool
+	owner    bool // 's stands behind it
 }
 
 // Clone returns a copy that shares nothing with r.
@@ -117,6 +141,7 @@ type splitter struct {
 	pos    int
 	inner  bool // a word came since the sentence began
 	quoted bool
+	single bool // by a single quotation mark
 }
 
 func (s *splitter) split() {
@@ -128,6 +153,9 @@ func (s *splitter) split() {
 			continue
 		case c == '"' || c == '“' || c == '”' || c == '«' || c == '»' || c == '„' || c == '`':
 			s.quoted = !s.quoted
+		case s.singleQuote(c, size):
+			s.single = !s.single
+			s.quoted = s.single
 		case c == '%':
 			s.put("percent")
 		case c == '.' || c == '!' || c == '?' || c == ':' || c == '\n' || c == '¿' || c == '¡':
@@ -139,6 +167,21 @@ func (s *splitter) split() {
 		}
 		s.pos += size
 	}
+}
+
+// singleQuote reports whether a single quotation mark opens or closes a quotation here, and is no apostrophe.
+func (s *splitter) singleQuote(c rune, size int) bool {
+	if c != '\'' && c != '‘' && c != '’' || s.quoted && !s.single {
+		return false
+	}
+	if s.single {
+		return c != '‘'
+	}
+	before, _ := utf8.DecodeLastRuneInString(s.text[:s.pos])
+	rest := s.text[s.pos+size:]
+	next, _ := utf8.DecodeRuneInString(rest)
+	free := s.pos == 0 || unicode.IsSpace(before) || before == '(' || before == ':'
+	return c != '’' && free && unicode.IsLetter(next) && strings.ContainsAny(rest, "'’")
 }
 
 // isSign reports whether a rune is a sign that matters. A minus is one in front of a digit or between spaces before one.
@@ -233,18 +276,23 @@ func (s *splitter) contraction(w rawWord) {
 		s.pos += size + end
 		if asks(form) {
 			s.put("is")
+		} else {
+			r.raw[len(r.raw)-1].owner = true
 		}
 	case "t", "T":
 		if base, ok := cutSuffix(form, "n"); ok {
 			s.pos += size + end
 			last := &r.raw[len(r.raw)-1]
-			if string(base) == "ca" {
-				base = form // can't
+			if string(base) == "ca" || string(base) == "wo" {
+				base = form // can't, won't
 			}
 			last.to = last.from + len(base)
 			s.put("not")
 		}
-	case "d", "D", "ll", "re", "ve", "m":
+	case "ll":
+		s.pos += size + end
+		s.put("will")
+	case "d", "D", "re", "ve", "m":
 		s.pos += size + end
 	}
 }

@@ -1,0 +1,72 @@
+package pii
+
+import (
+	_ "embed" // of the words
+	"strings"
+	"unicode"
+)
+
+//go:embed common.txt
+var commonWords string
+
+// commons are words that alone are nobody's name, by what they are.
+//
+//nolint:gochecknoglobals // constant table
+var commons = func() map[string]map[string]struct{} {
+	m, kind := map[string]map[string]struct{}{}, ""
+	for line := range strings.Lines(commonWords) {
+		line = strings.TrimSpace(line)
+		if k, ok := strings.CutPrefix(line, "= "); ok {
+			kind = k
+			m[kind] = map[string]struct{}{}
+		} else if line != "" && line[0] != '#' {
+			for w := range strings.FieldsSeq(line) {
+				m[kind][w] = struct{}{}
+			}
+		}
+	}
+	return m
+}()
+
+// The least probabilities of a word without capitals. Set by hand on some forty sentences of chats:
+// names that people write so had .6 and more, most of them .97, and words that are none .5 to .6;
+// those of the list up to .8.
+const (
+	lowerName  = 0.6
+	lowerGiven = 0.95
+)
+
+// common reports whether what the model takes for a name is a word, or words, that everybody uses:
+// the, universe, HR. A key or a title that announces a name is not asked here.
+func common(p *Span, value string) bool {
+	if _, ok := commons["abbreviation"][value]; ok {
+		return true
+	}
+	if !lowerCase(value) {
+		return false
+	}
+	words, joining := 0, 0
+	for w := range strings.FieldsSeq(value) {
+		words++
+		if _, ok := commons["function"][w]; ok {
+			joining++
+		}
+	}
+	if joining == words {
+		return true
+	}
+	_, noun := commons["noun"][value]
+	return words == 1 && (p.Score < lowerName || noun && p.Score < lowerGiven)
+}
+
+// lowerCase reports whether a value has letters that could be capitals, and none that are.
+func lowerCase(value string) bool {
+	lower := false
+	for _, c := range value {
+		if unicode.IsUpper(c) || unicode.IsTitle(c) {
+			return false
+		}
+		lower = lower || unicode.IsLower(c)
+	}
+	return lower
+}

@@ -1,0 +1,143 @@
+package pii
+
+import (
+	"context"
+	"strings"
+)
+
+const (
+	maxColumns = 32
+	maxRow     = 1024 // bytes of a line of a table
+)
+
+// columns are the keys of a table.
+type columns struct {
+	kinds [maxColumns]fieldKind
+	n     int
+	sep   byte
+}
+
+// cell is a part of a line.
+type cell struct{ from, to int }
+
+// tables adds what the first line of a table says of the columns below it: CSV, with tabs,
+// semicolons or bars.
+func (s *scanner) tables(ctx context.Context) error {
+	var head columns
+	var row [maxColumns]cell
+	look := 0
+	for from := 0; from < len(s.text); {
+		if from >= look {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			look = from + bytesPerLook
+		}
+		to := len(s.text)
+		if k := strings.IndexByte(s.text[from:], '\n'); k >= 0 {
+			to = from + k
+		}
+		s.row(&head, &row, from, to)
+		from = to + 1
+	}
+	return nil
+}
+
+// row reads the line [from, to): as one of the table, or as the head of another.
+func (s *scanner) row(head *columns, row *[maxColumns]cell, from, to int) {
+	if to-from > maxRow || to == from {
+		head.n = 0
+		return
+	}
+	if head.n > 0 {
+		if n := s.cells(row, from, to, head.sep); n == head.n {
+			for c := range n {
+				s.inColumn(head.kinds[c], row[c])
+			}
+			return
+		}
+	}
+	s.head(head, row, from, to)
+}
+
+// inColumn adds the value of a cell.
+func (s *scanner) inColumn(kind fieldKind, c cell) {
+	if kind != noField && kind != otherField && c.to > c.from && c.to-c.from <= maxFieldValue {
+		s.addField(kind, c.from, c.to)
+	}
+}
+
+// head reads the line [from, to) as the keys of columns. There are two at least, and more than a
+// bare name says that the rows are people.
+func (s *scanner) head(head *columns, row *[maxColumns]cell, from, to int) {
+	head.n = 0
+	for _, sep := range [...]byte{',', ';', '\t', '|'} {
+		if strings.IndexByte(s.text[from:to], sep) < 0 {
+			continue
+		}
+		n := s.cells(row, from, to, sep)
+		if n < 2 {
+			continue
+		}
+		names, sure := 0, 0
+		for c := range n {
+			k := noField
+			if key := s.text[row[c].from:row[c].to]; len(key) <= maxKey {
+				k = keyKind(key)
+			}
+			head.kinds[c] = k
+			switch k {
+			case anyField:
+				names++
+			case nameField, phoneField, streetField, otherField:
+				sure++
+			case noField:
+			}
+		}
+		if sure > 0 && names+sure > 1 {
+			head.n, head.sep = n, sep
+			return
+		}
+	}
+}
+
+// cells cuts a line at a separator, bars at its ends, spaces and quotes aside; 0 for too many.
+func (s *scanner) cells(row *[maxColumns]cell, from, to int, sep byte) (n int) {
+	for to > from && (s.text[to-1] == '\r' || s.text[to-1] == ' ') {
+		to--
+	}
+	if sep == '|' && to-from > 1 && s.text[from] == sep && s.text[to-1] == sep {
+		from, to = from+1, to-1
+	}
+	for from <= to {
+		if n == maxColumns {
+			return 0
+		}
+		end, next := s.cellEnd(from, to, sep)
+		c := cell{from, end}
+		for c.from < c.to && strings.IndexByte(" \"", s.text[c.from]) >= 0 {
+			c.from++
+		}
+		for c.to > c.from && strings.IndexByte(" \"", s.text[c.to-1]) >= 0 {
+			c.to--
+		}
+		row[n] = c
+		n++
+		from = next
+	}
+	return n
+}
+
+// cellEnd returns the end of the cell at from, and where the next one begins.
+func (s *scanner) cellEnd(from, to int, sep byte) (end, next int) {
+	at := from
+	if at < to && s.text[at] == '"' {
+		if k := strings.IndexByte(s.text[at+1:to], '"'); k >= 0 {
+			at += k + 2
+		}
+	}
+	if k := strings.IndexByte(s.text[at:to], sep); k >= 0 {
+		return at + k, at + k + 1
+	}
+	return to, to + 1
+}
