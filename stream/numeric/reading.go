@@ -74,7 +74,7 @@ func (r *reading) rejoin(text string) {
 		}
 		kept = append(kept, b)
 		before := value - 1
-		if before < 0 || value < len(r.values) && r.values[value].Start < next || !unicode.IsLetter(rune(text[b])) || r.wordsIn(b, next) > joined+1 {
+		if before < 0 || value < len(r.values) && r.values[value].Start < next || !adds(text[b:]) || r.wordsIn(b, next) > joined+1 {
 			continue
 		}
 		from := 0
@@ -85,11 +85,16 @@ func (r *reading) rejoin(text string) {
 		case r.values[before].Start < from: // nor has the clause before
 		case r.wordsIn(r.values[before].End, b) > counted(&r.values[before]):
 			kept = kept[:len(kept)-1]
-		case next < len(text) && unicode.IsLetter(rune(text[next])) && value < len(r.values) && r.values[value].Start < end:
+		case next < len(text) && adds(text[next:]) && value < len(r.values) && r.values[value].Start < end:
 			i++ // the next bound
 		}
 	}
 	r.bounds = kept
+}
+
+// adds reports whether a text begins with a word that adds a subject to another.
+func adds(text string) bool {
+	return hasAnyPrefix(text, "and ", "und ", "et ", "y ")
 }
 
 // counted is how many words behind a number tell what it counts.
