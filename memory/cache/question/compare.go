@@ -38,7 +38,7 @@ func Compare(a, b *Reading) Difference {
 	switch {
 	case a.long || b.long || len(a.words) == 0 || len(b.words) == 0:
 		return Long
-	case !a.kind.meets(b.kind):
+	case !a.kind.meets(b.kind), a.kind != b.kind && (a.things || b.things):
 		return Asked
 	case a.mine != b.mine && a.yours != b.yours:
 		return Owner

@@ -76,6 +76,7 @@ func (in *interpreter) ask(i int) {
 		return
 	}
 	in.asking = i
+	r.things = string(r.form(i)) == "what" && i+1 < len(r.raw) && r.moodOf(in.l, i+1)&do != 0
 	r.parts(in.l, i)
 	if len(r.words) == 1 || len(r.words) > 1 && r.words[0].role != noRole {
 		r.fronted = len(r.words)

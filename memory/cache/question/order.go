@@ -84,7 +84,7 @@ func (r *Reading) owns() bool {
 // parted reports whether the thing asked for does something in one question and has it done to it
 // in the other. Without a passive or a case, the order of words tells that.
 func (r *Reading) parted(other *Reading) bool {
-	if (r.dangling != noRole) != (other.dangling != noRole) && !r.passive && !other.passive {
+	if r.dangling != other.dangling && !r.passive && !other.passive { // leave from, leave to
 		return true
 	}
 	if r.part == anyPart || other.part == anyPart || r.part == other.part || r.kind != Who && r.kind != Thing {

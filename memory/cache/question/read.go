@@ -52,6 +52,7 @@ type Reading struct {
 	verb        int  // the raw word with the participle of a passive
 	part        part // what the thing asked for does
 	byCase      bool // which the case of the question word tells
+	things      bool // it asks what somebody does, and not who
 	dangling    role // the preposition at its end
 	objects     int  // pronouns to which something is done
 	fronted     int  // how many words stand before what asks, behind a preposition
