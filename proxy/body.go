@@ -33,7 +33,7 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 	case v.State == signal.Known && !v.Partial:
 	case v.Reason == signal.ReasonTimeout:
 		text := o.Req.Text()
-		return nil, fault.Late(&text, v.Elapsed)
+		return nil, fault.Late(&text, st.Signals.Patience)
 	case v.Reason == signal.ReasonOverload:
 		return nil, fault.ErrOverloaded
 	default:

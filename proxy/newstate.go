@@ -54,6 +54,7 @@ type StateOptions struct {
 
 	Identity   decisionlog.Identity    // of the configuration
 	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
+	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
 
 	// Stick makes conversations stay with their models, by the states in Talks, which other states
 	// of a proxy may use as well. Without a store, or with a MaxAge of 0, every turn is decided
@@ -94,7 +95,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if o.Limits != nil {
 		st.limits = *o.Limits
 	}
-	st.Signals.Identity, st.Signals.Thresholds = o.Identity, o.Thresholds
+	st.Signals.Identity, st.Signals.Thresholds, st.Signals.Patience = o.Identity, o.Thresholds, o.Patience
 	if o.Salt != nil {
 		st.places.Salts, st.salted = engine.NewSalts(o.Salt), true
 	}

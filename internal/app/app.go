@@ -172,7 +172,8 @@ func (a *App) stateOptions(
 			signal.Jailbreak: cfg.Threshold(signal.Jailbreak),
 			signal.Injection: cfg.Threshold(signal.Injection),
 		},
-		Stick: cfg.Stick, Talks: a.talks, Outcomes: cfg.Outcomes, Learnt: a.outcomes,
+		Patience: patience(&cfg.Classify),
+		Stick:    cfg.Stick, Talks: a.talks, Outcomes: cfg.Outcomes, Learnt: a.outcomes,
 		Cache: cfg.Cache, Answers: answers, Fingerprint: decides(id, a.opts.Version),
 	}
 	if a.keys != nil {
@@ -182,6 +183,14 @@ func (a *App) stateOptions(
 		o.Salt = []byte(secret)
 	}
 	return o
+}
+
+// patience is how long the classifier looks for personal data.
+func patience(o *config.Classify) time.Duration {
+	if d := o.Timeouts[signal.PII.String()]; d > 0 {
+		return time.Duration(d)
+	}
+	return time.Duration(o.Timeout)
 }
 
 // retire takes over what an index learned until now, and what it may learn from requests that still

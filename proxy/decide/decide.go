@@ -30,8 +30,8 @@ func (b *Base) Decide(
 	switch {
 	case err != nil:
 		return d, err
-	case d.lateFor(req) != nil:
-		return d, d.lateFor(req)
+	case d.unread(req, b.Signals.Patience) != nil:
+		return d, d.unread(req, b.Signals.Patience)
 	case d.Outcome == rules.Unavailable:
 		return d, d.unavailable()
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.TimedOut():
@@ -306,16 +306,16 @@ func (d *Decision) TimedOut() bool {
 	return false
 }
 
-// lateFor is the error of a request that was refused because it is too long to be read for personal
-// data in time; nil for others.
-func (d *Decision) lateFor(req *openai.Request) error {
+// unread is the error of a request that was refused because it is too long to be read for personal
+// data in the time that there is, patience; nil for others.
+func (d *Decision) unread(req *openai.Request, patience time.Duration) error {
 	v := d.Set.Value(signal.PII)
 	refused := d.Outcome == rules.Unavailable || d.Outcome == rules.FailClosed && d.Action.Verb == rules.Block
 	if !refused || !d.Failed.Has(signal.PII) || v.Reason != signal.ReasonTimeout {
 		return nil
 	}
 	text := req.Text()
-	if err := fault.Late(&text, v.Elapsed); !errors.Is(err, fault.ErrOverloaded) {
+	if err := fault.Late(&text, patience); !errors.Is(err, fault.ErrOverloaded) {
 		return err
 	}
 	return nil

@@ -202,16 +202,16 @@ func TooLarge(param, message string) error {
 // length is what cannot be done.
 const readPace = 40_000
 
-// Late is the error of a text that was not read for personal data in the time
-// spent: with status 413 where that time is too short for the length, so that sending it again is of
-// no use, and else ErrOverloaded.
-func Late(text *signal.Text, spent time.Duration) error {
+// Late is the error of a text that was not read for personal data in the time that there is for it:
+// with status 413 where that is too short for the length, so that sending it again is of no use, and
+// else, or where the time is not known (0), ErrOverloaded.
+func Late(text *signal.Text, patience time.Duration) error {
 	bytes := 0
 	for i := range text.Segments {
 		bytes += len(text.Segments[i].Text)
 	}
-	most := int(spent.Seconds() * readPace)
-	if spent <= 0 || bytes <= most {
+	most := int(patience.Seconds() * readPace)
+	if patience <= 0 || bytes <= most {
 		return ErrOverloaded
 	}
 	return TooLarge("", fmt.Sprintf("this request's route looks for personal data in all of its text, and %d bytes are "+

@@ -2,6 +2,7 @@ package signals
 
 import (
 	"context"
+	"time"
 
 	"signalbox/internal/signal"
 	"signalbox/proxy/decisionlog"
@@ -55,6 +56,7 @@ type Reader struct {
 
 	Identity   decisionlog.Identity    // of the configuration
 	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
+	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
 	keywords   keywordMemo             // of contexts
 }
 
@@ -126,7 +128,7 @@ func (r *Reader) PersonalData(ctx context.Context, text *signal.Text) (*signal.V
 	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
 		return v, nil
 	case v.Reason == signal.ReasonTimeout:
-		return nil, fault.Late(text, v.Elapsed)
+		return nil, fault.Late(text, r.Patience)
 	case v.Reason == signal.ReasonOverload:
 		return nil, fault.ErrOverloaded
 	}
