@@ -32,8 +32,10 @@ const (
 )
 
 //nolint:gochecknoglobals // constant table
-var moodNames = [...]string{"past", "future", "can", "could", "may", "might", "must", "should",
-	"would", "be", "do", "have", "modal", "was_form", "participle", "maker"}
+var moodNames = [...]string{
+	"past", "future", "can", "could", "may", "might", "must", "should", "would",
+	"be", "do", "have", "modal", "was_form", "participle", "maker",
+}
 
 func parseMood(name string) (mood, bool) {
 	for i, n := range moodNames {
