@@ -265,7 +265,7 @@ func namedWords(value string) int {
 func namedWord(w string) bool {
 	c, size := utf8.DecodeRuneInString(w)
 	if !unicode.IsLetter(c) || unicode.IsLower(c) || len(w) == size && c < utf8.RuneSelf {
-		return len(w) <= 3 && (w == "de" || w == "da" || w == "van" || w == "von" || w == "der" || w == "la" || w == "bin" || w == "al")
+		return joins(w)
 	}
 	for _, c := range w[size:] {
 		if !inName(c) && !unicode.IsMark(c) && (!unicode.IsUpper(c) || !particleOf(w)) &&
@@ -286,6 +286,15 @@ func namedWord(w string) bool {
 	}
 	_, thing := things[string(lower)]
 	return !thing
+}
+
+// joins reports whether a word without a capital may stand in a name.
+func joins(w string) bool {
+	switch w {
+	case "de", "da", "van", "von", "der", "la", "bin", "al":
+		return true
+	}
+	return false
 }
 
 // things are words that stand as the value of a key of names and are nobody's: types, labels, what

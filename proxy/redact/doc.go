@@ -4,12 +4,12 @@
 // Hide makes the body that may be sent and the Vault of its placeholders. Every string of the body
 // that is a text of the request is rewritten, and every other mention of the same values with it,
 // whoever said it and wherever it stands: other turns, tool results, arguments and ids of calls,
-// names of members, values of metadata. All other bytes stay as they were. Hide either succeeds for every
-// span or fails; a body that could not be rewritten whole is never returned.
+// names of members, values of metadata. All other bytes stay as they were. Hide either succeeds for
+// every span or fails; a body that could not be rewritten whole is never returned.
 //
 // What it cannot see stays: values inside images and files, in JSON numbers, and in encodings such
-// as base64. So do members by which a server looks something up, words of the API, and names of tools
-// and of properties that look like somebody's (contract.go).
+// as base64. So do members by which a server looks something up, words of the API, and names of
+// tools and of properties that look like somebody's (contract.go).
 //
 // Requests are those of chat completions, completions and the Responses API. An answer goes through
 // a Body, when it is one JSON value, or through a Stream, when it is server-sent events. Both take

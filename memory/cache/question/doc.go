@@ -6,8 +6,9 @@
 // every word of one has to be accounted for in the other, by the same word, a form of it, or a word
 // that a small lexicon calls equal. What it does not know it does not excuse. Numbers, signs and
 // quotations must be the same, negations balance, both must ask for the same kind of thing (who,
-// when, how, whether ...), and where the order of things carries meaning ("from A to B") it must
-// agree.
+// when, how, whether ...), and be about the same time and about what is, may or must be (mood.go).
+// The order of words has to agree but for what is known to say the same in another one (order.go),
+// and so have prepositions of direction: who does what to whom is a matter of order in English.
 //
 // Read makes a Reading, Compare compares two. The lexicon (folder lexicon) is English with the
 // question words and some common words of German, French and Spanish; in other languages only

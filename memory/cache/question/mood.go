@@ -33,8 +33,8 @@ const (
 
 //nolint:gochecknoglobals // constant table
 var moodNames = [...]string{
-	"past", "future", "can", "could", "may", "might", "must", "should",
-	"would", "be", "do", "have", "modal", "was_form", "participle", "maker",
+	"past", "future", "can", "could", "may", "might", "must", "should", "would",
+	"be", "do", "have", "modal", "was_form", "participle", "maker",
 }
 
 func parseMood(name string) (mood, bool) {

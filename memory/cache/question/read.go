@@ -170,7 +170,8 @@ func (s *splitter) split() {
 	}
 }
 
-// singleQuote reports whether a single quotation mark opens or closes a quotation here, and is no apostrophe.
+// singleQuote reports whether a single quotation mark opens or closes a quotation here, and is no
+// apostrophe.
 func (s *splitter) singleQuote(c rune, size int) bool {
 	if c != '\'' && c != '‘' && c != '’' || s.quoted && !s.single {
 		return false
