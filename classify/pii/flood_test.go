@@ -41,6 +41,15 @@ func floods(size int) map[string]string {
 		"area codes":           fill("(555) "),
 		"clocks":               fill("12:"),
 		"parentheses":          fill("((1))"),
+		"keys of JSON":         fill(`"name":"Jo Doe",`),
+		"records":              fill(`{"name":"Jo Doe"}`),
+		"keys of logs":         fill("user="),
+		"rows of names":        fill("name,email\n"),
+		"columns":              fill("a|"),
+		"keys alone":           fill("a:"),
+		"quotes":               fill(`"`),
+		"ends of tags":         fill(">>"),
+		"equals signs":         fill("= "),
 	}
 }
 
