@@ -154,7 +154,10 @@ func (p *Proxy) withoutRedis() (out []string) {
 	switch {
 	case p.redis == nil:
 	case !p.redis.Healthy():
-		out = append(out, "redis cannot be reached: limits and budgets count per replica, what replicas share is not shared")
+		out = append(
+			out,
+			"redis cannot be reached: limits and budgets count per replica, what replicas share is not shared",
+		)
 	case p.redis.Full():
 		out = append(out, "redis is full: limits and budgets count per replica, and nothing more is kept there")
 	}

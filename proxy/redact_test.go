@@ -190,11 +190,37 @@ func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 		c    *piiClassifier
 		code string
 	}{
-		{"no model", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII)}}, "signal_unavailable"},
-		{"an invalid output", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonInvalid}}, "signal_unavailable"},
-		{"a classifier that leaves it out", &piiClassifier{fakeClassifier: fakeClassifier{lazy: true}}, "signal_unavailable"},
-		{"too late", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonTimeout}}, "overloaded"},
-		{"too busy", &piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonOverload}}, "overloaded"},
+		{
+			"no model",
+			&piiClassifier{fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII)}},
+			"signal_unavailable",
+		},
+		{
+			"an invalid output",
+			&piiClassifier{
+				fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonInvalid},
+			},
+			"signal_unavailable",
+		},
+		{
+			"a classifier that leaves it out",
+			&piiClassifier{fakeClassifier: fakeClassifier{lazy: true}},
+			"signal_unavailable",
+		},
+		{
+			"too late",
+			&piiClassifier{
+				fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonTimeout},
+			},
+			"overloaded",
+		},
+		{
+			"too busy",
+			&piiClassifier{
+				fakeClassifier: fakeClassifier{broken: signal.MaskOf(signal.PII), why: signal.ReasonOverload},
+			},
+			"overloaded",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,7 +240,12 @@ func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 // A text that is too long for the time there is will be so again: the client is not asked to retry.
 func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 	t.Parallel()
-	long := strings.Replace(redactBody, "%s", `,"prediction":{"type":"content","content":"`+strings.Repeat("quiet ", 20_000)+`"}`, 1)
+	long := strings.Replace(
+		redactBody,
+		"%s",
+		`,"prediction":{"type":"content","content":"`+strings.Repeat("quiet ", 20_000)+`"}`,
+		1,
+	)
 	for name, tt := range map[string]struct {
 		routes, body string
 		status       int

@@ -12,19 +12,37 @@ func TestKeysSayWhatTheirValuesAre(t *testing.T) {
 		text string
 		want []string
 	}{
-		{`{"customer":{"first_name":"Mehmet","last_name":"Yıldırım"}}`, []string{"PERSON:Mehmet", "PERSON:Yıldırım"}},
+		{
+			`{"customer":{"first_name":"Mehmet","last_name":"Yıldırım"}}`,
+			[]string{"PERSON:Mehmet", "PERSON:Yıldırım"},
+		},
 		{`{"user":{"firstName": "Claire", "lastName": "Dubois"}}`, []string{"PERSON:Claire", "PERSON:Dubois"}},
 		{`{\"surname\": \"Dubois\"}`, []string{"PERSON:Dubois"}},
 		{`{"first":"Mehmet","last":"Yıldırım"}`, []string{"PERSON:Mehmet", "PERSON:Yıldırım"}},
 		{`{"name":"Mehmet Yıldırım","city":"Izmir"}`, []string{"PERSON:Mehmet Yıldırım"}},
-		{"{\n  \"name\": \"Ana de la Cruz\",\n  \"dob\": \"1984-03-12\"\n}", []string{"PERSON:Ana de la Cruz", "DATE_TIME:1984-03-12"}},
-		{`{"full_name":"Siobhán O'Sullivan","phone":"86 123 4567"}`, []string{"PERSON:Siobhán O'Sullivan", "PHONE_NUMBER:86 123 4567"}},
-		{`INFO user="Claire Dubois" ip=83.12.4.99 login ok`, []string{"PERSON:Claire Dubois", "IP_ADDRESS:83.12.4.99"}},
+		{
+			"{\n  \"name\": \"Ana de la Cruz\",\n  \"dob\": \"1984-03-12\"\n}",
+			[]string{"PERSON:Ana de la Cruz", "DATE_TIME:1984-03-12"},
+		},
+		{
+			`{"full_name":"Siobhán O'Sullivan","phone":"86 123 4567"}`,
+			[]string{"PERSON:Siobhán O'Sullivan", "PHONE_NUMBER:86 123 4567"},
+		},
+		{
+			`INFO user="Claire Dubois" ip=83.12.4.99 login ok`,
+			[]string{"PERSON:Claire Dubois", "IP_ADDRESS:83.12.4.99"},
+		},
 		{`name=Thabo Mokoena;ip=83.12.4.99`, []string{"PERSON:Thabo Mokoena", "IP_ADDRESS:83.12.4.99"}},
 		{`first_name=Thabo last_name=Mokoena state=new`, []string{"PERSON:Thabo", "PERSON:Mokoena"}},
 		{"surname: Lindqvist\nphone: 070-123 45 67\n", []string{"PERSON:Lindqvist", "PHONE_NUMBER:070-123 45 67"}},
-		{`<name>Claire Dubois</name><street>12 rue Victor Hugo</street>`, []string{"PERSON:Claire Dubois", "STREET_ADDRESS:12 rue Victor Hugo"}},
-		{`<customer first-name="Jo" surname="Müller-Lüdenscheidt"/>`, []string{"PERSON:Jo", "PERSON:Müller-Lüdenscheidt"}},
+		{
+			`<name>Claire Dubois</name><street>12 rue Victor Hugo</street>`,
+			[]string{"PERSON:Claire Dubois", "STREET_ADDRESS:12 rue Victor Hugo"},
+		},
+		{
+			`<customer first-name="Jo" surname="Müller-Lüdenscheidt"/>`,
+			[]string{"PERSON:Jo", "PERSON:Müller-Lüdenscheidt"},
+		},
 		{`{"customer_name":"田中太郎"}`, []string{"PERSON:田中太郎"}},
 		{
 			"first_name,last_name,city\nClaire,Dubois,Lyon\nThabo,Mokoena,Durban\n\nnext,line,here\n",

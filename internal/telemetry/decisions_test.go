@@ -406,7 +406,16 @@ func TestDecisionsFollowAFileThatWasMoved(t *testing.T) {
 		d := &Decisions{opts: o, log: slog.New(slog.DiscardHandler), count: func(string, int64) {}}
 		var now time.Time
 		d.now = func() time.Time { return now }
-		d.queue, d.again, d.stop, d.done = make(chan Line), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+		d.queue, d.again, d.stop, d.done = make(
+			chan Line,
+		), make(
+			chan struct{},
+			1,
+		), make(
+			chan struct{},
+		), make(
+			chan struct{},
+		)
 		now = time.Unix(1_700_000_000, 0)
 		if err := d.open(); err != nil {
 			t.Fatal(err)

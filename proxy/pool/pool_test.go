@@ -135,7 +135,12 @@ func TestTheBudgetGivesItsBurstAndItsShare(t *testing.T) {
 
 // states returns the state of an endpoint in each step, and the lines of the log after the last.
 // So many reloads have gone before, and all configurations watch it.
-func states(t *testing.T, health HealthOptions, reloads int, steps ...func(*Group, *sickServer)) (out []string, lines string) {
+func states(
+	t *testing.T,
+	health HealthOptions,
+	reloads int,
+	steps ...func(*Group, *sickServer),
+) (out []string, lines string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &sickServer{}
@@ -189,7 +194,16 @@ func passes(d time.Duration) func(*Group, *sickServer) {
 func TestAnEndpointIsTrustedAgainWhenChecksPass(t *testing.T) {
 	t.Parallel()
 	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
-	got, lines := states(t, every, 0, fails(1), passes(5*time.Second), passes(5*time.Second), fails(4), passes(time.Hour))
+	got, lines := states(
+		t,
+		every,
+		0,
+		fails(1),
+		passes(5*time.Second),
+		passes(5*time.Second),
+		fails(4),
+		passes(time.Hour),
+	)
 	if want := []string{"suspect", "suspect", "up", "ejected", "suspect"}; !slices.Equal(got, want) {
 		t.Errorf("states %v, want %v: checks clear doubts, and forget no request that failed", got, want)
 	}
@@ -203,7 +217,17 @@ func TestAnEndpointThatComesBackIsUpOnlyWhenNothingIsKnownAgainstIt(t *testing.T
 	sick := func(_ *Group, s *sickServer) { s.pauses(true) }
 	well := func(_ *Group, s *sickServer) { s.pauses(false) }
 	every := HealthOptions{Interval: option.Duration(5 * time.Second)}
-	got, lines := states(t, every, 0, fails(5), sick, passes(11*time.Second), well, passes(9*time.Second), passes(time.Hour))
+	got, lines := states(
+		t,
+		every,
+		0,
+		fails(5),
+		sick,
+		passes(11*time.Second),
+		well,
+		passes(9*time.Second),
+		passes(time.Hour),
+	)
 	if want := []string{"ejected", "ejected", "down", "down", "ejected", "suspect"}; !slices.Equal(got, want) {
 		t.Errorf("states %v, want %v", got, want)
 	}

@@ -26,7 +26,10 @@ func guessed(tb testing.TB, api openai.API, body string, names map[string]string
 				if k < 0 {
 					break
 				}
-				spans = append(spans, signal.Span{Type: kind, Segment: i, Start: from + k, End: from + k + len(name), Score: 1})
+				spans = append(
+					spans,
+					signal.Span{Type: kind, Segment: i, Start: from + k, End: from + k + len(name), Score: 1},
+				)
 				from += k + len(name)
 			}
 		}
@@ -52,42 +55,69 @@ func TestWordsOfTheContractStay(t *testing.T) {
 	}{
 		"names, properties and lists of a tool": {
 			openai.Chat,
-			`{"model":"auto","messages":[{"role":"user","content":"Ask Watson in Berlin"}],"tools":[{"type":"function","function":{"name":"watson","description":"Ask Watson",` +
-				`"parameters":{"type":"object","properties":{"berlin":{"type":"string","enum":["Berlin","x"],"description":"of Berlin"},"Berlin":{"type":"number","default":"Watson"}},` +
+			`{"model":"auto","messages":[{"role":"user","content":"Ask Watson in Berlin"}],` +
+				`"tools":[{"type":"function","function":{"name":"watson","description":"Ask Watson",` +
+				`"parameters":{"type":"object","properties":{"berlin":{"type":"string","enum":["Berlin",` +
+				`"x"],"description":"of Berlin"},"Berlin":{"type":"number","default":"Watson"}},` +
 				`"required":["berlin","Berlin"]}}}],"tool_choice":{"type":"function","function":{"name":"watson"}}}`,
-			`{"model":"auto","messages":[{"role":"user","content":"Ask [PERSON_1] in [PLACE_1]"}],"tools":[{"type":"function","function":{"name":"watson","description":"Ask [PERSON_1]",` +
-				`"parameters":{"type":"object","properties":{"berlin":{"type":"string","enum":["Berlin","x"],"description":"of [PLACE_1]"},"Berlin":{"type":"number","default":"[PERSON_1]"}},` +
+			`{"model":"auto","messages":[{"role":"user","content":"Ask [PERSON_1] in [PLACE_1]"}],` +
+				`"tools":[{"type":"function","function":{"name":"watson","description":"Ask [PERSON_1]",` +
+				`"parameters":{"type":"object","properties":{"berlin":{"type":"string","enum":["Berlin",` +
+				`"x"],"description":"of [PLACE_1]"},"Berlin":{"type":"number","default":"[PERSON_1]"}},` +
 				`"required":["berlin","Berlin"]}}}],"tool_choice":{"type":"function","function":{"name":"watson"}}}`,
 		},
 		"a tool that nothing else mentions": {
 			openai.Chat,
-			`{"model":"auto","messages":[{"role":"user","content":"hi"}],"functions":[{"name":"watson"}],"function_call":{"name":"watson"}}`,
-			`{"model":"auto","messages":[{"role":"user","content":"hi"}],"functions":[{"name":"watson"}],"function_call":{"name":"watson"}}`,
+			`{"model":"auto","messages":[{"role":"user","content":"hi"}],` +
+				`"functions":[{"name":"watson"}],"function_call":{"name":"watson"}}`,
+			`{"model":"auto","messages":[{"role":"user","content":"hi"}],` +
+				`"functions":[{"name":"watson"}],"function_call":{"name":"watson"}}`,
 		},
 		"a schema of the answer": {
 			openai.Chat,
-			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],"response_format":{"type":"json_schema","json_schema":{"name":"berlin","schema":{"properties":{"name":{"const":"Berlin","title":"Watson"}}}}}}`,
-			`{"model":"auto","messages":[{"role":"user","content":"in [PLACE_1]"}],"response_format":{"type":"json_schema","json_schema":{"name":"berlin","schema":{"properties":{"name":{"const":"Berlin","title":"[PERSON_1]"}}}}}}`,
+			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],` +
+				`"response_format":{"type":"json_schema","json_schema":{"name":"berlin",` +
+				`"schema":{"properties":{"name":{"const":"Berlin","title":"Watson"}}}}}}`,
+			`{"model":"auto","messages":[{"role":"user","content":"in [PLACE_1]"}],` +
+				`"response_format":{"type":"json_schema","json_schema":{"name":"berlin",` +
+				`"schema":{"properties":{"name":{"const":"Berlin","title":"[PERSON_1]"}}}}}}`,
 		},
 		"calls and results": {
 			openai.Chat,
-			`{"model":"auto","messages":[{"role":"user","name":"Watson","content":"x"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"watson","arguments":"{\"name\":\"Watson\"}"}}]},{"role":"tool","name":"watson","tool_call_id":"c","content":"Watson"}]}`,
-			`{"model":"auto","messages":[{"role":"user","name":"[PERSON_1]","content":"x"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"watson","arguments":"{\"name\":\"[PERSON_1]\"}"}}]},{"role":"tool","name":"watson","tool_call_id":"c","content":"[PERSON_1]"}]}`,
+			`{"model":"auto","messages":[{"role":"user","name":"Watson","content":"x"},` +
+				`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"watson",` +
+				`"arguments":"{\"name\":\"Watson\"}"}}]},{"role":"tool","name":"watson","tool_call_id":"c",` +
+				`"content":"Watson"}]}`,
+			`{"model":"auto","messages":[{"role":"user","name":"[PERSON_1]","content":"x"},` +
+				`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"watson",` +
+				`"arguments":"{\"name\":\"[PERSON_1]\"}"}}]},{"role":"tool","name":"watson",` +
+				`"tool_call_id":"c","content":"[PERSON_1]"}]}`,
 		},
 		"keys of metadata that differ by case": {
 			openai.Chat,
-			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],"metadata":{"berlin":"a","Berlin":"Berlin"}}`,
-			`{"model":"auto","messages":[{"role":"user","content":"in [PLACE_1]"}],"metadata":{"berlin":"a","Berlin":"[PLACE_1]"}}`,
+			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],` +
+				`"metadata":{"berlin":"a","Berlin":"Berlin"}}`,
+			`{"model":"auto","messages":[{"role":"user","content":"in [PLACE_1]"}],` +
+				`"metadata":{"berlin":"a","Berlin":"[PLACE_1]"}}`,
 		},
 		"names of members that differ by case": {
 			openai.Chat,
-			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],"documents":[{"Berlin":1,"berlin":2,"BERLIN":3},{"berlin":4}]}`,
-			`{"model":"auto","messages":[{"role":"user","content":"in [PLACE_1]"}],"documents":[{"[PLACE_1]":1,"[PLACE_2]":2,"[PLACE_3]":3},{"[PLACE_2]":4}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],` +
+				`"documents":[{"Berlin":1,"berlin":2,"BERLIN":3},{"berlin":4}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"in [PLACE_1]"}],` +
+				`"documents":[{"[PLACE_1]":1,"[PLACE_2]":2,"[PLACE_3]":3},{"[PLACE_2]":4}]}`,
 		},
 		"tools of the Responses API": {
 			openai.Response,
-			`{"model":"auto","input":[{"role":"user","content":"Ask Watson"},{"type":"function_call","call_id":"c","name":"watson","arguments":"{}"}],"tools":[{"type":"function","name":"watson","description":"Watson"}],"text":{"format":{"type":"json_schema","name":"berlin","schema":{"properties":{"berlin":{},"Berlin":{}}}}}}`,
-			`{"model":"auto","input":[{"role":"user","content":"Ask [PERSON_1]"},{"type":"function_call","call_id":"c","name":"watson","arguments":"{}"}],"tools":[{"type":"function","name":"watson","description":"[PERSON_1]"}],"text":{"format":{"type":"json_schema","name":"berlin","schema":{"properties":{"berlin":{},"Berlin":{}}}}}}`,
+			`{"model":"auto","input":[{"role":"user","content":"Ask Watson"},{"type":"function_call",` +
+				`"call_id":"c","name":"watson","arguments":"{}"}],"tools":[{"type":"function",` +
+				`"name":"watson","description":"Watson"}],"text":{"format":{"type":"json_schema",` +
+				`"name":"berlin","schema":{"properties":{"berlin":{},"Berlin":{}}}}}}`,
+			`{"model":"auto","input":[{"role":"user","content":"Ask [PERSON_1]"},` +
+				`{"type":"function_call","call_id":"c","name":"watson","arguments":"{}"}],` +
+				`"tools":[{"type":"function","name":"watson","description":"[PERSON_1]"}],` +
+				`"text":{"format":{"type":"json_schema","name":"berlin","schema":{"properties":{"berlin":{},` +
+				`"Berlin":{}}}}}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

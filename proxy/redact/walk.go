@@ -95,7 +95,16 @@ func isFree(members []string) bool {
 			continue // a list repeats the member around it
 		}
 		switch name {
-		case argumentsName, "input", "documents", "prediction", "chat_template_kwargs", "refusal", "reasoning", "reasoning_content", "thinking", "metadata":
+		case argumentsName,
+			"input",
+			"documents",
+			"prediction",
+			"chat_template_kwargs",
+			"refusal",
+			"reasoning",
+			"reasoning_content",
+			"thinking",
+			"metadata":
 			return true
 		}
 	}

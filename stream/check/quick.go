@@ -247,7 +247,8 @@ func (s *sight) held(e *evidence.Evidence) bool {
 		return false
 	}
 	o := s.rest(e)
-	return plainly(&o) && (s.derived() || share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
+	return plainly(&o) &&
+		(s.derived() || share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
 }
 
 // recordWords is how many words of its own a claim may have whose numbers stand in a record: "Your

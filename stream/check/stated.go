@@ -122,7 +122,8 @@ func truth(text string) (holds, ok bool) {
 	if end < 0 {
 		end = len(text)
 	}
-	if after := strings.TrimLeft(text[end:], " \"'"); after != "" && !strings.ContainsRune(",;}])|\r\n#", rune(after[0])) {
+	if after := strings.TrimLeft(text[end:], " \"'"); after != "" &&
+		!strings.ContainsRune(",;}])|\r\n#", rune(after[0])) {
 		return false, false // "Support: on request"
 	}
 	switch strings.ToLower(text[:end]) {
@@ -202,7 +203,9 @@ func foreignTo(claim, other []words.Word) int {
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	doneWords = hashes("done complete completed finished ready implemented ticked erledigt fertig abgeschlossen umgesetzt")
+	doneWords = hashes(
+		"done complete completed finished ready implemented ticked erledigt fertig abgeschlossen umgesetzt",
+	)
 	openWords = hashes("open pending missing outstanding todo incomplete unfinished offen ausstehend unerledigt")
 )
 
@@ -239,7 +242,10 @@ func sided(holds, said bool, negations int) stance { //nolint:revive // facts ab
 
 // touches reports whether a claim has a word of an item that is no function word.
 func touches(claim, item []words.Word) bool {
-	return slices.ContainsFunc(claim, func(w words.Word) bool { return !w.Has(words.Stop) && indexOf(item, w.Hash) >= 0 })
+	return slices.ContainsFunc(
+		claim,
+		func(w words.Word) bool { return !w.Has(words.Stop) && indexOf(item, w.Hash) >= 0 },
+	)
 }
 
 // headed reports whether a claim has a word of the heading of a list, or one of opposite meaning,
@@ -270,6 +276,12 @@ func (r *reading) heed(e *evidence.Evidence, out *Result) {
 			By: NLI, Reason: "a field, a box or a heading says otherwise",
 		}
 	case s == agrees && out.Verdict == Contradicted:
-		*out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "a field, a box or a heading says so"}
+		*out = Result{
+			Verdict: Unchecked,
+			Score:   max(out.Score, halfDoubt),
+			Source:  -1,
+			By:      NLI,
+			Reason:  "a field, a box or a heading says so",
+		}
 	}
 }

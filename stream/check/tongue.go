@@ -15,22 +15,30 @@ import (
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	english = hashes(`the of and is are to has have had with for from by that this it its was were at be been not he she they which who will would his her their
-		or but as can may must there than into about after before when where what all some no on an do does did if we you i my our each only also more most near over between per so such both`)
-	strange = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur mit auf für von zu bei nach aus auch sich sie wird wurde
-		wurden werden sind haben über unter dass wie nur noch als kein keine keinen um bis ab oder aber ihr ihre ihren ihrem ihrer sein seine seinen wir er es durch gegen ohne beträgt hat
-		unser unsere unseren unserem unserer dein deine deinen deiner euer kommt gibt liegt dauert kostet enthält umfasst besteht gilt beginnt endet steht
-		le la les un une du et est sont dans avec au aux ce cette ces qui que ne pas il elle ils elles sa ses été se en de ou mais à leur
-		el los las una del y fue era por para con su sus lo como están está al sin pero más muy cada desde hasta ha han
-		di che è per non sono gli nel della dei delle alla uno anche più
-		os um uma da em não com são foi pelo pela mais ao dos das het een op niet zijn voor te uit naar ook wordt werd aan
-		och att det som är av inte ett og til ikke jest się nie że był była oraz przez`)
+	english = hashes(`the of and is are to has have had with for from by that this it its was were at be been not
+		he she they which who will would his her their or but as can may must there than into
+		about after before when where what all some no on an do does did if we you i my our each
+		only also more most near over between per so such both`)
+	strange = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur mit auf
+		für von zu bei nach aus auch sich sie wird wurde wurden werden sind haben über unter dass
+		wie nur noch als kein keine keinen um bis ab oder aber ihr ihre ihren ihrem ihrer sein
+		seine seinen wir er es durch gegen ohne beträgt hat unser unsere unseren unserem unserer
+		dein deine deinen deiner euer kommt gibt liegt dauert kostet enthält umfasst besteht gilt
+		beginnt endet steht le la les un une du et est sont dans avec au aux ce cette ces qui que
+		ne pas il elle ils elles sa ses été se en de ou mais à leur el los las una del y fue era
+		por para con su sus lo como están está al sin pero más muy cada desde hasta ha han di che
+		è per non sono gli nel della dei delle alla uno anche più os um uma da em não com são foi
+		pelo pela mais ao dos das het een op niet zijn voor te uit naar ook wordt werd aan och att
+		det som är av inte ett og til ikke jest się nie że był była oraz przez`)
 	// german are words of the languages that write every noun with a capital.
-	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für von bei nach aus auch wird wurde
-		wurden werden sind mit sich um als kein keine ab bis man oder aber sein seine ihren ihrem ihrer hat`)
+	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für
+		von bei nach aus auch wird wurde wurden werden sind mit sich um als kein keine ab bis man
+		oder aber sein seine ihren ihrem ihrer hat`)
 	// possessive are words of German that other languages have as well, or that stand before nouns
 	// alone: in a text that is not English they tell it, too.
-	possessive = hashes(`die ihr ihre unser unsere unseren unserem unserer dein deine deinen deiner euer eure am beim haben`)
+	possessive = hashes(
+		`die ihr ihre unser unsere unseren unserem unserer dein deine deinen deiner euer eure am beim haben`,
+	)
 )
 
 func hashes(list string) map[uint64]bool {

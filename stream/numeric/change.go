@@ -48,33 +48,49 @@ var turnWords = func() map[string]turn {
 	add(turnFrom, "from von vom")
 	add(turnTo, "to zu zum")
 	add(turnAuf, "auf into")
-	add(turnVerb, `raised increased reduced lowered cut dropped fell fallen rose risen extended shortened postponed moved shifted pushed
-		rescheduled renamed changed upgraded downgraded grew grown shrank shrunk declined climbed jumped slipped lifted bumped doubled halved
-		tripled expanded relocated transferred switched migrated converted adjusted revised amended updated corrected went gone brought delayed
-		advanced trimmed slashed boosted widened narrowed tightened relaxed promoted demoted hiked soared plunged plummeted tumbled surged eased
-		edged swapped replaced modified rebranded scaled decreased deferred diminished dwindled strengthened weakened sank sunk slid
-		change increase reduction extension rise drop cut decrease growth decline upgrade move shift
-		gesenkt erhöht angehoben verschoben verlegt verlängert verkürzt gekürzt reduziert geändert verringert gestiegen gesunken gefallen
-		gewachsen umbenannt umgezogen versetzt umgestellt herabgesetzt heraufgesetzt aufgestockt vergrößert verkleinert angepasst korrigiert
-		stieg sank fiel wuchs zog wechselte`)
-	add(turnFormer, `previously formerly former previous bisher bislang bisherige früher vormals ehemals zuvor vorher statt anstatt instead
-		originally ursprünglich vorherige`)
+	add(
+		turnVerb,
+		`raised increased reduced lowered cut dropped fell fallen rose risen extended shortened
+		postponed moved shifted pushed rescheduled renamed changed upgraded downgraded grew grown
+		shrank shrunk declined climbed jumped slipped lifted bumped doubled halved tripled
+		expanded relocated transferred switched migrated converted adjusted revised amended
+		updated corrected went gone brought delayed advanced trimmed slashed boosted widened
+		narrowed tightened relaxed promoted demoted hiked soared plunged plummeted tumbled surged
+		eased edged swapped replaced modified rebranded scaled decreased deferred diminished
+		dwindled strengthened weakened sank sunk slid change increase reduction extension rise
+		drop cut decrease growth decline upgrade move shift gesenkt erhöht angehoben verschoben
+		verlegt verlängert verkürzt gekürzt reduziert geändert verringert gestiegen gesunken
+		gefallen gewachsen umbenannt umgezogen versetzt umgestellt herabgesetzt heraufgesetzt
+		aufgestockt vergrößert verkleinert angepasst korrigiert stieg sank fiel wuchs zog
+		wechselte`)
+	add(turnFormer, `previously formerly former previous bisher bislang bisherige früher vormals ehemals zuvor
+		vorher statt anstatt instead originally ursprünglich vorherige`)
 	add(turnWas, "was were war waren betrug lag used")
-	add(turnLink, "it es only of by at on in the a an be just nur bei der die das dem den am um than about rund etwa mal originally previously still noch")
-	add(turnPast, `was were had before earlier originally initially until once ago then past prior old older historically began begins begin
-		starts started start starting initial first yesterday no longer instead
-		war waren hatte hatten betrug lag galt wurde wurden anfangs zunächst damals alt alte alten alter beginnt begann startet nicht mehr
-		était avant antes era`)
-	add(turnNow, "is are am has have can may must will now currently today does do jetzt nun ist sind hat haben beträgt liegt")
-	add(turnRise, `rise rises rose risen rising increase increases increased increasing grow grows grew grown growing growth gain gains gained climb climbs
-		climbed climbing surge surged jump jumped soar soared up boosted raised expanded
-		steigt steigen stieg stiegen gestiegen steigerte gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht erhöhte
-		zulegte zugelegt augmenté augmentation hausse progressé subió aumentó creció`)
-	add(turnFall, `fall falls fell fallen falling decrease decreases decreased decreasing decline declines declined declining drop drops dropped dropping
-		shrink shrinks shrank shrunk shrinking reduced reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled diminished dwindled lose
-		loses lost losing down cut slashed
-		sinkt sinken sank sanken gesunken fällt fallen fiel fielen gefallen abgenommen abnahme rückgang zurück verringert verringerte gesenkt senkte reduziert
-		reduzierte schrumpfte geschrumpft verlor verloren baisse baissé diminué bajó cayó disminuyó`)
+	add(
+		turnLink,
+		`it es only of by at on in the a an be just nur bei der die das dem den am um than about
+		rund etwa mal originally previously still noch`,
+	)
+	add(
+		turnPast,
+		`was were had before earlier originally initially until once ago then past prior old older
+		historically began begins begin starts started start starting initial first yesterday no
+		longer instead war waren hatte hatten betrug lag galt wurde wurden anfangs zunächst damals
+		alt alte alten alter beginnt begann startet nicht mehr était avant antes era`)
+	add(turnNow, `is are am has have can may must will now currently today does do jetzt nun ist sind hat
+		haben beträgt liegt`)
+	add(turnRise, `rise rises rose risen rising increase increases increased increasing grow grows grew grown
+		growing growth gain gains gained climb climbs climbed climbing surge surged jump jumped
+		soar soared up boosted raised expanded steigt steigen stieg stiegen gestiegen steigerte
+		gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht
+		erhöhte zulegte zugelegt augmenté augmentation hausse progressé subió aumentó creció`)
+	add(turnFall, `fall falls fell fallen falling decrease decreases decreased decreasing decline declines
+		declined declining drop drops dropped dropping shrink shrinks shrank shrunk shrinking
+		reduced reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled
+		diminished dwindled lose loses lost losing down cut slashed sinkt sinken sank sanken
+		gesunken fällt fallen fiel fielen gefallen abgenommen abnahme rückgang zurück verringert
+		verringerte gesenkt senkte reduziert reduzierte schrumpfte geschrumpft verlor verloren
+		baisse baissé diminué bajó cayó disminuyó`)
 	return m
 }()
 
@@ -136,7 +152,11 @@ func (r *reading) fromTo(i, at int) bool {
 		if j == i || !oneKind(&r.values[i], &r.values[j]) {
 			continue
 		}
-		other, _ := slices.BinarySearchFunc(r.words, r.values[j].Start, func(w words.Word, at int) int { return w.End - at })
+		other, _ := slices.BinarySearchFunc(
+			r.words,
+			r.values[j].Start,
+			func(w words.Word, at int) int { return w.End - at },
+		)
 		for other < len(r.words) && r.words[other].End <= r.values[j].Start {
 			other++
 		}

@@ -425,7 +425,8 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			if !quantity.Commensurable(v, e) || quantity.Compare(v, e) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
+			if !quantity.Commensurable(v, e) ||
+				quantity.Compare(v, e) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {

@@ -99,7 +99,10 @@ func (c *checker) combine(v *quantity.Value) candidate {
 		x := c.x.known[a.known].value.Lo
 		for _, b := range ops[:i] {
 			y := c.x.known[b.known].value.Lo
-			if c.cues&cueSum != 0 && v.Says(x+y) || c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) && v.Says(math.Abs(x-y)) || c.cues&cueMean != 0 && v.Says((x+y)/2) {
+			if c.cues&cueSum != 0 && v.Says(x+y) ||
+				c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) &&
+					v.Says(math.Abs(x-y)) ||
+				c.cues&cueMean != 0 && v.Says((x+y)/2) {
 				return a
 			}
 		}

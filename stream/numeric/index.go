@@ -106,7 +106,16 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	r.datesOf(s.Text)
 	for n, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
-		k := known{value: v, noun: r.noun(s.Text, &v), sentence: i, clause: r.clause(v.Start), phase: r.phases[n], trend: r.trend(n), when: r.when(s.Text, n), each: r.each[n]}
+		k := known{
+			value:    v,
+			noun:     r.noun(s.Text, &v),
+			sentence: i,
+			clause:   r.clause(v.Start),
+			phase:    r.phases[n],
+			trend:    r.trend(n),
+			when:     r.when(s.Text, n),
+			each:     r.each[n],
+		}
 		k.bare = onlyNames(x.terms[in.terms:], k.clause)
 		x.known = append(x.known, k)
 	}

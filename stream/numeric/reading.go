@@ -74,7 +74,8 @@ func (r *reading) rejoin(text string) {
 		}
 		kept = append(kept, b)
 		before := value - 1
-		if before < 0 || value < len(r.values) && r.values[value].Start < next || !adds(text[b:]) || r.wordsIn(b, next) > joined+1 {
+		if before < 0 || value < len(r.values) && r.values[value].Start < next || !adds(text[b:]) ||
+			r.wordsIn(b, next) > joined+1 {
 			continue
 		}
 		from := 0

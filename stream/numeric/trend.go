@@ -11,7 +11,8 @@ import (
 // is 0 where that is not told, and of what it rose or fell to.
 func (r *reading) trend(i int) turn {
 	v := &r.values[i]
-	if r.allTurns&(turnRise|turnFall) == 0 || v.Kind != quantity.Count && v.Kind != quantity.Fraction || r.phases[i] != always {
+	if r.allTurns&(turnRise|turnFall) == 0 || v.Kind != quantity.Count && v.Kind != quantity.Fraction ||
+		r.phases[i] != always {
 		return 0
 	}
 	from, to := r.clauseAround(v.Start)

@@ -73,7 +73,8 @@ func (s *swap) compound() bool {
 	joined := func(r role) bool { return r == of || r == forr || r == loose }
 	x, y, p, q := s.words()
 	const near = 3
-	return joined(y.chain) && q.chain == noRole && s.j-s.l <= near || joined(p.chain) && x.chain == noRole && s.k-s.i <= near
+	return joined(y.chain) && q.chain == noRole && s.j-s.l <= near ||
+		joined(p.chain) && x.chain == noRole && s.k-s.i <= near
 }
 
 // owns reports whether a possessive stands in the question.

@@ -65,7 +65,8 @@ func (p *parser) weekday(i int, v *Value) {
 			v.Weekday, v.Start = weekdays[p.text[t.start:t.end]], t.start
 			return
 		}
-		if !p.sym(k, ',') && !p.sym(k, '.') && !p.word(k, "the") && !p.word(k, "den") && !p.word(k, "dem") && !p.word(k, "der") {
+		if !p.sym(k, ',') && !p.sym(k, '.') && !p.word(k, "the") && !p.word(k, "den") && !p.word(k, "dem") &&
+			!p.word(k, "der") {
 			return
 		}
 	}
@@ -91,7 +92,8 @@ var weekdays = func() map[string]uint8 {
 // weekdayOf is the day of the week of a date, 1 for Monday to 7: that which it is written with, else
 // that of the calendar; 0 when it is not told.
 func weekdayOf(v *Value) uint8 {
-	if v.Weekday != 0 || v.Year < minYear || v.Year != v.YearTo || v.Month == 0 || v.Month > 12 || v.Day == 0 || v.Swap {
+	if v.Weekday != 0 || v.Year < minYear || v.Year != v.YearTo || v.Month == 0 || v.Month > 12 || v.Day == 0 ||
+		v.Swap {
 		return v.Weekday
 	}
 	d := time.Date(v.Year, time.Month(v.Month), int(v.Day), 0, 0, 0, 0, time.UTC).Weekday()

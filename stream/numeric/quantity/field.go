@@ -7,8 +7,16 @@ import "strings"
 //
 //nolint:gochecknoglobals // constant table
 var fieldUnits = map[string]unit{
-	"sec": {Duration, 1, 0}, "secs": {Duration, 1, 0}, "m": {length, 1, 0}, "kb": {storage, 1000, 0}, "mb": {storage, 1e6, 0},
-	"gb": {storage, 1e9, 0}, "tb": {storage, 1e12, 0}, "pct": {Percent, 1, 0}, "eur": {eur, 1, 0}, "usd": {usd, 1, 0}, "gbp": {gbp, 1, 0},
+	"sec": {
+		Duration,
+		1,
+		0,
+	}, "secs": {Duration, 1, 0}, "m": {length, 1, 0}, "kb": {storage, 1000, 0}, "mb": {storage, 1e6, 0},
+	"gb": {
+		storage,
+		1e9,
+		0,
+	}, "tb": {storage, 1e12, 0}, "pct": {Percent, 1, 0}, "eur": {eur, 1, 0}, "usd": {usd, 1, 0}, "gbp": {gbp, 1, 0},
 	"chf": {chf, 1, 0}, "kwh": {energy, 3.6e6, 0}, "c": {temperature, 1, 273.15},
 }
 

@@ -74,7 +74,8 @@ func (p *parser) value(i int) (v Value, next int, ok bool) {
 // week, within a month, dauert eine Woche. Not being written as a number, it is weak.
 func (p *parser) oneLength(i int) (v Value, next int, ok bool) {
 	t, u := p.tok(i), p.tok(i+1).unit
-	if t.word.role&roleArticle == 0 || u.dim != Duration || u.offset != 0 || u.factor < hour || p.has(i+2, roleAnd) || !p.lasts(i-1) {
+	if t.word.role&roleArticle == 0 || u.dim != Duration || u.offset != 0 || u.factor < hour || p.has(i+2, roleAnd) ||
+		!p.lasts(i-1) {
 		return v, i, false
 	}
 	v = plainValue(1, 1)

@@ -70,7 +70,23 @@ var (
 		head    string
 		seconds float64
 	}{{"jahres", year}, {"monats", month}, {"wochen", 7 * day}, {"tages", day}, {"stunden", hour}}
-	paid = []string{"beitrag", "gebühr", "gebühren", "miete", "preis", "lohn", "gehalt", "umsatz", "kosten", "zins", "abo", "pauschale", "satz", "einkommen", "verbrauch"}
+	paid = []string{
+		"beitrag",
+		"gebühr",
+		"gebühren",
+		"miete",
+		"preis",
+		"lohn",
+		"gehalt",
+		"umsatz",
+		"kosten",
+		"zins",
+		"abo",
+		"pauschale",
+		"satz",
+		"einkommen",
+		"verbrauch",
+	}
 )
 
 // PeriodOf is the length of time in seconds that a word, in lower case, tells an amount is for:

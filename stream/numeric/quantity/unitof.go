@@ -71,7 +71,8 @@ func (p *parser) workday(j int) bool {
 	if next.dim != Duration || next.factor != day {
 		return false
 	}
-	return p.word(j, "business") || p.word(j, "working") || p.word(j, "work") || p.word(j, "banking") || p.word(j, "trading")
+	return p.word(j, "business") || p.word(j, "working") || p.word(j, "work") || p.word(j, "banking") ||
+		p.word(j, "trading")
 }
 
 // poweredUnit reads square metres, cu. ft.
