@@ -86,6 +86,16 @@ func checker(tb testing.TB, o check.Options) *check.Checker {
 	return c
 }
 
+// wantVerdict judges an English claim beside one fact, with a model that says the same of every pair.
+func wantVerdict(t *testing.T, says check.Inference, fact, claim string, want check.Verdict) {
+	t.Helper()
+	c := checker(t, check.Options{Judge: always(says), English: true})
+	got := c.Check(t.Context(), facts(t, fact), "", []check.Claim{{Text: claim}})[0]
+	if got.Verdict != want {
+		t.Errorf("%q of %q: %s (%s), want %s", claim, fact, got.Verdict, got.Reason, want)
+	}
+}
+
 func facts(tb testing.TB, texts ...string) *evidence.Evidence {
 	tb.Helper()
 	var list []evidence.Source

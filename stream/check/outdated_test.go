@@ -22,9 +22,6 @@ func TestWhatWasReplacedIsNotSupported(t *testing.T) {
 		{"The train runs from Bonn to Cologne.", "The train stops in Bonn.", check.Supported},
 		{"The timeout was lowered from 60 minutes to 20 minutes.", "The timeout is 20 minutes.", check.Supported},
 	} {
-		got := checker(t, check.Options{Judge: always(entails), English: true}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
-		if got.Verdict != c.want {
-			t.Errorf("%q of %q: %s (%s), want %s", c.claim, c.fact, got.Verdict, got.Reason, c.want)
-		}
+		wantVerdict(t, entails, c.fact, c.claim, c.want)
 	}
 }

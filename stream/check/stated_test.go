@@ -12,7 +12,8 @@ func TestFieldsBoxesAndHeadings(t *testing.T) {
 	const (
 		lamp  = `{"name":"Lamp","available": false,"price": 20}`
 		tasks = "- [x] login page\n- [ ] payment page\n- [x] search"
-		notes = "# Tessera 4.2\n\n## Added\n- Support for PostgreSQL 17.\n\n## Removed\n- Support for Python 3.8 clients.\n- Dark mode"
+		notes = "# Tessera 4.2\n\n## Added\n- Support for PostgreSQL 17.\n\n" +
+			"## Removed\n- Support for Python 3.8 clients.\n- Dark mode"
 		hotel = "## Not included\n- Breakfast\n- Parking"
 	)
 	for _, c := range []struct {
@@ -40,9 +41,6 @@ func TestFieldsBoxesAndHeadings(t *testing.T) {
 		{hotel, "Breakfast is never included.", contradicts, check.Unchecked},
 		{hotel, "Breakfast is included.", entails, check.Contradicted},
 	} {
-		got := checker(t, check.Options{Judge: always(c.judge), English: true}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
-		if got.Verdict != c.want {
-			t.Errorf("%q of %q: %s (%s), want %s", c.claim, c.fact, got.Verdict, got.Reason, c.want)
-		}
+		wantVerdict(t, c.judge, c.fact, c.claim, c.want)
 	}
 }

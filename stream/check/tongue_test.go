@@ -60,9 +60,6 @@ func TestNounsOfGermanBesideData(t *testing.T) {
 		{`{"delivery_date":"2026-12-04"}`, "Bob Kent will be seen on 4 December 2026.", check.Unsupported},
 		{`{"delivery_date":"2026-12-04"}`, "The museum in the old town opens on 4 December 2026.", check.Unsupported},
 	} {
-		got := checker(t, check.Options{Judge: always(isNeutral), English: true}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
-		if got.Verdict != c.want {
-			t.Errorf("%q of %q: %s (%s), want %s", c.claim, c.fact, got.Verdict, got.Reason, c.want)
-		}
+		wantVerdict(t, isNeutral, c.fact, c.claim, c.want)
 	}
 }
