@@ -246,15 +246,22 @@ func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 		`,"prediction":{"type":"content","content":"`+strings.Repeat("quiet ", 20_000)+`"}`,
 		1,
 	)
+	const (
+		onCondition = "routes:\n  - {name: p, when: {pii: true}, use: {models: [small], redact: true}}\n" +
+			"default: {models: [small], redact: true}\n"
+		blocks = "routes:\n  - {name: p, when: {pii: true}, block: {message: no}}\ndefault: {models: [small]}\n"
+	)
+	short := strings.Replace(redactBody, "%s", "", 1)
+	const tooLarge = http.StatusRequestEntityTooLarge
 	for name, tt := range map[string]struct {
 		routes, body string
 		status       int
 		code         string
 	}{
-		"a route that hides":   {redactRoutes, long, http.StatusRequestEntityTooLarge, "request_too_large"},
-		"a condition on it":    {"routes:\n  - {name: p, when: {pii: true}, use: {models: [small], redact: true}}\ndefault: {models: [small], redact: true}\n", long, http.StatusRequestEntityTooLarge, "request_too_large"},
-		"a condition to block": {"routes:\n  - {name: p, when: {pii: true}, block: {message: no}}\ndefault: {models: [small]}\n", long, http.StatusRequestEntityTooLarge, "request_too_large"},
-		"a text that is short": {redactRoutes, strings.Replace(redactBody, "%s", "", 1), http.StatusServiceUnavailable, "overloaded"},
+		"a route that hides":   {redactRoutes, long, tooLarge, "request_too_large"},
+		"a condition on it":    {onCondition, long, tooLarge, "request_too_large"},
+		"a condition to block": {blocks, long, tooLarge, "request_too_large"},
+		"a text that is short": {redactRoutes, short, http.StatusServiceUnavailable, "overloaded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
