@@ -56,7 +56,7 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 		if e.probe != nil {
 			e.checked(err)
 		}
-		w.tell(ctx, e, err)
+		w.tell(ctx, e)
 		if pause = min(2*pause, max(interval, longestPause)); err == nil || !e.isDown() {
 			pause = interval
 		}
@@ -70,9 +70,9 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 }
 
 // tell logs that the state of an endpoint is another than the log has last. Looked at with the
-// checks, there is one line at most for each of them. err is why the last check failed.
-func (w Watcher) tell(ctx context.Context, e *Endpoint, err error) {
-	state, changed := e.news(time.Now())
+// checks, there is one line at most for each of them.
+func (w Watcher) tell(ctx context.Context, e *Endpoint) {
+	state, cause, changed := e.news(time.Now())
 	if !changed {
 		return
 	}
@@ -80,7 +80,7 @@ func (w Watcher) tell(ctx context.Context, e *Endpoint, err error) {
 	where := []slog.Attr{slog.String("model", e.Model), slog.String("endpoint", e.Name)}
 	switch state {
 	case Down.String():
-		line, where = "endpoint down", append(where, slog.Any("cause", err))
+		line, where = "endpoint down", append(where, slog.Any("cause", cause))
 	case Ejected.String():
 		line = "endpoint ejected"
 	case Fit.String():

@@ -72,6 +72,7 @@ type vitals struct {
 	rest      time.Time  // the server asked to be left alone until then
 	asleep    time.Time  // it takes no requests until then, by its own word
 	told      string     // the state that the log has last; empty: up
+	cause     error      // of the last check that failed
 }
 
 const (
@@ -199,29 +200,35 @@ const stateSuspect = "suspect"
 // lately and checks have not passed since, or it was ejected and no request has succeeded since,
 // resting, ejected, asleep or down.
 func (e *Endpoint) State(now time.Time) string {
-	f := e.Fitness(now)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.state(now)
+}
+
+// state is State for those who hold the lock.
+func (e *Endpoint) state(now time.Time) string {
+	f := e.fitness(now)
 	if f == Fit && (e.misses > 0 || e.ejections > 0 || e.failures > 0 && e.passed < passesToTrust) {
 		return stateSuspect
 	}
 	return f.String()
 }
 
-// news is the state at now, and whether the log has another one; it has it then. Endpoints that rest
+// news is the state at now, why the last health check that failed did, and whether the log has
+// another state; it has this one then. Endpoints that rest
 // or sleep have lines of their own, or need none. All configurations that have the endpoint watch
 // it, and one of them tells.
-func (e *Endpoint) news(now time.Time) (state string, changed bool) {
-	state = e.State(now)
-	switch state {
-	case Resting.String(), Asleep.String():
-		return state, false
-	}
+func (e *Endpoint) news(now time.Time) (state string, cause error, changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	state = e.state(now)
+	switch state {
+	case Resting.String(), Asleep.String():
+		return state, nil, false
+	}
 	changed = state != cmp.Or(e.told, Fit.String())
 	e.told = state
-	return state, changed
+	return state, e.cause, changed
 }
 
 // Up reports whether the endpoint takes requests as a matter of course at now.
@@ -236,6 +243,11 @@ func (e *Endpoint) Up(now time.Time) bool {
 func (e *Endpoint) Fitness(now time.Time) Fitness {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.fitness(now)
+}
+
+// fitness is Fitness for those who hold the lock.
+func (e *Endpoint) fitness(now time.Time) Fitness {
 	switch {
 	case e.down:
 		return Down
@@ -340,7 +352,7 @@ func (e *Endpoint) checked(err error) {
 	if err == nil {
 		e.misses, e.down = 0, false
 		e.passed = min(e.passed+1, passesToTrust)
-	} else if e.misses++; e.misses >= missesToDown {
+	} else if e.misses, e.cause = e.misses+1, err; e.misses >= missesToDown {
 		e.down = true
 	}
 	up := was && !e.down

@@ -33,15 +33,18 @@ func (h *hider) note(s *str) {
 // looks like the name of a person or of a place is a word all the same; an address of mail is none.
 func given(kind string) bool {
 	switch kind {
-	case "EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "PHONE_NUMBER", "US_SSN", "IP_ADDRESS":
+	case "EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE", "IP_ADDRESS":
 		return true
 	}
 	return false
 }
 
-// keepGiven drops the spans of a word of the contract that are but guesses.
+// keepGiven drops the spans of a word of the contract that are but guesses. Those of several words
+// are kept: they are nobody's name by chance, and are replaced where they stand elsewhere.
 func (f *found) keepGiven() {
-	f.spans = slices.DeleteFunc(f.spans, func(p piece) bool { return !given(p.kind) })
+	f.spans = slices.DeleteFunc(f.spans, func(p piece) bool {
+		return !given(p.kind) && !strings.ContainsRune(f.text[p.start:p.end], ' ')
+	})
 	f.replaced = f.replaced || len(f.spans) == 0
 }
 
@@ -73,13 +76,13 @@ func (h *hider) inItem(s *str, path []string) bool {
 	case path[0] == "tool_calls", path[0] == "function_call":
 		return s.name == "name"
 	case path[0] == "name" && len(path) == 1:
-		return s.field == "input" || h.toolAt(s.start)
+		return h.toolAt(s.start)
 	}
 	return path[0] == "server_label"
 }
 
-// toolAt reports whether the message at an offset of the body is the result of a tool, whose name is
-// that of the tool.
+// toolAt reports whether the message at an offset of the body is the result of a tool, or an item of
+// input that is no message, such as a call: its name is that of a tool.
 func (h *hider) toolAt(offset int) bool {
 	list := h.req.Messages
 	at, _ := slices.BinarySearchFunc(list, offset, func(m openai.Message, offset int) int {
@@ -88,7 +91,16 @@ func (h *hider) toolAt(offset int) bool {
 		}
 		return 1
 	})
-	return at < len(list) && (list[at].Role == "tool" || list[at].Role == "function")
+	if at == len(list) || list[at].Span.Start > offset {
+		return h.req.API == openai.Response
+	}
+	switch list[at].Role {
+	case "system", "developer", "user":
+		return false
+	case "assistant":
+		return h.req.API == openai.Response
+	}
+	return true
 }
 
 // describes reports whether a field of the body holds tools or schemas.
@@ -104,6 +116,9 @@ func describes(field string) bool {
 // agreed reports whether a string in a description of tools or of a schema is a word of the
 // contract. path begins below the member that holds the descriptions.
 func agreed(s *str, path []string) bool {
+	if example(path) {
+		return false
+	}
 	if s.isName {
 		return true
 	}
@@ -114,6 +129,20 @@ func agreed(s *str, path []string) bool {
 		return true
 	}
 	return slices.Contains(path, "dependentRequired")
+}
+
+// example reports whether a path leads into a default or an example, which is any text. Properties
+// may have these names, too.
+func example(path []string) bool {
+	for i, name := range path[:max(0, len(path)-1)] {
+		switch name {
+		case "default", "example", "examples":
+			if i == 0 || path[i-1] != "properties" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // schema reports whether a member holds a schema: a name in it is a property, or an example of one.
@@ -159,7 +188,10 @@ func contractOf(ctx context.Context, out *openai.Request) (map[string]bool, erro
 // ended. Words of the contract may look like a name.
 func (h *hider) left(ctx context.Context, s *signal.Segment, contract map[string]bool) bool {
 	v := h.keeper.vault
-	if len(contract) == 0 || !s.List && !contract[s.Text] {
+	if contract[s.Text] && !v.mentionsGiven(ctx, s.Text) {
+		return ctx.Err() != nil
+	}
+	if len(contract) == 0 || !s.List {
 		return v.Mentions(ctx, s.Text)
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {

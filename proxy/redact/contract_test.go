@@ -93,6 +93,27 @@ func TestWordsOfTheContractStay(t *testing.T) {
 				`"arguments":"{\"name\":\"[PERSON_1]\"}"}}]},{"role":"tool","name":"watson",` +
 				`"tool_call_id":"c","content":"[PERSON_1]"}]}`,
 		},
+		"words of several lines": {
+			openai.Chat,
+			`{"model":"auto","messages":[{"role":"user","content":"Ask Watson"}],"tools":[{"type":"function",` +
+				`"function":{"name":"f","parameters":{"properties":{"Watson\nX":{"enum":["Watson\nLondon"]}}}}}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"Ask [PERSON_1]"}],"tools":[{"type":"function",` +
+				`"function":{"name":"f","parameters":{"properties":{"Watson\nX":{"enum":["Watson\nLondon"]}}}}}]}`,
+		},
+		"a default is any text": {
+			openai.Chat,
+			`{"model":"auto","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function",` +
+				`"function":{"name":"f","parameters":{"properties":{"default":{"enum":["Watson"]},` +
+				`"p":{"default":{"enum":"Watson"}}}}}}]}`,
+			`{"model":"auto","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function",` +
+				`"function":{"name":"f","parameters":{"properties":{"default":{"enum":["Watson"]},` +
+				`"p":{"default":{"enum":"[PERSON_1]"}}}}}}]}`,
+		},
+		"a user of the Responses API has a name": {
+			openai.Response,
+			`{"model":"auto","input":[{"role":"user","name":"Watson","content":"x"}]}`,
+			`{"model":"auto","input":[{"role":"user","name":"[PERSON_1]","content":"x"}]}`,
+		},
 		"keys of metadata that differ by case": {
 			openai.Chat,
 			`{"model":"auto","messages":[{"role":"user","content":"in Berlin"}],` +
@@ -127,5 +148,32 @@ func TestWordsOfTheContractStay(t *testing.T) {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A name that only a list of a schema tells is hidden where people say it.
+func TestANameOfTheContractIsHiddenElsewhere(t *testing.T) {
+	t.Parallel()
+	body := `{"model":"auto","messages":[{"role":"user","content":"pay %s"}],"tools":[{"type":"function",` +
+		`"function":{"name":"f","parameters":{"properties":{"to":{"enum":["Claire Dubois","A1234567"]}}}}}]}`
+	req, err := openai.Parse(openai.Chat, []byte(strings.Replace(body, "%s", "Claire Dubois", 1)), openai.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spans []signal.Span
+	for i, s := range req.Text().Segments {
+		for value, kind := range map[string]string{"Claire Dubois": "PERSON", "A1234567": "US_DRIVER_LICENSE"} {
+			if k := strings.Index(s.Text, value); k >= 0 && i > 0 { // nothing is found in what the user says
+				spans = append(spans, signal.Span{Type: kind, Segment: i, Start: k, End: k + len(value), Score: 1})
+			}
+		}
+	}
+	out, _, err := Hide(t.Context(), req, spans, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(strings.Replace(body, "%s", "[PERSON_1]", 1), "A1234567", "[LICENSE_1]", 1)
+	if diff := cmp.Diff(want, string(out.Raw)); diff != "" {
+		t.Errorf("hidden (-want +got):\n%s", diff)
 	}
 }
