@@ -72,7 +72,7 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 // tell logs that the state of an endpoint is another than the log has last. Looked at with the
 // checks, there is one line at most for each of them.
 func (w Watcher) tell(ctx context.Context, e *Endpoint) {
-	state, cause, changed := e.news(time.Now())
+	state, changed, cause := e.news(time.Now())
 	if !changed {
 		return
 	}

@@ -218,17 +218,17 @@ func (e *Endpoint) state(now time.Time) string {
 // another state; it has this one then. Endpoints that rest
 // or sleep have lines of their own, or need none. All configurations that have the endpoint watch
 // it, and one of them tells.
-func (e *Endpoint) news(now time.Time) (state string, cause error, changed bool) {
+func (e *Endpoint) news(now time.Time) (state string, changed bool, cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	state = e.state(now)
 	switch state {
 	case Resting.String(), Asleep.String():
-		return state, nil, false
+		return state, false, nil
 	}
 	changed = state != cmp.Or(e.told, Fit.String())
 	e.told = state
-	return state, e.cause, changed
+	return state, changed, e.cause
 }
 
 // Up reports whether the endpoint takes requests as a matter of course at now.

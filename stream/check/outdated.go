@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"signalbox/stream/evidence"
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric"
@@ -35,9 +37,16 @@ func (m *matcher) outdated(claim string, premises []evidence.Premise) bool {
 		if before && w.Has(words.Number) || after && said {
 			return false
 		}
-		held = held || before && said
+		held = held || before && said && !twice(sentence, w, was.Start+first, was.End+first)
 	}
 	return held
+}
+
+// twice reports whether a word stands in a sentence outside [from, to) as well.
+func twice(sentence []words.Word, w words.Word, from, to int) bool {
+	return slices.ContainsFunc(sentence, func(o words.Word) bool {
+		return o.Hash == w.Hash && (o.Start < from || to <= o.Start)
+	})
 }
 
 // replaced is the result of an outdated claim.

@@ -20,10 +20,7 @@ const (
 
 // Bounds on what is compared with a field or an item, in words; our choice. A longer claim says more
 // than whether something is so.
-const (
-	statedWords = 12
-	statedOwn   = 1 // of the claim, that its source does not have
-)
+const statedWords = 12
 
 // stated compares a claim with what its premises say without a sentence: the truth of a field
 // ("in_stock": false), a box ("- [ ] payment page"), and the heading of a list ("## Removed"). at is
@@ -57,8 +54,8 @@ func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
 
 // plainClaim reports whether a claim is short, and depends on nothing.
 func plainClaim(claim []words.Word) bool {
-	return len(claim) <= statedWords && !slices.ContainsFunc(claim, func(w words.Word) bool {
-		return terms[w.Hash] != 0 || forces[w.Hash] == perhaps
+	return len(claim) <= statedWords && !follows(claim, toBe) && !slices.ContainsFunc(claim, func(w words.Word) bool {
+		return terms[w.Hash] != 0 || forces[w.Hash] == perhaps || laterWords[w.Hash]
 	})
 }
 
@@ -141,10 +138,11 @@ func fieldSays(claim []words.Word, name, record string, holds bool) stance { //n
 	if len(parts) > 1 && isAux(unjoin(name)) {
 		parts = parts[1:]
 	}
-	if len(parts) == 0 || !follows(claim, parts) || foreignTo(claim, words.Scan(nil, unjoin(record))) > statedOwn {
+	if len(parts) == 0 || !follows(claim, parts) || strings.Count(record, "{") > 1 ||
+		ownWords(claim, words.Scan(nil, unjoin(record))) {
 		return silentOn
 	}
-	if holds == (negations(claim)%2 == 0) {
+	if holds == ((negations(claim)+negations(parts))%2 == 0) {
 		return agrees
 	}
 	return disagrees
@@ -199,6 +197,15 @@ func foreignTo(claim, other []words.Word) int {
 	return n
 }
 
+// ownWords reports whether a claim has words that a record does not have, names and what a field that
+// is true says of its name aside: they may turn it round, as "prohibited" does.
+func ownWords(claim, record []words.Word) bool {
+	return slices.ContainsFunc(claim, func(w words.Word) bool {
+		return !w.Has(words.Stop) && !w.Has(words.Negation) && !w.Has(words.Name) && !mayBe[w.Hash] &&
+			indexOf(record, w.Hash) < 0
+	})
+}
+
 // Words for what is done and what is not, of English and German, by hash.
 //
 //nolint:gochecknoglobals // constant tables
@@ -206,6 +213,12 @@ var (
 	doneWords = hashes(
 		"done complete completed finished ready implemented ticked erledigt fertig abgeschlossen umgesetzt",
 	)
+	toBe = words.Scan(nil, "to be") // has to be, is about to be
+	// What is not yet, or has to be.
+	laterWords = hashes("will would shall must should could soon yet about going planned " +
+		"muss müssen soll sollen wird werden noch bald")
+	// What a field that is true says of its name.
+	mayBe     = hashes("allowed available possible included enabled active erlaubt möglich verfügbar enthalten aktiv")
 	openWords = hashes("open pending missing outstanding todo incomplete unfinished offen ausstehend unerledigt")
 )
 
@@ -216,7 +229,7 @@ func itemSays(e *evidence.Evidence, claim []words.Word, sentence int) stance {
 	if ticked, ok := e.Box(sentence); ok {
 		done := slices.ContainsFunc(claim, func(w words.Word) bool { return doneWords[w.Hash] })
 		open := slices.ContainsFunc(claim, func(w words.Word) bool { return openWords[w.Hash] })
-		if done == open || foreignTo(claim, item) > 1 || !touches(claim, item) {
+		if done == open || foreignTo(claim, item) > 1 || foreignTo(item, claim) > 0 || !touches(claim, item) {
 			return silentOn
 		}
 		return sided(ticked, done, negations(claim))

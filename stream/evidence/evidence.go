@@ -226,6 +226,8 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		one := sentence{source: source, text: text[c.Bytes.Start:c.Bytes.End], start: c.Bytes.Start, end: c.Bytes.End}
 		if c.Kind == claims.Item {
 			one.under = row.heading
+		} else {
+			row.heading = 0 // what stands between is of the text, not of the list
 		}
 		e.sentences = append(e.sentences, one)
 		if c.Kind == claims.Heading {

@@ -32,6 +32,9 @@ const (
 	turnNow                     // a claim with it does, whatever its verb ends in
 	turnRise                    // tells that something became more
 	turnFall                    // tells that something became less
+	turnNoun                    // names a change, where "from" follows: "the drop from 4 to 3"
+	turnUndone                  // a sentence with it plans, denies or supposes a change, or tells a course
+	turnWidens                  // of a change whose first place or day still holds: expanded
 )
 
 // turnWords are the words of changes, of English and German. Verbs of changes are those of the
@@ -54,17 +57,21 @@ var turnWords = func() map[string]turn {
 		postponed moved shifted pushed rescheduled renamed changed upgraded downgraded grew grown
 		shrank shrunk declined climbed jumped slipped lifted bumped doubled halved tripled
 		expanded relocated transferred switched migrated converted adjusted revised amended
-		updated corrected went gone brought delayed advanced trimmed slashed boosted widened
-		narrowed tightened relaxed promoted demoted hiked soared plunged plummeted tumbled surged
-		eased edged swapped replaced modified rebranded scaled decreased deferred diminished
-		dwindled strengthened weakened sank sunk slid change increase reduction extension rise
-		drop cut decrease growth decline upgrade move shift gesenkt erhöht angehoben verschoben
-		verlegt verlängert verkürzt gekürzt reduziert geändert verringert gestiegen gesunken
-		gefallen gewachsen umbenannt umgezogen versetzt umgestellt herabgesetzt heraufgesetzt
-		aufgestockt vergrößert verkleinert angepasst korrigiert stieg sank fiel wuchs zog
-		wechselte`)
+		updated corrected gone brought delayed advanced trimmed slashed boosted widened narrowed
+		tightened relaxed promoted demoted hiked soared plunged plummeted tumbled surged eased
+		edged swapped replaced modified rebranded scaled decreased deferred diminished dwindled
+		strengthened weakened sank sunk slid cut gesenkt erhöht angehoben verschoben verlegt
+		verlängert verkürzt gekürzt reduziert geändert verringert gestiegen gesunken gefallen
+		gewachsen umbenannt umgezogen versetzt umgestellt herabgesetzt heraufgesetzt aufgestockt
+		vergrößert verkleinert angepasst korrigiert stieg sank fiel wuchs zog wechselte`)
+	add(turnNoun, "change increase reduction extension rise drop decrease growth decline upgrade move shift went")
+	add(turnWidens, "extended expanded widened erweitert ausgeweitet")
+	add(turnUndone, `will would shall should could might planned plan plans planning proposed if unless not
+		never no nor cannot considered considering wasn't weren't didn't hasn't haven't won't isn't
+		wird werden würde würden soll sollen sollte sollten könnte geplant falls wenn nicht nie kein
+		keine keinen vorgeschlagen steigt sinkt fällt führt geht reicht verläuft`)
 	add(turnFormer, `previously formerly former previous bisher bislang bisherige früher vormals ehemals zuvor
-		vorher statt anstatt instead originally ursprünglich vorherige`)
+		vorher anstatt instead originally ursprünglich vorherige`)
 	add(turnWas, "was were war waren betrug lag used")
 	add(
 		turnLink,
@@ -84,13 +91,13 @@ var turnWords = func() map[string]turn {
 		soar soared up boosted raised expanded steigt steigen stieg stiegen gestiegen steigerte
 		gesteigert wächst wuchs wuchsen gewachsen wachstum zugenommen zunahme anstieg erhöht
 		erhöhte zulegte zugelegt augmenté augmentation hausse progressé subió aumentó creció`)
-	add(turnFall, `fall falls fell fallen falling decrease decreases decreased decreasing decline declines
-		declined declining drop drops dropped dropping shrink shrinks shrank shrunk shrinking
-		reduced reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled
-		diminished dwindled lose loses lost losing down cut slashed sinkt sinken sank sanken
-		gesunken fällt fallen fiel fielen gefallen abgenommen abnahme rückgang zurück verringert
-		verringerte gesenkt senkte reduziert reduzierte schrumpfte geschrumpft verlor verloren
-		baisse baissé diminué bajó cayó disminuyó`)
+	add(turnFall, `fall falls fell falling decrease decreases decreased decreasing decline declines declined
+		declining drop drops dropped dropping shrink shrinks shrank shrunk shrinking reduced
+		reduction lowered sank sunk sinking slipped slumped plunged dipped tumbled diminished
+		dwindled lost down cut slashed sinkt sinken sank sanken gesunken fällt fiel fielen
+		gefallen abgenommen abnahme rückgang verringert verringerte gesenkt senkte reduziert
+		reduzierte schrumpfte geschrumpft verlor verloren baisse baissé diminué bajó cayó
+		disminuyó`)
 	return m
 }()
 
@@ -131,6 +138,9 @@ func (r *reading) noteTurns(text string) {
 		t := turn(0)
 		if !w.Has(words.Number) {
 			t = turnOf(text[w.Start:w.End])
+			if t&(turnRise|turnFall) != 0 && upOrDown(text[w.Start:w.End]) && !moves(text[w.End:]) {
+				t &^= turnRise | turnFall
+			}
 		}
 		r.turns, r.allTurns = append(r.turns, t), r.allTurns|t
 	}
@@ -161,7 +171,10 @@ func (r *reading) fromTo(i, at int) bool {
 			other++
 		}
 		to := r.lead(other)
-		if to&turnAuf != 0 || to&turnTo != 0 && r.told(min(at, other), turnVerb) {
+		if r.undone(min(at, other), max(at, other)) {
+			return false
+		}
+		if to&turnAuf != 0 || to&turnTo != 0 && r.told(min(at, other), r.values[i].Kind == quantity.Clock) {
 			r.phases[i], r.phases[j] = former, since
 			if v, o := &r.values[i], &r.values[j]; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 				v.MeasureAs(o)
@@ -182,9 +195,26 @@ func (r *reading) lead(at int) turn {
 	return 0
 }
 
-// told reports whether one of the words before word at tells t.
-func (r *reading) told(at int, t turn) bool {
-	return slices.ContainsFunc(r.turns[max(0, at-nearWords):at], func(o turn) bool { return o&t != 0 })
+// told reports whether one of the words before word at tells of a change from one value, or place, to
+// another. A noun does where "from" follows at once, but not of times: a meeting went from 9 to 5.
+func (r *reading) told(at int, times bool) bool { //nolint:revive // a fact about the values
+	for k := max(0, at-nearWords); k < min(at, len(r.turns)-1); k++ {
+		t := r.turns[k]
+		if k == 0 && !r.words[1].Has(words.Stop) && r.turns[1]&turnFrom == 0 {
+			continue // an adjective: "Reduced tickets"
+		}
+		if t&turnVerb != 0 || !times && t&turnNoun != 0 && r.turns[k+1]&turnFrom != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// undone reports whether a change between words from and to, or near them, is but planned, denied or
+// supposed, or is a course that has both values: "steigt von 300 m auf 900 m".
+func (r *reading) undone(from, to int) bool {
+	near := r.turns[max(0, from-nearWords):min(len(r.turns), to+nearWords)]
+	return slices.ContainsFunc(near, func(t turn) bool { return t&turnUndone != 0 })
 }
 
 // formerly reports whether the words beside value i, before which those up to at stand, say that it
@@ -197,7 +227,7 @@ func (r *reading) formerly(text string, i, at int) bool {
 		t := r.turns[k]
 		switch {
 		case t&turnFormer != 0:
-			return true
+			return v.Dim != quantity.Duration || !strings.HasPrefix(text[r.words[k].Start:], "previous ")
 		case t&turnFrom != 0 && k > 0 && upDown(text[r.words[k-1].Start:r.words[k].Start]):
 			return true // up from 12 million
 		case t&turnWas != 0:
@@ -216,6 +246,21 @@ func upDown(word string) bool {
 		return true
 	}
 	return false
+}
+
+// upOrDown reports whether a word tells a direction only beside a number: up 20 percent, down by 3.
+func upOrDown(word string) bool {
+	switch word {
+	case "up", "Up", "down", "Down":
+		return true
+	}
+	return false
+}
+
+// moves reports whether what stands behind "up" or "down" is how far, or from where.
+func moves(tail string) bool {
+	tail = strings.TrimLeft(tail, " ~$€£")
+	return strings.HasPrefix(tail, "by ") || strings.HasPrefix(tail, "from ") || tail != "" && tail[0] >= '0' && tail[0] <= '9'
 }
 
 // follow notes, for value i that was before, the nearest other value of the same kind as the one
@@ -247,7 +292,7 @@ func (r *reading) tense(text string, i int) phase {
 	switch lead := r.lead(at); {
 	case lead&turnFrom != 0:
 		return always
-	case lead&(turnTo|turnAuf) != 0 && r.told(at, turnVerb):
+	case lead&(turnTo|turnAuf) != 0 && r.told(at, v.Kind == quantity.Clock):
 		return since
 	case !r.present(text):
 		return always

@@ -22,7 +22,7 @@ func Moved(sentence string) (was, is Stretch, ok bool) {
 	r := readings.Get().(*reading) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer readings.Put(r)
 	r.scanTurns(sentence)
-	if r.allTurns&turnVerb == 0 || r.allTurns&turnFrom == 0 {
+	if r.allTurns&(turnVerb|turnNoun) == 0 || r.allTurns&turnFrom == 0 || r.allTurns&(turnUndone|turnWidens) != 0 {
 		return was, is, false
 	}
 	for from := range r.words {
@@ -38,14 +38,15 @@ func Moved(sentence string) (was, is Stretch, ok bool) {
 	return was, is, false
 }
 
-// until is the last word of what stands behind the word "to": a word, and names behind it.
+// until is the last word of what stands behind the word "to": function words, a word, and names
+// behind it.
 func (r *reading) until(text string, to int) int {
-	last := to
+	last, content := to, false
 	for k := to + 1; k < min(len(r.words), to+1+mostMoved) && !ends(text[r.words[k-1].End:r.words[k].Start]); k++ {
-		if last > to && !r.words[k].Has(words.Name) {
+		if content && !r.words[k].Has(words.Name) {
 			break // "to Cologne in May"
 		}
-		last = k
+		last, content = k, content || !r.words[k].Has(words.Stop)
 	}
 	return last
 }
@@ -64,7 +65,7 @@ func (r *reading) leads(text string, from, to int) bool {
 	case r.turns[to]&turnAuf != 0 || word == "nach":
 		return true
 	case word == "to":
-		return r.told(from, turnVerb)
+		return r.told(from, false)
 	}
 	return false
 }

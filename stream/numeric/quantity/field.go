@@ -7,17 +7,10 @@ import "strings"
 //
 //nolint:gochecknoglobals // constant table
 var fieldUnits = map[string]unit{
-	"sec": {
-		Duration,
-		1,
-		0,
-	}, "secs": {Duration, 1, 0}, "m": {length, 1, 0}, "kb": {storage, 1000, 0}, "mb": {storage, 1e6, 0},
-	"gb": {
-		storage,
-		1e9,
-		0,
-	}, "tb": {storage, 1e12, 0}, "pct": {Percent, 1, 0}, "eur": {eur, 1, 0}, "usd": {usd, 1, 0}, "gbp": {gbp, 1, 0},
-	"chf": {chf, 1, 0}, "kwh": {energy, 3.6e6, 0}, "c": {temperature, 1, 273.15},
+	"sec": {Duration, 1, 0}, "secs": {Duration, 1, 0},
+	"kb": {storage, 1000, 0}, "mb": {storage, 1e6, 0}, "gb": {storage, 1e9, 0}, "tb": {storage, 1e12, 0},
+	"eur": {eur, 1, 0}, "usd": {usd, 1, 0}, "gbp": {gbp, 1, 0}, "chf": {chf, 1, 0},
+	"m": {length, 1, 0}, "c": {temperature, 1, 273.15}, "pct": {Percent, 1, 0}, "kwh": {energy, 3.6e6, 0},
 }
 
 // field gives v, a bare number that begins at token i, the unit that the name of its field ends in:
@@ -37,6 +30,16 @@ func (p *parser) field(i int, v *Value) {
 	}
 }
 
+// measures reports whether what is before a unit of one letter names what is measured: weight_g.
+func measures(name string) bool {
+	name = strings.ToLower(name[strings.LastIndexByte(name, '_')+1:])
+	switch name {
+	case "weight", "mass", "height", "width", "length", "depth", "distance", "size", "temp", "temperature":
+		return true
+	}
+	return false
+}
+
 // fieldUnit is the unit that the name of the field before the number at token i ends in.
 func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	k := i - 1
@@ -49,7 +52,7 @@ func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	name := p.tokText(k)
 	at := strings.LastIndexByte(name, '_')
 	var form [16]byte
-	if at <= 0 || len(name)-at > len(form) {
+	if at <= 0 || len(name)-at > len(form) || len(name)-at < 3 && !measures(name[:at]) {
 		return u, false, false
 	}
 	suffix := append(form[:0], name[at+1:]...)
@@ -61,7 +64,7 @@ func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	switch string(suffix) {
 	case "cents", "cent":
 		return u, true, true
-	case "year", "month", "week", "day", "hour", "minute", "second": // one of them by its number
+	case "year", "month", "week", "day", "hour", "minute", "second", "in": // one of them by its number; expires_in
 		return u, false, false
 	}
 	if u, ok = fieldUnits[string(suffix)]; !ok {

@@ -1,6 +1,9 @@
 package quantity
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // opensHours reports whether the bare number at token i is the first of two hours, the second of
 // which says so: von 8 bis 18 Uhr, between 8 and 10 am, 14-16 Uhr, 9 to 17:00.
@@ -47,6 +50,9 @@ func (p *parser) nineToFive(i int) int {
 		return 0
 	}
 	a, b := p.tok(first), p.tok(first+2)
+	if !p.tellsHours(first) {
+		return 0
+	}
 	if a.num > 12 || b.num > 12 || b.num >= a.num {
 		return 0
 	}
@@ -55,6 +61,22 @@ func (p *parser) nineToFive(i int) int {
 		return 0
 	}
 	return place
+}
+
+// tellsHours reports whether one of the words before token i says that hours follow.
+func (p *parser) tellsHours(i int) bool {
+	const near = 8 // tokens
+	told := false
+	for k := i - 1; k >= max(0, i-near); k-- {
+		switch strings.ToLower(p.tokText(k)) {
+		case "open", "opens", "opened", "opening", "hours", "work", "works", "working", "worked", "shift", "shifts",
+			"office", "available", "staffed", "reception", "desk", "business":
+			told = true
+		case "dropped", "fell", "fallen", "rose", "grew", "went", "reduced", "raised", "number":
+			return false
+		}
+	}
+	return told
 }
 
 // openingHour is the time of the hour at token i, by the second of the two: 8 to 10 pm begins in the

@@ -189,6 +189,9 @@ func (l *lexer) timestamp() {
 	minutes := float64(rest[4]-'0')*10 + float64(rest[5]-'0')
 	t := token{start: l.pos + 1, end: l.pos + end, kind: tokClock, num: hours*60 + minutes}
 	zone, size := zoneOf(rest[end:])
+	if rest[0] == ' ' && end == 6 && size > 1 {
+		zone, size = 0, 0 // 09:00-17:00 is from and to
+	}
 	t.zone, end = zone, end+size
 	l.toks = append(l.toks, t)
 	l.pos += end

@@ -1,0 +1,39 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// What is true stays so beside a change that is planned or denied, a range that tells of no change,
+// the hours of an event, and words that look like a rise or a fall.
+func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ fact, claim string }{
+		{"The fee will be raised from 10 to 20 euros next year.", "The fee is currently 10 euros."},
+		{"Die Gebühr wird 2027 von 10 auf 20 Euro erhöht.", "Die Gebühr beträgt derzeit 10 Euro."},
+		{"The limit was not raised from 10 to 20 users.", "The limit is 10 users."},
+		{"Reduced tickets are sold to children from 6 to 14 years.", "A child of 6 years gets a ticket."},
+		{"The price drop applies to orders from 10 to 50 euros.", "The price drop applies to orders of 10 euros."},
+		{"The meeting went from 9:00 to 17:00.", "The meeting is at 9:00."},
+		{"Meeting: 2026-11-25 09:00-17:00", "The meeting ends at 17:00."},
+		{"Termin: 25.11.2026 10:30-11:30 Uhr", "Der Termin endet um 11:30 Uhr."},
+		{"The number of errors fell from 9 to 5.", "The number of errors is 5."},
+		{"The number of errors fell from 9 to 5.", "The number of errors fell by 4."},
+		{"The number of open tickets dropped from 12 to 3.", "There are 3 open tickets."},
+		{"The countdown runs from 10 to 1.", "The countdown starts at 10."},
+		{"Das Konzert findet statt um 20 Uhr, Einlass ist um 19 Uhr.", "Das Konzert ist um 20 Uhr."},
+		{"Fees of the previous 12 months are refunded within 2 months.", "Fees of 12 months are refunded."},
+		{"Der Weg steigt von 300 m auf 900 m.", "Das Tal liegt auf 300 m."},
+		{"The down payment is 20%.", "You pay 20% up front."},
+		{"Es fallen 5 Euro Gebühren an.", "Der Preis erhöht sich um 5 Euro."},
+		{"You save up to about 20%.", "Costs are reduced by about 20%."},
+		{`{"expires_in": 3600}`, "The token expires in 3600 seconds."},
+	} {
+		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
+		if got, findings := x.Check(nil, c.claim, ""); got >= numeric.Unsupported {
+			t.Errorf("%q beside %q: %v: %+v", c.claim, c.fact, got, findings)
+		}
+	}
+}
