@@ -41,7 +41,9 @@ func (a *App) reload(ctx context.Context) error {
 		return errNoFile
 	}
 	a.noteFiles(files(old))
-	_ = a.renew(old) // also where the configuration cannot be read: certificates run out
+	if err := a.renew(old); err != nil { // also where the configuration cannot be read: certificates run out
+		a.tel.Log.WarnContext(ctx, "certificates kept", slog.String("cause", err.Error()))
+	}
 	cfg, warnings, err := config.Load(old.File, a.opts.Env, Catalog)
 	if more := named(err); len(more) > 0 {
 		a.noteFiles(append(files(old), more...)) // such as a secret that comes later
@@ -59,7 +61,8 @@ func (a *App) reload(ctx context.Context) error {
 		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("setting", name))
 	}
 	cfg.KeepRestartOnly(old)
-	if err = a.renew(cfg); err != nil { // changed since it was checked
+	next, err := readPair(&cfg.Server.TLS)
+	if err != nil { // changed since it was checked
 		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
 		return err
 	}
@@ -76,6 +79,9 @@ func (a *App) reload(ctx context.Context) error {
 	a.proxy.Swap(st)
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
+	if next != nil {
+		a.certs.now.Store(next)
+	}
 	a.contexts.revise(a.revision())
 	if a.shared != nil && a.answers != kept {
 		a.shared.Refresh()

@@ -194,7 +194,7 @@ func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) er
 		}
 		if s == servers[0] {
 			a.tel.Log.ErrorContext(ctx, "requests are cut: they take longer than server.drain_timeout",
-				slog.Int64("requests", a.proxy.Serving()))
+				slog.Int64("requests", a.proxy.Serving()), slog.String("cause", err.Error()))
 		}
 		cut()
 		last, cancel := context.WithTimeout(ctx, lastWords)
@@ -202,12 +202,15 @@ func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) er
 			err = errors.Join(err, s.Close())
 		}
 		cancel()
-		errs = append(errs, fmt.Errorf("drain: %w: %w", ErrCut, err))
+		if s == servers[0] {
+			err = fmt.Errorf("%w: %w", ErrCut, err)
+		}
+		errs = append(errs, fmt.Errorf("drain: %w", err))
 	}
 	return errors.Join(errs...)
 }
 
-// ErrCut reports that requests were cut when the process stopped. The log has said so.
+// ErrCut reports that requests of clients were cut when the process stopped. The log has said so.
 var ErrCut = errors.New("requests were cut")
 
 // lastWords is how long clients whose requests are cut have to take the error that says so.

@@ -77,7 +77,7 @@ func (c *checker) tls() {
 	if err == nil {
 		return
 	}
-	if c.unset && errors.Is(err, fs.ErrNotExist) {
+	if c.unset && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
 		field, msg, _ := strings.Cut(err.Error(), ": ")
 		c.warn(join("server.tls", field), "%s", msg)
 		return

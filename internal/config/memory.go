@@ -258,7 +258,7 @@ func (c *checker) memory() {
 		}
 	}
 	c.section("memory", m.Validate())
-	if !m.Enabled && m.Redis.URL == "" && len(m.Tenants) > 0 {
+	if !m.Enabled && !c.hasRedis() && len(m.Tenants) > 0 {
 		c.warn("memory.tenants", "contexts are turned off, so the quotas of %d tenants are not used", len(m.Tenants))
 	}
 	if m.Redis.URL != "" && m.SaltSecret == "" {
@@ -267,7 +267,7 @@ func (c *checker) memory() {
 	if !m.Enabled {
 		c.eachCondition(c.contextsTurnedOff)
 	}
-	if m.Durability == DurabilityBestEffort && m.Redis.URL == "" {
+	if m.Durability == DurabilityBestEffort && !c.hasRedis() {
 		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")
 	}
 }

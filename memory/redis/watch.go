@@ -57,10 +57,12 @@ func (s *Store) mend(ctx context.Context) {
 			return
 		case <-look.C:
 		}
-		if client := s.client.Load(); client != nil && s.brake.isOpen() && s.greet(ctx, *client) == nil {
-			s.brake.succeeded()
-			s.back(ctx)
+		client := s.client.Load()
+		if client == nil || !s.brake.isOpen() && !s.health.away.Load() || s.greet(ctx, *client) != nil {
+			continue
 		}
+		s.brake.succeeded()
+		s.greeted(ctx)
 	}
 }
 

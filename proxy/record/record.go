@@ -131,15 +131,18 @@ func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant strin
 // when its client left: limits and budgets are settled by the same.
 func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	if err != nil && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
-		o.Tally.Usage, o.Estimated = estimateOf(o), true
+		o.Tally.Usage = estimateOf(o)
+		o.Estimated = o.Tally.Usage != response.Usage{}
 	}
 }
 
 // estimateOf is about what a response has used up to where it was cut.
 func estimateOf(o *exchange.Exchange) response.Usage {
-	return response.Usage{
-		Input: o.Req.EstimateTokens(), Output: int(min(max(o.Tally.Length(), 0), math.MaxInt32)),
+	input := o.Req.EstimateTokens()
+	if o.Resolved.Named() {
+		input += o.Resolved.Tokens
 	}
+	return response.Usage{Input: input, Output: int(min(max(o.Tally.Length(), 0), math.MaxInt32))}
 }
 
 // requestLine is what the log line of a request says beside its outcome.
