@@ -119,7 +119,8 @@ func (s *splitter) tag(tags map[string]opened, i int) int {
 		tags[name] = open
 	case ok:
 		delete(tags, name)
-		if s.line.since(s.text, "\n", open.from, i) {
+		lines := s.line.since(s.text, "\n", open.from, i)
+		if lines || materials[strings.ReplaceAll(name, "_", " ")] && i-open.from >= minLabelled {
 			s.data = append(s.data, span{open.from, i})
 		}
 	}

@@ -1,8 +1,8 @@
 // Package origin tells what the user shows in a message from what the user says: code in fences,
-// quoted mails, documents between tags, long quotations, and material that was pasted below or
-// above a request about it. An attack in what is shown may be aimed at the user (injection); it may
-// as well be the user's own, in quotation marks, so whoever looks for those (jailbreak) reads all
-// of the message.
+// quoted mails, documents between tags, long quotations, retrieved material behind the labels of a
+// template, and material that was pasted below or above a request about it. An attack in what is
+// shown may be aimed at the user (injection); it may as well be the user's own, in quotation marks,
+// so whoever looks for those (jailbreak) reads all of the message.
 //
 // It goes by form alone and by a few words of requests, and in doubt the text is the user's. The
 // parts of a text cover it.
@@ -36,6 +36,7 @@ func Split(ctx context.Context, text string, dst []Part) ([]Part, error) {
 	s := splitter{ctx: ctx, text: text}
 	s.lines()
 	s.marks()
+	s.labelled()
 	if len(s.data) == 0 {
 		s.pasted()
 	}

@@ -86,7 +86,38 @@ func TestSplitFindsWhatAUserShows(t *testing.T) {
 		"a persona is no request":     {dan, nil},
 		"a long story of the user":    {"I have a question.\n\n" + long, nil},
 		"a request with little below": {"Summarise this:\n\nshort", nil},
-		"a request in Chinese":        {"\u8bf7\u7ffb\u8bd1\uff1a\n" + long, []string{long}},
+		"a document in one line": {
+			"Read <document>" + long[:90] + "</document> now", []string{long[:90]},
+		},
+		"retrieved context before the question": {
+			"You are a helper for questions. Use what was retrieved.\nContext: " + long +
+				"\nQuestion: When did they meet?\nAnswer:", []string{long + "\n"},
+		},
+		"retrieved context behind the question": {
+			"Question: When did they meet?\nContext: " + long + "\nAnswer:", []string{long + "\n"},
+		},
+		"context that asks a question of its own": {
+			"Context:\n" + long + "\nQuestion: x\n" + long + "\n\nQuestion: When?",
+			[]string{long + "\nQuestion: x\n" + long + "\n\n"},
+		},
+		"context behind the question that has one of its own": {
+			"Question: When?\n## Documents\n" + long + "\nQuestion: x\n" + long,
+			[]string{long + "\nQuestion: x\n" + long},
+		},
+		"material between rules": {
+			"What was found stands below.\n----------\n" + long + "\n----------\nQuery: When?",
+			[]string{long + "\n"},
+		},
+		"sections in brackets": {
+			"[[ ## context ## ]]\n[1] " + long + "\n\n[[ ## question ## ]]\nWhen?",
+			[]string{"[1] " + long + "\n\n"},
+		},
+		"labels in German":           {"Kontext: " + long + "\nFrage: Wann?", []string{long + "\n"}},
+		"a label with little behind": {"Context: I am new here.\nQuestion: What is Go?", nil},
+		"rules that nothing announces": {
+			"Dear all\n----------\n" + long + "\n----------\nBye", nil,
+		},
+		"a request in Chinese": {"\u8bf7\u7ffb\u8bd1\uff1a\n" + long, []string{long}},
 	} {
 		if d := cmp.Diff(tc.want, dataOf(t, tc.text)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -112,7 +143,8 @@ func TestSplitIsLinear(t *testing.T) {
 		"open fences": "```\n~~~~\n", "open tags": "<a>", "many tags": "<a>\n</a>",
 		"angle brackets": "<", "open quotes": " \"a",
 		"triple quotes": "\"\"\"", "quotation marks": "\u201c", "lines": "\n", "quotes": "> a\n",
-		"one word": "a", "tags without an end": "<aaaa bbbb ",
+		"one word": "a", "labels": "context:\n", "questions": "context: a\nquestion: b\n",
+		"rules": "below:\n-----\n", "tags without an end": "<aaaa bbbb ",
 		"bytes": "\xff", "closing tags": "<a>\n<b>\n</a>\n", "quotation marks that close": "\u201d",
 	} {
 		texts[name] = strings.Repeat(part, size/len(part))
