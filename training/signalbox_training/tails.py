@@ -4,13 +4,14 @@ A tail (the low-rank changes of the last layer) and a head read the first token,
 un-adapted last layer (`export.build(taps=True)`). These are computed once, by the int8 graph, so that a fit takes a minute;
 the trunk and every other task keep their bytes.
 
-What is learnt is which texts are harmless: novels and plays (`books.py`) and what asks things of its readers
-(`readers.py`). All other rows hold the log-odds to what they were, attacks in such texts among them, and system prompts
-that protect themselves, which jailbreak learnt before (`guarded.py`, 3.3.0); those of harmless rows may fall. What a
-prompt forbids its model and what a document orders it look the same: a third of the attacks in long documents were lost
-where injection learnt such prompts too.
+What is learnt is one thing at a time. `--learn readers` (3.4.0) learns which texts are harmless: novels and plays
+(`books.py`) and what asks things of its readers (`readers.py`). `--learn orders` (3.5.0) learns orders to a model in forged
+forms, and what honest people write in the same forms (`orders.py`). All other rows hold the log-odds to what they were,
+attacks in such texts among them, and system prompts that protect themselves, which jailbreak learnt before (`guarded.py`,
+3.3.0); those of harmless rows may fall. What a prompt forbids its model and what a document orders it look the same: a third
+of the attacks in long documents were lost where injection learnt such prompts too.
 
-    python -m signalbox_training.tails --bundle FOLDER --books FILE [--out build/model_int8.onnx]
+    python -m signalbox_training.tails --bundle FOLDER --books FILE --learn orders [--out build/model_int8.onnx]
 """
 
 from __future__ import annotations
@@ -27,27 +28,45 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 
-from . import batches, books, data, documents, evaluate, export, guarded, model, readers, restore, train
+from . import batches, books, data, documents, evaluate, export, guarded, model, orders, readers, restore, train
 
 SEED = 5
 ORDER = {"jailbreak": 8, "injection": 4}  # of the rows: of some the one whose logits rounding moved least
-MARGIN = 1.0  # log-odds below zero at which what is learnt is still pushed
+MARGIN = 1.0  # log-odds on the right side of zero at which what is learnt is still pushed
 ROWS = batches.SAFETY_WINDOW - 2  # tokens of a window, without those that frame it
 PROMPTS, SENTENCES, TURNED = 4200, 3000, 2400
 READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, attacks inside them
+ASKED, LIFTED, ORDERED, HONEST, NOTED = 3000, 3000, 6000, 4500, 5500  # texts of `orders`
 PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
 SPARSE = 3600  # characters of a book for one window
 SHORT = 80  # tokens of an attack that is put into a text
 HARMLESS = 0.62  # of the harmless rows
 INSIDE = 0.12  # of the prompts also stand behind other text
-RATE, EPOCHS, BATCH, WARM = 4e-4, 3, 256, 40
+BATCH, WARM = 256, 40
+TWICE = 8000  # windows that the network reads as well
 REACH = 7.0  # log-odds beyond it are held no closer
 PARTS = ("out", "up", "down")  # the queries' adapters are part of the features
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How something is learnt: the rate, the epochs, the weight of what is held and that of what rounding changes."""
+
+    rate: float
+    epochs: int
+    held: float
+    gap: dict[str, float]
+
+
+RECIPES = {
+    "readers": Recipe(4e-4, 3, 1.0, {"jailbreak": 0.0, "injection": 0.0}),
+    "orders": Recipe(6e-4, 8, 2.0, {"jailbreak": 0.5, "injection": 2.0}),
+}
+
+
 @dataclass
 class Window:
-    """Tokens; for each of the two tasks whether they are an attack (data.NONE: open); and whether both learn that they are none."""
+    """Tokens; for each of the two tasks whether they are an attack (data.NONE: open); and whether that is learnt, not held."""
 
     ids: list[int]
     labels: tuple[int, int]
@@ -57,8 +76,8 @@ class Window:
 class Maker:
     """Makes the windows of all kinds."""
 
-    def __init__(self, folder: Path):
-        self.tok, self.rng = batches.tokenizer(), random.Random(SEED)
+    def __init__(self, folder: Path, learn: str):
+        self.learn, self.tok, self.rng = learn, batches.tokenizer(), random.Random(SEED)
         rows = [r for r in data.build(folder)[0] if train.group(r) == "safety"]
         self.examples = [train.Example(r, e) for r, e in zip(rows, self.encode([r.text for r in rows]))]
         self.hosts = [e.ids for e in self.examples if e.row.host and 40 <= len(e.ids)]
@@ -97,7 +116,7 @@ class Maker:
 
     def readers(self) -> list[Window]:
         """What asks things of its readers."""
-        harmless, out = lambda ids: Window(ids, (0, 0), True), []
+        harmless, out = lambda ids: Window(ids, (0, 0), self.learn == "readers"), []
         for e in self.encode(readers.texts(READERS)):
             start = self.rng.randrange(max(1, len(e.ids) - ROWS + 1))
             out.append(harmless(e.ids[start : start + ROWS]))
@@ -106,7 +125,7 @@ class Maker:
 
     def book(self, text: str) -> list[Window]:
         """Pieces of a book, some from the start of a paragraph, sentences of it, and pieces with an attack inside."""
-        rng, harmless, out = self.rng, lambda e: Window(e.ids[:ROWS], (0, 0), True), []
+        rng, harmless, out = self.rng, lambda e: Window(e.ids[:ROWS], (0, 0), self.learn == "readers"), []
         count = min(PIECES, len(text) // SPARSE + 1)
         pieces = []
         for _ in range(count):
@@ -125,11 +144,36 @@ class Maker:
         out += [harmless(e) for e in self.encode(alone)]
         return out + [self.holding(e.ids) for e in self.encode(rng.sample(pieces, min(PLANTED, count)))]
 
+    def inside(self, ids: list[int]) -> list[int]:
+        """A text somewhere in other text, as often at its end as not."""
+        ids = ids[:SHORT]
+        host = train.filler(self.hosts, self.rng.randint(20, ROWS - len(ids)), self.rng)
+        at = len(host) if self.rng.random() < 0.5 else self.rng.randrange(len(host) + 1)
+        return host[:at] + ids + host[at:]
 
-def windows(folder: Path, found: list[books.Book]) -> list[Window]:
+    def orders(self) -> list[Window]:
+        """Orders to a model and their twins, alone and in other text."""
+        out = []
+        self.rng.seed(77)
+        for texts, labels, share in (
+            (orders.asking(ASKED), (1, 1), 0.3),
+            (orders.lifting(LIFTED), (1, 1), 0.5),
+            (orders.planted(ORDERED), (data.NONE, 1), 1.0),
+            (orders.honest(HONEST), (0, 0), 0.3),
+            (orders.notes(NOTED), (0, 0), 1.0),
+        ):
+            for e in self.encode(texts):
+                out.append(Window(e.ids[:ROWS], labels, True))
+                if self.rng.random() < share:
+                    out.append(Window(self.inside(e.ids), labels, True))
+        return out
+
+
+def windows(folder: Path, found: list[books.Book], learn: str) -> list[Window]:
     """What is learnt and what is held."""
-    make = Maker(folder)
-    return make.known() + make.guards() + make.readers() + sum((make.book(b.text) for b in found if not b.kept), [])
+    make = Maker(folder, learn)
+    held = make.known() + make.guards() + make.readers() + sum((make.book(b.text) for b in found if not b.kept), [])
+    return held + (make.orders() if learn == "orders" else [])
 
 
 class Tail(nn.Module):
@@ -164,29 +208,47 @@ def features(sess, found: list[Window]) -> tuple[torch.Tensor, torch.Tensor, tor
     return torch.from_numpy(first), torch.from_numpy(contexts), torch.from_numpy(mean)
 
 
-def losses(z, old, label, new) -> torch.Tensor:
-    """Cross-entropy of what is new, all of it harmless, and the distance of all else to the old log-odds; harmless rows may fall."""
-    learnt = (F.softplus(z + MARGIN) * new).sum() / max(1, int(new.sum()))
+def again(net: model.Bundle, found: list[Window]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Which of the windows the network read, rounding simulated, and what it read of them, as `features` gives it: the same but
+    for what falls to the other side of a rounding step."""
+    picked = sorted(random.Random(SEED).sample(range(len(found)), TWICE), key=lambda i: len(found[i].ids))
+    at = [list(model.SEQUENCE).index(t) for t in model.ATTACKS]
+    read = []
+    with torch.no_grad():
+        for start in range(0, TWICE, 32):
+            first, context, mean = net.read(*batches.pad([batches.wrap(found[i].ids) for i in picked[start : start + 32]]))[2]
+            read.append((first[:, 0], context[:, at].transpose(0, 1), mean))
+    return torch.tensor(picked), torch.cat([r[0] for r in read]), torch.cat([r[1] for r in read], 1), torch.cat([r[2] for r in read])
+
+
+def losses(z, old, label, new, weight: float) -> torch.Tensor:
+    """Cross-entropy of what is new, and the distance of all else to the old log-odds; harmless rows may fall."""
+    new = new & (label != data.NONE)
+    learnt = (F.softplus(MARGIN + torch.where(label == 1, -z, z)) * new).sum() / max(1, int(new.sum()))
     z, old = z.clamp(-REACH, REACH), old.clamp(-REACH, REACH)
     off = torch.where(label == 0, F.relu(z - old), (z - old).abs())
     held = torch.where(off < 1, 0.5 * off * off, off - 0.5) * ~new
-    return learnt + held.mean()
+    return learnt + weight * held.mean()
 
 
-def fit(tail: Tail, label, new, read, log=print) -> None:
-    """Train the tail and the head."""
+def fit(tail: Tail, label, new, read, twice, recipe: Recipe, log=print) -> None:
+    """Train the tail and the head; twice has the numbers of windows and their features of another pass."""
     with torch.no_grad():
         old = torch.cat([tail(*(x[at : at + 512] for x in read)) for at in range(0, len(label), 512)])
-    opt = torch.optim.AdamW([p for p in tail.parameters() if p.requires_grad], lr=RATE, weight_decay=0.01)
-    order, rng, steps, done = np.arange(len(label)), np.random.default_rng(ORDER[tail.task]), EPOCHS * (len(label) // BATCH), 0
-    for epoch in range(EPOCHS):
+    opt = torch.optim.AdamW([p for p in tail.parameters() if p.requires_grad], lr=recipe.rate, weight_decay=0.01)
+    order, rng, steps, done = np.arange(len(label)), np.random.default_rng(ORDER[tail.task]), recipe.epochs * (len(label) // BATCH), 0
+    for epoch in range(recipe.epochs):
         rng.shuffle(order)
         total = 0.0
         for start in range(0, len(order) - BATCH + 1, BATCH):
             for group in opt.param_groups:
-                group["lr"] = RATE * min(1, (done + 1) / WARM) * (1 - done / steps)
+                group["lr"] = recipe.rate * min(1, (done + 1) / WARM) * (1 - done / steps)
             at = order[start : start + BATCH]
-            loss = losses(tail(*(x[at] for x in read)), old[at], label[at], new[at])
+            loss = losses(tail(*(x[at] for x in read)), old[at], label[at], new[at], recipe.held)
+            if recipe.gap[tail.task]:
+                some = torch.from_numpy(rng.integers(len(twice[0]), size=BATCH // 4))
+                gap = tail(*(x[twice[0][some]] for x in read)) - tail(*(x[some] for x in twice[1:]))
+                loss = loss + recipe.gap[tail.task] * (gap * gap).mean()
             opt.zero_grad(set_to_none=True)
             loss.backward()
             opt.step()
@@ -215,7 +277,8 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for 3.4.0, for the bundle that is shipped has learnt these texts already")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders")
+    parser.add_argument("--learn", choices=["readers", "orders"], default="orders", help="what is learnt; all else is held")
     parser.add_argument("--books", type=Path, required=True, help="file of `books`")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
@@ -226,12 +289,13 @@ def main() -> None:
     net.load_state_dict(restore.checkpoint(graph)[0])
     sess = evaluate.session(export.build(net, "int8", restore.layers(graph), taps=True).SerializeToString())
     net.round(True)
-    found = windows(args.data, books.read(args.books))
+    found = windows(args.data, books.read(args.books), args.learn)
     print(f"{len(found)} windows, {sum(w.new for w in found)} of them new", flush=True)
     first, contexts, mean = features(sess, found)
+    picked, first2, contexts2, mean2 = again(net, found)
     for k, task in enumerate(model.ATTACKS):
-        tail = Tail(net, task)
-        fit(tail, torch.tensor([w.labels[k] for w in found]), torch.tensor([w.new for w in found]), (first, contexts[k], mean))
+        tail, labels = Tail(net, task), torch.tensor([w.labels[k] for w in found])
+        fit(tail, labels, torch.tensor([w.new for w in found]), (first, contexts[k], mean), (picked, first2, contexts2[k], mean2), RECIPES[args.learn])
         put(graph, tail)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(graph, args.out)
