@@ -42,6 +42,7 @@ func (r *reading) byNow(text string) {
 		for step := 1; step <= nearValues && r.phases[i] == always; step++ {
 			for _, j := range [...]int{i + step, i - step} {
 				if j >= 0 && j < len(r.values) && r.phases[j] == always && oneKind(&r.values[i], &r.values[j]) &&
+					alikeNouns(r.noun(text, &r.values[i]), r.noun(text, &r.values[j])) &&
 					r.isNow(text, j, r.clause(r.values[i].Start)) {
 					r.replace(i, j)
 					break
@@ -97,6 +98,10 @@ func (r *reading) isNow(text string, j int, past int32) bool {
 	return now
 }
 
+// alikeNouns reports whether two numbers count the same, as far as both say what: the words behind
+// them.
+func alikeNouns(a, b uint64) bool { return a == 0 || b == 0 || a == b }
+
 // names reports whether one of the words of a clause, up to nearWords from where it begins, is the
 // same.
 func (r *reading) names(hash uint64, clause int32) bool {
@@ -129,7 +134,7 @@ func (x *Index) replaceBefore(in *indexed, s Sentence, r *reading, before int32)
 		return
 	}
 	k := int32(len(x.known)) - 1
-	if !oneKind(&x.known[before].value, &x.known[k].value) {
+	if !oneKind(&x.known[before].value, &x.known[k].value) || !alikeNouns(x.known[before].noun, x.known[k].noun) {
 		return
 	}
 	x.known[before].phase, x.known[before].partner = former, k

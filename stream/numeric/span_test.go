@@ -121,6 +121,9 @@ func TestWhatIsNow(t *testing.T) {
 		{other, "Shipping is 20 euros.", numeric.Supported},
 		{other, "The price is 20 euros.", numeric.Contradicted},
 		{"The deposit was 300 euros. // The rent is now 900 euros.", "The deposit is 300 euros.", numeric.Supported},
+		{"There were 30 people; there are now 20 seats.", "There are 30 people.", numeric.Supported},
+		{"There were 30 people; there are now 20.", "There are 30 people.", numeric.Contradicted},
+		{"There were 30 people. // They now have 20 seats.", "There are 30 people.", numeric.Supported},
 		{"The price was 30 euros; it is not 20 euros now.", "The price was 30 euros.", numeric.Supported},
 	})
 }

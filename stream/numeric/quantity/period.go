@@ -25,7 +25,7 @@ func (p *parser) period(j int, v *Value) {
 			if below.dim == Duration && below.offset == 0 {
 				v.Period = below.factor
 			}
-			if night(strings.ToLower(p.tokText(k + 1))) {
+			if night(p.tokText(k + 1)) {
 				v.Period = day
 				return
 			}
@@ -126,10 +126,10 @@ func Whole(word string) bool {
 // monthly, and not Monatsbeitrag.
 func Periodic(word string) bool { return periods[word] != 0 }
 
-// night reports whether a word is a night, which amounts are for as for a day.
+// night reports whether a word, a noun of German perhaps in lower case, is a night, which amounts are for as for a day.
 func night(word string) bool {
 	switch word {
-	case "night", "nacht", "nuit", "noche":
+	case "night", "Nacht", "nacht", "nuit", "noche":
 		return true
 	}
 	return false
