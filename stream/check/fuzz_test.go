@@ -21,7 +21,9 @@ func FuzzVerdicts(f *testing.F) {
 		{"The office moved from Bonn to Cologne.", "The office is in Bonn."},
 		{"The old price was 30; it is now 20.", "The price is 30."},
 		{`{"isNoShow":"ja","never_expires":true,"":on}`, "It never expires; it is no show."},
-		{"a:\xfftrue", "\xff is a"}, {":=:=true", "true"}, {"", "It is 5."},
+		{"a:\xfftrue", "\xff is a"},
+		{":=:=true", "true"},
+		{"", "It is 5."},
 	} {
 		f.Add(s[0], s[1], uint8(0))
 		f.Add(s[1], s[0], uint8(7))

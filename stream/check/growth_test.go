@@ -11,8 +11,6 @@ import (
 
 // longRecords are pieces which, repeated, make evidence or an answer without an end that is hard to
 // read: fields, boxes, headings, tables, changes.
-//
-//nolint:gochecknoglobals // constant table
 var longRecords = map[string]string{
 	"fields":   `"in_stock": false, "qty": 3, `,
 	"colons":   ": a = b : ",

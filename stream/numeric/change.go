@@ -310,7 +310,7 @@ func oneKind(a, b *quantity.Value) bool {
 
 // tense, after present and dated, is the phase of value i of a claim, whose words have been read: what is told of no change
 // is told of the present, unless a word speaks of the past or a date stands beside it.
-func (r *reading) tense(i int, present bool, dates int) phase { //nolint:revive // a fact about the text
+func (r *reading) tense(i int, present bool, dates int) phase {
 	if r.phases[i] != always {
 		return r.phases[i]
 	}

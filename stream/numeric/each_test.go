@@ -57,7 +57,7 @@ func TestWordsForALengthOfTime(t *testing.T) {
 		fee    = "The fee is 40 euros monthly."
 		news   = "Our daily newsletter has 5000 readers."
 		limit  = "The daily limit is 100 requests."
-		cap    = "The liability is limited to EUR 250,000 per calendar year."
+		most   = "The liability is limited to EUR 250,000 per calendar year."
 		budget = "Our annual budget is 120,000 euros."
 	)
 	wantSaid(t, []said{
@@ -88,9 +88,9 @@ func TestWordsForALengthOfTime(t *testing.T) {
 		{"The monthly plan allows 500 builds.", "The plan allows 500 builds per day.", numeric.Contradicted},
 		{"The hotline takes 5000 daily calls.", "The hotline takes 5000 calls a week.", numeric.Contradicted},
 		{"The hotline takes 5000 calls daily.", "The hotline takes 5000 calls a day.", numeric.Supported},
-		{cap, "The liability is limited to 250,000 euros per year.", numeric.Supported},
-		{cap, "The liability is limited to 250,000 euros a year.", numeric.Supported},
-		{cap, "The liability is limited to 500,000 euros per year.", numeric.Contradicted},
+		{most, "The liability is limited to 250,000 euros per year.", numeric.Supported},
+		{most, "The liability is limited to 250,000 euros a year.", numeric.Supported},
+		{most, "The liability is limited to 500,000 euros per year.", numeric.Contradicted},
 		{budget, "The budget is 10,000 euros a month.", numeric.Supported},
 		{budget, "The budget is 120,000 euros a month.", numeric.Contradicted},
 	})

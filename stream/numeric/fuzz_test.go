@@ -8,14 +8,12 @@ import (
 )
 
 // changeSeeds are texts of changes, in pieces that fuzzing takes apart.
-//
-//nolint:gochecknoglobals // constant table
 var changeSeeds = []string{
 	"The office moved from Bonn to Cologne in May.", "Der Termin wurde von Montag auf Mittwoch verlegt.",
 	"raised from 2 GiB to 8 GiB", "9443 (was 8443)", "The old price was 30; it is now 20.", "It is now 20 euros.",
 	"up to 50 from 60 to 70 or more, ab 6 bis 7", "from 10 to 12 million, from to from to", "per night per user (seat) each 5",
 	"at 23:30 UTC on 3 December, 00:30 CET on 4 December", `{"temp_c":-4.5,"duration_s":540}`, "a monthly fee of 5, 6 and 7, respectively",
-	"von \xff auf 5 zu \xc3", "was 5 was 6 now 7 now 8", "from from from to to to", "",
+	"von \xff auf 5 zu \xc3", "was 5 was 6 now 7 now 8", strings.Repeat("from ", 3) + strings.Repeat("to ", 3), "",
 }
 
 func FuzzMoved(f *testing.F) {

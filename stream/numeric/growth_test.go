@@ -10,8 +10,6 @@ import (
 
 // longSentences are pieces which, repeated, make one sentence that is hard to read: many numbers,
 // many words of changes, many clauses.
-//
-//nolint:gochecknoglobals // constant table
 var longSentences = map[string]string{
 	"numbers":  "12 34 kg 56 % 7:30 ",
 	"from":     "from 3 euros up to 5 euros to 9 euros ",

@@ -144,8 +144,8 @@ func (x *Index) replaceBefore(in *indexed, s Sentence, r *reading, before int32)
 // mostChanged bounds the numbers of a sentence that are compared with those of the next.
 const mostChanged = 8
 
-// supersede marks what a change of the sentence before came to, where the one that is added, with a
-// pronoun, tells that this changed, too: "It was raised from 12 to 15 euros in 2024."
+// supersede marks what a change of the sentence before came to, where "It was raised from 12 to 15
+// euros in 2024", which is added, tells that this changed, too.
 func (x *Index) supersede(in *indexed) {
 	if in.as != meant || in.from < 0 || !in.changes || !x.sentences[in.from].changes {
 		return

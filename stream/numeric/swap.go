@@ -29,9 +29,9 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
 }
 
-// goesOn reports whether the sentence of match goes on, with a pronoun, about the change that that of
-// other tells, and nothing says that the claim means that one: no number of it stands there alone. What
-// a fee was raised to in 2022 and what it was raised to in 2024 are of one subject.
+// goesOn reports whether the sentence of match goes on, with a pronoun, about a change that the sentence
+// of other tells, and nothing says that the claim means the latter: no number of it stands there alone.
+// What a fee was raised to in 2022 and what it was raised to in 2024 are of one subject.
 func (c *checker) goesOn(match, other candidate) bool {
 	in := &c.x.sentences[match.sentence]
 	if in.as != meant || in.from != other.sentence || !in.changes || !c.x.sentences[other.sentence].changes {

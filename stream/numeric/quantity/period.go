@@ -18,18 +18,11 @@ func (p *parser) period(j int, v *Value) {
 	for k := j; k < j+maxCounted+1; k++ {
 		t := p.tok(k)
 		if p.has(k, rolePer|roleArticle) || p.each(k) {
-			if Whole(p.tokText(k + 1)) {
-				k++
+			length, told := p.lengthAt(k + 1)
+			if length != 0 {
+				v.Period = length
 			}
-			below := p.tok(k + 1).unit
-			if below.dim == Duration && below.offset == 0 {
-				v.Period = below.factor
-			}
-			if night(p.tokText(k + 1)) {
-				v.Period = day
-				return
-			}
-			if below.dim == Duration || !p.has(k, rolePer) {
+			if told || !p.has(k, rolePer) {
 				return
 			}
 			k++ // per key and minute
@@ -38,6 +31,24 @@ func (p *parser) period(j int, v *Value) {
 		if t.kind != tokWord || t.word.role != 0 || t.unit.dim != Plain || v.Dim != Plain && v.Dim != storage && k > j {
 			return
 		}
+	}
+}
+
+// lengthAt is the length of time that token k names, behind what only says which one is meant. told is
+// false where it names none; of units that are no lengths to multiply by, the length is 0.
+func (p *parser) lengthAt(k int) (length float64, told bool) {
+	if Whole(p.tokText(k)) {
+		k++
+	}
+	switch u := p.tok(k).unit; {
+	case night(p.tokText(k)):
+		return day, true
+	case u.dim != Duration:
+		return 0, false
+	case u.offset != 0:
+		return 0, true
+	default:
+		return u.factor, true
 	}
 }
 
