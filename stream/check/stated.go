@@ -85,6 +85,7 @@ func tells(e *evidence.Evidence, p *evidence.Premise) bool {
 // name differ, they are of things that the claim is not told apart by.
 func fieldsSay(claim []words.Word, record string) (s stance) {
 	rest := record
+	var all []words.Word // of the record, once a field needs them
 	for {
 		at := strings.IndexAny(rest, ":=")
 		if at < 0 {
@@ -96,7 +97,17 @@ func fieldsSay(claim []words.Word, record string) (s stance) {
 		if !ok || name == "" {
 			continue
 		}
-		one := fieldSays(claim, name, record, holds)
+		parts, told := fieldTold(claim, name)
+		if !told || strings.Count(record, "{") > 1 {
+			continue
+		}
+		if all == nil {
+			all = words.Scan(nil, unjoin(record))
+		}
+		if ownWords(claim, all) {
+			return silentOn
+		}
+		one := fieldSays(claim, parts, holds)
 		if one != silentOn && s != silentOn && one != s {
 			return silentOn
 		}
@@ -132,17 +143,25 @@ func truth(text string) (holds, ok bool) {
 	return false, false
 }
 
-// fieldSays compares a claim that holds the name of a field with what it says.
-func fieldSays(claim []words.Word, name, record string, holds bool) stance { //nolint:revive // a fact about the field
-	parts := words.Scan(nil, unjoin(name))
-	if len(parts) > 1 && isAux(unjoin(name)) {
+// fieldTold is the words of the name of a field, and whether a claim holds them beside each other.
+func fieldTold(claim []words.Word, name string) (parts []words.Word, ok bool) {
+	if len(name) > maxName {
+		return nil, false
+	}
+	name = unjoin(name)
+	parts = words.Scan(nil, name)
+	if len(parts) > 1 && isAux(name) {
 		parts = parts[1:]
 	}
-	if len(parts) == 0 || !follows(claim, parts) || strings.Count(record, "{") > 1 ||
-		ownWords(claim, words.Scan(nil, unjoin(record))) {
-		return silentOn
-	}
-	if holds == ((negations(claim)+negations(parts))%2 == 0) {
+	return parts, len(parts) > 0 && follows(claim, parts)
+}
+
+// maxName bounds the name of a field that is compared, in bytes; our choice.
+const maxName = 128
+
+// fieldSays compares a claim that holds the name of a field with what it says.
+func fieldSays(claim, name []words.Word, holds bool) stance { //nolint:revive // a fact about the field
+	if holds == ((negations(claim)+negations(name))%2 == 0) {
 		return agrees
 	}
 	return disagrees

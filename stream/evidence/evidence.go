@@ -208,8 +208,7 @@ func (e *Evidence) cut(ctx context.Context) error {
 }
 
 // maxRow is the length of a table row in bytes after which its cells go on in another sentence that
-// begins with the head of the row: reading the numbers of a sentence costs the square of its
-// length.
+// begins with the head of the row: what a claim is compared with stays as short as other sentences.
 const maxRow = 1 << 10
 
 // tableRow collects the cells of one row.

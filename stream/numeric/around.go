@@ -146,7 +146,7 @@ func (c *checker) exchanged(i int, match candidate) candidate {
 			}
 		}
 	}
-	if best.sentence < 0 || most < own+placeAhead || c.tellsApart(i, match.known, best.known) {
+	if best.sentence < 0 || most < own+placeAhead || c.tellsApart(i, match.known, best.known) || c.goesOn(match, best) {
 		return nobody
 	}
 	return best

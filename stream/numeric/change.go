@@ -35,6 +35,7 @@ const (
 	turnNoun                    // names a change, where "from" follows: "the drop from 4 to 3"
 	turnUndone                  // a sentence with it plans, denies or supposes a change, or tells a course
 	turnWidens                  // of a change whose first place or day still holds: expanded
+	turnOwn                     // a clause with it has a verb, or a subject, of its own
 )
 
 // turnWords are the words of changes, of English and German. Verbs of changes are those of the
@@ -86,6 +87,9 @@ var turnWords = func() map[string]turn {
 		alt alte alten alter beginnt begann startet nicht mehr était avant antes era`)
 	add(turnNow, `is are am has have can may must will now currently today does do jetzt nun ist sind hat
 		haben beträgt liegt`)
+	add(turnOwn, `is are am was were be has have had can may must it he she they which that who runs run goes go ranges
+		range costs cost takes take lasts last opens open closes close valid available applies apply stands reads
+		ist sind war waren hat haben hatte kann darf es er sie kostet kosten dauert dauern gilt gelten geöffnet öffnet`)
 	add(turnRise, `rise rises rose risen rising increase increases increased increasing grow grows grew grown
 		growing growth gain gains gained climb climbs climbed climbing surge surged jump jumped
 		soar soared up boosted raised expanded steigt steigen stieg stiegen gestiegen steigerte
@@ -114,8 +118,20 @@ func turnOf(word string) turn {
 func (r *reading) phasesOf(text string) {
 	r.phases = slices.Grow(r.phases[:0], len(r.values))[:len(r.values)]
 	clear(r.phases)
+	r.partners = r.partners[:0]
+	for range r.values {
+		r.partners = append(r.partners, -1)
+	}
 	r.noteTurns(text)
-	if len(r.values) < 2 || r.allTurns&(turnFrom|turnFormer|turnWas) == 0 {
+	r.noteCourses()
+	r.past = -1
+	if r.allTurns&(turnFrom|turnFormer|turnWas) == 0 {
+		return
+	}
+	if r.allTurns&turnWas != 0 {
+		defer r.byNow(text)
+	}
+	if len(r.values) < 2 {
 		return
 	}
 	at := 0
@@ -175,7 +191,7 @@ func (r *reading) fromTo(i, at int) bool {
 			return false
 		}
 		if to&turnAuf != 0 || to&turnTo != 0 && r.told(min(at, other), r.values[i].Kind == quantity.Clock) {
-			r.phases[i], r.phases[j] = former, since
+			r.replace(i, j)
 			if v, o := &r.values[i], &r.values[j]; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 				v.MeasureAs(o)
 			}
@@ -196,10 +212,15 @@ func (r *reading) lead(at int) turn {
 }
 
 // told reports whether one of the words before word at tells of a change from one value, or place, to
-// another. A noun does where "from" follows at once, but not of times: a meeting went from 9 to 5.
+// another, in a clause that goes on up to there. A noun does where "from" follows at once, but not of times: a meeting went from 9 to 5.
 func (r *reading) told(at int, times bool) bool { //nolint:revive // a fact about the values
-	for k := max(0, at-nearWords); k < min(at, len(r.turns)-1); k++ {
+	own := false
+	for k := min(at, len(r.turns)-1) - 1; k >= max(0, at-nearWords); k-- {
 		t := r.turns[k]
+		if own && r.clause(r.words[k].Start) != r.clause(r.words[k+1].Start) {
+			return false // "was moved to the park, and it is open from 8:00 to 20:00"
+		}
+		own = own || t&turnOwn != 0
 		if k == 0 && !r.words[1].Has(words.Stop) && r.turns[1]&turnFrom == 0 {
 			continue // an adjective: "Reduced tickets"
 		}
@@ -269,11 +290,17 @@ func (r *reading) follow(i int) {
 	for step := 1; step <= nearValues; step++ {
 		for _, j := range [...]int{i - step, i + step} {
 			if j >= 0 && j < len(r.values) && r.phases[j] != former && oneKind(&r.values[i], &r.values[j]) {
-				r.phases[i], r.phases[j] = former, since
+				r.replace(i, j)
 				return
 			}
 		}
 	}
+}
+
+// replace notes that value j took the place of value i.
+func (r *reading) replace(i, j int) {
+	r.phases[i], r.phases[j] = former, since
+	r.partners[i], r.partners[j] = int32(j), int32(i)
 }
 
 // oneKind reports whether one of two numbers can take the place of the other.
@@ -281,26 +308,21 @@ func oneKind(a, b *quantity.Value) bool {
 	return a.Kind == b.Kind && (a.Dim.Top() == b.Dim.Top() || a.Dim == quantity.Plain || b.Dim == quantity.Plain)
 }
 
-// tense is the phase of value i of a claim, whose words have been read: what is told of no change
+// tense, after present and dated, is the phase of value i of a claim, whose words have been read: what is told of no change
 // is told of the present, unless a word speaks of the past or a date stands beside it.
-func (r *reading) tense(text string, i int) phase {
+func (r *reading) tense(i int, present bool, dates int) phase {
 	if r.phases[i] != always {
 		return r.phases[i]
 	}
 	v := &r.values[i]
-	at, _ := slices.BinarySearchFunc(r.words, v.Start, func(w words.Word, at int) int { return w.Start - at })
+	at := r.wordFrom(v.Start)
 	switch lead := r.lead(at); {
 	case lead&turnFrom != 0:
 		return always
 	case lead&(turnTo|turnAuf) != 0 && r.told(at, v.Kind == quantity.Clock):
 		return since
-	case !r.present(text):
+	case !present || dates > 1 || dates == 1 && v.Kind != quantity.Date:
 		return always
-	}
-	for k := range r.values {
-		if k != i && r.values[k].Kind == quantity.Date {
-			return always
-		}
 	}
 	return since
 }
@@ -316,22 +338,46 @@ func (r *reading) present(text string) bool {
 }
 
 // denies reports whether number k, though equal to number i of the claim, says something else: it
-// is the other one of a change, went the other way, is for each of something else, or the same is said
-// of what lies on the other side of it.
+// is the other one of a change, went the other way, or the same is said of what lies on the other side
+// of it.
 func (c *checker) denies(v *quantity.Value, k *known) bool {
 	switch {
-	case k.replaced(c.tense), c.own == 0 && apartOf(v.Side, k.value.Side):
-		return true
-	case k.each != 0 && c.unit != 0 && k.each != c.unit && !c.says(k.each):
+	case c.replaced(k), c.own == 0 && apartOf(v.Side, k.value.Side) && c.speaksOf(k):
 		return true
 	}
 	return k.trend != 0 && c.trend != 0 && k.trend != c.trend
 }
 
 // replaced reports whether number k is the other one of a change than what a claim says: the one
-// that was, where it speaks of the present, or the one that is, where it says what was.
-func (k *known) replaced(claim phase) bool {
-	return claim != always && k.phase != always && k.phase != claim
+// that was, where it speaks of the present, or the one that is, where it says what was. A claim that
+// tells both numbers of a change has to have exchanged them: what one change ends with another may
+// begin with.
+func (c *checker) replaced(k *known) bool {
+	if c.tense == since && k.stale && c.partners[c.at] < 0 {
+		return true
+	}
+	if c.tense == always || k.phase == always || k.phase == c.tense {
+		return false
+	}
+	if p := c.partners[c.at]; p >= 0 && k.partner >= 0 {
+		return quantity.Compare(&c.values[p], &c.x.known[k.partner].value) != quantity.Differs
+	}
+	return true
+}
+
+// speaksOf reports whether every word of the claim stands with number k of the evidence, and not
+// elsewhere or with another number: the same is said of both.
+func (c *checker) speaksOf(k *known) bool {
+	for i := range c.terms {
+		t := &c.terms[i]
+		if c.left < 0 {
+			return false
+		}
+		if t.clause >= 0 && !t.date && !t.side && c.place(t, k) < inSentence && c.place(t, k) != meant && c.place(t, k) != ahead {
+			return false
+		}
+	}
+	return true
 }
 
 // apartOf reports whether one of two sides is above and one below.

@@ -54,14 +54,18 @@ func TestValuesThatWereReplaced(t *testing.T) {
 func TestMovesAreRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]string{
-		"The office moved from Bonn to Cologne in May.":        {" Bonn ", " Cologne"},
-		"Der Termin wurde von Montag auf Mittwoch verlegt.":    {" Montag ", " Mittwoch"},
-		"Das Amt ist von Bonn nach Köln umgezogen.":            {" Bonn ", " Köln"},
-		"The product was renamed from Blue Fox to Red Fox.":    {" Blue Fox ", " Red Fox"},
-		"The train runs from Bonn to Cologne.":                 {},
-		"Open from Monday to Friday.":                          {},
-		"The office moved to Cologne.":                         {},
-		"The train from Bonn to Cologne was moved to track 4.": {},
+		"The office moved from Bonn to Cologne in May.":                    {" Bonn ", " Cologne"},
+		"Der Termin wurde von Montag auf Mittwoch verlegt.":                {" Montag ", " Mittwoch"},
+		"Das Amt ist von Bonn nach Köln umgezogen.":                        {" Bonn ", " Köln"},
+		"The product was renamed from Blue Fox to Red Fox.":                {" Blue Fox ", " Red Fox"},
+		"The train runs from Bonn to Cologne.":                             {},
+		"Open from Monday to Friday.":                                      {},
+		"The office moved to Cologne.":                                     {},
+		"The lab was moved, and it is open from Monday to Friday.":         {},
+		"The lab, which was moved, is open from Monday to Friday.":         {},
+		"The call was moved, after all, from Monday to Friday.":            {" Monday ", " Friday"},
+		"The call was moved for members and guests from Monday to Friday.": {" Monday ", " Friday"},
+		"The train from Bonn to Cologne was moved to track 4.":             {},
 	} {
 		was, is, ok := numeric.Moved(text)
 		got := [2]string{text[was.Start:was.End], text[is.Start:is.End]}

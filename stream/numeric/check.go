@@ -47,6 +47,7 @@ const (
 	Counted      Reason = "count of listed things"
 	OtherValue   Reason = "another value for the same subject"
 	OtherSubject Reason = "value of another subject"
+	OtherRate    Reason = "same value, for each of something else"
 	NoSuchNumber Reason = "no such number in the evidence"
 	NoFact       Reason = "small number that may be no fact"
 )
@@ -115,6 +116,9 @@ type checker struct {
 	said   []words.Word // of the text before
 	tenses []phase      // of the claim's numbers
 	tense  phase        // of the number that is being judged
+	at     int          // the number that is being judged
+	other  candidate    // a number that agrees with it and is for each of something else
+	zoned  bool         // a time of day of the claim has its time zone
 	unit   uint64       // what the number that is being judged is for each of, 0 when that is not told
 	trend  turn         // which way the number that is being judged went, or 0
 	homes  []int32      // clauses of the claim's numbers
@@ -134,6 +138,7 @@ type claimTerm struct {
 	clause int32 // -1: from the context
 	date   bool
 	name   bool     // has a capital, or its script has none
+	side   bool     // tells on which side of a number something lies, or of a change
 	at     standing // in the claim, with respect to the number that is being judged
 }
 
@@ -170,9 +175,12 @@ func (c *checker) prepare(claim, before string) {
 	c.places = c.placesOf(c.places[:0])
 	c.phasesOf(claim)
 	c.ratesOf(claim)
+	c.datesOf(claim)
+	c.zoned = c.hasZone()
 	c.tenses = c.tenses[:0]
+	present := c.present(claim)
 	for i := range c.values {
-		c.tenses = append(c.tenses, c.reading.tense(claim, i))
+		c.tenses = append(c.tenses, c.reading.tense(i, present, c.dates))
 	}
 	c.cues = cuesOf(claim)
 	c.context(before, c.ownTerms(claim))
@@ -188,7 +196,10 @@ func (c *checker) ownTerms(claim string) (named bool) {
 		}
 		if !w.Has(words.Stop) && !c.inValue(w, false) {
 			named = named || w.Has(words.Name)
-			c.addTerm(w, c.clause(w.Start), 1)
+			if c.addTerm(w, c.clause(w.Start), 1) {
+				text := claim[w.Start:w.End]
+				c.terms[len(c.terms)-1].side = sides(text) || turnOf(text)&^turnOwn != 0
+			}
 			if _, known := c.x.idf[w.Hash]; !known && !sides(claim[w.Start:w.End]) {
 				c.own++
 			}
@@ -211,15 +222,17 @@ func (c *checker) context(before string, named bool) { //nolint:revive // a fact
 	}
 }
 
-func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
+// addTerm notes a word of the claim, and reports whether it is one that the evidence knows and no
+// word before it was.
+func (c *checker) addTerm(w words.Word, clause int32, factor float64) bool {
 	idf, ok := c.x.idf[w.Hash]
 	if !ok {
-		return
+		return false
 	}
 	c.left -= len(c.terms)
 	for i := range c.terms {
 		if c.terms[i].hash == w.Hash {
-			return
+			return false
 		}
 	}
 	weight := float64(idf) * factor
@@ -231,6 +244,7 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) {
 		date: w.Has(words.Number) && clause >= 0 && c.inValue(w, true),
 		name: isName(w.Class),
 	})
+	return true
 }
 
 // rank finds the sentences of the evidence that share most with the claim. A sentence that goes on
@@ -292,7 +306,7 @@ func (c *checker) keep(s int32, score float32) {
 // judge decides about number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
-	c.unit = c.each[i]
+	c.unit, c.at, c.other = c.each[i], i, nobody
 	c.tense, c.trend = c.tenses[i], c.reading.trend(i)
 	if c.noun = 0; v.Dim == quantity.Plain && v.Kind == quantity.Count {
 		c.noun = c.reading.noun(c.claim, v)
@@ -316,6 +330,9 @@ func (c *checker) judge(i int) Finding {
 	if from, reason := c.derive(v, other); from.sentence >= 0 {
 		return c.found(f, Supported, reason, from)
 	}
+	if c.other.sentence >= 0 && (other.sentence < 0 || other.score <= c.other.score) {
+		return c.rated(f)
+	}
 	if v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) {
 		f.Reason = NoFact
 		return f
@@ -334,35 +351,6 @@ func (c *checker) coincidence(match candidate) bool {
 		return false
 	}
 	return float64(c.scores[c.top[0]]) >= c.limit.Topic*c.all && c.foreignName(match.known)
-}
-
-// swapped reports whether the number of the claim belongs to another subject: other fits the claim
-// better than match, and match stands with words that the claim lacks.
-func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
-	if other.sentence < 0 || other.score < c.limit.SwapFloor {
-		return false
-	}
-	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) {
-		return false
-	}
-	if c.sameNoun(match) && !c.sameNoun(other) {
-		return false // both count the same things, the other number counts something else
-	}
-	in := &c.x.sentences[other.sentence]
-	for k := in.known; k < in.knownEnd; k++ {
-		c.left -= comparing
-		e := &c.x.known[k]
-		if quantity.Compare(v, &e.value) != quantity.Differs && !c.denies(v, e) && !c.foreignClause(k) {
-			return false // the sentence about the subject has the number as well
-		}
-	}
-	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
-}
-
-// sameNoun reports whether the number that is being judged counts what a number of the evidence
-// counts: the word behind both is the same.
-func (c *checker) sameNoun(by candidate) bool {
-	return c.noun != 0 && by.known >= 0 && c.x.known[by.known].noun == c.noun
 }
 
 // foreignClause reports whether number k stands in a clause with a word that the claim does not
@@ -426,7 +414,7 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			e := &c.x.known[k].value
 			c.left -= comparing
 			if !quantity.Commensurable(v, e) ||
-				quantity.Compare(v, e) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
+				c.agree(v, k) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
 				continue
 			}
 			if score := c.affinity(k); best.sentence < 0 || score > best.score {

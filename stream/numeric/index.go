@@ -27,7 +27,9 @@ type Index struct {
 	postings  map[uint64][]int32       // word to the sentences that hold it, ascending
 	byDim     map[quantity.Dim][]int32 // dimension to known numbers
 	idf       map[uint64]float32
+	equal     [][2]uint64 // what amounts are for each of, and the evidence says is the same
 	values    values
+	past      int32 // while it is built: the only number of the last sentence that was so, or -1
 }
 
 type indexed struct {
@@ -35,6 +37,7 @@ type indexed struct {
 	terms, termEnd  int32
 	known, knownEnd int32
 	list            int32 // things listed, or 0
+	changes         bool  // a number of it took the place of another of it
 	mixed           bool  // "respectively": clauses do not tell what belongs together
 	carry
 }
@@ -52,10 +55,12 @@ type known struct {
 	noun     uint64 // the word right behind it, 0 when there is none
 	sentence int32
 	clause   int32
+	partner  int32  // the other one of its change, -1: none
 	phase    phase  // which value of a change it is
 	trend    turn   // which way it went, or 0: turnRise, turnFall
 	when     int32  // the month it is of, from year 0 on, or of any year up to 12; 0 when not told
 	each     uint64 // what it is for each of, 0 when that is not told
+	stale    bool   // the next sentence tells what took its place
 	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
 }
 
@@ -66,6 +71,7 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 		sentences: make([]indexed, 0, len(sentences)),
 		postings:  make(map[uint64][]int32),
 		byDim:     make(map[quantity.Dim][]int32),
+		past:      -1,
 	}
 	var r reading
 	var c carrier
@@ -104,6 +110,9 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	r.phasesOf(s.Text)
 	r.ratesOf(s.Text)
 	r.datesOf(s.Text)
+	x.equate(s.Text, r)
+	first := int32(len(x.known))
+	bare := r.bareClauses(x.terms[in.terms:])
 	for n, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
 		k := known{
@@ -115,28 +124,44 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 			trend:    r.trend(n),
 			when:     r.when(s.Text, n),
 			each:     r.each[n],
+			partner:  -1,
 		}
-		k.bare = onlyNames(x.terms[in.terms:], k.clause)
+		if p := r.partners[n]; p >= 0 {
+			k.partner = first + p
+			in.changes = true
+		}
+		k.bare = bare[k.clause] == onlyName
 		x.known = append(x.known, k)
+	}
+	x.replaceBefore(&in, s, r, x.past)
+	x.supersede(&in)
+	if x.past = -1; r.past >= 0 {
+		x.past = first + int32(r.past)
 	}
 	x.places = r.placesOf(x.places)
 	in.termEnd, in.knownEnd = int32(len(x.terms)), int32(len(x.known))
 	x.sentences = append(x.sentences, in)
 }
 
-// onlyNames reports whether a clause has a name and no other word: "and Okoye 39 %".
-func onlyNames(terms []term, clause int32) bool {
-	named := false
+// What the words of a clause are.
+const (
+	noWord   = iota
+	onlyName // a name and no other word: "and Okoye 39 %"
+	anyWord
+)
+
+// bareClauses tells of each clause what its words are.
+func (r *reading) bareClauses(terms []term) []uint8 {
+	r.bare = append(r.bare[:0], make([]uint8, len(r.bounds)+1)...)
 	for i := range terms {
 		switch t := &terms[i]; {
-		case t.clause != clause:
 		case t.class&words.Name == 0:
-			return false
-		default:
-			named = true
+			r.bare[t.clause] = anyWord
+		case r.bare[t.clause] == noWord:
+			r.bare[t.clause] = onlyName
 		}
 	}
-	return named
+	return r.bare
 }
 
 // Len is the number of numbers in the evidence.

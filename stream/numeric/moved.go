@@ -22,6 +22,7 @@ func Moved(sentence string) (was, is Stretch, ok bool) {
 	r := readings.Get().(*reading) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer readings.Put(r)
 	r.scanTurns(sentence)
+	r.cutClauses(sentence)
 	if r.allTurns&(turnVerb|turnNoun) == 0 || r.allTurns&turnFrom == 0 || r.allTurns&(turnUndone|turnWidens) != 0 {
 		return was, is, false
 	}

@@ -1,26 +1,61 @@
 package numeric
 
 import (
+	"slices"
+	"strings"
+
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
+
+// mostTold bounds the words on each side of a number that are asked for the length of time it is
+// for, nearest first; our choice.
+const mostTold = 8
 
 // ratesOf notes of each value of the reading what its clause tells of the length of time that it is
 // for ("monthly fee", "price per month") and of what it is for each of ("per key").
 func (r *reading) ratesOf(text string) {
 	r.each = append(r.each[:0], make([]uint64, len(r.values))...)
+	r.lengths, r.lasting = r.lengths[:0], r.lasting[:0]
 	tells := false
-	r.lengths = r.lengths[:0]
 	for i, w := range r.words {
 		s := r.periodAt(text, i)
 		r.lengths = append(r.lengths, s)
+		if s != 0 {
+			r.lasting = append(r.lasting, int32(i))
+		}
 		tells = tells || s != 0 || w.Has(words.Stop) && isPer(text[w.Start:w.End])
 	}
 	if !tells {
 		return
 	}
+	r.noteOwners(text)
 	for i := range r.values {
 		r.rate(text, i)
+	}
+}
+
+// noteOwners notes, for each word, the last word before it that says what something has, and the
+// next word, itself or behind it, that stands behind "per" and is no length of time.
+func (r *reading) noteOwners(text string) {
+	r.owns = slices.Grow(r.owns[:0], len(r.words)+1)[:len(r.words)+1]
+	r.pers = slices.Grow(r.pers[:0], len(r.words)+1)[:len(r.words)+1]
+	last := int32(-1)
+	for i, w := range r.words {
+		r.owns[i] = last
+		if owns(text[w.Start:w.End]) {
+			last = int32(i)
+		}
+	}
+	r.owns[len(r.words)] = last
+	next := int32(len(r.words))
+	r.pers[len(r.words)] = next
+	for i := len(r.words) - 1; i >= 0; i-- {
+		if i > 0 && r.lengths[i] == 0 && isPer(text[r.words[i-1].Start:r.words[i-1].End]) &&
+			!quantity.Whole(text[r.words[i].Start:r.words[i].End]) {
+			next = int32(i)
+		}
+		r.pers[i] = next
 	}
 }
 
@@ -35,15 +70,46 @@ func (r *reading) periodAt(text string, i int) float64 {
 	if s := quantity.PeriodOf(string(lower)); s != 0 {
 		return s
 	}
-	if i > 0 && isPer(text[r.words[i-1].Start:r.words[i-1].End]) {
+	if r.behindPer(text, i) {
 		return quantity.LengthOf(string(lower))
 	}
 	return 0
 }
 
+// behindPer reports whether "per" stands before word i, perhaps with a word that only says which year
+// or day is meant.
+func (r *reading) behindPer(text string, i int) bool {
+	if i > 1 && quantity.Whole(text[r.words[i-1].Start:r.words[i-1].End]) {
+		i--
+	}
+	return i > 0 && isPer(text[r.words[i-1].Start:r.words[i-1].End])
+}
+
 func isPer(word string) bool {
 	switch word {
 	case "per", "Per", "pro", "Pro", "par", "por", "je":
+		return true
+	}
+	return false
+}
+
+// owns reports verbs that say what something has, whose subject is no amount: a daily newsletter
+// that has 5,000 readers has them every day.
+func owns(word string) bool {
+	switch word {
+	case "has", "have", "had", "having", "contains", "contain", "contained", "holds", "includes", "include", "lists",
+		"features", "hat", "haben", "hatte", "hatten", "enthält", "umfasst", "tiene", "tienen", "contient", "compte":
+		return true
+	}
+	return false
+}
+
+// is reports verbs and prepositions behind which stands the amount that their subject is.
+func is(word string) bool {
+	switch word {
+	case "is", "are", "was", "were", "be", "been", "of", "at", "equals", "totals", "totalled", "totaled", "exceeds",
+		"exceeded", "allow", "allows", "permit", "permits", "erlaubt", "ist", "sind", "war", "waren", "beträgt", "betrug", "liegt", "lag", "bei", "von", "est", "sont", "de",
+		"es", "son":
 		return true
 	}
 	return false
@@ -56,19 +122,174 @@ func (r *reading) rate(text string, i int) {
 		return
 	}
 	from, to := r.clauseAround(v.Start)
+	at, behind := r.wordFrom(v.Start), r.wordFrom(v.End)
+	if k := int(r.pers[behind]); k < len(r.words) && r.words[k].Start < to {
+		r.each[i] = eachOf(r.words[k].Hash)
+	}
+	if v.Period != 0 {
+		return
+	}
 	told, found := 0.0, true
-	for k, w := range r.words {
-		if w.Start < from || w.Start >= to || w.Start < v.End && v.Start < w.End {
+	first, _ := slices.BinarySearch(r.lasting, int32(at))
+	for n := max(0, first-mostTold); n < min(len(r.lasting), first+mostTold); n++ {
+		k := int(r.lasting[n])
+		w := r.words[k]
+		if w.Start < from || w.Start >= to || w.Start < v.End && v.Start < w.End || !r.isFor(text, k, i, at, behind) {
 			continue
 		}
-		if s := r.lengths[k]; s != 0 {
-			found = found && (told == 0 || told == s)
-			told = s
-		} else if w.Start >= v.End && r.each[i] == 0 && k > 0 && isPer(text[r.words[k-1].Start:r.words[k-1].End]) {
-			r.each[i] = w.Hash
-		}
+		found = found && (told == 0 || told == r.lengths[k])
+		told = r.lengths[k]
 	}
-	if v.Period == 0 && found && told != 0 {
+	if found && told != 0 {
 		v.Period = told
 	}
+}
+
+// isFor reports whether word k, which tells a length of time, tells it of value i, which stands
+// before the words from behind on and behind those up to at: as an adverb, or as the adjective of what
+// the number is. Of another noun it is none: "our daily newsletter has 5,000 readers".
+func (r *reading) isFor(text string, k, i, at, behind int) bool {
+	plain := r.values[i].Dim == quantity.Plain
+	switch {
+	case !r.periodic(text, k):
+		return true
+	case k < at && int(r.owns[at]) > k:
+		return false
+	case !r.adjective(text, k):
+		return true
+	case k >= behind:
+		return k-behind <= 1 // 8 % annual interest
+	case !plain || k+2 >= at:
+		return true // the monthly fee costs 5 euros; 100 daily requests
+	}
+	last := at - 1
+	for last > k+1 && last > at-4 && !is(text[r.words[last].Start:r.words[last].End]) && r.turns[last]&turnLink != 0 {
+		last--
+	}
+	return is(text[r.words[last].Start:r.words[last].End])
+}
+
+// periodic reports whether word k tells a length of time as an adjective or an adverb.
+func (r *reading) periodic(text string, k int) bool {
+	var form [32]byte
+	return quantity.Periodic(string(appendLower(form[:0], text[r.words[k].Start:r.words[k].End])))
+}
+
+// adjective reports whether word k, which tells a length of time, stands before a word that it may
+// belong to.
+func (r *reading) adjective(text string, k int) bool {
+	if k+1 >= len(r.words) {
+		return false
+	}
+	w, next := r.words[k], r.words[k+1]
+	return next.Start == w.End+1 && text[w.End] == ' ' && !next.Has(words.Stop) && !next.Has(words.Number) &&
+		r.lengths[k+1] == 0
+}
+
+// Words for the same thing that an amount is for each of, by hash, to the first of their line; and
+// those for a place in a contract, which are the same only where the evidence says so.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	eachNames = func() map[uint64]uint64 {
+		m := map[uint64]uint64{}
+		for _, list := range [...]string{
+			"person persons people guest guests head heads capita individual individuals attendee participant visitor " +
+				"Person Gast Kopf Teilnehmer Besucher personne persona tête cabeza",
+			"license licence licenses licences Lizenz",
+			"piece pieces item items unit units Stück",
+			"request requests call calls query queries Anfrage",
+		} {
+			all := words.Scan(nil, list)
+			for _, w := range all {
+				m[w.Hash] = all[0].Hash
+			}
+		}
+		return m
+	}()
+	seatNames = func() map[uint64]bool {
+		m := map[uint64]bool{}
+		for _, w := range words.Scan(nil, "seat seats user users license licence account member employee developer agent "+
+			"Nutzer Benutzer Platz Lizenz Konto Mitglied Mitarbeiter") {
+			m[w.Hash] = true
+		}
+		return m
+	}()
+)
+
+// eachOf is the one name of what a word names.
+func eachOf(hash uint64) uint64 {
+	if one, ok := eachNames[hash]; ok {
+		return one
+	}
+	return hash
+}
+
+// mostEquated bounds how many pairs of words an index keeps that the evidence says are the same.
+const mostEquated = 16
+
+// equate notes words for a place in a contract that a sentence says are the same: "a seat is one
+// user", "per seat (user)".
+func (x *Index) equate(text string, r *reading) {
+	last := -1
+	for k, w := range r.words {
+		if w.Has(words.Negation) {
+			last = -1
+		}
+		if !seatNames[w.Hash] {
+			continue
+		}
+		if last >= 0 && k-last <= 4 && len(x.equal) < mostEquated && r.words[last].Hash != w.Hash &&
+			equates(text[r.words[last].End:w.Start]) {
+			x.equal = append(x.equal, [2]uint64{eachOf(r.words[last].Hash), eachOf(w.Hash)})
+		}
+		last = k
+	}
+}
+
+// equates reports whether what stands between two words says that they are the same.
+func equates(between string) bool {
+	switch strings.TrimSpace(between) {
+	case "(", "/", "=", "per", "i.e.", "(i.e.", "pro":
+		return true
+	}
+	for word := range strings.FieldsSeq(between) {
+		switch word {
+		case "is", "are", "means", "equals", "ist", "entspricht":
+			return true
+		}
+	}
+	return false
+}
+
+// sameEach tells what the evidence knows of the two things that amounts are for each of: whether they
+// are the same, and whether they may be.
+func (c *checker) sameEach(a, b uint64) (same, perhaps bool) {
+	if a == b || slices.Contains(c.x.equal, [2]uint64{a, b}) || slices.Contains(c.x.equal, [2]uint64{b, a}) {
+		return true, true
+	}
+	return false, seatNames[a] && seatNames[b]
+}
+
+// forOther reports whether number k of the evidence is for each of something else than the number of
+// the claim that is being judged.
+func (c *checker) forOther(k *known) bool {
+	if k.each == 0 || c.unit == 0 {
+		return false
+	}
+	if same, _ := c.sameEach(k.each, c.unit); same {
+		return false
+	}
+	c.left -= len(c.words)
+	return !slices.ContainsFunc(c.words, func(w words.Word) bool { return eachOf(w.Hash) == k.each })
+}
+
+// rated is the finding on a number that the evidence has for each of something else: that is no
+// contradiction, for both may be true, or be the same in other words.
+func (c *checker) rated(f Finding) Finding {
+	f = c.found(f, Unsupported, OtherRate, c.other)
+	if _, perhaps := c.sameEach(c.x.known[c.other.known].each, c.unit); perhaps {
+		f.Verdict = NotCheckable
+	}
+	return f
 }

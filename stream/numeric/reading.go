@@ -17,11 +17,18 @@ type reading struct {
 	bounds   []int     // byte offsets at which a new clause begins
 	ends     []int     // of numbersOfClauses
 	lengths  []float64 // of time that the words tell amounts are for, 0 for none, after ratesOf
+	lasting  []int32   // words with such a length, after ratesOf
+	owns     []int32   // of each word: the last before it that says what something has, or -1, after noteOwners
+	pers     []int32   // of each word: the next, itself or behind it, behind "per", after noteOwners
 	each     []uint64  // what the values are for each of, 0 when that is not told, after ratesOf
+	bare     []uint8   // what the words of each clause are, after bareClauses
 	dates    int       // how many values are dates, after datesOf
 	only     int32     // month of the last of them, as in known.when, after datesOf
 	months   bool      // a word names a month, and no value is a date, after datesOf
 	phases   []phase   // of the values, after phasesOf
+	partners []int32   // of each value: the other one of its change, or -1, after phasesOf
+	past     int       // the only value that is told to have been so, -1: none or several, after phasesOf
+	courses  []course  // of the clauses, after phasesOf
 	turns    []turn    // of the words, after phasesOf
 	allTurns turn      // of all words, after phasesOf
 }
@@ -29,6 +36,14 @@ type reading struct {
 func (r *reading) read(text string) {
 	r.words = words.Scan(r.words[:0], text)
 	r.values = quantity.Parse(r.values[:0], text)
+	r.cutClauses(text)
+	if len(r.values) > 1 {
+		r.rejoin(text)
+	}
+}
+
+// cutClauses notes where clauses begin, after the words.
+func (r *reading) cutClauses(text string) {
 	r.bounds = r.bounds[:0]
 	for at, c := range text {
 		switch c {
@@ -46,9 +61,7 @@ func (r *reading) read(text string) {
 			r.bounds = append(r.bounds, w.Start)
 		}
 	}
-	if len(r.values) > 1 {
-		r.rejoin(text)
-	}
+	slices.Sort(r.bounds)
 }
 
 // joined is how many words a subject has at most that shares the number of the one before it.
@@ -58,7 +71,6 @@ const joined = 3
 // Business and Enterprise", "and children and seniors 5 euros". Which it is tells whether numbers
 // stand before their subjects.
 func (r *reading) rejoin(text string) {
-	slices.Sort(r.bounds)
 	kept := r.bounds[:0]
 	value := 0 // the first that does not end before the bound
 	for i := 0; i < len(r.bounds); i++ {
@@ -107,12 +119,7 @@ func counted(v *quantity.Value) int {
 }
 
 // wordsIn counts the words that begin in [from, to).
-func (r *reading) wordsIn(from, to int) int {
-	at := func(w words.Word, at int) int { return w.Start - at }
-	a, _ := slices.BinarySearchFunc(r.words, from, at)
-	b, _ := slices.BinarySearchFunc(r.words, to, at)
-	return b - a
-}
+func (r *reading) wordsIn(from, to int) int { return r.wordFrom(to) - r.wordFrom(from) }
 
 // joins reports words that begin a clause with a subject of its own.
 func joins(s string) bool {
@@ -125,26 +132,27 @@ func joins(s string) bool {
 
 // clause is the number of the clause that holds offset at.
 func (r *reading) clause(at int) int32 {
-	n := int32(0)
-	for _, b := range r.bounds {
-		if b <= at {
-			n++
-		}
-	}
-	return n
+	n, _ := slices.BinarySearch(r.bounds, at+1)
+	return int32(n)
 }
 
 // clauseAround is where the clause that holds offset at begins and ends.
 func (r *reading) clauseAround(at int) (from, to int) {
 	to = math.MaxInt
-	for _, b := range r.bounds {
-		if b <= at {
-			from = max(from, b)
-		} else {
-			to = min(to, b)
-		}
+	n := r.clause(at)
+	if n > 0 {
+		from = r.bounds[n-1]
+	}
+	if int(n) < len(r.bounds) {
+		to = r.bounds[n]
 	}
 	return from, to
+}
+
+// wordFrom is the first word that begins at or behind an offset.
+func (r *reading) wordFrom(at int) int {
+	k, _ := slices.BinarySearchFunc(r.words, at, func(w words.Word, at int) int { return w.Start - at })
+	return k
 }
 
 // numbersOfClauses notes, for each clause, where its first number ends; -1 for one without any.
@@ -168,26 +176,23 @@ func (r *reading) behindNumber(at int, clause int32) bool {
 
 // noun is the word right behind a value, what it counts; 0 when there is none.
 func (r *reading) noun(text string, v *quantity.Value) uint64 {
-	for _, w := range r.words {
-		if w.Start < v.End {
-			continue
-		}
-		if w.Has(words.Stop) || w.Start-v.End > 1 || w.Start > v.End && text[v.End] != ' ' && text[v.End] != '-' {
-			return 0
-		}
-		return w.Hash
+	k := r.wordFrom(v.End)
+	if k == len(r.words) {
+		return 0
 	}
-	return 0
+	w := r.words[k]
+	if w.Has(words.Stop) || w.Start-v.End > 1 || w.Start > v.End && text[v.End] != ' ' && text[v.End] != '-' {
+		return 0
+	}
+	return w.Hash
 }
 
-// inValue reports whether bytes [start, end) lie in a number that is no date; such words tell no
-// subject.
+// inValue reports whether a word lies in a number that is no date, or, with dates, in any; such words
+// tell no subject.
 func (r *reading) inValue(w words.Word, dates bool) bool {
-	for i := range r.values {
-		v := &r.values[i]
-		if w.Start < v.End && v.Start < w.End {
-			return v.Kind != quantity.Date || dates
-		}
+	i, _ := slices.BinarySearchFunc(r.values, w.Start, func(v quantity.Value, at int) int { return v.End - at - 1 })
+	if i == len(r.values) || r.values[i].Start >= w.End {
+		return false
 	}
-	return false
+	return r.values[i].Kind != quantity.Date || dates
 }

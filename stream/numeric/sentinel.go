@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -61,12 +62,12 @@ func Look(claim string) Signs {
 
 // counts reports whether a word that is no function word stands right behind a number.
 func (s *sentinel) counts(claim string, v *quantity.Value) bool {
-	for _, w := range s.words {
-		if w.Start >= v.End {
-			return w.Start == v.End+1 && claim[v.End] == ' ' && !w.Has(words.Stop)
-		}
+	k, _ := slices.BinarySearchFunc(s.words, v.End, func(w words.Word, at int) int { return w.Start - at })
+	if k == len(s.words) {
+		return false
 	}
-	return false
+	w := s.words[k]
+	return w.Start == v.End+1 && claim[v.End] == ' ' && !w.Has(words.Stop)
 }
 
 func (s *sentinel) wordSigns(claim string) Signs {

@@ -1,6 +1,8 @@
 package numeric
 
 import (
+	"slices"
+
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
@@ -127,16 +129,36 @@ func (c *checker) place(t *claimTerm, e *known) standing {
 			return inClause
 		case e.bare && w.class&words.Name == 0:
 			return inClause
-		case c.taken(in, w.clause, e):
+		case c.taken(in, w.clause, e) && !c.replacedIn(w.clause, e):
 			best = max(best, inOther)
 		default:
 			best = max(best, inSentence)
 		}
 	}
+	if best == absent && c.replacedBefore(t, e) {
+		return meant
+	}
 	if best == absent {
 		return c.placeAround(t, e, in)
 	}
 	return best
+}
+
+// replacedBefore reports whether word t stands in another sentence, with the number that e took the
+// place of: "The old price was 30; it is now 20".
+func (c *checker) replacedBefore(t *claimTerm, e *known) bool {
+	if e.partner < 0 || e.phase != since || c.x.known[e.partner].sentence == e.sentence {
+		return false
+	}
+	in := &c.x.sentences[c.x.known[e.partner].sentence]
+	c.left -= int(in.termEnd - in.terms)
+	return slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(w term) bool { return w.hash == t.hash })
+}
+
+// replacedIn reports whether a clause tells what number e took the place of, or what took its place:
+// that is the same thing.
+func (c *checker) replacedIn(clause int32, e *known) bool {
+	return e.partner >= 0 && c.x.known[e.partner].clause == clause && c.x.known[e.partner].sentence == e.sentence
 }
 
 // placeAround looks for word t, as a name, in the sentence whose subject goes on in that of number

@@ -7,6 +7,31 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
+// course is what the words of a clause tell about changes.
+type course struct {
+	turns  turn
+	denied bool // one is a negation
+}
+
+// noteCourses notes what the words of each clause tell, after noteTurns.
+func (r *reading) noteCourses() {
+	r.courses = append(r.courses[:0], make([]course, len(r.bounds)+1)...)
+	n := 0
+	for k, w := range r.words {
+		for n < len(r.bounds) && r.bounds[n] <= w.Start {
+			n++
+		}
+		r.courses[n].turns |= r.turns[k]
+		r.courses[n].denied = r.courses[n].denied || w.Has(words.Negation)
+	}
+}
+
+// wordsBefore is how many words end at or before an offset.
+func (r *reading) wordsBefore(at int) int {
+	k, _ := slices.BinarySearchFunc(r.words, at, func(w words.Word, at int) int { return w.End - at - 1 })
+	return k
+}
+
 // trend tells which way value i went, where the number is how far: "rose by 15 %", "a 20 % cut". It
 // is 0 where that is not told, and of what it rose or fell to.
 func (r *reading) trend(i int) turn {
@@ -15,20 +40,11 @@ func (r *reading) trend(i int) turn {
 		r.phases[i] != always {
 		return 0
 	}
-	from, to := r.clauseAround(v.Start)
-	way, at := turn(0), 0
-	for k, w := range r.words {
-		if w.End <= v.Start {
-			at = k + 1
-		}
-		if w.Start < from || w.Start >= to {
-			continue
-		}
-		if w.Has(words.Negation) {
-			return 0
-		}
-		way |= r.turns[k] & (turnRise | turnFall)
+	in := r.courses[r.clause(v.Start)]
+	if in.denied {
+		return 0
 	}
+	way, at := in.turns&(turnRise|turnFall), r.wordsBefore(v.Start)
 	if at > 0 && r.turns[at-1]&(turnFrom|turnTo|turnAuf) != 0 || way == turnRise|turnFall {
 		return 0
 	}

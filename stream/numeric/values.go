@@ -116,8 +116,14 @@ func (c *checker) try(m *match, v *quantity.Value, k int32) bool {
 		}
 	}
 	c.left -= comparing
-	a := quantity.Compare(v, &e.value)
+	a := c.agree(v, k)
 	if a == quantity.Differs || c.denies(v, e) {
+		return true
+	}
+	if c.forOther(e) {
+		if score := c.affinity(k); c.other.sentence < 0 || score > c.other.score {
+			c.other = c.by(k, score)
+		}
 		return true
 	}
 	if score := c.affinity(k); m.sentence < 0 || score > m.score || score == m.score && k < m.known {

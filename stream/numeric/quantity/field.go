@@ -40,9 +40,25 @@ func measures(name string) bool {
 	return false
 }
 
+// times reports whether what is before seconds or hours of one letter names a length of time:
+// duration_s.
+func times(name, letter string) bool {
+	if letter != "s" && letter != "h" {
+		return false
+	}
+	switch strings.ToLower(name[strings.LastIndexByte(name, '_')+1:]) {
+	case "duration", "elapsed", "timeout", "time", "latency", "delay", "interval", "uptime", "runtime", "ttl", "wait", "age":
+		return true
+	}
+	return false
+}
+
 // fieldUnit is the unit that the name of the field before the number at token i ends in.
 func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	k := i - 1
+	if (p.sym(k, '-') || p.sym(k, '−')) && p.touches(i) {
+		k--
+	}
 	if !p.sym(k, ':') && !p.sym(k, '=') {
 		return u, false, false
 	}
@@ -52,7 +68,7 @@ func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	name := p.tokText(k)
 	at := strings.LastIndexByte(name, '_')
 	var form [16]byte
-	if at <= 0 || len(name)-at > len(form) || len(name)-at < 3 && !measures(name[:at]) {
+	if at <= 0 || len(name)-at > len(form) || len(name)-at < 3 && !measures(name[:at]) && !times(name[:at], name[at+1:]) {
 		return u, false, false
 	}
 	suffix := append(form[:0], name[at+1:]...)

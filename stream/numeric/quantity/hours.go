@@ -3,6 +3,7 @@ package quantity
 import (
 	"math"
 	"strings"
+	"time"
 )
 
 // opensHours reports whether the bare number at token i is the first of two hours, the second of
@@ -120,4 +121,42 @@ func sameTime(c, e *Value) Agreement {
 		how = Converted
 	}
 	return when(c.Lo == at || (c.Half || e.Half) && math.Abs(c.Lo-at) == 12*60, how)
+}
+
+// DaysApart is how many days time c lies behind time e, of another time zone, when both are the same
+// moment: 1 for 00:30 CET and 23:30 UTC, -1 the other way round. It is 0 for times of one day, of one
+// zone, or that are not the same.
+func DaysApart(c, e *Value) int {
+	if c.Kind != Clock || e.Kind != Clock || c.Zone == 0 || e.Zone == 0 {
+		return 0
+	}
+	switch at := e.Lo + float64(c.Zone-e.Zone); c.Lo - at {
+	case -utc:
+		return 1
+	case utc:
+		return -1
+	}
+	return 0
+}
+
+// Shifted is a date some days later, or earlier; one without a year is taken for one of a year of 365
+// days.
+func (v *Value) Shifted(days int) Value {
+	out := *v
+	if v.Kind != Date || v.Day == 0 || v.Month == 0 || v.Month > 12 || v.Swap || v.Year != v.YearTo {
+		return out
+	}
+	year := v.Year
+	if year == 0 {
+		year = 2001
+	}
+	day := time.Date(year, time.Month(v.Month), int(v.Day)+days, 0, 0, 0, 0, time.UTC)
+	out.Month, out.Day = uint8(day.Month()), uint8(day.Day())
+	if v.Year != 0 {
+		out.years(day.Year(), day.Year())
+	}
+	if v.Weekday != 0 {
+		out.Weekday = uint8((int(v.Weekday)-1+days+7)%7) + 1
+	}
+	return out
 }

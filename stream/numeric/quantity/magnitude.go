@@ -73,6 +73,7 @@ func (p *parser) magnitudes(v Value, i int) (Value, int) {
 		}
 		v.Raw, v.Step, v.Place = v.Raw*mult, v.Step*mult, v.Place*mult
 		v.RawHi = v.Raw
+		v.Scale = max(1, v.Scale) * mult
 		v.Alt *= mult
 		v.scaled()
 		i++

@@ -2,6 +2,7 @@ package quantity
 
 import (
 	"math"
+	"strings"
 	"sync"
 )
 
@@ -100,6 +101,9 @@ func (p *parser) lasts(k int) bool {
 
 // push appends v, or joins it to the value before it: 2 hours 30 minutes, 5 ft 10 in.
 func (p *parser) push(dst []Value, first int, v Value) []Value {
+	if len(dst) > first && v.Kind == Clock {
+		p.shareZone(&dst[len(dst)-1], &v)
+	}
 	if len(dst) == first || v.Kind != Count || v.Range() {
 		return append(dst, v)
 	}
@@ -118,6 +122,18 @@ func (p *parser) push(dst []Value, first int, v Value) []Value {
 	last.End = v.End
 	last.scaled()
 	return dst
+}
+
+// shareZone gives the first of two times of day the time zone that is told behind the second: 08:00 to
+// 20:00 CET.
+func (p *parser) shareZone(from, to *Value) {
+	if from.Kind != Clock || from.Zone != 0 || to.Zone == 0 {
+		return
+	}
+	switch strings.TrimSpace(p.text[from.End:to.Start]) {
+	case "to", "until", "till", "-", "–", "—", "and", "bis", "und":
+		from.Zone = to.Zone
+	}
 }
 
 // withOne adds the "an hour and" that stands before v, which begins at token i: an article is no
@@ -308,6 +324,11 @@ func (p *parser) literal(i int) (v Value, next int) {
 	return p.magnitudes(v, next)
 }
 
+// opensValue reports whether token i is a mark behind which a value stands: "temp":-4.5.
+func (p *parser) opensValue(i int) bool {
+	return p.sym(i, ':') || p.sym(i, '=') || p.sym(i, '(') || p.sym(i, '[') || p.sym(i, '|')
+}
+
 // sign makes the value negative for a minus that is no hyphen and no list mark.
 func (p *parser) sign(i int, v *Value) {
 	k := i - 1
@@ -318,7 +339,7 @@ func (p *parser) sign(i int, v *Value) {
 		return
 	}
 	minus := p.sym(k, '-') || p.sym(k, '−') || p.sym(k, '–')
-	if p.has(k, roleMinus) || minus && p.touches(k+1) && !p.touches(k) && p.tok(k-1).kind != tokNumber {
+	if p.has(k, roleMinus) || minus && p.touches(k+1) && (!p.touches(k) || p.opensValue(k-1)) && p.tok(k-1).kind != tokNumber {
 		if p.has(k, roleMinus) && p.tok(k-1).kind == tokNumber {
 			return
 		}

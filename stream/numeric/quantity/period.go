@@ -18,11 +18,11 @@ func (p *parser) period(j int, v *Value) {
 	for k := j; k < j+maxCounted+1; k++ {
 		t := p.tok(k)
 		if p.has(k, rolePer|roleArticle) || p.each(k) {
-			below := p.tok(k + 1).unit
-			if below.dim == Duration && below.offset == 0 {
-				v.Period = below.factor
+			length, told := p.lengthAt(k + 1)
+			if length != 0 {
+				v.Period = length
 			}
-			if below.dim == Duration || !p.has(k, rolePer) {
+			if told || !p.has(k, rolePer) {
 				return
 			}
 			k++ // per key and minute
@@ -31,6 +31,24 @@ func (p *parser) period(j int, v *Value) {
 		if t.kind != tokWord || t.word.role != 0 || t.unit.dim != Plain || v.Dim != Plain && v.Dim != storage && k > j {
 			return
 		}
+	}
+}
+
+// lengthAt is the length of time that token k names, behind what only says which one is meant. told is
+// false where it names none; of units that are no lengths to multiply by, the length is 0.
+func (p *parser) lengthAt(k int) (length float64, told bool) {
+	if Whole(p.tokText(k)) {
+		k++
+	}
+	switch u := p.tok(k).unit; {
+	case night(p.tokText(k)):
+		return day, true
+	case u.dim != Duration:
+		return 0, false
+	case u.offset != 0:
+		return 0, true
+	default:
+		return u.factor, true
 	}
 }
 
@@ -57,7 +75,7 @@ var (
 			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle"},
 			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual"},
 			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
-			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria"},
+			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria nightly"},
 			{hour, "hourly stündlich stündliche stündlichen stündlicher"},
 		} {
 			for w := range strings.FieldsSeq(p.words) {
@@ -105,9 +123,35 @@ func PeriodOf(word string) float64 {
 	return 0
 }
 
+// Whole reports whether a word says no more of a length of time than which one is meant: per calendar
+// year.
+func Whole(word string) bool {
+	switch word {
+	case "calendar", "full", "whole", "fiscal", "financial", "contract", "single":
+		return true
+	}
+	return false
+}
+
+// Periodic reports whether a word, in lower case, tells a length of time as an adjective or an adverb:
+// monthly, and not Monatsbeitrag.
+func Periodic(word string) bool { return periods[word] != 0 }
+
+// night reports whether a word, a noun of German perhaps in lower case, is a night, which amounts are for as for a day.
+func night(word string) bool {
+	switch word {
+	case "night", "Nacht", "nacht", "nuit", "noche":
+		return true
+	}
+	return false
+}
+
 // LengthOf is the length of time in seconds that a word, in lower case, is a unit of; 0 for any
 // other.
 func LengthOf(word string) float64 {
+	if night(word) {
+		return day
+	}
 	if u := unitNames[word]; u.dim == Duration && u.offset == 0 {
 		return u.factor
 	}

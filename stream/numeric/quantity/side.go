@@ -1,5 +1,29 @@
 package quantity
 
+// between bounds how many tokens stand between the two numbers of "from 10 euros in winter to 20 euros
+// in summer"; our choice.
+const between = 8
+
+// paired reports whether what stands from token j on, up to the end of the clause, is the other number
+// of "from ... to": then nothing is said of what lies beyond.
+func (p *parser) paired(j int) bool {
+	for k := j; k < j+between; k++ {
+		t := p.tok(k)
+		if t.kind == tokOpaque || t.kind == tokSymbol && (t.sym == ',' || t.sym == ';' || t.sym == '.' || t.sym == ')' || t.sym == '|') {
+			return false
+		}
+		if p.has(k, roleTo) || p.word(k, "until") || p.word(k, "through") {
+			next := k + 1
+			for p.money(next) {
+				next++
+			}
+			n := p.tok(next)
+			return k == j || n.kind == tokNumber || n.kind == tokWord && n.word.role&roleCardinal != 0
+		}
+	}
+	return false
+}
+
 // side is on which side of v, of tokens [i, j), lies what is spoken of.
 func (p *parser) side(i, j int, v *Value) Side {
 	if v.Range() {
@@ -35,7 +59,7 @@ func (p *parser) side(i, j int, v *Value) Side {
 	case "ab", "Ab":
 		return Upwards
 	case "from", "From":
-		if !p.has(j, roleTo) && p.tokText(j) != "until" && p.tokText(j) != "through" {
+		if !p.paired(j) {
 			return Upwards
 		}
 	case "bis", "Bis":

@@ -53,6 +53,7 @@ type Value struct {
 	Step       float64 // place value of the last digit written, written unit: 0.1 for 3.2, 1e5 for 3.2 million
 	Place      float64 // place value of the last digit that is not 0: 1e3 for 45,000
 
+	Scale  float64 // of magnitude words: 1e6 for "3 million"; 0 without any
 	Period float64 // seconds that an amount is for: a month for "49 dollars a month"; 0 when it is not told
 
 	Dim    Dim     // dimension; plain for bare numbers
@@ -83,8 +84,16 @@ func (v *Value) setUnit(u unit) {
 	v.scaled()
 }
 
-// MeasureAs gives v, a bare number, the unit of another: the 14 of "from 14 to 30 days".
-func (v *Value) MeasureAs(o *Value) { v.setUnit(unit{o.Dim, o.Factor, o.Offset}) }
+// MeasureAs gives v, a bare number, the unit and the magnitude of another: the 14 of "from 14 to 30
+// days", the 10 of "from 10 to 12 million". What is written in full has a magnitude of its own.
+func (v *Value) MeasureAs(o *Value) {
+	if v.Scale == 0 && o.Scale > 1 && math.Abs(v.Raw) < 1000 && v.Step <= 1 {
+		v.Raw, v.RawHi, v.Step, v.Place = v.Raw*o.Scale, v.RawHi*o.Scale, v.Step*o.Scale, v.Place*o.Scale
+		v.Alt *= o.Scale
+		v.Scale = o.Scale
+	}
+	v.setUnit(unit{o.Dim, o.Factor, o.Offset})
+}
 
 // plainValue is a bare number.
 func plainValue(raw, step float64) Value {

@@ -1,0 +1,100 @@
+package numeric
+
+import "signalbox/stream/numeric/quantity"
+
+// swapped reports whether the number of the claim belongs to another subject: other fits the claim
+// better than match, and match stands with words that the claim lacks.
+func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
+	if other.sentence < 0 || other.score < c.limit.SwapFloor ||
+		c.tense == since && other.known >= 0 && c.x.known[other.known].partner == match.known {
+		return false
+	}
+	if c.goesOn(match, other) || v.Side != quantity.NoSide && c.besideIt(other) {
+		return false
+	}
+	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) {
+		return false
+	}
+	if c.sameNoun(match) && !c.sameNoun(other) {
+		return false // both count the same things, the other number counts something else
+	}
+	in := &c.x.sentences[other.sentence]
+	for k := in.known; k < in.knownEnd; k++ {
+		c.left -= comparing
+		e := &c.x.known[k]
+		if c.agree(v, k) != quantity.Differs && !c.denies(v, e) && !c.forOther(e) && !c.foreignClause(k) {
+			return false // the sentence about the subject has the number as well
+		}
+	}
+	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
+}
+
+// goesOn reports whether the sentence of match goes on, with a pronoun, about a change that the sentence
+// of other tells, and nothing says that the claim means the latter: no number of it stands there alone.
+// What a fee was raised to in 2022 and what it was raised to in 2024 are of one subject.
+func (c *checker) goesOn(match, other candidate) bool {
+	in := &c.x.sentences[match.sentence]
+	if in.as != meant || in.from != other.sentence || !in.changes || !c.x.sentences[other.sentence].changes {
+		return false
+	}
+	for i := range c.values {
+		if i == c.at || c.chained(i, match) {
+			continue
+		}
+		if c.holds(i, other.sentence) && !c.holds(i, match.sentence) {
+			return false
+		}
+	}
+	return true
+}
+
+// besideIt reports whether the clause of the number that is being judged has number other of the
+// evidence as well: "up to 80 dollars delivery costs 5" of "Up to 80 dollars it costs something.
+// Delivery costs 5 dollars." says on what the amount depends.
+func (c *checker) besideIt(other candidate) bool {
+	c.left -= comparing * len(c.values)
+	for i := range c.values {
+		if i != c.at && c.homes[i] == c.homes[c.at] && c.values[i].Side == quantity.NoSide &&
+			quantity.Compare(&c.values[i], &c.x.known[other.known].value) != quantity.Differs {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a sentence of the evidence has number i of the claim.
+func (c *checker) holds(i int, sentence int32) bool {
+	in := &c.x.sentences[sentence]
+	c.left -= comparing * int(in.knownEnd-in.known)
+	for k := in.known; k < in.knownEnd; k++ {
+		if quantity.Compare(&c.values[i], &c.x.known[k].value) != quantity.Differs {
+			return true
+		}
+	}
+	return false
+}
+
+// chained reports whether number i of the claim is the other one of a change whose end is match, in
+// several steps: from 10 to 12, and from 12 to 15.
+func (c *checker) chained(i int, match candidate) bool {
+	m := &c.x.known[match.known]
+	if c.partners[c.at] != int32(i) || m.partner < 0 {
+		return false
+	}
+	step := &c.x.known[m.partner].value
+	in := &c.x.sentences[c.x.sentences[match.sentence].from]
+	c.left -= comparing * int(in.knownEnd-in.known)
+	for k := in.known; k < in.knownEnd; k++ {
+		if e := &c.x.known[k]; e.partner >= 0 && quantity.Compare(step, &e.value) != quantity.Differs &&
+			quantity.Compare(&c.values[i], &c.x.known[e.partner].value) != quantity.Differs {
+			return true
+		}
+	}
+	return false
+}
+
+// sameNoun reports whether the number that is being judged counts what a number of the evidence
+// counts: the word behind both is the same.
+func (c *checker) sameNoun(by candidate) bool {
+	return c.noun != 0 && by.known >= 0 && c.x.known[by.known].noun == c.noun
+}
