@@ -82,19 +82,10 @@ func TestARedisThatNobodyCallsIsSeenToGoAndToComeBack(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			poll := time.NewTicker(5 * time.Millisecond)
-			defer poll.Stop()
-			await := func(healthy bool) { //nolint:revive // what is awaited
-				for end := time.Now().Add(testkit.Patience); s.Healthy() != healthy; <-poll.C {
-					if time.Now().After(end) {
-						t.Fatalf("healthy is %v still", !healthy)
-					}
-				}
-			}
 			away.leave(server)
-			await(false)
+			testkit.Eventually(t, "it is seen to go", func() bool { return !s.Healthy() })
 			away.come(server)
-			await(true)
+			testkit.Eventually(t, "it is seen to come back", s.Healthy)
 			if n := log.count("level=WARN msg=\"redis does not answer"); n != 1 {
 				t.Errorf("that Redis is away is said %d times", n)
 			}
