@@ -237,13 +237,20 @@ func (t *tally) count(e *entry) {
 			t.throw(g, e, "")
 			continue
 		}
-		if e.Escalation != nil { // of the model that gave it
-			for i := range e.Escalation.From {
-				model := name(e.Escalation.From[i].Model)
-				if i == 0 || !slices.ContainsFunc(e.Escalation.From[:i], func(x decisionlog.Thrown) bool { return name(x.Model) == model }) {
-					t.throw(n.group(model), e, model)
-				}
-			}
+		t.throwByModel(n, e)
+	}
+}
+
+// throwByModel counts the answers of a line that were thrown away for the models that gave them.
+func (t *tally) throwByModel(n *names, e *entry) {
+	if e.Escalation == nil {
+		return
+	}
+	from := e.Escalation.From
+	for i := range from {
+		model := name(from[i].Model)
+		if !slices.ContainsFunc(from[:i], func(x decisionlog.Thrown) bool { return name(x.Model) == model }) {
+			t.throw(n.group(model), e, model)
 		}
 	}
 }

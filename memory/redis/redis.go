@@ -71,8 +71,12 @@ func (o Options) withDefaults() Options {
 		o.Prefix = d.Prefix
 	}
 	for _, f := range []struct{ v, def *time.Duration }{
-		{&o.RateBudget, &d.RateBudget}, {&o.MetaBudget, &d.MetaBudget}, {&o.BlobBudget, &d.BlobBudget},
-		{&o.WriteBudget, &d.WriteBudget}, {&o.Rest, &d.Rest}, {&o.Look, &d.Look},
+		{&o.RateBudget, &d.RateBudget},
+		{&o.MetaBudget, &d.MetaBudget},
+		{&o.BlobBudget, &d.BlobBudget},
+		{&o.WriteBudget, &d.WriteBudget},
+		{&o.Rest, &d.Rest},
+		{&o.Look, &d.Look},
 	} {
 		if *f.v <= 0 {
 			*f.v = *f.def
