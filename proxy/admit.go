@@ -175,10 +175,7 @@ func chargeLimits(ctx context.Context, w *downstream.Writer, req *openai.Request
 	if w.Lease == nil {
 		return nil
 	}
-	n := req.EstimateTokens()
-	if held.Named() {
-		n += held.Tokens
-	}
+	n := held.PromptTokens(req)
 	if req.API != openai.Other {
 		n += req.MaxOutputTokens()
 	}

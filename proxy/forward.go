@@ -254,7 +254,7 @@ func headersFor(ctx context.Context, o *exchange.Exchange, in http.Header, body 
 // discards reports that a response was judged and found wanting, so that the next model is to be
 // asked: the plan begins with that one.
 func (p *Proxy) discards(st *State, o *exchange.Exchange, u *upstream.Response) bool {
-	x, ok := o.Escalation.Discard(u, o.Params)
+	x, ok := o.Escalation.Discard(u, o.Params, o.Resolved.PromptTokens(o.Req))
 	if !ok {
 		return false
 	}
@@ -311,5 +311,5 @@ func describeResponse(w *downstream.Writer, o *exchange.Exchange, first *backend
 	}
 	o.Decision.DescribePlace(w.Header(), o.Model, o.Endpoint, o.Effort, first)
 	o.Where.Describe(w.Header())
-	o.Escalation.Describe(w.Header(), o.Req)
+	o.Escalation.Describe(w.Header())
 }

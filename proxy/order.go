@@ -69,10 +69,7 @@ func (p *Proxy) reserve(
 	if len(o.Who.Budgets) == 0 && !ofModels {
 		return nil
 	}
-	prompt, answer := float64(o.Req.EstimateTokens()), 0.0
-	if o.Resolved.Named() {
-		prompt += float64(o.Resolved.Tokens)
-	}
+	prompt, answer := float64(o.Resolved.PromptTokens(o.Req)), 0.0
 	if o.Req.API != openai.Other {
 		answer = float64(o.Req.MaxOutputTokens())
 	}

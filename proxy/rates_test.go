@@ -2,10 +2,12 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/settings"
 )
 
@@ -302,6 +305,48 @@ func TestARequestRefusedByALimitIsCountedForItsCaller(t *testing.T) {
 	_, line, _ := strings.Cut(p.log.String(), `"status":429`)
 	if !strings.Contains(line, `"tenant":"lab"`) || !strings.Contains(line, `"key":"limited"`) {
 		t.Errorf("the log says of the refused request: %s", line)
+	}
+}
+
+func TestARequestRefusedByALimitIsInTheDecisionLog(t *testing.T) {
+	t.Parallel()
+	const caller = "Bearer limited"
+	for limit, r := range map[string]auth.RateOptions{"requests": {RPM: 1}, "tokens": {TPM: 500}} {
+		u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, strings.Replace(okAnswer, `"usage"`, `"x"`, 1)))
+		l := logDecisions(t, start(t, oneModel(u), withKeys(auth.KeyOptions{Name: "limited", Tenant: "lab", Rate: r})))
+		long := ask(strings.Repeat("word ", 150))
+		for i, want := range []int{200, 429, 429, 429} {
+			if got := l.chat(long, "Authorization", caller); got.status != want {
+				t.Fatalf("%s, request %d: status %d with %s", limit, i, got.status, got.body)
+			}
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		l.proxy.records.Run(ended) // writes the last minute
+		if err := l.tel.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(l.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n []int64
+		for line := range strings.Lines(string(text)) {
+			var e decisionlog.Refusal
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			if e.Outcome != "refused" {
+				continue
+			}
+			if n = append(n, e.Refused); e.Limit != limit || e.Key != "limited" || e.Request.Tenant != "lab" ||
+				e.Status != 429 || e.Error != "rate_limit_exceeded" || e.ID == "" {
+				t.Errorf("%s: %s", limit, line)
+			}
+		}
+		if !slices.Equal(n, []int64{1, 2}) {
+			t.Errorf("%s: lines of %v refused requests", limit, n)
+		}
 	}
 }
 

@@ -67,6 +67,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	defer wg.Wait()
 	wg.Go(func() { p.warms.Run(ctx) })
 	wg.Go(func() { p.limiter.Run(ctx) })
+	wg.Go(func() { p.records.Run(ctx) })
 	var checked *State
 	for {
 		if st := p.state.Load(); st != checked {

@@ -23,7 +23,7 @@ func (s sharedBudgets) Reserve(
 	ctx context.Context, group, id string, spends []budget.Spend, ttl time.Duration,
 ) ([]int64, bool, error) {
 	taken, fits, err := s.redis.Reserve(ctx, ledger.TenantOf(group), id, spendsOf(spends), ttl)
-	return taken, fits, alone(ctx, s.metrics, "budget", err)
+	return taken, fits, alone(ctx, s.metrics, s.redis, "budget", err)
 }
 
 // Settle implements budget.Remote.

@@ -73,12 +73,12 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/exchange", "proxy/fault", "proxy/upstream", "rules", "stream/response",
 		},
 		"proxy/record": {
-			"internal/signal", "internal/telemetry", "memory/cache", "memory/outcomes",
+			"internal/openai", "internal/signal", "internal/telemetry", "memory/cache", "memory/outcomes",
 			"memory/outcomes/signs", "proxy/affinity", "proxy/auth", "proxy/budget", "proxy/choose",
 			"proxy/decide", "proxy/decisionlog", "proxy/downstream", "proxy/exchange", "proxy/fault",
 			"proxy/feedback", "proxy/framing", "proxy/lengths", "proxy/mirror", "proxy/placement",
-			"proxy/recall", "proxy/recent", "proxy/signals", "proxy/upstream", "rules", "stream/guard",
-			"stream/response",
+			"proxy/rate", "proxy/recall", "proxy/recent", "proxy/signals", "proxy/upstream", "rules",
+			"stream/guard", "stream/response",
 		},
 		"proxy/relay": {
 			"internal/openai", "internal/telemetry", "memory/cache", "proxy/affinity",

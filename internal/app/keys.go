@@ -34,11 +34,22 @@ func (a *App) openKeys(ctx context.Context, cfg *config.Config) error {
 		Max: o.Max, Refresh: time.Duration(o.Refresh), Now: a.opts.now, Log: a.tel.Log,
 		Check: func(k *auth.KeyOptions) error { return knownModels(a.cfg.Load(), k) },
 		Taken: func(name string) bool { return slices.Contains(keyNames(a.cfg.Load()), name) },
+		Usage: a.usageOf,
 	})
 	if o.File == "" {
 		return nil
 	}
 	return a.keys.Look(ctx)
+}
+
+// usageOf tells what is used of all that bounds a virtual key.
+func (a *App) usageOf(ctx context.Context, k *auth.KeyOptions) []keyring.Usage {
+	bounds := a.proxy.UsageOf(ctx, k)
+	out := make([]keyring.Usage, len(bounds))
+	for i, b := range bounds {
+		out[i] = keyring.Usage(b)
+	}
+	return out
 }
 
 // knownModels reports models that a key names and that are not there.

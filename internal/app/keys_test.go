@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -264,5 +265,54 @@ func TestReplicasShareVirtualKeys(t *testing.T) {
 	})
 	for name, s := range map[string]*server{"a": a, "b": b, "late": late} {
 		eventually(t, name+" refuses the revoked key", func() bool { return !let(s, steady) })
+	}
+}
+
+func TestAKeyTellsWhatIsUsedOfItsBounds(t *testing.T) {
+	t.Parallel()
+	auth := fmt.Sprintf(`auth:
+  mode: keys
+  virtual: {file: %q}
+  tenants: [{name: lab, budget: {usd: 90, period: day}, rate: {tpm: 100000}}]
+`, filepath.Join(t.TempDir(), "keys.json"))
+	s := serve(t, withKeys(t, instant(t), auth), flags(t))
+	id, secret := s.newKey(t, `{"name":"web","tenant":"lab","rate":{"rpm":5},"budget":{"usd":50},"ttl":"30d"}`)
+	s.wants(t, "the first request", secret, "m", 200, "")
+	var got struct {
+		Expires time.Time `json:"expires_at"`
+		Usage   []struct {
+			Of, What, Per     string
+			Limit, Used, Left float64
+			Resets            time.Time `json:"resets_at"`
+			Alone             bool      `json:"replica_alone"`
+		}
+	}
+	text := s.virtual(t, http.MethodGet, "/"+id, "").body
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(got.Expires); left < 29*24*time.Hour || left > 31*24*time.Hour {
+		t.Errorf("a ttl of 30 days ends in %s", left)
+	}
+	var found []string
+	for _, u := range got.Usage {
+		found = append(found, u.Of+" "+u.What+" a "+u.Per)
+		if u.Used <= 0 || u.Left <= 0 || u.Used+u.Left != u.Limit || !u.Alone ||
+			u.Resets.Before(time.Now().Add(-time.Second)) {
+			t.Errorf("%+v", u)
+		}
+	}
+	slices.Sort(found)
+	want := []string{"key requests a minute", "key usd a month", "tenant tokens a minute", "tenant usd a day"}
+	if !slices.Equal(found, want) {
+		t.Errorf("%q in %s", found, text)
+	}
+	if again := s.virtual(t, http.MethodGet, "/"+id, "").body; !strings.Contains(again, `"used":1,"left":4`) {
+		t.Errorf("looking uses up: %s", again)
+	}
+	bad := s.virtual(t, http.MethodPost, "", `{"name":"x","ttl":"30x"}`)
+	if bad.status != http.StatusBadRequest || !strings.Contains(bad.body, `"param":"ttl"`) ||
+		!strings.Contains(bad.body, "30d") {
+		t.Errorf("a ttl that is none: %d %s", bad.status, bad.body)
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"signalbox/internal/telemetry"
@@ -18,9 +19,15 @@ type sharedLimits struct {
 }
 
 // alone counts a request that Redis did not count, unless its client has left, and hands on why.
-func alone(ctx context.Context, m *telemetry.Metrics, what string, err error) error {
-	if err != nil && ctx.Err() == nil {
-		m.CountedLocally(what)
+func alone(ctx context.Context, m *telemetry.Metrics, r *redis.Store, what string, err error) error {
+	switch {
+	case err == nil, ctx.Err() != nil:
+	case errors.Is(err, ledger.ErrFull):
+		m.CountedLocally(what, telemetry.RedisFull)
+	case r.Healthy():
+		m.CountedLocally(what, telemetry.RedisLate)
+	default:
+		m.CountedLocally(what, telemetry.RedisAway)
 	}
 	return err
 }
@@ -34,7 +41,7 @@ func (s sharedLimits) Charge(ctx context.Context, group string, charges []rate.C
 		out[i] = redis.Charge(c)
 	}
 	full, fits, err := s.redis.Rate(ctx, ledger.TenantOf(group), out)
-	return full, fits, alone(ctx, s.metrics, "rate", err)
+	return full, fits, alone(ctx, s.metrics, s.redis, "rate", err)
 }
 
 // Enter implements rate.Remote.
@@ -45,7 +52,7 @@ func (s sharedLimits) Enter( //nolint:revive // force tells a renewal from a req
 	if force { // a renewal of what is under way
 		return used, fits, err
 	}
-	return used, fits, alone(ctx, s.metrics, "concurrency", err)
+	return used, fits, alone(ctx, s.metrics, s.redis, "concurrency", err)
 }
 
 // Leave implements rate.Remote.

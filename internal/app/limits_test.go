@@ -103,7 +103,8 @@ memory: {salt_secret: "${SALT}", redis: {url: "%s", limit_timeout: %s}}
 		t.Errorf("without Redis one replica let %d of 20 in", in)
 	}
 	page := do(t, http.MethodGet, replicas[0].admin+"/metrics", "").body
-	if !strings.Contains(page, "signalbox_redis_up 0") || !regexp.MustCompile(`limits_local_total\{what="rate"\} [1-9]`).MatchString(page) {
+	if !strings.Contains(page, "signalbox_redis_up 0") ||
+		!regexp.MustCompile(`limits_local_total\{reason="away",what="rate"\} [1-9]`).MatchString(page) {
 		t.Error("metrics say nothing of a Redis that is away")
 	}
 	got := do(t, http.MethodGet, replicas[0].url+"/readyz", "")

@@ -8,6 +8,7 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/config"
+	"signalbox/rules"
 )
 
 func (c *command) check() *cobra.Command {
@@ -28,15 +29,7 @@ func (c *command) check() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			read := config.Parse
-			if unset {
-				read = config.Check
-			}
-			b, err := os.ReadFile(file)
-			if err != nil {
-				return fmt.Errorf("read configuration: %w", err)
-			}
-			cfg, warnings, err := read(file, b, c.Env, app.Catalog)
+			cfg, warnings, err := c.read(cmd, file)
 			if err != nil {
 				return err
 			}
@@ -86,6 +79,19 @@ func (*command) file(cmd *cobra.Command, args []string) (config.Settings, string
 		settings.File, err = config.Discover()
 	}
 	return settings, settings.File, err
+}
+
+// read reads a configuration: without its secrets where the command has the flag for it.
+func (c *command) read(cmd *cobra.Command, file string) (*config.Config, []rules.Problem, error) {
+	parse := config.Parse
+	if unset, err := cmd.Flags().GetBool(allowUnset); err == nil && unset { // else the command has no such flag
+		parse = config.Check
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return parse(file, b, c.Env, app.Catalog)
 }
 
 // count is a number of things in words.

@@ -320,6 +320,10 @@ func (p *printer) ends(g *report.Group) {
 			p.hanging("    ", "    ", row.note, p.faint)
 		}
 	}
+	if g.Refused > 0 {
+		p.printf("%s%12s\n", p.warn(fmt.Sprintf("%-*s", factWidth, "refused")), report.Thousands(g.Refused))
+		p.hanging("    ", "    ", "by a limit, before they were decided: in no other number", p.faint)
+	}
 }
 
 func tallied(cs []report.Count) string {
@@ -341,6 +345,14 @@ func times(t *report.Percentiles) string {
 // section prints the requests by one dimension.
 func (p *printer) section(s *report.Section, all int64) {
 	rows := make([][]string, 0, len(s.Groups))
+	head := []string{
+		s.By, "requests", "share", "blocked", "errors", "prompt", "completion", "spent", "saved",
+		"ttft p50", "took p50", "p95",
+	}
+	refused := slices.ContainsFunc(s.Groups, func(g report.Group) bool { return g.Refused > 0 })
+	if refused {
+		head = append(head, "refused")
+	}
 	for i := range s.Groups {
 		g := &s.Groups[i]
 		saved := "-"
@@ -352,13 +364,16 @@ func (p *printer) section(s *report.Section, all int64) {
 			report.Thousands(g.Tokens.Prompt), report.Thousands(g.Tokens.Completion), report.USD(g.Cost), saved,
 			report.Milliseconds(g.TTFT.P50), report.Milliseconds(g.Took.P50), report.Milliseconds(g.Took.P95),
 		})
+		if refused {
+			rows[i] = append(rows[i], report.Thousands(g.Refused))
+		}
 	}
 	if len(rows) == 0 {
 		return
 	}
 	p.printf("\n%s\n", p.bold("by "+s.By))
 	defer p.arms(s.Comparisons)
-	p.table([]string{s.By, "requests", "share", "blocked", "errors", "prompt", "completion", "spent", "saved", "ttft p50", "took p50", "p95"}, rows)
+	p.table(head, rows)
 }
 
 // arms prints the arms of routes side by side.

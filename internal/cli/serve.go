@@ -62,29 +62,16 @@ func addListenFlags(cmd *cobra.Command) {
 
 // load reads the configuration that flags, environment and discovery name, and prints warnings.
 func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, error) {
-	settings, err := config.ReadSettings(cmd.Flags())
+	settings, file, err := c.file(cmd, nil)
 	if err != nil {
 		return nil, settings, err
 	}
-	if settings.File == "" {
-		if settings.File, err = config.Discover(); err != nil {
-			return nil, settings, err
-		}
-	}
-	read := config.Parse
-	if unset, err := cmd.Flags().GetBool(allowUnset); err == nil && unset { // else the command has no such flag
-		read = config.Check
-	}
-	b, err := os.ReadFile(settings.File)
-	if err != nil {
-		return nil, settings, fmt.Errorf("read configuration: %w", err)
-	}
-	cfg, warnings, err := read(settings.File, b, c.Env, app.Catalog)
+	cfg, warnings, err := c.read(cmd, file)
 	if err != nil {
 		return nil, settings, err
 	}
 	for _, w := range warnings {
-		_, _ = fmt.Fprintln(c.Err, config.Format(settings.File, w))
+		_, _ = fmt.Fprintln(c.Err, config.Format(file, w))
 	}
 	cfg.Override(settings)
 	return cfg, settings, nil

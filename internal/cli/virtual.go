@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +39,6 @@ func (c *command) virtualKeys() []*cobra.Command {
 	add := keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
 		func(ctx context.Context, at string, args []string) error {
 			create.Name = args[0]
-			create.TTL = inHours(create.TTL)
 			var k virtualKey
 			if err := c.askAdmin(ctx, http.MethodPost, at+keysPath, create, &k); err != nil {
 				return err
@@ -76,14 +73,14 @@ func (c *command) virtualKeys() []*cobra.Command {
 			}
 			var k virtualKey
 			err = c.askAdmin(ctx, http.MethodPost, at+keysPath+"/"+url.PathEscape(id)+"/rotate",
-				map[string]string{"grace": inHours(grace)}, &k)
+				map[string]string{"grace": grace}, &k)
 			if err != nil {
 				return err
 			}
 			c.printer().printf("%s\n", k.Secret)
 			return nil
 		})
-	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the secret before goes on to work")
+	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the secret before goes on to work, as 24h or 7d")
 	revoke := keyCommand("revoke (ID | NAME)", "Revoke a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
@@ -101,34 +98,16 @@ func (c *command) keyID(ctx context.Context, at, word string) (string, error) {
 	if err := c.askAdmin(ctx, http.MethodGet, at+keysPath, nil, &all); err != nil {
 		return "", err
 	}
-	var named []string
+	id := word
 	for _, k := range all.Keys {
 		if k.ID == word {
 			return word, nil
 		}
-		if k.Name == word {
-			named = append(named, k.ID)
+		if k.Name == word { // which is no other's
+			id = k.ID
 		}
 	}
-	switch len(named) {
-	case 0:
-		return word, nil
-	case 1:
-		return named[0], nil
-	}
-	return "", misuse("%d keys are called %q: name one by its id, of %s", len(named), word, strings.Join(named, ", "))
-}
-
-var days = regexp.MustCompile(`^(\d{1,5})d`)
-
-// inHours writes the days of a duration such as 30d or 1d12h in hours, which servers read.
-func inHours(s string) string {
-	m := days.FindStringSubmatch(s)
-	if m == nil {
-		return s
-	}
-	n, _ := strconv.Atoi(m[1]) // of digits
-	return strconv.Itoa(24*n) + "h" + s[len(m[0]):]
+	return id, nil
 }
 
 const keysPath = "/-/keys"

@@ -29,29 +29,18 @@ func TestARefusedTokenIsNotCalledMissing(t *testing.T) {
 	}
 }
 
-func TestAKeyIsMeantByItsIDOrByANameThatIsUnique(t *testing.T) {
+func TestAKeyIsMeantByItsIDOrElseByItsName(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"keys": [{"id": "k1", "name": "app"}, {"id": "k2", "name": "twin"},
-			{"id": "k3", "name": "twin"}, {"id": "app2", "name": "k1"}]}`)
+		_, _ = io.WriteString(w, `{"keys": [{"id": "k1", "name": "app"}, {"id": "app2", "name": "k3"},
+			{"id": "k3", "name": "other"}, {"id": "app3", "name": "k1"}]}`)
 	}))
 	defer s.Close()
 	c := command{Streams: Streams{Env: func(string) (string, bool) { return "", false }}}
-	for word, want := range map[string]string{"k1": "k1", "app": "k1", "k3": "k3", "nobody": "nobody", "twin": ""} {
+	for word, want := range map[string]string{"k1": "k1", "app": "k1", "k3": "k3", "nobody": "nobody", "other": "k3"} {
 		got, err := c.keyID(t.Context(), s.URL, word)
-		if got != want || (err == nil) == (want == "") {
+		if got != want || err != nil {
 			t.Errorf("%s means %q, %v; want %q", word, got, err, want)
-		}
-	}
-}
-
-func TestDaysAreWrittenInHours(t *testing.T) {
-	t.Parallel()
-	for s, want := range map[string]string{
-		"30d": "720h", "1d12h": "24h12h", "720h": "720h", "": "", "d": "d", "0s": "0s",
-	} {
-		if got := inHours(s); got != want {
-			t.Errorf("%q is written %q, want %q", s, got, want)
 		}
 	}
 }

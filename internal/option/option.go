@@ -18,19 +18,44 @@ type Duration time.Duration
 // String returns the span as it may be written in a configuration.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// UnmarshalText reads a span with a unit. A bare number is an error, because its unit would be a
-// guess; only 0 needs none.
+// UnmarshalText reads a span with a unit: those of time.ParseDuration, behind days of 24 hours, as
+// 30d or 1d12h. A bare number is an error, because its unit would be a guess; only 0 needs none.
 func (d *Duration) UnmarshalText(b []byte) error {
 	s := string(b)
-	v, err := time.ParseDuration(s)
-	if err != nil {
+	v, ok := parseDuration(s)
+	if !ok {
 		if _, numErr := strconv.ParseFloat(s, 64); numErr == nil {
 			return fmt.Errorf("found %s without a unit, expected a duration such as %ss", s, s)
 		}
-		return fmt.Errorf("found %q, expected a duration such as 300ms, 5s or 1h30m", s)
+		return fmt.Errorf("found %q, expected a duration such as 300ms, 5s, 1h30m or 30d", s)
 	}
 	*d = Duration(v)
 	return nil
+}
+
+const (
+	day      = 24 * time.Hour
+	mostDays = 100_000 // fewer than a time.Duration has
+)
+
+func parseDuration(s string) (v time.Duration, ok bool) {
+	digits, rest, whole := strings.Cut(s, "d")
+	if !whole {
+		v, err := time.ParseDuration(s)
+		return v, err == nil
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || n > mostDays {
+		return 0, false
+	}
+	if rest == "" {
+		return time.Duration(n) * day, true
+	}
+	v, err = time.ParseDuration(rest)
+	if err != nil || v < 0 || v >= day || rest[0] == '+' {
+		return 0, false
+	}
+	return time.Duration(n)*day + v, true
 }
 
 // MarshalText is the inverse of UnmarshalText.

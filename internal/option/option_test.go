@@ -7,13 +7,18 @@ import (
 
 func TestDurationsCarryAUnit(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]time.Duration{"5s": 5 * time.Second, "1h30m": 90 * time.Minute, "0": 0, "300ms": 300 * time.Millisecond} {
+	for in, want := range map[string]time.Duration{
+		"5s": 5 * time.Second, "1h30m": 90 * time.Minute, "0": 0, "300ms": 300 * time.Millisecond,
+		"30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0,
+	} {
 		var d Duration
 		if err := d.UnmarshalText([]byte(in)); err != nil || time.Duration(d) != want {
 			t.Errorf("%q is %v, %v", in, d, err)
 		}
 	}
-	for _, in := range []string{"5", "1.5", "", "five", "5 s", ".nan"} {
+	for _, in := range []string{
+		"5", "1.5", "", "five", "5 s", ".nan", "d", "-1d", "1.5d", "1d1d", "1d-1h", "1d24h", "12h1d", "99999999d", "1d+1h",
+	} {
 		var d Duration
 		if err := d.UnmarshalText([]byte(in)); err == nil {
 			t.Errorf("%q is taken for %v", in, d)

@@ -70,6 +70,9 @@ func (t *tally) take(ctx context.Context, place string, line []byte, bad error, 
 	if bad == nil {
 		l, bad = decisionlog.Parse(line)
 	}
+	if errors.Is(bad, decisionlog.ErrRefusal) {
+		return nil // there is nothing to decide again
+	}
 	if bad != nil {
 		t.unreadable(place, bad)
 		return nil

@@ -56,6 +56,7 @@ var columns = [...]struct { //nolint:gochecknoglobals // constant table
 	{"took_p99_ms", func(g *Group) any { return g.Took.P99 }},
 	{"rated", func(g *Group) any { return g.Rated.Answers }},
 	{"rating", func(g *Group) any { return g.Rated.Mean }},
+	{"refused", func(g *Group) any { return g.Refused }},
 }
 
 // WriteCSV writes a row for all requests and one for every group of every dimension. A name that a

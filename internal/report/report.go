@@ -226,6 +226,8 @@ type entry struct {
 	Model        string                    `json:"model"`
 	Status       int                       `json:"status"`
 	Error        string                    `json:"error"`
+	Operation    string                    `json:"operation"`
+	Refused      int64                     `json:"refused"`
 	Key          string                    `json:"key"`
 	Finish       string                    `json:"finish"`
 	TookMs       float64                   `json:"took_ms"`
@@ -250,6 +252,8 @@ const (
 	mostTokens = 1e12
 	mostUSD    = 1e9
 	mostMs     = 1e11
+
+	mostRefused = 1e12
 )
 
 // parse reads a line.
@@ -268,6 +272,8 @@ func parse(text []byte) (*entry, error) {
 		return wrong("route, outcome or action is missing")
 	case e.Time.IsZero():
 		return wrong("time is missing")
+	case e.Refused < 0 || e.Refused > mostRefused:
+		return wrong("refused is out of range")
 	}
 	if field := e.beyond(); field != "" {
 		return wrong("%s is out of range", field)

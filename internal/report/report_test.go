@@ -88,6 +88,9 @@ func TestEveryMemberThatIsReadIsOneOfTheLog(t *testing.T) {
 			word, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			tags[word] = f.Type
 		}
+		if theirs == reflect.TypeFor[decisionlog.Entry]() { // another kind of line
+			tags["refused"] = reflect.TypeFor[int64]()
+		}
 		for f := range mine.Fields() {
 			if !f.IsExported() {
 				continue
@@ -480,5 +483,31 @@ func BenchmarkRun(b *testing.B) {
 		if _, err := Run(b.Context(), []Source{{"x", bytes.NewReader(log)}}, Options{By: Dimensions(), Top: 20}, nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestRequestsThatALimitRefusedAreToldApart(t *testing.T) {
+	t.Parallel()
+	refused := func(key string, n int) string {
+		return line(fmt.Sprintf(`"route":"none","outcome":"refused","action":{"verb":"refuse"},"status":429,`+
+			`"error":"rate_limit_exceeded","key":%q,"limit":"requests","refused":%d`, key, n))
+	}
+	log := line(`"key":"app"`) + refused("app", 1) + refused("app", 40) + refused("web", 1) +
+		line(`"key":"app","operation":"tokenize"`) + line(`"refused":-1`)
+	r := sum(t, Options{By: []string{ByRoute, ByKey}}, log)
+	g := r.Total
+	if g.Refused != 42 || g.Requests != 2 || r.Decisions != 2 || g.Failed != 0 || r.Broken != 1 {
+		t.Errorf("refused %d, requests %d, decisions %d, errors %d, broken %d",
+			g.Refused, g.Requests, r.Decisions, g.Failed, r.Broken)
+	}
+	if g.Untold != 1 {
+		t.Errorf("untold %d: /tokenize tells no usage", g.Untold)
+	}
+	if routes := r.By[0].Groups; len(routes) != 1 || routes[0].Refused != 0 {
+		t.Errorf("routes: %+v", routes)
+	}
+	keys := r.By[1].Groups
+	if len(keys) != 2 || keys[0].Name != "app" || keys[0].Refused != 41 || keys[1].Refused != 1 || keys[1].Requests != 0 {
+		t.Errorf("keys: %+v", keys)
 	}
 }

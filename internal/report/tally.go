@@ -58,6 +58,10 @@ type Group struct {
 	Gone     int64 `json:"gone"`     // the client left before the end
 	Failed   int64 `json:"errors"`   // anything else
 
+	// Refused are requests that a limit has refused before they were decided. They are in no other
+	// number.
+	Refused int64 `json:"refused"`
+
 	Errors []Count `json:"errors_by"` // those of errors, declined included, by code; the most frequent first
 
 	Tokens   Tokens  `json:"tokens"`       // of all answers, those that were thrown away included
@@ -208,7 +212,9 @@ func newTally(o *Options) *tally {
 
 // count takes in a line.
 func (t *tally) count(e *entry) {
-	t.out.Decisions++
+	if e.Refused == 0 {
+		t.out.Decisions++
+	}
 	if t.out.From.IsZero() || e.Time.Before(t.out.From) {
 		t.out.From = e.Time
 	}
@@ -231,19 +237,29 @@ func (t *tally) count(e *entry) {
 			t.throw(g, e, "")
 			continue
 		}
-		if e.Escalation != nil { // of the model that gave it
-			for i := range e.Escalation.From {
-				model := name(e.Escalation.From[i].Model)
-				if i == 0 || !slices.ContainsFunc(e.Escalation.From[:i], func(x decisionlog.Thrown) bool { return name(x.Model) == model }) {
-					t.throw(n.group(model), e, model)
-				}
-			}
+		t.throwByModel(n, e)
+	}
+}
+
+// throwByModel counts the answers of a line that were thrown away for the models that gave them.
+func (t *tally) throwByModel(n *names, e *entry) {
+	if e.Escalation == nil {
+		return
+	}
+	from := e.Escalation.From
+	for i := range from {
+		model := name(from[i].Model)
+		if !slices.ContainsFunc(from[:i], func(x decisionlog.Thrown) bool { return name(x.Model) == model }) {
+			t.throw(n.group(model), e, model)
 		}
 	}
 }
 
 // nameOf is the group that a line belongs to; empty for none.
 func nameOf(by string, e *entry) string {
+	if e.Refused > 0 && (by == ByRoute || by == ByModel) {
+		return "" // it came to none
+	}
 	switch by {
 	case ByRoute:
 		return name(e.Route)
@@ -290,20 +306,24 @@ func (n *names) shrink(to int) {
 	}
 }
 
-// ranked lists groups, those with the most requests first.
+// ranked lists groups, those with the most requests first, refused ones included.
 func ranked(all map[string]*sums) []*sums {
 	out := make([]*sums, 0, len(all))
 	for _, g := range all {
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b *sums) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Requests+b.Refused, a.Requests+a.Refused), cmp.Compare(a.Name, b.Name))
 	})
 	return out
 }
 
 // add counts a line to a group.
 func (t *tally) add(g *sums, e *entry) {
+	if e.Refused > 0 {
+		g.Refused += e.Refused
+		return
+	}
 	g.Requests++
 	g.end(e)
 	if e.Tokens != nil {
@@ -436,7 +456,7 @@ func (g *sums) end(e *entry) {
 		g.Cached++
 	case endAnswered:
 		g.Answered++
-		if e.Tokens == nil {
+		if e.Tokens == nil && e.Operation == "" {
 			g.Untold++
 		}
 	}

@@ -436,14 +436,7 @@ func TestDecisionsFollowAFileThatWasMoved(t *testing.T) {
 		} else {
 			go d.run()
 			d.Reopen()
-			for end := time.Now().Add(testkit.Patience); ; {
-				if _, err := os.Stat(o.File); err == nil {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatal("the file is not made anew")
-				}
-			}
+			testkit.Eventually(t, "the file is made anew", func() bool { _, err := os.Stat(o.File); return err == nil })
 			d.queue <- textLine("three")
 			if err := d.shutdown(t.Context()); err != nil {
 				t.Fatal(err)
@@ -466,12 +459,5 @@ func TestDecisionsGoOnWhereTheFileWasRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Reopen()
-	for end := time.Now().Add(testkit.Patience); ; {
-		if _, err := os.Stat(o.File); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the file is not made anew")
-		}
-	}
+	testkit.Eventually(t, "the file is made anew", func() bool { _, err := os.Stat(o.File); return err == nil })
 }

@@ -137,7 +137,8 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		untold: m.counter("signalbox_untold_total",
 			"Answers that told no tokens, which no sum of tokens and cost holds.", "model"),
 		local: m.counter("signalbox_limits_local_total", "Requests whose limits or budgets this replica counted alone, "+
-			"since Redis did not answer in time, by what: rate, concurrency, budget.", "what"),
+			"by what (rate, concurrency, budget) and why: Redis is away, answered this one too late, or is full.",
+			"what", "reason"),
 		tokens:          m.counter("signalbox_tokens_total", "Tokens by kind: prompt, cached, completion.", "kind"),
 		prefixTokens:    m.counter("signalbox_prefix_tokens_total", "Prompt tokens that the endpoint was expected to have cached (predicted), and those that it had (confirmed), of answers that tell.", "model", "kind"),
 		placements:      m.counter("signalbox_placements_total", "Requests placed by what they belong to: at its home, or away from it.", "model", "where"),
@@ -188,11 +189,15 @@ func (m *Metrics) begin() {
 		&m.cache:     {"exact", "semantic", "miss", "off", "ineligible", "bypass", "error"},
 		&m.cacheKept: {"kept", "dropped", "refused", "failed"}, &m.decisions: {"written", "dropped", "failed"},
 		&m.contextRequests: {"hot", "l2", "l3"},
-		&m.local:           {"rate", "concurrency", "budget"},
 		&m.guardClaims:     {"supported", "contradicted", "unsupported", "unchecked", "not_checkable"},
 	} {
 		for _, v := range values {
 			c.add(0, v)
+		}
+	}
+	for _, what := range [...]string{"rate", "concurrency", "budget"} {
+		for _, reason := range [...]string{RedisAway, RedisLate, RedisFull} {
+			m.local.add(0, what, reason)
 		}
 	}
 	m.workerRestarts.add(0)

@@ -16,9 +16,16 @@ type redisGauge struct {
 // WatchRedis says where it is read whether Redis answers; up is called from many goroutines.
 func (m *Metrics) WatchRedis(up func() bool) { m.redis.up.Store(&up) }
 
-// CountedLocally counts a request whose limits or budgets this replica counts alone, since Redis
-// did not answer in time: rate, concurrency or budget.
-func (m *Metrics) CountedLocally(what string) { m.local.add(1, what) }
+// Why a replica counts limits and budgets alone.
+const (
+	RedisAway = "away" // Redis does not answer, which signalbox_redis_up tells as well
+	RedisLate = "late" // it answers others, and not this request in time
+	RedisFull = "full" // it has no memory left for what it should count
+)
+
+// CountedLocally counts a request of which this replica counts something alone: rate, concurrency
+// or budget. reason is one of those above.
+func (m *Metrics) CountedLocally(what, reason string) { m.local.add(1, what, reason) }
 
 func (g *redisGauge) register(meter metric.Meter) error {
 	_, err := meter.Int64ObservableGauge("signalbox_redis_up",

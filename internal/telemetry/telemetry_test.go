@@ -66,7 +66,7 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.Reloaded(true, 2, time.Unix(1700000000, 0))
 	m.Serves("math-70b")
 	m.WatchRedis(func() bool { return true })
-	m.CountedLocally("rate")
+	m.CountedLocally("rate", RedisLate)
 	m.Untold("math-70b")
 
 	rec := httptest.NewRecorder()

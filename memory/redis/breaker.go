@@ -43,6 +43,9 @@ func (b *breaker) failed() bool {
 	if b.inRow.Add(1) < b.failures {
 		return false
 	}
-	b.until.Store(b.now().Add(b.rest).UnixNano())
+	b.open()
 	return true
 }
+
+// open refuses calls from now on.
+func (b *breaker) open() { b.until.Store(b.now().Add(b.rest).UnixNano()) }

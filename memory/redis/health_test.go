@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"signalbox/internal/testkit"
+	"signalbox/memory/ledger"
 )
 
 // journal is a log that a test reads.
@@ -55,6 +57,39 @@ func TestTheLogSaysOnceThatRedisIsAwayAndThatItIsBack(t *testing.T) {
 	}
 	if n := log.count("level=INFO msg=\"redis answers again"); n != 1 {
 		t.Errorf("that Redis is back is said %d times", n)
+	}
+}
+
+func TestARedisThatNobodyCallsIsSeenToGoAndToComeBack(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]struct{ leave, come func(*testkit.Redis) }{
+		"stopped": {(*testkit.Redis).Stop, (*testkit.Redis).Start},
+		"hanging": {(*testkit.Redis).Pause, (*testkit.Redis).Resume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, log := testkit.NewRedis(t), &journal{}
+			o := patient(server.URL())
+			o.Failures, o.Rest, o.Look = 1, 10*time.Millisecond, 10*time.Millisecond
+			o.Log = slog.New(slog.NewTextHandler(log, nil))
+			s := open(t, o)
+			ctx, stop := context.WithCancel(t.Context())
+			watched := make(chan error, 1)
+			go func() { watched <- s.Watch(ctx, func(ledger.News) {}, func() {}) }()
+			defer func() {
+				stop()
+				if err := <-watched; err != nil {
+					t.Error(err)
+				}
+			}()
+			away.leave(server)
+			testkit.Eventually(t, "it is seen to go", func() bool { return !s.Healthy() })
+			away.come(server)
+			testkit.Eventually(t, "it is seen to come back", s.Healthy)
+			if n := log.count("level=WARN msg=\"redis does not answer"); n != 1 {
+				t.Errorf("that Redis is away is said %d times", n)
+			}
+		})
 	}
 }
 

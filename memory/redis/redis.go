@@ -23,7 +23,7 @@
 // for a second, so nobody waits for a Redis that is down.
 //
 // A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs
-// one, which makes connections anew, and waits for it.
+// one, which looks whether Redis answers and makes connections anew, and waits for it.
 package redis
 
 import (
@@ -51,16 +51,17 @@ type Options struct {
 	WriteBudget time.Duration // for a commit, or for writing an object
 	Failures    int           // failures in a row that open the breaker
 	Rest        time.Duration // for which it stays open
+	Look        time.Duration // how often Redis is greeted while it answers, half as much more by chance
 	Now         func() time.Time
 	Log         *slog.Logger // of what an operator should know; nil discards it
 }
 
-// DefaultOptions are the prefix cx, budgets of 8 ms, 20 ms, 250 ms and 5 s, and a breaker that
-// opens for 1 s after 3 failures.
+// DefaultOptions are the prefix cx, budgets of 8 ms, 20 ms, 250 ms and 5 s, a breaker that opens for
+// 1 s after 3 failures, and a greeting every 2 to 3 s.
 func DefaultOptions() Options {
 	return Options{
 		Prefix: "cx", RateBudget: 8 * time.Millisecond, MetaBudget: 20 * time.Millisecond, BlobBudget: 250 * time.Millisecond, WriteBudget: 5 * time.Second,
-		Failures: 3, Rest: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Failures: 3, Rest: time.Second, Look: 2 * time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -70,7 +71,12 @@ func (o Options) withDefaults() Options {
 		o.Prefix = d.Prefix
 	}
 	for _, f := range []struct{ v, def *time.Duration }{
-		{&o.RateBudget, &d.RateBudget}, {&o.MetaBudget, &d.MetaBudget}, {&o.BlobBudget, &d.BlobBudget}, {&o.WriteBudget, &d.WriteBudget}, {&o.Rest, &d.Rest},
+		{&o.RateBudget, &d.RateBudget},
+		{&o.MetaBudget, &d.MetaBudget},
+		{&o.BlobBudget, &d.BlobBudget},
+		{&o.WriteBudget, &d.WriteBudget},
+		{&o.Rest, &d.Rest},
+		{&o.Look, &d.Look},
 	} {
 		if *f.v <= 0 {
 			*f.v = *f.def

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,8 @@ import (
 // Watch connects if that is still to do, and tells of changes until ctx is done. Since news may be
 // lost while there is no connection, missed is called whenever one was made. Both are called from
 // one goroutine and must be fast. Watch returns nil when ctx is done, and an error after Close; the
-// goroutine that makes connections anew while the breaker is open has ended then.
+// goroutine that looks whether Redis answers, and makes connections anew while the breaker is open,
+// has ended then.
 func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed func()) error {
 	var mending sync.WaitGroup
 	defer mending.Wait()
@@ -45,24 +47,53 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 }
 
 // mend connects again while the breaker is open: the budget of a call that reads is too short for a
-// new connection to a Redis that is some milliseconds away.
+// new connection to a Redis that is some milliseconds away. While it is closed, it looks now and
+// then whether Redis answers: where nobody calls, nobody else would notice.
 func (s *Store) mend(ctx context.Context) {
 	s.brake.mended.Store(true)
 	defer s.brake.mended.Store(false)
-	look := time.NewTicker(s.o.Rest)
-	defer look.Stop()
+	tick := time.NewTicker(min(s.o.Rest, s.o.Look))
+	defer tick.Stop()
+	next := time.Now().Add(s.pause())
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
+		case <-tick.C:
 		}
 		client := s.client.Load()
-		if client == nil || !s.brake.isOpen() && !s.health.away.Load() || s.greet(ctx, *client) != nil {
-			continue
+		switch {
+		case client == nil:
+		case s.brake.isOpen() || s.health.away.Load():
+			if s.greet(ctx, *client) == nil {
+				s.brake.succeeded()
+				s.greeted(ctx)
+			}
+		case !time.Now().Before(next):
+			s.look(ctx, *client)
+			next = time.Now().Add(s.pause())
 		}
-		s.brake.succeeded()
-		s.greeted(ctx)
+	}
+}
+
+// pause is the time to the next look: replicas that were started at once do not look at once.
+func (s *Store) pause() time.Duration {
+	return s.o.Look + rand.N(s.o.Look/2+1) //nolint:gosec // spreads load, no secret
+}
+
+// look opens the breaker where Redis answers none of as many greetings in a row as it takes calls
+// that fail. One that it answers says nothing of calls, which have less time, and closes nothing.
+func (s *Store) look(ctx context.Context, client rueidis.Client) {
+	for i := s.o.Failures; ; i-- {
+		err := s.hello(ctx, client)
+		switch {
+		case err == nil, ctx.Err() != nil:
+			return
+		case i <= 1:
+			s.brake.open()
+			s.lost(ctx, err)
+			return
+		}
 	}
 }
 
@@ -76,12 +107,20 @@ const (
 // greet lets the client connect, with time for it. The first error ends it.
 func (s *Store) greet(ctx context.Context, client rueidis.Client) error {
 	for range greetings {
-		within, cancel := context.WithTimeout(ctx, time.Second)
-		err := client.Do(within, client.B().Exists().Key(s.o.Prefix+":hello").Build()).Error()
-		cancel()
-		if err != nil {
-			return fmt.Errorf("greet redis: %w", err)
+		if err := s.hello(ctx, client); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// hello asks Redis for something small, with time to connect.
+func (s *Store) hello(ctx context.Context, client rueidis.Client) error {
+	within, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := client.Do(within, client.B().Exists().Key(s.o.Prefix+":hello").Build()).Error()
+	if err != nil {
+		return fmt.Errorf("greet redis: %w", err)
 	}
 	return nil
 }

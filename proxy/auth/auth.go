@@ -124,6 +124,9 @@ func (a *Keys) caller(k *KeyOptions) Principal {
 	return withBudget(a.allow("key", who, k.Models, k.Rate), k.Budget)
 }
 
+// Caller is who shows a virtual key.
+func (a *Keys) Caller(k *KeyOptions) Principal { return a.caller(k) }
+
 // allow adds what a caller may do: what its own entry says, cut by its role and its tenant. kind
 // keeps callers apart that show different things and have the same name.
 func (a *Keys) allow(kind string, who Principal, models []string, rate RateOptions) Principal {

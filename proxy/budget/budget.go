@@ -218,6 +218,42 @@ func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, us
 	return nil, worst
 }
 
+// Look returns what is spent and reserved of each budget of a group in its period, in USD, by all
+// processes that share it; shared is false where that is what this process knows alone, since there
+// is no Remote or it does not answer.
+func (k *Keeper) Look(ctx context.Context, group string, budgets []Budget) (usd []float64, shared bool) {
+	if len(budgets) == 0 {
+		return nil, k.remote != nil
+	}
+	now := k.now()
+	spends := make([]Spend, len(budgets))
+	for i := range budgets {
+		b := &budgets[i]
+		begin, end := b.Period.Bounds(now)
+		// nothing fits into an account without room, so nothing is taken from it
+		spends[i] = Spend{Account: accountOf(group, b, begin), Room: -1, Until: end.Add(2 * TTL)}
+	}
+	usd = make([]float64, len(budgets))
+	if k.remote != nil {
+		k.flush(ctx)
+		taken, _, err := k.remote.Reserve(ctx, group, rand.Text(), spends, TTL)
+		if err == nil && len(taken) == len(usd) {
+			for i, n := range taken {
+				usd[i] = float64(n) / 1e9
+			}
+			return usd, true
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, s := range spends {
+		if a := k.accounts[s.Account]; a != nil {
+			usd[i] = float64(a.taken()) / 1e9
+		}
+	}
+	return usd, false
+}
+
 // nano is an amount in billionths of a dollar, rounded up, and at most what a double holds exactly.
 func nano(usd float64) int64 {
 	return int64(math.Ceil(math.Min(math.Max(usd, 0)*1e9, 1<<52)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -439,5 +440,37 @@ func TestAmountsAreToldAsPeopleWriteThem(t *testing.T) {
 		if got := dollars(usd); got != want {
 			t.Errorf("%v is told as %s, want %s", usd, got, want)
 		}
+	}
+}
+
+func TestALookTellsWhatAllReplicasHaveTaken(t *testing.T) {
+	t.Parallel()
+	server, now := testkit.NewRedis(t), time.Now()
+	a := New(open(t, server), func() time.Time { return now })
+	b := New(open(t, server), func() time.Time { return now })
+	alone := New(nil, func() time.Time { return now })
+	for _, k := range []*Keeper{a, b, alone} {
+		r, err := k.Reserve(t.Context(), "acme", cent, 0.004)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k != a { // whose request is under way
+			r.Settle(t.Context(), 0.001)
+		}
+	}
+	for range 3 { // it takes nothing
+		for k, want := range map[*Keeper]float64{a: 0.005, b: 0.005, alone: 0.001} {
+			usd, shared := k.Look(t.Context(), "acme", cent)
+			if len(usd) != 1 || math.Abs(usd[0]-want) > 1e-9 || shared != (k != alone) {
+				t.Errorf("%v, shared %v; want %v", usd, shared, want)
+			}
+		}
+	}
+	server.Stop()
+	if usd, shared := a.Look(t.Context(), "acme", cent); len(usd) != 1 || usd[0] < 0.004 || shared {
+		t.Errorf("without Redis %v, shared %v", usd, shared)
+	}
+	if usd, _ := a.Look(t.Context(), "acme", nil); len(usd) != 0 {
+		t.Errorf("of no budget: %v", usd)
 	}
 }

@@ -27,11 +27,12 @@ func (b *Base) Decide(
 	ctx context.Context, who auth.Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Lookup,
 ) (*Decision, error) {
 	d, err := b.Make(ctx, who, req, h, r, m)
+	if err == nil {
+		err = d.unread(req, b.Signals.Patience)
+	}
 	switch {
 	case err != nil:
 		return d, err
-	case d.unread(req, b.Signals.Patience) != nil:
-		return d, d.unread(req, b.Signals.Patience)
 	case d.Outcome == rules.Unavailable:
 		return d, d.unavailable()
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.TimedOut():

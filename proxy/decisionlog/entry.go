@@ -48,12 +48,15 @@ type Entry struct {
 	Endpoint  string             `json:"endpoint,omitempty"`   // of it
 	Reasoning string             `json:"reasoning,omitempty"`  // the effort that was asked for in the end
 	MaxTokens int                `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
-	Status    int                `json:"status"`
-	Error     string             `json:"error,omitempty"`   // code of the error that the client got, its type where that has none; empty for an upstream's own
-	Key       string             `json:"key,omitempty"`     // name of the key that was shown, or who the token is about
-	Finish    string             `json:"finish,omitempty"`  // why the answer ended: stop, length, tool_calls, function_call or other; the last of several choices
-	TookMs    float64            `json:"took_ms,omitempty"` // all of it, to the end of the answer
-	TTFTMs    float64            `json:"ttft_ms,omitempty"` // until the answer began, of a stream
+	// which API was called, where nothing is completed: embeddings, rerank, tokenize, speech,
+	// transcription or translation
+	Operation string  `json:"operation,omitempty"`
+	Status    int     `json:"status"`
+	Error     string  `json:"error,omitempty"`   // code of the error that the client got, its type where that has none; empty for an upstream's own
+	Key       string  `json:"key,omitempty"`     // name of the key that was shown, or who the token is about
+	Finish    string  `json:"finish,omitempty"`  // why the answer ended: stop, length, tool_calls, function_call or other; the last of several choices
+	TookMs    float64 `json:"took_ms,omitempty"` // all of it, to the end of the answer
+	TTFTMs    float64 `json:"ttft_ms,omitempty"` // until the answer began, of a stream
 	// what the answer cost at the configured prices, in USD; 0 where its tokens or the price are not
 	// known. Answers that were thrown away have their own
 	Cost float64 `json:"cost_usd,omitempty"`
@@ -246,11 +249,14 @@ type Segment struct {
 	Origin string `json:"origin,omitempty"` // any, instructions, user, model or data
 }
 
+// ErrRefusal reports a line of requests that were refused before they were decided: see Refusal.
+var ErrRefusal = errors.New("a line of requests that a limit has refused")
+
 // ErrNotADecision reports a line that is no entry of a decision log that this version can read.
 var ErrNotADecision = errors.New("not a line of a decision log")
 
 // Parse reads one line of a decision log. Members that it does not know are skipped: a later
-// version may add some. Its errors wrap ErrNotADecision.
+// version may add some. Its errors wrap ErrNotADecision, or are ErrRefusal.
 func Parse(line []byte) (*Entry, error) {
 	var l Entry
 	if err := json.Unmarshal(line, &l); err != nil {
@@ -259,6 +265,8 @@ func Parse(line []byte) (*Entry, error) {
 	switch {
 	case l.Version != Version:
 		return nil, fmt.Errorf("%w: its version is %d, expected %d", ErrNotADecision, l.Version, Version)
+	case l.Outcome == outcomeRefused:
+		return nil, ErrRefusal
 	case l.Route == "" || l.Outcome == "" || l.Action.Verb == "":
 		return nil, fmt.Errorf("%w: route, outcome or action is missing", ErrNotADecision)
 	case l.Request.Model == "":

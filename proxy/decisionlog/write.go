@@ -20,6 +20,7 @@ const (
 	outcomeFailClosed  = "fail_closed"
 	outcomeUnavailable = "unavailable"
 	outcomeDefault     = "default"
+	outcomeRefused     = "refused" // of a Refusal
 )
 
 // OutcomeOf is the word for an outcome: matched, fail_closed, unavailable or default.

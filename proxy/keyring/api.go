@@ -26,7 +26,7 @@ type createBody struct {
 	Name string `json:"name"`
 	// Expires is when the key ends to hold. Default: never.
 	Expires time.Time `json:"expires_at"`
-	// TTL says it from now on, as 720h.
+	// TTL says it from now on, as 12h or 30d.
 	TTL option.Duration `json:"ttl"`
 }
 
@@ -36,7 +36,7 @@ type patchBody struct {
 
 	// Expires is when the key ends to hold; a time that has passed ends it, null lets it hold.
 	Expires time.Time `json:"expires_at"`
-	// TTL says it from now on, as 720h.
+	// TTL says it from now on, as 12h or 30d.
 	TTL option.Duration `json:"ttl"`
 }
 
@@ -65,6 +65,33 @@ type Key struct {
 	Rotated time.Time `json:"rotated_at,omitzero"`
 	// Until is how long the secret before works.
 	Until time.Time `json:"previous_until,omitzero"`
+}
+
+// Usage is what is used of something that bounds a key.
+type Usage struct {
+	// Of is whose bound it is: key, or tenant, which the tenant's other keys use as well.
+	Of string `json:"of"`
+	// What is bounded: usd, requests or tokens.
+	What string `json:"what"`
+	// Per is day or month, of the calendar in UTC, or minute.
+	Per   string  `json:"per"`
+	Limit float64 `json:"limit"`
+	// Used is what was used, with what requests under way have reserved.
+	Used float64 `json:"used"`
+	Left float64 `json:"left"`
+	// Resets is when a day or a month begins anew; of a minute, when nothing counts any more if
+	// nothing else happens.
+	Resets time.Time `json:"resets_at"`
+	// Alone: it is what this replica knows, since there is no Redis or it does not answer.
+	Alone bool `json:"replica_alone"`
+}
+
+// usedKey is a key with what is used of its bounds.
+type usedKey struct {
+	Key
+
+	// Usage has an entry for everything that bounds the key and its tenant, but for concurrency.
+	Usage []Usage `json:"usage"`
 }
 
 // shownKey is a key with its secret.
@@ -151,7 +178,8 @@ func (r *Ring) get(w http.ResponseWriter, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, r.view(&rec))
+	k := rec.options(rec.Name)
+	return answer(w, http.StatusOK, usedKey{r.view(&rec), r.o.Usage(req.Context(), &k)})
 }
 
 func (r *Ring) create(w http.ResponseWriter, req *http.Request) error {

@@ -59,6 +59,8 @@ type Options struct {
 	Check func(k *auth.KeyOptions) error
 	// Taken reports whether the configuration has a key of a name. nil: it has none.
 	Taken func(name string) bool
+	// Usage tells what is used of all that bounds a key. nil: nothing is bounded.
+	Usage func(ctx context.Context, k *auth.KeyOptions) []Usage
 }
 
 // Ring is the virtual keys. See the package comment.
@@ -93,6 +95,9 @@ func New(store Store, o Options) *Ring {
 	}
 	if o.Taken == nil {
 		o.Taken = func(string) bool { return false }
+	}
+	if o.Usage == nil {
+		o.Usage = func(context.Context, *auth.KeyOptions) []Usage { return []Usage{} }
 	}
 	return &Ring{o: o, store: store, turn: make(chan struct{}, 1)}
 }

@@ -222,6 +222,28 @@ func (s *Lease) Settle(ctx context.Context, used int) {
 // Bounds reports whether some limit is on a kind.
 func (s *Lease) Bounds(k Kind) bool { return s != nil && len(s.charges(k, 0)) > 0 }
 
+// Look returns what is left of the tightest of the limits on a kind, where requests of all processes
+// that share them count; Limit is 0 where none is bounded. shared is false where that is what this
+// process has counted alone. It counts nothing.
+func (l *Limiter) Look(ctx context.Context, group string, limits []Limit, k Kind) (left Room, shared bool) {
+	s := &Lease{l: l, group: group, limits: limits}
+	charges := s.charges(k, 0)
+	for i := range charges {
+		charges[i].Force = true
+	}
+	if len(charges) == 0 {
+		return Room{}, l.remote != nil
+	}
+	full, _ := s.apply(ctx, charges)
+	left.Left = math.MaxInt
+	for i, c := range charges {
+		if n := int(max(float64(c.Room)-full[i], 0)); n < left.Left {
+			left = Room{Limit: c.Room, Left: n, Reset: leak(full[i], c.Room)}
+		}
+	}
+	return left, l.remote != nil && !s.lost
+}
+
 // Left is what was left of the tightest limit when the request was let in.
 func (s *Lease) Left(k Kind) Room {
 	switch {

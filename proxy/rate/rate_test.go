@@ -261,3 +261,23 @@ func TestBucketsOfTheProcessStandIn(t *testing.T) {
 		t.Errorf("a third request was let in after %d calls", r.calls)
 	}
 }
+
+func TestALookCountsNothing(t *testing.T) {
+	t.Parallel()
+	c := startClock()
+	l, bounds := New(nil, c.now), limits(Limit{Scope: "a", Requests: 4})
+	s, err := l.Admit(t.Context(), "acme", bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for range 5 {
+		left, shared := l.Look(t.Context(), "acme", bounds, Requests)
+		if left != (Room{Limit: 4, Left: 3, Reset: 15 * time.Second}) || shared {
+			t.Errorf("%+v, shared %v", left, shared)
+		}
+	}
+	if left, _ := l.Look(t.Context(), "acme", bounds, Tokens); left.Limit != 0 {
+		t.Errorf("of a kind without a limit: %+v", left)
+	}
+}

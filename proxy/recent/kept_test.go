@@ -67,9 +67,9 @@ func TestRequestsAreCountedWhoseAnswersTellNoTokens(t *testing.T) {
 	r := New()
 	m := &backend.Model{Model: &choose.Model{Name: "m", Price: choose.Price{Input: 1, Output: 2}}}
 	for _, x := range []Request{
-		{Model: m, Answered: true, Used: response.Usage{Input: 100, Output: 10}},
-		{Model: m, Answered: true},
-		{Model: m, Answered: true},
+		{Model: m, Tells: true, Used: response.Usage{Input: 100, Output: 10}},
+		{Model: m, Tells: true},
+		{Model: m, Tells: true},
 		{Model: m}, // it failed
 		{},         // no model was asked
 	} {

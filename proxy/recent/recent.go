@@ -156,7 +156,7 @@ type Request struct {
 	Fate              string         // of its conversation; empty for none
 	Turn              *decide.Turn   // nil for a first turn, and where no model was asked
 	Model             *backend.Model // that answered; nil for none
-	Answered          bool           // by a model, to the end
+	Tells             bool           // a model answered it, and should have told what that took
 	Used              response.Usage // none where the answer told none
 	Thrown            []Paid         // responses that nobody gets
 	Dearest           choose.Price   // of the configuration
@@ -208,7 +208,7 @@ func (r *Decisions) spend(x *Request) {
 	s, used := r.spentOn(x.Model.Name), &x.Used
 	s.Requests++
 	if *used == (response.Usage{}) {
-		if x.Answered {
+		if x.Tells {
 			s.Untold++
 		}
 		return

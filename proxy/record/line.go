@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/affinity"
@@ -98,7 +99,7 @@ func (l *decided) detach() {
 	if c := d.Talk.Explain(); c != nil {
 		l.talk = &decisionlog.Conversation{State: c.State, Reason: c.Reason, Model: c.Model, Kept: c.Kept}
 	}
-	l.escalation = l.o.Escalation.Logged(l.o.Req)
+	l.escalation = l.o.Escalation.Logged()
 	l.o.Mirror = nil
 	l.o.Escalation, d.Talk = nil, nil
 	l.o.Req, l.o.Guarding, l.o.Where, l.o.Lookup, d.Lookup = nil, nil, nil, nil, nil
@@ -141,6 +142,9 @@ func (l *decided) Entry() *decisionlog.Entry {
 		e.Signals[l.b.Signals.Identity.Names.Of(k)] = l.b.Signals.Identity.SignalOf(k, &v)
 	}
 	e.Cache, e.Model, e.Conversation, e.Escalation = l.cache, l.gave, l.talk, l.escalation
+	if o.Surface.API == openai.Other {
+		e.Operation = o.Surface.Operation
+	}
 	e.Mirror, e.Budget = l.mirror, o.Saving.String()
 	if l.gave == "" {
 		e.Arm = o.Arm

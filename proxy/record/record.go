@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/telemetry"
 	"signalbox/memory/cache"
 	"signalbox/memory/outcomes/signs"
@@ -36,11 +37,13 @@ import (
 	"signalbox/stream/response"
 )
 
-// Recorder records the requests of one process.
+// Recorder records the requests of one process. It starts nothing; see Run.
 type Recorder struct {
 	Tel       *telemetry.Telemetry
 	Transport framing.Transport // copies of requests go by
 	Recent    *recent.Decisions
+
+	refused refusals
 }
 
 // Book is by what the requests of one configuration are recorded.
@@ -71,6 +74,8 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 	route, model, endpoint := "none", "none", ""
 	if o.Decision != nil {
 		route = cmp.Or(o.Route, route)
+	} else {
+		r.noteRefusal(b, w.ID, &o.Who, status, o.Failure, err)
 	}
 	if o.Model != nil {
 		model, endpoint = o.Model.Name, o.Endpoint.Name
@@ -111,7 +116,7 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant string, status int) {
 	m, used := r.Tel.Metrics, o.Tally.Usage
 	if used == (response.Usage{}) {
-		if o.Model != nil && status < http.StatusBadRequest {
+		if tells(o, status) {
 			m.Untold(model)
 		}
 		return
@@ -127,22 +132,19 @@ func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant strin
 	m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
 }
 
+// tells reports whether a model answered a request whose response should tell its usage: audio and
+// counts of tokens have none.
+func tells(o *exchange.Exchange, status int) bool {
+	return o.Model != nil && status < http.StatusBadRequest && o.Surface.API != openai.Other
+}
+
 // estimate takes an estimate for the usage of a response that ended before it told its usage, as
 // when its client left: limits and budgets are settled by the same.
 func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	if err != nil && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
-		o.Tally.Usage = estimateOf(o)
+		o.Tally.Usage = o.Tally.Taken(o.Resolved.PromptTokens(o.Req))
 		o.Estimated = o.Tally.Usage != response.Usage{}
 	}
-}
-
-// estimateOf is about what a response has used up to where it was cut.
-func estimateOf(o *exchange.Exchange) response.Usage {
-	input := o.Req.EstimateTokens()
-	if o.Resolved.Named() {
-		input += o.Resolved.Tokens
-	}
-	return response.Usage{Input: input, Output: int(min(max(o.Tally.Length(), 0), math.MaxInt32))}
 }
 
 // requestLine is what the log line of a request says beside its outcome.
@@ -275,7 +277,7 @@ func (r *Recorder) countArm(o *exchange.Exchange, status int) {
 func (r *Recorder) countDiscarded(o *exchange.Exchange, tenant string) {
 	m := r.Tel.Metrics
 	for _, x := range o.Escalation.Thrown() {
-		u, usd := x.Usage(o.Req), x.Price(o.Req)
+		u, usd := &x.Usage, x.Price()
 		m.Tokens("prompt", int64(u.Input))
 		m.Tokens("cached", int64(u.Cached))
 		m.Tokens("completion", int64(u.Output))
@@ -291,8 +293,7 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	}
 	x := recent.Request{
 		ID: w.ID, Tenant: o.Who.Tenant, Route: o.Route, Fate: o.Talk.Fate(), Model: o.Model, Used: o.Tally.Usage,
-		Answered: o.Model != nil && status < http.StatusBadRequest, Dearest: b.Priciest,
-		Took: o.Took, At: w.Start.Add(o.Took),
+		Tells: tells(o, status), Dearest: b.Priciest, Took: o.Took, At: w.Start.Add(o.Took),
 	}
 	if o.First.After(w.Start) {
 		x.First = o.First.Sub(w.Start)
@@ -303,7 +304,7 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	}
 	thrown := o.Escalation.Thrown()
 	for i := range thrown {
-		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage(o.Req)})
+		x.Thrown = append(x.Thrown, recent.Paid{Model: thrown[i].Model, Usage: thrown[i].Usage})
 	}
 	if !r.Recent.Count(ctx, &x) {
 		return
@@ -319,27 +320,20 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	r.Recent.Add(&x, k)
 }
 
-// settleBudgets replaces what was reserved with what the request cost: by the usage that the
-// response tells, or an estimate where it tells none, up to where it was cut. Responses that were
-// thrown away for a better one are paid as well. Each model's budget pays for what that model
-// answered.
+// settleBudgets replaces what was reserved with what the request cost. Responses that were thrown
+// away for a better one are paid as well. Each model's budget pays for what that model answered.
 func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
 	if w.Cost == nil && len(w.Shares) == 0 {
 		return
 	}
 	last := 0.0
-	switch u := o.Tally.Usage; {
-	case unanswered(w, o, status):
-	case u.Input+u.Output > 0:
-		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
-	default:
-		u = estimateOf(o)
+	if u := takenLast(w, o, status); u != (response.Usage{}) {
 		last = o.Model.Price.Of(float64(u.Input), float64(u.Output))
 	}
 	ctx = context.WithoutCancel(ctx)
 	usd, thrown := last, o.Escalation.Thrown()
 	for i := range thrown {
-		usd += thrown[i].Price(o.Req)
+		usd += thrown[i].Price()
 	}
 	w.Cost.Settle(ctx, usd)
 	for _, s := range w.Shares {
@@ -349,31 +343,29 @@ func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchan
 		}
 		for i := range thrown {
 			if thrown[i].Model == s.Of {
-				usd += thrown[i].Price(o.Req)
+				usd += thrown[i].Price()
 			}
 		}
 		s.Cost.Settle(ctx, usd)
 	}
 }
 
-// settleLimits counts what a request really used: what the response says, or an estimate where it
-// does not say, up to where it was cut. A request that no model saw used nothing.
+// settleLimits counts what a request really used, nothing where no model saw it.
 func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
 	if w.Lease == nil || o.Req == nil {
 		return
 	}
-	used := 0
-	switch u := o.Tally.Usage; {
-	case unanswered(w, o, status):
-	case u.Input+u.Output > 0:
-		used = min(u.Input+u.Output, math.MaxInt32)
-	default:
-		u = estimateOf(o)
-		used = min(u.Input+u.Output, math.MaxInt32)
-	}
-	thrown := o.Escalation.Used(o.Req)
-	used = min(used+thrown.Input+thrown.Output, math.MaxInt32)
+	last, thrown := takenLast(w, o, status), o.Escalation.Used()
+	used := min(last.Input+last.Output+thrown.Input+thrown.Output, math.MaxInt32)
 	w.Lease.Settle(context.WithoutCancel(ctx), used)
+}
+
+// takenLast is what the response took that the client got, nothing where no model gave one.
+func takenLast(w *downstream.Writer, o *exchange.Exchange, status int) response.Usage {
+	if unanswered(w, o, status) {
+		return response.Usage{}
+	}
+	return o.Tally.Taken(o.Resolved.PromptTokens(o.Req))
 }
 
 // unanswered reports whether no model answered, so that nothing was used: none was asked, or the

@@ -82,6 +82,15 @@ func (r *Contexts) Release() {
 // Named reports whether there are contexts to put into the prompt.
 func (r *Contexts) Named() bool { return r != nil && len(r.Snaps) > 0 }
 
+// PromptTokens estimates the length of the prompt of req with the contexts that it names.
+func (r *Contexts) PromptTokens(req *openai.Request) int {
+	n := req.EstimateTokens()
+	if r.Named() {
+		n += r.Tokens
+	}
+	return n
+}
+
 // Resolve finds what the pointers of a request lead to. The caller releases it when the answer has
 // ended.
 func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.Request, h http.Header) (*Contexts, error) {

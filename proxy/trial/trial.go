@@ -50,6 +50,7 @@ type Discarded struct {
 	Model *backend.Model
 	Sign  rules.Sign
 	Tally response.Tally
+	Usage response.Usage // what it took; what it does not tell is estimated
 }
 
 // Spare is a response that was thrown away, as it can be given after all.
@@ -77,15 +78,6 @@ const (
 	fateDone   = "escalated" // it was thrown away, and another model has answered
 	Failed     = "failed"    // it was to be, but no other model answered, so it stands
 )
-
-// Usage is what the response took; what it does not tell is estimated.
-func (x *Discarded) Usage(req *openai.Request) response.Usage {
-	u := x.Tally.Usage
-	if u.Input+u.Output == 0 {
-		u.Input, u.Output = req.EstimateTokens(), int(max(x.Tally.Length(), 0))
-	}
-	return u
-}
 
 // Behind reports whether a model comes behind another one in the order of the route.
 func (e *Course) Behind(m, other *backend.Model) bool {
@@ -125,7 +117,7 @@ func (e *Course) Storable() bool {
 }
 
 // Describe writes the headers that say what became of the responses.
-func (e *Course) Describe(h http.Header, req *openai.Request) {
+func (e *Course) Describe(h http.Header) {
 	const name = "X-Signalbox-Escalation"
 	if e == nil || e.result == "" {
 		return
@@ -138,19 +130,19 @@ func (e *Course) Describe(h http.Header, req *openai.Request) {
 		h[name+"-Reason"] = []string{string(e.why)}
 	}
 	if n := len(e.from); n > 0 {
-		used := e.Used(req)
+		used := e.Used()
 		h[name+"-From"] = []string{e.from[n-1].Model.Name}
 		h[name+"-Tokens"] = []string{"prompt=" + strconv.Itoa(used.Input) + ", completion=" + strconv.Itoa(used.Output)}
 	}
 }
 
 // Used is what all responses took that nobody gets.
-func (e *Course) Used(req *openai.Request) (sum response.Usage) {
+func (e *Course) Used() (sum response.Usage) {
 	if e == nil {
 		return sum
 	}
 	for i := range e.from {
-		u := e.from[i].Usage(req)
+		u := &e.from[i].Usage
 		sum.Input, sum.Output, sum.Cached = sum.Input+u.Input, sum.Output+u.Output, sum.Cached+u.Cached
 	}
 	return sum
@@ -180,17 +172,16 @@ func (e *Course) Attrs() []slog.Attr {
 }
 
 // Logged is what the decision log tells; nil where no response was judged.
-func (e *Course) Logged(req *openai.Request) *decisionlog.Escalation {
+func (e *Course) Logged() *decisionlog.Escalation {
 	if e == nil || e.result == "" {
 		return nil
 	}
 	out := &decisionlog.Escalation{Result: e.result, Reason: string(e.why)}
 	for i := range e.from {
 		x := &e.from[i]
-		u := x.Usage(req)
 		out.From = append(out.From, decisionlog.Thrown{
 			Model: x.Model.Name, Reason: string(x.Sign),
-			Tokens: *decisionlog.TokensOf(u), Cost: x.Model.Price.Of(float64(u.Input), float64(u.Output)),
+			Tokens: *decisionlog.TokensOf(x.Usage), Cost: x.Price(),
 		})
 	}
 	return out
@@ -279,9 +270,8 @@ func (*Trial) dropLogprobs(u *upstream.Response) {
 }
 
 // Price is what a response cost that was thrown away, in USD.
-func (x *Discarded) Price(req *openai.Request) float64 {
-	u := x.Usage(req)
-	return x.Model.Price.Of(float64(u.Input), float64(u.Output))
+func (x *Discarded) Price() float64 {
+	return x.Model.Price.Of(float64(x.Usage.Input), float64(x.Usage.Output))
 }
 
 // Conclude has check, which is nil without a guard, look at a response that shows no other sign,
@@ -308,9 +298,9 @@ func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *re
 }
 
 // Discard takes a response that was judged and found wanting: it is kept, with what it was asked
-// with, for the case that nobody gives another. It returns what the response took; ok is false
-// where it stands.
-func (e *Course) Discard(u *upstream.Response, params rewrite.Params) (x Discarded, ok bool) {
+// with, for the case that nobody gives another. prompt estimates its tokens, where the response
+// does not tell them. It returns what the response took; ok is false where it stands.
+func (e *Course) Discard(u *upstream.Response, params rewrite.Params, prompt int) (x Discarded, ok bool) {
 	if !e.Judging() {
 		return x, false
 	}
@@ -318,7 +308,7 @@ func (e *Course) Discard(u *upstream.Response, params rewrite.Params) (x Discard
 	if e.result = t.result; t.sign == "" {
 		return x, false
 	}
-	x = Discarded{Model: u.Model, Sign: t.sign, Tally: t.answer.Tally}
+	x = Discarded{Model: u.Model, Sign: t.sign, Tally: t.answer.Tally, Usage: t.answer.Tally.Taken(prompt)}
 	e.from = append(e.from, x)
 	e.why, e.result = t.sign, fateDone
 	e.spare = &Spare{u.Keep(), params}

@@ -30,6 +30,7 @@ type Answer struct {
 	reason  string // of the end; empty as long as none is told
 	stop    []byte // the sequence that it stopped at, without quotes
 	called  bool   // a tool was
+	refused bool   // some text is that of a refusal
 	usage   response.Usage
 	summary []byte // the value of x_signalbox
 	held    int    // bytes of items, which wait
@@ -127,9 +128,11 @@ func (a *Answer) finish(reason, stop []byte) {
 	case "content_filter":
 		a.reason = "refusal"
 	default:
-		a.reason = "end_turn"
-		if a.called { // some servers say stop of a call that was asked for
+		switch a.reason = "end_turn"; {
+		case a.called: // some servers say stop of a call that was asked for
 			a.reason = "tool_use"
+		case a.refused:
+			a.reason = "refusal"
 		}
 		if len(stop) > 0 {
 			a.reason, a.stop = "stop_sequence", append(a.stop[:0], stop...)
@@ -146,6 +149,7 @@ func (a *Answer) delta(dst []byte, d *response.Delta, raw []byte) []byte {
 		}
 		dst = a.become(dst, response.Reasoning)
 	case response.Text, response.Refusal:
+		a.refused = a.refused || d.Kind == response.Refusal && len(raw) > 0
 		dst = a.become(dst, response.Text)
 	case response.ToolName:
 		dst = a.call(dst, d.Part)

@@ -287,7 +287,17 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 		"a refusal": {
 			0,
 			chunk(`"delta":{"refusal":"no"}`) + finish("stop") + done,
-			"start text|no|stop|end end_turn " + none,
+			"start text|no|stop|end refusal " + none,
+		},
+		"no refusal": {
+			0,
+			chunk(`"delta":{"content":"a","refusal":""}`) + finish("stop") + done,
+			"start text|a|stop|end end_turn " + none,
+		},
+		"a refusal that is cut": {
+			0,
+			chunk(`"delta":{"refusal":"no"}`) + finish("length") + done,
+			"start text|no|stop|end max_tokens " + none,
 		},
 		"another choice": {
 			0,
@@ -468,9 +478,16 @@ func TestABodyBecomesAMessage(t *testing.T) {
 				`"id":"t3","name":"h","input":{}}]`,
 			`"stop_reason":"tool_use","stop_sequence":null`,
 		},
+		"refusal": {
+			0,
+			`"content":null,"refusal":"no"`,
+			`"finish_reason":"stop"`,
+			`[{"type":"text","text":"no"}]`,
+			`"stop_reason":"refusal","stop_sequence":null`,
+		},
 		"nothing": {
 			0,
-			`"content":null`,
+			`"content":null,"refusal":""`,
 			`"finish_reason":"stop"`,
 			`[{"type":"text","text":""}]`,
 			`"stop_reason":"end_turn","stop_sequence":null`,

@@ -32,6 +32,7 @@ func (a *Answer) Body(body []byte) ([]byte, error) {
 		case d.Kind == response.Reasoning:
 			thought = append(thought, raw...)
 		case d.Kind.Visible():
+			a.refused = a.refused || d.Kind == response.Refusal && len(raw) > 0
 			said = append(said, raw...)
 		case d.Kind == response.ToolName:
 			a.call(nil, d.Part)

@@ -3,6 +3,7 @@ package response
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"sync"
 
 	"signalbox/internal/openai"
@@ -142,6 +143,15 @@ const bytesPerToken = 4
 // behind, speculates or is told to (vLLM: stream_interval), or a part of one, when a server sends
 // characters.
 func (t *Tally) Length() int64 { return int64(t.text+bytesPerToken-1) / bytesPerToken }
+
+// Taken is what the answer took: its usage, or an estimate where it tells none, for a prompt of so
+// many tokens and up to where it was cut.
+func (t *Tally) Taken(prompt int) Usage {
+	if t.Usage.Input+t.Usage.Output > 0 {
+		return t.Usage
+	}
+	return Usage{Input: prompt, Output: int(min(max(t.Length(), 0), math.MaxInt32))}
+}
 
 // TailSize is how much of the end of a body is searched when it came in several pieces, in bytes.
 const TailSize = 1 << 10

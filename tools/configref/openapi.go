@@ -97,7 +97,7 @@ func operations() []operation {
 		{method: "delete", path: "/-/outcomes", tag: ops, summary: "Forget the outcomes of a tenant", status: 204, query: []string{"tenant"}, admin: true},
 		{method: "post", path: "/-/keys", tag: ops, summary: "Make a virtual key; the answer alone has its secret", body: "keyring.createBody", result: "keyring.shownKey", status: 201, admin: true, errors: true},
 		{method: "get", path: "/-/keys", tag: ops, summary: "List the virtual keys, by name", result: "keys=[keyring.Key]", query: []string{"tenant"}, admin: true, errors: true},
-		{method: "get", path: "/-/keys/{id}", tag: ops, summary: "One virtual key", result: "keyring.Key", admin: true, errors: true},
+		{method: "get", path: "/-/keys/{id}", tag: ops, summary: "One virtual key, with what is used of its bounds", result: "keyring.usedKey", admin: true, errors: true},
 		{method: "patch", path: "/-/keys/{id}", tag: ops, summary: "Change a virtual key: what is left out stays, null is the default", body: "keyring.patchBody", result: "keyring.Key", admin: true, errors: true},
 		{method: "delete", path: "/-/keys/{id}", tag: ops, summary: "Revoke a virtual key", result: "keyring.revoked", admin: true, errors: true},
 		{method: "post", path: "/-/keys/{id}/rotate", tag: ops, summary: "Make another secret for a virtual key; the answer alone has it", body: "keyring.rotateBody", result: "keyring.shownKey", admin: true, errors: true},
