@@ -10,6 +10,8 @@ WORKDIR /src
 COPY tools/fetch-onnxruntime.sh tools/
 ARG NPM_REGISTRY=https://registry.npmjs.org
 RUN tools/fetch-onnxruntime.sh /opt/onnxruntime/lib
+# bench is not copied, so there is no workspace.
+ENV GOWORK=off
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .

@@ -6,17 +6,22 @@ SHELL := /bin/bash
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 ORT_DIR  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/signalbox/onnxruntime/1.30.0
-LINT     := $(GO) tool -modfile=tools/go.mod golangci-lint
 FUZZTIME ?= 30s
 
 # default.pgo is for the program alone: with it all packages are compiled once more.
 export GOFLAGS := -mod=readonly -pgo=off
 
+# ALL are the packages of the modules in go.work: the program, bench and training/features. Each of
+# tools is a module apart, with versions of its own, and -modfile is not for workspaces.
+ALL  := ./... ./bench/... ./training/features/...
+TOOL := GOWORK=off $(GO) tool -modfile=tools/go.mod
+LINT := "$$($(TOOL) -n golangci-lint)"
+
 # ROOMY lets the Go compiler, the linker and the tests collect garbage less often, up to a size: a
 # fifth less processor time to compile. It is not for what runs afterwards.
 ROOMY := GOGC=$${GOGC:-400} GOMEMLIMIT=$${GOMEMLIMIT:-2GiB}
 
-.PHONY: build run pgo module test test-fast test-openai test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format clean help
+.PHONY: build run pgo module test test-fast test-openai test-programs test-timed release check bench examples fuzz vuln onnxruntime deploycheck otelcheck consolecheck fmt lint vet test-nocgo generate generated licences h2spec format tidy clean help
 
 ## help: what the targets do
 help:
@@ -38,7 +43,7 @@ LONGEST  := ./internal/app ./internal/e2e ./proxy ./stream/check ./classify/pii
 
 # TESTED lists the packages that have tests. go test would compile the others too, one of them the
 # example of the official Go client, and would begin no later package until that is done.
-TESTED   := $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
+TESTED   := $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(ALL)
 
 # WAIT ends what hangs. It is no bound for what is slow: beside eight busy loops on two cores
 # internal/app took 28 minutes once, and more than 30 once.
@@ -71,7 +76,7 @@ test-timed: onnxruntime
 
 ## test-fast: in under a minute, without ONNX Runtime, cgo, Redis and the race detector
 test-fast:
-	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... | grep -vE '^signalbox(/internal/app|/internal/e2e|/bench/.*)$$')
+	CGO_ENABLED=0 $(GO) test -short $$($(GO) list ./... ./training/features/... | grep -vE '^signalbox/internal/(app|e2e)$$')
 
 ## check: what CI runs
 check: fmt lint vet test test-openai test-nocgo generated licences h2spec deploycheck test-programs
@@ -87,13 +92,17 @@ format:
 	$(LINT) fmt
 
 lint:
-	$(LINT) run
+	$(LINT) run $(ALL)
 
 vet:
-	$(GO) vet -tags openai ./...
+	$(GO) vet -tags openai $(ALL)
 
 test-nocgo:
-	CGO_ENABLED=0 $(GO) test -ldflags=-w -timeout 30m ./...
+	CGO_ENABLED=0 $(GO) test -ldflags=-w -timeout 30m $(ALL)
+
+## tidy: go.mod and go.sum of the program, and after them those of what goes with it
+tidy:
+	@for m in . bench training/features; do (cd $$m && GOWORK=off $(GO) mod tidy) || exit; done
 
 ## generate: rewrite generated files (config reference, its schema, OpenAPI)
 generate:
@@ -103,23 +112,23 @@ generated: generate
 	@git diff --exit-code -- docs/config.md configs/signalbox.schema.json internal/app/openapi.json || { echo "generated files changed: commit them"; exit 1; }
 
 licences:
-	@cd tools && GOFLAGS=-mod=mod $(GO) run ./licences ..
+	@cd tools && GOWORK=off GOFLAGS=-mod=mod $(GO) run ./licences ..
 
 ## deploycheck: chart, alert rules and dashboard of deploy/, with the tools of those who read them
 deploycheck:
-	@cd tools/deploycheck && $(GO) run . ../..
+	@cd tools/deploycheck && GOWORK=off $(GO) run . ../..
 
 ## otelcheck: what a real OpenTelemetry Collector, built from its modules, gets to see of requests
 otelcheck: build
-	@cd tools/otelcheck && $(GO) run . "$(CURDIR)/bin/signalbox"
+	@cd tools/otelcheck && GOWORK=off $(GO) run . "$(CURDIR)/bin/signalbox"
 
 ## consolecheck: the console in a headless Chromium (apt-get install chromium); without one it is skipped, in CI it fails
 consolecheck: build
-	@cd tools/consolecheck && SIGNALBOX_BIN="$(CURDIR)/bin/signalbox" $(GO) test -count=1 -v .
+	@cd tools/consolecheck && GOWORK=off SIGNALBOX_BIN="$(CURDIR)/bin/signalbox" $(GO) test -count=1 -v .
 
 ## h2spec: how the main listener speaks HTTP/2, compared with the list in docs/security.md
 h2spec: build
-	@cd tools && GOFLAGS=-mod=mod $(GO) run ./h2spec ../bin/signalbox
+	@cd tools && GOWORK=off GOFLAGS=-mod=mod $(GO) run ./h2spec ../bin/signalbox
 
 ## pgo: profile the program under load, for the compiler (default.pgo); before a release
 pgo:
@@ -131,7 +140,7 @@ module:
 
 ## bench: the benchmarks of the decision path, the rules and the proxy
 bench: onnxruntime
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -run '^$$' -bench . -benchmem $(ALL)
 
 ## release: archive, SBOM, checksums and notes in dist/, for VERSION
 release: onnxruntime
@@ -149,7 +158,7 @@ fuzz: onnxruntime
 
 ## vuln: known vulnerabilities in dependencies
 vuln:
-	@$(GO) tool -modfile=tools/go.mod govulncheck ./... || { \
+	@"$$($(TOOL) -n govulncheck)" $(ALL) || { \
 	  rc=$$?; [ $$rc -eq 3 ] && exit 3; echo "govulncheck could not finish (rc $$rc); is its database reachable?"; }
 
 clean:

@@ -14,6 +14,7 @@ version=${1:?a version is required, such as v0.3.0} library=${2:?the folder of O
 go=${GO:-go}
 name=signalbox-$version-$($go env GOOS)-$($go env GOARCH)
 epoch=$(git log -1 --format=%ct)
+export GOWORK=off
 
 rm -rf dist
 mkdir -p "dist/$name"

@@ -1,3 +1,3 @@
 package config
 
-//go:generate go run -C ../../tools ./configref ..
+//go:generate env GOWORK=off go run -C ../../tools ./configref ..

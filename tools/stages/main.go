@@ -2,7 +2,7 @@
 // to something that an earlier file declares. The files are ordered so that there are as few as a
 // local search finds, so a package that can be read from top to bottom has none.
 //
-//	go run ./stages [-v] [folder]    (from tools/; default ../proxy)
+//	GOWORK=off go run ./stages [-v] [folder]    (from tools/; default ../proxy)
 package main
 
 import (
