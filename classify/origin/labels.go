@@ -1,6 +1,9 @@
 package origin
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	// maxLabel is the longest line that names the material below it, in bytes.
@@ -9,6 +12,8 @@ const (
 	minLabelled = 40
 	// minRule is how many marks a line between prompt and material has at least.
 	minRule = 5
+	// maxRules is how many different lines of marks may open material: what opens beyond is text.
+	maxRules = 8
 )
 
 // materials are labels in front of what was retrieved or pasted, as templates of prompts have them
@@ -52,23 +57,36 @@ var answers = map[string]bool{
 
 // labels is what the walk over the lines of a text has seen of them; -1 for what it has not.
 type labels struct {
-	material, question, answer int    // the material begins, the last line of each
-	asked                      bool   // a question stood before the material
-	below                      bool   // the line before speaks of what is below
-	rule                       string // the line of marks that the material waits for
-	inside                     int    // where the text behind it begins
+	material, question, answer int             // the material begins, the last line of each
+	asked                      bool            // a question stood before the material
+	below                      bool            // the line before speaks of what is below
+	rules                      map[string]span // lines of marks around material; empty until one closes it
 }
 
-// labelled finds material behind labels, and between two lines of marks below a line that speaks of
-// what is below. It ends at the last label of a question, or of the answer where the question stood
-// first. Retrieved text may have such labels of its own, and must not end the material with one.
+// labelled finds material behind labels, and between lines of marks below a line that speaks of what
+// is below. It ends at the last label of a question, or of the answer where the question stood first
+// and nothing follows, and at the last line of the same marks. Retrieved text may have such labels
+// and lines of its own, and must not end the material with one. What is data already, such as code
+// between fences, has no labels.
 func (s *splitter) labelled() {
 	s.look = 0
 	seen := labels{material: -1, question: -1, answer: -1}
+	found := s.data
+	slices.SortFunc(found, earlier)
+	known := 0 // up to where the text is data
 	for at := 0; at < len(s.text) && !s.ended(at); {
 		end := lineEnd(s.text, at)
-		s.labelLine(&seen, at, end)
+		for len(found) > 0 && found[0].from <= at {
+			known = max(known, found[0].to)
+			found = found[1:]
+		}
+		if at >= known {
+			s.labelLine(&seen, at, end)
+		}
 		at = end
+	}
+	for _, r := range seen.rules {
+		s.label(r.from, r.to)
 	}
 	to := len(s.text)
 	switch {
@@ -76,7 +94,7 @@ func (s *splitter) labelled() {
 		return
 	case seen.question >= 0 && !seen.asked:
 		to = seen.question
-	case seen.answer >= 0:
+	case seen.answer >= 0 && isPrompt(strings.TrimSpace(s.text[seen.answer:])):
 		to = seen.answer
 	}
 	s.label(seen.material, to)
@@ -88,15 +106,11 @@ func (s *splitter) labelLine(seen *labels, at, end int) {
 	if line == "" {
 		return
 	}
+	if isRule(line) {
+		seen.ruled(line, at, end)
+	}
 	name, value := label(line)
 	switch {
-	case seen.rule != "":
-		if line == seen.rule {
-			s.label(seen.inside, at)
-			seen.rule = ""
-		}
-	case seen.below && isRule(line):
-		seen.rule, seen.inside = line, end
 	case questions[name] && seen.material < 0:
 		seen.asked = true
 	case questions[name]:
@@ -106,10 +120,37 @@ func (s *splitter) labelLine(seen *labels, at, end int) {
 	case materials[name] && seen.material < 0:
 		seen.material = end
 		if value != "" {
-			seen.material = at + strings.Index(s.text[at:end], value)
+			n, _ := colonOf(s.text[at:end])
+			seen.material = at + n + strings.Index(s.text[at+n:end], value)
 		}
 	}
 	seen.below = len(line) <= maxLabel && speaksOfBelow(line)
+}
+
+// ruled takes a line of marks at text[at:end].
+func (l *labels) ruled(line string, at, end int) {
+	r, ok := l.rules[line]
+	switch {
+	case ok:
+		r.to = at
+	case l.below && len(l.rules) < maxRules:
+		r = span{end, end}
+	default:
+		return
+	}
+	if l.rules == nil {
+		l.rules = make(map[string]span)
+	}
+	l.rules[line] = r
+}
+
+// isPrompt reports whether text is the label of an answer and nothing else.
+func isPrompt(text string) bool {
+	if len(text) > maxLabel {
+		return false
+	}
+	name, value := label(text)
+	return answers[name] && value == ""
 }
 
 // label takes text[from:to] for material, if it is long enough.
@@ -123,10 +164,7 @@ func (s *splitter) label(from, to int) {
 // headings, lists and emphasis, and what stands behind it; "" for a line that has none. Without a
 // colon the whole line may be the name if it is a heading.
 func label(line string) (name, value string) {
-	n, size := strings.IndexByte(line, ':'), 1
-	if wide := strings.Index(line, "\uff1a"); wide >= 0 && (n < 0 || wide < n) {
-		n, size = wide, len("\uff1a")
-	}
+	n, size := colonOf(line)
 	heading := strings.HasPrefix(line, "#") || strings.HasPrefix(line, "[[")
 	switch {
 	case n >= 0 && n <= maxLabel:
@@ -137,6 +175,15 @@ func label(line string) (name, value string) {
 		return "", ""
 	}
 	return strings.ToLower(strings.Trim(name, "#*_[]<>|=- \t0123456789.")), value
+}
+
+// colonOf returns where the first colon of a line is, -1 without one, and its size.
+func colonOf(line string) (n, size int) {
+	n, size = strings.IndexByte(line, ':'), 1
+	if wide := strings.Index(line, "\uff1a"); wide >= 0 && (n < 0 || wide < n) {
+		n, size = wide, len("\uff1a")
+	}
+	return n, size
 }
 
 // isRule reports whether a line is a row of one mark.

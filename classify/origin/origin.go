@@ -36,10 +36,10 @@ func Split(ctx context.Context, text string, dst []Part) ([]Part, error) {
 	s := splitter{ctx: ctx, text: text}
 	s.lines()
 	s.marks()
-	s.labelled()
 	if len(s.data) == 0 {
 		s.pasted()
 	}
+	s.labelled()
 	if s.err != nil {
 		return dst, s.err
 	}
@@ -152,9 +152,12 @@ func fenceOf(line string) string {
 	return line[:n]
 }
 
+// earlier orders spans by where they begin.
+func earlier(a, b span) int { return cmp.Compare(a.from, b.from) }
+
 // parts merges what is data and fills in what is the user's.
 func (s *splitter) parts(dst []Part) []Part {
-	slices.SortFunc(s.data, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(s.data, earlier)
 	at, before := 0, len(dst)
 	add := func(from, to int, o signal.Origin) {
 		if from >= to {
