@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"signalbox/internal/testkit"
@@ -91,6 +93,32 @@ func TestARedisThatNobodyCallsIsSeenToGoAndToComeBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Replicas that were started at once would greet Redis at once if they looked with the ticks of the
+// breaker.
+func TestRedisIsGreetedAtTimesByChance(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{o: DefaultOptions()}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		mended, before := 0, time.Now()
+		var pauses []time.Duration
+		s.rounds(ctx, func() { mended++ }, func() {
+			pauses, before = append(pauses, time.Since(before)), time.Now()
+		})
+		if mended < 59 {
+			t.Errorf("looks for what is to mend %d times a minute", mended)
+		}
+		if n := len(pauses); n < 19 || n > 30 {
+			t.Errorf("%d greetings a minute", n)
+		}
+		slices.Sort(pauses)
+		if a, b := pauses[0], pauses[len(pauses)-1]; a < 2*time.Second || b > 3*time.Second || b-a < 100*time.Millisecond {
+			t.Errorf("pauses from %s to %s", a, b)
+		}
+	})
 }
 
 func TestARedisThatIsFullIsSaidOnce(t *testing.T) {

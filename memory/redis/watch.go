@@ -52,26 +52,34 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 func (s *Store) mend(ctx context.Context) {
 	s.brake.mended.Store(true)
 	defer s.brake.mended.Store(false)
-	tick := time.NewTicker(min(s.o.Rest, s.o.Look))
-	defer tick.Stop()
-	next := time.Now().Add(s.pause())
+	s.rounds(ctx, func() {
+		client := s.client.Load()
+		if client == nil || !s.brake.isOpen() && !s.health.away.Load() || s.greet(ctx, *client) != nil {
+			return
+		}
+		s.brake.succeeded()
+		s.greeted(ctx)
+	}, func() {
+		if client := s.client.Load(); client != nil && !s.brake.isOpen() && !s.health.away.Load() {
+			s.look(ctx, *client)
+		}
+	})
+}
+
+// rounds calls mend as often as the breaker rests, and look after every pause, until ctx ends.
+func (s *Store) rounds(ctx context.Context, mend, look func()) {
+	rest, pause := time.NewTicker(s.o.Rest), time.NewTimer(s.pause())
+	defer rest.Stop()
+	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-		}
-		client := s.client.Load()
-		switch {
-		case client == nil:
-		case s.brake.isOpen() || s.health.away.Load():
-			if s.greet(ctx, *client) == nil {
-				s.brake.succeeded()
-				s.greeted(ctx)
-			}
-		case !time.Now().Before(next):
-			s.look(ctx, *client)
-			next = time.Now().Add(s.pause())
+		case <-rest.C:
+			mend()
+		case <-pause.C:
+			look()
+			pause.Reset(s.pause())
 		}
 	}
 }
