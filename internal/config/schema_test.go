@@ -103,6 +103,23 @@ func TestWhatCheckTakesFitsTheSchema(t *testing.T) {
 	}
 }
 
+// Durations are those that package option reads.
+func TestDurationsOfTheSchemaAreThoseThatCheckTakes(t *testing.T) {
+	t.Parallel()
+	s := schema(t)
+	for text, want := range map[string]bool{
+		"5s": true, "1h30m": true, "1.5h": true, "30d": true, "1d12h": true, "1d": true,
+		"5": false, "d": false, "-1d": false, "1.5d": false, "12h1d": false, "1d-1h": false, "five": false,
+	} {
+		b := []byte("server: {idle_timeout: " + text + "}\nmodels: [{name: m, endpoints: [{name: a, url: http://h/v1}]}]\n" +
+			"default: {models: [m]}\n")
+		_, _, err := config.Parse("f", b, noEnv, catalog)
+		if checked, fit := err == nil, fits(t, s, b) == nil; checked != want || fit != want {
+			t.Errorf("%s: check takes it: %v (%v), the schema: %v, want %v", text, checked, err, fit, want)
+		}
+	}
+}
+
 // sourceOf makes a whole file of the sections that rules read.
 func sourceOf(text []byte) []byte {
 	out := string(text)

@@ -85,7 +85,7 @@ func (g *generator) define(definitions object, qualifier, name string) (object, 
 
 // Notations that scalars have of their own: package option.
 const (
-	duration = `^([+-]?0|[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	duration = `^([+-]?0|([+-]|[0-9]{1,6}d)?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+|[0-9]{1,6}d)$`
 	size     = `^ *[0-9]+ *([KMG]i?B|B)? *$`
 	secret   = `^(\$\{[A-Za-z_][A-Za-z0-9_]*\}|file:.+)$`
 )
