@@ -240,24 +240,39 @@ func (x *Index) equate(text string, r *reading) {
 			continue
 		}
 		if last >= 0 && k-last <= 4 && len(x.equal) < mostEquated && r.words[last].Hash != w.Hash &&
-			equates(text[r.words[last].End:w.Start]) {
+			equates(text[r.words[max(0, last-1)].Start:r.words[max(0, last-1)].End], text[r.words[last].End:w.Start]) {
 			x.equal = append(x.equal, [2]uint64{eachOf(r.words[last].Hash), eachOf(w.Hash)})
 		}
 		last = k
 	}
 }
 
-// equates reports whether what stands between two words says that they are the same.
-func equates(between string) bool {
+// equates reports whether what stands between two words, and the word before the first, say that they
+// are the same: "one seat per user", but not "two seats per user".
+func equates(before, between string) bool {
 	switch strings.TrimSpace(between) {
-	case "(", "/", "=", "per", "i.e.", "(i.e.", "pro":
+	case "(", "/", "=", "i.e.", "(i.e.":
 		return true
+	case "per", "pro":
+		return one(strings.ToLower(before))
 	}
-	for word := range strings.FieldsSeq(between) {
-		switch word {
-		case "is", "are", "means", "equals", "ist", "entspricht":
-			return true
-		}
+	said := strings.Fields(between)
+	if len(said) == 0 {
+		return false
+	}
+	switch said[0] {
+	case "is", "are", "means", "equals", "ist", "sind", "entspricht":
+		// "are users", "is one user", "means an active user", but not "is five users", "are shared by users"
+		return len(said) == 1 || len(said) <= 3 && one(said[1])
+	}
+	return false
+}
+
+// one reports words that say that there is one of what follows.
+func one(word string) bool {
+	switch word {
+	case "a", "an", "one", "1", "exactly", "each", "ein", "eine", "einem", "einer", "genau":
+		return true
 	}
 	return false
 }
