@@ -84,7 +84,9 @@ var turnWords = func() map[string]turn {
 		`was were had before earlier originally initially until once ago then past prior old older
 		historically began begins begin starts started start starting initial first yesterday no
 		longer instead war waren hatte hatten betrug lag galt wurde wurden anfangs zunächst damals
-		alt alte alten alter beginnt begann startet nicht mehr était avant antes era`)
+		alt alte alten alter beginnt begann startet nicht mehr était avant antes era
+		took stood held sold paid ran kept gave got lay sat spent
+		kostete kosteten dauerte dauerten zahlte zahlten brauchte brauchten standen hielt hielten`)
 	add(turnNow, `is are am has have can may must will now currently today does do jetzt nun ist sind hat
 		haben beträgt liegt`)
 	add(turnOwn, `is are am was were be has have had can may must it he she they which that who runs run goes go ranges

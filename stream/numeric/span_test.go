@@ -113,6 +113,14 @@ func TestWhatIsNow(t *testing.T) {
 		{"The team was 12 people. // It is now 20 people.", "The team has 12 people.", numeric.Contradicted},
 		{"The score was 3 at half-time and is now 5.", "The score is 5.", numeric.Supported},
 		{"The score was 3 at half-time and is now 5.", "The score is 3.", numeric.Contradicted},
+		// of the past, in verbs that do not end in -ed
+		{"The trip was 5 hours; it is now 3 hours.", "The trip took 5 hours.", numeric.Supported},
+		{"The trip was 5 hours; it is now 3 hours.", "The trip takes 5 hours.", numeric.Contradicted},
+		{"The trip was cut from 5 hours to 3 hours.", "The trip took 5 hours.", numeric.Supported},
+		{"The stake was 30 percent; it is now 20 percent.", "The stake stood at 30 percent.", numeric.Supported},
+		{"The stake was 30 percent; it is now 20 percent.", "The stake stands at 30 percent.", numeric.Contradicted},
+		{was, "Members paid 30 euros.", numeric.Supported},
+		{"Die Fahrt war 5 Stunden lang; sie dauert jetzt 3 Stunden.", "Die Fahrt dauerte 5 Stunden.", numeric.Supported},
 		// of something else
 		{server, "The old server had 16 GB.", numeric.Supported},
 		{server, "The old server has 16 GB.", numeric.Supported},
