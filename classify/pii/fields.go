@@ -110,8 +110,8 @@ func (s *scanner) field(i int) {
 func (s *scanner) addField(kind fieldKind, from, to int) {
 	value := s.text[from:to]
 	var what string
-	switch words := namedWords(value); {
-	case kind == nameField && words > 0, kind == anyField && words > 1:
+	switch {
+	case kind == nameField && keyedName(value), kind == anyField && namedWords(value) > 1:
 		what = Person
 	case kind == phoneField && dialable(value):
 		what = PhoneNumber
@@ -246,6 +246,36 @@ func (s *scanner) around(i, to int, wanted func(k fieldKind, key string) bool) b
 	return false
 }
 
+// keyedName reports whether the value of a key of names alone is one. Beside what namedWords takes
+// it may be in capitals, be a common noun ("King") or have the surname first ("García, Ana").
+func keyedName(value string) bool {
+	last, first, _ := strings.Cut(value, ",")
+	words, named := 0, false
+	for _, part := range [2]string{last, first} {
+		for w := range strings.FieldsSeq(part) {
+			joint := joins(strings.ToLower(w))
+			if words++; words > maxName+1 || !joint && !nameWord(w) {
+				return false
+			}
+			named = named || !joint
+		}
+	}
+	return named && gazetteer.words[value]&(entryPlace|entryState|entryGroup) == 0
+}
+
+// nameWord reports whether a word may stand in a name that a key has announced.
+func nameWord(w string) bool {
+	const least = 3 // letters of a word in capitals: shorter ones are codes
+	lower := strings.ToLower(w)
+	if _, thing := things[lower]; thing {
+		return false
+	}
+	if utf8.RuneCountInString(w) >= least && w == strings.ToUpper(w) && w != lower {
+		return strings.IndexFunc(w, func(c rune) bool { return !inName(c) && !unicode.IsLetter(c) }) < 0
+	}
+	return shapedAsName(w)
+}
+
 // namedWords returns how many words a person's name has, or 0 where the value is none: words of
 // letters with a capital, or of a script without capitals, that are no types, labels or things.
 func namedWords(value string) int {
@@ -262,16 +292,10 @@ func namedWords(value string) int {
 	return n
 }
 
+// namedWord reports whether a word may stand in a name that nothing has announced.
 func namedWord(w string) bool {
-	c, size := utf8.DecodeRuneInString(w)
-	if !unicode.IsLetter(c) || unicode.IsLower(c) || len(w) == size && c < utf8.RuneSelf {
-		return joins(w)
-	}
-	for _, c := range w[size:] {
-		if !inName(c) && !unicode.IsMark(c) && (!unicode.IsUpper(c) || !particleOf(w)) &&
-			(!unicode.IsLetter(c) || unicode.IsUpper(c)) {
-			return false
-		}
+	if !shapedAsName(w) {
+		return false
 	}
 	var buf [maxFieldValue]byte
 	lower := buf[:0]
@@ -288,10 +312,27 @@ func namedWord(w string) bool {
 	return !thing
 }
 
+// shapedAsName reports whether a word has a capital and small letters behind it, is of a script
+// without capitals or joins the words of a name.
+func shapedAsName(w string) bool {
+	c, size := utf8.DecodeRuneInString(w)
+	if !unicode.IsLetter(c) || unicode.IsLower(c) || len(w) == size && c < utf8.RuneSelf {
+		return joins(w)
+	}
+	for _, c := range w[size:] {
+		if !inName(c) && !unicode.IsMark(c) && (!unicode.IsUpper(c) || !particleOf(w)) &&
+			(!unicode.IsLetter(c) || unicode.IsUpper(c)) {
+			return false
+		}
+	}
+	return true
+}
+
 // joins reports whether a word without a capital may stand in a name.
 func joins(w string) bool {
 	switch w {
-	case "de", "da", "van", "von", "der", "la", "bin", "al":
+	case "de", "da", "van", "von", "der", "den", "la", "le", "del", "della", "di", "do", "dos", "du",
+		"ter", "ten", "zu", "af", "y", "e", "bin", "ben", "ibn", "al", "el":
 		return true
 	}
 	return false
