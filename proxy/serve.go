@@ -24,6 +24,9 @@ func (p *Proxy) Handler() http.Handler {
 	return refuseUpgrades(p, routeForwarded(forwarded, r))
 }
 
+// modelsPath lists models.
+const modelsPath = "/v1/models"
+
 // router holds all routes, and those that are forwarded once more by their paths.
 func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	r := chi.NewRouter()
@@ -37,8 +40,8 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 		r.Post(s.Path, forwarded[s.Path])
 	}
 	r.Post(downstream.CountPath, p.serve(p.countMessage))
-	r.Get("/v1/models", p.serve(p.listModels))
-	r.Get("/v1/models/*", p.serve(p.oneModel))
+	r.Get(modelsPath, p.serve(p.listModels))
+	r.Get(modelsPath+"/*", p.serve(p.oneModel))
 	r.Post("/signalbox/v1/classify", p.serve(p.classifyRequest))
 	r.Post("/signalbox/v1/explain", p.serve(p.explainRequest))
 	r.Post("/signalbox/v1/verify", p.serve(p.verifyRequest))
@@ -49,7 +52,7 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	r.Get("/healthz", p.serve(p.live))
 	r.Get("/readyz", p.serve(p.ready))
 	r.Get("/health", p.serve(p.ready)) // where clients of vLLM look
-	r.NotFound(p.serve(func(*State, *downstream.Writer, *http.Request) error { return fault.ErrNoRoute }))
+	r.NotFound(p.serve(func(_ *State, _ *downstream.Writer, r *http.Request) error { return noRoute(r.URL.Path) }))
 	r.MethodNotAllowed(p.serve(refuseMethod(r)))
 	return r, forwarded
 }
@@ -104,6 +107,18 @@ func isForwarded(path string) bool {
 		}
 	}
 	return false
+}
+
+// noRoute says that nothing is at a path, and which path a client whose base URL lacks /v1, or has
+// it once too often, may have meant.
+func noRoute(path string) error {
+	const version = "/v1"
+	for _, meant := range [...]string{version + path, strings.TrimPrefix(path, version)} {
+		if isForwarded(meant) || meant == modelsPath {
+			return &fault.NoRouteError{Meant: meant}
+		}
+	}
+	return fault.ErrNoRoute
 }
 
 // serve adapts a handler: one state for the whole request, one place where errors become answers,

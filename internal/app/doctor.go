@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -431,7 +432,11 @@ func (x *examination) clock() {
 		x.say("clock", LevelWarning, "this machine", "synchronise the clocks (chrony, systemd-timesyncd)",
 			"its clock is %s %s that of %s", worst.Abs().Round(time.Second), way, whose)
 	case len(x.ahead) > 0:
-		x.say("clock", LevelOK, "this machine", "", "its clock agrees with that of %d others", len(x.ahead))
+		others := "another"
+		if n := len(x.ahead); n > 1 {
+			others = fmt.Sprintf("%d others", n)
+		}
+		x.say("clock", LevelOK, "this machine", "", "its clock agrees with that of %s", others)
 	}
 }
 
@@ -473,7 +478,11 @@ func (x *examination) decisions(file string) {
 	isNew := errors.Is(err, os.ErrNotExist)
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
-		x.say("files", LevelProblem, "telemetry.decisions.file", "let the user of the process write there", "%v", err)
+		todo := "let the user of the process write there"
+		if _, err := os.Stat(filepath.Dir(file)); errors.Is(err, os.ErrNotExist) {
+			todo = "make the folder " + filepath.Dir(file) + " and " + todo
+		}
+		x.say("files", LevelProblem, "telemetry.decisions.file", todo, "%v", err)
 		return
 	}
 	_ = f.Close()

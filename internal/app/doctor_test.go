@@ -187,6 +187,8 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"a replica":               {at(sound) + "memory: {redis: {url: '" + replica.URL() + "'}}\n", "problem redis memory.redis: it is a replica", "name the primary"},
 		"a full redis":            {at(sound) + "memory: {redis: {url: '" + full.URL() + "'}}\n", "warning redis memory.redis: ", "give it more memory"},
 		"a log nobody can write":  {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
+		"a log in no folder":      {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "make the folder "},
+		"one other clock":         {at(sound), "ok clock this machine: its clock agrees with that of another", ""},
 		"an open admin listener":  {"server: {admin_listen: '0.0.0.0:0'}\n" + at(sound), "warning configuration server.admin_token: ", "set it, or listen on a loopback"},
 	} {
 		t.Run(name, func(t *testing.T) {

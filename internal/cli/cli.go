@@ -78,6 +78,9 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	root.SuggestionsMinimumDistance = 2 // letters that a name may be off
 	root.SetHelpCommand(help())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 { // no flag of this one
+			return noCommand(cmd, words[0])
+		}
 		return misuse("%v; `%s --help` lists its flags", err, cmd.CommandPath())
 	})
 	root.SetArgs(args)
@@ -142,9 +145,13 @@ func help() *cobra.Command {
 	}
 }
 
-// noCommand says that there is no such command, and which one may have been meant.
-func noCommand(root *cobra.Command, name string) error {
-	if near := root.SuggestionsFor(name); len(near) > 0 {
+// noCommand says that the program, or a command of it, has no such command, and which one may have
+// been meant.
+func noCommand(of *cobra.Command, name string) error {
+	if of.HasParent() {
+		return misuse("%s has no command %q; `%s --help` lists them", of.Name(), name, of.CommandPath())
+	}
+	if near := of.SuggestionsFor(name); len(near) > 0 {
 		return misuse("there is no command %q, did you mean %q?", name, near[0])
 	}
 	return misuse("there is no command %q; `signalbox --help` lists them", name)

@@ -43,6 +43,7 @@ type decisionLine struct {
 	Reasoning string
 	MaxTokens int `json:"max_tokens"`
 	Status    int
+	Error     string
 	Cache     string
 	Guard     *struct {
 		Mode, Verdict string
@@ -129,9 +130,15 @@ func (l *decisionLine) why() []string {
 	return out
 }
 
+// errPolicy is the error of a request that a route blocked.
+const errPolicy = "content_policy_violation"
+
 // done lists what was done to the request and with its answer.
 func (l *decisionLine) done() []string {
 	var out []string
+	if l.Error != "" && l.Error != errPolicy { // that a route blocked is told already
+		out = append(out, l.Error)
+	}
 	if l.Reasoning != "" {
 		out = append(out, "reasoning "+l.Reasoning)
 	}

@@ -50,6 +50,7 @@ func TestADecisionIsALine(t *testing.T) {
 		"default        -> m                 200    0.0 ms  domain unknown (no_model), " +
 			"guard annotate: unsupported, 1 of 5 claims failed",
 		"math           -> no answer         503    0.0 ms",
+		"default        -> no answer         429    1.6 ms  domain other 0.91, insufficient_quota",
 		"hours          -> answered          200    0.0 ms  from the cache (exact)",
 	}
 	var lines []string

@@ -17,9 +17,9 @@ func (c *command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Make keys for callers: of the configuration, and of a running proxy",
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return misuse("keys has no command %q", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return nil
 		},

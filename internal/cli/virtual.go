@@ -89,7 +89,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 			}
 			return c.askAdmin(ctx, http.MethodDelete, at+keysPath+"/"+url.PathEscape(id), nil, nil)
 		})
-	return []*cobra.Command{add, list, rotate, revoke}
+	return []*cobra.Command{add, list, c.showKey(), rotate, revoke}
 }
 
 // keyID is the id of the key that an id or a name means. One that is neither is left to the server.
@@ -119,8 +119,13 @@ func keyCommand(use, short string, takes int, run func(ctx context.Context, at s
 	cmd := &cobra.Command{
 		Use: use, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != takes {
-				return misuse("keys %s: found %d arguments", cmd.Use, len(args))
+			switch {
+			case len(args) < takes:
+				return misuse("name the key: signalbox keys %s", cmd.Use)
+			case len(args) > takes && takes == 0:
+				return misuse("keys %s takes no name, found %q", cmd.Use, args[0])
+			case len(args) > takes:
+				return misuse("keys %s takes one key, found %q besides %q", cmd.Name(), args[1], args[0])
 			}
 			return nil
 		},

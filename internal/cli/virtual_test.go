@@ -44,3 +44,71 @@ func TestAKeyIsMeantByItsIDOrElseByItsName(t *testing.T) {
 		}
 	}
 }
+
+// runKeys runs `signalbox keys` with args against an admin listener that has one key.
+func runKeys(t *testing.T, args ...string) (code int, out, errors string) {
+	t.Helper()
+	const key = `"id": "u3bk", "name": "web", "state": "active", "tenant": "lab", "models": ["small"],
+		"expires_at": "2026-12-27T23:13:02Z"`
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/-/keys":
+			_, _ = io.WriteString(w, `{"keys": [{`+key+`}]}`)
+		case "/-/keys/u3bk":
+			_, _ = io.WriteString(w, `{`+key+`, "usage": [
+				{"of": "key", "what": "usd", "per": "month", "limit": 50, "used": 0.0000474, "left": 49.9999526,
+					"resets_at": "2026-12-01T00:00:00Z", "replica_alone": true},
+				{"of": "key", "what": "tokens", "per": "minute", "limit": 5000, "used": 52, "left": 4948,
+					"resets_at": "2026-11-27T23:13:04Z", "replica_alone": true}]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer s.Close()
+	var stdout, stderr strings.Builder
+	code = Main(t.Context(), "test", append([]string{"keys"}, append(args, "--admin", s.URL)...), Streams{
+		Out: &stdout, Err: &stderr, Width: 80, Env: func(string) (string, bool) { return "", false },
+	})
+	return code, stdout.String(), stderr.String()
+}
+
+func TestAKeyIsShownByNameWithWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	const want = `id       u3bk
+name     web
+state    active
+tenant   lab
+role     the default
+models   small
+expires  2026-12-27T23:13:02Z
+
+of   what    per     limit     used        left      resets
+key  usd     month   $50.0000  $0.0000474  $50.0000  2026-12-01T00:00:00Z
+key  tokens  minute  5,000     52          4,948     2026-11-27T23:13:04Z
+this replica alone: no Redis was asked, or it did not answer
+`
+	code, got, errors := runKeys(t, "show", "web")
+	if code != 0 || got != want {
+		t.Errorf("exit code %d, %s\n%s", code, errors, got)
+	}
+}
+
+func TestAWrongCommandLineOfKeysSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"usage", "web"}, "keys has no command \"usage\"; `signalbox keys --help` lists them"},
+		{[]string{"list", "web"}, `keys list takes no name, found "web"`},
+		{[]string{"show"}, "name the key: signalbox keys show (ID | NAME)"},
+		{[]string{"revoke", "a", "b"}, `keys revoke takes one key, found "b" besides "a"`},
+		{[]string{"list", "--bogus"}, "unknown flag: --bogus; `signalbox keys list --help` lists its flags"},
+		{nil, "unknown flag: --admin; `signalbox keys --help` lists its flags"},
+	} {
+		code, _, errors := runKeys(t, c.args...)
+		if code != 2 || errors != "signalbox: "+c.want+"\n" {
+			t.Errorf("%q: exit code %d, %s", c.args, code, errors)
+		}
+	}
+}

@@ -116,7 +116,7 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 		}
 		f, ok := fields[key.Value]
 		if !ok {
-			d.report(key, p, "unknown key %q%s", key.Value, nearest(key.Value, fields))
+			d.report(key, p, "unknown key %q%s%s", key.Value, nearest(key.Value, fields), elsewhere(path, key.Value))
 			continue
 		}
 		switch f.secret {
@@ -332,6 +332,15 @@ func nearest(word string, known map[string]field) string {
 		return fmt.Sprintf(", did you mean %q?", best)
 	}
 	return ", expected one of " + keys(known)
+}
+
+// elsewhere says where else there is what an unknown key of a mapping at path asks for; mostly
+// nothing.
+func elsewhere(path, key string) string {
+	if strings.HasPrefix(path, "auth.keys[") && (key == "ttl" || key == "expires_at") {
+		return "; keys that end are virtual ones, of auth.virtual (docs/keys.md)"
+	}
+	return ""
 }
 
 // slip returns the known word with the least edit distance, empty when none is close enough.

@@ -51,6 +51,15 @@ var (
 	ErrUncheckable = &UnusableError{"a body that cannot be checked"}
 )
 
+// NoRouteError is an ErrNoRoute where it is known which path was meant.
+type NoRouteError struct{ Meant string }
+
+// Error names the path that was meant.
+func (e *NoRouteError) Error() string { return "no such path, but " + e.Meant }
+
+// Is makes it an ErrNoRoute.
+func (*NoRouteError) Is(target error) bool { return target == ErrNoRoute }
+
 // HeaderError reports an ambiguous request header: two readers could take it for two values.
 type HeaderError struct{ Name string }
 

@@ -75,12 +75,13 @@ func Invalid(status int, code, param, message string) *openai.Error {
 // policy. It returns nil for all others.
 func refusal(err error) *openai.Error {
 	var (
-		header   *HeaderError
-		blocked  *BlockedError
-		unknown  *UnknownModelError
-		long     *TooLongError
-		exceeded *rate.ExceededError
-		spent    *budget.ExceededError
+		header    *HeaderError
+		blocked   *BlockedError
+		unknown   *UnknownModelError
+		long      *TooLongError
+		exceeded  *rate.ExceededError
+		elsewhere *NoRouteError
+		spent     *budget.ExceededError
 	)
 	switch {
 	case errors.As(err, &header):
@@ -104,6 +105,8 @@ func refusal(err error) *openai.Error {
 		return Invalid(http.StatusForbidden, "model_not_allowed", "model", "none of the models that this request could go to may be used with these credentials")
 	case errors.Is(err, ErrForbidden):
 		return Invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
+	case errors.As(err, &elsewhere):
+		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path, but at "+elsewhere.Meant+": see the base URL of the client")
 	case errors.Is(err, ErrNoRoute):
 		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path")
 	case errors.Is(err, ErrMethod):

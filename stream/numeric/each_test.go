@@ -17,6 +17,8 @@ func TestWhatAnAmountIsForEachOf(t *testing.T) {
 		plans  = "Basic costs $12 per seat. // Pro costs $15 per user."
 		ages   = "Tickets: 8 euros per child, 12 euros per adult."
 		api    = "The API allows 100 requests per minute per key."
+		both   = "The plan costs 14 euros per user and month."
+		beide  = "Die Lizenz kostet 8 Euro pro Nutzer und Monat, zzgl. USt."
 	)
 	wantSaid(t, []said{
 		{dinner, "Dinner is 30 euros per guest.", numeric.Supported},
@@ -53,6 +55,19 @@ func TestWhatAnAmountIsForEachOf(t *testing.T) {
 		{ages, "Tickets are 12 euros per child.", numeric.Contradicted},
 		{api, "The API allows 100 requests per minute for each key.", numeric.Supported},
 		{api, "The API allows 100 requests per minute per team.", numeric.Unsupported},
+		{both, "The plan costs 14 euros per month and user.", numeric.Supported},
+		{both, "The plan costs 14 euros per user per month.", numeric.Supported},
+		{both, "The plan costs 14 euros per user/month, billed monthly.", numeric.Supported},
+		{both, "The plan costs 168 euros per user and year.", numeric.Supported},
+		{both, "The plan costs 168 euros per user a year.", numeric.Supported},
+		{both, "The plan costs 14 euros per user and year.", numeric.Contradicted},
+		{both, "The plan costs 14 euros per team and month.", numeric.Unsupported},
+		{both, "The plan costs 19 euros per user and month.", numeric.Contradicted},
+		{beide, "Die Lizenz kostet 96 Euro pro Nutzer und Jahr.", numeric.Supported},
+		{beide, "Die Lizenz kostet 8 Euro pro Monat und Nutzer.", numeric.Supported},
+		{beide, "Die Lizenz kostet 9 Euro pro Nutzer und Monat.", numeric.Contradicted},
+		{"Entry is 8 euros per child and day tickets are 20 euros.", "Entry is 8 euros per child.", numeric.Supported},
+		{"Entry is 8 euros per child and day tickets are 20 euros.", "Entry is 56 euros per child per week.", numeric.Contradicted},
 	})
 }
 

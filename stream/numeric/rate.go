@@ -51,8 +51,7 @@ func (r *reading) noteOwners(text string) {
 	next := int32(len(r.words))
 	r.pers[len(r.words)] = next
 	for i := len(r.words) - 1; i >= 0; i-- {
-		if i > 0 && r.lengths[i] == 0 && isPer(text[r.words[i-1].Start:r.words[i-1].End]) &&
-			!quantity.Whole(text[r.words[i].Start:r.words[i].End]) {
+		if r.lengths[i] == 0 && r.underPer(text, i) && !quantity.Whole(text[r.words[i].Start:r.words[i].End]) {
 			next = int32(i)
 		}
 		r.pers[i] = next
@@ -82,7 +81,60 @@ func (r *reading) behindPer(text string, i int) bool {
 	if i > 1 && quantity.Whole(text[r.words[i-1].Start:r.words[i-1].End]) {
 		i--
 	}
-	return i > 0 && isPer(text[r.words[i-1].Start:r.words[i-1].End])
+	return r.underPer(text, i)
+}
+
+// underPer reports whether "per" stands right before word i, or before the word that "and" or a slash
+// joins it to, one of them a length of time: "per user and month", "pro Nutzer/Monat". A word with one
+// behind it that it may belong to is no such word: "8 euros per child and day tickets are 20".
+func (r *reading) underPer(text string, i int) bool {
+	word := func(k int) string { return text[r.words[k].Start:r.words[k].End] }
+	if i == 0 || isPer(word(i-1)) {
+		return i > 0
+	}
+	first := i - 1 // what it is joined to
+	if isAnd(word(first)) {
+		first--
+	} else if r.behind(text, first) != "/" {
+		return false
+	}
+	if first < 1 || !isPer(word(first-1)) || !isLength(word(first)) && !isLength(word(i)) {
+		return false
+	}
+	return r.behind(text, i) != " " ||
+		r.words[i+1].Has(words.Stop) || billed(word(i+1))
+}
+
+// behind is what stands between word k and the next one; nothing where words overlap, as in Chinese.
+func (r *reading) behind(text string, k int) string {
+	if k+1 == len(r.words) || r.words[k+1].Start < r.words[k].End {
+		return ""
+	}
+	return text[r.words[k].End:r.words[k+1].Start]
+}
+
+// isLength reports words for a length of time.
+func isLength(word string) bool {
+	var form [32]byte
+	return len(word) <= 24 && quantity.LengthOf(string(appendLower(form[:0], word))) != 0
+}
+
+func isAnd(word string) bool {
+	switch word {
+	case "and", "und", "et", "y":
+		return true
+	}
+	return false
+}
+
+// billed reports words that stand behind a price.
+func billed(word string) bool {
+	switch word {
+	case "plus", "net", "billed", "paid", "payable", "excluding", "including", "excl", "incl", "zzgl", "zuzüglich", "inkl",
+		"netto", "brutto", "hors":
+		return true
+	}
+	return false
 }
 
 func isPer(word string) bool {

@@ -56,12 +56,17 @@ func (r *reading) cutClauses(text string) {
 			}
 		}
 	}
-	for _, w := range r.words {
-		if w.End-w.Start <= 7 && joins(text[w.Start:w.End]) {
+	for i, w := range r.words {
+		if w.End-w.Start <= 7 && joins(text[w.Start:w.End]) && !r.joinsUnits(text, i) {
 			r.bounds = append(r.bounds, w.Start)
 		}
 	}
 	slices.Sort(r.bounds)
+}
+
+// joinsUnits reports whether word i is the "and" of "per user and month", which begins no clause.
+func (r *reading) joinsUnits(text string, i int) bool {
+	return i > 0 && i+1 < len(r.words) && isAnd(text[r.words[i].Start:r.words[i].End]) && r.underPer(text, i+1)
 }
 
 // joined is how many words a subject has at most that shares the number of the one before it.

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/report"
+)
+
+// keyUsage is what the admin listener tells of one key.
+type keyUsage struct {
+	virtualKey
+
+	Models []string   `json:"models"`
+	Usage  []keyBound `json:"usage"`
+}
+
+// keyBound is what is used of a budget or of a limit.
+type keyBound struct {
+	Of     string    `json:"of"`
+	What   string    `json:"what"`
+	Per    string    `json:"per"`
+	Limit  float64   `json:"limit"`
+	Used   float64   `json:"used"`
+	Left   float64   `json:"left"`
+	Resets time.Time `json:"resets_at"`
+	Alone  bool      `json:"replica_alone"`
+}
+
+// amount writes dollars as such, and anything else as a whole number.
+func (b *keyBound) amount(x float64) string {
+	if b.What == "usd" {
+		return report.USD(x)
+	}
+	return report.Thousands(int64(x))
+}
+
+// showKey is the command that tells of a key what is used of its budgets and limits.
+func (c *command) showKey() *cobra.Command {
+	cmd := keyCommand("show (ID | NAME)", "Show a virtual key of a running proxy, and what is used of its bounds", 1,
+		func(ctx context.Context, at string, args []string) error {
+			id, err := c.keyID(ctx, at, args[0])
+			if err != nil {
+				return err
+			}
+			var k keyUsage
+			if err := c.askAdmin(ctx, http.MethodGet, at+keysPath+"/"+url.PathEscape(id), nil, &k); err != nil {
+				return err
+			}
+			c.printer().keyUsage(&k)
+			return nil
+		})
+	cmd.Long = "Show a virtual key of a running proxy, and what is used of the budgets and the limits on a\n" +
+		"minute that bound it and its tenant. Keys of the configuration are not asked about here:\n" +
+		"`signalbox report --by key` sums up what they cost."
+	return cmd
+}
+
+func (p *printer) keyUsage(k *keyUsage) {
+	for _, l := range [...][2]string{
+		{"id", k.ID},
+		{"name", k.Name},
+		{"state", k.State},
+		{"tenant", cmp.Or(k.Tenant, "the default")},
+		{"role", cmp.Or(k.Role, "the default")},
+		{"models", cmp.Or(strings.Join(k.Models, ", "), "all")},
+		{"expires", date(k.Expires)},
+	} {
+		p.printf("%-8s %s\n", l[0], l[1])
+	}
+	if len(k.Usage) == 0 {
+		p.printf("\nno budget and no limit on a minute bounds it\n")
+		return
+	}
+	alone := false
+	rows := make([][]string, len(k.Usage))
+	for i := range k.Usage {
+		b := &k.Usage[i]
+		rows[i] = []string{
+			b.Of, b.What, b.Per, b.amount(b.Limit), b.amount(b.Used), b.amount(b.Left), date(b.Resets),
+		}
+		alone = alone || b.Alone
+	}
+	p.printf("\n")
+	p.table([]string{"of", "what", "per", "limit", "used", "left", "resets"}, rows)
+	if alone {
+		p.printf("this replica alone: no Redis was asked, or it did not answer\n")
+	}
+}
