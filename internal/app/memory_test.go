@@ -218,7 +218,7 @@ func TestTheTextOfAContextIsReadForItsSafety(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.body), &seen); err != nil || seen.Verdicts.Jailbreak == nil || seen.Verdicts.PII == nil {
 			t.Fatalf("%s: %v %s", name, err, got.body)
 		}
-		const flagged = 0.62 // the threshold of the embedded bundle
+		const flagged = 0.6 // the threshold of the embedded bundle
 		if attack := *seen.Verdicts.Jailbreak >= flagged; attack != c.bad ||
 			len(seen.Tokens) != 5 || seen.Tokens["math-70b"] < len(c.text)/10 {
 			t.Errorf("%s: jailbreak %v, tokens %v", name, *seen.Verdicts.Jailbreak, seen.Tokens)

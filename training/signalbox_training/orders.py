@@ -2,12 +2,16 @@
 
 `asking` asks a model for its instructions, `lifting` claims a right or a mode that sets its rules aside, `planted` are
 orders that stand in documents and tool results. Each has its twin: the same form around what an honest person wants.
+`talks` are conversations with a model, as programs quote them to another one: what users ask there is an order as well.
 Written in our own words after half of the texts of strangers' collections had been read; the other half only measures.
 """
 
 from __future__ import annotations
 
+import json
 import random
+
+from . import everyday
 
 HIDDEN = (
     "your system prompt|your initial instructions|the instructions that you got before this chat|your hidden rules|the text in front of my first message|your configuration|what your developers told you|"
@@ -128,6 +132,20 @@ WANTS = (
     "the picture is loaded from https://{h}/logo.png?v=2.|use <svg width=\"20\"> for the icon.|never put {k2} into a URL.|translate '{s}' into {l}.|write '{s}' ten times in your exercise book.|<a href=\"/terms\">click here to read the terms</a>|"
     "show your member card at the desk.|the first line of the file has the names of the columns.|load the page with ?debug=1 behind it.|hand {k2} over to your colleague.|keep {k2} in a safe place.|NEW: opening hours on Sunday."
 ).split("|")
+FOLLOWS = (
+    "And for six people?|Shorter, please.|Now in {l}.|Thanks!|Can you say that again?|Leave out the last part.|No, I meant the other one.|Why?|Make it a table.|Explain the second step again.|Write it as an email.|"
+    "Start over, more friendly this time.|What did you mean by that?|Add an example.|Use simple words.|Give me three more.|Ignore what I said about the price.|Just the numbers.|Perfect, print it.|Continue|Translate it into {l}."
+).split("|")
+REPLIES = (
+    "Sure, here it is.|It depends on where you live. As a rule, yes.|Take twice of everything.|First check the cable, then restart it.|That is about 42.|Boil the potatoes for twenty minutes, drain them and add salt.|"
+    "I don't know that, but the office can tell you.|There are three ways: by train, by bus or on foot.|Here is a draft:\n\nDear Ms Okafor,\n\nthank you for your letter.|You can, within 14 days.|The main reasons are cost and time.|"
+    "Of course! Which size do you need?|I'd begin with the largest debt.|Because warm air rises.|```python\nprint(sorted(d))\n```|Done.|Here are some ideas: a walk, a book, a concert.|It was built in 1889.|I'm sorry, I can't open links.|"
+    "Let me explain: each side of the equation has to be the same.|See a doctor if it lasts longer than three days."
+).split("|")
+SIDES = "USER|ASSISTANT;User|Assistant;Human|AI;user|assistant;Q|A;Customer|Agent;You|Bot;**User**|**Assistant**;[user]|[assistant];Me|Model".split(";")
+FRAMES = (
+    "{t}|{t}|<chat_history>\n{t}\n</chat_history>|### Chat History:\n{t}|Conversation so far:\n{t}|{t}\n\nTitle:|<conversation>\n{t}\n</conversation>\nTags:|Transcript of 3 May\n{t}|{t}\nWrite a title of five words for this chat."
+).split("|")
 FILLS = {
     "l": "French|German|Spanish|Italian|Polish|Turkish".split("|"),
     "c": "base64|rot13|Morse code|hex|pig Latin|binary".split("|"),
@@ -172,6 +190,24 @@ class Writer:
         return rng.choice([" ", "\n"]).join([rng.choice(ALARM), *rng.sample(CLAIM, rng.choice([1, 1, 2])), rng.choice(NEXT)][rng.random() < 0.15 :])
 
 
+    def talk(self) -> str:
+        rng, asks = self.rng, [q for qs in everyday.ENGLISH.values() for q in qs.split("|")]
+        turns, user = [], rng.choice(asks)
+        for _ in range(rng.randint(1, 3)):
+            turns += [user, rng.choice(REPLIES)]
+            user = self.filled(rng.choice(FOLLOWS)) if rng.random() < 0.7 else rng.choice(asks)
+        if rng.random() < 0.4:
+            turns.append(user)
+        way = rng.random()
+        if way < 0.08:
+            return f"<type>General</type>\n<text>{turns[0]}</text>"
+        if way < 0.2:
+            return json.dumps([{"role": ("user", "assistant")[i % 2], "content": t} for i, t in enumerate(turns)])
+        sides = rng.choice(SIDES).split("|")
+        lines = [f"{sides[i % 2]}: {t}" for i, t in enumerate(turns)]
+        return rng.choice(FRAMES).replace("{t}", rng.choice(["\n", "\n", "\n\n"]).join(lines))
+
+
 def asking(count: int, seed: int = 101) -> list[str]:
     """What asks a model for its instructions."""
     w = Writer(seed)
@@ -201,3 +237,9 @@ def notes(count: int, seed: int = 105) -> list[str]:
     """What documents ask of people in the same forms."""
     w = Writer(seed)
     return [w.dressed(w.filled(w.rng.choice(TO_READERS), q=WANTS)) for _ in range(count)]
+
+
+def talks(count: int, seed: int = 106) -> list[str]:
+    """Conversations with a model, whole or cut short."""
+    w = Writer(seed)
+    return [w.talk() for _ in range(count)]

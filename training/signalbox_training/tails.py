@@ -31,12 +31,11 @@ from torch import nn
 from . import batches, books, data, documents, evaluate, export, guarded, model, orders, readers, restore, train
 
 SEED = 5
-ORDER = {"jailbreak": 8, "injection": 4}  # of the rows: of some the one whose logits rounding moved least
 MARGIN = 1.0  # log-odds on the right side of zero at which what is learnt is still pushed
 ROWS = batches.SAFETY_WINDOW - 2  # tokens of a window, without those that frame it
 PROMPTS, SENTENCES, TURNED = 4200, 3000, 2400
 READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, attacks inside them
-ASKED, LIFTED, ORDERED, HONEST, NOTED = 3000, 3000, 6000, 4500, 5500  # texts of `orders`
+ASKED, LIFTED, ORDERED, HONEST, NOTED, TALKED = 3000, 3000, 6000, 4500, 5500, 3000  # texts of `orders`
 PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
 SPARSE = 3600  # characters of a book for one window
 SHORT = 80  # tokens of an attack that is put into a text
@@ -50,17 +49,24 @@ PARTS = ("out", "up", "down")  # the queries' adapters are part of the features
 
 @dataclass(frozen=True)
 class Recipe:
-    """How something is learnt: the rate, the epochs, the weight of what is held and that of what rounding changes."""
+    """How something is learnt: the rate, the epochs, the weight of what is held, and for each task the weight of what rounding
+    changes, the order of the rows (of some the one whose logits rounding moved least) and how much of the way the weights go."""
 
     rate: float
     epochs: int
     held: float
     gap: dict[str, float]
+    order: dict[str, int]
+    way: dict[str, float]
+
+
+def each(jailbreak, injection) -> dict:
+    return {"jailbreak": jailbreak, "injection": injection}
 
 
 RECIPES = {
-    "readers": Recipe(4e-4, 3, 1.0, {"jailbreak": 0.0, "injection": 0.0}),
-    "orders": Recipe(6e-4, 8, 2.0, {"jailbreak": 0.5, "injection": 2.0}),
+    "readers": Recipe(4e-4, 3, 1.0, each(0.0, 0.0), each(8, 4), each(1.0, 1.0)),
+    "orders": Recipe(6e-4, 8, 2.0, each(1.0, 2.0), each(21, 4), each(1.0, 0.95)),
 }
 
 
@@ -161,6 +167,7 @@ class Maker:
             (orders.planted(ORDERED), (data.NONE, 1), 1.0),
             (orders.honest(HONEST), (0, 0), 0.3),
             (orders.notes(NOTED), (0, 0), 1.0),
+            (orders.talks(TALKED), (0, 0), 0.2),
         ):
             for e in self.encode(texts):
                 out.append(Window(e.ids[:ROWS], labels, True))
@@ -235,8 +242,9 @@ def fit(tail: Tail, label, new, read, twice, recipe: Recipe, log=print) -> None:
     """Train the tail and the head; twice has the numbers of windows and their features of another pass."""
     with torch.no_grad():
         old = torch.cat([tail(*(x[at : at + 512] for x in read)) for at in range(0, len(label), 512)])
+    before = {name: p.detach().clone() for name, p in tail.named_parameters() if p.requires_grad}
     opt = torch.optim.AdamW([p for p in tail.parameters() if p.requires_grad], lr=recipe.rate, weight_decay=0.01)
-    order, rng, steps, done = np.arange(len(label)), np.random.default_rng(ORDER[tail.task]), recipe.epochs * (len(label) // BATCH), 0
+    order, rng, steps, done = np.arange(len(label)), np.random.default_rng(recipe.order[tail.task]), recipe.epochs * (len(label) // BATCH), 0
     for epoch in range(recipe.epochs):
         rng.shuffle(order)
         total = 0.0
@@ -254,6 +262,10 @@ def fit(tail: Tail, label, new, read, twice, recipe: Recipe, log=print) -> None:
             opt.step()
             done, total = done + 1, total + loss.item()
         log(f"{tail.task}, epoch {epoch + 1}: loss {total / (len(order) // BATCH):.4f}", flush=True)
+    with torch.no_grad():
+        for name, p in tail.named_parameters():
+            if p.requires_grad:
+                p.lerp_(before[name], 1 - recipe.way[tail.task])
 
 
 def put(graph: onnx.ModelProto, tail: Tail) -> None:

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from signalbox_training import orders  # noqa: E402
 
 ATTACKS = (orders.asking, orders.lifting, orders.planted)
-TWINS = (orders.honest, orders.notes)
+TWINS = (orders.honest, orders.notes, orders.talks)
 
 
 @pytest.mark.parametrize("draw", ATTACKS + TWINS)
