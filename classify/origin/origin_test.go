@@ -174,7 +174,8 @@ func TestSplitIsLinear(t *testing.T) {
 		"angle brackets": "<", "open quotes": " \"a",
 		"triple quotes": "\"\"\"", "quotation marks": "\u201c", "lines": "\n", "quotes": "> a\n",
 		"one word": "a", "labels": "context:\n", "questions": "context: a\nquestion: b\n",
-		"rules": "below:\n-----\n", "rules of many lengths": rules(size / 100), "answers": "context: a\nanswer:\n", "tags without an end": "<aaaa bbbb ",
+		"rules": "below:\n-----\n", "rules of many lengths": rules(size / 100),
+		"answers": "context: a\nanswer:\n", "tags without an end": "<aaaa bbbb ",
 		"bytes": "\xff", "closing tags": "<a>\n<b>\n</a>\n", "quotation marks that close": "\u201d",
 	} {
 		texts[name] = strings.Repeat(part, max(size/len(part), 1))

@@ -66,7 +66,8 @@ func TestS38ModulesArePinned(t *testing.T) {
 // by `make vuln`.
 func TestS38WhatIsBuiltFromIsPinned(t *testing.T) {
 	t.Parallel()
-	if !strings.Contains(textOf(t, "Makefile"), "check: fmt lint vet test test-openai test-nocgo generated licences") || !strings.Contains(textOf(t, "Makefile"), "GOFLAGS := -mod=readonly") {
+	if !strings.Contains(textOf(t, "Makefile"), "check: fmt lint vet test test-openai test-nocgo generated licences") ||
+		!strings.Contains(textOf(t, "Makefile"), "GOFLAGS := -mod=readonly") {
 		t.Error("make check does not compare licences, or changes go.mod")
 	}
 	files := []string{"Makefile", "Dockerfile", ".ci/run", "tools/fetch-onnxruntime.sh", "examples/run.sh"}
@@ -98,7 +99,15 @@ func TestS38TheWorkspaceChangesNoVersion(t *testing.T) {
 	t.Parallel()
 	linked := func(workspace string) []string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", ".")
+		cmd := exec.CommandContext(
+			t.Context(),
+			"go",
+			"list",
+			"-deps",
+			"-f",
+			"{{with .Module}}{{.Path}} {{.Version}}{{end}}",
+			".",
+		)
 		cmd.Env = append(os.Environ(), "GOWORK="+workspace)
 		out, err := cmd.Output()
 		if err != nil {

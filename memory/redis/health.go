@@ -26,8 +26,12 @@ const settled = 10
 func (s *Store) lost(ctx context.Context, err error) {
 	s.health.quiet.Store(0)
 	if s.health.away.CompareAndSwap(false, true) {
-		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "redis does not answer in time: limits and budgets count per replica until it does",
-			slog.String("error", err.Error()))
+		s.o.Log.LogAttrs(
+			ctx,
+			slog.LevelWarn,
+			"redis does not answer in time: limits and budgets count per replica until it does",
+			slog.String("error", err.Error()),
+		)
 	}
 }
 

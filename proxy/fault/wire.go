@@ -106,7 +106,12 @@ func refusal(err error) *openai.Error {
 	case errors.Is(err, ErrForbidden):
 		return Invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
 	case errors.As(err, &elsewhere):
-		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path, but at "+elsewhere.Meant+": see the base URL of the client")
+		return Invalid(
+			http.StatusNotFound,
+			"",
+			"",
+			"there is nothing at this path, but at "+elsewhere.Meant+": see the base URL of the client",
+		)
 	case errors.Is(err, ErrNoRoute):
 		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path")
 	case errors.Is(err, ErrMethod):

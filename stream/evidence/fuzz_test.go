@@ -18,7 +18,11 @@ func FuzzEvidence(f *testing.F) {
 		f.Add("Plain text before. "+s, s)
 	}
 	f.Fuzz(func(t *testing.T, text, claim string) {
-		e, err := evidence.New(t.Context(), []evidence.Source{{ID: "a", Text: text, Fact: true}, {Text: claim}}, evidence.Options{})
+		e, err := evidence.New(
+			t.Context(),
+			[]evidence.Source{{ID: "a", Text: text, Fact: true}, {Text: claim}},
+			evidence.Options{},
+		)
 		if err != nil {
 			t.Skip() // too large
 		}

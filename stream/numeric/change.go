@@ -213,8 +213,9 @@ func (r *reading) lead(at int) turn {
 	return 0
 }
 
-// told reports whether one of the words before word at tells of a change from one value, or place, to
-// another, in a clause that goes on up to there. A noun does where "from" follows at once, but not of times: a meeting went from 9 to 5.
+// told reports whether one of the words before word at tells of a change from one value, or place,
+// to another, in a clause that goes on up to there. A noun does where "from" follows at once, but
+// not of times: a meeting went from 9 to 5.
 func (r *reading) told(at int, times bool) bool { //nolint:revive // a fact about the values
 	own := false
 	for k := min(at, len(r.turns)-1) - 1; k >= max(0, at-nearWords); k-- {
@@ -283,7 +284,8 @@ func upOrDown(word string) bool {
 // moves reports whether what stands behind "up" or "down" is how far, or from where.
 func moves(tail string) bool {
 	tail = strings.TrimLeft(tail, " ~$€£")
-	return strings.HasPrefix(tail, "by ") || strings.HasPrefix(tail, "from ") || tail != "" && tail[0] >= '0' && tail[0] <= '9'
+	return strings.HasPrefix(tail, "by ") || strings.HasPrefix(tail, "from ") ||
+		tail != "" && tail[0] >= '0' && tail[0] <= '9'
 }
 
 // follow notes, for value i that was before, the nearest other value of the same kind as the one
@@ -310,8 +312,9 @@ func oneKind(a, b *quantity.Value) bool {
 	return a.Kind == b.Kind && (a.Dim.Top() == b.Dim.Top() || a.Dim == quantity.Plain || b.Dim == quantity.Plain)
 }
 
-// tense, after present and dated, is the phase of value i of a claim, whose words have been read: what is told of no change
-// is told of the present, unless a word speaks of the past or a date stands beside it.
+// tense, after present and dated, is the phase of value i of a claim, whose words have been read:
+// what is told of no change is told of the present, unless a word speaks of the past or a date
+// stands beside it.
 func (r *reading) tense(i int, present bool, dates int) phase {
 	if r.phases[i] != always {
 		return r.phases[i]
@@ -375,7 +378,8 @@ func (c *checker) speaksOf(k *known) bool {
 		if c.left < 0 {
 			return false
 		}
-		if t.clause >= 0 && !t.date && !t.side && c.place(t, k) < inSentence && c.place(t, k) != meant && c.place(t, k) != ahead {
+		if t.clause >= 0 && !t.date && !t.side && c.place(t, k) < inSentence && c.place(t, k) != meant &&
+			c.place(t, k) != ahead {
 			return false
 		}
 	}

@@ -67,7 +67,11 @@ func TestWhatAnAmountIsForEachOf(t *testing.T) {
 		{beide, "Die Lizenz kostet 8 Euro pro Monat und Nutzer.", numeric.Supported},
 		{beide, "Die Lizenz kostet 9 Euro pro Nutzer und Monat.", numeric.Contradicted},
 		{"Entry is 8 euros per child and day tickets are 20 euros.", "Entry is 8 euros per child.", numeric.Supported},
-		{"Entry is 8 euros per child and day tickets are 20 euros.", "Entry is 56 euros per child per week.", numeric.Contradicted},
+		{
+			"Entry is 8 euros per child and day tickets are 20 euros.",
+			"Entry is 56 euros per child per week.",
+			numeric.Contradicted,
+		},
 	})
 }
 

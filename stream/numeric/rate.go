@@ -160,8 +160,8 @@ func owns(word string) bool {
 func is(word string) bool {
 	switch word {
 	case "is", "are", "was", "were", "be", "been", "of", "at", "equals", "totals", "totalled", "totaled", "exceeds",
-		"exceeded", "allow", "allows", "permit", "permits", "erlaubt", "ist", "sind", "war", "waren", "beträgt", "betrug", "liegt", "lag", "bei", "von", "est", "sont", "de",
-		"es", "son":
+		"exceeded", "allow", "allows", "permit", "permits", "erlaubt", "ist", "sind", "war", "waren",
+		"beträgt", "betrug", "liegt", "lag", "bei", "von", "est", "sont", "de", "es", "son":
 		return true
 	}
 	return false

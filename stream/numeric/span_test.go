@@ -173,6 +173,10 @@ func TestTimeZonesOverMidnight(t *testing.T) {
 		{launch, "The launch is on Saturday, 4 December 2026 at 00:30 CET.", numeric.Contradicted},
 		{both, "The call starts at 00:30 CET on 4 December.", numeric.Supported},
 		{both, "The call starts at 23:30 UTC on 3 December.", numeric.Supported},
-		{"Der Anruf ist am 28. Februar 2028 um 23:30 UTC.", "Der Anruf ist am 29. Februar 2028 um 00:30 MEZ.", numeric.Supported},
+		{
+			"Der Anruf ist am 28. Februar 2028 um 23:30 UTC.",
+			"Der Anruf ist am 29. Februar 2028 um 00:30 MEZ.",
+			numeric.Supported,
+		},
 	})
 }

@@ -47,7 +47,18 @@ func times(name, letter string) bool {
 		return false
 	}
 	switch strings.ToLower(name[strings.LastIndexByte(name, '_')+1:]) {
-	case "duration", "elapsed", "timeout", "time", "latency", "delay", "interval", "uptime", "runtime", "ttl", "wait", "age":
+	case "duration",
+		"elapsed",
+		"timeout",
+		"time",
+		"latency",
+		"delay",
+		"interval",
+		"uptime",
+		"runtime",
+		"ttl",
+		"wait",
+		"age":
 		return true
 	}
 	return false

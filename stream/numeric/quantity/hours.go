@@ -107,8 +107,9 @@ const utc = 24 * 60
 //
 //nolint:gochecknoglobals // constant table
 var zones = map[string]int16{
-	"UTC": utc, "GMT": utc, "WET": utc, "BST": utc + 60, "CET": utc + 60, "MEZ": utc + 60, "CEST": utc + 120, "MESZ": utc + 120,
-	"EST": utc - 300, "EDT": utc - 240, "PST": utc - 480, "PDT": utc - 420,
+	"UTC": utc, "GMT": utc, "WET": utc, "BST": utc + 60, "CET": utc + 60, "MEZ": utc + 60, "CEST": utc + 120,
+	"MESZ": utc + 120,
+	"EST":  utc - 300, "EDT": utc - 240, "PST": utc - 480, "PDT": utc - 420,
 }
 
 // sameTime compares two times of day, in one time zone where both are told.

@@ -52,7 +52,8 @@ func Compare(c, e *Value) Agreement {
 		return share(c, e)
 	case c.Period != 0 && e.Period != 0 && !near(c.Period, e.Period, exactly*c.Period) && (c.Dim>>8 == 0 || e.Dim>>8 == 0):
 		return otherPeriod(c, e)
-	case c.Period != 0 && c.Period == e.Period && c.Dim.Top() == e.Dim.Top() && c.Dim>>8 != 0 && e.Dim>>8 == 0 && perOf(c, e) > 0:
+	case c.Period != 0 && c.Period == e.Period && c.Dim.Top() == e.Dim.Top() && c.Dim>>8 != 0 && e.Dim>>8 == 0 &&
+		perOf(c, e) > 0:
 		sum := numerator(c, e)
 		return amounts(&sum, e)
 	case rateOf(e, c):

@@ -339,7 +339,8 @@ func (p *parser) sign(i int, v *Value) {
 		return
 	}
 	minus := p.sym(k, '-') || p.sym(k, '−') || p.sym(k, '–')
-	if p.has(k, roleMinus) || minus && p.touches(k+1) && (!p.touches(k) || p.opensValue(k-1)) && p.tok(k-1).kind != tokNumber {
+	if p.has(k, roleMinus) ||
+		minus && p.touches(k+1) && (!p.touches(k) || p.opensValue(k-1)) && p.tok(k-1).kind != tokNumber {
 		if p.has(k, roleMinus) && p.tok(k-1).kind == tokNumber {
 			return
 		}

@@ -9,7 +9,8 @@ const between = 8
 func (p *parser) paired(j int) bool {
 	for k := j; k < j+between; k++ {
 		t := p.tok(k)
-		if t.kind == tokOpaque || t.kind == tokSymbol && (t.sym == ',' || t.sym == ';' || t.sym == '.' || t.sym == ')' || t.sym == '|') {
+		if t.kind == tokOpaque ||
+			t.kind == tokSymbol && (t.sym == ',' || t.sym == ';' || t.sym == '.' || t.sym == ')' || t.sym == '|') {
 			return false
 		}
 		if p.has(k, roleTo) || p.word(k, "until") || p.word(k, "through") {
@@ -48,7 +49,8 @@ func (p *parser) side(i, j int, v *Value) Side {
 		}
 	}
 	k := i - 1
-	for p.money(k) || p.has(k, roleArticle) || p.word(k, "einem") || p.word(k, "zu") || p.word(k, "age") || p.word(k, "ages") {
+	for p.money(k) || p.has(k, roleArticle) || p.word(k, "einem") || p.word(k, "zu") ||
+		p.word(k, "age") || p.word(k, "ages") {
 		k--
 	}
 	switch p.tokText(k) {
