@@ -19,17 +19,30 @@ import (
 // within one run, and what is told is the median over the turns: the machine may be shared.
 //
 //	go test ./gpu -run - -bench Batching -benchtime 20x
+//
+// Where SIGNALBOX_GPU_PROVIDER names a provider it runs there, by the clock on the wall, with the
+// graph of half precision in the folder that SIGNALBOX_GPU_GRAPHS names: see tools/gpu-check.
 func BenchmarkBatching(b *testing.B) {
-	model, err := os.ReadFile(filepath.Join("..", "models", "default", "model_int8.onnx"))
+	file, provider, clock, unit := filepath.Join("..", "models", "default", "model_int8.onnx"), ProviderCPU, cpuTime, "-cpu-ms/row"
+	if other := os.Getenv("SIGNALBOX_GPU_PROVIDER"); other != "" && other != ProviderCPU {
+		file, provider = filepath.Join(os.Getenv("SIGNALBOX_GPU_GRAPHS"), "embedded_fp16.onnx"), other
+		clock, unit = wallTime, "-ms/row"
+	}
+	model, err := os.ReadFile(file)
 	if err != nil {
 		b.Skipf("the bundle's graph: %v", err)
 	}
 	modes := []string{BatchOff, BatchAuto}
-	for _, c := range []struct{ tokens, callers, rows int }{{16, 16, 128}, {32, 16, 64}, {128, 16, 32}, {16, 1, 64}, {128, 1, 16}} {
+	for _, c := range []struct{ tokens, callers, rows int }{{16, 16, 128}, {32, 16, 64}, {128, 16, 32}, {128, 64, 128}, {16, 1, 64}, {128, 1, 16}} {
 		b.Run(fmt.Sprintf("%d-tokens-%d-callers", c.tokens, c.callers), func(b *testing.B) {
 			sessions := make([]*Session, len(modes))
 			for i, mode := range modes {
-				r := openRuntime(b, func(o *Options) { o.Provider, o.Batch.Mode = ProviderCPU, mode })
+				r := openRuntime(b, func(o *Options) {
+					o.Provider, o.Batch.Mode, o.EnvLibrary = provider, mode, os.Getenv("SIGNALBOX_ONNXRUNTIME")
+				})
+				if name, why := r.Provider(); name != provider {
+					b.Fatal(why)
+				}
 				s, err := r.NewSession(b.Context(), model, SessionOptions{Name: "default", Pad: map[string]int64{}})
 				if err != nil {
 					b.Fatal(err)
@@ -42,16 +55,16 @@ func BenchmarkBatching(b *testing.B) {
 			for n := 0; b.Loop(); n++ {
 				for i := range modes {
 					i = (i + n) % len(modes) // who begins changes
-					start := cpuTime(b)
+					start := clock(b)
 					rowsAtOnce(b, sessions[i], c.tokens, c.callers, c.rows)
-					took[i] = append(took[i], cpuTime(b)-start)
+					took[i] = append(took[i], clock(b)-start)
 				}
 			}
 			var ms [2]float64
 			for i, mode := range modes {
 				slices.Sort(took[i])
 				ms[i] = float64(took[i][len(took[i])/2].Microseconds()) / 1000 / float64(c.rows)
-				b.ReportMetric(ms[i], mode+"-cpu-ms/row")
+				b.ReportMetric(ms[i], mode+unit)
 			}
 			b.ReportMetric(ms[0]/ms[1], "gain")
 		})

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,7 +69,7 @@ func TestCUDARunsWhatTheCPURuns(t *testing.T) {
 }
 
 // The graph of half precision of the embedded bundle, in the folder that SIGNALBOX_GPU_GRAPHS
-// names, gives on the GPU what it gives on the CPU: 11 bits, over six layers.
+// names, gives on the GPU what it gives on the CPU.
 func TestCUDAAgreesWithTheCPUOnTheBundle(t *testing.T) {
 	folder := os.Getenv("SIGNALBOX_GPU_GRAPHS")
 	if folder == "" {
@@ -78,12 +79,7 @@ func TestCUDAAgreesWithTheCPUOnTheBundle(t *testing.T) {
 	r := openCUDA(t, nil)
 	var sessions [2]*Session
 	for i, provider := range []string{ProviderCUDA, ProviderCPU} {
-		s, err := r.NewSession(t.Context(), model, SessionOptions{Name: "bundle", Provider: provider})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		sessions[i] = s
+		sessions[i] = modelSession(t, r, model, "bundle", provider)
 	}
 	for _, tokens := range []int{2, 16, 128, 256} {
 		var out [2][]tensor.Tensor
@@ -94,15 +90,75 @@ func TestCUDAAgreesWithTheCPUOnTheBundle(t *testing.T) {
 			}
 		}
 		for k := range out[0] {
-			worst := 0.0
-			for j, v := range out[0][k].F32 {
-				worst = max(worst, math.Abs(float64(v-out[1][k].F32[j])))
-			}
-			if t.Logf("%d tokens, %s: %.4f", tokens, out[0][k].Name, worst); worst > 0.05 {
+			worst := apartAtMost(out[0][k].F32, out[1][k].F32)
+			if t.Logf("%d tokens, %s: %.4f", tokens, out[0][k].Name, worst); worst > halfPrecision {
 				t.Errorf("%d tokens, %s: GPU and CPU differ by %v", tokens, out[0][k].Name, worst)
 			}
 		}
 	}
+}
+
+// Rows of several lengths that share a run on the GPU give what each gives alone on the CPU: what
+// fills the shorter ones up is not looked at.
+func TestCUDAKeepsRowsOfARunApart(t *testing.T) {
+	folder := os.Getenv("SIGNALBOX_GPU_GRAPHS")
+	if folder == "" {
+		t.Skip("SIGNALBOX_GPU_GRAPHS names no folder of tools/gpu-check")
+	}
+	r := openCUDA(t, nil)
+	model := readFile(t, filepath.Join(folder, "embedded_fp16.onnx"))
+	onGPU := modelSession(t, r, model, "bundle", ProviderCUDA)
+	onCPU := modelSession(t, r, model, "bundle", ProviderCPU)
+	lengths := []int{3, 128, 40, 100, 16, 127, 64, 2}
+	got, err := onGPU.Run(t.Context(), paddedInput(onGPU.Inputs(), lengths), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, tokens := range lengths {
+		want, err := onCPU.Run(t.Context(), textInput(onCPU.Inputs(), tokens), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			each := len(got[k].F32) / len(lengths) // of a row; padding comes last in those that have an answer a token
+			worst := apartAtMost(got[k].F32[row*each:], want[k].F32)
+			if t.Logf("%d tokens, %s: %.4f", tokens, want[k].Name, worst); worst > halfPrecision {
+				t.Errorf("%d tokens, %s: GPU and CPU differ by %v", tokens, want[k].Name, worst)
+			}
+		}
+	}
+}
+
+// paddedInput makes a row of each length, as textInput does, filled up to the longest.
+func paddedInput(specs []tensor.Spec, lengths []int) []tensor.Tensor {
+	longest := slices.Max(lengths)
+	in := make([]tensor.Tensor, len(specs))
+	for i, spec := range specs {
+		in[i] = tensor.Tensor{Name: spec.Name, Shape: []int64{int64(len(lengths)), int64(longest)}}
+		for _, tokens := range lengths {
+			in[i].I64 = append(in[i].I64, textInput(specs[i:i+1], tokens)[0].I64...)
+			in[i].I64 = append(in[i].I64, make([]int64, longest-tokens)...)
+		}
+	}
+	return in
+}
+
+// halfPrecision is by how much numbers may differ that two devices computed in half precision: 11
+// bits, over six layers.
+const halfPrecision = 0.05
+
+// apartAtMost is the largest difference of what was got to what was wanted, number by number.
+func apartAtMost(got, want []float32) float64 {
+	worst := 0.0
+	for i, v := range want {
+		if d := math.Abs(float64(got[i] - v)); d > worst || math.IsNaN(d) {
+			worst = d
+		}
+	}
+	if math.IsNaN(worst) {
+		return math.Inf(1)
+	}
+	return worst
 }
 
 // CUDA replaces Go's signal handlers when it starts.
@@ -151,7 +207,8 @@ func TestCUDAKeepsItsMemoryLimit(t *testing.T) {
 // names, NAME_cpu.onnx on the CPU and, unless that is the provider that SIGNALBOX_GPU_PROVIDER
 // names, NAME_fp16.onnx on the provider, as a Markdown table. It measures; it proves nothing. The
 // CPU's milliseconds are CPU time, which others on the machine change less than that on the clock:
-// a run has one thread. tools/gpu-check runs it.
+// a run has one thread. SIGNALBOX_GPU_ALONE leaves the CPU out, SIGNALBOX_GPU_TOKENS and
+// SIGNALBOX_GPU_BATCHES name other lengths and batches. tools/gpu-check runs it.
 func TestGPUTable(t *testing.T) {
 	folder, provider := os.Getenv("SIGNALBOX_GPU_GRAPHS"), os.Getenv("SIGNALBOX_GPU_PROVIDER")
 	if folder == "" || provider == "" {
@@ -163,24 +220,32 @@ func TestGPUTable(t *testing.T) {
 	if name, why := r.Provider(); name != provider {
 		t.Fatal(why)
 	}
-	lengths, batches := []int{128, 512, 2048}, []int{1, 8, 32}
-	if os.Getenv("SIGNALBOX_GPU_QUICK") != "" {
-		lengths, batches = []int{16, 32}, []int{1, 2}
-	}
+	lengths, batches := numbers(t, "SIGNALBOX_GPU_TOKENS", 128, 512, 2048), numbers(t, "SIGNALBOX_GPU_BATCHES", 1, 8, 32)
 	graphs, err := filepath.Glob(filepath.Join(folder, "*_cpu.onnx"))
 	if err != nil || len(graphs) == 0 {
 		t.Fatalf("no graphs in %s: %v", folder, err)
 	}
-	head, rule := "| model | tokens | batch | cpu ms | cpu rows/s |", "|---|---|---|---|---|"
+	columns := []string{ProviderCPU}
 	if provider != ProviderCPU {
-		head, rule = head+fmt.Sprintf(" %s ms | %s rows/s |", provider, provider), rule+"---|---|"
+		columns = append(columns, provider)
+	}
+	if os.Getenv("SIGNALBOX_GPU_ALONE") != "" {
+		columns = []string{provider}
+	}
+	head, rule := "| model | tokens | batch |", "|---|---|---|"
+	for _, c := range columns {
+		head, rule = head+fmt.Sprintf(" %s ms | %s rows/s |", c, c), rule+"---|---|"
 	}
 	fmt.Printf("%s\n%s\n", head, rule)
 	for _, graph := range graphs {
 		name := strings.TrimSuffix(filepath.Base(graph), "_cpu.onnx")
-		sessions := []*Session{tableSession(t, r, graph, ProviderCPU)}
-		if provider != ProviderCPU {
-			sessions = append(sessions, tableSession(t, r, filepath.Join(folder, name+"_fp16.onnx"), provider))
+		var sessions []*Session
+		for _, c := range columns {
+			file := name + "_fp16.onnx"
+			if c == ProviderCPU {
+				file = name + "_cpu.onnx"
+			}
+			sessions = append(sessions, tableSession(t, r, filepath.Join(folder, file), c))
 		}
 		for _, tokens := range lengths {
 			for _, batch := range batches {
@@ -199,13 +264,41 @@ func TestGPUTable(t *testing.T) {
 	}
 }
 
-func tableSession(t *testing.T, r *Runtime, path, provider string) *Session {
+// numbers reads a list such as 16,32 from the environment, where it is set.
+func numbers(t *testing.T, variable string, otherwise ...int) []int {
 	t.Helper()
-	s, err := r.NewSession(t.Context(), readFile(t, path), SessionOptions{Name: filepath.Base(path), Provider: provider})
+	list := os.Getenv(variable)
+	if list == "" {
+		return otherwise
+	}
+	var out []int
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			t.Fatalf("%s: %q is no number of at least 1", variable, word)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func modelSession(t *testing.T, r *Runtime, model []byte, name, provider string) *Session {
+	t.Helper()
+	s, err := r.NewSession(t.Context(), model, SessionOptions{Name: name, Provider: provider})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
+}
+
+func tableSession(t *testing.T, r *Runtime, path, provider string) *Session {
+	t.Helper()
+	return modelSession(t, r, readFile(t, path), filepath.Base(path), provider)
 }
 
 // cell is the median time of a run and the rows that it makes a second, or a dash for rows that the
