@@ -23,17 +23,11 @@ import (
 // Where SIGNALBOX_GPU_PROVIDER names a provider it runs there, by the clock on the wall, with the
 // graph of half precision in the folder that SIGNALBOX_GPU_GRAPHS names: see tools/gpu-check.
 func BenchmarkBatching(b *testing.B) {
-	file, provider, clock, unit := filepath.Join("..", "models", "default", "model_int8.onnx"), ProviderCPU, cpuTime, "-cpu-ms/row"
-	if other := os.Getenv("SIGNALBOX_GPU_PROVIDER"); other != "" && other != ProviderCPU {
-		file, provider = filepath.Join(os.Getenv("SIGNALBOX_GPU_GRAPHS"), "embedded_fp16.onnx"), other
-		clock, unit = wallTime, "-ms/row"
-	}
-	model, err := os.ReadFile(file)
-	if err != nil {
-		b.Skipf("the bundle's graph: %v", err)
-	}
+	model, provider, clock, unit := batchBenchOn(b)
 	modes := []string{BatchOff, BatchAuto}
-	for _, c := range []struct{ tokens, callers, rows int }{{16, 16, 128}, {32, 16, 64}, {128, 16, 32}, {128, 64, 128}, {16, 1, 64}, {128, 1, 16}} {
+	for _, c := range []struct{ tokens, callers, rows int }{
+		{16, 16, 128}, {32, 16, 64}, {128, 16, 32}, {128, 64, 128}, {16, 1, 64}, {128, 1, 16},
+	} {
 		b.Run(fmt.Sprintf("%d-tokens-%d-callers", c.tokens, c.callers), func(b *testing.B) {
 			sessions := make([]*Session, len(modes))
 			for i, mode := range modes {
@@ -69,6 +63,22 @@ func BenchmarkBatching(b *testing.B) {
 			b.ReportMetric(ms[0]/ms[1], "gain")
 		})
 	}
+}
+
+// batchBenchOn says what BenchmarkBatching runs, where, and how it measures.
+func batchBenchOn(b *testing.B) (model []byte, provider string, clock func(testing.TB) time.Duration, unit string) {
+	b.Helper()
+	file := filepath.Join("..", "models", "default", "model_int8.onnx")
+	provider, clock, unit = ProviderCPU, cpuTime, "-cpu-ms/row"
+	if other := os.Getenv("SIGNALBOX_GPU_PROVIDER"); other != "" && other != ProviderCPU {
+		file, provider = filepath.Join(os.Getenv("SIGNALBOX_GPU_GRAPHS"), "embedded_fp16.onnx"), other
+		clock, unit = wallTime, "-ms/row"
+	}
+	model, err := os.ReadFile(file)
+	if err != nil {
+		b.Skipf("the bundle's graph: %v", err)
+	}
+	return model, provider, clock, unit
 }
 
 // rowsAtOnce runs so many rows, one a run, from so many callers.

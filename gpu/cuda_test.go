@@ -225,13 +225,7 @@ func TestGPUTable(t *testing.T) {
 	if err != nil || len(graphs) == 0 {
 		t.Fatalf("no graphs in %s: %v", folder, err)
 	}
-	columns := []string{ProviderCPU}
-	if provider != ProviderCPU {
-		columns = append(columns, provider)
-	}
-	if os.Getenv("SIGNALBOX_GPU_ALONE") != "" {
-		columns = []string{provider}
-	}
+	columns := tableColumns(provider)
 	head, rule := "| model | tokens | batch |", "|---|---|---|"
 	for _, c := range columns {
 		head, rule = head+fmt.Sprintf(" %s ms | %s rows/s |", c, c), rule+"---|---|"
@@ -264,6 +258,14 @@ func TestGPUTable(t *testing.T) {
 	}
 }
 
+// tableColumns are the providers that the table is about.
+func tableColumns(provider string) []string {
+	if provider == ProviderCPU || os.Getenv("SIGNALBOX_GPU_ALONE") != "" {
+		return []string{provider}
+	}
+	return []string{ProviderCPU, provider}
+}
+
 // numbers reads a list such as 16,32 from the environment, where it is set.
 func numbers(t *testing.T, variable string, otherwise ...int) []int {
 	t.Helper()
@@ -272,7 +274,7 @@ func numbers(t *testing.T, variable string, otherwise ...int) []int {
 		return otherwise
 	}
 	var out []int
-	for _, word := range strings.Split(list, ",") {
+	for word := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
 			t.Fatalf("%s: %q is no number of at least 1", variable, word)
