@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"debug/elf"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -59,6 +60,10 @@ func (r *Runtime) probed(p *provider) Provider {
 			found.State, found.Detail = SupportNo, "no "+p.file+" beside the library"
 			return found
 		}
+		if err := wholeLibrary(file); err != nil {
+			found.State, found.Detail = SupportNo, p.file+": "+err.Error()
+			return found
+		}
 	}
 	if p.compiles && r.opts.EngineCache != "" {
 		if err := os.MkdirAll(r.opts.EngineCache, 0o700); err != nil {
@@ -81,6 +86,36 @@ func (r *Runtime) probed(p *provider) Provider {
 		found.Detail = fmt.Sprintf("no answer within %v", r.probeTimeout)
 	}
 	return found
+}
+
+// wholeLibrary returns an error if an ELF file ends before the segments that a loader would map. A
+// page that is mapped from beyond the end of a file ends the process with SIGBUS when it is read, as
+// after a copy that was cut short. What is no ELF file is left to the loader, which says so.
+func wholeLibrary(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return errors.New("cannot be read")
+	}
+	defer func() { _ = f.Close() }() // was only read
+	info, err := f.Stat()
+	if err != nil {
+		return errors.New("cannot be read")
+	}
+	var magic [len(elf.ELFMAG)]byte
+	if _, err := f.ReadAt(magic[:], 0); err != nil || string(magic[:]) != elf.ELFMAG {
+		return nil
+	}
+	cut := fmt.Errorf("the file ends too soon, after %d bytes: copy it again", info.Size())
+	lib, err := elf.NewFile(f) // reads the table of sections, which is at the end
+	if err != nil {
+		return cut
+	}
+	for _, segment := range lib.Progs {
+		if segment.Type == elf.PT_LOAD && segment.Off+segment.Filesz > uint64(info.Size()) {
+			return cut
+		}
+	}
+	return nil
 }
 
 // verdict turns the outcome of a probe into an answer.

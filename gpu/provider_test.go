@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -305,5 +306,43 @@ func TestHalfPrecisionOnTheCPUIsWarnedOf(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestAProviderLibraryThatIsCutShortIsNotLoaded(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the libraries of providers are ELF files on Linux")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(self) // an ELF file with segments and a table of sections
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		content []byte
+		want    Support
+		detail  string
+	}{
+		"whole":         {whole, SupportYes, "device 0"},
+		"half":          {whole[:len(whole)/2], SupportNo, cudaFile + ": the file ends too soon, after "},
+		"its first KiB": {whole[:1024], SupportNo, cudaFile + ": the file ends too soon, after 1024 bytes: copy it again"},
+		"no ELF file":   {[]byte("not a library"), SupportYes, "device 0"}, // the loader, here a fake, says what it thinks of it
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, cudaFile), c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Provider: ProviderCUDA, Devices: []int{0}}
+			r := newRuntime(o, Library{Path: filepath.Join(dir, "libonnxruntime.so")}, &fakeLibrary{})
+			r.probeTimeout = testkit.Patience
+			got := r.probed(providerNamed(ProviderCUDA))
+			if got.State != c.want || !strings.HasPrefix(got.Detail, c.detail) {
+				t.Errorf("probe: %v, %q, want %v, %q", got.State, got.Detail, c.want, c.detail)
+			}
+		})
 	}
 }
