@@ -69,7 +69,10 @@ func TestZeroOptionsMeanTheDefaults(t *testing.T) {
 }
 
 func TestChoiceOfAProvider(t *testing.T) {
-	found := []Provider{{"tensorrt", SupportNo, "no library"}, {"cuda", SupportYes, "H200"}, {"webgpu", SupportUnknown, "no answer"}, {"cpu", SupportYes, ""}}
+	found := []Provider{
+		{"tensorrt", SupportNo, "no library", false}, {"cuda", SupportYes, "H200", true},
+		{"webgpu", SupportUnknown, "no answer", false}, {"cpu", SupportYes, "", false},
+	}
 	for _, c := range []struct{ want, name, fallback string }{
 		{"", "cuda", ""},
 		{"auto", "cuda", ""},
@@ -86,6 +89,14 @@ func TestChoiceOfAProvider(t *testing.T) {
 	}
 	if name, _ := choose(found[:1], ProviderAuto); name != ProviderCPU {
 		t.Errorf("with nothing that works: %q", name)
+	}
+	found[1].State, found[1].Detail = SupportNo, "no device"
+	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "cuda: no: no device" {
+		t.Errorf("auto with a CUDA library that fails: got %q, %q", name, fallback)
+	}
+	found[1].Tried = false
+	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "" {
+		t.Errorf("auto without a CUDA library: got %q, %q", name, fallback)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestRuntimeKnowsItsLibraryAndProviders(t *testing.T) {
 			t.Errorf("provider %s is %s without a reason", p.Name, p.State)
 		}
 	}
-	if want := (Provider{ProviderCPU, SupportYes, runtime.GOARCH}); cpu != want {
+	if want := (Provider{Name: ProviderCPU, State: SupportYes, Detail: runtime.GOARCH}); cpu != want {
 		t.Errorf("got %+v, want %+v", cpu, want)
 	}
 	if got := r.Precision(); got != "int8" {

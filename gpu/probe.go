@@ -36,7 +36,7 @@ func (r *Runtime) probe() error {
 		p := &providers[i]
 		switch {
 		case p.name == ProviderCPU:
-			found := Provider{p.name, SupportYes, runtime.GOARCH}
+			found := Provider{Name: p.name, State: SupportYes, Detail: runtime.GOARCH}
 			if err := r.runProbe(p); err != nil {
 				found.State, found.Detail = SupportNo, err.Error()
 				failed = fmt.Errorf("%w: %s: probe: %w", ErrUnavailable, r.library.Path, err)
@@ -45,7 +45,7 @@ func (r *Runtime) probe() error {
 		case r.opts.ProbeAll || r.opts.Provider == p.name || r.opts.Provider == ProviderAuto && p.auto:
 			r.providers = append(r.providers, r.probed(p))
 		default:
-			r.providers = append(r.providers, Provider{p.name, SupportUnknown, "not asked for"})
+			r.providers = append(r.providers, Provider{Name: p.name, Detail: "not asked for"})
 		}
 	}
 	return failed
@@ -60,6 +60,7 @@ func (r *Runtime) probed(p *provider) Provider {
 			found.State, found.Detail = SupportNo, "no "+p.file+" beside the library"
 			return found
 		}
+		found.Tried = true
 		if err := wholeLibrary(file); err != nil {
 			found.State, found.Detail = SupportNo, p.file+": "+err.Error()
 			return found

@@ -163,6 +163,7 @@ type Provider struct {
 	Name   string  `json:"name"`
 	State  Support `json:"state"`
 	Detail string  `json:"detail,omitempty"` // why not, or what it runs on
+	Tried  bool    `json:"-"`                // its files are there, so that somebody means to use it
 }
 
 // Device is what the provider runs on, in a few words: a metric's label.
@@ -195,15 +196,24 @@ func providerNames() []string {
 }
 
 // choose returns the provider that serves a request for want and, when that is another one than
-// asked for by name, why. found is in order of preference.
+// asked for by name, or the CPU although another one is installed, why. found is in order of
+// preference.
 func choose(found []Provider, want string) (name, fallback string) {
 	if want == "" || want == ProviderAuto {
+		spoilt := ""
 		for _, p := range found {
-			if row := providerNamed(p.Name); p.State == SupportYes && row != nil && row.auto {
+			row := providerNamed(p.Name)
+			switch {
+			case row == nil || !row.auto:
+			case p.State == SupportYes && p.Name == ProviderCPU:
+				return p.Name, spoilt
+			case p.State == SupportYes:
 				return p.Name, ""
+			case p.Tried && spoilt == "":
+				spoilt = fmt.Sprintf("%s: %s: %s", p.Name, p.State, p.Detail)
 			}
 		}
-		return ProviderCPU, ""
+		return ProviderCPU, spoilt
 	}
 	for _, p := range found {
 		if p.Name != want {

@@ -19,7 +19,7 @@ import (
 // redactRequest returns the request as it may be sent: with personal data replaced, when the route
 // asks for it. Without knowing what personal data there is, nothing is sent.
 func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*openai.Request, error) {
-	if !o.Action.Redact || len(o.Req.Text().Segments) == 0 && !o.Req.OpaquePrompt {
+	if o.Action.Redact == nil || len(o.Req.Text().Segments) == 0 && !o.Req.OpaquePrompt {
 		return o.Req, nil
 	}
 	v := o.Set.Value(signal.PII)
@@ -40,7 +40,7 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 		return nil, fault.ErrNotRedacted
 	}
 	finder, _ := st.Signals.Classifier.(redact.Finder)
-	req, vault, err := redact.Hide(ctx, o.Req, v.Spans, finder)
+	req, vault, err := redact.Hide(ctx, o.Req, v.Spans, finder, o.Action.Redact.Takes)
 	o.Vault = vault
 	return req, err
 }

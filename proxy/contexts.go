@@ -123,7 +123,7 @@ func (p *Proxy) StoredSignals() signal.Mask {
 // ReadsSelection reports whether a scan may choose the windows of stored texts that are read for
 // their safety: no route wants all of them, or hides personal data, which has to be found first.
 func (st *State) ReadsSelection() bool {
-	return !slices.ContainsFunc(st.Program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact })
+	return !slices.ContainsFunc(st.Program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact != nil })
 }
 
 // ReadsSelection is that of the state that requests are served from.

@@ -74,7 +74,7 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 // countFor has a server count a decided request. What a route would not send to a model is not sent
 // to be counted, nor what it hides.
 func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decide.Decision) (n int, ok bool) {
-	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact {
+	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact != nil {
 		return 0, false
 	}
 	change := rewrite.New(st.edits, d.Request, d)

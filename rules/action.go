@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"signalbox/internal/signal"
@@ -41,10 +42,10 @@ type Action struct {
 	Override  bool     // Reasoning and MaxTokens win over what the client set
 	Prompt    Prompt
 	MaxTokens MaxTokens
-	Guard     string // "off", "observe", "annotate", "terminate" or "hold"
-	Cache     string // "off", "exact" or "semantic"
-	Windows   string // "all" or "cascade": how long texts are read
-	Redact    bool   // personal data is replaced before the request leaves
+	Guard     string  // "off", "observe", "annotate", "terminate" or "hold"
+	Cache     string  // "off", "exact" or "semantic"
+	Windows   string  // "all" or "cascade": how long texts are read
+	Redact    *Redact // nil: personal data is sent as it is
 	Body      []Field
 	Headers   []Header
 	Escalate  *Escalate // nil: the first answer stands
@@ -63,6 +64,17 @@ func (a *Action) ranksQuality() bool {
 		return len(a.Models) > 1 && a.Margin < 1
 	}
 	return false
+}
+
+// Redact is which personal data is replaced before a request leaves.
+type Redact struct {
+	Types  []string // such data alone; nil: of every type
+	Except []string // not these
+}
+
+// Takes reports whether data of a type is replaced. A nil Redact takes none.
+func (r *Redact) Takes(kind string) bool {
+	return r != nil && (r.Types == nil || slices.Contains(r.Types, kind)) && !slices.Contains(r.Except, kind)
 }
 
 // Choice is a candidate model.

@@ -143,7 +143,7 @@ func (c *compiler) wants(a *Action) signal.Mask {
 	if a.Reasoning == "auto" {
 		m |= signal.MaskOf(signal.Complexity)
 	}
-	if a.Redact {
+	if a.Redact != nil {
 		m |= signal.MaskOf(signal.PII)
 	}
 	if a.ranksQuality() {

@@ -102,7 +102,7 @@ func TestCompileReadsEveryKeyOfAnAction(t *testing.T) {
 		{
 			Models: []Choice{{"llama-70b", 1}, {"qwen-32b", 3}}, By: "weight", Reasoning: "high", Override: true,
 			Prompt: Prompt{"finance", "prefix", "before"}, MaxTokens: MaxTokens{Limit: 500}, Guard: "hold", Cache: "semantic",
-			Windows: "cascade", Redact: true,
+			Windows: "cascade", Redact: &Redact{},
 			Body: []Field{
 				{"top_p", []byte(`0.9`)},
 				{"stop", []byte(`["\n\n","2020-01-01"]`)},
@@ -220,5 +220,25 @@ default: {models: [qwen-7b]}
 	want[signal.Jailbreak] = signal.OriginsOf(signal.OriginUser)
 	if diff := cmp.Diff(want, p.Named().Origins()); diff != "" {
 		t.Errorf("origins of routes that block (-want +got):\n%s", diff)
+	}
+}
+
+func TestRedactTakesTheTypesOfItsRoute(t *testing.T) {
+	for says, want := range map[string]string{
+		"true": "EMAIL_ADDRESS PERSON US_SSN", "PERSON": "PERSON", "[PERSON, US_SSN]": "PERSON US_SSN",
+		"{types: PERSON}": "PERSON", "{except: [PERSON]}": "EMAIL_ADDRESS US_SSN",
+		"{types: [PERSON, US_SSN], except: US_SSN}": "PERSON", "false": "",
+	} {
+		p := mustCompile(t, "routes:\n  - name: r\n    when: {domain: math}\n    use: {models: [qwen-7b], redact: "+says+"}\n"+
+			"default: {models: [qwen-7b]}\n")
+		var got []string
+		for _, kind := range []string{"EMAIL_ADDRESS", "PERSON", "US_SSN"} {
+			if p.routes[0].action.Redact.Takes(kind) {
+				got = append(got, kind)
+			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("redact: %s replaces %q, want %q", says, got, want)
+		}
 	}
 }

@@ -166,11 +166,38 @@ func (c *compiler) readWanting(e syntax.Entry, a *Action) {
 			c.provided(e.At, signal.Embedding)
 		}
 	case "redact":
-		a.Redact, _ = e.At.Bool()
-		if a.Redact {
-			c.provided(e.At, signal.PII)
+		a.Redact = c.readRedact(e.At)
+	}
+}
+
+// readRedact reads redact: true, false, TYPE, [TYPE, ...] or {types, except}.
+func (c *compiler) readRedact(at syntax.Cursor) *Redact {
+	const what = "type of personal data"
+	r := &Redact{}
+	check := c.checkLabel(signal.PII, what)
+	switch {
+	case at.IsScalar("!!bool"):
+		if says, _ := at.Bool(); !says {
+			return nil
+		}
+	case !at.IsMapping():
+		r.Types = at.Words(what, check)
+	default:
+		mark := at.Mark()
+		entries, ok := at.Mapping("{types, except}", "types", "except")
+		if ok && len(entries) == 0 {
+			at.Lacking(mark, "found an empty mapping, expected {types, except}")
+		}
+		for _, e := range entries {
+			if e.Key == "types" {
+				r.Types = e.At.Words(what, check)
+			} else {
+				r.Except = e.At.Words(what, check)
+			}
 		}
 	}
+	c.provided(at, signal.PII)
+	return r
 }
 
 // provided reports a signal that an action needs and nothing extracts.

@@ -50,7 +50,7 @@ func Compare(before *decisionlog.Entry, now *decisionlog.Redecision) (Change, []
 		{"tools", a.Tools != b.Tools},
 		{"canary", a.Canary != b.Canary},
 		{"escalate", a.Escalate != b.Escalate},
-		{"redact", a.Redact != b.Redact},
+		{"redact", a.Redact != b.Redact || !slices.Equal(a.RedactTypes, b.RedactTypes) || !slices.Equal(a.RedactExcept, b.RedactExcept)},
 		{"set", a.Set != b.Set},
 	} {
 		if f.differs {

@@ -277,7 +277,7 @@ func Unread(final *rules.Decision, set *signal.Set) signal.Mask {
 	if final.Action.Windows == "all" {
 		wanted = signal.MaskOf(signal.Jailbreak, signal.Injection, signal.PII)
 	}
-	if final.Action.Redact {
+	if final.Action.Redact != nil {
 		wanted |= signal.MaskOf(signal.PII)
 	}
 	for _, k := range wanted.Kinds() {

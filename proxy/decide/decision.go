@@ -54,7 +54,7 @@ type Decision struct {
 // that is never kept.
 func (d *Decision) Caches() string {
 	c := d.Base.Caching
-	if c == nil || d.Action == nil || d.Action.Verb != rules.Use || d.Action.Redact {
+	if c == nil || d.Action == nil || d.Action.Verb != rules.Use || d.Action.Redact != nil {
 		return recall.ModeOff
 	}
 	if d.Action.Cache != "" {

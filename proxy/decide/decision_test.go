@@ -83,7 +83,7 @@ func TestARouteThatRedactsWantsAllPersonalData(t *testing.T) {
 		want   signal.Mask
 	}{
 		"neither":     {rules.Action{}, 0},
-		"redact":      {rules.Action{Redact: true}, signal.MaskOf(signal.PII)},
+		"redact":      {rules.Action{Redact: &rules.Redact{}}, signal.MaskOf(signal.PII)},
 		"windows all": {rules.Action{Windows: "all"}, signal.MaskOf(signal.Jailbreak, signal.PII)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -180,26 +180,28 @@ type Signal struct {
 
 // Action is what a route asked for. Texts are fingerprints.
 type Action struct {
-	Verb      string   `json:"verb"` // use, block or answer
-	Text      string   `json:"text,omitempty"`
-	Models    []Choice `json:"models,omitempty"`
-	By        string   `json:"by,omitempty"`
-	Margin    float64  `json:"quality_margin,omitempty"`
-	Reasoning string   `json:"reasoning,omitempty"`
-	Override  bool     `json:"override,omitempty"`
-	Prompt    string   `json:"prompt,omitempty"`      // its name
-	Mode      string   `json:"prompt_mode,omitempty"` // and how it is put in
-	Wording   string   `json:"prompt_text,omitempty"`
-	MaxTokens string   `json:"max_tokens,omitempty"` // auto or a number
-	Guard     string   `json:"guard,omitempty"`
-	Cache     string   `json:"cache,omitempty"`
-	Windows   string   `json:"windows,omitempty"`
-	Redact    bool     `json:"redact,omitempty"`
-	Mirror    string   `json:"mirror,omitempty"`   // the model, and its share
-	Tools     string   `json:"tools,omitempty"`    // how many are kept, and which always
-	Canary    string   `json:"canary,omitempty"`   // the model, and its share
-	Escalate  string   `json:"escalate,omitempty"` // which answers are thrown away
-	Set       string   `json:"set,omitempty"`      // fields and headers
+	Verb         string   `json:"verb"` // use, block or answer
+	Text         string   `json:"text,omitempty"`
+	Models       []Choice `json:"models,omitempty"`
+	By           string   `json:"by,omitempty"`
+	Margin       float64  `json:"quality_margin,omitempty"`
+	Reasoning    string   `json:"reasoning,omitempty"`
+	Override     bool     `json:"override,omitempty"`
+	Prompt       string   `json:"prompt,omitempty"`      // its name
+	Mode         string   `json:"prompt_mode,omitempty"` // and how it is put in
+	Wording      string   `json:"prompt_text,omitempty"`
+	MaxTokens    string   `json:"max_tokens,omitempty"` // auto or a number
+	Guard        string   `json:"guard,omitempty"`
+	Cache        string   `json:"cache,omitempty"`
+	Windows      string   `json:"windows,omitempty"`
+	Redact       bool     `json:"redact,omitempty"`
+	RedactTypes  []string `json:"redact_types,omitempty"` // none: every type
+	RedactExcept []string `json:"redact_except,omitempty"`
+	Mirror       string   `json:"mirror,omitempty"`   // the model, and its share
+	Tools        string   `json:"tools,omitempty"`    // how many are kept, and which always
+	Canary       string   `json:"canary,omitempty"`   // the model, and its share
+	Escalate     string   `json:"escalate,omitempty"` // which answers are thrown away
+	Set          string   `json:"set,omitempty"`      // fields and headers
 }
 
 // Choice is a candidate model.

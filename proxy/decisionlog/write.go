@@ -151,7 +151,10 @@ func TextOf(t *signal.Text) *Text {
 func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	out := Action{
 		Verb: a.Verb.String(), By: a.By, Margin: a.Margin, Reasoning: a.Reasoning, Override: a.Override, Prompt: a.Prompt.Name, Mode: a.Prompt.Mode,
-		Guard: a.Guard, Cache: a.Cache, Windows: a.Windows, Redact: a.Redact,
+		Guard: a.Guard, Cache: a.Cache, Windows: a.Windows, Redact: a.Redact != nil,
+	}
+	if a.Redact != nil {
+		out.RedactTypes, out.RedactExcept = a.Redact.Types, a.Redact.Except
 	}
 	if a.Text != "" {
 		out.Text = Fingerprint([]byte(a.Text))

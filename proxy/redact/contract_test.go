@@ -34,7 +34,7 @@ func guessed(tb testing.TB, api openai.API, body string, names map[string]string
 			}
 		}
 	}
-	out, _, err := Hide(tb.Context(), req, spans, nil)
+	out, _, err := Hide(tb.Context(), req, spans, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestANameOfTheContractIsHiddenElsewhere(t *testing.T) {
 			}
 		}
 	}
-	out, _, err := Hide(t.Context(), req, spans, nil)
+	out, _, err := Hide(t.Context(), req, spans, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

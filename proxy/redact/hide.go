@@ -26,15 +26,20 @@ type Finder interface {
 // Hide returns a request with the spans replaced by placeholders, parsed, and the vault that
 // restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping
 // ones are taken as one. by looks in the members that no model reads and servers keep, such as user
-// and metadata; nil leaves there what is not found elsewhere. Where there is nothing to replace the
+// and metadata; nil leaves there what is not found elsewhere. takes says whether data of a type is
+// replaced at all, and is nil where all is. Where there is nothing to replace the
 // request itself comes back, with a nil vault. An error wraps ErrIncomplete, holds nothing of the
 // text, and means that nothing may be sent.
 func Hide(
-	ctx context.Context, req *openai.Request, spans []signal.Span, by Finder,
+	ctx context.Context, req *openai.Request, spans []signal.Span, by Finder, takes func(kind string) bool,
 ) (*openai.Request, *Vault, error) {
 	kept, err := foundInKept(ctx, req, by)
 	if err != nil {
 		return nil, nil, err
+	}
+	if takes != nil {
+		spans = slices.DeleteFunc(slices.Clone(spans), func(s signal.Span) bool { return !takes(s.Type) })
+		kept = slices.DeleteFunc(kept, func(k keptSpan) bool { return !takes(k.Type) })
 	}
 	if len(spans)+len(kept) == 0 {
 		return req, nil, nil

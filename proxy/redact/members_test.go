@@ -173,7 +173,7 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 			out.origins = append(out.origins, req.Text().Segments[s.Segment].Origin)
 		}
 		out.how, out.hidden = "read", "replaced"
-		hiddenReq, _, err := Hide(t.Context(), req, spans, nil)
+		hiddenReq, _, err := Hide(t.Context(), req, spans, nil, nil)
 		if err != nil || bytes.Contains(hiddenReq.Raw, []byte(mark)) {
 			t.Errorf("%s of a %s is not redacted: %v", p.path, api, err)
 		}
@@ -189,7 +189,7 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 	}
 	out.how = api.why(t, p.path, mark, sent)
 	// What is not read: is it looked through for patterns, or hidden when the value is found elsewhere?
-	hiddenReq, _, err := Hide(t.Context(), req, nil, mailFinder{})
+	hiddenReq, _, err := Hide(t.Context(), req, nil, mailFinder{}, nil)
 	if err != nil {
 		t.Errorf("%s of a %s: %v", p.path, api, err)
 	} else if !bytes.Contains(hiddenReq.Raw, []byte(mark)) {
@@ -201,7 +201,7 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 	if err != nil {
 		t.Fatal(err)
 	}
-	hiddenReq, _, err = Hide(t.Context(), req, spansOfMark(req, mark), nil)
+	hiddenReq, _, err = Hide(t.Context(), req, spansOfMark(req, mark), nil, nil)
 	switch {
 	case err != nil:
 		t.Errorf("%s of a %s: %v", p.path, api, err)
@@ -293,7 +293,7 @@ func TestAHiddenRequestStaysTranslated(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Translated = true
-	hidden, _, err := Hide(t.Context(), req, spansOfMark(req, shortMark), nil)
+	hidden, _, err := Hide(t.Context(), req, spansOfMark(req, shortMark), nil, nil)
 	if err != nil || !hidden.Translated || bytes.Contains(hidden.Raw, []byte(shortMark)) {
 		t.Errorf("%v, %+v", err, hidden)
 	}

@@ -62,7 +62,7 @@ func parse(tb testing.TB, body string) *openai.Request {
 func hide(tb testing.TB, body string) (*openai.Request, *Vault) {
 	tb.Helper()
 	req := parse(tb, body)
-	out, v, err := Hide(tb.Context(), req, spansOf(req), nil)
+	out, v, err := Hide(tb.Context(), req, spansOf(req), nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestHideRewritesNothingButWhatItHides(t *testing.T) {
 func TestAMentionIsAWholeWord(t *testing.T) {
 	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字"},{"role":"user","content":"x漢字y ANNA"}]}`)
 	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}}
-	out, _, err := Hide(t.Context(), req, spans, nil)
+	out, _, err := Hide(t.Context(), req, spans, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestASpanThatStartsInsideAnEscapeOfArgumentsLeavesTheEscape(t *testing.T) {
 	// A reader that does not know JSON takes the n of the line break for the first letter.
 	text := req.Text().Segments[1].Text
 	start := strings.Index(text, "nann@")
-	out, v, err := Hide(t.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", Segment: 1, Start: start, End: start + len("nann@example.com"), Score: 1}}, nil)
+	out, v, err := Hide(t.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", Segment: 1, Start: start, End: start + len("nann@example.com"), Score: 1}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestHideFailsRatherThanLeaveSomething(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out, v, err := Hide(t.Context(), req, []signal.Span{tt.span}, nil)
+			out, v, err := Hide(t.Context(), req, []signal.Span{tt.span}, nil, nil)
 			if !errors.Is(err, ErrIncomplete) || out != nil || v != nil {
 				t.Errorf("got %v, %v, %v; want nothing but ErrIncomplete", out, v, err)
 			}
@@ -237,7 +237,7 @@ func TestContentThatIsJSONIsRestoredAsJSON(t *testing.T) {
 
 func TestWithoutSpansNothingIsTouched(t *testing.T) {
 	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"[EMAIL_1]"}]}`)
-	out, v, err := Hide(t.Context(), req, nil, nil)
+	out, v, err := Hide(t.Context(), req, nil, nil, nil)
 	if out != req || v != nil || err != nil {
 		t.Fatalf("got %v, %v, %v", out, v, err)
 	}
@@ -286,7 +286,7 @@ func TestHidingTakesTimeInProportionToTheText(t *testing.T) {
 			}
 			var out *openai.Request
 			var err error
-			took := testkit.CPUTime(t, func() { out, _, err = Hide(t.Context(), req, spans, nil) })
+			took := testkit.CPUTime(t, func() { out, _, err = Hide(t.Context(), req, spans, nil, nil) })
 			if err != nil || strings.Contains(string(out.Raw), "@example") {
 				t.Fatalf("error %v, or a value is left", err)
 			}
@@ -421,12 +421,12 @@ func TestHidingStopsWithItsContext(t *testing.T) {
 		req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"`+address+tt.more+`"}]}`)
 		spans := []signal.Span{{Type: "EMAIL_ADDRESS", End: len(address), Score: 1}}
 		all := testkit.NewCountdown(t.Context(), 1<<30, context.Canceled)
-		if out, _, err := Hide(all, req, spans, nil); err != nil || out == req || all.Looks() < tt.looks {
+		if out, _, err := Hide(all, req, spans, nil, nil); err != nil || out == req || all.Looks() < tt.looks {
 			t.Fatalf("%s: error %v, %d looks, want at least %d", tt.name, err, all.Looks(), tt.looks)
 		}
 		for _, left := range []int{0, 1, all.Looks() / 3, all.Looks() / 2, all.Looks() - 1} {
 			ctx := testkit.NewCountdown(t.Context(), left, context.Canceled)
-			out, v, err := Hide(ctx, req, spans, nil)
+			out, v, err := Hide(ctx, req, spans, nil, nil)
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrIncomplete) || out != nil || v != nil {
 				t.Errorf("%s, cancelled at %d of %d: %v, %v", tt.name, left, all.Looks(), out != nil, err)
 			}
@@ -434,5 +434,29 @@ func TestHidingStopsWithItsContext(t *testing.T) {
 				t.Errorf("%s, cancelled at %d of %d: %d looks", tt.name, left, all.Looks(), ctx.Looks())
 			}
 		}
+	}
+}
+
+func TestTypesThatARouteLeavesAreSent(t *testing.T) {
+	req := parse(t, `{"model":"auto","user":"ann@example.com","messages":[{"role":"user","content":"Ann, today: ann@example.com"}]}`)
+	spans := []signal.Span{
+		{Type: "PERSON", End: 3, Score: 1}, {Type: "DATE_TIME", Start: 5, End: 10, Score: 1},
+		{Type: "EMAIL_ADDRESS", Start: 12, End: 27, Score: 1},
+	}
+	for kind, want := range map[string]string{
+		"PERSON":        `{"model":"auto","user":"[PERSON_1]@example.com","messages":[{"role":"user","content":"[PERSON_1], today: [PERSON_1]@example.com"}]}`,
+		"DATE_TIME":     `{"model":"auto","user":"ann@example.com","messages":[{"role":"user","content":"Ann, [DATE_1]: ann@example.com"}]}`,
+		"EMAIL_ADDRESS": `{"model":"auto","user":"[EMAIL_1]","messages":[{"role":"user","content":"Ann, today: [EMAIL_1]"}]}`,
+	} {
+		out, _, err := Hide(t.Context(), req, spans, mailFinder{}, func(k string) bool { return k == kind })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(out.Raw); got != want {
+			t.Errorf("%s alone:\ngot  %s\nwant %s", kind, got, want)
+		}
+	}
+	if out, _, err := Hide(t.Context(), req, spans, mailFinder{}, func(string) bool { return false }); err != nil || out != req {
+		t.Errorf("nothing taken: sent %v, %v", out, err)
 	}
 }

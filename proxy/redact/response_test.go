@@ -18,7 +18,7 @@ func hideIn(tb testing.TB, api openai.API, body string) (*openai.Request, *Vault
 	if err != nil {
 		tb.Fatal(err)
 	}
-	out, v, err := Hide(tb.Context(), req, spansOf(req), nil)
+	out, v, err := Hide(tb.Context(), req, spansOf(req), nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -280,7 +280,7 @@ func FuzzHide(f *testing.F) {
 		a, _ := json.Marshal(one)
 		b, _ := json.Marshal(two)
 		req := parse(t, `{"model":"auto","messages":[{"role":"user","content":`+string(a)+`},{"role":"user","content":[{"type":"text","text":`+string(b)+`},`+string(a)+`]}]}`)
-		out, v, err := Hide(t.Context(), req, spansOf(req), nil)
+		out, v, err := Hide(t.Context(), req, spansOf(req), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

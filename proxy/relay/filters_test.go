@@ -91,7 +91,7 @@ func (f filters) outcome(tb testing.TB, tel *telemetry.Telemetry) *exchange.Exch
 			tb.Fatal(err)
 		}
 		address := []signal.Span{{Type: "EMAIL_ADDRESS", End: len("ann@example.com"), Score: 1}}
-		if _, o.Vault, err = redact.Hide(tb.Context(), req, address, nil); err != nil {
+		if _, o.Vault, err = redact.Hide(tb.Context(), req, address, nil, nil); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -73,7 +73,7 @@ func (rw Change) hidden(ctx context.Context, api openai.API, body []byte) (Paylo
 		return Payload{}, err
 	}
 	finder, _ := rw.Decision.Base.Signals.Classifier.(redact.Finder)
-	out, vault, err := redact.Hide(ctx, req, v.Spans, finder)
+	out, vault, err := redact.Hide(ctx, req, v.Spans, finder, rw.Decision.Action.Redact.Takes)
 	if err != nil {
 		return Payload{}, err
 	}

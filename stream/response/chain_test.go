@@ -95,7 +95,7 @@ func vaultOf(tb testing.TB) *redact.Vault {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_, v, err := redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len(mail), Score: 1}}, nil)
+	_, v, err := redact.Hide(tb.Context(), req, []signal.Span{{Type: "EMAIL_ADDRESS", End: len(mail), Score: 1}}, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -173,6 +173,7 @@ class Bundle(nn.Module):
         self.metric = nn.Linear(HIDDEN, HIDDEN, bias=False)  # of the embedding; see settle.py
         nn.init.eye_(self.metric.weight)
         self.dropout = dropout
+        self.deep = 0.0  # dropout in the trunk: it costs as much as the trunk's products, see trunk.py
 
     def round(self, on: bool):
         """Turn rounding on or off in every layer that has been calibrated for it."""
@@ -210,10 +211,10 @@ class Bundle(nn.Module):
         keep = (1.0 - mask[:, None, None, :].float()) * -1e4
         bias = keep.expand(-1, 1, seq, -1)
         for layer in self.layers[:-1]:
-            x = layer(x, bias, 0.0)  # dropout in the trunk costs as much as its products, and hardly two epochs are seen
+            x = layer(x, bias, self.deep)
         last = self.layers[-1]
         q, k, v = last.project(x)
-        final = last.rest(x, last.attend(q, k, v, bias), 0.0).float()
+        final = last.rest(x, last.attend(q, k, v, bias), self.deep).float()
         own = self.adapters.delta("query", x[:, :1].expand(-1, tasks, -1)).view(len(ids), tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
         context = last.attend(q[:, :, :1] + own.to(q.dtype), k, v, keep.expand(-1, 1, tasks, -1))
         weight = mask.unsqueeze(-1).float()
@@ -222,7 +223,7 @@ class Bundle(nn.Module):
     def answers(self, first, context, mean):
         """The logits of the sequence tasks, from what `read` gives."""
         first = first.expand(-1, len(SEQUENCE), -1)
-        tails = self.layers[-1].rest(first, context, 0.0, lambda part, given, result: result + self.adapters.delta(part, given)).float()
+        tails = self.layers[-1].rest(first, context, self.deep, lambda part, given, result: result + self.adapters.delta(part, given)).float()
         return {task: head(torch.cat([tails[:, i], mean], dim=-1), self.dropout) for i, (task, head) in enumerate(self.heads.items())}
 
     def embed(self, mean):
