@@ -14,7 +14,7 @@ from .batches import SAFETY_STRIDE, SAFETY_WINDOW, STRIDE, WINDOW
 from .export import taps
 from .model import ATTACKS, HIDDEN, PII, SEQUENCE, VOCAB, base_folder
 
-VERSION = "3.5.0"
+VERSION = "3.6.0"
 CANARY = {"text": "What is the derivative of x squared?", "expect": {"domain": "math", "jailbreak": "benign"}}
 
 PROVENANCE = [

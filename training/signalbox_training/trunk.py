@@ -36,6 +36,7 @@ HELD, NEAR, JUDGED = 6, 12, 24  # steps from one loss of the embedding to the ne
 ASTRAY = 0.5  # weight of the difference of the two readings
 LEAST, MOST = 0.15, 8.0  # what a row counts at least and at most, in means
 WAY = 0.75
+SLOW = 0.998  # of the running mean of the weights, which is what is kept
 
 
 def source(row: data.Row) -> str:
@@ -106,6 +107,8 @@ def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed:
     net.round(False)
     net.deep, rounded = DROP, False
     opt = torch.optim.AdamW(train.groups(net, *RATES, DECAY), betas=(0.9, 0.98), eps=1e-6, fused=True)
+    params = [p for p in net.parameters() if p.requires_grad]
+    slow = [p.detach().clone() for p in params]
     losses, near = Losses(rows + more), train.Neighbours(folder, tok, rng)
     steps, start = 0, time.time()
     cast = lambda: torch.autocast("cpu", torch.bfloat16, enabled=train.BF16)
@@ -115,6 +118,9 @@ def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed:
         for batch in batches.by_length([len(d[1]) + 2 for d in drawn], TOKENS, LARGEST, rng):
             progress = (time.time() - start) / 60 / minutes
             if progress >= 1:
+                with torch.no_grad():
+                    for p, kept in zip(params, slow):
+                        p.copy_(kept)
                 torch.save(net.state_dict(), out)
                 print(f"trained {steps} steps in {(time.time() - start) / 60:.1f} minutes", flush=True)
                 return
@@ -149,9 +155,11 @@ def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed:
                 loss = loss + 0.8 * losses.add("judged", sum(near.judged(net) for _ in range(4)) / 4)
             opt.zero_grad(set_to_none=True)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(params, 1.0)
             opt.step()
             steps += 1
+            with torch.no_grad():
+                torch._foreach_lerp_(slow, params, 1 - min(SLOW, (1 + steps) / (10 + steps)))
             if steps % 50 == 0:
                 print(f"step {steps} {(time.time() - start) / 60:.1f} min  {losses.log()}", flush=True)
 
