@@ -70,8 +70,10 @@ func TestZeroOptionsMeanTheDefaults(t *testing.T) {
 
 func TestChoiceOfAProvider(t *testing.T) {
 	found := []Provider{
-		{"tensorrt", SupportNo, "no library", false}, {"cuda", SupportYes, "H200", true},
-		{"webgpu", SupportUnknown, "no answer", false}, {"cpu", SupportYes, "", false},
+		{"tensorrt", SupportNo, "no library", false},
+		{"cuda", SupportYes, "H200", true},
+		{"webgpu", SupportUnknown, "no answer", false},
+		{"cpu", SupportYes, "", false},
 	}
 	for _, c := range []struct{ want, name, fallback string }{
 		{"", "cuda", ""},

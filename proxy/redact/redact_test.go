@@ -440,7 +440,8 @@ func TestHidingStopsWithItsContext(t *testing.T) {
 func TestTypesThatARouteLeavesAreSent(t *testing.T) {
 	req := parse(t, `{"model":"auto","user":"ann@example.com","messages":[{"role":"user","content":"Ann, today: ann@example.com"}]}`)
 	spans := []signal.Span{
-		{Type: "PERSON", End: 3, Score: 1}, {Type: "DATE_TIME", Start: 5, End: 10, Score: 1},
+		{Type: "PERSON", End: 3, Score: 1},
+		{Type: "DATE_TIME", Start: 5, End: 10, Score: 1},
 		{Type: "EMAIL_ADDRESS", Start: 12, End: 27, Score: 1},
 	}
 	for kind, want := range map[string]string{
