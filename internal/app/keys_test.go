@@ -273,7 +273,7 @@ func TestAKeyTellsWhatIsUsedOfItsBounds(t *testing.T) {
 	auth := fmt.Sprintf(`auth:
   mode: keys
   virtual: {file: %q}
-  tenants: [{name: lab, budget: {usd: 90, period: day}, rate: {tpm: 100000}}]
+  tenants: [{name: lab, budget: {usd: 90, period: day}, rate: {tpm: 300}}]
 `, filepath.Join(t.TempDir(), "keys.json"))
 	s := serve(t, withKeys(t, instant(t), auth), flags(t))
 	id, secret := s.newKey(t, `{"name":"web","tenant":"lab","rate":{"rpm":5},"budget":{"usd":50},"ttl":"30d"}`)
