@@ -96,7 +96,7 @@ func TestChoiceOfAProvider(t *testing.T) {
 	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "cuda: no: no device" {
 		t.Errorf("auto with a CUDA library that fails: got %q, %q", name, fallback)
 	}
-	found[1].Tried = false
+	found[1].Installed = false
 	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "" {
 		t.Errorf("auto without a CUDA library: got %q, %q", name, fallback)
 	}

@@ -60,7 +60,7 @@ func (r *Runtime) probed(p *provider) Provider {
 			found.State, found.Detail = SupportNo, "no "+p.file+" beside the library"
 			return found
 		}
-		found.Tried = true
+		found.Installed = true
 		if err := wholeLibrary(file); err != nil {
 			found.State, found.Detail = SupportNo, p.file+": "+err.Error()
 			return found

@@ -160,10 +160,10 @@ func (s *Support) UnmarshalText(b []byte) error {
 
 // Provider is what is known about one execution provider.
 type Provider struct {
-	Name   string  `json:"name"`
-	State  Support `json:"state"`
-	Detail string  `json:"detail,omitempty"` // why not, or what it runs on
-	Tried  bool    `json:"-"`                // its files are there, so that somebody means to use it
+	Name      string  `json:"name"`
+	State     Support `json:"state"`
+	Detail    string  `json:"detail,omitempty"` // why not, or what it runs on
+	Installed bool    `json:"-"`                // its library is there, so that somebody means to use it
 }
 
 // Device is what the provider runs on, in a few words: a metric's label.
@@ -209,7 +209,7 @@ func choose(found []Provider, want string) (name, fallback string) {
 				return p.Name, spoilt
 			case p.State == SupportYes:
 				return p.Name, ""
-			case p.Tried && spoilt == "":
+			case p.Installed && spoilt == "":
 				spoilt = fmt.Sprintf("%s: %s: %s", p.Name, p.State, p.Detail)
 			}
 		}
