@@ -347,6 +347,9 @@ func TestARequestRefusedByALimitIsInTheDecisionLog(t *testing.T) {
 		if !slices.Equal(n, []int64{1, 2}) {
 			t.Errorf("%s: lines of %v refused requests", limit, n)
 		}
+		if got := l.proxy.Recent().Tally(); got.Decided != 1 || got.Refused[limit] != 3 {
+			t.Errorf("%s: the console counts %+v", limit, got)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -96,6 +97,7 @@ type topState struct {
 	}
 	Tally struct {
 		Decided int64
+		Refused map[string]int64
 		Spent   []struct {
 			Untold   int64
 			Cost     float64 `json:"cost_usd"`
@@ -306,6 +308,9 @@ func (t *top) head(s *topState) []string {
 		first += fmt.Sprintf("  %.1f/s", float64(s.Tally.Decided-b.Tally.Decided)/s.Now.Sub(b.Now).Seconds())
 	}
 	out := []string{first + s.spent()}
+	if by := s.refused(); by != "" {
+		out = append(out, p.warn("  "+by))
+	}
 	for _, why := range s.Degraded {
 		out = append(out, p.warn("  "+why))
 	}
@@ -344,6 +349,20 @@ func (t *top) head(s *topState) []string {
 		}
 	}
 	return out
+}
+
+// refused is how many requests limits have refused, and which limits; empty for none.
+func (s *topState) refused() string {
+	var n int64
+	var by []string
+	for _, limit := range slices.Sorted(maps.Keys(s.Tally.Refused)) {
+		n += s.Tally.Refused[limit]
+		by = append(by, fmt.Sprintf("%s %d", limit, s.Tally.Refused[limit]))
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("refused by limits, beside these: %d (%s)", n, strings.Join(by, ", "))
 }
 
 // spent is what answers cost that told their tokens, and how many told none; empty before there are

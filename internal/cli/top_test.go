@@ -46,3 +46,14 @@ func TestTopSaysHowManyAnswersItsCostLeavesOut(t *testing.T) {
 		t.Errorf("every answer was told, and yet:\n%s", got)
 	}
 }
+
+func TestTopCountsWhatLimitsHaveRefused(t *testing.T) {
+	t.Parallel()
+	got := shown(t, `{"ready":true,"tally":{"decided":2,"refused":{"tokens":3,"requests":1},"spent":[]}}`)
+	if !strings.Contains(got, "\n  refused by limits, beside these: 4 (requests 1, tokens 3)\n") {
+		t.Errorf("requests that limits have refused are not told:\n%s", got)
+	}
+	if got := shown(t, `{"ready":true,"tally":{"decided":2,"refused":{},"spent":[]}}`); strings.Contains(got, "refused") {
+		t.Errorf("no limit has refused anything:\n%s", got)
+	}
+}

@@ -46,6 +46,7 @@ type Decisions struct {
 	talks    map[string]int64
 	followed followed
 	routes   map[string]int64
+	refused  map[string]int64
 	spent    map[string]*Spent
 }
 
@@ -66,6 +67,7 @@ type Spent struct {
 type Tally struct {
 	Decided       int64            `json:"decided"`       // requests
 	Routes        map[string]int64 `json:"routes"`        // of them, by the route taken
+	Refused       map[string]int64 `json:"refused"`       // requests beside those, by the limit that they were over
 	Spent         []Spent          `json:"spent"`         // by the name of the model
 	Conversations map[string]int64 `json:"conversations"` // requests by new, kept and moved
 }
@@ -111,7 +113,7 @@ type times struct {
 // New keeps nothing yet.
 func New() *Decisions {
 	return &Decisions{
-		talks: make(map[string]int64), routes: make(map[string]int64), spent: make(map[string]*Spent),
+		talks: make(map[string]int64), routes: make(map[string]int64), refused: make(map[string]int64), spent: make(map[string]*Spent),
 		followed: followed{at: make(map[conversation.Key]*followedTalk)},
 	}
 }
@@ -201,6 +203,13 @@ func (r *Decisions) Count(ctx context.Context, x *Request) bool {
 	}
 	r.taken++
 	return true
+}
+
+// Refuse counts a request that a limit has refused before it was decided.
+func (r *Decisions) Refuse(limit string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused[limit]++
 }
 
 // spend sums up what a model was asked and took. The caller holds mu.
@@ -337,6 +346,7 @@ func (r *Decisions) Tally() Tally {
 	t := Tally{
 		Decided:       r.decided,
 		Routes:        maps.Clone(r.routes),
+		Refused:       maps.Clone(r.refused),
 		Spent:         make([]Spent, 0, len(r.spent)),
 		Conversations: maps.Clone(r.talks),
 	}

@@ -45,10 +45,15 @@ func (l *refusedLine) AppendLine(b []byte) ([]byte, error) {
 	return append(b, line...), err
 }
 
-// noteRefusal takes in that a limit has refused a request before it was decided.
+// noteRefusal counts a request that a limit has refused before it was decided, and writes a line of
+// the decision log where one is due.
 func (r *Recorder) noteRefusal(b *Book, id string, who *auth.Principal, status int, failure string, err error) {
 	over, ok := errors.AsType[*rate.ExceededError](err)
-	if !ok || !r.Tel.Decisions.Wanted() {
+	if !ok {
+		return
+	}
+	r.Recent.Refuse(string(over.Kind))
+	if !r.Tel.Decisions.Wanted() {
 		return
 	}
 	l := refusedLine{decisionlog.NewRefusal()}

@@ -151,6 +151,7 @@ function conversations(part, signal) {
 export const cost = live('Cost', (o) => {
   const sum = (key) => o.tally.spent.reduce((a, s) => a + s[key], 0);
   const spent = sum('cost_usd'), baseline = sum('baseline_usd'), untold = sum('untold');
+  const refused = Object.values(o.tally.refused).reduce((a, b) => a + b, 0);
   const most = Math.max(1e-12, ...o.tally.spent.map((s) => s.baseline_usd));
   const tile = (name, value, note) => h('div', { class: 'tile' }, h('span', { class: 'quiet' }, name), h('b', {}, value), h('span', { class: 'quiet' }, note));
   return [
@@ -159,6 +160,7 @@ export const cost = live('Cost', (o) => {
       tile('Always the largest', usd(baseline), o.dearest ? `had ${o.dearest} answered ${untold > 0 ? 'the same' : 'all'}` : 'no model has a price'),
       tile('Saved', baseline > 0 ? percent(1 - spent / baseline) : 'nothing yet', baseline > 0 ? usd(baseline - spent) : ''),
       tile('Requests', number(o.tally.decided), 'that were decided'),
+      tile('Refused', number(refused), refused > 0 ? `by limits of ${Object.keys(o.tally.refused).sort().join(', ')}` : 'by no limit'),
       tile('Untold usage', number(untold), untold > 0 ? 'answers that told no tokens: in none of the sums' : 'every answer told its tokens')),
     h('section', { class: 'card' }, h('h2', {}, 'By model'), o.tally.spent.length === 0
       ? h('p', { class: 'quiet' }, 'No model has been asked yet.')
