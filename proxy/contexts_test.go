@@ -103,7 +103,7 @@ func TestAContextLivesItsLife(t *testing.T) {
 	if old := b.do(http.MethodGet, one+"@1/content", ""); old.body != "The rent is 1200 euros." {
 		t.Errorf("the first version is %s", old.body)
 	}
-	if p := ok[seen](t, b.do(http.MethodPatch, one, `{"version":2,"name":"lease 2","pin":true,"ttl":"90m","hints":{"next_use_s":30,"priority":3}}`), 200); !p.Pinned || p.TTL != "1h30m" || p.Name != "lease 2" {
+	if p := ok[seen](t, b.do(http.MethodPatch, one, `{"version":2,"name":"lease 2","pin":true,"ttl":"1d12h","hints":{"next_use_s":30,"priority":3}}`), 200); !p.Pinned || p.TTL != "36h" || p.Name != "lease 2" {
 		t.Errorf("patched %+v", p)
 	}
 	if p := ok[seen](t, b.post(one+"/page_out", ""), 200); p.Tier != "l2" || p.Status != "paged_l2" {

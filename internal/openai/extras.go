@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"signalbox/internal/option"
 )
 
 // extras reads the body object "signalbox". It is ours, so unlike everywhere else an unknown name
@@ -230,11 +232,11 @@ func (p *chatParser) ttl() (time.Duration, error) {
 	if err != nil || s == "" {
 		return 0, err
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
-		return 0, p.invalid("must be a positive duration with a unit, as 30m")
+	var d option.Duration
+	if d.UnmarshalText([]byte(s)) != nil || d <= 0 {
+		return 0, p.invalid("must be a positive duration with a unit, as 30m or 7d")
 	}
-	return d, nil
+	return time.Duration(d), nil
 }
 
 // ParseContexts reads the pointers of contexts as signalbox.context has them, from a JSON value of

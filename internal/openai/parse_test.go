@@ -333,8 +333,8 @@ func TestParseChatReadsExtras(t *testing.T) {
 		{"facts in every form", `{"facts":["a",{"id":"1","text":"b","source":"s","kind":"date"}]}`, Extras{
 			Facts: []Fact{{Text: "a"}, {ID: "1", Text: "b", Source: "s", Kind: "date"}},
 		}},
-		{"the rest", `{"session":"s1","explain":true,"guard":"hold","save_context":{"name":"n","ttl":"90m"}}`, Extras{
-			Session: "s1", Explain: true, Guard: "hold", SaveContext: &SaveContext{Name: "n", TTL: 90 * time.Minute},
+		{"the rest", `{"session":"s1","explain":true,"guard":"hold","save_context":{"name":"n","ttl":"2d"}}`, Extras{
+			Session: "s1", Explain: true, Guard: "hold", SaveContext: &SaveContext{Name: "n", TTL: 48 * time.Hour},
 		}},
 		{"nulls", `{"context":null,"session":null,"facts":null,"explain":null,"guard":null,"save_context":null}`, Extras{}},
 		{"save with defaults", `{"save_context":{}}`, Extras{SaveContext: &SaveContext{}}},

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/option"
 	"signalbox/memory"
 )
 
@@ -49,7 +50,7 @@ type span time.Duration
 
 // UnmarshalJSONFrom reads a text.
 func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	const problem = `must be a duration with a unit, as "30m"`
+	const problem = `must be a positive duration with a unit, as "30m" or "7d"`
 	if dec.PeekKind() == 'n' {
 		_, err := dec.ReadToken()
 		return err
@@ -64,8 +65,8 @@ func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	d, err := time.ParseDuration(t.String())
-	if err != nil || d <= 0 {
+	var d option.Duration
+	if d.UnmarshalText([]byte(t.String())) != nil || d <= 0 {
 		return &valueError{problem}
 	}
 	*s = span(d)
