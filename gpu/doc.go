@@ -12,9 +12,8 @@
 //     in C ends the process.
 //   - Weights are in the bytes of the graph: none are read from files that nobody has checked.
 //   - Callers give and get float32 and int64. A graph that takes int32 or float16 is given the same
-//     numbers
-//     in that type, or an [InputError] when they have no place in it; narrower outputs are widened.
-//     Caches of a decoder are given empty.
+//     numbers in that type, or an [InputError] when they have no place in it; narrower outputs are
+//     widened. Caches of a decoder are given empty.
 //   - Outputs are Go memory owned by the caller, and finite.
 //   - Native memory has one owner, which releases it. [Runtime.Handles] counts what is alive.
 //

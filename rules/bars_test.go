@@ -20,8 +20,7 @@ import (
 //   - eager: the same compiled tests under a plain tree walk that looks at every member of every
 //     route
 //   - plain: a tree of operators and tests told apart by their words, signals in a map, and a list
-//     of
-//     the routes that matched; what one writes first
+//     of the routes that matched; what one writes first
 //
 // The metric x-engine says how many times the processor time of the engine an evaluator takes,
 // of-bar how much of the bar the engine's is.

@@ -37,8 +37,7 @@
 //   - rows: the shortest of max_position_embeddings, model_max_length and max_seq_length, at most
 //     32768.
 //   - sums: those of .signalbox.json, which `signalbox models pull` writes; a folder without it has
-//     none,
-//     and its files are taken as they are.
+//     none, and its files are taken as they are.
 //
 // The labels of models with a task of signalbox are translated to its own: see [OpenOptions].
 //

@@ -8,8 +8,8 @@ import _ "embed" // the table
 //   - backgroundHeader: magic, sizes of the parts, probes of the filter, as little-endian 32-bit
 //     numbers;
 //   - backgroundSlots: a frequency table by hash. A slot holds -8 log2 of the relative frequency of
-//     the most
-//     frequent word with that slot, in the language where it is most frequent; 0 where no word has it;
+//     the most frequent word with that slot, in the language where it is most frequent; 0 where no
+//     word has it;
 //   - backgroundFilter: a Bloom filter of the words that are one token in the vocabulary of BERT.
 //
 //go:embed background.bin

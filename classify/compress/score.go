@@ -8,12 +8,10 @@ import (
 // Stage 3, information. Two scores a piece, both in bits:
 //
 //   - topic: how much more frequent its terms are in this prompt than in ordinary text, on average,
-//     which is
-//     the term of each in the Kullback-Leibler divergence of the two distributions; and what its place
-//     says: headings and the first sentences of blocks speak for what follows.
+//     which is the term of each in the Kullback-Leibler divergence of the two distributions; and
+//     what its place says: headings and the first sentences of blocks speak for what follows.
 //   - alarm: how rare its cues are in this prompt. The rarest of the things that instructions have
-//     in
-//     common mark the piece that is not like the rest, whatever the rest is.
+//     in common mark the piece that is not like the rest, whatever the rest is.
 
 const (
 	mostBits     = 12.0 // a term or a cue counts for no more

@@ -8,10 +8,9 @@
 // character n-grams and words, among the languages of their script:
 //
 //   - Latin: Albanian, Catalan, Croatian (which stands for Bosnian and Serbian in Latin letters
-//     too),
-//     Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian, Indonesian (Malay),
-//     Italian, Latvian, Lithuanian, Norwegian, Polish, Portuguese, Romanian, Slovak, Slovene, Spanish,
-//     Swahili, Swedish, Tagalog, Turkish, Vietnamese
+//     too), Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian, Indonesian
+//     (Malay), Italian, Latvian, Lithuanian, Norwegian, Polish, Portuguese, Romanian, Slovak,
+//     Slovene, Spanish, Swahili, Swedish, Tagalog, Turkish, Vietnamese
 //   - Cyrillic: Belarusian, Bulgarian, Macedonian, Russian, Serbian, Ukrainian
 //   - Arabic: Arabic, Persian, Urdu
 //

@@ -8,8 +8,7 @@
 //
 // What holds:
 //   - The access token goes to the hub's own scheme, host and port, never to the storage host that
-//     a
-//     download is redirected to, and never in clear text over a network.
+//     a download is redirected to, and never in clear text over a network.
 //   - No file name of a listing leads out of the model's folder.
 //   - A model folder changes only under its lock and only when every new file is complete and
 //     verified.

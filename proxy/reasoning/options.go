@@ -75,24 +75,20 @@ type preset struct {
 // presetOf looks a dialect up.
 //
 //   - openai: gpt-5.1 and later take none, low, medium and high; models before it no none, gpt-5
-//     also
-//     minimal, the last ones xhigh (OpenAI API reference, chat completions, reasoning_effort, as quoted
-//     at learn.microsoft.com/javascript/api/@azure/ai-projects/reasoningeffort). What a model lacks is
-//     for `efforts` to say.
+//     also minimal, the last ones xhigh (OpenAI API reference, chat completions, reasoning_effort,
+//     as quoted at learn.microsoft.com/javascript/api/@azure/ai-projects/reasoningeffort). What a
+//     model lacks is for `efforts` to say.
 //   - gpt_oss: low, medium and high, no off (huggingface.co/openai/gpt-oss-20b, "Reasoning levels";
-//     vLLM
-//     vllm/entrypoints/openai/parser/harmony_utils.py, REASONING_EFFORT).
+//     vLLM vllm/entrypoints/openai/parser/harmony_utils.py, REASONING_EFFORT).
 //   - qwen3: enable_thinking, on unless told otherwise; deepseek: thinking, off unless told
-//     otherwise
-//     (docs.vllm.ai/en/v0.26.0/features/reasoning_outputs, docs.vllm.ai/projects/recipes,
+//     otherwise (docs.vllm.ai/en/v0.26.0/features/reasoning_outputs, docs.vllm.ai/projects/recipes,
 //     DeepSeek-V3.1).
 //   - mistral: none and high for Small 4 and Medium 3.5
-//     (docs.mistral.ai/capabilities/reasoning/adjustable);
-//     later ones take more words. Magistral always reasons and takes no parameter
-//     (docs.mistral.ai/capabilities/reasoning/native): for it, dialect none.
+//     (docs.mistral.ai/capabilities/reasoning/adjustable); later ones take more words. Magistral
+//     always reasons and takes no parameter (docs.mistral.ai/capabilities/reasoning/native): for
+//     it, dialect none.
 //   - vLLM itself takes none, minimal, low, medium, high, xhigh and max as reasoning_effort, hands
-//     them to
-//     the chat template, and sets enable_thinking from them when a client did not
+//     them to the chat template, and sets enable_thinking from them when a client did not
 //     (vllm/entrypoints/openai/chat_completion/protocol.py, build_chat_params, at 002032ee).
 func presetOf(dialect string) (p preset, ok bool) {
 	switch dialect {

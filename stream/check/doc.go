@@ -12,25 +12,21 @@
 //   - no evidence, and something to check: unchecked;
 //   - code, or nothing to check: not checkable;
 //   - a sentence that the evidence says word for word: supported; one that begins with a word that
-//     points back is never worse
-//     than unchecked;
+//     points back is never worse than unchecked;
 //   - a number that the evidence gives another value: contradicted, whatever a model says;
 //   - headings, questions and talk about the conversation ("Let me know ...") state nothing besides
-//     their numbers: not
-//     checkable;
+//     their numbers: not checkable;
 //   - a number that stands nowhere in the evidence: unsupported, whatever a model says;
 //   - marked by a Marker: unsupported, or contradicted when the judge says so;
 //   - entailed: supported;
 //   - contradicted by the judge: contradicted; but when the numbers had to be rounded, converted or
-//     worked out, which a
-//     judge of language cannot do, it counts as neutral;
+//     worked out, which a judge of language cannot do, it counts as neutral;
 //   - neutral: supported when such numbers settle the claim (they are all supported, nothing turns
-//     it against its premises,
-//     and those hold its names and most of its words), else unsupported when it carries a number, a date or a name, else
-//     not checkable;
+//     it against its premises, and those hold its names and most of its words), else unsupported
+//     when it carries a number, a date or a name, else not checkable;
 //   - no judge and no marker, or they failed: supported when all numbers are and the premises hold
-//     every other word of the
-//     claim as well, else unchecked. Nothing becomes supported for want of a model.
+//     every other word of the claim as well, else unchecked. Nothing becomes supported for want of
+//     a model.
 //
 // With Options.English, a claim that is not English, or stands beside evidence that is not, is told
 // by numbers and names alone: a name that the evidence does not hold makes it unsupported, a

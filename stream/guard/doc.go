@@ -7,14 +7,14 @@
 //
 //   - observe: nothing; the verdicts are told to the Observer and stand in the Outcome.
 //   - annotate: a marker follows a claim that failed, as soon as its verdict is there: at the end
-//     of the claim when that is
-//     found before the event with its last bytes has left, else behind the text that has.
+//     of the claim when that is found before the event with its last bytes has left, else behind
+//     the text that has.
 //   - terminate: the answer ends with finish_reason "content_filter" at the first claim that
 //     failed, or the Nth.
 //   - hold: text is let go claim by claim, after its verdict. A claim that failed is replaced by
-//     the marker; with
-//     Policy.Failures set, the answer ends at the Nth. No part of a failed claim ever reaches the client, not by way of a
-//     claim that overlaps it and not by the events of the Responses API that repeat a text as a whole.
+//     the marker; with Policy.Failures set, the answer ends at the Nth. No part of a failed claim
+//     ever reaches the client, not by way of a claim that overlaps it and not by the events of the
+//     Responses API that repeat a text as a whole.
 //
 // A tool call ends the text before it. A choice ends at its finish_reason; one that goes on behind
 // it ends with the stream.

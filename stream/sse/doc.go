@@ -9,8 +9,7 @@
 //   - a line that ends in a bare CR ends in LF; CRLF and LF stay,
 //   - a byte order mark at the start is gone,
 //   - data on several lines stands on one, its parts joined by a blank, which JSON may have where
-//     it may
-//     have a line break,
+//     it may have a line break,
 //   - an event named error has no name.
 //
 // A State tells how far a stream has come: whether it is complete or has failed. What is made of

@@ -7,13 +7,11 @@
 // https://docs.vllm.ai/en/latest/design/prefix_caching.html:
 //
 //   - A prompt is cut into blocks. Only full blocks are kept. A block is known by a hash over the
-//     block
-//     before it, its tokens and, through the first block, the cache salt, the LoRA name and the reasoning
-//     effort: who differs in one of them shares nothing.
+//     block before it, its tokens and, through the first block, the cache salt, the LoRA name and
+//     the reasoning effort: who differs in one of them shares nothing.
 //   - At least one token of a prompt is always computed, since its logits are needed.
 //   - Blocks in use stay. Others are given up in the order in which they were let go, the last
-//     block of a
-//     request first, so that what stays of a chain is its beginning.
+//     block of a request first, so that what stays of a chain is its beginning.
 //   - A block that is being computed helps nobody until it is done.
 //   - Answers fill blocks too. The last token of an answer is never in the cache.
 //
