@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/telemetry"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/decisionlog"
 )
 
 // Only tenants that the configuration names have metrics of their own: the others are as many as
@@ -59,10 +61,44 @@ func TestAStreamThatIsLeftCountsByTheEstimate(t *testing.T) {
 	leave()
 	within(t, up.Gone, "the upstream's cancellation")
 	waitFor(t, "the record", func() bool { return strings.Contains(l.log.String(), `"status":499`) })
-	logged := l.tel
-	l.tel = counts // which the proxy counts in
+	if e := l.estimated(t, counts); e.Error != "client_closed_request" {
+		t.Errorf("the decision log has error %q", e.Error)
+	}
+}
+
+// So it is with one that the guard ends: its line tells what its client got, not what the server
+// said behind it.
+func TestAStreamThatTheGuardEndsCountsByTheEstimate(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stream(towerStream(towerTrue, towerFalse, towerRest)...))
+	p := watched(t, "terminate", up)
+	counts := p.tel
+	l := logDecisions(t, p)
+	for _, got := range []answered{
+		l.chat(guarded(askStream("hi"), towerFact)),
+		l.message(guarded(askMessage("hi", `,"stream":true`), towerFact)),
+	} {
+		if got.status != http.StatusOK {
+			t.Fatal(got.body)
+		}
+	}
+	waitFor(t, "the records", func() bool { return strings.Count(l.log.String(), `"msg":"request"`) == 2 })
+	if log := l.log.String(); strings.Count(log, `"tokens_estimated":true`) != 2 {
+		t.Errorf("the log says %s", log)
+	}
+	if e := l.estimated(t, counts); e.Finish != "content_filter" || !e.Guard.Cut {
+		t.Errorf("the decision log has finish %q, guard %+v", e.Finish, e.Guard)
+	}
+}
+
+// estimated checks that metrics and lines count by an estimate, and returns the last line. counts
+// is what the proxy counts in.
+func (l *logged) estimated(t *testing.T, counts *telemetry.Telemetry) *decisionlog.Entry {
+	t.Helper()
+	logs := l.tel
+	l.tel = counts
 	page := l.metrics()
-	l.tel = logged
+	l.tel = logs
 	for _, name := range []string{
 		`signalbox_tokens_total{kind="prompt"}`, `signalbox_tokens_total{kind="completion"}`,
 		`signalbox_tenant_tokens_total{kind="completion",tenant="default"}`,
@@ -72,15 +108,19 @@ func TestAStreamThatIsLeftCountsByTheEstimate(t *testing.T) {
 			t.Errorf("%s counts nothing", name)
 		}
 	}
-	_, lines := l.lines(t)
-	if len(lines) != 1 {
-		t.Fatalf("%d lines", len(lines))
+	if counted(page, "signalbox_untold_total") {
+		t.Error("answers are counted as untold")
 	}
-	e := lines[0]
-	if e.Error != "client_closed_request" || e.Tokens == nil || !e.Tokens.Estimated ||
-		e.Tokens.Completion == 0 || e.Cost == 0 {
-		t.Errorf("the decision log has error %q, tokens %+v, cost %v", e.Error, e.Tokens, e.Cost)
+	text, lines := l.lines(t)
+	if len(lines) == 0 {
+		t.Fatal("no line")
 	}
+	for _, e := range lines {
+		if e.Tokens == nil || !e.Tokens.Estimated || e.Tokens.Completion == 0 || e.Cost == 0 {
+			t.Errorf("the decision log has no estimate: %s", text)
+		}
+	}
+	return lines[len(lines)-1]
 }
 
 func TestAnswersThatTellNoTokensAreCounted(t *testing.T) {

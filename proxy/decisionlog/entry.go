@@ -50,13 +50,15 @@ type Entry struct {
 	MaxTokens int                `json:"max_tokens,omitempty"` // the limit that was sent in place of the client's; 0 when none was
 	// which API was called, where nothing is completed: embeddings, rerank, tokenize, speech,
 	// transcription or translation
-	Operation string  `json:"operation,omitempty"`
-	Status    int     `json:"status"`
-	Error     string  `json:"error,omitempty"`   // code of the error that the client got, its type where that has none; empty for an upstream's own
-	Key       string  `json:"key,omitempty"`     // name of the key that was shown, or who the token is about
-	Finish    string  `json:"finish,omitempty"`  // why the answer ended: stop, length, tool_calls, function_call or other; the last of several choices
-	TookMs    float64 `json:"took_ms,omitempty"` // all of it, to the end of the answer
-	TTFTMs    float64 `json:"ttft_ms,omitempty"` // until the answer began, of a stream
+	Operation string `json:"operation,omitempty"`
+	Status    int    `json:"status"`
+	Error     string `json:"error,omitempty"` // code of the error that the client got, its type where that has none; empty for an upstream's own
+	Key       string `json:"key,omitempty"`   // name of the key that was shown, or who the token is about
+	// Finish is why the answer ended: stop, length, tool_calls, function_call, content_filter or
+	// other; the last of several choices.
+	Finish string  `json:"finish,omitempty"`
+	TookMs float64 `json:"took_ms,omitempty"` // all of it, to the end of the answer
+	TTFTMs float64 `json:"ttft_ms,omitempty"` // until the answer began, of a stream
 	// what the answer cost at the configured prices, in USD; 0 where its tokens or the price are not
 	// known. Answers that were thrown away have their own
 	Cost float64 `json:"cost_usd,omitempty"`
@@ -223,7 +225,7 @@ type Tokens struct {
 	Cached     int64 `json:"cached,omitempty"`
 	Completion int64 `json:"completion"`
 	Reasoning  int64 `json:"reasoning,omitempty"` // of Completion, where the answer tells it
-	Estimated  bool  `json:"estimated,omitempty"` // the answer was cut before it told, as when its client left
+	Estimated  bool  `json:"estimated,omitempty"` // the answer was cut before it told: its client left, or the guard cut
 }
 
 // Guard is what the check of an answer found. It holds no text of the answer.

@@ -23,7 +23,7 @@ import (
 // say nothing.
 func (b *Book) learnLength(o *exchange.Exchange) (widened bool) {
 	if o.Decision == nil || o.Model == nil || o.Guarded.Cut ||
-		o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther {
+		o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther || o.Tally.Finish == response.FinishFilter {
 		return false
 	}
 	if n := o.Req.Field("n"); n != nil && string(n) != "1" && string(n) != "null" {

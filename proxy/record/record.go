@@ -139,9 +139,10 @@ func tells(o *exchange.Exchange, status int) bool {
 }
 
 // estimate takes an estimate for the usage of a response that ended before it told its usage, as
-// when its client left: limits and budgets are settled by the same.
+// when its client left or the guard cut its stream: limits and budgets are settled by the same.
 func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
-	if err != nil && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
+	cut := err != nil || o.Guarded.Cut && o.Req.Streams()
+	if cut && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
 		o.Tally.Usage = o.Tally.Taken(o.Resolved.PromptTokens(o.Req))
 		o.Estimated = o.Tally.Usage != response.Usage{}
 	}

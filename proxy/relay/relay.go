@@ -105,6 +105,9 @@ func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
 // off, unless an error event of the endpoint itself went out.
 func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, err error) error {
+	if o.Guarded.Cut {
+		o.Tally.Finish = response.FinishFilter // whatever the server said behind it
+	}
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:

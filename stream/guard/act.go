@@ -8,7 +8,7 @@ import (
 )
 
 // cutReason is the finish_reason of an answer that is ended.
-const cutReason = "content_filter"
+const cutReason = response.FinishFilter
 
 // mark marks a claim, behind its text.
 func (s *stream) mark(r *record) {

@@ -16,7 +16,8 @@ const (
 	FinishLength   = "length"
 	FinishTools    = "tool_calls"
 	FinishFunction = "function_call"
-	FinishOther    = "other" // any other, such as content_filter
+	FinishFilter   = "content_filter" // of the server, or the guard
+	FinishOther    = "other"          // any other
 )
 
 // Tally sums up an answer: how it ended, what it used and, for a stream that does not tell its
@@ -59,6 +60,8 @@ func (t *Tally) finish(reason []byte) {
 		t.Finish = FinishTools
 	case FinishFunction:
 		t.Finish = FinishFunction
+	case FinishFilter:
+		t.Finish = FinishFilter
 	default:
 		if t.Finish = FinishOther; len(reason) == 0 { // of a response that tells none
 			t.Finish = FinishStop
@@ -116,6 +119,8 @@ func (t *Tally) noteEnd(data []byte) {
 		t.Finish = FinishLength
 	case "tool_use":
 		t.Finish = FinishTools
+	case "refusal":
+		t.Finish = FinishFilter
 	default:
 		t.Finish = FinishOther
 	}
@@ -185,6 +190,8 @@ func (t *Tally) Body(before, last []byte) {
 		t.Finish = FinishStop
 	case string(last[l.reason.Start:l.reason.End]) == `"max_output_tokens"`:
 		t.Finish = FinishLength
+	case string(last[l.reason.Start:l.reason.End]) == `"content_filter"`:
+		t.Finish = FinishFilter
 	default:
 		t.Finish = FinishOther
 	}

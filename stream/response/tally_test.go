@@ -110,7 +110,7 @@ func TestTheTallyReadsEachAPI(t *testing.T) {
 		{
 			"one that a filter ended", openai.Response,
 			[]string{`{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}`},
-			Tally{API: openai.Response, Finish: FinishOther},
+			Tally{API: openai.Response, Finish: FinishFilter},
 		},
 		{
 			"one at its limit, in vLLM's words", openai.Response,
@@ -130,7 +130,7 @@ func TestTheTallyReadsEachAPI(t *testing.T) {
 	}
 	for body, want := range map[string]Tally{
 		`{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete","output":[{"status":"completed"}],"usage":{"input_tokens":1,"output_tokens":9}}`: {API: openai.Response, Finish: FinishLength, Usage: Usage{Input: 1, Output: 9}},
-		`{"incomplete_details":{"reason":"content_filter"},"status":"incomplete"}`:                                                                                   {API: openai.Response, Finish: FinishOther},
+		`{"incomplete_details":{"reason":"content_filter"},"status":"incomplete"}`:                                                                                   {API: openai.Response, Finish: FinishFilter},
 		`{"incomplete_details":null,"status":"completed"}`:                                                                                                           {API: openai.Response, Finish: FinishStop},
 		`{"status":"completed"}`:                   {API: openai.Response, Finish: FinishStop},
 		`"the end of a text"`:                      {API: openai.Response},
