@@ -243,6 +243,9 @@ func TestTheGuardMarksAndCutsMessages(t *testing.T) {
 			!strings.Contains(got.body, `"x_signalbox":{"guard":{"mode":"`+mode) {
 			t.Errorf("%s: %q of %s", mode, text, got.body)
 		}
+		if !regexp.MustCompile(`"usage":\{"output_tokens":[1-9]`).MatchString(got.body) {
+			t.Errorf("%s: no usage of what was sent in %s", mode, got.body)
+		}
 		if mode != "annotate" {
 			continue
 		}

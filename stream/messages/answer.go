@@ -32,6 +32,8 @@ type Answer struct {
 	called  bool   // a tool was
 	refused bool   // some text is that of a refusal
 	usage   response.Usage
+	told    bool   // the usage was
+	length  int    // of all text that came, in bytes
 	summary []byte // the value of x_signalbox
 	held    int    // bytes of items, which wait
 	failed  bool
@@ -83,7 +85,7 @@ func (a *Answer) Err() error {
 
 func (a *Answer) chunk(dst []byte, e *response.Event) []byte {
 	if e.HasUsage {
-		a.usage = e.Usage
+		a.usage, a.told = e.Usage, true
 	}
 	if !a.begun {
 		a.begun = true
@@ -142,6 +144,7 @@ func (a *Answer) finish(reason, stop []byte) {
 
 // delta takes a piece of a text, spelled as in JSON.
 func (a *Answer) delta(dst []byte, d *response.Delta, raw []byte) []byte {
+	a.length += len(raw)
 	switch d.Kind {
 	case response.Reasoning:
 		if a.Thinking == anthropic.Unseen {
@@ -358,6 +361,19 @@ func (a *Answer) appendUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+// appendTotal appends the usage at the end of a stream. Where the server told none, as when a guard
+// has cut its answer, the estimate of the prompt stands and that of the text joins it.
+func (a *Answer) appendTotal(dst []byte) []byte {
+	if a.usage != (response.Usage{}) {
+		return a.appendUsage(dst)
+	}
+	tokens := 0
+	if !a.told {
+		tokens = response.TokensIn(a.length)
+	}
+	return append(strconv.AppendInt(append(dst, `{"output_tokens":`...), int64(tokens), 10), '}')
+}
+
 // appendEnd appends why the answer ended, as two members.
 func (a *Answer) appendEnd(dst []byte) []byte {
 	reason := a.reason
@@ -384,11 +400,7 @@ func (a *Answer) end(dst []byte) []byte {
 	}
 	dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{"...)
 	dst = append(a.appendEnd(dst), `},"usage":`...)
-	if a.usage == (response.Usage{}) {
-		dst = append(dst, `{"output_tokens":0}`...) // the server told none: the estimate stands
-	} else {
-		dst = a.appendUsage(dst)
-	}
+	dst = a.appendTotal(dst)
 	if len(a.summary) > 0 {
 		dst = append(append(dst, `,"x_signalbox":`...), a.summary...)
 	}

@@ -145,10 +145,10 @@ func or(v any) any {
 	return v
 }
 
-const (
-	none = `{"output_tokens":0}`
-	all  = `{"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,"output_tokens":12}`
-)
+const all = `{"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,"output_tokens":12}`
+
+// tokens is the usage at the end of a stream whose server told none, by the length of its text.
+func tokens(n int) string { return fmt.Sprintf(`{"output_tokens":%d}`, n) }
 
 func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 	t.Parallel()
@@ -161,38 +161,38 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 			text("he") + text(`l\"o`) + finish("stop") + usage + done,
 			`start text|he|l"o|stop|end end_turn ` + all,
 		},
-		"a limit": {0, text("he") + finish("length") + done, "start text|he|stop|end max_tokens " + none},
-		"a cut":   {0, text("he") + finish("content_filter") + done, "start text|he|stop|end refusal " + none},
+		"a limit": {0, text("he") + finish("length") + done, "start text|he|stop|end max_tokens " + tokens(1)},
+		"a cut":   {0, text("he") + finish("content_filter") + done, "start text|he|stop|end refusal " + tokens(1)},
 		"a sequence": {
 			0,
 			text("he") + chunk(`"delta":{},"finish_reason":"stop","stop_reason":"END"`) + done,
-			"start text|he|stop|end stop_sequence END" + none,
+			"start text|he|stop|end stop_sequence END" + tokens(1),
 		},
 		"a token id": {
 			0,
 			text("he") + chunk(`"delta":{},"finish_reason":"stop","stop_reason":7`) + done,
-			"start text|he|stop|end end_turn " + none,
+			"start text|he|stop|end end_turn " + tokens(1),
 		},
 		"thinking": {
 			anthropic.Shown,
 			think("hm") + text("he") + finish("stop") + done,
-			"start thinking|hm|signalbox|stop|start text|he|stop|end end_turn " + none,
+			"start thinking|hm|signalbox|stop|start text|he|stop|end end_turn " + tokens(1),
 		},
 		"not asked for": {
 			0,
 			think("hm") + text("he") + finish("stop") + done,
-			"start text|he|stop|end end_turn " + none,
+			"start text|he|stop|end end_turn " + tokens(1),
 		},
 		"not shown": {
 			anthropic.Omitted,
 			think("hm") + text("he") + finish("stop") + done,
-			"start thinking|signalbox|stop|start text|he|stop|end end_turn " + none,
+			"start thinking|signalbox|stop|start text|he|stop|end end_turn " + tokens(1),
 		},
-		"only thinking": {0, think("hm") + finish("length") + done, "start text|stop|end max_tokens " + none},
+		"only thinking": {0, think("hm") + finish("length") + done, "start text|stop|end max_tokens " + tokens(1)},
 		"nothing": {
 			0,
 			chunk(`"delta":{"role":"assistant","content":""}`) + finish("stop") + done,
-			"start text|stop|end end_turn " + none,
+			"start text|stop|end end_turn " + tokens(0),
 		},
 		"a call": {
 			0,
@@ -216,17 +216,17 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 			) + finish(
 				"tool_calls",
 			) + done,
-			`start text|a|stop|start tool_use t1 f|{"x"|:1}|stop|end tool_use ` + none,
+			`start text|a|stop|start tool_use t1 f|{"x"|:1}|stop|end tool_use ` + tokens(3),
 		},
 		"without input": {
 			0,
 			call(0, "t1", "f", "") + finish("tool_calls") + done,
-			`start tool_use t1 f|stop|end tool_use ` + none,
+			`start tool_use t1 f|stop|end tool_use ` + tokens(1),
 		},
 		"called to": {
 			0,
 			call(0, "t1", "f", "{}") + finish("stop") + done,
-			`start tool_use t1 f|{}|stop|end tool_use ` + none,
+			`start tool_use t1 f|{}|stop|end tool_use ` + tokens(1),
 		},
 		"two calls": {
 			0,
@@ -248,7 +248,7 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 			) + finish(
 				"tool_calls",
 			) + done,
-			`start tool_use t1 f|{}|stop|start tool_use t2 g|{"y":2}|stop|end tool_use ` + none,
+			`start tool_use t1 f|{}|stop|start tool_use t2 g|{"y":2}|stop|end tool_use ` + tokens(4),
 		},
 		"interleaved": {
 			0,
@@ -272,42 +272,42 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 			) + finish(
 				"tool_calls",
 			) + done,
-			`start tool_use t1 f|{"x"|:1}|stop|start tool_use t2 g|{}|stop|start text|b|stop|end tool_use ` + none,
+			`start tool_use t1 f|{"x"|:1}|stop|start tool_use t2 g|{}|stop|start text|b|stop|end tool_use ` + tokens(4),
 		},
 		"no id": {
 			0,
 			call(0, "", "f", "{}") + finish("tool_calls") + done,
-			`start tool_use toolu_req_0 f|{}|stop|end tool_use ` + none,
+			`start tool_use toolu_req_0 f|{}|stop|end tool_use ` + tokens(1),
 		},
 		"name in pieces": {
 			0,
 			call(0, "t1", "f", "") + call(0, "", "oo", "") + call(0, "", "", "{}") + finish("tool_calls") + done,
-			`start tool_use t1 foo|{}|stop|end tool_use ` + none,
+			`start tool_use t1 foo|{}|stop|end tool_use ` + tokens(2),
 		},
 		"a refusal": {
 			0,
 			chunk(`"delta":{"refusal":"no"}`) + finish("stop") + done,
-			"start text|no|stop|end refusal " + none,
+			"start text|no|stop|end refusal " + tokens(1),
 		},
 		"no refusal": {
 			0,
 			chunk(`"delta":{"content":"a","refusal":""}`) + finish("stop") + done,
-			"start text|a|stop|end end_turn " + none,
+			"start text|a|stop|end end_turn " + tokens(1),
 		},
 		"a refusal that is cut": {
 			0,
 			chunk(`"delta":{"refusal":"no"}`) + finish("length") + done,
-			"start text|no|stop|end max_tokens " + none,
+			"start text|no|stop|end max_tokens " + tokens(1),
 		},
 		"another choice": {
 			0,
 			strings.Replace(text("x"), `"index":0`, `"index":1`, 1) + text("a") + finish("stop") + done,
-			"start text|a|stop|end end_turn " + none,
+			"start text|a|stop|end end_turn " + tokens(1),
 		},
 		"not for us": {
 			0,
 			`data: {"nothing":1}` + "\n\n" + text("a") + finish("stop") + done,
-			"start text|a|stop|end end_turn " + none,
+			"start text|a|stop|end end_turn " + tokens(1),
 		},
 	}
 	for name, tt := range tests {
@@ -332,9 +332,9 @@ func TestTheBeginningOfAStreamTellsTheLengthOfThePrompt(t *testing.T) {
 		start, last string
 	}{
 		"an estimate, then the figures": {30, text("a") + finish("stop") + usage + done, `{"input_tokens":30,"output_tokens":0}`, all},
-		"an estimate alone":             {30, text("a") + finish("stop") + done, `{"input_tokens":30,"output_tokens":0}`, none},
+		"an estimate alone":             {30, text("a") + finish("stop") + done, `{"input_tokens":30,"output_tokens":0}`, tokens(1)},
 		"what the server tells first":   {30, early + text("a") + finish("stop") + done, `{"input_tokens":9,"output_tokens":0}`, `{"input_tokens":9,"output_tokens":0}`},
-		"nothing is known":              {0, text("a") + finish("stop") + done, `{"input_tokens":0,"output_tokens":0}`, none},
+		"nothing is known":              {0, text("a") + finish("stop") + done, `{"input_tokens":0,"output_tokens":0}`, tokens(1)},
 	} {
 		a := &messages.Answer{ID: "req", Prompt: tt.prompt}
 		got := turned(a, tt.in)

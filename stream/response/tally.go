@@ -147,7 +147,10 @@ const bytesPerToken = 4
 // number of its events says nothing of it: one may carry several tokens, when a server falls
 // behind, speculates or is told to (vLLM: stream_interval), or a part of one, when a server sends
 // characters.
-func (t *Tally) Length() int64 { return int64(t.text+bytesPerToken-1) / bytesPerToken }
+func (t *Tally) Length() int64 { return int64(TokensIn(t.text)) }
+
+// TokensIn estimates how many tokens a text of so many bytes has.
+func TokensIn(size int) int { return (size + bytesPerToken - 1) / bytesPerToken }
 
 // Taken is what the answer took: its usage, or an estimate where it tells none, for a prompt of so
 // many tokens and up to where it was cut.
