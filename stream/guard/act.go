@@ -103,8 +103,12 @@ func (s *stream) cut() {
 		told = s.summary()
 	}
 	b := s.builder()
+	var output []byte
+	if s.cuts = false; s.given != nil {
+		output = s.given.Close(b, s.inject)
+	}
 	for _, choice := range s.open() {
-		s.buf = b.AppendFinish(s.buf[:0], choice, cutReason)
+		s.buf = b.AppendFinish(s.buf[:0], choice, cutReason, output)
 		s.buf = extend(s.buf, told)
 		s.inject(b.FinishName(), s.buf)
 	}

@@ -24,6 +24,12 @@ func (s *stream) pass(c *response.Chunk) {
 	}
 	s.state, s.closed = s.state.After(c.Name, c.Data), sse.IsDone(c.Data)
 	s.wrote = true
+	if s.cuts && c.IsMessage() && s.in.Shape() == response.Response {
+		if s.given == nil {
+			s.given = new(response.Partial)
+		}
+		s.given.Add(c.Data)
+	}
 	s.dst.Put(c)
 }
 

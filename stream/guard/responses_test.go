@@ -3,6 +3,7 @@ package guard_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,14 +145,80 @@ func TestAnnotateMarksBeforeTheTextIsDone(t *testing.T) {
 	}
 }
 
+// What the client has got is closed, event by event, and is the output of the response.
 func TestTerminateEndsAResponse(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	got, out, err := pass(t, g, jobOf(t, guard.Terminate), responseOf("All is well. T", "his is slow and fal", "se."))
-	_, wholes, last := answerOf(t, got)
-	reason := fmt.Sprint(last["response"])
-	if err != nil || !out.Cut || out.State != sse.Done || len(wholes) > 0 || last["type"] != "response.incomplete" ||
-		!strings.Contains(reason, "content_filter") || last["x_signalbox"] == nil || strings.Contains(got, "[DONE]") {
-		t.Errorf("error %v, %+v, %d wholes, last %v", err, out, len(wholes), last)
+	deltas, wholes, last := answerOf(t, got)
+	if err != nil || !out.Cut || out.State != sse.Done || last["x_signalbox"] == nil ||
+		strings.Contains(got, "[DONE]") {
+		t.Errorf("error %v, %+v, last %v", err, out, last)
+	}
+	var types []string
+	next := 0.0
+	for line := range strings.SplitSeq(got, "\n") {
+		var e struct {
+			Type     string
+			Sequence float64 `json:"sequence_number"`
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &e) == nil {
+			if types = append(types, strings.TrimPrefix(e.Type, "response.")); e.Sequence != next {
+				t.Errorf("%s is number %v, want %v", e.Type, e.Sequence, next)
+			}
+			next++
+		}
+	}
+	end := []string{"output_text.done", "content_part.done", "output_item.done", "incomplete"}
+	if n := len(types) - len(end); n < 2 || !slices.Equal(types[n:], end) {
+		t.Errorf("events %q", types)
+	}
+	if len(wholes) != 4 || deltas == "" || slices.ContainsFunc(wholes, func(w string) bool { return w != deltas }) {
+		t.Errorf("%q was sent, and told as a whole: %q", deltas, wholes)
+	}
+	response, _ := last["response"].(map[string]any)
+	output, _ := json.Marshal(response["output"])
+	want := `[` + cutMessage(deltas) + `]`
+	why := fmt.Sprint(response["incomplete_details"])
+	if string(output) != want || response["status"] != "incomplete" || !strings.Contains(why, "content_filter") {
+		t.Errorf("the response is %v,\noutput %s, want\n%s", response, output, want)
+	}
+}
+
+// cutMessage is the message of responseOf as it is told where it was cut behind a text.
+func cutMessage(text string) string {
+	return `{"content":[{"annotations":[],"text":` + quote(text) + `,"type":"output_text"}],` +
+		`"id":"msg_1","role":"assistant","status":"incomplete","type":"message"}`
+}
+
+// Items that had ended are in the output as they were. A call that is under way is not: nobody may
+// take it for complete. Nothing is, where too much was said to keep it.
+func TestTheOutputOfAResponseThatIsCutIsWhatCameOfIt(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	thought := event("response.output_item.done",
+		`"sequence_number":0,"output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}`)
+	call := event("response.output_item.added",
+		`"sequence_number":2,"output_index":2,"item":{"id":"fc_1","type":"function_call","name":"f","arguments":""}`)
+	refusal := event("response.refusal.delta",
+		`"sequence_number":3,"item_id":"msg_0","output_index":1,"content_index":0,"delta":"No."`)
+	const refused = `{"content":[{"refusal":"No.","type":"refusal"}],` +
+		`"id":"msg_0","role":"assistant","status":"incomplete","type":"message"}`
+	for name, c := range map[string]struct{ before, text, want string }{
+		"an item that had ended": {
+			thought, "This is false.", `[{"id":"rs_1","type":"reasoning","summary":[]},` + cutMessage("This is false.") + `]`,
+		},
+		"a call, and a refusal that was not announced": {
+			call + refusal, "This is false.", `[` + refused + `,` + cutMessage("This is false.") + `]`,
+		},
+		"too much": {thought, strings.Repeat("All is well. ", 30_000) + "This is false.", `[]`},
+	} {
+		stream := strings.ReplaceAll(responseOf(c.text, " It is old."), `"output_index":0`, `"output_index":3`)
+		created, rest, _ := strings.Cut(stream, "\n\n")
+		got, out, err := pass(t, g, jobOf(t, guard.Terminate), created+"\n\n", c.before, rest)
+		_, _, last := answerOf(t, got)
+		end := got[strings.LastIndex(got, "data: "):]
+		if err != nil || !out.Cut || last["type"] != "response.incomplete" || !strings.Contains(end, `"output":`+c.want) {
+			t.Errorf("%s: error %v, %+v, last %.2000v", name, err, out, last)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"signalbox/stream/check"
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
@@ -25,9 +26,11 @@ type stream struct {
 	in     *response.Reader // has read what came
 	back   response.Reader  // reads again what leaves changed or late; in the Responses API all that leaves, as the order counts
 	queue  queue
-	now    item           // the event that was read last
-	late   response.Chunk // an event of our own, or one that has waited
-	ended  []int          // choices whose end the client has seen
+	now    item              // the event that was read last
+	late   response.Chunk    // an event of our own, or one that has waited
+	cuts   bool              // it may end before its end
+	given  *response.Partial // what the client has got, of an answer of the Responses API that may be cut
+	ended  []int             // choices whose end the client has seen
 	buf    []byte
 	insert []response.Change
 	kept   []int
@@ -49,6 +52,7 @@ func newStream(g *Guard, job Job, dst Sink) *stream {
 	s := &stream{ledger: newLedger(g, job), idle: job.idle(), dst: dst, in: new(response.Reader)}
 	s.act = s.mark
 	s.markers = newMarkers(s.Marker)
+	s.cuts = s.limit > 0 || s.blocks(check.Unchecked)
 	return s
 }
 

@@ -73,10 +73,10 @@ func (r *Reader) wrap(field role) (open, end string) {
 
 // AppendFinish appends the data of an event that ends a choice for a reason, such as
 // content_filter. In the Responses API it ends all of the answer, as response.incomplete, and tells
-// the response as it was announced, without output.
-func (r *Reader) AppendFinish(dst []byte, choice int, why string) []byte {
+// the response as it was announced, with the output that Partial.Close returned; nil for none.
+func (r *Reader) AppendFinish(dst []byte, choice int, why string, output []byte) []byte {
 	if r.shape == Response {
-		return r.appendIncomplete(dst, why)
+		return r.appendIncomplete(dst, why, output)
 	}
 	dst = r.appendChoice(dst, choice)
 	if r.shape == Completion {
@@ -119,7 +119,7 @@ func (r *Reader) appendResponseDelta(dst, text []byte) []byte {
 	return append(dst, '}')
 }
 
-func (r *Reader) appendIncomplete(dst []byte, why string) []byte {
+func (r *Reader) appendIncomplete(dst []byte, why string, list []byte) []byte {
 	dst = append(dst, `{"type":"`+typeIncomplete+`"`...)
 	if r.sequence >= 0 {
 		dst = strconv.AppendInt(append(dst, `,"sequence_number":`...), int64(r.sequence)+1, 10)
@@ -132,8 +132,11 @@ func (r *Reader) appendIncomplete(dst []byte, why string) []byte {
 		s.read(&e)
 	}
 	if e.Shape != Response {
-		dst = appendDetails(append(dst, `{"id":"","object":"response","status":"incomplete","output":[],"incomplete_details":`...), why)
-		return append(dst, "}}"...)
+		if len(list) == 0 {
+			list = []byte("[]")
+		}
+		dst = append(append(dst, `{"id":"","object":"response","status":"incomplete","output":`...), list...)
+		return append(appendDetails(append(dst, `,"incomplete_details":`...), why), "}}"...)
 	}
-	return append(e.Append(dst, Rewrite{Finish: why}), '}')
+	return append(e.Append(dst, Rewrite{Finish: why, Output: list}), '}')
 }

@@ -283,7 +283,7 @@ func TestBuiltEventsFitTheStream(t *testing.T) {
 				r.Read(data)
 			}
 			delta := r.AppendDelta(nil, response.Delta{}, []byte(`["x"]`))
-			finish := r.AppendFinish(nil, 0, "content_filter")
+			finish := r.AppendFinish(nil, 0, "content_filter", nil)
 			if diff := cmp.Diff(c.delta, string(delta)); diff != "" {
 				t.Errorf("delta (-want +got):\n%s", diff)
 			}
@@ -344,7 +344,7 @@ func TestBuiltEventsWithoutAStream(t *testing.T) {
 	}
 	r = response.Reader{}
 	r.Read([]byte(`{"type":"response.output_text.delta","delta":"a"}`))
-	got := string(r.AppendFinish(nil, 0, "content_filter"))
+	got := string(r.AppendFinish(nil, 0, "content_filter", nil))
 	want := `{"type":"response.incomplete","response":{"id":"","object":"response","status":"incomplete","output":[],"incomplete_details":{"reason":"content_filter"}}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("finish (-want +got):\n%s", diff)

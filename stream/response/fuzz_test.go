@@ -131,7 +131,7 @@ func FuzzBuild(f *testing.F) {
 			}
 		}
 		var again response.Reader
-		if got := again.Read(r.AppendFinish(nil, choice&0xff, text)); len(got.Finishes) != 1 {
+		if got := again.Read(r.AppendFinish(nil, choice&0xff, text, nil)); len(got.Finishes) != 1 {
 			t.Fatalf("read as %s", dump(got))
 		}
 	})

@@ -45,11 +45,15 @@ func (s *scanner) noteTop(m role, at openai.Span, from int) {
 	case choices:
 		l.hasChoices = s.b[at.Start] == '['
 	case output:
-		l.hasOutput = s.b[at.Start] == '['
+		l.hasOutput, l.output = s.b[at.Start] == '[', at
 	case response:
 		l.response = at
 	case itemID:
 		l.itemID = at
+	case item:
+		l.item = at
+	case part:
+		l.part = at
 	case topLogprobs:
 		if given {
 			l.slots[0].logprobs = at

@@ -45,7 +45,7 @@ func FuzzPattern(f *testing.F) {
 		if diff := cmp.Diff(spelled(want), spelled(got)); diff != "" {
 			t.Fatalf("%q behind %q (-by itself +by the pattern):\n%s", second, first, diff)
 		}
-		if diff := cmp.Diff(string(slow.AppendFinish(nil, 0, "stop")), string(fast.AppendFinish(nil, 0, "stop"))); diff != "" {
+		if diff := cmp.Diff(string(slow.AppendFinish(nil, 0, "stop", nil)), string(fast.AppendFinish(nil, 0, "stop", nil))); diff != "" {
 			t.Fatalf("ended (-by itself +by the pattern):\n%s", diff)
 		}
 	})

@@ -31,6 +31,8 @@ type Rewrite struct {
 	// Responses API the event becomes a response.incomplete, or the body an incomplete response,
 	// for this reason; the name of the server-sent event is the caller's to change.
 	Finish string
+	// Output is a JSON list in place of the output of a response; empty leaves it.
+	Output []byte
 	// Extension is a JSON value for the member x_signalbox of the top level, in place of one that
 	// is there. Empty adds none.
 	Extension []byte
@@ -60,6 +62,9 @@ func (e *Event) Append(dst []byte, w Rewrite) []byte {
 		}
 		if w.Finish != "" {
 			e.refinish(w.Finish)
+		}
+		if len(w.Output) > 0 {
+			e.replaceOutput(w.Output)
 		}
 		if len(w.Extension) > 0 {
 			e.extend(w.Extension)
@@ -206,6 +211,18 @@ func (e *Event) refinish(why string) {
 		e.patch = appendDetails(e.patch, why)
 		e.edit(l.status, from)
 	}
+}
+
+// replaceOutput sets the member output of a response.
+func (e *Event) replaceOutput(list []byte) {
+	from := len(e.patch)
+	at := e.layout.output
+	if !at.Present() {
+		at = openai.Span{Start: e.layout.end, End: e.layout.end}
+		e.patch = append(e.patch, `,"output":`...)
+	}
+	e.patch = append(e.patch, list...)
+	e.edit(at, from)
 }
 
 // extend sets the member x_signalbox.

@@ -25,7 +25,7 @@ type layout struct {
 	members int // of the top level
 
 	object, typeName, status, incomplete, reason openai.Span // values, with quotes
-	response, itemID                             openai.Span // values
+	response, itemID, item, part, output         openai.Span // values
 	usage                                        openai.Span // the member of the top level, from name to value
 	errors, hasChoices, hasOutput                bool
 	chat, completion, text                       bool // what the choices hold; text: a completion's is not empty
