@@ -21,11 +21,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"signalbox/internal/openai"
 )
 
-// The efforts that routes and headers speak of.
+// The efforts that routes speak of.
 const (
 	None   = "none"
 	Low    = "low"
@@ -42,7 +43,7 @@ var effortWords = [...]string{None, "minimal", Low, Medium, High, "xhigh", "max"
 // rankOf is the place of a word in effortWords, -1 when it is not there.
 func rankOf(word string) int { return slices.Index(effortWords[:], word) }
 
-// fold maps an effort to the four that the response header has. A word that is none of effortWords
+// fold maps an effort to the four that routes have. A word that is none of effortWords
 // asks for reasoning of a degree that only the model knows.
 func fold(effort string) string {
 	switch rank := rankOf(effort); {
@@ -215,19 +216,35 @@ func (d *tongue) reasons(rank int) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// says is the effort that the header reports when the model was told of a level: what switches
-// reasoning off is called none, whatever was asked for.
-func (d *tongue) says(rank int) string {
+// says is the effort of a level that the model was told of: what switches reasoning off is called
+// none, whatever was asked for.
+func (d *tongue) says(rank int) string { return fold(d.word(rank)) }
+
+// word is the same in the words that were sent, as the header reports it.
+func (d *tongue) word(rank int) string {
 	if off := d.levels[0]; off != nil && slices.EqualFunc(off, d.levels[rank], sameSetting) {
 		return None
 	}
-	return fold(effortWords[rank])
+	return effortWords[rank]
+}
+
+// maxWord is how much of a client's own word a header shows, in bytes.
+const maxWord = 64
+
+// shown is a word of a client, fit for a header.
+func shown(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, word[:min(len(word), maxWord)])
 }
 
 func sameSetting(a, b setting) bool { return a.place == b.place && bytes.Equal(a.json, b.json) }
 
-// tell writes a level into the body and returns what the header reports.
-func (d *tongue) tell(p *openai.Patch, rank int) string {
+// tell writes a level into the body and returns its effort, and as the header reports it.
+func (d *tongue) tell(p *openai.Patch, rank int) (effort, word string) {
 	for _, s := range d.levels[rank] {
 		if s.member == "" {
 			p.SetField(s.field, s.json)
@@ -235,7 +252,7 @@ func (d *tongue) tell(p *openai.Patch, rank int) string {
 			p.SetNested(s.field, s.member, s.json)
 		}
 	}
-	return d.says(rank)
+	return d.says(rank), d.word(rank)
 }
 
 // Want is what a route asks for, and from whom the request comes.
@@ -252,14 +269,15 @@ type Want struct {
 
 // Apply tells the model how much to think, in its dialect: it notes in p what has to change in req.
 // It returns the effort that the request asks for in the end, None, Low, Medium or High: empty when
-// nobody asks a model that can be told, which then does as it pleases.
+// nobody asks a model that can be told, which then does as it pleases. word is the same as it was
+// sent, such as minimal or a word of the client's own.
 //
 // What a client said, in whatever dialect, wins unless the route overrides it. A client that asked
 // for routing, or for another model, does not know which one answers, so its effort is translated;
 // one that named this model gets its words through as they are.
 //
 // A request that no effort can be told in comes back as None.
-func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
+func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort, word string) {
 	switch req.API {
 	case openai.Chat:
 		w.bounded = d.budget != "" && req.ThinkingBudget > 0
@@ -268,7 +286,7 @@ func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort st
 		return d.responses.apply(p, req, w)
 	case openai.Completion, openai.Other:
 	}
-	return None
+	return None, None
 }
 
 // Bound sets the budget that the client of a translated request named, where the model has a field
@@ -279,7 +297,7 @@ func (d *Dialect) Bound(p *openai.Patch, req *openai.Request, effort string) {
 	}
 }
 
-func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort string) {
+func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort, word string) {
 	said, want := d.said(req), w.Effort
 	override := w.Override && want != ""
 	if w.Less {
@@ -294,7 +312,7 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort str
 	if said.effort != "" && !override {
 		rank := rankOf(said.effort)
 		if w.Named || said.final || rank < 0 || d.nearest(rank) < 0 {
-			return fold(said.effort)
+			return fold(said.effort), shown(said.effort)
 		}
 		rank = d.nearest(rank)
 		if w.bounded {
@@ -304,16 +322,16 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort str
 	}
 	if want == "" {
 		if d.nearest(0) < 0 {
-			return None
+			return None, None
 		}
-		return ""
+		return "", ""
 	}
 	rank := d.nearest(rankOf(want))
 	if override {
 		d.silence(p, req, rank)
 	}
 	if rank < 0 {
-		return None
+		return None, None
 	}
 	return d.tell(p, rank)
 }
@@ -431,10 +449,11 @@ func (d *tongue) said(req *openai.Request) spoken {
 func (d *tongue) heard(req *openai.Request) spoken {
 	matches := func(s setting) bool { return bytes.Equal(valueAt(req, s.place), s.json) }
 	var found []byte
+	words := false // the field holds words, and no switch
 	for i, level := range &d.levels {
 		for _, s := range level {
 			if v := valueAt(req, s.place); v != nil && string(v) != "null" {
-				found = v
+				found, words = v, s.json[0] == '"'
 			}
 		}
 		if found != nil && len(level) > 0 && !slices.ContainsFunc(level, func(s setting) bool { return !matches(s) }) {
@@ -444,7 +463,7 @@ func (d *tongue) heard(req *openai.Request) spoken {
 	if found == nil {
 		return spoken{}
 	}
-	if e := effortIn(found); e != "" {
+	if e := effortIn(found); e != "" && (words || rankOf(e) >= 0) {
 		return spoken{e, !d.closed}
 	}
 	return spoken{effortOf(found), true}

@@ -124,7 +124,7 @@ func FuzzWhatClientsSayAboutReasoning(f *testing.F) {
 		}
 		for i, d := range dialects {
 			p := openai.NewPatch(req)
-			effort := d.Apply(p, req, Want{Effort: None, Override: true})
+			effort, _ := d.Apply(p, req, Want{Effort: None, Override: true})
 			again, err := openai.ParseChat(p.Bytes(), openai.Limits{})
 			if err != nil {
 				t.Fatalf("dialect %d: body %s is refused: %v", i, p.Bytes(), err)

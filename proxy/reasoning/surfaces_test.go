@@ -76,7 +76,7 @@ func TestEachAPIIsToldInItsOwnFields(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := openai.NewPatch(req)
-			if says := d.Apply(p, req, tt.want); says != tt.says || string(p.Bytes()) != tt.sent {
+			if says, _ := d.Apply(p, req, tt.want); says != tt.says || string(p.Bytes()) != tt.sent {
 				t.Errorf("says %q and sends %s, want %q and %s", says, p.Bytes(), tt.says, tt.sent)
 			}
 		})

@@ -30,11 +30,11 @@ func (rw Change) Body(m *backend.Model) ([]byte, Params) {
 	want := reasoning.Want{
 		Effort: rw.Effort(m), Override: rw.Decision.Action.Override, Named: rw.named(m), Less: rw.Decision.Saving.LessEffort,
 	}
-	effort := m.Dialect.Apply(p, rw.Request, want)
+	effort, word := m.Dialect.Apply(p, rw.Request, want)
 	m.Dialect.Bound(p, rw.Request, effort)
 	a := Params{Kind: rw.kind(m, effort)}
 	if m.Dialect.Tells(rw.Request, want) {
-		a.Effort = effort
+		a.Effort = word
 	}
 	a.Limit = rw.limit(p, m, a.Kind)
 	rw.extend(p)
