@@ -47,6 +47,10 @@ func TestACallerOverItsRequestsIsToldWhenToComeAgain(t *testing.T) {
 	if s, err := strconv.Atoi(got.header.Get("Retry-After")); err != nil || s < 1 || s > 30 {
 		t.Errorf("Retry-After: %q", got.header.Get("Retry-After"))
 	}
+	reset := got.header.Get("X-Ratelimit-Reset-Requests")
+	if d, err := time.ParseDuration(reset); err != nil || d <= 30*time.Second || d > time.Minute {
+		t.Errorf("all of the limit is there again in %q", reset)
+	}
 	if got.header.Get("X-Ratelimit-Remaining-Requests") != "0" || got.header.Get("X-Ratelimit-Limit-Requests") != "2" {
 		t.Errorf("headers %v", got.header)
 	}

@@ -17,7 +17,8 @@ func (s *Lease) Describe(h http.Header) {
 }
 
 // Describe sets the headers that tell the client when to retry, and the x-ratelimit-* headers of
-// the limit that was exceeded.
+// the limit that was exceeded. As in OpenAI's API those tell when all of it is there again, here as
+// with a request that was let in.
 func (e *ExceededError) Describe(h http.Header) {
 	if e.Wait == 0 {
 		h["X-Should-Retry"] = []string{"false"}
@@ -26,7 +27,7 @@ func (e *ExceededError) Describe(h http.Header) {
 	h["Retry-After"] = []string{strconv.Itoa(int((e.Wait + time.Second - 1) / time.Second))}
 	h["Retry-After-Ms"] = []string{strconv.FormatInt(e.Wait.Milliseconds(), 10)}
 	if e.Kind != Parallel {
-		describe(h, e.Kind, e.Limit, max(e.Limit-e.Used, 0), e.Wait)
+		describe(h, e.Kind, e.Limit, max(e.Limit-e.Used, 0), e.Reset)
 	}
 }
 

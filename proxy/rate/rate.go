@@ -104,6 +104,7 @@ type ExceededError struct {
 	Limit, Used int // Used is rounded up
 	Asked       int
 	Wait        time.Duration // after which it would fit, if nothing else happens; 0 when it never would
+	Reset       time.Duration // until all of the limit is there again
 }
 
 // Error says which limit, and when to come again.
@@ -291,7 +292,10 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 		if over := full[i] + float64(c.N) - float64(c.Room); !fits && over > 0 {
 			wait := max(leak(over, c.Room), time.Millisecond)
 			if broken == nil || wait > broken.Wait {
-				broken = &ExceededError{Kind: k, Limit: c.Room, Used: int(math.Ceil(full[i])), Asked: n, Wait: wait}
+				broken = &ExceededError{
+					Kind: k, Limit: c.Room, Used: int(math.Ceil(full[i])), Asked: n,
+					Wait: wait, Reset: leak(full[i], c.Room),
+				}
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func TestRequestsAMinute(t *testing.T) {
 		s.Close()
 	}
 	e := refusal(t, second(l.Admit(t.Context(), "", of)))
-	if e.Kind != Requests || e.Limit != 6 || e.Used != 6 || e.Wait != 10*time.Second {
+	if e.Kind != Requests || e.Limit != 6 || e.Used != 6 || e.Wait != 10*time.Second || e.Reset != time.Minute {
 		t.Errorf("refused with %+v", e)
 	}
 	if !admitted(l.Admit(t.Context(), "", limits(Limit{Scope: "b", Requests: 6}))) {
