@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"signalbox/internal/config"
@@ -12,6 +14,7 @@ import (
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/keyring"
 )
 
@@ -32,9 +35,10 @@ func (a *App) openKeys(ctx context.Context, cfg *config.Config) error {
 	}
 	a.keys = keyring.New(store, keyring.Options{
 		Max: o.Max, Refresh: time.Duration(o.Refresh), Now: a.opts.now, Log: a.tel.Log,
-		Check: func(k *auth.KeyOptions) error { return knownModels(a.cfg.Load(), k) },
-		Taken: func(name string) bool { return slices.Contains(keyNames(a.cfg.Load()), name) },
-		Usage: a.usageOf,
+		Check:   func(k *auth.KeyOptions) error { return knownModels(a.cfg.Load(), k) },
+		Unknown: func(models []string) []string { return unknownModels(a.cfg.Load(), models) },
+		Taken:   func(name string) bool { return slices.Contains(keyNames(a.cfg.Load()), name) },
+		Usage:   a.usageOf,
 	})
 	if o.File == "" {
 		return nil
@@ -61,6 +65,30 @@ func knownModels(cfg *config.Config, k *auth.KeyOptions) error {
 		}
 	}
 	return p.Err()
+}
+
+// unknownModels are those of some models that are not there.
+func unknownModels(cfg *config.Config, models []string) (out []string) {
+	for _, m := range models {
+		if !slices.ContainsFunc(cfg.Models, func(o backend.ModelOptions) bool { return o.Name == m }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// maxTold is how many keys a line of the log names.
+const maxTold = 10
+
+// tellLost logs which virtual keys name models that the configuration has no more.
+func (a *App) tellLost(ctx context.Context) {
+	if a.keys == nil {
+		return
+	}
+	if ids := a.keys.Lost(); len(ids) > 0 {
+		a.tel.Log.WarnContext(ctx, "virtual keys name models that the configuration does not have",
+			slog.Int("keys", len(ids)), slog.String("key_ids", strings.Join(ids[:min(len(ids), maxTold)], " ")))
+	}
 }
 
 func keyNames(cfg *config.Config) []string {

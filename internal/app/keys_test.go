@@ -1,6 +1,8 @@
 package app
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 
 	"signalbox/internal/config"
 	"signalbox/internal/testkit"
+	"signalbox/proxy/keyring"
 )
 
 // keysAt is a configuration with virtual keys. %s are the address of a model server, and where keys
@@ -186,6 +189,48 @@ func TestNamesOfKeysDoNotCollide(t *testing.T) {
 	s.wants(t, "after a reload", secret, "m", 200, "")
 	if got := s.virtual(t, http.MethodPost, "", `{"name":"later"}`); got.status != http.StatusConflict {
 		t.Errorf("the name of a key that came with a reload: %d %s", got.status, got.body)
+	}
+}
+
+// A reload that takes a model away tells of the keys that name it.
+func TestAReloadTellsOfKeysWhoseModelIsGone(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	write := func(text string) {
+		text += "auth: {mode: keys, virtual: {file: keys.json}}\ntelemetry: {log: warn}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := fmt.Sprintf(keysAt, "http://127.0.0.1:9")
+	write(text)
+	cfg, _, err := config.Load(file, keyEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a, err := Build(t.Context(), cfg, Options{Version: "test", Log: &log, Env: keyEnv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	k, _, err := a.keys.Create(t.Context(), "web", &keyring.Grants{Models: []string{"m", "other"}}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []bool{false, true} {
+		log.Reset()
+		now := text
+		if gone {
+			now = strings.Replace(text, "name: other", "name: new", 1)
+		}
+		write(now)
+		if err := a.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(log.String(), "keys=1 key_ids="+k.ID); told != gone {
+			t.Errorf("the model is gone: %t, the log says %s", gone, log.String())
+		}
 	}
 }
 

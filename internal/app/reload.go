@@ -89,6 +89,7 @@ func (a *App) reload(ctx context.Context) error {
 	if !slices.Equal(a.read.Load().files, files(cfg)) { // the note was of other files
 		a.noteFiles(files(cfg))
 	}
+	a.tellLost(ctx)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }

@@ -17,8 +17,9 @@ import (
 type keyUsage struct {
 	virtualKey
 
-	Models []string   `json:"models"`
-	Usage  []keyBound `json:"usage"`
+	Models  []string   `json:"models"`
+	Unknown []string   `json:"unknown_models"`
+	Usage   []keyBound `json:"usage"`
 }
 
 // keyBound is what is used of a budget or of a limit.
@@ -73,6 +74,9 @@ func (p *printer) keyUsage(k *keyUsage) {
 		{"expires", date(k.Expires)},
 	} {
 		p.printf("%-8s %s\n", l[0], l[1])
+	}
+	if len(k.Unknown) > 0 {
+		p.printf("\n%s\n", p.bad("the configuration does not have "+strings.Join(k.Unknown, ", ")))
 	}
 	if len(k.Usage) == 0 {
 		p.printf("\nno budget and no limit on a minute bounds it\n")

@@ -48,7 +48,8 @@ func TestAKeyIsMeantByItsIDOrElseByItsName(t *testing.T) {
 // runKeys runs `signalbox keys` with args against an admin listener that has one key.
 func runKeys(t *testing.T, args ...string) (code int, out, errors string) {
 	t.Helper()
-	const key = `"id": "u3bk", "name": "web", "state": "active", "tenant": "lab", "models": ["small"],
+	const key = `"id": "u3bk", "name": "web", "state": "active", "tenant": "lab",
+		"models": ["small", "old"], "unknown_models": ["old"],
 		"expires_at": "2026-12-27T23:13:02Z"`
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -79,8 +80,10 @@ name     web
 state    active
 tenant   lab
 role     the default
-models   small
+models   small, old
 expires  2026-12-27T23:13:02Z
+
+the configuration does not have old
 
 of   what    per     limit     used        left      resets
 key  usd     month   $50.0000  $0.0000474  $50.0000  2026-12-01T00:00:00Z

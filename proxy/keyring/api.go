@@ -57,6 +57,8 @@ type Key struct {
 
 	Grants
 
+	// Unknown are those of models that the configuration does not have.
+	Unknown []string  `json:"unknown_models,omitempty"`
 	Created time.Time `json:"created_at"`
 	Updated time.Time `json:"updated_at"`
 	// Expires is when the key ends to hold.
@@ -117,8 +119,9 @@ const (
 
 func (r *Ring) view(rec *Record) Key {
 	k := Key{
-		ID: rec.ID, Name: rec.Name, State: stateActive, Grants: rec.Grants, Created: rec.Created,
-		Updated: rec.Updated, Expires: rec.Expires, Rotated: rec.Rotated, Until: rec.Until,
+		ID: rec.ID, Name: rec.Name, State: stateActive, Grants: rec.Grants,
+		Unknown: r.o.Unknown(rec.Models), Created: rec.Created, Updated: rec.Updated,
+		Expires: rec.Expires, Rotated: rec.Rotated, Until: rec.Until,
 	}
 	switch {
 	case rec.expired(r.o.Now()):

@@ -54,9 +54,11 @@ type Options struct {
 	Refresh time.Duration // between two looks at the Store
 	Now     func() time.Time
 	Log     *slog.Logger // of changes, and of a Store that fails
-	// Check reports what is wrong with a key in view of the configuration, one "field: problem" a
-	// line. nil: nothing is.
+	// Check reports what is wrong with the models of a key in view of the configuration, one "field:
+	// problem" a line. nil: nothing is.
 	Check func(k *auth.KeyOptions) error
+	// Unknown are those of some models that the configuration does not have. nil: it has all.
+	Unknown func(models []string) []string
 	// Taken reports whether the configuration has a key of a name. nil: it has none.
 	Taken func(name string) bool
 	// Usage tells what is used of all that bounds a key. nil: nothing is bounded.
@@ -92,6 +94,9 @@ func New(store Store, o Options) *Ring {
 	}
 	if o.Check == nil {
 		o.Check = func(*auth.KeyOptions) error { return nil }
+	}
+	if o.Unknown == nil {
+		o.Unknown = func([]string) []string { return nil }
 	}
 	if o.Taken == nil {
 		o.Taken = func(string) bool { return false }
@@ -273,6 +278,18 @@ func (r *Ring) List(tenant string) ([]Record, error) {
 	return out, nil
 }
 
+// Lost are the ids of the keys that name a model which the configuration does not have, by name of
+// the key.
+func (r *Ring) Lost() (ids []string) {
+	list, _ := r.List("") // none, as long as they were not read
+	for i := range list {
+		if len(r.o.Unknown(list[i].Models)) > 0 {
+			ids = append(ids, list[i].ID)
+		}
+	}
+	return ids
+}
+
 // Key returns one record. The error is ErrNotFound or ErrUnavailable.
 func (r *Ring) Key(id string) (Record, error) {
 	s := r.current.Load()
@@ -303,7 +320,7 @@ func (r *Ring) Create(ctx context.Context, name string, g *Grants, expires time.
 	if made.expired(now) {
 		return Record{}, "", &FieldError{"expires_at", "it has passed"}
 	}
-	if err := r.check(&made); err != nil {
+	if err := r.check(&made, nil); err != nil {
 		return Record{}, "", err
 	}
 	if r.current.Load().byName[name] != nil || r.o.Taken(name) {
@@ -344,7 +361,7 @@ func (r *Ring) Change(ctx context.Context, id string, change func(*Record) error
 	if err := change(&changed); err != nil {
 		return Record{}, err
 	}
-	if err := r.check(&changed); err != nil {
+	if err := r.check(&changed, e.Models); err != nil {
 		return Record{}, err
 	}
 	return changed, r.swap(ctx, e.Name, e.text, &changed)
@@ -377,11 +394,12 @@ func (r *Ring) Revoke(ctx context.Context, id string) (Record, error) {
 // now is the time to a second, as records have it.
 func (r *Ring) now() time.Time { return r.o.Now().UTC().Truncate(time.Second) }
 
-// check reports what is wrong with a record.
-func (r *Ring) check(rec *Record) error {
+// check reports what is wrong with a record that had some models before. A configuration that has
+// lost one since is nothing that a change of something else could mend.
+func (r *Ring) check(rec *Record, models []string) error {
 	k := rec.options(rec.Name)
 	err := k.CheckGrants()
-	if err == nil {
+	if err == nil && !slices.Equal(k.Models, models) {
 		err = r.o.Check(&k)
 	}
 	if err == nil {

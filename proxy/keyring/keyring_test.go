@@ -14,8 +14,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +77,7 @@ func newDesk(t *testing.T, path string, change ...func(*keyring.Options)) *desk 
 type made struct {
 	ID, Name, State, Secret, Tenant, Role string
 	Models                                []string
+	Unknown                               []string `json:"unknown_models"`
 	Rate                                  struct{ RPM int }
 	Budget                                struct {
 		USD    float64
@@ -354,6 +357,47 @@ func TestBadRequestsAreToldWhatIsWrong(t *testing.T) {
 	}
 	if after := d.well(t, "GET", one, ""); !reflect.DeepEqual(before, after) {
 		t.Errorf("it has changed: %+v, was %+v", after, before)
+	}
+}
+
+// A configuration that has lost a model says nothing against a change of something else.
+func TestAKeyOfAModelThatIsGoneCanBeChanged(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	d := newDesk(t, "", func(o *keyring.Options) {
+		o.Unknown = func(models []string) []string {
+			if gone.Load() && slices.Contains(models, "small") {
+				return []string{"small"}
+			}
+			return nil
+		}
+		o.Check = func(k *auth.KeyOptions) error {
+			if len(o.Unknown(k.Models)) > 0 {
+				return errors.New("models[0]: there is no model")
+			}
+			return nil
+		}
+	})
+	k := d.well(t, "POST", "", `{"name":"web","models":["small"]}`)
+	if len(k.Unknown) > 0 || len(d.ring.Lost()) > 0 {
+		t.Errorf("of a model that is there: %q, %q", k.Unknown, d.ring.Lost())
+	}
+	gone.Store(true)
+	one := "/" + k.ID
+	if got := d.well(t, "PATCH", one, `{"ttl":"1h"}`); got.Expires.IsZero() {
+		t.Errorf("changed: %+v", got)
+	}
+	d.well(t, "POST", one+"/rotate", "")
+	got := d.well(t, "GET", one, "")
+	if !slices.Equal(got.Unknown, []string{"small"}) || !slices.Equal(d.ring.Lost(), []string{k.ID}) {
+		t.Errorf("told: %+v, %q", got, d.ring.Lost())
+	}
+	status, got, _ := d.call(t, "PATCH", one, `{"models":["other","small"]}`)
+	if status != 400 || *got.Error.Param != "models[0]" {
+		t.Errorf("a change that names it: %d %+v", status, got.Error)
+	}
+	if got := d.well(t, "PATCH", one, `{"models":["other"]}`); len(got.Unknown) > 0 {
+		t.Errorf("of a model that is there: %q", got.Unknown)
 	}
 }
 
