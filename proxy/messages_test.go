@@ -226,6 +226,9 @@ func TestAFixedAnswerIsAMessage(t *testing.T) {
 	if names, text := eventsOf(t, got.body); text != "Hello there." || names[len(names)-1] != "message_stop" {
 		t.Error(got.body)
 	}
+	if regexp.MustCompile(`_tokens":[1-9]`).MatchString(got.body) {
+		t.Errorf("the stream tells tokens, and the whole message none: no model ran: %s", got.body)
+	}
 }
 
 func TestTheGuardMarksAndCutsMessages(t *testing.T) {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -195,6 +196,33 @@ func TestARouteMayAnswerItself(t *testing.T) {
 	got = b.chat(askStream("hi"), "X-Greet", "yes")
 	if !strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") || !strings.HasSuffix(got.body, testkit.Done) || strings.Count(got.body, "data: ") != 3 {
 		t.Errorf("stream is %q", got.body)
+	}
+}
+
+func TestAFixedAnswerIsGivenAsOftenAsItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.Silent())))
+	for name, c := range map[string]struct {
+		path, body string
+		want       int
+	}{
+		"a chat":               {chatPath, `"n":2,"messages":[{"role":"user","content":"hi"}]`, 2},
+		"too many":             {chatPath, `"n":1000000,"messages":[{"role":"user","content":"hi"}]`, 128},
+		"prompts":              {"/v1/completions", `"n":2,"prompt":["a","b","c"]`, 6},
+		"as often for each":    {"/v1/completions", `"n":100,"prompt":["a","b","c"]`, 126},
+		"more prompts than so": {"/v1/completions", `"n":2,"prompt":["a"` + strings.Repeat(`,"a"`, 199) + `]`, 200},
+	} {
+		for _, stream := range []string{"false", "true"} {
+			got := b.post(c.path, `{"model":"auto","stream":`+stream+","+c.body+"}", "X-Greet", "yes")
+			for i := range c.want {
+				if at := fmt.Sprintf(`{"index":%d,`, i); !strings.Contains(got.body, at) {
+					t.Fatalf("%s, stream %s: %s is missing in %.500s", name, stream, at, got.body)
+				}
+			}
+			if n := strings.Count(got.body, `"finish_reason":"stop"`); n != c.want {
+				t.Errorf("%s, stream %s: %d choices end, want %d", name, stream, n, c.want)
+			}
+		}
 	}
 }
 

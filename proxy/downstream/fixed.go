@@ -8,8 +8,12 @@ import (
 	"signalbox/internal/openai"
 )
 
-// WriteFixed writes a fixed text as the response, in the form that the client asked for.
+// WriteFixed writes a fixed text as the response, in the form that the client asked for, and as often
+// as it asked for choices.
 func WriteFixed(w *Writer, req *openai.Request, text string) error {
+	if w.Messages != nil {
+		w.Messages.Prompt = 0 // no model reads it
+	}
 	switch req.API {
 	case openai.Completion:
 		return writeCompletion(w, req, text)
@@ -55,16 +59,30 @@ type usage struct {
 func writeChat(w *Writer, req *openai.Request, text string) error {
 	stop := "stop"
 	base := completion{ID: "chatcmpl-" + w.ID, Object: "chat.completion", Created: time.Now().Unix(), Model: req.Model}
+	var whole, parts []choice
+	for i := range choices(req) {
+		said := &message{Role: "assistant", Content: &text}
+		whole = append(whole, choice{Index: i, Message: said, FinishReason: &stop})
+		parts = append(parts, choice{Index: i, Delta: said}, choice{Index: i, Delta: &message{}, FinishReason: &stop})
+	}
 	if !req.Stream {
-		base.Choices = []choice{{Message: &message{Role: "assistant", Content: &text}, FinishReason: &stop}}
-		base.Usage = &usage{}
+		base.Choices, base.Usage = whole, &usage{}
 		return writeOwn(w, base)
 	}
 	base.Object = "chat.completion.chunk"
-	return base.stream(w, req, []choice{
-		{Delta: &message{Role: "assistant", Content: &text}},
-		{Delta: &message{}, FinishReason: &stop},
-	})
+	return base.stream(w, req, parts)
+}
+
+// maxChoices bounds how often n repeats a text: OpenAI gives 128 choices at most.
+const maxChoices = 128
+
+// choices is how many choices a request gets: n for each of its prompts.
+func choices(req *openai.Request) int {
+	prompts := 1
+	if req.API == openai.Completion {
+		prompts = max(len(req.Messages), 1)
+	}
+	return prompts * min(req.Choices(), max(maxChoices/prompts, 1))
 }
 
 // writeCompletion gives the text to each prompt.
@@ -72,7 +90,7 @@ func writeCompletion(w *Writer, req *openai.Request, text string) error {
 	stop, none := "stop", ""
 	base := completion{ID: "cmpl-" + w.ID, Object: "text_completion", Created: time.Now().Unix(), Model: req.Model}
 	var whole, parts []choice
-	for i := range max(len(req.Messages), 1) {
+	for i := range choices(req) {
 		whole = append(whole, choice{Index: i, Text: &text, FinishReason: &stop})
 		parts = append(parts, choice{Index: i, Text: &text}, choice{Index: i, Text: &none, FinishReason: &stop})
 	}
