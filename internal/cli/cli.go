@@ -97,6 +97,7 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	add(root, groupAsk, c.explain(), c.eval(), c.fit(), c.replay(), c.report(), c.top())
 	add(root, groupMore, c.models(), c.openapi(), c.schema(), c.simulate(), c.versionCmd())
 	root.AddCommand(c.worker())
+	refuseShells(root)
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
 	switch {
@@ -127,6 +128,22 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 		c.GroupID = group
 	}
 	root.AddCommand(commands...)
+}
+
+// refuseShells lets the command that writes scripts for shells refuse a shell that it does not know.
+func refuseShells(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args = cobra.ArbitraryArgs
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return noCommand(cmd, args[0])
+				}
+				return cmd.Help()
+			}
+		}
+	}
 }
 
 // help prints the help of the command that its arguments name.

@@ -105,8 +105,11 @@ func (c *command) loadOrDemo(cmd *cobra.Command) (*config.Config, config.Setting
 	if err != nil {
 		return nil, config.Settings{}, fmt.Errorf("flag --demo: %w", err)
 	}
-	if !demo {
+	switch {
+	case !demo:
 		return c.load(cmd)
+	case cmd.Flags().Changed("config"):
+		return nil, config.Settings{}, misuse("%s takes --config or --demo, not both", cmd.Name())
 	}
 	settings, err := config.ReadSettings(cmd.Flags())
 	if err != nil {
