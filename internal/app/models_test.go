@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/internal/tensor"
+	"signalbox/models"
 )
 
 // embedded is the embedded bundle, open as the product opens it.
@@ -322,5 +324,18 @@ func BenchmarkClients(b *testing.B) {
 			b.ReportMetric(wholes[len(wholes)/2], "classify/s")
 			b.ReportMetric(wholes[len(wholes)/2]/bares[len(bares)/2], "ratio")
 		})
+	}
+}
+
+func TestAllEmbeddedBundlesAreListed(t *testing.T) {
+	t.Parallel()
+	c := config.Default().Classify
+	listed := embeddedBundle(&c)
+	manifests, err := fs.Glob(models.FS, "*/"+bundle.ManifestFile)
+	if err != nil || len(manifests) == 0 {
+		t.Fatal(err)
+	}
+	if n := strings.Count(listed, ",") + 1; n != len(manifests) || !strings.Contains(listed, "signalbox-nli ") {
+		t.Errorf("%q lists %d bundles of %q", listed, n, manifests)
 	}
 }

@@ -268,8 +268,11 @@ func embeddedBundle(c *config.Classify) string {
 	if err != nil {
 		return "none"
 	}
+	if judges, err := placeGrounding(c); err == nil && judges != nil {
+		placed = append(placed, *judges)
+	}
 	var names []string
-	for i := range placed { // that of all languages and that of the others
+	for i := range placed { // that of all languages, that of the others and that of the guard
 		m := &placed[i].bundle.Manifest
 		names = append(names, m.Name+" "+m.Version)
 	}
