@@ -22,6 +22,17 @@ var (
 	ErrNoRemote = errors.New("no remote store is configured")
 )
 
+// VersionError is an ErrNotFound of a version: the context is there.
+type VersionError struct{ Version, Latest int }
+
+// Error names the version, and the latest one.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("there is no version %d of the context, the latest is %d", e.Version, e.Latest)
+}
+
+// Is makes it an ErrNotFound.
+func (*VersionError) Is(target error) bool { return target == ErrNotFound }
+
 // ConflictError says that a context is at another version than the caller expects.
 type ConflictError struct {
 	Want, Have int // Want is 0 when others kept changing it

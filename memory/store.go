@@ -249,7 +249,7 @@ func pick(r *ledger.Record, version int) (*ledger.Version, int, error) {
 		version = len(r.Versions)
 	}
 	if version < 1 || version > len(r.Versions) {
-		return nil, 0, ErrNotFound
+		return nil, 0, &VersionError{Version: version, Latest: len(r.Versions)}
 	}
 	return &r.Versions[version-1], version, nil
 }

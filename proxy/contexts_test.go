@@ -253,6 +253,20 @@ func TestAListGoesThroughAllContexts(t *testing.T) {
 	}
 }
 
+func TestAVersionThatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	b := startContexts(t, memory.Options{})
+	c := ok[seen](t, b.post(all, `{"content":"text"}`), 200)
+	const want = "there is no version 7 of the context, the latest is 1"
+	if e := b.do(http.MethodGet, all+"/"+c.ID+"@7", "").error(t); e.Message != want {
+		t.Errorf("of the API: %q", e.Message)
+	}
+	got := b.chat(guarded(ask("hi"), `"context":"`+c.ID+`@7"`))
+	if want := want + `: "` + c.ID + `"`; got.status != http.StatusNotFound || got.error(t).Message != want {
+		t.Errorf("of a chat: %d %s, want %q", got.status, got.body, want)
+	}
+}
+
 func TestWhatIsWrongWithARequestAboutAContextIsNamed(t *testing.T) {
 	b := startContexts(t, memory.Options{})
 	c := ok[seen](t, b.post(all, `{"content":"text"}`), 200)

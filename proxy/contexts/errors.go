@@ -39,6 +39,7 @@ func Wire(err error) *openai.Error {
 		quota    *memory.QuotaError
 		away     *memory.UnavailableError
 		notMade  *notMadeError
+		version  *memory.VersionError
 	)
 	is := func(status int, kind, code, param, message string) *openai.Error {
 		return &openai.Error{Status: status, Type: kind, Code: code, Param: param, Message: message}
@@ -48,6 +49,8 @@ func Wire(err error) *openai.Error {
 		return is(http.StatusNotFound, openai.TypeInvalidRequest, "contexts_disabled", "", "contexts are turned off on this server")
 	case errors.As(err, &bad):
 		return is(http.StatusBadRequest, openai.TypeInvalidRequest, "", bad.Field, bad.Error())
+	case errors.As(err, &version):
+		return is(http.StatusNotFound, openai.TypeInvalidRequest, "context_not_found", "", version.Error())
 	case errors.Is(err, memory.ErrNotFound):
 		return is(http.StatusNotFound, openai.TypeInvalidRequest, "context_not_found", "", "there is no such context")
 	case errors.Is(err, memory.ErrExpired):
