@@ -112,6 +112,23 @@ func TestWhatCannotBeVerifiedNamesItsField(t *testing.T) {
 	}
 }
 
+func TestAnUnknownFieldOfAVerifiedTextIsToldTheOnesThereAre(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"facts":["a"],"anwser":"b"}`:                   `anwser is unknown, did you mean "answer"? the body must be an object with`,
+		`{"contexts":"ctx_a","answer":"b"}`:              `contexts is unknown, did you mean "context"? `,
+		`{"facts":["a"],"answer":"b","temperature":1}`:   `temperature is unknown; the body`,
+		`{"facts":[{"text":"a","txet":1}],"answer":"b"}`: `facts[0].txet is unknown; the body`,
+		`[]`: `the body must be an object with facts`,
+	} {
+		_, err := guardrail.ParseVerify([]byte(body))
+		if err == nil || !strings.HasPrefix(err.Error(), want) ||
+			!strings.Contains(err.Error(), "or context, a pointer") {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+}
+
 func TestEveryKnownCallerMayVerify(t *testing.T) {
 	t.Parallel()
 	b := watched(t, "off", testkit.NewUpstream(t, testkit.Silent()), func(s *setup) {

@@ -1,10 +1,12 @@
 package guardrail
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -60,8 +62,10 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	}
 	var in VerifyBody
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
-		return nil, invalid(openai.FieldOf(err), "the body must be an object with facts, a text or a list of texts or of objects {id, text}, "+
-			"answer, a text, and optionally question, a text")
+		param := openai.FieldOf(err)
+		return nil, invalid(param, unknownMember(param, err)+"the body must be an object with facts, a text or a list "+
+			"of texts or of objects {id, text}, or context, a pointer or a list of them; answer, a text; "+
+			"and optionally question, a text")
 	}
 	if in.Facts == nil && len(in.Context) > 0 && in.Context.Kind() != 'n' {
 		in.Facts = new(factList)
@@ -85,6 +89,30 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	}
 	return &in, CheckFacts(in.Given(), "facts")
 }
+
+// unknownMember says that the body has no such member, and which one may be meant: it is empty where
+// that is not what is wrong.
+func unknownMember(param string, err error) string {
+	if !errors.Is(err, json.ErrUnknownName) {
+		return ""
+	}
+	best, least := "", len(param)/3+2
+	if strings.ContainsAny(param, ".[") { // of a fact
+		least = 0
+	}
+	for _, name := range [...]string{"answer", "context", "facts", "question"} {
+		if d := levenshtein.ComputeDistance(param[:min(len(param), maxName)], name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return param + " is unknown; "
+	}
+	return fmt.Sprintf("%s is unknown, did you mean %q? ", param, best)
+}
+
+// maxName is how much of an unknown name is compared with those that there are, in bytes.
+const maxName = 32
 
 // Given are the facts that the text is verified against.
 func (in *VerifyBody) Given() []openai.Fact {
