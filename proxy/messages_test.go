@@ -231,6 +231,15 @@ func TestAFixedAnswerIsAMessage(t *testing.T) {
 	}
 }
 
+func TestAPathBelowMessagesIsOfTheirAPI(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.Silent())))
+	got := b.post("/v1/messages/batches", `{}`)
+	if kind, _, _ := strings.Cut(got.failure(t), ":"); got.status != http.StatusNotFound || kind != "not_found_error" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
 func TestTheGuardMarksAndCutsMessages(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]struct{ text, reason string }{

@@ -26,9 +26,10 @@ type Dialogue struct {
 	Direct bool        // the response is of a server that speaks this API
 }
 
-// NewDialogue is nil for a path of any other API.
+// NewDialogue is nil for a path of any other API. What is below MessagesPath is of this one, also
+// where nothing is.
 func NewDialogue(id, path string) *Dialogue {
-	if path != MessagesPath && path != CountPath {
+	if path != MessagesPath && !strings.HasPrefix(path, MessagesPath+"/") {
 		return nil
 	}
 	return &Dialogue{Answer: messages.Answer{ID: plainID(id)}}
