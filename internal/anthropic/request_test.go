@@ -270,7 +270,7 @@ func TestBadRequestsNameTheField(t *testing.T) {
 	const noSystem = "system must be a string or a list of blocks"
 	for in, want := range map[string]string{
 		``:                        "invalid JSON at byte 0",
-		`[]`:                      "must be an object",
+		`[]`:                      "the body must be an object",
 		`{"model":"m"} x`:         "invalid JSON",
 		`{"model":"m","model":1}`: "invalid JSON",
 		"{\"model\":\"\xff\"}":    "invalid JSON",

@@ -58,6 +58,9 @@ func members(raw []byte, at string, f func(name string, v []byte) error) error {
 		if _, err := w.value(raw); err != nil {
 			return malformed(err)
 		}
+		if at == "" {
+			return bad(at, "the body must be an object")
+		}
 		return bad(at, "must be an object")
 	}
 	if _, err := w.dec.ReadToken(); err != nil {

@@ -91,7 +91,10 @@ func ParseChat(raw []byte, l Limits) (*Request, error) {
 // body reads the top-level object; field reads the value of the member that p.name names.
 func (p *chatParser) body(field func(*chatParser) error) error {
 	if kind := p.kind(); kind != '{' && kind != 0 {
-		return p.mistyped("an object")
+		if err := p.skip(); err != nil {
+			return err
+		}
+		return p.invalid("the body must be an object")
 	}
 	if err := p.open(); err != nil {
 		return err

@@ -102,6 +102,14 @@ func TestParseChatTreatsNullLikeAbsent(t *testing.T) {
 	}
 }
 
+func TestABodyThatIsNoObjectIsToldSo(t *testing.T) {
+	t.Parallel()
+	_, err := ParseChat([]byte(`[]`), Limits{})
+	if err == nil || err.Error() != "the body must be an object" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestParseChatRefusesBadFieldsAndNamesThem(t *testing.T) {
 	tests := []struct{ name, body, param string }{
 		{"body is a list", `[]`, ""},
