@@ -37,6 +37,7 @@ func (c *checker) check() {
 	}
 	c.tls()
 	c.section("limits", c.cfg.Limits.Validate(c.cfg.Server.MaxBodyBytes))
+	c.authMode()
 	c.section("auth", c.cfg.Auth.Validate())
 	c.access()
 	c.section("stick", c.cfg.Stick.Validate())
@@ -130,6 +131,14 @@ func (c *checker) untold() {
 // hasRedis reports whether the file names a Redis, also where its URL could not be read.
 func (c *checker) hasRedis() bool {
 	return c.cfg.Memory.Redis.URL != "" || slices.Contains(c.missing, "memory.redis.url")
+}
+
+// authMode reports a slip in the mode, with the one that may be meant.
+func (c *checker) authMode() {
+	mode, known := c.cfg.Auth.Mode, []string{auth.ModeNone, auth.ModeKeys, auth.ModeJWT}
+	if best := slip(mode, slices.Values(known)); best != "" && !slices.Contains(known, mode) {
+		c.at("auth.mode", "%q is none of %s; did you mean %q?", mode, strings.Join(known, ", "), best)
+	}
 }
 
 // access looks at who may call from where, and at the models that callers are limited to.
