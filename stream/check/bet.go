@@ -66,7 +66,7 @@ var terms = func() map[uint64]int {
 // fits it best. A judge of language this small hardly sees the order of words, and not always a
 // small word.
 type turns struct {
-	firmer   bool // the sentence says that something may be, or must not be so: the claim says that it is
+	firmer   bool // what may be is, or what must be may be
 	terms    bool // the claim depends on something else, or on nothing
 	reversed bool // three words or more stand the other way round, and no passive tells why
 	contrary bool // a word of the claim is the opposite of one that it leaves out
@@ -94,10 +94,12 @@ func forceOf(list []words.Word) (has [3]bool) {
 }
 
 // firmer reports whether the claim is put more firmly than the stretch that it takes its words
-// from: that says that something may be, or no premise says that it must.
+// from, or what must be only may be: the stretch says that something may be, or no premise says
+// that it must.
 func firmer(claim, stretch, premises []words.Word) bool {
 	said, there := forceOf(claim), forceOf(stretch)
-	return there[perhaps] && !said[perhaps] || said[surely] && !forceOf(premises)[surely]
+	return there[perhaps] != said[perhaps] && (there[perhaps] || there[surely]) ||
+		said[surely] && !forceOf(premises)[surely]
 }
 
 // termsDiffer reports whether the claim has a condition that no premise has, or lacks one of the
@@ -194,6 +196,10 @@ var antonyms string
 //nolint:gochecknoglobals // constant table
 var contraries = sync.OnceValue(func() map[uint64][]uint64 {
 	m := maps.Clone(opposites)
+	for _, pair := range [...][2]string{{"including", "plus"}, {"including", "extra"}, {"included", "extra"}, {"included", "plus"}} {
+		a, b := hashOf(pair[0]), hashOf(pair[1])
+		m[a], m[b] = append(slices.Clip(m[a]), b), append(slices.Clip(m[b]), a)
+	}
 	for line := range strings.Lines(antonyms) {
 		a, b, ok := strings.Cut(strings.TrimSpace(line), "/")
 		if !ok || strings.HasPrefix(line, "#") {
@@ -297,6 +303,181 @@ func (m *matcher) once(sentence []words.Word, i int) bool {
 	return true
 }
 
+// maxSentences bounds the sentences of the premises that are told apart.
+const maxSentences = 64
+
+// back are words that a sentence begins with which goes on about what another one spoke of.
+//
+//nolint:gochecknoglobals // constant table
+var back = hashes(`it he she they this that these those its his her their there both each here`)
+
+// crossed reports whether the claim says of its first word what a sentence that does not have this
+// word says of another ("Osei treats adults" of "Kim treats adults. Osei treats children").
+func (m *matcher) crossed() bool {
+	subject := slices.Index(m.content, true)
+	if subject < 0 || len(m.parts) < 2 || len(m.parts) > maxSentences {
+		return false
+	}
+	about := m.about(subject)
+	if about == 0 {
+		return false
+	}
+	for p, in := range m.parts {
+		sentence := m.premise[in.from:in.to]
+		head := headOf(sentence)
+		if about>>p&1 != 0 || head == 0 || kinds[head] || back[sentence[0].Hash] {
+			continue
+		}
+		if head != m.claim[subject].Hash && indexOf(m.claim, head) >= 0 {
+			continue
+		}
+		for i := range m.claim {
+			if h := m.claim[i].Hash; m.content[i] && indexOf(sentence, h) >= 0 && m.holding(h)&about == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// about is the set of sentences, a bit each, that hold the first word of the claim, at place i, and
+// what tells it from others of its kind: the letter, number or name right behind it ("Plan B",
+// "Version 3.1").
+func (m *matcher) about(i int) uint64 {
+	set := m.holding(m.claim[i].Hash)
+	for k := i + 1; k < len(m.claim); k++ {
+		w := &m.claim[k]
+		if !w.Has(words.Number) && !w.Has(words.Name) && w.End-w.Start > 1 {
+			break
+		}
+		narrow := set & m.holding(w.Hash)
+		if narrow == 0 {
+			break
+		}
+		set = narrow
+	}
+	return set
+}
+
+// holding is the set of sentences that have a word, a bit each.
+func (m *matcher) holding(hash uint64) (set uint64) {
+	for p, in := range m.parts {
+		if indexOf(m.premise[in.from:in.to], hash) >= 0 {
+			set |= 1 << p
+		}
+	}
+	return set
+}
+
+// headOf is the first content word of a sentence, 0 for none.
+func headOf(sentence []words.Word) uint64 {
+	for i := range sentence {
+		if !sentence[i].Has(words.Stop) && !sentence[i].Has(words.Negation) {
+			return sentence[i].Hash
+		}
+	}
+	return 0
+}
+
+//nolint:gochecknoglobals // constants
+var (
+	than = hashOf("than")
+	less = hashes(`more less fewer higher lower cheaper dearer longer shorter older younger bigger smaller heavier lighter faster slower earlier later`)
+)
+
+// compared reports whether the claim compares two things that the evidence does not: it has "than"
+// and no premise has, or its number is a difference that was worked out, of which nothing tells
+// whose is the greater.
+func (m *matcher) compared(worked bool) bool {
+	if indexOf(m.claim, than) >= 0 {
+		return indexOf(m.premise, than) < 0
+	}
+	return worked && slices.ContainsFunc(m.claim, func(w words.Word) bool {
+		return less[w.Hash] && indexOf(m.premise, w.Hash) < 0
+	})
+}
+
+// Words of ranges and their ends, of English, by hash.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	until  = hashes(`to until till through`)
+	begins = hashes(`start starts started begin begins began open opens opened`)
+	ends   = hashes(`end ends ended close closes closed finish finishes finished last`)
+	lowest = hashes(`least minimum`)
+)
+
+// ended reports whether the claim says of one end of a range of the sentence what the other one
+// tells: that a course "from 2 March to 24 April" starts on 24 April, or that 3 to 5 days are at
+// least 5.
+func (m *matcher) ended(sentence []words.Word) bool {
+	has := func(set map[uint64]bool) bool {
+		return slices.ContainsFunc(m.claim, func(w words.Word) bool { return set[w.Hash] })
+	}
+	first, last := has(begins) || has(lowest), has(ends)
+	if first == last {
+		return false
+	}
+	for i := 1; i+1 < len(sentence); i++ {
+		if !until[sentence[i].Hash] {
+			continue
+		}
+		low, high := m.numbered(sentence[max(0, i-endWords):i]), m.numbered(sentence[i+1:min(len(sentence), i+1+endWords)])
+		if first && high && !low || last && low && !high {
+			return true
+		}
+	}
+	return false
+}
+
+// endWords bounds the words of an end of a range: "2 March 2026", "9 am".
+const endWords = 3
+
+// fullHour is what half of all times of day end in.
+var fullHour = hashOf("00") //nolint:gochecknoglobals // constant
+
+// numbered reports whether a number of the claim is among some words; of a claim without one, a name,
+// as that of a month.
+func (m *matcher) numbered(list []words.Word) bool {
+	class := words.Name
+	if slices.ContainsFunc(m.claim, func(w words.Word) bool { return w.Has(words.Number) }) {
+		class = words.Number
+	}
+	return slices.ContainsFunc(m.claim, func(w words.Word) bool {
+		return w.Has(class) && w.Hash != fullHour && indexOf(list, w.Hash) >= 0
+	})
+}
+
+// The days of the week, and words that stand for several of them, of English, by hash.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	weekdays = hashes(`monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays`)
+	several  = hashes(`weekend weekends weekday weekdays daily everyday`)
+)
+
+// among reports whether the claim names a day of the week that no premise names, where one tells of
+// several: "on Wednesdays" of "Monday to Friday". A small judge does not count days.
+func (r *reading) among() bool {
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	m.read(r.claim.Text, r.found, r.findings)
+	strange := slices.ContainsFunc(m.claim, func(w words.Word) bool { return weekdays[w.Hash] && indexOf(m.premise, w.Hash) < 0 })
+	if !strange {
+		return false
+	}
+	days := 0
+	for i := range m.premise {
+		if several[m.premise[i].Hash] {
+			return true
+		}
+		if weekdays[m.premise[i].Hash] {
+			days++
+		}
+	}
+	return days >= 2
+}
+
 // strangerName is where the claim has names that no premise has: the first of them with those right
 // behind it. It is empty where there is none.
 func (r *reading) strangerName() (span claims.Span) {
@@ -353,7 +534,10 @@ func (s *sight) bet(premises []evidence.Premise) bool {
 	if len(premises) == 0 || o.negated > 0 || o.denied > 0 {
 		return false
 	}
-	if m.otherSubject(&o) {
+	if m.otherSubject(&o) || m.crossed() || m.compared(s.calculated()) {
+		return false
+	}
+	if m.ended(m.premise[m.best.from:m.best.to]) {
 		return false
 	}
 	return !m.turned(m.premise[m.best.from:m.best.to], premises[m.best.of].Text).any()

@@ -122,7 +122,7 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 	case says == entailed:
 		out.Verdict, out.Reason = Supported, "entailed"
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
-	case says == refuted && !r.calculated():
+	case says == refuted && !r.calculated() && !r.bounded() && !r.among():
 		out.Verdict, out.By, out.Reason = Contradicted, NLI, "contradicted"
 		r.name(&out, func(p Inference) float32 { return p.Contradiction })
 	case r.marks != marked && r.settled(e):
@@ -130,6 +130,10 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		out.Score = max(out.Score, support)
 	case says == undecided:
 		out.Verdict, out.Reason = Unchecked, "too close to tell"
+	case r.bounded():
+		out.Verdict, out.Reason = Unchecked, "a number within a bound of the evidence"
+	case r.among():
+		out.Verdict, out.Reason = Unchecked, "a day among those of the evidence"
 	case r.held(e):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
 	case r.signs&carried != 0:

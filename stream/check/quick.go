@@ -238,6 +238,14 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 	return plainly(&o) && share(o.missing, o.content) <= restShare
 }
 
+// bounded reports whether a number of the claim lies within a bound of the evidence and no other one
+// fails: what holds within the bound may hold of it.
+func (s *sight) bounded() bool {
+	return s.numbers <= numeric.Supported && slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
+		return f.Reason == numeric.WithinBound
+	})
+}
+
 // held reports whether the evidence holds every number of the claim, as it stands or worked out,
 // and every name: then it carries nothing that the evidence does not hold, and words that a judge
 // cannot place (a sum of "the two firms", another language) are no reason to call it unsupported,

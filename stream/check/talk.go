@@ -121,7 +121,7 @@ var talk = []string{
 	"i am happy", "i'm glad", "i am glad", "i'm sorry", "i am sorry", "i'm unable", "i am unable", "i'm not able", "i am not able", "i'm not sure", "i am not sure",
 	"i don't have", "i do not have", "i don't know", "i do not know", "i have no information", "i hope", "i apologize", "i apologise", "let me", "let us", "let's",
 	"feel free", "thank you", "thanks", "if you have any", "if you need any", "if you need more", "if you'd like", "if you would like", "if you want to know",
-	"you asked", "you want to know", "you wanted to know", "your question", "happy to help", "glad to help", "sorry",
+	"you asked", "you want to know", "you wanted to know", "your question", "happy to help", "glad to help", "sorry", "that is all.", "that's all.", "that is it.", "that's it.", "that is everything.",
 	"ich kann ihnen", "ich kann dir", "ich habe keine informationen", "ich weiß nicht", "ich hoffe", "es tut mir leid", "vielen dank", "gerne helfe ich",
 	"je peux vous", "je ne peux pas", "je ne sais pas", "je n'ai pas d'information", "n'hésitez pas", "j'espère", "merci", "désolé",
 	"puedo ayudar", "no puedo", "no tengo información", "no sé", "espero que", "gracias", "lo siento",

@@ -50,6 +50,7 @@ const (
 	OtherRate    Reason = "same value, for each of something else"
 	NoSuchNumber Reason = "no such number in the evidence"
 	NoFact       Reason = "small number that may be no fact"
+	WithinBound  Reason = "within a bound of the evidence"
 )
 
 // Finding is the verdict on one number of a claim.
@@ -106,23 +107,24 @@ type checker struct {
 	reading
 	budget
 
-	x      *Index
-	limit  Thresholds
-	claim  string
-	own    int // words of the claim that the evidence lacks, and negations
-	cues   cue
-	noun   uint64       // what the number that is being judged counts, 0 when that is not told
-	all    float64      // weight of the terms that tell the subject of the number that is being judged
-	said   []words.Word // of the text before
-	tenses []phase      // of the claim's numbers
-	tense  phase        // of the number that is being judged
-	at     int          // the number that is being judged
-	other  candidate    // a number that agrees with it and is for each of something else
-	zoned  bool         // a time of day of the claim has its time zone
-	unit   uint64       // what the number that is being judged is for each of, 0 when that is not told
-	trend  turn         // which way the number that is being judged went, or 0
-	homes  []int32      // clauses of the claim's numbers
-	places []around     // of the claim's numbers
+	x       *Index
+	limit   Thresholds
+	claim   string
+	own     int  // words of the claim that the evidence lacks, and negations
+	negated bool // the claim has a negation
+	cues    cue
+	noun    uint64       // what the number that is being judged counts, 0 when that is not told
+	all     float64      // weight of the terms that tell the subject of the number that is being judged
+	said    []words.Word // of the text before
+	tenses  []phase      // of the claim's numbers
+	tense   phase        // of the number that is being judged
+	at      int          // the number that is being judged
+	other   candidate    // a number that agrees with it and is for each of something else
+	zoned   bool         // a time of day of the claim has its time zone
+	unit    uint64       // what the number that is being judged is for each of, 0 when that is not told
+	trend   turn         // which way the number that is being judged went, or 0
+	homes   []int32      // clauses of the claim's numbers
+	places  []around     // of the claim's numbers
 
 	terms  []claimTerm
 	scores []float32 // a sentence each
@@ -189,10 +191,11 @@ func (c *checker) prepare(claim, before string) {
 
 // ownTerms notes the words of the claim, and reports whether one is a name.
 func (c *checker) ownTerms(claim string) (named bool) {
-	c.own = 0
+	c.own, c.negated = 0, false
 	for _, w := range c.words {
 		if w.Has(words.Negation) {
 			c.own++
+			c.negated = true
 		}
 		if !w.Has(words.Stop) && !c.inValue(w, false) {
 			named = named || w.Has(words.Name)
@@ -333,8 +336,12 @@ func (c *checker) judge(i int) Finding {
 	if c.other.sentence >= 0 && (other.sentence < 0 || other.score <= c.other.score) {
 		return c.rated(f)
 	}
-	if v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) {
+	if v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) || c.multiplies(v) {
 		f.Reason = NoFact
+		return f
+	}
+	if c.bounded(v) {
+		f.Reason = WithinBound
 		return f
 	}
 	if other.sentence >= 0 && other.score >= c.limit.SameSubject {

@@ -4,7 +4,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
 
@@ -12,22 +14,26 @@ import (
 // false number is the sum of two of them by chance.
 const maxOperands = 8
 
+// fewSentences is how many sentences of evidence a claim is about that shares no word with any.
+const fewSentences = 4
+
+var allSentences = [fewSentences]int32{0, 1, 2, 3} //nolint:gochecknoglobals // constant
+
 // derive looks for v among sums, differences, ratios, shares and counts of values of the evidence,
 // each only when the claim has a word for it.
 func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason) {
 	if v.Kind != quantity.Count && v.Kind != quantity.Fraction || v.Range() {
 		return nobody, NoSuchNumber
 	}
-	if v.Dim == quantity.Duration && c.cues&(cueSpan|cueDiff) != 0 {
-		if by := c.between(v); by.sentence >= 0 {
+	for _, way := range [...]func(*checker, *quantity.Value) candidate{
+		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often,
+	} {
+		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived
 		}
 	}
-	if by := c.age(v); by.sentence >= 0 {
-		return by, Derived
-	}
-	if by := c.often(v); by.sentence >= 0 {
-		return by, Derived
+	if v.Dim == quantity.Plain && c.negated {
+		c.cues |= cueDiff // who was not invited are the others
 	}
 	if other.sentence >= 0 && other.score >= c.limit.Stated && c.cues&(cueDiff|cueSum|cueMean|cueRatio) == 0 {
 		return nobody, NoSuchNumber
@@ -60,7 +66,11 @@ func (c *checker) workedOut(v *quantity.Value) candidate {
 // operands collects the numbers nearest to the claim that pass want, best first, into c.near.
 func (c *checker) operands(want func(e *quantity.Value) bool) []candidate {
 	c.near = c.near[:0]
-	for _, s := range c.top {
+	top := c.top
+	if len(top) == 0 && len(c.x.sentences) <= fewSentences {
+		top = allSentences[:len(c.x.sentences)] // nothing else is meant
+	}
+	for _, s := range top {
 		in := &c.x.sentences[s]
 		for k := in.known; k < in.knownEnd; k++ {
 			if c.left--; c.left < 0 {
@@ -143,14 +153,18 @@ func (c *checker) combineSentence(v *quantity.Value) candidate {
 }
 
 // combineUnit tries the sum and the mean of all numbers of the evidence that are written in the
-// unit of v. It helps claims that sum up a list without naming what is in it.
+// unit of v, of bare numbers where there are few. It helps claims that sum up a list without naming
+// what is in it.
 func (c *checker) combineUnit(v *quantity.Value) candidate {
 	sum, n, last := 0.0, 0, int32(-1)
 	if c.left -= len(c.x.byDim[v.Dim]); c.left < 0 {
 		return nobody
 	}
+	if v.Dim == quantity.Plain && len(c.x.byDim[v.Dim]) > maxOperands {
+		return nobody
+	}
 	for _, k := range c.x.byDim[v.Dim] {
-		if e := &c.x.known[k].value; v.Dim != quantity.Plain && e.Kind == quantity.Count && e.Factor == v.Factor && !e.Range() {
+		if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Factor == v.Factor && !e.Range() {
 			sum += e.Lo
 			n++
 			last = k
@@ -194,6 +208,9 @@ func (c *checker) relate(v *quantity.Value) candidate {
 
 // between tries the years between two dates of the evidence.
 func (c *checker) between(v *quantity.Value) candidate {
+	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
+		return nobody
+	}
 	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Date && e.Year != 0 && e.Year == e.YearTo })
 	for i, a := range ops {
 		x := c.x.known[a.known].value.Year
@@ -205,6 +222,119 @@ func (c *checker) between(v *quantity.Value) candidate {
 		}
 	}
 	return nobody
+}
+
+// days tries the days between two dates of the evidence, of one year where they name none.
+func (c *checker) days(v *quantity.Value) candidate {
+	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
+		return nobody
+	}
+	ops := c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Date && e.Year == e.YearTo && e.Month >= 1 && e.Month <= 12 && e.Day > 0
+	})
+	dayOf := func(e *quantity.Value) time.Time {
+		return time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC)
+	}
+	for i, a := range ops {
+		x := &c.x.known[a.known].value
+		for _, b := range ops[:i] {
+			y := &c.x.known[b.known].value
+			apart := dayOf(x).Sub(dayOf(y)).Abs()
+			if (x.Year == 0) == (y.Year == 0) && apart > 0 && v.Says(apart.Seconds()) {
+				return a
+			}
+		}
+	}
+	return nobody
+}
+
+// times tries v as so many times an amount of the evidence as another number of the claim says:
+// "two tickets cost 40 euros" of "a ticket costs 20 euros".
+func (c *checker) times(v *quantity.Value) candidate {
+	for i := range c.values {
+		if i != c.at {
+			if by := c.multiple(&c.values[i], v); by.sentence >= 0 {
+				return by
+			}
+		}
+	}
+	return nobody
+}
+
+// multiplies reports whether n is what another number of the claim was multiplied by.
+func (c *checker) multiplies(n *quantity.Value) bool {
+	for i := range c.values {
+		if i != c.at && c.multiple(n, &c.values[i]).sentence >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// multiple is an amount of the evidence of which v is n times as much.
+func (c *checker) multiple(n, v *quantity.Value) candidate {
+	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == quantity.Percent || v.Dim == quantity.Multiple || v.Range() {
+		return nobody
+	}
+	if n.Kind != quantity.Count || n.Dim == v.Dim || n.Raw != math.Trunc(n.Raw) || n.Raw < 2 || n.Range() {
+		return nobody
+	}
+	for _, e := range c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() && e.Side == quantity.NoSide
+	}) {
+		if v.Says(n.Raw * c.x.known[e.known].value.Lo) {
+			return e
+		}
+	}
+	return nobody
+}
+
+// limits are words of a claim that is about the bound itself, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var limits = func() map[uint64]bool {
+	m := map[uint64]bool{}
+	for _, w := range words.Scan(nil, "limit limits limited maximum minimum max min cap capped threshold deadline period window most least") {
+		m[w.Hash] = true
+	}
+	return m
+}()
+
+// instanceWords bounds the words from the article of an instance to its amount.
+const instanceWords = 4
+
+// instance reports whether a number of the claim is that of an example: "an invoice of 4,000 euros",
+// "a 10-year-old".
+func (c *checker) instance(v *quantity.Value) bool {
+	article, before := false, 0
+	for _, w := range slices.Backward(c.words) {
+		if limits[w.Hash] {
+			return false
+		}
+		if w.Start < v.Start && before < instanceWords {
+			before++
+			text := c.claim[w.Start:w.End]
+			article = article || strings.EqualFold(text, "a") || strings.EqualFold(text, "an")
+		}
+	}
+	return article
+}
+
+// bounded reports whether an amount of the claim lies on the right side of one of the evidence that
+// is a bound ("an invoice of 4,000 euros" of "invoices of up to 5,000 euros"): what holds there may
+// hold of it, and no number can tell.
+func (c *checker) bounded(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact || !c.instance(v) {
+		return false
+	}
+	return len(c.operands(func(e *quantity.Value) bool {
+		same := e.Kind == quantity.Count && (e.Dim == v.Dim || e.Dim == quantity.Plain && v.Dim == quantity.Duration && v.Factor == quantity.Year)
+		lo := e.Lo
+		if same && e.Dim != v.Dim {
+			lo *= v.Factor // an age: "under 12" of "a 10-year-old"
+		}
+		return same && (e.Side == quantity.Downwards && v.Lo <= lo || e.Side == quantity.Upwards && v.Lo >= lo)
+	})) > 0
 }
 
 // maxAge is the greatest age in years that a bare number is taken for.

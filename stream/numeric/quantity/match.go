@@ -191,6 +191,8 @@ func sameDate(c, e *Value) Agreement {
 		return Differs
 	}
 	switch {
+	case c.Weekday != 0 && e.Weekday == 0 && weekdayOf(e) != 0 && c.Year == e.Year && c.Year == c.YearTo:
+		return Converted // by the calendar
 	case c.Year == 0 || e.Year == 0:
 		return when(c.Month != 0 && e.Month != 0, Equal)
 	case c.Year == e.Year && (c.YearTo == e.YearTo || c.Year == c.YearTo && e.YearTo-e.Year < 10):

@@ -58,6 +58,8 @@ func (p *parser) side(i, j int, v *Value) Side {
 		if p.word(k-1, "up") {
 			return Downwards
 		}
+	case "within", "Within":
+		return Downwards
 	case "ab", "Ab":
 		return Upwards
 	case "from", "From":
