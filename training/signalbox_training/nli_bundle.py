@@ -13,7 +13,7 @@ from .nli_evaluate import ROW
 from .nli_export import INPUTS
 from .nli_model import LABELS
 
-VERSION = "1.2.0"
+VERSION = "1.3.0"
 CANARY = {"text": "The Harbour Tower is 330 metres tall and was completed in 1889.", "second": "The Harbour Tower is 250 metres tall.",
           "expect": {"nli": "contradiction"}}
 EASY = CANARY | {"second": CANARY["text"], "expect": {"nli": "entailment"}}  # for a model of little training
@@ -29,7 +29,10 @@ PROVENANCE = [
     ("WiCE: claims of Wikipedia against cited pages (ryokamoi/wice)", "ODC-BY annotations, CC BY-SA claims"),
     ("SummEdits: edited summaries of sales calls, mails and QMSum meetings (salesforce/factualNLG); for the fusion alone", "Apache-2.0, MIT"),
     ("WikiSplit (google-research-datasets/wiki-split)", "CC BY-SA 4.0"),
-    ("Generated facts and changes of this project (training/signalbox_training: nli_facts.py, nli_changes.py)", "Apache-2.0"),
+    ("STS benchmark, English: judged headlines, captions and forum sentences", "CC BY-SA 4.0"),
+    ("Readmes and documentation of public repositories (repository and licence in every row): sentences retold", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0"),
+    ("Generated facts, claims, changes and retold sentences of this project (training/signalbox_training: nli_facts.py, nli_plain.py, "
+     "nli_order.py, nli_changes.py, nli_retold.py)", "Apache-2.0"),
 ]
 
 

@@ -1,9 +1,15 @@
-"""Trains the NLI model from the base weights in steps that each have one thing to learn, and then everything together.
+"""Trains the NLI model on from a shipped graph, in steps that each have one thing to learn, with that graph as a teacher.
 
-Among other pairs the order of words is never learnt: true and false twins stay at one half. By themselves, first in
-short sentences, they are told apart after some hundred steps, and what was learnt so stays when other pairs come
-back. Sentences of documents with a mistake have a step of their own too. Claims about pages (WiCE) are left out, so
-that the weights can read all of them for the fusion (`nli_build --fresh`).
+Among other pairs the order of words is never learnt: true and false twins stay at one half. By themselves, first in short
+sentences, they are told apart after some fifty steps, and what was learnt so stays when other pairs come back. Sentences of
+documents with a mistake have a step of their own too. What the graph knew before (people's own pairs, claims about pages) it would
+forget: in every step with such pairs the new weights are held to what the graph says of them, beside the labels.
+
+    python -m signalbox_training.nli_course --retold FILE... [--seed 1] [--out build]
+
+`--mean` takes the mean of the last weights of several seeds:
+
+    python -m signalbox_training.nli_course --mean A.pt B.pt [--out build]
 """
 
 from __future__ import annotations
@@ -13,13 +19,17 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import nli_cited, nli_data, nli_order, nli_plain, nli_retold, nli_similar, nli_talks, nli_train
+import numpy as np
+import onnx
+import torch
+
+from . import batches, data, nli_data, nli_evaluate, nli_order, nli_plain, nli_restore, nli_retold, nli_similar, nli_train
+from .nli_data import ANY, Pair
 
 RULES = ("ext", "para", "near", "neg", "ent", "ant", "num", "added", "unneg", "own/facts", "own/changes")
 SHARES = nli_train.SHARES | {k: 0.45 * nli_train.SHARES[k] for k in RULES} | {
-    "far": 0.5, "conjnli_adv": 0.6, "own/plain": 0.7, "own/retold": 0.9, "own/order": 0.8, "own/talks": 0.5, "expertqa": 1.2,
-    "fool_me_twice": 1.7, "fever_symmetric": 1.7}
-HOW = {"rate": 1.5e-4, "rounding": False}
+    "far": 0.5, "conjnli_adv": 0.6, "own/plain": 0.35, "own/retold": 1.1, "own/order": 0.36, "wice_tokens": 0.5}
+TAUGHT = ("own/", "nli_synthetic", "stsb")  # sources that begin otherwise are what the graph knows better than their rules do
 
 
 @dataclass
@@ -30,48 +40,98 @@ class Step:
     sources: tuple[str, ...]
     minutes: float
     shares: dict[str, float]
+    rate: float = 1.5e-4
     floor: float = 1.0
+    rounding: bool = False
 
 
-# Minutes are those of two cores to themselves, and of both together.
+# Minutes of one core for each of two seeds; of the first two steps those of two cores together, for they were taken once.
 STEPS = [
-    Step("start", ("old", "plain", "retold"), 5, SHARES),
-    Step("easy", ("easy",), 0.7, {}),
-    Step("order", ("order", "plain"), 2, {"own/plain": 0.4}),
-    Step("retold", ("retold", "order", "plain", "talks", "cited"), 2.5,
-         {"own/order": 0.25, "own/plain": 0.2, "own/talks": 0.35}),
-    Step("all", ("old", "plain", "order", "talks", "cited", "retold"), 13, SHARES, 0.0),
+    Step("easy", ("easy",), 2, {}),
+    Step("order", ("order", "plain"), 7, {"own/plain": 0.45}),
+    Step("retold", ("retold", "order", "plain", "seen"), 6, {"own/order": 0.25, "own/plain": 0.2, "pages": 0.3}),
+    Step("all", ("old", "pages", "seen", "plain", "order", "retold"), 52, SHARES, 1.3e-4, 0.0, True),
 ]
 
 
-def sources(data: Path, cited: Path, talks: Path, retold: list[Path]) -> dict[str, list[nli_data.Pair]]:
-    """The pairs of each name, none about pages."""
-    return {"old": [r for r in nli_train.pairs(data) if not r.root] + nli_similar.build(data), "plain": nli_plain.build(30_000),
-            "easy": nli_order.easy(80_000), "order": nli_order.build(30_000), "talks": nli_talks.build(talks, 28),
-            "cited": nli_cited.build(cited, data), "retold": sum((nli_retold.read(p) for p in retold), [])}
+def seen(folder: Path) -> list[Pair]:
+    """Claims and sentences of pages beside what the product shows of those pages: no labels, the graph alone says what holds."""
+    rng, out = random.Random(5), []
+    whole, parts = nli_data.pages(folder, nli_data.dev_keys(folder))
+    docs = [(r["premise"], r["hypothesis"]) for r in whole] + [(r["evidence"], nli_data.joined(r["tokens"], r["unsupported"])[0]) for r in parts]
+
+    def add(premise: str, claim: str) -> None:
+        if premise:
+            out.append(Pair(premise, claim, ANY, "pages", root=claim))
+
+    for page, claim in docs:
+        shown = [nli_data.gathered(page, claim, n) for n in (48, nli_data.GATHERED_WORDS, 96)]
+        shown += nli_data.best_windows(page, claim, 3) + nli_data.best_windows(page, claim, 1, rng.randint(20, 90))
+        for premise in dict.fromkeys(shown):
+            add(premise, claim)
+    for page in dict.fromkeys(p for p, _ in docs):
+        parts = nli_data.sentences(page)
+        for i in rng.sample(range(len(parts)), min(len(parts), 6)):
+            claim, rest = parts[i].strip(), " ".join(parts[:i] + parts[i + 1 :])
+            if rest and 8 <= len(claim.split()) <= 40:
+                add(rng.choice([nli_data.gathered(rest, claim), nli_data.gathered(rest, claim), nli_data.best_windows(rest, claim, 1)[0]]), claim)
+        add(nli_data.gathered(page, other := rng.choice(docs)[1]), other)
+    return out
 
 
-def lighter(rows: list[nli_data.Pair], shares: dict[str, float], rng: random.Random) -> tuple[list[nli_data.Pair], dict[str, float]]:
-    """Rows for some two epochs, so that none is read for nothing, and the shares that fit them."""
-    keep = {k: min(1.0, 1.8 * v) for k, v in shares.items()}
-    return [rows[i] for i in nli_data.mix(rows, keep, rng)], {k: v / keep[k] for k, v in shares.items() if v}
+def sources(folder: Path, retold: list[Path]) -> dict[str, list[Pair]]:
+    """The pairs of each name."""
+    known = nli_train.pairs(folder)
+    return {"old": [r for r in known if not r.root] + nli_similar.build(folder), "pages": [r for r in known if r.root], "seen": seen(folder),
+            "plain": nli_plain.build(30_000), "easy": nli_order.easy(60_000), "order": nli_order.build(30_000),
+            "retold": sum((nli_retold.read(p) for p in retold), [])}
+
+
+def teach(rows: list[Pair], graph: bytes) -> None:
+    """Put down what the graph says of the pairs that it knows better than their rules do."""
+    known = [r for r in rows if not r.src.startswith(TAUGHT)]
+    said = nli_evaluate.logits(nli_evaluate.session(graph), batches.tokenizer(), [(r.premise, r.claim) for r in known])
+    for row, logits in zip(known, said):
+        row.taught = logits.tolist()
+
+
+def free(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Weights without the limits of their int8 layers: the last step sets them anew."""
+    plain = {".smooth": torch.ones_like, ".limit": lambda t: torch.full_like(t, float("inf"))}
+    return {n: next((make(t) for end, make in plain.items() if n.endswith(end)), t) for n, t in state.items()}
+
+
+def mean(files: list[Path]) -> dict[str, torch.Tensor]:
+    states = [torch.load(f) for f in files]
+    return {n: torch.stack([s[n].float() for s in states]).mean(0) for n in states[0]}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--cited", type=Path, required=True, help="folder with the folders expertqa, fool_me_twice, fever_symmetric")
-    parser.add_argument("--talks", type=Path, required=True, help="folder of dialogues_*.json")
-    parser.add_argument("--retold", type=Path, nargs="+", required=True, help="files of nli_retold")
+    parser.add_argument("--bundle", type=Path, default=Path(__file__).resolve().parents[2] / "models" / "grounding", help="whose graph is the start and the teacher")
+    parser.add_argument("--retold", type=Path, nargs="+", default=[], help="files of nli_retold")
+    parser.add_argument("--mean", type=Path, nargs="+", help="no training: the mean of these weights")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder of a checkpoint for each step")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hurry", type=float, default=1.0, help="share of the minutes, to try the steps out")
     args = parser.parse_args()
-    found, rng, last = sources(args.data, args.cited, args.talks, args.retold), random.Random(args.seed), None
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.mean:
+        torch.save(mean(args.mean), args.out / "course.pt")
+        return
+    graph = (args.bundle / "model_int8.onnx").read_bytes()
+    found, rng, last = sources(args.data, args.retold), random.Random(args.seed), args.out / "course_start.pt"
+    torch.save(free(nli_restore.checkpoint(onnx.load_from_string(graph))), last)
+    for name in ("old", "pages", "seen"):
+        teach(found[name], graph)
     nli_train.SEED = args.seed
     for step in STEPS:
-        rows, shares = lighter(sum((found[s] for s in step.sources), []), step.shares, rng)
-        out = args.out / f"course_{step.name}.pt"
-        nli_train.train(rows, out, step.minutes, last, floor=step.floor, shares=shares, **HOW)
+        rows = sum((found[s] for s in step.sources), [])
+        rows = [rows[i] for i in nli_data.mix(rows, {k: min(1.0, 1.8 * v) for k, v in step.shares.items()}, rng)]
+        shares = {k: v / min(1.0, 1.8 * v) for k, v in step.shares.items() if v}
+        out = args.out / f"course_{step.name}_{args.seed}.pt"
+        nli_train.train(rows, out, step.minutes * args.hurry, last, step.rounding, step.rate, step.floor, 1, round_from=0.75, shares=shares)
         last = out
 
 

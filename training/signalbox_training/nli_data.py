@@ -42,6 +42,7 @@ class Pair:
     kind: str = ""  # the rule that made the claim, where one did
     marks: list[tuple[int, int]] | None = None  # code points of the claim that the premise does not bear out; None: not known
     unknown: list[tuple[int, int]] | None = None  # code points of which that is not known
+    taught: list[float] | None = None  # logits of a teacher, beside what the labels say
     root: str = ""  # of a claim about a page: the claim that it was cut out of, or itself; empty for all others
 
 

@@ -2,8 +2,9 @@
 order or in other words, two put together; and the same claims with a mistake as models make it.
 
 The mistake is put into a claim that was retold already, and the claim without it is a pair as well: how a claim is worded tells
-nothing. Mistakes take names, numbers, subjects and nouns from the same document where it has them. Sentences are read by spaCy, which
-is not among the requirements of a training: `python -m signalbox_training.nli_retold` writes the pairs to a file in the work folder.
+nothing. Mistakes take names, numbers, subjects and nouns from the same document where it has them. Sentences are parsed by spaCy or by
+nli_parse, and inflected by lemminflect, which are not among the requirements of a training: `python -m signalbox_training.nli_retold`
+writes the pairs to a file in the work folder.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ SAME = {"VERB": "begin start | build construct | buy purchase | help assist | sh
         "ADV": "often frequently | frequently often | usually normally | generally usually | typically usually | quickly rapidly | rapidly quickly | approximately roughly | about roughly | "
                "mainly mostly | mostly mainly | primarily mainly | largely mostly | almost nearly | nearly almost | initially first | originally initially | eventually finally | currently now | "
                "recently lately | immediately at-once | however but | therefore thus | thus therefore | together jointly | entirely completely | completely fully | especially particularly"}
+PAGE_SENTENCES = 14  # of a part of a page
 SKIP = {"reject", "found", "cause", "consist", "return", "replace"}  # whose partner does not fit its place everywhere
 CAREFUL = {"if", "unless", "only", "without", "few", "hardly", "rarely", "seldom", "never", "no", "none", "nor", "neither", "not", "n't", "barely", "whether", "would", "least", "every", "any"}
 HEDGES = {"only", "nearly", "hardly", "rarely", "barely", "possibly", "probably", "allegedly", "supposedly", "likely", "potentially", "partially", "virtually", "almost", "seemingly",
@@ -533,7 +535,7 @@ def premise(text: str, claim: str, needed: list[str], rng) -> str | None:
 
 
 def documents(folder: Path, count: int, rng) -> list[tuple[str, str]]:
-    """(source, text): paragraphs of books with the one before and after, encyclopedia sentences, documentation."""
+    """(source, text): paragraphs of books with the one before and after, encyclopedia sentences, documentation, parts of web pages."""
     banned, out = nli_data.dev_keys(folder), []
     books = [r for r in data.read(folder, "openstax_text") if r["lang"] == "en"]
     calm = ("history", "sociology", "government", "political", "psychology", "business", "marketing", "anatomy", "micro", "philosophy", "econom", "property")
@@ -543,23 +545,38 @@ def documents(folder: Path, count: int, rng) -> list[tuple[str, str]]:
         many = 50 <= len(text.split()) <= 330
         if many and (any(c in books[i]["src"] for c in calm) or rng.random() < 0.25) and all(data.key(t) not in banned for t in near):
             out.append((books[i]["src"], text))
-    out = rng.sample(out, min(len(out), int(0.6 * count)))
+    out = rng.sample(out, min(len(out), int(0.45 * count)))
     split = [nli_changes.untokenised(r["b"]) for r in data.read(folder, "wiki_split")]
-    out += [("wiki", t) for t in rng.sample(split, min(len(split), int(0.3 * count))) if data.key(t) not in banned]
+    out += [("wiki", t) for t in rng.sample(split, min(len(split), int(0.14 * count))) if data.key(t) not in banned]
     prose = [r["text"] for r in data.read(folder, "real_benign") if r["kind"] == "readme and docs" and r.get("lang", "en") in ("en", None)]
     for text in rng.sample(prose, len(prose)):
         lines = [l for l in text.split("\n") if len(l.split()) > 12 and re.match(r"[A-Z][^|<{}]*[.]$", l.strip())]
-        if len(out) < count and len(lines) > 2 and sum(map(len, lines)) < 1.01 * len("".join(lines).encode("ascii", "ignore")):
+        if len(out) < 0.65 * count and len(lines) > 2 and sum(map(len, lines)) < 1.01 * len("".join(lines).encode("ascii", "ignore")):
             out.append(("docs", " ".join(lines[:10])[:2000]))
+    whole, parts = nli_data.pages(folder, banned)
+    pages = []
+    for text in dict.fromkeys([r["premise"] for r in whole] + [r["evidence"] for r in parts]):
+        sents = nli_data.sentences(text)
+        pages += [p for a in range(0, len(sents), PAGE_SENTENCES) if 60 <= len((p := " ".join(sents[a : a + PAGE_SENTENCES])).split()) <= 400]
+    out += [("pages", p) for p in rng.sample(pages, min(len(pages), count - len(out)))]
     rng.shuffle(out)
     return out
 
 
-def build(folder: Path, count: int, model: str, seed: int = 37) -> list[Pair]:
-    """The pairs of `count` documents."""
+def parser(model: str):
+    """A spaCy pipeline, or that of nli_parse."""
+    if model.startswith("clearnlp:"):
+        from . import nli_parse
+
+        return nli_parse.Parser(int(model.split(":")[1]))
     import spacy
 
-    rng, nlp, out = random.Random(seed), spacy.load(model), []
+    return spacy.load(model)
+
+
+def build(folder: Path, count: int, model: str, seed: int = 37) -> list[Pair]:
+    """The pairs of `count` documents."""
+    rng, nlp, out = random.Random(seed), parser(model), []
     texts = documents(folder, count, rng)
     stocks: dict[str, Stock] = defaultdict(Stock)
     nlp.max_length = 10_000
@@ -626,7 +643,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--out", type=Path, default=Path("build/retold.jsonl"))
     parser.add_argument("--count", type=int, default=9000, help="documents")
-    parser.add_argument("--model", default="en_core_web_sm", help="of spaCy: a package or a folder")
+    parser.add_argument("--model", default="en_core_web_sm", help="of spaCy: a package or a folder; or clearnlp:PORT, see nli_parse")
     parser.add_argument("--seed", type=int, default=37)
     args = parser.parse_args()
     write(build(args.data, args.count, args.model, args.seed), args.out)

@@ -25,6 +25,7 @@ BATCH_TOKENS, BATCH_ROWS = 3072, 80
 MEAN_EVERY = 4  # steps
 TOKENS_WEIGHT = 0.5  # of the loss by token beside that by pair
 TWINS_WEIGHT = 0.5  # of the loss of twins
+LABELS_WEIGHT = 0.5  # of the labels of a pair that a teacher has read too
 ROUND_FROM = 0.8  # share of the training after which rounding is simulated
 # Of how many epochs' worth a source is in one: the sets made by rule are large and soon learnt.
 SHARES = {"ext": 0.1, "para": 0.25, "near": 0.15, "neg": 0.2, "ent": 0.4, "ant": 0.4, "num": 0.6, "added": 0.4, "unneg": 1.0,
@@ -79,11 +80,19 @@ def targets(picked: list[Example], width: int) -> tuple[torch.Tensor, torch.Tens
     return may, marks, known
 
 
-def pair_loss(logits: torch.Tensor, may: torch.Tensor, smoothing: float = 0.03) -> torch.Tensor:
-    """Cross-entropy of the set of labels that may hold, some of it spread over all labels."""
+def pair_losses(logits: torch.Tensor, may: torch.Tensor, smoothing: float = 0.03) -> torch.Tensor:
+    """Of every row the cross-entropy of the set of labels that may hold, some of it spread over all labels; 0 where all may."""
     logp = F.log_softmax(logits, -1)
     right = torch.logsumexp(logp.masked_fill(~may, -1e9), -1)
-    return -((1 - smoothing) * right + smoothing * logp.mean(-1)).mean()
+    return torch.where(may.all(-1), 0.0, -((1 - smoothing) * right + smoothing * logp.mean(-1)))
+
+
+def taught_loss(logits: torch.Tensor, rows: list[nli_data.Pair]) -> tuple[torch.Tensor, torch.Tensor]:
+    """(mean over the rows of the divergence from what a teacher said, weight of the labels of every row)."""
+    taught = torch.tensor([r.taught is not None for r in rows])
+    said = torch.tensor([r.taught or [0.0, 0.0, 0.0] for r in rows]).log_softmax(-1)
+    apart = F.kl_div(logits.log_softmax(-1), said, reduction="none", log_target=True).sum(-1)
+    return torch.where(taught, apart, 0.0).mean(), torch.where(taught, LABELS_WEIGHT, 1.0)
 
 
 def twin_loss(logits: torch.Tensor, rows: list[nli_data.Pair]) -> torch.Tensor:
@@ -186,7 +195,8 @@ def train(rows: list[nli_data.Pair], out: Path, minutes: float, start_from: Path
                     net.train()
                 net.round(rounded)
                 logits, scores = net(x, mask)
-            loss = pair_loss(logits.float(), may)
+            apart, weight = taught_loss(logits.float(), [e.row for e in picked])
+            loss = (weight * pair_losses(logits.float(), may)).mean() + apart
             by_token = token_loss(scores.float(), marks, sure)
             sums["pair"] += loss.item()
             sums["token"] += by_token.item()

@@ -1,7 +1,6 @@
 """The parts of the NLI training that a figure would not show to be wrong."""
 
 import datetime
-import json
 import random
 import re
 
@@ -9,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from signalbox_training import batches, nli_changes, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_talks, nli_train, nli_values
+from signalbox_training import batches, nli_changes, nli_course, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_train, nli_values
 
 
 def test_a_long_premise_is_cut_before_the_claim():
@@ -27,8 +26,18 @@ def test_types_are_one_for_the_claim_and_its_separator_alone():
 def test_a_row_that_only_says_unsupported_allows_both_labels():
     logits = torch.tensor([[-9.0, 0.0, 9.0], [-9.0, 9.0, 0.0]])
     may = torch.tensor([[False, True, True]] * 2)
-    assert nli_train.pair_loss(logits, may, 0).item() < 1e-3
-    assert nli_train.pair_loss(-logits, may, 0).item() > 1
+    assert nli_train.pair_losses(logits, may, 0).max() < 1e-3
+    assert nli_train.pair_losses(-logits, may, 0).min() > 1
+    assert not nli_train.pair_losses(logits, torch.ones_like(may)).any()
+
+
+def test_a_teacher_counts_beside_the_labels_of_what_it_has_read():
+    row = lambda taught: nli_data.Pair("p", "c", nli_data.ANY, "pages", taught=taught)
+    logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 3.0]])
+    same, weight = nli_train.taught_loss(logits, [row([3.0, 1.0, 0.0]), row(None)])
+    assert same.abs() < 1e-6 and weight.tolist() == [nli_train.LABELS_WEIGHT, 1.0]
+    other, _ = nli_train.taught_loss(logits, [row([0.0, 1.0, 3.0]), row(None)])
+    assert other > 0.5
 
 
 def test_changes_mark_the_words_that_the_premise_does_not_have():
@@ -192,14 +201,15 @@ def test_the_loss_of_twins_wants_the_true_one_to_be_entailed_more():
     assert nli_train.twin_loss(right[:1], rows[:1]) == 0
 
 
-def test_claims_about_a_conversation_say_who_wants_what(tmp_path):
-    act = lambda kind, slot="", *values: {"act": kind, "slot": slot, "values": list(values)}
-    say = lambda who, text, acts, state=None: {"speaker": who, "utterance": text, "frames": [{"service": "Buses_1", "actions": acts, **({"state": state} if state else {})}]}
-    wish = {"active_intent": "FindBus", "slot_values": {"from_location": ["Graz"], "to_location": ["Linz"]}}
-    turns = [say("USER", "I need a bus from Graz to Linz.", [act("INFORM", "from_location", "Graz"), act("INFORM", "to_location", "Linz")], wish),
-             say("SYSTEM", "It costs $30.", [act("INFORM", "fare", "$30")])]
-    (tmp_path / "dialogues_001.json").write_text(json.dumps([{"turns": turns}] * 40))
-    rows = [r for r in nli_talks.build(tmp_path) if r.kind == "wishes"]
-    wrong = [r.claim for r in rows if r.may != nli_data.SURE["entailment"]]
-    assert all("from Linz" not in r.claim and "to Graz" not in r.claim for r in rows if r.claim not in wrong)
-    assert any("from Linz to Graz" in c or "to Graz from Linz" in c for c in wrong)
+def test_a_start_has_no_limits_and_keeps_its_weights():
+    net = nli_model.Pair()
+    net.layers[0].up.limit.fill_(3.0)
+    net.layers[0].up.smooth.fill_(2.0)
+    net.load_state_dict(nli_course.free(net.state_dict()))
+    assert all(not m.limit.isfinite() and (m.smooth == 1).all() for m in net.modules() if hasattr(m, "limit"))
+    assert net.layers[0].up.weight.any()
+
+
+def test_what_a_teacher_reads_is_not_what_rules_made():
+    rows = [nli_data.Pair("p", "c", nli_data.ANY, src) for src in ("own/order", "nli_synthetic", "stsb", "pages", "mnli_dev")]
+    assert [r.src for r in rows if not r.src.startswith(nli_course.TAUGHT)] == ["pages", "mnli_dev"]
