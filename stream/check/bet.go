@@ -478,6 +478,27 @@ func (r *reading) among() bool {
 	return days >= 2
 }
 
+// compares reports whether the claim tells by a word of its own which of two things is the more,
+// "Hotel Sol costs 30 euros more" of the prices of two: their difference does not tell whose it is.
+func (s *sight) compares() bool {
+	if len(s.premises) == 0 {
+		return false
+	}
+	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	defer matchers.Put(m)
+	m.read(s.claim.Text, s.premises, s.findings)
+	if !m.compared(true) {
+		return false
+	}
+	others := 0 // sentences about something else
+	for _, in := range m.parts {
+		if head := headOf(m.premise[in.from:in.to]); head != 0 && !back[m.premise[in.from].Hash] {
+			others++
+		}
+	}
+	return others > 1
+}
+
 // strangerName is where the claim has names that no premise has: the first of them with those right
 // behind it. It is empty where there is none.
 func (r *reading) strangerName() (span claims.Span) {

@@ -235,7 +235,7 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 		return false
 	}
 	o := s.rest(e)
-	return plainly(&o) && share(o.missing, o.content) <= restShare
+	return plainly(&o) && share(o.missing, o.content) <= restShare && !s.compares()
 }
 
 // bounded reports whether a number of the claim lies within a bound of the evidence and no other one

@@ -26,14 +26,11 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 		return nobody, NoSuchNumber
 	}
 	for _, way := range [...]func(*checker, *quantity.Value) candidate{
-		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often,
+		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often, (*checker).others,
 	} {
 		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived
 		}
-	}
-	if v.Dim == quantity.Plain && c.negated {
-		c.cues |= cueDiff // who was not invited are the others
 	}
 	if other.sentence >= 0 && other.score >= c.limit.Stated && c.cues&(cueDiff|cueSum|cueMean|cueRatio) == 0 {
 		return nobody, NoSuchNumber
@@ -224,6 +221,24 @@ func (c *checker) between(v *quantity.Value) candidate {
 	return nobody
 }
 
+// others tries a bare number of which something does not hold as all but those of whom it does, told
+// in one sentence: "150 were not invited" of "of 200 applicants, 50 were invited".
+func (c *checker) others(v *quantity.Value) candidate {
+	if v.Dim != quantity.Plain || !c.negated {
+		return nobody
+	}
+	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() })
+	for i, a := range ops {
+		for _, b := range ops[:i] {
+			x, y := &c.x.known[a.known], &c.x.known[b.known]
+			if x.sentence == y.sentence && v.Says(math.Abs(x.value.Lo-y.value.Lo)) {
+				return a
+			}
+		}
+	}
+	return nobody
+}
+
 // days tries the days between two dates of the evidence, of one year where they name none.
 func (c *checker) days(v *quantity.Value) candidate {
 	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
@@ -327,14 +342,19 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact || !c.instance(v) {
 		return false
 	}
-	return len(c.operands(func(e *quantity.Value) bool {
-		same := e.Kind == quantity.Count && (e.Dim == v.Dim || e.Dim == quantity.Plain && v.Dim == quantity.Duration && v.Factor == quantity.Year)
-		lo := e.Lo
-		if same && e.Dim != v.Dim {
-			lo *= v.Factor // an age: "under 12" of "a 10-year-old"
-		}
-		return same && (e.Side == quantity.Downwards && v.Lo <= lo || e.Side == quantity.Upwards && v.Lo >= lo)
-	})) > 0
+	aged := v.Dim == quantity.Duration && v.Factor == quantity.Year
+	ops := c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && (e.Dim == v.Dim || aged && e.Dim == quantity.Plain)
+	})
+	if len(ops) == 0 {
+		return false
+	}
+	e := &c.x.known[ops[0].known].value // the nearest to the claim
+	lo := e.Lo
+	if e.Dim != v.Dim {
+		lo *= v.Factor // an age: "under 12" of "a 10-year-old"
+	}
+	return e.Side == quantity.Downwards && v.Lo <= lo || e.Side == quantity.Upwards && v.Lo >= lo
 }
 
 // maxAge is the greatest age in years that a bare number is taken for.
