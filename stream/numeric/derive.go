@@ -266,24 +266,27 @@ func (c *checker) days(v *quantity.Value) candidate {
 // times tries v as so many times an amount of the evidence as another number of the claim says:
 // "two tickets cost 40 euros" of "a ticket costs 20 euros".
 func (c *checker) times(v *quantity.Value) candidate {
-	for i := range c.values {
-		if i != c.at {
-			if by := c.multiple(&c.values[i], v); by.sentence >= 0 {
-				return by
-			}
+	near := c.beside()
+	for i := range near {
+		if by := c.multiple(&near[i], v); by.sentence >= 0 {
+			return by
 		}
 	}
 	return nobody
 }
 
+// besideNumbers bounds the numbers before and behind another that may be its factor.
+const besideNumbers = 2
+
+// beside are the numbers of the claim around the one that is being judged, that one included.
+func (c *checker) beside() []quantity.Value {
+	return c.values[max(0, c.at-besideNumbers):min(len(c.values), c.at+besideNumbers+1)]
+}
+
 // multiplies reports whether n is what another number of the claim was multiplied by.
 func (c *checker) multiplies(n *quantity.Value) bool {
-	for i := range c.values {
-		if i != c.at && c.multiple(n, &c.values[i]).sentence >= 0 {
-			return true
-		}
-	}
-	return false
+	near := c.beside()
+	return slices.ContainsFunc(near, func(v quantity.Value) bool { return c.multiple(n, &v).sentence >= 0 })
 }
 
 // multiple is an amount of the evidence of which v is n times as much.
