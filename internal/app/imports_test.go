@@ -18,7 +18,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"internal/bounded":         nil,
 		"internal/wire":            nil,
 		"internal/telemetry":       {"internal/option"},
-		"internal/openai":          {"internal/signal"},
+		"internal/openai":          {"internal/option", "internal/signal"},
 		"internal/anthropic":       {"internal/openai"},
 		"internal/eval":            nil,
 		"internal/console":         {"proxy", "proxy/placement", "proxy/recent"},
@@ -169,7 +169,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/budget":      {"internal/option"},
 		"proxy/escalate":    {"rules", "internal/openai", "stream/response"},
 		"proxy/choose":      {"proxy/lengths", "internal/option", "rules", "internal/signal"},
-		"proxy/contexts":    {"internal/openai", "internal/signal", "memory", "memory/ledger", "memory/page", "stream/evidence"},
+		"proxy/contexts":    {"internal/openai", "internal/option", "internal/signal", "memory", "memory/ledger", "memory/page", "stream/evidence"},
 		"proxy/decisionlog": {"internal/signal", "rules", "stream/response"},
 		"proxy/fault": {
 			"internal/openai", "internal/signal", "proxy/auth", "proxy/budget", "proxy/contexts",
