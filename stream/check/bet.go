@@ -190,8 +190,8 @@ func (m *matcher) falls() bool {
 //go:embed opposites.txt
 var antonyms string
 
-// contraries holds, for a word by hash, the words of opposite meaning: those of opposites and of
-// WordNet. The fusion was fitted with opposites alone.
+// contraries holds, for a word by hash, the words of opposite meaning: those of opposites, a few
+// of prices and those of WordNet. The fusion was fitted with opposites alone.
 //
 //nolint:gochecknoglobals // constant table
 var contraries = sync.OnceValue(func() map[uint64][]uint64 {
@@ -303,82 +303,6 @@ func (m *matcher) once(sentence []words.Word, i int) bool {
 	return true
 }
 
-// maxSentences bounds the sentences of the premises that are told apart.
-const maxSentences = 64
-
-// back are words that a sentence begins with which goes on about what another one spoke of.
-//
-//nolint:gochecknoglobals // constant table
-var back = hashes(`it he she they this that these those its his her their there both each here`)
-
-// crossed reports whether the claim says of its first word what a sentence that does not have this
-// word says of another ("Osei treats adults" of "Kim treats adults. Osei treats children").
-func (m *matcher) crossed() bool {
-	subject := slices.Index(m.content, true)
-	if subject < 0 || len(m.parts) < 2 || len(m.parts) > maxSentences {
-		return false
-	}
-	about := m.about(subject)
-	if about == 0 {
-		return false
-	}
-	for p, in := range m.parts {
-		sentence := m.premise[in.from:in.to]
-		head := headOf(sentence)
-		if about>>p&1 != 0 || head == 0 || kinds[head] || back[sentence[0].Hash] {
-			continue
-		}
-		if head != m.claim[subject].Hash && indexOf(m.claim, head) >= 0 {
-			continue
-		}
-		for i := range m.claim {
-			if h := m.claim[i].Hash; m.content[i] && indexOf(sentence, h) >= 0 && m.holding(h)&about == 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// about is the set of sentences, a bit each, that hold the first word of the claim, at place i, and
-// what tells it from others of its kind: the letter, number or name right behind it ("Plan B",
-// "Version 3.1").
-func (m *matcher) about(i int) uint64 {
-	set := m.holding(m.claim[i].Hash)
-	for k := i + 1; k < len(m.claim); k++ {
-		w := &m.claim[k]
-		if !w.Has(words.Number) && !w.Has(words.Name) && w.End-w.Start > 1 {
-			break
-		}
-		narrow := set & m.holding(w.Hash)
-		if narrow == 0 {
-			break
-		}
-		set = narrow
-	}
-	return set
-}
-
-// holding is the set of sentences that have a word, a bit each.
-func (m *matcher) holding(hash uint64) (set uint64) {
-	for p, in := range m.parts {
-		if indexOf(m.premise[in.from:in.to], hash) >= 0 {
-			set |= 1 << p
-		}
-	}
-	return set
-}
-
-// headOf is the first content word of a sentence, 0 for none.
-func headOf(sentence []words.Word) uint64 {
-	for i := range sentence {
-		if !sentence[i].Has(words.Stop) && !sentence[i].Has(words.Negation) {
-			return sentence[i].Hash
-		}
-	}
-	return 0
-}
-
 //nolint:gochecknoglobals // constants
 var (
 	than = hashOf("than")
@@ -446,36 +370,6 @@ func (m *matcher) numbered(list []words.Word) bool {
 	return slices.ContainsFunc(m.claim, func(w words.Word) bool {
 		return w.Has(class) && w.Hash != fullHour && indexOf(list, w.Hash) >= 0
 	})
-}
-
-// The days of the week, and words that stand for several of them, of English, by hash.
-//
-//nolint:gochecknoglobals // constant tables
-var (
-	weekdays = hashes(`monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays`)
-	several  = hashes(`weekend weekends weekday weekdays daily everyday`)
-)
-
-// among reports whether the claim names a day of the week that no premise names, where one tells of
-// several: "on Wednesdays" of "Monday to Friday". A small judge does not count days.
-func (r *reading) among() bool {
-	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
-	defer matchers.Put(m)
-	m.read(r.claim.Text, r.found, r.findings)
-	strange := slices.ContainsFunc(m.claim, func(w words.Word) bool { return weekdays[w.Hash] && indexOf(m.premise, w.Hash) < 0 })
-	if !strange {
-		return false
-	}
-	days := 0
-	for i := range m.premise {
-		if several[m.premise[i].Hash] {
-			return true
-		}
-		if weekdays[m.premise[i].Hash] {
-			days++
-		}
-	}
-	return days >= 2
 }
 
 // compares reports whether the claim tells by a word of its own which of two things is the more,

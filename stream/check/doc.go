@@ -21,6 +21,8 @@
 //   - entailed: supported;
 //   - contradicted by the judge: contradicted; but when the numbers had to be rounded, converted or
 //     worked out, which a judge of language cannot do, it counts as neutral;
+//   - contradicted by the judge or neutral, where a number lies within a bound of the evidence or a
+//     day of the week follows from those that the evidence names: unchecked;
 //   - neutral: supported when such numbers settle the claim (they are all supported, nothing turns
 //     it against its premises, and those hold its names and most of its words), else unsupported
 //     when it carries a number, a date or a name, else not checkable;

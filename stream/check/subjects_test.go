@@ -98,6 +98,12 @@ func TestWhatFollowsIsNotRefuted(t *testing.T) {
 			"There is a limit of 4,000 euros for team leads.", check.Contradicted,
 		},
 		{"The office is open Monday to Friday 9:00–17:00.", "The office is closed on Sundays.", check.Unchecked},
+		{"The office is open Monday to Friday 9:00–17:00.", "The office is open on Wednesdays.", check.Unchecked},
+		{"The office is open Monday to Friday 9:00–17:00.", "The office is open on Sundays.", check.Contradicted},
+		{"The office is open Monday–Friday.", "The office is closed on Wednesdays.", check.Contradicted},
+		{"The gym is open on weekends.", "The gym is open on Sunday.", check.Unchecked},
+		{"The gym is open on weekends.", "The gym is open on Monday.", check.Contradicted},
+		{"A ticket costs 20 euros.", "Two years ago a ticket cost 40 euros.", check.Contradicted},
 		{"The office is open on Mondays.", "The office is closed on Mondays.", check.Contradicted},
 	} {
 		wantVerdict(t, contradicts, c.fact, c.claim, c.want)

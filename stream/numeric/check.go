@@ -112,6 +112,7 @@ type checker struct {
 	claim   string
 	own     int  // words of the claim that the evidence lacks, and negations
 	negated bool // the claim has a negation
+	limited bool // the claim is about a bound itself
 	cues    cue
 	noun    uint64       // what the number that is being judged counts, 0 when that is not told
 	all     float64      // weight of the terms that tell the subject of the number that is being judged
@@ -191,8 +192,9 @@ func (c *checker) prepare(claim, before string) {
 
 // ownTerms notes the words of the claim, and reports whether one is a name.
 func (c *checker) ownTerms(claim string) (named bool) {
-	c.own, c.negated = 0, false
+	c.own, c.negated, c.limited = 0, false, false
 	for _, w := range c.words {
+		c.limited = c.limited || limits[w.Hash]
 		if w.Has(words.Negation) {
 			c.own++
 			c.negated = true

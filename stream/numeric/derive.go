@@ -298,7 +298,8 @@ func (c *checker) multiple(n, v *quantity.Value) candidate {
 		return nobody
 	}
 	for _, e := range c.operands(func(e *quantity.Value) bool {
-		return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() && e.Side == quantity.NoSide
+		return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() && e.Side == quantity.NoSide &&
+			(n.Dim == quantity.Plain || e.Period == n.Factor) // of a length of time, what is told for one
 	}) {
 		if v.Says(n.Raw * c.x.known[e.known].value.Lo) {
 			return e
@@ -324,18 +325,11 @@ const instanceWords = 4
 // instance reports whether a number of the claim is that of an example: "an invoice of 4,000 euros",
 // "a 10-year-old".
 func (c *checker) instance(v *quantity.Value) bool {
-	article, before := false, 0
-	for _, w := range slices.Backward(c.words) {
-		if limits[w.Hash] {
-			return false
-		}
-		if w.Start < v.Start && before < instanceWords {
-			before++
-			text := c.claim[w.Start:w.End]
-			article = article || strings.EqualFold(text, "a") || strings.EqualFold(text, "an")
-		}
-	}
-	return article
+	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
+	return !c.limited && slices.ContainsFunc(c.words[max(0, at-instanceWords):at], func(w words.Word) bool {
+		text := c.claim[w.Start:w.End]
+		return strings.EqualFold(text, "a") || strings.EqualFold(text, "an")
+	})
 }
 
 // bounded reports whether an amount of the claim lies on the right side of one of the evidence that
