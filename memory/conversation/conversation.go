@@ -3,7 +3,7 @@
 //
 // Redis keys, P being the prefix: P:s:KEY, a string that ends by itself. A key is a SHA-256 and
 // tells nothing of tenants or texts; a state holds names of models, routes and labels with
-// probabilities, and, of conversations that clients name, the beginnings of what the user said
+// probabilities, addresses of model servers, and, of conversations that clients name, the beginnings of what the user said
 // last.
 //
 // Everything here is a hint: what is lost, or late, costs a prefill and never an answer. A Store is
@@ -40,6 +40,9 @@ type State struct {
 	Said []string `json:"u,omitempty"`
 	// Seed is a number that is the same through the conversation; 0 where nobody asked for one.
 	Seed uint64 `json:"d,omitempty"`
+	// Server is the address of the server that answered, where it may keep what the next request
+	// leaves out; empty for other APIs than Responses.
+	Server string `json:"a,omitempty"`
 }
 
 // Topic is what a signal said of what the conversation is about.

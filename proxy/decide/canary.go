@@ -77,7 +77,8 @@ func (b *Base) Arrange(d *Decision, cs []choose.Candidate) []choose.Candidate {
 // becomes of the conversation. Results of tools go to the model that asked for them.
 func (b *Base) putCanaryFirst(d *Decision, cs []choose.Candidate) []choose.Candidate {
 	t := d.Talk
-	if t != nil && t.tool && t.before != nil && t.before.Model != d.Action.Canary.Model {
+	name := d.Action.Canary.Model
+	if t != nil && t.before != nil && t.before.Model != name && (t.tool || d.Kept.without(b.ByName[name])) {
 		b.preferConversation(d, cs)
 		return cs
 	}

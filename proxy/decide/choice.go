@@ -59,12 +59,12 @@ func (d *Decision) ChoiceRequest() choose.Request {
 
 // cheapen puts the cheapest candidates in front, by what the request may cost there, where a budget
 // of the caller is nearly used up; a model without a price costs nothing. What a conversation stays
-// for gives way, but a result of a tool goes to the model that asked for it. cs is changed in
-// place.
+// for gives way, but a result of a tool goes to the model that asked for it, and what goes on with a
+// response to those who have it. cs is changed in place.
 func (b *Base) cheapen(d *Decision, cs []choose.Candidate) {
 	t := d.Talk
 	of := t != nil && t.before != nil
-	if !d.Saving.Cheaper || of && t.tool && t.why == whyTool {
+	if !d.Saving.Cheaper || of && t.tool && t.why == whyTool || d.leavesState() {
 		return
 	}
 	answer := openai.AssumedOutputTokens

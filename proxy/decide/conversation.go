@@ -33,6 +33,7 @@ const (
 	whySame      = "same"          // nothing speaks for another model
 	whyPrefill   = "prefill"       // what does is not worth the prefill
 	whyTool      = "tool_result"   // a result of a tool goes to the model that asked for it
+	whyState     = "server_state"  // the servers of another do not have the response that it goes on with
 	whySubject   = "subject"       // the subject changed
 	whyFigures   = "figures"       // another model is that much better, cheaper or faster
 	whyRules     = "rules"         // its model is no candidate of the route that the rules took
@@ -61,6 +62,7 @@ type Talk struct {
 	named          bool                           // the client names it, so that requests may leave out what was said
 	short          bool                           // this one does
 	tool           bool                           // the request brings results of tools to the model that asked for them
+	state          bool                           // the rules led to servers that lack what the request goes on with
 	price          float64                        // the gain that a move has to bring, in [0,1]
 	gain           float64                        // the greatest of a topic that was kept
 	inherited      *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
@@ -172,17 +174,12 @@ const (
 // are not known, as where a client leaves old ones out.
 func (t *Talk) name(n namer, session string, req *openai.Request) (find []conversation.Key) {
 	before, all := turnsOf(req)
+	find, t.keys = n.stateful(req)
 	if session != "" {
-		t.keys = []conversation.Key{n.key(bySession, session)}
+		k := n.key(bySession, session)
 		t.named, t.short = true, before == ""
-		return t.keys
-	}
-	if id := req.QuotedField("previous_response_id"); id != "" {
-		find = append(find, n.key(byResponse, id))
-	}
-	if id := req.ConversationID(); id != "" {
-		k := n.key(byObject, id)
-		find, t.keys = append(find, k), append(t.keys, k)
+		t.keys = append(t.keys, k)
+		return append(find, k)
 	}
 	t.named = len(find) > 0 || req.API == openai.Response
 	if t.short = len(find) > 0 && before == ""; len(find) == 0 {
@@ -264,7 +261,7 @@ func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request
 			t.inheritedKinds, t.moved = 0, true
 		}
 	}
-	if t.tool && !d.leadsTo(t.before.Model) {
+	if t.state = d.leavesState(); (t.tool || t.state) && !d.leadsTo(t.before.Model) {
 		d.returnToRoute()
 	}
 	return nil
@@ -366,7 +363,7 @@ func (b *Base) preferConversation(d *Decision, cs []choose.Candidate) {
 	t.result = talkMoved
 	m := b.ByName[t.before.Model]
 	switch {
-	case at < 0 && t.moved:
+	case at < 0 && t.moved && !t.state:
 		t.why = whySubject
 	case at < 0 || m == nil:
 		t.why = whyRules
@@ -378,6 +375,8 @@ func (b *Base) preferConversation(d *Decision, cs []choose.Candidate) {
 		t.why = whyAway
 	case t.tool:
 		t.pin(cs, at, whyTool)
+	case t.state && at >= 0:
+		t.pin(cs, at, whyState)
 	case at == 0:
 		t.pin(cs, at, whySame)
 	case t.moved && (d.Route != t.before.Route || d.Action.By != "order" && d.Action.By != "weight"):
@@ -454,14 +453,21 @@ func (t *Talk) describe(h http.Header) {
 }
 
 // StoreTurn keeps what the conversation was answered with, for its next turn: before the client
-// sees any of the response, so that the next turn cannot come first. id is what the server of m
-// called the response; empty for none.
-func (b *Base) StoreTurn(ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, id string) {
+// sees any of the response, so that the next turn cannot come first. server is the address of who
+// answered, and id what it called the response; empty for none.
+func (b *Base) StoreTurn(
+	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, server, id string,
+) {
+	if req.API != openai.Response {
+		server = ""
+	}
 	t := d.Talk
 	if t == nil {
+		b.storeNamed(ctx, d, req, m, server, id)
 		return
 	}
 	s := &conversation.State{
+		Server: server,
 		Model: m.Name, Route: d.Route, Tokens: t.tokens(d),
 		Topics: make(map[string]conversation.Topic), Seed: d.seed,
 	}

@@ -12,6 +12,7 @@ import (
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/chain"
+	"signalbox/proxy/decide"
 	"signalbox/proxy/engine"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/pool"
@@ -26,6 +27,7 @@ type Plan struct {
 	intn    func(n int) int
 	metrics *telemetry.Metrics
 	lease   *pool.Lease                                       // of the last attempt; nil before the first
+	kept    *decide.Kept                                      // what the request goes on with; nil for nothing
 	Afford  func(ctx context.Context, m *backend.Model) error // nil where no model has a budget
 
 	prefixPlacement
@@ -46,7 +48,7 @@ func (b *Places) Plan(
 	models []*backend.Model, change *rewrite.Change, h http.Header, id string, intn func(n int) int, m *telemetry.Metrics,
 ) *Plan {
 	p := &Plan{Models: models, intn: intn, metrics: m, prefixPlacement: b.placementOf(change, h)}
-	p.id = id
+	p.id, p.kept = id, change.Decision.Kept
 	return p
 }
 
@@ -148,6 +150,13 @@ func (p *Plan) countShed(model string, err error) {
 func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
 	w := m.Servers
 	p.of = m
+	if at := p.kept.At(m); at >= 0 && p.canTake(w.All[at].Endpoint, now) {
+		lease, ok := w.All[at].Endpoint.Enter()
+		if ok {
+			p.sentTo(w, at, now)
+		}
+		return lease, !ok // it waits: the others do not have it
+	}
 	if p.on && p.prompt != nil && w.Placer != nil {
 		return p.pickByPrefix(m, now)
 	}
@@ -158,11 +167,21 @@ func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bo
 		}
 		lease, _ = e.Enter()
 	}
-	if p.at = w.Index(lease.Endpoint()); p.on && w.Placer != nil && len(w.All) > 1 {
-		p.length = w.Correct(p.tokens)
-		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, p.at)
-	}
+	p.sentTo(w, w.Index(lease.Endpoint()), now)
 	return lease, false
+}
+
+// canTake reports whether an endpoint that was not tried can be asked now.
+func (p *Plan) canTake(e *pool.Endpoint, now time.Time) bool {
+	return !slices.Contains(p.tried, e) && e.Fitness(now) <= pool.Ejected
+}
+
+// sentTo notes that the attempt goes to an endpoint that was not picked by where the prompt is.
+func (p *Plan) sentTo(w *backend.Servers, at int, now time.Time) {
+	if p.at = at; p.on && w.Placer != nil && len(w.All) > 1 {
+		p.length = w.Correct(p.tokens)
+		p.ticket = w.Sent(now, &affinity.Request{Tokens: p.length}, at)
+	}
 }
 
 // pickByPrefix takes a slot at the endpoint of m that has most of the prompt for the least wait.

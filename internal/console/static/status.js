@@ -130,7 +130,7 @@ export const memory = live('Memory', (o) => {
 }, conversations);
 
 const reasons = {
-  same: 'nothing speaks for another model', prefill: 'a move is not worth the prefill', tool_result: 'the result of a tool', subject: 'the subject changed',
+  same: 'nothing speaks for another model', prefill: 'a move is not worth the prefill', tool_result: 'the result of a tool', server_state: 'only its server has what it goes on with', subject: 'the subject changed',
   figures: 'another model is better, cheaper or faster', rules: 'the rules took another route', escalated: 'the answer was not good enough',
   unavailable: 'no endpoint was healthy', window: 'the window is too small', not_permitted: 'the caller may not use it', canary: 'a model is tried out',
   budget: 'a budget is nearly used up',

@@ -1,0 +1,86 @@
+package decide
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"signalbox/internal/openai"
+	"signalbox/memory/conversation"
+	"signalbox/proxy/backend"
+	"signalbox/rules"
+)
+
+// Kept is what a request of the Responses API goes on with by name: a response, or a conversation,
+// that the server which answered before keeps, and nobody else. Nil stands for none.
+type Kept struct {
+	Model  string // that answered
+	Server string // the address of the endpoint
+}
+
+// stateful returns the keys of what a request goes on with on its server, and of those the ones
+// under which the next turn will look as well.
+func (n namer) stateful(req *openai.Request) (find, keys []conversation.Key) {
+	if id := req.QuotedField("previous_response_id"); id != "" {
+		find = append(find, n.key(byResponse, id))
+	}
+	if id := req.ConversationID(); id != "" {
+		k := n.key(byObject, id)
+		find, keys = append(find, k), append(keys, k)
+	}
+	return find, keys
+}
+
+// keptFor finds out which server has what a request goes on with; nil where it goes on with
+// nothing, or nobody here knows. A request that names its model goes on like any other.
+func (b *Base) keptFor(ctx context.Context, d *Decision, req *openai.Request) *Kept {
+	if b.Talks == nil || req.API != openai.Response {
+		return nil
+	}
+	find, _ := namer{d.Who.Tenant, d.Who.Role}.stateful(req)
+	if s := b.Talks.Find(ctx, find...); s != nil && s.Server != "" {
+		return &Kept{Model: s.Model, Server: s.Server}
+	}
+	return nil
+}
+
+// without reports that no server of m has what the request goes on with. Several models of one
+// server share what it keeps.
+func (k *Kept) without(m *backend.Model) bool {
+	return k != nil && m != nil && m.Name != k.Model && k.At(m) < 0
+}
+
+// At is the index of the endpoint of m that has it, -1 for none.
+func (k *Kept) At(m *backend.Model) int {
+	if k == nil {
+		return -1
+	}
+	return slices.IndexFunc(m.Servers.All, func(s backend.Server) bool {
+		return s.Endpoint.Chat.String() == k.Server
+	})
+}
+
+// leavesState reports that a candidate has nothing of what the request goes on with.
+func (d *Decision) leavesState() bool {
+	return slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool {
+		return d.Kept.without(d.Base.ByName[c.Name])
+	})
+}
+
+// storeNamed keeps who answered a request that named its model: it belongs to no conversation that
+// could be moved, but only its server has the response that the next one may go on with.
+func (b *Base) storeNamed(
+	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, server, id string,
+) {
+	if b.Talks == nil || server == "" {
+		return
+	}
+	n := namer{d.Who.Tenant, d.Who.Role}
+	_, keys := n.stateful(req)
+	if id != "" {
+		keys = append(keys, n.key(byResponse, id))
+	}
+	if len(keys) > 0 {
+		b.Talks.Keep(ctx, &conversation.State{Model: m.Name, Server: server}, time.Duration(b.Stick.MaxAge), keys...)
+	}
+}
