@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 
@@ -35,12 +36,11 @@ func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error
 	if err != nil {
 		return fault.ErrNoRoute
 	}
-	for _, name := range st.modelNames(&who) {
-		if name == asked {
-			return downstream.WriteJSON(w, http.StatusOK, p.object(st, name))
-		}
+	known := st.modelNames(&who)
+	if slices.Contains(known, asked) {
+		return downstream.WriteJSON(w, http.StatusOK, p.object(st, asked))
 	}
-	return &fault.UnknownModelError{Model: asked}
+	return &fault.UnknownModelError{Model: asked, Known: known}
 }
 
 // object is a model as the API lists it; names that are routed have no window.

@@ -468,7 +468,7 @@ func (b *Base) StoreTurn(
 	}
 	s := &conversation.State{
 		Server: server,
-		Model: m.Name, Route: d.Route, Tokens: t.tokens(d),
+		Model:  m.Name, Route: d.Route, Tokens: t.tokens(d),
 		Topics: make(map[string]conversation.Topic), Seed: d.seed,
 	}
 	if s.Seed == 0 && t.before != nil {

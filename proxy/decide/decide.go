@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,14 +76,14 @@ func (b *Base) Start(who auth.Principal, req *openai.Request, h http.Header, r *
 	}
 	switch {
 	case configured && !who.May(name):
-		return nil, &fault.UnknownModelError{Model: req.Model} // as if there were none: names of models tell something
+		return nil, b.unknownModel(who, req.Model) // as if there were none: names of models tell something
 	case configured:
 		d.Named = name
 		if !b.RoutesNamed || req.API == openai.Other {
 			d.Program = b.Program.Named()
 		}
 	case !b.isAuto(name):
-		return nil, &fault.UnknownModelError{Model: req.Model}
+		return nil, b.unknownModel(who, req.Model)
 	case req.API == openai.Other:
 		return nil, errNotRouted(req.Model)
 	}
@@ -100,6 +101,17 @@ func (b *Base) modelNamed(asked string) (name string, configured bool) {
 		return base, configured
 	}
 	return asked, false
+}
+
+// unknownModel is the error about a name that the caller may not ask for, with those that it may.
+func (b *Base) unknownModel(who auth.Principal, name string) error {
+	known := slices.Clone(b.AutoModels)
+	for _, m := range slices.Sorted(maps.Keys(b.ByName)) {
+		if who.May(m) {
+			known = append(known, m)
+		}
+	}
+	return &fault.UnknownModelError{Model: name, Known: known}
 }
 
 func (b *Base) isAuto(name string) bool {

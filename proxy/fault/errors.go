@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
 )
@@ -110,10 +112,44 @@ func (e *SignalError) message() string {
 }
 
 // UnknownModelError names a model that is not configured.
-type UnknownModelError struct{ Model string }
+type UnknownModelError struct {
+	Model string
+	Known []string // what the caller may ask for
+}
 
-// Error quotes at most 200 bytes of the name.
-func (e *UnknownModelError) Error() string { return fmt.Sprintf("unknown model %.200q", e.Model) }
+// Error quotes at most 200 bytes of the name, and says what was probably meant.
+func (e *UnknownModelError) Error() string {
+	text := fmt.Sprintf("unknown model %.200q", e.Model)
+	if best := nearest(e.Model, e.Known); best != "" {
+		return text + fmt.Sprintf("; did you mean %q?", best)
+	}
+	if len(e.Known) > 0 {
+		text += "; GET /v1/models lists what may be asked for"
+	}
+	return text
+}
+
+// maxName bounds the names that are compared: edit distance is quadratic, and a name is the
+// client's.
+const maxName = 64
+
+// nearest returns the known name that a name is probably a slip of, at most one edit for every
+// three characters and one more; empty for none.
+func nearest(name string, known []string) string {
+	best, least := "", len(name)/3+2
+	if len(name) > maxName {
+		return ""
+	}
+	for _, k := range known {
+		if len(k) > maxName {
+			continue
+		}
+		if n := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k)); n < least {
+			best, least = k, n
+		}
+	}
+	return best
+}
 
 // ConnectError reports a failed connection: the endpoint has not seen the request.
 type ConnectError struct{ Err error }

@@ -37,7 +37,7 @@ func TestWire(t *testing.T) {
 		},
 		{&rate.ExceededError{Kind: rate.Tokens}, http.StatusTooManyRequests, "rate_limit_exceeded", "X-Should-Retry=false"},
 		{&budget.ExceededError{Wait: time.Minute}, http.StatusTooManyRequests, "insufficient_quota", "Retry-After=60"},
-		{&UnknownModelError{"nobody"}, http.StatusNotFound, "model_not_found", ""},
+		{&UnknownModelError{Model: "nobody"}, http.StatusNotFound, "model_not_found", ""},
 		{&BlockedError{"no"}, http.StatusBadRequest, "content_policy_violation", ""},
 		{&TooLongError{}, http.StatusBadRequest, CodeTooLong, ""},
 		{ErrNoEndpoint, http.StatusServiceUnavailable, "no_endpoint", "Retry-After=5"},

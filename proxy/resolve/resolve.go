@@ -35,16 +35,18 @@ func Owner(who auth.Principal, session string) memory.Owner {
 	return memory.Owner{Tenant: who.Tenant, Session: session, Subject: who.Name}
 }
 
-// Session is the session that a request names, in its body or else in a header; empty without
-// one.
+// Session is the session that a request names, in its body or else in a header; empty without one.
+// Resolve refuses a request that names two.
 func Session(req *openai.Request, h http.Header) string {
-	return cmp.Or(req.Extras.Session, h.Get("X-Signalbox-Session"))
+	return cmp.Or(req.Extras.Session, h.Get(sessionHeader))
 }
 
-// The fields that name contexts, as errors call them.
+// The fields that name contexts and sessions, as errors call them.
 const (
 	ContextField     = "signalbox.context"
 	contextHeader    = "x-signalbox-context"
+	sessionField     = "signalbox.session"
+	sessionHeader    = "x-signalbox-session"
 	saveContextField = "signalbox.save_context"
 )
 
@@ -95,6 +97,10 @@ func (r *Contexts) PromptTokens(req *openai.Request) int {
 // ended.
 func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.Request, h http.Header) (*Contexts, error) {
 	session := Session(req, h)
+	if named := h.Get(sessionHeader); named != "" && named != session {
+		return nil, fault.InvalidField(sessionField,
+			sessionField+" and the header "+sessionHeader+" name different sessions: send one of them")
+	}
 	if !req.Extras.Present && session == "" && len(h["X-Signalbox-Context"]) == 0 {
 		return nil, nil //nolint:nilnil // a request without any
 	}
