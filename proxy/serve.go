@@ -91,7 +91,7 @@ var surfaces = [...]exchange.Surface{
 	{Path: "/v1/completions", API: openai.Completion, Operation: "text_completion"},
 	{Path: "/v1/responses", API: openai.Response, Operation: "chat"},
 	{Path: downstream.MessagesPath, API: openai.Chat, Operation: "chat", Messages: true},
-	{Path: "/v1/embeddings", API: openai.Other, Operation: "embeddings"},
+	{Path: "/v1/embeddings", API: openai.Other, Operation: exchange.Embeddings},
 	{Path: "/v1/rerank", API: openai.Other, Operation: "rerank"},
 	{Path: "/v1/tokenize", API: openai.Other, Operation: "tokenize"},
 	{Path: "/v1/audio/speech", API: openai.Other, Operation: "speech"},

@@ -134,13 +134,15 @@ func TestAnswersThatTellNoTokensAreCounted(t *testing.T) {
 	u.Next(testkit.JSON(200, `{"tokens":[1]}`), testkit.JSON(200, `{}`))
 	p.post("/v1/tokenize", `{"model":"small","prompt":"a"}`)
 	p.post("/v1/audio/speech", `{"model":"small","input":"a","voice":"b"}`)
-	if n := len(u.Requests()); n != 4 {
+	u.Next(testkit.JSON(200, `{"object":"list","data":[]}`))
+	p.post("/v1/embeddings", `{"model":"small","input":"a"}`)
+	if n := len(u.Requests()); n != 5 {
 		t.Fatalf("%d requests came to the model", n)
 	}
-	if page := p.metrics(); !strings.Contains(page, `signalbox_untold_total{model="small"} 1`) {
+	if page := p.metrics(); !strings.Contains(page, `signalbox_untold_total{model="small"} 2`) {
 		t.Error("an answer without tokens is not counted as such, or one that has none")
 	}
-	if s := p.proxy.Recent().Tally().Spent; len(s) != 1 || s[0].Untold != 1 {
+	if s := p.proxy.Recent().Tally().Spent; len(s) != 1 || s[0].Untold != 2 {
 		t.Errorf("the console: %+v", s)
 	}
 }

@@ -493,15 +493,16 @@ func TestRequestsThatALimitRefusedAreToldApart(t *testing.T) {
 			`"error":"rate_limit_exceeded","key":%q,"limit":"requests","refused":%d`, key, n))
 	}
 	log := line(`"key":"app"`) + refused("app", 1) + refused("app", 40) + refused("web", 1) +
-		line(`"key":"app","operation":"tokenize"`) + line(`"refused":-1`)
+		line(`"key":"app","operation":"tokenize"`) +
+		line(`"key":"app","operation":"embeddings"`) + line(`"refused":-1`)
 	r := sum(t, Options{By: []string{ByRoute, ByKey}}, log)
 	g := r.Total
-	if g.Refused != 42 || g.Requests != 2 || r.Decisions != 2 || g.Failed != 0 || r.Broken != 1 {
+	if g.Refused != 42 || g.Requests != 3 || r.Decisions != 3 || g.Failed != 0 || r.Broken != 1 {
 		t.Errorf("refused %d, requests %d, decisions %d, errors %d, broken %d",
 			g.Refused, g.Requests, r.Decisions, g.Failed, r.Broken)
 	}
-	if g.Untold != 1 {
-		t.Errorf("untold %d: /tokenize tells no usage", g.Untold)
+	if g.Untold != 2 {
+		t.Errorf("untold %d: embeddings should tell, /tokenize tells no usage", g.Untold)
 	}
 	if routes := r.By[0].Groups; len(routes) != 1 || routes[0].Refused != 0 {
 		t.Errorf("routes: %+v", routes)

@@ -437,6 +437,9 @@ func (e *entry) ends() end {
 // whole reports whether the time of a request is that of a model's answer.
 func (e *entry) whole() bool { return e.TookMs > 0 && e.Model != "" && e.ends() == endAnswered }
 
+// embeddings is the only operation besides completions whose answers tell their usage.
+const embeddings = "embeddings"
+
 // end counts how a request ended.
 func (g *sums) end(e *entry) {
 	switch e.ends() {
@@ -456,7 +459,7 @@ func (g *sums) end(e *entry) {
 		g.Cached++
 	case endAnswered:
 		g.Answered++
-		if e.Tokens == nil && e.Operation == "" {
+		if e.Tokens == nil && (e.Operation == "" || e.Operation == embeddings) {
 			g.Untold++
 		}
 	}

@@ -135,7 +135,7 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		interToken: m.histogram("signalbox_inter_token_seconds",
 			"Time between two tokens of a streamed answer, the mean of an answer.", slowBuckets(), "model"),
 		untold: m.counter("signalbox_untold_total",
-			"Answers that told no tokens, which no sum of tokens and cost holds.", "model"),
+			"Answers of completions and embeddings that told no tokens, which no sum of tokens and cost holds.", "model"),
 		local: m.counter("signalbox_limits_local_total", "Requests whose limits or budgets this replica counted alone, "+
 			"by what (rate, concurrency, budget) and why: Redis is away, answered this one too late, or is full.",
 			"what", "reason"),

@@ -97,5 +97,9 @@ func (s *Surface) UpstreamPath(direct bool) string { //nolint:revive // what the
 	return strings.TrimPrefix(path, "/v1/")
 }
 
+// Embeddings is the operation of the only API beside those of completions whose answers tell their
+// usage everywhere.
+const Embeddings = "embeddings"
+
 // ChatPath is the path that most requests come to.
 const ChatPath = "/v1/chat/completions"

@@ -132,10 +132,11 @@ func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant strin
 	m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
 }
 
-// tells reports whether a model answered a request whose response should tell its usage: audio and
-// counts of tokens have none.
+// tells reports whether a model answered a request whose response should tell its usage: audio,
+// counts of tokens and what some servers rank have none.
 func tells(o *exchange.Exchange, status int) bool {
-	return o.Model != nil && status < http.StatusBadRequest && o.Surface.API != openai.Other
+	return o.Model != nil && status < http.StatusBadRequest &&
+		(o.Surface.API != openai.Other || o.Surface.Operation == exchange.Embeddings)
 }
 
 // estimate takes an estimate for the usage of a response that ended before it told its usage, as
