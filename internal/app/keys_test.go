@@ -302,6 +302,12 @@ func TestReplicasShareVirtualKeys(t *testing.T) {
 	if got := do(t, http.MethodGet, late.url+"/readyz", ""); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "virtual keys were not read yet") {
 		t.Errorf("it is ready: %d %s", got.status, got.body)
 	}
+	for _, path := range []string{"", "/" + kept} {
+		got := late.virtual(t, http.MethodGet, path, "")
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "so it knows none") {
+			t.Errorf("it is asked for keys: %d %s", got.status, got.body)
+		}
+	}
 
 	redis.Start()
 	eventually(t, "a replica that began without Redis reads the keys", func() bool { return let(late, steady) })

@@ -418,6 +418,11 @@ func wire(err error) *openai.Error {
 			return is(known.status, known.code, known.param)
 		}
 	}
+	if errors.Is(err, errBlind) {
+		err = errors.New("the store of virtual keys could not be read since this replica started, " +
+			"so it knows none: try again")
+		return is(http.StatusServiceUnavailable, "keys_unavailable", "")
+	}
 	if errors.Is(err, ErrUnavailable) {
 		err = errors.New("the store of virtual keys cannot be reached: list the keys to see whether the change was made, and try again")
 		return is(http.StatusServiceUnavailable, "keys_unavailable", "")

@@ -37,6 +37,9 @@ var (
 	ErrUnavailable = errors.New("virtual keys cannot be reached")
 )
 
+// errBlind is ErrUnavailable where nothing is known yet.
+var errBlind = fmt.Errorf("%w: they were never read", ErrUnavailable)
+
 // FieldError reports what is wrong with a field of a request.
 type FieldError struct{ Field, Problem string }
 
@@ -266,7 +269,7 @@ func (r *Ring) Collision(names []string) string {
 func (r *Ring) List(tenant string) ([]Record, error) {
 	s := r.current.Load()
 	if s == nil {
-		return nil, ErrUnavailable
+		return nil, errBlind
 	}
 	out := make([]Record, 0, len(s.byName))
 	for _, e := range s.byName {
@@ -294,7 +297,7 @@ func (r *Ring) Lost() (ids []string) {
 func (r *Ring) Key(id string) (Record, error) {
 	s := r.current.Load()
 	if s == nil {
-		return Record{}, ErrUnavailable
+		return Record{}, errBlind
 	}
 	e := s.byID[id]
 	if e == nil {

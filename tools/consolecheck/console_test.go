@@ -307,7 +307,7 @@ func TestTheConsoleShowsWhatTheProxyDoes(t *testing.T) {
 		t.Errorf("the route taken: %s", got)
 	}
 	aside := b.text("aside")
-	for _, want := range []string{"titan-block", "not reached", "mathematician", "domain", "high", "largest model"} {
+	for _, want := range []string{"titan-block", "not reached", "mathematician", "domain", "high", "dearest model"} {
 		if !strings.Contains(aside, want) {
 			t.Errorf("the decision does not tell of %s", want)
 		}
@@ -467,7 +467,7 @@ func (b *tab) state() {
 	for page, wants := range map[string][]string{
 		"endpoints": {"math-a", "general-b", "up", "tokens"},
 		"memory":    {"hot", "l2", "Conversations"},
-		"cost":      {"Always the largest", "math-70b", "titan-block", "Saved", "Untold usage"},
+		"cost":      {"Always the dearest", "math-70b", "titan-block", "Saved", "Untold usage"},
 	} {
 		b.turn(page)
 		got := b.text("main")

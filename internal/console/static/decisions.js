@@ -137,7 +137,7 @@ export function explained(s) {
   const parts = [
     facts([
       ['Route', h('strong', {}, d.route || 'default')], ['Because', outcomes[d.outcome] ?? d.outcome],
-      ['Model', target(d)], ['First choice', d.chosen && d.chosen !== d.model ? d.chosen : ''], ['Endpoint', d.endpoint], ['Status', verdict(d)],
+      ['Model', target(d)], ['First choice', d.chosen && d.chosen !== d.model ? d.chosen : ''], ['Endpoint', d.endpoint], ['Status', verdict(d)], ['Error', d.error],
       ['Message', s.message],
       ['Asked for', from.model], ['Tenant', from.tenant], ['Role', from.role],
       ['Prompt', `about ${tokens(from.tokens)} tokens${from.context_tokens ? ` and ${tokens(from.context_tokens)} of contexts` : ''}`],
@@ -155,19 +155,25 @@ export function explained(s) {
       ['Guard', d.guard ? `${d.guard.mode}: ${d.guard.verdict}, ${d.guard.failed ?? 0} of ${d.guard.claims} claims failed` : d.action.guard],
       ['Placed by', d.placed ? `${d.placed.by}${d.placed.home ? ', at its home' : ''}${d.placed.predicted_tokens ? `, ${tokens(d.placed.predicted_tokens)} tokens expected there` : ''}` : ''],
       ['Conversation', d.conversation ? [d.conversation.state, d.conversation.reason].filter(Boolean).join(': ') : ''],
+      ['Escalation', d.escalation && escalated(d.escalation)], ['Arm', d.arm], ['Saves', d.budget],
+      ['Copy', d.mirror && [d.mirror.model, d.mirror.result, d.mirror.cost_usd && usd(d.mirror.cost_usd)].filter(Boolean).join(', ')],
     ]),
     h('h3', {}, 'Time and cost'),
     facts([
       ['Decided in', `${ms(d.decide_ms)}, of which ${ms(s.classify_ms)} for signals`], ['First byte after', s.first_ms ? ms(s.first_ms) : ''],
       ['Took', ms(s.took_ms)],
       ['Tokens', d.tokens ? `${tokens(d.tokens.prompt)} in${d.tokens.cached ? ` (${tokens(d.tokens.cached)} cached)` : ''}, ${tokens(d.tokens.completion)} out` : ''],
-      ['Cost', s.cost_usd === undefined ? '' : `${usd(s.cost_usd)}; ${usd(s.baseline_usd)} with the largest model`],
+      ['Cost', s.cost_usd === undefined ? '' : `${usd(s.cost_usd)}; ${usd(s.baseline_usd)} with the dearest model`],
     ]),
   ];
   if (d.prompt) parts.push(h('h3', {}, 'Last message of the user'), h('pre', {}, d.prompt.last_user));
   parts.push(h('details', {}, h('summary', {}, 'As JSON'), h('pre', {}, JSON.stringify(s, null, 2))));
   return parts;
 }
+
+// escalated tells what became of answers that were judged, and who gave those that nobody got.
+const escalated = (x) => [[x.result, x.reason].filter(Boolean).join(': '),
+  ...(x.from ?? []).map((t) => `${t.model} thrown away for ${t.reason}`)].join('; ');
 
 const outcomes = {
   matched: 'its condition is true', default: 'no route matched', fail_closed: 'a signal is unknown, and the route does not let that pass',

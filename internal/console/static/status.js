@@ -148,6 +148,9 @@ function conversations(part, signal) {
         x.from ? [`${x.from} → ${x.to}`, h('span', { class: 'quiet' }, `: ${reasons[x.reason] ?? x.reason}`)] : '']))));
 }
 
+// refusals names the limits that were reached, those that refused most first.
+const refusals = (by) => Object.entries(by).sort((a, b) => b[1] - a[1]).map(([limit, n]) => `${limit} ${number(n)}`).join(', ');
+
 export const cost = live('Cost', (o) => {
   const sum = (key) => o.tally.spent.reduce((a, s) => a + s[key], 0);
   const spent = sum('cost_usd'), baseline = sum('baseline_usd'), untold = sum('untold');
@@ -157,15 +160,15 @@ export const cost = live('Cost', (o) => {
   return [
     h('div', { class: 'tiles' },
       tile('Spent', usd(spent), untold > 0 ? 'by the answers that told their tokens' : 'since the process started'),
-      tile('Always the largest', usd(baseline), o.dearest ? `had ${o.dearest} answered ${untold > 0 ? 'the same' : 'all'}` : 'no model has a price'),
+      tile('Always the dearest', usd(baseline), o.dearest ? `had ${o.dearest} answered ${untold > 0 ? 'the same' : 'all'}` : 'no model has a price'),
       tile('Saved', baseline > 0 ? percent(1 - spent / baseline) : 'nothing yet', baseline > 0 ? usd(baseline - spent) : ''),
       tile('Requests', number(o.tally.decided), 'that were decided'),
-      tile('Refused', number(refused), refused > 0 ? `by limits of ${Object.keys(o.tally.refused).sort().join(', ')}` : 'by no limit'),
+      tile('Refused', number(refused), refused > 0 ? `over a limit: ${refusals(o.tally.refused)}, before they were decided` : 'no request was over a limit of its caller'),
       tile('Untold usage', number(untold), untold > 0 ? 'answers that told no tokens: in none of the sums' : 'every answer told its tokens')),
     h('section', { class: 'card' }, h('h2', {}, 'By model'), o.tally.spent.length === 0
       ? h('p', { class: 'quiet' }, 'No model has been asked yet.')
       : table('Upper bar: what it cost. Lower bar: what the dearest model would have cost for the same tokens. Untold: answers that told no tokens, in none of the sums.',
-        [['Model', 'wrap'], ['Requests', 'num'], ['Untold', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Largest', 'num'], ['', 'bars']],
+        [['Model', 'wrap'], ['Requests', 'num'], ['Untold', 'num'], ['Prompt tokens', 'num'], ['Cached', 'num'], ['Completion tokens', 'num'], ['Cost', 'num'], ['Dearest', 'num'], ['', 'bars']],
         o.tally.spent.map((s) => [s.model, number(s.requests), number(s.untold), tokens(s.prompt_tokens), tokens(s.cached_tokens), tokens(s.completion_tokens),
           usd(s.cost_usd), usd(s.baseline_usd), [bar(s.cost_usd / most, 'own'), bar(s.baseline_usd / most)]]))),
     h('section', { class: 'card' }, h('h2', {}, 'Requests by route'), table('Since the process started', [['Route', 'wrap'], ['Requests', 'num'], ['', 'bars']],
