@@ -34,7 +34,7 @@ export function table(caption, columns, rows) {
 export const number = (n) => new Intl.NumberFormat('en').format(n);
 export const tokens = (n) => (n >= 10000 ? new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 }).format(n) : number(n));
 export const ms = (n) => (n === undefined ? '' : n >= 10000 ? `${(n / 1000).toFixed(1)} s` : n >= 100 ? `${n.toFixed(0)} ms` : `${n.toFixed(1)} ms`);
-export const usd = (n) => (n === undefined || n === null ? '' : n === 0 ? '$0' : n >= 0.01 ? `$${n.toFixed(n >= 1 ? 2 : 4)}` : `$${new Intl.NumberFormat('en', { maximumSignificantDigits: 3, maximumFractionDigits: 12 }).format(n)}`);
+export const usd = (n) => (n === undefined || n === null ? '' : n === 0 ? '$0' : n >= 0.01 ? `$${n.toFixed(n >= 1 ? 2 : 4)}` : `$${new Intl.NumberFormat('en', { minimumSignificantDigits: 3, maximumSignificantDigits: 3 }).format(n)}`);
 export const percent = (x) => `${(100 * x).toFixed(x > 0 && x < 0.1 ? 1 : 0)} %`;
 export function bytes(n) {
   const units = ['B', 'KiB', 'MiB', 'GiB'];

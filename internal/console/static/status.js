@@ -148,8 +148,11 @@ function conversations(part, signal) {
         x.from ? [`${x.from} → ${x.to}`, h('span', { class: 'quiet' }, `: ${reasons[x.reason] ?? x.reason}`)] : '']))));
 }
 
-// refusals names the limits that were reached, those that refused most first.
-const refusals = (by) => Object.entries(by).sort((a, b) => b[1] - a[1]).map(([limit, n]) => `${limit} ${number(n)}`).join(', ');
+// limits names those that have refused requests, the one that refused most first.
+function limits(by) {
+  const all = Object.entries(by).sort((a, b) => b[1] - a[1]);
+  return all.length === 1 ? `the limit on ${all[0][0]}` : `limits on ${all.map(([limit, n]) => `${limit} (${number(n)})`).join(' and ')}`;
+}
 
 export const cost = live('Cost', (o) => {
   const sum = (key) => o.tally.spent.reduce((a, s) => a + s[key], 0);
@@ -163,7 +166,7 @@ export const cost = live('Cost', (o) => {
       tile('Always the dearest', usd(baseline), o.dearest ? `had ${o.dearest} answered ${untold > 0 ? 'the same' : 'all'}` : 'no model has a price'),
       tile('Saved', baseline > 0 ? percent(1 - spent / baseline) : 'nothing yet', baseline > 0 ? usd(baseline - spent) : ''),
       tile('Requests', number(o.tally.decided), 'that were decided'),
-      tile('Refused', number(refused), refused > 0 ? `over a limit: ${refusals(o.tally.refused)}, before they were decided` : 'no request was over a limit of its caller'),
+      tile('Refused', number(refused), refused > 0 ? `over ${limits(o.tally.refused)}, before they were decided` : 'no request was over a limit of its caller'),
       tile('Untold usage', number(untold), untold > 0 ? 'answers that told no tokens: in none of the sums' : 'every answer told its tokens')),
     h('section', { class: 'card' }, h('h2', {}, 'By model'), o.tally.spent.length === 0
       ? h('p', { class: 'quiet' }, 'No model has been asked yet.')
