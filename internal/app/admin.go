@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -34,6 +35,12 @@ func (a *App) admin() *gate {
 	guarded.HandleFunc("POST /-/reload", func(w http.ResponseWriter, r *http.Request) {
 		if err := a.Reload(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if names := a.waiting(); len(names) > 0 {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, "reloaded; these settings keep their values until a restart: "+
+				strings.Join(names, ", ")+"\n")
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -77,8 +84,9 @@ func (a *App) detail(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(struct {
 		proxy.Detail
 
-		Reload string `json:"reload_problem"` // of the last attempt; empty when it went well
-	}{d, problem})
+		Reload  string   `json:"reload_problem"` // of the last attempt; empty when it went well
+		Waiting []string `json:"restart_needed,omitempty"`
+	}{d, problem, a.waiting()})
 }
 
 // gate stands before the admin listener. It is safe for concurrent use.

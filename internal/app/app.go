@@ -74,6 +74,7 @@ type App struct {
 	read       atomic.Pointer[noted]  // the files as they were last read
 	endpoints  atomic.Pointer[string] // addresses of the endpoints that requests are served from
 	problem    atomic.Value           // string: why the last reload failed; empty when it did not
+	pending    atomic.Value           // []string: settings whose new values wait for a restart
 	certs      certificates           // of the main listener
 	started    time.Time
 

@@ -77,7 +77,8 @@ func serve(t *testing.T, cfg *config.Config, s config.Settings) *server {
 func serveWith(t *testing.T, cfg *config.Config, o Options) *server {
 	t.Helper()
 	o.Version, o.Log, o.Env = "test", t.Output(), os.LookupEnv
-	cfg.Server.Listen, cfg.Server.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
+	o.Settings.Listen, o.Settings.AdminListen = "127.0.0.1:0", "127.0.0.1:0" // as by flags: also after a reload
+	cfg.Override(o.Settings)
 	cfg.Telemetry.Log = "error"
 	var metrics atomic.Pointer[telemetry.Metrics]
 	if o.around == nil && o.files == nil {
@@ -444,7 +445,7 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text := "models: [{name: small, endpoints: [{name: a, url: '" + url + "'}]}]\n" +
+	text := "telemetry: {log: error}\nmodels: [{name: small, endpoints: [{name: a, url: '" + url + "'}]}]\n" +
 		"routes: [{name: first, when: true, use: {models: [small]}}]\ndefault: {models: [small]}\n"
 	write(text)
 	cfg, _, err := config.Load(file, os.LookupEnv, Catalog)
@@ -464,6 +465,18 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 	}
 	if got := route(); got != "second" {
 		t.Errorf("route %q after the reload", got)
+	}
+	write("server: {connect_timeout: 3s}\n" + text)
+	got := do(t, http.MethodPost, s.admin+"/-/reload", "")
+	if got.status != http.StatusOK || !strings.Contains(got.body, "until a restart: server.connect_timeout") {
+		t.Errorf("a setting that takes a restart: %d %s", got.status, got.body)
+	}
+	if got := do(t, http.MethodGet, s.admin+"/readyz", ""); !strings.Contains(got.body, `"restart_needed":["server.connect_timeout"]`) {
+		t.Errorf("/readyz says %s", got.body)
+	}
+	write(strings.Replace(text, "first", "second", 1))
+	if got := do(t, http.MethodPost, s.admin+"/-/reload", ""); got.status != http.StatusNoContent {
+		t.Errorf("the setting taken back: %d %s", got.status, got.body)
 	}
 	write("modles: []")
 	if got := do(t, http.MethodPost, s.admin+"/-/reload", ""); got.status != http.StatusBadRequest || !strings.Contains(got.body, "modles") {

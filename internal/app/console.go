@@ -60,7 +60,7 @@ func (s consoleSource) Configuration(ctx context.Context) *console.Configuration
 	cfg := s.cfg.Load()
 	problem, _ := s.problem.Load().(string)
 	out := &console.Configuration{
-		File: cfg.File, Generation: s.proxy.Generation(), Text: cfg.Text, Problem: problem,
+		File: cfg.File, Generation: s.proxy.Generation(), Text: cfg.Text, Problem: problem, Restart: s.waiting(),
 		Warnings: notes(cfg.Warnings),
 	}
 	if cfg.File == "" {

@@ -32,6 +32,9 @@ var requests = flag.Int("requests", 1500, "requests of the test of restarts")
 func configure(t *testing.T, text string) *config.Config {
 	t.Helper()
 	base := "models: [{name: m, endpoints: [{name: a, url: '" + instant(t) + "/v1'}], health: {path: 'off'}}]\ndefault: {models: [m]}\n"
+	if !strings.Contains(text, "telemetry:") {
+		base += "telemetry: {log: error}\n" // as the program that is tested has it
+	}
 	return written(t, base+text)
 }
 

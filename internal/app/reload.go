@@ -57,7 +57,8 @@ func (a *App) reload(ctx context.Context) error {
 		a.tel.Log.WarnContext(ctx, "configuration", slog.String("warning", config.Format(cfg.File, w)))
 	}
 	cfg.Override(a.opts.Settings)
-	for _, name := range old.RestartNeeded(cfg) {
+	pending := old.RestartNeeded(cfg)
+	for _, name := range pending {
 		a.tel.Log.WarnContext(ctx, "restart needed for a changed setting", slog.String("setting", name))
 	}
 	cfg.KeepRestartOnly(old)
@@ -79,6 +80,7 @@ func (a *App) reload(ctx context.Context) error {
 	a.proxy.Swap(st)
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
+	a.pending.Store(pending)
 	if next != nil {
 		a.certs.now.Store(next)
 	}
@@ -92,6 +94,12 @@ func (a *App) reload(ctx context.Context) error {
 	a.tellLost(ctx)
 	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
+}
+
+// waiting names the settings of the file that take a restart.
+func (a *App) waiting() []string {
+	names, _ := a.pending.Load().([]string)
+	return names
 }
 
 // renew reads the certificates of the main listener again.

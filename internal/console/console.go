@@ -73,10 +73,11 @@ type Tier struct {
 type Configuration struct {
 	File       string   `json:"file"` // empty for one that came from none
 	Generation uint64   `json:"generation"`
-	Text       string   `json:"text"`           // as it was read; secrets are references
-	Warnings   []Note   `json:"warnings"`       // of it
-	Problem    string   `json:"problem"`        // why the last reload failed; empty when it went well
-	Disk       *Preview `json:"disk,omitempty"` // of the file as it is now; absent where it is what is served by
+	Text       string   `json:"text"`              // as it was read; secrets are references
+	Warnings   []Note   `json:"warnings"`          // of it
+	Problem    string   `json:"problem"`           // why the last reload failed; empty when it went well
+	Restart    []string `json:"restart,omitempty"` // settings of it that keep their old values until a restart
+	Disk       *Preview `json:"disk,omitempty"`    // of the file as it is now; absent where it is what is served by
 }
 
 // Preview is what would become of a text as the configuration.

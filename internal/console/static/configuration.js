@@ -34,6 +34,7 @@ export async function show(main, signal) {
     top.replaceChildren(facts([
       ['File', running.file ? h('code', {}, running.file) : 'none: it is built in'], ['Generation', String(running.generation)],
       ['Last reload', running.problem ? pill('failed', 'bad') : running.generation > 1 ? pill('went well', 'good') : 'none since the start'], ['', running.problem && h('pre', { class: 'problem' }, running.problem)],
+      ['Wait for a restart', running.restart && h('span', {}, running.restart.map((name, i) => [i ? ', ' : '', h('code', {}, name)]))],
       ['Warnings', running.warnings.length ? h('ul', {}, running.warnings.map(noteOf)) : 'none'],
     ]), h('p', { class: 'row' }, reload, told));
     disk.replaceChildren(...(running.disk
