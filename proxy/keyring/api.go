@@ -349,7 +349,7 @@ func parseBody(b []byte, into any) error {
 		case bad.GoType != nil && bad.GoType.Name() == "Duration" && bad.Err != nil:
 			return &FieldError{at(bad.JSONPointer), bad.Err.Error()}
 		}
-		return &FieldError{at(bad.JSONPointer), "it cannot be " + kindOf(bad.JSONKind)}
+		return &FieldError{at(bad.JSONPointer), "it cannot be " + kindOf(bad.JSONKind) + expected(bad.GoType)}
 	}
 	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
 		return &FieldError{at(bad.JSONPointer), "it is given twice"}
@@ -370,6 +370,27 @@ func kindOf(k jsontext.Kind) string {
 		return "null"
 	}
 	return "this " + k.String()
+}
+
+// expected says what a field takes, in the words of the API; nothing where the type does not tell.
+func expected(t reflect.Type) string {
+	switch {
+	case t == nil:
+		return ""
+	case t == reflect.TypeFor[time.Time]():
+		return ", expected a time such as 2026-12-31T00:00:00Z"
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		return ", expected a whole number"
+	case t.Kind() == reflect.Float64:
+		return ", expected a number"
+	case t.Kind() == reflect.String:
+		return ", expected a text"
+	case t.Kind() == reflect.Slice:
+		return ", expected a list"
+	case t.Kind() == reflect.Struct:
+		return ", expected an object"
+	}
+	return ""
 }
 
 func answer(w http.ResponseWriter, status int, v any) error {
