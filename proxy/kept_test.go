@@ -12,6 +12,7 @@ import (
 
 // stateful is a server of the Responses API: it alone has what it has answered with.
 func stateful(tb testing.TB, name string) *testkit.Upstream {
+	tb.Helper()
 	kept := map[string]bool{}
 	return testkit.NewUpstream(tb, func(u *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
 		var req struct {
@@ -68,7 +69,8 @@ func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 		models[i].Endpoints = []pool.EndpointOptions{{Name: "e", URL: up.URL()}}
 	}
 	b := unsure(t, models)
-	first := b.post("/v1/responses", `{"model":"auto","input":"math: integrate x"}`).goes(t, "the first turn", "new  big high")
+	first := b.post("/v1/responses", `{"model":"auto","input":"math: integrate x"}`).
+		goes(t, "the first turn", "new  big high")
 	b.post("/v1/responses", `{"model":"auto","input":"law","previous_response_id":"`+responseOf(t, first)+`"}`).
 		goes(t, "another subject", "kept server_state big high")
 }

@@ -471,8 +471,9 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 	if got.status != http.StatusOK || !strings.Contains(got.body, "until a restart: server.connect_timeout") {
 		t.Errorf("a setting that takes a restart: %d %s", got.status, got.body)
 	}
-	if got := do(t, http.MethodGet, s.admin+"/readyz", ""); !strings.Contains(got.body, `"restart_needed":["server.connect_timeout"]`) {
-		t.Errorf("/readyz says %s", got.body)
+	page := do(t, http.MethodGet, s.admin+"/readyz", "").body
+	if !strings.Contains(page, `"restart_needed":["server.connect_timeout"]`) {
+		t.Errorf("/readyz says %s", page)
 	}
 	write(strings.Replace(text, "first", "second", 1))
 	if got := do(t, http.MethodPost, s.admin+"/-/reload", ""); got.status != http.StatusNoContent {

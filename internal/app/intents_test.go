@@ -29,7 +29,8 @@ routes:
 func TestPrivateIntentsRouteAndLearn(t *testing.T) {
 	needModels(t)
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
-	text := "telemetry: {log: error}\nmodels: [{name: small, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}]}]\n" + hrIntents + "default: {models: [small]}\n"
+	text := "telemetry: {log: error}\n" +
+		"models: [{name: small, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}]}]\n" + hrIntents + "default: {models: [small]}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
