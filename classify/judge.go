@@ -154,6 +154,9 @@ func (t *task) document(top []float64, scan float64, windows int) float64 {
 	z := top[0]
 	if d := t.Document; d != nil {
 		z = d.Bias + scan - d.Length*math.Log(float64(max(windows, 1)))
+		if windows <= 1 {
+			z += d.Single
+		}
 		for k, w := range d.Top {
 			z += w * top[min(k, len(top)-1)]
 		}

@@ -147,6 +147,7 @@ func TestADocumentsScoreIsMadeOfItsBestWindows(t *testing.T) {
 	}
 	logistic := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 	weighted := &bundle.Document{Bias: -1, Top: []float64{0.5, 0.3, 0.2}, Length: 0.5}
+	single := &bundle.Document{Bias: -1, Top: []float64{1}, Single: 1.5}
 	for name, tc := range map[string]struct {
 		document *bundle.Document
 		top      []float64
@@ -171,6 +172,8 @@ func TestADocumentsScoreIsMadeOfItsBestWindows(t *testing.T) {
 			logistic(-1 + 2 + .6 + .2 - .5*math.Log(10)),
 			0,
 		},
+		"a text of one window":  {single, []float64{3}, 1, logistic(-1 + 3 + 1.5), 0},
+		"a text of two windows": {single, []float64{3}, 2, logistic(-1 + 3), 0},
 		"the last one again": {
 			weighted,
 			[]float64{4, 2},

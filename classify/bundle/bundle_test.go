@@ -228,6 +228,10 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 			"length: 0.25", "length: 0.25, close: {weight: 0.5, sentences: 4, tokens: 4096}",
 			"tasks[1].document.close.tokens: 4096 is neither 0 nor between",
 		},
+		"a text of one window that counts less": {
+			"length: 0.25", "length: 0.25, single: -1",
+			"tasks[1].document.single: -1 is not a number of at least 0",
+		},
 		"a say of no weight": {
 			"length: 0.25", "length: 0.25, scan: {weight: 0, bound: 2}",
 			"tasks[1].document.scan.weight: 0 is not above 0",

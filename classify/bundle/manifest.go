@@ -224,6 +224,10 @@ type Document struct {
 	Close *Close `yaml:"close"`
 	// Scan lets the scan have a say on the window with the greatest log-odds; nil for none.
 	Scan *Say `yaml:"scan"`
+	// Single is added to the log-odds of a text that one window covers, at least 0: one window of
+	// many is what makes a long harmless text look like an attack, and a text of one has no such
+	// chance.
+	Single float64 `yaml:"single"`
 }
 
 // Say adds Weight*e to the log-odds of a text, where e is the evidence of the scan, a logit, kept

@@ -197,6 +197,9 @@ func (c *checker) document(key string, t *Task) {
 	if d.Close != nil {
 		c.close(key+".close", d.Close, t.Window.Tokens)
 	}
+	if !finite(d.Single) || d.Single < 0 {
+		c.bad(key+".single", "%v is not a number of at least 0", d.Single)
+	}
 	if d.Scan == nil {
 		return
 	}

@@ -13,6 +13,10 @@ at most OF_ONE_KIND of a kind.
 An order of one sentence is diluted by what stands around it. So where z1 is at least `from`, the sentences of its window are read
 alone and in pairs (classify/close.go), and (1 - weight) z1 + weight s takes its place, with s the greatest of theirs.
 
+A text of one window gets `single` more in jailbreak (`--single`): one window of many is what makes a long harmless text look like an
+attack, and most attacks of users have only one. It is the greatest at which at most FALSE_POSITIVES of the harmless texts of one
+window count, and at most OF_PROMPTS of the harmless prompts of the dev file.
+
     python -m signalbox_training.documents [--bundle ../models/default]
 
 fits the document scores of a bundle anew, for each `from` and `weight`, and prints them.
@@ -28,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import yaml
 from scipy.optimize import minimize
 
 from . import batches, data, evaluate, scan
@@ -40,6 +45,7 @@ PRIOR = 0.15  # of attacks; that of the texts that the probabilities are judged 
 PER_KIND = 110  # texts of a kind
 LONG = (60, 200, 700, 1500)  # windows of texts that are put together
 LENGTHS = (0.17, 0.25, 0.34)  # beyond that fewer are found in long texts, and prompts of agents are refused
+OF_PROMPTS, SINGLES = 0.005, np.round(np.arange(0, 3.01, 0.1), 1)
 ATTACKED = ("attack", "planted", "planted, long")  # kinds of texts with attacks
 FROM, WEIGHTS = (-3.0, -2.0, -1.5, -1.0), (0.0, 0.3, 0.4, 0.5, 0.6)  # of the second look
 SAYS, BOUND = (0.0, 0.5), 2.0  # weight and bound of what the scan says of the highest window
@@ -238,6 +244,27 @@ def fit(found: list[Text], task: int, start: float = 0.0, closely: float = 0.0, 
     return shape, threshold, figures
 
 
+def single(found: list[Text], prompts: list[Text], shape: dict, threshold: float) -> tuple[float, dict]:
+    """`single` of jailbreak's `document`, given the rest of it, and for each value that was tried: flagged harmless texts of one
+    window, flagged prompts, and attacks that are found, by kind."""
+
+    def judged(texts: list[Text]) -> tuple[np.ndarray, np.ndarray]:
+        """(Log-odds without `single`, whether one window covers it) of each text."""
+        x = np.array([t.features(0, shape["close"]["from"], shape["close"]["weight"]) for t in texts])
+        return shape["bias"] + x[:, :3] @ np.array(shape["top"]) - shape["length"] * x[:, 3] + shape["scan"]["weight"] * x[:, 4], x[:, 3] == 0
+
+    known = [t for t in found if t.labels[0] != data.NONE]
+    (z, one), (asked, short) = judged(known), judged(prompts)
+    y, named, least = np.array([t.labels[0] == 1 for t in known]), np.array([t.kind for t in known]), np.log(threshold / (1 - threshold))
+    figures = {}
+    for value in SINGLES:
+        hit = z + value * one >= least
+        figures[float(value)] = {"harmless": float(hit[one & ~y].mean()), "prompts": float((asked + value * short >= least).mean()),
+                                 **{k: float(hit[y & (named == k)].mean()) for k in ATTACKED}}
+    right = [v for v, f in figures.items() if f["harmless"] <= FALSE_POSITIVES and f["prompts"] <= OF_PROMPTS]
+    return max(right, default=0.0), figures
+
+
 def main() -> None:
     from . import data as rows
 
@@ -245,11 +272,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--bundle", type=Path, default=Path("../models/default"))
     parser.add_argument("--out", type=Path, default=Path("build/documents.json"))
+    parser.add_argument("--single", action="store_true", help="keep the bundle's document score and fit what texts of one window get in jailbreak")
     args = parser.parse_args()
     held = [r for i, r in enumerate(rows.build(args.data)[1]) if i % 2 == 0 or 1 in (r.jailbreak, r.injection)]
     table = scan.Model.unpack((args.bundle / "scan.bin").read_bytes())
-    found = texts(evaluate.session(args.bundle / "model_int8.onnx"), batches.tokenizer(), args.data, held, table)
+    sess, tok = evaluate.session(args.bundle / "model_int8.onnx"), batches.tokenizer()
+    found = texts(sess, tok, args.data, held, table)
     out = {}
+    if args.single:
+        task = next(t for t in yaml.safe_load((args.bundle / "bundle.yaml").read_text())["tasks"] if t["name"] == "jailbreak")
+        harmless = [r["text"] for r in rows.read(args.data, "dev/jailbreak.jsonl") if r["label"] == "benign"]
+        prompts = [Text(*got, "prompt", (0, 0)) for got in Reader(sess, tok, table).read(harmless)]
+        print(json.dumps(single(found, prompts, task["document"], task["threshold"]), indent=1))
+        return
     for i, task in enumerate(ATTACKS):
         for start in FROM:
             for weight in WEIGHTS:

@@ -209,7 +209,8 @@ def attack(found: list[dict], task: str, calibration: dict) -> np.ndarray:
     d, out = calibration["document"], []
     for f in found:
         z = np.sort(f[task][:, 1] - f[task][:, 0])[::-1]
-        out.append(d["bias"] + sum(w * z[min(k, len(z) - 1)] for k, w in enumerate(d["top"])) - d["length"] * np.log(len(z)))
+        single = d.get("single", 0.0) if len(z) == 1 else 0.0
+        out.append(d["bias"] + sum(w * z[min(k, len(z) - 1)] for k, w in enumerate(d["top"])) - d["length"] * np.log(len(z)) + single)
     return 1 / (1 + np.exp(-np.array(out)))
 
 
