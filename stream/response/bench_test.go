@@ -62,3 +62,38 @@ func BenchmarkAppend(b *testing.B) {
 		out = r.Read(data).Append(out[:0], response.Rewrite{Changes: changes})
 	}
 }
+
+// answer is a stream of ordinary chunks, one piece for each event.
+func answer() (pieces [][]byte) {
+	const head = `data: {"id":"chatcmpl-e9fd6049d65af21e86d6fd953217ae03","object":"chat.completion.chunk",` +
+		`"created":1795871780,"model":"fast","choices":[{"index":0,`
+	add := func(rest string) { pieces = append(pieces, []byte(head+rest+"}]}\n\n")) }
+	add(`"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null`)
+	for range 15 {
+		add(`"delta":{"content":" signal"},"logprobs":null,"finish_reason":null,"token_ids":null`)
+	}
+	add(`"delta":{"content":" next"},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null`)
+	return append(pieces, []byte("data: [DONE]\n\n"))
+}
+
+// BenchmarkStream reads an answer of 17 events as the proxy reads every one.
+func BenchmarkStream(b *testing.B) {
+	pieces := answer()
+	b.ReportAllocs()
+	for b.Loop() {
+		var t response.Tally
+		s := response.TakeStream(response.StreamOptions{})
+		for _, piece := range pieces {
+			s.Feed(piece)
+			for c := s.Next(); c != nil; c = s.Next() {
+				if c.IsMessage() {
+					t.Note(c.Content())
+				}
+			}
+		}
+		if !s.Done() || t.Finish != response.FinishLength {
+			b.Fatal("no end")
+		}
+		s.Release()
+	}
+}

@@ -1,6 +1,6 @@
 package response
 
-import "maps"
+import "slices"
 
 // role is what a value is, by where it stands. The role of an object or a list says what its
 // members are. Roles of members that are read are below 64: a set of them is one word.
@@ -89,69 +89,81 @@ const (
 	stopReason
 )
 
-// roles are what members are, by what they are in and their names.
+// named is a member of a name.
+type named struct {
+	name string
+	role role
+}
+
+// roles are what members are, by what they are in and their names. A list is short, and what most
+// events hold stands at its front: it is found sooner than in a map. The first of a name counts.
 //
 //nolint:gochecknoglobals // constant table
-var roles = func() (of [stopReason + 1]map[string]role) {
-	ofMessage := map[string]role{
-		"content": content, "refusal": refusal, "reasoning": reasoning,
-		"reasoning_content": reasoningContent, "tool_calls": toolCalls,
-		"function_call": functionCall, "role": messageRole, "audio": audio, "token_id": tokenID,
+var roles = func() (of [stopReason + 1][]named) {
+	is := func(name string, r role) named { return named{name, r} }
+	ofMessage := []named{
+		is("content", content), is("role", messageRole), is("reasoning_content", reasoningContent),
+		is("reasoning", reasoning), is("tool_calls", toolCalls), is("function_call", functionCall),
+		is("refusal", refusal), is("audio", audio), is("token_id", tokenID),
 	}
-	ofItem := map[string]role{
-		"type": partType, "text": partText, "refusal": partRefusal, "logprobs": logprobs,
-		"thinking": thinking, "content": content, "summary": summary, "arguments": arguments,
-		"input": input, "name": toolName,
+	ofItem := []named{
+		is("type", partType), is("text", partText), is("refusal", partRefusal), is("logprobs", logprobs),
+		is("thinking", thinking), is("content", content), is("summary", summary),
+		is("arguments", arguments), is("input", input), is("name", toolName),
 	}
-	ofThinking := maps.Clone(ofItem)
-	ofThinking["text"] = thinkingText
-	ofResponse := map[string]role{
-		"output": output, "status": status, "incomplete_details": incomplete,
-		"output_text": outputText, "usage": usage,
+	ofResponse := []named{
+		is("output", output), is("status", status), is("incomplete_details", incomplete),
+		is("output_text", outputText), is("usage", usage),
 	}
-	ofTop := map[string]role{
-		"id": headMember, "created": headMember, "model": headMember,
-		"system_fingerprint": headMember, "service_tier": headMember,
-		"object": objectName, "choices": choices, "error": errorValue, "x_signalbox": extension,
-		"obfuscation": dull, // OpenAI pads chunks with it
-		"type":        typeName, "logprobs": topLogprobs,
-		// Of the Responses API alone.
-		"delta": topDelta, "text": topText, "refusal": topRefusal, "arguments": topArguments,
-		"input": topInput, "code": topCode, "output_index": outputIndex,
-		"content_index": contentIndex, "summary_index": summaryIndex, "item_id": itemID,
-		"sequence_number": sequence, "response": response, "item": item, "part": part,
+	ofTop := slices.Concat([]named{
+		is("id", headMember), is("object", objectName), is("created", headMember),
+		is("model", headMember), is("choices", choices), is("type", typeName),
+		is("system_fingerprint", headMember), is("service_tier", headMember),
+		is("obfuscation", dull), // OpenAI pads chunks with it
+		is("error", errorValue), is("x_signalbox", extension), is("logprobs", topLogprobs),
+	}, ofResponse, []named{ // of the Responses API alone
+		is("delta", topDelta), is("text", topText), is("refusal", topRefusal),
+		is("arguments", topArguments), is("input", topInput), is("code", topCode),
+		is("output_index", outputIndex), is("content_index", contentIndex),
+		is("summary_index", summaryIndex), is("item_id", itemID), is("sequence_number", sequence),
+		is("response", response), is("item", item), is("part", part),
+	})
+	ofFunction := []named{
+		is("index", index), is("function", function), is("custom", custom),
+		is("arguments", arguments), is("input", input), is("name", toolName),
 	}
-	maps.Copy(ofTop, ofResponse)
-	ofFunction := map[string]role{
-		"index": index, "function": function, "custom": custom, "arguments": arguments,
-		"input": input, "name": toolName,
-	}
-	ofFunctionCall := maps.Clone(ofFunction)
-	ofFunctionCall["arguments"] = callArguments
-	ofToolCall := maps.Clone(ofFunction)
-	ofToolCall["id"], ofToolCall["type"] = callID, callType
-	ofUsage := map[string]role{
-		"prompt_tokens": tokensIn, "input_tokens": tokensIn,
-		"completion_tokens": tokensOut, "output_tokens": tokensOut, "total_tokens": tokensTotal,
-		"prompt_tokens_details": tokenDetails, "input_tokens_details": tokenDetails,
-		"completion_tokens_details": tokenDetails, "output_tokens_details": tokenDetails,
-		"cached_tokens": cachedTokens, "reasoning_tokens": reasoningTokens,
+	ofUsage := []named{
+		is("prompt_tokens", tokensIn), is("completion_tokens", tokensOut),
+		is("total_tokens", tokensTotal), is("cached_tokens", cachedTokens),
+		is("reasoning_tokens", reasoningTokens), is("prompt_tokens_details", tokenDetails),
+		is("completion_tokens_details", tokenDetails), is("input_tokens", tokensIn),
+		is("output_tokens", tokensOut), is("input_tokens_details", tokenDetails),
+		is("output_tokens_details", tokenDetails),
 	}
 	of[topLevel], of[response], of[delta], of[message] = ofTop, ofResponse, ofMessage, ofMessage
-	of[choice] = map[string]role{
-		"index": index, "delta": delta, "message": message, "text": completionText,
-		"finish_reason": finishReason, "logprobs": logprobs, "token_ids": tokenIDs,
-		"stop_reason": stopReason,
+	of[choice] = []named{
+		is("index", index), is("delta", delta), is("logprobs", logprobs),
+		is("finish_reason", finishReason), is("stop_reason", stopReason), is("token_ids", tokenIDs),
+		is("text", completionText), is("message", message),
 	}
 	of[item], of[part], of[contentPart], of[summaryPart] = ofItem, ofItem, ofItem, ofItem
-	of[thinkingPart], of[toolCall], of[functionCall] = ofThinking, ofToolCall, ofFunctionCall
+	of[thinkingPart] = append([]named{is("text", thinkingText)}, ofItem...)
+	of[toolCall] = append([]named{is("id", callID), is("type", callType)}, ofFunction...)
+	of[functionCall] = append([]named{is("arguments", callArguments)}, ofFunction...)
 	of[function], of[custom], of[usage], of[tokenDetails] = ofFunction, ofFunction, ofUsage, ofUsage
-	of[incomplete] = map[string]role{"reason": reason}
+	of[incomplete] = []named{is("reason", reason)}
 	return of
 }()
 
 // member returns what the value of a member is.
-func member(of role, name []byte) role { return roles[of][string(name)] }
+func member(of role, name []byte) role {
+	for _, m := range roles[of] {
+		if m.name == string(name) {
+			return m.role
+		}
+	}
+	return ignored
+}
 
 // element returns what the elements of a list are.
 func element(of role) role {
