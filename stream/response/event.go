@@ -201,23 +201,29 @@ func (e *Event) Bare() bool {
 
 // Reader reads the events of one answer. The zero value is ready for use.
 type Reader struct {
-	event Event
-	scan  scanner
+	known
 
-	shape    Shape  // of the last event that was not opaque
-	twins    bool   // its choices hold their text twice, as text and as a delta
+	event   Event
+	scan    scanner
+	pattern pattern
+
 	head     []byte // members that the chunks share, spelled "id":"...",; with a comma behind each
 	choices  []choiceState
-	over     bool // the Responses API's last event was read
-	overflow bool // a choice beyond maxChoices was read
-
-	count    int // of events read
-	pattern  pattern
 	response []byte // of response.created, to end with
 	item     []byte // item_id of the last text, with quotes
-	output   int    // output_index of the last text
-	part     int    // content_index of the last text
-	sequence int    // the last sequence_number, -1 for none
+}
+
+// known is what a Reader knows of an answer, beside its buffers.
+type known struct {
+	shape    Shape // of the last event that was not opaque
+	twins    bool  // its choices hold their text twice, as text and as a delta
+	over     bool  // the Responses API's last event was read
+	overflow bool  // a choice beyond maxChoices was read
+
+	count    int // of events read
+	output   int // output_index of the last text
+	part     int // content_index of the last text
+	sequence int // the last sequence_number, -1 for none
 }
 
 // Bounds of what a Reader keeps.
@@ -263,13 +269,13 @@ func (r *Reader) readAgain(data []byte, fresh bool) *Event { //nolint:revive // 
 
 // reset forgets the answer and keeps memory.
 func (r *Reader) reset() {
-	e := &r.event
-	e.reset(nil)
-	*e = Event{Deltas: e.Deltas[:0], Finishes: e.Finishes[:0], Calls: e.Calls[:0], text: e.text, edits: e.edits, patch: e.patch, layout: e.layout.empty()}
-	*r = Reader{
-		event: *e, scan: scanner{name: r.scan.name}, head: r.head[:0], choices: r.choices[:0], response: r.response[:0], item: r.item[:0],
-		pattern: pattern{r.pattern.before[:0], r.pattern.behind[:0]},
+	if r.count == 0 {
+		return
 	}
+	r.known = known{}
+	r.event.reset(nil)
+	r.pattern.before = r.pattern.before[:0]
+	r.head, r.choices, r.response, r.item = r.head[:0], r.choices[:0], r.response[:0], r.item[:0]
 }
 
 // last reports whether the event is the last of a stream of the Responses API. Whether a server

@@ -93,24 +93,25 @@ type Sink interface {
 // of an error may follow any time. It is for one goroutine, and in steady state allocates nothing.
 // NewStream makes one.
 type Stream struct {
-	api     openai.API
-	quiet   bool // the client did not ask for the usage
-	message bool // its events are those of Anthropic's Messages API
-	choices int  // that have to finish before a stream without [DONE] is complete
+	course
 
-	finished int // of them, where there are several
+	parser *sse.Parser
+	before Reader // of what the client does not see as it came
+	reader Reader
+	chunk  Chunk
+	mended []byte
+	edited []byte
+	bare   []byte // an event without its log probabilities
+	lead   []byte // units ahead of the first message, while it is not passed on
+}
 
-	parser    *sse.Parser
-	before    Reader // of what the client does not see as it came
-	reader    Reader
-	chunk     Chunk
-	mended    []byte
-	edited    []byte
-	bare      []byte // an event without its log probabilities
-	unweighed bool
-	lead      []byte // units ahead of the first message, while it is not passed on
-	first     bool   // the chunk is that message
-	usage     Usage  // that the client does not see
+// course is what is known of one answer so far.
+type course struct {
+	options StreamOptions
+
+	finished int   // of the choices, where there are several
+	first    bool  // the chunk is the first message, and not passed on
+	usage    Usage // that the client does not see
 
 	state    sse.State
 	begun    bool // an event with data has come
@@ -120,7 +121,6 @@ type Stream struct {
 	drained  bool // the parser holds nothing more
 	ended    bool // nothing more comes, for the reason err
 	progress bool // something came since Feed
-	alive    bool // comments are progress
 	cause    error
 	err      error
 }
@@ -144,15 +144,12 @@ type StreamOptions struct {
 
 // Reset prepares the stream for another answer; it keeps buffers.
 func (s *Stream) Reset(o StreamOptions) {
+	o.Choices = max(o.Choices, 1)
+	s.course = course{options: o}
 	s.parser.Reset()
 	s.reader.reset()
 	s.before.reset()
-	*s = Stream{
-		api: o.API, choices: max(o.Choices, 1), quiet: o.Quiet, alive: o.Alive,
-		message: o.Messages, unweighed: o.Unweighed, bare: s.bare[:0],
-		parser: s.parser, before: s.before, reader: s.reader, chunk: s.chunk,
-		mended: s.mended[:0], edited: s.edited[:0], lead: s.lead[:0],
-	}
+	s.mended, s.edited, s.bare, s.lead = s.mended[:0], s.edited[:0], s.bare[:0], s.lead[:0]
 }
 
 // Feed takes a piece of the stream, which has to stay unchanged until Next has returned nil.
@@ -207,8 +204,8 @@ func (s *Stream) next() *Chunk {
 			break
 		}
 		s.progress = s.progress || e.Kind == sse.Message || e.Kind == sse.Fields ||
-			e.Kind == sse.Comment && s.alive
-		if c := s.take(e); c != nil {
+			e.Kind == sse.Comment && s.options.Alive
+		if c := s.take(&e); c != nil {
 			return c
 		}
 	}
@@ -223,13 +220,16 @@ func (s *Stream) next() *Chunk {
 
 // take makes a chunk of a unit, nil for one that stays here. Behind the last event of a response a
 // [DONE] may follow, which some servers send and their clients may wait for; nothing else does.
-func (s *Stream) take(e sse.Event) *Chunk {
-	if s.closed || s.done && (s.api != openai.Response || !sse.IsDone(e.Data)) {
+func (s *Stream) take(e *sse.Event) *Chunk {
+	if s.closed || s.done && (s.options.API != openai.Response || !sse.IsDone(e.Data)) {
 		return nil
 	}
 	if s.done {
 		s.closed = true
 		return s.give(e)
+	}
+	if s.state == sse.Running && s.reader.Shape() != Opaque {
+		s.state = sse.Finished // once somebody reads the events, complete knows which choices have ended
 	}
 	s.state = s.state.After(e.Name, e.Data)
 	c := s.give(e)
@@ -237,30 +237,37 @@ func (s *Stream) take(e sse.Event) *Chunk {
 		return c
 	}
 	s.begun = true
-	if s.unweighed && !s.message && bytes.Contains(e.Data, []byte(`"logprobs"`)) {
+	if s.options.Unweighed && !s.options.Messages && bytes.Contains(e.Data, []byte(`"logprobs"`)) {
 		s.dropLogprobs(c)
 	}
 	switch {
-	case s.message:
+	case s.options.Messages:
 		s.done = isMessage(e.Name, e.Data, "message_stop")
 	case sse.IsDone(e.Data):
-		s.done = s.api != openai.Response
+		s.done = s.options.API != openai.Response
 		s.closed = true
 	case len(e.Data) == 0:
-	case s.quiet && bytes.Contains(e.Data, []byte(`"usage"`)) && s.dropUsage(c):
+	case s.options.Quiet && bytes.Contains(e.Data, []byte(`"usage"`)) && s.dropUsage(c):
 		return nil
-	case s.api == openai.Response:
+	case s.options.API == openai.Response:
 		s.done = c.Content().last() || c.Content().Shape == Opaque && s.state == sse.Done
-	case s.choices > 1:
+	case s.options.Choices > 1:
 		s.finished += len(c.Content().Finishes)
 	}
 	return c
 }
 
-func (s *Stream) give(e sse.Event) *Chunk {
-	e, s.mended = e.Mended(s.mended)
-	s.chunk.Reset(e, &s.reader)
-	return &s.chunk
+func (s *Stream) give(e *sse.Event) *Chunk {
+	c := &s.chunk
+	if c.Reset(*e, &s.reader); c.Flawed() {
+		c.Event, s.mended = c.Mended(s.mended)
+	}
+	return c
+}
+
+func (s *Stream) giveDone() *Chunk {
+	e := sse.DoneEvent()
+	return s.give(&e)
 }
 
 // dropUsage takes out what only the proxy has asked for: of most events the member usage where it is
@@ -300,12 +307,12 @@ func (s *Stream) last() *Chunk {
 		e, ok := s.parser.End()
 		switch {
 		case ok && !e.Cut:
-			if c := s.take(e); c != nil {
+			if c := s.take(&e); c != nil {
 				return c
 			}
-		case ok && !s.done && sse.IsDone(e.Data) && s.api != openai.Response:
+		case ok && !s.done && sse.IsDone(e.Data) && s.options.API != openai.Response:
 			s.done, s.ended = true, true
-			return s.give(sse.DoneEvent())
+			return s.giveDone()
 		}
 	}
 	s.ended = true
@@ -313,9 +320,9 @@ func (s *Stream) last() *Chunk {
 	case s.done:
 	case !errors.Is(s.cause, io.EOF):
 		s.err = s.cause
-	case s.api != openai.Response && s.state == sse.Finished && s.complete():
+	case s.options.API != openai.Response && s.state == sse.Finished && s.complete():
 		s.done = true
-		return s.give(sse.DoneEvent())
+		return s.giveDone()
 	default:
 		s.err = ErrNoEnd
 	}
@@ -325,7 +332,7 @@ func (s *Stream) last() *Chunk {
 // complete reports whether each choice that has begun, as far as anybody has read them, and each
 // that was asked for has ended.
 func (s *Stream) complete() bool {
-	return (s.choices == 1 || s.finished >= s.choices) &&
+	return (s.options.Choices == 1 || s.finished >= s.options.Choices) &&
 		(s.reader.Shape() == Opaque || s.reader.Complete())
 }
 

@@ -124,10 +124,13 @@ func DoneEvent() Event {
 	return e
 }
 
+// Flawed reports whether a client gets another unit than this one: Mended.
+func (e Event) Flawed() bool { return e.bareCR || e.lines > 1 || isError(e.Name) }
+
 // Mended returns a unit as a client may get it, see the package's comment: the same, or a copy in
 // buf, which is returned as well. It has its data in one piece.
 func (e Event) Mended(buf []byte) (Event, []byte) {
-	if !e.bareCR && e.lines <= 1 && !isError(e.Name) {
+	if !e.Flawed() {
 		return e, buf
 	}
 	unnamed, at, size, name := isError(e.Name), -1, 0, [2]int{}
