@@ -28,8 +28,8 @@ func checked(streamed bool, pieces ...string) error { //nolint:revive // of whic
 	)
 	for _, piece := range pieces {
 		p.Feed([]byte(piece))
-		for e, ok := p.Next(); ok; e, ok = p.Next() {
-			c.Reset(e, &r)
+		for e := p.Next(); e != nil; e = p.Next() {
+			c.Reset(*e, &r)
 			x.Put(&c)
 		}
 	}

@@ -23,7 +23,7 @@ func events(tb testing.TB, stream []byte) [][]byte {
 	p := sse.NewParser(0)
 	p.Feed(stream)
 	var out [][]byte
-	for e, ok := p.Next(); ok; e, ok = p.Next() {
+	for e := p.Next(); e != nil; e = p.Next() {
 		if e.Kind == sse.Message && !sse.IsDone(e.Data) {
 			out = append(out, bytes.Clone(e.Data))
 		}

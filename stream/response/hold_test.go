@@ -99,11 +99,11 @@ func TestTextThatIsHeldBackComesOutWhole(t *testing.T) {
 			h := holder{held: map[int][]byte{}, like: map[int]response.Delta{}}
 			p := sse.NewParser(0)
 			p.Feed(stream)
-			for e, ok := p.Next(); ok; e, ok = p.Next() {
+			for e := p.Next(); e != nil; e = p.Next() {
 				if string(e.Name) == "response.output_text.done" {
 					h.release(1)
 				}
-				h.event(e)
+				h.event(*e)
 			}
 			out := h.out
 			if diff := cmp.Diff(read(t, stream), read(t, out)); diff != "" {

@@ -199,13 +199,13 @@ func (s *Stream) Next() *Chunk {
 
 func (s *Stream) next() *Chunk {
 	for !s.drained {
-		e, ok := s.parser.Next()
-		if !ok {
+		e := s.parser.Next()
+		if e == nil {
 			break
 		}
 		s.progress = s.progress || e.Kind == sse.Message || e.Kind == sse.Fields ||
 			e.Kind == sse.Comment && s.options.Alive
-		if c := s.take(&e); c != nil {
+		if c := s.take(e); c != nil {
 			return c
 		}
 	}
@@ -304,13 +304,14 @@ func (s *Stream) dropLogprobs(c *Chunk) {
 func (s *Stream) last() *Chunk {
 	if !s.drained {
 		s.drained = true
-		e, ok := s.parser.End()
+		e := s.parser.End()
 		switch {
-		case ok && !e.Cut:
-			if c := s.take(&e); c != nil {
+		case e == nil:
+		case !e.Cut:
+			if c := s.take(e); c != nil {
 				return c
 			}
-		case ok && !s.done && sse.IsDone(e.Data) && s.options.API != openai.Response:
+		case !s.done && sse.IsDone(e.Data) && s.options.API != openai.Response:
 			s.done, s.ended = true, true
 			return s.giveDone()
 		}

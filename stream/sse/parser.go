@@ -84,8 +84,9 @@ type Parser struct {
 	dropLF bool // an LF that comes next belongs to the line end before
 	waits  bool // held ends with the CR of a line that an LF may belong to
 
-	unit unit
-	data []byte // joined
+	unit  unit
+	data  []byte // joined
+	event Event  // that was returned last
 }
 
 // unit is what is known of the unit that is being read; offsets are in its Raw.
@@ -124,19 +125,19 @@ func (p *Parser) Feed(piece []byte) {
 	p.skipMark()
 }
 
-// Next returns the next unit of what was fed, false when there is none or after an error.
-func (p *Parser) Next() (Event, bool) {
+// Next returns the next unit of what was fed, nil when there is none or after an error.
+func (p *Parser) Next() *Event {
 	p.release()
 	for p.err == nil {
 		width, ok := p.endLine()
 		if !ok || !p.fits(p.pos) {
-			return Event{}, false
+			return nil
 		}
-		if e, ok := p.line(width); ok {
-			return e, true
+		if e := p.line(width); e != nil {
+			return e
 		}
 	}
-	return Event{}, false
+	return nil
 }
 
 // Err returns why reading ended: a *TooLargeError, ErrUnread, or nil while it goes on.
@@ -144,7 +145,7 @@ func (p *Parser) Err() error { return p.err }
 
 // End tells that no more bytes come. It returns what is left: an event that is whole because its
 // last line ended in a bare CR, or a Cut one. To be called once Next has returned false.
-func (p *Parser) End() (Event, bool) {
+func (p *Parser) End() *Event {
 	p.release()
 	p.chunk, p.pos, p.start = nil, 0, 0
 	if p.mark != behindMark {
@@ -152,20 +153,20 @@ func (p *Parser) End() (Event, bool) {
 	}
 	p.mark = behindMark
 	if p.err != nil || len(p.held) == 0 {
-		return Event{}, false
+		return nil
 	}
 	if p.waits {
 		p.waits = false
-		if e, ok := p.line(1); ok {
-			return e, true
+		if e := p.line(1); e != nil {
+			return e
 		}
 	}
 	if rest := p.held[p.unit.line:]; len(rest) > 0 {
 		p.field(p.held, rest)
 	}
-	e := p.event(p.held, p.unit.kind())
+	e := p.end(p.held, p.unit.kind())
 	e.Cut = true
-	return e, true
+	return e
 }
 
 // release lets go of the event that was returned last.
@@ -296,8 +297,8 @@ func (p *Parser) fits(pos int) bool {
 }
 
 // line takes the line before pos, of which the last width bytes are its end. It returns the unit
-// that the line completes.
-func (p *Parser) line(width int) (Event, bool) {
+// that the line completes, nil when it completes none.
+func (p *Parser) line(width int) *Event {
 	raw := p.chunk[p.start:p.pos]
 	if len(p.held) > 0 {
 		p.held = append(p.held, raw...)
@@ -310,15 +311,15 @@ func (p *Parser) line(width int) (Event, bool) {
 	u.crs = u.crs || u.bare
 	switch {
 	case len(line) == 0 && u.line == 0:
-		return p.event(raw, Blank), true
+		return p.end(raw, Blank)
 	case len(line) == 0:
-		return p.event(raw, u.kind()), true
+		return p.end(raw, u.kind())
 	case line[0] == ':' && u.line == 0:
-		return p.event(raw, Comment), true
+		return p.end(raw, Comment)
 	}
 	p.field(raw, line)
 	u.line = len(raw)
-	return Event{}, false
+	return nil
 }
 
 // field takes note of a line that is not blank and stands at the end of raw, at u.line.
@@ -362,10 +363,10 @@ func (u *unit) kind() Kind {
 	return Comment
 }
 
-// event returns the unit in raw and begins the next one.
-func (p *Parser) event(raw []byte, kind Kind) Event {
-	u := &p.unit
-	e := Event{Kind: kind, Raw: raw, At: -1, bareCR: u.crs, lines: u.lines}
+// end returns the unit in raw and begins the next one.
+func (p *Parser) end(raw []byte, kind Kind) *Event {
+	u, e := &p.unit, &p.event
+	*e = Event{Kind: kind, Raw: raw, At: -1, bareCR: u.crs, lines: u.lines}
 	switch {
 	case u.lines == 1:
 		e.Data, e.At = raw[u.data[0]:u.data[1]], u.data[0]

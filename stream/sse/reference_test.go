@@ -69,9 +69,9 @@ type copied struct {
 func cut(stream []byte, limit int, sizes ...int) (units []copied, out string, state State, err error) {
 	p, w := NewParser(limit), new(passer)
 	var sent bytes.Buffer
-	take := func(e Event) {
+	take := func(e *Event) {
 		units = append(units, copied{e.Kind, e.Cut, string(e.Raw), string(e.Name), string(e.Data), e.At})
-		w.pass(e)
+		w.pass(*e)
 	}
 	piece := make([]byte, 0, len(stream))
 	for i := 0; len(stream) > 0; i++ {
@@ -79,17 +79,13 @@ func cut(stream []byte, limit int, sizes ...int) (units []copied, out string, st
 		piece = append(piece[:0], stream[:n]...)
 		stream = stream[n:]
 		p.Feed(piece)
-		for {
-			e, ok := p.Next()
-			if !ok {
-				break
-			}
+		for e := p.Next(); e != nil; e = p.Next() {
 			take(e)
 		}
 		clear(piece) // what is left has to be the parser's own
 		sent.Write(w.take())
 	}
-	if e, ok := p.End(); ok {
+	if e := p.End(); e != nil {
 		take(e)
 	}
 	sent.Write(w.take())

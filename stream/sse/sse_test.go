@@ -133,12 +133,12 @@ func TestAPieceBeforeTheLastWasReadIsRefused(t *testing.T) {
 	p.Feed([]byte(text + text))
 	p.Next()
 	p.Feed([]byte(text))
-	if _, ok := p.Next(); ok || !errors.Is(p.Err(), ErrUnread) {
-		t.Errorf("next %v, error %v", ok, p.Err())
+	if e := p.Next(); e != nil || !errors.Is(p.Err(), ErrUnread) {
+		t.Errorf("next %v, error %v", e, p.Err())
 	}
 	p.Reset()
 	p.Feed([]byte(text))
-	if _, ok := p.Next(); !ok {
+	if p.Next() == nil {
 		t.Errorf("nothing after a reset: %v", p.Err())
 	}
 }
@@ -168,11 +168,11 @@ func TestTheStateBehindAnEvent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, w := NewParser(0), new(passer)
 			p.Feed([]byte(c.in))
-			for e, ok := p.Next(); ok; e, ok = p.Next() {
-				w.pass(e)
+			for e := p.Next(); e != nil; e = p.Next() {
+				w.pass(*e)
 			}
-			if e, ok := p.End(); ok {
-				w.pass(e)
+			if e := p.End(); e != nil {
+				w.pass(*e)
 			}
 			if w.state != c.state {
 				t.Errorf("state %v, want %v", w.state, c.state)
@@ -184,8 +184,7 @@ func TestTheStateBehindAnEvent(t *testing.T) {
 func TestAnEventIsGivenOtherData(t *testing.T) {
 	p := NewParser(0)
 	p.Feed([]byte("id: 1\r\ndata:{\"a\":1}\r\nx: y\r\n\r\n"))
-	e, _ := p.Next()
-	e, buf := e.Mended(nil)
+	e, buf := p.Next().Mended(nil)
 	if buf != nil {
 		t.Error("an event that needs no mending was copied")
 	}
@@ -200,9 +199,12 @@ func TestAnEventOfOurOwnIsOneOfTheirs(t *testing.T) {
 		e, _ := NewEvent(nil, name, []byte(data))
 		p := NewParser(0)
 		p.Feed(e.Raw)
-		again, ok := p.Next()
+		again := p.Next()
+		if again == nil {
+			t.Fatalf("%q: no event", name)
+		}
 		if diff := cmp.Diff(copied{again.Kind, again.Cut, string(again.Raw), string(again.Name), string(again.Data), again.At},
-			copied{e.Kind, e.Cut, string(e.Raw), string(e.Name), string(e.Data), e.At}); diff != "" || !ok {
+			copied{e.Kind, e.Cut, string(e.Raw), string(e.Name), string(e.Data), e.At}); diff != "" {
 			t.Errorf("%q (-read +made):\n%s", name, diff)
 		}
 	}
@@ -216,8 +218,8 @@ func TestBuffersAreReleasedAfterALargeEvent(t *testing.T) {
 	large := []byte("data: " + strings.Repeat("A", 1<<20) + "\ndata: B\n\n")
 	for _, piece := range [][]byte{large[:100], large[100:], []byte(text), []byte(text)} {
 		p.Feed(piece)
-		for e, ok := p.Next(); ok; e, ok = p.Next() {
-			w.pass(e)
+		for e := p.Next(); e != nil; e = p.Next() {
+			w.pass(*e)
 		}
 		w.take()
 	}
@@ -239,8 +241,8 @@ func copier() func(pieces ...[]byte) int {
 		n := 0
 		for _, piece := range pieces {
 			p.Feed(piece)
-			for e, ok := p.Next(); ok; e, ok = p.Next() {
-				w.pass(e)
+			for e := p.Next(); e != nil; e = p.Next() {
+				w.pass(*e)
 			}
 			n += len(w.take())
 		}
