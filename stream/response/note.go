@@ -13,9 +13,13 @@ func (s *scanner) note(of, m role, at openai.Span, from int) {
 	if of == topLevel {
 		s.e.layout.members++
 		s.e.layout.end = at.End
-		s.noteTop(m, at, from)
+		if s.noteTop(m, at, from) {
+			return
+		}
 	}
 	switch {
+	case first == 'n' && m != incomplete:
+		return // null says nothing, but for where the reason of an end may be put
 	case first == '"':
 		s.noteString(m, at)
 	case first >= '0' && first <= '9':
@@ -24,8 +28,8 @@ func (s *scanner) note(of, m role, at openai.Span, from int) {
 	s.noteOther(of, m, at)
 }
 
-// noteTop is for members of the top level.
-func (s *scanner) noteTop(m role, at openai.Span, from int) {
+// noteTop is for members of the top level. It reports whether nothing more is to be noted.
+func (s *scanner) noteTop(m role, at openai.Span, from int) bool {
 	l := &s.e.layout
 	given := s.b[at.Start] != 'n'
 	switch m { //nolint:exhaustive // the other members say nothing here
@@ -38,8 +42,6 @@ func (s *scanner) noteTop(m role, at openai.Span, from int) {
 		l.typeName = at
 	case extension:
 		s.e.Extension = at
-	case usage:
-		l.usage = openai.Span{Start: from, End: at.End}
 	case errorValue:
 		l.errors = given
 	case choices:
@@ -61,8 +63,13 @@ func (s *scanner) noteTop(m role, at openai.Span, from int) {
 	case ignored:
 		l.odd = l.odd || !isEmpty(s.b[at.Start:at.End])
 		l.extra = l.extra || l.odd
+	case usage:
+		l.usage = openai.Span{Start: from, End: at.End}
+		return false
 	default:
+		return false
 	}
+	return true
 }
 
 // noteString is for strings.
@@ -155,17 +162,11 @@ func (s *scanner) noteOther(of, m role, at openai.Span) {
 	case incomplete:
 		l.incomplete = at
 	case logprobs:
-		if first != 'n' {
-			l.slots[s.f.slot].logprobs = at
-		}
+		l.slots[s.f.slot].logprobs = at
 	case tokenIDs:
-		if first != 'n' {
-			l.slots[s.f.slot].tokens = at
-		}
+		l.slots[s.f.slot].tokens = at
 	case tokenID:
-		if first != 'n' {
-			l.slots[s.f.slot].token = at
-		}
+		l.slots[s.f.slot].token = at
 	case audio:
 		filled := !isEmpty(s.b[at.Start:at.End])
 		s.e.Unread = s.e.Unread || filled
