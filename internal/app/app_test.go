@@ -471,6 +471,9 @@ func TestReloadSwapsRoutesAndKeepsTheOldOnesWhenTheFileIsBad(t *testing.T) {
 	if got.status != http.StatusOK || !strings.Contains(got.body, "until a restart: server.connect_timeout") {
 		t.Errorf("a setting that takes a restart: %d %s", got.status, got.body)
 	}
+	if err := describeAPI(t).fits("post", "/-/reload", got); err != nil {
+		t.Error(err)
+	}
 	page := do(t, http.MethodGet, s.admin+"/readyz", "").body
 	if !strings.Contains(page, `"restart_needed":["server.connect_timeout"]`) {
 		t.Errorf("/readyz says %s", page)

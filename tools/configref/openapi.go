@@ -206,7 +206,11 @@ func (g *generator) operation(schemas map[string]any, o *operation) (object, err
 		}
 		responses["403"] = object{"description": "from elsewhere, or without server.admin_token"}
 		if o.path == "/-/reload" {
-			responses["400"] = object{"description": "the file cannot be used; the text says why", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
+			text := object{"text/plain": object{"schema": object{"type": "string"}}}
+			responses["200"] = object{
+				"description": "done but for settings that take a restart; the text names them", "content": text,
+			}
+			responses["400"] = object{"description": "the file cannot be used; the text says why", "content": text}
 		}
 	}
 	out["responses"] = responses
