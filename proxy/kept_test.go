@@ -1,11 +1,15 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
+	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/pool"
 )
@@ -73,4 +77,54 @@ func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 		goes(t, "the first turn", "new  big high")
 	b.post("/v1/responses", `{"model":"auto","input":"law","previous_response_id":"`+responseOf(t, first)+`"}`).
 		goes(t, "another subject", "kept server_state big high")
+}
+
+// A server that is busy keeps those waiting who go on with what it has, and nobody else.
+func TestWhoWaitsForAResponseIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	servers := make([]*testkit.Upstream, 2)
+	for i := range servers {
+		servers[i] = testkit.NewUpstream(t, func(u *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
+			if bytes.Contains(lastBody(u), []byte("slow")) {
+				<-free
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"id":"resp_%d","object":"response","status":"completed","model":"m","output":[]}`, i)
+		})
+	}
+	t.Cleanup(release)
+	models := oneModel(servers...)
+	models[1].Queue.Wait = option.Duration(2 * time.Second)
+	for i := range models[1].Endpoints {
+		models[1].Endpoints[i].MaxInflight = 1
+	}
+	b := start(t, models, sticks)
+	first := b.post("/v1/responses", `{"model":"small","input":"hello"}`)
+	at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
+	var all sync.WaitGroup
+	goOn := func(input string) {
+		all.Go(func() {
+			got := b.post("/v1/responses", `{"model":"small","input":"`+input+`","previous_response_id":"`+id+`"}`)
+			if now := got.header.Get("X-Signalbox-Endpoint"); got.status != http.StatusOK || now != at {
+				t.Errorf("%s: status %d at %s, begun at %s", input, got.status, now, at)
+			}
+		})
+	}
+	small := b.state.Models[1]
+	goOn("slow")
+	waitFor(t, "the first to be there", func() bool {
+		return small.Endpoints[0].Inflight()+small.Endpoints[1].Inflight() == 1
+	})
+	goOn("next")
+	waitFor(t, "the second to wait", func() bool { return small.Queued() == 1 })
+	for range 2 {
+		got := b.post("/v1/responses", `{"model":"small","input":"hello"}`)
+		if now := got.header.Get("X-Signalbox-Endpoint"); got.status != http.StatusOK || now == at {
+			t.Errorf("another request: status %d at %s, where %s is full: %s", got.status, now, at, got.body)
+		}
+	}
+	release()
+	all.Wait()
 }

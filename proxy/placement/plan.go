@@ -119,7 +119,11 @@ func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 
 // enter takes a slot at an endpoint of m, after those who wait for one.
 func (p *Plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, err error) {
-	full := m.Queued() > 0
+	var only *pool.Endpoint
+	if at := p.keeper(m, time.Now()); at >= 0 {
+		only = m.Servers.All[at].Endpoint
+	}
+	full := m.Ahead(only) > 0
 	if !full {
 		if lease, full = p.pick(m, time.Now()); lease != nil {
 			return lease, nil
@@ -128,7 +132,7 @@ func (p *Plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, 
 	if !full || len(p.tried) > 0 { // who was refused elsewhere does not wait again
 		return nil, nil
 	}
-	err = m.Wait(ctx, func() bool {
+	err = m.Wait(ctx, only, func() bool {
 		lease, _ = p.pick(m, time.Now())
 		return lease != nil
 	})
@@ -150,7 +154,7 @@ func (p *Plan) countShed(model string, err error) {
 func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
 	w := m.Servers
 	p.of = m
-	if at := p.kept.At(m); at >= 0 && p.canTake(w.All[at].Endpoint, now) {
+	if at := p.keeper(m, now); at >= 0 {
 		lease, ok := w.All[at].Endpoint.Enter()
 		if ok {
 			p.sentTo(w, at, now)
@@ -171,9 +175,17 @@ func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bo
 	return lease, false
 }
 
-// canTake reports whether an endpoint that was not tried can be asked now.
-func (p *Plan) canTake(e *pool.Endpoint, now time.Time) bool {
-	return !slices.Contains(p.tried, e) && e.Fitness(now) <= pool.Ejected
+// keeper is the index of the endpoint of m that alone has what the request goes on with; -1 where
+// there is none that was not tried and can be asked now.
+func (p *Plan) keeper(m *backend.Model, now time.Time) int {
+	at := p.kept.At(m)
+	if at < 0 {
+		return -1
+	}
+	if e := m.Servers.All[at].Endpoint; slices.Contains(p.tried, e) || e.Fitness(now) > pool.Ejected {
+		return -1
+	}
+	return at
 }
 
 // sentTo notes that the attempt goes to an endpoint that was not picked by where the prompt is.

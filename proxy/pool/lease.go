@@ -36,6 +36,6 @@ func (l *Lease) Close() {
 	e := l.endpoint
 	e.inflight.Add(-1)
 	if e.cap > 0 {
-		e.queue.wake()
+		e.wakeNext()
 	}
 }

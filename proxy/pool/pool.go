@@ -61,6 +61,7 @@ type Endpoint struct {
 // both see the requests of both.
 type vitals struct {
 	inflight atomic.Int64
+	alone    queue // requests that no other endpoint of the model will do for
 
 	mu        sync.Mutex // guards what follows
 	down      bool       // by active checks
@@ -287,9 +288,15 @@ func (e *Endpoint) Wake(now time.Time) (changed bool) {
 	e.asleep = time.Time{}
 	e.mu.Unlock()
 	if changed {
-		e.queue.wake()
+		e.wakeNext()
 	}
 	return changed
+}
+
+// wakeNext tells those who are first in their lines that there may be a place here.
+func (e *Endpoint) wakeNext() {
+	e.alone.wake()
+	e.queue.wake()
 }
 
 // Asleep reports whether some endpoint of the group is asleep at now.
@@ -358,7 +365,7 @@ func (e *Endpoint) checked(err error) {
 	up := was && !e.down
 	e.mu.Unlock()
 	if up {
-		e.queue.wake()
+		e.wakeNext()
 	}
 }
 

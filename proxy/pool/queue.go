@@ -42,7 +42,8 @@ var (
 	ErrQueueLate = errors.New("no endpoint was free in time")
 )
 
-// queue is the requests that wait, first come, first served. A group and its successors share one.
+// queue is the requests that wait, first come, first served. A group and its successors share one,
+// and so do an endpoint and its own.
 type queue struct {
 	mu      sync.Mutex // guards waiting; a leaf
 	waiting []chan struct{}
@@ -115,14 +116,36 @@ func (q *queue) length() int {
 	return len(q.waiting)
 }
 
-// Queued is how many requests wait for an endpoint of the group.
-func (g *Group) Queued() int { return g.queue.length() }
+// Queued is how many requests wait for an endpoint of the group, or for one of them alone.
+func (g *Group) Queued() int {
+	n := g.queue.length()
+	for _, e := range g.Endpoints {
+		n += e.alone.length()
+	}
+	return n
+}
+
+// Ahead is how many requests wait for only alone, or, where only is nil, for any endpoint of the
+// group: those that want a certain one are in nobody else's way.
+func (g *Group) Ahead(only *Endpoint) int { return g.lineOf(only).length() }
+
+// lineOf is where a request waits for only, or for any endpoint of the group where that is nil.
+func (g *Group) lineOf(only *Endpoint) *queue {
+	if only != nil {
+		return &only.alone
+	}
+	return g.queue
+}
 
 // Wait waits until try, which is called at once and whenever something may have become free,
-// returns true. Whoever gets something lets the next in the line try: an endpoint that comes up, or
-// a new one, has more than one place. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
-func (g *Group) Wait(ctx context.Context, try func() bool) error {
-	q := g.queue
+// returns true. only is the endpoint that is waited for, nil for any of the group. Whoever gets
+// something lets the next in the line try: an endpoint that comes up, or a new one, has more than
+// one place. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
+func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error {
+	if g.Queued() >= g.line.Max { // over all lines; a line has no more either
+		return ErrQueueFull
+	}
+	q := g.lineOf(only)
 	turn, ok := q.join(g.line.Max)
 	if !ok {
 		return ErrQueueFull

@@ -75,7 +75,7 @@ func TestWaitingIsInTurnAndBounded(t *testing.T) {
 		}
 		order := make(chan int, 3)
 		wait := func(ctx context.Context, i int) error {
-			err := g.Wait(ctx, taking(e, nil))
+			err := g.Wait(ctx, nil, taking(e, nil))
 			if err == nil {
 				order <- i
 			}
@@ -135,7 +135,7 @@ func TestTheCapHoldsUnderContention(t *testing.T) {
 					defer cancel()
 				}
 				var lease *Lease
-				if err := g.Wait(ctx, taking(e, &lease)); err != nil {
+				if err := g.Wait(ctx, nil, taking(e, &lease)); err != nil {
 					return
 				}
 				if n := now.Add(1); n > most.Load() {
@@ -180,7 +180,7 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 		b.checked(errors.New("down"))
 		_, _ = a.Enter()
 		for range 5 {
-			go func() { _ = g.Wait(t.Context(), enter(g)) }()
+			go func() { _ = g.Wait(t.Context(), nil, enter(g)) }()
 		}
 		synctest.Wait()
 		if g.Queued() != 5 {
@@ -194,12 +194,12 @@ func TestNewPlacesGoToAllWhoWait(t *testing.T) {
 
 		small := group(1)
 		only, _ := small.Endpoints[0].Enter()
-		go func() { _ = small.Wait(t.Context(), enter(small)) }()
+		go func() { _ = small.Wait(t.Context(), nil, enter(small)) }()
 		synctest.Wait()
 		large := group(2)
 		large.Adopt(small)
 		for range 3 {
-			go func() { _ = large.Wait(t.Context(), enter(large)) }()
+			go func() { _ = large.Wait(t.Context(), nil, enter(large)) }()
 		}
 		synctest.Wait()
 		only.Close() // the one that waited before gets it
@@ -235,7 +235,7 @@ func TestSleepIsNoPlaceForRequests(t *testing.T) {
 		}
 		got := make(chan error, 1)
 		go func() {
-			got <- g.Wait(t.Context(), func() bool { e := pick(); return e == b && taking(e, nil)() })
+			got <- g.Wait(t.Context(), nil, func() bool { e := pick(); return e == b && taking(e, nil)() })
 		}()
 		synctest.Wait()
 		if !b.Wake(time.Now()) || b.Wake(time.Now()) {
@@ -252,6 +252,42 @@ func TestSleepIsNoPlaceForRequests(t *testing.T) {
 	})
 }
 
+// Who waits for an endpoint that is full lets others go to one that is not.
+func TestWhoWaitsForOneEndpointIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, err := New("m", []EndpointOptions{
+			{Name: "a", URL: "http://a/v1", MaxInflight: 1}, {Name: "b", URL: "http://b/v1", MaxInflight: 1},
+		}, HealthOptions{}, QueueOptions{Max: 2}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := g.Endpoints[0], g.Endpoints[1]
+		first, _ := a.Enter()
+		second, _ := b.Enter()
+		own, other := make(chan error, 1), make(chan error, 1)
+		go func() { own <- g.Wait(t.Context(), a, taking(a, nil)) }()
+		synctest.Wait()
+		go func() { other <- g.Wait(t.Context(), nil, func() bool { return taking(a, nil)() || taking(b, nil)() }) }()
+		synctest.Wait()
+		if g.Queued() != 2 || g.Ahead(nil) != 1 || g.Ahead(a) != 1 || g.Ahead(b) != 0 {
+			t.Errorf("%d wait, %d for any, %d for a, %d for b", g.Queued(), g.Ahead(nil), g.Ahead(a), g.Ahead(b))
+		}
+		if err := g.Wait(t.Context(), b, taking(b, nil)); !errors.Is(err, ErrQueueFull) {
+			t.Errorf("a third that waits got %v", err)
+		}
+		begun := time.Now()
+		second.Close()
+		if err := <-other; err != nil || time.Since(begun) > 0 {
+			t.Errorf("who takes any got %v after %s, with a place at b", err, time.Since(begun))
+		}
+		first.Close()
+		if err := <-own; err != nil {
+			t.Errorf("who waits for a got %v", err)
+		}
+	})
+}
+
 func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	t.Parallel()
 	old, e := capped(t, 1, QueueOptions{})
@@ -262,7 +298,7 @@ func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 		t.Error("the request of the old group is not seen")
 	}
 	got := make(chan error, 1)
-	go func() { got <- next.Wait(t.Context(), taking(twin, nil)) }()
+	go func() { got <- next.Wait(t.Context(), nil, taking(twin, nil)) }()
 	for next.Queued() == 0 {
 		time.Sleep(time.Millisecond)
 	}
