@@ -300,7 +300,7 @@ func (p *Proxy) relaySpare(ctx context.Context, st *State, w *downstream.Writer,
 // storeTurn keeps what a conversation was answered with.
 func (st *State) storeTurn(ctx context.Context, o *exchange.Exchange, req *openai.Request, u *upstream.Response) {
 	if u.Status == http.StatusOK {
-		st.StoreTurn(ctx, o.Decision, req, u.Model, u.Endpoint.Chat.String(), u.ID())
+		st.StoreTurn(ctx, o.Decision, req, u.Model, u.Endpoint, u.ID())
 	}
 }
 

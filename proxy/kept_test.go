@@ -14,24 +14,25 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// stateful is a server of the Responses API: it alone has what it has answered with.
+// stateful is a server of the Responses API: it alone has what it has answered with, for the key
+// that asked.
 func stateful(tb testing.TB, name string) *testkit.Upstream {
 	tb.Helper()
-	kept := map[string]bool{}
-	return testkit.NewUpstream(tb, func(u *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
+	kept := map[string]string{}
+	return testkit.NewUpstream(tb, func(u *testkit.Upstream, w http.ResponseWriter, r *http.Request) {
 		var req struct {
 			Previous     string `json:"previous_response_id"`
 			Conversation string `json:"conversation"`
 		}
 		_ = json.Unmarshal(lastBody(u), &req)
 		w.Header().Set("Content-Type", "application/json")
-		if req.Previous != "" && !kept[req.Previous] {
+		if key := r.Header.Get("Authorization"); req.Previous != "" && kept[req.Previous] != key {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = fmt.Fprintf(w, `{"error":{"message":"no %s at %s"}}`, req.Previous, name)
 			return
 		}
 		id := fmt.Sprintf("resp_%s_%d", name, len(kept))
-		kept[id] = true
+		kept[id] = r.Header.Get("Authorization")
 		_, _ = fmt.Fprintf(w, `{"id":%q,"object":"response","status":"completed","model":"m","output":[]}`, id)
 	})
 }
@@ -77,6 +78,25 @@ func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 		goes(t, "the first turn", "new  big high")
 	b.post("/v1/responses", `{"model":"auto","input":"law","previous_response_id":"`+responseOf(t, first)+`"}`).
 		goes(t, "another subject", "kept server_state big high")
+}
+
+func TestAResponseIsGoneOnWithByTheAccountThatHasIt(t *testing.T) {
+	t.Parallel()
+	models, up := oneModel(), stateful(t, "a")
+	for i := range models {
+		models[i].Endpoints = []pool.EndpointOptions{
+			{Name: "mine", URL: up.URL(), APIKey: "mine"}, {Name: "yours", URL: up.URL(), APIKey: "yours"},
+		}
+	}
+	b := start(t, models, sticks)
+	for range 12 {
+		first := b.post("/v1/responses", `{"model":"small","input":"hello"}`)
+		at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
+		next := b.post("/v1/responses", `{"model":"small","input":"go on","previous_response_id":"`+id+`"}`)
+		if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
+			t.Fatalf("status %d at %s, begun at %s: %s", next.status, got, at, next.body)
+		}
+	}
 }
 
 // A server that is busy keeps those waiting who go on with what it has, and nobody else.

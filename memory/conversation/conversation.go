@@ -3,7 +3,7 @@
 //
 // Redis keys, P being the prefix: P:s:KEY, a string that ends by itself. A key is a SHA-256 and
 // tells nothing of tenants or texts; a state holds names of models, routes and labels with
-// probabilities, addresses of model servers, and, of conversations that clients name, the
+// probabilities, names and addresses of model servers, and, of conversations that clients name, the
 // beginnings of what the user said last.
 //
 // Everything here is a hint: what is lost, or late, costs a prefill and never an answer. A Store is
@@ -41,8 +41,10 @@ type State struct {
 	// Seed is a number that is the same through the conversation; 0 where nobody asked for one.
 	Seed uint64 `json:"d,omitempty"`
 	// Server is the address of the server that answered, where it may keep what the next request
-	// leaves out; empty for other APIs than Responses.
-	Server string `json:"a,omitempty"`
+	// leaves out, and Endpoint the name of the endpoint that it is; empty for other APIs than
+	// Responses.
+	Server   string `json:"a,omitempty"`
+	Endpoint string `json:"e,omitempty"`
 }
 
 // Topic is what a signal said of what the conversation is about.

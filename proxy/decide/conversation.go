@@ -17,6 +17,7 @@ import (
 	"signalbox/memory/conversation"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/pool"
 	"signalbox/proxy/resolve"
 	"signalbox/rules"
 )
@@ -453,23 +454,22 @@ func (t *Talk) describe(h http.Header) {
 }
 
 // StoreTurn keeps what the conversation was answered with, for its next turn: before the client
-// sees any of the response, so that the next turn cannot come first. server is the address of who
+// sees any of the response, so that the next turn cannot come first. e is the endpoint that
 // answered, and id what it called the response; empty for none.
 func (b *Base) StoreTurn(
-	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, server, id string,
+	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, e *pool.Endpoint, id string,
 ) {
-	if req.API != openai.Response {
-		server = ""
-	}
 	t := d.Talk
 	if t == nil {
-		b.storeNamed(ctx, d, req, m, server, id)
+		b.storeNamed(ctx, d, req, m, e, id)
 		return
 	}
 	s := &conversation.State{
-		Server: server,
-		Model:  m.Name, Route: d.Route, Tokens: t.tokens(d),
+		Model: m.Name, Route: d.Route, Tokens: t.tokens(d),
 		Topics: make(map[string]conversation.Topic), Seed: d.seed,
+	}
+	if req.API == openai.Response {
+		s.Endpoint, s.Server = e.Name, e.Chat.String()
 	}
 	if s.Seed == 0 && t.before != nil {
 		s.Seed = t.before.Seed

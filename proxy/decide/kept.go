@@ -8,14 +8,16 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory/conversation"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
 
 // Kept is what a request of the Responses API goes on with by name: a response, or a conversation,
 // that the server which answered before keeps, and nobody else. Nil stands for none.
 type Kept struct {
-	Model  string // that answered
-	Server string // the address of the endpoint
+	Model    string // that answered
+	Endpoint string // of it, by name
+	Server   string // its address
 }
 
 // stateful returns the keys of what a request goes on with on its server, and of those the ones
@@ -39,7 +41,7 @@ func (b *Base) keptFor(ctx context.Context, d *Decision, req *openai.Request) *K
 	}
 	find, _ := namer{d.Who.Tenant, d.Who.Role}.stateful(req)
 	if s := b.Talks.Find(ctx, find...); s != nil && s.Server != "" {
-		return &Kept{Model: s.Model, Server: s.Server}
+		return &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server}
 	}
 	return nil
 }
@@ -50,14 +52,23 @@ func (k *Kept) without(m *backend.Model) bool {
 	return k != nil && m != nil && m.Name != k.Model && k.At(m) < 0
 }
 
-// At is the index of the endpoint of m that has it, -1 for none.
+// At is the index of the endpoint of m that has it, -1 for none: of several with one address, which
+// may be those of several accounts, the one that answered.
 func (k *Kept) At(m *backend.Model) int {
 	if k == nil {
 		return -1
 	}
-	return slices.IndexFunc(m.Servers.All, func(s backend.Server) bool {
-		return s.Endpoint.Chat.String() == k.Server
-	})
+	at := -1
+	for i, s := range m.Servers.All {
+		switch {
+		case s.Endpoint.Chat.String() != k.Server:
+		case m.Name == k.Model && s.Endpoint.Name == k.Endpoint:
+			return i
+		case at < 0:
+			at = i
+		}
+	}
+	return at
 }
 
 // leavesState reports that a candidate has nothing of what the request goes on with.
@@ -70,9 +81,9 @@ func (d *Decision) leavesState() bool {
 // storeNamed keeps who answered a request that named its model: it belongs to no conversation that
 // could be moved, but only its server has the response that the next one may go on with.
 func (b *Base) storeNamed(
-	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, server, id string,
+	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, e *pool.Endpoint, id string,
 ) {
-	if b.Talks == nil || server == "" {
+	if b.Talks == nil || req.API != openai.Response {
 		return
 	}
 	n := namer{d.Who.Tenant, d.Who.Role}
@@ -81,6 +92,7 @@ func (b *Base) storeNamed(
 		keys = append(keys, n.key(byResponse, id))
 	}
 	if len(keys) > 0 {
-		b.Talks.Keep(ctx, &conversation.State{Model: m.Name, Server: server}, time.Duration(b.Stick.MaxAge), keys...)
+		s := &conversation.State{Model: m.Name, Endpoint: e.Name, Server: e.Chat.String()}
+		b.Talks.Keep(ctx, s, time.Duration(b.Stick.MaxAge), keys...)
 	}
 }
