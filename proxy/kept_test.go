@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,4 +148,19 @@ func TestWhoWaitsForAResponseIsInNobodysWay(t *testing.T) {
 	}
 	release()
 	all.Wait()
+}
+
+// Who asks for a named model in between leaves what is known of the subject.
+func TestAModelThatIsNamedInBetweenForgetsNoSubject(t *testing.T) {
+	t.Parallel()
+	b := unsure(t, oneModel(stateful(t, "a")))
+	say := func(model, input string) answered {
+		return b.post("/v1/responses", `{"model":"`+model+`","conversation":"conv_1","input":"`+input+`"}`)
+	}
+	_, first, _ := strings.Cut(long("math: integrate x"), " ")
+	say("auto", first).goes(t, "the first turn", "new  big high")
+	if got := say("small", "go on"); got.status != http.StatusOK {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	say("auto", "perhaps explain it").goes(t, "a doubtful turn", "kept prefill small")
 }

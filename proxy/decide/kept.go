@@ -18,6 +18,8 @@ type Kept struct {
 	Model    string // that answered
 	Endpoint string // of it, by name
 	Server   string // its address
+
+	state *conversation.State // that is known of it
 }
 
 // stateful returns the keys of what a request goes on with on its server, and of those the ones
@@ -41,7 +43,7 @@ func (b *Base) keptFor(ctx context.Context, d *Decision, req *openai.Request) *K
 	}
 	find, _ := namer{d.Who.Tenant, d.Who.Role}.stateful(req)
 	if s := b.Talks.Find(ctx, find...); s != nil && s.Server != "" {
-		return &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server}
+		return &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, state: s}
 	}
 	return nil
 }
@@ -92,7 +94,11 @@ func (b *Base) storeNamed(
 		keys = append(keys, n.key(byResponse, id))
 	}
 	if len(keys) > 0 {
-		s := &conversation.State{Model: m.Name, Endpoint: e.Name, Server: e.Chat.String()}
-		b.Talks.Keep(ctx, s, time.Duration(b.Stick.MaxAge), keys...)
+		var s conversation.State
+		if d.Kept != nil {
+			s = *d.Kept.state // what routed turns have said of it
+		}
+		s.Model, s.Endpoint, s.Server = m.Name, e.Name, e.Chat.String()
+		b.Talks.Keep(ctx, &s, time.Duration(b.Stick.MaxAge), keys...)
 	}
 }
