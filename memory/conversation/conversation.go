@@ -6,9 +6,9 @@
 // probabilities, names and addresses of model servers, and, of conversations that clients name, the
 // beginnings of what the user said last.
 //
-// Everything here is a hint: what is lost, or late, costs a prefill and never an answer. A Store is
-// safe for concurrent use. It runs a goroutine for each state on its way to Redis, 64 at most, and
-// Close waits for them.
+// Everything here is a hint: what is lost, or late, costs a prefill, and an answer only where a
+// request goes on with what one server alone has. A Store is safe for concurrent use. It runs a
+// goroutine for each state on its way to Redis, 64 at most, and Close waits for them.
 package conversation
 
 import (
@@ -109,10 +109,18 @@ func (s *Store) Find(ctx context.Context, keys ...Key) *State {
 		return nil
 	}
 	if s.link != nil {
-		if found, err := s.far(ctx, keys); err == nil && found != nil {
+		if found, at, err := s.far(ctx, keys); err == nil && found != nil {
+			if own := s.near(keys[:at]); own != nil { // on its way to Redis
+				return own
+			}
 			return found
 		}
 	}
+	return s.near(keys)
+}
+
+// near returns what this process knows.
+func (s *Store) near(keys []Key) *State {
 	for _, k := range keys {
 		if t, ok := s.local.Get(bounded.Key(k)); ok && time.Now().Before(t.until) {
 			return t.State
@@ -121,14 +129,14 @@ func (s *Store) Find(ctx context.Context, keys ...Key) *State {
 	return nil
 }
 
-// far asks Redis for all keys at once.
-func (s *Store) far(ctx context.Context, keys []Key) (found *State, err error) {
+// far asks Redis for all keys at once, and returns the index of the one that has what is found.
+func (s *Store) far(ctx context.Context, keys []Key) (found *State, at int, err error) {
 	err = s.link.Do(ctx, s.budget, func(ctx context.Context, c rueidis.Client) error {
 		calls := make(rueidis.Commands, len(keys))
 		for i, k := range keys {
 			calls[i] = c.B().Get().Key(s.name(k)).Build()
 		}
-		for _, r := range c.DoMulti(ctx, calls...) {
+		for i, r := range c.DoMulti(ctx, calls...) {
 			text, err := r.AsBytes()
 			if rueidis.IsRedisNil(err) {
 				continue
@@ -138,13 +146,13 @@ func (s *Store) far(ctx context.Context, keys []Key) (found *State, err error) {
 			}
 			var state State
 			if json.Unmarshal(text, &state) == nil && state.Model != "" {
-				found = &state
+				found, at = &state, i
 				return nil
 			}
 		}
 		return nil
 	})
-	return found, err
+	return found, at, err
 }
 
 // Keep keeps a state under the keys for a time, which is more than 0. It returns at once: in this

@@ -75,6 +75,12 @@ func TestStatesCrossRedis(t *testing.T) {
 	if got := b.Find(t.Context(), key(2)); got != nil {
 		t.Errorf("while Redis is away, what another process answered: %+v", got)
 	}
+	b.Keep(t.Context(), &State{Model: "last"}, time.Hour, key(4))
+	b.Close()
+	link.err = nil
+	if got := b.Find(t.Context(), key(4), key(2)); got == nil || got.Model != "last" {
+		t.Errorf("of a key that is not in Redis yet, before one that is: %+v", got)
+	}
 	// an entry that nobody here wrote is none
 	err = client.Do(t.Context(), client.B().Set().Key("cx:s:"+key(3).String()).Value("{").Build()).Error()
 	if err != nil {
