@@ -96,6 +96,10 @@ func (p *Proxy) send(
 			if refusal = upstream.Better(refusal, u); refusal == u {
 				effort = o.Effort
 			}
+		case refusal != nil && lacksState(o, u):
+			u.Endpoint.Succeeded()
+			u.Close()
+			n = st.opts.MaxAttempts // who has the response is only busy
 		case o.Escalation.Worse(u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts // what was thrown away is better
@@ -117,6 +121,12 @@ func (p *Proxy) send(
 		return last
 	}
 	return p.relayRefusal(ctx, st, w, refusal, effort, o)
+}
+
+// lacksState reports that a server may not know the response that a request goes on with: OpenAI's
+// says so with 400 (previous_response_not_found), vLLM with 404.
+func lacksState(o *exchange.Exchange, u *upstream.Response) bool {
+	return o.Kept != nil && (u.Status == http.StatusNotFound || u.Status == http.StatusBadRequest)
 }
 
 // committed reports that the client has a head, so that no other attempt may follow.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -163,4 +164,32 @@ func TestAModelThatIsNamedInBetweenForgetsNoSubject(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	say("auto", "perhaps explain it").goes(t, "a doubtful turn", "kept prefill small")
+}
+
+// Where the server that has the response is busy, others do not tell that there is none.
+func TestABusyServerIsNotAResponseThatIsGone(t *testing.T) {
+	t.Parallel()
+	servers := make([]*testkit.Upstream, 2)
+	for i := range servers {
+		servers[i] = testkit.NewUpstream(t, func(u *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch mine := fmt.Sprintf("resp_%d", i); {
+			case !bytes.Contains(lastBody(u), []byte("previous_response_id")):
+				_, _ = fmt.Fprintf(w, `{"id":%q,"object":"response","status":"completed","output":[]}`, mine)
+			case bytes.Contains(lastBody(u), []byte(mine)):
+				w.Header().Set("Retry-After", "2")
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, `{"error":{"message":"busy"}}`)
+			default:
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, `{"error":{"message":"no such response"}}`)
+			}
+		})
+	}
+	b := start(t, oneModel(servers...), sticks)
+	id := responseOf(t, b.post("/v1/responses", `{"model":"small","input":"hello"}`))
+	got := b.post("/v1/responses", `{"model":"small","input":"go on","previous_response_id":"`+id+`"}`)
+	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "2" {
+		t.Errorf("status %d %v: %s", got.status, got.header, got.body)
+	}
 }
