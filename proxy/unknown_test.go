@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"signalbox/internal/openai"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/resolve"
 )
 
 func TestAnUnknownModelIsToldTheNearestName(t *testing.T) {
@@ -51,5 +53,13 @@ func TestASessionThatIsNamedTwiceIsTheSame(t *testing.T) {
 	got := b.post(chatPath, body, "X-Signalbox-Session", "b")
 	if e := got.error(t); got.status != http.StatusBadRequest || e.Param == nil || *e.Param != "signalbox.session" {
 		t.Errorf("another: %d %s", got.status, got.body)
+	}
+}
+
+// Every request is asked for its session, several times.
+func TestToLookForASessionAllocatesNothing(t *testing.T) {
+	req, h := new(openai.Request), http.Header{"X-Signalbox-Session": {"a"}}
+	if n := testing.AllocsPerRun(100, func() { _ = resolve.Session(req, h) }); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -38,7 +38,7 @@ func Owner(who auth.Principal, session string) memory.Owner {
 // Session is the session that a request names, in its body or else in a header; empty without one.
 // Resolve refuses a request that names two.
 func Session(req *openai.Request, h http.Header) string {
-	return cmp.Or(req.Extras.Session, h.Get(sessionHeader))
+	return cmp.Or(req.Extras.Session, h.Get(sessionKey))
 }
 
 // The fields that name contexts and sessions, as errors call them.
@@ -49,6 +49,10 @@ const (
 	sessionHeader    = "x-signalbox-session"
 	saveContextField = "signalbox.save_context"
 )
+
+// sessionKey is sessionHeader as net/http spells it: any other spelling is made into this one by
+// every look.
+const sessionKey = "X-Signalbox-Session"
 
 // What the header for degraded answers says of contexts.
 const (
@@ -97,7 +101,7 @@ func (r *Contexts) PromptTokens(req *openai.Request) int {
 // ended.
 func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.Request, h http.Header) (*Contexts, error) {
 	session := Session(req, h)
-	if named := h.Get(sessionHeader); named != "" && named != session {
+	if named := h.Get(sessionKey); named != "" && named != session {
 		return nil, fault.InvalidField(sessionField,
 			sessionField+" and the header "+sessionHeader+" name different sessions: send one of them")
 	}
