@@ -193,3 +193,32 @@ func TestABusyServerIsNotAResponseThatIsGone(t *testing.T) {
 		t.Errorf("status %d %v: %s", got.status, got.header, got.body)
 	}
 }
+
+// Where that server stays full, no other model is asked, which would not know the response.
+func TestAFullServerIsNotAResponseThatIsGone(t *testing.T) {
+	t.Parallel()
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	own := testkit.NewUpstream(t, func(u *testkit.Upstream, w http.ResponseWriter, _ *http.Request) {
+		if bytes.Contains(lastBody(u), []byte("slow")) {
+			<-free
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"resp_own","object":"response","status":"completed","model":"m","output":[]}`)
+	})
+	t.Cleanup(release)
+	models := oneModel(stateful(t, "other"))
+	models[0].Endpoints = []pool.EndpointOptions{{Name: "own", URL: own.URL(), MaxInflight: 1}}
+	models[0].Queue.Wait = option.Duration(10 * time.Millisecond)
+	b := start(t, models, sticks)
+	id := responseOf(t, b.post("/v1/responses", `{"model":"auto","input":"math: integrate x"}`))
+	var all sync.WaitGroup
+	all.Go(func() { b.post("/v1/responses", `{"model":"big","input":"slow"}`) })
+	waitFor(t, "the slow one to be there", func() bool { return b.state.Models[0].Endpoints[0].Inflight() == 1 })
+	got := b.post("/v1/responses", `{"model":"auto","input":"math","previous_response_id":"`+id+`"}`)
+	if got.status != http.StatusServiceUnavailable || got.code(t) != "overloaded" {
+		t.Errorf("status %d from %s: %s", got.status, got.header.Get("X-Signalbox-Model"), got.body)
+	}
+	release()
+	all.Wait()
+}

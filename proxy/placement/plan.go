@@ -102,6 +102,9 @@ func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 		case err != nil:
 			crowded = true
 			p.countShed(m.Name, err)
+			if p.keeper(m, time.Now()) >= 0 { // it is there, and the others do not have it
+				p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return p.kept.At(m) < 0 })
+			}
 		}
 		asleep = asleep || m.Asleep(time.Now())
 		p.Models = p.Models[1:]
