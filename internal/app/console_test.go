@@ -263,7 +263,8 @@ func TestAChangeOfTheConfigurationIsPreviewed(t *testing.T) {
 		t.Errorf("no change: %+v", p)
 	}
 	wrong := preview(before.Text + "modles: []\n")
-	if len(wrong.Problems) != 1 || wrong.Valid || wrong.Problems[0].Line != 3 ||
+	last := strings.Count(before.Text, "\n") + 1
+	if len(wrong.Problems) != 1 || wrong.Valid || wrong.Problems[0].Line != last ||
 		!strings.Contains(wrong.Problems[0].Text, "models") ||
 		!strings.Contains(wrong.Diff, "+modles: []") {
 		t.Errorf("a word that is not known: %+v", wrong)
