@@ -96,13 +96,9 @@ func (p *Proxy) send(
 			if refusal = upstream.Better(refusal, u); refusal == u {
 				effort = o.Effort
 			}
-		case refusal != nil && lacksState(o, u):
-			u.Endpoint.Succeeded()
+		case outdone(refusal, o, u, change.Request.Streams()):
 			u.Close()
-			n = st.opts.MaxAttempts // who has the response is only busy
-		case o.Escalation.Worse(u, change.Request.Streams()):
-			u.Close()
-			n = st.opts.MaxAttempts // what was thrown away is better
+			n = st.opts.MaxAttempts
 		case p.discards(st, o, u):
 			refusal.Close()
 			refusal, n, reason = nil, 0, ""
@@ -121,6 +117,16 @@ func (p *Proxy) send(
 		return last
 	}
 	return p.relayRefusal(ctx, st, w, refusal, effort, o)
+}
+
+// outdone reports that what an earlier attempt brought is better than u: a response that was thrown
+// away, or the refusal of a server that has what the request goes on with and is only busy.
+func outdone(refusal *upstream.Response, o *exchange.Exchange, u *upstream.Response, streams bool) bool {
+	if refusal != nil && lacksState(o, u) {
+		u.Endpoint.Succeeded()
+		return true
+	}
+	return o.Escalation.Worse(u, streams)
 }
 
 // lacksState reports that a server may not know the response that a request goes on with: OpenAI's
