@@ -244,7 +244,7 @@ func (p *printer) reported(r *report.Report) {
 		p.fact("  thrown away", fmt.Sprintf("%s of it for %s answers, %s tokens", report.USD(g.Thrown.Cost), n(g.Thrown.Answers), n(g.Thrown.Tokens)))
 	}
 	if g.Mirrored.Copies > 0 {
-		p.fact("  copies", fmt.Sprintf("%s besides, for %s copies", report.USD(g.Mirrored.Cost), n(g.Mirrored.Copies)))
+		p.fact("  copies", fmt.Sprintf("%s, %s besides", n(g.Mirrored.Copies), report.USD(g.Mirrored.Cost)))
 	}
 	t := &g.Tokens
 	p.fact("tokens", fmt.Sprintf("prompt %s (cached %s), completion %s (reasoning %s)", n(t.Prompt), n(t.Cached), n(t.Completion), n(t.Reasoning)))
