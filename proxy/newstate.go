@@ -54,6 +54,7 @@ type StateOptions struct {
 
 	Identity   decisionlog.Identity    // of the configuration
 	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
+	Timeout    time.Duration           // of all the reading for one request; 0 where only the classifier bounds it
 	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
 
 	// Stick makes conversations stay with their models, by the states in Talks, which other states
@@ -95,7 +96,8 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if o.Limits != nil {
 		st.limits = *o.Limits
 	}
-	st.Signals.Identity, st.Signals.Thresholds, st.Signals.Patience = o.Identity, o.Thresholds, o.Patience
+	st.Signals.Identity, st.Signals.Thresholds = o.Identity, o.Thresholds
+	st.Signals.Timeout, st.Signals.Patience = o.Timeout, o.Patience
 	if o.Salt != nil {
 		st.places.Salts, st.salted = engine.NewSalts(o.Salt), true
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -94,6 +95,59 @@ default: {models: [small]}
 	got := b.chat(ask("math"))
 	if route := got.header.Get("X-Signalbox-Route"); got.status != 200 || route != "careful" || len(reader.whole) != 1 {
 		t.Errorf("route %q with status %d, read whole %d times", route, got.status, len(reader.whole))
+	}
+}
+
+// timed takes a while for each reading, and notes when it began, ended and had to be over.
+type timed struct {
+	*skimmer
+	readings []reading
+}
+
+type reading struct{ begun, ended, deadline time.Time }
+
+func (e *timed) read(
+	ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set,
+	by func(context.Context, *signal.Text, signal.Mask, *signal.Set),
+) {
+	r := reading{begun: time.Now()}
+	r.deadline, _ = ctx.Deadline()
+	by(ctx, text, need, set)
+	time.Sleep(20 * time.Millisecond)
+	r.ended = time.Now()
+	e.readings = append(e.readings, r)
+}
+
+func (e *timed) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	e.read(ctx, text, need, set, e.skimmer.Extract)
+}
+
+func (e *timed) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
+	e.read(ctx, text, need, set, e.skimmer.ExtractAll)
+}
+
+func TestAllReadingsOfARequestShareItsTime(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) {
+		s.routes = `
+routes:
+  - {name: block-jailbreak, when: {jailbreak: true}, block: {message: "Declined by policy."}}
+  - {name: careful, when: {domain: math}, use: {models: [big], windows: all}}
+default: {models: [small]}
+`
+	})
+	reader := &timed{skimmer: &skimmer{fakeClassifier: b.classifier}}
+	b.state.Signals.Classifier, b.state.Signals.Timeout = reader, time.Hour
+	if got := b.chat(ask("math")); got.status != 200 || len(reader.whole) != 1 || len(reader.readings) < 2 {
+		t.Fatalf("status %d, %d readings, %d of everything", got.status, len(reader.readings), len(reader.whole))
+	}
+	var spent time.Duration // at least
+	for i, r := range reader.readings {
+		// The classifier bounds the first reading itself.
+		if left := r.deadline.Sub(r.begun); i > 0 && (left <= 0 || left > time.Hour-spent) {
+			t.Errorf("reading %d may take %v after %v of an hour", i+1, left, spent)
+		}
+		spent += r.ended.Sub(r.begun)
 	}
 }
 

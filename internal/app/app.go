@@ -173,8 +173,8 @@ func (a *App) stateOptions(
 			signal.Jailbreak: cfg.Threshold(signal.Jailbreak),
 			signal.Injection: cfg.Threshold(signal.Injection),
 		},
-		Patience: patience(&cfg.Classify),
-		Stick:    cfg.Stick, Talks: a.talks, Outcomes: cfg.Outcomes, Learnt: a.outcomes,
+		Timeout: time.Duration(cfg.Classify.Timeout), Patience: patience(&cfg.Classify),
+		Stick: cfg.Stick, Talks: a.talks, Outcomes: cfg.Outcomes, Learnt: a.outcomes,
 		Cache: cfg.Cache, Answers: answers, Fingerprint: decides(id, a.opts.Version),
 	}
 	if a.keys != nil {

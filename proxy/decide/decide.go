@@ -165,7 +165,9 @@ func (d *Decision) extract(ctx context.Context, need signal.Mask, how signals.Ex
 		return open
 	}
 	if from != 0 {
-		d.Base.Signals.Read(ctx, d.Contexts, &d.Text, from, d.Set, how, still)
+		reading, done := d.Base.Signals.Remaining(ctx, d.Classified)
+		d.Base.Signals.Read(reading, d.Contexts, &d.Text, from, d.Set, how, still)
+		done()
 	}
 	d.Set.Fail(from&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
 	if d.Contexts.Named() {
