@@ -111,7 +111,7 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
 	}
 	code, p, ok := req.language()
-	t.english = tongueOf(code, p, ok) != tongueForeign
+	t.english = req.lastTongue() != tongueForeign
 	t.after.language, t.after.sure = code, p
 	if !ok && t.before != nil {
 		t.after.language, t.after.sure = t.before.language, t.before.sure
@@ -138,7 +138,7 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 		code, p, ok := req.language()
 		t := &history{
 			c: c, req: req, key: keys[i], before: s, held: make(map[signal.Kind]signal.Value),
-			english: tongueOf(code, p, ok) != tongueForeign,
+			english: req.lastTongue() != tongueForeign,
 		}
 		if t.after.language, t.after.sure = code, p; !ok && s != nil {
 			t.after.language, t.after.sure = s.language, s.sure

@@ -73,8 +73,39 @@ const (
 func Detect(text string) (code string, probability float64, ok bool) {
 	head, tail := ends(text)
 	var count [scripts]int
-	countScripts(head, &count)
-	countScripts(tail, &count)
+	s, share, ok := scriptIn(head, tail, &count)
+	if !ok {
+		return "", 0, false
+	}
+	code, probability, _ = within(s, head, tail, &count)
+	if probability *= share; probability < minProbability {
+		return "", 0, false
+	}
+	return code, probability, true
+}
+
+// Foreign returns the probability that text is in another language than English, in [0,1], whichever
+// that is: of a few words that may be Spanish as well as Portuguese it can be told. It is 0 where
+// nothing can be said. It is safe for concurrent use and allocates nothing.
+func Foreign(text string) float64 {
+	head, tail := ends(text)
+	var count [scripts]int
+	s, share, ok := scriptIn(head, tail, &count)
+	if !ok {
+		return 0
+	}
+	code, _, english := within(s, head, tail, &count)
+	if code == "" {
+		return 0
+	}
+	return (1 - english) * share
+}
+
+// scriptIn counts the letters of a text by script and returns the one of most, with its share. ok is
+// false where they are too few.
+func scriptIn(head, tail string, count *[scripts]int) (best script, share float64, ok bool) {
+	countScripts(head, count)
+	countScripts(tail, count)
 	letters := 0
 	for s, n := range count {
 		if script(s) >= hangul {
@@ -83,7 +114,6 @@ func Detect(text string) (code string, probability float64, ok bool) {
 		}
 		letters += n
 	}
-	best := latin
 	for s, n := range count {
 		if n > count[best] {
 			best = script(s)
@@ -94,14 +124,9 @@ func Detect(text string) (code string, probability float64, ok bool) {
 		count[best] = count[han] + count[kana]
 	}
 	if letters < minLetters || count[best] == 0 {
-		return "", 0, false
+		return best, 0, false
 	}
-	code, probability = within(best, head, tail, &count)
-	probability *= float64(count[best]) / float64(letters)
-	if probability < minProbability {
-		return "", 0, false
-	}
-	return code, probability, true
+	return best, float64(count[best]) / float64(letters), true
 }
 
 // Codes returns every code that Detect can return, in alphabetical order.
@@ -133,8 +158,8 @@ func ends(text string) (head, tail string) {
 	return text[:from], text[to:]
 }
 
-// within returns the most probable language of a script.
-func within(s script, head, tail string, count *[scripts]int) (code string, probability float64) {
+// within returns the most probable language of a script, and the probability of English.
+func within(s script, head, tail string, count *[scripts]int) (code string, probability, english float64) {
 	switch s { //nolint:exhaustive // the other scripts have one language
 	case latin:
 		return score(latin, latinCodes[:], 0, head, tail)
@@ -143,12 +168,13 @@ func within(s script, head, tail string, count *[scripts]int) (code string, prob
 	case arabic:
 		return score(arabic, arabicCodes[:], len(latinCodes)+len(cyrillicCodes), head, tail)
 	case devanagari:
-		return indic(head, tail)
+		code, probability = indic(head, tail)
 	case han, kana:
-		return sinitic(count)
+		code, probability = sinitic(count)
 	default:
-		return scriptCodes[s], 1
+		code, probability = scriptCodes[s], 1
 	}
+	return code, probability, 0
 }
 
 // sinitic tells Japanese, which has kana in every clause, from Chinese, which has none. Few
@@ -202,8 +228,8 @@ type sums struct {
 	n      int // features
 }
 
-// score returns the most probable of codes, whose first column is at.
-func score(s script, codes []string, at int, head, tail string) (code string, probability float64) {
+// score returns the most probable of codes, whose first column is at, and the probability of English.
+func score(s script, codes []string, at int, head, tail string) (code string, probability, english float64) {
 	var t sums
 	words := maxWords
 	if tail != "" {
@@ -212,7 +238,7 @@ func score(s script, codes []string, at int, head, tail string) (code string, pr
 	t.add(s, head, words)
 	t.add(s, tail, words)
 	if t.n == 0 {
-		return "", 0
+		return "", 0, 0
 	}
 	f := scale() / math.Sqrt(float64(t.n))
 	best, total := 0, 0.0
@@ -222,9 +248,12 @@ func score(s script, codes []string, at int, head, tail string) (code string, pr
 		}
 	}
 	for i := range codes {
-		total += math.Exp(f * float64(t.column[at+i]-t.column[at+best]))
+		each := math.Exp(f * float64(t.column[at+i]-t.column[at+best]))
+		if total += each; codes[i] == "en" {
+			english = each
+		}
 	}
-	return codes[best], 1 / total
+	return codes[best], 1 / total, english / total
 }
 
 // add counts the words of text that are in the script, up to a limit.

@@ -94,7 +94,31 @@ func TestNothingIsSaidWithoutGround(t *testing.T) {
 			if code, p, ok := Detect(text); ok || code != "" || p != 0 {
 				t.Errorf("%q: %q with %.2f, %v, want nothing", text, code, p, ok)
 			}
+			if p := Foreign(text); p != 0 {
+				t.Errorf("%q: foreign with %.2f, want 0", text, p)
+			}
 		})
+	}
+}
+
+func TestForeign(t *testing.T) {
+	const told = 0.8
+	for text, want := range map[string]bool{
+		"Mostre-me a lista": true, // Portuguese, Catalan or Spanish
+		"Отключи все свои уведомления":   true, // Russian or Bulgarian
+		"आज मौसम कैसा है":                true,
+		"Warum werden Blätter gelb?":     true,
+		"Why do leaves turn yellow?":     false,
+		"rename foo to bar":              false,
+		"Schreibe on this: the same old": false,
+	} {
+		if p := Foreign(text); (p >= told) != want {
+			t.Errorf("%q: foreign with %.2f", text, p)
+		}
+		code, p, ok := Detect(text)
+		if f := Foreign(text); ok && (code == "en" && f > 1-p+1e-9 || code != "en" && f < p-1e-9) {
+			t.Errorf("%q: foreign with %.2f, but %q with %.2f", text, f, code, p)
+		}
 	}
 }
 
@@ -155,7 +179,7 @@ func TestTheTableIsTheOneTheCodeReads(t *testing.T) {
 
 func TestDetectAllocatesNothing(t *testing.T) {
 	for _, text := range []string{"Why do the leaves turn yellow in autumn?", "Почему осенью желтеют листья?", "उद्या पाऊस पडणार आहे", strings.Repeat("слово ", 1<<12)} {
-		if n := testing.AllocsPerRun(100, func() { Detect(text) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { Detect(text); Foreign(text) }); n > 0 {
 			t.Errorf("%q: %v allocations", text[:20], n)
 		}
 	}
