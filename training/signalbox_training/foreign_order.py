@@ -93,6 +93,26 @@ class Reader(torch.nn.Module):
         return (weight * each).sum(1), each
 
 
+def restored(proto: onnx.ModelProto) -> Reader:
+    """The reader of a graph of this file, its weights as they are computed with."""
+    had = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
+    net, state = Reader(piece_vectors(proto)), {}
+    for name, value in net.state_dict().items():
+        stem, _, side = name.rpartition(".")
+        stem = stem.replace("blocks.", "block").replace("last", "end")
+        if side == "bias":
+            found = had[stem + ".bias"]
+        elif stem + ".w" in had:
+            found = (had[stem + ".w"] * had[stem + ".scale"]).T
+        elif stem in ("head", "weigh"):
+            found = had[stem].T if stem == "head" else had[stem][:, None]
+        else:
+            found = had[stem if stem.endswith("near") else stem + ".weight"]
+        state[name] = torch.from_numpy(found.astype(np.float32)).reshape(value.shape)
+    net.load_state_dict(state)
+    return net
+
+
 def piece_vectors(proto: onnx.ModelProto) -> torch.Tensor:
     """The table of a bundle's graph."""
     had = {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
@@ -592,15 +612,18 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--trunk", type=Path, help="what build_trunk.py wrote of the 96,000 pieces of --base")
     parser.add_argument("--base", type=Path, default=Path("build/foreign"), help="the bundle of foreign.py")
+    parser.add_argument("--on", action="store_true", help="go on with the reader of --base, a bundle of this file, in place of distilling")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, default=Path("build"))
     parser.add_argument("--out", type=Path, default=Path("../models/foreign"))
     parser.add_argument("--beside", type=Path, default=Path("../models/default/bundle.yaml"))
     parser.add_argument("--pieces", type=int, default=630_000, help="that the teacher reads")
     parser.add_argument("--minutes", type=float, nargs=3, default=(9, 16, 9), help="of distilling, of fitting, and of fitting with mined documents; at half a core")
     args = parser.parse_args()
-    torch.manual_seed(1)
-    torch.set_num_threads(2)
-    begin, rng = time.time(), random.Random(7)
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    begin, rng = time.time(), random.Random(6 + args.seed)
     log = lambda s: print(f"[{time.time() - begin:5.0f} s] {s}", flush=True)
     tok = foreign.tokenizer(args.base)
     encode = lambda texts: [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
@@ -609,10 +632,13 @@ def main() -> None:
         np.savez(args.work / "foreign_taught.npz", ids=np.concatenate(rows), lengths=[len(r) for r in rows], said=np.concatenate(said))
         return
     old = onnx.load(args.base / "model_int8.onnx")
-    net = Reader(piece_vectors(old))
-    taught = np.load(args.work / "foreign_taught.npz")
-    ends = np.cumsum(taught["lengths"])[:-1]
-    distil(net, [r.tolist() for r in np.split(taught["ids"], ends)], np.split(taught["said"], ends), args.minutes[0], rng, log)
+    if args.on:
+        net = restored(old)
+    else:
+        net = Reader(piece_vectors(old))
+        taught = np.load(args.work / "foreign_taught.npz")
+        ends = np.cumsum(taught["lengths"])[:-1]
+        distil(net, [r.tolist() for r in np.split(taught["ids"], ends)], np.split(taught["said"], ends), args.minutes[0], rng, log)
     sources = Sources(args.data, encode, random.Random(5))
     fit(net, sources, args.minutes[1], 8e-4, False, rng, log)
     before = {k: v.clone() for k, v in net.state_dict().items()}

@@ -15,12 +15,13 @@ import onnx
 import torch
 from onnx import numpy_helper
 
-from .model import HIDDEN, LAYERS, PARTS, Bundle
+from .model import HIDDEN, LAYERS, PARTS, Bundle, grow
 from .quantise import Quantised
 
 
 def checkpoint(graph: onnx.ModelProto) -> tuple[dict[str, torch.Tensor], np.ndarray]:
-    """The state of a `Bundle` and the wide table [BUCKETS, COLUMNS] float32 of an int8 graph of export.build."""
+    """The state of a `Bundle` and the wide table [BUCKETS, COLUMNS] float32 of an int8 graph of export.build, also of one before
+    3.0.0, which has no injection (model.grow)."""
     t = {x.name: numpy_helper.to_array(x) for x in graph.graph.initializer}
     net, state = Bundle(), {}
 
@@ -48,10 +49,11 @@ def checkpoint(graph: onnx.ModelProto) -> tuple[dict[str, torch.Tensor], np.ndar
     for part in ("query", "out", "up", "down"):
         for side in "ab":
             put(f"adapters.{side}.{part}", t[f"adapters.{part}.{side}"])
-    for name in [n for n in net.state_dict() if n.startswith(("heads.", "pii."))]:
+    for name in [n for n in net.state_dict() if n.startswith(("heads.", "pii.")) and n in t]:
         put(name, t[name].T if name.endswith(".weight") else t[name])
     put("metric.weight", t["metric"].T if "metric" in t else np.eye(HIDDEN))
-    wrong = [n for n, x in net.state_dict().items() if state[n].shape != x.shape]
+    grow(state)
+    wrong = [n for n, x in net.state_dict().items() if n not in state or state[n].shape != x.shape]
     if wrong:
         raise ValueError(f"the graph does not fit this model: {wrong}")
     return state, t["wide.table"] * t["wide.scale"]

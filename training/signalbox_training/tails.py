@@ -82,9 +82,9 @@ class Window:
 class Maker:
     """Makes the windows of all kinds."""
 
-    def __init__(self, folder: Path, learn: str):
+    def __init__(self, folder: Path, learn: str, leave_out: dict | None = None):
         self.learn, self.tok, self.rng = learn, batches.tokenizer(), random.Random(SEED)
-        rows = [r for r in data.build(folder)[0] if train.group(r) == "safety"]
+        rows = [r for r in data.build(folder, leave_out)[0] if train.group(r) == "safety"]
         self.examples = [train.Example(r, e) for r, e in zip(rows, self.encode([r.text for r in rows]))]
         self.hosts = [e.ids for e in self.examples if e.row.host and 40 <= len(e.ids)]
         attacks = [e for e in self.examples if 1 in (e.row.jailbreak, e.row.injection) and len(e.ids) < SHORT]

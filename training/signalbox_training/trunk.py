@@ -83,9 +83,9 @@ def apart(a: dict, b: dict) -> torch.Tensor:
     return total
 
 
-def windows(folder: Path, file: Path) -> tuple[list[data.Row], list[list[int]]]:
+def windows(folder: Path, file: Path, leave_out: dict) -> tuple[list[data.Row], list[list[int]]]:
     """The windows of `tails` beside the rows of the training, as rows without text, and their tokens."""
-    make = tails.Maker(folder, "orders")
+    make = tails.Maker(folder, "orders", leave_out)
     kinds = {"guards": make.guards(), "readers": make.readers(), "orders": make.orders()}
     kinds["books"] = sum((make.book(b.text) for b in books.read(file) if not b.kept), [])
     rows, ids = [], []
@@ -95,16 +95,16 @@ def windows(folder: Path, file: Path) -> tuple[list[data.Row], list[list[int]]]:
     return rows, ids
 
 
-def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed: int) -> None:
+def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed: int, leave_out: dict) -> None:
     """Train for some minutes from the first step on, and write the weights."""
     torch.manual_seed(seed)
     rng = random.Random(seed)
-    rows, _ = data.build(folder)
+    rows, _ = data.build(folder, leave_out)
     rows += [data.Row(t, src="distil") for t in train.distil_rows(folder, 6000)]
     tok = batches.tokenizer()
     examples = [train.Example(r, e) for r, e in zip(rows, tok.encode_batch([r.text[:6000] for r in rows], add_special_tokens=False))]
     hosts = [e.ids for e in examples if e.row.host and 40 <= len(e.ids)]
-    more, fixed = windows(folder, file)
+    more, fixed = windows(folder, file, leave_out)
     net, teacher = model.Bundle(DROP), model.from_base(0.0).eval()
     net.load_state_dict(restore.checkpoint(onnx.load(bundle / "model_int8.onnx"))[0])
     for name, parameter in net.named_parameters():
@@ -222,6 +222,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="two runs of one thread do twice as much as one of two")
     parser.add_argument("--mean", type=Path, nargs="+", help="runs to take the mean of, instead of training")
     parser.add_argument("--align", type=Path, help="graph whose embedding is mapped onto the bundle's, instead of training")
+    parser.add_argument("--leave-out", nargs="*", default=[], help="prefixes of sources of attacks that are not learnt from, for `heldout`")
     parser.add_argument("--way", type=float, default=WAY)
     parser.add_argument("--out", type=Path, default=here / "build" / "trunk.pt")
     args = parser.parse_args()
@@ -232,7 +233,7 @@ def main() -> None:
     elif args.align:
         align(args.data, args.bundle, args.align, args.out)
     elif args.books:
-        fit(args.data, args.bundle, args.books, args.out, args.minutes, args.seed)
+        fit(args.data, args.bundle, args.books, args.out, args.minutes, args.seed, {"jailbreak": tuple(args.leave_out)})
     else:
         parser.error("give --books to train, --mean or --align")
 
