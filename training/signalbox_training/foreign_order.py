@@ -44,6 +44,7 @@ HELD_LANGUAGES = ("ro", "fi", "he")
 HELD_ONE_IN = 12  # texts of our own that measure and calibrate
 CALIBRATION = (5, 1)  # of the repositories of documents in other languages every fifth calibrates
 FALSE_POSITIVES = 0.01
+ASKED, BARE, SAID = 0.45, 0.75, 0.4  # of the attacks those of users, of these without other text; of harmless texts messages of users
 LENGTH = 0.5  # what the log-odds of a document lose for every e-fold of windows
 
 
@@ -339,16 +340,16 @@ class Sources:
 
     def attack(self, language, part) -> Text:
         rng = self.rng
-        kind = "jailbreak" if rng.random() >= 0.75 and part.get(("jailbreak", language)) else "injection"
+        kind = "jailbreak" if rng.random() < ASKED and part.get(("jailbreak", language)) else "injection"
         ids, labels = rng.choice(part[kind, language]), (1 if kind == "jailbreak" else NONE, 1)
-        if kind == "jailbreak" and rng.random() < 0.6 or rng.random() < 0.2:
+        if kind == "jailbreak" and rng.random() < BARE or rng.random() < 0.2:
             return Text(ids, labels, [labels] * len(ids), 1.5)
         before, after = self.host(language, part)
         return Text(before + ids + after, labels, [(0, 0)] * len(before) + [labels] * len(ids) + [(0, 0)] * len(after), 1.5)
 
     def harmless(self, language, part) -> Text:
         rng = self.rng
-        if rng.random() < 0.15 and part.get(("chat", language)):
+        if rng.random() < SAID and part.get(("chat", language)):
             ids = rng.choice(part["chat", language])
             return Text(ids, (0, NONE), [(0, NONE)] * len(ids), 1.5)
         ids = sum(self.host(language, part), [])
@@ -372,7 +373,7 @@ class Sources:
     def epoch(self, net: Reader | None) -> list[Text]:
         """With a net the windows of documents that it mistakes most are among the rows, and less English."""
         rng, out = self.rng, []
-        most, each, english = (260, 2.2, (5000, 5500)) if net is None else (220, 1.8, (2500, 2500))
+        most, each, english = (360, 2.2, (5000, 5500)) if net is None else (300, 1.8, (2500, 2500))
         even = lambda ids, labels, weight: out.append(Text(ids, labels, [labels] * len(ids), weight))
         for language in sorted({l for kind, l in self.learn if kind == "injection"}):
             count = int(min(most, each * (len(self.learn["data", language]) + len(self.learn["injection", language]))))

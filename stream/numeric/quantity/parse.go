@@ -47,6 +47,7 @@ func (p *parser) parse(dst []Value, text string) []Value {
 			i++
 		}
 	}
+	p.wholeDay(dst[first:])
 	p.text = ""
 	return dst
 }
