@@ -250,9 +250,18 @@ func joins(s string) bool {
 	return false
 }
 
+// clause is what a claim has of a clause.
+type clause struct {
+	subject [2]uint64 // its first content words
+	led     [2]bool   // whether the claim has them
+	took    int       // words behind the first that the claim has and no other clause
+	meant   int       // pronouns that may stand for a word of another clause
+}
+
 // mixed reports whether the claim, one clause, takes the first word of one clause of the sentence
 // and other words of another whose first word it leaves out: "Petra plays the trumpet" of "Petra
-// plays the cello and Jonas plays the trumpet".
+// plays the cello and Jonas plays the trumpet". Of two clauses that begin alike the second words
+// count: flights to Oslo, and flights to Rome.
 func (m *matcher) mixed(sentence []words.Word, text string) bool {
 	m.clauses = clausesOf(m.clauses[:0], sentence, text)
 	last := m.clauses[max(0, len(m.clauses)-1):]
@@ -264,31 +273,52 @@ func (m *matcher) mixed(sentence []words.Word, text string) bool {
 			return false
 		}
 	}
-	var heads [maxClauses + 1]uint64 // first content word of each
-	var led, took [maxClauses + 1]bool
+	var told [maxClauses + 1]clause
 	for i := range sentence {
-		w, n := &sentence[i], m.clauses[i]
-		if w.Has(words.Stop) || w.Has(words.Negation) {
-			continue
-		}
-		said, alone := indexOf(m.claim, w.Hash) >= 0, m.once(sentence, i)
-		switch {
-		case heads[n] == 0:
-			heads[n] = w.Hash
-			led[n] = said
-		case said && alone:
-			took[n] = true
-		}
+		m.tell(&told[m.clauses[i]], sentence, i)
 	}
-	for a := range last[0] + 1 {
-		for b := range last[0] + 1 {
-			if a != b && led[a] && took[b] && heads[b] != 0 && !led[b] && heads[a] != heads[b] {
+	for a := range told {
+		for b := range told {
+			if a != b && told[b].givesTo(&told[a]) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// tell notes what word i of the sentence says of its clause.
+func (m *matcher) tell(c *clause, sentence []words.Word, i int) {
+	w := &sentence[i]
+	if pronouns[w.Hash] {
+		c.meant = 1
+	}
+	if w.Has(words.Stop) || w.Has(words.Negation) {
+		return
+	}
+	said := indexOf(m.claim, w.Hash) >= 0
+	first := c.subject[0] == 0
+	if at := slices.Index(c.subject[:], 0); at >= 0 {
+		c.subject[at], c.led[at] = w.Hash, said
+	}
+	if !first && said && m.once(sentence, i) {
+		c.took++
+	}
+}
+
+// givesTo reports whether the claim has the subject of a and not that of b, but words of b.
+func (b *clause) givesTo(a *clause) bool {
+	at := 0
+	if a.subject[0] == b.subject[0] {
+		at = 1
+	}
+	return a.led[at] && !b.led[at] && b.took > a.meant && b.subject[at] != 0 && a.subject[at] != b.subject[at]
+}
+
+// pronouns stand for something that was named before: premium accounts keep them for a year.
+//
+//nolint:gochecknoglobals // constant table
+var pronouns = hashes(`it them they this that these those one ones`)
 
 // maxClauses bounds the clauses that are compared; a sentence of more is a list.
 const maxClauses = 6
