@@ -183,8 +183,8 @@ def stranger_tables(left: dict | None, kinds: dict | None, held: dict) -> list[s
     """What the safety signals do with texts of sources that nothing was learnt from."""
     out = []
     if left:
-        out.append(f"### Attacks of sources left out of training\nTrained without {', '.join(f'`{p}`' for p in left['left_out'])} for 41 minutes (so weaker than what is shipped) from the weights of 2.4.0, which had learnt from `purplellama` and `bipia`, "
-                   f"and measured on them against {left['harmless']} harmless documents and prompts of other repositories.")
+        out.append(f"### Attacks of sources left out of training\nTrained without {', '.join(f'`{p}`' for p in left['left_out'])} {left['how']}, and measured "
+                   f"on them against {left['harmless']} harmless documents and prompts of other repositories.")
         out.append(table(["source", "attacks", "jailbreak AUC", "recall at 1 % false positives", "injection AUC", "recall at 1 % false positives"],
                          [[k, v[0], num(v[1]), percent(v[2]), num(left["injection"][k][1]), percent(left["injection"][k][2])] for k, v in left["jailbreak"].items()]))
     if kinds:

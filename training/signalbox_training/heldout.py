@@ -1,6 +1,6 @@
 """Attacks of collections that nothing was learnt from.
 
-    python -m signalbox_training.train --leave-out jbb/ sap200 ... --out left_out.pt
+    python -m signalbox_training.trunk --bundle FOLDER --books FILE --leave-out jbb/ sap200 ... --out left_out.pt
     python -m signalbox_training.heldout --checkpoint left_out.pt --leave-out jbb/ sap200 ...
 
 Every attack of the left-out sources is judged against harmless texts of other repositories and prompts of the dev
@@ -73,9 +73,10 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument("--leave-out", nargs="+", required=True)
+    parser.add_argument("--how", default="by `trunk --leave-out`", help="how the weights were trained, for the model card")
     parser.add_argument("--out", type=Path, default=Path("build/heldout.json"))
     args = parser.parse_args()
     net = model.load(args.checkpoint, 0.0).eval()
     net.round(True)
     found = measure(args.data, net, batches.tokenizer(), tuple(args.leave_out))
-    args.out.write_text(json.dumps(found, indent=1) + "\n")
+    args.out.write_text(json.dumps({**found, "how": args.how}, indent=1) + "\n")
