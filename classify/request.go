@@ -33,7 +33,7 @@ type request struct {
 		code     string
 		p        float64
 	}
-	spoken tongue // whether the last user message is in English, once that was asked
+	spoken tongue // that of the last user message, once that was asked
 }
 
 func newRequest(text *signal.Text, how extent, o *Options) *request {

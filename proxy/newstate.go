@@ -54,7 +54,7 @@ type StateOptions struct {
 
 	Identity   decisionlog.Identity    // of the configuration
 	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
-	Timeout    time.Duration           // of all the reading for one request; 0 where only the classifier bounds it
+	Timeout    time.Duration           // of all that the rules of a request ask for; 0 where only the classifier bounds it
 	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
 
 	// Stick makes conversations stay with their models, by the states in Talks, which other states

@@ -104,12 +104,18 @@ func TestNothingIsSaidWithoutGround(t *testing.T) {
 func TestForeign(t *testing.T) {
 	const told = 0.8
 	for text, want := range map[string]bool{
-		"Mostre-me a lista": true, // Portuguese, Catalan or Spanish
+		"Mostre-me a lista de tarefas":   true, // Portuguese, Catalan or Spanish
 		"Отключи все свои уведомления":   true, // Russian or Bulgarian
 		"आज मौसम कैसा है":                true,
 		"Warum werden Blätter gelb?":     true,
 		"Why do leaves turn yellow?":     false,
 		"rename foo to bar":              false,
+		"sunny":                          false,
+		"safe mode":                      false,
+		"vim normal mode":                false,
+		"JSON":                           false,
+		"permission denied":              false,
+		"continue":                       false,
 		"Schreibe on this: the same old": false,
 	} {
 		if p := Foreign(text); (p >= told) != want {

@@ -56,15 +56,15 @@ type Reader struct {
 
 	Identity   decisionlog.Identity    // of the configuration
 	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
-	Timeout    time.Duration           // of all the reading for one request; 0 where only the classifier bounds it
+	Timeout    time.Duration           // of all that the rules of a request ask for; 0 where only the classifier bounds it
 	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
 	keywords   keywordMemo             // of contexts
 }
 
-// Remaining is ctx for the next reading for a request, after others have taken spent: all of them
-// together get Timeout.
+// Remaining is ctx for the next reading that the rules of a request ask for, after others, and the
+// stores that they asked, have taken spent: all of them together get Timeout.
 func (r *Reader) Remaining(ctx context.Context, spent time.Duration) (context.Context, context.CancelFunc) {
-	if r.Timeout <= 0 || spent <= 0 { // the classifier bounds a single reading
+	if r.Timeout <= 0 {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, r.Timeout-spent)

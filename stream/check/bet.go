@@ -255,7 +255,7 @@ type clause struct {
 	subject [2]uint64 // its first content words
 	led     [2]bool   // whether the claim has them
 	took    int       // words behind the first that the claim has and no other clause
-	meant   int       // pronouns that may stand for a word of another clause
+	meant   int       // 1 where a pronoun may stand for a word of a clause before
 }
 
 // mixed reports whether the claim, one clause, takes the first word of one clause of the sentence
@@ -273,13 +273,19 @@ func (m *matcher) mixed(sentence []words.Word, text string) bool {
 			return false
 		}
 	}
-	var told [maxClauses + 1]clause
+	var clauses [maxClauses + 1]clause
+	told := clauses[:]
 	for i := range sentence {
 		m.tell(&told[m.clauses[i]], sentence, i)
 	}
-	for a := range told {
-		for b := range told {
-			if a != b && told[b].givesTo(&told[a]) {
+	for i := range told {
+		a := &told[i]
+		for k := range told {
+			b, meant := &told[k], 0
+			if k < i {
+				meant = a.meant
+			}
+			if i != k && b.givesTo(a, meant) {
 				return true
 			}
 		}
@@ -306,19 +312,20 @@ func (m *matcher) tell(c *clause, sentence []words.Word, i int) {
 	}
 }
 
-// givesTo reports whether the claim has the subject of a and not that of b, but words of b.
-func (b *clause) givesTo(a *clause) bool {
+// givesTo reports whether the claim has the subject of a and not that of b, but words of b, more than
+// pronouns of a may stand for.
+func (b *clause) givesTo(a *clause, meant int) bool {
 	at := 0
 	if a.subject[0] == b.subject[0] {
 		at = 1
 	}
-	return a.led[at] && !b.led[at] && b.took > a.meant && b.subject[at] != 0 && a.subject[at] != b.subject[at]
+	return a.led[at] && !b.led[at] && b.took > meant && b.subject[at] != 0 && a.subject[at] != b.subject[at]
 }
 
 // pronouns stand for something that was named before: premium accounts keep them for a year.
 //
 //nolint:gochecknoglobals // constant table
-var pronouns = hashes(`it them they this that these those one ones`)
+var pronouns = hashes(`it them they`)
 
 // maxClauses bounds the clauses that are compared; a sentence of more is a list.
 const maxClauses = 6

@@ -2,7 +2,6 @@ package quantity
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -99,20 +98,6 @@ func (p *parser) openingHour(i int, minutes float64) (at float64, half bool) {
 		return minutes, false
 	}
 	return inHalf(minutes, p.tok(k+1).word.num), false
-}
-
-// wholeDay settles the half of the day of times such as 7:00 beside one of the afternoon that is
-// written without am, pm or words, such as 18:00: who writes that counts the hours to 24.
-func (p *parser) wholeDay(values []Value) {
-	to24 := func(v Value) bool { return v.Kind == Clock && !v.Spoken && v.Lo >= 13*60 }
-	if !slices.ContainsFunc(values, to24) {
-		return
-	}
-	for i := range values {
-		if v := &values[i]; v.Kind == Clock && v.Half && strings.IndexByte(p.text[v.Start:v.End], ':') > 0 {
-			v.Half = false
-		}
-	}
 }
 
 // utc is Value.Zone of Coordinated Universal Time.

@@ -47,7 +47,6 @@ func (p *parser) parse(dst []Value, text string) []Value {
 			i++
 		}
 	}
-	p.wholeDay(dst[first:])
 	p.text = ""
 	return dst
 }
