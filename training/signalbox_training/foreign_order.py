@@ -45,6 +45,8 @@ HELD_ONE_IN = 12  # texts of our own that measure and calibrate
 CALIBRATION = (5, 1)  # of the repositories of documents in other languages every fifth calibrates
 FALSE_POSITIVES = 0.01
 ASKED, BARE, SAID = 0.45, 0.75, 0.4  # of the attacks those of users, of these without other text; of harmless texts messages of users
+SHORT = 0.25  # of the harmless texts that are no messages a few pieces alone, as values that tools return
+WAY = 0.8  # that the weights go from those of --back: the last part costs languages that are not learnt
 LENGTH = 0.5  # what the log-odds of a document lose for every e-fold of windows
 
 
@@ -352,6 +354,11 @@ class Sources:
         if rng.random() < SAID and part.get(("chat", language)):
             ids = rng.choice(part["chat", language])
             return Text(ids, (0, NONE), [(0, NONE)] * len(ids), 1.5)
+        if rng.random() < SHORT:
+            ids = rng.choice(part["data", language]) if rng.random() < 0.6 else rng.choice(self.plain)
+            at = rng.randrange(len(ids))
+            ids = ids[at : at + rng.randrange(1, 9)]
+            return Text(ids, (0, 0), [(0, 0)] * len(ids), 1.5)
         ids = sum(self.host(language, part), [])
         if rng.random() < 0.5:
             ids = ids + sum((rng.choice(part["data", language]) for _ in range(rng.choice([1, 2]))), [])
@@ -614,6 +621,7 @@ def main() -> None:
     parser.add_argument("--trunk", type=Path, help="what build_trunk.py wrote of the 96,000 pieces of --base")
     parser.add_argument("--base", type=Path, default=Path("build/foreign"), help="the bundle of foreign.py")
     parser.add_argument("--on", action="store_true", help="go on with the reader of --base, a bundle of this file, in place of distilling")
+    parser.add_argument("--back", type=Path, help="bundle of this file of whose weights a part is kept")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, default=Path("build"))
@@ -646,6 +654,9 @@ def main() -> None:
     fit(net, sources, args.minutes[2], 4.5e-4, True, rng, log)
     # Orders are told best before the mined documents, documents after them: the mean has both.
     net.load_state_dict({k: (v + before[k]) / 2 for k, v in net.state_dict().items()})
+    if args.back:
+        first = restored(onnx.load(args.back / "model_int8.onnx")).state_dict()
+        net.load_state_dict({k: first[k].lerp(v, WAY) for k, v in net.state_dict().items()})
     proto = graph(net, old)
     shapes, figures = calibrated(evaluate.session(proto.SerializeToString()), sources, args.beside)
     log(json.dumps({"shapes": shapes, "figures": figures}, indent=1))
