@@ -11,7 +11,7 @@ import (
 )
 
 // foreignProbability is from which probability a text counts as one in another language. Of 4,818
-// English prompts, documents, logs and pieces of code that takes in 18, of few or foreign words. The
+// English prompts, documents, logs and pieces of code that takes in 15, most with foreign words. The
 // source for all texts reads them as well.
 const foreignProbability = 0.8
 
@@ -33,10 +33,10 @@ const (
 	tongueForeign
 )
 
-// tongueOf tells that of a text. Which of the other languages it is does not matter: a few words may
-// be Portuguese as well as Spanish, and of those between two each has half of what both have.
-func tongueOf(text string) tongue {
-	if language.Foreign(text) >= foreignProbability {
+// tongueOf judges what is told of a text. Which of the other languages it is does not matter: a line
+// may be Portuguese as well as Spanish, and then each has half of what both have.
+func tongueOf(t language.Told) tongue {
+	if t.Foreign >= foreignProbability {
 		return tongueForeign
 	}
 	return tongueNative
@@ -60,14 +60,12 @@ func (c *Classifier) askForeign(r *request, need signal.Mask) {
 	}
 }
 
-// language tells the language of the last user message as language.Detect does, once. It is for the
-// caller's goroutine.
-func (r *request) language() (code string, p float64, ok bool) {
+// language tells the language of the last user message, once. It is for the caller's goroutine.
+func (r *request) language() language.Told {
 	if d := &r.detected; !d.told {
-		d.code, d.p, d.ok = language.Detect(r.text.LastUser)
-		d.told = true
+		d.Told, d.told = language.Tell(r.text.LastUser), true
 	}
-	return r.detected.code, r.detected.p, r.detected.ok
+	return r.detected.Told
 }
 
 // tellLanguages marks the units in other languages. Its error is that of ctx.
@@ -110,9 +108,9 @@ func (r *request) tellLanguage(ctx context.Context, u *unit) error {
 
 func (r *request) detect(text string) tongue {
 	if text == r.text.LastUser {
-		return r.lastTongue()
+		return tongueOf(r.language())
 	}
-	return tongueOf(text)
+	return tongueOf(language.Tell(text))
 }
 
 // topicTongue tells that of the last user message, which mostly is a unit as well.
@@ -122,15 +120,7 @@ func (r *request) topicTongue() tongue {
 			return u.tongue
 		}
 	}
-	return r.lastTongue()
-}
-
-// lastTongue tells that of the last user message, once. It is for the caller's goroutine.
-func (r *request) lastTongue() tongue {
-	if r.spoken == tongueUntold {
-		r.spoken = tongueOf(r.text.LastUser)
-	}
-	return r.spoken
+	return tongueOf(r.language())
 }
 
 // foreignKinds returns the members of need that a source for other languages has something to say

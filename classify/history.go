@@ -110,10 +110,10 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 		// No server is asked about the past.
 		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
 	}
-	code, p, ok := req.language()
-	t.english = req.lastTongue() != tongueForeign
-	t.after.language, t.after.sure = code, p
-	if !ok && t.before != nil {
+	told := req.language()
+	t.english = tongueOf(told) != tongueForeign
+	t.after.language, t.after.sure = told.Code, told.Probability
+	if told.Code == "" && t.before != nil {
 		t.after.language, t.after.sure = t.before.language, t.before.sure
 	}
 	return t
@@ -135,12 +135,12 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 			continue
 		}
 		req := newRequest(&signal.Text{LastUser: turns[i]}, bestWindows, &c.opts)
-		code, p, ok := req.language()
+		told := req.language()
 		t := &history{
 			c: c, req: req, key: keys[i], before: s, held: make(map[signal.Kind]signal.Value),
-			english: req.lastTongue() != tongueForeign,
+			english: tongueOf(told) != tongueForeign,
 		}
-		if t.after.language, t.after.sure = code, p; !ok && s != nil {
+		if t.after.language, t.after.sure = told.Code, told.Probability; told.Code == "" && s != nil {
 			t.after.language, t.after.sure = s.language, s.sure
 		}
 		t.near = turns[max(0, i-nearTurns):i]

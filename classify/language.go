@@ -13,12 +13,12 @@ import (
 func detectLanguage(ctx context.Context, req *request, t *history) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonUndecided, Source: "language"}
-	code, p, ok := req.language()
-	if !ok && t != nil && t.before != nil && t.after.language != "" {
-		code, p, ok, v.Leans = t.after.language, t.after.sure, true, 1
+	told := req.language()
+	if told.Code == "" && t != nil && t.before != nil && t.after.language != "" {
+		told.Code, told.Probability, v.Leans = t.after.language, t.after.sure, 1
 	}
-	if ok {
-		v.State, v.Reason, v.Label, v.Score = signal.Known, signal.ReasonNone, code, p
+	if told.Code != "" {
+		v.State, v.Reason, v.Label, v.Score = signal.Known, signal.ReasonNone, told.Code, told.Probability
 	} else if empty, err := blank(ctx, req.text.LastUser); err != nil {
 		v.Reason = reasonOf(ctx, err)
 	} else if empty {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"signalbox/classify/language"
 	"signalbox/classify/views"
 	"signalbox/internal/signal"
 )
@@ -28,12 +29,10 @@ type request struct {
 	units   []unit
 	tongues tongues // for a source for other languages, which wants to know which units are in one
 
-	detected struct { // what language tells, once it was asked
-		told, ok bool
-		code     string
-		p        float64
+	detected struct { // of the last user message, once it was asked
+		told bool
+		language.Told
 	}
-	spoken tongue // that of the last user message, once that was asked
 }
 
 func newRequest(text *signal.Text, how extent, o *Options) *request {

@@ -80,15 +80,18 @@ func (e *bottomless) ExtractAll(ctx context.Context, text *signal.Text, need sig
 	e.Extract(ctx, text, need, set)
 }
 
-func TestWhatCannotBeReadWholeIsAskedForOnce(t *testing.T) {
-	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
-	b := start(t, oneModel(up), func(s *setup) {
-		s.routes = `
+// carefulRoutes take a prompt about mathematics only after all of it was read.
+const carefulRoutes = `
 routes:
   - {name: block-jailbreak, when: {jailbreak: true}, block: {message: "Declined by policy."}}
   - {name: careful, when: {domain: math}, use: {models: [big], windows: all}}
 default: {models: [small]}
 `
+
+func TestWhatCannotBeReadWholeIsAskedForOnce(t *testing.T) {
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	b := start(t, oneModel(up), func(s *setup) {
+		s.routes = carefulRoutes
 	})
 	reader := &skimmer{fakeClassifier: b.classifier}
 	b.state.Signals.Classifier = &bottomless{reader}
@@ -129,12 +132,7 @@ func (e *timed) ExtractAll(ctx context.Context, text *signal.Text, need signal.M
 func TestAllReadingsOfARequestShareItsTime(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	b := start(t, oneModel(up), func(s *setup) {
-		s.routes = `
-routes:
-  - {name: block-jailbreak, when: {jailbreak: true}, block: {message: "Declined by policy."}}
-  - {name: careful, when: {domain: math}, use: {models: [big], windows: all}}
-default: {models: [small]}
-`
+		s.routes = carefulRoutes
 	})
 	reader := &timed{skimmer: &skimmer{fakeClassifier: b.classifier}}
 	b.state.Signals.Classifier, b.state.Signals.Timeout = reader, time.Hour

@@ -70,47 +70,44 @@ const (
 	syllabic = 3
 )
 
-// Detect returns the ISO 639-1 code of the language of text and the probability that it is this
-// one, in [0.5,1]: that of the language among those of its script, times the script's share of the
-// letters. ok is false, and code empty, where nothing can be said: no or too few letters, or no
-// language that is more likely than all others together. Programs and formulas are letters too:
-// code is mostly "en". It is safe for concurrent use and allocates nothing.
-func Detect(text string) (code string, probability float64, ok bool) {
-	head, tail := ends(text)
-	var count [scripts]int
-	s, share, ok := scriptIn(head, tail, &count)
-	if !ok {
-		return "", 0, false
-	}
-	code, probability, _ = within(s, head, tail, &count)
-	if probability *= share; probability < minProbability {
-		return "", 0, false
-	}
-	return code, probability, true
+// Told is what can be told of the language of a text.
+type Told struct {
+	// Code is the ISO 639-1 code of the most likely language, and Probability that it is this one, in
+	// [0.5,1]: that of the language among those of its script, times the script's share of the letters.
+	// Code is empty and Probability 0 where nothing can be said: no or too few letters, or no language
+	// that is more likely than all others together. Programs and formulas are letters too: they are
+	// mostly "en".
+	Code        string
+	Probability float64
+	// Foreign is the probability of another language than English, in [0,1], whichever that is: of a
+	// sentence that may be Spanish as well as Portuguese it can be told. Of fewer than fewWords words in
+	// Latin letters English has next to nothing, as any language: of these it is the probability of the
+	// most likely one. It is 0 where nothing can be said.
+	Foreign float64
 }
 
-// Foreign returns the probability that text is in another language than English, in [0,1], whichever
-// that is: of a sentence that may be Spanish as well as Portuguese it can be told. Of fewer than
-// fewWords words in Latin letters English has next to nothing, as any language: of these it is the
-// probability of the language that Detect names. It is 0 where nothing can be said. It is safe for
-// concurrent use and allocates nothing.
-func Foreign(text string) float64 {
+// Tell tells the language of a text. It is safe for concurrent use and allocates nothing.
+func Tell(text string) (t Told) {
 	head, tail := ends(text)
 	var count [scripts]int
 	s, share, ok := scriptIn(head, tail, &count)
 	if !ok {
-		return 0
+		return t
 	}
 	code, p, english := within(s, head, tail, &count)
+	p *= share
 	switch {
 	case code == "":
-		return 0
+		return t
 	case s != latin || count[latin] >= fewLetters && hasWords(head, fewWords):
-		return (1 - english) * share
-	case code == "en":
-		return 0
+		t.Foreign = (1 - english) * share
+	case code != "en":
+		t.Foreign = p
 	}
-	return p * share
+	if p >= minProbability {
+		t.Code, t.Probability = code, p
+	}
+	return t
 }
 
 // hasWords reports whether text has n words between spaces.
@@ -151,7 +148,7 @@ func scriptIn(head, tail string, count *[scripts]int) (best script, share float6
 	return best, float64(count[best]) / float64(letters), true
 }
 
-// Codes returns every code that Detect can return, in alphabetical order.
+// Codes returns every code that Tell can return, in alphabetical order.
 func Codes() []string {
 	out := []string{"hi", "ja", "mr", "ne", "zh"}
 	for _, of := range [][]string{latinCodes[:], cyrillicCodes[:], arabicCodes[:], scriptCodes[:]} {

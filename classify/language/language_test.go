@@ -13,7 +13,13 @@ import (
 
 var heldOut = flag.String("heldout", "", "file made by training/fixtures/language.py --heldout; measures instead of testing")
 
-func TestDetect(t *testing.T) {
+// detect is what Tell says of the most likely language.
+func detect(text string) (code string, probability float64, ok bool) {
+	t := Tell(text)
+	return t.Code, t.Probability, t.Code != ""
+}
+
+func TestTell(t *testing.T) {
 	tests := map[string]string{
 		"am": "ነገ ዝናብ ይዘንባል ወይ?",
 		"ar": "كيف أكتب رسالة إلى مدير المدرسة؟",
@@ -68,7 +74,7 @@ func TestDetect(t *testing.T) {
 	for code, text := range tests {
 		t.Run(code, func(t *testing.T) {
 			for _, in := range []string{text, strings.ToUpper(text), "1. " + text + " 🙂 https://127.0.0.1:80"} {
-				got, p, ok := Detect(in)
+				got, p, ok := detect(in)
 				if got != code || !slices.Contains(Codes(), got) || !ok || !(p >= minProbability && p <= 1) {
 					t.Errorf("%q: %q with %.2f, %v, want %q", in, got, p, ok, code)
 				}
@@ -91,10 +97,10 @@ func TestNothingIsSaidWithoutGround(t *testing.T) {
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			if code, p, ok := Detect(text); ok || code != "" || p != 0 {
+			if code, p, ok := detect(text); ok || code != "" || p != 0 {
 				t.Errorf("%q: %q with %.2f, %v, want nothing", text, code, p, ok)
 			}
-			if p := Foreign(text); p != 0 {
+			if p := Tell(text).Foreign; p != 0 {
 				t.Errorf("%q: foreign with %.2f, want 0", text, p)
 			}
 		})
@@ -118,11 +124,11 @@ func TestForeign(t *testing.T) {
 		"continue":                       false,
 		"Schreibe on this: the same old": false,
 	} {
-		if p := Foreign(text); (p >= told) != want {
+		if p := Tell(text).Foreign; (p >= told) != want {
 			t.Errorf("%q: foreign with %.2f", text, p)
 		}
-		code, p, ok := Detect(text)
-		if f := Foreign(text); ok && (code == "en" && f > 1-p+1e-9 || code != "en" && f < p-1e-9) {
+		code, p, ok := detect(text)
+		if f := Tell(text).Foreign; ok && (code == "en" && f > 1-p+1e-9 || code != "en" && f < p-1e-9) {
 			t.Errorf("%q: foreign with %.2f, but %q with %.2f", text, f, code, p)
 		}
 	}
@@ -144,7 +150,7 @@ func TestMixedTexts(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got, p, ok := Detect(tc.text); got != tc.want || !ok {
+			if got, p, ok := detect(tc.text); got != tc.want || !ok {
 				t.Errorf("%q: %q with %.2f, %v, want %q", tc.text, got, p, ok, tc.want)
 			}
 		})
@@ -152,8 +158,8 @@ func TestMixedTexts(t *testing.T) {
 }
 
 func TestOtherScriptsLowerTheProbability(t *testing.T) {
-	_, pure, _ := Detect("Почему осенью желтеют листья на деревьях?")
-	_, mixed, _ := Detect("Почему осенью желтеют листья на деревьях? Kubernetes PostgreSQL")
+	_, pure, _ := detect("Почему осенью желтеют листья на деревьях?")
+	_, mixed, _ := detect("Почему осенью желтеют листья на деревьях? Kubernetes PostgreSQL")
 	if !(mixed < pure) {
 		t.Errorf("probability %v with foreign words, %v without", mixed, pure)
 	}
@@ -183,20 +189,20 @@ func TestTheTableIsTheOneTheCodeReads(t *testing.T) {
 	}
 }
 
-func TestDetectAllocatesNothing(t *testing.T) {
+func TestTellAllocatesNothing(t *testing.T) {
 	for _, text := range []string{"Why do the leaves turn yellow in autumn?", "Почему осенью желтеют листья?", "उद्या पाऊस पडणार आहे", strings.Repeat("слово ", 1<<12)} {
-		if n := testing.AllocsPerRun(100, func() { Detect(text); Foreign(text) }); n > 0 {
+		if n := testing.AllocsPerRun(100, func() { detect(text) }); n > 0 {
 			t.Errorf("%q: %v allocations", text[:20], n)
 		}
 	}
 }
 
-func FuzzDetect(f *testing.F) {
+func FuzzTell(f *testing.F) {
 	for _, s := range []string{"", "Why?", "\xff\xfe", "東京", "e\u0301", "İstanbul'da hava nasıl?", strings.Repeat("a", 5000), strings.Repeat("я", 3000), "ab\u0000cd"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		code, p, ok := Detect(text)
+		code, p, ok := detect(text)
 		likely := slices.Contains(Codes(), code) && p >= minProbability && p <= 1
 		if ok != (code != "") || ok != (p != 0) || ok && !likely {
 			t.Errorf("%q: %q with %v, %v", text, code, p, ok)
@@ -208,7 +214,7 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-func BenchmarkDetect(b *testing.B) {
+func BenchmarkTell(b *testing.B) {
 	sentence := "Could you explain to me why the leaves of most trees turn yellow in autumn? "
 	for name, text := range map[string]string{
 		"short": sentence, "1KiB": strings.Repeat(sentence, 14), "1MiB": strings.Repeat(sentence, 14<<10), "Han": "为什么秋天树叶会变黄？",
@@ -216,7 +222,7 @@ func BenchmarkDetect(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Detect(text)
+				detect(text)
 			}
 		})
 	}
@@ -240,7 +246,7 @@ func TestHeldOut(t *testing.T) {
 		for line := range strings.Lines(string(data)) {
 			code, text, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			words := strings.Fields(text)
-			got, p, ok := Detect(strings.Join(words[:min(most, len(words))], " "))
+			got, p, ok := detect(strings.Join(words[:min(most, len(words))], " "))
 			if by[code] == nil {
 				by[code] = new(tally)
 			}

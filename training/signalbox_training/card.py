@@ -71,7 +71,7 @@ LIMITS = """
   short documents in 20 languages that hold an order, by another hand (`training/own_world.tsv`; many say the same in several languages),
   this graph finds 19 % and flags 6 % of 160 harmless twins, which hold requests to their readers:
   it hardly tells an order to the model from one to a person there. The product lowers its score where
-  `signalbox-multilingual` reads the text as well, and finds 64 % and flags 11 %. Of 104 real documents in other languages it flags 5.
+  `signalbox-multilingual` reads the text as well, and finds 64 % and flags 11 %. Of 104 real documents in other languages it flags 2.
 - **Difficulty is mostly the kind of task**: chat and look-ups against calculation, proof and design.
   Inside one kind (exam questions of MMLU-Pro) difficulty is close to unpredictable from the text.
 - **Personal data**: the vocabulary is lower-case, so capitals are not seen by the model (the product
