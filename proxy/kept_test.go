@@ -14,6 +14,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/reasoning"
 )
 
 // stateful is a server of the Responses API: it alone has what it has answered with, for the key
@@ -80,6 +81,35 @@ func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 		goes(t, "the first turn", "new  big high")
 	b.post("/v1/responses", `{"model":"auto","input":"law","previous_response_id":"`+responseOf(t, first)+`"}`).
 		goes(t, "another subject", "kept server_state big high")
+}
+
+// A model that the client named may be one that no route leads to: whoever goes on with its response
+// by routing goes on with it, unless the request holds what another route is for.
+func TestWhatANamedModelAnsweredIsGoneOnWithByRouting(t *testing.T) {
+	t.Parallel()
+	models := append(oneModel(), modelOptions("aside", "", reasoning.Options{}))
+	for i := range models { // each of a server of its own
+		up := stateful(t, models[i].Name)
+		models[i].Endpoints = []pool.EndpointOptions{{Name: "e", URL: up.URL()}}
+	}
+	b := unsure(t, models, func(s *setup) {
+		s.routes = `
+routes:
+  - {name: private, when: {keyword: titan}, use: {models: [effort]}}
+  - {name: math, when: {domain: math}, use: {models: [big, small]}}
+default: {models: [small]}
+`
+	})
+	first := responseOf(t, b.post("/v1/responses", `{"model":"aside","input":"hello"}`))
+	goOn := func(input string) answered {
+		return b.post("/v1/responses", `{"model":"auto","input":"`+input+`","previous_response_id":"`+first+`"}`)
+	}
+	next := goOn("math: integrate x").goes(t, "by routing", "kept server_state aside")
+	first = responseOf(t, next)
+	goOn("law").goes(t, "once more", "kept server_state aside")
+	if got := goOn("titan"); got.header.Get("X-Signalbox-Model") != "effort" {
+		t.Errorf("the route that reads what the request holds: status %d, %s", got.status, talked(got))
+	}
 }
 
 func TestAResponseIsGoneOnWithByTheAccountThatHasIt(t *testing.T) {

@@ -265,6 +265,9 @@ func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request
 	if t.state = d.leavesState(); (t.tool || t.state) && !d.leadsTo(t.before.Model) {
 		d.returnToRoute()
 	}
+	if t.state && !d.leadsTo(d.Kept.Model) {
+		d.admitKept()
+	}
 	return nil
 }
 
@@ -287,6 +290,19 @@ func (d *Decision) returnToRoute() {
 	if d.Decision = taken; !d.leadsTo(d.Talk.before.Model) || Unread(&taken, d.Set) != 0 {
 		d.Decision = mine
 	}
+}
+
+// admitKept makes the model that has what the request goes on with its only candidate, where the
+// caller may use it: its turn before named a model that no route of this turn leads to, and nobody
+// else can go on.
+func (d *Decision) admitKept() {
+	if !d.movable() || !d.Who.May(d.Kept.Model) {
+		return
+	}
+	mine := *d.Action
+	mine.By, mine.Models = "order", []rules.Choice{{Name: d.Kept.Model, Weight: 1}}
+	mine.Escalate, mine.Canary = nil, nil
+	d.Action = &mine
 }
 
 // movable reports whether a conversation may have brought the decision about, or kept it from.
