@@ -101,32 +101,32 @@ func New(link Link, prefix string) *Store {
 	}
 }
 
-// Find returns the state of the first key that has one, and nil when none has. Redis is asked
-// first, for another replica may have answered the turn before; while it is away, or slow, what
-// this process knows counts.
-func (s *Store) Find(ctx context.Context, keys ...Key) *State {
+// Find returns the state of the first key that has one, and the key's index; nil when none has.
+// Redis is asked first, for another replica may have answered the turn before; while it is away, or
+// slow, what this process knows counts.
+func (s *Store) Find(ctx context.Context, keys ...Key) (state *State, at int) {
 	if len(keys) == 0 {
-		return nil
+		return nil, 0
 	}
 	if s.link != nil {
 		if found, at, err := s.far(ctx, keys); err == nil && found != nil {
-			if own := s.near(keys[:at]); own != nil { // on its way to Redis
-				return own
+			if own, first := s.near(keys[:at]); own != nil { // on its way to Redis
+				return own, first
 			}
-			return found
+			return found, at
 		}
 	}
 	return s.near(keys)
 }
 
 // near returns what this process knows.
-func (s *Store) near(keys []Key) *State {
-	for _, k := range keys {
+func (s *Store) near(keys []Key) (state *State, at int) {
+	for i, k := range keys {
 		if t, ok := s.local.Get(bounded.Key(k)); ok && time.Now().Before(t.until) {
-			return t.State
+			return t.State, i
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // far asks Redis for all keys at once, and returns the index of the one that has what is found.

@@ -57,28 +57,29 @@ func TestStatesCrossRedis(t *testing.T) {
 	}
 	a.Keep(t.Context(), want, time.Hour, key(1), key(2))
 	a.Close()
-	for _, keys := range [][]Key{{key(1)}, {key(9), key(2)}} {
-		if d := cmp.Diff(want, b.Find(t.Context(), keys...)); d != "" {
-			t.Errorf("%v (-want +got):\n%s", keys, d)
+	for i, keys := range [][]Key{{key(1)}, {key(9), key(2)}} {
+		got, at := b.Find(t.Context(), keys...)
+		if d := cmp.Diff(want, got); d != "" || at != i {
+			t.Errorf("%v: key %d (-want +got):\n%s", keys, at, d)
 		}
 	}
 	later := &State{Model: "small"}
 	b.Keep(t.Context(), later, time.Hour, key(1))
 	b.Close()
-	if got := a.Find(t.Context(), key(1)); got == nil || got.Model != "small" {
+	if got, _ := a.Find(t.Context(), key(1)); got == nil || got.Model != "small" {
 		t.Errorf("what this process knew counts for more than what Redis does: %+v", got)
 	}
 	link.err = errors.New("away")
-	if got := b.Find(t.Context(), key(1)); got == nil || got.Model != "small" {
+	if got, _ := b.Find(t.Context(), key(1)); got == nil || got.Model != "small" {
 		t.Errorf("while Redis is away: %+v", got)
 	}
-	if got := b.Find(t.Context(), key(2)); got != nil {
+	if got, _ := b.Find(t.Context(), key(2)); got != nil {
 		t.Errorf("while Redis is away, what another process answered: %+v", got)
 	}
 	b.Keep(t.Context(), &State{Model: "last"}, time.Hour, key(4))
 	b.Close()
 	link.err = nil
-	if got := b.Find(t.Context(), key(4), key(2)); got == nil || got.Model != "last" {
+	if got, at := b.Find(t.Context(), key(4), key(2)); got == nil || got.Model != "last" || at != 0 {
 		t.Errorf("of a key that is not in Redis yet, before one that is: %+v", got)
 	}
 	// an entry that nobody here wrote is none
@@ -86,7 +87,7 @@ func TestStatesCrossRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.Find(t.Context(), key(3)); got != nil {
+	if got, _ := a.Find(t.Context(), key(3)); got != nil {
 		t.Errorf("damaged: %+v", got)
 	}
 }
@@ -117,7 +118,7 @@ func TestStatesAreBounded(t *testing.T) {
 	if n := s.Len(); n > maxStates {
 		t.Errorf("%d states are kept, more than %d", n, maxStates)
 	}
-	if s.Find(t.Context()) != nil {
+	if got, _ := s.Find(t.Context()); got != nil {
 		t.Error("there is a state without a key")
 	}
 }

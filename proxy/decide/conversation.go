@@ -58,8 +58,9 @@ const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal
 // goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
 type Talk struct {
 	keys           []conversation.Key             // under which the next turn will look
-	found          []conversation.Key             // under one of which the turn before was found
+	found          []conversation.Key             // under which the turn before was looked for
 	before         *conversation.State            // nil where nothing is known
+	at             int                            // the index in found of the key that had it
 	named          bool                           // the client names it, so that requests may leave out what was said
 	short          bool                           // this one does
 	tool           bool                           // the request brings results of tools to the model that asked for them
@@ -83,7 +84,7 @@ func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h htt
 	}
 	t := &Talk{result: talkNew}
 	t.found = t.name(namer{d.Who.Tenant, d.Who.Role}, resolve.Session(req, h), req)
-	if t.before = b.Talks.Find(ctx, t.found...); t.before == nil {
+	if t.before, t.at = b.Talks.Find(ctx, t.found...); t.before == nil {
 		return t
 	}
 	t.tool = req.EndsWithToolResult()

@@ -56,7 +56,8 @@ func (b *Base) Make(
 	if err != nil {
 		return nil, err
 	}
-	d.Lookup, d.Talk, d.Kept = m, b.talk(ctx, d, req, h), b.keptFor(ctx, d, req)
+	d.Lookup, d.Talk = m, b.talk(ctx, d, req, h)
+	d.Kept = b.keptFor(ctx, d, req)
 	if err := b.Conclude(ctx, d, req); err != nil {
 		return d, err
 	}

@@ -36,13 +36,20 @@ func (n namer) stateful(req *openai.Request) (find, keys []conversation.Key) {
 }
 
 // keptFor finds out which server has what a request goes on with; nil where it goes on with
-// nothing, or nobody here knows. A request that names its model goes on like any other.
+// nothing, or nobody here knows. A request that names its model goes on like any other. The
+// conversation of one that does not was looked for under the same keys first.
 func (b *Base) keptFor(ctx context.Context, d *Decision, req *openai.Request) *Kept {
 	if b.Talks == nil || req.API != openai.Response {
 		return nil
 	}
 	find, _ := namer{d.Who.Tenant, d.Who.Role}.stateful(req)
-	if s := b.Talks.Find(ctx, find...); s != nil && s.Server != "" {
+	var s *conversation.State
+	if t := d.Talk; t == nil {
+		s, _ = b.Talks.Find(ctx, find...)
+	} else if t.at < len(find) {
+		s = t.before
+	}
+	if s != nil && s.Server != "" {
 		return &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, state: s}
 	}
 	return nil
