@@ -20,7 +20,6 @@ func (c *command) check() *cobra.Command {
 			"FILE:LINE:COL: path: message. Exit code 0 when there is none (warnings are allowed), else 1.\n" +
 			"With --allow-unset, secrets that are not set here, and files of server.tls that are not, are\n" +
 			"warnings.",
-		Args: oneFile("check"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if unset && online {
 				return misuse("--online needs the secrets that --allow-unset does without")
@@ -45,6 +44,7 @@ func (c *command) check() *cobra.Command {
 			return nil
 		},
 	}
+	takesFile(cmd)
 	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe Redis and every endpoint")
 	cmd.Flags().BoolVar(&unset, allowUnset, false, allowUnsetMeans)
 	return cmd
@@ -56,11 +56,15 @@ const (
 	allowUnsetMeans = "let secrets be missing, as where the file is written and not served"
 )
 
-// oneFile lets a command be given one file, or none.
-func oneFile(command string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return misuse("%s takes one configuration file, found %q besides %q", command, args[1], args[0])
+// takesFile lets a command be given one configuration file, as its argument or by --config, or none.
+func takesFile(cmd *cobra.Command) {
+	cmd.Flags().String("config", "", "configuration file; default: signalbox.yaml here, in ~/.config/signalbox or /etc/signalbox")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return misuse("%s takes one configuration file, found %q besides %q", cmd.Name(), args[1], args[0])
+		case len(args) == 1 && cmd.Flags().Changed("config"):
+			return misuse("the configuration file is named twice, by --config and by %q", args[0])
 		}
 		return nil
 	}

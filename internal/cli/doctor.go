@@ -19,7 +19,6 @@ func (c *command) doctor() *cobra.Command {
 			"its execution provider, models, ports, model servers, Redis, clocks and file limits. Nothing\n" +
 			"is changed. FILE is the configuration; without it, the one that serve would take.\n\n" +
 			"Exit code 0 when no problem is found, 1 when one is; with --strict a warning counts as one.",
-		Args: oneFile("doctor"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			settings, file, err := c.file(cmd, args)
 			if errors.Is(err, config.ErrNoFile) {
@@ -57,6 +56,7 @@ func (c *command) doctor() *cobra.Command {
 			return err
 		},
 	}
+	takesFile(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	cmd.Flags().BoolVar(&strict, "strict", false, "warnings count as problems")
 	return cmd

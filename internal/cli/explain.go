@@ -107,7 +107,7 @@ func (c *command) loadOrDemo(cmd *cobra.Command) (*config.Config, config.Setting
 	}
 	switch {
 	case !demo:
-		return c.load(cmd)
+		return c.load(cmd, nil)
 	case cmd.Flags().Changed("config"):
 		return nil, config.Settings{}, misuse("%s takes --config or --demo, not both", cmd.Name())
 	}

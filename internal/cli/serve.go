@@ -25,31 +25,15 @@ func (c *command) serve() *cobra.Command {
 		Long: "Run the proxy. SIGTERM drains and stops, SIGHUP or a changed file reloads.\n" +
 			"FILE is the configuration, as with --config FILE.\n" +
 			"Flags win over SIGNALBOX_CONFIG, SIGNALBOX_LISTEN and SIGNALBOX_ADMIN_LISTEN, which win over the file.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1:
-				return misuse("serve takes one configuration file, found %q besides %q",
-					args[1], args[0])
-			case len(args) == 1 && cmd.Flags().Changed("config"):
-				return misuse("the configuration file is named twice, by --config and by %q",
-					args[0])
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if err := cmd.Flags().Set("config", args[0]); err != nil {
-					return misuse("%v", err)
-				}
-			}
-			cfg, settings, err := c.load(cmd)
+			cfg, settings, err := c.load(cmd, args)
 			if err != nil {
 				return err
 			}
 			return c.runApp(cmd.Context(), cfg, app.Options{Settings: settings, RequireModels: requireModels}, nil)
 		},
 	}
-	cmd.Flags().String("config", "", "configuration file; default: signalbox.yaml here, in ~/.config/signalbox or /etc/signalbox")
+	takesFile(cmd)
 	addListenFlags(cmd)
 	cmd.Flags().BoolVar(&requireModels, "require-models", false, "refuse to start without ONNX Runtime")
 	return cmd
@@ -60,9 +44,10 @@ func addListenFlags(cmd *cobra.Command) {
 	cmd.Flags().String("admin-listen", "", "address of the admin listener; overrides server.admin_listen")
 }
 
-// load reads the configuration that flags, environment and discovery name, and prints warnings.
-func (c *command) load(cmd *cobra.Command) (*config.Config, config.Settings, error) {
-	settings, file, err := c.file(cmd, nil)
+// load reads the configuration that argument, flags, environment and discovery name, and prints
+// warnings.
+func (c *command) load(cmd *cobra.Command, args []string) (*config.Config, config.Settings, error) {
+	settings, file, err := c.file(cmd, args)
 	if err != nil {
 		return nil, settings, err
 	}
