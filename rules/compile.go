@@ -17,6 +17,7 @@ type Env struct {
 	AutoModels []string // the names that clients use for routed requests
 	Prompts    []string // of the prompts section
 	Roles      []string // of the auth section; nil when they are not known, as with JWT
+	Tenants    []string // as Roles
 	Priced     []string // models whose price is known; nil when that is not known, so that nothing is said of it
 	Skilled    []string // models whose quality is known, in the same way
 	Told       []string // models that can be told how much to reason, in the same way

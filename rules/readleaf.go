@@ -397,6 +397,8 @@ func (c *compiler) readFact(e syntax.Entry, test func(condition.Names) *conditio
 			c.use("model", name)
 		case e.Key == "role" && c.env.Roles != nil && !slices.Contains(c.env.Roles, name):
 			at.Warnf("no key has role %q%s", syntax.Shorten(name), syntax.Suggestion(name, c.env.Roles))
+		case e.Key == "tenant" && c.env.Tenants != nil && !slices.Contains(c.env.Tenants, name):
+			at.Warnf("no key has tenant %q%s", syntax.Shorten(name), syntax.Suggestion(name, c.env.Tenants))
 		}
 	})
 	if !ok {

@@ -5,11 +5,14 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"signalbox/internal/console"
 	"signalbox/internal/option"
@@ -60,7 +63,7 @@ func (a *App) admin() *gate {
 	host, _, _ := net.SplitHostPort(o.AdminListen) // was checked
 	return &gate{
 		open: open, guarded: guarded, live: live, local: option.Loopback(host),
-		token: sha256.Sum256([]byte(o.AdminToken)), hasToken: o.AdminToken != "",
+		token: sha256.Sum256([]byte(o.AdminToken)), hasToken: o.AdminToken != "", log: a.tel.Log,
 	}
 }
 
@@ -96,7 +99,14 @@ type gate struct {
 	local         bool // the listener is on loopback
 	hasToken      bool
 	token         [sha256.Size]byte
+	log           *slog.Logger
+
+	wrong atomic.Int64 // tokens that were refused and are not in the log yet
+	told  atomic.Int64 // when the log was last written to, in Unix milliseconds
 }
+
+// toldEvery is the least time between two lines of the log about tokens that were refused.
+const toldEvery = 1000 // milliseconds
 
 // ServeHTTP refuses what a web page could send on behalf of its reader: requests of other origins
 // than the console's own (CSRF), and, on loopback, those to a name that leads here by somebody
@@ -115,11 +125,23 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem := "this needs server.admin_token"
 		if g.hasToken && r.Header.Get("Authorization") != "" {
 			problem += " as bearer token, and what was sent is another"
+			g.logWrong(r)
 		}
 		http.Error(w, problem, http.StatusForbidden)
 		return
 	}
 	g.open.ServeHTTP(w, r)
+}
+
+// logWrong writes to the log that tokens were refused, with where the last came from.
+func (g *gate) logWrong(r *http.Request) {
+	n, now, last := g.wrong.Add(1), time.Now().UnixMilli(), g.told.Load()
+	if now-last < toldEvery || !g.told.CompareAndSwap(last, now) {
+		return
+	}
+	g.wrong.Add(-n)
+	g.log.WarnContext(r.Context(), "a token for the admin listener was refused", slog.String("remote", r.RemoteAddr),
+		slog.String("path", r.URL.Path), slog.Int64("times", n))
 }
 
 // foreign reports whether a web page of another origin sent a request, as far as the browser tells

@@ -1,12 +1,14 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -223,6 +225,36 @@ func TestAReloadThatFailsIsToldToOperators(t *testing.T) {
 		if _, degraded, problem := ready(s.admin); problem != "" || strings.Contains(strings.Join(degraded, " "), "configuration") {
 			t.Errorf("%s: told after the repair: %v %q", name, degraded, problem)
 		}
+	}
+}
+
+// Tokens that are tried are in the log, some in one line, without what was tried.
+func TestWrongAdminTokensAreInTheLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	g := &gate{open: http.NewServeMux(), guarded: http.NewServeMux(), hasToken: true, log: slog.New(slog.NewTextHandler(&log, nil))}
+	g.open.Handle("/", g.guarded)
+	for i := range 5 {
+		if i == 4 {
+			g.told.Store(0) // as a second later
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/-/keys", http.NoBody)
+		r.Header.Set("Authorization", "Bearer guess")
+		w := httptest.NewRecorder()
+		if g.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+			t.Fatalf("status %d", w.Code)
+		}
+	}
+	sum := 0
+	for line := range strings.Lines(log.String()) {
+		var n int
+		if _, err := fmt.Sscanf(line[strings.LastIndex(line, "times=")+len("times="):], "%d", &n); err != nil || !strings.Contains(line, "path=/-/keys") {
+			t.Errorf("a line: %s", line)
+		}
+		sum += n
+	}
+	if sum != 5 || strings.Contains(log.String(), "guess") {
+		t.Errorf("%d of 5 are in the log:\n%s", sum, log.String())
 	}
 }
 

@@ -154,6 +154,8 @@ func (c *checker) access() {
 			}
 		}
 	}
+	c.openKeys()
+	c.unusedNames()
 	if a.Virtual.On() && a.Mode == auth.ModeNone {
 		c.warn("auth.virtual", "auth.mode none asks nobody for a key, so that virtual keys can be made and change nothing")
 	}
@@ -168,6 +170,65 @@ func (c *checker) access() {
 	}
 	for i := range a.Tenants {
 		known(fmt.Sprintf("auth.tenants[%d]", i), a.Tenants[i].Models)
+	}
+}
+
+// openKeys reports keys that nobody is asked for: an error where the file does not say so itself.
+func (c *checker) openKeys() {
+	a := &c.cfg.Auth
+	switch {
+	case a.Mode == auth.ModeKeys || a.Mode == auth.ModeJWT:
+	case len(a.Keys) == 0:
+	case c.holds("auth.mode"):
+		c.warn("auth.keys", "auth.mode none asks nobody for a key: everybody is let in")
+	default:
+		c.at("auth.keys", "nobody is asked for a key before auth.mode says so: set auth.mode to keys, or to none if that is meant")
+	}
+	if a.Mode != auth.ModeJWT && c.holds("auth.jwt") {
+		c.warn("auth.jwt", "no token is looked at: auth.mode is %s", a.Mode)
+	}
+}
+
+// holds reports whether the file has something at a path of keys.
+func (c *checker) holds(path string) bool {
+	n := c.root
+	for step := range strings.SplitSeq(path, ".") {
+		if n == nil {
+			return false
+		}
+		n = child(n, step)
+	}
+	return n != nil
+}
+
+// unusedNames warns of roles and tenants that no key has, where the file has all keys: a slip
+// there leaves callers without the bounds that are meant for them.
+func (c *checker) unusedNames() {
+	a := &c.cfg.Auth
+	roles, tenants := c.roles(), c.tenants()
+	if roles == nil {
+		return
+	}
+	look := func(path, kind, name string, known []string) {
+		if name == "" || slices.Contains(known, name) {
+			return
+		}
+		hint := ""
+		if best := slip(name, slices.Values(known)); best != "" {
+			hint = fmt.Sprintf(", did you mean %q?", best)
+		}
+		c.warn(path, "no key has %s %q%s", kind, name, hint)
+	}
+	for i := range a.Roles {
+		look(fmt.Sprintf("auth.roles[%d].name", i), "role", a.Roles[i].Name, roles)
+	}
+	for i := range a.Tenants {
+		look(fmt.Sprintf("auth.tenants[%d].name", i), "tenant", a.Tenants[i].Name, tenants)
+	}
+	if c.holds("auth.admin_roles") {
+		for i, name := range a.AdminRoles {
+			look(fmt.Sprintf("auth.admin_roles[%d]", i), "role", name, roles)
+		}
 	}
 }
 
@@ -304,7 +365,7 @@ func (c *checker) rules(catalog Catalog) {
 		env.Labels = make(map[signal.Kind][]string)
 	}
 	c.defined(&env)
-	env.Roles = c.roles()
+	env.Roles, env.Tenants = c.roles(), c.tenants()
 	program, problems := rules.Compile(rules.Source{
 		Routes: present(&c.cfg.Routes), Default: present(&c.cfg.Default), Conditions: present(&c.cfg.Conditions),
 	}, env)
@@ -388,6 +449,19 @@ func (c *checker) roles() []string {
 		roles = append(roles, k.Role)
 	}
 	return slices.DeleteFunc(roles, func(r string) bool { return r == "" })
+}
+
+// tenants lists the tenants of callers, or nothing when a caller may be of any.
+func (c *checker) tenants() []string {
+	a := &c.cfg.Auth
+	if a.Mode != auth.ModeKeys || a.Virtual.On() {
+		return nil
+	}
+	tenants := []string{a.DefaultTenant}
+	for _, k := range a.Keys {
+		tenants = append(tenants, k.Tenant)
+	}
+	return slices.DeleteFunc(tenants, func(t string) bool { return t == "" })
 }
 
 func present(n *yaml.Node) *yaml.Node {

@@ -205,7 +205,9 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	if !ok || !strings.EqualFold(scheme, "bearer") {
 		return Principal{}, ErrBadKey
 	}
-	token = strings.TrimSpace(token)
+	if token = strings.TrimSpace(token); token == "" {
+		return Principal{}, ErrBadKey // also where the hash of nothing is in the file
+	}
 	sum := sha256.Sum256([]byte(token))
 	found := -1
 	for i := range a.keys {

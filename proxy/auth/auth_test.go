@@ -19,7 +19,7 @@ func TestCallersAreKnownByTheirKeys(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Mode: ModeKeys, DefaultTenant: "default", DefaultRole: "guest", AdminRoles: []string{"admin"},
-		Keys: []KeyOptions{{Name: "plain", SHA256: hashOf("k1")}, {Name: "boss", SHA256: hashOf("k2"), Tenant: "t", Role: "admin"}},
+		Keys: []KeyOptions{{Name: "plain", SHA256: hashOf("k1")}, {Name: "unset", SHA256: hashOf("")}, {Name: "boss", SHA256: hashOf("k2"), Tenant: "t", Role: "admin"}},
 	}
 	tests := []struct {
 		name, header string
@@ -32,6 +32,7 @@ func TestCallersAreKnownByTheirKeys(t *testing.T) {
 		{"an unknown key", "Bearer k3", Principal{}, false, ErrBadKey},
 		{"another scheme", "Basic k1", Principal{}, false, ErrBadKey},
 		{"no key", "", Principal{}, false, ErrNoKey},
+		{"an empty key", "Bearer ", Principal{}, false, ErrBadKey},
 	}
 	keys, err := New(o)
 	if err != nil {

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -207,9 +208,13 @@ func (o Options) Validate() error {
 		at := fmt.Sprintf("keys[%d]", i)
 		k.checkGrants(&p, at+".")
 		seen.Check(&p, at+".name", k.Name)
-		if b, err := hex.DecodeString(k.SHA256); err != nil || len(b) != 32 {
+		b, err := hex.DecodeString(k.SHA256)
+		if err != nil || len(b) != sha256.Size {
 			p.Addf(at+".sha256", "expected the 64 hexadecimal digits of a SHA-256 hash")
 			continue
+		}
+		if sum := [sha256.Size]byte(b); sum == sha256.Sum256(nil) || sum == sha256.Sum256([]byte("\n")) {
+			p.Addf(at+".sha256", "it is the hash of an empty text; the key was not set where it was made")
 		}
 		hashes.Check(&p, at+".sha256", strings.ToLower(k.SHA256))
 	}
