@@ -289,6 +289,7 @@ func (c *compiler) readHeaderTest(at syntax.Cursor) condition.Node {
 			if valid {
 				name, valid = headerName(e.At, s)
 			}
+			valid = valid && seen(e.At, name)
 		case "equals":
 			equals = s
 			tests++
@@ -312,6 +313,19 @@ func (c *compiler) readHeaderTest(at syntax.Cursor) condition.Node {
 		return condition.HeaderMatches(name, matches)
 	}
 	return condition.HeaderEquals(name, equals)
+}
+
+// seen reports a header that conditions never see, and warns of those that say where a request comes
+// from: any client can send them.
+func seen(at syntax.Cursor, name string) bool {
+	switch {
+	case name == "Host" || strings.HasPrefix(name, "X-Signalbox-"):
+		at.Errorf("conditions do not see the header %s; role, tenant, model and session tell who asks for what", name)
+		return false
+	case name == "Forwarded" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-"):
+		at.Warnf("any client can send %s, unless a proxy in front of this one sets it", name)
+	}
+	return true
 }
 
 // expression compiles a regular expression.

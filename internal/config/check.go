@@ -64,6 +64,7 @@ func (c *checker) check() {
 	c.skills(&catalog)
 	c.cache(&catalog)
 	c.rules(catalog)
+	c.named()
 	c.guard(&catalog)
 	c.memory()
 }
@@ -376,6 +377,32 @@ func (c *checker) rules(catalog Catalog) {
 		c.problems = append(c.problems, p)
 	}
 	c.cfg.Program = program
+}
+
+// named warns of the first action that looks as if it held for every request, where one that names
+// its model takes no route and the file does not say so itself.
+func (c *checker) named() {
+	if c.cfg.Program == nil || c.cfg.Server.RouteNamedModels || c.holds("server.route_named_models") {
+		return
+	}
+	actions := c.cfg.Program.Actions()
+	for i, a := range actions {
+		key := ""
+		switch {
+		case a.Redact != nil:
+			key = "redact"
+		case a.Override:
+			key = "override"
+		default:
+			continue
+		}
+		path := "default." + key
+		if i < len(actions)-1 {
+			path = fmt.Sprintf("routes[%d].use.%s", i, key)
+		}
+		c.warn(path, "%s does not hold for requests that name a model: set server.route_named_models to true, or to false if that is meant", key)
+		return
+	}
 }
 
 // defined fills in the names that rules may use, and where each is defined. In a file with errors
