@@ -25,6 +25,7 @@ const (
 	roleDeveloper = "developer"
 	roleUser      = "user"
 	roleAssistant = "assistant"
+	roleUnknown   = "unknown" // of an item of the Responses API that may be anybody's
 	roleTool      = "tool"
 	roleFunction  = "function"
 )

@@ -99,7 +99,12 @@ func TestTextIsReadWhereverItStands(t *testing.T) {
 			Response, item(`{"type":"x_output","x":"%"}`),
 			signal.OriginData,
 		},
-		"type of an item": {Response, item(`{"type":"%"}`), signal.OriginModel},
+		"type of an item":                    {Response, item(`{"type":"%"}`), signal.OriginAny},
+		"text of an item of an unknown kind": {Response, item(`{"type":"note","text":"%"}`), signal.OriginAny},
+		"why a call of a tool is approved": {
+			Response, item(`{"type":"mcp_approval_response","approval_request_id":"a","approve":true,"reason":"%"}`),
+			signal.OriginUser,
+		},
 		"url in an output": {
 			Response, item(`{"type":"function_call_output","output":{"url":"%","id":"c"}}`),
 			signal.OriginData,

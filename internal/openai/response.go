@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strings"
 
 	"signalbox/internal/signal"
 )
@@ -201,17 +202,20 @@ func (p *chatParser) responseItemField(m *Message) (err error) {
 	return err
 }
 
-// impliedRole is whose an item without a role is.
+// impliedRole is whose an item without a role is. One of a kind that is not known here may be
+// anybody's.
 func impliedRole(kind string) string {
 	switch {
-	case kind == "", kind == "message":
+	case kind == "", kind == "message", kind == "mcp_approval_response":
 		return roleUser
-	case len(kind) > len("_output") && kind[len(kind)-len("_output"):] == "_output",
-		kind == "mcp_list_tools",
+	case strings.HasSuffix(kind, "_output"), kind == "mcp_list_tools",
 		// What a tool of the server returned stands in the item of the call.
 		kind == "mcp_call", kind == "file_search_call", kind == "code_interpreter_call",
 		kind == "web_search_call":
 		return roleTool
+	case strings.HasSuffix(kind, "_call"), kind == "reasoning", kind == "mcp_approval_request",
+		kind == "item_reference":
+		return roleAssistant
 	}
-	return roleAssistant
+	return roleUnknown
 }
