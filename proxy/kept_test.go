@@ -13,6 +13,8 @@ import (
 
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
+	"signalbox/memory/conversation"
+	"signalbox/proxy/auth"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )
@@ -109,6 +111,67 @@ default: {models: [small]}
 	goOn("law").goes(t, "once more", "kept server_state aside")
 	if got := goOn("titan"); got.header.Get("X-Signalbox-Model") != "effort" {
 		t.Errorf("the route that reads what the request holds: status %d, %s", got.status, talked(got))
+	}
+}
+
+// Who has a response is kept for longer than a conversation is, and without stickiness.
+func TestAResponseIsGoneOnWithWhereNothingSticks(t *testing.T) {
+	t.Parallel()
+	models := oneModel()
+	for i := range models { // each of two servers of its own
+		models[i].Endpoints = nil
+		for _, name := range []string{"e", "f"} {
+			up := stateful(t, models[i].Name+name)
+			models[i].Endpoints = append(models[i].Endpoints, pool.EndpointOptions{Name: name, URL: up.URL(), APIKey: "k"})
+		}
+	}
+	b := start(t, models, func(s *setup) { s.talks = conversation.New(nil, "") })
+	for _, model := range []string{"auto", "small"} {
+		first := b.post("/v1/responses", `{"model":"`+model+`","input":"math: integrate x"}`)
+		at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
+		for turn := range 8 {
+			next := b.post("/v1/responses", `{"model":"`+model+`","input":"law","previous_response_id":"`+id+`"}`)
+			if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
+				t.Fatalf("%s, turn %d: status %d at %s, begun at %s: %s", model, turn, next.status, got, at, next.body)
+			}
+			id = responseOf(t, next)
+		}
+	}
+}
+
+// Servers see one account: that a response is another tenant's is known here alone.
+func TestAResponseOfAnotherTenantIsNotFound(t *testing.T) {
+	t.Parallel()
+	up := stateful(t, "a")
+	b := start(t, oneModel(up), sticks, func(s *setup) {
+		s.auth = auth.Options{Mode: auth.ModeKeys, Keys: []auth.KeyOptions{
+			{Name: "a", SHA256: hashOf("a"), Tenant: "one"}, {Name: "b", SHA256: hashOf("b"), Tenant: "two"},
+			{Name: "c", SHA256: hashOf("c"), Tenant: "one", Role: "other"},
+		}}
+	})
+	const asks = "Authorization"
+	for _, model := range []string{"auto", "small"} {
+		id := responseOf(t, b.post("/v1/responses", `{"model":"`+model+`","input":"my secret is 42"}`, asks, "Bearer a"))
+		goOn := `{"model":"` + model + `","input":"what is it?","previous_response_id":"` + id + `"}`
+		before := len(up.Requests())
+		got := b.post("/v1/responses", goOn, asks, "Bearer b")
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"code":"previous_response_not_found"`) ||
+			!strings.Contains(got.body, `"param":"previous_response_id"`) {
+			t.Errorf("%s: another tenant: status %d: %s", model, got.status, got.body)
+		}
+		if n := len(up.Requests()); n != before {
+			t.Errorf("%s: %d requests reached the server", model, n-before)
+		}
+		for _, key := range []string{"a", "c"} {
+			if got := b.post("/v1/responses", goOn, asks, "Bearer "+key); got.status != http.StatusOK {
+				t.Errorf("%s: key %s of the tenant: status %d: %s", model, key, got.status, got.body)
+			}
+		}
+	}
+	// What nobody was answered with here is for the server to say.
+	got := b.post("/v1/responses", `{"model":"small","input":"x","previous_response_id":"resp_elsewhere"}`, asks, "Bearer b")
+	if got.status != http.StatusNotFound {
+		t.Errorf("a response that nobody here knows: status %d: %s", got.status, got.body)
 	}
 }
 

@@ -101,9 +101,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if o.Salt != nil {
 		st.places.Salts, st.salted = engine.NewSalts(o.Salt), true
 	}
-	if st.Stick = o.Stick; o.Stick.MaxAge > 0 {
-		st.Talks = o.Talks
-	}
+	st.Stick, st.Talks = o.Stick, o.Talks
 	if o.Learnt != nil && o.Outcomes.On() {
 		st.Outcomes, st.Learning = o.Learnt, o.Outcomes
 	}

@@ -45,6 +45,8 @@ type State struct {
 	// Responses.
 	Server   string `json:"a,omitempty"`
 	Endpoint string `json:"e,omitempty"`
+	// Owner tells whose a response is, of a state that is kept under its name alone.
+	Owner string `json:"o,omitempty"`
 }
 
 // Topic is what a signal said of what the conversation is about.

@@ -78,7 +78,7 @@ type Talk struct {
 // talk finds the conversation that a request belongs to. Only requests that ask for routing belong
 // to one: who names a model has chosen.
 func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h http.Header) *Talk {
-	if b.Talks == nil || d.Named != "" || req.OpaquePrompt ||
+	if b.Talks == nil || b.Stick.MaxAge <= 0 || d.Named != "" || req.OpaquePrompt ||
 		req.API != openai.Chat && req.API != openai.Response {
 		return nil
 	}
@@ -162,6 +162,7 @@ const (
 	byObject   = "conversation" // of the Responses API
 	byTurns    = "turns"
 	byCacheKey = "prompt_cache_key"
+	byOwner    = "owner" // of a response, whoever asks
 )
 
 // name finds out what the conversation is called: it sets the keys under which the state after this
@@ -249,7 +250,11 @@ func turnsOf(req *openai.Request) (before, all string) {
 // holds.
 func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request) error {
 	t := d.Talk
-	if t == nil || t.before == nil || !d.movable() {
+	if !d.movable() {
+		return nil
+	}
+	if t == nil || t.before == nil {
+		d.admitKept()
 		return nil
 	}
 	if t.holdTopics(d.Set); t.inheritedKinds != 0 {
@@ -293,11 +298,11 @@ func (d *Decision) returnToRoute() {
 	}
 }
 
-// admitKept makes the model that has what the request goes on with its only candidate, where the
-// caller may use it: its turn before named a model that no route of this turn leads to, and nobody
-// else can go on.
+// admitKept makes the model that has what the request goes on with its only candidate, where some
+// candidate has not and the caller may use it: nobody else can go on. Its turn before named a model
+// that no route of this one leads to, or nothing else is known of its conversation.
 func (d *Decision) admitKept() {
-	if !d.movable() || !d.Who.May(d.Kept.Model) {
+	if d.Named != "" || !d.leavesState() || !d.movable() || !d.Who.May(d.Kept.Model) {
 		return
 	}
 	mine := *d.Action
@@ -507,12 +512,15 @@ func (b *Base) StoreTurn(
 			}
 		}
 	}
-	keys := t.keys
+	n := namer{d.Who.Tenant, d.Who.Role}
+	_, served := n.stateful(req) // the first of its keys
+	b.Talks.Keep(ctx, s, time.Duration(b.Stick.MaxAge), t.keys[len(served):]...)
 	if id != "" {
-		keys = append(slices.Clip(keys), namer{d.Who.Tenant, d.Who.Role}.key(byResponse, id))
+		served = append(served, n.key(byResponse, id))
+		t.keys = append(slices.Clip(t.keys), n.key(byResponse, id))
+		b.storeOwner(ctx, d, m, e, id)
 	}
-	t.keys = keys
-	b.Talks.Keep(ctx, s, time.Duration(b.Stick.MaxAge), keys...)
+	b.Talks.Keep(ctx, s, servedLife, served...)
 }
 
 // Round is x to three digits.

@@ -57,7 +57,9 @@ func (b *Base) Make(
 		return nil, err
 	}
 	d.Lookup, d.Talk = m, b.talk(ctx, d, req, h)
-	d.Kept = b.keptFor(ctx, d, req)
+	if err := b.findKept(ctx, d, req); err != nil {
+		return nil, err
+	}
 	if err := b.Conclude(ctx, d, req); err != nil {
 		return d, err
 	}

@@ -2,7 +2,9 @@ package decide
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"signalbox/internal/openai"
@@ -35,25 +37,40 @@ func (n namer) stateful(req *openai.Request) (find, keys []conversation.Key) {
 	return find, keys
 }
 
-// keptFor finds out which server has what a request goes on with; nil where it goes on with
-// nothing, or nobody here knows. A request that names its model goes on like any other. The
-// conversation of one that does not was looked for under the same keys first.
-func (b *Base) keptFor(ctx context.Context, d *Decision, req *openai.Request) *Kept {
+// findKept finds out which server has what a request goes on with: nobody where it goes on with
+// nothing, or nothing is known here. A request that names its model goes on like any other. The
+// conversation of one that does not was looked for under the same keys first. The error is that of
+// a response that another tenant was answered with.
+func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) error {
 	if b.Talks == nil || req.API != openai.Response {
 		return nil
 	}
-	find, _ := namer{d.Who.Tenant, d.Who.Role}.stateful(req)
+	n := namer{d.Who.Tenant, d.Who.Role}
+	find, _ := n.stateful(req)
 	var s *conversation.State
 	if t := d.Talk; t == nil {
 		s, _ = b.Talks.Find(ctx, find...)
 	} else if t.at < len(find) {
 		s = t.before
 	}
+	if id := req.QuotedField(byResponse); s == nil && id != "" {
+		if s, _ = b.Talks.Find(ctx, namer{}.key(byOwner, id)); s != nil && s.Owner != n.owner() {
+			return &openai.Error{
+				Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: byResponse,
+				Code:    "previous_response_not_found",
+				Message: "Previous response with id '" + strings.Trim(id, `"`) + "' not found.",
+				Plain:   "the response is another tenant's",
+			}
+		}
+	}
 	if s != nil && s.Server != "" {
-		return &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, state: s}
+		d.Kept = &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, state: s}
 	}
 	return nil
 }
+
+// owner is a name for the tenant of the callers that does not tell it.
+func (n namer) owner() string { return namer{tenant: n.tenant}.key(byOwner, "").String() }
 
 // without reports that no server of m has what the request goes on with. Several models of one
 // server share what it keeps.
@@ -106,6 +123,22 @@ func (b *Base) storeNamed(
 			s = *d.Kept.state // what routed turns have said of it
 		}
 		s.Model, s.Endpoint, s.Server = m.Name, e.Name, e.Chat.String()
-		b.Talks.Keep(ctx, &s, time.Duration(b.Stick.MaxAge), keys...)
+		b.Talks.Keep(ctx, &s, servedLife, keys...)
 	}
+	b.storeOwner(ctx, d, m, e, id)
+}
+
+// servedLife is how long is kept who has a response: as long as OpenAI keeps one. What is kept for a
+// model's cache ends with StickOptions.MaxAge.
+const servedLife = 30 * 24 * time.Hour
+
+// storeOwner keeps whose a response is, which servers cannot tell: they see one account. An id that
+// the client named says nothing of that.
+func (b *Base) storeOwner(ctx context.Context, d *Decision, m *backend.Model, e *pool.Endpoint, id string) {
+	if id == "" {
+		return
+	}
+	b.Talks.Keep(ctx, &conversation.State{
+		Model: m.Name, Endpoint: e.Name, Server: e.Chat.String(), Owner: namer{tenant: d.Who.Tenant}.owner(),
+	}, servedLife, namer{}.key(byOwner, id))
 }
