@@ -90,17 +90,19 @@ func TestRecordingsGoToTheModelThatTheFormNames(t *testing.T) {
 	}
 }
 
-// Nobody here can hear a recording: a route that fails closed refuses it, as it does a prompt of
-// token ids, unless it says otherwise.
-func TestARecordingIsNotTakenForHarmless(t *testing.T) {
+// Nobody here can hear a recording: rules see the other fields of its form.
+func TestTheFieldsOfARecordingAreRead(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, `{"text":"hello"}`))
 	kind, body := recording(t, "small")
 	b := start(t, oneModel(up))
+	if got := b.post("/v1/audio/transcriptions", body, "Content-Type", kind); got.status != http.StatusOK {
+		t.Errorf("without a text: status %d with %s", got.status, got.body)
+	}
 	b.classifier.broken = b.classifier.signals
 	if got := b.post("/v1/audio/transcriptions", body, "Content-Type", kind); got.status != 503 ||
 		got.code(t) != "signal_unavailable" {
-		t.Errorf("status %d with %s", got.status, got.body)
+		t.Errorf("while nothing can be read: status %d with %s", got.status, got.body)
 	}
 	for _, field := range []string{"prompt", "hotwords", "known_speaker_names[]", "a_new_field"} {
 		hint := strings.Replace(body, `name="response_format"`, `name="`+field+`"`, 1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -139,13 +140,47 @@ func TestAResponseIsGoneOnWithWhereNothingSticks(t *testing.T) {
 	}
 }
 
+// No server knows an answer of a rule: what comes after it goes on with what was before it.
+func TestAnAnswerOfARuleIsGoneOnWith(t *testing.T) {
+	t.Parallel()
+	models := oneModel()
+	for i := range models {
+		models[i].Endpoints = nil
+		for _, name := range []string{"e", "f"} {
+			up := stateful(t, models[i].Name+name)
+			models[i].Endpoints = append(models[i].Endpoints, pool.EndpointOptions{Name: name, URL: up.URL(), APIKey: "k"})
+		}
+	}
+	b := start(t, models, sticks)
+	ruled := func(previous string) string {
+		return responseOf(t, b.post("/v1/responses", `{"model":"auto","input":"hi","previous_response_id":`+previous+`}`, "X-Greet", "yes"))
+	}
+	for _, model := range []string{"auto", "small"} {
+		first := b.post("/v1/responses", `{"model":"`+model+`","input":"math: integrate x"}`)
+		at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
+		for turn := range 4 {
+			id = ruled(strconv.Quote(ruled(strconv.Quote(id)))) // twice
+			next := b.post("/v1/responses", `{"model":"`+model+`","input":"go on","previous_response_id":"`+id+`"}`)
+			if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
+				t.Fatalf("%s, turn %d: status %d at %s, begun at %s: %s", model, turn, next.status, got, at, next.body)
+			}
+			id = responseOf(t, next)
+		}
+		next := b.post("/v1/responses", `{"model":"`+model+`","input":"hello","previous_response_id":"`+ruled("null")+`"}`)
+		if next.status != http.StatusOK {
+			t.Errorf("%s, behind a first turn that a rule answered: status %d: %s", model, next.status, next.body)
+		}
+	}
+}
+
 // Servers see one account: that a response is another tenant's is known here alone.
 func TestAResponseOfAnotherTenantIsNotFound(t *testing.T) {
 	t.Parallel()
 	up := stateful(t, "a")
 	b := start(t, oneModel(up), sticks, func(s *setup) {
 		s.auth = auth.Options{Mode: auth.ModeKeys, Keys: []auth.KeyOptions{
-			{Name: "a", SHA256: hashOf("a"), Tenant: "one"}, {Name: "b", SHA256: hashOf("b"), Tenant: "two"},
+			{Name: "a", SHA256: hashOf("a"), Tenant: "one"},
+			{Name: "b", SHA256: hashOf("b"), Tenant: "two"},
 			{Name: "c", SHA256: hashOf("c"), Tenant: "one", Role: "other"},
 		}}
 	})

@@ -59,6 +59,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 		return fault.ErrForbidden
 	}
 	if o.Action.Verb == rules.Answer {
+		st.StoreRuled(ctx, o.Decision, req, downstream.ResponseID(w))
 		return downstream.WriteFixed(w, req, o.Action.Text)
 	}
 	if err = relay.Arm(ctx, st.guard, &o, w.Header()); err != nil {

@@ -47,6 +47,9 @@ type State struct {
 	Endpoint string `json:"e,omitempty"`
 	// Owner tells whose a response is, of a state that is kept under its name alone.
 	Owner string `json:"o,omitempty"`
+	// Previous is what a response went on with that no server has, since it is that of a rule, as
+	// JSON; empty for others.
+	Previous string `json:"w,omitempty"`
 }
 
 // Topic is what a signal said of what the conversation is about.

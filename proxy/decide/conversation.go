@@ -61,6 +61,7 @@ type Talk struct {
 	found          []conversation.Key             // under which the turn before was looked for
 	before         *conversation.State            // nil where nothing is known
 	at             int                            // the index in found of the key that had it
+	ruled          *conversation.State            // the turn before, where a rule answered it
 	named          bool                           // the client names it, so that requests may leave out what was said
 	short          bool                           // this one does
 	tool           bool                           // the request brings results of tools to the model that asked for them
@@ -84,7 +85,10 @@ func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h htt
 	}
 	t := &Talk{result: talkNew}
 	t.found = t.name(namer{d.Who.Tenant, d.Who.Role}, resolve.Session(req, h), req)
-	if t.before, t.at = b.Talks.Find(ctx, t.found...); t.before == nil {
+	if t.before, t.at = b.Talks.Find(ctx, t.found...); t.before != nil && t.before.Previous != "" {
+		t.before, t.ruled = nil, t.before
+	}
+	if t.before == nil {
 		return t
 	}
 	t.tool = req.EndsWithToolResult()

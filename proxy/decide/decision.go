@@ -30,6 +30,7 @@ type Decision struct {
 	Lookup   *recall.Lookup    // of the cache; nil where it is off everywhere
 	Talk     *Talk             // the conversation that it belongs to; nil for none
 	Kept     *Kept             // what its servers have that the request goes on with; nil where none is known
+	Previous string            // what it goes on with in place of a rule's answer, as JSON; empty for what it names
 	Named    string            // the configured model that the client named; empty when it asked for routing
 	Arm      string            // of a route that tries a model out; empty for none
 	Saving   budget.Saving     // what is saved with, as a budget is nearly used up

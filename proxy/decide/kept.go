@@ -1,9 +1,11 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +53,7 @@ func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) e
 	if t := d.Talk; t == nil {
 		s, _ = b.Talks.Find(ctx, find...)
 	} else if t.at < len(find) {
-		s = t.before
+		s = cmp.Or(t.before, t.ruled)
 	}
 	if id := req.QuotedField(byResponse); s == nil && id != "" {
 		if s, _ = b.Talks.Find(ctx, namer{}.key(byOwner, id)); s != nil && s.Owner != n.owner() {
@@ -62,6 +64,9 @@ func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) e
 				Plain:   "the response is another tenant's",
 			}
 		}
+	}
+	if s != nil {
+		d.Previous = s.Previous
 	}
 	if s != nil && s.Server != "" {
 		d.Kept = &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, state: s}
@@ -123,9 +128,26 @@ func (b *Base) storeNamed(
 			s = *d.Kept.state // what routed turns have said of it
 		}
 		s.Model, s.Endpoint, s.Server = m.Name, e.Name, e.Chat.String()
+		s.Owner, s.Previous = "", ""
 		b.Talks.Keep(ctx, &s, servedLife, keys...)
 	}
 	b.storeOwner(ctx, d, m, e, id)
+}
+
+// ruled is the model of a state whose turn no model answered.
+const ruled = "-"
+
+// StoreRuled keeps what a turn went on with that a rule answered, under the id of that answer, which
+// no server knows: the next turn goes on with the same.
+func (b *Base) StoreRuled(ctx context.Context, d *Decision, req *openai.Request, id string) {
+	if b.Talks == nil || req.API != openai.Response {
+		return
+	}
+	s := conversation.State{Model: ruled, Previous: cmp.Or(d.Previous, req.QuotedField(byResponse), "null")}
+	if k := d.Kept; k != nil {
+		s.Model, s.Endpoint, s.Server = k.Model, k.Endpoint, k.Server
+	}
+	b.Talks.Keep(ctx, &s, servedLife, namer{d.Who.Tenant, d.Who.Role}.key(byResponse, strconv.Quote(id)))
 }
 
 // servedLife is how long is kept who has a response: as long as OpenAI keeps one. What is kept for a

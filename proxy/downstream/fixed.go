@@ -202,13 +202,16 @@ const (
 	statusCompleted  = "completed"
 )
 
+// ResponseID is what a fixed answer of the Responses API is called.
+func ResponseID(w *Writer) string { return "resp_" + w.ID }
+
 // writeResponse replies with the text as the only item of a response, as one object or as the
 // events that a server sends for it.
 func writeResponse(w *Writer, req *openai.Request, text string) error {
 	part := outputText{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 	item := outputItem{ID: "msg_" + w.ID, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
 	begun := responseObject{
-		ID: "resp_" + w.ID, Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
+		ID: ResponseID(w), Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
 		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: req.Field("metadata"),
 		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},
 	}

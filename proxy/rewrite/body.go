@@ -17,6 +17,18 @@ import (
 	"signalbox/rules"
 )
 
+// previous lets a request that goes on with a rule's answer go on with what was before it.
+func (rw Change) previous(p *openai.Patch) {
+	const field = "previous_response_id"
+	switch prev := rw.Decision.Previous; prev {
+	case "":
+	case "null":
+		p.DeleteField(field)
+	default:
+		p.SetField(field, []byte(prev))
+	}
+}
+
 // Body returns the body for m, without contexts. When nothing has to change it is the client's body
 // itself.
 func (rw Change) Body(m *backend.Model) ([]byte, Params) {
@@ -26,6 +38,7 @@ func (rw Change) Body(m *backend.Model) ([]byte, Params) {
 	if rw.Request.Form() {
 		return p.Bytes(), Params{}
 	}
+	rw.previous(p)
 	rw.prompt(p)
 	want := reasoning.Want{
 		Effort: rw.Effort(m), Override: rw.Decision.Action.Override, Named: rw.named(m), Less: rw.Decision.Saving.LessEffort,
