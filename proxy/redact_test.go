@@ -326,3 +326,25 @@ func TestEveryEndpointHidesAndRestores(t *testing.T) {
 		}
 	}
 }
+
+// The second turn names somebody else, and the server still says what it called the first one.
+func TestATurnThatGoesOnGetsNoValueOfAnotherTurn(t *testing.T) {
+	t.Parallel()
+	for _, e := range routed() {
+		if e.path != "/v1/responses" {
+			continue
+		}
+		up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, strings.Replace(e.whole, "hello", "[EMAIL_1], [PERSON_1]", 1)))
+		b := startRedacting(t, &piiClassifier{}, up)
+		const said = "ann@example.com"
+		if got := b.post(e.path, e.ask(said, "")); !strings.Contains(got.body, `"ann@example.com, [PERSON_1]"`) {
+			t.Errorf("the first turn: status %d: %s", got.status, got.body)
+		}
+		if got := b.post(e.path, e.ask(said, `,"conversation":"c"`)); !strings.Contains(got.body, `"[EMAIL_1], [PERSON_1]"`) {
+			t.Errorf("the next turn: status %d: %s", got.status, got.body)
+		}
+		if sent := string(up.Last(t).Body); strings.Contains(sent, "ann@") || !strings.Contains(sent, `"[EMAIL_`) {
+			t.Errorf("the server received %s", sent)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func Hide(
 	if len(spans)+len(kept) == 0 {
 		return req, nil, nil
 	}
-	h := hider{req: req, keeper: newKeeper(), texts: make(map[string]*found), renamed: make(map[string]string)}
+	h := hider{req: req, keeper: newKeeper(req), texts: make(map[string]*found), renamed: make(map[string]string)}
 	h.keeper.vault.api = req.API
 	if err := h.collect(req.Text().Segments, spans); err != nil {
 		return nil, nil, err

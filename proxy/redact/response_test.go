@@ -1,7 +1,9 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -191,6 +193,46 @@ func TestAResponseStreamIsRestored(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The server knows the placeholders of the turns before, which stood for other values.
+func TestAPlaceholderOfAnEarlierTurnIsNobodyElse(t *testing.T) {
+	t.Parallel()
+	const turn = `{"model":"m","input":"ann@example.com Jo \"JJ\" Doe"`
+	form := regexp.MustCompile(`^\{"model":"m","input":"\[EMAIL_([A-Z2-7]{5})_1\] \[PERSON_([A-Z2-7]{5})_1\]"`)
+	for _, more := range []string{
+		`,"previous_response_id":"r"}`, `,"conversation":"c"}`, `,"conversation":{"id":"c"}}`,
+		`,"background":true}`,
+	} {
+		out, v := hideIn(t, openai.Response, turn+more)
+		next, _ := hideIn(t, openai.Response, turn+more)
+		own := form.FindSubmatch(out.Raw)
+		if own == nil || !bytes.Equal(own[1], own[2]) || bytes.Equal(out.Raw, next.Raw) {
+			t.Errorf("%s: sent %s, then %s", more, out.Raw, next.Raw)
+			continue
+		}
+		tag := string(own[1])
+		told := "to [EMAIL_1], [EMAIL_" + tag + "_1], [EMAIL_" + tag + "_2] [PERSON_" + tag + "_1]"
+		const want = `to [EMAIL_1], ann@example.com, [EMAIL_TAG_2] Jo "JJ" Doe`
+		for cut := range told {
+			stream := responseEvent("output_text.delta", 0, `"content_index":0,"delta":`+strconv.Quote(told[:cut])) +
+				responseEvent("output_text.delta", 0, `"content_index":0,"delta":`+strconv.Quote(told[cut:])) +
+				responseEvent("output_text.done", 0, `"content_index":0,"text":`+strconv.Quote(told))
+			deltas, wholes := answered(t, restored(v, stream))
+			for _, got := range []string{deltas["output_text0"], wholes["output_text0"]} {
+				if got = strings.ReplaceAll(got, tag, "TAG"); got != want {
+					t.Errorf("cut at %d: got %q, want %q", cut, got, want)
+				}
+			}
+			answer := `{"output":[{"content":[{"text":` + strconv.Quote(told) + `}]}]}`
+			b := v.Body()
+			whole := string(b.Feed([]byte(answer[:20+cut]))) // the next call takes the memory
+			whole += string(b.Feed([]byte(answer[20+cut:]))) + string(b.Rest())
+			if !strings.Contains(strings.ReplaceAll(whole, tag, "TAG"), strconv.Quote(want)) {
+				t.Errorf("cut at %d: got %s", cut, whole)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -77,14 +78,27 @@ type keeper struct {
 	byKey map[string]*secret
 	next  map[string]int
 	taken map[string]struct{} // placeholders that the request holds literally
+	tag   string              // in front of the numbers
 }
 
-func newKeeper() *keeper {
+// newKeeper returns the keeper of a request. One that goes on with turns which only the server
+// remembers has placeholders that no other request has: the server knows those of the earlier turns,
+// where the same numbers stood for other values.
+func newKeeper(req *openai.Request) *keeper {
+	tag := ""
+	if req.Continues() {
+		tag = rand.Text()[:tagSize] + "_"
+	}
 	return &keeper{
+		tag:   tag,
 		vault: &Vault{secrets: make(map[string]*secret), prefixes: make(map[string]struct{})},
 		byKey: make(map[string]*secret), next: make(map[string]int), taken: make(map[string]struct{}),
 	}
 }
+
+// tagSize is how many letters and digits tell the placeholders of one request from those of others:
+// 32^5, so that two turns of a conversation share them once in 33 million.
+const tagSize = 5
 
 // reserve keeps the placeholders that text holds already from being handed out.
 func (k *keeper) reserve(text []byte) {
@@ -132,7 +146,7 @@ func (k *keeper) make(key, name, kind, value string) *secret {
 	s := &secret{kind: kind}
 	for s.placeholder == "" {
 		k.next[name]++
-		p := "[" + name + "_" + strconv.Itoa(k.next[name]) + "]"
+		p := "[" + name + "_" + k.tag + strconv.Itoa(k.next[name]) + "]"
 		if _, literal := k.taken[p]; !literal {
 			s.placeholder = p
 		}
