@@ -172,33 +172,47 @@ func (h *hider) apart(s *str, pieces []piece) {
 	h.renamed[became()] = name
 }
 
-// contractOf returns the words of the contract in a request.
-func contractOf(ctx context.Context, out *openai.Request) (map[string]bool, error) {
-	words := make(map[string]bool)
+// agreement is what is looked up to see that a rewritten request holds no value.
+type agreement struct {
+	words  map[string]bool // of the contract
+	nested map[string]bool // texts that may be JSON themselves
+}
+
+// agreementOf reads a rewritten request.
+func agreementOf(ctx context.Context, out *openai.Request) (agreement, error) {
+	to := agreement{words: make(map[string]bool), nested: make(map[string]bool)}
+	for i := range out.Messages {
+		if m := &out.Messages[i]; isResult(m) {
+			to.nested[m.Text] = true
+		}
+	}
 	after := hider{req: out}
 	err := walk(ctx, out.Raw, func(s *str) {
 		if after.contract(s) {
-			words[string(s.text)] = true
+			to.words[string(s.text)] = true
+		}
+		if s.name == argumentsName && !s.isName {
+			to.nested[string(s.text)] = true
 		}
 	})
-	return words, err
+	return to, err
 }
 
 // left reports whether a value is left in a text of the rewritten request, or may be, since ctx
-// ended. Words of the contract may look like a name.
-func (h *hider) left(ctx context.Context, s *signal.Segment, contract map[string]bool) bool {
+// ended. Words of the contract may look like a name, and JSON in a text has numbers.
+func (h *hider) left(ctx context.Context, s *signal.Segment, to agreement) bool {
 	v := h.keeper.vault
-	if contract[s.Text] && !v.mentionsGiven(ctx, s.Text) {
+	if to.words[s.Text] && !v.mentionsGiven(ctx, s.Text) {
 		return ctx.Err() != nil
 	}
-	if len(contract) == 0 || !s.List {
-		return v.Mentions(ctx, s.Text)
+	if len(to.words)+len(to.nested) == 0 || !s.List {
+		return h.says(ctx, s.Text, to)
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {
-		if contract[line] && !v.mentionsGiven(ctx, line) {
+		if to.words[line] && !v.mentionsGiven(ctx, line) {
 			continue
 		}
-		if v.Mentions(ctx, line) {
+		if h.says(ctx, line, to) {
 			return true
 		}
 	}

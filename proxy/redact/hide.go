@@ -44,7 +44,10 @@ func Hide(
 	if len(spans)+len(kept) == 0 {
 		return req, nil, nil
 	}
-	h := hider{req: req, keeper: newKeeper(req), texts: make(map[string]*found), renamed: make(map[string]string)}
+	h := hider{
+		req: req, keeper: newKeeper(req), texts: make(map[string]*found),
+		renamed: make(map[string]string), results: make(map[string]bool),
+	}
 	h.keeper.vault.api = req.API
 	if err := h.collect(req.Text().Segments, spans); err != nil {
 		return nil, nil, err
@@ -108,6 +111,7 @@ type hider struct {
 	content int               // messages before it have been walked
 	edits   []edit
 	agreed  map[string]use    // where the texts stand in which something was found
+	results map[string]bool   // texts of results of tools: whether they are JSON
 	renamed map[string]string // names of members, by what they became and where they stand
 }
 
@@ -202,7 +206,7 @@ func (f *found) add(p piece) {
 
 // rewrite returns the body with every mention replaced.
 func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
-	nested := make(map[string]bool) // texts that are the arguments of calls
+	nested := make(map[string]bool) // texts that are the arguments of calls, or results that are JSON
 	h.agreed = make(map[string]use)
 	reserve := func(s *str) {
 		h.keeper.reserve(s.text)
@@ -214,6 +218,11 @@ func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
 	}
 	if err := walk(ctx, h.req.Raw, reserve); err != nil {
 		return nil, err
+	}
+	for i := range h.req.Messages {
+		if m := &h.req.Messages[i]; h.texts[m.Text] != nil && h.isData(m) {
+			nested[m.Text] = true
+		}
 	}
 	for _, f := range h.order {
 		if h.agreed[f.text] == asContract {
@@ -229,8 +238,8 @@ func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
 	return splice(h.req.Raw, h.edits), nil
 }
 
-// name gives each value found in a text its placeholder. nested says that the text is the arguments
-// of a call, which are JSON.
+// name gives each value found in a text its placeholder. nested says that the text is JSON, as the
+// arguments of a call are.
 func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about the text
 	v := h.keeper.vault
 	if nested {
@@ -306,6 +315,9 @@ func (h *hider) visit(ctx context.Context, s *str) {
 	pieces = h.mentioned(ctx, text, pieces)
 	if h.contract(s) {
 		pieces = slices.DeleteFunc(pieces, func(p piece) bool { return !given(p.secret.kind) })
+	}
+	if len(pieces) > 0 && h.isNested(s) {
+		pieces = h.within(ctx, text, pieces)
 	}
 	if s.isName {
 		h.apart(s, pieces)
@@ -483,12 +495,12 @@ func (h *hider) verify(ctx context.Context, out *openai.Request) error {
 	if texts(before) < texts(after) || len(out.Messages) != len(h.req.Messages) {
 		return fmt.Errorf("%w: the rewritten body has other texts", ErrIncomplete)
 	}
-	words, err := contractOf(ctx, out)
+	to, err := agreementOf(ctx, out)
 	if err != nil {
 		return err
 	}
 	for _, s := range after {
-		if h.left(ctx, &s, words) {
+		if h.left(ctx, &s, to) {
 			if err := ended(ctx); err != nil {
 				return err
 			}

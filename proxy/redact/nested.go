@@ -1,0 +1,140 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
+)
+
+// inside is the inside of a string in a text that is JSON itself.
+type inside struct {
+	start, end int
+	isName     bool // of a member
+}
+
+// stringsOf returns the strings of a text that is a JSON object or list, or several behind each
+// other, and false for any other text. A number alone is a text as well.
+func stringsOf(text string) (out []inside, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewBufferString(text),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		kind, depth := dec.PeekKind(), dec.StackDepth()
+		if depth == 0 && kind != '{' && kind != '[' {
+			_, err := dec.ReadToken()
+			return out, errors.Is(err, io.EOF) && dec.InputOffset() > 0
+		}
+		if kind != '"' {
+			if _, err := dec.ReadToken(); err != nil {
+				return nil, false
+			}
+			continue
+		}
+		quoted, err := dec.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		end := int(dec.InputOffset())
+		around, n := dec.StackIndex(depth)
+		out = append(out, inside{end - len(quoted) + 1, end - 1, around == '{' && n%2 == 1})
+	}
+}
+
+// isResult reports whether a message is what a tool returned.
+func isResult(m *openai.Message) bool {
+	return m.Content.Present() && (m.Role == "tool" || m.Role == "function")
+}
+
+// isData reports whether a message is what a tool returned and is JSON as a whole.
+func (h *hider) isData(m *openai.Message) bool {
+	if !isResult(m) {
+		return false
+	}
+	is, known := h.results[m.Text]
+	if !known {
+		_, is = stringsOf(m.Text)
+		h.results[m.Text] = is
+	}
+	return is
+}
+
+// isNested reports whether a string may be JSON itself: the arguments of a call, what a tool
+// returned, or a part of that. Strings are asked about in their order.
+func (h *hider) isNested(s *str) bool {
+	if s.isName {
+		return false
+	}
+	if s.name == argumentsName {
+		return true
+	}
+	m := h.messageAt(s.start + 1) // which is in the content, also where that is the string itself
+	return m != nil && (s.part || h.req.Raw[m.Content.Start] == '"') && h.isData(m)
+}
+
+// within returns the parts of pieces that lie in the strings of a text, if it is JSON: what else
+// there is of JSON, such as a number, has no room for a placeholder. A piece that reaches out of a
+// string leaves a value of its own in each that it touches, but for names of members between them.
+func (h *hider) within(ctx context.Context, text string, pieces []piece) []piece {
+	list, ok := stringsOf(text)
+	if !ok {
+		return pieces
+	}
+	f := found{text: text, spans: pieces}
+	f.unescape()
+	var out []piece
+	for _, p := range f.spans {
+		for len(list) > 0 && list[0].end <= p.start {
+			list = list[1:]
+		}
+		for _, in := range list {
+			if in.start >= p.end {
+				break
+			}
+			switch {
+			case in.isName && p.start < in.start && in.end < p.end:
+				out = h.mentionedIn(ctx, text[in.start:in.end], in.start, out)
+			case in.start < in.end:
+				out = append(out, h.cut(text, p, in))
+			}
+		}
+	}
+	return out
+}
+
+// cut returns the part of a piece that lies in a string of the text.
+func (h *hider) cut(text string, p piece, in inside) piece {
+	if in.start <= p.start && p.end <= in.end {
+		return p
+	}
+	p.start, p.end = max(p.start, in.start), min(p.end, in.end)
+	value := text[p.start:p.end]
+	if plain, ok := unquote(value); ok {
+		value = plain
+	}
+	p.secret = h.keeper.intern(cmp.Or(p.kind, p.secret.kind), value)
+	return p
+}
+
+// says reports whether a text of the rewritten request holds a value where a placeholder could
+// stand, or may, since ctx ended.
+func (h *hider) says(ctx context.Context, text string, to agreement) bool {
+	v := h.keeper.vault
+	if !v.Mentions(ctx, text) {
+		return false
+	}
+	if !to.nested[text] {
+		return true
+	}
+	list, ok := stringsOf(text)
+	for _, in := range list {
+		if v.Mentions(ctx, text[in.start:in.end]) {
+			return true
+		}
+	}
+	return !ok || ctx.Err() != nil
+}
