@@ -52,8 +52,17 @@ type Context struct {
 	Digest [sha256.Size]byte
 }
 
+// keeping is whether the server keeps the response under its id, which the next request may go on
+// with. Of other APIs nobody goes on with a response.
+func keeping(req *openai.Request) string {
+	if req.API == openai.Response && string(bytes.TrimSpace(req.Field("store"))) == "false" {
+		return "not kept"
+	}
+	return ""
+}
+
 // ignored are the members of a body that do not change what is answered: how it is delivered, whom
-// it is billed to, and those of the proxy, of which facts and guard are added apart.
+// it is billed to, and those of the proxy, of which facts and guard are added apart, as is store.
 func ignored(name []byte) bool {
 	switch string(name) {
 	case "stream", "stream_options", "signalbox",
@@ -104,6 +113,7 @@ func keyOf(kind string, req *openai.Request, scope *Scope, cut openai.Span) (Key
 	d.text(kind)
 	d.scope(scope)
 	d.extras(&req.Extras)
+	d.text(keeping(req))
 	d.body = append(d.body[:0], req.Raw[:cut.Start]...)
 	if cut.Present() {
 		d.body = append(d.body, `""`...)

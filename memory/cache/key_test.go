@@ -91,6 +91,33 @@ func TestWhatMattersMakesAnotherKey(t *testing.T) {
 	}
 }
 
+// The id of a response can be gone on with where a server keeps it.
+func TestAResponseThatIsNotKeptAnswersNoneThatIs(t *testing.T) {
+	t.Parallel()
+	of := func(api openai.API, body, more string) cache.Identity {
+		req, err := openai.Parse(api, []byte(strings.Replace(body, "{", "{"+more, 1)), openai.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cache.DefaultIdentifier().Identify(req, &cache.Scope{})
+	}
+	const response = `{"model":"auto","input":"What is Go?"}`
+	kept, not := of(openai.Response, response, ""), of(openai.Response, response, `"store":false,`)
+	if kept.Key == not.Key || kept.Partition == not.Partition {
+		t.Errorf("keys equal %t, partitions equal %t", kept.Key == not.Key, kept.Partition == not.Partition)
+	}
+	for _, same := range []string{`"store":true,`, `"store":null,`} {
+		if of(openai.Response, response, same) != kept {
+			t.Errorf("%s is not as if it was absent", same)
+		}
+	}
+	for _, store := range []string{`"store":true,`, `"store":false,`} {
+		if of(openai.Chat, plain, store) != of(openai.Chat, plain, "") {
+			t.Errorf("%s changes what a chat is known by", store)
+		}
+	}
+}
+
 func TestAPartitionLeavesOutTheLastQuestionAlone(t *testing.T) {
 	t.Parallel()
 	want := identify(t, plain, cache.Scope{Tenant: "t"})
