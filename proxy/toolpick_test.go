@@ -53,6 +53,9 @@ func TestOnlyToolsThatAConversationCanNeedAreOffered(t *testing.T) {
 	chat := func(messages, more string) string {
 		return `{"model": "auto", "messages": [` + messages + `], "tools": ` + officeTools + more + `}`
 	}
+	response := func(more string) string {
+		return `{"model": "auto", "input": "How is the weather?", "tools": ` + flat + more + `}`
+	}
 	weather := `{"role": "user", "content": "How is the weather?"}`
 	for name, tc := range map[string]struct {
 		path, body string
@@ -94,6 +97,12 @@ func TestOnlyToolsThatAConversationCanNeedAreOffered(t *testing.T) {
 			`{"model": "auto", "input": "How is the weather?", "tools": ` + strings.Replace(flat, "[", `[{"type": "web_search"}, `, 1) + `}`,
 			[]string{"web_search", "get_weather", "pause"},
 			"3/5",
+		},
+		"a response that goes on": {
+			"/v1/responses", response(`, "previous_response_id": "resp_1"`), []string{"get_weather", "send_mail", "book_flight", "pause"}, "",
+		},
+		"the next turn of a conversation": {
+			"/v1/responses", response(`, "conversation": {"id": "conv_1"}`), []string{"get_weather", "send_mail", "book_flight", "pause"}, "",
 		},
 		"no tools": {"/v1/chat/completions", ask("How is the weather?"), nil, ""},
 	} {
