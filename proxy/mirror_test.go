@@ -94,6 +94,7 @@ func TestWhatIsNotCopied(t *testing.T) {
 	p.chat(strings.Replace(ask("hi"), "{", `{"store":true,`, 1))
 	p.post("/v1/responses", `{"model":"auto","input":"hi"}`)
 	p.post("/v1/responses", `{"model":"auto","input":"hi","store":false,"previous_response_id":"r"}`)
+	p.post("/v1/responses", `{"model":"auto","input":[{"type":"item_reference","id":"i"}],"store":false}`)
 	p.small.Next(testkit.JSON(http.StatusBadRequest, `{"error":{"message":"no"}}`))
 	p.chat(ask("refused"))
 	p.chat(ask("copied"))

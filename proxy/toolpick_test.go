@@ -104,6 +104,12 @@ func TestOnlyToolsThatAConversationCanNeedAreOffered(t *testing.T) {
 		"the next turn of a conversation": {
 			"/v1/responses", response(`, "conversation": {"id": "conv_1"}`), []string{"get_weather", "send_mail", "book_flight", "pause"}, "",
 		},
+		"an item that the server keeps": {
+			"/v1/responses",
+			strings.Replace(response(""), `"How is the weather?"`, `[{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "How is the weather?"}]`, 1),
+			[]string{"get_weather", "send_mail", "book_flight", "pause"},
+			"",
+		},
 		"no tools": {"/v1/chat/completions", ask("How is the weather?"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

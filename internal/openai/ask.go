@@ -91,9 +91,9 @@ func (r *Request) Stateless() bool {
 }
 
 // Continues reports whether the request goes on with data that one server has: an earlier response,
-// a conversation, or work in the background.
+// a conversation, items of them (item_reference), or work in the background.
 func (r *Request) Continues() bool {
-	return r.QuotedField("previous_response_id") != "" || r.ConversationID() != "" ||
+	return r.refers || r.QuotedField("previous_response_id") != "" || r.ConversationID() != "" ||
 		string(r.Field("background")) == "true"
 }
 

@@ -25,6 +25,20 @@ func TestAsk(t *testing.T) {
 			1, AssumedOutputTokens, false, true,
 		},
 		{
+			"an item that the server keeps", Response,
+			`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"x"}],"store":false}`,
+			1, AssumedOutputTokens, false, true,
+		},
+		{
+			"one without its type", Response, `{"model":"m","input":[{"id":"i","type":null},{"id":"i"}],"store":false}`,
+			1, AssumedOutputTokens, false, true,
+		},
+		{
+			"items that the client has sent along", Response,
+			`{"model":"m","input":[{"type":"reasoning","id":"i","summary":[]},{"id":"i","role":"user","content":"x"}],"store":false}`,
+			1, AssumedOutputTokens, true, false,
+		},
+		{
 			"a conversation by its id", Response, `{"model":"m","input":"x","store":false,"conversation":{"id":"c"}}`,
 			1, AssumedOutputTokens, false, true,
 		},

@@ -142,6 +142,7 @@ type Request struct {
 	loose   []text   // texts outside messages, in order
 
 	instructions Span // the value of instructions; zero when absent
+	refers       bool // some item of the input of a Response stands for one that the server keeps
 
 	form    bool     // the body is a form and no JSON
 	parts   []string // names of the fields of a form

@@ -29,8 +29,8 @@ var (
 // reasoning, tool for what a call gave, whose output is the message's content; an input that is one
 // string is one message. Instructions stand beside them. max_output_tokens is in
 // MaxCompletionTokens, reasoning.effort in ReasoningEffort. IncludeUsage is true, since the last
-// event of a stream always tells the usage. What the server has kept, behind previous_response_id
-// or in a conversation, is not read. A Patch may edit fields and the texts of messages and delete
+// event of a stream always tells the usage. What the server has kept, behind previous_response_id,
+// in a conversation or as an item that another refers to, is not read. A Patch may edit fields and the texts of messages and delete
 // messages, but insert none. Errors and raw are as for ParseChat.
 func ParseResponse(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Response, raw, l)
@@ -151,6 +151,7 @@ func (p *chatParser) responseInput() error {
 // responseItem reads a message, a call, what a call gave, or whatever else an input may hold.
 func (p *chatParser) responseItem() error {
 	kind, result := "", Span{} // of result: the texts that came from it
+	hasID := false
 	m, err := p.newMessage(func(m *Message) (err error) {
 		switch string(p.name) {
 		case "type":
@@ -163,6 +164,8 @@ func (p *chatParser) responseItem() error {
 			err = p.texts()
 			result.End = len(p.req.texts)
 			return err
+		case "id":
+			hasID = p.kind() == '"'
 		}
 		return p.responseItemField(m)
 	})
@@ -172,12 +175,19 @@ func (p *chatParser) responseItem() error {
 	if kind == "image_generation_call" { // the result is a picture
 		p.req.texts = slices.Delete(p.req.texts, result.Start, result.End)
 	}
+	if kind == "" && hasID && m.Role == "" && !m.Content.Present() {
+		kind = itemReference // whose type may be left out
+	}
+	p.req.refers = p.req.refers || kind == itemReference
 	if m.Role == "" {
 		m.Role = impliedRole(kind)
 	}
 	p.noteRole(m)
 	return nil
 }
+
+// itemReference is the type of an item that the server keeps, of which the input has the id alone.
+const itemReference = "item_reference"
 
 func (p *chatParser) responseItemField(m *Message) (err error) {
 	switch name := string(p.name); name {
@@ -214,7 +224,7 @@ func impliedRole(kind string) string {
 		kind == "web_search_call":
 		return roleTool
 	case strings.HasSuffix(kind, "_call"), kind == "reasoning", kind == "mcp_approval_request",
-		kind == "item_reference":
+		kind == itemReference:
 		return roleAssistant
 	}
 	return roleUnknown

@@ -132,7 +132,7 @@ func stateful(req *openai.Request) bool {
 			return true
 		}
 	}
-	return req.Extras.SaveContext != nil || req.API == openai.Response && set(req.Field("prompt"))
+	return req.Continues() || req.Extras.SaveContext != nil || req.API == openai.Response && set(req.Field("prompt"))
 }
 
 // serverTools reports whether the server looks things up itself. Functions of the client are no

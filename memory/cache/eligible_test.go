@@ -44,6 +44,10 @@ func TestWhatMayBeKept(t *testing.T) {
 		{"best_of", openai.Completion, `{"model":"m","prompt":"Once","best_of":3}`, cache.Choices, cache.Choices},
 		{"a response", openai.Response, `{"model":"m","input":"What is Go?"}`, cache.Eligible, cache.Eligible},
 		{"a response to another", openai.Response, `{"model":"m","input":"What is Go?","previous_response_id":"r"}`, cache.State, cache.State},
+		{
+			"an item that the server keeps", openai.Response,
+			`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"Hi"}]}`, cache.State, cache.State,
+		},
 		{"a stored prompt", openai.Response, `{"model":"m","prompt":{"id":"p"}}`, cache.State, cache.State},
 		{"a search of a response", openai.Response, `{"model":"m","input":"Hi","tools":[{"type":"web_search"}]}`, cache.ServerTool, cache.ServerTool},
 		{"a function of a response", openai.Response, `{"model":"m","input":"Hi","tools":[{"type":"function","name":"f"}]}`, cache.Eligible, cache.Eligible},

@@ -236,6 +236,15 @@ func TestAPlaceholderOfAnEarlierTurnIsNobodyElse(t *testing.T) {
 	}
 }
 
+func TestARequestThatRefersToAnItemHasPlaceholdersOfItsOwn(t *testing.T) {
+	t.Parallel()
+	const body = `{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"ann@example.com"}]}`
+	out, _ := hideIn(t, openai.Response, body)
+	if !regexp.MustCompile(`"\[EMAIL_[A-Z2-7]{5}_1\]"`).Match(out.Raw) {
+		t.Errorf("sent %s", out.Raw)
+	}
+}
+
 func TestACompletionStreamIsRestored(t *testing.T) {
 	t.Parallel()
 	_, v := hideIn(t, openai.Completion, `{"model":"m","prompt":"ann@example.com"}`)
