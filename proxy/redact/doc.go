@@ -7,10 +7,10 @@
 // names of members, values of metadata. All other bytes stay as they were. Hide either succeeds for
 // every span or fails; a body that could not be rewritten whole is never returned.
 //
-// What it cannot see stays: values inside images and files, in JSON numbers, and in encodings such
-// as base64. In the arguments of calls and in results of tools that are JSON (nested.go) numbers stay
-// as well: a placeholder would be no JSON. So do members by which a server looks something up, words
-// of the API, and names of tools and of properties that look like somebody's (contract.go).
+// What it cannot see stays: values inside images and files, in numbers of the body, and in encodings
+// such as base64. So do members by which a server looks something up, words of the API, and names of
+// tools and of properties that look like somebody's (contract.go). The arguments of calls and results
+// of tools that are JSON stay JSON (nested.go): a number there is replaced by a string.
 //
 // Requests are those of chat completions, completions and the Responses API. An answer goes through
 // a Body, when it is one JSON value, or through a Stream, when it is server-sent events. Both take

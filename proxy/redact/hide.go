@@ -128,6 +128,7 @@ type found struct {
 type piece struct {
 	start, end int
 	kind       string
+	inQuotes   bool // its placeholder is: it stands for a number of JSON that is inside a string
 	*secret
 }
 

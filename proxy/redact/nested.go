@@ -12,15 +12,16 @@ import (
 	"signalbox/internal/openai"
 )
 
-// inside is the inside of a string in a text that is JSON itself.
+// inside is the inside of a string in a text that is JSON itself, or a number.
 type inside struct {
 	start, end int
 	isName     bool // of a member
+	isNumber   bool
 }
 
-// stringsOf returns the strings of a text that is a JSON object or list, or several behind each
-// other, and false for any other text. A number alone is a text as well.
-func stringsOf(text string) (out []inside, ok bool) {
+// valuesOf returns the strings and numbers of a text that is a JSON object or list, or several behind
+// each other, and false for any other text. A number alone is a text as well.
+func valuesOf(text string) (out []inside, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -29,7 +30,7 @@ func stringsOf(text string) (out []inside, ok bool) {
 			_, err := dec.ReadToken()
 			return out, errors.Is(err, io.EOF) && dec.InputOffset() > 0
 		}
-		if kind != '"' {
+		if kind != '"' && kind != '0' {
 			if _, err := dec.ReadToken(); err != nil {
 				return nil, false
 			}
@@ -40,8 +41,12 @@ func stringsOf(text string) (out []inside, ok bool) {
 			return nil, false
 		}
 		end := int(dec.InputOffset())
+		if kind == '0' {
+			out = append(out, inside{start: end - len(quoted), end: end, isNumber: true})
+			continue
+		}
 		around, n := dec.StackIndex(depth)
-		out = append(out, inside{end - len(quoted) + 1, end - 1, around == '{' && n%2 == 1})
+		out = append(out, inside{start: end - len(quoted) + 1, end: end - 1, isName: around == '{' && n%2 == 1})
 	}
 }
 
@@ -57,7 +62,7 @@ func (h *hider) isData(m *openai.Message) bool {
 	}
 	is, known := h.results[m.Text]
 	if !known {
-		_, is = stringsOf(m.Text)
+		_, is = valuesOf(m.Text)
 		h.results[m.Text] = is
 	}
 	return is
@@ -76,11 +81,11 @@ func (h *hider) isNested(s *str) bool {
 	return m != nil && (s.part || h.req.Raw[m.Content.Start] == '"') && h.isData(m)
 }
 
-// within returns the parts of pieces that lie in the strings of a text, if it is JSON: what else
-// there is of JSON, such as a number, has no room for a placeholder. A piece that reaches out of a
-// string leaves a value of its own in each that it touches, but for names of members between them.
+// within returns the parts of pieces that lie in the strings and numbers of a text, if it is JSON:
+// what else there is of JSON has no room for a placeholder. A piece that reaches out of a value leaves
+// one of its own in each that it touches, but for names of members between them.
 func (h *hider) within(ctx context.Context, text string, pieces []piece) []piece {
-	list, ok := stringsOf(text)
+	list, ok := valuesOf(text)
 	if !ok {
 		return pieces
 	}
@@ -106,8 +111,16 @@ func (h *hider) within(ctx context.Context, text string, pieces []piece) []piece
 	return out
 }
 
-// cut returns the part of a piece that lies in a string of the text.
+// cut returns the part of a piece that lies in a string of the text, or the number that it touches,
+// whose placeholder is a string.
 func (h *hider) cut(text string, p piece, in inside) piece {
+	if in.isNumber {
+		if p.start != in.start || p.end != in.end {
+			p.secret = h.keeper.intern(cmp.Or(p.kind, p.secret.kind), text[in.start:in.end])
+		}
+		p.start, p.end, p.inQuotes = in.start, in.end, true
+		return p
+	}
 	if in.start <= p.start && p.end <= in.end {
 		return p
 	}
@@ -121,7 +134,7 @@ func (h *hider) cut(text string, p piece, in inside) piece {
 }
 
 // says reports whether a text of the rewritten request holds a value where a placeholder could
-// stand, or may, since ctx ended.
+// stand, or may, since ctx ended: in JSON in one of its strings and numbers.
 func (h *hider) says(ctx context.Context, text string, to agreement) bool {
 	v := h.keeper.vault
 	if !v.Mentions(ctx, text) {
@@ -130,7 +143,7 @@ func (h *hider) says(ctx context.Context, text string, to agreement) bool {
 	if !to.nested[text] {
 		return true
 	}
-	list, ok := stringsOf(text)
+	list, ok := valuesOf(text)
 	for _, in := range list {
 		if v.Mentions(ctx, text[in.start:in.end]) {
 			return true

@@ -86,12 +86,13 @@ func textAt(path ...any) func(sent []byte) (string, error) {
 func TestJSONInATextStaysJSON(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"numbers stay, strings do not", `{"age": 43, "to": "ann@example.com"}`, `{"age": 43, "to": "[EMAIL_1]"}`},
-		{"a list", `[{"age":43}, 43, "43", 4111111111111111]`, `[{"age":43}, 43, "[AGE_1]", 4111111111111111]`},
-		{"names of members", `{"ann@example.com": {"x": 43}}`, `{"[EMAIL_1]": {"x": 43}}`},
-		{"values behind each other", "{\"a\":43}\n{\"a\":\"43\"}\n", "{\"a\":43}\n{\"a\":\"[AGE_1]\"}\n"},
+		{"a number becomes a string", `{"age": 43, "to": "ann@example.com"}`, `{"age": "[AGE_1]", "to": "[EMAIL_1]"}`},
+		{"a list", `[{"age":43}, 43, "43", 4111111111111111]`, `[{"age":"[AGE_1]"}, "[AGE_1]", "[AGE_1]", "[CARD_1]"]`},
+		{"other numbers stay", `{"n": 7, "x": [1.5e3, -2]}`, `{"n": 7, "x": [1.5e3, -2]}`},
+		{"names of members", `{"ann@example.com": {"x": 43}}`, `{"[EMAIL_1]": {"x": "[AGE_1]"}}`},
+		{"values behind each other", "{\"a\":43}\n{\"a\":\"43\"}\n", "{\"a\":\"[AGE_1]\"}\n{\"a\":\"[AGE_1]\"}\n"},
 		{"an escape", `{"a":"x\nann@example.com"}`, `{"a":"x\n[EMAIL_1]"}`},
-		{"a number and a string of one value", `{"a":4111111111111111,"b":"4111 1111 1111 1111"}`, `{"a":4111111111111111,"b":"[CARD_1]"}`},
+		{"a number and a string of one value", `{"a":4111111111111111,"b":"4111 1111 1111 1111"}`, `{"a":"[CARD_1]","b":"[CARD_1]"}`},
 	}
 	for _, b := range nestedBodies {
 		for _, tt := range tests {
@@ -117,7 +118,7 @@ func TestATextWithNumbersIsHidden(t *testing.T) {
 		{
 			"what the user says",
 			`{"model":"m","messages":[{"role":"user","content":"{\"a\":4111111111111111}"},{"role":"tool","tool_call_id":"c","content":"{\"a\":4111111111111111}"}]}`,
-			`{"model":"m","messages":[{"role":"user","content":"{\"a\":[CARD_1]}"},{"role":"tool","tool_call_id":"c","content":"{\"a\":4111111111111111}"}]}`,
+			`{"model":"m","messages":[{"role":"user","content":"{\"a\":[CARD_1]}"},{"role":"tool","tool_call_id":"c","content":"{\"a\":\"[CARD_1]\"}"}]}`,
 		},
 		{
 			"a result that is a number",
@@ -266,7 +267,7 @@ func TestAFindingOverSeveralMembersIsHiddenInEach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = `{"street":"[ADDRESS_2]","zip":12345,"city":"[ADDRESS_3]","of [PERSON_1]":true,"to":"[PERSON_1]"}`
+		const want = `{"street":"[ADDRESS_2]","zip":"[ADDRESS_3]","city":"[ADDRESS_4]","of [PERSON_1]":true,"to":"[PERSON_1]"}`
 		if got, err := b.text(out.Raw); got != want {
 			t.Errorf("%s: %v\ngot  %s\nwant %s", b.name, err, got, want)
 		}

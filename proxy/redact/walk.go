@@ -147,6 +147,8 @@ func rewriteString(quoted []byte, pieces []piece) []byte {
 		switch {
 		case len(pieces) == 0 || at < pieces[0].start:
 			out = append(out, quoted[i:i+size]...)
+		case at == pieces[0].start && pieces[0].inQuotes:
+			out = append(append(append(out, `\"`...), pieces[0].placeholder...), `\"`...)
 		case at == pieces[0].start:
 			out = append(out, pieces[0].placeholder...)
 		}
