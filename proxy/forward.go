@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -170,6 +171,7 @@ func (p *Proxy) attempt(
 	o.Sent = st.Chooser.Speeds.Now()
 	w.Heartbeat.Start()
 	u, err := upstream.Do(attemptCtx, p.transport, call, o.Model, lease)
+	p.warnBarred(ctx, w.ID, err)
 	if err == nil {
 		t.Conclude(attemptCtx, o.Guarding, o.Vault, o.Req)
 	}
@@ -177,6 +179,15 @@ func (p *Proxy) attempt(
 	st.book.MarkFirstByte(o, err)
 	spans.Attempted(o, span, u, err)
 	return u, err
+}
+
+// warnBarred logs that an endpoint refused the credentials that the configuration has for it: where
+// another one answers, nobody else is told.
+func (p *Proxy) warnBarred(ctx context.Context, id string, err error) {
+	if e, ok := errors.AsType[*fault.CredentialsError](err); ok {
+		p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint refused the proxy's credentials", slog.String("model", e.Model),
+			slog.String("endpoint", e.Endpoint), slog.Int("status", e.Status), slog.String("id", id))
+	}
 }
 
 // deliver gives a response to what was sent to the client.
@@ -229,11 +240,12 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	var (
 		unreached  *fault.ConnectError
 		unanswered *fault.NoResponseError
+		barred     *fault.CredentialsError
 	)
 	switch {
 	case u != nil && u.Status == http.StatusBadRequest:
 		return reasonLength, true
-	case u != nil:
+	case u != nil, errors.As(err, &barred):
 		return reasonStatus, true
 	case errors.As(err, &unreached):
 		return reasonConnect, true

@@ -238,6 +238,8 @@ func TestAFailedAttemptIsRepeatedElsewhere(t *testing.T) {
 	}{
 		{"busy", testkit.JSON(429, `{}`), ask("hi"), 200, 2, "status"},
 		{"unavailable", testkit.JSON(503, `{}`), ask("hi"), 200, 2, "status"},
+		{"credentials that are not taken", testkit.JSON(401, `{}`), ask("hi"), 200, 2, "status"},
+		{"credentials that may not", testkit.JSON(403, `{}`), askStream("hi"), 200, 2, "status"},
 		{"a gateway's page", testkit.Body(502, "text/html", "<p>"), ask("hi"), 200, 2, "status"},
 		{"reset before the head", testkit.Raw("", testkit.RST), ask("hi"), 200, 2, "broken"},
 		{"closed within the head", testkit.Raw("HTTP/1.1 2", testkit.FIN), ask("hi"), 200, 2, "broken"},

@@ -77,7 +77,7 @@ func TestAHostileBackendMeetsTheGuard(t *testing.T) {
 func checkGuarded(t *testing.T, row hostileRow, want result, got answered, body string) {
 	t.Helper()
 	switch want {
-	case refused, unreadable, late:
+	case refused, barred, unreadable, late:
 		checkResult(t, row, want, got, body)
 		return
 	case passed:

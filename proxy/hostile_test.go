@@ -34,6 +34,7 @@ const (
 	cutLate                  // the same, for a stream that fell silent
 	relayed                  // the backend's own error event, then a break
 	refused                  // 502
+	barred                   // 502, from a server that refuses the proxy's credentials
 	late                     // 504
 	passed                   // status and body of the backend's answer
 	unreadable               // 502, from a server that gives a stream where none was asked for, or the reverse
@@ -93,8 +94,8 @@ func hostileRows() []hostileRow {
 		{mode: "no-100"},
 		// Heads.
 		{mode: "status?code=400", stream: passed, json: passed, status: 400},
-		{mode: "status?code=401", stream: passed, json: passed, status: 401},
-		{mode: "status?code=403", stream: passed, json: passed, status: 403},
+		{mode: "status?code=401", stream: barred, json: barred, again: true},
+		{mode: "status?code=403", stream: barred, json: barred, again: true},
 		{mode: "status?code=404", stream: passed, json: passed, status: 404},
 		{mode: "status?code=408", stream: passed, json: passed, status: 408},
 		{mode: "status?code=409", stream: passed, json: passed, status: 409},
@@ -404,12 +405,16 @@ func hostileModels(servers ...*hostile.Server) []backend.ModelOptions {
 func checkResult(t *testing.T, row hostileRow, want result, got answered, body string) {
 	t.Helper()
 	var sent answered
-	if want != refused && want != late && want != unreadable {
+	if want != refused && want != barred && want != late && want != unreadable {
 		sent = directly(t, hostile.Options{Mode: row.mode, Still: true, HTTP2: row.http2}, body, want.before())
 	}
 	switch want {
 	case refused, unreadable:
 		if got.status != 502 || got.code(t) != "upstream_error" {
+			t.Errorf("got %d %.300s", got.status, got.body)
+		}
+	case barred:
+		if got.status != 502 || got.code(t) != "upstream_auth_failed" {
 			t.Errorf("got %d %.300s", got.status, got.body)
 		}
 	case late:

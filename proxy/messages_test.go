@@ -177,7 +177,7 @@ func TestErrorsHaveTheShapeOfTheAPI(t *testing.T) {
 				t,
 				testkit.JSON(status, `{"error":{"message":"no","type":"x","param":null,"code":"c"}}`),
 			)
-			b := start(t, oneModel(up), func(s *setup) { s.options.MaxAttempts = 1 })
+			b := start(t, oneModel(up), passesOn, func(s *setup) { s.options.MaxAttempts = 1 })
 			if got := b.message(askMessage("hi", more)); got.status != status || got.failure(t) != want {
 				t.Errorf("%d: %d %s", status, got.status, got.body)
 			}

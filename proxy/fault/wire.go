@@ -143,6 +143,7 @@ func failure(err error, id string) *openai.Error {
 		timeout net.Error
 		lacking *SignalError
 		refused *WarmRefusedError
+		barred  *CredentialsError
 	)
 	switch {
 	case errors.As(err, &lacking):
@@ -164,6 +165,9 @@ func failure(err error, id string) *openai.Error {
 		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
 	case errors.As(err, &refused):
 		return refused.wire()
+	case errors.As(err, &barred):
+		return serverError(http.StatusBadGateway, "upstream_auth_failed",
+			"the model server did not accept the credentials that this server has for it; its operator finds which in the log")
 	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
 		return serverError(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
 	case isUpstream(err):
@@ -180,8 +184,9 @@ func isUpstream(err error) bool {
 		misfit     *UnusableError
 		cut        *InterruptedError
 		refused    *WarmRefusedError
+		barred     *CredentialsError
 	)
-	return errors.As(err, &refused) || errors.As(err, &unreached) || errors.As(err, &unanswered) ||
+	return errors.As(err, &refused) || errors.As(err, &barred) || errors.As(err, &unreached) || errors.As(err, &unanswered) ||
 		errors.As(err, &misfit) || errors.As(err, &cut)
 }
 

@@ -174,6 +174,9 @@ func (e *Endpoint) Credential(in http.Header) string {
 	return e.Bearer
 }
 
+// ForwardsAuth reports whether the endpoint gets the credentials of clients in place of its own.
+func (e *Endpoint) ForwardsAuth() bool { return e.passes }
+
 // ForwardsAuth reports whether some endpoint gets the credentials of clients.
 func (g *Group) ForwardsAuth() bool {
 	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.passes })

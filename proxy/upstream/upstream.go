@@ -131,6 +131,18 @@ func (u *Response) Misfit(streaming bool) string {
 	return ""
 }
 
+// barred is the error of a response by which the endpoint refuses the proxy's own credentials; nil
+// for any other. Where it gets the client's, what it says of them is for the client.
+func (u *Response) barred() error {
+	switch u.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		if !u.Endpoint.ForwardsAuth() {
+			return &fault.CredentialsError{Model: u.Model.Name, Endpoint: u.Endpoint.Name, Status: u.Status}
+		}
+	}
+	return nil
+}
+
 // Good reports whether the status is one of success.
 func (u *Response) Good() bool { return u.Status >= 200 && u.Status < 300 }
 
@@ -402,7 +414,7 @@ type Call struct {
 // Do sends the request to the endpoint of a lease and waits for the head and the first bytes of the
 // body: up to then an attempt can fail without the client noticing. It takes the lease over and
 // closes it on an error; otherwise the caller closes the response, and the lease with it. Errors
-// are ErrClientGone, *ConnectError and *NoResponseError of package fault.
+// are ErrClientGone, *ConnectError, *NoResponseError and *CredentialsError of package fault.
 func Do(
 	ctx context.Context, t framing.Transport, c *Call, m *backend.Model, lease *pool.Lease,
 ) (*Response, error) {
@@ -449,6 +461,11 @@ func Do(
 			u.Close()
 			return nil, err
 		}
+	}
+	if err = u.barred(); err != nil {
+		m.Failed(e, time.Now())
+		u.Close()
+		return nil, err
 	}
 	u.tell(time.Now())
 	return u, nil

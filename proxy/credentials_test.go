@@ -1,0 +1,119 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"signalbox/internal/testkit"
+	"signalbox/proxy/backend"
+	"signalbox/proxy/downstream"
+	"signalbox/proxy/reasoning"
+)
+
+// notTaken is how a server refuses a key.
+func notTaken(status int) testkit.Answer {
+	return testkit.JSON(status, `{"error":{"message":"Incorrect API key provided: backend-secret","type":"x",`+
+		`"param":null,"code":"invalid_api_key"}}`, "Www-Authenticate", `Basic realm="theirs"`)
+}
+
+// Whose credentials an endpoint refuses decides who is told: those of the configuration are nothing
+// that a client could mend.
+func TestCredentialsOfTheProxyThatAreRefusedAreNoAffairOfTheClient(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		for path, body := range map[string]string{
+			chatPath:                strings.Replace(ask("hi"), "auto", "small", 1),
+			"/v1/completions":       `{"model":"small","prompt":"hi"}`,
+			"/v1/responses":         `{"model":"small","input":"hi","stream":true}`,
+			downstream.MessagesPath: strings.Replace(askMessage("hi", `,"stream":true`), "auto", "small", 1),
+			"/v1/embeddings":        `{"model":"small","input":"hi"}`,
+			"/v1/audio/speech":      `{"model":"small","input":"hi","voice":"a"}`,
+		} {
+			up := testkit.NewUpstream(t, notTaken(status))
+			b := start(t, oneModel(up))
+			got := b.post(path, body)
+			if got.status != http.StatusBadGateway || strings.Contains(got.body, "backend-secret") ||
+				!strings.Contains(got.body, "did not accept the credentials") ||
+				got.header.Get("Www-Authenticate") != "" || got.header.Get("X-Should-Retry") != "false" {
+				t.Errorf("%d at %s: %d %v %s", status, path, got.status, got.header, got.body)
+			}
+			if path != downstream.MessagesPath && got.code(t) != "upstream_auth_failed" {
+				t.Errorf("%d at %s: code %s", status, path, got.code(t))
+			}
+			if n := len(up.Requests()); n != 1 {
+				t.Errorf("%d at %s: the request was sent %d times", status, path, n)
+			}
+
+			theirs := start(t, oneModel(up), passesOn)
+			if got := theirs.post(path, body, "Authorization", "Bearer mine"); got.status != status ||
+				got.header.Get("Www-Authenticate") == "" {
+				t.Errorf("the client's own: %d at %s: %d %s", status, path, got.status, got.body)
+			}
+		}
+	}
+}
+
+// The candidate behind a model whose key is wrong is asked, the log names the endpoint, and so does
+// /readyz.
+func TestTheNextModelAnswersWhereCredentialsAreRefused(t *testing.T) {
+	t.Parallel()
+	bad, good := testkit.NewUpstream(t, notTaken(http.StatusUnauthorized)), testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	models := oneModel(good)
+	models[0] = modelOptions("big", "Org/Big-70B", reasoning.Options{}, bad)
+	b := start(t, models)
+	for range 3 {
+		if got := b.chat(ask("math")); got.status != 200 || got.header.Get("X-Signalbox-Model") != "small" {
+			t.Errorf("got %d of %s: %s", got.status, got.header.Get("X-Signalbox-Model"), got.body)
+		}
+	}
+	warned := 0
+	for line := range strings.Lines(b.log.String()) {
+		if strings.Contains(line, "refused the proxy's credentials") {
+			warned++
+			for _, part := range []string{`"level":"WARN"`, `"model":"big"`, `"endpoint":"big-a"`, `"status":401`} {
+				if !strings.Contains(line, part) {
+					t.Errorf("the log line lacks %s: %s", part, line)
+				}
+			}
+		}
+	}
+	if warned != 3 || strings.Contains(b.log.String(), "backend-secret") {
+		t.Errorf("%d warnings of 3 refusals in\n%s", warned, b.log)
+	}
+	if got := stateOf(t, b, "big-a"); got != "suspect" {
+		t.Errorf("the endpoint is %s", got)
+	}
+}
+
+// A server that is only busy may answer later, which is the better word for a client than that
+// another one was not asked as it should be.
+func TestABusyServerIsTheAnswerBesideOneThatRefusesCredentials(t *testing.T) {
+	t.Parallel()
+	bad := testkit.NewUpstream(t, notTaken(http.StatusForbidden))
+	busy := testkit.NewUpstream(t, testkit.JSON(http.StatusTooManyRequests, `{"error":"slow"}`, "Retry-After", "3"))
+	for name, models := range map[string][]backend.ModelOptions{
+		"asked first": {modelOptions("big", "", reasoning.Options{}, bad), modelOptions("small", "", reasoning.Options{}, busy)},
+		"asked last":  {modelOptions("big", "", reasoning.Options{}, busy), modelOptions("small", "", reasoning.Options{}, bad)},
+	} {
+		b := start(t, append(models, modelOptions("effort", "", reasoning.Options{}, busy)))
+		if got := b.chat(ask("math")); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "3" {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+// stateOf is what /readyz says of an endpoint.
+func stateOf(t *testing.T, b *bench, endpoint string) string {
+	t.Helper()
+	_, d := b.proxy.Ready()
+	for _, m := range d.Models {
+		for _, e := range m.Endpoints {
+			if e.Name == endpoint {
+				return e.State
+			}
+		}
+	}
+	t.Fatalf("there is no endpoint %s", endpoint)
+	return ""
+}
