@@ -5,8 +5,9 @@
 // Callers tell it how requests ended.
 //
 // Invariants: an endpoint that is down or asleep gets no requests; the last endpoint of a model
-// that is not down is never ejected; an ejected one is used only when no other is left; no endpoint
-// has more requests than its cap, whatever configurations they came by.
+// that is not down is never ejected, and no more than half of them are by what they answer; an
+// ejected one is used only when no other is left; no endpoint has more requests than its cap,
+// whatever configurations they came by.
 //
 // Everything is safe for concurrent use. Watch owns one goroutine for each endpoint with health
 // checks and returns when they have ended; nothing else starts one. The lock of an endpoint is a
@@ -327,23 +328,46 @@ func (e *Endpoint) Failures() int {
 	return e.failures
 }
 
-// Failed notes, at now, a request that endpoint e of the group did not answer or answered with a
-// status of 500 or above.
-func (g *Group) Failed(e *Endpoint, now time.Time) {
-	last := true
+// Failed notes, at now, a request that endpoint e of the group did not answer, or not to its end.
+func (g *Group) Failed(e *Endpoint, now time.Time) { g.failed(e, now, len(g.Endpoints)) }
+
+// Erred notes, at now, a request that endpoint e of the group answered with a failure of its own,
+// such as a status of 500 or above. A request may be made that every server answers so: by such
+// answers at most half of the endpoints, rounded down, are ejected at a time (as by Envoy's
+// max_ejection_percent), so that who sends it takes no more from the others. Those that count are
+// out until a request to them succeeds, for till then they get one at a time.
+func (g *Group) Erred(e *Endpoint, now time.Time) { g.failed(e, now, len(g.Endpoints)/2) }
+
+// failed counts a failure, and ejects e where that makes no more than most endpoints ejected.
+func (g *Group) failed(e *Endpoint, now time.Time, most int) {
+	last, out := true, 0
 	for _, other := range g.Endpoints {
-		if other != e && other.Fitness(now) <= Resting {
+		if other == e {
+			continue
+		}
+		if other.Fitness(now) <= Resting {
 			last = false
+		}
+		if other.ejected() {
+			out++
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failures, e.passed = e.failures+1, 0
-	if e.failures < failuresToEject || last || now.Before(e.until) {
+	if e.failures < failuresToEject || last || out >= most || now.Before(e.until) {
 		return // the last endpoint is never ejected: failing sometimes beats refusing always
 	}
 	e.ejections = min(e.ejections+1, maxEjections)
 	e.until = now.Add(time.Duration(e.ejections) * ejectionBase)
+}
+
+// ejected reports whether the endpoint was ejected and has answered no request since, while it is
+// not down anyway.
+func (e *Endpoint) ejected() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ejections > 0 && !e.down
 }
 
 func (e *Endpoint) isDown() bool {

@@ -71,6 +71,52 @@ func TestEndpointsThatKeepFailingAreEjectedForAWhile(t *testing.T) {
 	expect("up again", Fit, Fit)
 }
 
+// A request on which every server fails takes half of them at most, however often it is sent.
+func TestAnswersEjectNoMoreThanHalfOfTheEndpoints(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e"}
+	for n, most := range map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 2} {
+		g, now := group(t, names[:n]...), time.Unix(1000, 0)
+		poison := func() (ejected int) {
+			for range 2 * failuresToEject {
+				for _, e := range g.Endpoints {
+					g.Erred(e, now)
+				}
+			}
+			for _, e := range g.Endpoints {
+				if e.ejected() {
+					ejected++
+				}
+			}
+			return ejected
+		}
+		if got := poison(); got != most {
+			t.Errorf("of %d endpoints %d are ejected, want %d", n, got, most)
+		}
+		now = now.Add(ejectionBase)
+		if got := poison(); got != most {
+			t.Errorf("of %d endpoints %d are ejected when the first ones may be tried again, want %d", n, got, most)
+		}
+		if most == 0 {
+			continue
+		}
+		g.Endpoints[0].Succeeded()
+		last := g.Endpoints[n-1]
+		g.Erred(last, now)
+		if got := last.Fitness(now); got != Ejected {
+			t.Errorf("of %d endpoints the last one is %s although there is room", n, got)
+		}
+		for _, e := range g.Endpoints {
+			for range failuresToEject {
+				g.Failed(e, now)
+			}
+		}
+		if up := slices.DeleteFunc(slices.Clone(g.Endpoints), (*Endpoint).ejected); len(up) != 1 {
+			t.Errorf("of %d endpoints that do not answer %d are not ejected", n, len(up))
+		}
+	}
+}
+
 func TestPlacementPrefersTheLessLoaded(t *testing.T) {
 	t.Parallel()
 	m := group(t, "a", "b", "c")

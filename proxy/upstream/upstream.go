@@ -103,7 +103,7 @@ func (u *Response) tell(now time.Time) {
 		}
 	}
 	if u.Status >= http.StatusInternalServerError {
-		u.Model.Failed(u.Endpoint, now)
+		u.Model.Erred(u.Endpoint, now)
 	}
 }
 
@@ -463,7 +463,7 @@ func Do(
 		}
 	}
 	if err = u.barred(); err != nil {
-		m.Failed(e, time.Now())
+		m.Erred(e, time.Now())
 		u.Close()
 		return nil, err
 	}
