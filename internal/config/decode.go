@@ -128,9 +128,17 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			continue
 		}
 		d.decode(val, v.FieldByIndex(f.index), p)
+		d.noZero(val, v.FieldByIndex(f.index), &f, p)
 		if f.path {
 			d.locate(v.FieldByIndex(f.index))
 		}
+	}
+}
+
+// noZero reports a 0 that is written out where it is no value and would be taken for the default.
+func (d *decoder) noZero(n *yaml.Node, v reflect.Value, f *field, path string) {
+	if f.zero != "" && n.Tag == "!!int" && v.IsZero() {
+		d.report(n, path, "%s %s", n.Value, f.zero)
 	}
 }
 
@@ -311,6 +319,7 @@ type field struct {
 	index  []int
 	secret string // how the tag says that it is one: "true", or "may" for a URL that may hold one
 	path   bool   // of a file
+	zero   string // what is said of a 0 that is written out; empty where it is a value
 }
 
 // fieldsOf maps the YAML keys of a struct to its fields, embedded structs included.
@@ -321,7 +330,9 @@ func fieldsOf(t reflect.Type) map[string]field {
 		if name == "" || name == "-" || !f.IsExported() {
 			continue
 		}
-		out[name] = field{index: f.Index, secret: f.Tag.Get("secret"), path: f.Tag.Get("path") == "true"}
+		out[name] = field{
+			index: f.Index, secret: f.Tag.Get("secret"), path: f.Tag.Get("path") == "true", zero: f.Tag.Get("zero"),
+		}
 	}
 	return out
 }

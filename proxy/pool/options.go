@@ -16,8 +16,9 @@ type EndpointOptions struct {
 	Name string `yaml:"name"`
 	// URL is the base of the API, such as http://10.0.0.11:8000/v1. Required.
 	URL string `yaml:"url"`
-	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1.
-	Weight int `yaml:"weight"`
+	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1. An
+	// endpoint that is to get no requests is taken out of the list, and finishes those that it has.
+	Weight int `yaml:"weight" zero:"is not between 1 and 1000; take the endpoint out: it finishes what it has"`
 	// Resolve makes one endpoint of each server behind the name in the URL, and looks every 10s
 	// whether they have changed: `a` takes the addresses of the host, as a headless Kubernetes
 	// service has them, `srv` the records of a service, named as in _http._tcp.vllm.default.svc,

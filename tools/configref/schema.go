@@ -149,6 +149,9 @@ func annotate(s object, f *ast.Field) object {
 	switch {
 	case tag.Get("secret") == "true":
 		return object{"type": "string", "pattern": secret}
+	case tag.Get("zero") != "":
+		s["minimum"] = 1
+		return s
 	case tag.Get("words") == "":
 		return s
 	}
