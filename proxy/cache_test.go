@@ -256,7 +256,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		{"an answer that a filter ended", ask("filter"), testkit.JSON(200, filtered), nil, recall.Miss, "miss"},
 		{"a stream that broke off", askStream("broken"), testkit.Raw(testkit.StreamHead+testkit.Chunk(testkit.Event("half")), testkit.FIN), nil, recall.Miss, "miss"},
 		{"a stream with an error", askStream("failed"), testkit.Stream(testkit.Event("half"), `data: {"error":{"message":"bad"}}`+"\n\n", testkit.Done), nil, recall.Miss, "miss"},
-		{"an answer that is not JSON", ask("page"), testkit.Body(200, "text/html", "<p>hi</p>"), nil, recall.Miss, "miss"},
+		{"an answer that is not JSON", ask("page"), testkit.Body(200, "text/plain", "<p>hi</p>"), nil, recall.Miss, "miss"},
 		{"an answer that is too long", ask("long"), testkit.JSON(200, strings.Replace(testkit.Completion, "hello", strings.Repeat("a", recall.LongestKept), 1)), nil, recall.Miss, "miss"},
 	}
 	for _, tt := range tests {

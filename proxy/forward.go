@@ -241,6 +241,7 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 		unreached  *fault.ConnectError
 		unanswered *fault.NoResponseError
 		barred     *fault.CredentialsError
+		unusable   *fault.UnusableError
 	)
 	switch {
 	case u != nil && u.Status == http.StatusBadRequest:
@@ -251,7 +252,7 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 		return reasonConnect, true
 	case errors.As(err, &unanswered) && errors.Is(err, fault.ErrNoProgress):
 		return reasonTimeout, true
-	case errors.As(err, &unanswered):
+	case errors.As(err, &unanswered), errors.As(err, &unusable):
 		return reasonBroken, true
 	}
 	return "", false

@@ -178,6 +178,8 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 		body   string
 	}{
 		{"an error page", testkit.Body(502, "text/html", "<p>10.0.0.7</p>"), ask("hi")},
+		{"a page", testkit.Body(200, "text/html", "<p>10.0.0.7</p>"), ask("hi")},
+		{"a page in place of a stream", testkit.Body(201, "text/html", "<p>10.0.0.7</p>"), askStream("hi")},
 		{"a redirect", testkit.Body(307, "text/html", "", "Location", "http://169.254.169.254/"), ask("hi")},
 		{"a switch of protocols", testkit.Raw("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", testkit.FIN), ask("hi")},
 		{"JSON where a stream was asked for", testkit.JSON(200, testkit.Completion), askStream("hi")},
@@ -240,6 +242,8 @@ func TestAFailedAttemptIsRepeatedElsewhere(t *testing.T) {
 		{"unavailable", testkit.JSON(503, `{}`), ask("hi"), 200, 2, "status"},
 		{"credentials that are not taken", testkit.JSON(401, `{}`), ask("hi"), 200, 2, "status"},
 		{"credentials that may not", testkit.JSON(403, `{}`), askStream("hi"), 200, 2, "status"},
+		{"a page", testkit.Body(200, "Text/HTML; charset=utf-8", "<p>"), ask("hi"), 200, 2, "broken"},
+		{"a page in place of a stream", testkit.Body(200, "text/html", "<p>"), askStream("hi"), 200, 2, "broken"},
 		{"a gateway's page", testkit.Body(502, "text/html", "<p>"), ask("hi"), 200, 2, "status"},
 		{"reset before the head", testkit.Raw("", testkit.RST), ask("hi"), 200, 2, "broken"},
 		{"closed within the head", testkit.Raw("HTTP/1.1 2", testkit.FIN), ask("hi"), 200, 2, "broken"},

@@ -60,6 +60,7 @@ type Response struct {
 	id        string // as it is spelled; empty when none was found
 	asks      bool   // its names are still to be looked for
 	told      Names
+	page      bool // it is a page for people, where the API has none
 	fresh     bool // there was progress since the watchdog was told
 	closed    bool
 }
@@ -124,6 +125,8 @@ func (u *Response) Misfit(streaming bool) string {
 		return "a redirect or protocol switch" // not followed: it could lead anywhere
 	case u.Status >= http.StatusInternalServerError && !u.JSON():
 		return "an error page"
+	case u.page:
+		return "a page"
 	case u.Good() && u.Events != streaming:
 		// Official SDKs take either mismatch for a response without content.
 		return "a body of another kind than asked for"
@@ -131,9 +134,13 @@ func (u *Response) Misfit(streaming bool) string {
 	return ""
 }
 
-// barred is the error of a response by which the endpoint refuses the proxy's own credentials; nil
-// for any other. Where it gets the client's, what it says of them is for the client.
-func (u *Response) barred() error {
+// failure is the error of a response that only says that the endpoint is not what it should be; nil
+// for any other. It refuses the proxy's own credentials (where it gets the client's, what it says of
+// them is for the client), or something else than a model server gives a page.
+func (u *Response) failure() error {
+	if u.page {
+		return &fault.UnusableError{Problem: "a page"}
+	}
 	switch u.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if !u.Endpoint.ForwardsAuth() {
@@ -414,7 +421,8 @@ type Call struct {
 // Do sends the request to the endpoint of a lease and waits for the head and the first bytes of the
 // body: up to then an attempt can fail without the client noticing. It takes the lease over and
 // closes it on an error; otherwise the caller closes the response, and the lease with it. Errors
-// are ErrClientGone, *ConnectError, *NoResponseError and *CredentialsError of package fault.
+// are ErrClientGone, *ConnectError, *NoResponseError, *CredentialsError and *UnusableError of package
+// fault.
 func Do(
 	ctx context.Context, t framing.Transport, c *Call, m *backend.Model, lease *pool.Lease,
 ) (*Response, error) {
@@ -443,6 +451,7 @@ func Do(
 		body: res.Body, buf: takeWindow(), watch: watch, names: c.API == openai.Response,
 		asks: c.Named,
 	}
+	u.page = u.Good() && c.answersInJSON() && hasType(res.Header, "text/html")
 	if u.Events && u.Plain() && c.Streaming {
 		u.Stream = response.TakeStream(response.StreamOptions{
 			API: c.API, Choices: c.Choices, Quiet: c.Quiet, Alive: c.CommentsAreProgress,
@@ -462,7 +471,7 @@ func Do(
 			return nil, err
 		}
 	}
-	if err = u.barred(); err != nil {
+	if err = u.failure(); err != nil {
 		m.Erred(e, time.Now())
 		u.Close()
 		return nil, err
@@ -470,6 +479,12 @@ func Do(
 	u.tell(time.Now())
 	return u, nil
 }
+
+// answersInJSON reports whether the API answers in JSON, or in events. Audio is neither.
+func (c *Call) answersInJSON() bool { return c.API != openai.Other || c.Path == embeddings }
+
+// embeddings is the path of the one API beside those of completions that is known to answer in JSON.
+const embeddings = "embeddings"
 
 // request makes the request to the endpoint. The query of the client's URL is not passed on.
 func (c *Call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
