@@ -43,7 +43,9 @@ type Options struct {
 	// LogFormat is text or json. Default text. Restart needed.
 	LogFormat string `yaml:"log_format" words:"text json"`
 	// OTLPEndpoint is the OTLP/HTTP endpoint that receives traces, such as http://collector:4318.
-	// Empty, the default, turns tracing off. Restart needed.
+	// What the collector wants of credentials is put into the environment variable
+	// OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Basic%20TOKEN. Empty, the default, turns
+	// tracing off. Restart needed.
 	OTLPEndpoint string `yaml:"otlp_endpoint"`
 	// OTLPMetricsEndpoint is the OTLP/HTTP endpoint that receives metrics every minute, such as
 	// http://collector:4318; they are those of /metrics. Empty, the default, sends none. Restart
@@ -79,11 +81,7 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("sample_ratio: %v is not between 0 and 1", o.SampleRatio))
 	}
 	for _, at := range [...]struct{ field, url string }{{"otlp_endpoint", o.OTLPEndpoint}, {"otlp_metrics_endpoint", o.OTLPMetricsEndpoint}} {
-		if at.url != "" && !strings.HasPrefix(at.url, "http://") && !strings.HasPrefix(at.url, "https://") {
-			errs = append(errs, fmt.Errorf("%s: %q must start with http:// or https://", at.field, at.url))
-		} else if u, err := url.Parse(at.url); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %q is not a URL", at.field, at.url))
-		} else if err := option.Port(u); err != nil {
+		if err := checkCollector(at.url); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", at.field, err))
 		}
 	}
@@ -91,6 +89,24 @@ func (o Options) Validate() error {
 		errs = append(errs, o.Decisions.validate("decisions.")...)
 	}
 	return errors.Join(errs...)
+}
+
+// checkCollector says what is wrong with the URL of a collector. No exporter sends what stands before
+// its host, which may be a password that no error tells.
+func checkCollector(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return nil
+	case strings.Contains(s, "@") && (err != nil || u.User != nil || !strings.Contains(s, "://")):
+		return errors.New("the URL names a user or a password, which are not sent: " +
+			"put them into a header by the environment variable OTEL_EXPORTER_OTLP_HEADERS")
+	case !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://"):
+		return fmt.Errorf("%q must start with http:// or https://", s)
+	case err != nil:
+		return fmt.Errorf("%q is not a URL", s)
+	}
+	return option.Port(u) //nolint:wrapcheck // the caller does
 }
 
 func level(name string) (slog.Level, error) {
