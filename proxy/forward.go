@@ -186,7 +186,7 @@ func (p *Proxy) attempt(
 func (p *Proxy) warnBarred(ctx context.Context, id string, err error) {
 	if e, ok := errors.AsType[*fault.CredentialsError](err); ok {
 		p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint refused the proxy's credentials", slog.String("model", e.Model),
-			slog.String("endpoint", e.Endpoint), slog.Int("status", e.Status), slog.String("id", id))
+			slog.String("endpoint", e.Endpoint), slog.String("id", id))
 	}
 }
 

@@ -175,17 +175,13 @@ type UnusableError struct{ Problem string }
 // Error tells the problem.
 func (e *UnusableError) Error() string { return "unusable answer: " + e.Problem }
 
-// CredentialsError reports an endpoint that does not take the credentials that the proxy has for it,
-// or lets them do too little.
-type CredentialsError struct {
-	Model, Endpoint string
-	Status          int // of the endpoint's response, 401 or 403
-}
+// CredentialsError reports an endpoint that does not take the credentials that the proxy has for it.
+type CredentialsError struct{ Model, Endpoint string }
 
 // Error leaves out the message of the server, which may quote the credentials.
 func (e *CredentialsError) Error() string {
 	return "endpoint " + strconv.Quote(e.Endpoint) + " of model " + strconv.Quote(e.Model) +
-		" refused the proxy's credentials with status " + strconv.Itoa(e.Status)
+		" refused the proxy's credentials"
 }
 
 // InterruptedError reports a response that broke off after the client had received a part of it.

@@ -43,7 +43,7 @@ func TestWire(t *testing.T) {
 		{ErrNoEndpoint, http.StatusServiceUnavailable, "no_endpoint", "Retry-After=5"},
 		{timeout, http.StatusGatewayTimeout, "upstream_timeout", "X-Should-Retry=false"},
 		{&InterruptedError{errors.New("reset")}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
-		{&CredentialsError{Status: 401}, http.StatusBadGateway, "upstream_auth_failed", "X-Should-Retry=false"},
+		{&CredentialsError{}, http.StatusBadGateway, "upstream_auth_failed", "X-Should-Retry=false"},
 		{&WarmRefusedError{Status: 500}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
 		{
 			&SignalError{Signals: []string{"pii"}, Reason: signal.ReasonNoModel},

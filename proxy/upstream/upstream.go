@@ -141,11 +141,8 @@ func (u *Response) failure() error {
 	if u.page {
 		return &fault.UnusableError{Problem: "a page"}
 	}
-	switch u.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		if !u.Endpoint.ForwardsAuth() {
-			return &fault.CredentialsError{Model: u.Model.Name, Endpoint: u.Endpoint.Name, Status: u.Status}
-		}
+	if u.Status == http.StatusUnauthorized && !u.Endpoint.ForwardsAuth() {
+		return &fault.CredentialsError{Model: u.Model.Name, Endpoint: u.Endpoint.Name}
 	}
 	return nil
 }
