@@ -196,26 +196,8 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 		},
 		"a call": {
 			0,
-			text(
-				"a",
-			) + call(
-				0,
-				"t1",
-				"f",
-				"",
-			) + call(
-				0,
-				"",
-				"",
-				`{"x"`,
-			) + call(
-				0,
-				"",
-				"",
-				`:1}`,
-			) + finish(
-				"tool_calls",
-			) + done,
+			text("a") + call(0, "t1", "f", "") + call(0, "", "", `{"x"`) + call(0, "", "", `:1}`) +
+				finish("tool_calls") + done,
 			`start text|a|stop|start tool_use t1 f|{"x"|:1}|stop|end tool_use ` + tokens(3),
 		},
 		"without input": {
@@ -230,24 +212,7 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 		},
 		"two calls": {
 			0,
-			call(
-				0,
-				"t1",
-				"f",
-				"{}",
-			) + call(
-				1,
-				"t2",
-				"g",
-				`{"y"`,
-			) + call(
-				1,
-				"",
-				"",
-				":2}",
-			) + finish(
-				"tool_calls",
-			) + done,
+			call(0, "t1", "f", "{}") + call(1, "t2", "g", `{"y"`) + call(1, "", "", ":2}") + finish("tool_calls") + done,
 			`start tool_use t1 f|{}|stop|start tool_use t2 g|{"y":2}|stop|end tool_use ` + tokens(4),
 		},
 		"interleaved": {
@@ -273,6 +238,30 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 				"tool_calls",
 			) + done,
 			`start tool_use t1 f|{"x"|:1}|stop|start tool_use t2 g|{}|stop|start text|b|stop|end tool_use ` + tokens(4),
+		},
+		"two calls of one index": {
+			0,
+			call(0, "t1", "f", `{"x"`) + call(0, "", "", ":1}") + call(0, "t2", "f", `{"x"`) + call(0, "", "", ":2}") +
+				finish("tool_calls") + done,
+			`start tool_use t1 f|{"x"|:1}|stop|start tool_use t2 f|{"x":2}|stop|end tool_use ` + tokens(5),
+		},
+		"two calls of one index in one event": {
+			0,
+			chunk(`"delta":{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}},`+
+				`{"index":0,"id":"t2","function":{"name":"g","arguments":"{}"}}]}`) + finish("tool_calls") + done,
+			`start tool_use t1 f|{}|stop|start tool_use t2 g|{}|stop|end tool_use ` + tokens(2),
+		},
+		"two calls without an index": {
+			0,
+			strings.ReplaceAll(
+				call(0, "t1", "f", `{"x":1}`)+call(0, "t2", "g", `{"x":2}`), `"tool_calls":[{"index":0,`, `"tool_calls":[{`,
+			) + finish("tool_calls") + done,
+			`start tool_use t1 f|{"x":1}|stop|start tool_use t2 g|{"x":2}|stop|end tool_use ` + tokens(5),
+		},
+		"a new id with each piece": {
+			0,
+			call(0, "t1", "f", `{"x"`) + call(0, "t2", "", ":1}") + finish("tool_calls") + done,
+			`start tool_use t1 f|{"x"|:1}|stop|end tool_use ` + tokens(3),
 		},
 		"no id": {
 			0,
@@ -476,6 +465,15 @@ func TestABodyBecomesAMessage(t *testing.T) {
 			`[{"type":"tool_use","id":"t1","name":"f","input":{"a":1}},{"type":"tool_use",` +
 				`"id":"t2","name":"g","input":{"INVALID_JSON":"{\"a\":"}},{"type":"tool_use",` +
 				`"id":"t3","name":"h","input":{}}]`,
+			`"stop_reason":"tool_use","stop_sequence":null`,
+		},
+		"calls of one index": {
+			0,
+			`"content":null,"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}},` +
+				`{"index":0,"function":{"name":"g","arguments":"{\"a\":1}"}}]`,
+			`"finish_reason":"tool_calls"`,
+			`[{"type":"tool_use","id":"toolu_req_0","name":"f","input":{}},` +
+				`{"type":"tool_use","id":"toolu_req_1","name":"g","input":{"a":1}}]`,
 			`"stop_reason":"tool_use","stop_sequence":null`,
 		},
 		"refusal": {

@@ -40,7 +40,11 @@ func (r *Reader) AppendDelta(dst []byte, like Delta, text []byte) []byte {
 	dst = r.appendChoice(dst, like.Choice)
 	open, end := r.wrap(like.field)
 	if like.field == arguments || like.field == toolName {
-		dst = strconv.AppendInt(append(dst, `,"delta":{"tool_calls":[{"index":`...), int64(like.Part), 10)
+		index, id := r.told(like.Choice, like.Part)
+		dst = strconv.AppendInt(append(dst, `,"delta":{"tool_calls":[{"index":`...), int64(index), 10)
+		if len(id) > 0 {
+			dst = append(append(append(dst, `,"id":"`...), id...), '"')
+		}
 	}
 	dst = append(appendQuoted(append(dst, open...), text), end...)
 	if r.twins && like.Kind == Text && r.shape == Chat {

@@ -64,7 +64,8 @@ func (k Kind) String() string {
 type Delta struct {
 	// Choice is the index of the choice; in the Responses API that of the output item.
 	Choice int
-	// Part is the index of the tool call for Tool and ToolName, else that of the part of the
+	// Part is the number of the tool call for Tool and ToolName: its index, or where a server has
+	// given that to another call, a number of its own. Else it is the index of the part of the
 	// content; 0 where the content is one string.
 	Part int
 	Kind Kind
@@ -80,6 +81,7 @@ type Delta struct {
 	field   role
 	json    bool
 	slot    int
+	call    int         // of Event.Calls, from 1; 0 for none
 	twin    openai.Span // where the same text stands once more, without the quotes
 	spelled bool        // the twin's bytes are not Text
 	escaped bool        // Text is not the bytes at At
@@ -100,6 +102,8 @@ type Finish struct {
 type Call struct {
 	Choice, Part int    // as the deltas of its name and arguments have them
 	ID, Type     []byte // as they stand in the JSON, without the quotes; nil where they do not
+
+	named bool // its name stands there
 }
 
 // Everything is the Choice of what ends all of an answer.
@@ -207,6 +211,8 @@ type Reader struct {
 	scan    scanner
 	pattern pattern
 
+	calls    []knownCall
+	ids      []byte // of calls
 	head     []byte // members that the chunks share, spelled "id":"...",; with a comma behind each
 	choices  []choiceState
 	response []byte // of response.created, to end with
@@ -251,6 +257,7 @@ func (r *Reader) Read(data []byte) *Event {
 		return &r.event
 	}
 	e := r.read(data)
+	r.numberCalls(e)
 	if e.Shape != Opaque {
 		r.remember(e)
 	}
@@ -276,6 +283,7 @@ func (r *Reader) reset() {
 	r.event.reset(nil)
 	r.pattern.before = r.pattern.before[:0]
 	r.head, r.choices, r.response, r.item = r.head[:0], r.choices[:0], r.response[:0], r.item[:0]
+	r.calls, r.ids = r.calls[:0], r.ids[:0]
 }
 
 // last reports whether the event is the last of a stream of the Responses API. Whether a server
@@ -332,6 +340,7 @@ func (e *Event) around(at openai.Span) (from, to int) {
 func (r *Reader) ReadBody(body []byte) *Event {
 	r.count++
 	e := r.read(body)
+	e.placeCalls()
 	r.pattern.before = r.pattern.before[:0]
 	for i := range e.Deltas {
 		e.Deltas[i].Whole = true

@@ -336,6 +336,31 @@ func TestADeltaIsBuiltLikeTheOneThatWasRead(t *testing.T) {
 	}
 }
 
+// Of calls that share an index an event of our own names the one that it is for.
+func TestATextOfACallIsBuiltForThatCall(t *testing.T) {
+	piece := func(call string) []byte {
+		return []byte(chunkHead + `{"index":0,"delta":{"tool_calls":[{` + call + `}]}}]}`)
+	}
+	var r response.Reader
+	first := r.Read(piece(`"index":0,"id":"c1","function":{"name":"f","arguments":"{"}`)).Deltas[1].Like()
+	if got := string(r.AppendDelta(nil, first, []byte("x"))); !strings.Contains(got, `[{"index":0,"function"`) {
+		t.Errorf("built %s", got)
+	}
+	second := r.Read(piece(`"index":0,"id":"c2","function":{"name":"f","arguments":"{"}`)).Deltas[1].Like()
+	if first.Same(&second) {
+		t.Error("two calls are one text")
+	}
+	for _, like := range []response.Delta{first, second} {
+		d := r.Read(r.AppendDelta(nil, like, []byte("x"))).Deltas[0].Like()
+		if !d.Same(&like) {
+			t.Errorf("what is built for call %d is read as of call %d", like.Part, d.Part)
+		}
+	}
+	if got := r.Read(piece(`"index":0,"function":{"arguments":"}"}`)).Deltas[0].Part; got != second.Part {
+		t.Errorf("a piece without an id belongs to call %d", got)
+	}
+}
+
 func TestBuiltEventsWithoutAStream(t *testing.T) {
 	var r response.Reader
 	e := r.Read(r.AppendDelta(nil, response.Delta{Choice: 2}, []byte("x")))

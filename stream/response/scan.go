@@ -1,6 +1,10 @@
 package response
 
-import "signalbox/internal/openai"
+import (
+	"slices"
+
+	"signalbox/internal/openai"
+)
 
 // maxDepth bounds the nesting of what is read. No server nests a tenth of it.
 const maxDepth = 64
@@ -357,11 +361,13 @@ func (s *scanner) leave(r role, deltas, finishes, calls int) {
 		}
 		e.layout.choices = append(e.layout.choices, s.f.choice)
 	case toolCall:
-		for i := deltas; i < len(e.Deltas) && s.f.index >= 0; i++ {
-			e.Deltas[i].Part = s.f.index
+		n := len(e.Calls)
+		e.Calls[n-1].named = slices.ContainsFunc(e.Deltas[deltas:], func(d Delta) bool { return d.Kind == ToolName })
+		for i := deltas; i < len(e.Deltas); i++ {
+			e.Deltas[i].call = n
 		}
-		if n := len(e.Calls); n > 0 && s.f.index >= 0 {
-			e.Calls[n-1].Part = s.f.index
+		if s.f.index >= 0 {
+			e.renumber(n-1, s.f.index)
 		}
 	case part, contentPart, summaryPart:
 		if r == summaryPart || s.isReasoning() {

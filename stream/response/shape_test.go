@@ -45,6 +45,18 @@ func TestAStreamIsGatheredToABody(t *testing.T) {
 			`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,
 			"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"logprobs":null,"finish_reason":"tool_calls"}]}`,
 		},
+		"calls of one index": {
+			chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}}`) +
+				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"1}"}}]}}`) +
+				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"y","function":{"name":"f","arguments":""}}]}}`) +
+				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}`) +
+				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":1,"id":"z","function":{"name":"g","arguments":"{}"}}]}}`) +
+				chunkWith(`{"index":0,"delta":{},"finish_reason":"tool_calls"}`) + done,
+			`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,
+			"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},
+			{"id":"y","type":"function","function":{"name":"f","arguments":"{}"}},
+			{"id":"z","type":"function","function":{"name":"g","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}]}`,
+		},
 		"reasoning": {
 			chunkWith(`{"index":0,"delta":{"reasoning_content":"hm"}}`) + chunkWith(`{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}`) + done,
 			`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ok",
