@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -216,6 +218,44 @@ func TestEveryEndpointIsGuarded(t *testing.T) {
 				b.tells(mode)
 			})
 		}
+	}
+}
+
+// A client may take an event whose number it has seen for a repetition.
+func TestTheEventsOfAGuardedResponseAreNumberedInOrder(t *testing.T) {
+	t.Parallel()
+	const path, told = "/v1/responses", `"sequence_number":`
+	numbers := func(stream string) (out []string) {
+		for _, behind := range strings.Split(stream, told)[1:] {
+			out = append(out, behind[:strings.IndexAny(behind, ",}")])
+		}
+		return out
+	}
+	number := func(events []string) string {
+		for i := range events {
+			head, rest, _ := strings.Cut(events[i], told)
+			events[i] = head + told + strconv.Itoa(3+i) + rest[strings.IndexAny(rest, ",}"):]
+		}
+		return strings.Join(events, "")
+	}
+	for mode, change := range map[string]bool{"observe": false, "annotate": true, "hold": true} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			pieces := []string{towerTrue, towerRest, " It was op", "ened in 19", "25."}
+			came := number(guardedEvents(path, pieces))
+			b := watched(t, mode, testkit.NewUpstream(t, testkit.Stream(came)))
+			got := b.post(path, guarded(routed()[1].ask("hi", `,"stream":true`), towerFact))
+			was, is := numbers(came), numbers(got.body)
+			if !change && !slices.Equal(was, is) {
+				t.Errorf("numbers %v became %v", was, is)
+			}
+			for i := 1; change && i < len(is); i++ {
+				before, _ := strconv.Atoi(is[i-1])
+				if is[i] != strconv.Itoa(before+1) {
+					t.Errorf("%s follows %s: %v", is[i], is[i-1], is)
+				}
+			}
+		})
 	}
 }
 

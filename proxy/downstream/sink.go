@@ -17,6 +17,7 @@ import (
 type Sink struct {
 	W   *Writer
 	out []byte
+	num response.Numbering
 	Now time.Time // when the chunks that are put next arrived; zero where that is unknown
 }
 
@@ -25,7 +26,8 @@ var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknogl
 // TakeSink returns the sink of a client, which Release gives back.
 func TakeSink(w *Writer) *Sink {
 	s := sinks.Get().(*Sink) //nolint:errcheck,forcetypeassert // only sinks are in it
-	*s = Sink{W: w, out: s.out[:0]}
+	s.num.Reset()
+	*s = Sink{W: w, out: s.out[:0], num: s.num}
 	return s
 }
 
@@ -41,6 +43,7 @@ func (s *Sink) Put(c *response.Chunk) {
 		s.out = s.W.Messages.Put(s.out, c)
 		return
 	}
+	s.num.Number(c)
 	s.out = append(s.out, c.Raw...)
 }
 

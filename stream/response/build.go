@@ -31,8 +31,8 @@ func (r *Reader) FinishName() string {
 // same choice, the same field, the same tool call. A like of only a Choice means the answer's text;
 // so does a field that no event can bring by itself. In the Responses API it is always the answer's
 // text: it goes to the output item that got text last, so it has to come before that item's
-// response.output_text.done, and it repeats the sequence number of the event before, as those that
-// follow have theirs already.
+// response.output_text.done, and its sequence number is the next one. Those that follow have theirs
+// already: a Numbering mends them.
 func (r *Reader) AppendDelta(dst []byte, like Delta, text []byte) []byte {
 	if r.shape == Response {
 		return r.appendResponseDelta(dst, text)
@@ -118,7 +118,7 @@ func (r *Reader) appendResponseDelta(dst, text []byte) []byte {
 	dst = appendQuoted(append(dst, `,"delta":`...), text)
 	dst = append(dst, `,"logprobs":[]`...)
 	if r.sequence >= 0 {
-		dst = strconv.AppendInt(append(dst, `,"sequence_number":`...), int64(r.sequence), 10)
+		dst = strconv.AppendInt(append(dst, `,"sequence_number":`...), int64(r.sequence)+1, 10)
 	}
 	return append(dst, '}')
 }

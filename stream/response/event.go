@@ -464,7 +464,7 @@ func (r *Reader) rememberResponse(e *Event) {
 	l := &e.layout
 	r.over = r.over || len(e.Finishes) > 0
 	r.sequence = -1
-	if l.hasSequence {
+	if l.sequenceAt.Present() {
 		r.sequence = l.sequence
 	}
 	switch string(e.Type) {

@@ -134,7 +134,7 @@ func (s *scanner) noteNumber(m role, at openai.Span) {
 	case contentIndex, summaryIndex:
 		to = &l.contentIndex
 	case sequence:
-		to, l.hasSequence = &l.sequence, true
+		to, l.sequenceAt = &l.sequence, at
 	case tokensIn:
 		to = &u.Input
 	case tokensOut:

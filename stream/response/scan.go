@@ -40,7 +40,7 @@ type layout struct {
 	twins                                        bool // a text may stand there twice
 
 	outputIndex, contentIndex, sequence int
-	hasSequence                         bool
+	sequenceAt                          openai.Span // of the number
 }
 
 // slot is what tells the text of a choice, or of a part of an output item, another time.

@@ -25,6 +25,7 @@ type Chunk struct {
 	// on the end of a choice.
 	Unsupported bool
 
+	own    bool // see Build
 	reader *Reader
 	read   *Event
 	count  int  // of the reader, when it had read the data
@@ -40,13 +41,14 @@ func (c *Chunk) Reset(e sse.Event, reader *Reader) {
 			c.bufs[i] = nil
 		}
 	}
-	c.Event, c.reader, c.read, c.again, c.Unsupported = e, reader, nil, false, false
+	c.Event, c.reader, c.read, c.again, c.Unsupported, c.own = e, reader, nil, false, false, false
 }
 
 // Build makes the chunk an event of our own. An empty name means none; it must not hold a line
 // break.
 func (c *Chunk) Build(name string, data []byte, reader *Reader) {
 	c.Reset(sse.Event{}, reader)
+	c.own = true
 	c.Event, c.bufs[0] = sse.NewEvent(c.bufs[0], name, data)
 }
 
