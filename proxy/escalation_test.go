@@ -106,6 +106,51 @@ func TestAnAnswerThatShowsASignIsThrownAway(t *testing.T) {
 	}
 }
 
+// A limit of the client's own would cut the other model's answer as well. One of the route is the
+// operator's.
+func TestAnAnswerThatIsCutWhereTheClientAskedForItStands(t *testing.T) {
+	t.Parallel()
+	const thrown, stands = "escalated length small big", "kept   small"
+	call := strings.Replace(
+		tooShort, `"content":"hel"`, `"content":null,"tool_calls":[{"id":"1","type":"function","function":`+
+			`{"name":"f","arguments":"{\"hel"}}]`, 1,
+	)
+	cutResponse := strings.NewReplacer(
+		`"incomplete_details":null`, `"incomplete_details":{"reason":"max_output_tokens"}`,
+		`"status":"completed","usage"`, `"status":"incomplete","usage"`, `"text":"hello"`, `"text":"hel"`,
+	).Replace(responseAnswer)
+	respond := func(more string) string { return routed()[1].ask("hi", more) }
+	for name, c := range map[string]struct {
+		path, ask, answer, route, want string
+	}{
+		"no limit":            {"/v1/chat/completions", ask("hi"), tooShort, "", thrown},
+		"null":                {"/v1/chat/completions", askWith(`"max_tokens":null`), tooShort, "", thrown},
+		"max_tokens":          {"/v1/chat/completions", askWith(`"max_tokens":3`), tooShort, "", stands},
+		"the newer name":      {"/v1/chat/completions", askWith(`"max_completion_tokens":3`), tooShort, "", stands},
+		"a call that is cut":  {"/v1/chat/completions", askWith(`"max_tokens":3`), call, "", stands},
+		"of the route":        {"/v1/chat/completions", ask("hi"), tooShort, ", max_tokens: 3", thrown},
+		"of both":             {"/v1/chat/completions", askWith(`"max_tokens":3`), tooShort, ", max_tokens: 3", stands},
+		"the route's instead": {"/v1/chat/completions", askWith(`"max_tokens":9`), tooShort, ", max_tokens: 3, override: true", thrown},
+		"a response":          {"/v1/responses", respond(""), cutResponse, "", thrown},
+		"a response, bounded": {"/v1/responses", respond(`,"max_output_tokens":3`), cutResponse, "", stands},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := testkit.Completion
+			if c.path == "/v1/responses" {
+				whole = responseAnswer
+			}
+			p := escalating(t, everySign, testkit.JSON(200, c.answer), testkit.JSON(200, whole), func(s *setup) {
+				s.routes = strings.Replace(s.routes, "escalate: "+everySign, "escalate: "+everySign+c.route, 1)
+			})
+			p.post(c.path, c.ask).ends(t, c.want, "hel")
+		})
+	}
+}
+
+// askWith is a chat request with another member.
+func askWith(member string) string { return strings.Replace(ask("hi"), "{", "{"+member+",", 1) }
+
 func TestAStreamIsHeldUntilItIsJudged(t *testing.T) {
 	t.Parallel()
 	p := escalating(t, everySign, testkit.Stream(testkit.Event("wrong"), cutShort, usageOf8, testkit.Done),

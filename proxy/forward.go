@@ -166,7 +166,7 @@ func (p *Proxy) attempt(
 		Named:               span != nil && span.IsRecording(),
 	}
 	if t != nil {
-		call.Hold = func(u *upstream.Response) error { return t.Hold(u, call) }
+		call.Hold = func(u *upstream.Response) error { return t.Hold(u, call, body.Params.Limit) }
 	}
 	o.Sent = st.Chooser.Speeds.Now()
 	w.Heartbeat.Start()

@@ -66,6 +66,7 @@ func TestSignsBecomeOutcomesOfTheAnswerBefore(t *testing.T) {
 		"examples in front": {signChat("", q, answer, "one?"), signChat("", q, answer, "another?"), "", false, ""},
 		"a broken call":     {signChat("", q), signChat("", q, broken, result), "", false, "default tool_call 0 0.5"},
 		"cut":               {signChat("", q), signChat("", onPoems), cutCompletion, false, "default length 0 0.2"},
+		"cut as asked for":  {signChat(`"max_tokens":2,`, q), signChat("", onPoems), cutCompletion, false, ""},
 		"thumbs down":       {signChat("", q), signChat(`"metadata":{"feedback":"down"},`, q, answer, "no"), "", false, "default metadata 0 1"},
 		"thumbs up":         {signChat("", q), signChat(`"metadata":{"feedback":"up"},`, q, answer, "yes"), "", false, "default metadata 1 1"},
 		"other metadata":    {signChat("", q), signChat(`"metadata":{"feedback":"soon"},`, onPoems), "", false, ""},

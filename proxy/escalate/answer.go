@@ -19,6 +19,10 @@ const SignFailed rules.Sign = "failed"
 type Answer struct {
 	response.Tally
 
+	// Bounded: the limit on the response is the client's own, so that being cut there says nothing of
+	// the model. It is set before Judge.
+	Bounded bool
+
 	expected *Expected
 	choices  []choice
 	opaque   bool
@@ -173,7 +177,8 @@ func (a *Answer) Logprob() (mean float64, ok bool) {
 func (a *Answer) Readable() bool { return !a.opaque }
 
 // Judge returns the first sign that the response is not good enough, of those that are looked for;
-// it is empty where there is none. The guard's is not looked for here.
+// it is empty where there is none. The guard's is not looked for here, nor in a response that was
+// cut at the client's own limit what it may lack by that: any other model's would be cut as well.
 func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
 	for _, s := range [...]struct {
 		sign rules.Sign
@@ -185,12 +190,13 @@ func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
 		{rules.SignToolCall, a.miscalls},
 		{rules.SignJSON, a.misshapen},
 	} {
+		excused := a.cut && a.Bounded && s.sign != rules.SignRefusal
 		switch {
 		case a.failed:
 			return SignFailed
 		case a.opaque:
 			return ""
-		case slices.Contains(look.When, s.sign) && s.bad():
+		case slices.Contains(look.When, s.sign) && !excused && s.bad():
 			return s.sign
 		}
 	}

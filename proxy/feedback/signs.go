@@ -15,7 +15,7 @@ type Answered struct {
 	ID              string // x-request-id
 	Request         *openai.Request
 	Failed          bool // the guard found a claim that it acts on
-	Cut             bool // the answer was cut at its limit
+	Cut             bool // the answer was cut at a limit that is not the client's own
 }
 
 // Judgement is what a sign says of an answer.

@@ -102,7 +102,8 @@ func (r *Recorder) watchSigns(ctx context.Context, b *Book, o *exchange.Exchange
 	weights := b.Learning.Signs.Weights()
 	for _, j := range feedback.BySigns(b.Seen, &feedback.Answered{
 		Tenant: o.Who.Tenant, Session: o.Set.Facts.Session, ID: id, Request: o.Req,
-		Failed: o.Guarded.Failed > 0, Cut: o.Tally.Finish == response.FinishLength,
+		Failed: o.Guarded.Failed > 0,
+		Cut:    o.Tally.Finish == response.FinishLength && !o.Limit.ClientsOwn(o.Req),
 	}) {
 		w := weights[j.Sign]
 		if j.Of == "" || w == 0 {

@@ -78,6 +78,13 @@ type Limit struct {
 	Given  bool // by a field that the route sets
 }
 
+// ClientsOwn reports whether the limit on the response to req, of which l is what the proxy put there,
+// is the one that the client has set.
+func (l Limit) ClientsOwn(req *openai.Request) bool {
+	_, ok := req.AnswerLimit()
+	return ok && l == (Limit{})
+}
+
 // Payload is the body that a model receives, which every attempt reads anew. The zero value is
 // empty.
 type Payload struct {

@@ -225,10 +225,10 @@ func (x *Escalation) Found(e *Course) {
 	}
 }
 
-// Hold reads a response ahead, to its end or as long as it may be held, and judges it. The error is
-// that of a response that broke off: nothing of it has gone to the client, so another endpoint may
-// give a whole one.
-func (t *Trial) Hold(u *upstream.Response, c *upstream.Call) (err error) {
+// Hold reads a response ahead, to its end or as long as it may be held, and judges it. limit is what
+// the proxy has put into its request. The error is that of a response that broke off: nothing of it
+// has gone to the client, so another endpoint may give a whole one.
+func (t *Trial) Hold(u *upstream.Response, c *upstream.Call, limit rewrite.Limit) (err error) {
 	if !u.Good() {
 		return nil
 	}
@@ -237,6 +237,7 @@ func (t *Trial) Hold(u *upstream.Response, c *upstream.Call) (err error) {
 		return nil
 	}
 	t.answer, t.response = escalate.New(c.API, t.expected), u
+	t.answer.Bounded = limit.ClientsOwn(t.Sent)
 	var whole, late bool
 	if u.Stream != nil {
 		o := response.StreamOptions{API: c.API, Choices: c.Choices}
