@@ -221,6 +221,41 @@ func TestEveryEndpointIsGuarded(t *testing.T) {
 	}
 }
 
+// JSON that only the prompt asks for stays valid, and what an operator has set for it holds.
+func TestJSONThatThePromptAsksForIsNotAnnotatedInside(t *testing.T) {
+	t.Parallel()
+	const open, shut = `{\"answer\": \"`, `\"}`
+	body := strings.Replace(testkit.Completion, `"hello"`, `"`+open+towerTrue+towerFalse+shut+`"`, 1)
+	stream := testkit.Stream(towerStream(open[:1], open[1:], towerTrue, towerFalse, shut)...)
+	unescape := strings.NewReplacer(`\"`, `"`)
+	for structured, finish := range map[string]string{"report": "stop", "terminate": "content_filter", "hold": "content_filter"} {
+		t.Run(structured, func(t *testing.T) {
+			t.Parallel()
+			up := testkit.NewUpstream(t, testkit.JSON(200, body))
+			b := watched(t, "annotate", up, func(s *setup) { s.guard.Structured = structured })
+			whole := b.chat(guarded(ask("hi"), towerFact))
+			up.Next(stream)
+			for _, got := range []answered{whole, b.chat(guarded(askStream("hi"), towerFact))} {
+				heard := hear(t, got.body)
+				all := unescape.Replace(open + towerTrue + towerFalse + shut)
+				if !strings.HasPrefix(all, heard.text) || finish == "stop" && heard.text != all || heard.finish != finish {
+					t.Errorf("ended with %q: %q", heard.finish, heard.text)
+				}
+				if s := heard.guard; s == nil || len(s.Failed) != 1 {
+					t.Errorf("summary %+v", s)
+				}
+			}
+			mode := structured
+			if mode == "report" {
+				mode = "annotate"
+			}
+			if got := whole.header.Get("X-Signalbox-Guard"); got != mode {
+				t.Errorf("guard %q, want %q", got, mode)
+			}
+		})
+	}
+}
+
 // A client may take an event whose number it has seen for a repetition.
 func TestTheEventsOfAGuardedResponseAreNumberedInOrder(t *testing.T) {
 	t.Parallel()

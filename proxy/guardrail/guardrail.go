@@ -161,9 +161,13 @@ func (w *Guard) applies(a *Ask) guard.Mode {
 	if mode != guard.Annotate || !formed(a.Request) {
 		return mode
 	}
-	// report is no mode: it leaves annotate.
-	instead, _ := guard.ParseMode(w.opts.Structured)
-	return guard.Stricter(mode, instead)
+	return guard.Stricter(mode, w.instead())
+}
+
+// instead is the mode in place of annotate for text that has a form to keep.
+func (w *Guard) instead() guard.Mode {
+	mode, _ := guard.ParseMode(w.opts.Structured) // report is no mode: it leaves annotate
+	return mode
 }
 
 // moderates is the strictest action of the classifiers that read the response; off without any.
@@ -217,6 +221,9 @@ func (w *Guard) Plan(ctx context.Context, a *Ask) (p Plan, err error) {
 	}
 	p.Header = strictest.String()
 	job.Policy = w.policyFor(a.Request, strictest)
+	if job.Formed = strictest; mode == guard.Annotate {
+		job.Formed = guard.Stricter(strictest, w.instead())
+	}
 	p.Check = &Check{Job: job, Guard: w}
 	return p, nil
 }

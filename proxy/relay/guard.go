@@ -63,6 +63,8 @@ func checkBody(ctx context.Context, o *exchange.Exchange, body []byte, h http.He
 	if err == nil && o.Guarded.State == sse.Failed {
 		h["X-Signalbox-Guard"] = []string{o.Guarding.Skip()}
 		o.Guarding = nil
+	} else if m := o.Guarded.Mode; err == nil && m > o.Guarding.Job.Policy.Mode { // the text is JSON
+		h["X-Signalbox-Guard"] = []string{m.String()}
 	}
 	return out, err
 }

@@ -14,7 +14,7 @@ const cutReason = response.FinishFilter
 func (s *stream) mark(r *record) {
 	it, ln := r.lane.last, r.lane
 	switch {
-	case it == &s.now && s.MarkerAs == Text:
+	case it == &s.now && !s.beside(ln):
 		s.markWithin(r)
 	case it != nil:
 		it.marks = append(it.marks, r)
@@ -48,13 +48,13 @@ func (s *stream) markWithin(r *record) {
 // text that did not come in pieces gets its marks inside.
 func (s *stream) insertMark(r *record, at int, tail byte) {
 	if !r.lane.streamed || s.in.Shape() == response.Response && r.lane.kind == response.Reasoning {
-		if s.MarkerAs == Text {
+		if !s.beside(r.lane) {
 			r.lane.marked = append(r.lane.marked, mark{r.claim.Bytes.End, s.marker})
 		}
 		return
 	}
 	b := s.builder()
-	if s.MarkerAs == Text {
+	if !s.beside(r.lane) {
 		text := s.behind(tail)
 		r.lane.marked = append(r.lane.marked, mark{at, text})
 		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, text)

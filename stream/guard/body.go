@@ -83,6 +83,7 @@ func (b *bodyCheck) read(e *response.Event) {
 			continue
 		}
 		ln := b.newLane(d, d.Part)
+		b.look(ln, d.Text)
 		b.texts = append(b.texts, bodyText{delta: i, lane: ln, text: d.Text, to: len(d.Text)})
 		b.enter(ln, ln.feed(d.Text))
 		b.enter(ln, ln.close())
@@ -157,7 +158,7 @@ func (b *bodyCheck) conclude() {
 				p.withhold()
 				break
 			}
-			if r.failed && b.Mode == Annotate && b.MarkerAs == Text {
+			if r.failed && b.Mode == Annotate && !b.beside(p.lane) {
 				p.marks = append(p.marks, r.claim.Bytes.End)
 			}
 		}

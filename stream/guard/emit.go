@@ -199,18 +199,16 @@ func (s *stream) edits(it *item, a *response.Event) []response.Change {
 // markInside puts the marks of an event that ends a choice into its text: behind the event they
 // would come too late.
 func (s *stream) markInside(it *item, list []response.Change) []response.Change {
-	if s.MarkerAs == Field {
-		for _, r := range it.marks {
+	for _, r := range it.marks {
+		if s.beside(r.lane) {
 			p := it.passage(r.lane)
 			s.insertMark(r, p.to, p.tail)
 		}
-		it.marks = it.marks[:0]
-		return list
 	}
 	for _, p := range it.texts {
 		var text []byte
 		for _, r := range it.marks {
-			if r.lane == p.lane {
+			if r.lane == p.lane && !s.beside(r.lane) {
 				one := s.behind(p.tail)
 				p.lane.marked = append(p.lane.marked, mark{p.to, one})
 				text = append(text, one...)

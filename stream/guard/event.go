@@ -50,7 +50,7 @@ func (s *stream) done() {
 // message takes in an event with JSON.
 func (s *stream) message(a *response.Event) {
 	it := &s.now
-	it.bare, it.spelled, it.forged = a.Bare(), s.Mode == Hold && a.Spelled(), s.Summary && a.Extension.Present()
+	it.bare, it.forged = a.Bare(), s.Summary && a.Extension.Present()
 	for i := range a.Deltas {
 		d := &a.Deltas[i]
 		switch {
@@ -60,6 +60,7 @@ func (s *stream) message(a *response.Event) {
 			s.toolCall(d.Choice)
 		}
 	}
+	it.spelled = s.Mode == Hold && a.Spelled() // the texts may have changed the mode
 	for i := range a.Finishes {
 		s.finished(a.Finishes[i].Choice)
 	}
@@ -131,6 +132,7 @@ func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Sha
 	ln.like, ln.last, ln.streamed = *d, it, true
 	ln.like.Text = nil
 	from, tail := ln.fed, ln.tail
+	s.look(ln, d.Text)
 	list := ln.feed(d.Text)
 	it.texts = append(it.texts, passage{delta: delta, lane: ln, from: from, to: ln.fed, text: d.Text, ahead: tail, tail: ln.tail})
 	s.enter(ln, list)
@@ -169,6 +171,7 @@ func (s *stream) whole(d *response.Delta, part int) *lane {
 		s.enter(ln, ln.close())
 		ln = s.newLane(d, part)
 	}
+	s.look(ln, d.Text)
 	s.enter(ln, ln.feed(d.Text))
 	s.enter(ln, ln.close())
 	return ln

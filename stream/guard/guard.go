@@ -105,6 +105,9 @@ type Job struct {
 	// MayAnnotate is false for an answer whose text has a form to keep, such as JSON: then Annotate
 	// marks beside the text, and Hold ends the answer at a failed claim in place of replacing it.
 	MayAnnotate bool
+	// Formed is the mode of an answer that may be annotated, but whose text turns out to be JSON;
+	// nothing below that of the policy. Whatever it is, such a text is treated as one that may not.
+	Formed Mode
 	// Checker reads this answer in place of the guard's own, and may do so without evidence; nil
 	// for that one.
 	Checker Checker

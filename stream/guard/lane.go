@@ -21,6 +21,8 @@ type lane struct {
 	streamed     bool           // it came in pieces
 	marked       []mark         // the marks in it
 	tail         byte           // of the text so far
+	form         form           // by its beginning
+	head         []byte         // that beginning, as long as it does not tell
 
 	split    *claims.Splitter
 	hash     maphash.Hash

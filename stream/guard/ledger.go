@@ -224,7 +224,7 @@ func (l *ledger) follow(r *record) {
 	}
 	if r.failed && l.Mode > Observe {
 		l.acted++
-		l.cutting = l.ends(l.acted)
+		l.cutting = l.ends(l.acted) || l.Mode == Hold && r.lane.formed()
 	}
 	l.cutting = l.cutting || r.lost && l.blocks(r.result.Verdict)
 	switch {

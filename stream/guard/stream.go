@@ -52,7 +52,7 @@ func newStream(g *Guard, job Job, dst Sink) *stream {
 	s := &stream{ledger: newLedger(g, job), idle: job.idle(), dst: dst, in: new(response.Reader)}
 	s.act = s.mark
 	s.markers = newMarkers(s.Marker)
-	s.cuts = s.limit > 0 || s.blocks(check.Unchecked)
+	s.cuts = s.limit > 0 || s.blocks(check.Unchecked) || job.MayAnnotate && (s.Mode == Hold || job.Formed > s.Mode)
 	return s
 }
 

@@ -1,0 +1,111 @@
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/stream/response"
+)
+
+// form is what the beginning of a text says of whether it is JSON.
+type form uint8
+
+const (
+	blank form = iota // nothing but white space so far
+	maybe             // it may be JSON, or prose that begins like it
+	json              // it is JSON, or begins with a block of it
+	prose             // it is not
+)
+
+// maxMaybe bounds the beginning that may be JSON or prose, in bytes: citations and links are
+// shorter.
+const maxMaybe = 64
+
+// fence begins a block of JSON in Markdown.
+const fence = "```json"
+
+// formOf tells the form of a text by its beginning. A brace or a bracket alone says little: texts
+// begin with a citation ([1], [1, 2]), a link ([text](url)) or a box ([ ]). It is JSON once the name
+// of a member has come, or in a list another value behind a text, as long as there is no error; a
+// list that ends sooner is JSON only where nothing follows.
+func formOf(text []byte) form {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	switch {
+	case len(text) == 0:
+		return blank
+	case text[0] == '`':
+		n := min(len(text), len(fence))
+		switch {
+		case !bytes.EqualFold(text[:n], []byte(fence[:n])):
+			return prose
+		case n < len(fence):
+			return maybe
+		}
+		return json
+	case text[0] != '{' && text[0] != '[':
+		return prose
+	}
+	return formOfValue(text)
+}
+
+// formOfValue is formOf for what begins with a bracket or a brace.
+func formOfValue(text []byte) form {
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	said := false // the value before is a text
+	for {
+		t, err := d.ReadToken()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			if len(text) > maxMaybe {
+				return json
+			}
+			return maybe
+		case err != nil:
+			return prose
+		case d.StackDepth() == 0:
+			if len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
+				return prose
+			}
+			return maybe
+		}
+		closes := t.Kind() == '}' || t.Kind() == ']'
+		if kind, n := d.StackIndex(d.StackDepth()); kind == '{' && n > 0 || said && !closes {
+			return json
+		}
+		said = t.Kind() == '"'
+	}
+}
+
+// formed reports whether a text has a form to keep, or may have one.
+func (l *lane) formed() bool { return l.form == maybe || l.form == json }
+
+// beside reports whether the marks of a text stand beside it.
+func (l *ledger) beside(ln *lane) bool { return l.MarkerAs == Field || ln.formed() }
+
+// look looks at the next piece of a text for its form, where nobody has said it. JSON is treated as
+// it is where that was asked for: the mode for it holds from here on.
+func (l *ledger) look(ln *lane, text []byte) {
+	if !l.job.MayAnnotate || l.Mode < Annotate || ln.kind != response.Text || ln.form >= json {
+		return
+	}
+	if len(ln.head) > 0 {
+		ln.head = append(ln.head, text...)
+		text = ln.head
+	}
+	switch ln.form = formOf(text); {
+	case ln.form < json && len(ln.head) == 0:
+		ln.head = append(ln.head, text...)
+	case ln.form == json && l.job.Formed > l.Mode:
+		p := l.Policy
+		if p.Mode = l.job.Formed; p.Mode == Hold && !l.settled() {
+			p.Mode = max(l.Mode, Terminate) // what is under way is not held any more
+		}
+		l.rules = p.rules(false)
+	}
+	if ln.form >= json {
+		ln.head = nil
+	}
+}

@@ -1,0 +1,108 @@
+package guard_test
+
+import (
+	"strings"
+	"testing"
+
+	"signalbox/stream/guard"
+)
+
+// pieces is a stream of one choice with a chunk for each n bytes of a text.
+func pieces(text string, n int) []string {
+	list := []string{role()}
+	for len(text) > n {
+		list, text = append(list, chunk(text[:n])), text[n:]
+	}
+	return append(list, chunk(text), stop(), done)
+}
+
+// JSON that nobody has asked for by a field of the request is told by how it begins, however it is
+// cut. Prose may begin like it.
+func TestTextThatTurnsOutToBeJSONIsNotChanged(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	const claim = "All is well. This is false."
+	for name, c := range map[string]struct {
+		text   string
+		marked bool
+	}{
+		"an object":             {`{"a": "` + claim + `"}`, false},
+		"behind blanks":         {" \n\t{\n  \"a\": \"" + claim + `"}`, false},
+		"a list of texts":       {`["` + claim + `", "x"]`, false},
+		"a list of one text":    {`["` + claim + `"]`, false},
+		"a list of a long text": {`["` + strings.Repeat("All is well. ", 9) + claim + `"]`, false},
+		"a list of objects":     {`[{"a": "` + claim + `"}]`, false},
+		"a list in a list":      {`[[1, "a"], ["` + claim + `"]]`, false},
+		"a block":               {"```json\n{\"a\": 1}\n```\n" + claim, false},
+		"a block in capitals":   {"```JSON\n{\"a\": 1}\n```\n" + claim, false},
+		"prose":                 {claim + ` {"a": 1}`, true},
+		"a citation":            {"[1] says: " + claim, true},
+		"two citations":         {"[1, 2] say: " + claim, true},
+		"a citation in full":    {"[Doe 2020] says: " + claim, true},
+		"a time":                {"[12:30] " + claim, true},
+		"a date":                {"[2024-01-31] " + claim, true},
+		"a link":                {"[All](https://example.com) is well. This is false.", true},
+		"a link of a quotation": {`["All"](https://example.com) is well. This is false.`, true},
+		"a box":                 {"[ ] All is well. This is false.", true},
+		"a box that is ticked":  {"[x] All is well. This is false.", true},
+		"a note":                {"[[1]] says: " + claim, true},
+		"a name in braces":      {"{name} says: " + claim, true},
+		"a formula":             {`{\bf All} is well. This is false.`, true},
+		"another block":         {"```go\nx\n```\n" + claim, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, n := range []int{1, 3, 1 << 10} {
+				got, out, err := pass(t, g, jobOf(t, guard.Annotate), pieces(c.text, n)...)
+				heard := listen(t, got)
+				if err != nil || out.Failed != 1 || heard.summary == nil || out.Mode != guard.Annotate {
+					t.Fatalf("error %v, %+v\n%s", err, out, got)
+				}
+				if marked := strings.Contains(heard.texts[0], "[unverified]"); marked != c.marked {
+					t.Errorf("in pieces of %d the text is %q", n, heard.texts[0])
+				}
+				if !c.marked && (heard.texts[0] != c.text || heard.marks != 1) {
+					t.Errorf("in pieces of %d %d chunks tell beside %q", n, heard.marks, heard.texts[0])
+				}
+			}
+			whole, _, err := g.Body(t.Context(), []byte(body(c.text)), jobOf(t, guard.Annotate))
+			if err != nil || strings.Contains(string(whole), "[unverified]") != c.marked {
+				t.Errorf("error %v, body %s", err, whole)
+			}
+		})
+	}
+}
+
+// What the operator has set for a form holds from where the text is known to have one.
+func TestTheModeOfAFormHoldsForTextThatTurnsOutToBeJSON(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	const text = `{"a": "All is well. This is false. Good."}`
+	for _, c := range []struct {
+		mode, formed, became guard.Mode
+		want                 string
+	}{
+		{guard.Annotate, guard.Annotate, guard.Annotate, text},
+		{guard.Annotate, guard.Terminate, guard.Terminate, `{"a": "All is well. This is `},
+		{guard.Annotate, guard.Hold, guard.Hold, `{"a": "All is well. `},
+		{guard.Hold, guard.Hold, guard.Hold, `{"a": "All is well. `},
+	} {
+		job := jobOf(t, c.mode)
+		job.Formed = c.formed
+		got, out, err := pass(t, g, job, words(text)...)
+		heard := listen(t, got)
+		cut := c.became != guard.Annotate
+		if err != nil || heard.texts[0] != c.want || out.Cut != cut || out.Mode != c.became {
+			t.Errorf("%v, %v: error %v, %q, %+v", c.mode, c.formed, err, heard.texts[0], out)
+		}
+		if why := heard.finish[0]; cut != (why == "content_filter") {
+			t.Errorf("%v, %v: ended with %q", c.mode, c.formed, why)
+		}
+		prose := "Well: " + text
+		if _, out, err = pass(t, g, job, words(prose)...); err != nil || out.Cut || out.Mode != c.mode {
+			t.Errorf("%v, %v: prose: error %v, %+v", c.mode, c.formed, err, out)
+		}
+		whole, out, err := g.Body(t.Context(), []byte(body(text)), job)
+		if err != nil || out.Cut != cut || strings.Contains(string(whole), "[unverified]") {
+			t.Errorf("%v, %v: body: error %v, %+v %s", c.mode, c.formed, err, out, whole)
+		}
+	}
+}
