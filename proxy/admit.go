@@ -134,7 +134,14 @@ func (st *State) decode(
 		}
 		return openai.ParseForm(kind[0], body, l)
 	}
-	return openai.Parse(s.API, body, l)
+	req, err := openai.Parse(s.API, body, l)
+	if err == nil && s.API == openai.Response && string(req.Field("background")) == "true" {
+		return nil, fault.Invalid(
+			http.StatusBadRequest, "unsupported_parameter", "background",
+			"a response in the background is not served: this proxy has no /v1/responses/{id} to fetch or cancel it at",
+		)
+	}
+	return req, err
 }
 
 // translate reads a request as the chat completion that it amounts to.

@@ -341,6 +341,31 @@ func TestOtherEndpointsServeNamedModels(t *testing.T) {
 	}
 }
 
+// Nothing here fetches or cancels what a server makes in the background, whatever model is asked.
+func TestAResponseInTheBackgroundIsRefused(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, responseAnswer))
+	b := start(t, oneModel(up))
+	ask := routed()[1].ask
+	for _, body := range []string{
+		ask("hi", `,"background":true`), strings.Replace(ask("hi", `,"background": true`), `"auto"`, `"m"`, 1),
+	} {
+		got := b.post("/v1/responses", body)
+		if got.status != http.StatusBadRequest || got.code(t) != "unsupported_parameter" ||
+			!strings.Contains(got.body, `"param":"background"`) {
+			t.Errorf("status %d: %s", got.status, got.body)
+		}
+	}
+	for _, more := range []string{"", `,"background":false`, `,"background":null`} {
+		if got := b.post("/v1/responses", ask("hi", more)); got.status != http.StatusOK {
+			t.Errorf("%s: status %d: %s", more, got.status, got.body)
+		}
+	}
+	if n := len(up.Requests()); n != 3 {
+		t.Errorf("%d requests were passed on, want 3", n)
+	}
+}
+
 func TestErrorsNameTheParameterOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, `{}`))))
