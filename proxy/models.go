@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/proxy/downstream"
 	"signalbox/proxy/fault"
@@ -23,8 +24,15 @@ func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) err
 	for _, name := range st.modelNames(&who) {
 		list = append(list, p.object(st, name))
 	}
+	if ofAnthropic(r) {
+		return downstream.WriteJSON(w, http.StatusOK, anthropic.NewModelList(list))
+	}
 	return downstream.WriteJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
+
+// ofAnthropic reports whether a request names the version of Anthropic's API, as its clients do: where
+// both APIs have the path it is meant for that one.
+func ofAnthropic(r *http.Request) bool { return len(r.Header["Anthropic-Version"]) > 0 }
 
 // oneModel uses up no limit either.
 func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error {
@@ -38,7 +46,11 @@ func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error
 	}
 	known := st.modelNames(&who)
 	if slices.Contains(known, asked) {
-		return downstream.WriteJSON(w, http.StatusOK, p.object(st, asked))
+		m := p.object(st, asked)
+		if ofAnthropic(r) {
+			return downstream.WriteJSON(w, http.StatusOK, anthropic.NewModel(&m))
+		}
+		return downstream.WriteJSON(w, http.StatusOK, m)
 	}
 	return &fault.UnknownModelError{Model: asked, Known: known}
 }

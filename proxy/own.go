@@ -215,7 +215,7 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 	if !st.auth.MayExplain(who) {
 		return fault.ErrForbidden
 	}
-	if len(r.Header["Anthropic-Version"]) > 0 {
+	if ofAnthropic(r) {
 		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.OfBody()})
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -448,6 +449,37 @@ func TestModelsTellHowLongAPromptMayBe(t *testing.T) {
 }
 
 // Where the configuration says nothing, the servers are asked.
+func TestModelsAreListedAsAnthropicsClientsReadThem(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))))
+	get := func(path string) map[string]any {
+		var v map[string]any
+		got := b.do(http.MethodGet, path, "", "Anthropic-Version", "2023-06-01")
+		if err := json.Unmarshal([]byte(got.body), &v); err != nil || got.status != http.StatusOK {
+			t.Fatalf("%s: %v, status %d: %s", path, err, got.status, got.body)
+		}
+		return v
+	}
+	list := get("/v1/models")
+	data, _ := list["data"].([]any)
+	if len(data) != 4 || list["has_more"] != false || list["first_id"] != "auto" || list["last_id"] != "effort" {
+		t.Fatalf("list %v", list)
+	}
+	one := get("/v1/models/big")
+	if d := cmp.Diff(data[1], any(one)); d != "" {
+		t.Errorf("one model (-listed +alone):\n%s", d)
+	}
+	at, _ := one["created_at"].(string)
+	created, err := time.Parse(time.RFC3339, at)
+	if err != nil || created.Location() != time.UTC {
+		t.Errorf("created at %q: %v", at, err)
+	}
+	want := map[string]any{"type": "model", "id": "big", "display_name": "big", "created_at": at}
+	if d := cmp.Diff(want, one); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestTheWindowOfAModelIsThatOfItsServers(t *testing.T) {
 	t.Parallel()
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
