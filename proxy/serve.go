@@ -72,7 +72,12 @@ func routeForwarded(forwarded map[string]http.HandlerFunc, next http.Handler) ht
 // refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch
 // protocols is no request of this API.
 func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
-	refuse := p.serve(func(*State, *downstream.Writer, *http.Request) error { return fault.ErrMethod })
+	refuse := p.serve(func(_ *State, _ *downstream.Writer, r *http.Request) error {
+		if err := noRoute(r.URL.Path); errors.As(err, new(*fault.UnservedError)) {
+			return err // a client of /v1/realtime
+		}
+		return fault.ErrMethod
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect || r.Method == http.MethodTrace || len(r.Header["Upgrade"]) > 0 {
 			refuse(w, r)
@@ -109,10 +114,28 @@ func isForwarded(path string) bool {
 	return false
 }
 
-// noRoute says that nothing is at a path, and which path a client whose base URL lacks /v1, or has
-// it once too often, may have meant.
+// unserved lists the parts of OpenAI's API that are not served, and all below them. They keep what
+// later requests go on with, or speak another protocol.
+//
+//nolint:gochecknoglobals // constant table
+var unserved = [...]string{
+	"/v1/assistants", "/v1/batches", "/v1/containers", "/v1/conversations", "/v1/evals", "/v1/files",
+	"/v1/fine_tuning", "/v1/images", "/v1/moderations", "/v1/realtime", "/v1/threads",
+	"/v1/uploads", "/v1/vector_stores", "/v1/videos",
+}
+
+// noRoute says that nothing is at a path: that it is one of the API, but not served, or which path a
+// client whose base URL lacks /v1, or has it once too often, may have meant.
 func noRoute(path string) error {
 	const version = "/v1"
+	for _, api := range unserved {
+		if path == api || strings.HasPrefix(path, api+"/") {
+			return &fault.UnservedError{Path: api}
+		}
+	}
+	if strings.HasPrefix(path, "/v1/responses/") { // POST /v1/responses is served
+		return &fault.UnservedError{Path: "/v1/responses/{id}"}
+	}
 	for _, meant := range [...]string{version + path, strings.TrimPrefix(path, version)} {
 		if isForwarded(meant) || meant == modelsPath {
 			return &fault.NoRouteError{Meant: meant}

@@ -62,6 +62,15 @@ func (e *NoRouteError) Error() string { return "no such path, but " + e.Meant }
 // Is makes it an ErrNoRoute.
 func (*NoRouteError) Is(target error) bool { return target == ErrNoRoute }
 
+// UnservedError reports a path of OpenAI's API that this proxy does not serve.
+type UnservedError struct{ Path string }
+
+// Error names the path.
+func (e *UnservedError) Error() string { return "not served: " + e.Path }
+
+// Is makes it an ErrNoRoute.
+func (*UnservedError) Is(target error) bool { return target == ErrNoRoute }
+
 // HeaderError reports an ambiguous request header: two readers could take it for two values.
 type HeaderError struct{ Name string }
 

@@ -81,6 +81,7 @@ func refusal(err error) *openai.Error {
 		long      *TooLongError
 		exceeded  *rate.ExceededError
 		elsewhere *NoRouteError
+		unserved  *UnservedError
 		spent     *budget.ExceededError
 	)
 	switch {
@@ -111,6 +112,11 @@ func refusal(err error) *openai.Error {
 			"",
 			"",
 			"there is nothing at this path, but at "+elsewhere.Meant+": see the base URL of the client",
+		)
+	case errors.As(err, &unserved):
+		return Invalid(
+			http.StatusNotFound, "", "",
+			"this proxy does not serve "+unserved.Path+" of the API: ask the model server itself",
 		)
 	case errors.Is(err, ErrNoRoute):
 		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path")
