@@ -59,9 +59,9 @@ func (st *State) place(change *rewrite.Change, h http.Header, id string, counted
 const modelBudgets = "\x00models"
 
 // reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and
-// the most that it allows for the response, by the price of the dearest model that it may go to,
-// or, where the next model is asked when a response is not good enough, of all of them. What it
-// takes from the budgets of models is taken when it comes to them.
+// the most that it or the route allows for the response, by the price of the dearest model that it
+// may go to, or, where the next model is asked when a response is not good enough, of all of them.
+// What it takes from the budgets of models is taken when it comes to them.
 func (p *Proxy) reserve(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, where *placement.Plan,
 ) (err error) {
@@ -69,21 +69,22 @@ func (p *Proxy) reserve(
 	if len(o.Who.Budgets) == 0 && !ofModels {
 		return nil
 	}
-	prompt, answer := float64(o.Resolved.PromptTokens(o.Req)), 0.0
-	if o.Req.API != openai.Other {
-		answer = float64(o.Req.MaxOutputTokens())
+	prompt := float64(o.Resolved.PromptTokens(o.Req))
+	price := func(m *backend.Model) float64 {
+		if o.Req.API == openai.Other {
+			return m.Price.Of(prompt, 0)
+		}
+		return m.Price.Of(prompt, float64(o.MaxOutputTokens(m.Window)))
 	}
 	if ofModels {
-		where.Afford = func(ctx context.Context, m *backend.Model) error {
-			return p.share(ctx, w, m, m.Price.Of(prompt, answer))
-		}
+		where.Afford = func(ctx context.Context, m *backend.Model) error { return p.share(ctx, w, m, price(m)) }
 	}
 	usd := 0.0
 	for _, m := range where.Models {
-		if price := m.Price.Of(prompt, answer); o.Action.Escalate != nil {
-			usd += price
+		if o.Action.Escalate != nil {
+			usd += price(m)
 		} else {
-			usd = math.Max(usd, price)
+			usd = math.Max(usd, price(m))
 		}
 	}
 	w.Cost, err = p.spending.Reserve(ctx, o.Who.Tenant, o.Who.Budgets, usd)

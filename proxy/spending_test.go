@@ -43,18 +43,14 @@ func (b budgetsIn) Settle(ctx context.Context, group, id string, s []budget.Spen
 
 // priced is one model whose answers cost $0.01 each, by a price of the answer's tokens alone, and a
 // caller with a budget.
-func priced(t *testing.T, u *testkit.Upstream, usd float64) *bench {
+func priced(t *testing.T, u *testkit.Upstream, usd float64, change ...func(*setup)) *bench {
 	t.Helper()
-	return start(
-		t,
-		oneModel(u),
-		withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: usd}}, auth.KeyOptions{Name: "free"}),
-		func(s *setup) {
-			for i := range s.models {
-				s.models[i].Price = choose.Price{Output: 1000}
-			}
-		},
-	)
+	keys := withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: usd}}, auth.KeyOptions{Name: "free"})
+	return start(t, oneModel(u), append([]func(*setup){keys, func(s *setup) {
+		for i := range s.models {
+			s.models[i].Price = choose.Price{Output: 1000}
+		}
+	}}, change...)...)
 }
 
 const tenTokens = `{"id":"x","object":"chat.completion","choices":[{"index":0,` +
@@ -165,5 +161,31 @@ func TestStreamsThatABudgetPaysAreAskedForTheirUsage(t *testing.T) {
 	big := bounded(t, u, u, 1)
 	if big.chat(askStream("hi")); !asked() {
 		t.Error("the stream of a model with a budget is not asked for its usage")
+	}
+}
+
+// What is reserved is told where it is more than the budget. Each token costs $0.001.
+func TestTheLimitThatIsInForceIsReserved(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
+	for _, tt := range []struct{ name, use, client, want string }{
+		{"none", "", "", "$0.256"},
+		{"the client's", "", `"max_tokens":100,"n":2,`, "$0.2"},
+		{"the route's", ", max_tokens: 5000", "", "$5"},
+		{"the route's, below what is assumed", ", max_tokens: 100", "", "$0.1"},
+		{"the client's over the route's", ", max_tokens: 5000", `"max_tokens":100,`, "$0.1"},
+		{"the route's over the client's", ", max_tokens: 5000, override: true", `"max_tokens":100,`, "$5"},
+		{"an automatic one", ", max_tokens: auto", "", "$0.256"},
+		{"choices of the route", ", max_tokens: 5000, set: {body: {n: 4}}", `"n":2,`, "$20"},
+		{"a field of the route", ", max_tokens: 5000, set: {body: {max_completion_tokens: 7}}", `"max_tokens":100,`, "$0.007"},
+		{"two fields of the route", ", set: {body: {max_completion_tokens: 7, max_tokens: 9}}", "", "$0.009"},
+		{"no limit by the route", ", set: {body: {max_tokens: null}}", `"max_tokens":100,`, "$0.256"},
+		{"the window", ", max_tokens: 100000", "", "$8.192"},
+	} {
+		b := priced(t, u, 0.001, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]" + tt.use + "}\n" })
+		got := b.chat(strings.Replace(ask("hello"), `{`, `{`+tt.client, 1), "Authorization", "Bearer team")
+		if got.status != 429 || !strings.Contains(got.body, "it may cost "+tt.want+",") {
+			t.Errorf("%s: %d %s, want %s", tt.name, got.status, got.body, tt.want)
+		}
 	}
 }

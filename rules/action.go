@@ -96,6 +96,16 @@ type MaxTokens struct {
 	Limit int  // in tokens, at least 1, when not Auto
 }
 
+// Limits reports whether MaxTokens bounds a completion of at most client tokens by the client's own
+// limit, which is below 1 where it set none. An automatic limit never shrinks what a client asked
+// for.
+func (a *Action) Limits(client int64) bool {
+	if client > 0 {
+		return a.Override && a.MaxTokens.Limit > 0
+	}
+	return a.MaxTokens != MaxTokens{}
+}
+
 // Escalate says when the answer of a candidate is thrown away and the next one is asked.
 type Escalate struct {
 	When       []Sign

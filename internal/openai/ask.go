@@ -33,19 +33,30 @@ func (r *Request) Choices() int { return max(Number(r.Field("n")), 1) }
 // AssumedOutputTokens is the assumed length of an answer, in tokens, where the client sets no limit.
 const AssumedOutputTokens = 256
 
-// MaxOutputTokens is the most tokens that the response may have, over all its choices and prompts,
-// up to 2^31-1. Without a limit in the request each answer counts as AssumedOutputTokens.
+// MaxOutputTokens is the OutputTokens of the request as the client sent it.
 func (r *Request) MaxOutputTokens() int {
 	limit, ok := r.AnswerLimit()
 	if !ok {
 		limit = AssumedOutputTokens
 	}
-	limit = min(max(limit, 0), math.MaxInt32)
-	times := max(r.Choices(), Number(r.Field("best_of"))) // best_of are made to give n of them
+	return r.OutputTokens(max(limit, 0), r.Field)
+}
+
+// OutputTokens is the most tokens that the response may have, over all its answers, where each has
+// at most limit, up to 2^31-1. field tells the members of the body.
+func (r *Request) OutputTokens(limit int64, field func(name string) []byte) int {
+	limit = min(limit, math.MaxInt32)
+	return int(min(float64(limit)*float64(r.Answers(field)), math.MaxInt32))
+}
+
+// Answers is how many answers are made for the response, at least 1: all choices for all prompts.
+// field tells the members of the body.
+func (r *Request) Answers(field func(name string) []byte) int {
+	times := max(Number(field("n")), Number(field("best_of")), 1) // best_of are made to give n of them
 	if r.API == Completion {
 		times *= max(len(r.Messages)+r.TokenLists, 1) // prompts
 	}
-	return int(min(float64(limit)*float64(times), math.MaxInt32))
+	return times
 }
 
 // QuotedField is the value of a field that is a string, as it is spelled, quotes included. It is

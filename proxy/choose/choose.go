@@ -299,7 +299,7 @@ func (c *Chooser) completion(m *Model, r Request) float64 {
 		n = e.Tokens
 	}
 	limit := r.Limit
-	if own := int64(r.Action.MaxTokens.Limit); own > 0 && (limit <= 0 || r.Action.Override) {
+	if own := int64(r.Action.MaxTokens.Limit); own > 0 && r.Action.Limits(limit) {
 		limit = own
 	}
 	if limit > 0 {

@@ -67,16 +67,16 @@ func (b *Base) cheapen(d *Decision, cs []choose.Candidate) {
 	if !d.Saving.Cheaper || of && t.tool && t.why == whyTool || d.leavesState() {
 		return
 	}
-	answer := openai.AssumedOutputTokens
+	answer := func(*backend.Model) int { return openai.AssumedOutputTokens }
 	if d.Request != nil {
-		answer = d.Request.MaxOutputTokens()
+		answer = func(m *backend.Model) int { return d.MaxOutputTokens(m.Window) }
 	}
 	price := func(c *choose.Candidate) float64 {
 		switch m := b.ByName[c.Name]; {
 		case m == nil, c.Out:
 			return math.Inf(1)
 		default:
-			return m.Price.Of(float64(d.Set.Facts.Tokens), float64(answer))
+			return m.Price.Of(float64(d.Set.Facts.Tokens), float64(answer(m)))
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b choose.Candidate) int { return cmp.Compare(price(&a), price(&b)) })
