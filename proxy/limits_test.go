@@ -122,3 +122,42 @@ default: {models: [small], set: {body: {max_tokens: "7"}}}
 		}
 	}
 }
+
+func TestALimitBelowOneIsNone(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	const routes = `
+routes:
+  - {name: seven, when: {header: {name: X-Route, equals: seven}}, use: {models: [small], max_tokens: 7}}
+  - {name: new, when: {header: {name: X-Route, equals: new}}, use: {models: [gpt], max_tokens: 7}}
+default: {models: [small]}
+`
+	models := []backend.ModelOptions{
+		modelOptions("small", "", reasoning.Options{}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up),
+	}
+	b := start(t, models, func(s *setup) { s.routes = routes })
+	const chat, completion, response = `"messages":[{"role":"user","content":"hi"}]`, `"prompt":"hi"`, `"input":"hi"`
+	for _, tt := range []struct{ path, route, prompt, client, want string }{
+		{"/chat/completions", "seven", chat, `,"max_tokens":-1`, `,"max_tokens":7`},
+		{"/chat/completions", "seven", chat, `,"max_tokens":0`, `,"max_tokens":7`},
+		{"/chat/completions", "seven", chat, `,"max_completion_tokens":-1`, `,"max_tokens":7`},
+		{"/chat/completions", "new", chat, `,"max_tokens":-1`, `,"max_completion_tokens":7`},
+		{"/chat/completions", "seven", chat, `,"max_tokens":9`, `,"max_tokens":9`},
+		{"/chat/completions", "", chat, `,"max_tokens":-1`, `,"max_tokens":-1`},
+		{"/completions", "seven", completion, `,"max_tokens":-1`, `,"max_tokens":7`},
+		{"/completions", "seven", completion, `,"echo":true,"max_tokens":0`, `,"echo":true,"max_tokens":0`},
+		{"/completions", "", completion, `,"max_tokens":-1`, `,"max_tokens":-1`},
+		{"/responses", "seven", response, `,"max_output_tokens":-1`, `,"max_output_tokens":7`},
+		{"/responses", "", response, `,"max_output_tokens":0`, `,"max_output_tokens":0`},
+	} {
+		model := "small"
+		if tt.route == "new" {
+			model = "gpt"
+		}
+		b.post("/v1"+tt.path, `{"model":"auto",`+tt.prompt+tt.client+"}", "X-Route", tt.route)
+		want := `{"model":"` + model + `",` + tt.prompt + tt.want + "}"
+		if diff := cmp.Diff(want, string(up.Last(t).Body)); diff != "" {
+			t.Errorf("%s of %q with %s (-want +got):\n%s", tt.path, tt.route, tt.client, diff)
+		}
+	}
+}

@@ -39,13 +39,14 @@ func (r *Request) MaxOutputTokens() int {
 	if !ok {
 		limit = AssumedOutputTokens
 	}
-	return r.OutputTokens(max(limit, 0), r.Field)
+	return r.OutputTokens(limit, r.Field)
 }
 
 // OutputTokens is the most tokens that the response may have, over all its answers, where each has
-// at most limit, up to 2^31-1. field tells the members of the body.
+// at most limit, or the length that vLLM is told to reach first, up to 2^31-1. field tells the
+// members of the body.
 func (r *Request) OutputTokens(limit int64, field func(name string) []byte) int {
-	limit = min(limit, math.MaxInt32)
+	limit = min(max(limit, int64(Number(field("min_tokens")))), math.MaxInt32)
 	return int(min(float64(limit)*float64(r.Answers(field)), math.MaxInt32))
 }
 

@@ -278,14 +278,15 @@ func TestOfTwoLimitsTheLargerOneCounts(t *testing.T) {
 		`,"max_completion_tokens":5`: 5,
 		`,"max_tokens":9,"max_completion_tokens":5`:    9,
 		`,"max_completion_tokens":9,"max_tokens":5`:    9,
-		`,"max_tokens":0,"max_completion_tokens":null`: 0,
-		`,"max_tokens":-3,"max_completion_tokens":-7`:  -3,
+		`,"max_tokens":0,"max_completion_tokens":null`: -1,
+		`,"max_tokens":-3,"max_completion_tokens":-7`:  -1,
+		`,"max_tokens":-1,"max_completion_tokens":5`:   5,
 	} {
 		got, ok := mustParse(t, user(fields)).AnswerLimit()
 		if !ok {
 			got = -1
 		}
-		if got != want || ok != (fields != "") {
+		if got != want || ok != (want > 0) {
 			t.Errorf("%s: %d, %t", fields, got, ok)
 		}
 	}

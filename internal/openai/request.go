@@ -109,7 +109,7 @@ type Request struct {
 	SystemIndex  int       // first message of role system or developer, or -1
 	Instructions string    // of a Response; they stand before the messages, as said by the system
 
-	MaxTokens           *int64 // nil when absent or null; the upstream judges the range
+	MaxTokens           *int64 // nil when absent or null; see AnswerLimit
 	MaxCompletionTokens *int64 // nil when absent or null; max_output_tokens after ParseResponse and ParseBody
 	ReasoningEffort     string // empty when absent or null; reasoning.effort of a Response
 	ChatTemplateKwargs  Span   // the value of chat_template_kwargs, an object; zero when absent or null
@@ -149,17 +149,22 @@ type Request struct {
 	modelAt Span     // the value of the field model of a form
 }
 
-// AnswerLimit returns how many tokens the client takes for one answer at most, and false when it
-// does not say. Of two limits it is the larger one: vLLM and SGLang take max_completion_tokens
-// where it is not 0, servers that are older than it know max_tokens alone, and OpenAI refuses both
-// together. The upstream judges the range.
+// AnswerLimit returns how many tokens the client takes for one answer at most, at least 1, and 0 and
+// false when it does not say. A number below 1 says nothing: some clients send -1 or 0 for no limit,
+// as llama.cpp takes -1. Where a completion repeats its prompt, 0 asks for that alone, for which
+// vLLM makes one token. Of two limits it is the larger one: vLLM and SGLang take
+// max_completion_tokens where it is not 0, servers that are older than it know max_tokens alone, and
+// OpenAI refuses both together. The upstream judges the range.
 func (r *Request) AnswerLimit() (tokens int64, ok bool) {
 	for _, own := range []*int64{r.MaxTokens, r.MaxCompletionTokens} {
-		if own != nil && (!ok || *own > tokens) {
-			tokens, ok = *own, true
+		if own != nil {
+			tokens = max(tokens, *own)
 		}
 	}
-	return tokens, ok
+	if tokens == 0 && r.Echo && r.MaxTokens != nil && *r.MaxTokens == 0 {
+		tokens = 1
+	}
+	return tokens, tokens > 0
 }
 
 // Form reports whether the body is a form and no JSON, of which a Patch edits the model alone.

@@ -40,7 +40,7 @@ func (d *Decision) answerLimit() int64 {
 	if set > 0 {
 		limit = set
 	}
-	return max(limit, 0)
+	return limit
 }
 
 // isLimit reports whether a field that a route sets limits the answer. Both names of chats are

@@ -34,11 +34,12 @@ func (b *Book) learnLength(o *exchange.Exchange) (widened bool) {
 		length = o.Tally.Length()
 	}
 	how := lengths.Ended
+	_, bounded := o.Req.AnswerLimit()
 	switch {
 	case o.Limit.Auto && o.Tally.Finish == response.FinishLength:
 		how, length = lengths.Cut, max(length, int64(o.Limit.Tokens))
 	case o.Limit.Auto:
-	case o.Limit.Tokens > 0 || o.Limit.Given || o.Req.MaxTokens != nil || o.Req.MaxCompletionTokens != nil:
+	case o.Limit.Tokens > 0 || o.Limit.Given || bounded:
 		how = lengths.Bounded
 	}
 	b.Chooser.Lengths.Observe(o.Params.Kind, length, how)

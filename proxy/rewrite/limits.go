@@ -19,29 +19,41 @@ const minCompletion = 256
 
 // limit sets the token limit that the route asks for, unless the client set one, and returns it.
 func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Limit {
-	want := rw.Decision.Action.MaxTokens
-	field := m.TokenField
-	if rw.Request.MaxTokens != nil || rw.Request.MaxCompletionTokens != nil {
-		// An automatic limit never shrinks what the client asked for, override or not.
-		if !rw.Decision.Action.Override || want.Auto || want.Limit == 0 {
-			rw.moveLimit(p, m)
-			return Limit{}
-		}
-		if rw.Request.MaxCompletionTokens != nil {
-			field = openai.FieldMaxCompletionTokens
-		} else if rw.named(m) {
-			field = openai.FieldMaxTokens
-		}
+	client, own := rw.Request.AnswerLimit()
+	l := Limit{}
+	if rw.Decision.Action.Limits(client) {
+		l = rw.limitOf(m, like)
 	}
-	n, near := want.Limit, false
-	if want.Auto {
-		n = rw.Decision.Base.Chooser.Lengths.Limit(like, &rw.o.Limits)
-		if longest := rw.longest(m); longest > 0 {
-			n, near = rw.Decision.Base.Chooser.Lengths.Above(like, longest, &rw.o.Limits), true
-		}
-	}
-	if n == 0 {
+	if l.Tokens == 0 {
+		rw.moveLimit(p, m)
 		return Limit{}
+	}
+	field := m.TokenField
+	switch {
+	case !own:
+	case rw.Request.MaxCompletionTokens != nil:
+		field = openai.FieldMaxCompletionTokens
+	case rw.named(m):
+		field = openai.FieldMaxTokens
+	}
+	field = rw.limitField(field)
+	if twin := twinOf(field); twin != "" && rw.Request.API != openai.Completion {
+		p.DeleteField(twin) // two limits would contradict each other
+	}
+	p.SetField(field, strconv.AppendInt(nil, int64(l.Tokens), 10))
+	return l
+}
+
+// limitOf is the route's limit for m, fitted into its window; without tokens where it is automatic
+// and there is no room for one.
+func (rw Change) limitOf(m *backend.Model, like lengths.Kind) Limit {
+	want := rw.Decision.Action.MaxTokens
+	l := Limit{Tokens: want.Limit, Auto: want.Auto}
+	if want.Auto {
+		l.Tokens = rw.Decision.Base.Chooser.Lengths.Limit(like, &rw.o.Limits)
+		if longest := rw.longest(m); longest > 0 {
+			l.Tokens, l.Near = rw.Decision.Base.Chooser.Lengths.Above(like, longest, &rw.o.Limits), true
+		}
 	}
 	if m.Window > 0 {
 		room := m.Window - rw.promptTokens()
@@ -52,14 +64,10 @@ func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Lim
 		case want.Auto && room < minCompletion:
 			return Limit{}
 		case room >= 1:
-			n = min(n, room)
+			l.Tokens = min(l.Tokens, room)
 		}
 	}
-	if field = rw.limitField(field); field == openai.FieldMaxCompletionTokens {
-		p.DeleteField(openai.FieldMaxTokens) // two limits would contradict each other
-	}
-	p.SetField(field, strconv.AppendInt(nil, int64(n), 10))
-	return Limit{Tokens: n, Auto: want.Auto, Near: near}
+	return l
 }
 
 // longest is the length that nearly all responses of m to requests like this one stay below; 0
