@@ -100,7 +100,7 @@ func (p *Proxy) send(
 		case outdone(refusal, o, u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts
-		case p.discards(st, o, u):
+		case p.discards(ctx, st, o, u):
 			refusal.Close()
 			refusal, n, reason = nil, 0, ""
 			continue
@@ -282,8 +282,11 @@ func headersFor(ctx context.Context, o *exchange.Exchange, in http.Header, body 
 
 // discards reports that a response was judged and found wanting, so that the next model is to be
 // asked: the plan begins with that one.
-func (p *Proxy) discards(st *State, o *exchange.Exchange, u *upstream.Response) bool {
-	x, ok := o.Escalation.Discard(u, o.Params, o.Resolved.PromptTokens(o.Req))
+func (p *Proxy) discards(ctx context.Context, st *State, o *exchange.Exchange, u *upstream.Response) bool {
+	x, ok := o.Escalation.Discard(u, o.Params, func(told *response.Tally) response.Usage {
+		p.records.Believe(ctx, o, told)
+		return told.Taken(o.Resolved.PromptTokens(o.Req))
+	})
 	if !ok {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
@@ -144,6 +145,75 @@ func TestAMessageOverItsBudgetIsRefusedAsMessagesAre(t *testing.T) {
 	}
 	if n := len(u.Requests()); n != 3 {
 		t.Errorf("%d messages reached the model, want 3", n)
+	}
+}
+
+// usageTold is an answer with a usage, as a body or as a stream.
+func usageTold(stream bool, prompt, completion string) testkit.Answer { //nolint:revive // of a table
+	usage := `"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + completion + `}`
+	if stream {
+		return testkit.Stream(testkit.Event("four"), testkit.Finish, `data: {"choices":[],`+usage+"}\n\n", testkit.Done)
+	}
+	return testkit.JSON(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],`+usage+`}`)
+}
+
+// A token costs $0.001, and the budget is $20.
+func TestUsageThatCannotBeLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	const image = `{"model":"auto","max_tokens":10,"messages":[{"role":"user","content":[` +
+		`{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}]}]}`
+	for _, tt := range []struct {
+		name   string
+		body   string
+		answer testkit.Answer
+		next   int // status of the next request
+	}{
+		{"a prompt", upTo(10), usageTold(false, "1000000000000000", "5"), 200},
+		{"an answer", upTo(10), usageTold(false, "5", "1000000000000000"), 200},
+		{"an answer that overflows", upTo(10), usageTold(false, "5", "9223372036854775807"), 200},
+		{"a stream", strings.Replace(upTo(10), `{`, `{"stream":true,`, 1), usageTold(true, "1000000000000000", "2000000000000"), 200},
+		{"more than the bytes and a template", upTo(10), usageTold(false, "70000", "5"), 200},
+		{"a long template", upTo(10), usageTold(false, "60000", "5"), 429},
+		{"a picture", image, usageTold(false, "70000", "5"), 429},
+		{"a picture that cannot be", image, usageTold(false, "2000000", "5"), 200},
+		{"a long answer", upTo(10), usageTold(false, "5", "1000000"), 429},
+	} {
+		u := testkit.NewUpstream(t, tt.answer)
+		b := start(t, oneModel(u), withKeys(auth.KeyOptions{
+			Name: "team", Budget: auth.BudgetOptions{USD: 20}, Rate: auth.RateOptions{TPM: 50_000},
+		}), func(s *setup) {
+			for i := range s.models {
+				s.models[i].Price = choose.Price{Input: 1000, Output: 1000}
+			}
+		})
+		send := func(body string) answered { return b.chat(body, "Authorization", "Bearer team") }
+		for i := range 2 {
+			got := send(tt.body)
+			if got.status != 200 && (i == 0 || tt.next == 200) {
+				t.Errorf("%s, request %d: %d %s", tt.name, i, got.status, got.body)
+			}
+			waitFor(t, "the record", func() bool { return strings.Count(b.log.String(), `"msg":"request"`) > i })
+		}
+		if got := send(tt.body); got.status != tt.next {
+			t.Errorf("%s: the next request gets %d %s", tt.name, got.status, got.body)
+		}
+		warned := strings.Count(b.log.String(), "usage that a server told cannot be")
+		if warned != 1 && tt.next == 200 || warned != 0 && tt.next != 200 {
+			t.Errorf("%s: %d warnings", tt.name, warned)
+		}
+	}
+}
+
+// So it is with an answer that was thrown away.
+func TestUsageThatCannotBeOfAThrownAnswerLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	mad := strings.Replace(tooShort, `"prompt_tokens":5`, `"prompt_tokens":1000000000000000`, 1)
+	p := escalating(t, everySign, testkit.JSON(200, mad), testkit.JSON(200, testkit.Completion),
+		withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: 1}}))
+	for i := range 2 {
+		if got := p.chat(upTo(12), "Authorization", "Bearer team"); got.status != 200 {
+			t.Errorf("request %d: %d %s", i, got.status, got.body)
+		}
 	}
 }
 

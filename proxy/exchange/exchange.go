@@ -48,7 +48,7 @@ type Exchange struct {
 	Wanted         *backend.Model   // that the attempts began with
 	rewrite.Params                  // of the last attempt
 	Tally          response.Tally   // by its response
-	Estimated      bool             // its usage is, since the response was cut before it told
+	Estimated      bool             // its usage is, since the response was cut before it told, or told what cannot be
 	Guarding       *guardrail.Check // nil when the answer is not checked
 	Guarded        guard.Outcome    // what the check found; Mode is off when there was none
 	Sent           time.Time        // when the last attempt was

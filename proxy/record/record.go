@@ -44,6 +44,7 @@ type Recorder struct {
 	Recent    *recent.Decisions
 
 	refused refusals
+	doubts  doubts
 }
 
 // Book is by what the requests of one configuration are recorded.
@@ -68,6 +69,7 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 		status, o.Failure = e.Status, cmp.Or(e.Code, e.Type)
 	}
 	o.Took = took
+	o.Estimated = r.Believe(ctx, o, &o.Tally)
 	if o.Tally.Began() && o.First.After(w.Start) && o.Req.Streams() {
 		o.TTFT = o.First.Sub(w.Start)
 	}

@@ -163,6 +163,7 @@ func (f *Fitted) Fit(ctx context.Context, m *backend.Model, x EndpointFields) (e
 	}
 	f.model, f.EndpointFields = m, x
 	f.Made, f.Params, err = f.Payload(ctx, m)
+	f.Params.BodySize = f.Made.Size()
 	return err
 }
 

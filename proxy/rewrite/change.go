@@ -61,6 +61,7 @@ type Params struct {
 	Limit    Limit        // that the proxy set
 	Logprobs bool         // the proxy asked for log-probabilities, and the client did not
 	Usage    bool         // the proxy asked how many tokens the stream takes, and the client did not
+	BodySize int64        // bytes that are sent
 }
 
 // EndpointFields is what an endpoint takes in a body beyond the API; zero for nothing.

@@ -299,9 +299,11 @@ func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *re
 }
 
 // Discard takes a response that was judged and found wanting: it is kept, with what it was asked
-// with, for the case that nobody gives another. prompt estimates its tokens, where the response
-// does not tell them. It returns what the response took; ok is false where it stands.
-func (e *Course) Discard(u *upstream.Response, params rewrite.Params, prompt int) (x Discarded, ok bool) {
+// with, for the case that nobody gives another. taken says what it took by what it tells of that;
+// ok is false where it stands.
+func (e *Course) Discard(
+	u *upstream.Response, params rewrite.Params, taken func(told *response.Tally) response.Usage,
+) (x Discarded, ok bool) {
 	if !e.Judging() {
 		return x, false
 	}
@@ -309,7 +311,8 @@ func (e *Course) Discard(u *upstream.Response, params rewrite.Params, prompt int
 	if e.result = t.result; t.sign == "" {
 		return x, false
 	}
-	x = Discarded{Model: u.Model, Sign: t.sign, Tally: t.answer.Tally, Usage: t.answer.Tally.Taken(prompt)}
+	x = Discarded{Model: u.Model, Sign: t.sign, Usage: taken(&t.answer.Tally)}
+	x.Tally = t.answer.Tally
 	e.from = append(e.from, x)
 	e.why, e.result = t.sign, fateDone
 	e.spare = &Spare{u.Keep(), params}
