@@ -61,12 +61,14 @@ const modelBudgets = "\x00models"
 // reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and
 // the most that it or the route allows for the response, by the price of the dearest model that it
 // may go to, or, where the next model is asked when a response is not good enough, of all of them.
-// What it takes from the budgets of models is taken when it comes to them.
+// What it takes from the budgets of models is taken when it comes to them. Where no model has a
+// price nothing is spent, and a budget that is used up is no obstacle.
 func (p *Proxy) reserve(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, where *placement.Plan,
 ) (err error) {
 	ofModels := slices.ContainsFunc(where.Models, func(m *backend.Model) bool { return m.Budget.USD > 0 })
-	if len(o.Who.Budgets) == 0 && !ofModels {
+	priced := slices.ContainsFunc(where.Models, func(m *backend.Model) bool { return m.Price.Known() })
+	if !priced || len(o.Who.Budgets) == 0 && !ofModels {
 		return nil
 	}
 	prompt := float64(o.Resolved.PromptTokens(o.Req))

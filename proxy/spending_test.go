@@ -189,3 +189,19 @@ func TestTheLimitThatIsInForceIsReserved(t *testing.T) {
 		}
 	}
 }
+
+// A budget that is used up bounds what costs money.
+func TestAModelWithoutAPriceStaysUsableOverTheBudget(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens))
+	b := priced(t, u, 0.005, func(s *setup) { s.models[0].Price = choose.Price{} })
+	for i, tt := range []struct {
+		model string
+		want  int
+	}{{"small", 200}, {"small", 429}, {"big", 200}} {
+		got := b.chat(strings.Replace(upTo(5), `"auto"`, `"`+tt.model+`"`, 1), "Authorization", "Bearer team")
+		if got.status != tt.want {
+			t.Errorf("request %d, to %s: %d %s", i, tt.model, got.status, got.body)
+		}
+	}
+}
