@@ -164,4 +164,4 @@ func (p *Proxy) noteReport(ctx context.Context, m *backend.Model, e *pool.Endpoi
 
 // ShareBudgets lets budgets be kept by remote, for all replicas. Call it once, before the first
 // request.
-func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote) }
+func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote, p.tel.Log) }

@@ -33,8 +33,12 @@ func (b budgetsIn) Reserve(
 	group, id string,
 	s []budget.Spend,
 	ttl time.Duration,
-) ([]int64, bool, error) {
-	return b.Store.Reserve(ctx, ledger.TenantOf(group), id, b.spends(s), ttl)
+) (out []budget.Taken, fits bool, err error) {
+	taken, fits, err := b.Store.Reserve(ctx, ledger.TenantOf(group), id, b.spends(s), ttl)
+	for _, x := range taken {
+		out = append(out, budget.Taken(x))
+	}
+	return out, fits, err
 }
 
 func (b budgetsIn) Settle(ctx context.Context, group, id string, s []budget.Spend, owed bool) error {

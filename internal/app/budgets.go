@@ -21,9 +21,13 @@ var _ budget.Remote = sharedBudgets{}
 // Reserve implements budget.Remote.
 func (s sharedBudgets) Reserve(
 	ctx context.Context, group, id string, spends []budget.Spend, ttl time.Duration,
-) ([]int64, bool, error) {
+) ([]budget.Taken, bool, error) {
 	taken, fits, err := s.redis.Reserve(ctx, ledger.TenantOf(group), id, spendsOf(spends), ttl)
-	return taken, fits, alone(ctx, s.metrics, s.redis, "budget", err)
+	out := make([]budget.Taken, len(taken))
+	for i, x := range taken {
+		out[i] = budget.Taken(x)
+	}
+	return out, fits, alone(ctx, s.metrics, s.redis, "budget", err)
 }
 
 // Settle implements budget.Remote.

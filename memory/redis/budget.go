@@ -22,6 +22,14 @@ type Spend struct {
 	Account string // of the budget in its period
 	Room, N int64
 	Until   time.Time // when the account may be forgotten
+	Floor   int64     // what is spent at least, as far as is known; what is less was lost and counts again
+}
+
+// Taken is what an account held before an amount was taken from it, in billionths of a dollar.
+type Taken struct {
+	All   int64 // spent and reserved
+	Spent int64
+	Lost  int64 // of what is spent: it was gone, and was told again
 }
 
 // Reserve takes amounts from budgets of a tenant for the time of ttl, or none of them when one does
@@ -33,7 +41,7 @@ func (s *Store) Reserve(
 	id string,
 	spends []Spend,
 	ttl time.Duration,
-) (taken []int64, fits bool, err error) {
+) (taken []Taken, fits bool, err error) {
 	return s.budget(ctx, t, "reserve", id, spends, ttl)
 }
 
@@ -56,8 +64,8 @@ func (s *Store) budget(
 	op, id string,
 	spends []Spend,
 	ttl time.Duration,
-) (taken []int64, fits bool, err error) {
-	keys, args := make([]string, 0, 2*len(spends)), make([]string, 0, 3+3*len(spends))
+) (taken []Taken, fits bool, err error) {
+	keys, args := make([]string, 0, 2*len(spends)), make([]string, 0, 3+4*len(spends))
 	kinds := make([]typed, 0, 2*len(spends))
 	args = append(args, op, "i:"+id, strconv.FormatInt(ttl.Milliseconds(), 10))
 	for _, x := range spends {
@@ -70,11 +78,15 @@ func (s *Store) budget(
 			strconv.FormatInt(x.Room, 10),
 			strconv.FormatInt(x.N, 10),
 			strconv.FormatInt(x.Until.UnixMilli(), 10),
+			strconv.FormatInt(x.Floor, 10),
 		)
 	}
 	fits, err = s.ask(ctx, s.scripts.budget, keys, args, kinds,
-		func(list *rueidis.RedisMessage) (err error) {
-			taken, err = list.AsIntSlice()
+		func(list *rueidis.RedisMessage) error {
+			n, err := list.AsIntSlice()
+			for ; len(n) >= 3; n = n[3:] {
+				taken = append(taken, Taken{All: n[0], Spent: n[1], Lost: n[2]})
+			}
 			return err
 		})
 	if err != nil {

@@ -6,7 +6,8 @@
 //
 // Accounts are kept in this process, and in a Remote for all replicas. While the Remote does not
 // answer, the account of this process stands in; what was spent meanwhile is told to the Remote
-// when it answers again.
+// when it answers again. A Remote that has lost accounts is told what was spent, as far as a process
+// knows.
 //
 // A Keeper is safe for concurrent use and starts no goroutine. Its lock is a leaf.
 package budget
@@ -15,6 +16,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"slices"
@@ -57,16 +59,25 @@ type Spend struct {
 	Account string // of a budget in one period
 	Room, N int64
 	Until   time.Time // when the account may be forgotten
+	Floor   int64     // what is spent at least by what the Remote has been told, and has told
+}
+
+// Taken is what an account held before an amount was taken from it, in billionths of a dollar.
+type Taken struct {
+	All   int64 // spent and reserved
+	Spent int64
+	Lost  int64 // of what is spent: the Remote had lost it, and has it again
 }
 
 // Remote keeps accounts for several processes. Implementations are safe for concurrent use and
 // answer, or give up, within milliseconds.
 type Remote interface {
 	// Reserve takes all amounts for the time of ttl, or none when one does not fit, and returns
-	// what was taken from each account before.
+	// what was taken from each account before. Where less is spent than the floor of an account, as
+	// when the Remote has begun anew, the floor is what is spent.
 	Reserve(
 		ctx context.Context, group, id string, spends []Spend, ttl time.Duration,
-	) (taken []int64, fits bool, err error)
+	) (taken []Taken, fits bool, err error)
 	// Settle replaces a reservation with what was spent, also one whose time is over. Where there
 	// was none it does nothing, unless the amount is owed. What is repeated counts once.
 	Settle(ctx context.Context, group, id string, spends []Spend, owed bool) error
@@ -130,11 +141,15 @@ type Keeper struct {
 	accounts  map[string]*account
 	unsettled []settlement
 	swept     time.Time
+	warned    time.Time
+	log       *slog.Logger
 }
 
 type account struct {
 	spent, reserved int64
 	told            int64 // spent and reserved as the remote told it last, with what came since from here
+	heard           int64 // spent, the most that the remote told
+	settled         int64 // spent from here, as the remote was told
 	until           time.Time
 }
 
@@ -149,11 +164,12 @@ type settlement struct {
 
 // New makes a Keeper. remote may be nil.
 func New(remote Remote, now func() time.Time) *Keeper {
-	return &Keeper{now: now, remote: remote, accounts: map[string]*account{}}
+	return &Keeper{now: now, remote: remote, accounts: map[string]*account{}, log: slog.New(slog.DiscardHandler)}
 }
 
-// Share lets accounts be kept by remote from now on. Call it before the first request.
-func (k *Keeper) Share(remote Remote) { k.remote = remote }
+// Share lets accounts be kept by remote from now on, and log tell when that has lost any. Call it
+// before the first request.
+func (k *Keeper) Share(remote Remote, log *slog.Logger) { k.remote, k.log = remote, log }
 
 // Reservation is the price of one request. It belongs to one goroutine. A nil Reservation is of a
 // request without budgets.
@@ -239,7 +255,7 @@ func (k *Keeper) Look(ctx context.Context, group string, budgets []Budget) (usd 
 		taken, _, err := k.remote.Reserve(ctx, group, rand.Text(), spends, TTL)
 		if err == nil && len(taken) == len(usd) {
 			for i, n := range taken {
-				usd[i] = float64(n) / 1e9
+				usd[i] = float64(n.All) / 1e9
 			}
 			return usd, true
 		}
@@ -264,23 +280,10 @@ func nano(usd float64) int64 {
 func (r *Reservation) reserve(ctx context.Context) (taken []int64, fits bool) {
 	k := r.k
 	if k.remote != nil {
-		k.flush(ctx)
-		taken, fits, err := k.remote.Reserve(ctx, r.group, r.id, r.spends, TTL)
-		switch {
-		case err != nil || len(taken) != len(r.spends):
-			r.lost = true
-		case !fits:
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.hear(r, taken)
-			return taken, false
-		default:
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.hear(r, taken)
-			k.take(r)
-			return taken, true
+		if taken, fits, ok := k.ask(ctx, r); ok {
+			return taken, fits
 		}
+		r.lost = true
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -297,6 +300,33 @@ func (r *Reservation) reserve(ctx context.Context) (taken []int64, fits bool) {
 	return taken, fits
 }
 
+// ask takes the amounts at the remote, which is told what is spent at least, and in this process as
+// well; ok is false where it does not answer.
+func (k *Keeper) ask(ctx context.Context, r *Reservation) (taken []int64, fits, ok bool) {
+	k.flush(ctx)
+	k.mu.Lock()
+	for i := range r.spends {
+		if a := k.accounts[r.spends[i].Account]; a != nil {
+			r.spends[i].Floor = max(a.heard, a.settled)
+		}
+	}
+	k.mu.Unlock()
+	told, fits, err := k.remote.Reserve(ctx, r.group, r.id, r.spends, TTL)
+	if err != nil || len(told) != len(r.spends) {
+		return nil, false, false
+	}
+	k.mu.Lock()
+	taken, lost := k.hear(r, told)
+	if fits {
+		k.take(r)
+	}
+	k.mu.Unlock()
+	if lost != nil {
+		k.log.LogAttrs(ctx, slog.LevelWarn, "redis has lost what was spent of budgets, and is told again", lost...)
+	}
+	return taken, fits, true
+}
+
 // take reserves the amounts in this process. The caller holds the lock.
 func (k *Keeper) take(r *Reservation) {
 	k.sweep(r.at)
@@ -307,11 +337,23 @@ func (k *Keeper) take(r *Reservation) {
 	}
 }
 
-// hear notes what the remote said was taken before. The caller holds the lock.
-func (k *Keeper) hear(r *Reservation, taken []int64) {
+// warnEvery is how often a log says at most that the remote has lost accounts: it loses all at once.
+const warnEvery = time.Minute
+
+// hear notes what the remote said was taken before, and returns it, and what a warning that is due
+// says of what was lost. The caller holds the lock.
+func (k *Keeper) hear(r *Reservation, told []Taken) (taken []int64, lost []slog.Attr) {
 	for i, s := range r.spends {
-		k.account(s).told = taken[i]
+		a, t := k.account(s), told[i]
+		a.told, a.heard = t.All, max(a.heard, t.Spent)
+		taken = append(taken, t.All)
+		if t.Lost > 0 && r.at.Sub(k.warned) >= warnEvery {
+			k.warned = r.at
+			name := strings.Split(s.Account, "\x00")
+			lost = []slog.Attr{slog.String("budget", name[len(name)-2]), slog.Float64("usd", float64(t.Lost)/1e9)}
+		}
 	}
+	return taken, lost
 }
 
 // account is that of an amount. The caller holds the lock.
@@ -385,7 +427,7 @@ func (r *Reservation) Settle(ctx context.Context, usd float64) {
 	k.mu.Lock()
 	for i, s := range r.spends {
 		spent[i] = s
-		spent[i].N = nano(usd)
+		spent[i].N, spent[i].Floor = nano(usd), 0
 		a := k.accounts[s.Account]
 		a.reserved -= s.N
 		a.spent += spent[i].N
@@ -396,11 +438,26 @@ func (r *Reservation) Settle(ctx context.Context, usd float64) {
 		return
 	}
 	end := settlement{r.group, r.id, spent, r.lost}
-	if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) != nil {
+	if !k.tell(ctx, &end) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.later(end)
 	}
+}
+
+// tell tells the remote how a reservation ended, and reports whether it knows.
+func (k *Keeper) tell(ctx context.Context, end *settlement) bool {
+	if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) != nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range end.spends {
+		if a := k.accounts[s.Account]; a != nil {
+			a.settled += s.N
+		}
+	}
+	return true
 }
 
 // later keeps a settlement that the remote was not told of. The caller holds the lock.
@@ -420,7 +477,7 @@ func (k *Keeper) flush(ctx context.Context) {
 	k.mu.Unlock()
 	for i, end := range ends {
 		if i == 0 || k.now().Sub(begin) < flushTime {
-			if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) == nil {
+			if k.tell(ctx, &end) {
 				continue
 			}
 		}

@@ -1,10 +1,14 @@
 package budget
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -48,11 +52,16 @@ func again(t *testing.T, f func() error) {
 	}
 }
 
-func (r *shared) Reserve(ctx context.Context, group, id string, s []Spend, ttl time.Duration) ([]int64, bool, error) {
+func (r *shared) Reserve(ctx context.Context, group, id string, s []Spend, ttl time.Duration) ([]Taken, bool, error) {
 	if r.gone {
 		return nil, false, errors.New("gone")
 	}
-	return r.s.Reserve(ctx, ledger.TenantOf(group), id, spends(s), cmp.Or(r.ttl, ttl))
+	taken, fits, err := r.s.Reserve(ctx, ledger.TenantOf(group), id, spends(s), cmp.Or(r.ttl, ttl))
+	out := make([]Taken, len(taken))
+	for i, x := range taken {
+		out[i] = Taken(x)
+	}
+	return out, fits, err
 }
 
 func (r *shared) Settle(ctx context.Context, group, id string, s []Spend, owed bool) error {
@@ -170,7 +179,7 @@ func (r *shared) taken(t *testing.T, of []Spend) (n int64) {
 			t.Error("an account without room has some")
 		}
 		if err == nil {
-			n = taken[0]
+			n = taken[0].All
 		}
 		return err
 	})
@@ -264,7 +273,7 @@ type late struct {
 	told int
 }
 
-func (*late) Reserve(context.Context, string, string, []Spend, time.Duration) ([]int64, bool, error) {
+func (*late) Reserve(context.Context, string, string, []Spend, time.Duration) ([]Taken, bool, error) {
 	return nil, false, errors.New("not asked here")
 }
 
@@ -399,11 +408,11 @@ type told struct {
 	gone  bool
 }
 
-func (r *told) Reserve(_ context.Context, _, _ string, s []Spend, _ time.Duration) ([]int64, bool, error) {
+func (r *told) Reserve(_ context.Context, _, _ string, s []Spend, _ time.Duration) ([]Taken, bool, error) {
 	if r.gone {
 		return nil, false, errors.New("gone")
 	}
-	return []int64{r.taken}, r.taken+s[0].N <= s[0].Room, nil
+	return []Taken{{All: r.taken}}, r.taken+s[0].N <= s[0].Room, nil
 }
 
 func (*told) Settle(context.Context, string, string, []Spend, bool) error { return nil }
@@ -472,5 +481,90 @@ func TestALookTellsWhatAllReplicasHaveTaken(t *testing.T) {
 	}
 	if usd, _ := a.Look(t.Context(), "acme", nil); len(usd) != 0 {
 		t.Errorf("of no budget: %v", usd)
+	}
+}
+
+// wipe has a Redis forget everything, as one does that comes back without what it had.
+func wipe(t *testing.T, server *testkit.Redis) {
+	t.Helper()
+	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err = c.Write([]byte("FLUSHALL\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || line != "+OK\r\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+}
+
+func TestARedisThatLostWhatWasSpentIsToldAgain(t *testing.T) {
+	t.Parallel()
+	server, now := testkit.NewRedis(t), time.Now()
+	clock := func() time.Time { return now }
+	var log bytes.Buffer
+	a, b, other := New(open(t, server), clock), New(open(t, server), clock), New(open(t, server), clock)
+	a.Share(a.remote, slog.New(slog.NewTextHandler(&log, nil)))
+	spend := func(k *Keeper, usd float64) {
+		t.Helper()
+		r, err := k.Reserve(t.Context(), "acme", cent, usd)
+		if err != nil || r.lost {
+			t.Fatal(err, "lost")
+		}
+		r.Settle(t.Context(), usd)
+	}
+	spend(a, .002)
+	spend(b, .003)
+	spend(a, .001) // and hears of the .005
+	held, err := b.Reserve(t.Context(), "acme", cent, .001)
+	if err != nil || log.Len() > 0 {
+		t.Fatal(err, log.String())
+	}
+	for range 2 {
+		wipe(t, server)
+		spend(a, .0001)
+		spend(a, .0001)
+	}
+	held.Settle(t.Context(), .001)
+	usd, shared := other.Look(t.Context(), "acme", cent)
+	if !shared || usd[0] < .005 || usd[0] > .0074+1e-9 {
+		t.Errorf("%v are spent, shared %v; want at least the 0.005 of which a heard, at most the 0.0074 of all", usd, shared)
+	}
+	if _, err = other.Reserve(t.Context(), "acme", cent, .005); err == nil {
+		t.Error("a replica that is new does not know what was lost")
+	}
+	if n := strings.Count(log.String(), "redis has lost"); n != 1 || !strings.Contains(log.String(), "budget=team") {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
+	spend(b, .0001) // which heard of 0.006
+	if usd, _ := other.Look(t.Context(), "acme", cent); usd[0] < .006 || usd[0] > .0075+1e-9 {
+		t.Errorf("%v are spent, want 0.006 to 0.0075", usd)
+	}
+}
+
+// What a process knows never counts on top of what Redis has.
+func TestWhatIsKnownOfAnAccountCountsOnce(t *testing.T) {
+	t.Parallel()
+	server, now := testkit.NewRedis(t), time.Now()
+	var wg sync.WaitGroup
+	for range 2 {
+		k := New(open(t, server), func() time.Time { return now })
+		for range 4 {
+			wg.Go(func() {
+				for range 10 {
+					r, err := k.Reserve(t.Context(), "acme", cent, 0.0001)
+					if err != nil || r.lost {
+						t.Error(err, "lost")
+					}
+					r.Settle(t.Context(), 0.0001)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if usd, _ := New(open(t, server), time.Now).Look(t.Context(), "acme", cent); math.Abs(usd[0]-.008) > 1e-9 {
+		t.Errorf("%v are spent, want 0.008", usd)
 	}
 }
