@@ -276,7 +276,7 @@ func TestTheEventsOfAGuardedResponseAreNumberedInOrder(t *testing.T) {
 	for mode, change := range map[string]bool{"observe": false, "annotate": true, "hold": true} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			pieces := []string{towerTrue, towerRest, " It was op", "ened in 19", "25."}
+			pieces := []string{towerTrue, towerRest, " It was", " opened in 19", "25."}
 			came := number(guardedEvents(path, pieces))
 			b := watched(t, mode, testkit.NewUpstream(t, testkit.Stream(came)))
 			got := b.post(path, guarded(routed()[1].ask("hi", `,"stream":true`), towerFact))

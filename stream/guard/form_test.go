@@ -19,6 +19,7 @@ func pieces(text string, n int) []string {
 // JSON that nobody has asked for by a field of the request is told by how it begins, however it is
 // cut. Prose may begin like it.
 func TestTextThatTurnsOutToBeJSONIsNotChanged(t *testing.T) {
+	t.Parallel()
 	g := guardOf(t, &judge{}, guard.Options{})
 	const claim = "All is well. This is false."
 	for name, c := range map[string]struct {

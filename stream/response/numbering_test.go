@@ -22,7 +22,7 @@ func numberedAs(tb testing.TB, stream string, own ...int) (left []string, change
 		n.Number(c)
 		_, behind, ok := strings.Cut(string(c.Data), told)
 		if !ok {
-			behind = "none}"
+			behind = "?}"
 		}
 		left = append(left, behind[:strings.IndexAny(behind, ",}")])
 	}
@@ -60,8 +60,8 @@ func TestEventsAreNumberedOnFromOneOfOurOwn(t *testing.T) {
 		"nothing of our own":  {numbers(told+"4,", told+" 9,", told+"9,"), nil, "4  9 9", false},
 		"one":                 {numbers(told+"4,", told+"5,", told+"6,"), []int{1}, "4 5 6 7", true},
 		"two":                 {numbers(told+"4,", told+"7,", told+"8,"), []int{1, 2}, "4 5 6 7 8", true},
-		"no numbers are told": {numbers("", "", ""), []int{1}, "none none none none", false},
-		"no number at first":  {numbers("", told+"0,", told+"1,"), []int{1}, "none 1 2 3", true},
+		"no numbers are told": {numbers("", "", ""), []int{1}, "? ? ? ?", false},
+		"no number at first":  {numbers("", told+"0,", told+"1,"), []int{1}, "? 1 2 3", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
