@@ -422,7 +422,8 @@ func TestBothAttemptsCountToTheLimitsOfTheCaller(t *testing.T) {
 
 func TestTheMessagesAPIAndCommentsWhileHeld(t *testing.T) {
 	t.Parallel()
-	p := escalating(t, everySign, testkit.Stream(testkit.Event("wrong"), cutShort, testkit.Done),
+	const wrong = "I'm sorry, but I can't help with that wrong thing."
+	p := escalating(t, everySign, testkit.Stream(testkit.Event(wrong), testkit.Finish, testkit.Done),
 		testkit.Stream(testkit.Event("right"), testkit.Finish, testkit.Done))
 	got := p.post(
 		"/v1/messages",
@@ -436,7 +437,7 @@ func TestTheMessagesAPIAndCommentsWhileHeld(t *testing.T) {
 	p = escalating(
 		t,
 		everySign,
-		testkit.After(gate, testkit.Stream(testkit.Event("wrong"), cutShort, testkit.Done)),
+		testkit.After(gate, testkit.Stream(testkit.Event(wrong), testkit.Finish, testkit.Done)),
 		testkit.Stream(
 			testkit.Event("right"),
 			testkit.Finish,

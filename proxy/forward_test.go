@@ -241,7 +241,7 @@ func TestAFailedAttemptIsRepeatedElsewhere(t *testing.T) {
 		{"busy", testkit.JSON(429, `{}`), ask("hi"), 200, 2, "status"},
 		{"unavailable", testkit.JSON(503, `{}`), ask("hi"), 200, 2, "status"},
 		{"credentials that are not taken", testkit.JSON(401, `{}`), ask("hi"), 200, 2, "status"},
-		{"credentials that may not", testkit.JSON(403, `{}`), askStream("hi"), 200, 2, "status"},
+		{"not permitted, which passes", testkit.JSON(403, `{}`), askStream("hi"), 403, 1, ""},
 		{"a page", testkit.Body(200, "Text/HTML; charset=utf-8", "<p>"), ask("hi"), 200, 2, "broken"},
 		{"a page in place of a stream", testkit.Body(200, "text/html", "<p>"), askStream("hi"), 200, 2, "broken"},
 		{"a gateway's page", testkit.Body(502, "text/html", "<p>"), ask("hi"), 200, 2, "status"},

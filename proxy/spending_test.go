@@ -100,7 +100,8 @@ func TestACallerOverItsBudgetIsToldWhenItResets(t *testing.T) {
 // An answer that was thrown away for a better one counts to the budget, and is reserved for.
 func TestAThrownAnswerIsPaid(t *testing.T) {
 	t.Parallel()
-	p := escalating(t, everySign, testkit.JSON(200, tooShort), testkit.JSON(200, testkit.Completion),
+	refused := strings.NewReplacer("hel", "I'm sorry, but I can't help with that.", `"length"`, `"stop"`).Replace(tooShort)
+	p := escalating(t, everySign, testkit.JSON(200, refused), testkit.JSON(200, testkit.Completion),
 		withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: .05}}), func(s *setup) {
 			for i := range s.models {
 				s.models[i].Price = choose.Price{Output: 1000}
