@@ -387,7 +387,7 @@ func (c *checker) named() {
 	}
 	actions := c.cfg.Program.Actions()
 	for i, a := range actions {
-		key := ""
+		var key string
 		switch {
 		case a.Redact != nil:
 			key = "redact"
