@@ -107,9 +107,15 @@ default: {models: [small]}
 	goOn := func(input string) answered {
 		return b.post("/v1/responses", `{"model":"auto","input":"`+input+`","previous_response_id":"`+first+`"}`)
 	}
-	next := goOn("math: integrate x").goes(t, "by routing", "kept server_state aside")
+	next := goOn(`math: integrate x`).goes(t, "by routing", "kept server_state aside")
+	first = strings.Replace(first, "_", `\u005f`, 1)
+	goOn("law").goes(t, "spelled in another way", "kept server_state aside")
 	first = responseOf(t, next)
 	goOn("law").goes(t, "once more", "kept server_state aside")
+	delete(b.state.ByName, "aside")
+	if got := goOn("law"); got.status == http.StatusNotFound && got.header.Get("X-Signalbox-Model") == "" {
+		t.Errorf("a model that is gone is told: %s", got.body)
+	}
 	if got := goOn("titan"); got.header.Get("X-Signalbox-Model") != "effort" {
 		t.Errorf("the route that reads what the request holds: status %d, %s", got.status, talked(got))
 	}
@@ -189,6 +195,16 @@ func TestAResponseOfAnotherTenantIsNotFound(t *testing.T) {
 		id := responseOf(t, b.post("/v1/responses", `{"model":"`+model+`","input":"my secret is 42"}`, asks, "Bearer a"))
 		goOn := `{"model":"` + model + `","input":"what is it?","previous_response_id":"` + id + `"}`
 		before := len(up.Requests())
+		b.post("/v1/responses", `{"model":"`+model+`","input":"x","conversation":"mine"}`, asks, "Bearer b")
+		before++
+		for _, spelled := range []string{
+			strings.ReplaceAll(goOn, "resp_", `resp\u005f`),
+			strings.Replace(goOn, `{`, `{"conversation":"mine",`, 1),
+		} {
+			if got := b.post("/v1/responses", spelled, asks, "Bearer b"); got.status != http.StatusBadRequest {
+				t.Errorf("%s: %s: status %d: %s", model, spelled, got.status, got.body)
+			}
+		}
 		got := b.post("/v1/responses", goOn, asks, "Bearer b")
 		if got.status != http.StatusBadRequest || !strings.Contains(got.body, `"code":"previous_response_not_found"`) ||
 			!strings.Contains(got.body, `"param":"previous_response_id"`) {

@@ -45,7 +45,7 @@ type State struct {
 	// Responses.
 	Server   string `json:"a,omitempty"`
 	Endpoint string `json:"e,omitempty"`
-	// Owner tells whose a response is, of a state that is kept under its name alone.
+	// Owner tells whose a response is, of a state that says only who has it.
 	Owner string `json:"o,omitempty"`
 	// Previous is what a response went on with that no server has, since it is that of a rule, as
 	// JSON; empty for others.
@@ -106,12 +106,13 @@ func New(link Link, prefix string) *Store {
 	}
 }
 
-// Find returns the state of the first key that has one, and the key's index; nil when none has.
+// Find returns the state of the first key that has one, and the key's index; nil and -1 when none
+// has.
 // Redis is asked first, for another replica may have answered the turn before; while it is away, or
 // slow, what this process knows counts.
 func (s *Store) Find(ctx context.Context, keys ...Key) (state *State, at int) {
 	if len(keys) == 0 {
-		return nil, 0
+		return nil, -1
 	}
 	if s.link != nil {
 		if found, at, err := s.far(ctx, keys); err == nil && found != nil {
@@ -131,7 +132,7 @@ func (s *Store) near(keys []Key) (state *State, at int) {
 			return t.State, i
 		}
 	}
-	return nil, 0
+	return nil, -1
 }
 
 // far asks Redis for all keys at once, and returns the index of the one that has what is found.
@@ -160,13 +161,29 @@ func (s *Store) far(ctx context.Context, keys []Key) (found *State, at int, err 
 	return found, at, err
 }
 
+// Entry is a state that is kept under a key for a time, which is more than 0.
+type Entry struct {
+	Key   Key
+	State *State
+	Life  time.Duration
+}
+
 // Keep keeps a state under the keys for a time, which is more than 0. It returns at once: in this
 // process the state is there then, in Redis soon.
 func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys ...Key) {
-	for _, k := range keys {
-		s.local.Set(bounded.Key(k), timed{state, time.Now().Add(life)})
+	entries := make([]Entry, len(keys))
+	for i, k := range keys {
+		entries[i] = Entry{k, state, life}
 	}
-	if s.link == nil || len(keys) == 0 {
+	s.KeepAll(ctx, entries)
+}
+
+// KeepAll does so with each entry, on one way to Redis.
+func (s *Store) KeepAll(ctx context.Context, entries []Entry) {
+	for _, e := range entries {
+		s.local.Set(bounded.Key(e.Key), timed{e.State, time.Now().Add(e.Life)})
+	}
+	if s.link == nil || len(entries) == 0 {
 		return
 	}
 	select {
@@ -176,15 +193,15 @@ func (s *Store) Keep(ctx context.Context, state *State, life time.Duration, keys
 	}
 	s.writes.Go(func() {
 		defer func() { <-s.slots }()
-		text, err := json.Marshal(state)
-		if err != nil {
-			return // not reached: names and finite numbers
-		}
 		// a failure costs a prefill
 		_ = s.link.Do(context.WithoutCancel(ctx), writeBudget, func(ctx context.Context, c rueidis.Client) error {
-			calls := make(rueidis.Commands, len(keys))
-			for i, k := range keys {
-				calls[i] = c.B().Set().Key(s.name(k)).Value(string(text)).Px(life).Build()
+			calls := make(rueidis.Commands, len(entries))
+			for i, e := range entries {
+				text, err := json.Marshal(e.State)
+				if err != nil {
+					return err // not reached: names and finite numbers
+				}
+				calls[i] = c.B().Set().Key(s.name(e.Key)).Value(string(text)).Px(e.Life).Build()
 			}
 			for _, r := range c.DoMulti(ctx, calls...) {
 				if err := r.Error(); err != nil {

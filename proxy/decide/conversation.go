@@ -58,10 +58,9 @@ const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal
 // goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
 type Talk struct {
 	keys           []conversation.Key             // under which the next turn will look
-	found          []conversation.Key             // under which the turn before was looked for
+	looked         []conversation.Key             // under which the turn before was looked for
 	before         *conversation.State            // nil where nothing is known
-	at             int                            // the index in found of the key that had it
-	ruled          *conversation.State            // the turn before, where a rule answered it
+	at             int                            // the index in looked of the key that had it; -1 for none
 	named          bool                           // the client names it, so that requests may leave out what was said
 	short          bool                           // this one does
 	tool           bool                           // the request brings results of tools to the model that asked for them
@@ -84,11 +83,8 @@ func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h htt
 		return nil
 	}
 	t := &Talk{result: talkNew}
-	t.found = t.name(namer{d.Who.Tenant, d.Who.Role}, resolve.Session(req, h), req)
-	if t.before, t.at = b.Talks.Find(ctx, t.found...); t.before != nil && t.before.Previous != "" {
-		t.before, t.ruled = nil, t.before
-	}
-	if t.before == nil {
+	t.looked = t.name(namer{d.Who.Tenant, d.Who.Role}, resolve.Session(req, h), req)
+	if t.before, t.at = b.Talks.Find(ctx, t.looked...); t.before == nil {
 		return t
 	}
 	t.tool = req.EndsWithToolResult()
@@ -166,7 +162,7 @@ const (
 	byObject   = "conversation" // of the Responses API
 	byTurns    = "turns"
 	byCacheKey = "prompt_cache_key"
-	byOwner    = "owner" // of a response, whoever asks
+	byPlace    = "place" // of a response, whoever asks, and of a conversation
 )
 
 // name finds out what the conversation is called: it sets the keys under which the state after this
@@ -306,11 +302,15 @@ func (d *Decision) returnToRoute() {
 // candidate has not and the caller may use it: nobody else can go on. Its turn before named a model
 // that no route of this one leads to, or nothing else is known of its conversation.
 func (d *Decision) admitKept() {
-	if d.Named != "" || !d.leavesState() || !d.movable() || !d.Who.May(d.Kept.Model) {
+	k := d.Kept
+	if d.Named != "" || !d.leavesState() || !d.movable() || !d.Who.May(k.Model) {
 		return
 	}
+	if m := d.Base.ByName[k.Model]; m == nil || k.At(m) < 0 {
+		return // it is gone
+	}
 	mine := *d.Action
-	mine.By, mine.Models = "order", []rules.Choice{{Name: d.Kept.Model, Weight: 1}}
+	mine.By, mine.Models = "order", []rules.Choice{{Name: k.Model, Weight: 1}}
 	mine.Escalate, mine.Canary = nil, nil
 	d.Action = &mine
 }
@@ -481,13 +481,13 @@ func (t *Talk) describe(h http.Header) {
 
 // StoreTurn keeps what the conversation was answered with, for its next turn: before the client
 // sees any of the response, so that the next turn cannot come first. e is the endpoint that
-// answered, and id what it called the response; empty for none.
+// answered, and id what it called the response, as it is spelled; empty for none.
 func (b *Base) StoreTurn(
 	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, e *pool.Endpoint, id string,
 ) {
 	t := d.Talk
 	if t == nil {
-		b.storeNamed(ctx, d, req, m, e, id)
+		b.storeNamed(ctx, d, req, m, e, plain(id))
 		return
 	}
 	s := &conversation.State{
@@ -516,15 +516,10 @@ func (b *Base) StoreTurn(
 			}
 		}
 	}
-	n := namer{d.Who.Tenant, d.Who.Role}
-	_, served := n.stateful(req) // the first of its keys
-	b.Talks.Keep(ctx, s, time.Duration(b.Stick.MaxAge), t.keys[len(served):]...)
-	if id != "" {
-		served = append(served, n.key(byResponse, id))
-		t.keys = append(slices.Clip(t.keys), n.key(byResponse, id))
-		b.storeOwner(ctx, d, m, e, id)
+	if id = plain(id); id != "" {
+		t.keys = append(slices.Clip(t.keys), namer{d.Who.Tenant, d.Who.Role}.key(byResponse, id))
 	}
-	b.Talks.Keep(ctx, s, servedLife, served...)
+	b.Talks.KeepAll(ctx, b.entries(d, req, s, t.keys, id))
 }
 
 // Round is x to three digits.
@@ -594,7 +589,7 @@ func (d *Decision) Turn() (out Turn, ok bool) {
 		return out, false
 	}
 	return Turn{
-		Found: t.found, Keys: t.keys, Named: t.named, Tokens: t.tokens(d), Moved: t.result == talkMoved,
+		Found: t.looked, Keys: t.keys, Named: t.named, Tokens: t.tokens(d), Moved: t.result == talkMoved,
 		From: t.before.Model, Why: t.why,
 	}, true
 }

@@ -1,13 +1,14 @@
 package decide
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/internal/openai"
 	"signalbox/memory/conversation"
@@ -26,17 +27,29 @@ type Kept struct {
 	state *conversation.State // that is known of it
 }
 
-// stateful returns the keys of what a request goes on with on its server, and of those the ones
-// under which the next turn will look as well.
+// stateful returns the keys of what a request goes on with on its server, the response first, and of
+// those the ones under which the next turn will look as well.
 func (n namer) stateful(req *openai.Request) (find, keys []conversation.Key) {
-	if id := req.QuotedField("previous_response_id"); id != "" {
+	if id := responseOf(req); id != "" {
 		find = append(find, n.key(byResponse, id))
 	}
-	if id := req.ConversationID(); id != "" {
+	if id := plain(req.ConversationID()); id != "" {
 		k := n.key(byObject, id)
 		find, keys = append(find, k), append(keys, k)
 	}
 	return find, keys
+}
+
+// responseOf is the id of the response that a request goes on with; empty for none.
+func responseOf(req *openai.Request) string { return plain(req.QuotedField(byResponse)) }
+
+// plain is the text of a JSON string, which may be spelled in several ways.
+func plain(quoted string) string {
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return quoted // empty; what was parsed is a string
+	}
+	return string(text)
 }
 
 // findKept finds out which server has what a request goes on with: nobody where it goes on with
@@ -50,32 +63,39 @@ func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) e
 	n := namer{d.Who.Tenant, d.Who.Role}
 	find, _ := n.stateful(req)
 	var s *conversation.State
+	at := -1
 	if t := d.Talk; t == nil {
-		s, _ = b.Talks.Find(ctx, find...)
+		s, at = b.Talks.Find(ctx, find...)
 	} else if t.at < len(find) {
-		s = cmp.Or(t.before, t.ruled)
+		s, at = t.before, t.at
 	}
-	if id := req.QuotedField(byResponse); s == nil && id != "" {
-		if s, _ = b.Talks.Find(ctx, namer{}.key(byOwner, id)); s != nil && s.Owner != n.owner() {
+	id, talk := responseOf(req), plain(req.ConversationID())
+	switch {
+	case id != "" && (s == nil || at != 0): // it is not known as a turn of this caller's
+		served, _ := b.Talks.Find(ctx, namer{}.key(byPlace, id))
+		if served != nil && served.Owner != n.owner() {
 			return &openai.Error{
 				Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: byResponse,
 				Code:    "previous_response_not_found",
-				Message: "Previous response with id '" + strings.Trim(id, `"`) + "' not found.",
+				Message: "Previous response with id '" + id + "' not found.",
 				Plain:   "the response is another tenant's",
 			}
 		}
+		s = cmp.Or(served, s)
+	case id == "" && talk != "" && s == nil:
+		s, _ = b.Talks.Find(ctx, n.key(byPlace, talk))
 	}
-	if s != nil {
-		d.Previous = s.Previous
+	if s == nil {
+		return nil
 	}
-	if s != nil && s.Server != "" {
+	if d.Previous = s.Previous; s.Server != "" {
 		d.Kept = &Kept{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, state: s}
 	}
 	return nil
 }
 
 // owner is a name for the tenant of the callers that does not tell it.
-func (n namer) owner() string { return namer{tenant: n.tenant}.key(byOwner, "").String() }
+func (n namer) owner() string { return namer{tenant: n.tenant}.key(byPlace, "").String() }
 
 // without reports that no server of m has what the request goes on with. Several models of one
 // server share what it keeps.
@@ -122,17 +142,39 @@ func (b *Base) storeNamed(
 	if id != "" {
 		keys = append(keys, n.key(byResponse, id))
 	}
-	if len(keys) > 0 {
-		var s conversation.State
-		if d.Kept != nil {
-			s = *d.Kept.state // what routed turns have said of it
-		}
-		s.Model, s.Endpoint, s.Server = m.Name, e.Name, e.Chat.String()
-		s.Owner, s.Previous = "", ""
-		b.Talks.Keep(ctx, &s, servedLife, keys...)
+	var s conversation.State
+	if d.Kept != nil {
+		s = *d.Kept.state // what routed turns have said of it
 	}
-	b.storeOwner(ctx, d, m, e, id)
+	s.Model, s.Endpoint, s.Server = m.Name, e.Name, e.Chat.String()
+	s.Owner, s.Previous = "", ""
+	b.Talks.KeepAll(ctx, b.entries(d, req, &s, keys, id))
 }
+
+// entries is what is kept of a turn: s under the keys for as long as a conversation sticks, and for
+// longer who has the response that is called id, or the conversation that the server keeps.
+func (b *Base) entries(
+	d *Decision, req *openai.Request, s *conversation.State, keys []conversation.Key, id string,
+) (out []conversation.Entry) {
+	if life := time.Duration(b.Stick.MaxAge); life > 0 {
+		for _, k := range keys {
+			out = append(out, conversation.Entry{Key: k, State: s, Life: life})
+		}
+	}
+	n := namer{d.Who.Tenant, d.Who.Role}
+	place := &conversation.State{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, Owner: n.owner(), Previous: s.Previous}
+	if id != "" && string(bytes.TrimSpace(req.Field("store"))) != "false" {
+		out = append(out, conversation.Entry{Key: namer{}.key(byPlace, id), State: place, Life: placeLife})
+	}
+	if talk := plain(req.ConversationID()); talk != "" && s.Server != "" {
+		out = append(out, conversation.Entry{Key: n.key(byPlace, talk), State: place, Life: placeLife})
+	}
+	return out
+}
+
+// placeLife is how long is kept who has a response, and whose it is. What is kept for a model's cache,
+// and of what was said, ends with StickOptions.MaxAge.
+const placeLife = 7 * 24 * time.Hour
 
 // ruled is the model of a state whose turn no model answered.
 const ruled = "-"
@@ -147,20 +189,5 @@ func (b *Base) StoreRuled(ctx context.Context, d *Decision, req *openai.Request,
 	if k := d.Kept; k != nil {
 		s.Model, s.Endpoint, s.Server = k.Model, k.Endpoint, k.Server
 	}
-	b.Talks.Keep(ctx, &s, servedLife, namer{d.Who.Tenant, d.Who.Role}.key(byResponse, strconv.Quote(id)))
-}
-
-// servedLife is how long is kept who has a response: as long as OpenAI keeps one. What is kept for a
-// model's cache ends with StickOptions.MaxAge.
-const servedLife = 30 * 24 * time.Hour
-
-// storeOwner keeps whose a response is, which servers cannot tell: they see one account. An id that
-// the client named says nothing of that.
-func (b *Base) storeOwner(ctx context.Context, d *Decision, m *backend.Model, e *pool.Endpoint, id string) {
-	if id == "" {
-		return
-	}
-	b.Talks.Keep(ctx, &conversation.State{
-		Model: m.Name, Endpoint: e.Name, Server: e.Chat.String(), Owner: namer{tenant: d.Who.Tenant}.owner(),
-	}, servedLife, namer{}.key(byOwner, id))
+	b.Talks.KeepAll(ctx, b.entries(d, req, &s, nil, id))
 }
