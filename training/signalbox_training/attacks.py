@@ -29,6 +29,8 @@ PIECES = {"code": 1, "prompts": 3, "system prompts and templates": 3, "readme an
 STORIES = ("jbb/", "jailtrickbench", "sap200", "fuzzyai", "ailuminate", "langkit")
 OFFTASK = ("bipia/attacks", "tasktracker")
 GOALS = 6  # harmful goals, and as many harmless ones, that are put into each frame
+# Labels of `users_*`: a user's attack may be no order in a document, and honest messages quote orders.
+USERS = {"jailbreak": (1, NONE), "chat": (0, NONE), "injection": (NONE, 1), "data": (0, 0)}
 FETCHED = "fetched"  # harmless text of more repositories, where the folder has it: see README.md
 
 
@@ -132,6 +134,10 @@ def written_rows() -> list[Row]:
         jailbreak = {"jailbreak": 1, "chat": 0, "data": 0}.get(label, NONE)
         injection = {"jailbreak": 1, "injection": 1, "data": 0}.get(label, NONE)
         rows.append(Row(text, jailbreak=jailbreak, injection=injection, src=f"own/world/{label}/{lang}"))
+    for file in sorted(OWN.glob("users_?_en.tsv")):
+        for label, kind, text in tsv(file.name, 3):
+            jailbreak, injection = USERS[label]
+            rows.append(Row(text, jailbreak=jailbreak, injection=injection, src=f"own/user/{label}-{file.stem}/{kind}"))
     rows += [Row(t, jailbreak=y, injection=1 if y else NONE, src="own/jailbreak") for t, y in synth.jailbreak_texts() + secrecy.texts()]
     return rows
 
