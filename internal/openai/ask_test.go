@@ -40,6 +40,10 @@ func TestAsk(t *testing.T) {
 			1, AssumedOutputTokens, false, true,
 		},
 		{
+			"one with more beside its id", Response, `{"model":"m","input":[{"id":"i","status":"completed"}],"store":false}`,
+			1, AssumedOutputTokens, false, true,
+		},
+		{
 			"items that the client has sent along", Response,
 			`{"model":"m","input":[{"type":"reasoning","id":"i","summary":[]},{"id":"i","role":"user","content":"x"}],"store":false}`,
 			1, AssumedOutputTokens, true, false,

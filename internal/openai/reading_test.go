@@ -101,6 +101,11 @@ func TestTextIsReadWhereverItStands(t *testing.T) {
 		},
 		"type of an item":                    {Response, item(`{"type":"%"}`), signal.OriginAny},
 		"text of an item of an unknown kind": {Response, item(`{"type":"note","text":"%"}`), signal.OriginAny},
+		"text of a call of an unknown kind":  {Response, item(`{"type":"foo_call","text":"%"}`), signal.OriginAny},
+		"text of a call":                     {Response, item(`{"type":"shell_call","action":"%"}`), signal.OriginModel},
+		"text beside an id":                  {Response, item(`{"id":"i","text":"%"}`), signal.OriginAny},
+		"text beside an id and no type":      {Response, item(`{"text":"%","type":null,"id":"i"}`), signal.OriginAny},
+		"a name beside an id":                {Response, item(`{"id":"i","%":1}`), signal.OriginAny},
 		"why a call of a tool is approved": {
 			Response, item(`{"type":"mcp_approval_response","approval_request_id":"a","approve":true,"reason":"%"}`),
 			signal.OriginUser,

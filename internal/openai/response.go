@@ -150,9 +150,10 @@ func (p *chatParser) responseInput() error {
 
 // responseItem reads a message, a call, what a call gave, or whatever else an input may hold.
 func (p *chatParser) responseItem() error {
-	kind, result := "", Span{} // of result: the texts that came from it
-	hasID := false
+	kind, result := "", Span{}     // of result: the texts that came from it
+	hasID, hasMore := false, false // hasMore: a member besides id and type
 	m, err := p.newMessage(func(m *Message) (err error) {
+		hasMore = hasMore || string(p.name) != "id" && string(p.name) != "type"
 		switch string(p.name) {
 		case "type":
 			if kind, err = p.strOrNull(); err == nil {
@@ -175,11 +176,17 @@ func (p *chatParser) responseItem() error {
 	if kind == "image_generation_call" { // the result is a picture
 		p.req.texts = slices.Delete(p.req.texts, result.Start, result.End)
 	}
-	if kind == "" && hasID && m.Role == "" && !m.Content.Present() {
-		kind = itemReference // whose type may be left out
-	}
-	p.req.refers = p.req.refers || kind == itemReference
-	if m.Role == "" {
+	// The type of a reference may be left out, and a lenient server may see one whatever else is in it;
+	// but who wrote that nobody knows.
+	untyped := kind == "" && hasID && m.Role == "" && !m.Content.Present()
+	p.req.refers = p.req.refers || untyped || kind == itemReference
+	switch {
+	case m.Role != "":
+	case untyped && hasMore:
+		m.Role = roleUnknown
+	case untyped:
+		m.Role = roleAssistant
+	default:
 		m.Role = impliedRole(kind)
 	}
 	p.noteRole(m)
@@ -213,19 +220,22 @@ func (p *chatParser) responseItemField(m *Message) (err error) {
 }
 
 // impliedRole is whose an item without a role is. One of a kind that is not known here may be
-// anybody's.
+// anybody's, also where it is called a call.
 func impliedRole(kind string) string {
-	switch {
-	case kind == "", kind == "message", kind == "mcp_approval_response":
+	switch kind {
+	case "", "message", "mcp_approval_response":
 		return roleUser
-	case strings.HasSuffix(kind, "_output"), kind == "mcp_list_tools",
+	case "mcp_list_tools",
 		// What a tool of the server returned stands in the item of the call.
-		kind == "mcp_call", kind == "file_search_call", kind == "code_interpreter_call",
-		kind == "web_search_call":
+		"mcp_call", "file_search_call", "code_interpreter_call", "web_search_call":
 		return roleTool
-	case strings.HasSuffix(kind, "_call"), kind == "reasoning", kind == "mcp_approval_request",
-		kind == itemReference:
+	case "function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call",
+		"apply_patch_call", "image_generation_call", "tool_search_call",
+		"reasoning", "mcp_approval_request", itemReference:
 		return roleAssistant
+	}
+	if strings.HasSuffix(kind, "_output") {
+		return roleTool
 	}
 	return roleUnknown
 }
