@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"math"
 	"sync"
 	"time"
 
@@ -73,10 +74,11 @@ func mostPrompt(o *exchange.Exchange) int {
 	return most
 }
 
-// mostOutput is the most tokens that the answers to the last attempt may have had.
+// mostOutput is the most tokens that the answers to the last attempt may have had, up to 2^31-1.
 func mostOutput(o *exchange.Exchange) int {
 	limit, _ := o.Req.AnswerLimit()
-	return max(int(limit), o.Limit.Tokens, o.Model.Window, longestWindow) * o.Answers()
+	each := max(int(min(limit, math.MaxInt32)), o.Limit.Tokens, o.Model.Window, longestWindow)
+	return int(min(float64(each)*float64(o.Answers()), math.MaxInt32))
 }
 
 // doubts are the endpoints that told usage which was not believed, in the last minute. The zero
