@@ -21,8 +21,11 @@ const (
 )
 
 // maxMaybe bounds the beginning that may be JSON or prose, in bytes: citations and links are
-// shorter.
+// shorter. It bounds the white space behind a list as well.
 const maxMaybe = 64
+
+// blanks is the white space of JSON.
+const blanks = " \t\r\n"
 
 // fence begins a block of JSON in Markdown.
 const fence = "```json"
@@ -32,7 +35,7 @@ const fence = "```json"
 // of a member has come, or in a list another value behind a text, as long as there is no error; a
 // list that ends sooner is JSON only where nothing follows.
 func formOf(text []byte) form {
-	text = bytes.TrimLeft(text, " \t\r\n")
+	text = bytes.TrimLeft(text, blanks)
 	switch {
 	case len(text) == 0:
 		return blank
@@ -66,8 +69,11 @@ func formOfValue(text []byte) form {
 		case err != nil:
 			return prose
 		case d.StackDepth() == 0:
-			if len(bytes.TrimSpace(text[d.InputOffset():])) > 0 {
+			switch behind := text[d.InputOffset():]; {
+			case len(bytes.TrimSpace(behind)) > 0:
 				return prose
+			case len(behind) > maxMaybe:
+				return json
 			}
 			return maybe
 		}
@@ -90,6 +96,11 @@ func (l *ledger) beside(ln *lane) bool { return l.MarkerAs == Field || ln.formed
 func (l *ledger) look(ln *lane, text []byte) {
 	if !l.job.MayAnnotate || l.Mode < Annotate || ln.kind != response.Text || ln.form >= json {
 		return
+	}
+	if ln.form == blank {
+		if text = bytes.TrimLeft(text, blanks); len(text) == 0 {
+			return
+		}
 	}
 	if len(ln.head) > 0 {
 		ln.head = append(ln.head, text...)
