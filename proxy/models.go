@@ -30,8 +30,8 @@ func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) err
 	return downstream.WriteJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
 
-// ofAnthropic reports whether a request names the version of Anthropic's API, as its clients do: where
-// both APIs have the path it is meant for that one.
+// ofAnthropic reports whether a request names the version of Anthropic's API, as its clients do:
+// where both APIs have the path it is meant for that one.
 func ofAnthropic(r *http.Request) bool { return len(r.Header["Anthropic-Version"]) > 0 }
 
 // oneModel uses up no limit either.

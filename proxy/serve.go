@@ -124,8 +124,8 @@ var unserved = [...]string{
 	"/v1/uploads", "/v1/vector_stores", "/v1/videos",
 }
 
-// noRoute says that nothing is at a path: that it is one of the API, but not served, or which path a
-// client whose base URL lacks /v1, or has it once too often, may have meant.
+// noRoute says that nothing is at a path: that it is one of the API, but not served, or which path
+// a client whose base URL lacks /v1, or has it once too often, may have meant.
 func noRoute(path string) error {
 	const version = "/v1"
 	for _, api := range unserved {

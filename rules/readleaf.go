@@ -315,8 +315,8 @@ func (c *compiler) readHeaderTest(at syntax.Cursor) condition.Node {
 	return condition.HeaderEquals(name, equals)
 }
 
-// seen reports a header that conditions never see, and warns of those that say where a request comes
-// from: any client can send them.
+// seen reports a header that conditions never see, and warns of those that say where a request
+// comes from: any client can send them.
 func seen(at syntax.Cursor, name string) bool {
 	switch {
 	case name == "Host" || strings.HasPrefix(name, "X-Signalbox-"):

@@ -56,7 +56,8 @@ const (
 	allowUnsetMeans = "let secrets be missing, as where the file is written and not served"
 )
 
-// takesFile lets a command be given one configuration file, as its argument or by --config, or none.
+// takesFile lets a command be given one configuration file, as its argument or by --config, or
+// none.
 func takesFile(cmd *cobra.Command) {
 	cmd.Flags().String("config", "", "configuration file; default: signalbox.yaml here, in ~/.config/signalbox or /etc/signalbox")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {

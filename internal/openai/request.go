@@ -149,12 +149,12 @@ type Request struct {
 	modelAt Span     // the value of the field model of a form
 }
 
-// AnswerLimit returns how many tokens the client takes for one answer at most, at least 1, and 0 and
-// false when it does not say. A number below 1 says nothing: some clients send -1 or 0 for no limit,
-// as llama.cpp takes -1. Where a completion repeats its prompt, 0 asks for that alone, for which
-// vLLM makes one token. Of two limits it is the larger one: vLLM and SGLang take
-// max_completion_tokens where it is not 0, servers that are older than it know max_tokens alone, and
-// OpenAI refuses both together. The upstream judges the range.
+// AnswerLimit returns how many tokens the client takes for one answer at most, at least 1, and 0
+// and false when it does not say. A number below 1 says nothing: some clients send -1 or 0 for no
+// limit, as llama.cpp takes -1. Where a completion repeats its prompt, 0 asks for that alone, for
+// which vLLM makes one token. Of two limits it is the larger one: vLLM and SGLang take
+// max_completion_tokens where it is not 0, servers that are older than it know max_tokens alone,
+// and OpenAI refuses both together. The upstream judges the range.
 func (r *Request) AnswerLimit() (tokens int64, ok bool) {
 	for _, own := range []*int64{r.MaxTokens, r.MaxCompletionTokens} {
 		if own != nil {

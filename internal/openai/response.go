@@ -30,8 +30,8 @@ var (
 // string is one message. Instructions stand beside them. max_output_tokens is in
 // MaxCompletionTokens, reasoning.effort in ReasoningEffort. IncludeUsage is true, since the last
 // event of a stream always tells the usage. What the server has kept, behind previous_response_id,
-// in a conversation or as an item that another refers to, is not read. A Patch may edit fields and the texts of messages and delete
-// messages, but insert none. Errors and raw are as for ParseChat.
+// in a conversation or as an item that another refers to, is not read. A Patch may edit fields and
+// the texts of messages and delete messages, but insert none. Errors and raw are as for ParseChat.
 func ParseResponse(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Response, raw, l)
 	defer p.release()
@@ -176,8 +176,8 @@ func (p *chatParser) responseItem() error {
 	if kind == "image_generation_call" { // the result is a picture
 		p.req.texts = slices.Delete(p.req.texts, result.Start, result.End)
 	}
-	// The type of a reference may be left out, and a lenient server may see one whatever else is in it;
-	// but who wrote that nobody knows.
+	// The type of a reference may be left out, and a lenient server may see one whatever else is in
+	// it; but who wrote that nobody knows.
 	untyped := kind == "" && hasID && m.Role == "" && !m.Content.Present()
 	p.req.refers = p.req.refers || untyped || kind == itemReference
 	switch {

@@ -91,8 +91,8 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkCollector says what is wrong with the URL of a collector. No exporter sends what stands before
-// its host, which may be a password that no error tells.
+// checkCollector says what is wrong with the URL of a collector. No exporter sends what stands
+// before its host, which may be a password that no error tells.
 func checkCollector(s string) error {
 	u, err := url.Parse(s)
 	switch {

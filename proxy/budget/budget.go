@@ -6,8 +6,8 @@
 //
 // Accounts are kept in this process, and in a Remote for all replicas. While the Remote does not
 // answer, the account of this process stands in; what was spent meanwhile is told to the Remote
-// when it answers again. A Remote that has lost accounts is told what was spent, as far as a process
-// knows.
+// when it answers again. A Remote that has lost accounts is told what was spent, as far as a
+// process knows.
 //
 // A Keeper is safe for concurrent use and starts no goroutine. Its lock is a leaf.
 package budget
@@ -337,7 +337,8 @@ func (k *Keeper) take(r *Reservation) {
 	}
 }
 
-// warnEvery is how often a log says at most that the remote has lost accounts: it loses all at once.
+// warnEvery is how often a log says at most that the remote has lost accounts: it loses all at
+// once.
 const warnEvery = time.Minute
 
 // hear notes what the remote said was taken before, and returns it, and what a warning that is due

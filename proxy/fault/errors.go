@@ -184,7 +184,8 @@ type UnusableError struct{ Problem string }
 // Error tells the problem.
 func (e *UnusableError) Error() string { return "unusable answer: " + e.Problem }
 
-// CredentialsError reports an endpoint that does not take the credentials that the proxy has for it.
+// CredentialsError reports an endpoint that does not take the credentials that the proxy has for
+// it.
 type CredentialsError struct{ Model, Endpoint string }
 
 // Error leaves out the message of the server, which may quote the credentials.

@@ -19,8 +19,8 @@ type inside struct {
 	isNumber   bool
 }
 
-// valuesOf returns the strings and numbers of a text that is a JSON object or list, or several behind
-// each other, and false for any other text. A number alone is a text as well.
+// valuesOf returns the strings and numbers of a text that is a JSON object or list, or several
+// behind each other, and false for any other text. A number alone is a text as well.
 func valuesOf(text string) (out []inside, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -82,8 +82,8 @@ func (h *hider) isNested(s *str) bool {
 }
 
 // within returns the parts of pieces that lie in the strings and numbers of a text, if it is JSON:
-// what else there is of JSON has no room for a placeholder. A piece that reaches out of a value leaves
-// one of its own in each that it touches, but for names of members between them.
+// what else there is of JSON has no room for a placeholder. A piece that reaches out of a value
+// leaves one of its own in each that it touches, but for names of members between them.
 func (h *hider) within(ctx context.Context, text string, pieces []piece) []piece {
 	list, ok := valuesOf(text)
 	if !ok {

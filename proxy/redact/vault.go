@@ -82,8 +82,8 @@ type keeper struct {
 }
 
 // newKeeper returns the keeper of a request. One that goes on with turns which only the server
-// remembers has placeholders that no other request has: the server knows those of the earlier turns,
-// where the same numbers stood for other values.
+// remembers has placeholders that no other request has: the server knows those of the earlier
+// turns, where the same numbers stood for other values.
 func newKeeper(req *openai.Request) *keeper {
 	tag := ""
 	if req.Continues() {

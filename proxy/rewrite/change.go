@@ -79,8 +79,8 @@ type Limit struct {
 	Given  bool // by a field that the route sets
 }
 
-// ClientsOwn reports whether the limit on the response to req, of which l is what the proxy put there,
-// is the one that the client has set.
+// ClientsOwn reports whether the limit on the response to req, of which l is what the proxy put
+// there, is the one that the client has set.
 func (l Limit) ClientsOwn(req *openai.Request) bool {
 	_, ok := req.AnswerLimit()
 	return ok && l == (Limit{})

@@ -61,9 +61,9 @@ type Choice struct {
 }
 
 // Choose returns what is kept of the tools of a request; nil where that is all of them, as where
-// want is nil, and where the request goes on with turns that only the server knows: which tools were
-// offered and called there cannot be told. It never fails a request: what cannot be read is sent as
-// it is.
+// want is nil, and where the request goes on with turns that only the server knows: which tools
+// were offered and called there cannot be told. It never fails a request: what cannot be read is
+// sent as it is.
 func (m *Memo) Choose(
 	ctx context.Context, by Classifier, req *openai.Request, want *rules.Tools,
 ) *Choice {

@@ -225,9 +225,9 @@ func (x *Escalation) Found(e *Course) {
 	}
 }
 
-// Hold reads a response ahead, to its end or as long as it may be held, and judges it. limit is what
-// the proxy has put into its request. The error is that of a response that broke off: nothing of it
-// has gone to the client, so another endpoint may give a whole one.
+// Hold reads a response ahead, to its end or as long as it may be held, and judges it. limit is
+// what the proxy has put into its request. The error is that of a response that broke off: nothing
+// of it has gone to the client, so another endpoint may give a whole one.
 func (t *Trial) Hold(u *upstream.Response, c *upstream.Call, limit rewrite.Limit) (err error) {
 	if !u.Good() {
 		return nil

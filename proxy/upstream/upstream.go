@@ -135,8 +135,8 @@ func (u *Response) Misfit(streaming bool) string {
 }
 
 // failure is the error of a response that only says that the endpoint is not what it should be; nil
-// for any other. It refuses the proxy's own credentials (where it gets the client's, what it says of
-// them is for the client), or something else than a model server gives a page.
+// for any other. It refuses the proxy's own credentials (where it gets the client's, what it says
+// of them is for the client), or something else than a model server gives a page.
 func (u *Response) failure() error {
 	if u.page {
 		return &fault.UnusableError{Problem: "a page"}
@@ -418,8 +418,8 @@ type Call struct {
 // Do sends the request to the endpoint of a lease and waits for the head and the first bytes of the
 // body: up to then an attempt can fail without the client noticing. It takes the lease over and
 // closes it on an error; otherwise the caller closes the response, and the lease with it. Errors
-// are ErrClientGone, *ConnectError, *NoResponseError, *CredentialsError and *UnusableError of package
-// fault.
+// are ErrClientGone, *ConnectError, *NoResponseError, *CredentialsError and *UnusableError of
+// package fault.
 func Do(
 	ctx context.Context, t framing.Transport, c *Call, m *backend.Model, lease *pool.Lease,
 ) (*Response, error) {
@@ -480,7 +480,8 @@ func Do(
 // answersInJSON reports whether the API answers in JSON, or in events. Audio is neither.
 func (c *Call) answersInJSON() bool { return c.API != openai.Other || c.Path == embeddings }
 
-// embeddings is the path of the one API beside those of completions that is known to answer in JSON.
+// embeddings is the path of the one API beside those of completions that is known to answer in
+// JSON.
 const embeddings = "embeddings"
 
 // request makes the request to the endpoint. The query of the client's URL is not passed on.

@@ -31,9 +31,9 @@ const blanks = " \t\r\n"
 const fence = "```json"
 
 // formOf tells the form of a text by its beginning. A brace or a bracket alone says little: texts
-// begin with a citation ([1], [1, 2]), a link ([text](url)) or a box ([ ]). It is JSON once the name
-// of a member has come, or in a list another value behind a text, as long as there is no error; a
-// list that ends sooner is JSON only where nothing follows.
+// begin with a citation ([1], [1, 2]), a link ([text](url)) or a box ([ ]). It is JSON once the
+// name of a member has come, or in a list another value behind a text, as long as there is no
+// error; a list that ends sooner is JSON only where nothing follows.
 func formOf(text []byte) form {
 	text = bytes.TrimLeft(text, blanks)
 	switch {
