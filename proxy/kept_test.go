@@ -16,6 +16,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/memory/conversation"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/proxy/reasoning"
 )
@@ -55,30 +56,49 @@ func responseOf(tb testing.TB, a answered) string {
 	return r.ID
 }
 
+// ownServers gives each model servers that no other has, by name.
+func ownServers(tb testing.TB, models []backend.ModelOptions, names ...string) {
+	tb.Helper()
+	for i := range models {
+		models[i].Endpoints = nil
+		for _, name := range names {
+			up := stateful(tb, models[i].Name+name)
+			models[i].Endpoints = append(models[i].Endpoints, pool.EndpointOptions{Name: name, URL: up.URL(), APIKey: "k"})
+		}
+	}
+}
+
+// goOn sends some turns behind the first, each of which is to be answered where that was. between
+// may change the id that the next turn goes on with.
+func (b *bench) goOn(model, first, input string, turns int, between func(id string) string) {
+	b.tb.Helper()
+	begun := b.post("/v1/responses", `{"model":"`+model+`","input":"`+first+`"}`)
+	at, id := begun.header.Get("X-Signalbox-Endpoint"), responseOf(b.tb, begun)
+	for turn := range turns {
+		if between != nil {
+			id = between(id)
+		}
+		next := b.post("/v1/responses", `{"model":"`+model+`","input":"`+input+`","previous_response_id":"`+id+`"}`)
+		if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
+			b.tb.Fatalf("%s, turn %d: status %d at %s, begun at %s: %s", model, turn, next.status, got, at, next.body)
+		}
+		id = responseOf(b.tb, next)
+	}
+}
+
 func TestAResponseIsGoneOnWithAtTheServerThatHasIt(t *testing.T) {
 	t.Parallel()
 	servers := []*testkit.Upstream{stateful(t, "a"), stateful(t, "b"), stateful(t, "c"), stateful(t, "d")}
 	b := start(t, oneModel(servers...), sticks)
 	for _, model := range []string{"auto", "small"} {
-		first := b.post("/v1/responses", `{"model":"`+model+`","input":"hello"}`)
-		at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
-		for turn := range 12 {
-			next := b.post("/v1/responses", `{"model":"`+model+`","input":"go on","previous_response_id":"`+id+`"}`)
-			if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
-				t.Fatalf("%s, turn %d: status %d at %s, begun at %s: %s", model, turn, next.status, got, at, next.body)
-			}
-			id = responseOf(t, next)
-		}
+		b.goOn(model, "hello", "go on", 12, nil)
 	}
 }
 
 func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 	t.Parallel()
 	models := oneModel()
-	for i := range models { // each of a server of its own
-		up := stateful(t, models[i].Name)
-		models[i].Endpoints = []pool.EndpointOptions{{Name: "e", URL: up.URL()}}
-	}
+	ownServers(t, models, "e")
 	b := unsure(t, models)
 	first := b.post("/v1/responses", `{"model":"auto","input":"math: integrate x"}`).
 		goes(t, "the first turn", "new  big high")
@@ -91,10 +111,7 @@ func TestAResponseIsGoneOnWithByItsModelWhateverTheSubject(t *testing.T) {
 func TestWhatANamedModelAnsweredIsGoneOnWithByRouting(t *testing.T) {
 	t.Parallel()
 	models := append(oneModel(), modelOptions("aside", "", reasoning.Options{}))
-	for i := range models { // each of a server of its own
-		up := stateful(t, models[i].Name)
-		models[i].Endpoints = []pool.EndpointOptions{{Name: "e", URL: up.URL()}}
-	}
+	ownServers(t, models, "e")
 	b := unsure(t, models, func(s *setup) {
 		s.routes = `
 routes:
@@ -125,24 +142,10 @@ default: {models: [small]}
 func TestAResponseIsGoneOnWithWhereNothingSticks(t *testing.T) {
 	t.Parallel()
 	models := oneModel()
-	for i := range models { // each of two servers of its own
-		models[i].Endpoints = nil
-		for _, name := range []string{"e", "f"} {
-			up := stateful(t, models[i].Name+name)
-			models[i].Endpoints = append(models[i].Endpoints, pool.EndpointOptions{Name: name, URL: up.URL(), APIKey: "k"})
-		}
-	}
+	ownServers(t, models, "e", "f")
 	b := start(t, models, func(s *setup) { s.talks = conversation.New(nil, "") })
 	for _, model := range []string{"auto", "small"} {
-		first := b.post("/v1/responses", `{"model":"`+model+`","input":"math: integrate x"}`)
-		at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
-		for turn := range 8 {
-			next := b.post("/v1/responses", `{"model":"`+model+`","input":"law","previous_response_id":"`+id+`"}`)
-			if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
-				t.Fatalf("%s, turn %d: status %d at %s, begun at %s: %s", model, turn, next.status, got, at, next.body)
-			}
-			id = responseOf(t, next)
-		}
+		b.goOn(model, "math: integrate x", "law", 8, nil)
 	}
 }
 
@@ -150,32 +153,42 @@ func TestAResponseIsGoneOnWithWhereNothingSticks(t *testing.T) {
 func TestAnAnswerOfARuleIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	models := oneModel()
-	for i := range models {
-		models[i].Endpoints = nil
-		for _, name := range []string{"e", "f"} {
-			up := stateful(t, models[i].Name+name)
-			models[i].Endpoints = append(models[i].Endpoints, pool.EndpointOptions{Name: name, URL: up.URL(), APIKey: "k"})
-		}
-	}
+	ownServers(t, models, "e", "f")
 	b := start(t, models, sticks)
 	ruled := func(previous string) string {
-		return responseOf(t, b.post("/v1/responses", `{"model":"auto","input":"hi","previous_response_id":`+previous+`}`, "X-Greet", "yes"))
+		body := `{"model":"auto","input":"hi","previous_response_id":` + previous + `}`
+		return responseOf(t, b.post("/v1/responses", body, "X-Greet", "yes"))
 	}
 	for _, model := range []string{"auto", "small"} {
-		first := b.post("/v1/responses", `{"model":"`+model+`","input":"math: integrate x"}`)
-		at, id := first.header.Get("X-Signalbox-Endpoint"), responseOf(t, first)
-		for turn := range 4 {
-			id = ruled(strconv.Quote(ruled(strconv.Quote(id)))) // twice
-			next := b.post("/v1/responses", `{"model":"`+model+`","input":"go on","previous_response_id":"`+id+`"}`)
-			if got := next.header.Get("X-Signalbox-Endpoint"); next.status != http.StatusOK || got != at {
-				t.Fatalf("%s, turn %d: status %d at %s, begun at %s: %s", model, turn, next.status, got, at, next.body)
-			}
-			id = responseOf(t, next)
-		}
+		b.goOn(model, "math: integrate x", "go on", 4, func(id string) string {
+			return ruled(strconv.Quote(ruled(strconv.Quote(id)))) // twice
+		})
 		next := b.post("/v1/responses", `{"model":"`+model+`","input":"hello","previous_response_id":"`+ruled("null")+`"}`)
 		if next.status != http.StatusOK {
 			t.Errorf("%s, behind a first turn that a rule answered: status %d: %s", model, next.status, next.body)
 		}
+	}
+}
+
+// An answer of a rule within a conversation that the server keeps says nothing of its later turns.
+func TestAnAnswerOfARuleLeavesAConversationAsItIs(t *testing.T) {
+	t.Parallel()
+	up := stateful(t, "a")
+	b := start(t, oneModel(up), func(s *setup) { s.talks = conversation.New(nil, "") })
+	const turn = `{"model":"auto","input":"hello","conversation":"c"}`
+	b.post("/v1/responses", turn)
+	if got := b.post("/v1/responses", turn, "X-Greet", "yes"); !strings.Contains(got.body, "Hello there.") {
+		t.Fatalf("no rule answered: %d %s", got.status, got.body)
+	}
+	b.post("/v1/responses", turn)
+	if got := string(lastBody(up)); !strings.Contains(got, `"conversation":"c"`) || strings.Contains(got, "previous_response_id") {
+		t.Errorf("sent was %s", got)
+	}
+	previous := responseOf(t, b.post("/v1/responses", `{"model":"auto","input":"hello"}`))
+	b.post("/v1/responses", strings.Replace(turn, `{`, `{"previous_response_id":"`+previous+`",`, 1), "X-Greet", "yes")
+	b.post("/v1/responses", turn)
+	if got := string(lastBody(up)); strings.Contains(got, "previous_response_id") {
+		t.Errorf("sent was %s", got)
 	}
 }
 
@@ -220,7 +233,8 @@ func TestAResponseOfAnotherTenantIsNotFound(t *testing.T) {
 		}
 	}
 	// What nobody was answered with here is for the server to say.
-	got := b.post("/v1/responses", `{"model":"small","input":"x","previous_response_id":"resp_elsewhere"}`, asks, "Bearer b")
+	const unknown = `{"model":"small","input":"x","previous_response_id":"resp_elsewhere"}`
+	got := b.post("/v1/responses", unknown, asks, "Bearer b")
 	if got.status != http.StatusNotFound {
 		t.Errorf("a response that nobody here knows: status %d: %s", got.status, got.body)
 	}

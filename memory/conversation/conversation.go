@@ -3,12 +3,13 @@
 //
 // Redis keys, P being the prefix: P:s:KEY, a string that ends by itself. A key is a SHA-256 and
 // tells nothing of tenants or texts; a state holds names of models, routes and labels with
-// probabilities, names and addresses of model servers, and, of conversations that clients name, the
-// beginnings of what the user said last.
+// probabilities, names and addresses of model servers, digests of tenants, and, of conversations
+// that clients name, the beginnings of what the user said last.
 //
 // Everything here is a hint: what is lost, or late, costs a prefill, and an answer only where a
-// request goes on with what one server alone has. A Store is safe for concurrent use. It runs a
-// goroutine for each state on its way to Redis, 64 at most, and Close waits for them.
+// request goes on with what one server alone has; whose a response is, is not known then. A Store is
+// safe for concurrent use. It runs a goroutine for each state on its way to Redis, 64 at most, and
+// Close waits for them.
 package conversation
 
 import (

@@ -271,7 +271,7 @@ func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request
 	if t.state = d.leavesState(); (t.tool || t.state) && !d.leadsTo(t.before.Model) {
 		d.returnToRoute()
 	}
-	if t.state && !d.leadsTo(d.Kept.Model) {
+	if t.state && (d.Kept.Model != t.before.Model || !d.leadsTo(d.Kept.Model)) {
 		d.admitKept()
 	}
 	return nil

@@ -162,11 +162,13 @@ func (b *Base) entries(
 		}
 	}
 	n := namer{d.Who.Tenant, d.Who.Role}
-	place := &conversation.State{Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, Owner: n.owner(), Previous: s.Previous}
+	place := &conversation.State{
+		Model: s.Model, Endpoint: s.Endpoint, Server: s.Server, Owner: n.owner(), Previous: s.Previous,
+	}
 	if id != "" && string(bytes.TrimSpace(req.Field("store"))) != "false" {
 		out = append(out, conversation.Entry{Key: namer{}.key(byPlace, id), State: place, Life: placeLife})
 	}
-	if talk := plain(req.ConversationID()); talk != "" && s.Server != "" {
+	if talk := plain(req.ConversationID()); talk != "" && s.Server != "" && s.Previous == "" {
 		out = append(out, conversation.Entry{Key: n.key(byPlace, talk), State: place, Life: placeLife})
 	}
 	return out
