@@ -57,7 +57,8 @@ func TestCredentialsOfTheProxyThatAreRefusedAreNoAffairOfTheClient(t *testing.T)
 // /readyz.
 func TestTheNextModelAnswersWhereCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
-	bad, good := testkit.NewUpstream(t, notTaken(http.StatusUnauthorized)), testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
+	bad := testkit.NewUpstream(t, notTaken(http.StatusUnauthorized))
+	good := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	models := oneModel(good)
 	models[0] = modelOptions("big", "Org/Big-70B", reasoning.Options{}, bad)
 	b := start(t, models)
@@ -91,9 +92,10 @@ func TestABusyServerIsTheAnswerBesideOneThatRefusesCredentials(t *testing.T) {
 	t.Parallel()
 	bad := testkit.NewUpstream(t, notTaken(http.StatusUnauthorized))
 	busy := testkit.NewUpstream(t, testkit.JSON(http.StatusTooManyRequests, `{"error":"slow"}`, "Retry-After", "3"))
+	none := reasoning.Options{}
 	for name, models := range map[string][]backend.ModelOptions{
-		"asked first": {modelOptions("big", "", reasoning.Options{}, bad), modelOptions("small", "", reasoning.Options{}, busy)},
-		"asked last":  {modelOptions("big", "", reasoning.Options{}, busy), modelOptions("small", "", reasoning.Options{}, bad)},
+		"asked first": {modelOptions("big", "", none, bad), modelOptions("small", "", none, busy)},
+		"asked last":  {modelOptions("big", "", none, busy), modelOptions("small", "", none, bad)},
 	} {
 		b := start(t, append(models, modelOptions("effort", "", reasoning.Options{}, busy)))
 		if got := b.chat(ask("math")); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "3" {

@@ -123,14 +123,16 @@ func TestAnAnswerThatIsCutWhereTheClientAskedForItStands(t *testing.T) {
 	for name, c := range map[string]struct {
 		path, ask, answer, route, want string
 	}{
-		"no limit":            {"/v1/chat/completions", ask("hi"), tooShort, "", thrown},
-		"null":                {"/v1/chat/completions", askWith(`"max_tokens":null`), tooShort, "", thrown},
-		"max_tokens":          {"/v1/chat/completions", askWith(`"max_tokens":3`), tooShort, "", stands},
-		"the newer name":      {"/v1/chat/completions", askWith(`"max_completion_tokens":3`), tooShort, "", stands},
-		"a call that is cut":  {"/v1/chat/completions", askWith(`"max_tokens":3`), call, "", stands},
-		"of the route":        {"/v1/chat/completions", ask("hi"), tooShort, ", max_tokens: 3", thrown},
-		"of both":             {"/v1/chat/completions", askWith(`"max_tokens":3`), tooShort, ", max_tokens: 3", stands},
-		"the route's instead": {"/v1/chat/completions", askWith(`"max_tokens":9`), tooShort, ", max_tokens: 3, override: true", thrown},
+		"no limit":           {"/v1/chat/completions", ask("hi"), tooShort, "", thrown},
+		"null":               {"/v1/chat/completions", askWith(`"max_tokens":null`), tooShort, "", thrown},
+		"max_tokens":         {"/v1/chat/completions", askWith(`"max_tokens":3`), tooShort, "", stands},
+		"the newer name":     {"/v1/chat/completions", askWith(`"max_completion_tokens":3`), tooShort, "", stands},
+		"a call that is cut": {"/v1/chat/completions", askWith(`"max_tokens":3`), call, "", stands},
+		"of the route":       {"/v1/chat/completions", ask("hi"), tooShort, ", max_tokens: 3", thrown},
+		"of both":            {"/v1/chat/completions", askWith(`"max_tokens":3`), tooShort, ", max_tokens: 3", stands},
+		"the route's instead": {
+			"/v1/chat/completions", askWith(`"max_tokens":9`), tooShort, ", max_tokens: 3, override: true", thrown,
+		},
 		"a response":          {"/v1/responses", respond(""), cutResponse, "", thrown},
 		"a response, bounded": {"/v1/responses", respond(`,"max_output_tokens":3`), cutResponse, "", stands},
 	} {

@@ -228,7 +228,9 @@ func TestJSONThatThePromptAsksForIsNotAnnotatedInside(t *testing.T) {
 	body := strings.Replace(testkit.Completion, `"hello"`, `"`+open+towerTrue+towerFalse+shut+`"`, 1)
 	stream := testkit.Stream(towerStream(open[:1], open[1:], towerTrue, towerFalse, shut)...)
 	unescape := strings.NewReplacer(`\"`, `"`)
-	for structured, finish := range map[string]string{"report": "stop", "terminate": "content_filter", "hold": "content_filter"} {
+	for structured, finish := range map[string]string{
+		"report": "stop", "terminate": "content_filter", "hold": "content_filter",
+	} {
 		t.Run(structured, func(t *testing.T) {
 			t.Parallel()
 			up := testkit.NewUpstream(t, testkit.JSON(200, body))

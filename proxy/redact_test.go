@@ -334,7 +334,8 @@ func TestATurnThatGoesOnGetsNoValueOfAnotherTurn(t *testing.T) {
 		if e.path != "/v1/responses" {
 			continue
 		}
-		up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, strings.Replace(e.whole, "hello", "[EMAIL_1], [PERSON_1]", 1)))
+		answer := strings.Replace(e.whole, "hello", "[EMAIL_1], [PERSON_1]", 1)
+		up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, answer))
 		b := startRedacting(t, &piiClassifier{}, up)
 		const said = "ann@example.com"
 		if got := b.post(e.path, e.ask(said, "")); !strings.Contains(got.body, `"ann@example.com, [PERSON_1]"`) {

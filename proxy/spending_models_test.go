@@ -154,7 +154,8 @@ func usageTold(stream bool, prompt, completion string) testkit.Answer { //nolint
 	if stream {
 		return testkit.Stream(testkit.Event("four"), testkit.Finish, `data: {"choices":[],`+usage+"}\n\n", testkit.Done)
 	}
-	return testkit.JSON(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}],`+usage+`}`)
+	return testkit.JSON(200, `{"choices":[{"index":0,"message":{"role":"assistant",`+
+		`"content":"ok"},"finish_reason":"stop"}],`+usage+`}`)
 }
 
 // A token costs $0.001, and the budget is $20.
@@ -171,7 +172,10 @@ func TestUsageThatCannotBeLocksNobodyOut(t *testing.T) {
 		{"a prompt", upTo(10), usageTold(false, "1000000000000000", "5"), 200},
 		{"an answer", upTo(10), usageTold(false, "5", "1000000000000000"), 200},
 		{"an answer that overflows", upTo(10), usageTold(false, "5", "9223372036854775807"), 200},
-		{"a stream", strings.Replace(upTo(10), `{`, `{"stream":true,`, 1), usageTold(true, "1000000000000000", "2000000000000"), 200},
+		{
+			"a stream", strings.Replace(upTo(10), `{`, `{"stream":true,`, 1),
+			usageTold(true, "1000000000000000", "2000000000000"), 200,
+		},
 		{"more than the bytes and a template", upTo(10), usageTold(false, "70000", "5"), 200},
 		{"a long template", upTo(10), usageTold(false, "60000", "5"), 429},
 		{"a picture", image, usageTold(false, "70000", "5"), 429},

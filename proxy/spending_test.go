@@ -182,7 +182,10 @@ func TestTheLimitThatIsInForceIsReserved(t *testing.T) {
 		{"the route's over the client's", ", max_tokens: 5000, override: true", `"max_tokens":100,`, "$5"},
 		{"an automatic one", ", max_tokens: auto", "", "$0.256"},
 		{"choices of the route", ", max_tokens: 5000, set: {body: {n: 4}}", `"n":2,`, "$20"},
-		{"a field of the route", ", max_tokens: 5000, set: {body: {max_completion_tokens: 7}}", `"max_tokens":100,`, "$0.007"},
+		{
+			"a field of the route", ", max_tokens: 5000, set: {body: {max_completion_tokens: 7}}",
+			`"max_tokens":100,`, "$0.007",
+		},
 		{"two fields of the route", ", set: {body: {max_completion_tokens: 7, max_tokens: 9}}", "", "$0.009"},
 		{"no limit by the route", ", set: {body: {max_tokens: null}}", `"max_tokens":100,`, "$0.256"},
 		{"the window", ", max_tokens: 100000", "", "$8.192"},

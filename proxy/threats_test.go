@@ -240,7 +240,8 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	}
 	send := func(path, body string) answered { return b.post(path, body, "Authorization", "Bearer limited") }
 	for fields, least := range map[string]int{ // what a request may take, at the least
-		`"max_tokens":1000,"n":50`: 50_000, `"n":100`: 25_600, `"max_completion_tokens":500`: 500, `"max_tokens":-1`: 256, `"max_tokens":10,"n":-5`: 10, `"max_tokens":10,"n":0`: 10,
+		`"max_tokens":1000,"n":50`: 50_000, `"n":100`: 25_600, `"max_completion_tokens":500`: 500,
+		`"max_tokens":-1`: 256, `"max_tokens":10,"n":-5`: 10, `"max_tokens":10,"n":0`: 10,
 		// Of two limits the larger counts: servers differ in which one they take.
 		`"max_tokens":1000,"max_completion_tokens":5`:         1000,
 		`"max_completion_tokens":5,"max_tokens":1000,"n":2`:   2000,
@@ -287,8 +288,12 @@ func TestS29NoNumberWidensAnAllowance(t *testing.T) {
 	for usage, want := range map[string]int{ // what is left for the next request, before its own estimate
 		`{"prompt_tokens":10,"completion_tokens":5}`: 99_985, `{"prompt_tokens":-50000,"completion_tokens":-50000}`: 99_990, `{"prompt_tokens":1e9,"completion_tokens":1}`: 99_995,
 		// What cannot be is estimated.
-		`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`: 99_990, `{"prompt_tokens":18446744073709551616,"completion_tokens":18446744073709551615}`: 99_990,
-		`{"prompt_tokens":4294967296,"completion_tokens":4294967296}`: 99_990, `{"prompt_tokens":"50000","completion_tokens":null}`: 99_990, `{"prompt_tokens":0,"completion_tokens":0}`: 99_990, `[]`: 99_990,
+		`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`:   99_990,
+		`{"prompt_tokens":18446744073709551616,"completion_tokens":18446744073709551615}`: 99_990,
+		`{"prompt_tokens":4294967296,"completion_tokens":4294967296}`:                     99_990,
+
+		`{"prompt_tokens":"50000","completion_tokens":null}`: 99_990,
+		`{"prompt_tokens":0,"completion_tokens":0}`:          99_990, `[]`: 99_990,
 	} {
 		fresh()
 		u.Next(testkit.JSON(http.StatusOK, `{"choices":[{"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}],"usage":`+usage+`}`))

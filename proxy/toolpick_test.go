@@ -106,7 +106,8 @@ func TestOnlyToolsThatAConversationCanNeedAreOffered(t *testing.T) {
 		},
 		"an item that the server keeps": {
 			"/v1/responses",
-			strings.Replace(response(""), `"How is the weather?"`, `[{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "How is the weather?"}]`, 1),
+			strings.Replace(response(""), `"How is the weather?"`, `[{"type": "item_reference", "id": "msg_1"},`+
+				` {"role": "user", "content": "How is the weather?"}]`, 1),
 			[]string{"get_weather", "send_mail", "book_flight", "pause"},
 			"",
 		},

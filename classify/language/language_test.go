@@ -159,7 +159,8 @@ func TestMixedTexts(t *testing.T) {
 
 func TestOtherScriptsLowerTheProbability(t *testing.T) {
 	_, pure, _ := detect("Почему осенью желтеют листья на деревьях?")
-	_, mixed, _ := detect("Почему осенью желтеют листья на деревьях? Kubernetes PostgreSQL")
+	const russian = "Почему осенью желтеют листья на деревьях?"
+	_, mixed, _ := detect(russian + " Kubernetes PostgreSQL")
 	if !(mixed < pure) {
 		t.Errorf("probability %v with foreign words, %v without", mixed, pure)
 	}

@@ -16,7 +16,10 @@ type Model struct {
 
 // NewModel returns an entry as this API spells it. Models have no other name than their id here.
 func NewModel(m *openai.ModelObject) Model {
-	return Model{Type: m.Object, ID: m.ID, DisplayName: m.ID, CreatedAt: time.Unix(m.Created, 0).UTC().Format(time.RFC3339)}
+	return Model{
+		Type: m.Object, ID: m.ID, DisplayName: m.ID,
+		CreatedAt: time.Unix(m.Created, 0).UTC().Format(time.RFC3339),
+	}
 }
 
 // ModelList is a list of models, in one page.

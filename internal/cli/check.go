@@ -59,7 +59,8 @@ const (
 // takesFile lets a command be given one configuration file, as its argument or by --config, or
 // none.
 func takesFile(cmd *cobra.Command) {
-	cmd.Flags().String("config", "", "configuration file; default: signalbox.yaml here, in ~/.config/signalbox or /etc/signalbox")
+	cmd.Flags().String("config", "",
+		"configuration file; default: signalbox.yaml here, in ~/.config/signalbox or /etc/signalbox")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) > 1:

@@ -183,7 +183,8 @@ func (c *checker) openKeys() {
 	case c.holds("auth.mode"):
 		c.warn("auth.keys", "auth.mode none asks nobody for a key: everybody is let in")
 	default:
-		c.at("auth.keys", "nobody is asked for a key before auth.mode says so: set auth.mode to keys, or to none if that is meant")
+		c.at("auth.keys", "nobody is asked for a key before auth.mode says so: "+
+			"set auth.mode to keys, or to none if that is meant")
 	}
 	if a.Mode != auth.ModeJWT && c.holds("auth.jwt") {
 		c.warn("auth.jwt", "no token is looked at: auth.mode is %s", a.Mode)
@@ -400,7 +401,8 @@ func (c *checker) named() {
 		if i < len(actions)-1 {
 			path = fmt.Sprintf("routes[%d].use.%s", i, key)
 		}
-		c.warn(path, "%s does not hold for requests that name a model: set server.route_named_models to true, or to false if that is meant", key)
+		c.warn(path, "%s does not hold for requests that name a model: "+
+			"set server.route_named_models to true, or to false if that is meant", key)
 		return
 	}
 }

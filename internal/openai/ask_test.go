@@ -17,12 +17,17 @@ func TestAsk(t *testing.T) {
 		{"several choices share no limit", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"n":2,"max_tokens":10}`, 2, 20, true, false},
 		{"a number as lenient servers read it", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"n":3e0,"max_tokens":1}`, 3, 3, true, false},
 		{"best_of counts", Completion, `{"model":"m","prompt":["a","b"],"best_of":3,"max_tokens":5}`, 1, 30, true, false},
-		{"no limit by -1", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":-1,"n":2}`, 2, 2 * AssumedOutputTokens, true, false},
-		{"no limit by 0", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"max_completion_tokens":0}`, 1, AssumedOutputTokens, true, false},
+		{"no limit by -1", Chat, `{"model":"m","messages":[{"role":"user",` +
+			`"content":"x"}],"max_tokens":-1,"n":2}`, 2, 2 * AssumedOutputTokens, true, false},
+		{"no limit by 0", Chat, `{"model":"m","messages":[{"role":"user",` +
+			`"content":"x"}],"max_completion_tokens":0}`, 1, AssumedOutputTokens, true, false},
 		{"a completion without a limit", Completion, `{"model":"m","prompt":"a","max_tokens":-1}`, 1, AssumedOutputTokens, true, false},
-		{"a completion that repeats its prompt alone", Completion, `{"model":"m","prompt":"a","max_tokens":0,"echo":true}`, 1, 1, true, false},
-		{"a response without a limit", Response, `{"model":"m","input":"x","max_output_tokens":-1,"store":false}`, 1, AssumedOutputTokens, true, false},
-		{"a least length", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"min_tokens":900}`, 1, 900, true, false},
+		{"a completion that repeats its prompt alone", Completion, `{"model":"m","prompt":"a",` +
+			`"max_tokens":0,"echo":true}`, 1, 1, true, false},
+		{"a response without a limit", Response, `{"model":"m","input":"x",` +
+			`"max_output_tokens":-1,"store":false}`, 1, AssumedOutputTokens, true, false},
+		{"a least length", Chat, `{"model":"m","messages":[{"role":"user",` +
+			`"content":"x"}],"min_tokens":900}`, 1, 900, true, false},
 		{"a chat that is stored", Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"store":true}`, 1, AssumedOutputTokens, false, false},
 		{"a response is stored unless it says otherwise", Response, `{"model":"m","input":"x"}`, 1, AssumedOutputTokens, false, false},
 		{"a response that is not stored", Response, `{"model":"m","input":"x","store":false}`, 1, AssumedOutputTokens, true, false},
@@ -45,7 +50,8 @@ func TestAsk(t *testing.T) {
 		},
 		{
 			"items that the client has sent along", Response,
-			`{"model":"m","input":[{"type":"reasoning","id":"i","summary":[]},{"id":"i","role":"user","content":"x"}],"store":false}`,
+			`{"model":"m","input":[{"type":"reasoning","id":"i","summary":[]},` +
+				`{"id":"i","role":"user","content":"x"}],"store":false}`,
 			1, AssumedOutputTokens, true, false,
 		},
 		{

@@ -46,7 +46,8 @@ func TestWhatMayBeKept(t *testing.T) {
 		{"a response to another", openai.Response, `{"model":"m","input":"What is Go?","previous_response_id":"r"}`, cache.State, cache.State},
 		{
 			"an item that the server keeps", openai.Response,
-			`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"Hi"}]}`, cache.State, cache.State,
+			`{"model":"m","input":[{"type":"item_reference",` +
+				`"id":"i"},{"role":"user","content":"Hi"}]}`, cache.State, cache.State,
 		},
 		{"a stored prompt", openai.Response, `{"model":"m","prompt":{"id":"p"}}`, cache.State, cache.State},
 		{"a search of a response", openai.Response, `{"model":"m","input":"Hi","tools":[{"type":"web_search"}]}`, cache.ServerTool, cache.ServerTool},

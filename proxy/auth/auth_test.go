@@ -19,7 +19,11 @@ func TestCallersAreKnownByTheirKeys(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Mode: ModeKeys, DefaultTenant: "default", DefaultRole: "guest", AdminRoles: []string{"admin"},
-		Keys: []KeyOptions{{Name: "plain", SHA256: hashOf("k1")}, {Name: "unset", SHA256: hashOf("")}, {Name: "boss", SHA256: hashOf("k2"), Tenant: "t", Role: "admin"}},
+		Keys: []KeyOptions{
+			{Name: "plain", SHA256: hashOf("k1")},
+			{Name: "unset", SHA256: hashOf("")},
+			{Name: "boss", SHA256: hashOf("k2"), Tenant: "t", Role: "admin"},
+		},
 	}
 	tests := []struct {
 		name, header string

@@ -225,7 +225,9 @@ type Tokens struct {
 	Cached     int64 `json:"cached,omitempty"`
 	Completion int64 `json:"completion"`
 	Reasoning  int64 `json:"reasoning,omitempty"` // of Completion, where the answer tells it
-	Estimated  bool  `json:"estimated,omitempty"` // the answer was cut before it told: its client left, or the guard cut; or it told what cannot be
+	// Estimated: the answer was cut before it told (its client left, or the guard cut), or it told what
+	// cannot be.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Guard is what the check of an answer found. It holds no text of the answer.

@@ -192,8 +192,8 @@ func isUpstream(err error) bool {
 		refused    *WarmRefusedError
 		barred     *CredentialsError
 	)
-	return errors.As(err, &refused) || errors.As(err, &barred) || errors.As(err, &unreached) || errors.As(err, &unanswered) ||
-		errors.As(err, &misfit) || errors.As(err, &cut)
+	return errors.As(err, &refused) || errors.As(err, &barred) || errors.As(err, &unreached) ||
+		errors.As(err, &unanswered) || errors.As(err, &misfit) || errors.As(err, &cut)
 }
 
 // ofContexts returns the error response for an error of stored contexts; nil for any other, and for

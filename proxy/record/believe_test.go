@@ -25,7 +25,8 @@ func TestTheMostOutputThatCanBeIsBounded(t *testing.T) {
 		`"max_tokens":10,"n":2147483647`:           math.MaxInt32,
 		`"max_completion_tokens":3000000000,"n":4`: math.MaxInt32,
 	} {
-		req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],`+members+`}`), openai.Limits{})
+		req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user",`+
+			`"content":"x"}],`+members+`}`), openai.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ var nestedBodies = []struct {
 }{
 	{
 		"the arguments of a call", openai.Chat,
-		`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":%s}}]}]}`,
+		`{"model":"m","messages":[{"role":"assistant","content":null,` +
+			`"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":%s}}]}]}`,
 		textAt("messages", 0, "tool_calls", 0, "function", "arguments"),
 	},
 	{
@@ -40,7 +41,8 @@ var nestedBodies = []struct {
 	},
 	{
 		"a part of a result", openai.Chat,
-		`{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"{}"},{"type":"text","text":%s}]}]}`,
+		`{"model":"m","messages":[{"role":"tool","tool_call_id":"c",` +
+			`"content":[{"type":"text","text":"{}"},{"type":"text","text":%s}]}]}`,
 		textAt("messages", 0, "content", 1, "text"),
 	},
 	{
@@ -49,7 +51,8 @@ var nestedBodies = []struct {
 		textAt("input", 0, "arguments"),
 	},
 	{
-		"the output of an item", openai.Response, `{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":%s}]}`,
+		"the output of an item", openai.Response, `{"model":"m","input":[{"type":"function_call_output",` +
+			`"call_id":"c","output":%s}]}`,
 		textAt("input", 0, "output"),
 	},
 	{
@@ -92,7 +95,10 @@ func TestJSONInATextStaysJSON(t *testing.T) {
 		{"names of members", `{"ann@example.com": {"x": 43}}`, `{"[EMAIL_1]": {"x": "[AGE_1]"}}`},
 		{"values behind each other", "{\"a\":43}\n{\"a\":\"43\"}\n", "{\"a\":\"[AGE_1]\"}\n{\"a\":\"[AGE_1]\"}\n"},
 		{"an escape", `{"a":"x\nann@example.com"}`, `{"a":"x\n[EMAIL_1]"}`},
-		{"a number and a string of one value", `{"a":4111111111111111,"b":"4111 1111 1111 1111"}`, `{"a":"[CARD_1]","b":"[CARD_1]"}`},
+		{
+			"a number and a string of one value", `{"a":4111111111111111,"b":"4111 1111 1111 1111"}`,
+			`{"a":"[CARD_1]","b":"[CARD_1]"}`,
+		},
 	}
 	for _, b := range nestedBodies {
 		for _, tt := range tests {
@@ -117,8 +123,10 @@ func TestATextWithNumbersIsHidden(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{
 			"what the user says",
-			`{"model":"m","messages":[{"role":"user","content":"{\"a\":4111111111111111}"},{"role":"tool","tool_call_id":"c","content":"{\"a\":4111111111111111}"}]}`,
-			`{"model":"m","messages":[{"role":"user","content":"{\"a\":[CARD_1]}"},{"role":"tool","tool_call_id":"c","content":"{\"a\":\"[CARD_1]\"}"}]}`,
+			`{"model":"m","messages":[{"role":"user","content":"{\"a\":4111111111111111}"},` +
+				`{"role":"tool","tool_call_id":"c","content":"{\"a\":4111111111111111}"}]}`,
+			`{"model":"m","messages":[{"role":"user","content":"{\"a\":[CARD_1]}"},` +
+				`{"role":"tool","tool_call_id":"c","content":"{\"a\":\"[CARD_1]\"}"}]}`,
 		},
 		{
 			"a result that is a number",
@@ -127,8 +135,10 @@ func TestATextWithNumbersIsHidden(t *testing.T) {
 		},
 		{
 			"a result with more than JSON",
-			`{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"[1] 4111111111111111"},{"role":"tool","tool_call_id":"c","content":"{\"a\":43} ok"}]}`,
-			`{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"[1] [CARD_1]"},{"role":"tool","tool_call_id":"c","content":"{\"a\":[AGE_1]} ok"}]}`,
+			`{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"[1] 4111111111111111"},` +
+				`{"role":"tool","tool_call_id":"c","content":"{\"a\":43} ok"}]}`,
+			`{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"[1] [CARD_1]"},` +
+				`{"role":"tool","tool_call_id":"c","content":"{\"a\":[AGE_1]} ok"}]}`,
 		},
 		{
 			"a result of which one part is JSON",
@@ -137,8 +147,10 @@ func TestATextWithNumbersIsHidden(t *testing.T) {
 		},
 		{
 			"arguments that were cut off",
-			`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":43,\"b\""}}]}]}`,
-			`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":[AGE_1],\"b\""}}]}]}`,
+			`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c",` +
+				`"type":"function","function":{"name":"f","arguments":"{\"a\":43,\"b\""}}]}]}`,
+			`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c",` +
+				`"type":"function","function":{"name":"f","arguments":"{\"a\":[AGE_1],\"b\""}}]}]}`,
 		},
 	}
 	for _, tt := range tests {
@@ -231,7 +243,8 @@ func word(rnd *rand.Rand) string {
 	var b strings.Builder
 	for range rnd.IntN(5) {
 		b.WriteString([...]string{
-			"ann@example.com", "Ann O'Neil", `\n`, `\"`, `\\`, `\u00e9`, `\ud83d\ude42`, "é", " ", "4155552671", "[", "]", "[ROW_1]", "43",
+			"ann@example.com", "Ann O'Neil", `\n`, `\"`, `\\`, `\u00e9`, `\ud83d\ude42`, "é", " ",
+			"4155552671", "[", "]", "[ROW_1]", "43",
 		}[rnd.IntN(14)])
 	}
 	return `"` + b.String() + `"`
@@ -267,7 +280,8 @@ func TestAFindingOverSeveralMembersIsHiddenInEach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = `{"street":"[ADDRESS_2]","zip":"[ADDRESS_3]","city":"[ADDRESS_4]","of [PERSON_1]":true,"to":"[PERSON_1]"}`
+		const want = `{"street":"[ADDRESS_2]","zip":"[ADDRESS_3]",` +
+			`"city":"[ADDRESS_4]","of [PERSON_1]":true,"to":"[PERSON_1]"}`
 		if got, err := b.text(out.Raw); got != want {
 			t.Errorf("%s: %v\ngot  %s\nwant %s", b.name, err, got, want)
 		}

@@ -271,8 +271,9 @@ func TestBuiltEventsFitTheStream(t *testing.T) {
 			finish: `{"id":"cmpl-D4","object":"text_completion","created":1760000005,"model":"qwen-32b","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"content_filter"}]}`,
 		},
 		{
-			name:      "openai_responses.sse",
-			delta:     `{"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"[\"x\"]","logprobs":[],"sequence_number":15}`,
+			name: "openai_responses.sse",
+			delta: `{"type":"response.output_text.delta","item_id":"msg_1","output_index":1,` +
+				`"content_index":0,"delta":"[\"x\"]","logprobs":[],"sequence_number":15}`,
 			finish:    `{"type":"response.incomplete","sequence_number":15,"response":{"id":"resp_1","object":"response","created_at":1760000002,"status":"incomplete","error":null,"incomplete_details":{"reason":"content_filter"},"instructions":"Be brief.","model":"gpt-5","output":[],"parallel_tool_calls":true,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"usage":null,"metadata":{}}}`,
 			deltaName: "response.output_text.delta",
 		},

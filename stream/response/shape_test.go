@@ -46,7 +46,8 @@ func TestAStreamIsGatheredToABody(t *testing.T) {
 			"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"logprobs":null,"finish_reason":"tool_calls"}]}`,
 		},
 		"calls of one index": {
-			chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":"}}]}}`) +
+			chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x",`+
+				`"function":{"name":"f","arguments":"{\"a\":"}}]}}`) +
 				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"1}"}}]}}`) +
 				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"id":"y","function":{"name":"f","arguments":""}}]}}`) +
 				chunkWith(`{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}`) +

@@ -50,8 +50,14 @@ func operations() []operation {
 		{method: "post", path: "/v1/audio/speech", tag: models, summary: "Speak a text; the model must be named", body: "#Named", result: "#Any", kinds: []string{"audio/*"}},
 		{method: "post", path: "/v1/audio/transcriptions", tag: models, summary: "Write down speech; the model must be named", body: "#Form", result: "#Any", kinds: events},
 		{method: "post", path: "/v1/audio/translations", tag: models, summary: "Translate speech; the model must be named", body: "#Form", result: "#Any"},
-		{method: "get", path: "/v1/models", tag: models, summary: "List the models that the caller may ask for; with anthropic-version in the shape of Anthropic's API", result: "openai.ModelList"},
-		{method: "get", path: "/v1/models/{model}", tag: models, summary: "One model; with anthropic-version in the shape of Anthropic's API", result: "openai.ModelObject"},
+		{
+			method: "get", path: "/v1/models", tag: models, result: "openai.ModelList",
+			summary: "List the models that the caller may ask for; with anthropic-version in the shape of Anthropic's API",
+		},
+		{
+			method: "get", path: "/v1/models/{model}", tag: models, result: "openai.ModelObject",
+			summary: "One model; with anthropic-version in the shape of Anthropic's API",
+		},
 
 		{method: "post", path: "/signalbox/v1/classify", tag: look, summary: "Compute the signals of texts, or of one conversation", body: "signals.classifyBody", result: "results=[{signals.Result}]"},
 		{
