@@ -191,12 +191,23 @@ func (m *matcher) falls() bool {
 var antonyms string
 
 // contraries holds, for a word by hash, the words of opposite meaning: those of opposites, a few
-// of prices and those of WordNet. The fusion was fitted with opposites alone.
+// of prices and settings and those of WordNet. The fusion was fitted with opposites alone.
 //
 //nolint:gochecknoglobals // constant table
 var contraries = sync.OnceValue(func() map[uint64][]uint64 {
 	m := maps.Clone(opposites)
-	for _, pair := range [...][2]string{{"including", "plus"}, {"including", "extra"}, {"included", "extra"}, {"included", "plus"}} {
+	for _, pair := range [...][2]string{
+		{"including", "plus"},
+		{"including", "extra"},
+		{"included", "extra"},
+		{"included", "plus"},
+		{"enabled", "off"},
+		{"enabled", "disabled"},
+		{"active", "off"},
+		{"activated", "off"},
+		{"disabled", "on"},
+		{"deactivated", "on"},
+	} {
 		a, b := hashOf(pair[0]), hashOf(pair[1])
 		m[a], m[b] = append(slices.Clip(m[a]), b), append(slices.Clip(m[b]), a)
 	}

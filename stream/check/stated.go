@@ -37,6 +37,9 @@ func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
 				return silentOn, 0
 			}
 		}
+		if p.Sentence >= 0 && e.Record(p.Sentence) && namesOther(claim, p.Text) {
+			continue
+		}
 		one := fieldsSay(claim, p.Text)
 		if one == silentOn && p.Sentence >= 0 {
 			one = itemSays(e, claim, p.Sentence)
@@ -50,6 +53,14 @@ func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
 		}
 	}
 	return s, at
+}
+
+// namesOther reports whether a claim has a name that a record does not have.
+func namesOther(claim []words.Word, record string) bool {
+	all := words.Scan(nil, unjoin(record))
+	return slices.ContainsFunc(claim, func(w words.Word) bool {
+		return w.Has(words.Name) && !w.Has(words.Stop) && indexOf(all, w.Hash) < 0
+	})
 }
 
 // plainClaim reports whether a claim is short, and depends on nothing.

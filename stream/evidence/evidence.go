@@ -118,8 +118,9 @@ type Evidence struct {
 
 type sentence struct {
 	source     int
+	part       int // prose.at of the text that it is of
 	text       string
-	start, end int // in the text of the source; both -1 for a table row, whose text is put together
+	start, end int // in the text of the source; both -1 for what does not stand there as it is, such as a row of a table
 	words      int
 	under      int32 // of an item of a list: 1 + the sentence that is the heading above it; else 0
 }
@@ -180,30 +181,50 @@ const sentenceWords = 96
 const feed = 16 << 10
 
 // cut splits the sources into sentences. The cells of a table row become one sentence with the
-// heads of their columns.
+// heads of their columns, those of a JSON record with their names.
 func (e *Evidence) cut(ctx context.Context) error {
 	split, err := claims.New(claims.Options{MaxWords: sentenceWords, Stride: sentenceWords})
 	if err != nil {
 		return fmt.Errorf("cut evidence: %w", err)
 	}
 	for i, src := range e.sources {
-		split.Reset()
-		var row tableRow
-		for rest := src.Text; rest != ""; {
-			if err := ctx.Err(); err != nil {
-				return err //nolint:wrapcheck // the caller's own
-			}
-			n := min(feed, len(rest))
-			for _, c := range split.Feed(rest[:n]) {
-				e.add(i, c, &row)
-			}
-			rest = rest[n:]
+		parts, ok := e.records(i)
+		if !ok {
+			parts = []prose{{text: src.Text}}
 		}
-		for _, c := range split.Flush() {
-			e.add(i, c, &row)
+		for _, p := range parts {
+			if err := e.prose(ctx, split, i, p); err != nil {
+				return err
+			}
 		}
-		e.endRow(i, &row)
 	}
+	return nil
+}
+
+// prose is text of a source that is cut in one go, and the byte offset at which it stands there; -1
+// where it does not stand there as it is.
+type prose struct {
+	text string
+	at   int
+}
+
+func (e *Evidence) prose(ctx context.Context, split *claims.Splitter, source int, p prose) error {
+	split.Reset()
+	row := tableRow{of: p}
+	for rest := p.text; rest != ""; {
+		if err := ctx.Err(); err != nil {
+			return err //nolint:wrapcheck // the caller's own
+		}
+		n := min(feed, len(rest))
+		for _, c := range split.Feed(rest[:n]) {
+			e.add(source, c, &row)
+		}
+		rest = rest[n:]
+	}
+	for _, c := range split.Flush() {
+		e.add(source, c, &row)
+	}
+	e.endRow(source, &row)
 	return nil
 }
 
@@ -214,15 +235,19 @@ const maxRow = 1 << 10
 // tableRow collects the cells of one row.
 type tableRow struct {
 	text    strings.Builder
-	end     int
+	of      prose
+	end     int   // byte offset in it of the end of the last cell
 	heading int32 // 1 + the last sentence that is a heading
 }
 
 func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
-	text := e.sources[source].Text
+	text := row.of.text
 	if c.Kind != claims.Cell {
 		e.endRow(source, row)
-		one := sentence{source: source, text: text[c.Bytes.Start:c.Bytes.End], start: c.Bytes.Start, end: c.Bytes.End}
+		one := sentence{source: source, part: row.of.at, text: text[c.Bytes.Start:c.Bytes.End], start: -1, end: -1}
+		if row.of.at >= 0 {
+			one.start, one.end = row.of.at+c.Bytes.Start, row.of.at+c.Bytes.End
+		}
 		if c.Kind == claims.Item {
 			one.under = row.heading
 		} else {
@@ -260,6 +285,9 @@ func (e *Evidence) endRow(source int, row *tableRow) {
 	e.sentences = append(e.sentences, sentence{source: source, text: row.text.String(), start: -1, end: -1})
 	row.text.Reset()
 }
+
+// Record reports whether sentence i is a row of a table or of one of several records of its source.
+func (e *Evidence) Record(i int) bool { return e.sentences[i].start < 0 }
 
 // Empty reports whether there is nothing to check against.
 func (e *Evidence) Empty() bool { return e == nil || len(e.sentences) == 0 }
@@ -311,5 +339,6 @@ func (e *Evidence) window(i int) string {
 }
 
 func (e *Evidence) sameText(n, i int) bool {
-	return n >= 0 && n < len(e.sentences) && e.sentences[n].source == e.sentences[i].source && e.sentences[n].start >= 0
+	return n >= 0 && n < len(e.sentences) && e.sentences[n].source == e.sentences[i].source &&
+		e.sentences[n].part == e.sentences[i].part && e.sentences[n].start >= 0
 }

@@ -71,7 +71,8 @@ func currencySign(word string) (sign, rest string) {
 // currencyCode reports the codes of currencies that numbers are read with.
 func currencyCode(word string) bool {
 	switch word {
-	case "EUR", "USD", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "BRL", "RUB", "MXN", "KRW", "US$":
+	case "EUR", "USD", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "BRL", "RUB", "MXN", "KRW", "US$",
+		"NOK", "DKK", "PLN", "CZK", "HUF", "NZD", "SGD", "HKD", "ZAR", "ILS", "AED", "THB":
 		return true
 	}
 	return false

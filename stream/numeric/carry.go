@@ -86,7 +86,10 @@ func (c *carrier) next(i int32, s Sentence, r *reading) carry {
 	if how.from < 0 && i > c.began {
 		how.from = i - 1
 	}
-	if how.as == beside {
+	switch {
+	case isRecord(s.Text): // each is of its own
+		how.from, c.subject = -1, i
+	case how.as == beside:
 		c.subject = i
 	}
 	if !c.listing {

@@ -319,7 +319,7 @@ func (c *checker) judge(i int) Finding {
 	c.locate(v)
 	f := Finding{Start: v.Start, End: v.End, Sentence: -1}
 	match, how := c.bestMatch(v)
-	other := c.bestOther(v)
+	other := c.bestOther(v, match)
 	if match.sentence >= 0 && c.coincidence(match) {
 		match = nobody
 	}
@@ -411,9 +411,10 @@ func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
 }
 
 // bestOther finds the comparable value of the evidence that differs from v and whose words agree
-// best.
-func (c *checker) bestOther(v *quantity.Value) candidate {
+// best. Where v meets a number without a unit in a record, others without one are comparable.
+func (c *checker) bestOther(v *quantity.Value, match candidate) candidate {
 	best := nobody
+	bare := match.known >= 0 && c.x.sentences[match.sentence].row && c.x.known[match.known].value.Dim == quantity.Plain
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
 		for k := in.known; k < in.knownEnd; k++ {
@@ -422,7 +423,8 @@ func (c *checker) bestOther(v *quantity.Value) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			if !quantity.Commensurable(v, e) ||
+			meets := quantity.Commensurable(v, e) || bare && in.row && e.Dim == quantity.Plain && e.Kind == quantity.Count
+			if !meets ||
 				c.agree(v, k) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
 				continue
 			}

@@ -27,6 +27,7 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 	}
 	for _, way := range [...]func(*checker, *quantity.Value) candidate{
 		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often, (*checker).others,
+		(*checker).reduced, (*checker).ofRecord,
 	} {
 		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived
@@ -297,27 +298,167 @@ func (c *checker) multiple(n, v *quantity.Value) candidate {
 	if n.Kind != quantity.Count || n.Dim == v.Dim || n.Raw != math.Trunc(n.Raw) || n.Raw < 2 || n.Range() {
 		return nobody
 	}
-	for _, e := range c.operands(func(e *quantity.Value) bool {
-		return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() && e.Side == quantity.NoSide &&
-			(n.Dim == quantity.Plain || e.Period == n.Factor) // of a length of time, what is told for one
+	for _, a := range c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && (e.Dim == v.Dim || e.Dim == quantity.Plain) && !e.Range() && e.Side == quantity.NoSide
 	}) {
-		if v.Says(n.Raw * c.x.known[e.known].value.Lo) {
-			return e
+		e, times := &c.x.known[a.known].value, n.Raw
+		switch {
+		case e.Dim != v.Dim && !c.x.sentences[a.sentence].row:
+			continue // only records have amounts without a unit
+		case e.Dim == v.Dim && n.Dim != quantity.Plain:
+			times = periods(n, e)
+		}
+		if times > 0 && v.Says(times*e.Lo) {
+			return a
 		}
 	}
 	return nobody
 }
 
-// limits are words of a claim that is about the bound itself, by hash.
+// rounding is how far two lengths of time may be apart that are the same, as a share.
+const rounding = 1e-9
+
+// periods is how many of the lengths of time that amount e is for are in n, a length of time as
+// well: 24 months in 2 years. 0 where it is no whole number.
+func periods(n, e *quantity.Value) float64 {
+	if n.Dim != quantity.Duration || e.Period == 0 {
+		return 0
+	}
+	count := math.Round(n.Lo / e.Period)
+	if math.Abs(count*e.Period-n.Lo) > rounding*n.Lo {
+		return 0
+	}
+	return count
+}
+
+// Words in whose sentence a share is taken off an amount, and put on it, by hash.
 //
-//nolint:gochecknoglobals // constant table
-var limits = func() map[uint64]bool {
+//nolint:gochecknoglobals // constant tables
+var (
+	takenOff = hashSet("off discount discounts discounted rebate reduction reduced cheaper less Rabatt Nachlass " +
+		"Ermäßigung ermäßigt günstiger remise réduction descuento rebaja")
+	putOn = hashSet("surcharge plus extra additional VAT tax fee more Zuschlag Aufschlag zuzüglich MwSt TVA " +
+		"supplément IVA recargo")
+)
+
+// hashSet is the words of a list, by hash.
+func hashSet(list string) map[uint64]bool {
 	m := map[uint64]bool{}
-	for _, w := range words.Scan(nil, "limit limits limited maximum minimum max min cap capped threshold deadline period window most least") {
+	for _, w := range words.Scan(nil, list) {
 		m[w.Hash] = true
 	}
 	return m
-}()
+}
+
+// reduced tries v as an amount of the evidence less or plus a share that another sentence tells, of
+// which the claim has a word that the amount stands without: "students pay 28
+// euros" of "Entry: 35 euros. Students get 20 % off.".
+func (c *checker) reduced(v *quantity.Value) candidate {
+	if v.Kind != quantity.Count || v.Dim == quantity.Percent || v.Dim == quantity.Multiple || v.Dim == quantity.Duration || v.Range() {
+		return nobody
+	}
+	var shares [maxOperands]candidate
+	n := copy(shares[:], c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && e.Dim == quantity.Percent && e.Side == quantity.NoSide && !e.Range()
+	}))
+	if n == 0 {
+		return nobody
+	}
+	amounts := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() })
+	for _, share := range shares[:n] {
+		part := c.signed(share)
+		for _, a := range amounts {
+			if part != 0 && a.sentence != share.sentence && v.Says(c.x.known[a.known].value.Lo*(1+part)) && c.adds(share, a) {
+				return share
+			}
+		}
+	}
+	return nobody
+}
+
+// counts are names of what a record has so many of, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var counts = hashSet("qty quantity count units pieces nights seats hours days months Menge Anzahl Stück quantité cantidad")
+
+// ofRecord tries v as what so many of a thing cost, where the row or record that the claim speaks of
+// has the number of things and what one of them costs.
+func (c *checker) ofRecord(v *quantity.Value) candidate {
+	if v.Kind != quantity.Count || v.Range() {
+		return nobody
+	}
+	for _, s := range c.top {
+		in := &c.x.sentences[s]
+		if !in.row || in.knownEnd-in.known > maxOperands || float64(c.scores[s]) < c.limit.SameSubject*c.all {
+			continue
+		}
+		for i := in.known; i < in.knownEnd; i++ {
+			n := &c.x.known[i].value
+			if n.Kind != quantity.Count || n.Dim != quantity.Plain || n.Raw != math.Trunc(n.Raw) || n.Raw < 2 || !c.counts(i) {
+				continue
+			}
+			if by := c.priced(v, i, in); by.sentence >= 0 {
+				return by
+			}
+		}
+	}
+	return nobody
+}
+
+// priced is a number of a row that number i of it, how many there are, makes v.
+func (c *checker) priced(v *quantity.Value, i int32, in *indexed) candidate {
+	n := &c.x.known[i].value
+	for k := in.known; k < in.knownEnd; k++ {
+		if c.left -= comparing; c.left < 0 {
+			return nobody
+		}
+		e := &c.x.known[k].value
+		if k != i && e.Kind == quantity.Count && (e.Dim == v.Dim || e.Dim == quantity.Plain) && v.Says(n.Raw*e.Lo) {
+			return c.by(k, c.affinity(k))
+		}
+	}
+	return nobody
+}
+
+// counts reports whether the cell of number k says that it is how many there are of something.
+func (c *checker) counts(k int32) bool {
+	e := &c.x.known[k]
+	in := &c.x.sentences[e.sentence]
+	c.left -= int(in.termEnd - in.terms)
+	return slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(w term) bool { return w.clause == e.clause && counts[w.hash] })
+}
+
+// signed is the share of a candidate as its sentence means it: below 0 where it is taken off, above
+// where it is put on, 0 where no word tells.
+func (c *checker) signed(share candidate) float64 {
+	in := &c.x.sentences[share.sentence]
+	c.left -= int(in.termEnd - in.terms)
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		switch {
+		case takenOff[w.hash]:
+			return -c.x.known[share.known].value.Lo / 100
+		case putOn[w.hash]:
+			return c.x.known[share.known].value.Lo / 100
+		}
+	}
+	return 0
+}
+
+// adds reports whether the claim has a word that stands with one number and not with the other.
+func (c *checker) adds(with, without candidate) bool {
+	for i := range c.terms {
+		t := &c.terms[i]
+		if t.at != absent && c.place(t, &c.x.known[with.known]) != absent && c.place(t, &c.x.known[without.known]) == absent {
+			return true
+		}
+	}
+	return false
+}
+
+// limits are words of a claim that is about the bound itself, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var limits = hashSet("limit limits limited maximum minimum max min cap capped threshold deadline period window most least")
 
 // instanceWords bounds the words from the article of an instance to its amount.
 const instanceWords = 4

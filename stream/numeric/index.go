@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
@@ -32,12 +33,18 @@ type Index struct {
 	past      int32 // while it is built: the only number of the last sentence that was so, or -1
 }
 
+// isRow reports whether a sentence is a row of a table, put together, or a record in JSON.
+func isRow(text string) bool { return strings.Contains(text, " | ") || isRecord(text) }
+
+func isRecord(text string) bool { return strings.Contains(text, `":`) }
+
 type indexed struct {
 	group           int32
 	terms, termEnd  int32
 	known, knownEnd int32
 	list            int32 // things listed, or 0
 	changes         bool  // a number of it took the place of another of it
+	row             bool  // isRow
 	mixed           bool  // "respectively": clauses do not tell what belongs together
 	carry
 }
@@ -92,6 +99,7 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 
 func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
+	in.row = isRow(s.Text)
 	r.numbersOfClauses()
 	for _, w := range r.words {
 		if isRespectively(s.Text[w.Start:w.End]) {

@@ -42,12 +42,18 @@ func (r *reading) read(text string) {
 	}
 }
 
-// cutClauses notes where clauses begin, after the words.
+// cutClauses notes where clauses begin, after the words. The head of a cell and the name of a field
+// are of the clause of their number: "Upload (Mbit/s): 40".
 func (r *reading) cutClauses(text string) {
 	r.bounds = r.bounds[:0]
+	row := isRow(text)
 	for at, c := range text {
 		switch c {
-		case ';', ':', '(', ')', '|', '—', '\n', '、', '，', '；':
+		case ':', '(', ')':
+			if !row {
+				r.bounds = append(r.bounds, at)
+			}
+		case ';', '|', '—', '\n', '、', '，', '；':
 			r.bounds = append(r.bounds, at)
 		case ',':
 			next, _ := utf8.DecodeRuneInString(text[at+1:])

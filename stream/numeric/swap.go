@@ -1,12 +1,22 @@
 package numeric
 
-import "signalbox/stream/numeric/quantity"
+import (
+	"slices"
+
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
+)
 
 // swapped reports whether the number of the claim belongs to another subject: other fits the claim
 // better than match, and match stands with words that the claim lacks.
 func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
-	if other.sentence < 0 || other.score < c.limit.SwapFloor ||
-		c.tense == since && other.known >= 0 && c.x.known[other.known].partner == match.known {
+	if other.sentence < 0 || c.tense == since && other.known >= 0 && c.x.known[other.known].partner == match.known {
+		return false
+	}
+	if c.otherCell(match, other) {
+		return true
+	}
+	if other.score < c.limit.SwapFloor {
 		return false
 	}
 	if c.goesOn(match, other) || v.Side != quantity.NoSide && c.besideIt(other) {
@@ -27,6 +37,67 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 		}
 	}
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
+}
+
+// otherCell reports whether match and other are cells of a table and the claim tells that it means
+// the latter: by the head of its column in one row, else by what names its row. Words of the claim
+// that stand with neither tell nothing.
+func (c *checker) otherCell(match, other candidate) bool {
+	m, o := &c.x.sentences[match.sentence], &c.x.sentences[other.sentence]
+	if !m.row || !o.row || m.group != o.group || match.known < 0 || other.known < 0 {
+		return false
+	}
+	if match.sentence == other.sentence {
+		return c.headed(match.known, other.known)
+	}
+	all, here, there := 0.0, 0.0, 0.0
+	for i := range c.terms {
+		t := &c.terms[i]
+		if c.left < 0 {
+			return false
+		}
+		if t.at == absent || t.at == inOther {
+			continue
+		}
+		in, out := together(t.at, c.place(t, &c.x.known[match.known])), together(t.at, c.place(t, &c.x.known[other.known]))
+		if in > 0 || out > 0 {
+			all, here, there = all+t.weight, here+t.weight*in, there+t.weight*out
+		}
+	}
+	return all > 0 && there >= c.limit.SwapFloor*all && there-here >= c.limit.SwapMargin*all
+}
+
+// headed reports whether the clause of the number that is being judged has all words of one cell of a
+// row that another cell lacks, and none that it has alone.
+func (c *checker) headed(without, with int32) bool {
+	m, o := &c.x.known[without], &c.x.known[with]
+	in, all := &c.x.sentences[o.sentence], false
+	c.left -= 2 * int(in.termEnd-in.terms)
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		switch {
+		case c.left < 0:
+			return false
+		case w.clause == m.clause && w.clause != o.clause && c.saysHere(w.hash):
+			if there, _ := c.stands(w.hash, o); !there {
+				return false
+			}
+		case w.clause == o.clause && w.clause != m.clause:
+			if here, _ := c.stands(w.hash, m); here {
+				continue
+			}
+			if !c.saysHere(w.hash) {
+				return false
+			}
+			all = true
+		}
+	}
+	return all
+}
+
+// saysHere reports whether the clause of the number that is being judged has a word.
+func (c *checker) saysHere(hash uint64) bool {
+	c.left -= len(c.words)
+	return slices.ContainsFunc(c.words, func(w words.Word) bool { return w.Hash == hash && c.clause(w.Start) == c.homes[c.at] })
 }
 
 // goesOn reports whether the sentence of match goes on, with a pronoun, about a change that the sentence

@@ -64,19 +64,38 @@ func times(name, letter string) bool {
 	return false
 }
 
-// fieldUnit is the unit that the name of the field before the number at token i ends in.
-func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
+// fieldName is the name of the field before the number at token i; empty where there is none.
+func (p *parser) fieldName(i int) string {
 	k := i - 1
 	if (p.sym(k, '-') || p.sym(k, '−')) && p.touches(i) {
 		k--
 	}
 	if !p.sym(k, ':') && !p.sym(k, '=') {
-		return u, false, false
+		return ""
 	}
 	if k--; p.sym(k, '"') || p.sym(k, '\'') {
 		k--
 	}
-	name := p.tokText(k)
+	return p.tokText(k)
+}
+
+// amountField reports whether the number at token i is of a field whose name, or a part of it, says
+// that it is an amount, and so no year: "total_amount": 1290.
+func (p *parser) amountField(i int) bool {
+	for part := range strings.SplitSeq(p.fieldName(i), "_") {
+		switch strings.ToLower(part) {
+		case "amount", "price", "cost", "total", "subtotal", "sum", "fee", "value", "balance", "budget", "spent", "salary",
+			"revenue", "count", "qty", "quantity", "size", "limit", "max", "min", "population", "tokens", "stock", "votes",
+			"preis", "betrag", "summe", "anzahl", "menge":
+			return true
+		}
+	}
+	return false
+}
+
+// fieldUnit is the unit that the name of the field before the number at token i ends in.
+func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
+	name := p.fieldName(i)
 	at := strings.LastIndexByte(name, '_')
 	var form [16]byte
 	if at <= 0 || len(name)-at > len(form) || len(name)-at < 3 && !measures(name[:at]) && !times(name[:at], name[at+1:]) {

@@ -58,9 +58,21 @@ const (
 	rub
 	mxn
 	sek
+	nok
+	dkk
+	pln
+	czk
+	huf
+	nzd
+	sgd
+	hkd
+	zar
+	ils
+	aed
+	thb
 	workdays
 	firstCurrency = usd
-	lastCurrency  = sek
+	lastCurrency  = thb
 )
 
 func (d Dim) per(below Dim) Dim { return d | below<<8 }
@@ -95,7 +107,8 @@ var unitLists string
 // dimensions are the names of dimensions in units.txt, in their order.
 const dimensions = `plain percent length area volume mass duration temperature degree storage energy power pressure
 	frequency voltage current force pixels multiple calendar clock rank
-	usd eur gbp jpy cny inr chf cad aud krw brl rub mxn sek workdays`
+	usd eur gbp jpy cny inr chf cad aud krw brl rub mxn sek
+	nok dkk pln czk huf nzd sgd hkd zar ils aed thb workdays`
 
 type namedUnit struct {
 	name string

@@ -1,0 +1,103 @@
+package check_test
+
+import (
+	"testing"
+
+	"signalbox/stream/check"
+)
+
+// cellClaim is a claim about a cell, and whether it is false.
+type cellClaim struct {
+	text  string
+	false bool
+}
+
+// wantCells has claims judged by a model that finds all of them entailed: what fails, fails by its numbers.
+func wantCells(t *testing.T, list []cellClaim, texts ...string) {
+	t.Helper()
+	c, e := checker(t, check.Options{Judge: always(entails)}), facts(t, texts...)
+	for _, claim := range list {
+		r, err := c.Text(t.Context(), e, "", claim.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := r.Verdict == check.Contradicted || r.Verdict == check.Unsupported
+		if failed != claim.false {
+			t.Errorf("%q: %v: %+v", claim.text, r.Verdict, r.Claims)
+		}
+	}
+}
+
+// A number of a table belongs to its row and its column, also where most words of the claim stand
+// elsewhere in the facts.
+func TestANumberBelongsToItsCell(t *testing.T) {
+	t.Parallel()
+	const plans = `# Northwind plans
+
+| Plan | Download (Mbit/s) | Upload (Mbit/s) | Price per month | Minimum term |
+| --- | --- | --- | --- | --- |
+| Basic | 50 | 10 | 24.99 EUR | 24 months |
+| Family | 250 | 40 | 34.99 EUR | 12 months |
+| Pro | 1,000 | 200 | 59.99 EUR | none |
+
+- Installation takes about two hours.
+- Students get 20 % off the Basic and Family plans.
+- Orders from abroad pay a surcharge of 5 %.
+`
+	const terms = "If the promised speed is not reached on three days, customers may cancel. Upload of documents is free."
+	wantCells(t, []cellClaim{
+		{text: "Family has an upload speed of 40 Mbit/s."},
+		{text: "The Family plan uploads at 40 Mbit/s and downloads at 250 Mbit/s."},
+		{text: "Pro uploads at 200 Mbit/s, Family at 40 Mbit/s."},
+		{text: "Unlike Family, Pro uploads at 200 Mbit/s."},
+		{text: "Family has an upload speed of 200 Mbit/s.", false: true},
+		{text: "Family has an upload speed of 250 Mbit/s.", false: true},
+		{text: "The download speed of Basic is 10 Mbit/s.", false: true},
+		{text: "Pro downloads at 250 Mbit/s.", false: true},
+		{text: "Over two years Basic costs 599.76 EUR."},
+		{text: "Over 36 months Pro costs 2,159.64 EUR."},
+		{text: "Over two years Basic costs 609.76 EUR.", false: true},
+		{text: "Over two years Basic costs 299.88 EUR.", false: true},
+		{text: "Students pay 27.99 EUR a month for Family."},
+		{text: "From abroad Pro costs 62.99 EUR."},
+		{text: "Students pay 28.99 EUR a month for Family.", false: true},
+		{text: "Family costs 27.99 EUR a month.", false: true},
+		{text: "From abroad Pro costs 56.99 EUR.", false: true},
+	}, plans, terms)
+}
+
+// A number of a record belongs to its field, and to what its own record is of.
+func TestANumberBelongsToItsRecord(t *testing.T) {
+	t.Parallel()
+	const order = `{"order":{"id":"A-10442","status":"shipped","placed":"2026-10-03T08:15:00Z","items":[
+		{"sku":"LMP-2","name":"Desk lamp","qty":2,"unit_price":39.5},{"sku":"BLB-9","name":"LED bulb","qty":6,"unit_price":4.25}],
+		"shipping":{"carrier":"DHL","eta":"2026-10-09","cost":5.9},"total":110.4,"currency":"EUR","paid":true}}`
+	wantCells(t, []cellClaim{
+		{text: "Order A-10442 has been shipped with DHL."},
+		{text: "The order was placed on October 3, 2026."},
+		{text: "You ordered two desk lamps and six LED bulbs."},
+		{text: "The desk lamps cost 79 EUR together."},
+		{text: "The bulbs come to 25.50 EUR."},
+		{text: "Shipping costs 5.90 EUR."},
+		{text: "You ordered six desk lamps and two LED bulbs.", false: true},
+		{text: "The desk lamp costs 4.25 EUR.", false: true},
+		{text: "The order was placed on 9 October 2026.", false: true},
+		{text: "Shipping costs 39.50 EUR.", false: true},
+		{text: "The bulbs come to 27.50 EUR.", false: true},
+	}, order)
+	const hotels = `{"hotel":"Aurora","stars":4,"price":{"amount":1290,"currency":"NOK","per":"night"},"rooms_left":3,"distance_km":0.8,
+		"review":"Guests praise the quiet rooms and the roof terrace. Several write that the bar closes at 22:00, which they found far too early. The lift is slow."}
+		{"hotel":"Fjord Inn","stars":3,"price":{"amount":890,"currency":"NOK","per":"night"},"rooms_left":12,"distance_km":2.4,"tags":["harbour","parking"]}`
+	wantCells(t, []cellClaim{
+		{text: "The Aurora has four stars."},
+		{text: "The Fjord Inn has 12 rooms left."},
+		{text: "Three nights at the Fjord Inn cost 2,670 NOK."},
+		{text: "A night at the Aurora costs 1,290 NOK."},
+		{text: "The Aurora is 800 metres away."},
+		{text: "The bar of the Aurora closes at 22:00."},
+		{text: "The Aurora has three stars.", false: true},
+		{text: "A night at the Fjord Inn costs 1,290 NOK.", false: true},
+		{text: "The Aurora is 2.4 km away.", false: true},
+		{text: "The bar of the Aurora closes at 23:00.", false: true},
+	}, hotels)
+}
