@@ -100,4 +100,19 @@ func TestANumberBelongsToItsRecord(t *testing.T) {
 		{text: "The Aurora is 2.4 km away.", false: true},
 		{text: "The bar of the Aurora closes at 23:00.", false: true},
 	}, hotels)
+	const invoice = `{"invoice":"2026-0713","issued":"2026-07-02","due":"2026-07-16","lines":[
+		{"description":"Consulting","hours":12,"rate":140,"amount":1680},{"description":"Travel","km":420,"rate":0.3,"amount":126},
+		{"description":"Licences","quantity":5,"unit_price":49,"amount":245}],"net":2051,"vat":389.69,"gross":2440.69,"currency":"EUR"}`
+	wantCells(t, []cellClaim{
+		{text: "Consulting was charged at 140 EUR an hour."},
+		{text: "Twelve hours of consulting cost 1,680 EUR."},
+		{text: "Travel costs 126 EUR."},
+		{text: "Five licences were bought."},
+		{text: "A licence costs 49 EUR."},
+		{text: "The net amount is 2,051 EUR."},
+		{text: "Travel costs 245 EUR.", false: true},
+		{text: "Five hours of consulting were charged.", false: true},
+		{text: "The gross amount is 2,051 EUR.", false: true},
+		{text: "The invoice is due on 2 July 2026.", false: true},
+	}, invoice)
 }

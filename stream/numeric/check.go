@@ -423,7 +423,7 @@ func (c *checker) bestOther(v *quantity.Value, match candidate) candidate {
 			}
 			e := &c.x.known[k].value
 			c.left -= comparing
-			meets := quantity.Commensurable(v, e) || bare && in.row && e.Dim == quantity.Plain && e.Kind == quantity.Count
+			meets := quantity.Commensurable(v, e) || bare && c.unnamed(v, k)
 			if !meets ||
 				c.agree(v, k) != quantity.Differs && !c.denies(v, &c.x.known[k]) {
 				continue
@@ -434,4 +434,12 @@ func (c *checker) bestOther(v *quantity.Value, match candidate) candidate {
 		}
 	}
 	return best
+}
+
+// unnamed reports whether number k stands in a record without a unit, as v may: where v has one, what a
+// cell says it has so many of is none of them.
+func (c *checker) unnamed(v *quantity.Value, k int32) bool {
+	e := &c.x.known[k]
+	return c.x.sentences[e.sentence].row && e.value.Dim == quantity.Plain && e.value.Kind == quantity.Count &&
+		(v.Dim == quantity.Plain || !c.counts(k))
 }

@@ -49,8 +49,8 @@ func (r *reading) cutClauses(text string) {
 	row := isRow(text)
 	for at, c := range text {
 		switch c {
-		case ':', '(', ')':
-			if !row {
+		case ':', '(', ')', '{':
+			if row == (c == '{') {
 				r.bounds = append(r.bounds, at)
 			}
 		case ';', '|', '—', '\n', '、', '，', '；':
