@@ -11,7 +11,10 @@ attacks in such texts among them, and system prompts that protect themselves, wh
 3.3.0); those of harmless rows may fall. What a prompt forbids its model and what a document orders it look the same: a third
 of the attacks in long documents were lost where injection learnt such prompts too.
 
-    python -m signalbox_training.tails --bundle FOLDER --books FILE --learn orders [--out build/model_int8.onnx]
+`--learn asked` (3.7.0) learns that prompts of applications with a chat inside (`asked.py`) and honest prompts of `users_g` are
+no jailbreaks; injection keeps its tail.
+
+    python -m signalbox_training.tails --bundle FOLDER --books FILE --learn asked [--out build/model_int8.onnx]
 """
 
 from __future__ import annotations
@@ -28,13 +31,14 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 
-from . import batches, books, data, documents, evaluate, export, guarded, model, orders, readers, restore, train
+from . import asked, batches, books, data, documents, evaluate, export, guarded, model, orders, readers, restore, train
 
 SEED = 5
 MARGIN = 1.0  # log-odds on the right side of zero at which what is learnt is still pushed
 ROWS = batches.SAFETY_WINDOW - 2  # tokens of a window, without those that frame it
 PROMPTS, SENTENCES, TURNED = 4200, 3000, 2400
 READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, attacks inside them
+CHATS, TURN = 3600, (12, 220)  # prompts of `asked`; characters of a turn
 ASKED, LIFTED, ORDERED, HONEST, NOTED, TALKED = 3000, 3000, 6000, 4500, 5500, 3000  # texts of `orders`
 PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
 SPARSE = 3600  # characters of a book for one window
@@ -67,6 +71,7 @@ def each(jailbreak, injection) -> dict:
 RECIPES = {
     "readers": Recipe(4e-4, 3, 1.0, each(0.0, 0.0), each(8, 4), each(1.0, 1.0)),
     "orders": Recipe(6e-4, 8, 2.0, each(1.0, 2.0), each(21, 4), each(1.0, 0.95)),
+    "asked": Recipe(8e-4, 5, 2.0, each(1.0, 0.0), each(8, 4), each(0.72, 0.0)),
 }
 
 
@@ -176,11 +181,26 @@ class Maker:
         return out
 
 
+    def asked(self) -> list[Window]:
+        """Prompts of applications with a chat inside, and honest prompts of our own, as a user's."""
+        rows = [e.row for e in self.examples]
+        plain = {"clinc150", "hwu64", "oasst_sample", "nq_open_dev", "self_instruct", "llmrouter", "tasktracker", "own", "koala", "gpteacher"}
+        turns = [
+            r.text for r in rows
+            if r.jailbreak == 0 and TURN[0] <= len(r.text) <= TURN[1] and "\n" not in r.text and r.src.split("/")[0] in plain
+            and not r.src.startswith(("own/jailbreak", "own/frame"))
+        ]
+        out = []
+        for e in self.encode(asked.texts(CHATS, turns, 501)) + [e for e in self.examples if e.row.src.startswith("own/user/chat-users_g")]:
+            out += [Window(e.ids[:ROWS], (0, data.NONE), True)] + [Window(e.ids[-ROWS:], (0, data.NONE), True)] * (len(e.ids) > ROWS)
+        return out
+
+
 def windows(folder: Path, found: list[books.Book], learn: str) -> list[Window]:
     """What is learnt and what is held."""
     make = Maker(folder, learn)
     held = make.known() + make.guards() + make.readers() + sum((make.book(b.text) for b in found if not b.kept), [])
-    return held + (make.orders() if learn == "orders" else [])
+    return held + (make.orders() if learn == "orders" else make.asked() if learn == "asked" else [])
 
 
 class Tail(nn.Module):
@@ -289,8 +309,8 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders")
-    parser.add_argument("--learn", choices=["readers", "orders"], default="orders", help="what is learnt; all else is held")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked")
+    parser.add_argument("--learn", choices=list(RECIPES), default="asked", help="what is learnt; all else is held")
     parser.add_argument("--books", type=Path, required=True, help="file of `books`")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
@@ -306,6 +326,8 @@ def main() -> None:
     first, contexts, mean = features(sess, found)
     picked, first2, contexts2, mean2 = again(net, found)
     for k, task in enumerate(model.ATTACKS):
+        if RECIPES[args.learn].way[task] == 0:
+            continue
         tail, labels = Tail(net, task), torch.tensor([w.labels[k] for w in found])
         fit(tail, labels, torch.tensor([w.new for w in found]), (first, contexts[k], mean), (picked, first2, contexts2[k], mean2), RECIPES[args.learn])
         put(graph, tail)

@@ -43,6 +43,7 @@ LEAST, MOST = 0.15, 8.0  # what a row counts at least and at most, in means
 WAY = 0.75
 ALIGNED, RIDGE = 14000, 0.003  # rows of the training that the embedding is aligned on
 USERS, WORLD, PIECES, OTHERS, MADE = 6.0, 0.25, 0.35, 0.6, 0.4  # how often an epoch reads a row: see `epoch`
+PROMPTS, ENCODED, GUARDS = 1.5, 2.0, 1.0  # the same, of system prompts, of encoded texts and of windows of `guarded`
 SHARES = {"domain": 8000, "pii": 6000, "grade": 3200, "distil": 800}  # rows of an epoch of the other groups
 SLOW = 0.998  # of the running mean of the weights, which is what is kept
 
@@ -85,6 +86,17 @@ def apart(a: dict, b: dict) -> torch.Tensor:
     return total
 
 
+def share(src: str) -> float:
+    """How often an epoch reads a row about attacks of a source."""
+    if src.startswith("own/user/"):
+        return USERS
+    if src in ("doc/prompts", "doc/system prompts and templates") or src.startswith("fabric/"):
+        return PROMPTS
+    if src.startswith("own_encoded") or "+spaced" in src:
+        return ENCODED
+    return WORLD if src.startswith("own/world/") else PIECES if src.startswith("doc/") else OTHERS
+
+
 def epoch(rows: list[data.Row], rng: random.Random) -> list[int]:
     """The rows of an epoch that goes on from weights which know most of them: the texts of `users_*` six times, of the others
     about attacks a part, least of those in other languages, which a bundle of their own reads. 3.6.0 had `train.epoch`."""
@@ -93,9 +105,8 @@ def epoch(rows: list[data.Row], rng: random.Random) -> list[int]:
         groups.setdefault(train.group(r), []).append(i)
     picked = []
     for i in groups.pop("safety", []):
-        src = rows[i].src
-        share = USERS if src.startswith("own/user/") else WORLD if src.startswith("own/world/") else PIECES if src.startswith("doc/") else OTHERS
-        picked += [i] * (int(share) + (rng.random() < share % 1))
+        often = share(rows[i].src)
+        picked += [i] * (int(often) + (rng.random() < often % 1))
     for name, members in groups.items():
         picked += rng.sample(members, min(len(members), SHARES[name]))
     return picked
@@ -138,7 +149,7 @@ def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed:
     cast = lambda: torch.autocast("cpu", torch.bfloat16, enabled=train.BF16)
     while True:
         drawn = [(rows[i], *train.cut(examples[i], hosts, rng)) for i in epoch(rows, rng)]
-        drawn += [(r, ids, None) for r, ids in zip(more, fixed) if rng.random() < MADE]
+        drawn += [(r, ids, None) for r, ids in zip(more, fixed) if rng.random() < (GUARDS if r.src == "new/guards" else MADE)]
         for batch in batches.by_length([len(d[1]) + 2 for d in drawn], TOKENS, LARGEST, rng):
             progress = (time.time() - start) / 60 / minutes
             if progress >= 1:
