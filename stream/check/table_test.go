@@ -116,3 +116,36 @@ func TestANumberBelongsToItsRecord(t *testing.T) {
 		{text: "The invoice is due on 2 July 2026.", false: true},
 	}, invoice)
 }
+
+// The heading above a text tells whose numbers it has; rows, records and sentences may be called by a
+// number, and a number with a unit is none without.
+func TestANumberBelongsToItsSectionAndItsName(t *testing.T) {
+	t.Parallel()
+	wantCells(t, []cellClaim{
+		{text: "For international orders, delivery takes 9 business days."},
+		{text: "For domestic orders, shipping costs 5 euros."},
+		{text: "Delivery takes 3 business days."},
+		{text: "For international orders, delivery takes 3 business days.", false: true},
+		{text: "For domestic orders, shipping costs 19 euros.", false: true},
+		{text: "International orders: shipping costs 5 euros.", false: true},
+	}, "## Domestic orders\nDelivery takes 3 business days. Shipping costs 5 euros.\n\n"+
+		"## International orders\nDelivery takes 9 business days. Shipping costs 19 euros.")
+	articles := []cellClaim{
+		{text: "Article 4472 costs 219 EUR."},
+		{text: "Article 4471 ships in 5 days."},
+		{text: "Article 4472 costs 213 EUR.", false: true},
+		{text: "Article 4472 ships in 5 days.", false: true},
+	}
+	wantCells(t, articles, "| Article | Price | Ships in |\n|---|---|---|\n| 4471 | 213 EUR | 5 days |\n| 4472 | 219 EUR | 6 days |")
+	wantCells(t, articles, "Article 4471 costs 213 EUR and ships in 5 days.", "Article 4472 costs 219 EUR and ships in 6 days.")
+	wantCells(t, []cellClaim{articles[0], articles[2]}, `[{"article":4471,"price_eur":213},{"article":4472,"price_eur":219}]`)
+	wantCells(t, []cellClaim{
+		{text: "The Basic plan has 20 GB of storage and 5 users."},
+		{text: "The Basic plan has 5 GB of storage and 20 users.", false: true},
+	}, "The Basic plan has 5 users and 20 GB of storage.")
+	wantCells(t, []cellClaim{
+		{text: "Returns take _30 days_."},
+		{text: "Returns take _20 days_.", false: true},
+		{text: "Returns take __20__ days.", false: true},
+	}, "Returns take 30 days.")
+}

@@ -122,6 +122,7 @@ type sentence struct {
 	text       string
 	start, end int // in the text of the source; both -1 for what does not stand there as it is, such as a row of a table
 	words      int
+	section    int32 // 1 + the sentence that is the last heading before it; else 0
 	under      int32 // of an item of a list: 1 + the sentence that is the heading above it; else 0
 }
 
@@ -152,6 +153,9 @@ func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	list := make([]numeric.Sentence, len(e.sentences))
 	for i, s := range e.sentences {
 		list[i] = numeric.Sentence{Text: s.text, Group: s.source}
+		if s.section > 0 {
+			list[i].Heading = e.sentences[s.section-1].text
+		}
 	}
 	e.numbers = numeric.NewIndex(ctx, list)
 	if err := ctx.Err(); err != nil {
@@ -237,14 +241,17 @@ type tableRow struct {
 	text    strings.Builder
 	of      prose
 	end     int   // byte offset in it of the end of the last cell
-	heading int32 // 1 + the last sentence that is a heading
+	section int32 // 1 + the last sentence that is a heading
+	heading int32 // the same, while nothing but items of a list followed
 }
 
 func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 	text := row.of.text
 	if c.Kind != claims.Cell {
 		e.endRow(source, row)
-		one := sentence{source: source, part: row.of.at, text: text[c.Bytes.Start:c.Bytes.End], start: -1, end: -1}
+		one := sentence{
+			source: source, part: row.of.at, text: text[c.Bytes.Start:c.Bytes.End], start: -1, end: -1, section: row.section,
+		}
 		if row.of.at >= 0 {
 			one.start, one.end = row.of.at+c.Bytes.Start, row.of.at+c.Bytes.End
 		}
@@ -256,6 +263,7 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		e.sentences = append(e.sentences, one)
 		if c.Kind == claims.Heading {
 			row.heading = int32(len(e.sentences))
+			row.section = row.heading
 		}
 		return
 	}
@@ -282,7 +290,7 @@ func (e *Evidence) endRow(source int, row *tableRow) {
 	if row.text.Len() == 0 {
 		return
 	}
-	e.sentences = append(e.sentences, sentence{source: source, text: row.text.String(), start: -1, end: -1})
+	e.sentences = append(e.sentences, sentence{source: source, text: row.text.String(), start: -1, end: -1, section: row.section})
 	row.text.Reset()
 }
 

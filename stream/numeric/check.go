@@ -371,15 +371,15 @@ func (c *checker) foreignClause(k int32) bool {
 		if c.left < 0 {
 			return false
 		}
-		if w.clause == e.clause && !c.says(w.hash) {
+		if w.clause == e.clause && (!in.row || w.class&words.Number == 0) && !c.says(w.hash) {
 			return true
 		}
 	}
 	return false
 }
 
-// foreignName reports whether the sentence of number k names something that the claim does not, or
-// goes on about something that it does not name.
+// foreignName reports whether the sentence of number k names something that the claim does not, by a
+// name or a number that is one ("article 4471"), or goes on about something that it does not name.
 func (c *checker) foreignName(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -387,7 +387,7 @@ func (c *checker) foreignName(k int32) bool {
 		if c.left < 0 {
 			return false
 		}
-		if isName(w.class) && !c.says(w.hash) && !c.taken(in, w.clause, e) {
+		if (isName(w.class) || w.class&words.Number != 0 && !w.date) && !c.says(w.hash) && !c.taken(in, w.clause, e) {
 			return true
 		}
 	}

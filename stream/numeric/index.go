@@ -14,8 +14,9 @@ import (
 // other: one that names no subject of its own goes on about that of the one before, as do the items
 // of a list cut at its semicolons.
 type Sentence struct {
-	Text  string
-	Group int
+	Text    string
+	Heading string // that it stands under, or empty
+	Group   int
 }
 
 // Index holds the numbers of the evidence with the words around them. It is immutable and safe for
@@ -105,8 +106,8 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 		if isRespectively(s.Text[w.Start:w.End]) {
 			in.mixed = true
 		}
-		if w.Has(words.Stop) || r.inValue(w, false) {
-			continue
+		if w.Has(words.Stop) || r.inValue(w, false) && (!in.row || !r.bareAt(w)) {
+			continue // a bare number of a row may be what it is called
 		}
 		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: w.Has(words.Number) && r.inValue(w, true)}
 		t.behind = r.behindNumber(w.Start, t.clause)
@@ -115,12 +116,14 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 			x.postings[w.Hash] = append(list, i)
 		}
 	}
+	own := len(x.terms)
+	x.addHeading(i, s.Heading)
 	r.phasesOf(s.Text)
 	r.ratesOf(s.Text)
 	r.datesOf(s.Text)
 	x.equate(s.Text, r)
 	first := int32(len(x.known))
-	bare := r.bareClauses(x.terms[in.terms:])
+	bare := r.bareClauses(x.terms[in.terms:own])
 	for n, v := range r.values {
 		x.byDim[v.Dim] = append(x.byDim[v.Dim], int32(len(x.known)))
 		k := known{
@@ -149,6 +152,22 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 	x.places = r.placesOf(x.places)
 	in.termEnd, in.knownEnd = int32(len(x.terms)), int32(len(x.known))
 	x.sentences = append(x.sentences, in)
+}
+
+// inHeading is the clause of the words of a heading, in no sentence below it.
+const inHeading = -2
+
+// addHeading notes the words of the heading that sentence i stands under as words of it.
+func (x *Index) addHeading(i int32, heading string) {
+	if heading == "" {
+		return
+	}
+	for _, w := range words.Scan(nil, heading) {
+		if list := x.postings[w.Hash]; !w.Has(words.Stop) && !w.Has(words.Number) && (len(list) == 0 || list[len(list)-1] != i) {
+			x.postings[w.Hash] = append(list, i)
+			x.terms = append(x.terms, term{hash: w.Hash, clause: inHeading, class: w.Class})
+		}
+	}
 }
 
 // What the words of a clause are.

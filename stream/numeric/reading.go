@@ -207,3 +207,9 @@ func (r *reading) inValue(w words.Word, dates bool) bool {
 	}
 	return r.values[i].Kind != quantity.Date || dates
 }
+
+// bareAt reports whether a word is a number without a unit.
+func (r *reading) bareAt(w words.Word) bool {
+	i, _ := slices.BinarySearchFunc(r.values, w.Start, func(v quantity.Value, at int) int { return v.End - at - 1 })
+	return i < len(r.values) && r.values[i].Start == w.Start && r.values[i].End == w.End && r.values[i].Dim == quantity.Plain
+}

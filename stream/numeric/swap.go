@@ -13,7 +13,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if other.sentence < 0 || c.tense == since && other.known >= 0 && c.x.known[other.known].partner == match.known {
 		return false
 	}
-	if c.otherCell(match, other) {
+	if c.otherCell(match, other) || c.otherKind(v, match, other) {
 		return true
 	}
 	if other.score < c.limit.SwapFloor {
@@ -22,7 +22,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if c.goesOn(match, other) || v.Side != quantity.NoSide && c.besideIt(other) {
 		return false
 	}
-	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) {
+	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) && !c.otherSection(match, other) {
 		return false
 	}
 	if c.sameNoun(match) && !c.sameNoun(other) {
@@ -38,6 +38,10 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	}
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
 }
+
+// cellFloor is how well a cell must fit those words of the claim that stand with it or the other one;
+// our choice.
+const cellFloor = 0.5
 
 // otherCell reports whether match and other are cells of a table and the claim tells that it means
 // the latter: by the head of its column in one row, else by what names its row. Words of the claim
@@ -64,7 +68,50 @@ func (c *checker) otherCell(match, other candidate) bool {
 			all, here, there = all+t.weight, here+t.weight*in, there+t.weight*out
 		}
 	}
-	return all > 0 && there >= c.limit.SwapFloor*all && there-here >= c.limit.SwapMargin*all
+	return all > 0 && there >= cellFloor*all && there-here >= c.limit.SwapMargin*all
+}
+
+// otherKind reports whether match is of another kind than v, told by its unit or by what it counts, and
+// other, in the same sentence, of its own: 5 GB is not the 5 of "5 users and 20 GB".
+func (c *checker) otherKind(v *quantity.Value, match, other candidate) bool {
+	if match.sentence != other.sentence || match.known < 0 || other.known < 0 {
+		return false
+	}
+	m, o := &c.x.known[match.known], &c.x.known[other.known]
+	if m.value.Kind != quantity.Count || o.value.Kind != quantity.Count || m.value.Dim == o.value.Dim || v.Dim != o.value.Dim {
+		return false
+	}
+	if v.Dim == quantity.Plain {
+		return c.sameNoun(other)
+	}
+	return m.value.Dim == quantity.Plain && m.noun != 0 && !c.x.sentences[match.sentence].row
+}
+
+// otherSection reports whether match and other stand under two headings of which the claim has words
+// of the latter alone.
+func (c *checker) otherSection(match, other candidate) bool {
+	return match.sentence != other.sentence && other.score > match.score &&
+		c.saysOfHeading(other.sentence, match.sentence) && !c.saysOfHeading(match.sentence, other.sentence)
+}
+
+// saysOfHeading reports whether the claim has a word of the heading of one sentence that another
+// sentence and its heading lack, which has one as well.
+func (c *checker) saysOfHeading(of, without int32) bool {
+	a, b := &c.x.sentences[of], &c.x.sentences[without]
+	lacking := c.x.terms[b.terms:b.termEnd]
+	if len(lacking) == 0 || lacking[len(lacking)-1].clause != inHeading {
+		return false
+	}
+	for i := a.termEnd - 1; i >= a.terms && c.x.terms[i].clause == inHeading; i-- {
+		hash := c.x.terms[i].hash
+		if c.left -= len(lacking); c.left < 0 {
+			return false
+		}
+		if c.says(hash) && !slices.ContainsFunc(lacking, func(t term) bool { return t.hash == hash }) {
+			return true
+		}
+	}
+	return false
 }
 
 // headed reports whether the clause of the number that is being judged has all words of one cell of a
@@ -77,6 +124,7 @@ func (c *checker) headed(without, with int32) bool {
 		switch {
 		case c.left < 0:
 			return false
+		case w.class&words.Number != 0:
 		case w.clause == m.clause && w.clause != o.clause && c.saysHere(w.hash):
 			if there, _ := c.stands(w.hash, o); !there {
 				return false

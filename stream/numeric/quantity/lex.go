@@ -52,6 +52,8 @@ func (l *lexer) run() {
 		case isDigit(r):
 			l.numeral()
 		case r >= '〇' && hanRunes[r].kind != 0 && l.hanNumeral():
+		case r == '_' && l.emphasis() > 0:
+			l.pos += l.emphasis()
 		case unicode.IsLetter(r) || r == '_' || r == '@':
 			l.wordOrName()
 		case vulgar(r) > 0:
@@ -63,6 +65,16 @@ func (l *lexer) run() {
 			l.symbol(r, size)
 		}
 	}
+}
+
+// emphasis is the length of the underscores here that begin or end emphasis beside a number, as in
+// _20 days_; 0 where they begin a name.
+func (l *lexer) emphasis() int {
+	rest := strings.TrimLeft(l.text[l.pos:], "_")
+	if rest != "" && (rest[0] < '0' || rest[0] > '9') && startsWord(rest) {
+		return 0
+	}
+	return len(l.text) - l.pos - len(rest)
 }
 
 // symbol takes one rune, or the degree sign with its scale.
@@ -189,6 +201,9 @@ func (l *lexer) wordEnd(start int) (end int, digits bool) {
 		if ideographic(r) {
 			break
 		}
+	}
+	if bare := len(strings.TrimRight(l.text[start:end], "_")); bare > 0 && l.text[start] != '_' {
+		end = start + bare // the end of emphasis
 	}
 	return end, digits
 }
