@@ -214,6 +214,15 @@ func tasksOf(m *bundle.Manifest) ([]task, error) {
 	return tasks, nil
 }
 
+// ModelKinds are the signals that a task of a model can give.
+const ModelKinds signal.Mask = GivenKinds | 1<<signal.PII | 1<<signal.Embedding
+
+// GivesSignal reports whether an Engine can take the signal that a task is named for from it.
+func GivesSignal(t *bundle.Task) bool {
+	bound := task{Task: t}
+	return bound.bind() && ModelKinds.Has(bound.kind)
+}
+
 // bind sets the task's signal, and reports whether there is one that takes a task of its kind.
 func (t *task) bind() bool {
 	kind, ok := signal.ParseKind(t.Name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/classify/bundle"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
 )
@@ -518,5 +519,24 @@ func TestPairsOfOneLengthShareARun(t *testing.T) {
 	}
 	if len(g.seen) != 6 || g.runs != 1 {
 		t.Errorf("%d rows in %d runs, want 6 in one", len(g.seen), g.runs)
+	}
+}
+
+func TestATaskGivesTheSignalThatItIsNamedForIfItIsOfItsKind(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		task bundle.Task
+		want bool
+	}{
+		{bundle.Task{Name: "domain", Kind: bundle.Sequence}, true},
+		{bundle.Task{Name: "domain", Kind: bundle.Token}, false},
+		{bundle.Task{Name: "injection", Kind: bundle.Sequence}, false},
+		{bundle.Task{Name: "injection", Kind: bundle.Sequence, Positive: "attack"}, true},
+		{bundle.Task{Name: "keyword", Kind: bundle.Sequence}, false},
+		{bundle.Task{Name: "nli", Kind: bundle.Pair}, false},
+	} {
+		if got := GivesSignal(&tt.task); got != tt.want {
+			t.Errorf("%s of kind %s: %v", tt.task.Name, tt.task.Kind, got)
+		}
 	}
 }

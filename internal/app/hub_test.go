@@ -130,13 +130,13 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 				folder = t.TempDir() // as if it were single precision, which alone runs on a CPU
 				rename(t, filepath.Join(copyModel(t, folder, r.Folder), "model_fp16.onnx"), "model.onnx")
 			}
-			a := build(t, taskLines(folder, fmt.Sprintf("{name: %s, model: %s, dims: %d, layer: %d}", r.Task, r.Folder, r.Dims, r.Layer)))
-			c := a.classifier.Load()
-			placed, err := place(&a.cfg.Load().Classify)
-			if err != nil {
-				t.Fatal(err)
+			task := r.Task
+			if _, isSignal := signal.ParseKind(task); !isSignal {
+				task = config.GroundingTask // which takes models over pairs
 			}
-			precision, err := placed[1].bundle.GraphPrecision(a.neural.host.Choices()[0].Precision)
+			a := build(t, taskLines(folder, fmt.Sprintf("{name: %s, model: %s, dims: %d, layer: %d}", task, r.Folder, r.Dims, r.Layer)))
+			c, placed := classifierOf(t, a, task)
+			precision, err := placed.bundle.GraphPrecision(a.neural.host.Choices()[0].Precision)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 				if e.Precision != precision && folder == dir {
 					continue // another graph of the same model
 				}
-				if len(e.IDs) > placed[1].bundle.Manifest.MaxTokens {
+				if len(e.IDs) > placed.bundle.Manifest.MaxTokens {
 					continue // the reference cuts what is compressed here
 				}
 				var got []float32
@@ -153,7 +153,7 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 				k, isSignal := signal.ParseKind(r.Task)
 				switch {
 				case len(e.Texts) == 2 && !isSignal:
-					probs, err := c.ClassifyPairs(t.Context(), r.Task, []classify.Pair{{First: e.Texts[0], Second: e.Texts[1]}})
+					probs, err := c.ClassifyPairs(t.Context(), task, []classify.Pair{{First: e.Texts[0], Second: e.Texts[1]}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -181,6 +181,23 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 	}
 }
 
+// classifierOf returns what runs the model of the only task of a product, and its placement.
+func classifierOf(t *testing.T, a *App, task string) (*classify.Classifier, *placement) {
+	t.Helper()
+	if task == config.GroundingTask {
+		j := a.neural.grounding.open(t.Context())
+		if j.err != nil {
+			t.Fatal(j.err)
+		}
+		return j.classifier, a.neural.grounding.place
+	}
+	placed, err := place(&a.cfg.Load().Classify)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.classifier.Load(), &placed[1]
+}
+
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
@@ -198,14 +215,14 @@ func rename(tb testing.TB, file, name string) {
 func everything(dir string) string {
 	return taskLines(
 		dir, "{name: complexity, model: bert-complexity}", "{name: factcheck, model: xlmr-factcheck}", "{name: pii, model: modernbert-pii}",
-		"{name: embedding, model: qwen3-embedding, dims: 16}", "{name: nli, model: bert-nli}",
+		"{name: embedding, model: qwen3-embedding, dims: 16}",
 	)
 }
 
 func TestModelsRunBesideTheEmbeddedBundle(t *testing.T) {
 	needModels(t)
 	dir := t.TempDir()
-	for _, name := range []string{"bert-complexity", "xlmr-factcheck", "modernbert-pii", "qwen3-embedding", "bert-nli"} {
+	for _, name := range []string{"bert-complexity", "xlmr-factcheck", "modernbert-pii", "qwen3-embedding"} {
 		copyModel(t, dir, name)
 	}
 	rename(t, filepath.Join(dir, "modernbert-pii", "onnx", "model_fp16.onnx"), "model.onnx")
@@ -349,13 +366,17 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 		"weights that are a link":   {"{name: factcheck, model: links/weights}", "model.onnx.data"},
 		"a tokenizer that is one":   {"{name: factcheck, model: links/tokens}", "tokenizer.json"},
 		"no such task":              {"{name: weather, model: embedded}", `classify.tasks[0].name: the bundle has no task "weather"`},
+		"a slip, with a model":      {"{name: complexty, model: bert-complexity}", `classify.tasks[0].name: no task is called "complexty", did you mean "complexity"?`},
+		"no task, with a model":     {"{name: toxicity, model: bert-complexity}", `classify.tasks[0].name: no task is called "toxicity", expected one of domain, `},
+		"a signal of no model":      {"{name: keyword, model: bert-complexity}", `classify.tasks[0].name: no task is called "keyword"`},
+		"a slip, over pairs":        {"{name: groundign, model: bert-nli}", `classify.tasks[0].name: no task is called "groundign", did you mean "grounding"?`},
 		"patterns find only pii":    {"{name: domain, model: patterns}", "classify.tasks[0].model: patterns find pii"},
 		"a model of another task":   {"{name: pii, model: bert-nli}", "classify.tasks[0].model: "},
 		"two models for one signal": {"{name: pii, model: patterns}, {name: pii, model: patterns}", "classify.tasks[1].name: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := dir
-			if strings.Contains(c.task, "bert-nli") {
+			if strings.Contains(c.task, "model: bert-") {
 				folder = absolute(t, hubModels)
 			}
 			_, err := load(t, taskLines(folder, c.task))

@@ -55,10 +55,18 @@ func place(c *config.Classify) ([]placement, error) { return placeFrom(models.FS
 
 // placeFrom is place with other embedded bundles.
 func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
+	var errs []error
 	all := []placement{{model: config.EmbeddedModel, files: files, folder: defaultFolder}}
 	for i := range c.Tasks {
 		t := &c.Tasks[i]
 		if t.Model == classify.PatternsModel || t.Classifier != "" || t.Name == config.GroundingTask {
+			continue
+		}
+		// what the embedded bundle lacks is told by its own tasks
+		if err := config.CheckTaskName(t.Name); err != nil && t.Model != config.EmbeddedModel {
+			if t.Name != "" { // that one is missing is told already
+				errs = append(errs, &config.TaskError{Index: i, Field: "name", Err: err})
+			}
 			continue
 		}
 		at := slices.IndexFunc(all, func(p placement) bool {
@@ -73,7 +81,6 @@ func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
 		}
 		all[at].entries = append(all[at].entries, i)
 	}
-	var errs []error
 	placed := all[:0]
 	for _, p := range all {
 		if err := p.open(c); err != nil {
@@ -224,9 +231,16 @@ func (p *placement) choose(c *config.Classify) error {
 	var errs []error
 	for _, i := range p.entries {
 		name := c.Tasks[i].Name
-		if _, ok := p.bundle.Manifest.Task(name); !ok {
+		task, ok := p.bundle.Manifest.Task(name)
+		if !ok {
 			errs = append(errs, &config.TaskError{
 				Index: i, Field: "name", Err: config.NoTask(name, taskNames(p.bundle)),
+			})
+			continue
+		}
+		if !classify.GivesSignal(task) {
+			errs = append(errs, &config.TaskError{
+				Index: i, Field: "model", Err: fmt.Errorf("its task of kind %s cannot give the signal %s", task.Kind, name),
 			})
 			continue
 		}

@@ -251,6 +251,23 @@ func NoTask(name string, known []string) error {
 	return fmt.Errorf("the bundle has no task %q, expected one of %s", name, strings.Join(known, ", "))
 }
 
+// CheckTaskName reports a name that no task has, whatever its model, and which was probably meant.
+func CheckTaskName(name string) error {
+	known := make([]string, 0, classify.ModelKinds.Len()+1)
+	for _, k := range classify.ModelKinds.Kinds() {
+		known = append(known, k.String())
+	}
+	known = append(known, GroundingTask)
+	if slices.Contains(known, name) {
+		return nil
+	}
+	if best := slip(name, slices.Values(known)); best != "" {
+		return fmt.Errorf("no task is called %q, did you mean %q?", name, best)
+	}
+	return fmt.Errorf("no task is called %q, expected one of %s; for anything else see classify.classifiers",
+		name, strings.Join(known, ", "))
+}
+
 // window checks how long texts are read, as far as that does not depend on the model.
 func (c *checker) window(t *Task, path string) {
 	w := &t.Window
