@@ -165,6 +165,7 @@ func (n *neural) attach(ctx context.Context, list []adapted, sources []classify.
 			return err
 		}
 		set.unusable[a.Sum] = true
+		set.broken = append(set.broken, err)
 		n.tel.Log.ErrorContext(ctx, "an adapter cannot be used", slog.String("effect", "its classifier is unknown"),
 			slog.String("classifier", a.name), slog.String("cause", err.Error()))
 	}

@@ -69,7 +69,7 @@ func Examine(ctx context.Context, file string, o Options) []Finding {
 	valid := x.configuration(file)
 	x.runtime(ctx)
 	if valid {
-		x.models()
+		x.models(ctx)
 		x.refusals()
 		x.ports(ctx)
 		x.endpoints(ctx)
@@ -169,15 +169,22 @@ func (x *examination) runtime(ctx context.Context) {
 		"this ONNX Runtime has no provider %s", wanted)
 }
 
-// models looks for the bundles.
-func (x *examination) models() {
-	p := probeModels(x.cfg, x.settings)
-	if p.Err != nil {
+// models opens the bundles.
+func (x *examination) models(ctx context.Context) {
+	o := x.opts
+	o.Settings = x.settings
+	found := probeModels(ctx, x.cfg, o)
+	for _, p := range found[1:] {
+		x.say("models", LevelProblem, p.Name,
+			"name another model under classify.tasks, or mend this one; what needs it is unknown until then", "%v", p.Err)
+	}
+	switch p := &found[0]; {
+	case p.Err != nil:
 		x.say("models", LevelProblem, "bundles", "`signalbox models list` says what is there, `signalbox models pull` fetches",
 			"%v", p.Err)
-		return
+	case len(found) == 1:
+		x.say("models", LevelOK, "bundles", "", "%s", p.Detail)
 	}
-	x.say("models", LevelOK, "bundles", "", "%s", p.Detail)
 }
 
 // refusals finds routes that would refuse everything for want of a model.

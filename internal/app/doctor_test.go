@@ -243,3 +243,76 @@ func TestTheDoctorGoesOnWithoutAFile(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A model is opened by those who look at a configuration as it is by those who serve from it.
+func TestModelsThatCannotBeLoadedAreFoundBeforehand(t *testing.T) {
+	needModels(t)
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		task   string
+		breaks func(t *testing.T, dir string)
+		want   string
+	}{
+		"a graph of half precision alone": {
+			"{name: complexity, model: bert-complexity}",
+			func(t *testing.T, dir string) { t.Helper(); rename(t, filepath.Join(dir, "model.onnx"), "model_fp16.onnx") },
+			"bundle bert-complexity: ",
+		},
+		"a tokenizer that is none": {
+			"{name: complexity, model: bert-complexity}",
+			func(t *testing.T, dir string) {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"bundle bert-complexity: ",
+		},
+		"one that judges claims": {
+			"{name: grounding, model: bert-nli}",
+			func(t *testing.T, dir string) {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"bundle bert-nli: ",
+		},
+		"one that is sound": {"{name: complexity, model: bert-complexity}", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, model := range []string{"bert-complexity", "bert-nli"} {
+				if to := copyModel(t, dir, model); tt.breaks != nil && strings.Contains(tt.task, model) {
+					tt.breaks(t, to)
+				}
+			}
+			file := filepath.Join(t.TempDir(), "signalbox.yaml")
+			text := "models: [{name: small, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}]}]\n" +
+				taskLines(dir, tt.task) + "default: {models: [small]}\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := load(t, taskLines(dir, tt.task))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := memoryOnly(flags(t))
+			var unusable string
+			for _, p := range Probe(t.Context(), cfg, s) {
+				if p.Local && p.Err != nil {
+					unusable += p.Name + ": " + p.Err.Error()
+				}
+			}
+			if !strings.HasPrefix(unusable, tt.want) || tt.want == "" && unusable != "" {
+				t.Errorf("the probe finds %q, want %q", unusable, tt.want)
+			}
+			s.Listen, s.AdminListen = "127.0.0.1:0", "127.0.0.1:0"
+			found := said(Examine(t.Context(), file, Options{Settings: s, Env: os.LookupEnv, Log: io.Discard}))
+			if strings.Contains(found, "problem models "+tt.want) != (tt.want != "") {
+				t.Errorf("the doctor says\n%s", found)
+			}
+		})
+	}
+}

@@ -111,6 +111,7 @@ type modelSet struct {
 	judges     []*judged // classifiers on other servers
 	tails      map[string]*tailed
 	unusable   map[string]bool
+	broken     []error  // why adapters are unusable
 	dropped    []closer // that only the set before uses
 }
 

@@ -127,6 +127,7 @@ type Probed struct {
 	Name   string
 	Detail string
 	Err    error
+	Local  bool // it is on this machine, as models are
 }
 
 // probeTimeout bounds one probe; an operator waits for the answer.
@@ -134,7 +135,7 @@ const probeTimeout = 5 * time.Second
 
 // Probe opens the models, and asks Redis and every endpoint for their health, one after the other.
 func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed {
-	out := append([]Probed{probeModels(cfg, s)}, probeRemotes(ctx, cfg)...)
+	out := append(probeModels(ctx, cfg, Options{Settings: s}), probeRemotes(ctx, cfg)...)
 	if o := &cfg.Memory.Redis; o.URL != "" {
 		p := Probed{Name: "memory.redis"}
 		p.Detail, p.Err = probeRedis(ctx, redis.Options{URL: o.URL, Prefix: o.Prefix})
@@ -186,28 +187,6 @@ func probeRemotes(ctx context.Context, cfg *config.Config) []Probed {
 		out = append(out, p)
 	}
 	return out
-}
-
-func probeModels(cfg *config.Config, s config.Settings) Probed {
-	p := Probed{Name: "ONNX Runtime and bundle"}
-	rt, err := gpu.Open(cfg.Classify.GPU(s))
-	if err != nil {
-		p.Err = err
-		return p
-	}
-	placed, err := place(&cfg.Classify)
-	judges, missing := placeGrounding(&cfg.Classify)
-	if judges != nil {
-		placed = append(placed, *judges)
-	}
-	err = errors.Join(err, missing)
-	p.Detail = "ONNX Runtime " + rt.Version()
-	for i := range placed {
-		m := &placed[i].bundle.Manifest
-		p.Detail += fmt.Sprintf(", bundle %s %s", m.Name, m.Version)
-	}
-	p.Err = errors.Join(err, rt.Close())
-	return p
 }
 
 // probeEndpoint asks for the list of models, which every OpenAI-compatible server has and which

@@ -36,10 +36,16 @@ func (s *remoteSession) Close() error {
 func (n *neural) dialRemote(ctx context.Context, p *placement) (session, error) {
 	client, err := dial(ctx, p.remote, p.bundle.Manifest.Name, n.tel.Metrics)
 	if err != nil {
-		return nil, err
+		return nil, undialled{err}
 	}
 	return client, nil
 }
+
+// undialled is why a server that a model runs on does not give it.
+type undialled struct{ error }
+
+// Unwrap returns the cause.
+func (u undialled) Unwrap() error { return u.error }
 
 // remoteConnections bounds the requests to one server at a time; others wait, as they would for a
 // place to compute.

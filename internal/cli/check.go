@@ -108,17 +108,21 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// probe prints what cannot be reached and reports whether anything could not.
+// probe prints what can be used and reached and what cannot, and reports whether anything cannot.
 func (c *command) probe(cmd *cobra.Command, cfg *config.Config, s config.Settings) bool {
 	p := c.printer()
 	failed := false
 	for _, r := range app.Probe(cmd.Context(), cfg, s) {
+		state := "reachable"
+		if r.Local {
+			state = "usable"
+		}
 		if r.Err != nil {
 			failed = true
-			p.printf("%s %s: %s\n", p.bad("unreachable"), r.Name, r.Err)
+			p.printf("%s %s: %s\n", p.bad("un"+state), r.Name, r.Err)
 			continue
 		}
-		p.printf("%s %s\n", p.good("reachable"), fmt.Sprintf("%s (%s)", r.Name, r.Detail))
+		p.printf("%s %s\n", p.good(state), fmt.Sprintf("%s (%s)", r.Name, r.Detail))
 	}
 	return failed
 }
