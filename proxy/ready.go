@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"signalbox/internal/signal"
 	"signalbox/internal/telemetry"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/downstream"
@@ -44,6 +46,13 @@ type Engine interface {
 	Engine() *EngineDetail
 }
 
+// Faulty is a Classifier that tells why models that were named cannot be used.
+type Faulty interface {
+	// Fault says, in words for operators, why kinds that a model is there for cannot be computed;
+	// empty for those that no model is there for, and where no model can be used at all.
+	Fault(kinds signal.Mask) string
+}
+
 // EngineDetail is what the models of signals run on.
 type EngineDetail struct {
 	Version   string           `json:"onnxruntime"`
@@ -79,7 +88,8 @@ type EndpointDetail struct {
 }
 
 // Refuses says, in words for operators, which routes answer requests with 503 because no model
-// computes a signal that their conditions read; empty when none does. It names what to do.
+// computes a signal that their conditions read; empty when none does. It names what to do, or why the
+// model that is there for the signal cannot be used.
 func (st *State) Refuses() []string {
 	var out []string
 	able := st.Signals.Signals()
@@ -93,9 +103,13 @@ func (st *State) Refuses() []string {
 		if lacking == 0 || !closed {
 			continue
 		}
+		do := remedy
+		if f, ok := st.Signals.Classifier.(Faulty); ok {
+			do = cmp.Or(f.Fault(lacking), remedy)
+		}
 		out = append(out,
 			fmt.Sprintf("route %q refuses requests with 503 signal_unavailable: no model computes %s; %s",
-				r.Name, strings.Join(st.Signals.Names(lacking), ", "), remedy))
+				r.Name, strings.Join(st.Signals.Names(lacking), ", "), do))
 	}
 	return out
 }

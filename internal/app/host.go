@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"signalbox/classify"
 	"signalbox/classify/bundle"
 	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/hub/local"
+	"signalbox/internal/signal"
 	"signalbox/internal/worker"
 	"signalbox/proxy"
 )
@@ -50,6 +52,7 @@ type session interface {
 
 var (
 	_ proxy.Engine = (*extractor)(nil)
+	_ proxy.Faulty = (*extractor)(nil)
 
 	_ host    = inProcess{}
 	_ host    = isolated{}
@@ -205,6 +208,19 @@ func (l *loaded) note() string {
 		return fmt.Sprintf("bundle %s runs on %s: %s", l.engine.Name(), l.session.Provider(), l.session.Fallback())
 	}
 	return ""
+}
+
+// Fault implements proxy.Faulty. Without ONNX Runtime there is no fault of any one model.
+func (e *extractor) Fault(kinds signal.Mask) string {
+	var out []string
+	for _, l := range e.loaded {
+		if l.err == nil || l.place.foreign || l.engine.Signals()&kinds == 0 || errors.Is(l.err, gpu.ErrUnavailable) {
+			continue
+		}
+		cause := strings.ReplaceAll(l.err.Error(), "\n", "; ")
+		out = append(out, fmt.Sprintf("bundle %s cannot be used: %s", l.engine.Name(), cause))
+	}
+	return strings.Join(out, "; ")
 }
 
 // tellProvider records what a model runs on.

@@ -304,7 +304,8 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			model := copyModel(t, dir, "bert-complexity")
-			sections := taskLines(dir, "{name: complexity, model: bert-complexity}")
+			sections := taskLines(dir, "{name: complexity, model: bert-complexity}") +
+				"routes: [{name: hard, when: {complexity: high}, on_unknown: error, use: {models: [small]}}]\n"
 			cfg, err := load(t, sections)
 			if err != nil {
 				t.Fatal(err)
@@ -331,6 +332,9 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 			}
 			if d := a.classifier.Load().Degraded(); !slices.Equal(d, []string{"no model for complexity"}) {
 				t.Errorf("degraded: %v", d)
+			}
+			if r := a.Refuses(); len(r) != 1 || !strings.Contains(r[0], "no model computes complexity; bundle bert-complexity cannot be used: ") {
+				t.Errorf("refuses: %v", r)
 			}
 			o.RequireModels = true
 			if b, err := Build(t.Context(), cfg, o); err == nil {
