@@ -141,7 +141,12 @@ func TestTheFieldOfALimitIsTheOneThatTheModelTakes(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))
 	old, wide := modelOptions("old", "", reasoning.Options{}, up), modelOptions("wide", "", reasoning.Options{}, up)
 	old.MaxTokensField, wide.ContextWindow = "max_completion_tokens", 0
-	models := []backend.ModelOptions{modelOptions("vllm", "", reasoning.Options{}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up), old, wide}
+	only := modelOptions("only", "", reasoning.Options{Dialect: "openai"}, up)
+	only.MaxTokensField = "max_tokens"
+	models := []backend.ModelOptions{
+		modelOptions("vllm", "", reasoning.Options{}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up),
+		old, wide, only,
+	}
 	var routes strings.Builder
 	routes.WriteString("routes:\n")
 	for _, m := range models {
@@ -159,7 +164,18 @@ func TestTheFieldOfALimitIsTheOneThatTheModelTakes(t *testing.T) {
 		{"gpt auto", `,"max_tokens":5`, `,"max_completion_tokens":5`},
 		{"gpt none", `,"max_tokens":5`, `,"max_completion_tokens":5`},
 		{"gpt force", `,"max_tokens":5`, `,"max_completion_tokens":9`},
-		{"gpt auto", `,"max_tokens":5,"max_completion_tokens":6`, `,"max_tokens":5,"max_completion_tokens":6`},
+		{"gpt auto", `,"max_tokens":5,"max_completion_tokens":6`, `,"max_completion_tokens":6`},
+		{"gpt none", `,"max_tokens":5,"max_completion_tokens":null`, `,"max_completion_tokens":5`},
+		{"old none", `,"max_completion_tokens":0,"max_tokens":5`, `,"max_completion_tokens":5`},
+		{"old none", `,"max_completion_tokens":6`, `,"max_completion_tokens":6`},
+		{"only none", `,"max_completion_tokens":5`, `,"max_tokens":5`},
+		{"only auto", `,"max_completion_tokens":5`, `,"max_tokens":5`},
+		{"only fixed", `,"max_completion_tokens":5`, `,"max_tokens":5`},
+		{"only force", `,"max_completion_tokens":5`, `,"max_tokens":9`},
+		{"only none", `,"max_tokens":5,"max_completion_tokens":6`, `,"max_tokens":5`},
+		{"only none", `,"max_tokens":-1,"max_completion_tokens":6`, `,"max_tokens":6`},
+		{"only none", `,"max_tokens":-1,"max_completion_tokens":0`, `,"max_tokens":-1`},
+		{"vllm none", `,"max_tokens":5,"max_completion_tokens":6`, `,"max_tokens":5,"max_completion_tokens":6`},
 		{"vllm auto", `,"max_completion_tokens":5`, `,"max_completion_tokens":5`},
 		{"vllm fixed", `,"max_completion_tokens":5`, `,"max_completion_tokens":5`},
 		{"vllm force", `,"max_completion_tokens":5`, `,"max_completion_tokens":9`},

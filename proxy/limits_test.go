@@ -58,6 +58,7 @@ default: {models: [qwen]}
 		{"effort of a client of this model", "gpt", "plain", off, off},
 		{"limit of a client of another model", "qwen", "plain", `,"max_tokens":5`, `,"max_completion_tokens":5`},
 		{"limit of a client of this model", "gpt", "plain", `,"max_tokens":5`, `,"max_tokens":5`},
+		{"two limits of a client of this model", "gpt", "plain", `,"max_tokens":5,"max_completion_tokens":6`, `,"max_tokens":5,"max_completion_tokens":6`},
 		{"limit of this model by its other name", "gpt:latest", "plain", `,"max_tokens":5`, `,"max_tokens":5`},
 		{"the route's limit for a client of another model", "qwen", "forced", `,"max_tokens":5`, `,"max_completion_tokens":9`},
 		{"the route's limit for a client of this model", "gpt", "forced", `,"max_tokens":5`, `,"max_tokens":9`},

@@ -49,9 +49,11 @@ type ModelOptions struct {
 	// Reasoning says how the model is told to think more or less.
 	Reasoning reasoning.Options `yaml:"reasoning"`
 	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or
-	// max_completion_tokens; a client's limit in the other one is moved there unless the client
-	// asked for this very model. OpenAI's o-series and gpt-5 take max_completion_tokens only.
-	// Default max_tokens; max_completion_tokens with reasoning dialect openai.
+	// max_completion_tokens; a client's limit in the other one is moved there, or goes where the
+	// client gave both, unless the client asked for this very model. OpenAI's o-series and gpt-5
+	// take max_completion_tokens only, older servers max_tokens only. Default max_completion_tokens
+	// with reasoning dialect openai; else max_tokens for limits of routes, and a client's limit
+	// stays in the field that it has.
 	MaxTokensField string `yaml:"max_tokens_field" words:"max_tokens max_completion_tokens"`
 	// StreamUsage says when the servers are asked how many tokens a stream took although its client
 	// did not ask, who does not see it then: auto, where a limit on tokens a minute or a budget is
@@ -174,7 +176,8 @@ func (o ModelOptions) Told() bool {
 	return o.Reasoning.Dialect != "" && o.Reasoning.Dialect != reasoning.DialectNone
 }
 
-// TokenField is the field in which the model takes a limit.
+// TokenField is the field in which the model takes a limit; empty where either will do, and a limit
+// of the proxy is sent as max_tokens.
 func (o ModelOptions) TokenField() string {
 	switch {
 	case o.MaxTokensField != "":
@@ -182,7 +185,7 @@ func (o ModelOptions) TokenField() string {
 	case o.Reasoning.Dialect == reasoning.DialectOpenAI:
 		return openai.FieldMaxCompletionTokens
 	}
-	return openai.FieldMaxTokens
+	return ""
 }
 
 // Model is one configured model: what is chosen by, the endpoints that serve it, and how it is
@@ -195,7 +198,7 @@ type Model struct {
 	ServedAs string
 	Budget   budget.Budget // of all callers together; 0 USD for none
 	Dialect  *reasoning.Dialect
-	// TokenField is the field in which it takes a limit on the answer.
+	// TokenField is the field in which it takes a limit on the answer; empty where either will do.
 	TokenField  string
 	ContextRole prefix.Role // who says contexts
 	StreamUsage string      // when servers are asked for the usage of streams

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -28,12 +29,12 @@ func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Lim
 		rw.moveLimit(p, m)
 		return Limit{}
 	}
-	field := m.TokenField
+	field := cmp.Or(m.TokenField, openai.FieldMaxTokens)
 	switch {
-	case !own:
+	case !own || m.TokenField != "" && !rw.named(m):
 	case rw.Request.MaxCompletionTokens != nil:
 		field = openai.FieldMaxCompletionTokens
-	case rw.named(m):
+	default:
 		field = openai.FieldMaxTokens
 	}
 	field = rw.limitField(field)
@@ -90,13 +91,23 @@ func (rw Change) longest(m *backend.Model) float64 {
 }
 
 // moveLimit gives a limit of the client the name that the model takes, which a client that asked
-// for this very model knows.
+// for this very model knows. Of two limits the one that has the name already stays, unless it is
+// below 1 and the other one says more.
 func (rw Change) moveLimit(p *openai.Patch, m *backend.Model) {
-	if rw.Request.API != openai.Chat || rw.named(m) || rw.Request.MaxTokens == nil || rw.Request.MaxCompletionTokens != nil || m.TokenField != openai.FieldMaxCompletionTokens {
+	if rw.Request.API != openai.Chat || m.TokenField == "" || rw.named(m) {
 		return
 	}
-	p.DeleteField(openai.FieldMaxTokens)
-	p.SetField(openai.FieldMaxCompletionTokens, strconv.AppendInt(nil, *rw.Request.MaxTokens, 10))
+	own, other := rw.Request.MaxTokens, rw.Request.MaxCompletionTokens
+	if m.TokenField == openai.FieldMaxCompletionTokens {
+		own, other = other, own
+	}
+	if other == nil {
+		return
+	}
+	p.DeleteField(twinOf(m.TokenField))
+	if own == nil || *own < 1 && *other >= 1 {
+		p.SetField(m.TokenField, strconv.AppendInt(nil, *other, 10))
+	}
 }
 
 // promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does
