@@ -25,6 +25,11 @@ func reasoningModels(up *testkit.Upstream) []backend.ModelOptions {
 		"none": {"thinking": map[string]any{"type": "disabled"}, "verbosity": "low"},
 		"high": {"thinking": map[string]any{"type": "enabled"}, "budget": 4096},
 	}
+	native := map[string]map[string]any{
+		"none": {"thinking": map[string]any{"type": "disabled"}},
+		"high": {"thinking": map[string]any{"type": "enabled"}, "reasoning_effort": "high"},
+	}
+	apart := map[string]map[string]any{"none": {"think": false}, "high": {"reasoning_effort": "high"}}
 	steps := map[string]any{"none": "off", "low": "low", "high": "xhigh"}
 	return []backend.ModelOptions{
 		modelOptions("plain", "", reasoning.Options{}, up),
@@ -39,6 +44,8 @@ func reasoningModels(up *testkit.Upstream) []backend.ModelOptions {
 		modelOptions("mistral", "", reasoning.Options{Dialect: "mistral"}, up),
 		modelOptions("steps", "", reasoning.Options{Dialect: "chat_template_kwargs", Key: "effort", Values: steps}, up),
 		modelOptions("custom", "", reasoning.Options{Dialect: "custom", Custom: custom}, up),
+		modelOptions("native", "", reasoning.Options{Dialect: "custom", Custom: native}, up),
+		modelOptions("apart", "", reasoning.Options{Dialect: "custom", Custom: apart}, up),
 	}
 }
 
@@ -127,6 +134,17 @@ func TestReasoningReachesEveryModelInItsDialect(t *testing.T) {
 		{"custom", "high", `,"thinking":{"keep":1}`, `,"thinking":{"keep":1,"type":"enabled"},"budget":4096`, "high"},
 		{"custom", "none", `,"thinking":{"type":"enabled"},"budget":4096`, `,"thinking":{"type":"enabled"},"budget":4096`, "high"},
 		{"custom", "none!", `,"thinking":{"type":"enabled"},"budget":9`, `,"thinking":{"type":"disabled"},"verbosity":"low"`, "none"},
+
+		{"native", "high", `,"reasoning_effort":"none"`, `,"thinking":{"type":"disabled"}`, "none"},
+		{"native", "high", `,"reasoning_effort":"low"`, `,"thinking":{"type":"disabled"}`, "none"},
+		{"native", "none", `,"reasoning_effort":"medium"`, `,"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high"},
+		{"native", "none", `,"reasoning_effort":"high"`, `,"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high"},
+		{"native", "none", `,"reasoning_effort":"a word"`, `,"reasoning_effort":"a word"`, "a word"},
+		{"native", "high", `,"reasoning_effort":"low","thinking":{"type":"disabled"}`, `,"reasoning_effort":"low","thinking":{"type":"disabled"}`, "none"},
+		{"native", "none", `,"reasoning_effort":"low","thinking":{"type":"enabled"}`, `,"reasoning_effort":"low","thinking":{"type":"enabled"}`, "low"},
+		{"native", "none", `,"reasoning":{"effort":"high"}`, `,"reasoning":{"effort":"high"},"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high"},
+		{"apart", "high", `,"reasoning_effort":"none"`, `,"think":false`, "none"},
+		{"apart", "none", `,"reasoning_effort":"low"`, `,"reasoning_effort":"low"`, "low"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.model+" "+tt.route+" "+tt.client, func(t *testing.T) {
@@ -153,6 +171,7 @@ func TestAClientThatNamesItsModelKeepsItsOwnWords(t *testing.T) {
 	for model, tt := range map[string]struct{ body, header string }{
 		"gpt-oss": {`"reasoning_effort":"none","max_tokens":5`, "none"},
 		"qwen":    {`"reasoning_effort":"high"`, "high"},
+		"native":  {`"reasoning_effort":"none"`, "none"},
 		"openai":  {`"max_tokens":7`, ""},
 	} {
 		body := `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}],` + tt.body + `}`

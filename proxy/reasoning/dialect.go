@@ -318,6 +318,9 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort, wo
 		if w.bounded {
 			rank = d.reasons(rank)
 		}
+		if said.partly {
+			d.clear(p, rank)
+		}
 		return d.tell(p, rank)
 	}
 	if want == "" {
@@ -402,25 +405,31 @@ func (d *tongue) distinct() (out []string) {
 // silence removes what a client said about reasoning in other places than those that a level sets.
 // A model that cannot be told has rank -1.
 func (d *tongue) silence(p *openai.Patch, req *openai.Request, rank int) {
-	remove := func(at place) {
-		if rank >= 0 && slices.ContainsFunc(d.levels[rank], func(s setting) bool { return s.place == at }) {
-			return
-		}
-		if at.member == "" {
-			p.DeleteField(at.field)
-		} else {
-			p.DeleteNested(at.field, at.member)
-		}
-	}
 	for _, f := range d.spoken {
 		if f.read(valueAt(req, f.place)) != "" {
-			remove(f.place)
+			d.remove(p, f.place, rank)
 		}
 	}
+	d.clear(p, rank)
+}
+
+// clear does the same to the places of the dialect alone.
+func (d *tongue) clear(p *openai.Patch, rank int) {
 	for _, level := range &d.levels {
 		for _, s := range level {
-			remove(s.place)
+			d.remove(p, s.place, rank)
 		}
+	}
+}
+
+// remove takes out what is at a place, unless a level sets it.
+func (d *tongue) remove(p *openai.Patch, at place, rank int) {
+	switch {
+	case rank >= 0 && slices.ContainsFunc(d.levels[rank], func(s setting) bool { return s.place == at }):
+	case at.member == "":
+		p.DeleteField(at.field)
+	default:
+		p.DeleteNested(at.field, at.member)
 	}
 }
 
@@ -428,6 +437,7 @@ func (d *tongue) silence(p *openai.Patch, req *openai.Request, rank int) {
 type spoken struct {
 	effort string // one of effortWords, or a word of the client's own; empty when it said nothing
 	final  bool   // it spoke the model's dialect, and the model takes what it said
+	partly bool   // it used a field of the model's dialect, which says that effort otherwise
 }
 
 // said reads what the client's body says for itself: in the model's dialect first, then in all
@@ -445,28 +455,49 @@ func (d *tongue) said(req *openai.Request) spoken {
 }
 
 // heard reads what a client said in this dialect: the least of the efforts that its words stand
-// for.
+// for. A word in the field of efforts is not final where the model is told of that effort in other
+// fields, nor where it is told in more fields than the client has set.
 func (d *tongue) heard(req *openai.Request) spoken {
-	matches := func(s setting) bool { return bytes.Equal(valueAt(req, s.place), s.json) }
-	var found []byte
+	var found setting
 	words := false // the field holds words, and no switch
+	whole := false // the client has set all the fields of some level
 	for i, level := range &d.levels {
+		equal, set := 0, 0
 		for _, s := range level {
-			if v := valueAt(req, s.place); v != nil && string(v) != "null" {
-				found, words = v, s.json[0] == '"'
+			v := valueAt(req, s.place)
+			if v == nil || string(v) == "null" {
+				continue
+			}
+			set++
+			if bytes.Equal(v, s.json) {
+				equal++
+			}
+			if rankOf(effortIn(found.json)) < 0 {
+				found, words = setting{s.place, v}, s.json[0] == '"'
 			}
 		}
-		if found != nil && len(level) > 0 && !slices.ContainsFunc(level, func(s setting) bool { return !matches(s) }) {
-			return spoken{effortWords[i], true}
+		if len(level) > 0 && equal == len(level) {
+			return spoken{effort: effortWords[i], final: true}
 		}
+		whole = whole || set > 0 && set == len(level)
 	}
-	if found == nil {
+	if found.json == nil {
 		return spoken{}
 	}
-	if e := effortIn(found); e != "" && (words || rankOf(e) >= 0) {
-		return spoken{e, !d.closed}
+	e := effortIn(found.json)
+	rank := rankOf(e)
+	switch {
+	case e == "" || !words && rank < 0:
+		return spoken{effort: effortOf(found.json), final: true}
+	case rank >= 0 && found.ofEfforts() && (!whole || d.levels[rank] != nil):
+		return spoken{effort: e, partly: true}
 	}
-	return spoken{effortOf(found), true}
+	return spoken{effort: e, final: !d.closed}
+}
+
+// ofEfforts reports whether a place is one in which clients name efforts to any model.
+func (at place) ofEfforts() bool {
+	return at == place{field: effortField} || at == place{"reasoning", "effort"}
 }
 
 // effortField is where chat completions have the effort.
