@@ -41,7 +41,7 @@ type subject struct {
 	probs [signal.NumKinds][]float32
 	last  []float32 // the embedding of the turn; nil where there was none
 	all   []float32 // the sum of the embeddings of its turns, older ones fading
-	// The turn that began it, for intents, and its embedding.
+	// The turn that says its intent, else the one that began it, and its embedding.
 	root       string
 	rootVector []float32
 	language   string
@@ -182,7 +182,9 @@ func (t *history) settle(embedding *signal.Value) {
 	if t.weight < .5 {
 		return
 	}
-	t.after.root, t.after.rootVector = b.root, b.rootVector
+	if !t.begins() {
+		t.after.root, t.after.rootVector = b.root, b.rootVector
+	}
 	if len(v) == 0 || len(v) != len(b.all) {
 		t.after.all = b.all
 		return
@@ -230,17 +232,39 @@ func mixed(v *signal.Value, before []float32, weight float64) signal.Value {
 	return out
 }
 
-// intent returns that of the turn which began the subject, where this one follows it and says less.
+// begins reports whether a turn that leans on those before says an intent all the same, and more
+// clearly than they: then it is the one that later turns follow.
+func (t *history) begins() bool {
+	x, v := t.c.opts.Intents, t.after.rootVector
+	if x == nil || len(v) == 0 {
+		return false
+	}
+	own, err := x.Lookup(t.after.root, v)
+	if err != nil || own.Intent == "" || len(t.before.rootVector) == 0 {
+		return err == nil && own.Intent != ""
+	}
+	r, err := x.Lookup(t.before.root, t.before.rootVector)
+	return err != nil || r.Intent == "" || own.Score >= r.Score
+}
+
+// intent returns that of the turn which the subject has it from, where this one follows it and says
+// less. Where neither has one, that is taken over as well.
 func (t *history) intent(v signal.Value) signal.Value {
-	if t.before == nil || t.weight < .5 || len(t.before.rootVector) == 0 {
+	if t.before == nil || t.weight < .5 {
 		return v
+	}
+	out := v
+	if v.Label == "" {
+		out.Leans = float32(t.weight)
+	}
+	if len(t.before.rootVector) == 0 {
+		return out
 	}
 	start := time.Now()
 	r, err := t.c.opts.Intents.Lookup(t.before.root, t.before.rootVector)
 	if err != nil || r.Intent == "" || v.Label != "" && v.Score >= r.Score {
-		return v
+		return out
 	}
-	out := v
 	out.Label, out.Score, out.Probs, out.Leans = r.Intent, r.Score, r.Scores, float32(t.weight)
 	out.Elapsed += time.Since(start)
 	return out
