@@ -13,6 +13,7 @@ import (
 	"signalbox/classify/knn"
 	"signalbox/internal/config"
 	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
 )
 
 const hrIntents = `signals:
@@ -96,6 +97,72 @@ func TestPrivateIntentsRouteAndLearn(t *testing.T) {
 		if got := s.post(t, "/signalbox/v1/intents/hr_bot/examples", c.body); got.status != c.status {
 			t.Errorf("%s: %d %s, want %d", name, got.status, got.body, c.status)
 		}
+	}
+}
+
+func TestAConversationLeavesAPrivateIntent(t *testing.T) {
+	t.Parallel()
+	needModels(t)
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
+	intents, _, _ := strings.Cut(hrIntents, "routes:")
+	cfg, _, err := config.Parse(filepath.Join(t.TempDir(), "test.yaml"), []byte(intents+`
+models: [{name: small, endpoints: [{name: a, url: '`+up.URL()+`'}]}]
+routes:
+  - {name: hr, when: {intent: hr_bot}, use: {models: [small]}}
+  - {name: math, when: {domain: math}, use: {models: [small]}}
+  - {name: law, when: {domain: law}, use: {models: [small]}}
+default: {models: [small]}
+`), os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, cfg, memoryOnly(flags(t)))
+	type turn struct{ text, route string }
+	const days, derivative = "How many vacation days do I have left?", "What is the derivative of x^3 * sin(x)?"
+	for name, turns := range map[string][]turn{
+		"a change of subject": {
+			{days, "hr"},
+			{derivative, "math"},
+			{"What must a plaintiff prove in a negligence case?", "law"},
+			{"What is the capital of France?", "default"},
+			{"Write a poem about the sea.", "default"},
+			{"Give me a recipe for pancakes.", "default"},
+			{"Who approves my parental leave?", "hr"},
+		},
+		"a follow-up": {
+			{days, "hr"},
+			{"and for part-time staff?", "hr"},
+			{"why?", "hr"},
+			{"can you explain that in more detail?", "hr"},
+			{derivative, "math"},
+			{"why?", "math"},
+		},
+		"an intent in a turn that leans on one without": {
+			{"I work here since March.", "default"},
+			{"So how many vacation days do I have left then?", "hr"},
+			{"and for part-time staff?", "hr"},
+			{"why?", "hr"},
+			{derivative, "math"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said, texts []string
+			for _, turn := range turns {
+				said = append(said, `{"role":"user","content":"`+turn.text+`"}`)
+				got := s.post(t, "/v1/chat/completions", `{"model":"auto","messages":[`+strings.Join(said, ",")+`]}`)
+				if route := got.header.Get("x-signalbox-route"); got.status != http.StatusOK || route != turn.route {
+					t.Errorf("%q went to %q (%s), want %q: %d %s", turn.text, route,
+						got.header.Get("x-signalbox-conversation-reason"), turn.route, got.status, got.body)
+				}
+				said = append(said, `{"role":"assistant","content":"It is so."}`)
+				texts = append(texts, turn.text)
+			}
+			v := talked(t, s.app.classifier.Load(), signal.MaskOf(signal.Intent), texts...).Value(signal.Intent)
+			if follows := texts[len(texts)-1] == "why?"; v.State != signal.Known || (v.Leans > .5) != follows {
+				t.Errorf("the last turn has the intent %q, leans %.2f", v.Label, v.Leans)
+			}
+		})
 	}
 }
 

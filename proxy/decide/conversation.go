@@ -46,10 +46,6 @@ const (
 	whyBudget    = "budget"        // another model is cheaper, and a budget is nearly used up
 )
 
-// sticky are the signals of which a conversation keeps what they said: those of its subject. All
-// others, and the facts of the request, are those of the request whatever the conversation was.
-const sticky = signal.Mask(1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Intent)
-
 // policy are signals for which a route is taken whatever the conversation was: they say what a
 // request holds, not what it is about.
 const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal.PII | 1<<signal.Keyword)
@@ -257,7 +253,7 @@ func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request
 		d.admitKept()
 		return nil
 	}
-	if t.holdTopics(d.Set); t.inheritedKinds != 0 {
+	if t.holdTopics(d.Set, b.Signals.IntentThreshold); t.inheritedKinds != 0 {
 		fresh, decided := *d.Set, d.Decision
 		t.restoreTopics(d.Set)
 		if err := b.stepRules(ctx, d, req); err != nil {
@@ -323,56 +319,6 @@ func (d *Decision) movable() bool {
 	return !slices.ContainsFunc(d.Program.Routes(), func(r rules.Route) bool {
 		return r.Name == d.Route && r.Kinds&policy != 0
 	})
-}
-
-// holdTopics finds the topics that say something else than before, and of them those that stay what
-// they were.
-func (t *Talk) holdTopics(set *signal.Set) {
-	for _, k := range sticky.Kinds() {
-		v := set.Value(k)
-		old, ok := t.before.Topics[k.String()]
-		if !ok || v.State != signal.Known || v.Label == old.Label {
-			continue
-		}
-		gain := gainOf(v, old.Label)
-		if gain > t.price && !t.tool {
-			t.moved = t.moved || k == signal.Domain || k == signal.Intent
-			continue
-		}
-		t.gain = max(t.gain, gain)
-		if t.inherited == nil {
-			t.inherited = new([signal.NumKinds]signal.Value)
-		}
-		t.inherited[k] = kept(v, &old)
-		t.inheritedKinds |= signal.MaskOf(k)
-	}
-}
-
-// gainOf is how much more probable a value is than a label.
-func gainOf(v *signal.Value, label string) float64 {
-	p, _ := v.Prob(label)
-	return v.Score - p
-}
-
-// kept is a value that stays what it was.
-func kept(v *signal.Value, old *conversation.Topic) signal.Value {
-	out := *v
-	out.Label, out.Leans = old.Label, 1
-	if len(old.Probs) == len(old.Labels) && len(old.Probs) > 0 {
-		out.Labels, out.Probs = old.Labels, old.Probs
-	}
-	out.Score, _ = out.Prob(old.Label)
-	return out
-}
-
-// restoreTopics puts what stays into a set, in place of what the request says.
-func (t *Talk) restoreTopics(set *signal.Set) {
-	if t == nil {
-		return
-	}
-	for _, k := range t.inheritedKinds.Kinds() {
-		set.Put(k, t.inherited[k])
-	}
 }
 
 // preferConversation puts the model that the conversation is with in front of the candidates of its

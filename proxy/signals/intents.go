@@ -44,6 +44,21 @@ type ExampleError struct {
 // Error names the example and the problem.
 func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d] %s", e.Index, e.Msg) }
 
+// IntentThreshold returns the score from which a text belongs to a private intent; ok is false for
+// one that is not known.
+func (r *Reader) IntentThreshold(name string) (threshold float64, ok bool) {
+	teacher, teaches := r.Classifier.(Teacher)
+	if !teaches {
+		return 0, false
+	}
+	for _, in := range teacher.Intents() {
+		if in.Name == name {
+			return in.Threshold, true
+		}
+	}
+	return 0, false
+}
+
 // maxExamples bounds the examples of one request: each costs a run of the model.
 const maxExamples = 1024
 

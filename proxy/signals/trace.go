@@ -76,16 +76,14 @@ func (r *Reader) Explain(k signal.Kind, v *signal.Value, text *signal.Text, of *
 
 // traceIntent tells which private intent the score is of, and from which score it holds.
 func (r *Reader) traceIntent(t *Trace, v *signal.Value) {
-	teacher, ok := r.Classifier.(Teacher)
+	_, ok := r.Classifier.(Teacher)
 	at := slices.Index(v.Probs, float32(v.Score))
 	if !ok || v.State != signal.Known || at < 0 || at >= len(v.Labels) || v.Score == 0 {
 		return
 	}
 	name := cmp.Or(v.Label, v.Labels[at])
-	for _, in := range teacher.Intents() {
-		if in.Name == name {
-			t.Threshold = &in.Threshold
-		}
+	if from, ok := r.IntentThreshold(name); ok {
+		t.Threshold = &from
 	}
 	if v.Label != "" {
 		return
