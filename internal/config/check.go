@@ -65,6 +65,7 @@ func (c *checker) check() {
 	c.cache(&catalog)
 	c.rules(catalog)
 	c.named()
+	c.outcomes()
 	c.guard(&catalog)
 	c.memory()
 }

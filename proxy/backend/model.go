@@ -176,6 +176,12 @@ func (o ModelOptions) Told() bool {
 	return o.Reasoning.Dialect != "" && o.Reasoning.Dialect != reasoning.DialectNone
 }
 
+// HasEfforts reports whether the model can be told so in more ways than one.
+func (o ModelOptions) HasEfforts() bool {
+	d, err := reasoning.New(&o.Reasoning)
+	return err == nil && len(d.Efforts()) > 1
+}
+
 // TokenField is the field in which the model takes a limit; empty where either will do, and a limit
 // of the proxy is sent as max_tokens.
 func (o ModelOptions) TokenField() string {

@@ -16,18 +16,30 @@ import (
 // choosesByOutcome reports whether outcomes are learnt from a decision: it leaves several models to
 // choose from, or the effort of one.
 func (d *Decision) choosesByOutcome() bool {
-	if d.Base == nil || d.Base.Outcomes == nil || d.Action.Verb != rules.Use {
+	if d.Base == nil || d.Base.Outcomes == nil {
 		return false
 	}
-	return d.choosesModel() || d.drawsModel() || d.choosesEffort()
+	return LearnsFrom(d.Action, d.Base.told)
+}
+
+// told reports whether a model has efforts to choose from.
+func (b *Base) told(model string) bool {
+	m := b.ByName[model]
+	return m != nil && len(m.Dialect.Efforts()) > 1
+}
+
+// LearnsFrom reports whether outcomes of what an action decides are learnt from, where they are at
+// all. told says of a model whether it has efforts to choose from.
+func LearnsFrom(a *rules.Action, told func(model string) bool) bool {
+	return a.Verb == rules.Use && (choosesModel(a) || drawsModel(a) || choosesEffort(a, told))
 }
 
 // choosesModel reports whether the model is chosen by what is expected of it.
-func (d *Decision) choosesModel() bool {
-	if len(d.Action.Models) < 2 {
+func choosesModel(a *rules.Action) bool {
+	if len(a.Models) < 2 {
 		return false
 	}
-	switch d.Action.By {
+	switch a.By {
 	case byQuality, byCost, byLatency:
 		return true
 	}
@@ -35,8 +47,13 @@ func (d *Decision) choosesModel() bool {
 }
 
 // drawsModel reports whether the model is drawn by weight.
-func (d *Decision) drawsModel() bool {
-	return d.Action.By == byWeight && len(d.Action.Models) > 1
+func drawsModel(a *rules.Action) bool { return a.By == byWeight && len(a.Models) > 1 }
+
+// choosesEffort reports whether outcomes tell how much a model should reason, be it for requests
+// that say it themselves.
+func choosesEffort(a *rules.Action, told func(model string) bool) bool {
+	return a.Reasoning == ReasoningAuto &&
+		slices.ContainsFunc(a.Models, func(c rules.Choice) bool { return told(c.Name) })
 }
 
 // The words of rules.Action.By that outcomes have to do with.
@@ -46,16 +63,6 @@ const (
 	byLatency = "latency"
 	byWeight  = "weight"
 )
-
-// choosesEffort reports whether outcomes tell how much a model should reason, be it for requests
-// that say it themselves.
-func (d *Decision) choosesEffort() bool {
-	return d.Action.Reasoning == ReasoningAuto &&
-		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool {
-			m := d.Base.ByName[c.Name]
-			return m != nil && len(m.Dialect.Efforts()) > 1
-		})
-}
 
 // effortsOf are the efforts of a model that are to be chosen from, the least first; none where that
 // is not for the proxy to say.
@@ -82,7 +89,7 @@ func (d *Decision) expect(ctx context.Context, req *openai.Request) {
 		}
 		d.Base.Signals.Extract(ctx, &d.Text, signal.MaskOf(signal.Embedding), d.Set)
 	}
-	if v.State != signal.Known || !d.choosesModel() && !d.choosesEffort() {
+	if v.State != signal.Known || !choosesModel(d.Action) && !choosesEffort(d.Action, d.Base.told) {
 		return
 	}
 	ps := d.toPredict()
@@ -250,9 +257,9 @@ func (b *Base) explore(d *Decision, cs []choose.Candidate) {
 	}
 	explore := b.exploration()
 	switch {
-	case d.choosesModel():
+	case choosesModel(d.Action):
 		d.chance = b.Chooser.Spent.Explore(d.Who.Tenant, cs, d.Action, explore, choose.Normal, choose.Uniform)
-	case d.drawsModel():
+	case drawsModel(d.Action):
 		d.chance = choose.Weighted(cs)
 	default:
 		d.chance = 1
@@ -274,7 +281,7 @@ func (b *Base) exploreEffort(d *Decision, first string) {
 		return
 	}
 	explore := b.exploration()
-	explore.Credited = d.choosesModel() // as Explore has done
+	explore.Credited = choosesModel(d.Action) // as Explore has done
 	drawn, chance := b.Chooser.Spent.ExploreEffort(
 		d.Who.Tenant, e.AtEfforts, at, explore, choose.Normal, choose.Uniform,
 	)
