@@ -11,6 +11,7 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/proxy/choose"
+	"signalbox/proxy/downstream"
 	"signalbox/proxy/explain"
 )
 
@@ -169,5 +170,86 @@ func TestClassifyRefusesWhatIsNoText(t *testing.T) {
 	}
 	if got := b.post("/signalbox/v1/classify", `{"input":["a",""]}`); got.status != 200 {
 		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// withoutDecision takes the one x_signalbox out of a stream, and returns the event that it is in.
+func withoutDecision(t *testing.T, stream string) (rest, event string) {
+	t.Helper()
+	const lead = `,"x_signalbox":`
+	before, after, ok := strings.Cut(stream, lead)
+	if !ok || strings.Contains(after, lead) {
+		t.Fatalf("not one x_signalbox in %s", stream)
+	}
+	var own json.RawMessage
+	if err := json.NewDecoder(strings.NewReader(after)).Decode(&own); err != nil {
+		t.Fatalf("%v in %s", err, stream)
+	}
+	after = after[len(own):]
+	var told struct{ Decision *explain.Explanation }
+	if err := json.Unmarshal(own, &told); err != nil || told.Decision == nil || told.Decision.Sent == nil ||
+		told.Decision.Sent.Model != "small" {
+		t.Errorf("told %s (%v)", own, err)
+	}
+	end, _, _ := strings.Cut(after, "\n\n")
+	return before + after, before[strings.LastIndex(before, "\n\n")+2:] + lead + string(own) + end
+}
+
+func TestAStreamEndsWithItsExplanation(t *testing.T) {
+	t.Parallel()
+	chat := endpoint{
+		path: chatPath, events: []string{testkit.Event("hel"), testkit.Event("lo"), testkit.Finish, testkit.Done},
+		ask: func(text, more string) string { return strings.Replace(ask(text), "{", "{"+more[1:]+",", 1) },
+	}
+	for _, e := range append(routed(), chat) {
+		up := testkit.NewUpstream(t, testkit.Stream(e.events...))
+		b := start(t, oneModel(up))
+		plain := b.post(e.path, e.ask("hi", `,"stream":true`))
+		got := b.post(e.path, e.ask("hi", `,"stream":true,"signalbox":{"explain":true}`))
+		rest, event := withoutDecision(t, got.body)
+		if diff := cmp.Diff(plain.body, rest); diff != "" {
+			t.Errorf("%s: other bytes (-want +got):\n%s", e.path, diff)
+		}
+		if !strings.Contains(event, `"finish_reason":"stop"`) && !strings.Contains(event, `"type":"response.completed"`) {
+			t.Errorf("%s: told in %s", e.path, event)
+		}
+	}
+	up := testkit.NewUpstream(t, testkit.Stream(chat.events...))
+	got := start(t, oneModel(up)).message(askMessage("hi", `,"stream":true,"signalbox":{"explain":true}`))
+	if _, event := withoutDecision(t, got.body); !strings.HasPrefix(event, "event: message_delta\n") {
+		t.Errorf("told in %s", event)
+	}
+}
+
+func TestAStreamIsExplainedBesideItsVerdict(t *testing.T) {
+	t.Parallel()
+	pieces := []string{towerTrue, towerFalse, " ", towerRest[1:]}
+	for _, mode := range []string{"annotate", "terminate", "hold"} {
+		for _, path := range []string{chatPath, "/v1/completions", "/v1/responses", downstream.MessagesPath} {
+			body, events := askStream("hi"), towerStream(pieces...)
+			switch path {
+			case downstream.MessagesPath:
+				body = askMessage("hi", `,"stream":true`)
+			case "/v1/completions":
+				body, events = routed()[0].ask("hi", `,"stream":true`), guardedEvents(path, pieces)
+			case "/v1/responses":
+				body, events = routed()[1].ask("hi", `,"stream":true`), guardedEvents(path, pieces)
+			}
+			up := testkit.NewUpstream(t, testkit.Stream(events...))
+			got := watched(t, mode, up).post(path, guarded(body, towerFact+`,"explain":true`), "Anthropic-Version", "2023-06-01")
+			_, event := withoutDecision(t, got.body)
+			if !strings.Contains(event, `,"guard":{"mode":"`+mode+`","verdict":"unsupported"`) {
+				t.Errorf("%s, %s: told in %s", mode, path, event)
+			}
+		}
+	}
+}
+
+func TestAStreamIsExplainedBesideWhatWasSaved(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("hello"), testkit.Finish, testkit.Done))
+	got := keeping(t, oneModel(up), nil).chat(saving(`,"stream":true,"signalbox":{"explain":true,"save_context":{}}`, hi))
+	if _, event := withoutDecision(t, got.body); !strings.Contains(event, `"x_signalbox":{"context":"`) {
+		t.Errorf("told in %s", event)
 	}
 }

@@ -120,7 +120,7 @@ func copier(tb testing.TB, event string, f filters) (run func(n int)) {
 		if f.kept {
 			u.Observe(&recall.Tape{Recorder: cache.NewRecorder(recall.LongestKept, time.Now, true)})
 		}
-		if err := copyStream(context.Background(), w, u, o, t); err != nil {
+		if err := new(Stage).copyStream(context.Background(), w, u, o, t); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	switch {
 	case u.Stream != nil:
 		u.Observe(t)
-		err = copyStream(ctx, w, u, o, t)
+		err = s.copyStream(ctx, w, u, o, t)
 	case (o.Guarding != nil || o.Req.Extras.Explain || o.Saves() || w.Translates()) &&
 		u.Good() && u.JSON() && u.Plain():
 		err = s.copyWhole(ctx, w, u, o, t)
@@ -134,7 +134,9 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 }
 
 // copyStream passes a stream of events on. t observes it.
-func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter) error {
+func (s *Stage) copyStream(
+	ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
+) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.Status == 0 {
 		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
@@ -151,6 +153,9 @@ func copyStream(ctx context.Context, w *downstream.Writer, u *upstream.Response,
 	var to guard.Sink = client
 	if o.Saves() && u.Good() {
 		to = save.New(ctx, o.Req, o.Contexts, &o.Unsaved, to)
+	}
+	if o.Req.Extras.Explain && u.Good() {
+		to = &explained{stage: s, o: o, next: to}
 	}
 	if o.Guarding != nil {
 		return copyChecked(ctx, u, o, client, to)
@@ -233,16 +238,6 @@ func (s *Stage) copyWhole(
 	h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	w.WriteHeader(u.Status)
 	return downstream.WritePart(w, out)
-}
-
-// addDecision adds the explanation of the decision to a response.
-func (s *Stage) addDecision(body []byte, o *exchange.Exchange) []byte {
-	if _, ok := response.ExtensionOf(body); !ok {
-		return body
-	}
-	e, rw := s.Explainer.Explain(o.Decision, o.Tools), o.Rewriter(s.Explainer.Edits, o.Req)
-	e.Answered(&rw, o.Model, o.Params, o.Escalation)
-	return e.AddTo(body, o.Guarding)
 }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
