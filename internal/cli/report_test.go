@@ -93,6 +93,31 @@ func TestAReportSaysWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
+func TestALogOfWhichNothingCouldBeReadIsTrouble(t *testing.T) {
+	t.Parallel()
+	for log, want := range map[string]string{
+		"[1]":             "-:1: not a line of a decision log: it is a JSON array and no object",
+		"time,route":      "-:1: not a line of a decision log: invalid character 'i'",
+		`{"v":1,"torn`:    "-:1: not a line of a decision log: unexpected EOF",
+		`{"route":[1]}`:   "-:1: not a line of a decision log: route cannot be read from such a JSON array",
+		`{"time":"noon"}`: "-:1: not a line of a decision log: time cannot be read from such a JSON string",
+	} {
+		code, got, problems := run(t, log+"\n", "report", "-")
+		if code != 1 || !strings.Contains(got, want) || !strings.Contains(problems, "report: no line could be read") {
+			t.Errorf("%s: exit code %d: %s\n%s", log, code, problems, got)
+		}
+		if strings.Contains(got, "Go ") || strings.Contains(got, "json: ") || strings.Contains(got, "jsontext") {
+			t.Errorf("%s: words of the program in %s", log, got)
+		}
+	}
+	for _, log := range []string{"", "[1]\n" + `{"v":1,"time":"2026-05-01T00:00:00Z","route":"r","outcome":"refused",` +
+		`"action":{"verb":"block"},"refused":2}` + "\n"} {
+		if code, got, problems := run(t, log, "report", "-"); code != 0 {
+			t.Errorf("%q: exit code %d: %s\n%s", log, code, problems, got)
+		}
+	}
+}
+
 func TestTheWordsOfAReportAreCompleted(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"--format": "table\ncsv\njson\nhtml\n", "--by": "route\nmodel\ntenant\nkey\nday\narm\n"} {

@@ -260,7 +260,7 @@ const (
 func parse(text []byte) (*entry, error) {
 	var e entry
 	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, fmt.Errorf("%w: %w", decisionlog.ErrNotADecision, err)
+		return nil, decisionlog.Misread(err) //nolint:wrapcheck // it says what is wrong
 	}
 	wrong := func(format string, args ...any) (*entry, error) {
 		return nil, fmt.Errorf("%w: %s", decisionlog.ErrNotADecision, fmt.Sprintf(format, args...))

@@ -32,6 +32,11 @@ type Report struct {
 	By        []Section `json:"by"`
 }
 
+// Unread reports that there were lines and none of them could be read.
+func (r *Report) Unread() bool {
+	return r.Broken > 0 && r.Decisions == 0 && r.Left == 0 && r.Total.Refused == 0
+}
+
 // SavingsNote says what the savings are.
 const SavingsNote = "saved is arithmetic on prices: what the same tokens would have cost at the price of the " +
 	"dearest model of the configuration, less what was spent. That model might have used more or fewer tokens"

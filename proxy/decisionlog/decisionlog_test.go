@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -131,6 +132,24 @@ func TestValuesOfHeadersAreHashedUnlessTheyMayBeRead(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, HeaderOf(tt.name, []string{"red"}, tt.literal)); diff != "" {
 			t.Errorf("%s, literal %v (-want +got):\n%s", tt.name, tt.literal, diff)
+		}
+	}
+}
+
+func TestALineThatIsNoDecisionIsRefusedInPlainWords(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"[1]":                      "it is a JSON array and no object",
+		"7":                        "it is a JSON number and no object",
+		`{"v":1,"route":[1]}`:      "route cannot be read from such a JSON array",
+		`{"v":1e400}`:              "v cannot be read from such a JSON number",
+		`{"request":{"model":{}}}`: "request.model cannot be read from such a JSON object",
+		`{"time":7}`:               "a value in it cannot be read",
+		`{"v":1`:                   "unexpected end of JSON input",
+	} {
+		_, err := Parse([]byte(line))
+		if !errors.Is(err, ErrNotADecision) || err.Error() != ErrNotADecision.Error()+": "+want {
+			t.Errorf("%s: %v, want %s", line, err, want)
 		}
 	}
 }

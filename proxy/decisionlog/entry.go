@@ -266,7 +266,7 @@ var ErrNotADecision = errors.New("not a line of a decision log")
 func Parse(line []byte) (*Entry, error) {
 	var l Entry
 	if err := json.Unmarshal(line, &l); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotADecision, err)
+		return nil, Misread(err)
 	}
 	switch {
 	case l.Version != Version:
