@@ -53,12 +53,13 @@ default: {models: [qwen]}
 	models := []backend.ModelOptions{modelOptions("qwen", "", reasoning.Options{Dialect: "qwen3"}, up), modelOptions("gpt", "", reasoning.Options{Dialect: "openai"}, up)}
 	b := start(t, models, func(s *setup) { s.routes, s.options.RouteNamedModels = routes, true })
 	const off = `,"chat_template_kwargs":{"enable_thinking":false}`
+	const both = `,"max_tokens":5,"max_completion_tokens":6`
 	for _, tt := range []struct{ name, asked, route, client, want string }{
 		{"effort of a client of another model", "qwen", "plain", off, off + `,"reasoning_effort":"none"`},
 		{"effort of a client of this model", "gpt", "plain", off, off},
 		{"limit of a client of another model", "qwen", "plain", `,"max_tokens":5`, `,"max_completion_tokens":5`},
 		{"limit of a client of this model", "gpt", "plain", `,"max_tokens":5`, `,"max_tokens":5`},
-		{"two limits of a client of this model", "gpt", "plain", `,"max_tokens":5,"max_completion_tokens":6`, `,"max_tokens":5,"max_completion_tokens":6`},
+		{"two limits of a client of this model", "gpt", "plain", both, both},
 		{"limit of this model by its other name", "gpt:latest", "plain", `,"max_tokens":5`, `,"max_tokens":5`},
 		{"the route's limit for a client of another model", "qwen", "forced", `,"max_tokens":5`, `,"max_completion_tokens":9`},
 		{"the route's limit for a client of this model", "gpt", "forced", `,"max_tokens":5`, `,"max_tokens":9`},

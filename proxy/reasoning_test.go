@@ -137,12 +137,27 @@ func TestReasoningReachesEveryModelInItsDialect(t *testing.T) {
 
 		{"native", "high", `,"reasoning_effort":"none"`, `,"thinking":{"type":"disabled"}`, "none"},
 		{"native", "high", `,"reasoning_effort":"low"`, `,"thinking":{"type":"disabled"}`, "none"},
-		{"native", "none", `,"reasoning_effort":"medium"`, `,"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high"},
+		{
+			"native", "none",
+			`,"reasoning_effort":"medium"`, `,"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high",
+		},
 		{"native", "none", `,"reasoning_effort":"high"`, `,"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high"},
 		{"native", "none", `,"reasoning_effort":"a word"`, `,"reasoning_effort":"a word"`, "a word"},
-		{"native", "high", `,"reasoning_effort":"low","thinking":{"type":"disabled"}`, `,"reasoning_effort":"low","thinking":{"type":"disabled"}`, "none"},
-		{"native", "none", `,"reasoning_effort":"low","thinking":{"type":"enabled"}`, `,"reasoning_effort":"low","thinking":{"type":"enabled"}`, "low"},
-		{"native", "none", `,"reasoning":{"effort":"high"}`, `,"reasoning":{"effort":"high"},"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high"},
+		{
+			"native", "high",
+			`,"reasoning_effort":"low","thinking":{"type":"disabled"}`,
+			`,"reasoning_effort":"low","thinking":{"type":"disabled"}`, "none",
+		},
+		{
+			"native", "none",
+			`,"reasoning_effort":"low","thinking":{"type":"enabled"}`,
+			`,"reasoning_effort":"low","thinking":{"type":"enabled"}`, "low",
+		},
+		{
+			"native", "none",
+			`,"reasoning":{"effort":"high"}`,
+			`,"reasoning":{"effort":"high"},"reasoning_effort":"high","thinking":{"type":"enabled"}`, "high",
+		},
 		{"apart", "high", `,"reasoning_effort":"none"`, `,"think":false`, "none"},
 		{"apart", "none", `,"reasoning_effort":"low"`, `,"reasoning_effort":"low"`, "low"},
 	}

@@ -37,7 +37,8 @@ func (c *command) report() *cobra.Command {
 			"cost, by which route they went to which model, what became of them and how long they took. - reads standard\n" +
 			"input. --format html writes a page that needs nothing else, to standard output.\n\n" +
 			"A TIME is a day (2026-05-01), a time (2026-05-01T12:00:00Z), or how long ago it was (24h, 7d); a day and a time\n" +
-			"without a zone are of UTC. Lines that cannot be read are counted and named; the exit code is 1 where none could be.",
+			"without a zone are of UTC. Lines that cannot be read are counted and named; the exit code is 1\n" +
+			"where none could be.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return misuse("name the decision logs: signalbox report FILE..., or - for standard input")

@@ -52,7 +52,8 @@ func filtered(t *testing.T, stream string, seed uint64, f filters) (got, kept st
 		u.Observe(taken)
 	}
 	rec := httptest.NewRecorder()
-	err = new(Stage).copyStream(t.Context(), downstream.New(rec, &http.Request{Header: http.Header{}}), u, f.outcome(t, tel), counted)
+	w := downstream.New(rec, &http.Request{Header: http.Header{}})
+	err = new(Stage).copyStream(t.Context(), w, u, f.outcome(t, tel), counted)
 	if f.kept {
 		a, err := taken.Finish("m", "r", "")
 		if err != nil {
