@@ -318,10 +318,7 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort, wo
 		if w.bounded {
 			rank = d.reasons(rank)
 		}
-		if said.partly {
-			d.clear(p, rank)
-		}
-		return d.tell(p, rank)
+		return d.translate(p, said, rank)
 	}
 	if want == "" {
 		if d.nearest(0) < 0 {
@@ -335,6 +332,14 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort, wo
 	}
 	if rank < 0 {
 		return None, None
+	}
+	return d.tell(p, rank)
+}
+
+// translate tells what a client said in other words than those of a level.
+func (d *tongue) translate(p *openai.Patch, said spoken, rank int) (effort, word string) {
+	if said.partly {
+		d.clear(p, rank)
 	}
 	return d.tell(p, rank)
 }
@@ -468,8 +473,7 @@ func (d *tongue) heard(req *openai.Request) spoken {
 			if v == nil || string(v) == "null" {
 				continue
 			}
-			set++
-			if bytes.Equal(v, s.json) {
+			if set++; bytes.Equal(v, s.json) {
 				equal++
 			}
 			if rankOf(effortIn(found.json)) < 0 {
@@ -481,6 +485,11 @@ func (d *tongue) heard(req *openai.Request) spoken {
 		}
 		whole = whole || set > 0 && set == len(level)
 	}
+	return d.understood(found, words, whole)
+}
+
+// understood is what a client said in a field of this dialect that no level has all of.
+func (d *tongue) understood(found setting, words, whole bool) spoken {
 	if found.json == nil {
 		return spoken{}
 	}
