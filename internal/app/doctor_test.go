@@ -255,7 +255,10 @@ func TestModelsThatCannotBeLoadedAreFoundBeforehand(t *testing.T) {
 	}{
 		"a graph of half precision alone": {
 			"{name: complexity, model: bert-complexity}",
-			func(t *testing.T, dir string) { t.Helper(); rename(t, filepath.Join(dir, "model.onnx"), "model_fp16.onnx") },
+			func(t *testing.T, dir string) {
+				t.Helper()
+				rename(t, filepath.Join(dir, "model.onnx"), "model_fp16.onnx")
+			},
 			"bundle bert-complexity: ",
 		},
 		"a tokenizer that is none": {

@@ -81,6 +81,20 @@ func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
 		}
 		all[at].entries = append(all[at].entries, i)
 	}
+	placed, err := openAll(c, all)
+	errs = append(errs, err)
+	other, err := placeForeign(files, c, placed)
+	if err != nil {
+		errs = append(errs, err)
+	} else if other != nil {
+		placed = append(placed, *other)
+	}
+	return placed, errors.Join(errs...)
+}
+
+// openAll opens the bundles of placements and returns those that could be, in the same space.
+func openAll(c *config.Classify, all []placement) ([]placement, error) {
+	var errs []error
 	placed := all[:0]
 	for _, p := range all {
 		if err := p.open(c); err != nil {
@@ -91,12 +105,6 @@ func placeFrom(files fs.FS, c *config.Classify) ([]placement, error) {
 			errs = append(errs, err)
 		}
 		placed = append(placed, p)
-	}
-	other, err := placeForeign(files, c, placed)
-	if err != nil {
-		errs = append(errs, err)
-	} else if other != nil {
-		placed = append(placed, *other)
 	}
 	return placed, errors.Join(errs...)
 }
