@@ -10,8 +10,10 @@
 // "longer"), worked out from others of the same dimension. It is contradicted when the evidence
 // gives the same subject another value, or the value to another subject, and unsupported when no
 // such number stands anywhere. What subject a number belongs to is judged by the words around it,
-// clause by clause; there is no grammar behind it. Numbers that are no facts (list numbers,
-// versions, identifiers, citations, labels such as "step 2", code) are not looked at.
+// clause by clause; there is no grammar behind it. In a row of a table and a record in JSON a cell is
+// a clause, and the words of a heading go for all that stands below it. Numbers that are no facts
+// (list numbers, versions, identifiers, citations, labels such as "step 2", code) are not looked at,
+// but tell apart what is called by them.
 //
 // # Known limits
 //

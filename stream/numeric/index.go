@@ -157,12 +157,16 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 // inHeading is the clause of the words of a heading, in no sentence below it.
 const inHeading = -2
 
+// maxHeading bounds the words of a heading that are noted with each sentence below it; our choice.
+const maxHeading = 12
+
 // addHeading notes the words of the heading that sentence i stands under as words of it.
 func (x *Index) addHeading(i int32, heading string) {
 	if heading == "" {
 		return
 	}
-	for _, w := range words.Scan(nil, heading) {
+	all := words.Scan(nil, heading)
+	for _, w := range all[:min(len(all), maxHeading)] {
 		if list := x.postings[w.Hash]; !w.Has(words.Stop) && !w.Has(words.Number) && (len(list) == 0 || list[len(list)-1] != i) {
 			x.postings[w.Hash] = append(list, i)
 			x.terms = append(x.terms, term{hash: w.Hash, clause: inHeading, class: w.Class})
