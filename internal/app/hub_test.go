@@ -134,7 +134,8 @@ func TestHuggingFaceModelsGiveTheReferenceAnswers(t *testing.T) {
 			if _, isSignal := signal.ParseKind(task); !isSignal {
 				task = config.GroundingTask // which takes models over pairs
 			}
-			a := build(t, taskLines(folder, fmt.Sprintf("{name: %s, model: %s, dims: %d, layer: %d}", task, r.Folder, r.Dims, r.Layer)))
+			line := fmt.Sprintf("{name: %s, model: %s, dims: %d, layer: %d}", task, r.Folder, r.Dims, r.Layer)
+			a := build(t, taskLines(folder, line))
 			c, placed := classifierOf(t, a, task)
 			precision, err := placed.bundle.GraphPrecision(a.neural.host.Choices()[0].Precision)
 			if err != nil {
@@ -333,7 +334,8 @@ func TestABrokenModelCostsItsOwnSignalOnly(t *testing.T) {
 			if d := a.classifier.Load().Degraded(); !slices.Equal(d, []string{"no model for complexity"}) {
 				t.Errorf("degraded: %v", d)
 			}
-			if r := a.Refuses(); len(r) != 1 || !strings.Contains(r[0], "no model computes complexity; bundle bert-complexity cannot be used: ") {
+			const cause = "no model computes complexity; bundle bert-complexity cannot be used: "
+			if r := a.Refuses(); len(r) != 1 || !strings.Contains(r[0], cause) {
 				t.Errorf("refuses: %v", r)
 			}
 			o.RequireModels = true
@@ -363,17 +365,32 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ task, want string }{
-		"no such folder":            {"{name: pii, model: org/none}", "classify.tasks[0].model: "},
-		"an empty folder":           {"{name: pii, model: org/empty}", "classify.tasks[0].model: "},
-		"a name that leads out":     {"{name: pii, model: ../secrets}", "classify.tasks[0].model: "},
-		"a graph that is a link":    {"{name: factcheck, model: links/graph}", "model.onnx"},
-		"weights that are a link":   {"{name: factcheck, model: links/weights}", "model.onnx.data"},
-		"a tokenizer that is one":   {"{name: factcheck, model: links/tokens}", "tokenizer.json"},
-		"no such task":              {"{name: weather, model: embedded}", `classify.tasks[0].name: the bundle has no task "weather"`},
-		"a slip, with a model":      {"{name: complexty, model: bert-complexity}", `classify.tasks[0].name: no task is called "complexty", did you mean "complexity"?`},
-		"no task, with a model":     {"{name: toxicity, model: bert-complexity}", `classify.tasks[0].name: no task is called "toxicity", expected one of domain, `},
-		"a signal of no model":      {"{name: keyword, model: bert-complexity}", `classify.tasks[0].name: no task is called "keyword"`},
-		"a slip, over pairs":        {"{name: groundign, model: bert-nli}", `classify.tasks[0].name: no task is called "groundign", did you mean "grounding"?`},
+		"no such folder":          {"{name: pii, model: org/none}", "classify.tasks[0].model: "},
+		"an empty folder":         {"{name: pii, model: org/empty}", "classify.tasks[0].model: "},
+		"a name that leads out":   {"{name: pii, model: ../secrets}", "classify.tasks[0].model: "},
+		"a graph that is a link":  {"{name: factcheck, model: links/graph}", "model.onnx"},
+		"weights that are a link": {"{name: factcheck, model: links/weights}", "model.onnx.data"},
+		"a tokenizer that is one": {"{name: factcheck, model: links/tokens}", "tokenizer.json"},
+		"no such task": {
+			"{name: weather, model: embedded}",
+			`classify.tasks[0].name: the bundle has no task "weather"`,
+		},
+		"a slip, with a model": {
+			"{name: complexty, model: bert-complexity}",
+			`classify.tasks[0].name: no task is called "complexty", did you mean "complexity"?`,
+		},
+		"no task, with a model": {
+			"{name: toxicity, model: bert-complexity}",
+			`classify.tasks[0].name: no task is called "toxicity", expected one of domain, `,
+		},
+		"a signal of no model": {
+			"{name: keyword, model: bert-complexity}",
+			`classify.tasks[0].name: no task is called "keyword"`,
+		},
+		"a slip, over pairs": {
+			"{name: groundign, model: bert-nli}",
+			`classify.tasks[0].name: no task is called "groundign", did you mean "grounding"?`,
+		},
 		"patterns find only pii":    {"{name: domain, model: patterns}", "classify.tasks[0].model: patterns find pii"},
 		"a model of another task":   {"{name: pii, model: bert-nli}", "classify.tasks[0].model: "},
 		"two models for one signal": {"{name: pii, model: patterns}, {name: pii, model: patterns}", "classify.tasks[1].name: "},

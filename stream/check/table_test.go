@@ -63,6 +63,7 @@ func TestANumberBelongsToItsCell(t *testing.T) {
 		{text: "Students pay 28.99 EUR a month for Family.", false: true},
 		{text: "Family costs 27.99 EUR a month.", false: true},
 		{text: "From abroad Pro costs 56.99 EUR.", false: true},
+		{text: "Two months of Pro cost 69.98 EUR.", false: true},
 	}, plans, terms)
 }
 
@@ -70,7 +71,8 @@ func TestANumberBelongsToItsCell(t *testing.T) {
 func TestANumberBelongsToItsRecord(t *testing.T) {
 	t.Parallel()
 	const order = `{"order":{"id":"A-10442","status":"shipped","placed":"2026-10-03T08:15:00Z","items":[
-		{"sku":"LMP-2","name":"Desk lamp","qty":2,"unit_price":39.5},{"sku":"BLB-9","name":"LED bulb","qty":6,"unit_price":4.25}],
+		{"sku":"LMP-2","name":"Desk lamp","qty":2,"unit_price":39.5},
+		{"sku":"BLB-9","name":"LED bulb","qty":6,"unit_price":4.25}],
 		"shipping":{"carrier":"DHL","eta":"2026-10-09","cost":5.9},"total":110.4,"currency":"EUR","paid":true}}`
 	wantCells(t, []cellClaim{
 		{text: "Order A-10442 has been shipped with DHL."},
@@ -85,9 +87,11 @@ func TestANumberBelongsToItsRecord(t *testing.T) {
 		{text: "Shipping costs 39.50 EUR.", false: true},
 		{text: "The bulbs come to 27.50 EUR.", false: true},
 	}, order)
-	const hotels = `{"hotel":"Aurora","stars":4,"price":{"amount":1290,"currency":"NOK","per":"night"},"rooms_left":3,"distance_km":0.8,
-		"review":"Guests praise the quiet rooms and the roof terrace. Several write that the bar closes at 22:00, which they found far too early. The lift is slow."}
-		{"hotel":"Fjord Inn","stars":3,"price":{"amount":890,"currency":"NOK","per":"night"},"rooms_left":12,"distance_km":2.4,"tags":["harbour","parking"]}`
+	const hotels = `{"hotel":"Aurora","stars":4,"price":{"amount":1290,"currency":"NOK","per":"night"},"rooms_left":3,
+		"distance_km":0.8,"review":"Guests praise the quiet rooms and the roof terrace. ` +
+		`Several write that the bar closes at 22:00, which they found far too early. The lift is slow."}
+		{"hotel":"Fjord Inn","stars":3,"price":{"amount":890,"currency":"NOK","per":"night"},"rooms_left":12,
+		"distance_km":2.4,"tags":["harbour","parking"]}`
 	wantCells(t, []cellClaim{
 		{text: "The Aurora has four stars."},
 		{text: "The Fjord Inn has 12 rooms left."},
@@ -101,8 +105,10 @@ func TestANumberBelongsToItsRecord(t *testing.T) {
 		{text: "The bar of the Aurora closes at 23:00.", false: true},
 	}, hotels)
 	const invoice = `{"invoice":"2026-0713","issued":"2026-07-02","due":"2026-07-16","lines":[
-		{"description":"Consulting","hours":12,"rate":140,"amount":1680},{"description":"Travel","km":420,"rate":0.3,"amount":126},
-		{"description":"Licences","quantity":5,"unit_price":49,"amount":245}],"net":2051,"vat":389.69,"gross":2440.69,"currency":"EUR"}`
+		{"description":"Consulting","hours":12,"rate":140,"amount":1680},
+		{"description":"Travel","km":420,"rate":0.3,"amount":126},
+		{"description":"Licences","quantity":5,"unit_price":49,"amount":245}],
+		"net":2051,"vat":389.69,"gross":2440.69,"currency":"EUR"}`
 	wantCells(t, []cellClaim{
 		{text: "Consulting was charged at 140 EUR an hour."},
 		{text: "Twelve hours of consulting cost 1,680 EUR."},
@@ -136,9 +142,12 @@ func TestANumberBelongsToItsSectionAndItsName(t *testing.T) {
 		{text: "Article 4472 costs 213 EUR.", false: true},
 		{text: "Article 4472 ships in 5 days.", false: true},
 	}
-	wantCells(t, articles, "| Article | Price | Ships in |\n|---|---|---|\n| 4471 | 213 EUR | 5 days |\n| 4472 | 219 EUR | 6 days |")
-	wantCells(t, articles, "Article 4471 costs 213 EUR and ships in 5 days.", "Article 4472 costs 219 EUR and ships in 6 days.")
-	wantCells(t, []cellClaim{articles[0], articles[2]}, `[{"article":4471,"price_eur":213},{"article":4472,"price_eur":219}]`)
+	wantCells(t, articles,
+		"| Article | Price | Ships in |\n|---|---|---|\n| 4471 | 213 EUR | 5 days |\n| 4472 | 219 EUR | 6 days |")
+	wantCells(t, articles,
+		"Article 4471 costs 213 EUR and ships in 5 days.", "Article 4472 costs 219 EUR and ships in 6 days.")
+	wantCells(t, []cellClaim{articles[0], articles[2]},
+		`[{"article":4471,"price_eur":213},{"article":4472,"price_eur":219}]`)
 	wantCells(t, []cellClaim{
 		{text: "The Basic plan has 20 GB of storage and 5 users."},
 		{text: "The Basic plan has 5 GB of storage and 20 users.", false: true},

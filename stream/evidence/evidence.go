@@ -290,11 +290,13 @@ func (e *Evidence) endRow(source int, row *tableRow) {
 	if row.text.Len() == 0 {
 		return
 	}
-	e.sentences = append(e.sentences, sentence{source: source, text: row.text.String(), start: -1, end: -1, section: row.section})
+	one := sentence{source: source, text: row.text.String(), start: -1, end: -1, section: row.section}
+	e.sentences = append(e.sentences, one)
 	row.text.Reset()
 }
 
-// Record reports whether sentence i is a row of a table or of one of several records of its source.
+// Record reports whether sentence i is a row of a table or of one of several records of its source, or
+// of a string of one that does not stand there as it reads.
 func (e *Evidence) Record(i int) bool { return e.sentences[i].start < 0 }
 
 // Empty reports whether there is nothing to check against.

@@ -11,8 +11,11 @@ func FuzzEvidence(f *testing.F) {
 	for _, s := range []string{
 		"## Removed\n- Dark mode\n- [ ] docs\n- [x] search\n\nText between.\n- Parking",
 		"| Plan | Price (EUR) |\n|---|---|\n| Team | 12 |\n| Pro | 3,5 |", "| a |\n| - |\n|", "- [", "[x] ", "- [x", "# \n- [X]",
-		`{"in_stock": false, "list": [{"a": 1}, {"a": -2}]}`, `[{"n":"M\u00fcller","x":[[1],2,{}]},"\ud800",null]{"a":{"b":{"c":1.5}}} `,
-		`[{"t":"one two three four five six seven eight nine ten and so on, word by word, for the most part of a \n string of many words","p":3}]`, "The office moved from Bonn to Cologne; it is now larger.",
+		`{"in_stock": false, "list": [{"a": 1}, {"a": -2}]}`,
+		`[{"n":"M\u00fcller","x":[[1],2,{}]},"\ud800",null]{"a":{"b":{"c":1.5}}} `,
+		`[{"t":"one two three four five six seven eight nine ten and so on, word by word, ` +
+			`for the most part of a \n string of many words","p":3}]`,
+		"The office moved from Bonn to Cologne; it is now larger.",
 		"| Umsatz (Mio. €) | (in k) | () |\n|---|---|---|\n| 1 | 2 | 3 |", "a\xff | b\n|-|-|\n| \xc3 |", "```\ncode\n```\n> quote", "",
 	} {
 		f.Add(s, "The plan Team costs 12 euros, not 3.")

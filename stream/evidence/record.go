@@ -28,9 +28,9 @@ func (e *Evidence) records(source int) ([]prose, bool) {
 	if lead := strings.TrimLeft(text, " \t\r\n"); lead == "" || lead[0] != '{' && lead[0] != '[' {
 		return nil, false
 	}
-	c := recordCutter{
-		read: jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)),
-	}
+	c := recordCutter{read: jsontext.NewDecoder(
+		strings.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	)}
 	for c.read.PeekKind() > 0 {
 		one := record{}
 		if !c.value("", &one, 0) {

@@ -83,12 +83,13 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 	}
 	var r reading
 	var c carrier
+	var head heading
 	for i, s := range sentences {
 		if i%64 == 0 && ctx.Err() != nil {
 			return x
 		}
 		r.read(s.Text)
-		x.add(int32(i), s, &r, c.next(int32(i), s, &r))
+		x.add(int32(i), s, &r, c.next(int32(i), s, &r), head.of(s.Heading))
 	}
 	x.values = newValues(x.known)
 	x.idf = make(map[uint64]float32, len(x.postings))
@@ -98,7 +99,7 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 	return x
 }
 
-func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
+func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words.Word) {
 	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
 	in.row = isRow(s.Text)
 	r.numbersOfClauses()
@@ -117,7 +118,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry) {
 		}
 	}
 	own := len(x.terms)
-	x.addHeading(i, s.Heading)
+	x.addHeading(i, heading)
 	r.phasesOf(s.Text)
 	r.ratesOf(s.Text)
 	r.datesOf(s.Text)
@@ -160,14 +161,27 @@ const inHeading = -2
 // maxHeading bounds the words of a heading that are noted with each sentence below it; our choice.
 const maxHeading = 12
 
-// addHeading notes the words of the heading that sentence i stands under as words of it.
-func (x *Index) addHeading(i int32, heading string) {
-	if heading == "" {
-		return
+// heading is the one that sentences stand under, read once for all of them.
+type heading struct {
+	text  string
+	words []words.Word
+}
+
+// of is the words of a heading that are noted.
+func (h *heading) of(text string) []words.Word {
+	if text != h.text {
+		h.text, h.words = text, words.Scan(h.words[:0], text)
 	}
-	all := words.Scan(nil, heading)
-	for _, w := range all[:min(len(all), maxHeading)] {
-		if list := x.postings[w.Hash]; !w.Has(words.Stop) && !w.Has(words.Number) && (len(list) == 0 || list[len(list)-1] != i) {
+	return h.words[:min(len(h.words), maxHeading)]
+}
+
+// addHeading notes the words of the heading that sentence i stands under as words of it.
+func (x *Index) addHeading(i int32, heading []words.Word) {
+	for _, w := range heading {
+		if w.Has(words.Stop) || w.Has(words.Number) {
+			continue
+		}
+		if list := x.postings[w.Hash]; len(list) == 0 || list[len(list)-1] != i {
 			x.postings[w.Hash] = append(list, i)
 			x.terms = append(x.terms, term{hash: w.Hash, clause: inHeading, class: w.Class})
 		}

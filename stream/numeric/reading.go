@@ -201,15 +201,21 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 // inValue reports whether a word lies in a number that is no date, or, with dates, in any; such words
 // tell no subject.
 func (r *reading) inValue(w words.Word, dates bool) bool {
-	i, _ := slices.BinarySearchFunc(r.values, w.Start, func(v quantity.Value, at int) int { return v.End - at - 1 })
-	if i == len(r.values) || r.values[i].Start >= w.End {
-		return false
-	}
-	return r.values[i].Kind != quantity.Date || dates
+	v := r.valueOf(w)
+	return v != nil && (v.Kind != quantity.Date || dates)
 }
 
 // bareAt reports whether a word is a number without a unit.
 func (r *reading) bareAt(w words.Word) bool {
+	v := r.valueOf(w)
+	return v != nil && v.Start == w.Start && v.End == w.End && v.Dim == quantity.Plain
+}
+
+// valueOf is the number that a word lies in, or nil.
+func (r *reading) valueOf(w words.Word) *quantity.Value {
 	i, _ := slices.BinarySearchFunc(r.values, w.Start, func(v quantity.Value, at int) int { return v.End - at - 1 })
-	return i < len(r.values) && r.values[i].Start == w.Start && r.values[i].End == w.End && r.values[i].Dim == quantity.Plain
+	if i == len(r.values) || r.values[i].Start >= w.End {
+		return nil
+	}
+	return &r.values[i]
 }

@@ -78,7 +78,8 @@ func (c *checker) otherKind(v *quantity.Value, match, other candidate) bool {
 		return false
 	}
 	m, o := &c.x.known[match.known], &c.x.known[other.known]
-	if m.value.Kind != quantity.Count || o.value.Kind != quantity.Count || m.value.Dim == o.value.Dim || v.Dim != o.value.Dim {
+	if m.value.Kind != quantity.Count || o.value.Kind != quantity.Count ||
+		m.value.Dim == o.value.Dim || v.Dim != o.value.Dim {
 		return false
 	}
 	if v.Dim == quantity.Plain {
@@ -145,7 +146,9 @@ func (c *checker) headed(without, with int32) bool {
 // saysHere reports whether the clause of the number that is being judged has a word.
 func (c *checker) saysHere(hash uint64) bool {
 	c.left -= len(c.words)
-	return slices.ContainsFunc(c.words, func(w words.Word) bool { return w.Hash == hash && c.clause(w.Start) == c.homes[c.at] })
+	return slices.ContainsFunc(c.words, func(w words.Word) bool {
+		return w.Hash == hash && c.clause(w.Start) == c.homes[c.at]
+	})
 }
 
 // goesOn reports whether the sentence of match goes on, with a pronoun, about a change that the sentence

@@ -84,9 +84,9 @@ func (p *parser) fieldName(i int) string {
 func (p *parser) amountField(i int) bool {
 	for part := range strings.SplitSeq(p.fieldName(i), "_") {
 		switch strings.ToLower(part) {
-		case "amount", "price", "cost", "total", "net", "gross", "tax", "subtotal", "sum", "fee", "value", "balance", "budget", "spent", "salary",
-			"revenue", "count", "qty", "quantity", "size", "limit", "max", "min", "population", "tokens", "stock", "votes",
-			"preis", "betrag", "summe", "anzahl", "menge":
+		case "amount", "price", "cost", "total", "net", "gross", "tax", "subtotal", "sum", "fee", "value", "balance",
+			"budget", "spent", "salary", "revenue", "count", "qty", "quantity", "size", "limit", "max", "min",
+			"population", "tokens", "stock", "votes", "preis", "betrag", "summe", "anzahl", "menge":
 			return true
 		}
 	}

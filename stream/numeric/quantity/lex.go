@@ -52,8 +52,7 @@ func (l *lexer) run() {
 		case isDigit(r):
 			l.numeral()
 		case r >= '〇' && hanRunes[r].kind != 0 && l.hanNumeral():
-		case r == '_' && l.emphasis() > 0:
-			l.pos += l.emphasis()
+		case r == '_' && l.emphasis():
 		case unicode.IsLetter(r) || r == '_' || r == '@':
 			l.wordOrName()
 		case vulgar(r) > 0:
@@ -67,14 +66,15 @@ func (l *lexer) run() {
 	}
 }
 
-// emphasis is the length of the underscores here that begin or end emphasis beside a number, as in
-// _20 days_; 0 where they begin a name.
-func (l *lexer) emphasis() int {
+// emphasis skips underscores that begin or end emphasis beside a number, as in _20 days_, and reports
+// whether these do; others begin a name.
+func (l *lexer) emphasis() bool {
 	rest := strings.TrimLeft(l.text[l.pos:], "_")
 	if rest != "" && (rest[0] < '0' || rest[0] > '9') && startsWord(rest) {
-		return 0
+		return false
 	}
-	return len(l.text) - l.pos - len(rest)
+	l.pos = len(l.text) - len(rest)
+	return true
 }
 
 // symbol takes one rune, or the degree sign with its scale.
