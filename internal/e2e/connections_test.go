@@ -13,18 +13,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-)
 
-// unused is an address that nobody listens on.
-func unused(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+	"signalbox/internal/testkit"
+)
 
 // knocks asks whether the server lives, over a connection of its own that it leaves open. silent
 // sends nothing.
@@ -61,7 +52,7 @@ func TestIdleConnectionsShutNobodyOut(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("silent %v", silent), func(t *testing.T) {
 			t.Parallel()
-			main, admin := unused(t), unused(t)
+			main, admin := testkit.FreeAddress(t), testkit.FreeAddress(t)
 			file := filepath.Join(t.TempDir(), "signalbox.yaml")
 			text := fmt.Sprintf("server: {listen: '%s', admin_listen: '%s'}\n", main, admin) +
 				"models: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}], " +

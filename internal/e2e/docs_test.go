@@ -102,7 +102,7 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 		d.replaced = append(d.replaced, name, strings.TrimPrefix(simulated(t, model), "http://"))
 	}
 	d.demo = sync.OnceValues(func() (string, string) {
-		main, admin := freeAddress(t), freeAddress(t)
+		main, admin := testkit.FreeAddress(t), testkit.FreeAddress(t)
 		launch(t, main, "demo", "--listen", main, "--admin-listen", admin)
 		return main, admin
 	})
@@ -175,7 +175,7 @@ func (d *documentation) page(t *testing.T, all []block) {
 			return []byte(simulated(t, "") + "/v1")
 		})
 		write(t, dir, "served.yaml", text)
-		main, admin = freeAddress(t), freeAddress(t)
+		main, admin = testkit.FreeAddress(t), testkit.FreeAddress(t)
 		launch(t, main, "serve", filepath.Join(dir, "served.yaml"), "--listen", main, "--admin-listen", admin)
 	}
 	if main == "" {
@@ -187,7 +187,7 @@ func (d *documentation) page(t *testing.T, all []block) {
 	}
 	words = append(words, "bin/signalbox ", "signalbox ", "req_...", id,
 		"/var/log/signalbox/decisions.jsonl*", "decisions.jsonl")
-	r := &runner{dir: dir, admin: admin, listen: freeAddress(t), adminListen: freeAddress(t), words: strings.NewReplacer(words...)}
+	r := &runner{dir: dir, admin: admin, listen: testkit.FreeAddress(t), adminListen: testkit.FreeAddress(t), words: strings.NewReplacer(words...)}
 	for i := range all {
 		b := &all[i]
 		if b.why != "" {
@@ -438,7 +438,7 @@ func recorded(t *testing.T) (configuration, decisions []byte) {
 		t.Fatal(err)
 	}
 	write(t, dir, "signalbox.yaml", text)
-	main, admin := freeAddress(t), freeAddress(t)
+	main, admin := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	launch(t, main, "serve", filepath.Join(dir, "signalbox.yaml"), "--listen", main, "--admin-listen", admin)
 	for range 3 {
 		askedID(t, main)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -114,24 +112,12 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// freePort picks from below the range that the kernel hands out for outgoing connections, so that
-// nothing takes the port between this look and its use but another listener.
+// freePort sets variables to ports that nobody listens on.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
-		for range 100 {
-			port := 10000 + rand.IntN(20000)
-			var lc net.ListenConfig
-			l, err := lc.Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
-			if err != nil {
-				continue
-			}
-			ts.Setenv(name, strconv.Itoa(port))
-			ts.Check(l.Close())
-			break
-		}
-		if ts.Getenv(name) == "" {
-			ts.Fatalf("no free port for %s", name)
-		}
+		port, err := testkit.FreePort(context.Background())
+		ts.Check(err)
+		ts.Setenv(name, port)
 	}
 }
 

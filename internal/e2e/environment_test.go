@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/config"
+	"signalbox/internal/testkit"
 )
 
 // classify asks whether a text is an attack, which the embedded model answers.
@@ -33,14 +33,6 @@ func serving(t *testing.T, dir string, env []string, before ...string) (version,
 		t.Fatal(err)
 	}
 	open(t, filepath.Dir(bin))
-	port := func() string {
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		return l.Addr().String()
-	}
 	command := func(ctx context.Context, args ...string) *exec.Cmd {
 		args = append(append([]string{}, before...), append([]string{bin}, args...)...)
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -51,7 +43,7 @@ func serving(t *testing.T, dir string, env []string, before ...string) (version,
 	if err != nil {
 		t.Fatalf("version: %v\n%s", err, out)
 	}
-	main, admin := port(), port()
+	main, admin := testkit.FreeAddress(t), testkit.FreeAddress(t)
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	text := fmt.Sprintf("server: {listen: '%s', admin_listen: '%s'}\nmodels: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}], health: {path: 'off'}}]\n"+
 		"routes: [{name: attack, when: {jailbreak: true}, on_unknown: match, block: {message: no}}]\ndefault: {models: [m]}\nclassify: {isolation: process}\ntelemetry: {otlp_endpoint: 'http://127.0.0.1:9'}\n", main, admin)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"signalbox/internal/testkit"
 )
 
 // TestNoChangeOfAKeyThatWasAcknowledgedIsLostWithItsProcess kills the program while operators make
@@ -21,7 +23,7 @@ func TestNoChangeOfAKeyThatWasAcknowledgedIsLostWithItsProcess(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "keys.json")
 	serve := func() (*process, string) {
-		listen, admin := freeAddress(t), freeAddress(t)
+		listen, admin := testkit.FreeAddress(t), testkit.FreeAddress(t)
 		return start(t, binary, listen, fmt.Sprintf("server: {listen: %s, admin_listen: %s}\n"+
 			"models: [{name: m, endpoints: [{name: a, url: http://127.0.0.1:9/v1}], health: {path: 'off'}}]\n"+
 			"default: {models: [m]}\nauth: {mode: keys, virtual: {file: %q}}\n", listen, admin, file)), "http://" + admin + "/-/keys"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,23 +25,12 @@ type process struct {
 	url string
 }
 
-// freeAddress returns an address of this machine on which nothing listened a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
-
 // program runs `signalbox serve` on a file until the test ends, and returns when it is ready.
 func program(t *testing.T, binary, redis string) *process {
 	t.Helper()
-	listen := freeAddress(t)
+	listen := testkit.FreeAddress(t)
 	text := fmt.Sprintf("server: {listen: %s, admin_listen: %s}\nmodels: [{name: small, endpoints: [{name: a, url: http://127.0.0.1:9/v1}], health: {path: 'off'}}]\n"+
-		"default: {models: [small]}\nmemory: {redis: {url: %q, meta_timeout: 5s, blob_timeout: 5s}}\n", listen, freeAddress(t), redis)
+		"default: {models: [small]}\nmemory: {redis: {url: %q, meta_timeout: 5s, blob_timeout: 5s}}\n", listen, testkit.FreeAddress(t), redis)
 	return start(t, binary, listen, text)
 }
 

@@ -3,8 +3,6 @@ package testkit
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -44,7 +42,11 @@ func NewRedis(tb testing.TB, args ...string) *Redis {
 	r := &Redis{tb: tb, dir: tb.TempDir(), args: append([]string{program}, args...)}
 	tb.Cleanup(r.Stop)
 	for range 20 {
-		r.port = freePort(tb)
+		port, err := FreePort(tb.Context())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		r.port = port
 		if said := r.start(); said == "" {
 			return r
 		} else if !strings.Contains(said, "Address already in use") {
@@ -53,26 +55,6 @@ func NewRedis(tb testing.TB, args ...string) *Redis {
 	}
 	tb.Fatal("20 ports that were free were taken before redis-server had them")
 	return nil
-}
-
-// freePort is a port of loopback that nobody listens on. It is below those that Linux gives to
-// connections and to listeners on port 0 (32768 and up, ip(7)), so that it is still free when a
-// server that was ended starts again.
-func freePort(tb testing.TB) string {
-	tb.Helper()
-	for range 1000 {
-		port := strconv.Itoa(10000 + rand.IntN(22768)) //nolint:gosec // no secret
-		l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:"+port)
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			tb.Fatal(err)
-		}
-		return port
-	}
-	tb.Fatal("no port is free")
-	return ""
 }
 
 // URL is where clients find it.
