@@ -323,11 +323,8 @@ func (c *checker) judge(i int) Finding {
 	if match.sentence >= 0 && c.coincidence(match) {
 		match = nobody
 	}
-	switch {
-	case match.sentence >= 0 && c.swapped(v, match, other):
-		return c.found(f, Contradicted, OtherSubject, other)
-	case match.sentence >= 0:
-		if at := c.exchanged(i, match); at.sentence >= 0 && !v.Weak {
+	if match.sentence >= 0 {
+		if at := c.elsewhere(v, match, other); at.sentence >= 0 {
 			return c.found(f, Contradicted, OtherSubject, at)
 		}
 		return c.found(f, Supported, how, match)
@@ -351,6 +348,21 @@ func (c *checker) judge(i int) Finding {
 	}
 	f.Verdict, f.Reason = Unsupported, NoSuchNumber
 	return f
+}
+
+// elsewhere is the number of the evidence that the claim means where match, which has its value, is of
+// another subject; nobody where match is what it means.
+func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate {
+	if c.swapped(v, match, other) {
+		return other
+	}
+	if at := c.exchanged(c.at, match); at.sentence >= 0 && !v.Weak {
+		return at
+	}
+	if at := c.otherPart(v, match); at.sentence >= 0 {
+		return at
+	}
+	return c.ofOtherDate(v, match)
 }
 
 // coincidence reports whether a matching number shares nothing with the claim but its value, while

@@ -69,6 +69,7 @@ type known struct {
 	when     int32  // the month it is of, from year 0 on, or of any year up to 12; 0 when not told
 	each     uint64 // what it is for each of, 0 when that is not told
 	stale    bool   // the next sentence tells what took its place
+	takes    uint8  // what its clause takes from the one before it
 	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
 }
 
@@ -143,6 +144,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 			in.changes = true
 		}
 		k.bare = bare[k.clause] == onlyName
+		k.takes = r.takes(s.Text, k.clause)
 		x.known = append(x.known, k)
 	}
 	x.replaceBefore(&in, s, r, x.past)

@@ -70,6 +70,33 @@ func (r *reading) cutClauses(text string) {
 	slices.Sort(r.bounds)
 }
 
+// What a clause takes from the one before it.
+const (
+	nothing   = iota
+	subject   // "and may be raised to 5000"
+	predicate // "and again in 2019"
+)
+
+// takes is what a clause that begins with "and" or the like takes from the one before it.
+func (r *reading) takes(text string, clause int32) uint8 {
+	if clause == 0 || int(clause) > len(r.bounds) {
+		return nothing
+	}
+	at := r.bounds[clause-1]
+	i, _ := slices.BinarySearchFunc(r.words, at, func(w words.Word, at int) int { return w.Start - at })
+	if i+1 >= len(r.words) || !joins(text[r.words[i].Start:r.words[i].End]) {
+		return nothing
+	}
+	switch text[r.words[i+1].Start:r.words[i+1].End] {
+	case "again", "erneut", "wieder", "encore", "nuevamente":
+		return predicate
+	case "may", "can", "could", "might", "must", "should", "will", "would", "is", "are", "was", "were", "has", "have", "had",
+		"kann", "darf", "muss", "soll", "wird", "ist", "sind", "war", "hat", "peut", "doit", "est", "puede", "debe", "es":
+		return subject
+	}
+	return nothing
+}
+
 // joinsUnits reports whether word i is the "and" of "per user and month", which begins no clause.
 func (r *reading) joinsUnits(text string, i int) bool {
 	return i > 0 && i+1 < len(r.words) && isAnd(text[r.words[i].Start:r.words[i].End]) && r.underPer(text, i+1)

@@ -16,6 +16,9 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if c.otherCell(match, other) || c.otherKind(v, match, other) {
 		return true
 	}
+	if c.sameSubject(match, other) {
+		return false
+	}
 	if other.score < c.limit.SwapFloor {
 		return false
 	}
@@ -72,9 +75,10 @@ func (c *checker) otherCell(match, other candidate) bool {
 }
 
 // otherKind reports whether match is of another kind than v, told by its unit or by what it counts, and
-// other, in the same sentence, of its own: 5 GB is not the 5 of "5 users and 20 GB".
+// other of its own: 5 GB is not the 5 of "5 users and 20 GB". A unit alone does not tell what is meant
+// by a number in a sentence that fits better.
 func (c *checker) otherKind(v *quantity.Value, match, other candidate) bool {
-	if match.sentence != other.sentence || match.known < 0 || other.known < 0 {
+	if match.known < 0 || other.known < 0 {
 		return false
 	}
 	m, o := &c.x.known[match.known], &c.x.known[other.known]
@@ -85,7 +89,8 @@ func (c *checker) otherKind(v *quantity.Value, match, other candidate) bool {
 	if v.Dim == quantity.Plain {
 		return c.sameNoun(other)
 	}
-	return m.value.Dim == quantity.Plain && m.noun != 0 && !c.x.sentences[match.sentence].row
+	return m.value.Dim == quantity.Plain && m.noun != 0 && !c.x.sentences[match.sentence].row &&
+		(match.sentence == other.sentence || other.score > match.score)
 }
 
 // otherSection reports whether match and other stand under two headings of which the claim has words
@@ -141,6 +146,112 @@ func (c *checker) headed(without, with int32) bool {
 		}
 	}
 	return all
+}
+
+// otherPart is the number of the same sentence that the claim means, where match is one of another part
+// of it: "deleted after 10 days" beside "suspended after 10 days and deleted after 60". The claim has
+// words of that part, and none that match's part has alone; what it has of the subject at the head of
+// the sentence tells nothing.
+func (c *checker) otherPart(v *quantity.Value, match candidate) candidate {
+	in := &c.x.sentences[match.sentence]
+	if match.known < 0 || in.row || in.mixed || in.changes || in.knownEnd-in.known < 2 || c.comparesMore(v) {
+		return nobody
+	}
+	m := &c.x.known[match.known]
+	for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
+		o := &c.x.known[k]
+		c.left -= comparing
+		if o.clause != m.clause && o.value.Kind == m.value.Kind && o.value.Dim == m.value.Dim &&
+			o.value.Side == m.value.Side && !c.sameSubject(match, c.by(k, 0)) && c.agree(v, k) == quantity.Differs && c.meansPart(m, o, in) {
+			return c.by(k, c.affinity(k))
+		}
+	}
+	return nobody
+}
+
+// sameSubject reports whether match stands in a clause without a subject of its own, behind that of
+// other, and the claim has words of the latter at its head alone: those of the subject. Of a clause
+// without a verb of its own it may have all.
+func (c *checker) sameSubject(match, other candidate) bool {
+	if match.sentence != other.sentence || match.known < 0 || other.known < 0 {
+		return false
+	}
+	m, o := &c.x.known[match.known], &c.x.known[other.known]
+	if m.takes == nothing || o.clause != m.clause-1 {
+		return false
+	}
+	if m.takes == predicate {
+		return true
+	}
+	in, head := &c.x.sentences[match.sentence], true
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.clause != o.clause {
+			continue
+		}
+		said := c.says(w.hash)
+		if here, _ := c.stands(w.hash, m); said && !head && !here {
+			return false
+		}
+		head = head && said
+	}
+	return !head
+}
+
+// comparesMore reports whether the claim has another number that could be compared with v: it may tell
+// how two parts of a sentence stand to each other.
+func (c *checker) comparesMore(v *quantity.Value) bool {
+	for i := range c.values {
+		if i != c.at && quantity.Commensurable(v, &c.values[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// meansPart reports whether the clause of the number that is being judged has words of the clause of
+// with alone, and none of the clause of without alone. Of two clauses the first may share its subject,
+// the words at its head, with the other. Where nothing tells the first apart but its subject, the
+// claim must have all words of the other.
+func (c *checker) meansPart(without, with *known, in *indexed) bool {
+	some, all, apart, head := false, true, false, true
+	c.left -= 2 * int(in.termEnd-in.terms)
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if c.left < 0 {
+			return false
+		}
+		said := c.saysHere(w.hash)
+		switch c.alone(w, without, with) {
+		case without.clause:
+			if head = head && said && !some; head {
+				continue
+			}
+			if said {
+				return false
+			}
+			apart = true
+		case with.clause:
+			some, all = some || said, all && said
+		}
+	}
+	return some && (apart || all && without.value.Start < with.value.Start)
+}
+
+// alone is the clause of the one of two numbers that a word, which is no number, stands with alone, or
+// inHeading where it is none of them.
+func (c *checker) alone(w term, a, b *known) int32 {
+	if w.class&words.Number != 0 {
+		return inHeading
+	}
+	other := a
+	if w.clause == a.clause {
+		other = b
+	} else if w.clause != b.clause {
+		return inHeading
+	}
+	if there, _ := c.stands(w.hash, other); there {
+		return inHeading
+	}
+	return w.clause
 }
 
 // saysHere reports whether the clause of the number that is being judged has a word.

@@ -207,8 +207,8 @@ func (p *parser) yearStands(i int) bool {
 		return false
 	}
 	if p.has(i+1, roleAnd|roleTo) || p.sym(i+1, '-') || p.sym(i+1, '–') {
-		if _, _, ok := p.unitAt(i + 3); ok && p.tok(i+2).kind == tokNumber {
-			return false // between 1800 and 1900 km
+		if _, _, ok := p.unitAt(i + 3); ok && p.tok(i+2).kind == tokNumber && p.tok(i+2).num >= minYear {
+			return false // between 1800 and 1900 km, but not: in 2018 and 67 %
 		}
 	}
 	if p.has(i-1, roleThan) && !p.has(i-1, roleYearCue|roleOf) {

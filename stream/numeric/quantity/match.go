@@ -153,12 +153,13 @@ func when(ok bool, a Agreement) Agreement {
 	return Differs
 }
 
-// asWritten lets a number without a unit, in degrees or in times meet one with a unit.
+// asWritten lets a number without a unit, in degrees or in times meet one with a unit. "A day" is not
+// the one of "one tablet".
 func asWritten(c, e *Value) Agreement {
 	bare := func(v *Value) bool { return v.Dim == Plain || v.Dim == Multiple || v.Dim == degree }
 	degrees := c.Dim == degree && e.Dim == temperature || c.Dim == temperature && e.Dim == degree
 	anyBare := bare(c) || bare(e)
-	if !anyBare || c.Dim != Plain && e.Dim != Plain && !degrees {
+	if !anyBare || c.Dim != Plain && e.Dim != Plain && !degrees || c.Dim != Plain && e.Weak && e.Dim == Plain {
 		return Differs
 	}
 	cc, ee := *c, *e

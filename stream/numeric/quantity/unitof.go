@@ -266,8 +266,25 @@ func (p *parser) hedge(i int) Hedge {
 	return Exact
 }
 
+// verbal bounds how many words of a verb and its object stand between a denial and the hedge of a
+// number: "do not iron silk above 110 degrees"; our choice.
+const verbal = 3
+
+// denied reports whether a denial stands before the hedge at token k, in its clause.
+func (p *parser) denied(k int) bool {
+	for i := k - 1; i >= k-1-verbal; i-- {
+		switch p.tokText(i) {
+		case "not", "Not", "never", "Never", "cannot":
+			return true
+		case "", "if", "that", "when", "whether", "because", "who", "which", "since", "and", "but", "or", "only", "just":
+			return false
+		}
+	}
+	return false
+}
+
 func (p *parser) hedgeAt(k int, w word, than bool) Hedge {
-	negated := p.word(k-1, "no") || p.word(k-1, "not")
+	negated := p.word(k-1, "no") || p.denied(k)
 	switch {
 	case w.role&roleNeedsThan != 0 && !than:
 		return Exact

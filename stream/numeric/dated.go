@@ -1,0 +1,88 @@
+package numeric
+
+import "signalbox/stream/numeric/quantity"
+
+// dateOf is the date that a number of the evidence is told for, or -1: the only one of its clause, or,
+// where numbers and dates alternate ("from 61 % in 2018 to 67 % in 2022"), its neighbour.
+func (c *checker) dateOf(k int32) int32 {
+	e := &c.x.known[k]
+	if e.value.Kind != quantity.Count {
+		return -1
+	}
+	in := &c.x.sentences[e.sentence]
+	c.left -= int(in.knownEnd - in.known)
+	first, last, dates, alternate, date := int32(-1), int32(-1), 0, true, int32(-1)
+	for i := in.known; i < in.knownEnd; i++ {
+		o := &c.x.known[i]
+		if o.clause != e.clause {
+			continue
+		}
+		isDate := o.value.Kind == quantity.Date
+		if first < 0 {
+			first = i
+		} else {
+			alternate = alternate && isDate != (c.x.known[last].value.Kind == quantity.Date)
+		}
+		if isDate {
+			dates, date = dates+1, i
+		}
+		last = i
+	}
+	switch {
+	case dates == 1:
+		return date
+	case dates < 2 || !alternate || int(last-first+1) != 2*dates:
+		return -1
+	case c.x.known[first].value.Kind == quantity.Date:
+		return k - 1
+	}
+	return k + 1
+}
+
+// ofOtherDate is the number of the same sentence that the claim means by its date, where match is told
+// for another one: "67 % in 2018" beside "61 % in 2018 and 67 % in 2022".
+func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
+	in := &c.x.sentences[match.sentence]
+	said := c.onlyDate()
+	if match.known < 0 || in.mixed || in.row || said == nil || v.Kind != quantity.Count || in.knownEnd-in.known < 4 {
+		return nobody
+	}
+	date := c.dateOf(match.known)
+	if date < 0 || quantity.Compare(said, &c.x.known[date].value) != quantity.Differs {
+		return nobody
+	}
+	best := nobody
+	for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
+		e := &c.x.known[k]
+		c.left -= comparing
+		if !quantity.Commensurable(v, &e.value) {
+			continue
+		}
+		at := c.dateOf(k)
+		if at < 0 || quantity.Compare(said, &c.x.known[at].value) == quantity.Differs {
+			continue
+		}
+		if c.agree(v, k) != quantity.Differs {
+			return nobody // the number is told for that date as well
+		}
+		if e.noun == c.x.known[match.known].noun || e.value.Dim != quantity.Plain {
+			best = c.by(k, c.affinity(k))
+		}
+	}
+	return best
+}
+
+// onlyDate is the date that stands alone in the clause of the number that is being judged, or nil.
+func (c *checker) onlyDate() *quantity.Value {
+	var date *quantity.Value
+	for i := range c.values {
+		if c.homes[i] != c.homes[c.at] || c.values[i].Kind != quantity.Date {
+			continue
+		}
+		if date != nil {
+			return nil
+		}
+		date = &c.values[i]
+	}
+	return date
+}
