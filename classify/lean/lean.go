@@ -59,9 +59,14 @@ func Read(text string) *Turn {
 	t := &Turn{content: map[string]bool{}}
 	first, two := "", ""
 	owned := -ownedWords // the last word that says whose answer is meant
-	for word := range words(text) {
+	said := slices.Collect(words(text))
+	for i, written := range said {
+		word := lower(written)
 		t.words++
 		cue := cues[word]
+		if i+1 < len(said) && isArticle(word, said[i+1]) {
+			cue = filler
+		}
 		t.says = t.says || cue == 0
 		if t.words > leadWords {
 			cue &= filler | pronoun
@@ -147,8 +152,8 @@ func (t *Turn) LogOdds(near []*Turn, cosine float64) float64 {
 	return z
 }
 
-// bare are the least log-odds of a turn without a word of its own, such as "why?" or "and then?":
-// it cannot change the subject. Data has too few of them for a weight.
+// bare are the least log-odds of a turn without a word of its own, such as "why?", "and then?" or
+// "please answer in German": it cannot change the subject. Data has too few of them for a weight.
 const bare = 2
 
 // NumFeatures is how many features a turn has.
@@ -198,8 +203,21 @@ func head(text string) string {
 	return text[:n]
 }
 
-// words yields the words of a text in lower case: runs of letters and digits with the apostrophes
-// inside of them. Where a script has no spaces each two characters that follow each other are one.
+// lower is a word as the lists have it.
+func lower(word string) string { return strings.ReplaceAll(strings.ToLower(word), "’", "'") }
+
+// isArticle reports whether a German word that may be a pronoun is the article of the noun behind it.
+func isArticle(word, next string) bool {
+	switch word {
+	case "das", "die", "der", "den", "dem", "des":
+		r, _ := utf8.DecodeRuneInString(next)
+		return unicode.IsUpper(r)
+	}
+	return false
+}
+
+// words yields the words of a text: runs of letters and digits with the apostrophes inside of them.
+// Where a script has no spaces each two characters that follow each other are one.
 func words(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(text) > 0 {
@@ -215,7 +233,7 @@ func words(text string) func(yield func(string) bool) {
 				}
 			case unicode.IsLetter(r) || unicode.IsDigit(r):
 				n = wordEnd(text)
-				if !yield(strings.ReplaceAll(strings.ToLower(text[:n]), "’", "'")) {
+				if !yield(text[:n]) {
 					return
 				}
 			}

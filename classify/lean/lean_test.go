@@ -28,6 +28,15 @@ func TestLogOdds(t *testing.T) {
 		{"turns without a word of their own lean whatever their embedding", -.2, []string{
 			"why", "why?", "And then?", "what else?", "ok, continue", "Are you sure?",
 		}, true},
+		{"turns that say how to answer lean whatever their embedding", -.2, []string{
+			"Please answer in German", "auf Deutsch bitte", "en français s'il te plaît", "tl;dr", "go on",
+			"I don't understand", "Can you cite a source?", "Explain like I'm five", "Als Tabelle bitte",
+			"Verstehe ich nicht", "no entiendo", "Non capisco", "请用中文回答", "わからない", "不懂", "объясни проще",
+		}, true},
+		{"turns that say how to answer, and about what, do not", .05, []string{
+			"Translate the word cat into French", "Explain photosynthesis in German",
+			"How do I format a date in Java?", "用中文介绍光合作用",
+		}, false},
 		{"new questions in English do not", .05, []string{
 			"Which dishes are served at a wedding in Armenia?",
 			"Write a poem about the sea in the manner of Byron",
@@ -38,6 +47,7 @@ func TestLogOdds(t *testing.T) {
 		{"new questions in other languages do not", NoCosine, []string{
 			"Wer hat den Dreißigjährigen Krieg gewonnen?",
 			"Escribe una consulta SQL que cuente pedidos por cliente.",
+			"Wie wird das Wetter morgen?", "Erkläre mir die Gezeiten.",
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +84,7 @@ func TestWords(t *testing.T) {
 	} {
 		var got []string
 		for w := range words(text) {
-			got = append(got, w)
+			got = append(got, lower(w))
 		}
 		if s := strings.Join(got, " "); s != want {
 			t.Errorf("%q: %q, want %q", text, s, want)

@@ -15,6 +15,7 @@ const (
 	filler                  // says nothing by itself
 	owner                   // says whose answer is meant
 	reply                   // an answer
+	form                    // says how to answer, not about what
 )
 
 //go:embed words.txt
@@ -27,7 +28,7 @@ var wordLists string
 var cues = func() map[string]cue {
 	sections := map[string]cue{
 		"= pronoun": pronoun, "= opener": opener, "= pointer": pointer, "= filler": filler,
-		"= owner": owner, "= reply": reply, // of all languages: whose answer, and the answer
+		"= owner": owner, "= reply": reply, "= form": form, // of all languages: whose answer, and the answer
 	}
 	m, what := map[string]cue{}, cue(0)
 	for line := range strings.Lines(wordLists) {
