@@ -31,7 +31,8 @@
 //   - labels: id2label and label2id of config.json and the mapping files (label_mapping.json,
 //     category_mapping.json, pii_type_mapping.json and their kin) in either direction, with indices as
 //     numbers or text. They must run from 0 and agree; LABEL_0 and the like count for nothing
-//     beside real names.
+//     beside real names, and are what a model has that names none: as many as its graph has outputs,
+//     else num_labels, else 2.
 //   - what it computes: the architectures of config.json, a pooling module (1_Pooling/config.json,
 //     modules.json), else the outputs of the graph, read from the file itself.
 //   - rows: the shortest of max_position_embeddings, model_max_length and max_seq_length, at most

@@ -91,7 +91,9 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		"weights outside the folder":          {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, replace("model.onnx", "model.onnx.data", "../../etc/pass/"), ErrExternal, "outside the folder"},
 		"weights at an absolute path":         {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, replace("model.onnx", "model.onnx.data", "/etc/passwd.txt"), ErrExternal, "outside the folder"},
 		"fewer labels than outputs":           {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"id2label": {"0": "low", "1": "high"}, "x"`), ErrSignature, "predictions float32 [3]"},
-		"no labels":                           {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", "label2id", "x"), ErrLabels, "none here"},
+		"no labels":                           {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", "label2id", "x"), ErrLabels, "[LABEL_0 LABEL_1 LABEL_2] are not low, medium and high: set labels"},
+		"another number of labels":            {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"num_labels": 2, "x"`), ErrLabels, "num_labels: labels: 2 here, but 3 numbers"},
+		"a number of labels below zero":       {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"num_labels": -1, "x"`), ErrLabels, "num_labels"},
 		"two files that disagree":             {"bert-domain", OpenOptions{Task: "domain"}, put("label_mapping.json", `{"id_to_label": ["`+strings.Join(domains[:13], `", "`)+`", "x"]}`), ErrLabels, `category_mapping.json: category_to_idx: labels: label 13 is "psychology" here and "x" in label_mapping.json: id_to_label`},
 		"a mapping with a gap":                {"modernbert-pii", OpenOptions{Task: "pii"}, replace("pii_type_mapping.json", `"34": `, `"35": `), ErrLabels, "pii_type_mapping.json: idx_to_label"},
 		"several labels for one text":         {"bert-domain", OpenOptions{Task: "domain"}, replace("config.json", `"pad_token_id"`, `"problem_type": "multi_label_classification", "pad_token_id"`), nil, "problem_type"},
@@ -384,6 +386,67 @@ func TestWhatIsFoundCanBeOverridden(t *testing.T) {
 			}
 			if b.Manifest.License != "apache-2.0" {
 				t.Errorf("license %q", b.Manifest.License)
+			}
+		})
+	}
+}
+
+// A classifier that names no labels has those that Hugging Face's library gives it, as many as the
+// graph has outputs or, where that leaves it open, as num_labels says, which is 2 by default.
+func TestLabelsThatAreNotNamedAreNumbered(t *testing.T) {
+	t.Parallel()
+	const dyn = tensor.Dynamic
+	ids := []tensor.Spec{
+		{Name: "input_ids", DType: tensor.Int64, Shape: []int64{dyn, dyn}},
+		{Name: "attention_mask", DType: tensor.Int64, Shape: []int64{dyn, dyn}},
+	}
+	renames := map[string]string{"LABEL_0": "low", "LABEL_1": "medium", "LABEL_2": "high"}
+	for name, c := range map[string]struct {
+		told  string // num_labels, with a comma
+		o     OpenOptions
+		shape []int64
+		want  []string
+		bad   string // in the error
+	}{
+		"the graph counts": {"", OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3}, []string{"low", "medium", "high"}, ""},
+		"both agree":       {`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3}, []string{"low", "medium", "high"}, ""},
+		"the graph leaves it open": {
+			`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, dyn}, []string{"low", "medium", "high"}, "",
+		},
+		"nobody says it":       {"", OpenOptions{Task: "jailbreak", Positive: "LABEL_1"}, []int64{dyn, dyn}, []string{"benign", "jailbreak"}, ""},
+		"some are renamed":     {"", OpenOptions{Task: "topic", Labels: map[string]string{"LABEL_1": "bug"}}, []int64{dyn, 2}, []string{"LABEL_0", "bug"}, ""},
+		"tokens":               {"", OpenOptions{Task: "grounding", Kind: Token}, []int64{dyn, dyn, 2}, []string{"supported", "unsupported"}, ""},
+		"no name is given":     {"", OpenOptions{Task: "topic"}, []int64{dyn, 2}, nil, "[LABEL_0 LABEL_1] say nothing: set labels, as in {LABEL_0: NAME}"},
+		"they do not agree":    {`"num_labels": 4,`, OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 3}, nil, "num_labels: labels: 4 here, but 3 numbers"},
+		"one number is no set": {"", OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 1}, nil, "not a classifier"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := inMemory(t, "bert-complexity")
+			config := strings.Replace(string(files["config.json"].Data), `"label2id"`, c.told+`"x"`, 1)
+			files["config.json"] = &fstest.MapFile{Data: []byte(config)}
+			f, err := readFolder(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &Bundle{files: files, hub: &opened{folder: f, options: c.o}}
+			if b.hub.kind, err = kindOf(f, &c.o); err != nil {
+				t.Fatal(err)
+			}
+			if err = b.describe(); err == nil {
+				err = b.Resolve(ids, []tensor.Spec{{Name: "logits", DType: tensor.Float32, Shape: c.shape}})
+			}
+			switch {
+			case c.bad != "":
+				if !errors.Is(err, ErrLabels) || !strings.Contains(err.Error(), c.bad) {
+					t.Errorf("error %v, want ErrLabels with %q", err, c.bad)
+				}
+			case err != nil:
+				t.Error(err)
+			default:
+				if d := cmp.Diff(c.want, b.Manifest.Tasks[0].Labels); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
 			}
 		})
 	}

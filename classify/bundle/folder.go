@@ -29,6 +29,7 @@ type modelConfig struct {
 	Architectures []string       `json:"architectures"`
 	ModelType     string         `json:"model_type"`
 	ProblemType   string         `json:"problem_type"`
+	NumLabels     int            `json:"num_labels"`
 	MaxPositions  int            `json:"max_position_embeddings"`
 	HiddenSize    int            `json:"hidden_size"`
 	VocabSize     int            `json:"vocab_size"`

@@ -150,7 +150,7 @@ func meaningOf(t *Task, labels []string, renames map[string]string, positive str
 		return binary(t, positive, needsLabels, needsNotLabels, labelNeeds, labelNeedsNot)
 	}
 	if (&labelSource{labels: t.Labels}).isGeneric() {
-		return fmt.Errorf("%w: %v say nothing: set labels", ErrLabels, t.Labels)
+		return fmt.Errorf("%w: %v say nothing: set labels, as in {%s: NAME}", ErrLabels, t.Labels, t.Labels[0])
 	}
 	if positive != "" && !slices.Contains(t.Labels, positive) {
 		return fmt.Errorf("%w: positive: %q is not one of %v", ErrLabels, positive, t.Labels)

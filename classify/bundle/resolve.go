@@ -111,7 +111,7 @@ func isCache(s *tensor.Spec) bool {
 // task makes the only task of a Hugging Face model.
 func (r *resolver) task(maxTokens int) (*Task, error) {
 	t := &Task{Name: r.o.Task, Kind: r.bundle.hub.kind, Window: r.window(maxTokens)}
-	labels := r.labels()
+	labels := r.folder.labels
 	if t.Kind == "" {
 		t.Kind = kindOfOutputs(r.outputs, len(labels))
 	}
@@ -128,12 +128,14 @@ func (r *resolver) task(maxTokens int) (*Task, error) {
 	if t.Kind == Token {
 		names, rank = tagsNames, 3
 	}
-	if len(labels) == 0 {
-		return nil, &Error{File: configFile, Key: "id2label", Err: fmt.Errorf("%w: none here and no mapping file beside", ErrLabels)}
-	}
 	out, err := r.output(r.outputs, names, rank, int64(len(labels)))
 	if err != nil {
 		return nil, err
+	}
+	if len(labels) == 0 {
+		if labels, err = r.unnamed(&out); err != nil {
+			return nil, err
+		}
 	}
 	t.Output = out.Name
 	t.Temperature, t.Threshold = cmp.Or(r.o.Temperature, hubTemperature), cmp.Or(r.o.Threshold, hubThreshold)
@@ -143,13 +145,36 @@ func (r *resolver) task(maxTokens int) (*Task, error) {
 	return t, nil
 }
 
-// labels are those of the folder. A model for grounding with the two classes that its library has
-// by default tells none: such libraries do not write what is the default.
-func (r *resolver) labels() []string {
-	if len(r.folder.labels) == 0 && r.o.Task == taskGrounding && r.bundle.hub.kind == Token {
-		return []string{"LABEL_0", "LABEL_1"}
+// defaultLabels is how many labels a model of Hugging Face's library has when nobody says it
+// (num_labels of PretrainedConfig). The library does not write what is its default.
+const defaultLabels = 2
+
+// unnamed are the labels of a folder that names none: LABEL_0 and so on, as Hugging Face's library
+// calls them then. How many there are tells the output, else num_labels.
+func (r *resolver) unnamed(out *tensor.Spec) ([]string, error) {
+	bad := func(format string, args ...any) ([]string, error) {
+		return nil, &Error{
+			File: configFile, Key: "num_labels", Err: fmt.Errorf("%w: %s", ErrLabels, fmt.Sprintf(format, args...)),
+		}
 	}
-	return r.folder.labels
+	told := r.folder.config.NumLabels
+	n := int64(cmp.Or(told, defaultLabels))
+	if k := len(out.Shape); k > 0 && out.Shape[k-1] != tensor.Dynamic {
+		n = out.Shape[k-1]
+	}
+	switch {
+	case told != 0 && int64(told) != n:
+		return bad("%d here, but %d numbers for a text in %s: correct it, or name the labels in id2label", told, n, out.Name)
+	case n == 1:
+		return bad("%s gives one number for a text: a regression or a reranker, not a classifier", out.Name)
+	case n < 1 || n > maxLabels:
+		return bad("%d labels", n)
+	}
+	labels := make([]string, n)
+	for i := range labels {
+		labels[i] = fmt.Sprintf("LABEL_%d", i)
+	}
+	return labels, nil
 }
 
 // judge sets what is different for a task that judges an answer: rows hold evidence and answer

@@ -220,7 +220,8 @@ type Task struct {
 	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default:
 	// found by its name; with classifier what that looks for, such as unsafe.
 	Positive string `yaml:"positive"`
-	// Labels renames labels of the model, as in {LABEL_1: jailbreak}.
+	// Labels renames labels of the model, as in {LABEL_1: jailbreak}. A model that names none has
+	// LABEL_0, LABEL_1 and so on.
 	Labels map[string]string `yaml:"labels"`
 	// Temperature divides the logits before they become probabilities. 0 stands for 1.
 	Temperature float64 `yaml:"temperature"`
