@@ -230,7 +230,7 @@ func (r *Runtime) loadOn(c *core, model []byte, caches []value) error {
 			if c.provider != ProviderCPU {
 				return &ProviderError{Session: c.name, Provider: c.provider, Msg: brief(err)}
 			}
-			return &ModelError{Session: c.name, Msg: err.Error()}
+			return &ModelError{Session: c.name, Msg: refused(err)}
 		}
 		c.devices = append(c.devices, d)
 	}

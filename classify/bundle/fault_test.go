@@ -74,7 +74,17 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		want   error
 		text   string // in the error
 	}{
-		"no graph": {"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout, "no graph in"},
+		"no graph": {"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout, "no graph in the folder or onnx/"},
+		"a graph of another name": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
+			f["a.onnx"], f["out/b.onnx"] = f["model.onnx"], f["model.onnx"]
+			delete(f, "model.onnx")
+		}, ErrLayout, "it has a.onnx, out/b.onnx: rename the one that is meant to model.onnx, in the folder"},
+		"nothing": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { clear(f) }, ErrLayout, "models pull ORG/NAME"},
+		"an older form of the tokenizer": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
+			f["vocab.txt"] = f["tokenizer.json"]
+			delete(f, "tokenizer.json")
+		}, fs.ErrNotExist, "it has vocab.txt alone: convert it"},
+		"a tokenizer that is a pointer to one": {"bert-domain", OpenOptions{Task: "domain"}, put("tokenizer.json", "version https://git-lfs.github.com/spec/v1\n"), nil, "tokenizer.json: it is a pointer of Git LFS"},
 		"weights of PyTorch alone": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
 			f["model.safetensors"] = &fstest.MapFile{Data: []byte("1")}
 			delete(f, "model.onnx")
@@ -85,9 +95,10 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		"a config that is no JSON":            {"bert-domain", OpenOptions{Task: "domain"}, put("config.json", "{"), nil, "config.json"},
 		"a config of gigabytes":               {"bert-domain", OpenOptions{Task: "domain"}, put("config.json", strings.Repeat(" ", maxConfigBytes+1)), nil, "at most"},
 		"a graph that is text":                {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "this is no graph"), ErrGraph, "model.onnx"},
-		"a graph that is a pointer to one":    {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "version https://git-lfs.github.com/spec/v1\n"), ErrGraph, "model.onnx"},
-		"an empty graph":                      {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", ""), ErrGraph, "no inputs or no outputs"},
-		"no weights beside the graph":         {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, remove("model.onnx.data"), ErrExternal, "model.onnx.data"},
+		"a graph that is a pointer to one":    {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "version https://git-lfs.github.com/spec/v1\n"), ErrGraph, "model.onnx: not an ONNX graph: it is a pointer of Git LFS"},
+		"an empty graph":                      {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", ""), ErrGraph, "it is empty"},
+		"no weights beside the graph":         {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, remove("model.onnx.data"), ErrExternal, "model.onnx.data: file does not exist; it belongs beside the graph"},
+		"weights that are a pointer to some":  {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, put("model.onnx.data", "version https://git-lfs.github.com/spec/v1\n"), ErrExternal, "model.onnx.data: it is a pointer of Git LFS"},
 		"weights outside the folder":          {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, replace("model.onnx", "model.onnx.data", "../../etc/pass/"), ErrExternal, "outside the folder"},
 		"weights at an absolute path":         {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, replace("model.onnx", "model.onnx.data", "/etc/passwd.txt"), ErrExternal, "outside the folder"},
 		"fewer labels than outputs":           {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"id2label": {"0": "low", "1": "high"}, "x"`), ErrSignature, "predictions float32 [3]"},

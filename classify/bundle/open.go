@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -97,7 +96,7 @@ func Open(files fs.FS, o OpenOptions) (*Bundle, error) {
 		return nil, err
 	}
 	if _, err := fs.Stat(files, configFile); err != nil {
-		return nil, fmt.Errorf("%w: neither %s nor %s: %w", ErrLayout, ManifestFile, configFile, err)
+		return nil, fmt.Errorf("%w: neither %s nor %s: %w; %s", ErrLayout, ManifestFile, configFile, plain(err), wholeFolder)
 	}
 	f, err := readFolder(files)
 	if err != nil {
@@ -137,6 +136,14 @@ func (o *OpenOptions) validate() error {
 	return errors.Join(c.errs...)
 }
 
+// plain is an error of a file system without the name of the call that failed and of the file.
+func plain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
+	}
+	return err
+}
+
 // kindOf weighs what the options, the task and the folder say against each other.
 func kindOf(f *folder, o *OpenOptions) (Kind, error) {
 	found := cmp.Or(o.Kind, f.kind())
@@ -157,7 +164,8 @@ func kindOf(f *folder, o *OpenOptions) (Kind, error) {
 		}
 	}
 	if natural != "" && found != "" && natural != found {
-		return "", fmt.Errorf("%w: the task %s is of kind %s, the model %v of kind %s", ErrLayout, o.Task, natural, f.config.Architectures, found)
+		return "", fmt.Errorf("%w: the task %s needs a model of kind %s, %v is of kind %s: name another model",
+			ErrLayout, o.Task, natural, f.config.Architectures, found)
 	}
 	return cmp.Or(found, natural), nil
 }
@@ -236,37 +244,9 @@ func (f *folder) findGraphs(layer int) ([]Graph, error) {
 		}
 	}
 	if len(out) == 0 {
-		names := make([]string, len(hubGraphs))
-		for i, g := range hubGraphs {
-			names[i] = g.Name
-		}
-		return nil, fmt.Errorf("%w: no graph in %q: looked for %s: %w%s", ErrLayout, dirs, strings.Join(names, ", "), fs.ErrNotExist, f.export())
+		return nil, f.noGraph(dirs)
 	}
 	return out, nil
-}
-
-// export tells how a graph is made of weights of PyTorch; empty where there are none.
-func (f *folder) export() string {
-	weights := ""
-	for _, name := range []string{"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"} {
-		if info, err := fs.Stat(f.files, name); err == nil && info.Mode().IsRegular() {
-			weights = name
-			break
-		}
-	}
-	if weights == "" {
-		return ""
-	}
-	task := "feature-extraction"
-	switch f.kind() {
-	case Sequence, Pair:
-		task = "text-classification"
-	case Token:
-		task = "token-classification"
-	case Embedding:
-	}
-	return fmt.Sprintf("; it has %s alone: export a graph, in the folder: pip install \"optimum[onnxruntime]\" && "+
-		"optimum-cli export onnx --model . --task %s .", weights, task)
 }
 
 func (f *folder) findTokenizer() (File, error) {
@@ -274,6 +254,12 @@ func (f *folder) findTokenizer() (File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		if inner, second := f.describeFile("onnx/" + vocabFile); second == nil {
 			return inner, nil
+		}
+		err = &Error{File: vocabFile, Err: fmt.Errorf("%w; %s", fs.ErrNotExist, f.noTokenizer())}
+	}
+	if err == nil {
+		if why := hollow(f.files, file.Name); why != "" {
+			err = &Error{File: file.Name, Err: errors.New(why)}
 		}
 	}
 	return file, err
@@ -306,9 +292,12 @@ func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	if err != nil {
 		return nil, &Error{File: g.Name, Err: err}
 	}
+	if why := hollow(b.files, g.Name); why != "" {
+		return nil, &Error{File: g.Name, Err: fmt.Errorf("%w: %s", ErrGraph, why)}
+	}
 	facts, err := readGraphFacts(file, info.Size())
 	if err != nil {
-		return nil, &Error{File: g.Name, Err: err}
+		return nil, &Error{File: g.Name, Err: fmt.Errorf("%w; it is damaged or something else: fetch or export it again", err)}
 	}
 	beside, err := facts.files(g.Name)
 	if err != nil {
@@ -316,7 +305,12 @@ func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	}
 	for _, name := range beside {
 		if _, err := fs.Stat(b.files, name); err != nil {
-			return nil, &Error{File: g.Name, Err: fmt.Errorf("%w: %w", ErrExternal, err)}
+			return nil, &Error{File: g.Name, Err: fmt.Errorf(
+				"%w: %s: %w; it belongs beside the graph: copy it there from where the graph is from", ErrExternal, name, plain(err),
+			)}
+		}
+		if why := hollow(b.files, name); why != "" {
+			return nil, &Error{File: g.Name, Err: fmt.Errorf("%w: %s: %s", ErrExternal, name, why)}
 		}
 	}
 	return facts, nil

@@ -236,7 +236,7 @@ func (t *Tokenizer) addModel(f *modelFile, byteLevel bool, hidden map[int32]bool
 			t.model, t.vocab = m, len(m.scores)
 		}
 	default:
-		err = fmt.Errorf("model.type: %q is not supported", kind)
+		err = fmt.Errorf("model.type: %q is not supported, only WordPiece, BPE and Unigram are: take a model with such a tokenizer", kind)
 	}
 	return err
 }
@@ -285,7 +285,7 @@ func (t *Tokenizer) addNormalizer(raw json.RawMessage) error {
 	return nil
 }
 
-var errUnsupported = errors.New("not supported")
+var errUnsupported = errors.New("not supported: take a model with a usual tokenizer")
 
 func (c *component) normalizer() (step, error) {
 	switch c.Type {

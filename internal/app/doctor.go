@@ -124,6 +124,9 @@ func (x *examination) complain(file string, p *rules.Problem) {
 	if strings.Contains(p.Msg, "environment variable") {
 		do = "set the variable, also where signalbox is started"
 	}
+	if strings.HasPrefix(p.Path, "classify.tasks") && strings.HasSuffix(p.Path, ".model") {
+		do = "mend the folder of the model, or name another one in this line"
+	}
 	subject := fmt.Sprintf("%s:%d:%d", file, p.Line, p.Col)
 	if p.Path != "" {
 		subject += " " + p.Path

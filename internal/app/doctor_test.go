@@ -172,7 +172,12 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		want string // a finding begins so: LEVEL AREA SUBJECT: ...
 		do   string // what to do
 	}{
-		"a mistake in the file":   {"modls: []\n", "problem configuration signalbox.yaml:1:1", "correct this line of the file"},
+		"a mistake in the file": {"modls: []\n", "problem configuration signalbox.yaml:1:1", "correct this line of the file"},
+		"a model that is not there": {
+			at(sound) + "classify: {models_dir: /none, tasks: [{name: domain, model: acme/topics}]}\n",
+			"problem configuration signalbox.yaml:3:61 classify.tasks[0].model: there is no folder /none/acme--topics: `signalbox models pull acme/topics`",
+			"mend the folder of the model",
+		},
 		"no library":              {at(sound), "problem runtime ONNX Runtime: ", "make onnxruntime"},
 		"nobody at an endpoint":   {at("http://127.0.0.1:1"), "problem endpoints m/a: nothing answers", "see whether it runs"},
 		"a server that loads":     {at(loading), "problem endpoints m/a: ", "wait until it has loaded"},

@@ -170,6 +170,9 @@ func (p *placement) open(c *config.Classify) error {
 		if err != nil {
 			return fail(err)
 		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fail(noFolder(p.model, dir, err))
+		}
 		root = local.Files(dir)
 		if mark, err = fingerprintDir(root); err != nil {
 			return fail(err)
@@ -182,6 +185,19 @@ func (p *placement) open(c *config.Classify) error {
 	p.bundle = b
 	p.key = fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%+v", p.model, p.folder, describe(o), mark, p.remote)
 	return nil
+}
+
+// noFolder says that a model has no folder, and how it gets one.
+func noFolder(model, dir string, err error) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s is not a folder", dir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case strings.Contains(model, "/"):
+		return fmt.Errorf("there is no folder %s: `signalbox models pull %s` fetches it", dir, model)
+	}
+	return fmt.Errorf("there is no folder %s: put the model there, or correct the name or classify.models_dir", dir)
 }
 
 // graphs identifies the graphs of a placement's bundle as far as its manifest does.
