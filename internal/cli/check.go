@@ -12,7 +12,7 @@ import (
 )
 
 func (c *command) check() *cobra.Command {
-	var online, unset bool
+	var online bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Validate a configuration",
@@ -21,7 +21,7 @@ func (c *command) check() *cobra.Command {
 			"With --allow-unset, secrets that are not set here, and files of server.tls that are not, are\n" +
 			"warnings.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if unset && online {
+			if online && allowsUnset(cmd) {
 				return misuse("--online needs the secrets that --allow-unset does without")
 			}
 			settings, file, err := c.file(cmd, args)
@@ -45,16 +45,24 @@ func (c *command) check() *cobra.Command {
 		},
 	}
 	takesFile(cmd)
+	addAllowUnset(cmd)
 	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe Redis and every endpoint")
-	cmd.Flags().BoolVar(&unset, allowUnset, false, allowUnsetMeans)
 	return cmd
 }
 
 // allowUnset is the flag of commands that need no secrets.
-const (
-	allowUnset      = "allow-unset"
-	allowUnsetMeans = "let secrets be missing, as where the file is written and not served"
-)
+const allowUnset = "allow-unset"
+
+// addAllowUnset adds the flag to a command that reads a configuration and serves nothing.
+func addAllowUnset(cmd *cobra.Command) {
+	cmd.Flags().Bool(allowUnset, false, "let secrets be missing, as where the file is written and not served")
+}
+
+// allowsUnset reports whether secrets may be missing: not where a command has no such flag.
+func allowsUnset(cmd *cobra.Command) bool {
+	unset, err := cmd.Flags().GetBool(allowUnset)
+	return err == nil && unset
+}
 
 // takesFile lets a command be given one configuration file, as its argument or by --config, or
 // none.
@@ -89,15 +97,22 @@ func (*command) file(cmd *cobra.Command, args []string) (config.Settings, string
 
 // read reads a configuration: without its secrets where the command has the flag for it.
 func (c *command) read(cmd *cobra.Command, file string) (*config.Config, []rules.Problem, error) {
+	return c.readWith(cmd, file, app.Catalog)
+}
+
+// readWith is read with another idea of what there has to be of the models.
+func (c *command) readWith(
+	cmd *cobra.Command, file string, catalog func(*config.Classify) (config.Catalog, error),
+) (*config.Config, []rules.Problem, error) {
 	parse := config.Parse
-	if unset, err := cmd.Flags().GetBool(allowUnset); err == nil && unset { // else the command has no such flag
+	if allowsUnset(cmd) {
 		parse = config.Check
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read configuration: %w", err)
 	}
-	return parse(file, b, c.Env, app.Catalog)
+	return parse(file, b, c.Env, catalog)
 }
 
 // count is a number of things in words.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -22,14 +23,15 @@ func (c *command) eval() *cobra.Command {
 	var limit int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "eval (--config FILE | --demo) --task TASK --data FILE.jsonl",
+		Use:   "eval (--config FILE | --demo) --task TASK (FILE.jsonl | -)",
 		Short: "Score the classifiers on labelled data",
 		Long: "Run labelled data, one JSON object a line with text and label, or with text and entities for pii, through\n" +
 			"the real classifiers and print accuracy, per-class precision, recall and F1, confusion and latency.\n" +
 			"A text is read as one that may be anybody's: jailbreak (labels benign, jailbreak) reads it as what a user\n" +
-			"says, injection (labels benign, injection) as what a tool, a document or a quotation holds.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"says, injection (labels benign, injection) as what a tool, a document or a quotation holds. - reads\n" +
+			"the data from standard input; --data FILE is FILE.",
+		Args: oneData(&data),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			t := eval.Task(task)
 			if !slices.Contains(eval.Tasks(), t) {
 				return misuse("--task %q is not one of %s", task, taskNames())
@@ -37,9 +39,10 @@ func (c *command) eval() *cobra.Command {
 			if limit < 0 {
 				return misuse("--limit %d is negative", limit)
 			}
-			f, err := os.Open(data)
+			data = strings.Join(append(args, data), "") // one of them is empty
+			f, err := c.openData(data)
 			if err != nil {
-				return fmt.Errorf("read data: %w", err)
+				return err
 			}
 			defer func() { _ = f.Close() }()
 			a, done, err := c.oneShot(cmd)
@@ -70,10 +73,37 @@ func (c *command) eval() *cobra.Command {
 	addConfigFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&task, "task", "", "what the labels mean: "+taskNames())
-	f.StringVar(&data, "data", "", "file with one JSON object a line")
+	f.StringVar(&data, "data", "", "the same as FILE: one JSON object a line, - for standard input")
 	f.IntVar(&limit, "limit", 0, "read at most this many examples; 0 reads all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// oneData wants one file of data, as the argument or as what data holds, of the flag --data.
+func oneData(data *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 1:
+			return misuse("%s takes one file of data, found %q besides %q", cmd.Name(), args[1], args[0])
+		case len(args) == 1 && *data != "":
+			return misuse("the data are named twice, by --data and by %q", args[0])
+		case len(args) == 0 && *data == "":
+			return misuse("name the file of labelled data: signalbox %s ... FILE.jsonl, or - for standard input", cmd.Name())
+		}
+		return nil
+	}
+}
+
+// openData opens a file of data, or for - what standard input brings.
+func (c *command) openData(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(c.In), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read data: %w", err)
+	}
+	return f, nil
 }
 
 // taskNames lists the tasks for people.
@@ -89,6 +119,7 @@ func taskNames() string {
 func addConfigFlags(cmd *cobra.Command) {
 	cmd.Flags().String("config", "", "configuration file")
 	cmd.Flags().Bool("demo", false, "use the built-in demo configuration")
+	addAllowUnset(cmd)
 }
 
 // oneShot builds the product without listeners. done releases it.

@@ -60,7 +60,6 @@ func (c *command) explain() *cobra.Command {
 	f.StringVar(&tenant, "tenant", "", "tenant of the caller")
 	f.StringVar(&request, "request", "", "file with a chat completion request, - for standard input")
 	f.BoolVar(&asJSON, "json", false, "print the decision as JSON")
-	f.Bool(allowUnset, false, allowUnsetMeans)
 	return cmd
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,18 +25,23 @@ type fitFlags struct {
 func (c *command) fit() *cobra.Command {
 	f := fitFlags{o: app.FitOptions{Compare: true}}
 	cmd := &cobra.Command{
-		Use:   "fit --name NAME --data ROWS.jsonl [--out DIR] [--config FILE]",
+		Use:   "fit --name NAME (ROWS.jsonl | -) [--out DIR] [--config FILE]",
 		Short: "Train a classifier of your own on labelled texts",
 		Long: "Train a classifier on labelled texts, one JSON object a line: {\"text\", \"label\"} where labels exclude\n" +
 			"each other, {\"text\", \"labels\": [...]} where a text has several or none. It reads the embedding that\n" +
 			"the proxy computes anyway, and n-grams. The report is of texts that were not trained on. Written is\n" +
-			"DIR/NAME; a running proxy that names it under classify.classifiers takes it up.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.runFit(cmd, &f) },
+			"DIR/NAME; a running proxy that names it under classify.classifiers takes it up.\n" +
+			"- reads the texts from standard input; --data FILE is FILE.",
+		Args: oneData(&f.data),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.data = strings.Join(append(args, f.data), "") // one of them is empty
+			return c.runFit(cmd, &f)
+		},
 	}
+	addAllowUnset(cmd)
 	cmd.Flags().String("config", "", "configuration file whose embedding counts; without one the embedded model's")
 	cmd.Flags().StringVar(&f.o.Name, "name", "", "what rules call the classifier, and its folder")
-	cmd.Flags().StringVar(&f.data, "data", "", "file with one JSON object a line")
+	cmd.Flags().StringVar(&f.data, "data", "", "the same as ROWS: one JSON object a line, - for standard input")
 	cmd.Flags().StringVar(&f.out, "out", "", "folder to write it to; default: classify.models_dir")
 	cmd.Flags().StringVar(&f.o.Positive, "positive", "", "of two labels the one that is looked for; default: told by their names")
 	cmd.Flags().Float64Var(&f.o.FalsePositives, "fpr", 0.01, "share of texts without a label that may be given it")
@@ -48,8 +53,8 @@ func (c *command) fit() *cobra.Command {
 
 func (c *command) runFit(cmd *cobra.Command, f *fitFlags) error {
 	switch {
-	case f.o.Name == "" || f.data == "":
-		return misuse("--name and --data are required")
+	case f.o.Name == "":
+		return misuse("--name NAME is missing: what rules call the classifier, and its folder")
 	case f.weights != "balanced" && f.weights != "none":
 		return misuse("--class-weights %q is none of balanced, none", f.weights)
 	case !(f.o.FalsePositives > 0 && f.o.FalsePositives < 1):
@@ -59,9 +64,9 @@ func (c *command) runFit(cmd *cobra.Command, f *fitFlags) error {
 		return misuse("--name: %v", err)
 	}
 	f.o.Balanced, f.o.Embed = f.weights == "balanced", !f.bare
-	file, err := os.Open(f.data)
+	file, err := c.openData(f.data)
 	if err != nil {
-		return fmt.Errorf("read data: %w", err)
+		return err
 	}
 	defer func() { _ = file.Close() }()
 	rows, tags, dropped, err := app.ReadRows(file)
@@ -107,7 +112,7 @@ func (c *command) fitter(cmd *cobra.Command) (*app.App, string, error) {
 	if settings.File == "" {
 		cfg, err = app.DemoConfig()
 	} else {
-		cfg, _, err = config.Load(settings.File, c.Env, app.CatalogUntrained)
+		cfg, _, err = c.readWith(cmd, settings.File, app.CatalogUntrained)
 	}
 	if err != nil {
 		return nil, "", err

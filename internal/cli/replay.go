@@ -55,7 +55,6 @@ func (c *command) replay() *cobra.Command {
 	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
 	f.IntVar(&limit, "limit", 0, "read at most this many decisions; 0 reads all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	f.Bool(allowUnset, false, allowUnsetMeans)
 	return cmd
 }
 
