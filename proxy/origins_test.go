@@ -218,7 +218,7 @@ func TestAMissingModelIsNoVerdict(t *testing.T) {
 			`route "safe" refuses requests with 503 signal_unavailable: no model computes injection; name a model`) {
 		t.Errorf("degraded: %q", ready.Degraded)
 	}
-	x, err := b.proxy.Explain(t.Context(), []byte(ask("hi")), Principal{})
+	x, err := b.proxy.Explain(t.Context(), []byte(ask("hi")), Principal{}, nil)
 	if err != nil || x.Outcome != "fail_closed" ||
 		!cmp.Equal(x.Failed, []string{"jailbreak", "injection"}) {
 		t.Errorf("explained as %+v, %v", x, err)

@@ -149,12 +149,16 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *guardrail.Ver
 	return p.resolver.Find(r.Context(), owner, refs, guardrail.VerifyContext)
 }
 
-// Explain decides a chat completion request as if who had sent it, and forwards nothing. Errors of
-// the body and an unknown model are *openai.Error or say so in their text.
-func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal) (*explain.Explanation, error) {
+// Explain decides a chat completion request as if who had sent it with the headers h, which may be
+// nil, and forwards nothing. Credentials among them count for nothing. Errors of the body and an
+// unknown model are *openai.Error or say so in their text.
+func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal, h http.Header) (*explain.Explanation, error) {
 	st := p.acquire()
 	defer st.release()
-	return p.explain(ctx, st, body, who, http.Header{})
+	if h == nil {
+		h = http.Header{}
+	}
+	return p.explain(ctx, st, body, who, h)
 }
 
 func (p *Proxy) explain(

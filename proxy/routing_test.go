@@ -378,7 +378,7 @@ func TestExplainShowsTheDecisionAndForwardsNothing(t *testing.T) {
 	if n := len(up.Requests()); n != 0 {
 		t.Errorf("%d requests reached the upstream", n)
 	}
-	direct, err := b.proxy.Explain(t.Context(), []byte(ask("titan")), Principal{})
+	direct, err := b.proxy.Explain(t.Context(), []byte(ask("titan")), Principal{}, nil)
 	if err != nil || !direct.Blocked || direct.Route != "titan" || direct.Signals["domain"].State != "skipped" {
 		t.Errorf("got %+v, %v", direct, err)
 	}

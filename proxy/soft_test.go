@@ -45,7 +45,7 @@ func TestFromItsSoftBoundABudgetSendsRequestsToTheCheapestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := b.proxy.Explain(t.Context(), []byte(ask("hello")), p)
+	e, err := b.proxy.Explain(t.Context(), []byte(ask("hello")), p, nil)
 	if err != nil || e.Budget != "cheaper" || e.Model != "small" || strings.Join(e.Models, " ") != "small big" {
 		t.Errorf("explained as %+v (%v)", e, err)
 	}
@@ -167,7 +167,7 @@ func TestADowngradeIsInNoArm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"big canary", "big canary", "small ", "small "} {
-		e, err := b.proxy.Explain(t.Context(), []byte(upTo(10)), p)
+		e, err := b.proxy.Explain(t.Context(), []byte(upTo(10)), p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -222,12 +223,14 @@ func (a *App) carry(ctx context.Context, index *taught) {
 	}
 }
 
-// Explain decides a chat completion request without forwarding it. An empty role or tenant is that
-// of a caller without a key.
-func (a *App) Explain(ctx context.Context, body []byte, role, tenant string) (*explain.Explanation, error) {
+// Explain decides a chat completion request without forwarding it, as one with the headers h, which
+// may be nil. An empty role or tenant is that of a caller without a key.
+func (a *App) Explain(
+	ctx context.Context, body []byte, role, tenant string, h http.Header,
+) (*explain.Explanation, error) {
 	auth := &a.cfg.Load().Auth
 	who := proxy.Principal{Role: cmp.Or(role, auth.DefaultRole), Tenant: cmp.Or(tenant, auth.DefaultTenant)}
-	return a.proxy.Explain(ctx, body, who)
+	return a.proxy.Explain(ctx, body, who, h)
 }
 
 // Extract computes signals of one text, as a single user message of which nobody told where it

@@ -98,7 +98,7 @@ func (a *App) routeEvaluator() eval.Classifier {
 			return eval.Answer{}
 		}
 		start := time.Now()
-		x, err := a.Explain(ctx, body, "", "")
+		x, err := a.Explain(ctx, body, "", "", nil)
 		if err != nil {
 			return eval.Answer{Took: time.Since(start)}
 		}

@@ -3,9 +3,12 @@ package cli
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/net/http/httpguts"
 
 	"signalbox/internal/app"
 	"signalbox/internal/config"
@@ -13,16 +16,19 @@ import (
 
 func (c *command) explain() *cobra.Command {
 	var role, tenant, request string
+	var headers []string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "explain (--config FILE | --demo) [--role R] [--tenant T] [--json] (PROMPT | - | --request body.json)",
+		Use:   "explain (--config FILE | --demo) [--role R] [--tenant T] [--header 'NAME: VALUE']... [--json] (PROMPT | - | --request body.json)",
 		Short: "Show what would be decided for a prompt, and why",
 		Long: "Show the decision for a prompt: its signals, the path through the rules, what was not computed and why.\n" +
 			"Nothing is forwarded. - reads the prompt from standard input, which takes longer ones than a command line.\n" +
 			"--request takes a whole chat completion request, - reads it from standard input. Its roles tell whose text\n" +
 			"is whose: a prompt is a user's, which jailbreak reads, and injection reads what the user quotes or pastes,\n" +
 			"results of tools and documents. For each the sentence that speaks most for an attack is shown, and which\n" +
-			"text was not looked at.",
+			"text was not looked at.\n" +
+			"--header is a header of the request, for rules that look at one. Credentials in it count for nothing: who calls\n" +
+			"is told by --role and --tenant.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if (len(args) == 1) == (request != "") {
 				return misuse("explain takes one PROMPT, in quotes, or --request FILE")
@@ -30,6 +36,10 @@ func (c *command) explain() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := headersOf(headers)
+			if err != nil {
+				return err
+			}
 			a, done, err := c.oneShot(cmd)
 			if err != nil {
 				return err
@@ -39,7 +49,7 @@ func (c *command) explain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			x, err := a.Explain(cmd.Context(), body, role, tenant)
+			x, err := a.Explain(cmd.Context(), body, role, tenant, h)
 			if err != nil {
 				if request != "" && request != "-" {
 					err = fmt.Errorf("%s: %w", request, err)
@@ -58,9 +68,29 @@ func (c *command) explain() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&role, "role", "", "role of the caller")
 	f.StringVar(&tenant, "tenant", "", "tenant of the caller")
+	f.StringArrayVarP(&headers, "header", "H", nil, "header of the request, as 'X-Team: research'; may be repeated")
 	f.StringVar(&request, "request", "", "file with a chat completion request, - for standard input")
 	f.BoolVar(&asJSON, "json", false, "print the decision as JSON")
 	return cmd
+}
+
+// headersOf reads headers in the form of curl: NAME: VALUE, or NAME; for one without a value.
+func headersOf(lines []string) (http.Header, error) {
+	h := http.Header{}
+	for _, line := range lines {
+		name, value, found := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		if !found {
+			name, found = strings.CutSuffix(line, ";")
+		} else if value == "" {
+			return nil, misuse("--header %q has no value; 'NAME;' is a header without one", line)
+		}
+		if !found || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, misuse("--header %q is no header; write 'NAME: VALUE'", line)
+		}
+		h.Add(name, value)
+	}
+	return h, nil
 }
 
 // chatBody returns the request to explain: a prompt put into one, or a file as it is.

@@ -22,6 +22,46 @@ func TestExplainNamesTheFileThatIsNoRequest(t *testing.T) {
 	}
 }
 
+// Headers are given as curl takes them.
+func TestExplainTakesHeaders(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	const text = `
+models: [{name: m, endpoints: [{name: e, url: 'http://127.0.0.1:9/v1'}]}]
+routes:
+  - {name: research, when: {header: {name: X-Team, equals: research}}, use: {models: [m]}}
+  - {name: marked, when: {header: {name: X-Mark, matches: '^$'}}, use: {models: [m]}}
+default: {models: [m]}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+		code int
+	}{
+		"none":            {nil, `"route": "default"`, 0},
+		"one":             {[]string{"--header", "x-team:research"}, `"route": "research"`, 0},
+		"two":             {[]string{"-H", "X-Other: a: b", "-H", "X-Team: research"}, `"route": "research"`, 0},
+		"without a value": {[]string{"-H", "X-Mark;"}, `"route": "marked"`, 0},
+		"no name":         {[]string{"-H", ": b"}, `--header ": b" is no header; write 'NAME: VALUE'`, 2},
+		"no colon":        {[]string{"-H", "X-Team"}, `--header "X-Team" is no header`, 2},
+		"nothing behind":  {[]string{"-H", "X-Team:"}, "'NAME;' is a header without one", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			streams := Streams{Out: &out, Err: &errs, Env: func(string) (string, bool) { return "", false }}
+			args := append([]string{"explain", "--config", file, "--json", "hello"}, c.args...)
+			code := Main(t.Context(), "test", args, streams)
+			if said := out.String() + errs.String(); code != c.code || !strings.Contains(said, c.want) {
+				t.Errorf("exit code %d, %s, want %d and %s", code, said, c.code, c.want)
+			}
+		})
+	}
+}
+
 func TestACommandLineThatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
