@@ -170,12 +170,9 @@ func (p *placement) open(c *config.Classify) error {
 		if err != nil {
 			return fail(err)
 		}
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fail(noFolder(p.model, dir, err))
-		}
 		root = local.Files(dir)
 		if mark, err = fingerprintDir(root); err != nil {
-			return fail(err)
+			return fail(noFolder(p.model, dir, err))
 		}
 	}
 	b, err := bundle.Open(root, o)
@@ -187,17 +184,18 @@ func (p *placement) open(c *config.Classify) error {
 	return nil
 }
 
-// noFolder says that a model has no folder, and how it gets one.
+// noFolder says why a model has no folder that can be read, and how it gets one. err is what came of
+// reading it.
 func noFolder(model, dir string, err error) error {
-	switch {
-	case err == nil:
-		return fmt.Errorf("%s is not a folder", dir)
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	case strings.Contains(model, "/"):
+	switch info, missing := os.Stat(dir); {
+	case errors.Is(missing, fs.ErrNotExist) && strings.Contains(model, "/"):
 		return fmt.Errorf("there is no folder %s: `signalbox models pull %s` fetches it", dir, model)
+	case errors.Is(missing, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s: put the model there, or correct the name or classify.models_dir", dir)
+	case missing == nil && !info.IsDir():
+		return fmt.Errorf("%s is not a folder", dir)
 	}
-	return fmt.Errorf("there is no folder %s: put the model there, or correct the name or classify.models_dir", dir)
+	return err
 }
 
 // graphs identifies the graphs of a placement's bundle as far as its manifest does.
