@@ -53,9 +53,7 @@ func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 		return nil, err
 	}
 	c.store = store
-	if err := a.tel.Metrics.WatchContexts(c.census); err != nil {
-		return nil, err
-	}
+	a.tel.Metrics.WatchContexts(c.census)
 	a.proxy.UseMemory(store)
 	a.proxy.ServeContexts(contexts.New(store, contexts.Options{
 		BestEffort: m.Durability == config.DurabilityBestEffort, Models: c.models, Warmer: a.proxy, Resident: a.proxy,

@@ -1,9 +1,6 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -29,21 +26,17 @@ type connectionGauges struct {
 // goroutines.
 func (m *Metrics) WatchConnections(f func() []ConnectionStatus) { m.connections.source.Store(&f) }
 
-func (g *connectionGauges) register(meter metric.Meter) error {
-	open, err1 := meter.Int64ObservableGauge("signalbox_connections",
-		metric.WithDescription("Connections of clients per listener, by state: new, active, idle."))
-	limit, err2 := meter.Int64ObservableGauge("signalbox_connections_limit",
-		metric.WithDescription("How many connections a listener may have."))
-	evicted, err3 := meter.Int64ObservableCounter("signalbox_connections_evicted_total",
+func (g *connectionGauges) register(m *maker) {
+	open := m.watched("signalbox_connections", "Connections of clients per listener, by state: new, active, idle.")
+	limit := m.watched("signalbox_connections_limit", "How many connections a listener may have.")
+	evicted, err := m.meter.Int64ObservableCounter("signalbox_connections_evicted_total",
 		metric.WithDescription("Connections without a request that were closed, because their "+
 			"place was needed."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("connection metrics: %w", err)
-	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	m.errs = append(m.errs, err)
+	m.read(func(o metric.Observer) {
 		f := g.source.Load()
 		if f == nil {
-			return nil
+			return
 		}
 		for _, s := range (*f)() {
 			of := attribute.String("listener", s.Listener)
@@ -54,10 +47,5 @@ func (g *connectionGauges) register(meter metric.Meter) error {
 			o.ObserveInt64(limit, int64(s.Limit), metric.WithAttributes(of))
 			o.ObserveInt64(evicted, s.Evicted, metric.WithAttributes(of))
 		}
-		return nil
 	}, open, limit, evicted)
-	if err != nil {
-		return fmt.Errorf("connection metrics: %w", err)
-	}
-	return nil
 }

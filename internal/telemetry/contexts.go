@@ -1,9 +1,7 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -29,24 +27,27 @@ func (m *Metrics) PageOut(to string, d time.Duration) {
 	m.pageSeconds.record(d.Seconds(), direction)
 }
 
+// contextGauges are read when metrics are.
+type contextGauges struct {
+	census atomic.Pointer[func(tell func(tier string, contexts, bytes int64))]
+}
+
 // WatchContexts reports what census tells whenever the metrics are read: for each tier how many
-// contexts are there, and their bytes. census is called from any goroutine. It is called once.
-func (m *Metrics) WatchContexts(census func(tell func(tier string, contexts, bytes int64))) error {
-	objects, err := m.meter.Int64ObservableGauge("signalbox_contexts", metric.WithDescription("Contexts by where their latest version is, as seen from this process: hot, l2, and l3 for those that are only in Redis."))
-	size, sizeErr := m.meter.Int64ObservableGauge("signalbox_context_bytes", metric.WithDescription("Bytes of contexts by tier: hot, ready for use; l2, packed in RAM, those of hot ones too; l3, of all in Redis, unpacked."))
-	if err = errors.Join(err, sizeErr); err != nil {
-		return fmt.Errorf("metrics of contexts: %w", err)
-	}
-	_, err = m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		census(func(tier string, n, bytes int64) {
-			of := metric.WithAttributes(attribute.String("tier", tier))
-			o.ObserveInt64(objects, n, of)
-			o.ObserveInt64(size, bytes, of)
-		})
-		return nil
+// contexts are there, and their bytes. census is called from any goroutine.
+func (m *Metrics) WatchContexts(census func(tell func(tier string, contexts, bytes int64))) {
+	m.contexts.census.Store(&census)
+}
+
+func (g *contextGauges) register(m *maker) {
+	objects := m.watched("signalbox_contexts", "Contexts by where their latest version is, as seen from this process: hot, l2, and l3 for those that are only in Redis.")
+	size := m.watched("signalbox_context_bytes", "Bytes of contexts by tier: hot, ready for use; l2, packed in RAM, those of hot ones too; l3, of all in Redis, unpacked.")
+	m.read(func(o metric.Observer) {
+		if census := g.census.Load(); census != nil {
+			(*census)(func(tier string, n, bytes int64) {
+				of := metric.WithAttributes(attribute.String("tier", tier))
+				o.ObserveInt64(objects, n, of)
+				o.ObserveInt64(size, bytes, of)
+			})
+		}
 	}, objects, size)
-	if err != nil {
-		return fmt.Errorf("metrics of contexts: %w", err)
-	}
-	return nil
 }

@@ -130,3 +130,19 @@ func (m *maker) gauge(name, text string, names ...string) gauge {
 	m.errs = append(m.errs, err)
 	return gauge{newCells(names, metric.WithAttributeSet), g}
 }
+
+// watched is a gauge that read observes.
+func (m *maker) watched(name, text string) metric.Int64ObservableGauge {
+	g, err := m.meter.Int64ObservableGauge(name, metric.WithDescription(text))
+	m.errs = append(m.errs, err)
+	return g
+}
+
+// read lets f observe instruments whenever metrics are read.
+func (m *maker) read(f func(metric.Observer), of ...metric.Observable) {
+	_, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		f(o)
+		return nil
+	}, of...)
+	m.errs = append(m.errs, err)
+}

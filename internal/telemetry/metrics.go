@@ -99,7 +99,7 @@ type Metrics struct {
 	redis           redisGauge
 	local           counter
 	untold          counter
-	meter           metric.Meter
+	contexts        contextGauges
 }
 
 // Bucket bounds in seconds: neural passes and decisions take 10 us to 1 s, requests 1 ms to
@@ -170,13 +170,15 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 		guardActions:    m.counter("signalbox_guard_actions_total", "What the guard did to answers, by action.", "action"),
 		guardSeconds:    m.histogram("signalbox_guard_check_seconds", "Time from a claim's last byte to its verdict, the wait in the queue included.", fastBuckets()),
 		pageSeconds:     m.histogram("signalbox_page_seconds", "Time to bring an object of a context into RAM ready for use (l2_to_hot, l3_to_hot), and to make the copies that paging out falls back on, once, when it is stored (hot_to_l2: packing; hot_to_l3: writing to Redis).", fastBuckets(), "direction"),
-		meter:           meter,
 		provider:        m.gauge("signalbox_provider_info", "Execution providers in use; the value is always 1.", "provider", "device"),
 		build:           m.gauge("signalbox_build_info", "The build that runs; the value is always 1.", "version", "goversion"),
 		workerRestarts:  m.counter("signalbox_worker_restarts_total", "Times that the process of the models was started again after it ended."),
 	}
-	m.errs = append(m.errs, out.pool.register(meter), out.connections.register(meter), out.reload.register(meter),
-		out.redis.register(meter))
+	out.pool.register(m)
+	out.connections.register(m)
+	out.reload.register(m)
+	out.redis.register(m)
+	out.contexts.register(m)
 	out.begin()
 	return out, errors.Join(m.errs...)
 }

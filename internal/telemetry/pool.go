@@ -1,9 +1,6 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -39,22 +36,20 @@ type poolGauges struct {
 // WatchPool says where the status of the endpoints is read; f is called from many goroutines.
 func (m *Metrics) WatchPool(f func() PoolStatus) { m.pool.source.Store(&f) }
 
-func (g *poolGauges) register(meter metric.Meter) error {
-	up, err1 := meter.Int64ObservableGauge("signalbox_endpoint_up", metric.WithDescription(
+func (g *poolGauges) register(m *maker) {
+	up := m.watched("signalbox_endpoint_up",
 		"1 while the endpoint takes requests as a matter of course, also while it is suspect or "+
 			"resting; 0 while it is down or asleep, and from when it is ejected until a request to it "+
-			"succeeds."))
-	asleep, err4 := meter.Int64ObservableGauge("signalbox_endpoint_asleep",
-		metric.WithDescription("1 while the endpoint says that it sleeps or is paused, else 0."))
-	flight, err2 := meter.Int64ObservableGauge("signalbox_endpoint_inflight", metric.WithDescription("Requests in flight per endpoint."))
-	queued, err3 := meter.Int64ObservableGauge("signalbox_queued_requests", metric.WithDescription("Requests that wait for an endpoint of a model, all of which are full."))
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return fmt.Errorf("pool metrics: %w", err)
-	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+			"succeeds.")
+	asleep := m.watched("signalbox_endpoint_asleep",
+		"1 while the endpoint says that it sleeps or is paused, else 0.")
+	flight := m.watched("signalbox_endpoint_inflight", "Requests in flight per endpoint.")
+	queued := m.watched("signalbox_queued_requests",
+		"Requests that wait for an endpoint of a model, all of which are full.")
+	m.read(func(o metric.Observer) {
 		f := g.source.Load()
 		if f == nil {
-			return nil
+			return
 		}
 		s := (*f)()
 		for i := range s.Endpoints {
@@ -67,12 +62,7 @@ func (g *poolGauges) register(meter metric.Meter) error {
 		for _, q := range s.Queued {
 			o.ObserveInt64(queued, int64(q.Requests), metric.WithAttributes(attribute.String("model", q.Model)))
 		}
-		return nil
 	}, up, asleep, flight, queued)
-	if err != nil {
-		return fmt.Errorf("pool metrics: %w", err)
-	}
-	return nil
 }
 
 // bit is 1 for a fact that holds, else 0.

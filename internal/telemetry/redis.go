@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"context"
-	"fmt"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/metric"
@@ -27,18 +25,13 @@ const (
 // or budget. reason is one of those above.
 func (m *Metrics) CountedLocally(what, reason string) { m.local.add(1, what, reason) }
 
-func (g *redisGauge) register(meter metric.Meter) error {
-	_, err := meter.Int64ObservableGauge("signalbox_redis_up",
-		metric.WithDescription("1 while memory.redis answers, 0 while it does not and each replica counts limits and "+
-			"budgets by itself; absent without one."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			if up := g.up.Load(); up != nil {
-				o.Observe(bit((*up)()))
-			}
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("redis metrics: %w", err)
-	}
-	return nil
+func (g *redisGauge) register(m *maker) {
+	answers := m.watched("signalbox_redis_up",
+		"1 while memory.redis answers, 0 while it does not and each replica counts limits and "+
+			"budgets by itself; absent without one.")
+	m.read(func(o metric.Observer) {
+		if up := g.up.Load(); up != nil {
+			o.ObserveInt64(answers, bit((*up)()))
+		}
+	}, answers)
 }

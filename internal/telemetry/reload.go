@@ -1,9 +1,6 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -27,27 +24,19 @@ func (m *Metrics) Reloaded(ok bool, generation uint64, now time.Time) { //nolint
 	}
 }
 
-func (g *reloadGauges) register(meter metric.Meter) error {
-	ok, err1 := meter.Int64ObservableGauge("signalbox_config_last_reload_successful",
-		metric.WithDescription("1 when the configuration could be used as it was last read, else 0."))
-	at, err2 := meter.Int64ObservableGauge("signalbox_config_last_reload_success_timestamp_seconds",
-		metric.WithDescription("When the configuration in use was read, Unix time."))
-	generation, err3 := meter.Int64ObservableGauge("signalbox_config_generation",
-		metric.WithDescription("How often a configuration was taken into use since the start."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("reload metrics: %w", err)
-	}
-	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+func (g *reloadGauges) register(m *maker) {
+	ok := m.watched("signalbox_config_last_reload_successful",
+		"1 when the configuration could be used as it was last read, else 0.")
+	at := m.watched("signalbox_config_last_reload_success_timestamp_seconds",
+		"When the configuration in use was read, Unix time.")
+	generation := m.watched("signalbox_config_generation",
+		"How often a configuration was taken into use since the start.")
+	m.read(func(o metric.Observer) {
 		if g.at.Load() == 0 {
-			return nil
+			return
 		}
 		o.ObserveInt64(ok, bit(!g.failed.Load()))
 		o.ObserveInt64(at, g.at.Load())
 		o.ObserveInt64(generation, int64(g.generation.Load()))
-		return nil
 	}, ok, at, generation)
-	if err != nil {
-		return fmt.Errorf("reload metrics: %w", err)
-	}
-	return nil
 }
