@@ -208,7 +208,7 @@ func (c *checker) holds(path string) bool {
 // there leaves callers without the bounds that are meant for them.
 func (c *checker) unusedNames() {
 	a := &c.cfg.Auth
-	roles, tenants := c.roles(), c.tenants()
+	roles, tenants := c.callers()
 	if roles == nil {
 		return
 	}
@@ -368,7 +368,7 @@ func (c *checker) rules(catalog Catalog) {
 		env.Labels = make(map[signal.Kind][]string)
 	}
 	c.defined(&env)
-	env.Roles, env.Tenants = c.roles(), c.tenants()
+	env.Roles, env.Tenants = c.callers()
 	program, problems := rules.Compile(rules.Source{
 		Routes: present(&c.cfg.Routes), Default: present(&c.cfg.Default), Conditions: present(&c.cfg.Conditions),
 	}, env)
@@ -468,30 +468,18 @@ func defineModel(env *rules.Env, m *backend.ModelOptions) {
 	}
 }
 
-// roles lists what callers can be, or nothing when anybody may call as anything.
-func (c *checker) roles() []string {
+// callers lists the roles and tenants that callers can be of, or nothing when one may be of any.
+func (c *checker) callers() (roles, tenants []string) {
 	a := &c.cfg.Auth
 	if a.Mode != auth.ModeKeys || a.Virtual.On() {
-		return nil // a token, or a virtual key, may name any
+		return nil, nil // a token, or a virtual key, may name any
 	}
-	roles := []string{a.DefaultRole}
+	roles, tenants = []string{a.DefaultRole}, []string{a.DefaultTenant}
 	for _, k := range a.Keys {
-		roles = append(roles, k.Role)
+		roles, tenants = append(roles, k.Role), append(tenants, k.Tenant)
 	}
-	return slices.DeleteFunc(roles, func(r string) bool { return r == "" })
-}
-
-// tenants lists the tenants of callers, or nothing when a caller may be of any.
-func (c *checker) tenants() []string {
-	a := &c.cfg.Auth
-	if a.Mode != auth.ModeKeys || a.Virtual.On() {
-		return nil
-	}
-	tenants := []string{a.DefaultTenant}
-	for _, k := range a.Keys {
-		tenants = append(tenants, k.Tenant)
-	}
-	return slices.DeleteFunc(tenants, func(t string) bool { return t == "" })
+	empty := func(s string) bool { return s == "" }
+	return slices.DeleteFunc(roles, empty), slices.DeleteFunc(tenants, empty)
 }
 
 func present(n *yaml.Node) *yaml.Node {

@@ -7,14 +7,15 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -399,9 +400,8 @@ func parse(b []byte, d *decoder, file string, catalog func(*Classify) (Catalog, 
 		c.check()
 	}
 	problems := d.problems
-	sort.SliceStable(problems, func(i, j int) bool {
-		a, b := problems[i], problems[j]
-		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
+	slices.SortStableFunc(problems, func(a, b rules.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	warnings := slices.DeleteFunc(slices.Clone(problems), func(p rules.Problem) bool { return !p.Warning })
 	if len(warnings) < len(problems) {
@@ -436,75 +436,71 @@ func document(b []byte) (*yaml.Node, *rules.Problem) {
 
 // IsInvalid reports whether err is about the content of a file, not about reading it.
 func IsInvalid(err error) bool {
-	var e *Error
-	return errors.As(err, &e)
+	_, invalid := errors.AsType[*Error](err)
+	return invalid
 }
 
-func keys(known map[string]field) string {
-	out := make([]string, 0, len(known))
-	for k := range known {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return strings.Join(out, ", ")
-}
+func keys(known map[string]field) string { return strings.Join(slices.Sorted(maps.Keys(known)), ", ") }
 
 func example(t reflect.Type) string {
 	known := keys(fieldsOf(t))
-	if i := strings.LastIndex(known, ", "); len(known) > 60 && i > 0 {
-		parts := strings.Split(known, ", ")
+	if parts := strings.Split(known, ", "); len(known) > 60 && len(parts) > 1 {
 		return strings.Join(parts[:min(5, len(parts))], ", ")
 	}
 	return known
 }
 
+// restartOnly is where settings are, by their names, that cannot change while running.
+func (c *Config) restartOnly() map[string]any {
+	return map[string]any{
+		"server.connect_timeout":     &c.Server.ConnectTimeout,
+		"server.drain_delay":         &c.Server.DrainDelay,
+		"server.admin_token":         &c.Server.AdminToken,
+		"server.pprof":               &c.Server.Pprof,
+		"server.drain_timeout":       &c.Server.DrainTimeout,
+		"server.idle_timeout":        &c.Server.IdleTimeout,
+		"server.read_header_timeout": &c.Server.ReadHeaderTimeout,
+		"server.listen":              &c.Server.Listen,
+		"server.admin_listen":        &c.Server.AdminListen,
+		"limits.max_connections":     &c.Limits.MaxConnections,
+		"cache.max_shared_bytes":     &c.Cache.MaxSharedBytes,
+		"classify.library":           &c.Classify.Library,
+		"classify.library_sha256":    &c.Classify.LibrarySHA256,
+		"classify.provider":          &c.Classify.Provider,
+		"classify.provider_library":  &c.Classify.ProviderLibrary,
+		"classify.devices":           &c.Classify.Devices,
+		"classify.device_memory":     &c.Classify.MemoryLimit,
+		"classify.engine_cache":      &c.Classify.EngineCache,
+		"classify.batch":             &c.Classify.Batch,
+		"classify.isolation":         &c.Classify.Isolation,
+		"classify.intra_op_threads":  &c.Classify.IntraOpThreads,
+		"classify.max_concurrent":    &c.Classify.MaxConcurrent,
+		"classify.queue_depth":       &c.Classify.QueueDepth,
+	}
+}
+
 // RestartNeeded names the settings of next whose changes take effect only after a restart. Names of
 // settings, never values: some are secret.
 func (c *Config) RestartNeeded(next *Config) []string {
+	kept := *next
+	kept.KeepRestartOnly(c)
 	var out []string
-	for name, pair := range map[string][2]any{
-		"server.connect_timeout":     {c.Server.ConnectTimeout, next.Server.ConnectTimeout},
-		"server.drain_delay":         {c.Server.DrainDelay, next.Server.DrainDelay},
-		"server.admin_token":         {c.Server.AdminToken, next.Server.AdminToken},
-		"server.pprof":               {c.Server.Pprof, next.Server.Pprof},
-		"server.tls":                 {c.Server.TLS.CertFile != "", next.Server.TLS.CertFile != ""},
-		"server.drain_timeout":       {c.Server.DrainTimeout, next.Server.DrainTimeout},
-		"server.idle_timeout":        {c.Server.IdleTimeout, next.Server.IdleTimeout},
-		"server.read_header_timeout": {c.Server.ReadHeaderTimeout, next.Server.ReadHeaderTimeout},
-		"server.listen":              {c.Server.Listen, next.Server.Listen},
-		"server.admin_listen":        {c.Server.AdminListen, next.Server.AdminListen},
-		"limits.max_connections":     {c.Limits.MaxConnections, next.Limits.MaxConnections},
-		"cache.max_shared_bytes":     {c.Cache.MaxSharedBytes, next.Cache.MaxSharedBytes},
-		"classify.library":           {c.Classify.Library, next.Classify.Library},
-		"classify.library_sha256":    {c.Classify.LibrarySHA256, next.Classify.LibrarySHA256},
-		"classify.provider":          {c.Classify.Provider, next.Classify.Provider},
-		"classify.provider_library":  {c.Classify.ProviderLibrary, next.Classify.ProviderLibrary},
-		"classify.devices":           {c.Classify.Devices, next.Classify.Devices},
-		"classify.device_memory":     {c.Classify.MemoryLimit, next.Classify.MemoryLimit},
-		"classify.engine_cache":      {c.Classify.EngineCache, next.Classify.EngineCache},
-		"classify.batch":             {c.Classify.Batch, next.Classify.Batch},
-		"classify.isolation":         {c.Classify.Isolation, next.Classify.Isolation},
-		"classify.intra_op_threads":  {c.Classify.IntraOpThreads, next.Classify.IntraOpThreads},
-		"classify.max_concurrent":    {c.Classify.MaxConcurrent, next.Classify.MaxConcurrent},
-		"classify.queue_depth":       {c.Classify.QueueDepth, next.Classify.QueueDepth},
-	} {
-		if !reflect.DeepEqual(pair[0], pair[1]) {
+	stays := kept.restartOnly()
+	for name, wanted := range next.restartOnly() {
+		if !reflect.DeepEqual(wanted, stays[name]) {
 			out = append(out, name)
 		}
 	}
-	learnt := next.Outcomes
-	learnt.Learn, learnt.Explore = c.Outcomes.Learn, c.Outcomes.Explore
-	out = append(out, changedKeys("outcomes", reflect.ValueOf(c.Outcomes), reflect.ValueOf(learnt))...)
-	out = append(out, changedKeys("auth.virtual", reflect.ValueOf(c.Auth.Virtual), reflect.ValueOf(next.Auth.Virtual))...)
-	kept := next.Memory
-	kept.Quotas, kept.Tenants = c.Memory.Quotas, c.Memory.Tenants
-	out = append(out, changedKeys("memory", reflect.ValueOf(c.Memory), reflect.ValueOf(kept))...)
-	wanted := next.Telemetry
-	if !wanted.RecordPrompts { // to turn it off needs no restart
-		wanted.RecordPrompts = c.Telemetry.RecordPrompts
+	if !reflect.DeepEqual(next.Server.TLS, kept.Server.TLS) {
+		out = append(out, "server.tls")
 	}
-	out = append(out, changedKeys("telemetry", reflect.ValueOf(c.Telemetry), reflect.ValueOf(wanted))...)
-	sort.Strings(out)
+	for path, pair := range map[string][2]any{
+		"outcomes": {next.Outcomes, kept.Outcomes}, "auth.virtual": {next.Auth.Virtual, kept.Auth.Virtual},
+		"memory": {next.Memory, kept.Memory}, "telemetry": {next.Telemetry, kept.Telemetry},
+	} {
+		out = append(out, changedKeys(path, reflect.ValueOf(pair[0]), reflect.ValueOf(pair[1]))...)
+	}
+	slices.Sort(out)
 	return out
 }
 
@@ -527,19 +523,16 @@ func changedKeys(path string, a, b reflect.Value) []string {
 
 // KeepRestartOnly gives c the settings of old that cannot change while running.
 func (c *Config) KeepRestartOnly(old *Config) {
-	c.Server.Listen, c.Server.AdminListen = old.Server.Listen, old.Server.AdminListen
-	c.Server.ConnectTimeout, c.Server.DrainTimeout = old.Server.ConnectTimeout, old.Server.DrainTimeout
-	c.Server.IdleTimeout, c.Server.ReadHeaderTimeout = old.Server.IdleTimeout, old.Server.ReadHeaderTimeout
-	c.Server.DrainDelay, c.Server.AdminToken, c.Server.Pprof = old.Server.DrainDelay, old.Server.AdminToken, old.Server.Pprof
+	was := old.restartOnly()
+	for name, to := range c.restartOnly() {
+		reflect.ValueOf(to).Elem().Set(reflect.ValueOf(was[name]).Elem())
+	}
 	if (c.Server.TLS.CertFile != "") != (old.Server.TLS.CertFile != "") {
 		c.Server.TLS = old.Server.TLS
 	}
 	prompts := c.Telemetry.RecordPrompts && old.Telemetry.RecordPrompts // may end while running, not begin
 	c.Telemetry = old.Telemetry
 	c.Telemetry.RecordPrompts = prompts
-	c.Classify.Options, c.Classify.Isolation = old.Classify.Options, old.Classify.Isolation
-	c.Cache.MaxSharedBytes, c.Limits.MaxConnections = old.Cache.MaxSharedBytes,
-		old.Limits.MaxConnections
 	c.Auth.Virtual = old.Auth.Virtual
 	learn, explore := c.Outcomes.Learn, c.Outcomes.Explore
 	c.Outcomes = old.Outcomes

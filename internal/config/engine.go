@@ -10,7 +10,8 @@ import (
 // engineParams looks at who may steer the model servers: a word that is nearly one gets that one,
 // and a role is one that some caller can have. What else is wrong the section says itself.
 func (c *checker) engineParams() {
-	known, roles := engine.Params(), c.roles()
+	known := engine.Params()
+	roles, _ := c.callers()
 	for i, x := range c.cfg.Server.AllowEngineParams {
 		at := fmt.Sprintf("server.allow_engine_params[%d]", i)
 		if problem := x.Problem(); problem != "" {
