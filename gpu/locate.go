@@ -24,24 +24,10 @@ const (
 	pinLinuxARM64 = "1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"
 )
 
-// Source says where a library was found, in the order of the search.
-type Source string
-
-// The places that are searched.
-const (
-	SourceConfig      Source = "configuration"
-	SourceEnvironment Source = "environment"
-	SourceCache       Source = "cache"
-	SourceBinary      Source = "beside the binary"
-	SourceSystem      Source = "system"
-)
-
 // Library is a shared library that Locate accepted.
 type Library struct {
 	Path   string // absolute, symbolic links resolved
-	Source Source
 	SHA256 string // of the file's content, in hexadecimal
-	Pinned bool   // the checksum was compared with an expected one
 }
 
 // LibraryDir is where the library is kept below a user's cache directory.
@@ -94,14 +80,11 @@ func builtinPin() string {
 }
 
 func locate(o Options, binaryDir string, system []string) (Library, error) {
-	for _, named := range []struct {
-		source Source
-		path   string
-	}{{SourceConfig, o.Library}, {SourceEnvironment, o.EnvLibrary}} {
+	for _, named := range []struct{ source, path string }{{"configuration", o.Library}, {"environment", o.EnvLibrary}} {
 		if named.path == "" {
 			continue
 		}
-		lib, err := inspectAny(named.path, named.source, o.LibrarySHA256)
+		lib, err := inspectAny(named.path, o.LibrarySHA256)
 		if err != nil {
 			return Library{}, fmt.Errorf("%w: library named in the %s: %w", ErrUnavailable, named.source, err)
 		}
@@ -120,11 +103,7 @@ func locate(o Options, binaryDir string, system []string) (Library, error) {
 		system = append([]string{binaryDir}, system...)
 	}
 	for _, dir := range system {
-		source := SourceSystem
-		if dir == binaryDir {
-			source = SourceBinary
-		}
-		lib, err := inspectAny(dir, source, o.LibrarySHA256)
+		lib, err := inspectAny(dir, o.LibrarySHA256)
 		if err == nil {
 			return lib, nil
 		}
@@ -143,20 +122,20 @@ func inspectCache(o Options) (Library, error) {
 	if want == "" {
 		return Library{}, fmt.Errorf("%s: no known checksum for %s/%s", path, runtime.GOOS, runtime.GOARCH)
 	}
-	return inspect(path, SourceCache, want)
+	return inspect(path, want)
 }
 
 // inspectAny takes a file, or a directory that holds the library under one of its usual names.
-func inspectAny(path string, source Source, want string) (Library, error) {
+func inspectAny(path, want string) (Library, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return Library{}, err
 	}
 	if !st.IsDir() {
-		return inspect(path, source, want)
+		return inspect(path, want)
 	}
 	for _, name := range []string{"libonnxruntime.so." + LibraryVersion, "libonnxruntime.so.1", "libonnxruntime.so"} {
-		lib, err := inspect(filepath.Join(path, name), source, want)
+		lib, err := inspect(filepath.Join(path, name), want)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -166,7 +145,7 @@ func inspectAny(path string, source Source, want string) (Library, error) {
 }
 
 // inspect decides about one file. want is the expected checksum; empty accepts any.
-func inspect(path string, source Source, want string) (Library, error) {
+func inspect(path, want string) (Library, error) {
 	full, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return Library{}, err
@@ -184,7 +163,7 @@ func inspect(path string, source Source, want string) (Library, error) {
 	if want != "" && !strings.EqualFold(sum, want) {
 		return Library{}, fmt.Errorf("%s: sha256 is %s, expected %s", full, sum, want)
 	}
-	return Library{Path: full, Source: source, SHA256: sum, Pinned: want != ""}, nil
+	return Library{Path: full, SHA256: sum}, nil
 }
 
 const (

@@ -54,12 +54,12 @@ func TestTheSearchOrderIsConfigEnvironmentCacheBinarySystem(t *testing.T) {
 		want Library
 		then func() error // takes the place away
 	}{
-		{Library{config, SourceConfig, sum, true}, func() error { o.Library = ""; return nil }},
-		{Library{env, SourceEnvironment, sum, true}, func() error { o.EnvLibrary = ""; return nil }},
-		{Library{cache, SourceCache, sum, true}, func() error { return os.Remove(cache) }},
-		{Library{binary, SourceBinary, sum, true}, func() error { o.LibrarySHA256 = ""; return nil }},
-		{Library{binary, SourceBinary, sum, false}, func() error { return os.Remove(binary) }},
-		{Library{system, SourceSystem, sum, false}, func() error { return os.Remove(system) }},
+		{Library{config, sum}, func() error { o.Library = ""; return nil }},
+		{Library{env, sum}, func() error { o.EnvLibrary = ""; return nil }},
+		{Library{cache, sum}, func() error { return os.Remove(cache) }},
+		{Library{binary, sum}, func() error { o.LibrarySHA256 = ""; return nil }},
+		{Library{binary, sum}, func() error { return os.Remove(binary) }},
+		{Library{system, sum}, func() error { return os.Remove(system) }},
 	} {
 		if diff := cmp.Diff(step.want, find()); diff != "" {
 			t.Error(diff)

@@ -168,7 +168,6 @@ type Snapshot struct {
 	Facts     []Fact
 	Grounding any      // what Options.Ground made; nil when there is nothing to check against
 	Digest    blob.Sum // of Verdicts, Tokens and Facts: equal ones decide alike
-	Expires   time.Time
 
 	held []page.Held
 }

@@ -30,7 +30,7 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 	}
 	snap := &Snapshot{
 		ID: ref.ID, Version: n, Sum: v.Sum, Kind: v.Kind, Fragments: fragments(held), Bytes: v.Bytes,
-		Tier: nearestOf(held), Expires: e.Expires, held: held,
+		Tier: nearestOf(held), held: held,
 	}
 	w, err := s.view(ctx, owner.Tenant, at, e.Record, n, wish, snap.Text)
 	if err != nil {

@@ -154,7 +154,6 @@ type piece struct {
 	terms      span
 	tokens     int32
 	cues       cueSet
-	shape      shape
 	marks      marks
 	language   uint8 // index in languages, plus one; 0 where it cannot be told
 	topic      float32

@@ -232,7 +232,7 @@ func (s *splitter) cut(from, to int, sh shape, first marks) bool {
 			return false
 		}
 	}
-	s.add(c.start, to, sh, c.first)
+	s.add(c.start, to, c.first)
 	return true
 }
 
@@ -250,8 +250,8 @@ type cutting struct {
 func (s *splitter) run(c *cutting) {
 	end := runEnd(s.text, c.at, min(c.to, c.at+longestRun))
 	if isEncoded(s.text[c.at:end]) {
-		c.first = s.add(c.start, c.at, c.sh, c.first)
-		c.first = s.add(c.at, end, c.sh, c.first|encoded)
+		c.first = s.add(c.start, c.at, c.first)
+		c.first = s.add(c.at, end, c.first|encoded)
 		c.start, c.best = end, anywhere
 	}
 	c.at = end
@@ -263,7 +263,7 @@ func (s *splitter) pass(c *cutting) {
 	g, c.at = s.edge(c.at, c.to)
 	switch {
 	case g == sentence && c.sh.sentences() && c.at-c.start >= shortSentence:
-		c.first = s.add(c.start, c.at, c.sh, c.first)
+		c.first = s.add(c.start, c.at, c.first)
 		c.start, c.best = c.at, anywhere
 	case g > anywhere && g >= c.best && c.at-c.start > s.longest/2 && c.at-c.start <= s.longest:
 		c.best, c.bestAt = g, c.at
@@ -280,7 +280,7 @@ func (s *splitter) shorten(c *cutting) bool {
 		if c.best == anywhere {
 			c.bestAt = wholeRune(s.text, c.start, c.start+s.longest)
 		}
-		c.first = s.add(c.start, c.bestAt, c.sh, c.first) | goes
+		c.first = s.add(c.start, c.bestAt, c.first) | goes
 		c.start, c.best = c.bestAt, anywhere
 	}
 	return true
@@ -288,12 +288,12 @@ func (s *splitter) shorten(c *cutting) bool {
 
 // add appends the piece text[from:to] less the white space at its ends, if anything is left, and
 // returns the marks for the next piece of the line.
-func (s *splitter) add(from, to int, sh shape, m marks) marks {
+func (s *splitter) add(from, to int, m marks) marks {
 	from, to = trim(s.text, from, to)
 	if from == to {
 		return m &^ encoded
 	}
-	s.pieces = append(s.pieces, piece{start: from, end: to, shape: sh, marks: m})
+	s.pieces = append(s.pieces, piece{start: from, end: to, marks: m})
 	return 0
 }
 

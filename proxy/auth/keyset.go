@@ -31,7 +31,6 @@ type keySet struct {
 
 	mu   sync.Mutex // guards what follows
 	keys []jose.JSONWebKey
-	read time.Time     // when they were read last; zero for never
 	next time.Time     // before which a token with an unknown key asks for no reading
 	err  error         // of the last reading
 	told chan struct{} // closed at the end of the reading to come
@@ -281,10 +280,9 @@ func (s *keySet) reload(ctx context.Context) error {
 	keys, err := s.fetch(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	s.err, s.next = err, now.Add(minPause)
+	s.err, s.next = err, time.Now().Add(minPause)
 	if err == nil {
-		s.keys, s.read = keys, now
+		s.keys = keys
 	}
 	select {
 	case <-s.kick: // asked for while it was read

@@ -1,7 +1,6 @@
 package hostile
 
 import (
-	"bufio"
 	"strings"
 	"time"
 )
@@ -11,15 +10,13 @@ type exchange struct {
 	*Server
 	mode
 
-	c     *conn
-	r     *bufio.Reader
-	req   *request
-	id    int // of the request
-	nth   int // of the connection
-	begun time.Time
-	sent  int64
-	told  time.Time // when bytes were noted last
-	err   error     // of the first write that failed
+	c    *conn
+	req  *request
+	id   int // of the request
+	nth  int // of the connection
+	sent int64
+	told time.Time // when bytes were noted last
+	err  error     // of the first write that failed
 }
 
 // run plays the mode.

@@ -298,7 +298,7 @@ func (s *Server) post(c *conn, r *bufio.Reader, q *request, n int) (keep bool) {
 	s.mu.Unlock()
 	c.belongs(id, false)
 	s.log.add(Event{Conn: c.id, Req: id, Kind: HeadRaw, Info: q.head})
-	x := &exchange{Server: s, c: c, r: r, req: q, id: id, nth: n, begun: time.Now()}
+	x := &exchange{Server: s, c: c, req: q, id: id, nth: n}
 	if early, ok := s.early(); ok {
 		x.mode = early
 		return x.run()
