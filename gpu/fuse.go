@@ -3,8 +3,6 @@ package gpu
 import (
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"signalbox/gpu/dense"
 	"signalbox/internal/wire"
 )
@@ -109,7 +107,7 @@ func (f *fuser) read(model []byte) error {
 		return err
 	}
 	var given, outputs []value
-	err = eachOf(model, modelGraph, func(num int, b []byte) error {
+	err = wire.Within(model, modelGraph, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case graphSparse:
 			f.odd = true
@@ -142,7 +140,7 @@ func (f *fuser) read(model []byte) error {
 }
 
 func (f *fuser) readNode(n *node) error {
-	err := wire.Values(n.raw, func(num int, b []byte, _ uint64) error {
+	return wire.Values(n.raw, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case nodeInput:
 			n.inputs = append(n.inputs, string(b))
@@ -166,13 +164,12 @@ func (f *fuser) readNode(n *node) error {
 		}
 		return nil
 	})
-	return err
 }
 
 // readConstant reads a serialised TensorProto.
 func readConstant(msg []byte) (name string, c *constant, err error) {
 	c = &constant{}
-	err = wire.Values(msg, func(num int, b []byte, n uint64) error {
+	err = wire.Values(msg, func(num int, b []byte, n uint64) (err error) {
 		switch num {
 		case tensorName:
 			name = string(b)
@@ -181,18 +178,9 @@ func readConstant(msg []byte) (name string, c *constant, err error) {
 		case tensorRawData:
 			c.data = b
 		case tensorDims:
-			if b == nil {
-				c.dims = append(c.dims, int(n)) // compared with what is there, never used as a size
-			}
-			for len(b) > 0 { // packed
-				v, size := protowire.ConsumeVarint(b)
-				if size < 0 {
-					return protowire.ParseError(size)
-				}
-				c.dims, b = append(c.dims, int(v)), b[size:]
-			}
+			c.dims, err = wire.Ints(c.dims, b, n) // compared with what is there, never used as a size
 		}
-		return nil
+		return err
 	})
 	return name, c, err
 }
@@ -357,7 +345,7 @@ func (f *fuser) write(model []byte) []byte {
 				n := f.nodes[at]
 				at++
 				if !n.gone {
-					graph = appendMessage(graph, graphNode, n.raw)
+					graph = wire.AppendMessage(graph, graphNode, n.raw)
 				}
 			case graphInitializer:
 				graph = f.appendConstant(graph, field, body)
@@ -367,9 +355,9 @@ func (f *fuser) write(model []byte) []byte {
 			return nil
 		})
 	})
-	domain := appendMessage(nil, opsetDomain, []byte(dense.Domain))
-	domain = protowire.AppendVarint(protowire.AppendTag(domain, opsetVersion, protowire.VarintType), dense.Version)
-	return appendMessage(appendMessage(out, modelOpset, domain), modelGraph, graph)
+	domain := wire.AppendMessage(nil, opsetDomain, []byte(dense.Domain))
+	domain = wire.AppendNumber(domain, opsetVersion, dense.Version)
+	return wire.AppendMessage(wire.AppendMessage(out, modelOpset, domain), modelGraph, graph)
 }
 
 // appendConstant adds an initializer, packed where it has to be; what nobody uses any more is left
@@ -385,28 +373,24 @@ func (f *fuser) appendConstant(graph, field, body []byte) []byte {
 	tensor := make([]byte, 0, len(body))
 	_ = wire.Fields(body, func(num int, field, _ []byte) error {
 		if num == tensorRawData {
-			field = appendMessage(nil, tensorRawData, dense.Pack(c.data, c.dims[0], c.dims[1]))
+			field = wire.AppendMessage(nil, tensorRawData, dense.Pack(c.data, c.dims[0], c.dims[1]))
 		}
 		tensor = append(tensor, field...)
 		return nil
 	})
-	return appendMessage(graph, graphInitializer, tensor)
+	return wire.AppendMessage(graph, graphInitializer, tensor)
 }
 
 // encodeNode returns a node without attributes as a NodeProto.
 func encodeNode(n *node) []byte {
 	var b []byte
 	for _, s := range n.inputs {
-		b = appendMessage(b, nodeInput, []byte(s))
+		b = wire.AppendMessage(b, nodeInput, []byte(s))
 	}
 	for _, s := range n.outputs {
-		b = appendMessage(b, nodeOutput, []byte(s))
+		b = wire.AppendMessage(b, nodeOutput, []byte(s))
 	}
-	b = appendMessage(b, nodeName, []byte(n.name))
-	b = appendMessage(b, nodeOpType, []byte(n.op))
-	return appendMessage(b, nodeDomain, []byte(n.domain))
-}
-
-func appendMessage(b []byte, num protowire.Number, body []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
+	b = wire.AppendMessage(b, nodeName, []byte(n.name))
+	b = wire.AppendMessage(b, nodeOpType, []byte(n.op))
+	return wire.AppendMessage(b, nodeDomain, []byte(n.domain))
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"signalbox/gpu/dense"
+	"signalbox/internal/wire"
 )
 
 // operators lists what a model computes, in order, as name: operator.
@@ -65,10 +66,10 @@ func TestWeightsThatOthersReadStayInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var other []byte
-	other = appendMessage(other, nodeInput, []byte("up.w"))
-	other = appendMessage(other, nodeOutput, []byte("as they are"))
-	other = appendMessage(other, nodeOpType, []byte("Identity"))
-	model = appendMessage(slices.Clone(model), modelGraph, appendMessage(nil, graphNode, other))
+	other = wire.AppendMessage(other, nodeInput, []byte("up.w"))
+	other = wire.AppendMessage(other, nodeOutput, []byte("as they are"))
+	other = wire.AppendMessage(other, nodeOpType, []byte("Identity"))
+	model = wire.AppendMessage(slices.Clone(model), modelGraph, wire.AppendMessage(nil, graphNode, other))
 	fused, layers, err := fuse(model)
 	if err != nil || layers != 3 {
 		t.Fatalf("%d layers, want 3; error %v", layers, err)
@@ -87,7 +88,7 @@ func TestModelsCannotBringOurOperators(t *testing.T) {
 	t.Parallel()
 	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
 	theirs := encodeNode(&node{op: dense.Op, domain: dense.Domain, inputs: []string{"x"}, outputs: []string{"theirs"}})
-	with := appendMessage(slices.Clone(model), modelGraph, appendMessage(nil, graphNode, theirs))
+	with := wire.AppendMessage(slices.Clone(model), modelGraph, wire.AppendMessage(nil, graphNode, theirs))
 	if got, layers, err := fuse(with); err != nil || layers != 0 || &got[0] != &with[0] {
 		t.Errorf("%d layers, error %v", layers, err)
 	}
@@ -99,7 +100,7 @@ func TestModelsThatAreNotWhatTheySeemAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	model := readFile(t, filepath.Join("testdata", "layers.onnx"))
 	in := func(field protowire.Number, body []byte) []byte {
-		return appendMessage(slices.Clone(model), modelGraph, appendMessage(nil, field, body))
+		return wire.AppendMessage(slices.Clone(model), modelGraph, wire.AppendMessage(nil, field, body))
 	}
 	tensor := func(name string, elem elemType, data []byte, dims ...uint64) []byte {
 		var b []byte
@@ -107,11 +108,11 @@ func TestModelsThatAreNotWhatTheySeemAreLeftAlone(t *testing.T) {
 			b = protowire.AppendVarint(protowire.AppendTag(b, tensorDims, protowire.VarintType), d)
 		}
 		b = protowire.AppendVarint(protowire.AppendTag(b, tensorDataType, protowire.VarintType), uint64(elem))
-		return appendMessage(appendMessage(b, tensorName, []byte(name)), tensorRawData, data)
+		return wire.AppendMessage(wire.AppendMessage(b, tensorName, []byte(name)), tensorRawData, data)
 	}
 	for name, odd := range map[string][]byte{
-		"a function":                 appendMessage(slices.Clone(model), modelFunctions, []byte{}),
-		"our domain":                 appendMessage(slices.Clone(model), modelOpset, appendMessage(nil, opsetDomain, []byte(dense.Domain))),
+		"a function":                 wire.AppendMessage(slices.Clone(model), modelFunctions, []byte{}),
+		"our domain":                 wire.AppendMessage(slices.Clone(model), modelOpset, wire.AppendMessage(nil, opsetDomain, []byte(dense.Domain))),
 		"sparse weights":             in(graphSparse, []byte{}),
 		"two weights of a name":      in(graphInitializer, tensor("up.w", elemInt8, nil)),
 		"a node that gives a weight": in(graphNode, encodeNode(&node{op: "Constant", outputs: []string{"up.bias"}})),
@@ -124,9 +125,9 @@ func TestModelsThatAreNotWhatTheySeemAreLeftAlone(t *testing.T) {
 	for name, odd := range map[string][]byte{
 		"sizes whose product overflows": slices.Concat(
 			in(graphInitializer, tensor("huge", elemInt8, make([]byte, 768), 16, huge)),
-			appendMessage(nil, modelGraph, slices.Concat(
-				appendMessage(nil, graphInitializer, tensor("huge.vector", elemFloat, make([]byte, 4), huge)),
-				appendMessage(nil, graphNode, encodeNode(&node{
+			wire.AppendMessage(nil, modelGraph, slices.Concat(
+				wire.AppendMessage(nil, graphInitializer, tensor("huge.vector", elemFloat, make([]byte, 4), huge)),
+				wire.AppendMessage(nil, graphNode, encodeNode(&node{
 					op: opProduct, domain: microsoft, outputs: []string{"overflow"},
 					inputs: []string{"up.rounded", "huge", "up.step", "huge.vector", "up.middle", "", "huge.vector"},
 				})),

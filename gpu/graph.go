@@ -143,27 +143,22 @@ func readSignature(model []byte) (signature, error) {
 	var sig signature
 	initialized := map[string]bool{}
 	var weights, halves int // bytes
-	err := wire.Values(model, func(num int, graph []byte, _ uint64) error {
-		if num != modelGraph {
-			return nil
-		}
-		return wire.Values(graph, func(num int, b []byte, _ uint64) error {
-			switch num {
-			case graphInitializer:
-				name, elem, err := readWeight(b)
-				initialized[name] = true
-				weights += len(b)
-				if elem == elemFloat16 {
-					halves += len(b)
-				}
-				return err
-			case graphInput:
-				return appendValue(&sig.inputs, b)
-			case graphOutput:
-				return appendValue(&sig.outputs, b)
+	err := wire.Within(model, modelGraph, func(num int, b []byte, _ uint64) error {
+		switch num {
+		case graphInitializer:
+			name, elem, err := readWeight(b)
+			initialized[name] = true
+			weights += len(b)
+			if elem == elemFloat16 {
+				halves += len(b)
 			}
-			return nil
-		})
+			return err
+		case graphInput:
+			return appendValue(&sig.inputs, b)
+		case graphOutput:
+			return appendValue(&sig.outputs, b)
+		}
+		return nil
 	})
 	if err != nil {
 		return signature{}, fmt.Errorf("%w: %w", errNotONNX, err)
@@ -197,12 +192,7 @@ func appendValue(to *[]value, msg []byte) error {
 		case valueName:
 			v.name = string(b)
 		case valueType:
-			return wire.Values(b, func(num int, b []byte, _ uint64) error {
-				if num != typeTensor {
-					return nil
-				}
-				return v.readTensorType(b)
-			})
+			return wire.Within(b, typeTensor, v.readTensorType)
 		}
 		return nil
 	})
@@ -210,30 +200,28 @@ func appendValue(to *[]value, msg []byte) error {
 	return err
 }
 
-func (v *value) readTensorType(msg []byte) error {
-	return wire.Values(msg, func(num int, b []byte, n uint64) error {
-		switch num {
-		case tensorElem:
-			v.elem = elemType(n)
-		case tensorShape:
-			v.shape = []int64{}
-			return wire.Values(b, func(num int, dim []byte, _ uint64) error {
-				if num != shapeDim {
-					return nil
+func (v *value) readTensorType(num int, b []byte, n uint64) error {
+	switch num {
+	case tensorElem:
+		v.elem = elemType(n)
+	case tensorShape:
+		v.shape = []int64{}
+		return wire.Values(b, func(num int, dim []byte, _ uint64) error {
+			if num != shapeDim {
+				return nil
+			}
+			size := int64(tensor.Dynamic)
+			err := wire.Values(dim, func(num int, _ []byte, n uint64) error {
+				if num == dimValue && int64(n) > 0 {
+					size = int64(n)
 				}
-				size := int64(tensor.Dynamic)
-				err := wire.Values(dim, func(num int, _ []byte, n uint64) error {
-					if num == dimValue && int64(n) > 0 {
-						size = int64(n)
-					}
-					return nil
-				})
-				v.shape = append(v.shape, size)
-				return err
+				return nil
 			})
-		}
-		return nil
-	})
+			v.shape = append(v.shape, size)
+			return err
+		})
+	}
+	return nil
 }
 
 // checkNames refuses names that would change on their way through C strings, and doubles.
@@ -284,28 +272,24 @@ func widen(model []byte, outputs []value) (wide []byte, names []string) {
 		return model, names
 	}
 	wide = slices.Grow(slices.Clip(model), len(graph)+16)
-	wide = protowire.AppendTag(wide, modelGraph, protowire.BytesType)
-	return protowire.AppendBytes(wide, graph), names
+	return wire.AppendMessage(wide, modelGraph, graph), names
 }
 
 // appendCast adds a Cast node and the declaration of its output to a serialised GraphProto.
 func appendCast(graph []byte, from, to string, elem elemType) []byte {
 	str := func(b []byte, num protowire.Number, s string) []byte {
-		return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
-	}
-	varint := func(b []byte, num protowire.Number, n uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), n)
+		return wire.AppendMessage(b, num, []byte(s))
 	}
 	attribute := str(nil, attributeName, "to")
-	attribute = varint(attribute, attributeInt, uint64(elem))
-	attribute = varint(attribute, attributeType, attributeTypeInt)
+	attribute = wire.AppendNumber(attribute, attributeInt, uint64(elem))
+	attribute = wire.AppendNumber(attribute, attributeType, attributeTypeInt)
 	node := str(nil, nodeInput, from)
 	node = str(node, nodeOutput, to)
 	node = str(node, nodeName, to)
 	node = str(node, nodeOpType, "Cast")
 	node = str(node, nodeAttribute, string(attribute))
 	info := str(nil, valueName, to)
-	typ := str(nil, typeTensor, string(varint(nil, tensorElem, uint64(elem))))
+	typ := str(nil, typeTensor, string(wire.AppendNumber(nil, tensorElem, uint64(elem))))
 	info = str(info, valueType, string(typ))
 	return str(str(graph, graphNode, string(node)), graphOutput, string(info))
 }

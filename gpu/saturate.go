@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"signalbox/internal/wire"
 )
 
@@ -61,14 +59,13 @@ func apart(model []byte) ([]byte, error) {
 			return err
 		}
 		copy(input, fresh)
-		graph = protowire.AppendBytes(protowire.AppendTag(graph, graphInitializer, protowire.BytesType), twin)
+		graph = wire.AppendMessage(graph, graphInitializer, twin)
 		return nil
 	})
 	if err != nil || graph == nil {
 		return model, err
 	}
-	out = protowire.AppendTag(out, modelGraph, protowire.BytesType)
-	return protowire.AppendBytes(out, graph), nil
+	return wire.AppendMessage(out, modelGraph, graph), nil
 }
 
 // cloned returns a copy with room behind it. It copies piece by piece: the garbage collector cannot
@@ -89,7 +86,7 @@ func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool,
 	if err := eachProduct(model, func(input []byte) error { uses[string(input)]++; return nil }); err != nil {
 		return nil, nil, err
 	}
-	err = eachOf(model, modelGraph, func(num int, b []byte) error {
+	err = wire.Within(model, modelGraph, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case graphNode:
 			return wire.Values(b, func(num int, name []byte, _ uint64) error {
@@ -114,7 +111,7 @@ func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool,
 // eachProduct calls f with the input names of every node that multiplies matrices of bytes. The
 // names are part of the model: who writes to them renames the input.
 func eachProduct(model []byte, f func(input []byte) error) error {
-	return eachOf(model, modelGraph, func(num int, node []byte) error {
+	return wire.Within(model, modelGraph, func(num int, node []byte, _ uint64) error {
 		if num != graphNode {
 			return nil
 		}
@@ -139,16 +136,6 @@ func eachProduct(model []byte, f func(input []byte) error) error {
 			}
 		}
 		return nil
-	})
-}
-
-// eachOf calls f for the fields of every occurrence of a message field.
-func eachOf(msg []byte, field int, f func(num int, b []byte) error) error {
-	return wire.Values(msg, func(num int, b []byte, _ uint64) error {
-		if num != field {
-			return nil
-		}
-		return wire.Values(b, func(num int, b []byte, _ uint64) error { return f(num, b) })
 	})
 }
 

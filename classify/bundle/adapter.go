@@ -274,14 +274,14 @@ func expose(model []byte, taps []Tap) []byte {
 		for _, d := range t.Shape {
 			var dim []byte // without a value: any size
 			if d >= 0 {
-				dim = appendNumber(nil, dimValue, uint64(d))
+				dim = wire.AppendNumber(nil, dimValue, uint64(d))
 			}
-			shape = appendMessage(shape, shapeDim, dim)
+			shape = wire.AppendMessage(shape, shapeDim, dim)
 		}
-		typ := appendMessage(appendNumber(nil, tensorElem, tensorFloat), tensorShape, shape)
-		info := appendMessage(nil, valueName, []byte(t.Value))
-		info = appendMessage(info, valueType, appendMessage(nil, typeTensor, typ))
-		graph = appendMessage(graph, graphOutput, info)
+		typ := wire.AppendMessage(wire.AppendNumber(nil, tensorElem, tensorFloat), tensorShape, shape)
+		info := wire.AppendMessage(nil, valueName, []byte(t.Value))
+		info = wire.AppendMessage(info, valueType, wire.AppendMessage(nil, typeTensor, typ))
+		graph = wire.AppendMessage(graph, graphOutput, info)
 	}
-	return appendMessage(slices.Clip(model), modelGraph, graph)
+	return wire.AppendMessage(slices.Clip(model), modelGraph, graph)
 }

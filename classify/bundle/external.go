@@ -74,8 +74,7 @@ func inline(graph string, model []byte, g *graphFacts, read func(name string) ([
 		out = protowire.AppendTag(out, graphInitializer, protowire.BytesType)
 		out = protowire.AppendVarint(out, uint64(init))
 		out = append(out, head...)
-		out = protowire.AppendTag(out, tensorRaw, protowire.BytesType)
-		out = protowire.AppendBytes(out, data)
+		out = wire.AppendMessage(out, tensorRaw, data)
 	}
 	return out, nil
 }
@@ -132,8 +131,7 @@ func withoutExternal(dst, model []byte) (out []byte, headers map[string][]byte, 
 			graph = append(graph, field...)
 			return nil
 		})
-		dst = protowire.AppendTag(dst, modelGraph, protowire.BytesType)
-		dst = protowire.AppendBytes(dst, graph)
+		dst = wire.AppendMessage(dst, modelGraph, graph)
 		return err
 	})
 	if err != nil {

@@ -174,7 +174,7 @@ func (f *folder) readSentences() error {
 		poolings = nil
 	}
 	for _, m := range modules {
-		switch _, typ, _ := cutLast(m.Type, "."); typ {
+		switch m.Type[strings.LastIndexByte(m.Type, '.')+1:] {
 		case "Pooling":
 			poolings = append(poolings, m.Path)
 		case "Transformer", "Normalize", "Dropout": // nothing between the tokens and the normalised vector
@@ -197,14 +197,6 @@ func (f *folder) readSentences() error {
 	f.sentences = f.sentences || ok
 	f.prompts, f.prompt = config.Prompts, config.Default
 	return nil
-}
-
-// cutLast slices s around the last instance of sep.
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return "", s, false
 }
 
 func (f *folder) readPooling(name string) error {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"signalbox/internal/wire"
 )
 
@@ -81,7 +79,7 @@ func Stack(list []*Adapter) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return appendMessage(model, modelGraph, graph), nil
+	return wire.AppendMessage(model, modelGraph, graph), nil
 }
 
 // initializer is the name of an initializer, given a field of a graph; empty for other fields.
@@ -148,26 +146,16 @@ func (a *AdapterInfo) form(file []byte) (string, map[string]ownValue, error) {
 // readOwn reads a value that is an adapter's own from its TensorProto.
 func readOwn(tensor []byte) (v ownValue, err error) {
 	typ := uint64(0)
-	err = wire.Fields(tensor, func(num int, field, body []byte) error {
-		_, _, tag := protowire.ConsumeTag(field)
-		switch {
-		case num == tensorDims && body != nil: // packed
-			for len(body) > 0 {
-				d, n := protowire.ConsumeVarint(body)
-				if n < 0 {
-					return protowire.ParseError(n)
-				}
-				v.dims, body = append(v.dims, int(d)), body[n:]
-			}
-		case num == tensorDims:
-			d, _ := protowire.ConsumeVarint(field[tag:])
-			v.dims = append(v.dims, int(d))
-		case num == tensorDataType:
-			typ, _ = protowire.ConsumeVarint(field[tag:])
-		case num == tensorRaw:
+	err = wire.Values(tensor, func(num int, body []byte, n uint64) (err error) {
+		switch num {
+		case tensorDims:
+			v.dims, err = wire.Ints(v.dims, body, n)
+		case tensorDataType:
+			typ = n
+		case tensorRaw:
 			v.data = body
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return v, err
@@ -208,11 +196,11 @@ func stacked(name string, values []map[string]ownValue, room int) ([]byte, error
 	most[0] = len(values)
 	var tensor []byte
 	for _, d := range most {
-		tensor = appendNumber(tensor, tensorDims, uint64(d))
+		tensor = wire.AppendNumber(tensor, tensorDims, uint64(d))
 	}
-	tensor = appendNumber(tensor, tensorDataType, tensorFloat)
-	tensor = appendMessage(tensor, tensorName, []byte(name))
-	return appendMessage(nil, graphInitializer, appendMessage(tensor, tensorRaw, data)), nil
+	tensor = wire.AppendNumber(tensor, tensorDataType, tensorFloat)
+	tensor = wire.AppendMessage(tensor, tensorName, []byte(name))
+	return wire.AppendMessage(nil, graphInitializer, wire.AppendMessage(tensor, tensorRaw, data)), nil
 }
 
 // corner copies numbers of dims into the corner of those of most, which are 0.
@@ -225,12 +213,4 @@ func corner(to []byte, most []int, from []byte, dims []int) {
 	for i := range dims[0] {
 		corner(to[i*step:(i+1)*step], most[1:], from[i*take:(i+1)*take], dims[1:])
 	}
-}
-
-func appendMessage(b []byte, num protowire.Number, body []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
-}
-
-func appendNumber(b []byte, num protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
 }

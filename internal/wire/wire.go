@@ -1,4 +1,5 @@
-// Package wire walks serialised protobuf messages, such as ONNX models, without decoding them.
+// Package wire walks serialised protobuf messages, such as ONNX models, without decoding them, and
+// writes their fields.
 package wire
 
 import "google.golang.org/protobuf/encoding/protowire"
@@ -35,4 +36,39 @@ func Values(msg []byte, visit func(num int, body []byte, n uint64) error) error 
 		}
 		return visit(num, body, v)
 	})
+}
+
+// Within is Values for each message that is a field of msg of this number.
+func Within(msg []byte, field int, visit func(num int, body []byte, n uint64) error) error {
+	return Values(msg, func(num int, body []byte, _ uint64) error {
+		if num != field {
+			return nil
+		}
+		return Values(body, visit)
+	})
+}
+
+// Ints appends what a field of repeated integers holds as Values shows it, packed or one alone.
+func Ints(to []int, body []byte, n uint64) ([]int, error) {
+	if body == nil {
+		return append(to, int(n)), nil
+	}
+	for len(body) > 0 {
+		v, size := protowire.ConsumeVarint(body)
+		if size < 0 {
+			return to, protowire.ParseError(size)
+		}
+		to, body = append(to, int(v)), body[size:]
+	}
+	return to, nil
+}
+
+// AppendMessage appends a length-delimited field.
+func AppendMessage(b []byte, num protowire.Number, body []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), body)
+}
+
+// AppendNumber appends a varint field.
+func AppendNumber(b []byte, num protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
 }
