@@ -203,7 +203,9 @@ func (a *App) rediscover(ctx context.Context) {
 	if served := a.endpoints.Load(); ctx.Err() != nil || served != nil && *served == addresses(a.discovery.expand(cfg.Models)) {
 		return
 	}
-	if err := a.refresh(ctx); err != nil {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	if err := a.use(ctx, a.cfg.Load()); err != nil {
 		a.tel.Log.ErrorContext(ctx, "endpoints kept", slog.String("cause", err.Error()))
 		return
 	}
@@ -220,26 +222,6 @@ func addresses(models []backend.ModelOptions) string {
 		}
 	}
 	return b.String()
-}
-
-// refresh serves from the same configuration and the endpoints that are known now.
-func (a *App) refresh(ctx context.Context) error {
-	a.reloading.Lock()
-	defer a.reloading.Unlock()
-	before, index, kept := a.current, a.neural.taught, a.answers
-	st, dropped, err := a.state(ctx, a.cfg.Load())
-	if err != nil {
-		return err
-	}
-	a.proxy.Swap(st)
-	a.retire(context.WithoutCancel(ctx), before, index, dropped)
-	if a.contexts != nil {
-		a.contexts.revise(a.revision())
-	}
-	if a.shared != nil && a.answers != kept {
-		a.shared.Refresh()
-	}
-	return nil
 }
 
 // pools is the models of a configuration with the endpoints that are known now; names that were

@@ -67,10 +67,28 @@ func (a *App) reload(ctx context.Context) error {
 		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
 		return err
 	}
+	if err := a.use(ctx, cfg); err != nil {
+		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
+		return err
+	}
+	a.pending.Store(pending)
+	if next != nil {
+		a.certs.now.Store(next)
+	}
+	if !slices.Equal(a.read.Load().files, files(cfg)) { // the note was of other files
+		a.noteFiles(files(cfg))
+	}
+	a.tellLost(ctx)
+	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
+	return nil
+}
+
+// use serves from a configuration, with the models and the endpoints that are known now. The caller
+// holds reloading. After an error requests are served as before.
+func (a *App) use(ctx context.Context, cfg *config.Config) error {
 	before, index, kept := a.current, a.neural.taught, a.answers
 	st, dropped, err := a.state(ctx, cfg)
 	if err != nil {
-		a.tel.Log.ErrorContext(ctx, "configuration kept", slog.String("cause", err.Error()))
 		return err
 	}
 	if !cfg.Telemetry.RecordPrompts {
@@ -80,19 +98,10 @@ func (a *App) reload(ctx context.Context) error {
 	a.proxy.Swap(st)
 	a.retire(context.WithoutCancel(ctx), before, index, dropped)
 	a.cfg.Store(cfg)
-	a.pending.Store(pending)
-	if next != nil {
-		a.certs.now.Store(next)
-	}
 	a.contexts.revise(a.revision())
 	if a.shared != nil && a.answers != kept {
 		a.shared.Refresh()
 	}
-	if !slices.Equal(a.read.Load().files, files(cfg)) { // the note was of other files
-		a.noteFiles(files(cfg))
-	}
-	a.tellLost(ctx)
-	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }
 

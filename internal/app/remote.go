@@ -114,14 +114,9 @@ func (a *App) rebuild(ctx context.Context) (found bool, err error) {
 	if !a.neural.retry(ctx) {
 		return false, nil
 	}
-	before, index := a.current, a.neural.taught
-	st, dropped, err := a.state(ctx, a.cfg.Load())
-	if err != nil {
+	if err := a.use(ctx, a.cfg.Load()); err != nil {
 		return false, err
 	}
-	a.proxy.Swap(st)
-	a.retire(context.WithoutCancel(ctx), before, index, dropped)
-	a.contexts.revise(a.revision())
 	return true, nil
 }
 
