@@ -198,10 +198,10 @@ func Raw(wire string, end End) Answer {
 		switch end {
 		case FIN:
 		case RST:
-			reset(conn)
+			Linger(conn)
 		case OneByte:
 			_, _ = rw.ReadByte()
-			reset(conn)
+			Linger(conn)
 		case WaitGone:
 			_, _ = io.Copy(io.Discard, rw)
 			u.Gone <- time.Now()
@@ -209,7 +209,8 @@ func Raw(wire string, end End) Answer {
 	}
 }
 
-func reset(conn net.Conn) {
+// Linger makes the next Close of a TCP connection an RST.
+func Linger(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"signalbox/internal/testkit"
 )
 
 // maxUnread is how many bytes a connection may have waiting before its reader lets the other side
@@ -107,19 +109,12 @@ func (c *conn) Close() error {
 
 // reset ends it with RST.
 func (c *conn) reset() {
-	linger(c.Conn)
+	testkit.Linger(c.Conn)
 	_ = c.Close()
 }
 
-// linger makes the next Close an RST.
-func linger(c net.Conn) {
-	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetLinger(0)
-	}
-}
-
-// sleep waits, unless the other side goes first; it reports whether the time passed.
-func (c *conn) sleep(d time.Duration) bool {
+// passes waits, unless one of the channels is closed first; it reports whether the time passed.
+func passes(d time.Duration, gone, stop <-chan struct{}) bool {
 	if d <= 0 {
 		return true
 	}
@@ -128,7 +123,8 @@ func (c *conn) sleep(d time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
-	case <-c.gone:
-		return false
+	case <-gone:
+	case <-stop:
 	}
+	return false
 }

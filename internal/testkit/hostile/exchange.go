@@ -3,6 +3,8 @@ package hostile
 import (
 	"strings"
 	"time"
+
+	"signalbox/internal/testkit"
 )
 
 // exchange is a request and the answer on its way.
@@ -65,10 +67,7 @@ func (x *exchange) pause(d time.Duration) bool {
 	if x.err != nil {
 		return false
 	}
-	if d <= 0 {
-		return true
-	}
-	if !x.c.sleep(d) {
+	if !passes(d, x.c.gone, nil) {
 		x.err = errStopped
 		return false
 	}
@@ -77,11 +76,12 @@ func (x *exchange) pause(d time.Duration) bool {
 
 func (x *exchange) head() bool { return x.write(StreamHead) }
 
-func (x *exchange) chunk(s string) bool { return x.write(Chunk(s)) }
+func (x *exchange) chunk(s string) bool { return x.write(testkit.Chunk(s)) }
 
-func (x *exchange) event(i int, text string) string {
+// event is event i of an answer.
+func (s *Server) event(i int, text string) string {
 	at := time.Now()
-	if x.opts.Still {
+	if s.opts.Still {
 		at = time.Time{}
 	}
 	return EventOf(i, text, at)

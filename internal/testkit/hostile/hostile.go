@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"signalbox/internal/testkit"
 )
 
 // Options are what a server is started with. The zero value serves well.
@@ -217,7 +219,7 @@ func (s *Server) connection(ctx context.Context, c *conn, cfg *tls.Config) {
 	usual, _ := parse(s.usualOr("ok"))
 	switch usual.name {
 	case "rst-on-accept":
-		linger(c.Conn)
+		testkit.Linger(c.Conn)
 		return
 	case "close-on-accept":
 		return
@@ -229,7 +231,7 @@ func (s *Server) connection(ctx context.Context, c *conn, cfg *tls.Config) {
 		}
 		return
 	case "slow-accept":
-		if !s.sleep(usual.wait("d", 200*time.Millisecond)) {
+		if !passes(usual.wait("d", 200*time.Millisecond), s.stop, nil) {
 			return
 		}
 	}
@@ -247,18 +249,6 @@ func (s *Server) connection(ctx context.Context, c *conn, cfg *tls.Config) {
 		return
 	}
 	s.requests(c)
-}
-
-// sleep waits, unless the server ends first.
-func (s *Server) sleep(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-s.stop:
-		return false
-	}
 }
 
 func (s *Server) usualOr(def string) string {
@@ -362,10 +352,7 @@ func (s *Server) choose(q *request) (mode, error) {
 // get answers health checks and the list of models.
 func (s *Server) get(c *conn, q *request) bool {
 	body, status := `{"object":"list","data":[{"id":"m","object":"model"}]}`, http.StatusOK
-	if strings.HasSuffix(q.target, "/models") && s.usualIs("models-404") {
-		status = http.StatusNotFound
-	}
-	if strings.HasSuffix(q.target, "/health") && s.usualIs("models-404") {
+	if s.usualIs("models-404") && (strings.HasSuffix(q.target, "/models") || strings.HasSuffix(q.target, "/health")) {
 		status = http.StatusNotFound
 	}
 	if s.frozen.Load() {

@@ -296,11 +296,7 @@ func (x *stream2) open(pairs ...string) bool {
 // events sends events, d after each other.
 func (x *stream2) events(n int) bool {
 	for i := range n {
-		at := time.Now()
-		if x.s.opts.Still {
-			at = time.Time{}
-		}
-		if i > 0 && !x.pause(x.wait("d", 0)) || !x.data(EventOf(i, word(i), at), false) {
+		if i > 0 && !x.pause(x.wait("d", 0)) || !x.data(x.s.event(i, word(i)), false) {
 			return false
 		}
 	}
@@ -316,21 +312,7 @@ func (x *stream2) before() bool { return x.open() && x.events(x.num("k", 2)) && 
 func (x *stream2) settle() bool { return x.pause(x.wait("d", 20*time.Millisecond)) }
 
 // pause waits between two pieces; false when the other side has gone.
-func (x *stream2) pause(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-x.gone:
-		return false
-	case <-x.s.stop:
-		return false
-	}
-}
+func (x *stream2) pause(d time.Duration) bool { return passes(d, x.gone, x.s.stop) }
 
 // hold is silent until the other side goes.
 func (x *stream2) hold() {

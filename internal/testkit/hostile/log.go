@@ -95,21 +95,14 @@ func (s *Server) WaitGone(req int, limit time.Duration) (time.Time, bool) {
 }
 
 // Requests is how many POST requests were read.
-func (s *Server) Requests() int {
-	n := 0
-	for _, e := range s.Events() {
-		if e.Kind == Received {
-			n++
-		}
-	}
-	return n
-}
+func (s *Server) Requests() int { return s.count(Received) }
 
 // Accepts is how many connections were taken.
-func (s *Server) Accepts() int {
-	n := 0
+func (s *Server) Accepts() int { return s.count(Accept) }
+
+func (s *Server) count(kind Kind) (n int) {
 	for _, e := range s.Events() {
-		if e.Kind == Accept {
+		if e.Kind == kind {
 			n++
 		}
 	}

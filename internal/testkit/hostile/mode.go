@@ -3,6 +3,7 @@ package hostile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -36,14 +37,7 @@ func parse(s string) (mode, error) {
 }
 
 // Modes lists the names of all modes, sorted.
-func Modes() []string {
-	var out []string
-	for name := range catalogue() {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+func Modes() []string { return slices.Sorted(maps.Keys(catalogue())) }
 
 // Connections lists the modes that act on connections before a request is read.
 func Connections() []string {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"signalbox/internal/testkit"
 )
 
 // catalogue is the modes by name, made once: some of them compress.
@@ -136,7 +138,7 @@ func heads() map[string]play {
 		"dup-cl":        with("Content-Length: " + itoa(len(Completion)) + "\r\n"),
 		"dup-cl-differ": with("Content-Length: 3\r\n"),
 		"cl-and-te": func(x *exchange) bool {
-			x.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(Completion)) + "\r\nTransfer-Encoding: chunked\r\n\r\n" + Chunk(Completion) + End + second)
+			x.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(Completion)) + "\r\nTransfer-Encoding: chunked\r\n\r\n" + testkit.Chunk(Completion) + End + second)
 			return true
 		},
 		"te-identity": func(x *exchange) bool {
@@ -183,7 +185,7 @@ func breaks() map[string]play {
 			return x.rst()
 		},
 		"close-mid":       after(""),
-		"close-mid-event": after(Chunk(`data: {"half`)),
+		"close-mid-event": after(testkit.Chunk(`data: {"half`)),
 		"bad-chunk":       after("zz\r\n"),
 		"bad-chunk-lf":    after("5\nhello\n"),
 		"clean-no-done":   after(End),

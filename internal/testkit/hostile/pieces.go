@@ -3,19 +3,20 @@ package hostile
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
+
+	"signalbox/internal/testkit"
 )
 
 // The pieces that answers are made of.
 const (
 	// Finish ends the one choice of a stream.
-	Finish = `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	Finish = testkit.Finish
 	// Usage is the chunk without choices.
 	Usage = `data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}` + "\n\n"
 	// Done ends a stream.
-	Done = "data: [DONE]\n\n"
+	Done = testkit.Done
 	// Completion is a whole answer.
 	Completion = `{"id":"c-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1,"total_tokens":10}}`
 	// StreamHead is the head of a chunked stream.
@@ -34,9 +35,6 @@ func EventOf(i int, text string, at time.Time) string {
 	}
 	return fmt.Sprintf(`data: {"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":%s},"finish_reason":null}],"i":%d,"t":%d}`+"\n\n", quoted, i, t)
 }
-
-// Chunk frames s as one chunk of a chunked body.
-func Chunk(s string) string { return strconv.FormatInt(int64(len(s)), 16) + "\r\n" + s + "\r\n" }
 
 // errorBody is an error as vLLM words it.
 func errorBody(status int, message string) string {
