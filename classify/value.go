@@ -113,12 +113,7 @@ func unknown(v *signal.Value, why signal.Reason) signal.Value {
 
 // finite reports whether x holds neither NaN nor an infinity.
 func finite(x []float32) bool {
-	for _, f := range x {
-		if d := float64(f); math.IsNaN(d) || math.IsInf(d, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x, func(f float32) bool { return math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) })
 }
 
 // softmax writes the probabilities of logits at temperature t to dst, of equal length. The maximum

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,8 @@ func (o BatchOptions) problems() []error {
 }
 
 func (o BatchOptions) resolved() BatchOptions {
-	if o.Mode == "" {
-		o.Mode = BatchAuto
-	}
-	if o.MaxBatch == 0 {
-		o.MaxBatch = defaultMaxBatch
-	}
+	o.Mode = cmp.Or(o.Mode, BatchAuto)
+	o.MaxBatch = cmp.Or(o.MaxBatch, defaultMaxBatch)
 	return o
 }
 

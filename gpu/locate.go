@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -114,10 +115,7 @@ func locate(o Options, binaryDir string, system []string) (Library, error) {
 
 // inspectCache accepts nothing from the cache without a checksum.
 func inspectCache(o Options) (Library, error) {
-	want := o.LibrarySHA256
-	if want == "" {
-		want = builtinPin()
-	}
+	want := cmp.Or(o.LibrarySHA256, builtinPin())
 	path := filepath.Join(LibraryDir(o.CacheDir), "libonnxruntime.so."+LibraryVersion)
 	if want == "" {
 		return Library{}, fmt.Errorf("%s: no known checksum for %s/%s", path, runtime.GOOS, runtime.GOARCH)

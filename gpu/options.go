@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -150,18 +151,12 @@ func (o Options) Validate() error {
 
 // resolved replaces every zero that means "default".
 func (o Options) resolved() Options {
-	if o.Provider == "" {
-		o.Provider = ProviderAuto
-	}
-	if o.IntraOpThreads == 0 {
-		o.IntraOpThreads = 1
-	}
+	o.Provider = cmp.Or(o.Provider, ProviderAuto)
+	o.IntraOpThreads = cmp.Or(o.IntraOpThreads, 1)
 	if o.deviceRuns = o.MaxConcurrent; o.deviceRuns == 0 {
 		o.deviceRuns = perDevice
 	}
-	if o.MaxConcurrent == 0 {
-		o.MaxConcurrent = max(1, runtime.GOMAXPROCS(0)/o.IntraOpThreads)
-	}
+	o.MaxConcurrent = cmp.Or(o.MaxConcurrent, max(1, runtime.GOMAXPROCS(0)/o.IntraOpThreads))
 	if len(o.Devices) == 0 {
 		o.Devices = []int{0}
 	}

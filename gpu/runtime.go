@@ -1,10 +1,12 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -172,16 +174,11 @@ func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions
 	if err != nil {
 		return nil, &ModelError{Session: o.Name, Msg: err.Error()}
 	}
-	want := o.Provider
-	if want == "" {
-		want = r.opts.Provider
-	}
+	want := cmp.Or(o.Provider, r.opts.Provider)
 	c := &core{rt: r, name: o.Name, sig: sig, drained: make(chan struct{}), destroyed: make(chan struct{})}
 	c.provider, c.fallback = choose(r.providers, want)
 	c.threads = o.IntraOpThreads
-	if c.threads == 0 {
-		c.threads = r.opts.IntraOpThreads
-	}
+	c.threads = cmp.Or(c.threads, r.opts.IntraOpThreads)
 	c.inputs, c.outputs = specs(sig.inputs), specs(sig.outputs)
 	c.batch = newBatcher(c, &r.opts.Batch, o.Pad)
 	if err := r.loadOn(c, model, caches); err != nil {
@@ -258,10 +255,7 @@ func (r *Runtime) forget(c *core) {
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.closed = true
-	open := make([]*core, 0, len(r.sessions))
-	for c := range r.sessions {
-		open = append(open, c)
-	}
+	open := slices.Collect(maps.Keys(r.sessions))
 	r.mu.Unlock()
 	var errs []error
 	for _, c := range open {

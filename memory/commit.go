@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"signalbox/memory/ledger"
@@ -272,10 +274,7 @@ func (s *Store) unpend(at ledger.Name) {
 // settleAll sends what waits, until the remote cannot be reached.
 func (s *Store) settleAll(ctx context.Context) {
 	s.mu.Lock()
-	names := make([]ledger.Name, 0, len(s.pending))
-	for at := range s.pending {
-		names = append(names, at)
-	}
+	names := slices.Collect(maps.Keys(s.pending))
 	s.mu.Unlock()
 	for _, at := range names {
 		if err := s.settlePending(ctx, at); errors.Is(err, ledger.ErrUnavailable) {

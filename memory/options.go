@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,20 +34,15 @@ func DefaultQuota() Quota {
 
 func (q Quota) withDefaults() Quota {
 	d := DefaultQuota()
-	for _, f := range []struct{ v, def *int64 }{
-		{&q.Contexts, &d.Contexts}, {&q.Bytes, &d.Bytes}, {&q.PinnedBytes, &d.PinnedBytes}, {&q.ContextBytes, &d.ContextBytes}, {&q.FactBytes, &d.FactBytes},
-	} {
-		if *f.v <= 0 {
-			*f.v = *f.def
-		}
+	return Quota{
+		Contexts:     cmp.Or(max(q.Contexts, 0), d.Contexts),
+		Bytes:        cmp.Or(max(q.Bytes, 0), d.Bytes),
+		PinnedBytes:  cmp.Or(max(q.PinnedBytes, 0), d.PinnedBytes),
+		ContextBytes: cmp.Or(max(q.ContextBytes, 0), d.ContextBytes),
+		FactBytes:    cmp.Or(max(q.FactBytes, 0), d.FactBytes),
+		Versions:     cmp.Or(max(q.Versions, 0), d.Versions),
+		Facts:        cmp.Or(max(q.Facts, 0), d.Facts),
 	}
-	if q.Versions <= 0 {
-		q.Versions = d.Versions
-	}
-	if q.Facts <= 0 {
-		q.Facts = d.Facts
-	}
-	return q
 }
 
 // Text is what Derive and Ground read.
@@ -130,16 +126,9 @@ func (o Options) Validate() error {
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	for _, f := range []struct{ v, def *time.Duration }{
-		{&o.TTL, &d.TTL}, {&o.MaxTTL, &d.MaxTTL}, {&o.KeepGone, &d.KeepGone}, {&o.Fresh, &d.Fresh}, {&o.TouchEvery, &d.TouchEvery},
-	} {
-		if *f.v == 0 {
-			*f.v = *f.def
-		}
-	}
-	if o.Contexts == 0 {
-		o.Contexts = d.Contexts
-	}
+	o.TTL, o.MaxTTL, o.KeepGone = cmp.Or(o.TTL, d.TTL), cmp.Or(o.MaxTTL, d.MaxTTL), cmp.Or(o.KeepGone, d.KeepGone)
+	o.Fresh, o.TouchEvery = cmp.Or(o.Fresh, d.Fresh), cmp.Or(o.TouchEvery, d.TouchEvery)
+	o.Contexts = cmp.Or(o.Contexts, d.Contexts)
 	if o.Quota == nil {
 		o.Quota = func(string) Quota { return Quota{} }
 	}
@@ -149,9 +138,7 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = d.Now
 	}
-	if o.Log == nil {
-		o.Log = d.Log
-	}
+	o.Log = cmp.Or(o.Log, d.Log)
 	o.Pages.Now = o.Now
 	o.TTL = min(o.TTL, o.MaxTTL)
 	return o

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -245,9 +246,7 @@ func isID(s string) bool {
 
 // pick is the version that ref names, and its number.
 func pick(r *ledger.Record, version int) (*ledger.Version, int, error) {
-	if version == 0 {
-		version = len(r.Versions)
-	}
+	version = cmp.Or(version, len(r.Versions))
 	if version < 1 || version > len(r.Versions) {
 		return nil, 0, &VersionError{Version: version, Latest: len(r.Versions)}
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -197,10 +198,7 @@ func (p *Proxy) recovered(w *downstream.Writer, r *http.Request) {
 // section 15.5.6).
 func refuseMethod(routes chi.Routes) func(*State, *downstream.Writer, *http.Request) error {
 	return func(_ *State, w *downstream.Writer, r *http.Request) error {
-		path := r.URL.RawPath
-		if path == "" {
-			path = r.URL.Path
-		}
+		path := cmp.Or(r.URL.RawPath, r.URL.Path)
 		var allowed []string
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			if !routes.Match(chi.NewRouteContext(), method, path) {

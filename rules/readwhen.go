@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,12 +98,7 @@ func (c *compiler) reference(at syntax.Cursor) condition.Node {
 	}
 	cond := c.conditions[name]
 	if cond == nil {
-		known := make([]string, 0, len(c.conditions))
-		for k := range c.conditions {
-			known = append(known, k)
-		}
-		slices.Sort(known)
-		at.Known("condition", name, known)
+		at.Known("condition", name, slices.Sorted(maps.Keys(c.conditions)))
 		return never
 	}
 	cond.used = true

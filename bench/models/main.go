@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -58,9 +59,7 @@ func run(ctx context.Context, o *options) error {
 	if o.tokens > 0 {
 		w.Long = bundle.Windows
 		w.Max = max(o.most, 0)
-		if w.Max == 0 {
-			w.Max = 1 << 20
-		}
+		w.Max = cmp.Or(w.Max, 1<<20)
 	} else if w.Tokens == 0 {
 		w.Tokens = 1024 // the texts of the reference are whole
 	}

@@ -23,6 +23,7 @@
 package compress
 
 import (
+	"cmp"
 	"context"
 )
 
@@ -74,9 +75,7 @@ type Result struct {
 // Count says. The error is that of ctx, which is looked at every few thousand pieces.
 func Compress(ctx context.Context, text string, o Options) (Result, error) {
 	budget, count := o.Budget, o.Count
-	if budget == 0 {
-		budget = DefaultBudget
-	}
+	budget = cmp.Or(budget, DefaultBudget)
 	budget = max(budget, MinBudget)
 	if count == nil {
 		count = Estimate

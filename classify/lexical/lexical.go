@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -182,11 +183,7 @@ func newAutomaton(phrases map[string][]int) *automaton {
 	if len(phrases) == 0 {
 		return nil
 	}
-	list := make([]string, 0, len(phrases))
-	for p := range phrases {
-		list = append(list, p)
-	}
-	slices.Sort(list)
+	list := slices.Sorted(maps.Keys(phrases))
 	a := &automaton{sets: make([][]int, len(list)), filter: newFilter(list)}
 	for i, p := range list {
 		a.sets[i] = phrases[p]

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -60,12 +61,8 @@ type translator struct {
 // field. The result shares no memory with raw.
 func ToChat(raw []byte, o Options) (*Request, error) {
 	d := openai.DefaultLimits()
-	if o.Limits.MaxParts <= 0 {
-		o.Limits.MaxParts = d.MaxParts
-	}
-	if o.Limits.MaxMessages <= 0 {
-		o.Limits.MaxMessages = d.MaxMessages
-	}
+	o.Limits.MaxParts = cmp.Or(max(o.Limits.MaxParts, 0), d.MaxParts)
+	o.Limits.MaxMessages = cmp.Or(max(o.Limits.MaxMessages, 0), d.MaxMessages)
 	t := &translator{opts: o, size: cap(raw)}
 	t.out = Request{Exact: true, Chat: make([]byte, 0, len(raw)+len(raw)/8+64)}
 	if err := t.body(raw); err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -79,10 +80,7 @@ func (s consoleSource) Configuration(ctx context.Context) *console.Configuration
 // Preview implements console.Source.
 func (s consoleSource) Preview(_ context.Context, text []byte) *console.Preview {
 	running := s.cfg.Load()
-	file := running.File
-	if file == "" {
-		file = "configuration"
-	}
+	file := cmp.Or(running.File, "configuration")
 	out := &console.Preview{
 		Problems: []console.Note{}, Restart: []string{},
 		Diff: string(diff.Diff("running", []byte(running.Text), "new", text)),

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -337,10 +338,7 @@ func (x *examination) compare(m *backend.ModelOptions, e *pool.EndpointOptions, 
 		x.say(area, level, subject, fmt.Sprintf("set url to %s", s.Base),
 			"its API is at %s, requests go to %s/chat/completions", s.Base, base)
 	}
-	served := m.ServedAs
-	if served == "" {
-		served = m.Name
-	}
+	served := cmp.Or(m.ServedAs, m.Name)
 	ids := make([]string, len(s.Models))
 	at := -1
 	for i := range s.Models {

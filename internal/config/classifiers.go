@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -96,9 +97,7 @@ func (c *checker) classifiers() {
 			c.at(path+".threshold", "found %v, expected a probability from 0 to 1", o.Threshold)
 		}
 		if o.HTTP.isZero() {
-			if o.Model == "" {
-				o.Model = o.Name
-			}
+			o.Model = cmp.Or(o.Model, o.Name)
 			continue
 		}
 		if o.Model != "" {
@@ -126,9 +125,7 @@ func (c *checker) httpClassifier(o *OwnClassifier, path string) {
 
 // asked checks how a model is asked.
 func (c *checker) asked(h *HTTPClassifier, path string) {
-	if h.API == "" {
-		h.API = string(judge.Chat)
-	}
+	h.API = cmp.Or(h.API, string(judge.Chat))
 	c.oneOf(path+".api", h.API, judge.APIs()...)
 	chat, template := h.API == string(judge.Chat), judge.Template(h.Template)
 	c.oneOf(path+".template", h.Template, judge.Templates()...)
@@ -165,9 +162,7 @@ func (c *checker) bounds(h *HTTPClassifier, path string) {
 	case h.Memo == 0:
 		h.Memo = defaultMemo
 	}
-	if h.Timeout == 0 {
-		h.Timeout = defaultRemoteTimeout
-	}
+	h.Timeout = cmp.Or(h.Timeout, defaultRemoteTimeout)
 }
 
 // labels checks those of a model: needed where it chooses from them, not taken by other templates.

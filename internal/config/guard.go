@@ -21,9 +21,7 @@ func (c *checker) guard(catalog *Catalog) {
 	if g.Mode == "" && present {
 		g.Mode = "observe"
 	}
-	if g.Mode == "" {
-		g.Mode = "off"
-	}
+	g.Mode = cmp.Or(g.Mode, "off")
 	c.word("guard.mode", "mode", g.Mode)
 	for i, v := range g.ActOn {
 		c.word(fmt.Sprintf("guard.act_on[%d]", i), "act_on", v)

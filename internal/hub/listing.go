@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,9 +100,7 @@ func (c *Client) list(ctx context.Context, repo, revision string, observe func(E
 	if _, err := local.FolderName(repo); err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
-	if revision == "" {
-		revision = "main"
-	}
+	revision = cmp.Or(revision, "main")
 	u, err := c.apiURL(repo, "revision", revision, "?blobs=true")
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -279,11 +280,7 @@ func (p *picker) folders() []string {
 			}
 		}
 	}
-	layers := make([]string, 0, len(depth))
-	for dir := range depth {
-		layers = append(layers, dir)
-	}
-	slices.SortFunc(layers, func(a, b string) int {
+	layers := slices.SortedFunc(maps.Keys(depth), func(a, b string) int {
 		return cmp.Or(cmp.Compare(depth[b], depth[a]), cmp.Compare(a, b))
 	})
 	return append([]string{".", "onnx"}, layers...)

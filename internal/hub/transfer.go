@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // git names blobs by it; see hashes
 	"crypto/sha256"
@@ -322,9 +323,7 @@ func (t *transfer) keepETag(r *reply) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state.ETag == "" {
-		t.state.ETag = etag
-	}
+	t.state.ETag = cmp.Or(t.state.ETag, etag)
 	return t.state.ETag == etag
 }
 

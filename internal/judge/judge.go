@@ -8,6 +8,7 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -90,9 +91,7 @@ const (
 // New makes a Client. It connects to nothing.
 func New(o Options) (*Client, error) {
 	c := &Client{o: o, url: strings.TrimSuffix(o.URL, "/")}
-	if c.o.MaxBytes <= 0 {
-		c.o.MaxBytes = defaultBytes
-	}
+	c.o.MaxBytes = cmp.Or(max(c.o.MaxBytes, 0), defaultBytes)
 	if !(c.o.Threshold > 0) {
 		c.o.Threshold = 0.5
 	}

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"slices"
 
 	"signalbox/internal/signal"
@@ -111,9 +112,7 @@ func (p *chatParser) item() error {
 		return err
 	}
 	p.keepShort()
-	if role == "" {
-		role = implied
-	}
+	role = cmp.Or(role, implied)
 	for i := range p.req.loose[first:] {
 		p.req.loose[first+i].role, p.req.loose[first+i].origin = role, originOf(role)
 	}

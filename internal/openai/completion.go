@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"slices"
 
 	"signalbox/internal/signal"
@@ -92,9 +93,7 @@ func (p *chatParser) prompts() error {
 	var first byte // the kind of the first element
 	err := p.elements(func() error {
 		kind := p.kind()
-		if first == 0 {
-			first = kind
-		}
+		first = cmp.Or(first, kind)
 		if kind != first {
 			return p.mistyped("of the kind of the first element")
 		}

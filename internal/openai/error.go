@@ -80,10 +80,7 @@ func WriteError(w http.ResponseWriter, e *Error) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	status := e.Status
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
+	status := cmp.Or(e.Status, http.StatusInternalServerError)
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"time"
 
 	"signalbox/internal/signal"
@@ -40,19 +41,14 @@ func DefaultLimits() Limits {
 
 func (l Limits) orDefault() Limits {
 	d := DefaultLimits()
-	for _, f := range []struct{ v, def *int }{
-		{&l.MaxMessages, &d.MaxMessages},
-		{&l.MaxDepth, &d.MaxDepth},
-		{&l.MaxParts, &d.MaxParts},
-		{&l.MaxMembers, &d.MaxMembers},
-		{&l.MaxContexts, &d.MaxContexts},
-		{&l.MaxFacts, &d.MaxFacts},
-	} {
-		if *f.v <= 0 {
-			*f.v = *f.def
-		}
+	return Limits{
+		MaxMessages: cmp.Or(max(l.MaxMessages, 0), d.MaxMessages),
+		MaxDepth:    cmp.Or(max(l.MaxDepth, 0), d.MaxDepth),
+		MaxParts:    cmp.Or(max(l.MaxParts, 0), d.MaxParts),
+		MaxMembers:  cmp.Or(max(l.MaxMembers, 0), d.MaxMembers),
+		MaxContexts: cmp.Or(max(l.MaxContexts, 0), d.MaxContexts),
+		MaxFacts:    cmp.Or(max(l.MaxFacts, 0), d.MaxFacts),
 	}
-	return l
 }
 
 // API is the kind of request that a body is.

@@ -391,14 +391,7 @@ func param(p jsontext.Pointer) string {
 	return out[:cut] + "…"
 }
 
-func isIndex(tok string) bool {
-	for i := range len(tok) {
-		if tok[i] < '0' || tok[i] > '9' {
-			return false
-		}
-	}
-	return tok != ""
-}
+func isIndex(tok string) bool { return tok != "" && strings.Trim(tok, "0123456789") == "" }
 
 // appendUnquoted appends the decoded form of a valid JSON string.
 func appendUnquoted(b, quoted []byte) []byte {

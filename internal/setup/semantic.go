@@ -3,6 +3,7 @@ package setup
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -160,12 +161,7 @@ func (p *Plan) decision(f *semanticFile, d *semanticDecision, prompts []string) 
 
 // semanticModels makes the models, each with the endpoints that serve it.
 func (p *Plan) semanticModels(f *semanticFile) {
-	names := make([]string, 0, len(f.Models))
-	for name := range f.Models {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, served := range names {
+	for _, served := range slices.Sorted(maps.Keys(f.Models)) {
 		c := f.Models[served]
 		m := Model{Name: p.name(served), ServedAs: served, VLLM: true, Input: c.Pricing.Prompt, Output: c.Pricing.Completion}
 		m.Thinking = p.dialect(f, c.Family)

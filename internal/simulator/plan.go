@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -89,9 +90,7 @@ func (s *Server) planChat(r *http.Request, req *chatRequest, prefix string) (*ge
 	for i := range req.Messages {
 		switch m := &req.Messages[i]; m.Role {
 		case "system", "developer":
-			if system == "" {
-				system = m.Content.text
-			}
+			system = cmp.Or(system, m.Content.text)
 		case "user":
 			question = m.Content.describe()
 		}

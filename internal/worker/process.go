@@ -93,9 +93,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.GPU.Logger, o.GPU.Observer = nil, nil // are of this process
-	if o.Pause <= 0 {
-		o.Pause = firstPause
-	}
+	o.Pause = cmp.Or(max(o.Pause, 0), firstPause)
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{
 		o: o, folder: dir, stop: stop, done: make(chan struct{}), up: make(chan struct{}), sessions: map[*Session]struct{}{},

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -57,21 +58,11 @@ func DefaultRedisOptions() RedisOptions {
 
 func (o RedisOptions) withDefaults() RedisOptions {
 	d := DefaultRedisOptions()
-	if o.Prefix == "" {
-		o.Prefix = d.Prefix
-	}
-	if o.MaxAnswer <= 0 {
-		o.MaxAnswer = d.MaxAnswer
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = d.MaxBytes
-	}
-	if o.Budget <= 0 {
-		o.Budget = d.Budget
-	}
-	if o.Write <= 0 {
-		o.Write = d.Write
-	}
+	o.Prefix = cmp.Or(o.Prefix, d.Prefix)
+	o.MaxAnswer = cmp.Or(max(o.MaxAnswer, 0), d.MaxAnswer)
+	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), d.MaxBytes)
+	o.Budget = cmp.Or(max(o.Budget, 0), d.Budget)
+	o.Write = cmp.Or(max(o.Write, 0), d.Write)
 	return o
 }
 

@@ -13,6 +13,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -98,9 +99,7 @@ type timed struct {
 // New returns a Store. link is nil for a process that stands alone; prefix is that of all keys in
 // Redis, empty for cx.
 func New(link Link, prefix string) *Store {
-	if prefix == "" {
-		prefix = "cx"
-	}
+	prefix = cmp.Or(prefix, "cx")
 	return &Store{
 		local: bounded.New[timed](maxStates), link: link, prefix: prefix, budget: readBudget,
 		slots: make(chan struct{}, writesAtOnce),

@@ -16,6 +16,7 @@
 package page
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"fmt"
@@ -105,21 +106,13 @@ func (o Options) Validate() error {
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	if o.Bytes == 0 {
-		o.Bytes = d.Bytes
-	}
+	o.Bytes = cmp.Or(o.Bytes, d.Bytes)
 	if o.High == 0 {
 		o.High, o.Low = d.High, d.Low
 	}
-	if o.Low == 0 {
-		o.Low = o.High
-	}
-	if o.IdleHot == 0 {
-		o.IdleHot = d.IdleHot
-	}
-	if o.IdleL2 == 0 {
-		o.IdleL2 = d.IdleL2
-	}
+	o.Low = cmp.Or(o.Low, o.High)
+	o.IdleHot = cmp.Or(o.IdleHot, d.IdleHot)
+	o.IdleL2 = cmp.Or(o.IdleL2, d.IdleL2)
 	if o.Now == nil {
 		o.Now = d.Now
 	}

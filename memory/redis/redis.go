@@ -27,6 +27,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -67,30 +68,18 @@ func DefaultOptions() Options {
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	if o.Prefix == "" {
-		o.Prefix = d.Prefix
-	}
-	for _, f := range []struct{ v, def *time.Duration }{
-		{&o.RateBudget, &d.RateBudget},
-		{&o.MetaBudget, &d.MetaBudget},
-		{&o.BlobBudget, &d.BlobBudget},
-		{&o.WriteBudget, &d.WriteBudget},
-		{&o.Rest, &d.Rest},
-		{&o.Look, &d.Look},
-	} {
-		if *f.v <= 0 {
-			*f.v = *f.def
-		}
-	}
-	if o.Failures <= 0 {
-		o.Failures = d.Failures
-	}
+	o.Prefix = cmp.Or(o.Prefix, d.Prefix)
+	o.RateBudget = cmp.Or(max(o.RateBudget, 0), d.RateBudget)
+	o.MetaBudget = cmp.Or(max(o.MetaBudget, 0), d.MetaBudget)
+	o.BlobBudget = cmp.Or(max(o.BlobBudget, 0), d.BlobBudget)
+	o.WriteBudget = cmp.Or(max(o.WriteBudget, 0), d.WriteBudget)
+	o.Rest = cmp.Or(max(o.Rest, 0), d.Rest)
+	o.Look = cmp.Or(max(o.Look, 0), d.Look)
+	o.Failures = cmp.Or(max(o.Failures, 0), d.Failures)
 	if o.Now == nil {
 		o.Now = d.Now
 	}
-	if o.Log == nil {
-		o.Log = d.Log
-	}
+	o.Log = cmp.Or(o.Log, d.Log)
 	return o
 }
 

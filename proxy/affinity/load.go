@@ -1,6 +1,7 @@
 package affinity
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -73,9 +74,7 @@ func (l *load) held() float64 {
 func (l *load) release(seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.hold == 0 {
-		l.hold = seconds
-	}
+	l.hold = cmp.Or(l.hold, seconds)
 	l.hold += holdShare * (seconds - l.hold)
 }
 

@@ -74,10 +74,7 @@ func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 	p.residences.byKey = make(map[uint64]*resident)
 	p.left.byKey = make(map[uint64]*resident)
 	for i, e := range endpoints {
-		held := e.Tokens
-		if held == 0 {
-			held = defaultTokens
-		}
+		held := cmp.Or(e.Tokens, defaultTokens)
 		x := &server{table: newTable(blocksOf(held))}
 		x.speed.start(cmp.Or(e.Prefill, o.Prefill).Seconds())
 		p.endpoints[i] = endpoint{Endpoint: e, server: x, hash: sum(0, e.Name)}

@@ -1,6 +1,9 @@
 package affinity
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Ticket is a request that was placed. It belongs to one goroutine and is not to be copied once
 // First or End was called.
@@ -161,10 +164,7 @@ func (t *Ticket) warm(now time.Time, held float64) {
 		return
 	}
 	e := &t.p.endpoints[t.Endpoint]
-	seats := e.Seats
-	if seats == 0 {
-		seats = assumedSeats
-	}
+	seats := cmp.Or(e.Seats, assumedSeats)
 	prompt := float64(t.uncached()) * e.speed.perToken()
 	t.p.heat.add(t.key, prompt+max(0, held-prompt)/float64(seats), now)
 }

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -223,9 +224,7 @@ func (l *WarmLimit) Leave() { <-l.busy }
 // Wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for
 // the default.
 func (l *WarmLimit) Wait(ctx context.Context, tokens int, rate float64) error {
-	if rate == 0 {
-		rate = defaultWarmRate
-	}
+	rate = cmp.Or(rate, defaultWarmRate)
 	l.mu.Lock()
 	now := time.Now()
 	pause := l.next.Sub(now)

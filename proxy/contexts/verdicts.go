@@ -3,6 +3,7 @@ package contexts
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"signalbox/internal/signal"
@@ -145,11 +146,4 @@ func worse(a, b *float64) *float64 {
 }
 
 // Types lists the types of personal data, in order.
-func (v Verdicts) Types() []string {
-	out := make([]string, 0, len(v.PII))
-	for kind := range v.PII {
-		out = append(out, kind)
-	}
-	slices.Sort(out)
-	return out
-}
+func (v Verdicts) Types() []string { return slices.Sorted(maps.Keys(v.PII)) }

@@ -2,6 +2,7 @@ package decisionlog
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -159,7 +160,7 @@ func (s *Signal) value() signal.Value {
 func (r *recall) doubtKeywords(then map[string]string) {
 	var labels []string
 	matched := r.set.Value(signal.Keyword).Labels
-	for _, name := range sortedKeys(r.Identity.Keywords) {
+	for _, name := range slices.Sorted(maps.Keys(r.Identity.Keywords)) {
 		if then[name] == r.Identity.Keywords[name] {
 			if slices.Contains(matched, name) {
 				labels = append(labels, name)
@@ -353,7 +354,7 @@ func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []
 			return final, nil, err
 		}
 	}
-	for _, name := range sortedKeys(r.opaque) {
+	for _, name := range slices.Sorted(maps.Keys(r.opaque)) {
 		if r.opaque[name] {
 			missing = append(missing, "header "+name)
 		}
@@ -391,13 +392,4 @@ func clearMarks(marks map[string]bool) {
 	for name := range marks {
 		marks[name] = false
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for name := range m {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -128,12 +128,7 @@ func finite(x float64, probs []float32) bool {
 }
 
 func finiteVerdicts(all []signal.Verdict) bool {
-	for i := range all {
-		if !finite(all[i].Score, nil) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(v signal.Verdict) bool { return !finite(v.Score, nil) })
 }
 
 // TextOf writes the text of a request down.

@@ -4,6 +4,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,10 +239,7 @@ func (*TooLongError) Error() string { return "prompt longer than any context win
 
 // wire returns the error of the response.
 func (e *TooLongError) wire() *openai.Error {
-	message := e.Message
-	if message == "" {
-		message = "the prompt is longer than the context window of every model it could go to"
-	}
+	message := cmp.Or(e.Message, "the prompt is longer than the context window of every model it could go to")
 	return Invalid(http.StatusBadRequest, CodeTooLong, e.Param, message)
 }
 

@@ -98,10 +98,7 @@ func (o *Output) found(v *signal.Value) (label string, score float64) {
 		if !known && v.Label == l {
 			p = v.Score
 		}
-		least := o.MinScore
-		if least == 0 {
-			least = o.Least[l]
-		}
+		least := cmp.Or(o.MinScore, o.Least[l])
 		if least == 0 && v.Label != l || float32(p) < float32(least) {
 			continue
 		}

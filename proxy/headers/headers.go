@@ -67,17 +67,8 @@ func stays(name string) bool {
 	if slices.Contains(privateNames[:], name) {
 		return true
 	}
-	for _, prefix := range privatePrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	for _, suffix := range privateSuffixes {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(privatePrefixes[:], func(s string) bool { return strings.HasPrefix(name, s) }) ||
+		slices.ContainsFunc(privateSuffixes[:], func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
 // ForUpstream makes the head of the upstream request. id is the request's, bearer the endpoint's

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"net/http"
 
 	"signalbox/internal/openai"
@@ -50,9 +51,7 @@ func (b *Places) promptOf(rw *rewrite.Change, h http.Header) *prompt {
 		return nil
 	}
 	p := &prompt{hints: hints, salt: b.Salts.Of(f.Tenant), tokens: f.Tokens, effort: rw.Effort(nil), decided: rw.Decision, tools: req.Field("tools")}
-	if p.effort == "" {
-		p.effort = req.ReasoningEffort
-	}
+	p.effort = cmp.Or(p.effort, req.ReasoningEffort)
 	if f.Tokens >= chainFrom || len(hints.Contexts) > 0 {
 		b.chainOf(&p.chain, rw)
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -110,8 +111,6 @@ func New(o Options) (*Checker, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("claim checker: %w", err)
 	}
-	if o.Premises == 0 {
-		o.Premises = defaultPremises
-	}
+	o.Premises = cmp.Or(o.Premises, defaultPremises)
 	return &Checker{opts: o}, nil
 }

@@ -19,6 +19,7 @@
 package claims
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -100,15 +101,9 @@ func (o Options) Validate() error {
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	if o.MaxWords == 0 {
-		o.MaxWords = d.MaxWords
-	}
-	if o.Stride == 0 {
-		o.Stride = (2*o.MaxWords + 2) / 3
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = d.MaxBytes
-	}
+	o.MaxWords = cmp.Or(o.MaxWords, d.MaxWords)
+	o.Stride = cmp.Or(o.Stride, (2*o.MaxWords+2)/3)
+	o.MaxBytes = cmp.Or(o.MaxBytes, d.MaxBytes)
 	return o
 }
 

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -376,10 +377,7 @@ func (a *Answer) appendTotal(dst []byte) []byte {
 
 // appendEnd appends why the answer ended, as two members.
 func (a *Answer) appendEnd(dst []byte) []byte {
-	reason := a.reason
-	if reason == "" {
-		reason = "end_turn"
-	}
+	reason := cmp.Or(a.reason, "end_turn")
 	dst = append(append(append(dst, `"stop_reason":"`...), reason...), `","stop_sequence":`...)
 	if a.stop == nil {
 		return append(dst, "null"...)

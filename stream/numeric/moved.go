@@ -1,6 +1,7 @@
 package numeric
 
 import (
+	"strings"
 	"sync"
 
 	"signalbox/stream/evidence/words"
@@ -72,14 +73,7 @@ func (r *reading) leads(text string, from, to int) bool {
 }
 
 // ends reports whether what stands between two words ends a name.
-func ends(between string) bool {
-	for _, c := range []byte(between) {
-		if c != ' ' && c != '-' && c != '*' && c != '_' && c != '`' {
-			return true
-		}
-	}
-	return false
-}
+func ends(between string) bool { return strings.Trim(between, " -*_`") != "" }
 
 // Present reports whether a claim speaks of the present: no word of it is of the past, of a change,
 // or names where something comes from. Safe for concurrent use; does not allocate in steady state.

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -206,10 +207,7 @@ func yamlKey(f *ast.Field) string {
 }
 
 func meaning(f *ast.Field) string {
-	doc := f.Doc.Text()
-	if doc == "" {
-		doc = f.Comment.Text()
-	}
+	doc := cmp.Or(f.Doc.Text(), f.Comment.Text())
 	doc = strings.Join(strings.Fields(doc), " ")
 	if len(f.Names) > 0 {
 		doc = strings.TrimPrefix(doc, f.Names[0].Name+" ")

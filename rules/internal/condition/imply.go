@@ -69,12 +69,7 @@ func entails(a, b Node) bool {
 }
 
 func every(xs []Node, f func(Node) bool) bool {
-	for _, x := range xs {
-		if !f(x) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(xs, func(x Node) bool { return !f(x) })
 }
 
 // Reach returns the values that a condition can take over all requests, where signals of absent are

@@ -1,6 +1,7 @@
 package quantity
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"time"
@@ -147,10 +148,7 @@ func (v *Value) Shifted(days int) Value {
 	if v.Kind != Date || v.Day == 0 || v.Month == 0 || v.Month > 12 || v.Swap || v.Year != v.YearTo {
 		return out
 	}
-	year := v.Year
-	if year == 0 {
-		year = 2001
-	}
+	year := cmp.Or(v.Year, 2001)
 	day := time.Date(year, time.Month(v.Month), int(v.Day)+days, 0, 0, 0, 0, time.UTC)
 	out.Month, out.Day = uint8(day.Month()), uint8(day.Day())
 	if v.Year != 0 {
