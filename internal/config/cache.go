@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,11 +21,7 @@ const (
 // ask for it.
 func (c *checker) cache(catalog *Catalog) {
 	o := &c.cfg.Cache
-	if known := recall.CacheModes(); !slices.Contains(known, o.Mode) {
-		if best := slip(o.Mode, slices.Values(known)); best != "" {
-			c.at("cache.mode", "%q is none of %s; did you mean %q?", o.Mode, strings.Join(known, ", "), best)
-		}
-	}
+	c.word("cache.mode", o.Mode, recall.CacheModes())
 	c.section("cache", o.Validate())
 	if o.Shared && !c.hasRedis() {
 		c.at("cache.shared", "answers are shared over memory.redis, which has no url")

@@ -37,7 +37,7 @@ func (c *checker) check() {
 	}
 	c.tls()
 	c.section("limits", c.cfg.Limits.Validate(c.cfg.Server.MaxBodyBytes))
-	c.authMode()
+	c.word("auth.mode", c.cfg.Auth.Mode, []string{auth.ModeNone, auth.ModeKeys, auth.ModeJWT})
 	c.section("auth", c.cfg.Auth.Validate())
 	c.access()
 	c.section("stick", c.cfg.Stick.Validate())
@@ -135,14 +135,6 @@ func (c *checker) hasRedis() bool {
 	return c.cfg.Memory.Redis.URL != "" || slices.Contains(c.missing, "memory.redis.url")
 }
 
-// authMode reports a slip in the mode, with the one that may be meant.
-func (c *checker) authMode() {
-	mode, known := c.cfg.Auth.Mode, []string{auth.ModeNone, auth.ModeKeys, auth.ModeJWT}
-	if best := slip(mode, slices.Values(known)); best != "" && !slices.Contains(known, mode) {
-		c.at("auth.mode", "%q is none of %s; did you mean %q?", mode, strings.Join(known, ", "), best)
-	}
-}
-
 // access looks at who may call from where, and at the models that callers are limited to.
 func (c *checker) access() {
 	a := &c.cfg.Auth
@@ -216,11 +208,7 @@ func (c *checker) unusedNames() {
 		if name == "" || slices.Contains(known, name) {
 			return
 		}
-		hint := ""
-		if best := slip(name, slices.Values(known)); best != "" {
-			hint = fmt.Sprintf(", did you mean %q?", best)
-		}
-		c.warn(path, "no key has %s %q%s", kind, name, hint)
+		c.warn(path, "no key has %s %q%s", kind, name, meant(", ", name, known))
 	}
 	for i := range a.Roles {
 		look(fmt.Sprintf("auth.roles[%d].name", i), "role", a.Roles[i].Name, roles)
@@ -245,10 +233,7 @@ func (c *Config) NoModel(name string) string {
 	if slices.Contains(names, name) {
 		return ""
 	}
-	if best := slip(name, slices.Values(names)); best != "" {
-		return fmt.Sprintf("there is no model %q, did you mean %q?", name, best)
-	}
-	return fmt.Sprintf("there is no model %q", name)
+	return fmt.Sprintf("there is no model %q%s", name, meant(", ", name, names))
 }
 
 // Open reports a configuration that would let anybody in from other machines without having said so

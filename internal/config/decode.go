@@ -1,16 +1,17 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -339,10 +340,7 @@ func fieldsOf(t reflect.Type) map[string]field {
 
 // nearest suggests the known key that a word is a slip of, or lists the known keys.
 func nearest(word string, known map[string]field) string {
-	if best := slip(word, maps.Keys(known)); best != "" {
-		return fmt.Sprintf(", did you mean %q?", best)
-	}
-	return ", expected one of " + keys(known)
+	return cmp.Or(meant(", ", word, slices.Collect(maps.Keys(known))), ", expected one of "+keys(known))
 }
 
 // elsewhere says where else there is what an unknown key of a mapping at path asks for; mostly
@@ -354,10 +352,19 @@ func elsewhere(path, key string) string {
 	return ""
 }
 
+// meant asks, behind sep, whether the known word was meant that a word is a slip of; empty without
+// one.
+func meant(sep, word string, known []string) string {
+	if best := slip(word, known); best != "" {
+		return fmt.Sprintf("%sdid you mean %q?", sep, best)
+	}
+	return ""
+}
+
 // slip returns the known word with the least edit distance, empty when none is close enough.
-func slip(word string, known iter.Seq[string]) string {
+func slip(word string, known []string) string {
 	best, dist := "", len(word)/3+2
-	for k := range known {
+	for _, k := range known {
 		if n := levenshtein.ComputeDistance(word, k); n < dist || n == dist && best != "" && k < best {
 			best, dist = k, n
 		}

@@ -15,7 +15,7 @@ func (c *checker) engineParams() {
 	for i, x := range c.cfg.Server.AllowEngineParams {
 		at := fmt.Sprintf("server.allow_engine_params[%d]", i)
 		if problem := x.Problem(); problem != "" {
-			if best := slip(x.Name, slices.Values(known)); best != "" {
+			if best := slip(x.Name, known); best != "" {
 				c.at(at+".name", "%q steers no model server; did you mean %q?", x.Name, best)
 			}
 		}
@@ -23,11 +23,7 @@ func (c *checker) engineParams() {
 			if role == "" || roles == nil || slices.Contains(roles, role) {
 				continue
 			}
-			hint := ""
-			if best := slip(role, slices.Values(roles)); best != "" {
-				hint = fmt.Sprintf(", did you mean %q?", best)
-			}
-			c.at(fmt.Sprintf("%s.roles[%d]", at, j), "no key has role %q%s", role, hint)
+			c.at(fmt.Sprintf("%s.roles[%d]", at, j), "no key has role %q%s", role, meant(", ", role, roles))
 		}
 	}
 }

@@ -22,13 +22,13 @@ func (c *checker) guard(catalog *Catalog) {
 		g.Mode = "observe"
 	}
 	g.Mode = cmp.Or(g.Mode, "off")
-	c.word("guard.mode", "mode", g.Mode)
+	c.word("guard.mode", g.Mode, guardrail.Words("mode"))
 	for i, v := range g.ActOn {
-		c.word(fmt.Sprintf("guard.act_on[%d]", i), "act_on", v)
+		c.word(fmt.Sprintf("guard.act_on[%d]", i), v, guardrail.Words("act_on"))
 	}
-	c.word("guard.marker_as", "marker_as", g.MarkerAs)
-	c.word("guard.on_unchecked", "on_unchecked", g.OnUnchecked)
-	c.word("guard.structured", "structured", g.Structured)
+	c.word("guard.marker_as", g.MarkerAs, guardrail.Words("marker_as"))
+	c.word("guard.on_unchecked", g.OnUnchecked, guardrail.Words("on_unchecked"))
+	c.word("guard.structured", g.Structured, guardrail.Words("structured"))
 	c.section("guard", g.Validate())
 	c.outputs(catalog)
 	if len(g.Outputs) > 0 && len(g.ActOn) > 0 && !slices.Contains(g.ActOn, "unsupported") {
@@ -65,13 +65,9 @@ func (c *checker) outputs(catalog *Catalog) {
 		for _, k := range guardrail.Signals() {
 			known = append(known, k.String())
 		}
-		hint := ""
-		if best := slip(o.Classifier, slices.Values(known)); best != "" {
-			hint = fmt.Sprintf("; did you mean %q?", best)
-		}
 		if o.Classifier != "" {
 			c.at(path+".classifier", "%q is no name of classify.classifiers, and no signal that reads answers%s",
-				o.Classifier, hint)
+				o.Classifier, meant("; ", o.Classifier, known))
 		}
 	}
 }
@@ -163,13 +159,9 @@ func (c *checker) idleGuardKeys(catalog *Catalog) {
 // countsFailures reports whether a mode counts failed claims.
 func countsFailures(mode string) bool { return mode == "terminate" || mode == "hold" }
 
-// word reports a word that a key of the section does not know, with the nearest one that it does.
-func (c *checker) word(path, key, word string) {
-	known := guardrail.Words(key)
-	if slices.Contains(known, word) {
-		return
-	}
-	if best := slip(word, slices.Values(known)); best != "" {
+// word reports a word that a key does not know, where it is nearly one that it does.
+func (c *checker) word(path, word string, known []string) {
+	if best := slip(word, known); best != "" && !slices.Contains(known, word) {
 		c.at(path, "%q is none of %s; did you mean %q?", word, strings.Join(known, ", "), best)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -223,27 +224,15 @@ func (m *Memory) Of(tenant string) memory.Quota {
 
 // quota is q with what the section names.
 func (q *MemoryQuota) quota(base memory.Quota) memory.Quota {
-	for _, f := range []struct {
-		to *int64
-		n  int64
-	}{
-		{&base.Contexts, q.Contexts},
-		{&base.Bytes, int64(q.Bytes)},
-		{&base.PinnedBytes, int64(q.PinnedBytes)},
-		{&base.ContextBytes, int64(q.ContextBytes)},
-		{&base.FactBytes, int64(q.FactBytes)},
-	} {
-		if f.n > 0 {
-			*f.to = f.n
-		}
+	return memory.Quota{
+		Contexts:     cmp.Or(max(q.Contexts, 0), base.Contexts),
+		Bytes:        cmp.Or(max(int64(q.Bytes), 0), base.Bytes),
+		PinnedBytes:  cmp.Or(max(int64(q.PinnedBytes), 0), base.PinnedBytes),
+		ContextBytes: cmp.Or(max(int64(q.ContextBytes), 0), base.ContextBytes),
+		FactBytes:    cmp.Or(max(int64(q.FactBytes), 0), base.FactBytes),
+		Versions:     cmp.Or(max(q.Versions, 0), base.Versions),
+		Facts:        cmp.Or(max(q.Facts, 0), base.Facts),
 	}
-	if q.Versions > 0 {
-		base.Versions = q.Versions
-	}
-	if q.Facts > 0 {
-		base.Facts = q.Facts
-	}
-	return base
 }
 
 // memory checks the section.
@@ -251,11 +240,8 @@ func (c *checker) memory() {
 	m := &c.cfg.Memory
 	words := []string{DurabilityStrict, DurabilityBestEffort}
 	if !slices.Contains(words, m.Durability) {
-		if best := slip(m.Durability, slices.Values(words)); best != "" {
-			c.at("memory.durability", "%q is neither strict nor best_effort; did you mean %q?", m.Durability, best)
-		} else {
-			c.at("memory.durability", "%q is neither strict nor best_effort", m.Durability)
-		}
+		c.at("memory.durability", "%q is neither strict nor best_effort%s", m.Durability,
+			meant("; ", m.Durability, words))
 	}
 	c.section("memory", m.Validate())
 	if !m.Enabled && !c.hasRedis() && len(m.Tenants) > 0 {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -225,11 +226,8 @@ func (c *checker) givenTask(t *Task, path string) {
 		c.at(path+".classifier", "%s cannot come from a classifier; domain, complexity, factcheck, jailbreak and "+
 			"injection can", t.Name)
 	case at < 0:
-		hint := ""
-		if best := slip(t.Classifier, slices.Values(c.cfg.Classify.Names())); best != "" {
-			hint = fmt.Sprintf("; did you mean %q?", best)
-		}
-		c.at(path+".classifier", "%q is no name of classify.classifiers%s", t.Classifier, hint)
+		c.at(path+".classifier", "%q is no name of classify.classifiers%s", t.Classifier,
+			meant("; ", t.Classifier, c.cfg.Classify.Names()))
 	case !list[at].Remote():
 		c.at(path+".classifier", "%q has no http: what `signalbox fit` trained rules ask for by its own name",
 			t.Classifier)
@@ -245,10 +243,8 @@ func NoTask(name string, known []string) error {
 	if !slices.Contains(known, GroundingTask) { // any bundle may be named for it
 		known = append(slices.Clip(known), GroundingTask)
 	}
-	if best := slip(name, slices.Values(known)); best != "" {
-		return fmt.Errorf("the bundle has no task %q, did you mean %q?", name, best)
-	}
-	return fmt.Errorf("the bundle has no task %q, expected one of %s", name, strings.Join(known, ", "))
+	return fmt.Errorf("the bundle has no task %q%s", name,
+		cmp.Or(meant(", ", name, known), ", expected one of "+strings.Join(known, ", ")))
 }
 
 // CheckTaskName reports a name that no task has, whatever its model, and which was probably meant.
@@ -261,11 +257,8 @@ func CheckTaskName(name string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	if best := slip(name, slices.Values(known)); best != "" {
-		return fmt.Errorf("no task is called %q, did you mean %q?", name, best)
-	}
-	return fmt.Errorf("no task is called %q, expected one of %s; for anything else see classify.classifiers",
-		name, strings.Join(known, ", "))
+	return fmt.Errorf("no task is called %q%s", name, cmp.Or(meant(", ", name, known),
+		", expected one of "+strings.Join(known, ", ")+"; for anything else see classify.classifiers"))
 }
 
 // window checks how long texts are read, as far as that does not depend on the model.
@@ -305,11 +298,8 @@ func (c *checker) origins(t *Task, path string) {
 	for i, word := range t.Origins {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if _, known := signal.ParseOrigin(word); !known {
-			hint := ", expected one of " + strings.Join(originWords(), ", ")
-			if best := slip(word, slices.Values(originWords())); best != "" {
-				hint = fmt.Sprintf(", did you mean %q?", best)
-			}
-			c.at(at, "unknown origin %q%s", word, hint)
+			c.at(at, "unknown origin %q%s", word,
+				cmp.Or(meant(", ", word, originWords()), ", expected one of "+strings.Join(originWords(), ", ")))
 		} else if slices.Contains(t.Origins[:i], word) {
 			c.at(at, "%q is listed twice", word)
 		}
