@@ -170,9 +170,7 @@ func (q *MemoryQuota) check(p *option.Problems, at string) {
 		{"versions", int64(q.Versions)},
 		{"facts", int64(q.Facts)},
 	} {
-		if f.n < 0 {
-			p.Addf(at+f.field, "%d is negative", f.n)
-		}
+		option.NotNegative(p, at+f.field, f.n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package option
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -35,6 +36,20 @@ func (p *Problems) Name(field, name string) {
 		p.Addf(field, "the name is longer than 200 bytes")
 	case !VisibleASCII(name):
 		p.Addf(field, "%q may hold visible ASCII characters only", name)
+	}
+}
+
+// Between notes a problem of a field whose value is not between two, both of them included.
+func Between[T cmp.Ordered](p *Problems, field string, value, least, most T) {
+	if inside := value >= least && value <= most; !inside { // as is what is no number
+		p.Addf(field, "%v is not between %v and %v", value, least, most)
+	}
+}
+
+// NotNegative notes a problem of a field whose value is less than 0.
+func NotNegative[T ~int | ~int64](p *Problems, field string, value T) {
+	if value < 0 {
+		p.Addf(field, "%v is negative", value)
 	}
 }
 

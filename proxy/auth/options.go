@@ -103,9 +103,7 @@ func (o VirtualOptions) check(p *option.Problems) {
 	if o.File != "" && o.Redis {
 		p.Addf("virtual.redis", "virtual keys are kept in a file or in redis, not in both")
 	}
-	if o.Max < 1 || o.Max > mostVirtual {
-		p.Addf("virtual.max", "%d is not between 1 and %d", o.Max, mostVirtual)
-	}
+	option.Between(p, "virtual.max", o.Max, 1, mostVirtual)
 	if d := time.Duration(o.Refresh); d < soonestLook || d > latestLook {
 		p.Addf("virtual.refresh", "%s is not between %s and %s", d, soonestLook, latestLook)
 	}
@@ -177,9 +175,7 @@ func (o RateOptions) check(p *option.Problems, prefix string) {
 		field string
 		n     int
 	}{{"rpm", o.RPM}, {"tpm", o.TPM}, {"concurrency", o.Concurrency}} {
-		if x.n < 0 || x.n > maxRate {
-			p.Addf(prefix+"rate."+x.field, "%d is not between 0 and %d", x.n, maxRate)
-		}
+		option.Between(p, prefix+"rate."+x.field, x.n, 0, maxRate)
 	}
 }
 

@@ -106,9 +106,7 @@ func (o ModelOptions) Validate() error {
 		o.Endpoints[i].Check(&p, at)
 		seen.Check(&p, at+".name", o.Endpoints[i].Name)
 	}
-	if o.ContextWindow < 0 {
-		p.Addf("context_window", "%d is negative", o.ContextWindow)
-	}
+	option.NotNegative(&p, "context_window", o.ContextWindow)
 	o.Price.Check(&p, "price")
 	o.Budget.Check(&p, "budget")
 	if o.Budget.USD > 0 && !o.Price.Known() {
@@ -146,9 +144,7 @@ func (o ModelOptions) validateTimes(p *option.Problems) {
 		{"answer_timeout", o.AnswerTimeout},
 		{"gap_timeout", o.GapTimeout},
 	} {
-		if d.d < 0 {
-			p.Addf(d.field, "%s is negative", d.d)
-		}
+		option.NotNegative(p, d.field, d.d)
 	}
 }
 

@@ -54,9 +54,7 @@ const (
 
 // Check reports every bad option, as a problem of a field of at.
 func (o SoftOptions) Check(p *option.Problems, at string) {
-	if !(o.At >= 0 && o.At <= 1) {
-		p.Addf(at+".at", "%v is not between 0 and 1", o.At)
-	}
+	option.Between(p, at+".at", o.At, 0, 1)
 	switch o.Then {
 	case "", thenCheaper, thenLessEffort, thenBoth:
 	default:

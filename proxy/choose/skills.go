@@ -108,9 +108,7 @@ func nearestMeasured(name string) string {
 // skills_from.
 func CheckSkills(p *option.Problems, stated map[string]float64, from string) {
 	for _, domain := range slices.Sorted(maps.Keys(stated)) {
-		if q := stated[domain]; !(q >= 0 && q <= 1) {
-			p.Addf("skills."+domain, "%v is not between 0 and 1", q)
-		}
+		option.Between(p, "skills."+domain, stated[domain], 0, 1)
 		if strings.TrimSpace(domain) == "" {
 			p.Addf("skills", "the name of a domain is blank")
 		}

@@ -81,9 +81,7 @@ func (o OutcomeOptions) Validate() error {
 		{"max_tenants", o.MaxTenants, 10_000},
 		{"max_waiting", o.MaxWaiting, 1_000_000},
 	} {
-		if c.n < 1 || c.n > c.max {
-			p.Addf(c.field, "%d is not between 1 and %d", c.n, c.max)
-		}
+		option.Between(&p, c.field, c.n, 1, c.max)
 	}
 	if n := o.MinNeighbours; !(n > 0 && n <= maxNeighbours) {
 		p.Addf("min_neighbours", "%v is not more than 0 and at most %d", n, maxNeighbours)
@@ -96,9 +94,7 @@ func (o OutcomeOptions) Validate() error {
 		{"explore.share", o.Explore.Share},
 		{"explore.max_quality_loss", o.Explore.MaxQualityLoss},
 	} {
-		if !(c.x >= 0 && c.x <= 1) {
-			p.Addf(c.field, "%v is not between 0 and 1", c.x)
-		}
+		option.Between(&p, c.field, c.x, 0, 1)
 	}
 	o.Signs.validate(&p)
 	return p.Err()
@@ -153,9 +149,7 @@ func (o *SignOptions) Weights() map[signs.Sign]float64 {
 
 func (o *SignOptions) validate(p *option.Problems) {
 	for sign, w := range o.Weights() {
-		if !(w >= 0 && w <= 1) {
-			p.Addf("signs."+string(sign), "%v is not between 0 and 1", w)
-		}
+		option.Between(p, "signs."+string(sign), w, 0, 1)
 	}
 }
 

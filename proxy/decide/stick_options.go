@@ -34,9 +34,7 @@ func DefaultStickOptions() StickOptions {
 // Validate reports every bad option, one "field: problem" a line.
 func (o StickOptions) Validate() error {
 	var p option.Problems
-	if !(o.Margin >= 0 && o.Margin <= 1) {
-		p.Addf("margin", "%v is not between 0 and 1", o.Margin)
-	}
+	option.Between(&p, "margin", o.Margin, 0, 1)
 	if d := time.Duration(o.MaxAge); d < 0 || d > maxStickAge || d > 0 && d < time.Second {
 		p.Addf("max_age", "%s is neither 0 nor between 1s and %s", o.MaxAge, maxStickAge)
 	}

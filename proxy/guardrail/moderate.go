@@ -63,9 +63,7 @@ func (o *Output) validate(p *option.Problems, at string) {
 	if o.Classifier == "" {
 		p.Addf(at+".classifier", "a name is required")
 	}
-	if !(o.MinScore >= 0 && o.MinScore <= 1) {
-		p.Addf(at+".min_score", "%v is not between 0 and 1", o.MinScore)
-	}
+	option.Between(p, at+".min_score", o.MinScore, 0, 1)
 	if modes := Modes()[1:]; o.Action != "" && !slices.Contains(modes, o.Action) {
 		p.Addf(at+".action", "%q is none of %s", o.Action, strings.Join(modes, ", "))
 	}

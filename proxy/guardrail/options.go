@@ -152,9 +152,7 @@ func (o Options) Validate() error {
 		field          string
 		n, least, most int
 	}{{"failures", o.Failures, 0, maxFailures}, {"workers", o.Workers, 0, maxWorkers}, {"queue", o.Queue, 1, maxQueue}} {
-		if n.n < n.least || n.n > n.most {
-			p.Addf(n.field, "%d is not between %d and %d", n.n, n.least, n.most)
-		}
+		option.Between(&p, n.field, n.n, n.least, n.most)
 	}
 	return p.Err()
 }

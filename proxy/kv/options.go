@@ -107,9 +107,7 @@ func (o *Options) Check(p *option.Problems, at string) {
 	} else if _, _, err := net.SplitHostPort(o.P2P.Host); err == nil {
 		p.Addf(at+".p2p.host", "%q holds a port, which has a key of its own", o.P2P.Host)
 	}
-	if o.P2P.Port < 1 || o.P2P.Port > 65535 {
-		p.Addf(at+".p2p.port", "%d is not between 1 and 65535", o.P2P.Port)
-	}
+	option.Between(p, at+".p2p.port", o.P2P.Port, 1, 65535)
 }
 
 // Check reports every bad option to p, at being the path of the section.
@@ -124,9 +122,7 @@ func (o *ModelOptions) Check(p *option.Problems, at string) {
 	if o.Scrape.Interval != 0 && o.Scrape.Interval < option.Duration(minInterval) {
 		p.Addf(at+".scrape.interval", "%s is less than %s", o.Scrape.Interval, minInterval)
 	}
-	if o.Scrape.Timeout < 0 {
-		p.Addf(at+".scrape.timeout", "%s is negative", o.Scrape.Timeout)
-	}
+	option.NotNegative(p, at+".scrape.timeout", o.Scrape.Timeout)
 }
 
 func check(p *option.Problems, at, level string, prefill float64, seats, tokens int) {
@@ -138,12 +134,8 @@ func check(p *option.Problems, at, level string, prefill float64, seats, tokens 
 	if !(prefill >= 0 && prefill <= maxPrefill) {
 		p.Addf(at+".prefill_us_per_token", "%s is not between 0 and %d", strconv.FormatFloat(prefill, 'g', -1, 64), int(maxPrefill))
 	}
-	if seats < 0 {
-		p.Addf(at+".seats", "%d is negative", seats)
-	}
-	if tokens < 0 {
-		p.Addf(at+".tokens", "%d is negative", tokens)
-	}
+	option.NotNegative(p, at+".seats", seats)
+	option.NotNegative(p, at+".tokens", tokens)
 }
 
 // Over returns the options with what m says where they say nothing.

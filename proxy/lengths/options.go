@@ -55,14 +55,8 @@ func (o *Options) Check(p *option.Problems, at string) {
 		{"cold_start.medium", o.ColdStart.Medium},
 		{"cold_start.high", o.ColdStart.High},
 	} {
-		if n.n < 1 || n.n > longestAnswer {
-			p.Addf(at+"."+n.field, "%d is not between 1 and %d", n.n, longestAnswer)
-		}
+		option.Between(p, at+"."+n.field, n.n, 1, longestAnswer)
 	}
-	if !(o.Headroom >= 1 && o.Headroom <= 100) {
-		p.Addf(at+".headroom", "%v is not between 1 and 100", o.Headroom)
-	}
-	if o.MinAnswers < 1 || o.MinAnswers > maxMinAnswers {
-		p.Addf(at+".min_answers", "%d is not between 1 and %d", o.MinAnswers, maxMinAnswers)
-	}
+	option.Between(p, at+".headroom", o.Headroom, 1, 100)
+	option.Between(p, at+".min_answers", o.MinAnswers, 1, maxMinAnswers)
 }

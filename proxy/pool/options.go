@@ -69,9 +69,7 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	default:
 		p.Addf(at+".resolve", "%q is neither %s, %s, %s nor %s", o.Resolve, ResolveOff, ResolveA, ResolveSRV, ResolveSlices)
 	}
-	if o.MaxInflight < 0 || o.MaxInflight > 100_000 {
-		p.Addf(at+".max_inflight", "%d is not between 0 and 100000", o.MaxInflight)
-	}
+	option.Between(p, at+".max_inflight", o.MaxInflight, 0, 100_000)
 	if !option.VisibleASCII(o.APIKey) {
 		p.Addf(at+".api_key", "the key holds characters that a header cannot carry")
 	}
@@ -114,9 +112,7 @@ func (o *HealthOptions) Check(p *option.Problems, at string) {
 	if o.Interval != 0 && o.Interval < option.Duration(minHealthInterval) {
 		p.Addf(at+".interval", "%s is less than %s", o.Interval, minHealthInterval)
 	}
-	if o.Timeout < 0 {
-		p.Addf(at+".timeout", "%s is negative", o.Timeout)
-	}
+	option.NotNegative(p, at+".timeout", o.Timeout)
 }
 
 // Versioned reports whether the path of an endpoint's URL names a version of the API, such as /v1,

@@ -28,12 +28,8 @@ const (
 
 // Check reports every bad option to p; at is the path of the section.
 func (o *QueueOptions) Check(p *option.Problems, at string) {
-	if o.Max < 0 {
-		p.Addf(at+".max", "%d is negative", o.Max)
-	}
-	if o.Wait < 0 {
-		p.Addf(at+".wait", "%s is negative", o.Wait)
-	}
+	option.NotNegative(p, at+".max", o.Max)
+	option.NotNegative(p, at+".wait", o.Wait)
 }
 
 // The reasons why a request got no endpoint although some are well.

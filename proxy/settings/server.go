@@ -239,16 +239,10 @@ func (o Server) Validate() error {
 		{"keepalive_after", o.KeepaliveAfter},
 		{"max_retry_after", o.MaxRetryAfter},
 	} {
-		if d.d < 0 {
-			p.Addf(d.field, "%s is negative", d.d)
-		}
+		option.NotNegative(&p, d.field, d.d)
 	}
-	if o.MaxAttempts < 1 || o.MaxAttempts > maxAttempts {
-		p.Addf("max_attempts", "%d is not between 1 and %d", o.MaxAttempts, maxAttempts)
-	}
-	if !(o.RetryBudget >= 0 && o.RetryBudget <= 1) {
-		p.Addf("retry_budget", "%v is not between 0 and 1", o.RetryBudget)
-	}
+	option.Between(&p, "max_attempts", o.MaxAttempts, 1, maxAttempts)
+	option.Between(&p, "retry_budget", o.RetryBudget, 0, 1)
 	if len(o.AutoModels) == 0 {
 		p.Addf("auto_models", "the list is empty; a routed request needs a name")
 	}
@@ -317,18 +311,12 @@ func DefaultLimits() Limits {
 // is accepted.
 func (o Limits) Validate(largest option.Bytes) error {
 	var p option.Problems
-	if o.MaxConnections < 0 || o.MaxConnections > 1_000_000 {
-		p.Addf("max_connections", "%d is not between 0 and 1000000", o.MaxConnections)
-	}
+	option.Between(&p, "max_connections", o.MaxConnections, 0, 1_000_000)
 	if o.MaxBytesInFlight < largest {
 		p.Addf("max_bytes_in_flight", "%d is less than server.max_body_bytes, %d: a request of that size would never fit", o.MaxBytesInFlight, largest)
 	}
-	if o.MaxMessages < 1 || o.MaxMessages > 1_000_000 {
-		p.Addf("max_messages", "%d is not between 1 and 1000000", o.MaxMessages)
-	}
-	if o.MaxDepth < 8 || o.MaxDepth > 1000 {
-		p.Addf("max_depth", "%d is not between 8 and 1000", o.MaxDepth)
-	}
+	option.Between(&p, "max_messages", o.MaxMessages, 1, 1_000_000)
+	option.Between(&p, "max_depth", o.MaxDepth, 8, 1000)
 	return p.Err()
 }
 
