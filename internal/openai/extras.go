@@ -62,23 +62,29 @@ func (p *chatParser) oneOf(words ...string) (string, error) {
 }
 
 func (p *chatParser) contexts() ([]ContextRef, error) {
+	return oneOrMore(p, p.contextRef, p.limits.MaxContexts, "signalbox.context", "names more than %d contexts")
+}
+
+// oneOrMore reads one value, or a list of them; null is none. For more than most the field is
+// invalid.
+func oneOrMore[T any](p *chatParser, one func() (T, error), most int, field, tooMany string) ([]T, error) {
 	if p.null() {
 		return nil, nil
 	}
 	if p.kind() != '[' {
-		ref, err := p.contextRef()
-		return []ContextRef{ref}, err
+		x, err := one()
+		return []T{x}, err
 	}
-	var refs []ContextRef
+	var all []T
 	err := p.elements(func() error {
-		if len(refs) == p.limits.MaxContexts {
-			return invalidAt("signalbox.context", "names more than %d contexts", p.limits.MaxContexts)
+		if len(all) == most {
+			return invalidAt(field, tooMany, most)
 		}
-		ref, err := p.contextRef()
-		refs = append(refs, ref)
+		x, err := one()
+		all = append(all, x)
 		return err
 	})
-	return refs, err
+	return all, err
 }
 
 // contextRef reads "ctx_a", "ctx_a@3" or {"id": "ctx_a", "version": 3, "required": true, "lease":
@@ -156,23 +162,7 @@ func (p *chatParser) flag() (bool, error) {
 
 // facts reads one statement, or a list of statements and objects.
 func (p *chatParser) facts() ([]Fact, error) {
-	if p.null() {
-		return nil, nil
-	}
-	if p.kind() != '[' {
-		f, err := p.fact()
-		return []Fact{f}, err
-	}
-	var facts []Fact
-	err := p.elements(func() error {
-		if len(facts) == p.limits.MaxFacts {
-			return invalidAt("signalbox.facts", "holds more than %d facts", p.limits.MaxFacts)
-		}
-		f, err := p.fact()
-		facts = append(facts, f)
-		return err
-	})
-	return facts, err
+	return oneOrMore(p, p.fact, p.limits.MaxFacts, "signalbox.facts", "holds more than %d facts")
 }
 
 func (p *chatParser) fact() (Fact, error) {
