@@ -391,24 +391,19 @@ func (c *Candidate) sure() float64 {
 	return c.Quality
 }
 
-// cheaper prefers the lower cost, then quality; quality alone among those that costs cannot order.
-func cheaper(x, y *Candidate) bool {
-	switch {
-	case x.class != y.class:
-		return x.class < y.class
-	case x.class == eligible && x.Cost != y.Cost:
-		return x.Cost < y.Cost
-	}
-	return x.class != outside && x.Quality > y.Quality
-}
+// cheaper prefers the lower cost, then quality.
+func cheaper(x, y *Candidate) bool { return less(x, y, x.Cost, y.Cost) }
 
-// faster prefers the shorter time, then quality; quality alone among those that times cannot order.
-func faster(x, y *Candidate) bool {
+// faster prefers the shorter time, then quality.
+func faster(x, y *Candidate) bool { return less(x, y, x.Latency, y.Latency) }
+
+// less prefers what there is less of, then quality; quality alone among those that it cannot order.
+func less(x, y *Candidate, ofX, ofY float64) bool {
 	switch {
 	case x.class != y.class:
 		return x.class < y.class
-	case x.class == eligible && x.Latency != y.Latency:
-		return x.Latency < y.Latency
+	case x.class == eligible && ofX != ofY:
+		return ofX < ofY
 	}
 	return x.class != outside && x.Quality > y.Quality
 }
