@@ -389,7 +389,7 @@ func (s *Store) forget(tenant string) error {
 	if s.file == nil {
 		return nil
 	}
-	return s.rewriteLocked()
+	return s.rewrite()
 }
 
 // judged lists the outcomes of a tenant, of all for an empty name, in the order in which they would
@@ -442,20 +442,14 @@ func (s *Store) write(x *Outcome) error {
 		have += len(t.rows)
 	}
 	if s.lines++; s.lines > 2*have+1000 {
-		return s.rewriteLocked()
+		return s.rewrite()
 	}
 	return nil
 }
 
+// rewrite puts a new file in the place of the old one and leaves it open. The caller holds mu,
+// where others have the store.
 func (s *Store) rewrite() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rewriteLocked()
-}
-
-// rewriteLocked puts a new file in the place of the old one and leaves it open. The caller holds
-// mu.
-func (s *Store) rewriteLocked() error {
 	f, err := os.CreateTemp(filepath.Dir(s.opts.Path), ".outcomes-*")
 	if err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
@@ -496,7 +490,7 @@ func (s *Store) Close() error {
 	if s.file == nil {
 		return nil
 	}
-	err := s.rewriteLocked()
+	err := s.rewrite()
 	err = errors.Join(err, s.file.Close())
 	s.file = nil
 	return err

@@ -30,7 +30,7 @@ func (s *Store) chunkKey(t ledger.Tenant, o ledger.Object, n int) string {
 // Put writes the packed form of an object. It stays if a record that refers to it is committed
 // soon. Errors are ledger.ErrFull and ErrUnavailable.
 func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
-	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		if chunks(o.Packed) > 1 { // else asking takes longer than sending
 			known, err := c.Do(ctx, c.B().Exists().Key(s.key(t, "o:"+o.Sum.String())).Build()).AsInt64()
 			if err != nil || known > 0 {
@@ -61,7 +61,7 @@ func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]by
 		return nil, fmt.Errorf("read object: %w: %v is said to take %d bytes", ledger.ErrMissing, o.Sum, o.Packed)
 	}
 	var packed []byte
-	err := s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
+	err := s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		n := chunks(o.Packed) // as the record has it; another may have stored the object in another form
 		for range 3 {
 			var is layout
@@ -173,7 +173,7 @@ func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, p
 	n := chunks(int64(len(packed)))
 	unique := rand.Text()
 	object := s.key(t, "o:"+o.Sum.String())
-	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		sets := make(rueidis.Commands, 0, n)
 		for i := range n {
 			piece := packed[i*chunkSize : min((i+1)*chunkSize, len(packed))]

@@ -55,7 +55,7 @@ func (s *Store) ask(
 	ctx context.Context, script *rueidis.Lua, keys, args []string, kinds []typed,
 	read func(list *rueidis.RedisMessage) error,
 ) (fits bool, err error) {
-	err = s.do(ctx, s.o.RateBudget, func(ctx context.Context, c rueidis.Client) error {
+	err = s.Do(ctx, s.o.RateBudget, func(ctx context.Context, c rueidis.Client) error {
 		var reply []rueidis.RedisMessage
 		err := s.anew(ctx, c, func() (err error) {
 			reply, err = script.Exec(ctx, c, keys, args).ToArray()

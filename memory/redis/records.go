@@ -17,7 +17,7 @@ import (
 // be reached within the budget or gives what is no record, or that of another name.
 func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error) {
 	var e ledger.Entry
-	err := s.do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
+	err := s.Do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
 		key := s.key(t, "c:"+id)
 		ask := c.B().Hmget().Key(key).Field("rev", "exp", "rec").Build()
 		fields, err := c.Do(ctx, ask).ToArray()
@@ -98,7 +98,7 @@ func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Ob
 		script = s.scripts.shrink
 	}
 	var rev int64
-	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, client rueidis.Client) error {
+	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, client rueidis.Client) error {
 		if err := s.note(ctx, client, &c); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 			Args: []string{strconv.FormatInt(t.Expires.UnixMilli(), 10), t.ID, `"state":`}, // Live is left out of the JSON
 		}
 	}
-	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		for i, r := range s.scripts.touch.ExecMulti(ctx, c, calls...) {
 			err := r.Error()
 			if isKind(err) { // as if it were gone
@@ -235,7 +235,7 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 	if after != "" {
 		from = "(" + after
 	}
-	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
+	err = s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		key := s.key(t, "ids")
 		ask := c.B().Zrange().Key(key).Min(from).Max("+").Bylex().Limit(0, int64(n)).Build()
 		ids, err = c.Do(ctx, ask).AsStrSlice()
@@ -250,7 +250,7 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 
 // Usage is how many contexts and bytes a tenant has.
 func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int64, err error) {
-	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
+	err = s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
 		key := s.key(t, "q")
 		fields, err := c.Do(ctx, c.B().Hmget().Key(key).Field("n", "b").Build()).ToArray()
 		if isKind(err) {

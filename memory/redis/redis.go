@@ -233,15 +233,10 @@ func (s *Store) Close() {
 	}
 }
 
-// Do runs a call of somebody who keeps other things in the same Redis, under the same breaker.
-// Errors are ledger.ErrFull and ledger.ErrUnavailable; a key that is not there is none, which the
-// call has to tell apart itself.
+// Do runs a call within a budget, unless the breaker is open, and tells the breaker how it went.
+// Who keeps other things in the same Redis uses it as well. Errors are ledger.ErrFull and
+// ledger.ErrUnavailable; a key that is not there is none, which the call has to tell apart itself.
 func (s *Store) Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error {
-	return s.do(ctx, budget, call)
-}
-
-// do runs a call within a budget, unless the breaker is open, and tells the breaker how it went.
-func (s *Store) do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error {
 	client := s.client.Load()
 	if client == nil || !s.brake.allows() {
 		return ledger.ErrUnavailable

@@ -104,7 +104,7 @@ const pagesAtOnce = 16
 // Due returns up to n records, of all tenants, that have expired by now. Of more than some 8,000
 // tenants a call looks at as many, and the next call at others.
 func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.Name, err error) {
-	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		cursor := s.sweep.Load()
 		defer func() { s.sweep.Store(cursor) }()
 		for range pagesAtOnce {
@@ -187,7 +187,7 @@ func (s *Store) prune(ctx context.Context, c rueidis.Client, list []entered) err
 // Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of
 // all their objects.
 func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
-	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
+	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		seen := make(map[ledger.Tenant]bool)
 		for cursor := uint64(0); ; {
 			list, next, err := s.page(ctx, c, cursor)

@@ -26,7 +26,7 @@ func (s *Store) virtualKey(rest string) string { return s.o.Prefix + ":{vk}:" + 
 // which is never empty; nil and known where known still does. Reading that word takes at most
 // BlobBudget, and the records WriteBudget. The error is ErrUnavailable.
 func (s *Store) VirtualKeys(ctx context.Context, known string) (texts map[string]string, revision string, err error) {
-	err = s.do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
+	err = s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
 		text, err := c.Do(ctx, c.B().Get().Key(s.virtualKey("rev")).Build()).ToString()
 		if rueidis.IsRedisNil(err) {
 			text, err = "none", nil
@@ -38,7 +38,7 @@ func (s *Store) VirtualKeys(ctx context.Context, known string) (texts map[string
 		return nil, revision, wrap(err, "look for virtual keys")
 	}
 	// What is written in between is read under the revision before, and so once more.
-	err = s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) (err error) {
+	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		texts, err = c.Do(ctx, c.B().Hgetall().Key(s.virtualKey("keys")).Build()).AsStrMap()
 		return err
 	})
@@ -50,7 +50,7 @@ func (s *Store) VirtualKeys(ctx context.Context, known string) (texts map[string
 // ErrTooMany, and ErrUnavailable or ErrFull, after which it may have been written or not.
 func (s *Store) SwapVirtualKey(ctx context.Context, name, was, text string, most int) error {
 	var said string
-	err := s.do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) (err error) {
+	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		script := s.scripts.virtual
 		if text == "" {
 			script = s.scripts.unvirtual
