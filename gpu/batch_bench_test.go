@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 // BenchmarkBatching compares what a row of the embedded bundle costs, in CPU time, without batching
@@ -69,7 +70,7 @@ func BenchmarkBatching(b *testing.B) {
 func batchBenchOn(b *testing.B) (model []byte, provider string, clock func(testing.TB) time.Duration, unit string) {
 	b.Helper()
 	file := filepath.Join("..", "models", "default", "model_int8.onnx")
-	provider, clock, unit = ProviderCPU, cpuTime, "-cpu-ms/row"
+	provider, clock, unit = ProviderCPU, testkit.Used, "-cpu-ms/row"
 	if other := os.Getenv("SIGNALBOX_GPU_PROVIDER"); other != "" && other != ProviderCPU {
 		file, provider = filepath.Join(os.Getenv("SIGNALBOX_GPU_GRAPHS"), "embedded_fp16.onnx"), other
 		clock, unit = wallTime, "-ms/row"

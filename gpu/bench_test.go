@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	ort "github.com/yalue/onnxruntime_go"
 
 	"signalbox/internal/tensor"
+	"signalbox/internal/testkit"
 )
 
 // BenchmarkOverhead compares a run through this package with the least that the binding allows:
@@ -38,7 +38,7 @@ func BenchmarkOverhead(b *testing.B) {
 			defer values[i].Destroy()
 		}
 		b.ReportAllocs()
-		start := cpuTime(b)
+		start := testkit.Used(b)
 		for b.Loop() {
 			if err := native.Run(values[:2], values[2:]); err != nil {
 				b.Fatal(err)
@@ -52,7 +52,7 @@ func BenchmarkOverhead(b *testing.B) {
 		ctx := b.Context() // can be cancelled, as a request's context can
 		names := []string{"sum"}
 		b.ReportAllocs()
-		start := cpuTime(b)
+		start := testkit.Used(b)
 		for b.Loop() {
 			if _, err := s.Run(ctx, in, names); err != nil {
 				b.Fatal(err)
@@ -79,7 +79,7 @@ func BenchmarkSessionRun(b *testing.B) {
 		in := textInput(s.Inputs(), tokens)
 		b.Run(fmt.Sprintf("%d-tokens", tokens), func(b *testing.B) {
 			b.ReportAllocs()
-			start := cpuTime(b)
+			start := testkit.Used(b)
 			for b.Loop() {
 				if _, err := s.Run(b.Context(), in, nil); err != nil {
 					b.Fatal(err)
@@ -121,7 +121,7 @@ func BenchmarkTasks(b *testing.B) {
 		for i := range in[0].I64 { // the graphs of the benchmark know 3000 words
 			in[0].I64[i] %= 3000
 		}
-		start := cpuTime(b)
+		start := testkit.Used(b)
 		for b.Loop() {
 			for _, s := range sessions {
 				if _, err := s.Run(b.Context(), in, nil); err != nil {
@@ -181,18 +181,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used so far. On a machine that others share it says more than
-// the time on the clock.
-func cpuTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func reportCPU(b *testing.B, start time.Duration) {
 	b.Helper()
-	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(testkit.Used(b)-start)/float64(b.N), "cpu-ns/op")
 }

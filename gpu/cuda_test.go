@@ -319,7 +319,7 @@ func cell(t *testing.T, s *Session, tokens, batch int) string {
 	}
 	clock := wallTime
 	if s.Provider() == ProviderCPU {
-		clock = cpuTime
+		clock = testkit.Used
 	}
 	first := clock(t)
 	if _, err := s.Run(t.Context(), in, nil); err != nil {

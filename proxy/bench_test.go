@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -87,25 +86,14 @@ func BenchmarkRequestDirect(b *testing.B) {
 	hammer(b, strings.TrimSuffix(up.URL(), "/v1"), ask("hello, how are you today"))
 }
 
-// processTime is the processor time of the whole process. On a machine that is shared it says more
-// than the clock.
-func processTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func hammer(b *testing.B, base, body string) {
 	b.Helper()
 	b.ReportAllocs()
 	transport := framing.NewTransport(time.Second)
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	before := processTime(b)
-	defer func() { b.ReportMetric(float64(processTime(b)-before)/1000/float64(b.N), "cpu-us/op") }()
+	before := testkit.Used(b)
+	defer func() { b.ReportMetric(float64(testkit.Used(b)-before)/1000/float64(b.N), "cpu-us/op") }()
 	for b.Loop() {
 		req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, base+"/v1/chat/completions", strings.NewReader(body))
 		if err != nil {
@@ -161,8 +149,8 @@ func BenchmarkContext(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			begun := processTime(b)
-			defer func() { b.ReportMetric(float64((processTime(b)-begun).Microseconds())/float64(b.N), "cpu-µs/op") }()
+			begun := testkit.Used(b)
+			defer func() { b.ReportMetric(float64((testkit.Used(b)-begun).Microseconds())/float64(b.N), "cpu-µs/op") }()
 			for b.Loop() {
 				if one([]byte(body)) < int64(len(text)) {
 					b.Fatal("a body without the text")

@@ -162,7 +162,7 @@ type bench struct {
 	proxy      *Proxy
 	state      *State
 	classifier *fakeClassifier
-	log        *syncBuffer
+	log        *testkit.Log
 	tel        *telemetry.Telemetry
 }
 
@@ -184,23 +184,6 @@ type setup struct {
 	outcomes   *outcomes.Store // nil: nothing is learnt
 	explore    decide.ExploreOptions
 	signs      *decide.SignOptions // nil: feedback alone
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // oneModel serves every model of testRoutes from the given upstreams.
@@ -245,7 +228,7 @@ func start(tb testing.TB, models []backend.ModelOptions, change ...func(*setup))
 	for _, f := range change {
 		f(&s)
 	}
-	log := &syncBuffer{}
+	log := &testkit.Log{}
 	tel, err := telemetry.New(tb.Context(), telemetry.Options{Log: "info", LogFormat: "json", Prometheus: true}, "test", log)
 	if err != nil {
 		tb.Fatal(err)

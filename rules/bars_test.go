@@ -3,13 +3,13 @@ package rules
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
 )
 
 // BenchmarkBars measures one decision over the sizes that the design sets bars for, with every
@@ -76,22 +76,13 @@ func BenchmarkBars(b *testing.B) {
 func startCPU(b *testing.B) func(*testing.B) float64 {
 	b.Helper()
 	b.ReportAllocs()
-	begun := processorTime(b)
+	begun := testkit.Used(b)
 	return func(b *testing.B) float64 {
 		b.Helper()
-		ns := float64(processorTime(b)-begun) / float64(b.N)
+		ns := float64(testkit.Used(b)-begun) / float64(b.N)
 		b.ReportMetric(ns, "cpu-ns/op")
 		return ns
 	}
-}
-
-func processorTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // plain is a rule set as decoded YAML.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"signalbox/classify/lexical"
 	"signalbox/classify/tokenize"
 	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
 	"signalbox/memory"
 	"signalbox/proxy/contexts"
 )
@@ -41,16 +41,6 @@ func longPrompt(tb testing.TB, size int) string {
 	return strings.ToValidUTF8(b.String()[:size], "")
 }
 
-// processorTime is what the process has used of the processors, in user mode and in the kernel.
-func processorTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkCascade measures the processor time of all signals, and of the safety signals alone, of
 // a prompt of about 200,000 tokens, and, in turn with it, of one bare run of 128 tokens: how many
 // of these the whole is worth does not depend on what else the machine does. Run it with -cpu 1.
@@ -75,15 +65,15 @@ func BenchmarkCascade(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var used, bare []time.Duration
 			for b.Loop() {
-				start := processorTime(b)
+				start := testkit.Used(b)
 				var set signal.Set
 				c.Extract(b.Context(), request, need, &set)
-				used = append(used, processorTime(b)-start)
-				start = processorTime(b)
+				used = append(used, testkit.Used(b)-start)
+				start = testkit.Used(b)
 				if _, err := m.session.Run(b.Context(), row, []string{"jailbreak_logits", "pii_logits"}); err != nil {
 					b.Fatal(err)
 				}
-				bare = append(bare, processorTime(b)-start)
+				bare = append(bare, testkit.Used(b)-start)
 				for _, k := range need.Kinds() {
 					if v := set.Value(k); v.State != signal.Known {
 						b.Fatalf("%v is unknown: %s", k, v.Reason)
@@ -174,12 +164,12 @@ func BenchmarkReadingAContext(b *testing.B) {
 					Skeleton: func(context.Context, string) (string, error) { return "", nil },
 					Count:    func(context.Context, string, []string) map[string]int { return nil },
 				})
-				start := processorTime(b)
+				start := testkit.Used(b)
 				out, err := d.Derive(b.Context(), memory.Text{Text: text})
 				if err != nil || out.Partial {
 					b.Fatalf("%v, %s", err, out.Verdicts)
 				}
-				used = append(used, processorTime(b)-start)
+				used = append(used, testkit.Used(b)-start)
 			}
 			b.ReportMetric(median(used).Seconds()*1000, "cpu-ms")
 		})

@@ -9,6 +9,7 @@ import (
 
 	"signalbox/classify"
 	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
 )
 
 // turns is how many turns a conversation of BenchmarkConversation has.
@@ -54,9 +55,9 @@ func BenchmarkConversation(b *testing.B) {
 	extract := func(c *classify.Classifier, n int) time.Duration {
 		text := &signal.Text{Segments: all[:n]}
 		var set signal.Set
-		start := processorTime(b)
+		start := testkit.Used(b)
 		c.Extract(b.Context(), text, need, &set)
-		used := processorTime(b) - start
+		used := testkit.Used(b) - start
 		for _, k := range need.Kinds() {
 			if v := set.Value(k); v.State != signal.Known {
 				b.Fatalf("%v is unknown: %s", k, v.Reason)
@@ -112,9 +113,9 @@ func BenchmarkFirstPrompt(b *testing.B) {
 	var set signal.Set
 	for b.Loop() {
 		set = signal.Set{}
-		start := processorTime(b)
+		start := testkit.Used(b)
 		c.Extract(b.Context(), request, c.Signals(), &set)
-		used = append(used, processorTime(b)-start)
+		used = append(used, testkit.Used(b)-start)
 	}
 	b.ReportMetric(float64(median(used).Microseconds())/1000, "cpu-ms")
 	b.ReportMetric(float64(set.Value(signal.Jailbreak).Read), "windows")
@@ -143,9 +144,9 @@ func BenchmarkTurn(b *testing.B) {
 		for _, s := range segments[:len(segments)-1] {
 			request.Before = append(request.Before, s.Text)
 		}
-		start := processorTime(b)
+		start := testkit.Used(b)
 		m.classifier.Extract(b.Context(), request, m.classifier.Signals(), &set)
-		return processorTime(b) - start
+		return testkit.Used(b) - start
 	}
 	var turn, first []time.Duration
 	for b.Loop() {

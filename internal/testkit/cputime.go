@@ -25,9 +25,16 @@ func CPUTime(tb testing.TB, f func()) time.Duration {
 // that no other test may run.
 func ProcessTime(tb testing.TB, f func()) time.Duration {
 	tb.Helper()
-	before := usage(tb, syscall.RUSAGE_SELF)
+	before := Used(tb)
 	f()
-	return usage(tb, syscall.RUSAGE_SELF) - before
+	return Used(tb) - before
+}
+
+// Used is the processor time that this process has used so far. On a machine that others share it
+// says more than the clock.
+func Used(tb testing.TB) time.Duration {
+	tb.Helper()
+	return usage(tb, syscall.RUSAGE_SELF)
 }
 
 func usage(tb testing.TB, who int) time.Duration {

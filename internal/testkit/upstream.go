@@ -1,5 +1,5 @@
 // Package testkit holds what tests of several packages share: an upstream whose answers are
-// scripted, byte for byte where it matters, golden files, and a clock. Only tests import it.
+// scripted, byte for byte where it matters, golden files, a clock and a log. Only tests import it.
 package testkit
 
 import (

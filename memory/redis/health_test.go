@@ -1,12 +1,10 @@
 package redis
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,27 +13,9 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// journal is a log that a test reads.
-type journal struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.b.Write(b)
-}
-
-func (j *journal) count(s string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.b.String(), s)
-}
-
 func TestTheLogSaysOnceThatRedisIsAwayAndThatItIsBack(t *testing.T) {
 	t.Parallel()
-	server, clock, log := testkit.NewRedis(t), testkit.NewClock(), &journal{}
+	server, clock, log := testkit.NewRedis(t), testkit.NewClock(), &testkit.Log{}
 	o := patient(server.URL())
 	o.Failures, o.Now, o.Log = 2, clock.Now, slog.New(slog.NewTextHandler(log, nil))
 	s := open(t, o)
@@ -47,7 +27,7 @@ func TestTheLogSaysOnceThatRedisIsAwayAndThatItIsBack(t *testing.T) {
 		}
 		clock.Pass(2 * time.Second)
 	}
-	if n := log.count("level=WARN msg=\"redis does not answer"); n != 1 || s.Healthy() {
+	if n := strings.Count(log.String(), "level=WARN msg=\"redis does not answer"); n != 1 || s.Healthy() {
 		t.Errorf("that Redis is away is said %d times", n)
 	}
 	server.Start()
@@ -57,7 +37,7 @@ func TestTheLogSaysOnceThatRedisIsAwayAndThatItIsBack(t *testing.T) {
 			t.Fatal("Redis is not found again")
 		}
 	}
-	if n := log.count("level=INFO msg=\"redis answers again"); n != 1 {
+	if n := strings.Count(log.String(), "level=INFO msg=\"redis answers again"); n != 1 {
 		t.Errorf("that Redis is back is said %d times", n)
 	}
 }
@@ -70,7 +50,7 @@ func TestARedisThatNobodyCallsIsSeenToGoAndToComeBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, log := testkit.NewRedis(t), &journal{}
+			server, log := testkit.NewRedis(t), &testkit.Log{}
 			o := patient(server.URL())
 			o.Failures, o.Rest, o.Look = 1, 10*time.Millisecond, 10*time.Millisecond
 			o.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -88,7 +68,7 @@ func TestARedisThatNobodyCallsIsSeenToGoAndToComeBack(t *testing.T) {
 			testkit.Eventually(t, "it is seen to go", func() bool { return !s.Healthy() })
 			away.come(server)
 			testkit.Eventually(t, "it is seen to come back", s.Healthy)
-			if n := log.count("level=WARN msg=\"redis does not answer"); n != 1 {
+			if n := strings.Count(log.String(), "level=WARN msg=\"redis does not answer"); n != 1 {
 				t.Errorf("that Redis is away is said %d times", n)
 			}
 		})
@@ -123,7 +103,7 @@ func TestRedisIsGreetedAtTimesByChance(t *testing.T) {
 
 func TestARedisThatIsFullIsSaidOnce(t *testing.T) {
 	t.Parallel()
-	server, clock, log := testkit.NewRedis(t), testkit.NewClock(), &journal{}
+	server, clock, log := testkit.NewRedis(t), testkit.NewClock(), &testkit.Log{}
 	o := patient(server.URL())
 	o.Now, o.Log = clock.Now, slog.New(slog.NewTextHandler(log, nil))
 	s := open(t, o)
@@ -139,7 +119,7 @@ func TestARedisThatIsFullIsSaidOnce(t *testing.T) {
 			t.Fatal("a full Redis counts")
 		}
 	}
-	if n := log.count("redis is full"); n != 1 || !s.Full() {
+	if n := strings.Count(log.String(), "redis is full"); n != 1 || !s.Full() {
 		t.Errorf("that Redis is full is said %d times; full: %v", n, s.Full())
 	}
 	if clock.Pass(2 * fullFor); s.Full() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,28 +12,10 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// page is what a log holds.
-type page struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (p *page) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.Write(b)
-}
-
-func (p *page) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.b.String()
-}
-
 // spoiled is a store over a Redis of its own, and what puts a list in the place of a key.
-func spoiled(t *testing.T) (s *Store, spoil func(key string), log *page) {
+func spoiled(t *testing.T) (s *Store, spoil func(key string), log *testkit.Log) {
 	t.Helper()
-	log = &page{}
+	log = &testkit.Log{}
 	o := patient(testkit.NewRedis(t).URL())
 	o.Log, o.Rest = slog.New(slog.NewJSONHandler(log, nil)), time.Hour
 	s = open(t, o)

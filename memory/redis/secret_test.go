@@ -1,32 +1,12 @@
 package redis
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"signalbox/internal/testkit"
 )
-
-// guarded is a buffer that a log may be written to from anywhere.
-type guarded struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (g *guarded) Write(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.b.Write(p)
-}
-
-func (g *guarded) String() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.b.String()
-}
 
 // S33: a password is in no error and in no line of the log, whatever is wrong with it or with the
 // address beside it.
@@ -45,7 +25,7 @@ func TestAPasswordIsInNoErrorAndInNoLog(t *testing.T) {
 		"a parameter that is not read": "redis://:" + password + "@" + server.Addr() + "/0?protocol=" + password,
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := &guarded{}
+			log := &testkit.Log{}
 			o := DefaultOptions()
 			o.URL, o.Log = url, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 

@@ -1,0 +1,26 @@
+package testkit
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Log is a buffer that a log may be written to from anywhere. The zero value is ready for use.
+type Log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+// String is what was written so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
