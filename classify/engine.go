@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,10 +77,7 @@ func (t *task) width() int {
 	if t.Kind != bundle.Embedding {
 		return len(t.Labels)
 	}
-	if t.Width > 0 {
-		return t.Width
-	}
-	return t.Dims
+	return cmp.Or(max(t.Width, 0), t.Dims)
 }
 
 // perToken reports whether the task's output has a dimension of tokens.

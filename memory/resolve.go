@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -151,7 +152,7 @@ func (s *Store) whereabouts(t ledger.Tenant, v *ledger.Version) (page.Tier, Stat
 		return tier, PagedL3
 	case tier == page.L2:
 		return tier, PagedL2
-	case s.o.Now().Sub(last) >= s.idleHot():
+	case s.o.Now().Sub(last) >= cmp.Or(max(s.o.Pages.IdleHot, 0), page.DefaultOptions().IdleHot):
 		return tier, Idle
 	}
 	return tier, Active

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,24 +78,10 @@ func (s *Store) Sweep(ctx context.Context) {
 
 func (s *Store) tidy(ctx context.Context) {
 	s.pager.Idle()
-	idle := s.now().Add(-s.idleL2())
+	idle := s.now().Add(-cmp.Or(max(s.o.Pages.IdleL2, 0), page.DefaultOptions().IdleL2))
 	s.views.dropIf(func(_ viewKey, used time.Time) bool { return used.Before(idle) })
 	s.settleAll(ctx)
 	s.flush(ctx)
-}
-
-func (s *Store) idleHot() time.Duration {
-	if d := s.o.Pages.IdleHot; d > 0 {
-		return d
-	}
-	return page.DefaultOptions().IdleHot
-}
-
-func (s *Store) idleL2() time.Duration {
-	if d := s.o.Pages.IdleL2; d > 0 {
-		return d
-	}
-	return page.DefaultOptions().IdleL2
 }
 
 // flush sends touches to the remote. When that fails they are sent next time.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/crc32"
@@ -46,15 +47,7 @@ func (s *set) models() []string {
 			out = append(out, m)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b string) int {
-		switch x, y := mean(s.prompts, a), mean(s.prompts, b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(mean(s.prompts, b), mean(s.prompts, a)) })
 	return out
 }
 

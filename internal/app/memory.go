@@ -56,7 +56,8 @@ func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	a.tel.Metrics.WatchContexts(c.census)
 	a.proxy.UseMemory(store)
 	a.proxy.ServeContexts(contexts.New(store, contexts.Options{
-		BestEffort: m.Durability == config.DurabilityBestEffort, Models: c.models, Warmer: a.proxy, Resident: a.proxy,
+		BestEffort: m.Durability == config.DurabilityBestEffort, Warmer: a.proxy, Resident: a.proxy,
+		Models: func() []string { return a.cfg.Load().ModelNames() },
 	}))
 	return c, nil
 }
@@ -92,16 +93,6 @@ func (a *App) revision() string {
 // evidence.
 func (c *contextStore) ground(_ context.Context, t memory.Text) (any, error) {
 	return guardrail.Ground(&t, c.cfg.Load().Guard.Documents)
-}
-
-// models are the names that requests may use.
-func (c *contextStore) models() []string {
-	cfg := c.cfg.Load()
-	out := make([]string, len(cfg.Models))
-	for i := range cfg.Models {
-		out[i] = cfg.Models[i].Name
-	}
-	return out
 }
 
 // census counts contexts by tier.

@@ -223,13 +223,19 @@ func (c *checker) unusedNames() {
 	}
 }
 
-// NoModel says that there is no model of a name, and which one may be meant; it is empty where there
-// is one.
-func (c *Config) NoModel(name string) string {
+// ModelNames are the names that requests may use.
+func (c *Config) ModelNames() []string {
 	names := make([]string, len(c.Models))
 	for i := range c.Models {
 		names[i] = c.Models[i].Name
 	}
+	return names
+}
+
+// NoModel says that there is no model of a name, and which one may be meant; it is empty where there
+// is one.
+func (c *Config) NoModel(name string) string {
+	names := c.ModelNames()
 	if slices.Contains(names, name) {
 		return ""
 	}

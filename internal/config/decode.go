@@ -402,8 +402,7 @@ func describe(n *yaml.Node) string {
 
 // clean drops the prefix that the YAML library puts before messages; the place is reported already.
 func clean(err error) string {
-	var te *yaml.TypeError
-	if errors.As(err, &te) && len(te.Errors) > 0 {
+	if te, ok := errors.AsType[*yaml.TypeError](err); ok && len(te.Errors) > 0 {
 		return te.Errors[0]
 	}
 	return strings.TrimPrefix(err.Error(), "yaml: ")

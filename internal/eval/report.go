@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -209,15 +210,7 @@ func (r *Report) calibration(task Task, examples []Example, answers []Answer) {
 	}
 	r.ECE = &ece
 
-	slices.SortStableFunc(all, func(a, b scored) int {
-		switch {
-		case a.confidence > b.confidence:
-			return -1
-		case a.confidence < b.confidence:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b scored) int { return cmp.Compare(b.confidence, a.confidence) })
 	kept, sum := 0, 0
 	for i, s := range all {
 		if s.right {

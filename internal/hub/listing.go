@@ -84,10 +84,7 @@ type lfsInfo struct {
 }
 
 func (l *lfsInfo) digest() string {
-	if d := digest(sha256Digest, l.SHA256); d != "" {
-		return d
-	}
-	return digest(sha256Digest, strings.TrimPrefix(l.OID, "sha256:"))
+	return cmp.Or(digest(sha256Digest, l.SHA256), digest(sha256Digest, strings.TrimPrefix(l.OID, "sha256:")))
 }
 
 // List asks which files a revision of a repository has. Errors wrap ErrNoRepo, ErrNoRevision,

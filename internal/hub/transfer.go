@@ -255,8 +255,7 @@ func (t *transfer) attempt(ctx context.Context, i int) (progress bool, err error
 		}
 	}
 	r, err := t.c.get(ctx, t.ask, header)
-	var status *StatusError
-	if errors.As(err, &status) && status.Status == http.StatusRequestedRangeNotSatisfiable {
+	if status, ok := errors.AsType[*StatusError](err); ok && status.Status == http.StatusRequestedRangeNotSatisfiable {
 		return false, errNoRanges
 	}
 	if err != nil {

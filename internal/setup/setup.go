@@ -7,6 +7,7 @@ package setup
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -202,15 +203,7 @@ func (p *Plan) rank() {
 	}
 	sized := !slices.ContainsFunc(chat, func(m Model) bool { return m.size == 0 })
 	if sized {
-		slices.SortStableFunc(chat, func(a, b Model) int {
-			switch {
-			case a.size < b.size:
-				return -1
-			case a.size > b.size:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(chat, func(a, b Model) int { return cmp.Compare(a.size, b.size) })
 	}
 	for _, m := range chat {
 		p.Default = append(p.Default, m.Name)

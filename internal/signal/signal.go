@@ -7,6 +7,7 @@
 package signal
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -90,12 +91,7 @@ type OwnClassifier struct {
 type Exchange struct{ Prompt, Answer string }
 
 // Judged is the text that is judged.
-func (x *Exchange) Judged() string {
-	if x.Answer != "" {
-		return x.Answer
-	}
-	return x.Prompt
-}
+func (x *Exchange) Judged() string { return cmp.Or(x.Answer, x.Prompt) }
 
 // Judgement is what a model elsewhere says of a text. Slices are shared and must not be modified.
 type Judgement struct {

@@ -76,8 +76,8 @@ func Wire(err error) *openai.Error {
 // RetryAfter is how many seconds to wait before asking again for what could not be reached, 0 for
 // any other error.
 func RetryAfter(err error) int {
-	var away *memory.UnavailableError
-	if !errors.As(err, &away) {
+	away, ok := errors.AsType[*memory.UnavailableError](err)
+	if !ok {
 		return 0
 	}
 	return max(1, int((away.RetryAfter+time.Second-1)/time.Second))

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"time"
 
 	"signalbox/internal/openai"
@@ -59,10 +60,7 @@ func (d *Decision) Caches() string {
 	if c == nil || d.Action == nil || d.Action.Verb != rules.Use || d.Action.Redact != nil {
 		return recall.ModeOff
 	}
-	if d.Action.Cache != "" {
-		return d.Action.Cache
-	}
-	return c.Opts.Mode
+	return cmp.Or(d.Action.Cache, c.Opts.Mode)
 }
 
 // Vector is the embedding of the last question, nil without one.

@@ -125,10 +125,7 @@ func askWindow(ctx context.Context, t *Target) bool {
 			Window int    `json:"max_model_len"`
 		} `json:"data"`
 	}
-	err := get(ctx, t, t.Models, "application/json", func(body io.Reader) error {
-		return json.NewDecoder(io.LimitReader(body, maxModels)).Decode(&list)
-	})
-	if err != nil {
+	if getJSON(ctx, t, t.Models, &list) != nil {
 		return false
 	}
 	for _, m := range list.Data {
@@ -145,10 +142,15 @@ func askPaused(ctx context.Context, t *Target) (paused, pausable bool) {
 	var says struct {
 		Paused bool `json:"is_paused"`
 	}
-	err := get(ctx, t, t.Paused, "application/json", func(body io.Reader) error {
-		return json.NewDecoder(io.LimitReader(body, maxModels)).Decode(&says)
-	})
+	err := getJSON(ctx, t, t.Paused, &says)
 	return err == nil && says.Paused, !errors.Is(err, errStatus)
+}
+
+// getJSON decodes one page.
+func getJSON(ctx context.Context, t *Target, from *url.URL, to any) error {
+	return get(ctx, t, from, "application/json", func(body io.Reader) error {
+		return json.NewDecoder(io.LimitReader(body, maxModels)).Decode(to)
+	})
 }
 
 // get hands the body of one page to read.

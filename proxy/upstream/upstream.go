@@ -572,8 +572,7 @@ func blame(
 	if watch.expired() {
 		return &fault.NoResponseError{Err: fault.ErrNoProgress}
 	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return &fault.ConnectError{Err: err}
 	}
 	return &fault.NoResponseError{Err: err}

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -216,7 +217,7 @@ func atMost(most *atomic.Int64, now int64) {
 
 // connection serves one connection until it ends.
 func (s *Server) connection(ctx context.Context, c *conn, cfg *tls.Config) {
-	usual, _ := parse(s.usualOr("ok"))
+	usual, _ := parse(cmp.Or(s.usual, "ok"))
 	switch usual.name {
 	case "rst-on-accept":
 		testkit.Linger(c.Conn)
@@ -249,13 +250,6 @@ func (s *Server) connection(ctx context.Context, c *conn, cfg *tls.Config) {
 		return
 	}
 	s.requests(c)
-}
-
-func (s *Server) usualOr(def string) string {
-	if s.usual == "" {
-		return def
-	}
-	return s.usual
 }
 
 // requests serves the requests of a connection, one after the other.
@@ -346,7 +340,7 @@ func (s *Server) choose(q *request) (mode, error) {
 	if name := q.fault(); name != "" {
 		return parse(name)
 	}
-	return parse(s.usualOr("ok"))
+	return parse(cmp.Or(s.usual, "ok"))
 }
 
 // get answers health checks and the list of models.

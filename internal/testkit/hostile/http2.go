@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"io"
@@ -57,7 +58,7 @@ const (
 
 // over2 serves a connection that speaks HTTP/2 until it ends.
 func (s *Server) over2(ctx context.Context, c *conn) {
-	usual, _ := parse(s.usualOr("ok"))
+	usual, _ := parse(cmp.Or(s.usual, "ok"))
 	if usual.name == "speaks-http1" {
 		_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
 		_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"))
