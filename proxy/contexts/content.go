@@ -17,11 +17,7 @@ import (
 // content serves GET /v1/contexts/{id}/content. It is a use of the context. The body is what is
 // stored: a text as text/plain, byte for byte as it was given, or messages as a JSON list. A client
 // that accepts JSON above all gets an object around it, with what it is the content of.
-func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	snap, err := s.store.Resolve(ctx, r.Owner, ref)
 	if err != nil {
 		return err

@@ -177,11 +177,7 @@ func (s *Service) collect(ctx context.Context, owner memory.Owner, after string,
 }
 
 // get serves GET /v1/contexts/{id}.
-func (s *Service) get(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) get(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	c, err := s.store.Get(ctx, r.Owner, ref)
 	if err != nil {
 		return err
@@ -209,11 +205,7 @@ const patchForm = "an object with name, ttl, fixed, pin or hints, or with append
 
 // patch serves PATCH /v1/contexts/{id}: what surrounds the content, or a new version that begins
 // with the latest.
-func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in patchBody
 	if err := readBody(r.Body, &in, patchForm); err != nil {
 		return err
@@ -222,6 +214,7 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request) 
 		return invalid("version", "version must be a positive number, and the one of the path where that names one")
 	}
 	ref.Version = max(ref.Version, in.Version)
+	var err error
 	if ref.Version, err = s.expected(ctx, r, ref); err != nil {
 		return err
 	}
@@ -291,11 +284,7 @@ func (s *Service) expected(ctx context.Context, r *Request, ref memory.Ref) (int
 }
 
 // remove serves DELETE /v1/contexts/{id}.
-func (s *Service) remove(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) remove(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	if ref.Version != 0 {
 		return invalid("", "a context is deleted with all its versions: name it without one")
 	}
@@ -313,11 +302,7 @@ type deleted struct {
 }
 
 // wake serves POST /v1/contexts/{id}/wake: the context is on its way in when the answer comes.
-func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	c, err := s.store.Wake(ctx, r.Owner, ref)
 	if err != nil {
 		return err
@@ -330,11 +315,7 @@ func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request) e
 }
 
 // pageOut serves POST /v1/contexts/{id}/page_out.
-func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in struct {
 		To string `json:"to"`
 	}
@@ -367,11 +348,7 @@ func readOptional(body []byte, into any, form string) error {
 }
 
 // warm serves POST /v1/contexts/{id}/warm.
-func (s *Service) warm(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) warm(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in struct {
 		Models []string `json:"models"`
 		Wait   bool     `json:"wait"`
@@ -411,11 +388,7 @@ type leaseObject struct {
 
 // lease serves POST /v1/contexts/{id}/leases: until its end the context stays, even when it is
 // deleted.
-func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in struct {
 		TTL span `json:"ttl"`
 	}
@@ -433,11 +406,7 @@ func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request) 
 }
 
 // unlease serves DELETE /v1/contexts/{id}/leases/{lease}.
-func (s *Service) unlease(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) unlease(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	if err := s.store.Unlease(ctx, r.Owner, ref); err != nil {
 		return err
 	}

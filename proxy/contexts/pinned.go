@@ -27,11 +27,7 @@ const factsForm = "an object with facts, a list of texts or of objects {id, text
 
 // setFacts serves PUT /v1/contexts/{id}/facts: those of the latest version, or of the one that the
 // path names.
-func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in factsBody
 	if err := readBody(r.Body, &in, factsForm); err != nil {
 		return err
@@ -54,11 +50,7 @@ func contextFacts(c *memory.Context, facts []memory.Fact) factsObject {
 }
 
 // facts serves GET /v1/contexts/{id}/facts.
-func (s *Service) facts(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) facts(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	c, err := s.store.Get(ctx, r.Owner, ref)
 	if err != nil {
 		return err
@@ -72,11 +64,7 @@ func (s *Service) facts(ctx context.Context, w http.ResponseWriter, r *Request) 
 }
 
 // dropFacts serves DELETE /v1/contexts/{id}/facts.
-func (s *Service) dropFacts(ctx context.Context, w http.ResponseWriter, r *Request) error {
-	ref, err := r.ref()
-	if err != nil {
-		return err
-	}
+func (s *Service) dropFacts(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	if _, err := s.store.SetFacts(ctx, r.Owner, ref, nil); err != nil {
 		return err
 	}

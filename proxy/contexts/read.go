@@ -111,28 +111,17 @@ func (f *fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if err := json.UnmarshalDecode(dec, &f.Text); err != nil {
 			return err
 		}
-	} else {
-		var o struct {
-			ID     string `json:"id"`
-			Text   string `json:"text"`
-			Source string `json:"source"`
-			Kind   string `json:"kind"`
-		}
-		if err := json.UnmarshalDecode(dec, &o); err != nil {
-			return err
-		}
-		*f = fact{ID: o.ID, Text: o.Text, Source: o.Source, Kind: o.Kind}
+	} else if err := json.UnmarshalDecode(dec, (*memory.Fact)(f)); err != nil {
+		return err
 	}
 	switch {
 	case strings.TrimSpace(f.Text) == "":
 		return &valueError{"must hold a text that is not empty"}
-	case f.Kind != "" && !contains(kinds(), f.Kind):
+	case f.Kind != "" && !slices.Contains(kinds(), f.Kind):
 		return &valueError{fmt.Sprintf("has the kind %.200q, which is none of %s", f.Kind, strings.Join(kinds(), ", "))}
 	}
 	return nil
 }
-
-func contains(list []string, word string) bool { return slices.Contains(list, word) }
 
 // given is a raw value, nil where there is none or it is null.
 func given(v jsontext.Value) []byte {
@@ -170,7 +159,7 @@ func (h *hintsBody) hints() (memory.Hints, error) {
 
 // wordOf checks a word against those that a field knows, the first of which stands for none.
 func wordOf(param, word string, known ...string) error {
-	if word == "" || contains(known, word) {
+	if word == "" || slices.Contains(known, word) {
 		return nil
 	}
 	return invalid(param, fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))

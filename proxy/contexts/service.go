@@ -3,6 +3,7 @@ package contexts
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"signalbox/internal/openai"
 	"signalbox/memory"
@@ -82,7 +83,20 @@ type Request struct {
 type Endpoint struct {
 	Method, Path string
 	Body         bool // it takes a body
-	serve        func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request) error
+	serve        handler
+}
+
+type handler func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request) error
+
+// of hands on the context that the path names.
+func of(serve func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error) handler {
+	return func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request) error {
+		ref, ok := openai.ParseContextRef(r.ID)
+		if !ok {
+			return memory.ErrNotFound
+		}
+		return serve(s, ctx, w, r, memory.Ref{ID: ref.ID, Version: ref.Version, Lease: r.Lease})
+	}
 }
 
 // Serve answers a request. An error was not answered; headers that belong to it are set.
@@ -98,31 +112,22 @@ func Endpoints() []Endpoint {
 	return []Endpoint{
 		{http.MethodPost, all, true, (*Service).create},
 		{http.MethodGet, all, false, (*Service).list},
-		{http.MethodGet, one, false, (*Service).get},
-		{http.MethodPatch, one, true, (*Service).patch},
-		{http.MethodDelete, one, false, (*Service).remove},
-		{http.MethodGet, one + "/content", false, (*Service).content},
-		{http.MethodPost, one + "/wake", false, (*Service).wake},
-		{http.MethodPost, one + "/page_out", true, (*Service).pageOut},
-		{http.MethodPost, one + "/warm", true, (*Service).warm},
-		{http.MethodPost, one + "/leases", true, (*Service).lease},
-		{http.MethodDelete, one + "/leases/{lease}", false, (*Service).unlease},
-		{http.MethodPut, one + "/facts", true, (*Service).setFacts},
-		{http.MethodGet, one + "/facts", false, (*Service).facts},
-		{http.MethodDelete, one + "/facts", false, (*Service).dropFacts},
+		{http.MethodGet, one, false, of((*Service).get)},
+		{http.MethodPatch, one, true, of((*Service).patch)},
+		{http.MethodDelete, one, false, of((*Service).remove)},
+		{http.MethodGet, one + "/content", false, of((*Service).content)},
+		{http.MethodPost, one + "/wake", false, of((*Service).wake)},
+		{http.MethodPost, one + "/page_out", true, of((*Service).pageOut)},
+		{http.MethodPost, one + "/warm", true, of((*Service).warm)},
+		{http.MethodPost, one + "/leases", true, of((*Service).lease)},
+		{http.MethodDelete, one + "/leases/{lease}", false, of((*Service).unlease)},
+		{http.MethodPut, one + "/facts", true, of((*Service).setFacts)},
+		{http.MethodGet, one + "/facts", false, of((*Service).facts)},
+		{http.MethodDelete, one + "/facts", false, of((*Service).dropFacts)},
 		{http.MethodPut, session, true, (*Service).setSessionFacts},
 		{http.MethodGet, session, false, (*Service).sessionFacts},
 		{http.MethodDelete, session, false, (*Service).dropSessionFacts},
 	}
-}
-
-// ref reads the context that the path names, ctx_a or ctx_a@3.
-func (r *Request) ref() (memory.Ref, error) {
-	ref, ok := openai.ParseContextRef(r.ID)
-	if !ok {
-		return memory.Ref{}, memory.ErrNotFound
-	}
-	return memory.Ref{ID: ref.ID, Version: ref.Version, Lease: r.Lease}, nil
 }
 
 // invalid is the error of a field.
@@ -137,7 +142,7 @@ func (s *Service) checkModels(r *Request, names []string) error {
 	}
 	known := s.o.Models()
 	for i, name := range names {
-		if !contains(known, name) || r.May != nil && !r.May(name) {
+		if !slices.Contains(known, name) || r.May != nil && !r.May(name) {
 			return unknownModel(i, name)
 		}
 	}

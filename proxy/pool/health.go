@@ -52,8 +52,6 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 			if err = w.ask(ctx, e, time.Duration(o.Timeout)); ctx.Err() != nil {
 				return // the failure may be ours
 			}
-		}
-		if e.probe != nil {
 			e.checked(err)
 		}
 		w.tell(ctx, e)
