@@ -191,9 +191,54 @@ func (s *Splitter) fullStop(at int) verdict {
 	return yes
 }
 
+// stopped reports whether the open claim ends like a sentence: with a terminal, behind which closing
+// marks and citations may stand, or with its line where that is an item. A full stop behind a
+// number of two digits or an abbreviation may be one inside of a sentence, or of a longer number.
+func (s *Splitter) stopped() bool {
+	if s.kind != Prose && bytes.IndexByte(s.buf[s.end:], '\n') >= 0 {
+		return true
+	}
+	at := s.end
+	for at > s.start {
+		r, size := utf8.DecodeLastRune(s.buf[s.start:at])
+		switch {
+		case r == ']':
+			at = s.beforeCitation(at - size)
+		case closes(r):
+			at -= size
+		case r != '.':
+			return r == ';' || r == '；' || r == '؛' || stops(r) || r > 0x7f && unicode.Is(unicode.STerm, r)
+		default:
+			switch kindOf(s.wordBefore(at - size)) {
+			case numberWord, neverLast, initial:
+				return false
+			case ordinary, maybeLast:
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// beforeCitation is the place before a citation whose bracket closes at at, or at for another
+// bracket.
+func (s *Splitter) beforeCitation(at int) int {
+	i := at
+	for i > s.start && bytes.IndexByte([]byte("0123456789, -^"), s.buf[i-1]) >= 0 {
+		i--
+	}
+	if i > s.start && i < at && s.buf[i-1] == '[' {
+		return i - 1
+	}
+	return at
+}
+
 // lastWord is the word before pos, with the dots inside it: U.S, e.g, 3.5.
-func (s *Splitter) lastWord() []byte {
-	i := s.pos
+func (s *Splitter) lastWord() []byte { return s.wordBefore(s.pos) }
+
+// wordBefore is the word that ends at a place.
+func (s *Splitter) wordBefore(at int) []byte {
+	i := at
 	for i > s.start {
 		r, size := utf8.DecodeLastRune(s.buf[s.start:i])
 		if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && r != '.' {
@@ -201,7 +246,7 @@ func (s *Splitter) lastWord() []byte {
 		}
 		i -= size
 	}
-	return s.buf[i:s.pos]
+	return s.buf[i:at]
 }
 
 // nextWord is the first word after at, past spaces and opening marks. It is complete when the

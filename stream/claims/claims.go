@@ -65,6 +65,9 @@ type Claim struct {
 	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
 	Kind    Kind
 	Window  bool // closed by length, not by a boundary; the next claim may begin before this one ends
+	// Unfinished: the end of the text closed it and not a boundary, and it does not end like a
+	// sentence. It may be whole nonetheless: few items of lists have a full stop.
+	Unfinished bool
 }
 
 // Options are the limits of a Splitter. Zero fields take the value of DefaultOptions.
@@ -182,7 +185,11 @@ func (s *Splitter) Flush() []Claim {
 	s.final = true
 	s.judge()
 	if s.open {
-		s.close(s.end, false)
+		before := len(s.out)
+		stopped := s.stopped()
+		if s.close(s.end, false); len(s.out) > before {
+			s.out[before].Unfinished = !stopped
+		}
 	}
 	return s.out
 }

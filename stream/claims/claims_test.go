@@ -271,3 +271,43 @@ func BenchmarkFeed(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(deltas)), "ns/delta")
 }
+
+func TestTheLastClaimOfATextIsUnfinishedWithoutAStop(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"The tower is tall":                 true,
+		"It is old. The tower is tall":      true,
+		"The tower is tall.":                false,
+		"The tower is tall. ":               false,
+		"Is it tall?":                       false,
+		"He said: \"The tower is tall.\"":   false,
+		"**The tower is tall.**":            false,
+		"The tower is\n":                    true,
+		"The tower is tall.[3, 4]":          false,
+		"The tower is tall [3]":             true,
+		"塔很高。":                              false,
+		"塔很":                                true,
+		"It was opened in 1889.":            false,
+		"It costs 3.":                       true,
+		"It was designed by Dr.":            true,
+		"It is in the U.S.":                 true,
+		"Towers, bridges, etc.":             false,
+		"- The tower is tall":               true,
+		"- The tower is tall\n":             false,
+		"| Tower | 330 m":                   true,
+		"It stands for long; it is old;":    false,
+		"It goes on and on...":              false,
+		"A number ends like this: 1,000.50": true,
+	} {
+		s, err := claims.New(claims.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := slices.Concat(slices.Clone(s.Feed(text)), s.Flush())
+		for i, c := range list {
+			if c.Unfinished != (want && i == len(list)-1) {
+				t.Errorf("%q: claim %q is unfinished: %v", text, c.Text, c.Unfinished)
+			}
+		}
+	}
+}
