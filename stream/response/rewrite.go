@@ -20,16 +20,22 @@ type Change struct {
 
 // Rewrite is what changes in an event.
 type Rewrite struct {
-	// Changes must not overlap. Log probabilities and token ids that spell a changed text again
-	// become null, or an empty list in the Responses API.
+	// Changes must not overlap. Log probabilities and token ids that spell again what is replaced
+	// become null, or an empty list in the Responses API. What is only put in is none of the
+	// model's tokens: those stay as they are.
 	Changes []Change
+	// Cuts end choices of a body, each of them once.
+	Cuts []Cut
+	// Without are choices that are taken out of a chunk. Nothing else may change in them.
+	Without []int
 	// Unspelled does that to all log probabilities and token ids of the event.
 	Unspelled bool
 	// Unweighed does it to all log probabilities alone.
 	Unweighed bool
-	// Finish replaces the reason of every choice that ends in this event; empty leaves it. In the
-	// Responses API the event becomes a response.incomplete, or the body an incomplete response,
-	// for this reason; the name of the server-sent event is the caller's to change.
+	// Finish replaces the reason of every choice that ends in this event, with Cuts of those that
+	// are cut; empty leaves it. In the Responses API the event becomes a response.incomplete, or
+	// the body an incomplete response, for this reason; the name of the server-sent event is the
+	// caller's to change.
 	Finish string
 	// Output is a JSON list in place of the output of a response; empty leaves it.
 	Output []byte
@@ -49,26 +55,7 @@ type edit struct {
 func (e *Event) Append(dst []byte, w Rewrite) []byte {
 	e.edits, e.patch = e.edits[:0], e.patch[:0]
 	if e.Shape != Opaque {
-		for i := range w.Changes {
-			e.change(&w.Changes[i])
-		}
-		if w.Unspelled {
-			for i := range e.layout.slots {
-				e.unspell(&e.layout.slots[i])
-			}
-		}
-		for i := 0; w.Unweighed && i < len(e.layout.slots); i++ {
-			e.unspell(&slot{logprobs: e.layout.slots[i].logprobs})
-		}
-		if w.Finish != "" {
-			e.refinish(w.Finish)
-		}
-		if len(w.Output) > 0 {
-			e.replaceOutput(w.Output)
-		}
-		if len(w.Extension) > 0 {
-			e.extend(w.Extension)
-		}
+		e.rewrite(&w)
 	}
 	slices.SortStableFunc(e.edits, func(a, b edit) int { return cmp.Compare(a.at.Start, b.at.Start) })
 	pos := 0
@@ -81,6 +68,35 @@ func (e *Event) Append(dst []byte, w Rewrite) []byte {
 		pos = d.at.End
 	}
 	return append(dst, e.data[pos:]...)
+}
+
+// rewrite notes the edits that a rewrite amounts to. Of two that overlap the one that begins first
+// is done, or where they begin together the one that is noted first.
+func (e *Event) rewrite(w *Rewrite) {
+	for i := range w.Changes {
+		e.change(&w.Changes[i])
+	}
+	for i := 0; w.Unspelled && i < len(e.layout.slots); i++ {
+		e.unspell(&e.layout.slots[i])
+	}
+	for i := 0; w.Unweighed && i < len(e.layout.slots); i++ {
+		e.unspell(&slot{logprobs: e.layout.slots[i].logprobs})
+	}
+	for _, c := range w.Cuts {
+		e.cut(c)
+	}
+	if len(w.Without) > 0 {
+		e.without(w.Without)
+	}
+	if w.Finish != "" {
+		e.refinish(w)
+	}
+	if len(w.Output) > 0 {
+		e.replaceOutput(w.Output)
+	}
+	if len(w.Extension) > 0 {
+		e.extend(w.Extension)
+	}
 }
 
 // edit replaces a range by what was appended to patch from an offset on.
@@ -98,16 +114,22 @@ func (e *Event) replace(at openai.Span, by string) {
 // change edits one text.
 func (e *Event) change(c *Change) {
 	d := &e.Deltas[c.Delta]
-	at := d.raw(e.data, max(0, c.From), max(c.From, c.To))
-	from := len(e.patch)
-	e.patch = appendInside(e.patch, c.Text)
-	e.edit(at, from)
+	if e.substitute(d, c.From, c.To, c.Text); c.To > c.From {
+		e.unspell(&e.layout.slots[d.slot])
+	}
+}
+
+// substitute puts text in place of a range of a text, and of its twin.
+func (e *Event) substitute(d *Delta, from, to int, text []byte) {
+	from, to = max(0, from), max(from, to)
+	patch := len(e.patch)
+	e.patch = appendInside(e.patch, text)
+	e.edit(d.raw(e.data, from, to), patch)
 	if d.twin != (openai.Span{}) {
 		twin := *d
 		twin.At, twin.escaped = d.twin, d.spelled
-		e.edits = append(e.edits, edit{twin.raw(e.data, max(0, c.From), max(c.From, c.To)), from, len(e.patch)})
+		e.edits = append(e.edits, edit{twin.raw(e.data, from, to), patch, len(e.patch)})
 	}
-	e.unspell(&e.layout.slots[d.slot])
 }
 
 // unspell takes out what tells the texts of a slot another time.
@@ -181,12 +203,18 @@ func wholeRunes(text []byte, from, to int) (first, last int) {
 }
 
 // refinish changes why the answer ended.
-func (e *Event) refinish(why string) {
+func (e *Event) refinish(w *Rewrite) {
+	why := w.Finish
 	if len(e.Finishes) == 0 {
 		return
 	}
 	if e.Shape != Response {
 		for i := range e.Finishes {
+			if len(w.Cuts) > 0 && !slices.ContainsFunc(w.Cuts, func(c Cut) bool {
+				return e.Deltas[c.Delta].Choice == e.Finishes[i].Choice
+			}) {
+				continue
+			}
 			from := len(e.patch)
 			e.patch = appendQuoted(e.patch, why)
 			e.edit(e.Finishes[i].at, from)

@@ -1,0 +1,175 @@
+package response
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"signalbox/internal/openai"
+)
+
+// Cut ends a choice of a body at byte At of a text; in the Responses API it ends all of the answer.
+// What follows is taken out: the rest of the text, the texts and the output items behind it, and
+// calls of tools, which in a chat stand behind all text. Log probabilities stay up to there, where
+// they spell the text token by token.
+type Cut struct {
+	Delta int // index in Event.Deltas
+	At    int
+}
+
+// cut ends a choice.
+func (e *Event) cut(c Cut) {
+	d := &e.Deltas[c.Delta]
+	e.fit(d, c.At)
+	e.substitute(d, c.At, len(d.Text), nil)
+	if e.Shape == Response {
+		e.cutOutput(d, c.At)
+		return
+	}
+	for i := range e.Deltas {
+		if o := &e.Deltas[i]; i != c.Delta && o.Choice == d.Choice && o.behind(d) {
+			e.substitute(o, 0, len(o.Text), nil)
+		}
+	}
+	said := memberIn(e.data, e.choiceIn(d.Choice), "message")
+	if !said.Present() {
+		return
+	}
+	if at := memberIn(e.data, said, "content"); within(*d, at) {
+		e.cutList(at, d)
+	}
+	if at := memberIn(e.data, said, "tool_calls"); at.Present() && !isEmpty(e.data[at.Start:at.End]) {
+		e.replace(at, "[]")
+	}
+	if at := memberIn(e.data, said, "function_call"); at.Present() && !isEmpty(e.data[at.Start:at.End]) {
+		e.replace(at, "null")
+	}
+}
+
+// behind reports whether a text of a chat stands behind another one: thoughts come before the
+// answer, wherever they stand.
+func (d *Delta) behind(o *Delta) bool {
+	switch {
+	case d.Kind == Tool || d.Kind == ToolName:
+		return false // they go with their list
+	case (d.Kind == Reasoning) != (o.Kind == Reasoning):
+		return o.Kind == Reasoning
+	}
+	return d.At.Start > o.At.Start
+}
+
+// cutOutput takes out what stands behind a byte of a text of the Responses API.
+func (e *Event) cutOutput(d *Delta, upTo int) {
+	item := e.cutList(e.layout.output, d)
+	if !item.Present() {
+		return
+	}
+	for _, name := range [...]string{"summary", "content"} {
+		e.cutList(memberIn(e.data, item, name), d)
+	}
+	if at := memberIn(e.data, item, "status"); at.Present() {
+		e.replace(at, `"incomplete"`)
+	}
+	if at := memberIn(e.data, openai.Span{End: len(e.data)}, "output_text"); at.Present() && !d.twin.Present() {
+		e.replace(at, string(appendQuoted(nil, e.sumUpTo(d, upTo))))
+	}
+}
+
+// sumUpTo is the answer's text up to byte at of a text.
+func (e *Event) sumUpTo(d *Delta, at int) (sum []byte) {
+	for i := range e.Deltas {
+		o := &e.Deltas[i]
+		switch {
+		case o.Kind != Text:
+		case o.At == d.At:
+			return append(sum, o.Text[:min(at, len(o.Text))]...)
+		case o.At.Start < d.At.Start:
+			sum = append(sum, o.Text...)
+		}
+	}
+	return sum
+}
+
+// cutList takes out the elements of a list that stand behind a text, and returns the one that it
+// is in; zero where it is in none, which changes nothing.
+func (e *Event) cutList(list openai.Span, d *Delta) (in openai.Span) {
+	all := elementsIn(e.data, list)
+	i := slices.IndexFunc(all, func(at openai.Span) bool { return within(*d, at) })
+	if i < 0 {
+		return in
+	}
+	if last := all[len(all)-1]; i < len(all)-1 {
+		e.replace(openai.Span{Start: all[i].End, End: last.End}, "")
+	}
+	return all[i]
+}
+
+// fit takes out the log probabilities of tokens that end behind byte at of a text, or all of them
+// where they do not spell it, and the token ids, of which nobody knows which are whose.
+func (e *Event) fit(d *Delta, at int) {
+	s := e.layout.slots[d.slot]
+	if gone, ok := misfit(e.data, s.logprobs, d.Text, at); ok && d.Kind == Text {
+		e.replace(gone, "")
+		s.logprobs = openai.Span{}
+	}
+	e.unspell(&s)
+}
+
+// misfit returns where in a value of log probabilities those stand of tokens that end behind byte
+// at of a text. ok is false where they do not spell it.
+func misfit(data []byte, value openai.Span, text []byte, at int) (gone openai.Span, ok bool) {
+	if value.Present() && data[value.Start] == '{' {
+		value = memberIn(data, value, "content")
+	}
+	if !value.Present() || data[value.Start] != '[' {
+		return gone, false
+	}
+	list := elementsIn(data, value)
+	gone = openai.Span{Start: value.Start + 1, End: value.End - 1}
+	for _, one := range list {
+		var token struct {
+			Token *string `json:"token"`
+			Bytes []int   `json:"bytes"`
+		}
+		if json.Unmarshal(data[one.Start:one.End], &token) != nil || token.Token == nil {
+			return gone, false
+		}
+		spelled := []byte(*token.Token)
+		if len(token.Bytes) > 0 {
+			spelled = spelled[:0]
+			for _, b := range token.Bytes {
+				spelled = append(spelled, byte(b))
+			}
+		}
+		if len(spelled) > at {
+			return gone, true
+		}
+		if !bytes.HasPrefix(text, spelled) {
+			return gone, false
+		}
+		text, at = text[len(spelled):], at-len(spelled)
+		gone.Start = one.End
+	}
+	return openai.Span{Start: gone.Start, End: gone.Start}, true
+}
+
+// without takes choices out of a chunk.
+func (e *Event) without(choices []int) {
+	all := e.choiceSpans()
+	kept := false
+	for i, at := range all {
+		switch {
+		case !slices.Contains(choices, e.indexOf(at, i)):
+			kept = true
+		case kept:
+			e.replace(openai.Span{Start: all[i-1].End, End: at.End}, "")
+		case i+1 < len(all):
+			e.replace(openai.Span{Start: at.Start, End: all[i+1].Start}, "")
+		default:
+			e.replace(at, "")
+		}
+	}
+}
+
+// Choices are the indexes of the choices that the event tells of; none in the Responses API.
+func (e *Event) Choices() []int { return e.layout.choices }
