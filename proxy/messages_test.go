@@ -270,6 +270,27 @@ func TestTheGuardMarksAndCutsMessages(t *testing.T) {
 	}
 }
 
+func TestAMessageThatTheGuardCutsCallsNoTool(t *testing.T) {
+	t.Parallel()
+	const calls = `"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"refund","arguments":"{}"}}]`
+	up := testkit.NewUpstream(t, testkit.JSON(200, strings.NewReplacer(
+		`"content":`, calls+`,"content":`, `"finish_reason":"stop"`, `"finish_reason":"tool_calls"`).Replace(towerBody())))
+	b := watched(t, "terminate", up)
+	for _, more := range []string{"", `,"stream":true`} {
+		if more != "" {
+			up.Next(testkit.Stream(
+				testkit.Event(towerTrue), testkit.Event(towerFalse),
+				strings.Replace(testkit.Event("x"), `"content":"x"`, calls, 1),
+				strings.Replace(testkit.Finish, `"stop"`, `"tool_calls"`, 1), testkit.Done))
+		}
+		got := b.message(guarded(askMessage("How high?", more), towerFact))
+		if got.status != http.StatusOK || strings.Contains(got.body, "tool_use") || strings.Contains(got.body, "refund") ||
+			!strings.Contains(got.body, "330 m") || !strings.Contains(got.body, `"stop_reason":"refusal"`) {
+			t.Errorf("%q: %d %s", more, got.status, got.body)
+		}
+	}
+}
+
 func TestAKeptAnswerIsAMessageOrAChat(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"", `,"stream":true`} {

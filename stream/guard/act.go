@@ -59,7 +59,7 @@ func (s *stream) insertMark(r *record, at int, tail byte) {
 		r.lane.marked = append(r.lane.marked, mark{at, text})
 		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, text)
 	} else {
-		s.buf = extend(b.AppendDelta(s.buf[:0], r.lane.like, nil), appendMark(nil, r, s.origin(r)))
+		s.buf = extend(b.AppendDelta(s.buf[:0], r.lane.like, nil), s.appendMark(nil, r))
 	}
 	s.inject(b.DeltaName(), s.buf)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"signalbox/stream/check"
@@ -20,9 +21,8 @@ var ErrOpaque = errors.New("answer cannot be read")
 //
 // Every mode but Observe without a summary adds the member x_signalbox. Annotate puts the marker
 // behind each failed claim, unless it marks by Field, and Hold in its place; both keep the
-// finish_reason. Terminate, and Hold where it would end a stream, cut the text of each choice
-// before its first failed claim, as long as the answer has failed as a whole, and make the
-// finish_reason content_filter.
+// finish_reason. Terminate, and Hold where it would end a stream, cut a choice before the claim
+// that ends it, with all that follows, as tool calls do, and make its finish_reason content_filter.
 //
 // All claims are there at once, so MaxHold bounds the time until the next verdicts come and not the
 // time of all of them: what a checker says nothing about for that long is shed. A body that is not
@@ -38,6 +38,7 @@ func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome
 	}
 	var r response.Reader
 	e := r.ReadBody(body)
+	b.several, b.many = e.Shape != response.Response, len(e.Choices()) > 1
 	b.read(e)
 	if e.Shape == response.Opaque || e.Unread {
 		b.unread()
@@ -71,11 +72,12 @@ type bodyText struct {
 	lane  *lane
 	text  []byte
 	to    int
-	cut   bool
+	cut   bool  // the answer ends there
 	marks []int // the ends of claims that a marker follows
 }
 
-// read takes in all texts.
+// read takes in all texts, in the order in which a stream brings those of a choice: thoughts come
+// before the answer, wherever they stand.
 func (b *bodyCheck) read(e *response.Event) {
 	for i := range e.Deltas {
 		d := &e.Deltas[i]
@@ -89,6 +91,11 @@ func (b *bodyCheck) read(e *response.Event) {
 		b.enter(ln, ln.close())
 	}
 	b.todo, b.batch = b.batch, nil
+	if b.several {
+		slices.SortStableFunc(b.texts, func(x, y bodyText) int {
+			return cmp.Or(cmp.Compare(x.lane.choice, y.lane.choice), cmp.Compare(y.lane.kind, x.lane.kind))
+		})
+	}
 }
 
 // wait has the claims read by a model, some at a time, as long as that gets on.
@@ -148,12 +155,15 @@ func (b *bodyCheck) await(ctx context.Context) error {
 func (b *bodyCheck) conclude() {
 	for i := range b.texts {
 		p := &b.texts[i]
-		b.cutting = false
+		if b.fallen(p.lane.choice) { // by a text before
+			p.to = 0
+			continue
+		}
 		for _, r := range p.lane.open {
 			if !r.decided {
 				continue
 			}
-			if b.follow(r); b.cutting {
+			if b.follow(r); b.fallen(p.lane.choice) {
 				p.to, p.cut, b.out.Cut = r.claim.Bytes.Start, true, true
 				p.withhold()
 				break
@@ -189,7 +199,6 @@ func (b *bodyCheck) write(body []byte, e *response.Event) []byte {
 	var w response.Rewrite
 	if b.out.Cut {
 		w.Finish = cutReason
-		b.pool.observer.Action(Cut)
 	}
 	m := newMarkers(b.Marker)
 	for i := range b.texts {
@@ -197,13 +206,14 @@ func (b *bodyCheck) write(body []byte, e *response.Event) []byte {
 		w.Changes = p.lane.changes(w.Changes, p.delta, 0, p.to, m.bare)
 		w.Changes = p.annotate(w.Changes, &m)
 		if p.cut {
-			w.Changes = append(w.Changes, response.Change{Delta: p.delta, From: p.to, To: p.lane.fed})
+			w.Cuts = append(w.Cuts, response.Cut{Delta: p.delta, At: p.to})
+			b.pool.observer.Action(Cut)
 		}
 	}
 	if b.Summary {
 		w.Extension = b.summary()
 	}
-	if e.Shape == response.Opaque || e.Shape == response.Failure || len(w.Changes) == 0 && len(w.Extension) == 0 {
+	if e.Shape == response.Opaque || e.Shape == response.Failure || len(w.Changes)+len(w.Cuts)+len(w.Extension) == 0 {
 		return body
 	}
 	return e.Append(nil, w)

@@ -10,21 +10,21 @@
 //     of the claim when that is found before the event with its last bytes has left, else behind
 //     the text that has.
 //   - terminate: the answer ends with finish_reason "content_filter" at the first claim that
-//     failed, or the Nth.
+//     failed, or the Nth. What follows is dropped, calls of tools with it.
 //   - hold: text is let go claim by claim, after its verdict. A claim that failed is replaced by
 //     the marker; with Policy.Failures set, the answer ends at the Nth. No part of a failed claim
 //     ever reaches the client, not by way of a claim that overlaps it and not by the events of the
 //     Responses API that repeat a text as a whole.
 //
-// A tool call ends the text before it. A choice ends at its finish_reason; one that goes on behind
-// it ends with the stream.
+// A tool call ends the text before it, and waits for the verdicts on it where they may end the
+// answer. A choice ends at its finish_reason; one that goes on behind it ends with the stream.
 //
 // An event or a body of which a part cannot be read (package response) counts as a claim that is
 // unchecked, and the answer is never supported then. Hold leaves out log probabilities and token
 // ids, which tell a text again, or before it comes.
 //
 // What nobody has to change leaves with the bytes it came with (package sse tells the exceptions);
-// tool calls and refusals always do. An answer that is JSON by request is never changed inside:
+// tool calls and refusals do, unless the answer ends before them. An answer that is JSON by request is never changed inside:
 // annotate tells of failed claims in members x_signalbox of chunks without text, and hold ends it
 // where it would replace.
 //

@@ -77,14 +77,21 @@ func (s *stream) message(a *response.Event) {
 }
 
 // toolCall ends the text of a choice that calls a tool: it must not wait for the end of the call,
-// and the call follows it.
+// and the call follows it, with the verdicts on it where they may end the answer. A client runs a
+// call that it has got, whatever becomes of the answer.
 func (s *stream) toolCall(choice int) {
+	if slices.Contains(s.now.calls, choice) {
+		return
+	}
 	s.now.calls = append(s.now.calls, choice)
 	for _, ln := range s.lanes {
 		if ln.choice == choice && !ln.closed {
 			s.enter(ln, ln.close())
 			s.now.moves = true
 		}
+	}
+	if s.cuts {
+		s.await(choice)
 	}
 }
 
@@ -143,7 +150,7 @@ func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Sha
 
 // advance lets text go as far as its verdicts say.
 func (s *stream) advance(ln *lane) {
-	if !s.cutting {
+	if !s.fallen(ln.choice) {
 		ln.advance()
 	}
 }

@@ -29,10 +29,13 @@ type ledger struct {
 	pending  []*record // given to the desk, in the order of their deadlines
 	batch    []task    // to be given to it
 	verdicts [check.Contradicted + 1]int
-	report   []*record // failed claims for the summary
-	acted    int       // failed claims that something was done about
-	cutting  bool      // the answer ends here
-	unreads  int       // pieces of the answer that could not be read
+	report   []*record   // failed claims for the summary
+	several  bool        // choices are answers of their own, each of which ends by itself
+	many     bool        // there is more than one of them
+	acted    map[int]int // failed claims that something was done about, by answer
+	falls    []int       // choices that end here, where they are answers of their own
+	cutting  bool        // everything ends here
+	unreads  int         // pieces of the answer that could not be read
 	out      Outcome
 }
 
@@ -87,7 +90,7 @@ func (l *ledger) enter(ln *lane, list []claims.Claim) {
 	}
 	now := time.Now()
 	for _, c := range list {
-		if l.cutting {
+		if l.fallen(ln.choice) {
 			return
 		}
 		if c.Kind == claims.Code {
@@ -202,7 +205,7 @@ func (l *ledger) decide(r *record, result check.Result, now time.Time) {
 
 // pass gives the claims their turn that have a verdict, as have all before them.
 func (l *ledger) pass(ln *lane) {
-	for len(ln.open) > 0 && ln.open[0].decided && !l.cutting {
+	for len(ln.open) > 0 && ln.open[0].decided && !l.fallen(ln.choice) {
 		first := ln.open[0]
 		ln.open[0] = nil
 		ln.open = ln.open[1:]
@@ -214,21 +217,30 @@ func (l *ledger) pass(ln *lane) {
 	}
 }
 
+// fallen reports whether a choice ends here.
+func (l *ledger) fallen(choice int) bool { return l.cutting || slices.Contains(l.falls, choice) }
+
+// fall ends the answer of a choice here.
+func (l *ledger) fall(choice int) {
+	if l.several {
+		l.falls = append(l.falls, choice)
+		return
+	}
+	l.cutting = true
+}
+
 // follow does what a verdict asks for.
 func (l *ledger) follow(r *record) {
-	if l.cutting {
+	if l.fallen(r.lane.choice) {
 		return
 	}
 	if r.failed && len(l.report) < maxTold {
 		l.report = append(l.report, r)
 	}
-	if r.failed && l.Mode > Observe {
-		l.acted++
-		l.cutting = l.ends(l.acted) || l.Mode == Hold && r.lane.formed()
-	}
-	l.cutting = l.cutting || r.lost && l.blocks(r.result.Verdict)
 	switch {
-	case l.cutting || !r.failed:
+	case l.fatal(r):
+		l.fall(r.lane.choice)
+	case !r.failed:
 	case l.Mode == Hold:
 		r.lane.refuse(r.claim.Bytes)
 		l.pool.observer.Action(Replaced)
@@ -237,6 +249,24 @@ func (l *ledger) follow(r *record) {
 		l.act(r)
 	default:
 	}
+}
+
+// fatal reports whether a claim ends its answer.
+func (l *ledger) fatal(r *record) bool {
+	if r.failed && l.Mode > Observe {
+		answer := response.Everything
+		if l.several {
+			answer = r.lane.choice
+		}
+		if l.acted == nil {
+			l.acted = make(map[int]int, 1)
+		}
+		l.acted[answer]++
+		if l.ends(l.acted[answer]) || l.Mode == Hold && r.lane.formed() {
+			return true
+		}
+	}
+	return r.lost && l.blocks(r.result.Verdict)
 }
 
 // unread takes in a piece of the answer that may say anything and cannot be read: a claim that

@@ -19,7 +19,7 @@ func (l *ledger) summary() []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendFailure(dst, r, l.Mode != Hold && !r.withheld, l.origin(r))
+		dst = l.appendFailure(dst, r, l.Mode != Hold && !r.withheld)
 	}
 	dst = append(dst, "]}"...)
 	return append(dst, '}')
@@ -34,16 +34,16 @@ func (l *ledger) origin(r *record) string {
 }
 
 // appendMark appends the value of x_signalbox of a mark: a summary of one claim.
-func appendMark(dst []byte, r *record, origin string) []byte {
+func (l *ledger) appendMark(dst []byte, r *record) []byte {
 	dst = append(dst, `{"guard":{"mode":"annotate","failed":[`...)
-	return append(appendFailure(dst, r, true, origin), "]}}"...)
+	return append(l.appendFailure(dst, r, true), "]}}"...)
 }
 
 // appendFailure appends a failed claim. Its place is in code points of the choice's text as the
 // model wrote it. Its text is left out where it was withheld from the answer.
-func appendFailure(dst []byte, r *record, shown bool, origin string) []byte { //nolint:revive // a fact about the claim
+func (l *ledger) appendFailure(dst []byte, r *record, shown bool) []byte { //nolint:revive // a fact about the claim
 	dst = append(dst, '{')
-	if r.lane.choice > 0 {
+	if l.many || r.lane.choice > 0 {
 		dst = append(strconv.AppendInt(append(dst, `"choice":`...), int64(r.lane.choice), 10), ',')
 	}
 	if shown {
@@ -66,7 +66,7 @@ func appendFailure(dst []byte, r *record, shown bool, origin string) []byte { //
 	case r.result.Source >= 0:
 		dst = strconv.AppendInt(append(dst, `,"fact":`...), int64(r.result.Source), 10)
 	}
-	if origin != "" {
+	if origin := l.origin(r); origin != "" {
 		dst = appendString(append(dst, `,"context":`...), origin)
 	}
 	return append(dst, '}')
