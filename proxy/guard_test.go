@@ -329,11 +329,13 @@ func TestAClientThatLeavesAGuardedAnswerCancelsTheUpstream(t *testing.T) {
 func TestAGuardedStreamThatBreaksOffNeverEndsCleanly(t *testing.T) {
 	t.Parallel()
 	begun := testkit.Chunk(testkit.Event(towerTrue)) + testkit.Chunk(testkit.Event(" It is"))
+	half := testkit.Chunk(testkit.Event(towerTrue)) + testkit.Chunk(testkit.Event(strings.TrimSuffix(towerFalse, ".")))
 	for name, answer := range map[string]testkit.Answer{
 		"reset":              testkit.Raw(testkit.StreamHead+begun, testkit.RST),
 		"ended too soon":     testkit.Raw(testkit.StreamHead+begun+"0\r\n\r\n", testkit.FIN),
 		"inside of an event": testkit.Raw(testkit.StreamHead+begun+testkit.Chunk(`data: {"id":"c-1","cho`)+"0\r\n\r\n", testkit.FIN),
 		"silent":             testkit.Raw(testkit.StreamHead+begun, testkit.WaitGone),
+		"in a false claim":   testkit.Raw(testkit.StreamHead+half, testkit.RST),
 	} {
 		for _, mode := range guardrail.Modes()[1:] {
 			t.Run(name+", "+mode, func(t *testing.T) {
@@ -342,7 +344,7 @@ func TestAGuardedStreamThatBreaksOffNeverEndsCleanly(t *testing.T) {
 				b := watched(t, mode, up, func(s *setup) { s.options.GapTimeout = option.Duration(200 * time.Millisecond) })
 				got := b.chat(guarded(askStream("hi"), towerFact))
 				heard := hear(t, got.body)
-				if heard.done || heard.failed == "" || !strings.HasPrefix(heard.text, towerTrue) {
+				if heard.done || heard.failed == "" || heard.finish != "" || !strings.HasPrefix(heard.text, towerTrue) {
 					t.Errorf("done %v, error %q after %q: %d %s", heard.done, heard.failed, heard.text, got.status, got.body)
 				}
 			})

@@ -65,7 +65,8 @@ func (s *stream) message(a *response.Event) {
 		s.finished(a.Finishes[i].Choice)
 	}
 	if a.Failed {
-		s.close(response.Everything)
+		it.fails, s.broken = true, true
+		s.abandon(response.Everything)
 	}
 	if a.Shape == response.Opaque || a.Unread {
 		s.unread()
@@ -253,6 +254,9 @@ func (s *stream) await(choice int) {
 func (s *stream) dispatch() {
 	it := &s.now
 	if s.cutting {
+		if it.fails {
+			s.queue.putCopy(it)
+		}
 		return
 	}
 	if s.Mode == Hold && len(it.texts) > 1 {

@@ -37,6 +37,7 @@ type lane struct {
 	open    []*record     // the others, in order
 	clear   int           // the text before is free to go
 	refused []claims.Span // text that failed, in order, without overlaps
+	omitted int           // where in the lane text is left out without a mark, and one more; 0 for nowhere
 }
 
 // mark is a marker in a text.
@@ -55,6 +56,7 @@ type record struct {
 	failed   bool
 	withheld bool // the client has not got all of its text
 	lost     bool // no model has read it that should have
+	half     bool // the text stopped in the middle of it
 	since    time.Time
 	deadline time.Time // for a model to say something
 }
@@ -135,6 +137,12 @@ func (l *lane) refuse(at claims.Span) {
 	l.refused = append(l.refused, at)
 }
 
+// leaveOut notes that the last stretch of text may not go, and that nothing is to be told of it.
+func (l *lane) leaveOut(at claims.Span) {
+	l.omitted = at.Start + 1
+	l.refuse(at)
+}
+
 // touches reports whether refused text stands in [from, to).
 func (l *lane) touches(from, to int) bool {
 	return slices.ContainsFunc(l.refused, func(r claims.Span) bool { return r.Start < to && from < r.End })
@@ -148,7 +156,7 @@ func (l *lane) changes(dst []response.Change, delta, from, to int, marker []byte
 			continue
 		}
 		c := response.Change{Delta: delta, From: max(r.Start, from) - from, To: min(r.End, to) - from}
-		if r.Start >= from {
+		if r.Start >= from && r.Start+1 != l.omitted {
 			c.Text = marker
 		}
 		dst = append(dst, c)

@@ -78,6 +78,32 @@ func (l *ledger) close(choice int) {
 	}
 }
 
+// abandon ends the texts of a choice that stops in the middle.
+func (l *ledger) abandon(choice int) {
+	for _, ln := range l.lanes {
+		if !ln.closed && (choice == response.Everything || ln.choice == choice) {
+			l.enterHalf(ln, ln.close())
+		}
+	}
+}
+
+// enterHalf takes in the last claims of a text that stops in the middle. What is not finished is not
+// judged: half a claim may say something else than all of it.
+func (l *ledger) enterHalf(ln *lane, list []claims.Claim) {
+	n := len(list)
+	if n == 0 || !list[n-1].Unfinished || list[n-1].Kind == claims.Code {
+		l.enter(ln, list)
+		return
+	}
+	if l.enter(ln, list[:n-1]); l.fallen(ln.choice) {
+		return
+	}
+	now := time.Now()
+	r, _ := l.admit(ln, list[n-1], now)
+	r.half = true
+	l.decide(r, check.Result{Verdict: check.Unchecked, Source: -1}, now)
+}
+
 // settled reports whether all claims so far have their verdicts.
 func (l *ledger) settled() bool {
 	return !slices.ContainsFunc(l.lanes, func(ln *lane) bool { return len(ln.open) > 0 })
@@ -97,15 +123,7 @@ func (l *ledger) enter(ln *lane, list []claims.Claim) {
 			ln.before = ""
 			continue
 		}
-		l.out.Claims++
-		r := &record{lane: ln, claim: c, since: now, deadline: now.Add(l.MaxHold)}
-		ln.entered++
-		ln.open = append(ln.open, r)
-		asked := check.Claim{Text: c.Text, Context: ln.before, Kind: c.Kind}
-		if c.Kind == claims.Cell {
-			asked.Context = c.Context
-		}
-		ln.before = c.Text
+		r, asked := l.admit(ln, c, now)
 		result, final := l.checker.Quick(l.job.Evidence, asked)
 		if final {
 			l.decide(r, result, time.Now())
@@ -114,6 +132,20 @@ func (l *ledger) enter(ln *lane, list []claims.Claim) {
 		r.fallback = result
 		l.batch = append(l.batch, task{record: r, claim: asked, fallback: result, since: now, deadline: r.deadline})
 	}
+}
+
+// admit notes a claim of a lane, and returns what a checker is asked.
+func (l *ledger) admit(ln *lane, c claims.Claim, now time.Time) (*record, check.Claim) {
+	l.out.Claims++
+	r := &record{lane: ln, claim: c, since: now, deadline: now.Add(l.MaxHold)}
+	ln.entered++
+	ln.open = append(ln.open, r)
+	asked := check.Claim{Text: c.Text, Context: ln.before, Kind: c.Kind}
+	if c.Kind == claims.Cell {
+		asked.Context = c.Context
+	}
+	ln.before = c.Text
+	return r, asked
 }
 
 // send gives the desk what a model has to read.
@@ -240,6 +272,8 @@ func (l *ledger) follow(r *record) {
 	switch {
 	case l.fatal(r):
 		l.fall(r.lane.choice)
+	case r.half && l.Mode == Hold && l.blocks(r.result.Verdict):
+		r.lane.leaveOut(r.claim.Bytes)
 	case !r.failed:
 	case l.Mode == Hold:
 		r.lane.refuse(r.claim.Bytes)

@@ -45,6 +45,7 @@ type item struct {
 	bare   bool            // nothing is lost without its texts
 	strip  bool            // its texts go by themselves
 	done   bool            // it is [DONE]
+	fails  bool            // it tells of an error
 	moves  bool            // its text lets text go
 	marks  []*record       // failed claims to mark right behind it
 	inside []splice        // marks in its texts
@@ -121,7 +122,7 @@ func (q *queue) putCopy(from *item) *item {
 	it.inside = append(it.inside, from.inside...)
 	it.stops = append(it.stops, from.stops...)
 	it.calls = append(it.calls, from.calls...)
-	it.spelled = from.spelled
+	it.spelled, it.fails = from.spelled, from.fails
 	e := &it.event
 	it.spare = append(append(append(it.spare, e.Raw...), e.Name...), e.Data...)
 	raw, name := len(e.Raw), len(e.Raw)+len(e.Name)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"signalbox/stream/check"
+	"signalbox/stream/claims"
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
@@ -41,6 +43,7 @@ type stream struct {
 	goesOn  []int // of them those with text behind it: they end with the stream
 
 	faulty bool  // an event carried an error
+	broken bool  // so it did, or the answer stopped in the middle
 	over   bool  // nothing more is to come from the upstream
 	err    error // why, if it was not in order
 	told   bool  // the end has been written
@@ -76,7 +79,7 @@ func (s *stream) run(ctx context.Context, src Source) error {
 func (s *stream) loop(ctx context.Context, r *reading) error {
 	for {
 		s.applyVerdicts()
-		if s.out.Cut {
+		if s.cutting {
 			r.cancel()
 		}
 		if s.wrote {
@@ -151,7 +154,14 @@ func (s *stream) end(err error) {
 		return
 	}
 	s.over, s.err = true, err
-	s.close(response.Everything)
+	switch {
+	case s.cutting: // before that
+	case errors.Is(err, io.EOF) && s.in.Complete():
+		s.close(response.Everything)
+	default:
+		s.broken = true
+		s.abandon(response.Everything)
+	}
 }
 
 // applyVerdicts does what has become possible since it was called last.
@@ -162,6 +172,8 @@ func (s *stream) applyVerdicts() {
 	s.send()
 	s.release()
 	switch {
+	case s.cutting && s.broken:
+		s.breakOff()
 	case s.cutting:
 		s.cut()
 	case s.over && s.queue.empty() && s.due():
@@ -178,6 +190,24 @@ func (s *stream) relieve() {
 
 // due reports whether the verdicts that the end waits for are there.
 func (s *stream) due() bool { return s.idle || s.Mode <= Observe || s.settled() }
+
+// breakOff ends an answer that the server has broken off before the guard would have ended it: it is
+// told as what it is. What waits is dropped, but for what the server says of its error.
+func (s *stream) breakOff() {
+	for _, it := range s.queue.items {
+		if !it.fails {
+			continue
+		}
+		for _, p := range slices.Concat(it.texts, it.wholes) {
+			if s.Mode == Hold {
+				p.lane.leaveOut(claims.Span{Start: p.lane.clear, End: p.lane.fed})
+			}
+		}
+		s.emit(it)
+	}
+	s.queue.clear()
+	s.conclude()
+}
 
 // conclude writes the end.
 func (s *stream) conclude() {

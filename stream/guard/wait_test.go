@@ -365,3 +365,88 @@ func TestBytesMayComeWithTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// What the server breaks off is told as broken off, as without a guard, and half a claim is not
+// judged as a whole one.
+func TestAStreamThatBreaksOffIsNeverCutInOrder(t *testing.T) {
+	broken := errors.New("broken")
+	g := guardOf(t, &judge{}, guard.Options{})
+	const fault = `data: {"error":{"message":"x"}}` + "\n\n"
+	for name, c := range map[string]struct {
+		text  string
+		claim string // that failed
+	}{
+		"in the middle of a claim": {"All is well. This is false", ""},
+		"behind a claim":           {"All is well. This is false.", "This is false."},
+		"behind a claim of a model": {
+			"All is well. This is slow and false.", "This is slow and false.",
+		},
+		"behind a half claim of a model": {"All is well. This is slow and false", ""},
+	} {
+		for m := guard.Observe; m <= guard.Hold; m++ {
+			for _, failures := range []int{0, 1} {
+				job := jobOf(t, m)
+				job.Policy.Failures = failures
+				for _, said := range []string{"", fault} {
+					src, dst := newScript(role(), chunk(c.text)), record{}
+					if src.err = broken; said != "" {
+						src.pieces, src.err = append(src.pieces, said), nil
+					}
+					out, err := g.Copy(t.Context(), source(src), sink(&dst), job)
+					heard := listen(t, dst.String())
+					want, state := broken, sse.Truncated
+					if said != "" {
+						want, state = guard.ErrNoEnd, sse.Failed
+					}
+					failed := 0
+					if c.claim != "" {
+						failed = 1
+					}
+					if !errors.Is(err, want) || out.State != state || out.Cut || heard.done || heard.finish[0] != "" ||
+						m > guard.Observe && out.Failed != failed {
+						t.Errorf("%s, %v, %q: error %v, %+v, %+v", name, m, said, err, out, heard)
+					}
+					marked := failed > 0 && (m == guard.Annotate || m == guard.Hold && failures == 0)
+					if !strings.HasSuffix(dst.String(), said) || strings.Contains(heard.texts[0], "[unverified]") != marked {
+						t.Errorf("%s, %v, %q: got %s", name, m, said, dst.String())
+					}
+					if m == guard.Hold && c.claim != "" && strings.Contains(dst.String(), "false") {
+						t.Errorf("%s: %s", name, dst.String())
+					}
+				}
+			}
+		}
+	}
+}
+
+// An error of the Responses API repeats the text, of which nothing gets out that was held.
+func TestAResponseThatFailsTellsNoClaimThatFailed(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	job := jobOf(t, guard.Hold)
+	job.Policy.Failures = 1
+	stream := responseOf("All is well. T", "his is slow and false. So")
+	stream, _, _ = strings.Cut(stream, "event: response.output_text.done")
+	const text = `"output":[{"type":"message","content":[{"type":"output_text","text":"All is well. This is slow and false. So"}]}]`
+	stream += event("response.failed", `"sequence_number":9,"response":{"id":"r1","object":"response","status":"failed","error":{"message":"x"},`+text+`}`)
+	got, out, err := pass(t, g, job, stream)
+	deltas, wholes, last := answerOf(t, got)
+	if err != nil || out.Cut || out.State != sse.Done || last["type"] != "response.failed" || deltas != "All is well. " ||
+		len(wholes) != 1 || wholes[0] != deltas {
+		t.Errorf("error %v, %+v, %q, %q\n%s", err, out, deltas, wholes, got)
+	}
+}
+
+// What was not finished is withheld where nothing unchecked may pass.
+func TestHalfAClaimIsHeldBackWhereNothingUncheckedPasses(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	for block, want := range map[guard.OnUnchecked]string{guard.Pass: "All is well. And so", guard.Block: "All is well. "} {
+		job := jobOf(t, guard.Hold)
+		job.Policy.OnUnchecked = block
+		src, dst := newScript(chunk("All is well. And so")), record{}
+		src.err = io.ErrUnexpectedEOF
+		out, err := g.Copy(t.Context(), source(src), sink(&dst), job)
+		if heard := listen(t, dst.String()); !errors.Is(err, src.err) || heard.texts[0] != want || out.Cut {
+			t.Errorf("block %v: error %v, %+v, text %q", block, err, out, heard.texts[0])
+		}
+	}
+}
