@@ -147,7 +147,7 @@ const askedAtOnce = 4
 
 // Quick implements guard.Checker: a classifier has to read every sentence.
 func (m *moderation) Quick(e *evidence.Evidence, c check.Claim) (r check.Result, final bool) {
-	if m.facts != nil {
+	if m.facts != nil && !c.Unfinished {
 		r, _ = m.facts.Quick(e, c)
 		return m.mild(r), false
 	}
@@ -167,7 +167,9 @@ func (m *moderation) Check(ctx context.Context, e *evidence.Evidence, question s
 	out := make([]check.Result, len(list))
 	if m.facts != nil {
 		for i, r := range m.facts.Check(ctx, e, question, list) {
-			out[i] = m.mild(r)
+			if out[i] = m.mild(r); list[i].Unfinished {
+				out[i] = check.Result{Verdict: check.Unchecked, Score: 0.5, Source: -1}
+			}
 		}
 	} else {
 		for i := range out {

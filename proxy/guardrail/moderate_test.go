@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/signal"
 	"signalbox/stream/check"
+	"signalbox/stream/evidence"
 )
 
 func TestWhatAnOutputFinds(t *testing.T) {
@@ -78,6 +79,32 @@ func TestASentenceIsReadOnceForAllSignalsThatReadTheSame(t *testing.T) {
 		m := &moderation{outputs: outputs, asked: r}
 		if m.Check(t.Context(), nil, "", []check.Claim{c.claim}); !slices.Equal(r.texts, c.want) {
 			t.Errorf("%s: read %q, want %q", name, r.texts, c.want)
+		}
+	}
+}
+
+// contradicts is a guard.Checker that finds everything false.
+type contradicts struct{}
+
+func (contradicts) Quick(*evidence.Evidence, check.Claim) (check.Result, bool) {
+	return check.Result{Verdict: check.Contradicted}, true
+}
+
+func (contradicts) Check(_ context.Context, _ *evidence.Evidence, _ string, list []check.Claim) []check.Result {
+	return slices.Repeat([]check.Result{{Verdict: check.Contradicted}}, len(list))
+}
+
+func TestHalfASentenceIsReadByClassifiersAlone(t *testing.T) {
+	t.Parallel()
+	var r reader
+	m := &moderation{outputs: []Output{{Kind: signal.PII}}, asked: &r, facts: contradicts{}, acting: true}
+	for unfinished, want := range map[bool]check.Verdict{true: check.Unchecked, false: check.Contradicted} {
+		r.texts = nil
+		c := check.Claim{Text: "The tower is", Unfinished: unfinished}
+		quick, _ := m.Quick(nil, c)
+		full := m.Check(t.Context(), nil, "", []check.Claim{c})
+		if quick.Verdict != want || full[0].Verdict != want || !slices.Equal(r.texts, []string{c.Text}) {
+			t.Errorf("unfinished %v: %v, %v, read %q", unfinished, quick.Verdict, full[0].Verdict, r.texts)
 		}
 	}
 }

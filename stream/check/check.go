@@ -45,6 +45,9 @@ type Claim struct {
 	// of a Cell. May be empty.
 	Context string
 	Kind    claims.Kind
+	// Unfinished: the text stopped in the middle of it. Nobody can tell whether it is true; whether
+	// it may be said at all can be.
+	Unfinished bool
 }
 
 // Result is the verdict on one claim.

@@ -79,6 +79,7 @@ type bodyText struct {
 // read takes in all texts, in the order in which a stream brings those of a choice: thoughts come
 // before the answer, wherever they stand.
 func (b *bodyCheck) read(e *response.Event) {
+	stops := stopped(e)
 	for i := range e.Deltas {
 		d := &e.Deltas[i]
 		if !b.checked(d.Kind) {
@@ -88,14 +89,49 @@ func (b *bodyCheck) read(e *response.Event) {
 		b.look(ln, d.Text)
 		b.texts = append(b.texts, bodyText{delta: i, lane: ln, text: d.Text, to: len(d.Text)})
 		b.enter(ln, ln.feed(d.Text))
+		if slices.Contains(stops, i) {
+			b.enterHalf(ln, ln.close())
+			continue
+		}
 		b.enter(ln, ln.close())
 	}
 	b.todo, b.batch = b.batch, nil
 	if b.several {
 		slices.SortStableFunc(b.texts, func(x, y bodyText) int {
-			return cmp.Or(cmp.Compare(x.lane.choice, y.lane.choice), cmp.Compare(y.lane.kind, x.lane.kind))
+			return cmp.Or(cmp.Compare(x.lane.choice, y.lane.choice), cmp.Compare(order(x.lane.kind), order(y.lane.kind)))
 		})
 	}
+}
+
+// stopped lists the deltas in which an answer stops in the middle: the last of each choice that does.
+func stopped(e *response.Event) (list []int) {
+	for i := range e.Finishes {
+		f := &e.Finishes[i]
+		if !f.Broken() {
+			continue
+		}
+		last := -1
+		for k := range e.Deltas {
+			d := &e.Deltas[k]
+			if f.Choice == response.Everything || d.Choice == f.Choice && (last < 0 || order(d.Kind) >= order(e.Deltas[last].Kind)) {
+				last = k
+			}
+		}
+		list = append(list, last)
+	}
+	return list
+}
+
+// order is the place of a kind of text in a choice of a chat.
+func order(k response.Kind) int {
+	switch k {
+	case response.Reasoning:
+		return 0
+	case response.Tool, response.ToolName:
+		return 2
+	case response.Text, response.Refusal:
+	}
+	return 1
 }
 
 // wait has the claims read by a model, some at a time, as long as that gets on.

@@ -38,6 +38,7 @@ func (s *stream) done() {
 		s.over = true
 		return
 	}
+	s.judgeHalves()
 	s.close(response.Everything)
 	s.now.choice, s.now.done = response.Everything, true
 	if s.Mode > Observe {
@@ -61,11 +62,13 @@ func (s *stream) message(a *response.Event) {
 		}
 	}
 	it.spelled = s.Mode == Hold && a.Spelled() // the texts may have changed the mode
+	s.resolve(a)
 	for i := range a.Finishes {
-		s.finished(a.Finishes[i].Choice)
+		s.finished(&a.Finishes[i])
 	}
 	if a.Failed {
 		it.fails, s.broken = true, true
+		s.leaveHalves()
 		s.abandon(response.Everything)
 	}
 	if a.Shape == response.Opaque || a.Unread {
@@ -98,7 +101,8 @@ func (s *stream) toolCall(choice int) {
 
 // finished takes in the end of a choice. One of a choice that went on behind another is none:
 // servers send several.
-func (s *stream) finished(choice int) {
+func (s *stream) finished(f *response.Finish) {
+	choice := f.Choice
 	s.now.stops = append(s.now.stops, choice)
 	if slices.Contains(s.goesOn, choice) {
 		return
@@ -107,6 +111,10 @@ func (s *stream) finished(choice int) {
 		s.stopped = append(s.stopped, choice)
 	}
 	s.now.ends = append(s.now.ends, choice)
+	if f.Broken() {
+		s.abandon(choice)
+		return
+	}
 	s.close(choice)
 }
 
@@ -172,16 +180,16 @@ func (s *stream) closeThoughts(choice int) {
 func (s *stream) whole(d *response.Delta, part int) *lane {
 	ln := s.lane(d, part)
 	if ln.is(d.Text) {
-		s.enter(ln, ln.close())
+		s.enterLast(ln)
 		return ln
 	}
 	if ln.fed > 0 {
-		s.enter(ln, ln.close())
+		s.enterLast(ln)
 		ln = s.newLane(d, part)
 	}
 	s.look(ln, d.Text)
 	s.enter(ln, ln.feed(d.Text))
-	s.enter(ln, ln.close())
+	s.enterLast(ln)
 	return ln
 }
 

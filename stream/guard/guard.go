@@ -109,7 +109,7 @@ type Job struct {
 	// nothing below that of the policy. Whatever it is, such a text is treated as one that may not.
 	Formed Mode
 	// Checker reads this answer in place of the guard's own, and may do so without evidence; nil
-	// for that one.
+	// for that one. It gets claims that are unfinished as well.
 	Checker Checker
 	// Origin names the stored context, as ID@VERSION, that a source of the evidence comes from, for
 	// the summary; empty for one that comes from none. May be nil. It is called from one goroutine.

@@ -99,8 +99,18 @@ func (l *ledger) enterHalf(ln *lane, list []claims.Claim) {
 		return
 	}
 	now := time.Now()
-	r, _ := l.admit(ln, list[n-1], now)
-	r.half = true
+	r, asked := l.admit(ln, list[n-1], now)
+	l.leave(r, asked, now)
+}
+
+// leave leaves a claim unjudged, unless the answer has a checker of its own, which may look for
+// something else than truth.
+func (l *ledger) leave(r *record, asked check.Claim, now time.Time) {
+	if r.half = true; l.job.Checker != nil {
+		asked.Unfinished = true
+		l.judge(r, asked, now)
+		return
+	}
 	l.decide(r, check.Result{Verdict: check.Unchecked, Source: -1}, now)
 }
 
@@ -124,14 +134,19 @@ func (l *ledger) enter(ln *lane, list []claims.Claim) {
 			continue
 		}
 		r, asked := l.admit(ln, c, now)
-		result, final := l.checker.Quick(l.job.Evidence, asked)
-		if final {
-			l.decide(r, result, time.Now())
-			continue
-		}
-		r.fallback = result
-		l.batch = append(l.batch, task{record: r, claim: asked, fallback: result, since: now, deadline: r.deadline})
+		l.judge(r, asked, now)
 	}
+}
+
+// judge gets the verdict on a claim: at once where that takes no model.
+func (l *ledger) judge(r *record, asked check.Claim, now time.Time) {
+	result, final := l.checker.Quick(l.job.Evidence, asked)
+	if final {
+		l.decide(r, result, time.Now())
+		return
+	}
+	r.fallback = result
+	l.batch = append(l.batch, task{record: r, claim: asked, fallback: result, since: now, deadline: r.deadline})
 }
 
 // admit notes a claim of a lane, and returns what a checker is asked.

@@ -39,8 +39,9 @@ type stream struct {
 	moved  bool // something that waits may be free to go
 	markers
 
-	stopped []int // choices that had a finish_reason
-	goesOn  []int // of them those with text behind it: they end with the stream
+	halves  []half // claims that may not be finished
+	stopped []int  // choices that had a finish_reason
+	goesOn  []int  // of them those with text behind it: they end with the stream
 
 	faulty bool  // an event carried an error
 	broken bool  // so it did, or the answer stopped in the middle
@@ -157,9 +158,11 @@ func (s *stream) end(err error) {
 	switch {
 	case s.cutting: // before that
 	case errors.Is(err, io.EOF) && s.in.Complete():
+		s.judgeHalves()
 		s.close(response.Everything)
 	default:
 		s.broken = true
+		s.leaveHalves()
 		s.abandon(response.Everything)
 	}
 }
@@ -184,6 +187,7 @@ func (s *stream) applyVerdicts() {
 // relieve closes the open claims when too much waits for nothing but their end.
 func (s *stream) relieve() {
 	if s.queue.bytes > maxHeld && len(s.pending)+len(s.batch) == 0 {
+		s.judgeHalves()
 		s.close(response.Everything)
 	}
 }

@@ -78,3 +78,31 @@ func (e *Event) fault() error {
 	}
 	return nil
 }
+
+// Broken reports whether the answer stopped in the middle: at its limit of tokens, or at a filter.
+func (f *Finish) Broken() bool {
+	switch string(f.Reason) {
+	case FinishLength, FinishFilter, "max_output_tokens", "max_tokens", "incomplete":
+		return true
+	}
+	return false
+}
+
+// Begins reports whether an output item of the Responses API begins with the event, or a part of
+// one.
+func (e *Event) Begins() bool {
+	return string(e.Type) == typeItemAdded || string(e.Type) == typePartAdded
+}
+
+// ItemEnd reports whether an output item of the Responses API ends with the event and tells how:
+// whole is false for one that stopped in the middle.
+func (e *Event) ItemEnd() (ended, whole bool) {
+	if string(e.Type) != typeItemDone || !e.layout.item.Present() {
+		return false, false
+	}
+	status := memberIn(e.data, e.layout.item, "status")
+	if !status.Present() {
+		return false, false
+	}
+	return true, string(e.data[status.Start:status.End]) != `"incomplete"`
+}
