@@ -236,6 +236,7 @@ func TestWhatIsNotKept(t *testing.T) {
 	tools := `{"model":"auto","messages":[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"42"}]}`
 	with := func(extra, text string) string { return strings.Replace(ask(text), `{`, `{`+extra+`,`, 1) }
 	filtered := strings.Replace(testkit.Completion, `"stop"`, `"content_filter"`, 1)
+	limited := strings.Replace(testkit.Completion, `"stop"`, `"length"`, 1)
 	tests := []struct {
 		name, body string
 		answer     testkit.Answer // of the upstream to the first request; nil is the usual one
@@ -254,6 +255,8 @@ func TestWhatIsNotKept(t *testing.T) {
 		{"an error", ask("error"), testkit.JSON(400, `{"error":{"message":"bad","type":"invalid_request_error","param":null,"code":null}}`), nil, recall.Miss, "miss"},
 		{"an error with a good status", ask("error in disguise"), testkit.JSON(200, `{"error":{"message":"bad"}}`), nil, recall.Miss, "miss"},
 		{"an answer that a filter ended", ask("filter"), testkit.JSON(200, filtered), nil, recall.Miss, "miss"},
+		{"an answer that its limit ended", ask("limit"), testkit.JSON(200, limited), nil, recall.Miss, "miss"},
+		{"a stream that its limit ended", askStream("limits"), testkit.Stream(testkit.Event("half"), strings.Replace(testkit.Finish, `"stop"`, `"length"`, 1), testkit.Done), nil, recall.Miss, "miss"},
 		{"a stream that broke off", askStream("broken"), testkit.Raw(testkit.StreamHead+testkit.Chunk(testkit.Event("half")), testkit.FIN), nil, recall.Miss, "miss"},
 		{"a stream with an error", askStream("failed"), testkit.Stream(testkit.Event("half"), `data: {"error":{"message":"bad"}}`+"\n\n", testkit.Done), nil, recall.Miss, "miss"},
 		{"an answer that is not JSON", ask("page"), testkit.Body(200, "text/plain", "<p>hi</p>"), nil, recall.Miss, "miss"},

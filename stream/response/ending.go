@@ -7,8 +7,8 @@ import (
 	"signalbox/stream/sse"
 )
 
-// ErrIncomplete is the error of an answer that is not to be repeated: it is empty, broke off, ended
-// by a filter, or is an error.
+// ErrIncomplete is the error of an answer that is not to be repeated: it is empty, broke off, was
+// ended by a filter or by a limit of its length, or is an error.
 var ErrIncomplete = errors.New("no complete answer")
 
 // Ending watches how an answer ends. The zero value is ready for one.
@@ -69,7 +69,7 @@ func (e *Event) fault() error {
 	}
 	for i := range e.Finishes {
 		switch why := string(e.Finishes[i].Reason); why {
-		case FinishStop, FinishLength, FinishTools, FinishFunction:
+		case FinishStop, FinishTools, FinishFunction:
 		default:
 			if e.Shape != Response || why != "completed" && string(e.Type) != typeCompleted {
 				return fmt.Errorf("%w: ended by %q", ErrIncomplete, why)
