@@ -93,6 +93,13 @@ func (s *Store) newRecord(owner Owner, d Draft) (*ledger.Record, error) {
 // mostName bounds names of contexts, in bytes.
 const mostName = 256
 
+// CheckTTL returns an *InvalidError for a life that a context cannot have; 0 is the default and
+// always good.
+func (s *Store) CheckTTL(asked time.Duration) error {
+	_, err := s.ttl(asked)
+	return err
+}
+
 func (s *Store) ttl(asked time.Duration) (time.Duration, error) {
 	if asked == 0 {
 		return s.o.TTL, nil

@@ -176,8 +176,13 @@ func TestWhatCannotBeStoredIsToldAndTheAnswerGoesOut(t *testing.T) {
 		if stream {
 			answer = testkit.Stream(testkit.Event("hello"), testkit.Finish, testkit.Done)
 		}
+		full, err := memory.New(memory.Options{Quota: func(string) memory.Quota { return memory.Quota{ContextBytes: 1} }}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r := keeping(t, oneModel(testkit.NewUpstream(t, answer)), nil)
-		got := r.chat(saving(fmt.Sprintf(`,"stream":%v,"signalbox":{"save_context":{"ttl":"1000h"}}`, stream), hi))
+		r.proxy.UseMemory(full)
+		got := r.chat(saving(fmt.Sprintf(`,"stream":%v,"signalbox":{"save_context":{}}`, stream), hi))
 		if got.status != 200 || !strings.Contains(got.body, "hello") || !strings.Contains(got.body, `"x_signalbox":{"degraded":["save_context"]}`) {
 			t.Errorf("stream %v: %d %s", stream, got.status, got.body)
 		}

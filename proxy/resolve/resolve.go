@@ -205,7 +205,7 @@ func (p *Resolver) resolvable(req *openai.Request, refs []openai.ContextRef) err
 	case req.API == openai.Other:
 		return fault.InvalidField(asked, asked+" is for requests with a prompt, and this endpoint's have none")
 	case req.Extras.SaveContext != nil:
-		return savable(req)
+		return savable(p.Store, req)
 	}
 	return nil
 }

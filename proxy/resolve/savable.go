@@ -7,12 +7,16 @@ import (
 	"slices"
 
 	"signalbox/internal/openai"
+	"signalbox/memory"
 	"signalbox/proxy/fault"
 )
 
 // savable refuses requests whose prompt and answer cannot become a context: it takes a prompt of
-// text that is all there, and one answer.
-func savable(req *openai.Request) error {
+// text that is all there, one answer, and what store takes for a name and a life.
+func savable(store *memory.Store, req *openai.Request) error {
+	if err := store.CheckTTL(req.Extras.SaveContext.TTL); err != nil {
+		return fault.InvalidField(saveContextField+".ttl", saveContextField+"."+err.Error())
+	}
 	asks := func(field string, harmless ...string) bool {
 		v := req.Field(field)
 		return v != nil && !slices.Contains(harmless, string(bytes.TrimSpace(v)))
