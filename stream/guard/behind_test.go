@@ -79,7 +79,7 @@ func TestItemsOfAResponseBehindTheCutAreDropped(t *testing.T) {
 
 	var stream strings.Builder
 	stream.WriteString(event("response.created", `"response":{"id":"r1","object":"response","status":"in_progress","incomplete_details":null,"output":[]}`))
-	item := func(n string, one string) {
+	item := func(n, one string) {
 		head, _, _ := strings.Cut(one, `,"status"`)
 		stream.WriteString(event("response.output_item.added", `"output_index":`+n+`,"item":`+head+`,"status":"in_progress"}`))
 		if n == "1" {

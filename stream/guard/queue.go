@@ -110,7 +110,7 @@ func (q *queue) put(it *item) {
 }
 
 // putCopy appends a copy of an item whose event belongs to the parser.
-func (q *queue) putCopy(from *item) *item {
+func (q *queue) putCopy(from *item) {
 	it := q.take()
 	it.reset(from.event)
 	it.choice, it.last, it.bare, it.strip, it.done = from.choice, from.last, from.bare, from.strip, from.done
@@ -131,7 +131,6 @@ func (q *queue) putCopy(from *item) *item {
 		it.texts[i].lane.last, it.texts[i].text = it, nil
 	}
 	q.put(it)
-	return it
 }
 
 // drop keeps the memory of an item that has been taken out.

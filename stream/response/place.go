@@ -15,8 +15,8 @@ func decoderOf(value []byte) *jsontext.Decoder {
 		bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// memberIn returns where the value of a member of an object stands, which is at at in the data;
-// zero without one. Of several it is the last, as most readers have it.
+// memberIn returns where the value of a member stands, of an object that stands at a place in the
+// data; zero without one. Of several it is the last, as most readers have it.
 func memberIn(data []byte, at openai.Span, name string) (found openai.Span) {
 	d := decoderOf(data[at.Start:at.End])
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -40,8 +40,8 @@ func memberIn(data []byte, at openai.Span, name string) (found openai.Span) {
 	return found
 }
 
-// elementsIn returns where the elements of a list stand, which is at at in the data; nil where it
-// is none.
+// elementsIn returns where the elements of a list stand that stands at a place in the data; nil where
+// it is none.
 func elementsIn(data []byte, at openai.Span) (list []openai.Span) {
 	d := decoderOf(data[at.Start:at.End])
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
