@@ -122,7 +122,7 @@ func (q *queue) putCopy(from *item) {
 	it.inside = append(it.inside, from.inside...)
 	it.stops = append(it.stops, from.stops...)
 	it.calls = append(it.calls, from.calls...)
-	it.spelled, it.fails = from.spelled, from.fails
+	it.spelled, it.fails, it.forged = from.spelled, from.fails, from.forged
 	e := &it.event
 	it.spare = append(append(append(it.spare, e.Raw...), e.Name...), e.Data...)
 	raw, name := len(e.Raw), len(e.Raw)+len(e.Name)

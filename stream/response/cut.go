@@ -153,23 +153,5 @@ func misfit(data []byte, value openai.Span, text []byte, at int) (gone openai.Sp
 	return openai.Span{Start: gone.Start, End: gone.Start}, true
 }
 
-// without takes choices out of a chunk.
-func (e *Event) without(choices []int) {
-	all := e.choiceSpans()
-	kept := false
-	for i, at := range all {
-		switch {
-		case !slices.Contains(choices, e.indexOf(at, i)):
-			kept = true
-		case kept:
-			e.replace(openai.Span{Start: all[i-1].End, End: at.End}, "")
-		case i+1 < len(all):
-			e.replace(openai.Span{Start: at.Start, End: all[i+1].Start}, "")
-		default:
-			e.replace(at, "")
-		}
-	}
-}
-
 // Choices are the indexes of the choices that the event tells of; none in the Responses API.
 func (e *Event) Choices() []int { return e.layout.choices }

@@ -101,20 +101,3 @@ func TestLogProbabilitiesStayWhereTextIsOnlyPutIn(t *testing.T) {
 		}
 	}
 }
-
-func TestChoicesAreTakenOutOfAChunk(t *testing.T) {
-	t.Parallel()
-	const chunk = `{"choices":[{"index":0,"delta":{"content":"a"}}, {"index":1,"delta":{"content":"b"}} ,{"index":2,"delta":{}}],"usage":null}`
-	for want, without := range map[string][]int{
-		`{"choices":[{"index":1,"delta":{"content":"b"}} ,{"index":2,"delta":{}}],"usage":null}`: {0},
-		`{"choices":[{"index":0,"delta":{"content":"a"}} ,{"index":2,"delta":{}}],"usage":null}`: {1},
-		`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":null}`:                         {2, 1},
-		`{"choices":[{"index":2,"delta":{}}],"usage":null}`:                                      {0, 1},
-		`{"choices":[],"usage":null}`:                                                            {0, 1, 2},
-	} {
-		got := new(response.Reader).Read([]byte(chunk)).Append(nil, response.Rewrite{Without: without})
-		if diff := gocmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", without, diff)
-		}
-	}
-}

@@ -26,8 +26,6 @@ type Rewrite struct {
 	Changes []Change
 	// Cuts end choices of a body, each of them once.
 	Cuts []Cut
-	// Without are choices that are taken out of a chunk. Nothing else may change in them.
-	Without []int
 	// Unspelled does that to all log probabilities and token ids of the event.
 	Unspelled bool
 	// Unweighed does it to all log probabilities alone.
@@ -84,9 +82,6 @@ func (e *Event) rewrite(w *Rewrite) {
 	}
 	for _, c := range w.Cuts {
 		e.cut(c)
-	}
-	if len(w.Without) > 0 {
-		e.without(w.Without)
 	}
 	if w.Finish != "" {
 		e.refinish(w)
