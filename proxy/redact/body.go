@@ -49,8 +49,8 @@ func (b *Body) Feed(piece []byte) []byte {
 			continue
 		}
 		c := piece[i]
-		if c == '[' && !b.escaped {
-			s, partial := b.v.at(piece[i:])
+		if (c == '[' || c == '\\') && !b.escaped {
+			s, length, partial := b.v.at(piece[i:])
 			if partial {
 				b.out = append(b.out, piece[from:i]...)
 				b.held = append(b.held[:0], piece[i:]...)
@@ -58,7 +58,7 @@ func (b *Body) Feed(piece []byte) []byte {
 			}
 			if s != nil {
 				b.out = append(append(b.out, piece[from:i]...), s.as(b.nested)...)
-				i += len(s.placeholder)
+				i += length
 				from = i
 				continue
 			}
@@ -145,22 +145,26 @@ func (s *secret) as(nested bool) []byte { //nolint:revive // a fact about the pl
 // as rest, the front of what may become a placeholder; with whole set there is no such front.
 func (v *Vault) restore(dst, inside []byte, nested, whole bool) (out, rest []byte) {
 	for {
-		at := bytes.IndexByte(inside, '[')
+		at := bytes.IndexAny(inside, `[\`)
 		if at < 0 {
 			return append(dst, inside...), nil
 		}
 		dst = append(dst, inside[:at]...)
 		inside = inside[at:]
-		s, partial := v.at(inside)
+		s, length, partial := v.at(inside)
 		switch {
 		case s != nil:
 			dst = append(dst, s.as(nested)...)
-			inside = inside[len(s.placeholder):]
+			inside = inside[length:]
 		case partial && !whole:
 			return dst, inside
 		default:
-			dst = append(dst, '[')
-			inside = inside[1:]
+			n := 1
+			if inside[0] == '\\' { // with what it escapes
+				n = min(2, len(inside))
+			}
+			dst = append(dst, inside[:n]...)
+			inside = inside[n:]
 		}
 	}
 }

@@ -13,12 +13,13 @@
 // calls and results of tools that are JSON stay JSON (nested.go): a number there is replaced by a
 // string.
 //
-// Requests are those of chat completions, completions and the Responses API. An answer goes through
-// a Body, when it is one JSON value, or through a Stream, when it is server-sent events. Both take
-// the bytes in any pieces and give back the same text for all of them. A placeholder that the
-// request did not make is left alone, one of an earlier turn that the server remembers, too: where
-// a request goes on with such turns its placeholders hold letters that differ from request to
-// request, as [EMAIL_K7QXA_1]. Nothing is held back but the front of what may become a placeholder.
+// Requests are those of chat completions, completions and the Responses API. An answer goes
+// through a Body, when it is one JSON value, or through a Stream, when it is server-sent events.
+// Both take the bytes in any pieces and give back the same text for all of them, also where the
+// model escaped a placeholder as Markdown (spelled.go). A placeholder that the request did not
+// make is left alone, one of an earlier turn that the server remembers, too: where a request goes
+// on with such turns its placeholders hold letters that differ from request to request, as
+// [EMAIL_K7QXA_1]. Nothing is held back but the front of what may become a placeholder.
 //
 // The package has no goroutines. A Vault is immutable once Hide has returned it and safe for
 // concurrent use; a Body and a Stream belong to one answer.

@@ -199,9 +199,9 @@ func TestHideFailsRatherThanLeaveSomething(t *testing.T) {
 // A restored answer must decode to the text in which each placeholder is its value.
 func TestABodyIsRestoredWhateverThePieces(t *testing.T) {
 	_, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"ann@example.com Jo \"JJ\" Doe 1 Elm St\nSpringfield [EMAIL_2] bob@example.org"}]}`)
-	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To [EMAIL_1], [PERSON_1] [EMAIL_2] [EMAIL_9] [EMA \"[ADDRESS_1]\" \\[EMAIL_1]","reasoning_content":"[[PERSON_1]]",` +
-		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"[PERSON_1]\",\"at\":[\"[ADDRESS_1]\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
-	const want = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To ann@example.com, Jo \"JJ\" Doe [EMAIL_2] [EMAIL_9] [EMA \"1 Elm St\nSpringfield\" \\ann@example.com","reasoning_content":"[Jo \"JJ\" Doe]",` +
+	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To [EMAIL_1], [PERSON_1] [EMAIL_2] [EMAIL_9] [EMA \"[ADDRESS_1]\" \\[EMAIL_1]","reasoning_content":"[[PERSON_1]] \\[PERSON\\_1\\]\\",` +
+		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"[PERSON_1]\",\"at\":[\"\\\\[ADDRESS\\\\_1\\\\]\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
+	const want = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To ann@example.com, Jo \"JJ\" Doe [EMAIL_2] [EMAIL_9] [EMA \"1 Elm St\nSpringfield\" \\ann@example.com","reasoning_content":"[Jo \"JJ\" Doe] Jo \"JJ\" Doe\\",` +
 		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"Jo \\\"JJ\\\" Doe\",\"at\":[\"1 Elm St\\nSpringfield\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
 	for size := 1; size <= len(answer); size++ {
 		b := v.Body()
@@ -223,6 +223,18 @@ func TestABodyIsRestoredWhateverThePieces(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(want), &call); err != nil || !json.Valid([]byte(call.Choices[0].Message.Calls[0].Function.Arguments)) {
 		t.Errorf("restored arguments are no JSON: %v", err)
+	}
+}
+
+// What a request holds with escapes of Markdown is not the placeholder of a value.
+func TestAPlaceholderWithEscapesInARequestIsLeftAlone(t *testing.T) {
+	const text = `\\[EMAIL\\_1\\] and [EMAIL_2\\]`
+	out, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"`+text+` ann@example.com"}]}`)
+	if got, want := string(openai.Member(out.Raw, "messages")), `[{"role":"user","content":"`+text+` [EMAIL_3]"}]`; got != want {
+		t.Errorf("hidden as %s", got)
+	}
+	if got := string(v.Body().Feed([]byte(`{"content":"` + text + ` \\[EMAIL\\_3\\]"}`))); got != `{"content":"`+text+` ann@example.com"}` {
+		t.Errorf("restored to %s", got)
 	}
 }
 

@@ -139,6 +139,11 @@ func TestAResponseStreamIsRestored(t *testing.T) {
 			map[string]string{"output_text0": "To ann@example.com!"},
 		},
 		{
+			"escapes of Markdown", "", text(0, `To \`) + text(0, `[EMAIL\`) + text(0, `_1\`) + text(0, `]\`) + textDone(0, `To \[EMAIL\_1\]\`) + call(1, `{"a":"\\`) + call(1, `[PERSON_1\\]"}`) + callDone(1, `{"a":"\\[PERSON_1\\]"}`),
+			map[string]string{"output_text0": `To ann@example.com\`, "function_call_arguments1": `{"a":"Jo \"JJ\" Doe"}`},
+			map[string]string{"output_text0": `To ann@example.com\`, "function_call_arguments1": `{"a":"Jo \"JJ\" Doe"}`},
+		},
+		{
 			"two items that take turns", "", text(0, "[EMA") + text(1, "[PER") + text(0, "IL_1]") + text(1, "SON_1]"),
 			map[string]string{"output_text0": "ann@example.com", "output_text1": `Jo "JJ" Doe`},
 			map[string]string{},

@@ -62,7 +62,7 @@ func (v *Vault) Stream(next response.Sink) response.Sink {
 	return &Stream{v: v, next: next, body: Body{v: v}}
 }
 
-// Put implements response.Sink. A chunk without a bracket in a string costs no allocation, nor does
+// Put implements response.Sink. A chunk without what brackets looks for costs no allocation, nor does
 // anything once the buffers have grown.
 func (s *Stream) Put(c *response.Chunk) {
 	switch {
@@ -76,7 +76,7 @@ func (s *Stream) Put(c *response.Chunk) {
 }
 
 // brackets reports whether a string of data may hold the front of a placeholder: a bracket that
-// opens no list.
+// opens no list, or at its end a backslash, which may escape one.
 func brackets(data []byte) bool {
 	inside := false
 	for i := 0; i < len(data); i++ {
@@ -84,7 +84,9 @@ func brackets(data []byte) bool {
 		case '"':
 			inside = !inside
 		case '\\':
-			i++
+			if i++; i+1 < len(data) && data[i] == '\\' && data[i+1] == '"' {
+				return true
+			}
 		case '[':
 			if inside {
 				return true
@@ -212,6 +214,7 @@ func (s *Stream) pass(t *tail) {
 	case t.twin: // comes with its text
 		return
 	default:
+		t.held = unescaped(t.held)
 		s.line = t.reader.AppendDelta(s.line[:0], t.like, t.held)
 	}
 	s.ahead.Build(string(t.name), s.line, t.reader)

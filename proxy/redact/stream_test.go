@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/json"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -156,6 +157,13 @@ func TestAStreamIsRestored(t *testing.T) {
 		{"brackets in brackets", event(0, content("[[EMAIL_1][")) + event(0, content("EMAIL_2]]")) + finish(0) + done, map[string]string{"0.content": "[ann@example.combob@example.org]"}},
 		{"the index behind the text", `data: {"id":"c-1","choices":[{"delta":{"content":"[EMAIL"},"index":1}]}` + "\n\n" + event(1, content("_1]")) + finish(1) + done, map[string]string{"1.content": "ann@example.com"}},
 		{"two choices in one chunk", `data: {"id":"c-1","choices":[{"index":0,"delta":{"content":"[EMAIL"}},{"index":1,"delta":{"content":"_1]"}}]}` + "\n\n" + event(0, content("_1]")) + finish(0) + done, map[string]string{"0.content": "ann@example.com", "1.content": "_1]"}},
+		{"escapes of Markdown", event(0, content(`\[EMAIL_1\], [PERSON\_1] and \[EMAIL\_2\] or [EMAIL_1\]`)) + finish(0) + done, map[string]string{"0.content": `ann@example.com, Jo "JJ" Doe and bob@example.org or ann@example.com`}},
+		{"escapes of Markdown over chunks", event(0, content(`To \`)) + event(0, content(`[EMAIL`)) + event(0, content(`\`)) + event(0, content(`_1`)) + event(0, content(`\`)) + event(0, content(`]!`)) + finish(0) + done, map[string]string{"0.content": "To ann@example.com!"}},
+		{"escapes in arguments of calls", event(0, call(0, `{"a":"\\[EMAIL`)) + event(0, call(0, `_1\\]","b":"[PERSON\\_`)) + event(0, call(0, `1]","c":"\[EMAIL\_2\]"}`)) + finish(0) + done, map[string]string{"0.tool_calls0": `{"a":"ann@example.com","b":"Jo \"JJ\" Doe","c":"bob@example.org"}`}},
+		{"backslashes of a path", event(0, content(`C:\Users\`)) + event(0, content(`[PERSON_1]`)) + event(0, content(`\docs`)) + finish(0) + done, map[string]string{"0.content": `C:\Users\Jo "JJ" Doe\docs`}},
+		{"more backslashes than escape one", event(0, content(`\\\[EMAIL_1\] \[EMAIL_1\\] \[EMAIL_1\x] \[x\] \\`)) + finish(0) + done, map[string]string{"0.content": `\\ann@example.com \ann@example.com \[EMAIL_1\x] \[x\] \\`}},
+		{"a backslash at the end", event(0, content(`a\`)) + finish(0) + done, map[string]string{"0.content": `a\`}},
+		{"a front with a backslash at the end", event(0, content(`\[EMAIL_1\`)) + finish(0) + done, map[string]string{"0.content": `\[EMAIL_1\`}},
 		{"usage after the end", event(0, content("[EMAIL_1]")) + finish(0) + `data: {"id":"c-1","choices":[],"usage":{"total_tokens":1}}` + "\n\n" + done, map[string]string{"0.content": "ann@example.com"}},
 	}
 	for _, tt := range tests {
@@ -188,6 +196,12 @@ func TestAStreamDelaysOnlyTheFrontOfAPlaceholder(t *testing.T) {
 		{"an event that is no JSON", "event: x\ndata: {[\"\n\n", "event: x\ndata: {[\"\n\n"},
 		{"the text before a front", event(0, `"content":"a [PER"`), event(0, `"content":"a "`)},
 		{"the front with what follows", event(0, `"content":"haps"`), event(0, `"content":"[PERhaps"`)},
+		{"a backslash that is no front", event(0, `"content":"a \\nb\\\\c\\n"`), event(0, `"content":"a \\nb\\\\c\\n"`)},
+		{"the text before a backslash", event(0, `"content":"a \\\\"`), event(0, `"content":"a "`)},
+		{"the backslash with what follows", event(0, `"content":"b [EMAIL\\\\"`), event(0, `"content":"\\\\b "`)},
+		{"an escaped front that becomes none", event(0, `"content":"1"`), event(0, `"content":"[EMAIL\\\\1"`)},
+		{"a front that no backslash follows", event(0, `"content":"[EMA\\\\"`), event(0, `"content":"[EMA"`)},
+		{"its backslash", event(0, `"content":"x"`), event(0, `"content":"\\\\x"`)},
 		{"other lines of an event", "event: x\nid: 7\n" + event(0, `"content":"[EMAIL_1]"`), "event: x\nid: 7\n" + event(0, `"content":"ann@example.com"`)},
 	}
 	for _, tt := range tests {
@@ -210,7 +224,7 @@ func TestDataOfSeveralLinesIsRestoredOnOne(t *testing.T) {
 
 func TestAStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
 	s := feed(vault(t))
-	plain := []byte(event(0, `"content":"hello there, \"you\""`))
+	plain := []byte(event(0, `"content":"hello there, \"you\", of C:\\temp\n"`))
 	cut := plain[:len(plain)/2]
 	s.Feed(cut) // the buffers grow
 	s.Feed(plain[len(cut):])
@@ -227,11 +241,14 @@ func TestAStreamWithoutBracketsCostsNoAllocation(t *testing.T) {
 func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		"To [EMAIL_1]!", "[[PERSON_1]", "[EMAIL_1][EMAIL_2]", "[EMAIL_", "\"[PERSON_1]\"\\", "é[EMAIL_1]ü", "[EMAIL_1", "]]][[[",
+		`\[EMAIL\_1\]`, `\\[PERSON\\_1\\]`, `\\\[EMAIL_1\]\[EMAIL_2\\]`, `C:\[PERSON_1]\`, `[EMAIL\\\_1]\`,
 	} {
 		f.Add(s, uint64(0x9E3779B97F4A7C15), uint8(3))
 	}
 	v := vault(f)
-	replacer := strings.NewReplacer("[EMAIL_1]", "ann@example.com", "[EMAIL_2]", "bob@example.org", "[PERSON_1]", `Jo "JJ" Doe`)
+	const word = `\[(EMAIL\\{0,2}_1|EMAIL\\{0,2}_2|PERSON\\{0,2}_1)`
+	placeholder := regexp.MustCompile(`\\\\` + word + `\\\\\]|\\` + word + `\\\]|` + word + `\\{0,2}\]`)
+	values := map[string]string{"[EMAIL_1]": "ann@example.com", "[EMAIL_2]": "bob@example.org", "[PERSON_1]": `Jo "JJ" Doe`}
 	f.Fuzz(func(t *testing.T, text string, cuts uint64, step uint8) {
 		if len(text) > 1<<12 {
 			return
@@ -253,7 +270,7 @@ func FuzzStream(f *testing.F) {
 			pieces = append(pieces, all[from:from+n])
 			from += n
 		}
-		want := replacer.Replace(text)
+		want := placeholder.ReplaceAllStringFunc(text, func(s string) string { return values[strings.ReplaceAll(s, `\`, "")] })
 		for _, got := range []string{restored(v, all), restored(v, pieces...)} {
 			if said := spoken(t, got)["0.content"]; said != want {
 				t.Fatalf("restored to %q, want %q", said, want)

@@ -110,14 +110,15 @@ func (k *keeper) reserve(text []byte) {
 		text = text[at:]
 		end := bytes.IndexByte(text[:min(len(text), maxLiteral)], ']')
 		if end > 0 && bytes.IndexByte(text[:end], '_') > 0 {
-			k.taken[string(text[:end+1])] = struct{}{}
+			k.taken[strings.ReplaceAll(string(text[:end+1]), `\`, "")] = struct{}{}
 		}
 		text = text[1:]
 	}
 }
 
-// maxLiteral is longer than any placeholder, in bytes.
-const maxLiteral = 64
+// maxLiteral is longer than any placeholder, in bytes, with a backslash in front of each character
+// that Markdown escapes.
+const maxLiteral = 128
 
 // intern returns the placeholder of a value. Spellings that differ in case, in spacing or, in a
 // number, in what separates its digits are one value.
@@ -208,19 +209,6 @@ func canonical(kind, value string) string {
 		}, value)
 	}
 	return strings.Join(strings.Fields(value), " ")
-}
-
-// at looks at a '[' at the front of b. It returns the secret whose placeholder b begins with; else
-// partial tells whether b, to its end, may still become one.
-func (v *Vault) at(b []byte) (s *secret, partial bool) {
-	if end := bytes.IndexByte(b[:min(len(b), v.longest)], ']'); end >= 0 {
-		return v.secrets[string(b[:end+1])], false
-	}
-	if len(b) >= v.longest {
-		return nil, false
-	}
-	_, partial = v.prefixes[string(b)]
-	return nil, partial
 }
 
 // Mentions reports whether text holds one of the values, the words of placeholders aside, or may
