@@ -242,6 +242,37 @@ func TestFactsOfContextsAreEvidence(t *testing.T) {
 	}
 }
 
+// A fact without an id is named by its place in the list that it was given in.
+func TestFactsWithoutIDsAreNamedByTheirPlace(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("The rent is 1200 EUR a month."), testkit.Finish, testkit.Done))
+	r := keeping(t, oneModel(up), nil, func(s *setup) { s.guard.Mode = "annotate" })
+	facts := []memory.Fact{{Text: "The pets are quiet."}, {Text: "The rent is 900 EUR a month."}}
+	pinned := r.create(anyone(), memory.Draft{Content: memory.Content{Text: "See the facts."}, Facts: facts})
+	owner := anyone()
+	owner.Session = "s9"
+	if err := r.store.SetSessionFacts(t.Context(), owner, facts, 0); err != nil {
+		t.Fatal(err)
+	}
+	const given = `"facts":["The sky is blue.","The door is red."]`
+	for name, c := range map[string]struct{ path, body, want string }{
+		"of a context alone":            {chatPath, with(quoted(pinned), hi), `"fact":"facts[1]","context":"` + pinned + `@1"`},
+		"of a context beside others":    {chatPath, saving(`,"signalbox":{`+given+`,"context":`+quoted(pinned)+`}`, hi), `"fact":"facts[1]","context":"` + pinned + `@1"`},
+		"of a session":                  {chatPath, saving(`,"signalbox":{`+given+`,"session":"s9"}`, hi), `"fact":"session.facts[1]"}`},
+		"of the request beside others":  {chatPath, saving(`,"signalbox":{"facts":["The sky is blue.","The rent is 900 EUR a month."],"context":`+quoted(r.keep("No."))+`}`, hi), `"fact":1}`},
+		"of a context, in verification": {"/signalbox/v1/verify", `{` + given + `,"context":"` + pinned + `","answer":"The rent is 1200 EUR a month."}`, `"fact":"facts[1]","context":"` + pinned + `@1"`},
+		"a text, in verification":       {"/signalbox/v1/verify", `{` + given + `,"context":"` + r.keep("The rent is 900 EUR a month.") + `","answer":"The rent is 1200 EUR a month."}`, `"fact":"content","context":"ctx_`},
+	} {
+		body := strings.Replace(c.body, `{`, `{"stream":true,`, 1)
+		if c.path != chatPath {
+			body = c.body
+		}
+		if got := r.post(c.path, body); !strings.Contains(got.body, c.want) {
+			t.Errorf("%s: %s", name, got.body)
+		}
+	}
+}
+
 func TestObservedFailuresAreStored(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(testkit.Event("The rent is 1200 EUR a month."), testkit.Finish, testkit.Done))

@@ -3,6 +3,7 @@ package contexts
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"signalbox/memory"
 	"signalbox/memory/ledger"
@@ -27,8 +28,8 @@ type GroundOptions struct {
 func Ground(t *memory.Text, o GroundOptions) (any, error) {
 	n := 0
 	sources := make([]evidence.Source, 0, len(t.Facts)+1)
-	for _, f := range t.Facts {
-		sources = append(sources, evidence.Source{ID: f.ID, Text: f.Text, Fact: true})
+	for i, f := range t.Facts {
+		sources = append(sources, evidence.Source{ID: FactID(f, "", i), Text: f.Text, Fact: true})
 		n += len(f.Text)
 	}
 	if n > o.MaxFactBytes || o.Documents && t.Kind == ledger.Messages {
@@ -43,7 +44,7 @@ func Ground(t *memory.Text, o GroundOptions) (any, error) {
 			text = o.Last(text, o.MaxDocument)
 		}
 		if text != "" {
-			sources = append(sources, evidence.Source{Text: text})
+			sources = append(sources, evidence.Source{ID: Content, Text: text})
 			n += len(text)
 		}
 	}
@@ -56,4 +57,17 @@ func Ground(t *memory.Text, o GroundOptions) (any, error) {
 		return nil, fmt.Errorf("prepare evidence: %w", err)
 	}
 	return e, nil
+}
+
+// Content is what verdicts call the text of a context, beside its pointer.
+const Content = "content"
+
+// FactID is what verdicts call the i-th of the facts that are pinned to a context, or that are a
+// session's: its id, or else its place behind prefix. A number alone would be a place among the
+// facts that the request itself brings.
+func FactID(f memory.Fact, prefix string, i int) string {
+	if f.ID != "" {
+		return f.ID
+	}
+	return prefix + "facts[" + strconv.Itoa(i) + "]"
 }

@@ -207,7 +207,8 @@ func lastPart(s string, n int) string {
 	})
 }
 
-// factSources makes sources of facts. One without an id is named by its place, as every source is.
+// factSources makes sources of the facts that a request brings, which come before all others: one
+// without an id is named by its place.
 func factSources(facts []openai.Fact) []evidence.Source {
 	out := make([]evidence.Source, len(facts))
 	for i := range facts {

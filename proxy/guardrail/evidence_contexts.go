@@ -4,6 +4,7 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/memory/ledger"
+	"signalbox/proxy/contexts"
 	"signalbox/proxy/resolve"
 	"signalbox/stream/evidence"
 )
@@ -11,11 +12,15 @@ import (
 // addFacts adds facts that are pinned; origin is the context that they are pinned to, empty for a
 // session.
 func (g *grounds) addFacts(facts []memory.Fact, origin string) {
-	for _, f := range facts {
+	prefix := ""
+	if origin == "" {
+		prefix = "session."
+	}
+	for i, f := range facts {
 		if origin != "" {
 			g.from(len(g.sources), origin)
 		}
-		g.sources = append(g.sources, evidence.Source{ID: f.ID, Text: f.Text, Fact: true})
+		g.sources = append(g.sources, evidence.Source{ID: contexts.FactID(f, prefix, i), Text: f.Text, Fact: true})
 		g.facts++
 	}
 }
@@ -55,7 +60,7 @@ func (o Options) ofContexts(r *resolve.Contexts, g *grounds) []found {
 			continue
 		}
 		if text, err := s.Text(); err == nil {
-			out = append(out, found{at, evidence.Source{ID: at, Text: text}})
+			out = append(out, found{at, evidence.Source{ID: contexts.Content, Text: text}})
 			g.documents++
 		} else {
 			g.cut = true

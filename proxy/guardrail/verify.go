@@ -27,7 +27,7 @@ type VerdictClaim struct {
 	// Span is where the number, date or name stands in the claim that failed, in its code points
 	// from 0: [start, end).
 	Span    []int  `json:"span,omitempty"`
-	Fact    any    `json:"fact,omitempty"`    // the id of the fact that decided, or its index where it has none
+	Fact    any    `json:"fact,omitempty"`    // what decided: its id, or the index of a fact of the request
 	Context string `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
 	Reason  string `json:"reason,omitempty"`  // why it is unchecked, where the text holds more than is read of one
 }
