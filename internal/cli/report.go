@@ -31,7 +31,7 @@ func (c *command) report() *cobra.Command {
 	var since, until, format, outcomes string
 	var o report.Options
 	cmd := &cobra.Command{
-		Use:   "report FILE... [--by DIMENSION] [--since TIME] [--until TIME] [--tenant NAME] [--format table|csv|json|html]",
+		Use:   "report FILE... [--by DIMENSION] [--since TIME] [--until TIME] [--tenant NAME] [--format table|csv|json|html | --json]",
 		Short: "Sum up what requests cost, from a decision log",
 		Long: "Read decision logs (telemetry.decisions), renamed ones and those compressed by gzip too, and print what requests\n" +
 			"cost, by which route they went to which model, what became of them and how long they took. - reads standard\n" +
@@ -53,8 +53,8 @@ func (c *command) report() *cobra.Command {
 			if o.Until, err = timeFlag("--until", until, now); err != nil {
 				return err
 			}
-			if !slices.Contains(formats(), format) {
-				return misuse("--format %q is none of %s", format, strings.Join(formats(), ", "))
+			if format, err = formatFlag(cmd, format); err != nil {
+				return err
 			}
 			if err := o.Validate(); err != nil {
 				return misuse("report: %v", err)
@@ -80,6 +80,7 @@ func (c *command) report() *cobra.Command {
 	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
 	f.IntVar(&o.Top, "top", 20, "names that are shown of each; the others are summed up, days are all shown")
 	f.StringVar(&format, "format", formatTable, strings.Join(formats(), ", "))
+	f.Bool("json", false, "print one JSON object, as --format json does")
 	words := func(words []string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -89,6 +90,22 @@ func (c *command) report() *cobra.Command {
 		}
 	}
 	return cmd
+}
+
+// formatFlag is the format that --format and --json ask for.
+func formatFlag(cmd *cobra.Command, format string) (string, error) {
+	asJSON, err := cmd.Flags().GetBool("json")
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read --json: %w", err)
+	case !slices.Contains(formats(), format):
+		return "", misuse("--format %q is none of %s", format, strings.Join(formats(), ", "))
+	case !asJSON:
+		return format, nil
+	case format != formatJSON && cmd.Flags().Changed("format"):
+		return "", misuse("report takes --json or --format %s, not both", format)
+	}
+	return formatJSON, nil
 }
 
 // timeFlag reads a time; the zero time for an empty text.

@@ -27,15 +27,20 @@ const reportLog = "../report/testdata/decisions.jsonl"
 
 func TestAReportIsPrintedInEveryFormat(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{"table", "csv", "json", "html"} {
+	for format, args := range map[string][]string{
+		"table": {"--format", "table"}, "csv": {"--format", "csv"}, "json": {"--format", "json"}, "html": {"--format", "html"},
+		"short form of json": {"--json"},
+	} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			code, got, problems := run(t, "", "report", reportLog, "--format", format)
+			code, got, problems := run(t, "", append([]string{"report", reportLog}, args...)...)
 			if code != 0 || problems != "" {
 				t.Fatalf("exit code %d, %s", code, problems)
 			}
-			golden := filepath.Join("testdata", "report."+format)
-			if *update {
+			golden := filepath.Join("testdata", "report."+args[len(args)-1])
+			if args[0] == "--json" {
+				golden = filepath.Join("testdata", "report.json")
+			} else if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -77,6 +82,7 @@ func TestAReportSaysWhatItDoesNotUnderstand(t *testing.T) {
 		{[]string{"no-such.jsonl"}, 1, "no-such.jsonl: no such file"},
 		{[]string{reportLog, "--by", "colour"}, 2, `"colour" is none of route, model`},
 		{[]string{reportLog, "--format", "xml"}, 2, `--format "xml" is none of table, csv, json, html`},
+		{[]string{reportLog, "--json", "--format", "csv"}, 2, "report takes --json or --format csv, not both"},
 		{[]string{reportLog, "--since", "yesterday"}, 2, `--since "yesterday" is no day`},
 		{[]string{reportLog, "--since", "2026-05-02", "--until", "2026-05-01"}, 2, "nothing lies between"},
 		{[]string{reportLog, "--outcomes", reportLog}, 1, "decisions.jsonl: line 1: id or score is missing"},
