@@ -12,12 +12,13 @@ import (
 )
 
 func (c *command) check() *cobra.Command {
-	var online bool
+	var online, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Validate a configuration",
 		Long: "Validate a configuration, or the one that serve would take. Every problem is printed as\n" +
-			"FILE:LINE:COL: path: message. Exit code 0 when there is none (warnings are allowed), else 1.\n" +
+			"FILE:LINE:COL: path: message, or all of them in one object by --json.\n" +
+			"Exit code 0 when there is none (warnings are allowed), else 1.\n" +
 			"With --allow-unset, secrets that are not set here, and files of server.tls that are not, are\n" +
 			"warnings.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,24 +29,35 @@ func (c *command) check() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p := c.printer()
 			cfg, warnings, err := c.read(cmd, file)
+			if asJSON && config.IsInvalid(err) {
+				return p.invalid(file, err)
+			}
 			if err != nil {
 				return err
 			}
-			p := c.printer()
-			for _, w := range warnings {
-				p.printf("%s\n", p.warn(config.Format(file, w)))
+			found := checked{
+				File: file, Valid: true, Models: len(cfg.Models), Routes: len(cfg.Routes.Content),
+				Problems: problemsOf(file, warnings),
 			}
-			if online && c.probe(cmd, cfg, settings) {
+			if online {
+				found.Probes = probesOf(app.Probe(cmd.Context(), cfg, settings))
+			}
+			if asJSON {
+				err = p.json(found)
+			} else {
+				p.validated(&found, warnings)
+			}
+			if err == nil && found.unreached() {
 				return errSilent
 			}
-			p.printf("%s: %s (%s, %s, %s)\n", file, p.good("valid"), count(len(cfg.Models), "model"),
-				count(len(cfg.Routes.Content), "route"), count(len(warnings), "warning"))
-			return nil
+			return err
 		},
 	}
 	takesFile(cmd)
 	addAllowUnset(cmd)
+	addJSON(cmd, &asJSON)
 	cmd.Flags().BoolVar(&online, "online", false, "also open the models and probe Redis and every endpoint")
 	return cmd
 }
@@ -121,23 +133,4 @@ func count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// probe prints what can be used and reached and what cannot, and reports whether anything cannot.
-func (c *command) probe(cmd *cobra.Command, cfg *config.Config, s config.Settings) bool {
-	p := c.printer()
-	failed := false
-	for _, r := range app.Probe(cmd.Context(), cfg, s) {
-		state := "reachable"
-		if r.Local {
-			state = "usable"
-		}
-		if r.Err != nil {
-			failed = true
-			p.printf("%s %s: %s\n", p.bad("un"+state), r.Name, r.Err)
-			continue
-		}
-		p.printf("%s %s\n", p.good(state), fmt.Sprintf("%s (%s)", r.Name, r.Detail))
-	}
-	return failed
 }

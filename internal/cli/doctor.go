@@ -57,7 +57,7 @@ func (c *command) doctor() *cobra.Command {
 		},
 	}
 	takesFile(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	addJSON(cmd, &asJSON)
 	cmd.Flags().BoolVar(&strict, "strict", false, "warnings count as problems")
 	return cmd
 }

@@ -44,14 +44,19 @@ func (b *keyBound) amount(x float64) string {
 
 // showKey is the command that tells of a key what is used of its budgets and limits.
 func (c *command) showKey() *cobra.Command {
+	var asJSON bool
 	cmd := keyCommand("show (ID | NAME)", "Show a virtual key of a running proxy, and what is used of its bounds", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
 			if err != nil {
 				return err
 			}
+			at += keysPath + "/" + url.PathEscape(id)
+			if asJSON {
+				return c.printAnswer(ctx, at)
+			}
 			var k keyUsage
-			if err := c.askAdmin(ctx, http.MethodGet, at+keysPath+"/"+url.PathEscape(id), nil, &k); err != nil {
+			if err := c.askAdmin(ctx, http.MethodGet, at, nil, &k); err != nil {
 				return err
 			}
 			c.printer().keyUsage(&k)
@@ -60,6 +65,7 @@ func (c *command) showKey() *cobra.Command {
 	cmd.Long = "Show a virtual key of a running proxy, and what is used of the budgets and the limits on a\n" +
 		"minute that bound it and its tenant. Keys of the configuration are not asked about here:\n" +
 		"`signalbox report --by key` sums up what they cost."
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -116,7 +113,7 @@ func (c *command) modelsList() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	addJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -181,107 +178,4 @@ func sizeText(n int64) string {
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
 	}
 	return fmt.Sprintf("%d B", n)
-}
-
-func (c *command) modelsVerify() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify [NAME]",
-		Short: "Check every file against its checksum",
-		Long: "Read every file of the named model, or of the embedded bundles and all downloaded models, and compare it\n" +
-			"with the checksums of its bundle.yaml and of the record that pull wrote. Exit code 1 with a line for every problem.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return misuse("verify takes at most one model")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := c.modelsDir(cmd)
-			if err != nil {
-				return err
-			}
-			var failed bool
-			if len(args) == 1 && args[0] != config.EmbeddedModel {
-				failed, err = c.verifyOne(cmd.Context(), dir, args[0])
-			} else {
-				failed, err = c.verifyAll(cmd.Context(), dir, len(args) == 0)
-			}
-			if err != nil {
-				return err
-			}
-			if failed {
-				return errSilent
-			}
-			return nil
-		},
-	}
-}
-
-// verifyAll checks the embedded bundles and, where downloaded says so, all models of dir.
-func (c *command) verifyAll(ctx context.Context, dir string, downloaded bool) (failed bool, err error) { //nolint:revive // flag-parameter: one list, with or without its rest
-	own, err := embedded()
-	if err != nil {
-		return true, err
-	}
-	for _, b := range own {
-		failed = c.printer().checked(b.name, local.VerifyBundle(b.files)) || failed
-	}
-	if !downloaded {
-		return failed, nil
-	}
-	all, err := local.List(dir)
-	if err != nil {
-		return true, err
-	}
-	for _, m := range all {
-		bad, err := c.verifyDir(ctx, m.Name, m.Dir)
-		if err != nil {
-			return true, err
-		}
-		failed = failed || bad
-	}
-	return failed, nil
-}
-
-func (c *command) verifyOne(ctx context.Context, modelsDir, name string) (failed bool, err error) {
-	dir, err := local.Dir(modelsDir, name)
-	if err != nil {
-		return true, misuse("%v", err)
-	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		if info, err := os.Stat(dir + ".onnx"); err == nil && info.Mode().IsRegular() {
-			return c.verifyDir(ctx, name, dir+".onnx") // an adapter
-		}
-		return true, fmt.Errorf("no model %q in %s; `signalbox models list` prints what is there", name, modelsDir)
-	}
-	return c.verifyDir(ctx, name, dir)
-}
-
-func (c *command) verifyDir(ctx context.Context, name, dir string) (failed bool, err error) {
-	rec, recErr := local.ReadRecord(dir)
-	problems := local.Verify(ctx, dir)
-	if err := ctx.Err(); err != nil {
-		return true, fmt.Errorf("verify: %w", err)
-	}
-	failed = c.printer().checked(name, problems)
-	if recErr != nil {
-		return failed, nil //nolint:nilerr // Verify says what is wrong with a record
-	}
-	at := time.Now().UTC().Truncate(time.Second)
-	if failed {
-		at = time.Time{}
-	}
-	return failed, local.MarkVerified(dir, rec, at)
-}
-
-// checked prints what a check of one model found and reports whether it has a problem.
-func (p *printer) checked(name string, problems []error) (failed bool) {
-	if len(problems) == 0 {
-		p.printf("%s: %s\n", name, p.good("ok"))
-		return false
-	}
-	for _, err := range problems {
-		p.printf("%s: %s\n", name, p.bad(err.Error()))
-	}
-	return true
 }

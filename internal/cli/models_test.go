@@ -94,6 +94,17 @@ func TestModelsArePulledListedAndVerified(t *testing.T) {
 		runModels(t, nil, args...).check(t, 1, []string{": model.onnx: does not match the record: 5 bytes, want 500", ": tokenizer.json: missing"}, nil)
 	}
 	runModels(t, nil, "verify", "embedded", "--dir", dir).check(t, 0, []string{"embedded: ok"}, nil)
+	damaged := runModels(t, nil, "verify", "org/intent", "--dir", dir, "--json")
+	damaged.check(t, 1, nil, nil)
+	var found verification
+	if err := json.Unmarshal([]byte(damaged.out), &found); err != nil {
+		t.Fatal(err)
+	}
+	if m := found.Models; found.OK || found.Dir != dir || len(m) != 1 || m[0].Name != "org/intent" || m[0].OK ||
+		len(m[0].Problems) != 2 || !strings.HasPrefix(m[0].Problems[1], "tokenizer.json: missing") {
+		t.Errorf("verified %+v", found)
+	}
+	runModels(t, nil, "verify", "embedded", "--dir", dir, "--json").check(t, 0, []string{`"ok": true`, `"problems": []`}, nil)
 	runModels(t, nil, "list", "--dir", dir).check(t, 0, []string{"never"}, nil)
 
 	runModels(t, env, "pull", "org/intent", "--dir", dir).check(t, 0, []string{"2 downloaded, 1 there already"}, nil)

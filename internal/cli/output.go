@@ -9,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/lipgloss/table"
+	"github.com/spf13/cobra"
 )
 
 // printer writes for a person on a terminal and for a program in a pipe.
@@ -66,6 +67,11 @@ func (p *printer) table(headers []string, rows [][]string) {
 			return cell
 		})
 	p.printf("%s\n", t.Render())
+}
+
+// addJSON adds the flag by which a command prints one object for a program.
+func addJSON(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "json", false, "print one JSON object")
 }
 
 // json prints one indented object.

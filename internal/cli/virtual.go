@@ -36,6 +36,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 		TTL    string `json:"ttl,omitempty"`
 	}
 	var grace, tenant string
+	var asJSON bool
 	add := keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
 		func(ctx context.Context, at string, args []string) error {
 			create.Name = args[0]
@@ -54,7 +55,11 @@ func (c *command) virtualKeys() []*cobra.Command {
 	list := keyCommand("list", "List the virtual keys of a running proxy", 0,
 		func(ctx context.Context, at string, _ []string) error {
 			var all struct{ Keys []virtualKey }
-			if err := c.askAdmin(ctx, http.MethodGet, at+keysPath+"?tenant="+url.QueryEscape(tenant), nil, &all); err != nil {
+			at += keysPath + "?tenant=" + url.QueryEscape(tenant)
+			if asJSON {
+				return c.printAnswer(ctx, at)
+			}
+			if err := c.askAdmin(ctx, http.MethodGet, at, nil, &all); err != nil {
 				return err
 			}
 			rows := make([][]string, len(all.Keys))
@@ -65,6 +70,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 			return nil
 		})
 	list.Flags().StringVar(&tenant, "tenant", "", "those of one tenant alone")
+	addJSON(list, &asJSON)
 	rotate := keyCommand("rotate (ID | NAME)", "Print another secret for a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
@@ -187,6 +193,15 @@ func (c *command) askAdmin(ctx context.Context, method, at string, body, out any
 		return fmt.Errorf("read the answer of the admin listener: %w", err)
 	}
 	return nil
+}
+
+// printAnswer prints what the admin listener answers at a URL as it is: one JSON object.
+func (c *command) printAnswer(ctx context.Context, at string) error {
+	var answer json.RawMessage
+	if err := c.askAdmin(ctx, http.MethodGet, at, nil, &answer); err != nil {
+		return err
+	}
+	return c.printer().json(answer)
 }
 
 // refusal is what the admin listener says to req instead of an answer.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -93,6 +94,28 @@ this replica alone: no Redis was asked, or it did not answer
 	code, got, errors := runKeys(t, "show", "web")
 	if code != 0 || got != want {
 		t.Errorf("exit code %d, %s\n%s", code, errors, got)
+	}
+}
+
+// What a program reads is what the admin listener answers, with what the tables leave out.
+func TestKeysArePrintedAsTheAdminListenerTellsThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"list", "--json"}, []string{"{\n  \"keys\": [\n", `"id": "u3bk"`, `"unknown_models": [`}},
+		{[]string{"show", "web", "--json"}, []string{"{\n  \"id\": \"u3bk\"", `"expires_at": "2026-12-27T23:13:02Z"`, `"left": 49.9999526`}},
+	} {
+		code, out, errors := runKeys(t, c.args...)
+		if code != 0 || !json.Valid([]byte(out)) {
+			t.Errorf("%q: exit code %d, %s\n%s", c.args, code, errors, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q: no %s in %s", c.args, want, out)
+			}
+		}
 	}
 }
 
