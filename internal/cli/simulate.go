@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"signalbox/internal/simulator"
 )
@@ -40,6 +41,9 @@ func (c *command) simulate() *cobra.Command {
 			if o.Answers, err = readAnswers(answers); err != nil {
 				return fmt.Errorf("simulate: %w", err)
 			}
+			if err := o.Validate(); err != nil {
+				return misuse("simulate: %v", err)
+			}
 			s, err := simulator.New(o)
 			if err != nil {
 				return fmt.Errorf("simulate: %w", err)
@@ -61,8 +65,8 @@ func (c *command) simulate() *cobra.Command {
 	f.DurationVar(&o.TPOT, "tpot", o.TPOT, "time per further token")
 	f.IntVar(&o.MaxModelLen, "max-model-len", o.MaxModelLen, "context window in tokens")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of ids and filler text")
-	f.IntVar(&o.MaxNumSeqs, "seats", o.MaxNumSeqs, "requests that run at once; the others wait. 0: no bound")
-	f.IntVar(&o.KV.Blocks, "kv-blocks", o.KV.Blocks, "blocks of the prefix cache; 0: no cache")
+	f.IntVar(&o.MaxNumSeqs, "max-num-seqs", o.MaxNumSeqs, "requests that run at once; the others wait. 0: no bound")
+	f.IntVar(&o.KV.Blocks, "num-gpu-blocks-override", o.KV.Blocks, "blocks of the prefix cache; 0: no cache")
 	f.IntVar(&o.KV.BlockTokens, "block-size", o.KV.BlockTokens, "tokens a block")
 	f.IntVar(&o.KV.Lanes, "prefill-lanes", o.KV.Lanes, "prompts that are computed at once")
 	f.DurationVar(&o.KV.Prefill, "prefill-per-token", o.KV.Prefill, "time per prompt token that is not cached, on top of --ttft")
@@ -73,7 +77,19 @@ func (c *command) simulate() *cobra.Command {
 	f.BoolVar(&o.DevMode, "dev", false, "paths of vLLM's development mode, and /sim/restart")
 	f.StringVar(&answers, "answers", answers, "JSON lines of answers to recite")
 	f.IntVar(&o.Record, "record", o.Record, "keep the last N requests at GET /sim/requests")
+	f.SetNormalizeFunc(vllmFlag)
 	return cmd
+}
+
+// vllmFlag is the name of a flag: vLLM's own where an older one of ours is given.
+func vllmFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "seats":
+		name = "max-num-seqs"
+	case "kv-blocks":
+		name = "num-gpu-blocks-override"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // readAnswers reads a script of answers; an empty path is none.

@@ -50,20 +50,47 @@ func (o Options) validateKV() []error {
 		for _, need := range []struct {
 			name string
 			set  bool
-		}{{"priority_scheduling", o.PriorityScheduling}, {"dev_mode", o.DevMode}, {"transfer_addr", o.TransferAddr != ""}} {
+		}{{"--priority-scheduling", o.PriorityScheduling}, {"--dev", o.DevMode}, {"transfer_addr", o.TransferAddr != ""}} {
 			if need.set {
-				problems = append(problems, fmt.Errorf("%s: needs a prefix cache (kv.blocks)", need.name))
+				problems = append(problems, fmt.Errorf("%s: needs a prefix cache (--num-gpu-blocks-override)", need.name))
 			}
 		}
 		return problems
 	}
-	if err := o.kv().Validate(); err != nil {
-		problems = append(problems, fmt.Errorf("kv: %w", err))
-	} else if room := o.KV.Blocks * o.KV.BlockTokens; o.MaxModelLen > room {
-		problems = append(problems, fmt.Errorf("max_model_len: %d tokens do not fit into the %d of the prefix cache", o.MaxModelLen, room))
+	problems = o.KV.validate()
+	if room := o.KV.Blocks * o.KV.BlockTokens; len(problems) == 0 && o.MaxModelLen > room {
+		problems = append(problems, fmt.Errorf("--max-model-len: %d tokens do not fit into the %d of the prefix cache "+
+			"(--num-gpu-blocks-override of --block-size)", o.MaxModelLen, room))
 	}
 	if o.TransferAddr != "" && (o.KV.OffloadBlocks == 0 || o.Network == nil) {
-		problems = append(problems, errors.New("transfer_addr: needs kv.offload_blocks and a network"))
+		problems = append(problems, errors.New("transfer_addr: needs --offload-blocks and a network"))
+	}
+	return problems
+}
+
+// validate reports the problems of a cache by the names of flags; kv.Options has its own.
+func (o KVOptions) validate() []error {
+	var problems []error
+	for _, n := range []struct {
+		name       string
+		value, min int
+	}{
+		{"--num-gpu-blocks-override", o.Blocks, 0},
+		{"--block-size", o.BlockTokens, 1},
+		{"--prefill-lanes", o.Lanes, 1},
+		{"--offload-blocks", o.OffloadBlocks, 0},
+	} {
+		if n.value < n.min {
+			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"--prefill-per-token", o.Prefill}, {"--load-per-token", o.Load}, {"--crowd", o.Crowd}} {
+		if d.value < 0 {
+			problems = append(problems, fmt.Errorf("%s: %v is negative", d.name, d.value))
+		}
 	}
 	return problems
 }

@@ -79,27 +79,28 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate reports every problem of o at once, joined, or nil.
+// Validate reports every problem of o at once, joined, or nil. An option is called by its flag of
+// `signalbox simulate`, which is vLLM's where vLLM has it, and by its own name where there is none.
 func (o Options) Validate() error {
 	var problems []error
 	if o.Model == "" {
-		problems = append(problems, errors.New("model: a served name is required"))
+		problems = append(problems, errors.New("--model: a served name is required"))
 	}
 	if o.TTFT < 0 {
-		problems = append(problems, fmt.Errorf("ttft: %v is negative", o.TTFT))
+		problems = append(problems, fmt.Errorf("--ttft: %v is negative", o.TTFT))
 	}
 	if o.TPOT < 0 {
-		problems = append(problems, fmt.Errorf("tpot: %v is negative", o.TPOT))
+		problems = append(problems, fmt.Errorf("--tpot: %v is negative", o.TPOT))
 	}
 	for _, n := range []struct {
 		name       string
 		value, min int64
 	}{
-		{"max_model_len", int64(o.MaxModelLen), 1},
-		{"max_num_seqs", int64(o.MaxNumSeqs), 0},
+		{"--max-model-len", int64(o.MaxModelLen), 1},
+		{"--max-num-seqs", int64(o.MaxNumSeqs), 0},
 		{"kv_cache_tokens", int64(o.KVCacheTokens), 1},
 		{"max_body_bytes", o.MaxBodyBytes, 1},
-		{"record", int64(o.Record), 0},
+		{"--record", int64(o.Record), 0},
 	} {
 		if n.value < n.min {
 			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))

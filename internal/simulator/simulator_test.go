@@ -505,7 +505,7 @@ func TestOptionsNameEveryProblem(t *testing.T) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "simulator options: "), ":")
 		got = append(got, name)
 	}
-	want := []string{"model", "ttft", "tpot", "max_model_len", "max_num_seqs", "kv_cache_tokens", "max_body_bytes", "record", "reasoning_field"}
+	want := []string{"--model", "--ttft", "--tpot", "--max-model-len", "--max-num-seqs", "kv_cache_tokens", "max_body_bytes", "--record", "reasoning_field"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
