@@ -77,12 +77,7 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	}
 	root.SuggestionsMinimumDistance = 2 // letters that a name may be off
 	root.SetHelpCommand(help())
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 { // no flag of this one
-			return noCommand(cmd, words[0])
-		}
-		return misuse("%v; `%s --help` lists its flags", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)

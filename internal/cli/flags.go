@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// wrongFlag says what is wrong with a flag of a command line.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 { // no flag of this one
+		return noCommand(cmd, words[0])
+	}
+	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
+		if text := wrongValue(wrong); text != "" {
+			return misuse("%s", text)
+		}
+	}
+	return misuse("%v; `%s --help` lists its flags", err, cmd.CommandPath())
+}
+
+// wrongValue says what a flag takes, and what was found; nothing where its own words are as good.
+func wrongValue(e *pflag.InvalidValueError) string {
+	flag := e.GetFlag()
+	takes := map[string]string{
+		"bool":     "true or false",
+		"duration": "a time with its unit, such as 300ms or 5s",
+		"float64":  "a number",
+		"int":      "a whole number",
+		"uint64":   "a whole number that is not negative",
+	}[flag.Value.Type()]
+	switch {
+	case takes == "":
+		return ""
+	case errors.Is(e, strconv.ErrRange):
+		return fmt.Sprintf("--%s %s is out of range", flag.Name, e.GetValue())
+	}
+	return fmt.Sprintf("--%s takes %s, found %q", flag.Name, takes, e.GetValue())
+}
