@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -75,9 +76,10 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 			return cmd.Help()
 		},
 	}
-	root.SuggestionsMinimumDistance = 2 // letters that a name may be off
 	root.SetHelpCommand(help())
 	root.SetFlagErrorFunc(wrongFlag)
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", // which groups are to say what is wrong
+		"{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
@@ -148,8 +150,13 @@ func help() *cobra.Command {
 		Short: "Print the help of a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return noCommand(cmd.Root(), args[len(args)-max(len(rest), 1)])
+			switch {
+			case err != nil:
+				return noCommand(cmd.Root(), args[len(args)-1])
+			case len(rest) > 0 && !target.HasAvailableSubCommands():
+				return noCommand(cmd.Root(), rest[0])
+			case len(rest) > 0:
+				return noCommand(target, rest[0])
 			}
 			target.InitDefaultHelpFlag()
 			return target.Help()
@@ -160,13 +167,41 @@ func help() *cobra.Command {
 // noCommand says that the program, or a command of it, has no such command, and which one may have
 // been meant.
 func noCommand(of *cobra.Command, name string) error {
-	if of.HasParent() {
-		return misuse("%s has no command %q; `%s --help` lists them", of.Name(), name, of.CommandPath())
+	var known []string
+	for _, cmd := range of.Commands() {
+		if cmd.IsAvailableCommand() {
+			known = append(known, cmd.Name())
+		}
 	}
-	if near := of.SuggestionsFor(name); len(near) > 0 {
-		return misuse("there is no command %q, did you mean %q?", name, near[0])
+	near := meant(name, known)
+	switch {
+	case of.HasParent() && near != "":
+		return misuse("%s has no command %q, did you mean %q? It has %s", of.Name(), name, near, listed(known))
+	case of.HasParent():
+		return misuse("%s has no command %q; it has %s", of.Name(), name, listed(known))
+	case near != "":
+		return misuse("there is no command %q, did you mean %q?", name, near)
 	}
 	return misuse("there is no command %q; `signalbox --help` lists them", name)
+}
+
+// meant is the known word that a word is the beginning of or a slip of; empty where there is none.
+func meant(word string, known []string) string {
+	for _, k := range known {
+		if word != "" && strings.HasPrefix(k, word) {
+			return k
+		}
+	}
+	return config.Nearest(word, known)
+}
+
+// listed is a list of words as a sentence has it.
+func listed(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // usageError is a command line that cannot be meant.

@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +21,30 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 			return misuse("%s", text)
 		}
 	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		if near := meantFlag(cmd, unknown); near != "" {
+			return misuse("%v, did you mean --%s?", err, near)
+		}
+	}
 	return misuse("%v; `%s --help` lists its flags", err, cmd.CommandPath())
+}
+
+// meantFlag is the flag of a command that an unknown one is a slip of; empty where there is none.
+func meantFlag(cmd *cobra.Command, e *pflag.NotExistError) string {
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	letters, _, _ := strings.Cut(e.GetSpecifiedShortnames(), "=")
+	switch {
+	case letters == "":
+		return meant(e.GetSpecifiedName(), known)
+	case slices.Contains(known, letters): // with one dash too few
+		return letters
+	}
+	return ""
 }
 
 // wrongValue says what a flag takes, and what was found; nothing where its own words are as good.

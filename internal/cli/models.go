@@ -22,7 +22,7 @@ func (c *command) models() *cobra.Command {
 			"~/.cache/signalbox/models; classify.tasks[].model names one, ORG/NAME for a downloaded one.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return misuse("models has no command %q; it has list, pull and verify", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

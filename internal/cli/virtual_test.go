@@ -125,7 +125,8 @@ func TestAWrongCommandLineOfKeysSaysWhatIsWrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"usage", "web"}, "keys has no command \"usage\"; `signalbox keys --help` lists them"},
+		{[]string{"usage", "web"}, `keys has no command "usage"; it has create, list, new, revoke, rotate and show`},
+		{[]string{"lsit"}, `keys has no command "lsit", did you mean "list"? It has create, list, new, revoke, rotate and show`},
 		{[]string{"list", "web"}, `keys list takes no name, found "web"`},
 		{[]string{"show"}, "name the key: signalbox keys show (ID | NAME)"},
 		{[]string{"revoke", "a", "b"}, `keys revoke takes one key, found "b" besides "a"`},

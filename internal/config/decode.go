@@ -355,14 +355,15 @@ func elsewhere(path, key string) string {
 // meant asks, behind sep, whether the known word was meant that a word is a slip of; empty without
 // one.
 func meant(sep, word string, known []string) string {
-	if best := slip(word, known); best != "" {
+	if best := Nearest(word, known); best != "" {
 		return fmt.Sprintf("%sdid you mean %q?", sep, best)
 	}
 	return ""
 }
 
-// slip returns the known word with the least edit distance, empty when none is close enough.
-func slip(word string, known []string) string {
+// Nearest returns the known word that a word is a slip of, the one with the least edit distance; empty
+// when none is close enough.
+func Nearest(word string, known []string) string {
 	best, dist := "", len(word)/3+2
 	for _, k := range known {
 		if n := levenshtein.ComputeDistance(word, k); n < dist || n == dist && best != "" && k < best {

@@ -15,7 +15,7 @@ func (c *checker) engineParams() {
 	for i, x := range c.cfg.Server.AllowEngineParams {
 		at := fmt.Sprintf("server.allow_engine_params[%d]", i)
 		if problem := x.Problem(); problem != "" {
-			if best := slip(x.Name, known); best != "" {
+			if best := Nearest(x.Name, known); best != "" {
 				c.at(at+".name", "%q steers no model server; did you mean %q?", x.Name, best)
 			}
 		}

@@ -161,7 +161,7 @@ func countsFailures(mode string) bool { return mode == "terminate" || mode == "h
 
 // word reports a word that a key does not know, where it is nearly one that it does.
 func (c *checker) word(path, word string, known []string) {
-	if best := slip(word, known); best != "" && !slices.Contains(known, word) {
+	if best := Nearest(word, known); best != "" && !slices.Contains(known, word) {
 		c.at(path, "%q is none of %s; did you mean %q?", word, strings.Join(known, ", "), best)
 	}
 }
