@@ -17,8 +17,10 @@ type Price struct {
 
 // Check reports a bad price to p, as a problem of field at.
 func (p Price) Check(problems *option.Problems, at string) {
-	if !isPrice(p.Input) || !isPrice(p.Output) {
-		problems.Addf(at, "a price is negative or not a number")
+	for field, usd := range map[string]float64{"input": p.Input, "output": p.Output} {
+		if !isPrice(usd) {
+			problems.Addf(at+"."+field, "found %v, expected a price of 0 or more", usd)
+		}
 	}
 }
 

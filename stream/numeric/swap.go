@@ -13,10 +13,13 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if other.sentence < 0 || c.tense == since && other.known >= 0 && c.x.known[other.known].partner == match.known {
 		return false
 	}
+	if v.Dim == quantity.Plain && match.sentence != other.sentence && c.oneOfMany(other.known) {
+		return false
+	}
 	if c.otherCell(match, other) || c.otherKind(v, match, other) {
 		return true
 	}
-	if c.sameSubject(match, other) {
+	if c.sameSubject(match, other) || c.saysBoth(match, other) {
 		return false
 	}
 	if other.score < c.limit.SwapFloor {
@@ -72,6 +75,30 @@ func (c *checker) otherCell(match, other candidate) bool {
 		}
 	}
 	return all > 0 && there >= cellFloor*all && there-here >= c.limit.SwapMargin*all
+}
+
+// oneOfMany reports whether the row of number k has another without a unit, and the claim has no word
+// of what k is: "2 open pull requests" means neither the additions nor the deletions of one.
+func (c *checker) oneOfMany(k int32) bool {
+	e, many := &c.x.known[k], false
+	in := &c.x.sentences[e.sentence]
+	if !in.row || e.value.Dim != quantity.Plain {
+		return false
+	}
+	for i := in.known; i < in.knownEnd; i++ {
+		c.left -= comparing
+		o := &c.x.known[i].value
+		many = many || i != k && o.Kind == quantity.Count && o.Dim == quantity.Plain
+	}
+	if !many {
+		return false
+	}
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.clause == e.clause && w.class&words.Number == 0 && c.says(w.hash) {
+			return false
+		}
+	}
+	return true
 }
 
 // otherKind reports whether match is of another kind than v, told by its unit or by what it counts, and
@@ -195,6 +222,21 @@ func (c *checker) sameSubject(match, other candidate) bool {
 		head = head && said
 	}
 	return !head
+}
+
+// saysBoth reports whether the clause of the claim has number other as well, which stands in another sentence than
+// match: "126 of 128 tests passed" where one says that 128 were found and another that 126 passed.
+func (c *checker) saysBoth(match, other candidate) bool {
+	if match.sentence == other.sentence {
+		return false
+	}
+	for i := range c.values {
+		if c.left -= comparing; i != c.at && c.homes[i] == c.homes[c.at] &&
+			quantity.Compare(&c.values[i], &c.x.known[other.known].value) != quantity.Differs {
+			return true
+		}
+	}
+	return false
 }
 
 // comparesMore reports whether the claim has another number that could be compared with v: it may tell

@@ -12,6 +12,9 @@ import (
 const (
 	minYear = 1000
 	maxYear = 2199
+	// Before a month, as in 2024 Nov 12.
+	firstListed = 1800
+	lastListed  = 2099
 )
 
 func dateValue(start int) Value {
@@ -218,6 +221,9 @@ func (p *parser) yearStands(i int) bool {
 		return true
 	}
 	after := p.tok(i + 1)
+	if p.monthAt(i+1) && (p.tok(i).num < firstListed || p.tok(i).num > lastListed) {
+		return false // the size of a file, and when it was changed
+	}
 	if after.kind == tokWord {
 		r, _ := utf8.DecodeRuneInString(p.text[after.start:])
 		stands := after.word.role&(roleAnd|roleTo|roleYearCue|roleOf|roleMonth) != 0 || after.word.span
