@@ -163,6 +163,20 @@ func (r *Request) AnswerLimit() (tokens int64, ok bool) {
 	return tokens, tokens > 0
 }
 
+// LimitField returns the name of the field that holds the AnswerLimit; empty without one.
+func (r *Request) LimitField() string {
+	limit, ok := r.AnswerLimit()
+	switch {
+	case !ok:
+		return ""
+	case r.API == Response:
+		return FieldMaxOutputTokens
+	case r.MaxCompletionTokens != nil && *r.MaxCompletionTokens == limit:
+		return FieldMaxCompletionTokens
+	}
+	return FieldMaxTokens
+}
+
 // Form reports whether the body is a form and no JSON, of which a Patch edits the model alone.
 func (r *Request) Form() bool { return r.form }
 

@@ -36,6 +36,20 @@ type Stage struct {
 	Explainer explain.Explainer // of decisions, where clients want to see them
 }
 
+// tooLong is the error of a request that the server refuses for its length; nil for any other
+// response. A limit that the proxy has set is not the client's fault.
+func tooLong(u *upstream.Response, o *exchange.Exchange) error {
+	if u.Status != http.StatusBadRequest {
+		return nil
+	}
+	asked := upstream.Asked{Prompt: o.Resolved.PromptTokens(o.Req), PromptField: o.Req.PromptField()}
+	if o.Limit.ClientsOwn(o.Req) {
+		asked.Limit, _ = o.Req.AnswerLimit()
+		asked.LimitField = o.Req.LimitField()
+	}
+	return u.TooLong(&asked)
+}
+
 // Relay passes a response on to the client.
 func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	defer u.Close()
@@ -46,7 +60,7 @@ func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 	if what := u.Misfit(o.Req.Streams()); what != "" {
 		return &fault.UnusableError{Problem: what}
 	}
-	if err := u.TooLong(o.Req.PromptField()); err != nil {
+	if err := tooLong(u, o); err != nil {
 		u.Endpoint.Succeeded() // it has answered
 		return err
 	}
