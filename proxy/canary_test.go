@@ -307,3 +307,27 @@ func TestACanaryBesideAMirrorAndExploration(t *testing.T) {
 		t.Errorf("requests went to %v", went)
 	}
 }
+
+// A control of one model has nothing to choose, and both arms are judged.
+func TestFeedbackOnBothArmsCountsWhereOneModelIsTheControl(t *testing.T) {
+	t.Parallel()
+	for name, route := range map[string]string{
+		"one model": "models: [small]", "models in order": "models: [small, effort]",
+	} {
+		b, s := learns(t, func(s *setup) {
+			s.routes = "routes: []\ndefault: {" + route + ", canary: {model: big, share: 0.5}}\n"
+		})
+		went := map[string]int{}
+		for i := range 60 {
+			a := b.chat(ask(fmt.Sprintf("%s %d", onTaxes, i)))
+			went[side(a)]++
+			got := b.judge(a.header.Get("X-Request-Id"), 0.5)
+			if want := `"model":"` + a.header.Get("X-Signalbox-Model") + `"`; got.status != http.StatusOK || !strings.Contains(got.body, want) {
+				t.Errorf("%s: feedback on %s: %d %s", name, side(a), got.status, got.body)
+			}
+		}
+		if n := s.Len(auth.DefaultOptions().DefaultTenant); n != 60 || went["canary big"] < 5 || went["control small"] < 5 || len(went) != 2 {
+			t.Errorf("%s: %d outcomes, requests went to %v", name, n, went)
+		}
+	}
+}

@@ -255,8 +255,9 @@ func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) 
 	case errors.Is(err, outcomes.ErrUnknown):
 		return &openai.Error{
 			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "request_not_found",
-			Param:   "request_id",
-			Message: "no answer waits for feedback under this id: it was not chosen among models, or too long ago",
+			Param: "request_id",
+			Message: "no answer waits for feedback under this id: its route neither chooses among models nor tries " +
+				"one out, or it was too long ago",
 		}
 	case err != nil:
 		return err

@@ -25,7 +25,8 @@ func (c *checker) outcomes() {
 	learns := func(a *rules.Action) bool { return decide.LearnsFrom(a, c.hasEfforts) }
 	if !slices.ContainsFunc(c.cfg.Program.Actions(), learns) {
 		c.warn("outcomes.learn", "nothing is learnt: no route and no default chooses among several models "+
-			"(by quality, cost, latency or weight), or by `reasoning: auto` among efforts of a model")
+			"(by quality, cost, latency or weight), or by `reasoning: auto` among efforts of a model, or tries one "+
+			"out (canary)")
 	}
 	if o.Learn != decide.LearnAll && c.holds("outcomes.signs") {
 		c.warn("outcomes.signs", "signs count where outcomes.learn is all, so they have no effect")

@@ -14,7 +14,7 @@ import (
 )
 
 // choosesByOutcome reports whether outcomes are learnt from a decision: it leaves several models to
-// choose from, or the effort of one.
+// choose from, or the effort of one, or tries a model out.
 func (d *Decision) choosesByOutcome() bool {
 	if d.Base == nil || d.Base.Outcomes == nil {
 		return false
@@ -31,7 +31,8 @@ func (b *Base) told(model string) bool {
 // LearnsFrom reports whether outcomes of what an action decides are learnt from, where they are at
 // all. told says of a model whether it has efforts to choose from.
 func LearnsFrom(a *rules.Action, told func(model string) bool) bool {
-	return a.Verb == rules.Use && (choosesModel(a) || drawsModel(a) || choosesEffort(a, told))
+	return a.Verb == rules.Use &&
+		(choosesModel(a) || drawsModel(a) || a.Canary != nil || choosesEffort(a, told))
 }
 
 // choosesModel reports whether the model is chosen by what is expected of it.
