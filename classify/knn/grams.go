@@ -176,19 +176,18 @@ func (v *inverted) addTo(out []float32, grams []gram) {
 	}
 }
 
-// dot is the dot product of two bags before they are scaled.
-func (v *inverted) dot(a, b []gram) float32 {
-	sum := float32(0)
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].hash < b[0].hash:
-			a = a[1:]
-		case a[0].hash > b[0].hash:
-			b = b[1:]
-		default:
-			sum += v.weight(a[0]) * v.weight(b[0])
-			a, b = a[1:], b[1:]
+// addBetween is addTo for the rows from one to before another alone; out begins with the first.
+func (v *inverted) addBetween(out []float32, grams []gram, from, to int) {
+	scale := v.scale(grams)
+	for _, g := range grams {
+		posts := v.posts[v.start[g.hash]:v.start[g.hash+1]] // ascending by row
+		first, _ := slices.BinarySearchFunc(posts, from, func(p posting, row int) int { return int(p.row) - row })
+		w := scale * v.weight(g)
+		for _, p := range posts[first:] {
+			if int(p.row) >= to {
+				break
+			}
+			out[int(p.row)-from] += w * p.weight
 		}
 	}
-	return sum
 }

@@ -218,8 +218,10 @@ var (
 // ErrUnknownIntent, *ExampleError for a text that is not accepted, or the embedder's, wrapped; then
 // nothing was added. ctx bounds the embedding.
 //
-// Up to 2,048 examples the result is the same as that of New with all of them; beyond, crowd levels
-// and thresholds of the other intents stay as they were, which keeps Add fast.
+// Up to 2,048 examples the result is the same as that of New with all of them. Beyond, crowd levels
+// and thresholds of the other intents stay as they were; those of an intent with 256 examples and
+// more, and what the regression sums over all examples, are made anew only after each growth by a
+// sixteenth. That keeps Add fast.
 func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts, error) {
 	at := slices.Index(x.names, name)
 	if at < 0 {
@@ -254,7 +256,7 @@ func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts
 			in.examples = append(in.examples, added[t])
 		}
 		in.live += len(fresh)
-		next.build(&rebuild{prev: s, changed: at})
+		next.build(&rebuild{prev: s, changed: at, added: len(fresh)})
 		s = next
 		x.current.Store(s)
 	}

@@ -460,6 +460,46 @@ func TestBeyondAFullRebuildOneIntentIsLevelledAlone(t *testing.T) {
 	}
 }
 
+// An example more among thousands costs no pass over all of them; once they are a sixteenth more, it
+// does.
+func TestAmongManyExamplesSumsAreMadeAnewWhereTheyGrew(t *testing.T) {
+	intents := []Intent{hr(), it()}
+	some := func(from, n int) (out []string) {
+		for i := range n {
+			out = append(out, fmt.Sprintf("%x %x", (from+i)*7919, (from+i)*104729))
+		}
+		return out
+	}
+	more := some(0, fullRebuild)
+	intents[1].Examples = append(intents[1].Examples, more...)
+	x := build(t, intents...)
+	first := x.current.Load()
+	if _, err := x.Add(t.Context(), "it_help", some(fullRebuild, 1)); err != nil {
+		t.Fatal(err)
+	}
+	one := x.current.Load()
+	if one.stats[1].levelled != first.stats[1].levelled || one.normal.examples != first.normal.examples {
+		t.Error("all examples were compared anew for one")
+	}
+	again := build(t, intents[0], Intent{Name: "it_help", Examples: append(slices.Clone(intents[1].Examples), some(fullRebuild, 1)...), Negatives: intents[1].Negatives})
+	want := again.current.Load()
+	for i := range want.weights {
+		if math.Abs(float64(one.weights[i]-want.weights[i])) > 1e-2 {
+			t.Fatalf("weight %d is %v, of a new index %v", i, one.weights[i], want.weights[i])
+		}
+	}
+	if math.Abs(one.stats[1].threshold-want.stats[1].threshold) > 1e-2 {
+		t.Errorf("threshold %v, of a new index %v", one.stats[1].threshold, want.stats[1].threshold)
+	}
+	if _, err := x.Add(t.Context(), "it_help", some(fullRebuild+1, fullRebuild/growth)); err != nil {
+		t.Fatal(err)
+	}
+	grown := x.current.Load()
+	if n := len(grown.intents[1].examples); grown.stats[1].levelled != n || grown.normal.examples <= first.normal.examples {
+		t.Errorf("of %d examples %d were compared", n, grown.stats[1].levelled)
+	}
+}
+
 func TestLookupAllocatesScoresOnly(t *testing.T) {
 	if testkit.Race {
 		t.Skip("the race detector makes pools forget")

@@ -25,26 +25,44 @@ const (
 	levelWork = 1 << 22
 	// fewestReferences are compared with every example whatever the work.
 	fewestReferences = 256
+	// growth is by which share, one in so many, an index of more than fullRebuild examples, or an
+	// intent of more than fewestReferences there, grows before what was summed over all of its
+	// examples is summed anew. An example more among thousands hardly moves it.
+	growth = 16
 )
 
 // rebuild says what a snapshot was made from.
 type rebuild struct {
 	prev    *snapshot
 	changed int // the only intent that differs
+	added   int // how many of its examples, the last ones, are new
 }
+
+// outgrown reports whether what was summed over so many examples is to be summed over the n that
+// there are now.
+func outgrown(summed, n int) bool { return (n-summed)*growth >= summed }
 
 // build computes everything that follows from the examples. from is nil when all of it is new.
 func (s *snapshot) build(from *rebuild) {
 	s.lay()
 	s.stats = make([]stats, len(s.intents))
-	only := all
-	if from != nil && s.first[len(s.first)-1] > fullRebuild {
+	n := s.first[len(s.first)-1]
+	if from == nil || n <= fullRebuild {
+		s.level(all)
+	} else {
 		copy(s.stats, from.prev.stats)
-		only = from.changed
+		at := from.changed
+		have := s.stats[at].levelled
+		if have < fewestReferences || outgrown(have, len(s.intents[at].examples)) {
+			s.level(at)
+		}
 	}
-	s.level(only)
 	s.thresholds()
-	s.weights = s.regress()
+	if from == nil || from.prev.normal == nil || outgrown(from.prev.normal.examples, n) {
+		s.weights = s.regress()
+	} else {
+		s.weights = s.regressOn(from)
+	}
 }
 
 // scoreOne is score for intent at alone.
@@ -53,11 +71,11 @@ func (s *snapshot) scoreOne(at int, e *example, b *scratch, scores []float32) {
 	b.sims = slices.Grow(b.sims[:0], to)[:to]
 	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
 	normalise(b.vector, e.vector, s.mean)
-	scale := s.lexical.scale(e.grams)
-	for i, other := range s.intents[at].examples {
-		row := from + i
-		lexical := s.lexical.dot(e.grams, other.grams) * scale * s.lexical.scale(other.grams)
-		b.sims[row] = similarity(vek32.Dot(b.vector, s.row(row)), lexical)
+	b.lexical = slices.Grow(b.lexical[:0], to-from)[:to-from]
+	clear(b.lexical)
+	s.lexical.addBetween(b.lexical, e.grams, from, to)
+	for row := from; row < to; row++ {
+		b.sims[row] = similarity(vek32.Dot(b.vector, s.row(row)), b.lexical[row-from])
 	}
 	scores[at] = s.vote(b.sims[from:to], -1, b)
 }
@@ -79,17 +97,18 @@ type leveller struct {
 // level sets crowd and own level of an intent, or of all.
 func (s *snapshot) level(only int) {
 	n := s.first[len(s.first)-1]
-	stride := max(1, n/max(fewestReferences, levelWork/max(n, 1)))
+	stride, own := strideOf(n), 0
 	l := &leveller{
 		scratch: new(scratch), s: s, only: only, size: max(crowdSize, (n/stride+len(s.background))/crowdShare),
 		crowds: make([][]float32, len(s.intents)), scores: make([]float32, len(s.intents)),
 	}
 	if only != all {
 		s.stats[only] = stats{}
+		own = strideOf(len(s.intents[only].examples))
 	}
 	for i := range s.intents {
 		for j, e := range s.intents[i].examples {
-			if row := s.first[i] + j; row%stride == 0 || i == only {
+			if row := s.first[i] + j; row%stride == 0 || i == only && j%own == 0 {
 				l.add(e, i, j)
 			}
 		}
@@ -106,8 +125,12 @@ func (s *snapshot) level(only int) {
 			sum += float64(f)
 		}
 		s.stats[i].crowd = sum / float64(len(crowd))
+		s.stats[i].levelled = len(s.intents[i].examples)
 	}
 }
+
+// strideOf is one in how many of n examples is compared with all of them.
+func strideOf(n int) int { return max(1, n/max(fewestReferences, levelWork/max(n, 1))) }
 
 // levels reports whether the levels of intent i are wanted.
 func (l *leveller) levels(i int) bool { return l.only == all || l.only == i }

@@ -2,6 +2,7 @@ package knn
 
 import (
 	"math"
+	"slices"
 
 	"github.com/viterin/vek"
 	"github.com/viterin/vek/vek32"
@@ -77,19 +78,65 @@ func (s *snapshot) regress() []float32 {
 			}
 		}
 	}
-	gram := covariance(columns, d, n)
-	if !cholesky(gram, d) {
+	sum := &normal{gram: covariance(columns, d, n), sums: sums, examples: s.first[len(s.first)-1]}
+	if sum.examples > fullRebuild {
+		s.normal = sum
+		sum = sum.clone()
+	}
+	return sum.solved(d)
+}
+
+// normal is what the regression solves: its normal equations.
+type normal struct {
+	gram     []float64 // X'X + ridge I, the lower half of [d, d], row-major
+	sums     []float64 // by intent, the sum of the features of its texts; [intent, d], row-major
+	examples int       // of the index, when all of them were summed
+}
+
+func (m *normal) clone() *normal {
+	return &normal{gram: slices.Clone(m.gram), sums: slices.Clone(m.sums), examples: m.examples}
+}
+
+// add adds a text of an intent.
+func (m *normal) add(features []float32, intent int) {
+	d := len(features)
+	for i, f := range features {
+		m.sums[intent*d+i] += float64(f)
+		row := m.gram[i*d : i*d+i+1]
+		for j := range row {
+			row[j] += float64(f) * float64(features[j])
+		}
+	}
+}
+
+// solved returns the weights, and leaves nothing of m; nil where there are none.
+func (m *normal) solved(d int) []float32 {
+	if !cholesky(m.gram, d) {
 		return nil
 	}
-	out := make([]float32, len(sums))
-	for i := range s.intents {
-		w := sums[i*d : (i+1)*d]
-		solve(gram, d, w)
+	out := make([]float32, len(m.sums))
+	for at := 0; at < len(out); at += d {
+		w := m.sums[at : at+d]
+		solve(m.gram, d, w)
 		for j, f := range w {
-			out[i*d+j] = float32(f)
+			out[at+j] = float32(f)
 		}
 	}
 	return out
+}
+
+// regressOn is regress for a snapshot with some examples more: their features are added to what the
+// others had. That the mean and the weights of n-grams were a little different then is left.
+func (s *snapshot) regressOn(from *rebuild) []float32 {
+	s.normal = from.prev.normal.clone()
+	var b scratch
+	b.vector = make([]float32, s.dims)
+	examples := s.intents[from.changed].examples
+	for _, e := range examples[len(examples)-from.added:] {
+		normalise(b.vector, e.vector, s.mean)
+		s.normal.add(s.features(e.grams, &b), from.changed)
+	}
+	return s.normal.clone().solved(s.dims + sketchDims)
 }
 
 // covariance returns the lower half of X'X + ridge I, [d, d] row-major, of columns, X' [d, n].

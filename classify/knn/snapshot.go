@@ -47,6 +47,7 @@ type stats struct {
 	crowd     float64 // mean of the best scores of texts that are not of the intent
 	own       float64 // sum of its examples' scores, each left out in turn
 	ownCount  int     // how many of them were scored
+	levelled  int     // how many examples it had then
 	threshold float64
 }
 
@@ -66,6 +67,7 @@ type snapshot struct {
 	labels    []int // by intent, the row of its label; that of the next one when it has none; one more at the end
 	stats     []stats
 	weights   []float32 // of the regression, [intent, dims+sketchDims], row-major; nil for none
+	normal    *normal   // what they are made of; nil up to fullRebuild examples, which are summed anew
 }
 
 // scratch is working space of one Lookup.

@@ -270,6 +270,34 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
+// BenchmarkAddToMany adds one example to the largest of some intents with n sentences, half of them
+// its own.
+func BenchmarkAddToMany(b *testing.B) {
+	for _, n := range []int{5_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x, _, v := random(n, 384)
+			s := x.current.Load()
+			next := &snapshot{opts: s.opts, background: s.background, intents: slices.Clone(s.intents[:51])}
+			for i := 51; i < len(s.intents); i++ {
+				next.intents[0].examples = append(next.intents[0].examples, s.intents[i].examples...)
+			}
+			next.build(nil)
+			x.embed = func(_ context.Context, texts []string) ([][]float32, error) {
+				return slices.Repeat([][]float32{v}, len(texts)), nil
+			}
+			x.names = []string{"first"}
+			x.current.Store(next)
+			i := 0
+			for b.Loop() {
+				i++
+				if _, err := x.Add(b.Context(), "first", []string{fmt.Sprintf("another sentence %d", i)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestLabel(t *testing.T) {
 	for name, want := range map[string]string{
 		"card_not_working": "card not working", "HR_Bot": "hr bot", "orderStatus": "order status", "HRBot": "hrbot",
