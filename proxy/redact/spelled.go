@@ -31,38 +31,37 @@ func (v *Vault) at(b []byte) (s *secret, length int, partial bool) {
 	case !isEscape(opened) || b[opened] != '[':
 		return nil, 0, false
 	}
-	var (
-		plain [maxLiteral]byte // without backslashes
-		n     int
-		shut  int // backslashes in front of the last bracket
-	)
-	for i := opened; i < len(b); i++ {
+	s, length, shut, partial := v.read(b[opened:])
+	if s == nil || opened != 0 && opened != shut {
+		return nil, 0, partial
+	}
+	return s, opened + length, false
+}
+
+// read is at for what begins with a bracket; shut is how many backslashes stand in front of the last
+// one.
+func (v *Vault) read(b []byte) (s *secret, length, shut int, partial bool) {
+	var plain [maxLiteral]byte // without backslashes
+	n := 0
+	for i := 0; i < len(b); i++ {
 		if n == v.longest {
-			return nil, 0, false
+			return nil, 0, 0, false
 		}
-		if b[i] == '\\' {
-			run := escapes(b[i:])
-			if i += run; i == len(b) {
-				return nil, 0, run <= maxEscape && v.goesOn(plain[:n+1])
-			}
-			if !isEscape(run) || b[i] != '_' && b[i] != ']' {
-				return nil, 0, false
-			}
-			shut = run
-		} else {
-			shut = 0
+		shut = escapes(b[i:])
+		if i += shut; i == len(b) {
+			return nil, 0, 0, shut <= maxEscape && v.goesOn(plain[:n+1])
+		}
+		if shut > 0 && (!isEscape(shut) || b[i] != '_' && b[i] != ']') {
+			return nil, 0, 0, false
 		}
 		plain[n] = b[i]
 		n++
 		if b[i] == ']' {
-			if s = v.secrets[string(plain[:n])]; s == nil || opened != 0 && opened != shut {
-				return nil, 0, false
-			}
-			return s, i + 1, false
+			return v.secrets[string(plain[:n])], i + 1, shut, false
 		}
 	}
 	_, partial = v.prefixes[string(plain[:n])]
-	return nil, 0, partial
+	return nil, 0, 0, partial
 }
 
 // goesOn reports whether a placeholder has one of the characters that are escaped in the last place

@@ -62,8 +62,8 @@ func (v *Vault) Stream(next response.Sink) response.Sink {
 	return &Stream{v: v, next: next, body: Body{v: v}}
 }
 
-// Put implements response.Sink. A chunk without what brackets looks for costs no allocation, nor does
-// anything once the buffers have grown.
+// Put implements response.Sink. A chunk without what brackets looks for costs no allocation, nor
+// does anything once the buffers have grown.
 func (s *Stream) Put(c *response.Chunk) {
 	switch {
 	case sse.IsDone(c.Data):
