@@ -365,17 +365,18 @@ func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate
 	return c.ofOtherDate(v, match)
 }
 
-// precise reports whether a number has so many digits that another one is hardly the same by chance:
-// 14.32 seconds; our choice.
-func precise(v *quantity.Value) bool {
-	const digits = 1e3
-	return v.Kind == quantity.Count && !v.Range() && v.Place > 0 && math.Abs(v.Raw) >= digits*v.Place
+// exact reports whether a number has so many digits that another one is hardly the same by chance, and
+// stands in a line of a few words, which cannot say what it is of: "126 passed in 14.32s". Our choice.
+func (c *checker) exact(match candidate) bool {
+	const digits, few = 1e3, 4
+	v, in := &c.x.known[match.known].value, &c.x.sentences[match.sentence]
+	return v.Kind == quantity.Count && !v.Range() && v.Place > 0 && math.Abs(v.Raw) >= digits*v.Place && in.termEnd-in.terms <= few
 }
 
 // coincidence reports whether a matching number shares nothing with the claim but its value, while
 // the evidence has a sentence about what the claim speaks of.
 func (c *checker) coincidence(match candidate) bool {
-	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 || precise(&c.x.known[match.known].value) {
+	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 || c.exact(match) {
 		return false
 	}
 	return float64(c.scores[c.top[0]]) >= c.limit.Topic*c.all && c.foreignName(match.known)
