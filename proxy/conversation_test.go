@@ -184,6 +184,7 @@ default: {models: [effort, small], by: weight}
 	huge := "tool " + strings.Repeat("law says so ", 300)
 	b.chat(chatOf("", "user math?", "assistant calls", huge)).goes(t, "a result that rules send elsewhere", "kept tool_result big high")
 	b.chat(chatOf("", "user math?", "assistant calls", huge, "assistant calls", "tool law")).goes(t, "the next result", "kept tool_result big high")
+	b.chat(chatOf("", "user math?", "assistant calls", huge, "user law")).goes(t, "a text beside a result", "kept tool_result big high")
 	b.chat(chatOf("", "user math?", "assistant calls", huge, "assistant done", "user law")).
 		goes(t, "the next turn", "moved rules small")
 	for i := range 20 { // the draw is made once for a conversation
@@ -294,6 +295,26 @@ func TestResponsesAreFollowedByTheirIDs(t *testing.T) {
 		goes(t, "a response that nobody knows", "new  effort high")
 	b.post("/v1/responses", `{"model":"auto","previous_response_id":"resp_3","input":[{"type":"function_call_output","call_id":"c","output":"law"}]}`).
 		goes(t, "the result of a tool", "kept tool_result big high")
+	b.post("/v1/responses", `{"model":"auto","previous_response_id":"resp_5","input":[`+
+		`{"type":"function_call_output","call_id":"c","output":"x"},{"role":"user","content":"law"}]}`).
+		goes(t, "a message beside a result", "kept tool_result big high")
+}
+
+func TestNotesBesideResultsMoveNoToolLoopOfMessages(t *testing.T) {
+	t.Parallel()
+	b := unsure(t, oneModel(okUpstream(t)))
+	ask := func(more string) answered {
+		return b.post("/v1/messages", `{"model":"auto","max_tokens":9,"messages":[{"role":"user","content":"math?"}`+more+`]}`)
+	}
+	ask("").goes(t, "the first turn", "new  big high")
+	call := `,{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]}`
+	result := `{"type":"tool_result","tool_use_id":"c1","content":"x"}`
+	note := `{"type":"text","text":"<system-reminder>The user opened a file on law</system-reminder>"}`
+	for name, content := range map[string]string{"behind": result + "," + note, "before": note + "," + result} {
+		ask(call+`,{"role":"user","content":[`+content+`]}`).goes(t, "a note "+name+" a result", "kept tool_result big high")
+	}
+	ask(call+`,{"role":"user","content":[`+result+`]},{"role":"system","content":"law"}`).
+		goes(t, "a reminder of the system's", "kept tool_result big high")
 }
 
 func TestStreamsAreConversationsToo(t *testing.T) {

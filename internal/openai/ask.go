@@ -82,13 +82,16 @@ func (r *Request) ConversationID() string {
 	return ""
 }
 
-// EndsWithToolResult reports whether the last message is the result of a tool call.
-func (r *Request) EndsWithToolResult() bool {
-	if len(r.Messages) == 0 {
-		return false
+// BringsToolResult reports whether the result of a tool call is among the messages behind the last
+// one of the model, whatever the client says beside it: agents put their notes there, and what the
+// user typed while the tool ran.
+func (r *Request) BringsToolResult() bool {
+	for i := len(r.Messages) - 1; i >= 0 && !r.Messages[i].FromModel(); i-- {
+		if role := r.Messages[i].Role; role == roleTool || role == roleFunction {
+			return true
+		}
 	}
-	role := r.Messages[len(r.Messages)-1].Role
-	return role == "tool" || role == "function"
+	return false
 }
 
 // Stateless reports whether the request leaves nothing at the server and needs nothing that the

@@ -82,19 +82,23 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func TestEndsWithToolResult(t *testing.T) {
+func TestBringsToolResult(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
 		`{"model":"m","messages":[{"role":"user","content":"x"}]}`:                              false,
 		`{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`:           true,
 		`{"model":"m","messages":[{"role":"function","name":"f","content":"x"}]}`:               true,
-		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"user","content":""}]}`: false,
+		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"user","content":""}]}`: true,
+		`{"model":"m","messages":[{"role":"assistant"},{"role":"tool","content":"x"},{"role":"system","content":"y"},` +
+			`{"role":"user","content":"z"}]}`: true,
+		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"assistant","content":"y"}]}`:                               false,
+		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"assistant","content":"y"},{"role":"user","content":"z"}]}`: false,
 	} {
 		r, err := ParseChat([]byte(body), Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.EndsWithToolResult(); got != want {
+		if got := r.BringsToolResult(); got != want {
 			t.Errorf("%s: got %t, want %t", body, got, want)
 		}
 	}

@@ -83,7 +83,7 @@ func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h htt
 	if t.before, t.at = b.Talks.Find(ctx, t.looked...); t.before == nil {
 		return t
 	}
-	t.tool = req.EndsWithToolResult()
+	t.tool = req.BringsToolResult()
 	lost, all := t.cached(d), t.tokens(d)
 	// The response counts as well. It matters to short conversations alone, which have little to
 	// lose.

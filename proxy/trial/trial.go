@@ -25,7 +25,7 @@ import (
 // server has.
 func New(a *rules.Action, sent *openai.Request) *Course {
 	look := a.Escalate
-	if look == nil || sent.API == openai.Other || sent.EndsWithToolResult() || sent.Continues() {
+	if look == nil || sent.API == openai.Other || sent.BringsToolResult() || sent.Continues() {
 		return nil
 	}
 	return &Course{look: look, Sent: sent, expected: escalate.Expect(sent), order: a.Models}
