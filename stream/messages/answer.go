@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
@@ -415,10 +417,14 @@ func (a *Answer) error(dst []byte, e *response.Event) []byte {
 func errorIn(data []byte, status int) *openai.Error {
 	out := &openai.Error{Status: status, Message: "the model server reports an error"}
 	var said struct {
-		Error json.RawMessage `json:"error"`
+		Error  json.RawMessage `json:"error"`
+		Detail json.RawMessage `json:"detail"`
 	}
 	if json.Unmarshal(data, &said) != nil || said.Error == nil {
 		said.Error = data
+	}
+	if text := detailIn(said.Detail); text != "" {
+		out.Message = text
 	}
 	var in struct {
 		Message string `json:"message"`
@@ -433,6 +439,38 @@ func errorIn(data []byte, status int) *openai.Error {
 		out.Status = int(code)
 	}
 	return out
+}
+
+// Bounds of what is said of a detail, which may be as long as the request.
+const (
+	maxDetail = 1 << 10 // bytes
+	maxFields = 16
+)
+
+// detailIn reads what FastAPI says of an error, a text or the fields that it does not take; empty
+// for anything else. What a field had is left out: that is the prompt.
+func detailIn(detail []byte) string {
+	var text string
+	if json.Unmarshal(detail, &text) != nil {
+		var fields []struct {
+			Loc []any  `json:"loc"`
+			Msg string `json:"msg"`
+		}
+		_ = json.Unmarshal(detail, &fields)
+		var said []string
+		for i := range fields[:min(len(fields), maxFields)] {
+			if fields[i].Msg == "" {
+				continue
+			}
+			place := strings.Trim(strings.ReplaceAll(fmt.Sprint(fields[i].Loc), " ", "."), "[]")
+			said = append(said, strings.TrimPrefix(place+": "+fields[i].Msg, ": "))
+		}
+		text = strings.Join(said, "; ")
+	}
+	if len(text) > maxDetail {
+		return strings.ToValidUTF8(text[:maxDetail], "") + "..."
+	}
+	return text
 }
 
 // Error spells the body of an error that a server answered with a status.
