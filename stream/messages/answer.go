@@ -103,7 +103,7 @@ func (a *Answer) chunk(dst []byte, e *response.Event) []byte {
 		}
 	}
 	for i := range e.Deltas {
-		if d := &e.Deltas[i]; d.Choice == 0 {
+		if d := &e.Deltas[i]; d.Choice == 0 && !e.Repeats(i) {
 			dst = a.delta(dst, d, e.Data()[d.At.Start:d.At.End])
 		}
 	}

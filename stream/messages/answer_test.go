@@ -178,6 +178,13 @@ func TestAStreamBecomesEventsOfMessages(t *testing.T) {
 			think("hm") + text("he") + finish("stop") + done,
 			"start thinking|hm|signalbox|stop|start text|he|stop|end end_turn " + tokens(1),
 		},
+		"thinking under two names": {
+			anthropic.Shown,
+			chunk(`"delta":{"reasoning":"h\u006d","reasoning_content":"hm","content":null}`) +
+				chunk(`"delta":{"reasoning_content":"hm","reasoning":"hm","content":"he"}`) +
+				chunk(`"delta":{"reasoning_content":"a","reasoning":"b"}`) + finish("stop") + done,
+			`start thinking|hm|hm|signalbox|stop|start text|he|stop|start thinking|a|b|signalbox|stop|end end_turn ` + tokens(4),
+		},
 		"not asked for": {
 			0,
 			think("hm") + text("he") + finish("stop") + done,
@@ -444,6 +451,13 @@ func TestABodyBecomesAMessage(t *testing.T) {
 		"thinking": {
 			anthropic.Shown,
 			`"content":"a","reasoning_content":"hm"`,
+			`"finish_reason":"length"`,
+			`[{"type":"thinking","thinking":"hm","signature":"signalbox"},{"type":"text","text":"a"}]`,
+			`"stop_reason":"max_tokens","stop_sequence":null`,
+		},
+		"thinking under two names": {
+			anthropic.Shown,
+			`"reasoning":"hm","content":"a","reasoning_content":"h\u006d"`,
 			`"finish_reason":"length"`,
 			`[{"type":"thinking","thinking":"hm","signature":"signalbox"},{"type":"text","text":"a"}]`,
 			`"stop_reason":"max_tokens","stop_sequence":null`,

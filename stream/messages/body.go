@@ -28,7 +28,7 @@ func (a *Answer) Body(body []byte) ([]byte, error) {
 		d := &e.Deltas[i]
 		raw := body[d.At.Start:d.At.End]
 		switch {
-		case d.Choice != 0:
+		case d.Choice != 0, e.Repeats(i):
 		case d.Kind == response.Reasoning:
 			thought = append(thought, raw...)
 		case d.Kind.Visible():

@@ -32,6 +32,23 @@ func (e *Event) pair() {
 	}
 }
 
+// Repeats reports whether delta i is the reasoning of a message once more: some servers give it
+// under both of its names.
+func (e *Event) Repeats(i int) bool {
+	d := &e.Deltas[i]
+	if d.field != reasoning && d.field != reasoningContent {
+		return false
+	}
+	for k := range e.Deltas[:i] {
+		o := &e.Deltas[k]
+		other := o.field != d.field && (o.field == reasoning || o.field == reasoningContent)
+		if other && o.Choice == d.Choice && bytes.Equal(o.Text, d.Text) {
+			return true
+		}
+	}
+	return false
+}
+
 // original returns the only text that a twin may repeat, nil when there is none or it says
 // something else.
 func (e *Event) original(twin *Delta) *Delta {
