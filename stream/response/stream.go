@@ -261,7 +261,11 @@ func (s *Stream) take(e *sse.Event) *Chunk {
 
 func (s *Stream) give(e *sse.Event) *Chunk {
 	c := &s.chunk
-	if c.Reset(*e, &s.reader); c.Flawed() {
+	c.Reset(*e, &s.reader)
+	if s.options.API == openai.Response || s.options.Messages {
+		c.Event = c.Named()
+	}
+	if c.Flawed() {
 		c.Event, s.mended = c.Mended(s.mended)
 	}
 	return c

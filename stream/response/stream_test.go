@@ -106,6 +106,12 @@ func TestWhatAClientFailsOnIsMended(t *testing.T) {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
+	in := "event: error\rdata: {\"type\":\"error\",\"message\":\"x\"}\r\r"
+	for _, o := range []StreamOptions{{API: openai.Response}, {Messages: true}} {
+		if got, _ := passed(o, 5, in, io.EOF); got != strings.ReplaceAll(in, "\r", "\n") {
+			t.Errorf("where events have names %q became %q", in, got)
+		}
+	}
 }
 
 func TestTheLastEventOfAResponseIsFound(t *testing.T) {

@@ -124,8 +124,17 @@ func DoneEvent() Event {
 	return e
 }
 
+// Named returns the unit with a name that Mended keeps, whatever it is: for clients of an API in which
+// all events have names.
+func (e Event) Named() Event {
+	e.named = true
+	return e
+}
+
 // Flawed reports whether a client gets another unit than this one: Mended.
-func (e Event) Flawed() bool { return e.bareCR || e.lines > 1 || isError(e.Name) }
+func (e Event) Flawed() bool { return e.bareCR || e.lines > 1 || e.misnamed() }
+
+func (e Event) misnamed() bool { return !e.named && isError(e.Name) }
 
 // Mended returns a unit as a client may get it, see the package's comment: the same, or a copy in
 // buf, which is returned as well. It has its data in one piece.
@@ -133,7 +142,7 @@ func (e Event) Mended(buf []byte) (Event, []byte) {
 	if !e.Flawed() {
 		return e, buf
 	}
-	unnamed, at, size, name := isError(e.Name), -1, 0, [2]int{}
+	unnamed, at, size, name := e.misnamed(), -1, 0, [2]int{}
 	buf = buf[:0]
 	for raw := e.Raw; len(raw) > 0; {
 		end := bytes.IndexAny(raw, "\r\n")

@@ -48,7 +48,8 @@ type Event struct {
 	At int
 
 	bareCR bool
-	lines  int // of data
+	named  bool // see Named
+	lines  int  // of data
 }
 
 // TooLargeError is the end of reading: an event, or a line outside of one, is larger than the
