@@ -234,11 +234,16 @@ func TestACutStreamIsNoWholeOneOnAnyEndpoint(t *testing.T) {
 	}
 }
 
+const responseError = "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"boom\",\"param\":null}\n\n"
+
 func TestAResponseEndsWithItsLastEvent(t *testing.T) {
 	t.Parallel()
 	ends := map[string]string{
 		"completed":        responseEnd,
 		"failed":           "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"x\",\"message\":\"y\"}}}\n\n",
+		"an error":         responseError,
+		"an unnamed error": strings.TrimPrefix(responseError, "event: error\n"),
+		"an error, failed": responseError + "event: response.failed\ndata: {\"type\":\"response.failed\"}\n\n",
 		"incomplete":       "data: {\"response\":{\"incomplete_details\":{\"reason\":\"max_output_tokens\"}},\"type\":\"response.incomplete\"}\n\n",
 		"with [DONE]":      responseEnd + testkit.Done,
 		"larger than read": strings.Replace(responseEnd, `"hello"`, `"`+strings.Repeat("x", 100_000)+`"`, 1),
@@ -249,6 +254,13 @@ func TestAResponseEndsWithItsLastEvent(t *testing.T) {
 		got := b.post("/v1/responses", `{"model":"auto","input":"hi","stream":true}`)
 		if want := responseBegin + responseDelta("a") + end; got.err != nil || got.body != want {
 			t.Errorf("%s: %d bytes, want %d, %v", name, len(got.body), len(want), got.err)
+		}
+	}
+	for _, mode := range []string{"observe", "annotate", "hold"} {
+		b := watched(t, mode, testkit.NewUpstream(t, testkit.Stream(responseBegin, responseDelta("a. "), responseError)))
+		got := b.post("/v1/responses", guarded(`{"model":"auto","input":"hi","stream":true}`, towerFact))
+		if got.err != nil || !strings.HasSuffix(got.body, responseError) || strings.Count(got.body, "boom") != 1 {
+			t.Errorf("an error, guard %s: %q, %v", mode, got.body, got.err)
 		}
 	}
 	up := testkit.NewUpstream(t, testkit.Stream(responseBegin, responseEnd, testkit.Done, "event: more\ndata: 1\n\n"))

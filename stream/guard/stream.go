@@ -227,13 +227,17 @@ func (s *stream) conclude() {
 	case s.state == sse.Done:
 		s.err = nil
 	case s.state == sse.Failed || s.faulty:
-		s.state = sse.Failed
+		if s.state = sse.Failed; err == nil && s.in.Shape() == response.Response {
+			s.err = nil // the server's own word is an end
+		} else if err == nil {
+			s.err = ErrNoEnd
+		}
 	default:
-		s.state = sse.Truncated
+		if s.state = sse.Truncated; err == nil {
+			s.err = ErrNoEnd
+		}
 	}
-	if s.out.State = s.state; s.state != sse.Done && err == nil {
-		s.err = ErrNoEnd
-	}
+	s.out.State = s.state
 }
 
 func (s *stream) outcome() Outcome { return s.out }

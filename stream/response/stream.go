@@ -10,8 +10,8 @@ import (
 )
 
 // ErrNoEnd: a stream that ends without its mark was cut, even when the connection ended in order:
-// [DONE], or in the Responses API the event that says how the response ended. Official SDKs take it
-// for a complete answer.
+// [DONE], or in the Responses API the event that says how the response ended, or an error. Official
+// SDKs take it for a complete answer.
 var ErrNoEnd = errors.New("stream ended without its end mark")
 
 // Chunk is one unit of a stream on its way: an event, a comment or what else a stream holds. Its
@@ -252,7 +252,10 @@ func (s *Stream) take(e *sse.Event) *Chunk {
 	case s.options.Quiet && bytes.Contains(e.Data, []byte(`"usage"`)) && s.dropUsage(c):
 		return nil
 	case s.options.API == openai.Response:
-		s.done = c.Content().last() || c.Content().Shape == Opaque && s.state == sse.Done
+		e := c.Content()
+		if s.done = e.last() || e.Shape == Opaque && s.state == sse.Done; e.Shape == Failure {
+			s.state = sse.Failed // whatever it is called
+		}
 	case s.options.Choices > 1:
 		s.finished += len(c.Content().Finishes)
 	}
@@ -327,6 +330,8 @@ func (s *Stream) last() *Chunk {
 	case s.done:
 	case !errors.Is(s.cause, io.EOF):
 		s.err = s.cause
+	case s.options.API == openai.Response && s.state == sse.Failed:
+		s.done = true // the server has said why, and more may have come behind it
 	case s.options.API != openai.Response && s.state == sse.Finished && s.complete():
 		s.done = true
 		return s.giveDone()
@@ -346,7 +351,7 @@ func (s *Stream) complete() bool {
 // Begun reports whether an event with data has come.
 func (s *Stream) Begun() bool { return s.begun }
 
-// Done reports whether the answer has come to its end.
+// Done reports whether the answer has come to its end, which may be an error that the server tells.
 func (s *Stream) Done() bool { return s.done }
 
 // Ended reports whether nothing more comes, and why: nil for a stream that is complete.

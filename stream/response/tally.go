@@ -43,7 +43,7 @@ func (t *Tally) Note(e *Event) {
 	for i := range e.Finishes {
 		t.finish(e.Finishes[i].Reason)
 	}
-	if string(e.Type) == typeFailed {
+	if string(e.Type) == typeFailed || t.API == openai.Response && e.Shape == Failure {
 		t.Finish = FinishOther
 	}
 }
