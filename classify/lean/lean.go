@@ -63,10 +63,7 @@ func Read(text string) *Turn {
 	for i, written := range said {
 		word := lower(written)
 		t.words++
-		cue := cues[word]
-		if i+1 < len(said) && isArticle(word, said[i+1]) {
-			cue = filler
-		}
+		cue := cueOf(word, said[i+1:])
 		t.says = t.says || cue == 0
 		if t.words > leadWords {
 			cue &= filler | pronoun
@@ -205,6 +202,14 @@ func head(text string) string {
 
 // lower is a word as the lists have it.
 func lower(word string) string { return strings.ReplaceAll(strings.ToLower(word), "’", "'") }
+
+// cueOf is what a word in lower case does, with those behind it as they are written.
+func cueOf(word string, behind []string) cue {
+	if len(behind) > 0 && isArticle(word, behind[0]) {
+		return filler
+	}
+	return cues[word]
+}
 
 // isArticle reports whether a German word that may be a pronoun is the article of the noun behind it.
 func isArticle(word, next string) bool {

@@ -19,13 +19,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if c.otherCell(match, other) || c.otherKind(v, match, other) {
 		return true
 	}
-	if c.sameSubject(match, other) || c.saysBoth(match, other) {
-		return false
-	}
-	if other.score < c.limit.SwapFloor {
-		return false
-	}
-	if c.goesOn(match, other) || v.Side != quantity.NoSide && c.besideIt(other) {
+	if other.score < c.limit.SwapFloor || c.belongs(v, match, other) {
 		return false
 	}
 	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) && !c.otherSection(match, other) {
@@ -43,6 +37,13 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 		}
 	}
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
+}
+
+// belongs reports whether the claim's number belongs where match stands, however well its words fit
+// other.
+func (c *checker) belongs(v *quantity.Value, match, other candidate) bool {
+	return c.sameSubject(match, other) || c.saysBoth(match, other) || c.goesOn(match, other) ||
+		v.Side != quantity.NoSide && c.besideIt(other)
 }
 
 // cellFloor is how well a cell must fit those words of the claim that stand with it or the other one;

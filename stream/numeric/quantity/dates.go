@@ -220,11 +220,15 @@ func (p *parser) yearStands(i int) bool {
 	if p.has(i-1, roleYearCue) || p.has(i-1, roleOf) || p.monthAt(i-1) {
 		return true
 	}
-	after := p.tok(i + 1)
+	return p.endsYear(i)
+}
+
+// endsYear reports whether what stands behind the number of token i may follow a year.
+func (p *parser) endsYear(i int) bool {
 	if p.monthAt(i+1) && (p.tok(i).num < firstListed || p.tok(i).num > lastListed) {
 		return false // the size of a file, and when it was changed
 	}
-	if after.kind == tokWord {
+	if after := p.tok(i + 1); after.kind == tokWord {
 		r, _ := utf8.DecodeRuneInString(p.text[after.start:])
 		stands := after.word.role&(roleAnd|roleTo|roleYearCue|roleOf|roleMonth) != 0 || after.word.span
 		return stands || unicode.IsUpper(r)
