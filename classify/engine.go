@@ -266,7 +266,9 @@ func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, forei
 	if err = p.plan(ctx, need); err == nil {
 		err = p.run(ctx)
 	}
-	p.finish(ctx, need, reasonOf(ctx, err))
+	why := reasonOf(ctx, err)
+	p.finish(ctx, need, why)
+	p.keepParts(ctx, why)
 	if p.small() {
 		p.release()
 		e.passes.Put(p)

@@ -118,6 +118,17 @@ func (g *gather) wanted(m signal.Mask) signal.Mask {
 	return m & g.open
 }
 
+// late reports whether k is unknown since its time was up.
+func (g *gather) late(k signal.Kind) bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v := g.set.Value(k)
+	return v.State == signal.Unknown && v.Reason == signal.ReasonTimeout
+}
+
 // put settles k with v, if it is open, and what is made of it where it is the embedding. After the
 // last value that came at once, narrow.
 func (g *gather) put(k signal.Kind, v signal.Value) {

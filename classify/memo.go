@@ -80,6 +80,8 @@ type memo struct {
 	recent list.List  // of *remembered, the latest used first
 	byKey  map[memoKey]*list.Element
 	bytes  int
+
+	parts parts // of texts that were not read to their end
 }
 
 type remembered struct {

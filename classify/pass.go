@@ -83,6 +83,7 @@ type read struct {
 	from    int32 // its tokens in the reading
 	to      int32
 	out     []float32
+	kept    bool // out is of an earlier pass
 }
 
 // taskPlan is what one task reads in this pass.
@@ -98,6 +99,7 @@ type taskPlan struct {
 	failed   signal.Reason
 	ready    bool // its value can be told
 	done     bool // and was
+	known    bool // its value is no unknown one
 }
 
 type span struct{ from, to int }

@@ -217,7 +217,7 @@ func (p *pass) cover(ctx context.Context, i int, reading int32, q *portion) (int
 				continue
 			}
 		}
-		p.add(i, reading, from, to)
+		p.addPart(i, reading, from, to)
 	}
 	return cut.Len(), nil
 }

@@ -54,6 +54,7 @@ func (p *pass) deliver(ctx context.Context, why signal.Reason) {
 				stageCtx, leave := p.g.enter(ctx, kind)
 				v := p.value(stageCtx, t, plan, why)
 				leave()
+				plan.known = v.State == signal.Known
 				p.g.put(t.kind, v)
 			}
 		}
