@@ -113,6 +113,28 @@ func TestSignalsReadTheOriginsThatRulesAskFor(t *testing.T) {
 	}
 }
 
+// Every later turn sends a refused text again, so that a client has to know which one it was.
+func TestARefusalNamesTheMessage(t *testing.T) {
+	t.Parallel()
+	b := startReading(t, routesOfOrigins)
+	const named = `{"role":"user","name":"ann","content":"hi"},`
+	for name, c := range map[string]struct{ body, param string }{
+		"the user": {named + saidBy("user", "Hm. "+attackText), "messages[1]"},
+		"earlier":  {named + saidBy("user", attackText) + "," + saidBy("user", "hi"), "messages[1]"},
+	} {
+		got := b.chat(`{"model":"auto","messages":[` + c.body + `]}`)
+		at := got.error(t).Param
+		if got.status != http.StatusBadRequest || at == nil || *at != c.param {
+			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, c.param)
+		}
+	}
+	got := b.chat(`{"model":"auto","messages":[` + saidBy("user", "hi") +
+		`],"tools":[{"type":"function","function":{"name":"f"}}],"chat_template_kwargs":{"persona":"` + attackText + `"}}`)
+	if e := got.error(t); got.status != http.StatusBadRequest || e.Param != nil {
+		t.Errorf("of no message: %d %s", got.status, got.body)
+	}
+}
+
 func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 	t.Parallel()
 	b := startReading(t, routesOfOrigins)

@@ -41,7 +41,7 @@ func (b *Base) Decide(
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed:
 		return d, d.unavailable() // nothing was found that a policy forbids
 	case d.Action.Verb == rules.Block:
-		return d, &fault.BlockedError{Message: d.Action.Text}
+		return d, &fault.BlockedError{Message: d.Action.Text, Param: d.refused(req)}
 	}
 	return d, nil
 }
@@ -322,6 +322,31 @@ func (d *Decision) TimedOut() bool {
 		}
 	}
 	return false
+}
+
+// refused is the place in the body of the message that speaks most for the attack for which the
+// request is refused, such as messages[7]. It is empty where something else is the reason, and
+// where no message holds the text.
+func (d *Decision) refused(req *openai.Request) string {
+	k, origins, ok := d.Program.Cause(&d.Decision, d.Set)
+	if !ok {
+		return ""
+	}
+	if origins == 0 {
+		origins = d.Base.Signals.Identity.OriginsOf(k)
+	}
+	var worst *signal.Verdict
+	for i := range d.Set.Value(k).Verdicts {
+		v := &d.Set.Value(k).Verdicts[i]
+		if counts := v.Origin == signal.OriginAny || origins.Has(v.Origin); counts && v.End > v.Start &&
+			(worst == nil || v.Score > worst.Score) {
+			worst = v
+		}
+	}
+	if worst == nil {
+		return ""
+	}
+	return req.SegmentField(worst.Segment)
 }
 
 // unread is the error of a request that was refused because it is too long to be read for personal

@@ -79,7 +79,10 @@ type HeaderError struct{ Name string }
 func (e *HeaderError) Error() string { return "ambiguous header " + e.Name }
 
 // BlockedError carries the message of a route that blocks.
-type BlockedError struct{ Message string }
+type BlockedError struct {
+	Message string
+	Param   string // the message of the request that was refused, such as messages[7]; may be empty
+}
 
 // Error holds no text of the request, nor the message.
 func (*BlockedError) Error() string { return "blocked by policy" }

@@ -38,7 +38,7 @@ func TestWire(t *testing.T) {
 		{&rate.ExceededError{Kind: rate.Tokens}, http.StatusTooManyRequests, "rate_limit_exceeded", "X-Should-Retry=false"},
 		{&budget.ExceededError{Wait: time.Minute}, http.StatusTooManyRequests, "insufficient_quota", "Retry-After=60"},
 		{&UnknownModelError{Model: "nobody"}, http.StatusNotFound, "model_not_found", ""},
-		{&BlockedError{"no"}, http.StatusBadRequest, "content_policy_violation", ""},
+		{&BlockedError{Message: "no"}, http.StatusBadRequest, "content_policy_violation", ""},
 		{&TooLongError{}, http.StatusBadRequest, CodeTooLong, ""},
 		{ErrNoEndpoint, http.StatusServiceUnavailable, "no_endpoint", "Retry-After=5"},
 		{timeout, http.StatusGatewayTimeout, "upstream_timeout", "X-Should-Retry=false"},

@@ -138,7 +138,7 @@ func refusal(err error) *openai.Error {
 	case errors.As(err, &long):
 		return long.wire()
 	case errors.As(err, &blocked):
-		return Invalid(http.StatusBadRequest, "content_policy_violation", "", blocked.Message)
+		return Invalid(http.StatusBadRequest, "content_policy_violation", blocked.Param, blocked.Message)
 	}
 	return nil
 }

@@ -1,0 +1,47 @@
+package rules
+
+import (
+	"signalbox/internal/signal"
+	"signalbox/rules/internal/condition"
+)
+
+// Cause returns the signal about attacks for which the condition of a decision's route holds, and
+// the origins that the condition names for it, 0 where it names none. It is false where no route
+// matched, or for another reason. Of several such tests it is the first that is evaluated.
+func (p *Program) Cause(d *Decision, set *signal.Set) (k signal.Kind, origins signal.Origins, ok bool) {
+	if d.Outcome != Matched {
+		return 0, 0, false
+	}
+	for i := range p.routes {
+		if r := &p.routes[i]; r.index == d.Index {
+			if l := causeOf(r.When, set); l != nil {
+				return l.Kind, l.Origins(), true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// causeOf finds the leaf about attacks in what makes n true; nil without one.
+func causeOf(n condition.Node, set *signal.Set) *condition.Leaf {
+	if n.Eval(set) != condition.Exactly(condition.True) {
+		return nil
+	}
+	var xs []condition.Node
+	switch n := n.(type) {
+	case *condition.Leaf:
+		if n.Kind == signal.Jailbreak || n.Kind == signal.Injection {
+			return n
+		}
+	case *condition.All:
+		xs = n.Xs
+	case *condition.Any:
+		xs = n.Xs
+	}
+	for _, x := range xs {
+		if l := causeOf(x, set); l != nil {
+			return l
+		}
+	}
+	return nil
+}
