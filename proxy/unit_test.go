@@ -33,7 +33,7 @@ func TestEveryBadOptionIsReported(t *testing.T) {
 			Endpoints: []pool.EndpointOptions{{Name: "a b", URL: "ftp://x", Weight: -1, APIKey: "a\nb"}, {Name: "c", URL: "http://u:p@h/v1"}, {Name: "c", URL: "http://h?q"}},
 		}.Validate(), []string{
 			"name: ", "endpoints[0].name: ", "endpoints[0].url: ", "endpoints[0].weight: ", "endpoints[0].api_key: ", "endpoints[1].url: ", "endpoints[2].name: ", "endpoints[2].url: ",
-			"context_window: ", "price: ", "reasoning.dialect: ", "health.path: ", "health.interval: ", "answer_timeout: ",
+			"context_window: ", "price.input: ", "reasoning.dialect: ", "health.path: ", "health.interval: ", "answer_timeout: ",
 		}},
 		{backend.ModelOptions{Name: "a", Reasoning: reasoning.Options{Dialect: reasoning.DialectKwargs}}.Validate(), []string{"endpoints: ", "reasoning.key: "}},
 		{(&StateOptions{Prompts: []settings.Prompt{{Name: "p"}}, Server: settings.DefaultServer()}).validate(), []string{"auth: mode: ", "models: ", "prompts[0].text: "}},
