@@ -87,7 +87,7 @@ func (b *bench) domain(ctx context.Context, turns []turn) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write a request: %w", err)
 	}
-	e, err := b.app.Explain(ctx, body, "", "")
+	e, err := b.app.Explain(ctx, body, "", "", nil)
 	if err != nil {
 		return "", fmt.Errorf("explain: %w", err)
 	}
