@@ -30,6 +30,11 @@ import (
 //go:embed testdata/own.jsonl
 var own []byte
 
+// writer holds sentences of another writer, which nothing was fitted to or changed for.
+//
+//go:embed testdata/writer.jsonl
+var writer []byte
+
 func main() { lab.Main("conversation", run) }
 
 type turn struct {
@@ -56,7 +61,10 @@ func run(ctx context.Context) error {
 	b := &bench{a, map[string]string{}}
 	defer func() { _ = b.app.Close(context.WithoutCancel(ctx)) }()
 	fmt.Println("| set | turns | now | last turn alone |\n| --- | --- | --- | --- |")
-	if err := b.ours(ctx); err != nil {
+	if err := b.ours(ctx, "our own sentences", own); err != nil {
+		return err
+	}
+	if err := b.ours(ctx, "another writer's", writer); err != nil {
 		return err
 	}
 	if *dialogues != "" {
@@ -154,9 +162,9 @@ func (b *bench) pair(ctx context.Context, before []turn, last, kind string, c *c
 	return nil
 }
 
-func (b *bench) ours(ctx context.Context) error {
+func (b *bench) ours(ctx context.Context, whose string, data []byte) error {
 	type row struct{ Kind, Language, First, Second string }
-	list, err := lab.Decode[row](bytes.NewReader(own))
+	list, err := lab.Decode[row](bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
@@ -174,9 +182,9 @@ func (b *bench) ours(ctx context.Context) error {
 			}
 			language := "English"
 			if !english {
-				language = "six other languages"
+				language = "other languages"
 			}
-			c.print(fmt.Sprintf("our own sentences, %s, second turn %s", language, kind))
+			c.print(fmt.Sprintf("%s, %s, second turn %s", whose, language, kind))
 		}
 	}
 	return nil
