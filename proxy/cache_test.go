@@ -256,7 +256,11 @@ func TestWhatIsNotKept(t *testing.T) {
 		{"an error with a good status", ask("error in disguise"), testkit.JSON(200, `{"error":{"message":"bad"}}`), nil, recall.Miss, "miss"},
 		{"an answer that a filter ended", ask("filter"), testkit.JSON(200, filtered), nil, recall.Miss, "miss"},
 		{"an answer that its limit ended", ask("limit"), testkit.JSON(200, limited), nil, recall.Miss, "miss"},
-		{"a stream that its limit ended", askStream("limits"), testkit.Stream(testkit.Event("half"), strings.Replace(testkit.Finish, `"stop"`, `"length"`, 1), testkit.Done), nil, recall.Miss, "miss"},
+		{
+			"a stream that its limit ended", askStream("limits"),
+			testkit.Stream(testkit.Event("half"), strings.Replace(testkit.Finish, `"stop"`, `"length"`, 1), testkit.Done),
+			nil, recall.Miss, "miss",
+		},
 		{"a stream that broke off", askStream("broken"), testkit.Raw(testkit.StreamHead+testkit.Chunk(testkit.Event("half")), testkit.FIN), nil, recall.Miss, "miss"},
 		{"a stream with an error", askStream("failed"), testkit.Stream(testkit.Event("half"), `data: {"error":{"message":"bad"}}`+"\n\n", testkit.Done), nil, recall.Miss, "miss"},
 		{"an answer that is not JSON", ask("page"), testkit.Body(200, "text/plain", "<p>hi</p>"), nil, recall.Miss, "miss"},

@@ -322,11 +322,13 @@ func TestFeedbackOnBothArmsCountsWhereOneModelIsTheControl(t *testing.T) {
 			a := b.chat(ask(fmt.Sprintf("%s %d", onTaxes, i)))
 			went[side(a)]++
 			got := b.judge(a.header.Get("X-Request-Id"), 0.5)
-			if want := `"model":"` + a.header.Get("X-Signalbox-Model") + `"`; got.status != http.StatusOK || !strings.Contains(got.body, want) {
+			if want := `"model":"` + a.header.Get("X-Signalbox-Model") + `"`; got.status != http.StatusOK ||
+				!strings.Contains(got.body, want) {
 				t.Errorf("%s: feedback on %s: %d %s", name, side(a), got.status, got.body)
 			}
 		}
-		if n := s.Len(auth.DefaultOptions().DefaultTenant); n != 60 || went["canary big"] < 5 || went["control small"] < 5 || len(went) != 2 {
+		if n := s.Len(auth.DefaultOptions().DefaultTenant); n != 60 || went["canary big"] < 5 ||
+			went["control small"] < 5 || len(went) != 2 {
 			t.Errorf("%s: %d outcomes, requests went to %v", name, n, went)
 		}
 	}

@@ -304,7 +304,8 @@ func TestNotesBesideResultsMoveNoToolLoopOfMessages(t *testing.T) {
 	t.Parallel()
 	b := unsure(t, oneModel(okUpstream(t)))
 	ask := func(more string) answered {
-		return b.post("/v1/messages", `{"model":"auto","max_tokens":9,"messages":[{"role":"user","content":"math?"}`+more+`]}`)
+		return b.post("/v1/messages", `{"model":"auto","max_tokens":9,"messages":[{"role":"user",`+
+			`"content":"math?"}`+more+`]}`)
 	}
 	ask("").goes(t, "the first turn", "new  big high")
 	call := `,{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"f","input":{}}]}`

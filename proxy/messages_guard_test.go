@@ -41,7 +41,8 @@ func TestTheGuardMarksAndCutsMessages(t *testing.T) {
 
 func TestAMessageThatTheGuardCutsCallsNoTool(t *testing.T) {
 	t.Parallel()
-	const calls = `"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"refund","arguments":"{}"}}]`
+	const calls = `"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"refund",` +
+		`"arguments":"{}"}}]`
 	up := testkit.NewUpstream(t, testkit.JSON(200, strings.NewReplacer(
 		`"content":`, calls+`,"content":`, `"finish_reason":"stop"`, `"finish_reason":"tool_calls"`).Replace(towerBody())))
 	b := watched(t, "terminate", up)

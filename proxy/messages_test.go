@@ -479,7 +479,8 @@ func TestARequestPassesAsItIsToAServerOfTheAPI(t *testing.T) {
 	}
 	told := "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"boom\"}}\n\n"
 	up.Next(testkit.Stream(events[0], told))
-	if got = b.message(strings.Replace(body, `"x"`, `"stream":true,"x"`, 1)); got.err == nil || got.body != events[0]+told {
+	if got = b.message(strings.Replace(body, `"x"`, `"stream":true,"x"`, 1)); got.err == nil ||
+		got.body != events[0]+told {
 		t.Errorf("an error of the server's own: %s (%v)", got.body, got.err)
 	}
 	// What has to be changed, or looked at, is translated.

@@ -199,15 +199,43 @@ func TestContextsNeedAStoreAndAPlace(t *testing.T) {
 		b                 *bench
 		path, body, param string
 	}{
-		"no store":                {none, chatPath, with(`"ctx_a"`, hi), "signalbox.context"},
-		"no store to save to":     {none, chatPath, `{"model":"small","signalbox":{"save_context":{}},"messages":[` + hi + `]}`, "signalbox.save_context"},
-		"no prompt":               {r.bench, "/v1/embeddings", `{"model":"small","input":"x","signalbox":{"context":"` + text + `"}}`, "signalbox.context"},
-		"messages and no chat":    {r.bench, "/v1/completions", `{"model":"small","prompt":"x","signalbox":{"context":"` + talk + `"}}`, "signalbox.context"},
-		"token ids":               {r.bench, "/v1/completions", `{"model":"small","prompt":[1,2],"signalbox":{"context":"` + text + `"}}`, "signalbox.context"},
-		"a short life to save":    {r.bench, chatPath, `{"model":"small","signalbox":{"save_context":{"ttl":"9s"}},"messages":[` + hi + `]}`, "signalbox.save_context.ttl"},
-		"a long life to save":     {r.bench, "/v1/completions", `{"model":"small","prompt":"x","stream":true,"signalbox":{"save_context":{"ttl":"169h"}}}`, "signalbox.save_context.ttl"},
-		"a long life to respond":  {r.bench, "/v1/responses", `{"model":"small","input":"x","signalbox":{"save_context":{"ttl":"169h"}}}`, "signalbox.save_context.ttl"},
-		"a long name to save":     {r.bench, chatPath, `{"model":"small","signalbox":{"save_context":{"name":"` + strings.Repeat("n", 257) + `"}},"messages":[` + hi + `]}`, "signalbox.save_context.name"},
+		"no store": {none, chatPath, with(`"ctx_a"`, hi), "signalbox.context"},
+		"no store to save to": {
+			none, chatPath, `{"model":"small","signalbox":{"save_context":{}},"messages":[` + hi + `]}`,
+			"signalbox.save_context",
+		},
+		"no prompt": {
+			r.bench, "/v1/embeddings", `{"model":"small","input":"x","signalbox":{"context":"` + text + `"}}`,
+			"signalbox.context",
+		},
+		"messages and no chat": {
+			r.bench, "/v1/completions",
+			`{"model":"small","prompt":"x","signalbox":{"context":"` + talk + `"}}`, "signalbox.context",
+		},
+		"token ids": {
+			r.bench, "/v1/completions",
+			`{"model":"small","prompt":[1,2],"signalbox":{"context":"` + text + `"}}`, "signalbox.context",
+		},
+		"a short life to save": {
+			r.bench, chatPath,
+			`{"model":"small","signalbox":{"save_context":{"ttl":"9s"}},"messages":[` + hi + `]}`,
+			"signalbox.save_context.ttl",
+		},
+		"a long life to save": {
+			r.bench, "/v1/completions",
+			`{"model":"small","prompt":"x","stream":true,"signalbox":{"save_context":{"ttl":"169h"}}}`,
+			"signalbox.save_context.ttl",
+		},
+		"a long life to respond": {
+			r.bench, "/v1/responses",
+			`{"model":"small","input":"x","signalbox":{"save_context":{"ttl":"169h"}}}`,
+			"signalbox.save_context.ttl",
+		},
+		"a long name to save": {
+			r.bench, chatPath,
+			`{"model":"small","signalbox":{"save_context":{"name":"` + strings.Repeat("n", 257) + `"}},"messages":[` + hi + `]}`,
+			"signalbox.save_context.name",
+		},
 		"several answers to save": {r.bench, chatPath, `{"model":"small","n":2,"signalbox":{"save_context":{}},"messages":[` + hi + `]}`, "signalbox.save_context"},
 		"an echo to save":         {r.bench, "/v1/completions", `{"model":"small","prompt":"x","echo":true,"signalbox":{"save_context":{}}}`, "signalbox.save_context"},
 		"token ids to save":       {r.bench, "/v1/completions", `{"model":"small","prompt":[1,2],"signalbox":{"save_context":{}}}`, "signalbox.save_context"},

@@ -256,12 +256,33 @@ func TestFactsWithoutIDsAreNamedByTheirPlace(t *testing.T) {
 	}
 	const given = `"facts":["The sky is blue.","The door is red."]`
 	for name, c := range map[string]struct{ path, body, want string }{
-		"of a context alone":            {chatPath, with(quoted(pinned), hi), `"fact":"facts[1]","context":"` + pinned + `@1"`},
-		"of a context beside others":    {chatPath, saving(`,"signalbox":{`+given+`,"context":`+quoted(pinned)+`}`, hi), `"fact":"facts[1]","context":"` + pinned + `@1"`},
-		"of a session":                  {chatPath, saving(`,"signalbox":{`+given+`,"session":"s9"}`, hi), `"fact":"session.facts[1]"}`},
-		"of the request beside others":  {chatPath, saving(`,"signalbox":{"facts":["The sky is blue.","The rent is 900 EUR a month."],"context":`+quoted(r.keep("No."))+`}`, hi), `"fact":1}`},
-		"of a context, in verification": {"/signalbox/v1/verify", `{` + given + `,"context":"` + pinned + `","answer":"The rent is 1200 EUR a month."}`, `"fact":"facts[1]","context":"` + pinned + `@1"`},
-		"a text, in verification":       {"/signalbox/v1/verify", `{` + given + `,"context":"` + r.keep("The rent is 900 EUR a month.") + `","answer":"The rent is 1200 EUR a month."}`, `"fact":"content","context":"ctx_`},
+		"of a context alone": {
+			chatPath, with(quoted(pinned), hi), `"fact":"facts[1]","context":"` + pinned + `@1"`,
+		},
+		"of a context beside others": {
+			chatPath, saving(`,"signalbox":{`+given+`,"context":`+quoted(pinned)+`}`, hi),
+			`"fact":"facts[1]","context":"` + pinned + `@1"`,
+		},
+		"of a session": {
+			chatPath, saving(`,"signalbox":{`+given+`,"session":"s9"}`, hi), `"fact":"session.facts[1]"}`,
+		},
+		"of the request beside others": {
+			chatPath,
+			saving(`,"signalbox":{"facts":["The sky is blue.","The rent is 900 EUR a `+
+				`month."],"context":`+quoted(r.keep("No."))+`}`, hi),
+			`"fact":1}`,
+		},
+		"of a context, in verification": {
+			"/signalbox/v1/verify",
+			`{` + given + `,"context":"` + pinned + `","answer":"The rent is 1200 EUR a month."}`,
+			`"fact":"facts[1]","context":"` + pinned + `@1"`,
+		},
+		"a text, in verification": {
+			"/signalbox/v1/verify",
+			`{` + given + `,"context":"` + r.keep("The rent is 900 EUR a month.") + `","answer":"The rent is 1200 EUR a ` +
+				`month."}`,
+			`"fact":"content","context":"ctx_`,
+		},
 	} {
 		body := strings.Replace(c.body, `{`, `{"stream":true,`, 1)
 		if c.path != chatPath {

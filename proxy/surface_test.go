@@ -234,7 +234,8 @@ func TestACutStreamIsNoWholeOneOnAnyEndpoint(t *testing.T) {
 	}
 }
 
-const responseError = "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"boom\",\"param\":null}\n\n"
+const responseError = "event: error\ndata: " +
+	"{\"type\":\"error\",\"code\":\"server_error\",\"message\":\"boom\",\"param\":null}\n\n"
 
 func TestAResponseEndsWithItsLastEvent(t *testing.T) {
 	t.Parallel()

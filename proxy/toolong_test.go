@@ -169,17 +169,53 @@ func TestALimitThatDoesNotFitBesideThePromptIsNamed(t *testing.T) {
 		limit               int
 		alone               bool // the prompt is too long by itself
 	}{
-		"vLLM":                                 {window + `However, you requested 9000 output tokens and your prompt contains at least 1 input tokens, for a total of at least 9001 tokens.`, `"type":"BadRequestError","param":"input_tokens","code":400`, "hi", 9000, false},
-		"vLLM, of whose prompt nobody knows":   {window + `However, you requested 4000 output tokens and your prompt contains at least 4193 input tokens, for a total of at least 8193 tokens.`, plain, long, 4000, true},
-		"vLLM, of a prompt that is known":      {window + `However, you requested 4000 output tokens and your prompt contains 4193 input tokens.`, plain, long, 4000, false},
-		"vLLM, of a prompt without room":       {window + `However, you requested 9 output tokens and your prompt contains at least 8192 input tokens.`, plain, "hi", 9, true},
-		"vLLM, in older words":                 {window + `However, you requested 9100 tokens (100 in the messages, 9000 in the completion).`, plain, "hi", 9000, false},
-		"vLLM, in older words of a long one":   {window + `However, you requested 9100 tokens (9000 in the messages, 100 in the completion).`, plain, "hi", 100, true},
-		"vLLM, of the limit":                   {`'max_tokens' is too large: 9000. ` + window + `and your request has 100 input tokens (9000 > 8192 - 100).`, plain, "hi", 9000, false},
-		"SGLang":                               {`Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9100 tokens: 100 tokens from the input messages and 9000 tokens for the completion.`, plain, "hi", 9000, false},
-		"SGLang, of a long prompt":             {`The input (9000 tokens) is longer than the model's context length (8192 tokens).`, plain, "hi", 9000, true},
-		"llama.cpp, of a long prompt":          {`request (9000 tokens) exceeds the available context size (8192 tokens)`, `"code":400,"type":"exceed_context_size_error"`, "hi", 9000, true},
-		"OpenAI":                               {window + `However, you requested 9100 tokens (100 in your prompt; 9000 for the completion).`, coded, "hi", 9000, false},
+		"vLLM": {
+			window + `However, you requested 9000 output tokens and your prompt contains at least 1 input tokens, for a ` +
+				`total of at least 9001 tokens.`,
+			`"type":"BadRequestError","param":"input_tokens","code":400`, "hi", 9000, false,
+		},
+		"vLLM, of whose prompt nobody knows": {
+			window + `However, you requested 4000 output tokens and your prompt contains at least 4193 input tokens, for ` +
+				`a total of at least 8193 tokens.`,
+			plain, long, 4000, true,
+		},
+		"vLLM, of a prompt that is known": {
+			window + `However, you requested 4000 output tokens and your prompt contains 4193 input tokens.`,
+			plain, long, 4000, false,
+		},
+		"vLLM, of a prompt without room": {
+			window + `However, you requested 9 output tokens and your prompt contains at least 8192 input tokens.`,
+			plain, "hi", 9, true,
+		},
+		"vLLM, in older words": {
+			window + `However, you requested 9100 tokens (100 in the messages, 9000 in the completion).`,
+			plain, "hi", 9000, false,
+		},
+		"vLLM, in older words of a long one": {
+			window + `However, you requested 9100 tokens (9000 in the messages, 100 in the completion).`,
+			plain, "hi", 100, true,
+		},
+		"vLLM, of the limit": {
+			`'max_tokens' is too large: 9000. ` + window + `and your request has 100 input tokens (9000 > 8192 - 100).`,
+			plain, "hi", 9000, false,
+		},
+		"SGLang": {
+			`Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of ` +
+				`9100 tokens: 100 tokens from the input messages and 9000 tokens for the completion.`,
+			plain, "hi", 9000, false,
+		},
+		"SGLang, of a long prompt": {
+			`The input (9000 tokens) is longer than the model's context length (8192 tokens).`, plain, "hi",
+			9000, true,
+		},
+		"llama.cpp, of a long prompt": {
+			`request (9000 tokens) exceeds the available context size (8192 tokens)`,
+			`"code":400,"type":"exceed_context_size_error"`, "hi", 9000, true,
+		},
+		"OpenAI": {
+			window + `However, you requested 9100 tokens (100 in your prompt; 9000 for the completion).`,
+			coded, "hi", 9000, false,
+		},
 		"words without numbers":                {`maximum context length`, plain, "hi", 9000, false},
 		"words without numbers of a long text": {`maximum context length`, plain, long, 9000, true},
 	} {
@@ -200,7 +236,8 @@ func TestALimitThatDoesNotFitBesideThePromptIsNamed(t *testing.T) {
 						want = c.prompt
 					}
 					x := got.error(t)
-					if got.status != 400 || got.code(t) != fault.CodeTooLong || x.Param == nil || *x.Param != want || x.Message != tt.message {
+					if got.status != 400 || got.code(t) != fault.CodeTooLong || x.Param == nil || *x.Param != want ||
+						x.Message != tt.message {
 						t.Errorf("%s with %s: %d %s, want it to name %s", c.path, c.limit, got.status, got.body, want)
 					}
 				}
@@ -212,8 +249,10 @@ func TestALimitThatDoesNotFitBesideThePromptIsNamed(t *testing.T) {
 // A limit that the route sets is not the client's to mend.
 func TestALimitOfTheRouteIsNotNamed(t *testing.T) {
 	t.Parallel()
-	up := testkit.NewUpstream(t, testkit.JSON(400, `{"error":{"message":"This model's maximum context length is 8192 tokens. `+
-		`However, you requested 9100 tokens (100 in the messages, 9000 in the completion).","type":"BadRequestError","param":null,"code":400}}`))
+	up := testkit.NewUpstream(t, testkit.JSON(400, `{"error":{"message":"This model's maximum context length is `+
+		`8192 tokens. `+
+		`However, you requested 9100 tokens (100 in the messages, 9000 in the `+
+		`completion).","type":"BadRequestError","param":null,"code":400}}`))
 	b := start(t, oneModel(up), func(s *setup) {
 		s.routes = "routes: []\ndefault: {models: [small], max_tokens: 9000, override: true}\n"
 	})

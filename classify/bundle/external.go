@@ -100,7 +100,9 @@ func (g *graphFacts) load(graph string, read func(name string) ([]byte, error)) 
 			sizes[i] = left
 		}
 		if left < 0 || sizes[i] > left {
-			return nil, nil, 0, fmt.Errorf("%w: %q ends before the weights %q: it was cut, fetch it again", ErrExternal, name, w.name)
+			return nil, nil, 0, fmt.Errorf(
+				"%w: %q ends before the weights %q: it was cut, fetch it again", ErrExternal, name, w.name,
+			)
 		}
 		total += sizes[i]
 	}

@@ -74,37 +74,97 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		want   error
 		text   string // in the error
 	}{
-		"no graph": {"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout, "no graph in the folder or onnx/"},
+		"no graph": {
+			"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout,
+			"no graph in the folder or onnx/",
+		},
 		"a graph of another name": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
 			f["a.onnx"], f["out/b.onnx"] = f["model.onnx"], f["model.onnx"]
 			delete(f, "model.onnx")
 		}, ErrLayout, "it has a.onnx, out/b.onnx: rename the one that is meant to model.onnx, in the folder"},
-		"nothing": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { clear(f) }, ErrLayout, "models pull ORG/NAME"},
+		"nothing": {
+			"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { clear(f) }, ErrLayout,
+			"models pull ORG/NAME",
+		},
 		"an older form of the tokenizer": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
 			f["vocab.txt"] = f["tokenizer.json"]
 			delete(f, "tokenizer.json")
 		}, fs.ErrNotExist, "it has vocab.txt alone: convert it"},
-		"a tokenizer that is a pointer to one": {"bert-domain", OpenOptions{Task: "domain"}, put("tokenizer.json", "version https://git-lfs.github.com/spec/v1\n"), nil, "tokenizer.json: it is a pointer of Git LFS"},
+		"a tokenizer that is a pointer to one": {
+			"bert-domain", OpenOptions{Task: "domain"},
+			put("tokenizer.json", "version https://git-lfs.github.com/spec/v1\n"), nil,
+			"tokenizer.json: it is a pointer of Git LFS",
+		},
 		"weights of PyTorch alone": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
 			f["model.safetensors"] = &fstest.MapFile{Data: []byte("1")}
 			delete(f, "model.onnx")
 		}, ErrLayout, "optimum-cli export onnx --model . --task text-classification ."},
-		"only a graph for one vendor":         {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { f["model_fa_fp16.onnx"] = f["model.onnx"]; delete(f, "model.onnx") }, ErrLayout, "no graph in"},
-		"no tokenizer":                        {"bert-domain", OpenOptions{Task: "domain"}, remove("tokenizer.json"), fs.ErrNotExist, "tokenizer.json"},
-		"no config":                           {"bert-domain", OpenOptions{Task: "domain"}, remove("config.json"), ErrLayout, "config.json"},
-		"a config that is no JSON":            {"bert-domain", OpenOptions{Task: "domain"}, put("config.json", "{"), nil, "config.json"},
-		"a config of gigabytes":               {"bert-domain", OpenOptions{Task: "domain"}, put("config.json", strings.Repeat(" ", maxConfigBytes+1)), nil, "at most"},
-		"a graph that is text":                {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "this is no graph"), ErrGraph, "model.onnx"},
-		"a graph that is a pointer to one":    {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "version https://git-lfs.github.com/spec/v1\n"), ErrGraph, "model.onnx: not an ONNX graph: it is a pointer of Git LFS"},
-		"an empty graph":                      {"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", ""), ErrGraph, "it is empty"},
-		"no weights beside the graph":         {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, remove("model.onnx.data"), ErrExternal, "model.onnx.data: file does not exist; it belongs beside the graph"},
-		"weights that are a pointer to some":  {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, put("model.onnx.data", "version https://git-lfs.github.com/spec/v1\n"), ErrExternal, "model.onnx.data: it is a pointer of Git LFS"},
-		"weights outside the folder":          {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, replace("model.onnx", "model.onnx.data", "../../etc/pass/"), ErrExternal, "outside the folder"},
-		"weights at an absolute path":         {"xlmr-factcheck", OpenOptions{Task: "factcheck"}, replace("model.onnx", "model.onnx.data", "/etc/passwd.txt"), ErrExternal, "outside the folder"},
-		"fewer labels than outputs":           {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"id2label": {"0": "low", "1": "high"}, "x"`), ErrSignature, "predictions float32 [3]"},
-		"no labels":                           {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", "label2id", "x"), ErrLabels, "[LABEL_0 LABEL_1 LABEL_2] are not low, medium and high: set labels"},
-		"another number of labels":            {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"num_labels": 2, "x"`), ErrLabels, "num_labels: labels: 2 here, but 3 numbers"},
-		"a number of labels below zero":       {"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", `"label2id"`, `"num_labels": -1, "x"`), ErrLabels, "num_labels"},
+		"only a graph for one vendor": {
+			"bert-domain", OpenOptions{Task: "domain"},
+			func(f fstest.MapFS) { f["model_fa_fp16.onnx"] = f["model.onnx"]; delete(f, "model.onnx") },
+			ErrLayout, "no graph in",
+		},
+		"no tokenizer": {
+			"bert-domain", OpenOptions{Task: "domain"}, remove("tokenizer.json"), fs.ErrNotExist,
+			"tokenizer.json",
+		},
+		"no config": {
+			"bert-domain", OpenOptions{Task: "domain"}, remove("config.json"), ErrLayout, "config.json",
+		},
+		"a config that is no JSON": {
+			"bert-domain", OpenOptions{Task: "domain"}, put("config.json", "{"), nil, "config.json",
+		},
+		"a config of gigabytes": {
+			"bert-domain", OpenOptions{Task: "domain"},
+			put("config.json", strings.Repeat(" ", maxConfigBytes+1)), nil, "at most",
+		},
+		"a graph that is text": {
+			"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "this is no graph"), ErrGraph,
+			"model.onnx",
+		},
+		"a graph that is a pointer to one": {
+			"bert-domain", OpenOptions{Task: "domain"},
+			put("model.onnx", "version https://git-lfs.github.com/spec/v1\n"), ErrGraph,
+			"model.onnx: not an ONNX graph: it is a pointer of Git LFS",
+		},
+		"an empty graph": {
+			"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", ""), ErrGraph, "it is empty",
+		},
+		"no weights beside the graph": {
+			"xlmr-factcheck", OpenOptions{Task: "factcheck"}, remove("model.onnx.data"), ErrExternal,
+			"model.onnx.data: file does not exist; it belongs beside the graph",
+		},
+		"weights that are a pointer to some": {
+			"xlmr-factcheck", OpenOptions{Task: "factcheck"},
+			put("model.onnx.data", "version https://git-lfs.github.com/spec/v1\n"), ErrExternal,
+			"model.onnx.data: it is a pointer of Git LFS",
+		},
+		"weights outside the folder": {
+			"xlmr-factcheck", OpenOptions{Task: "factcheck"},
+			replace("model.onnx", "model.onnx.data", "../../etc/pass/"), ErrExternal, "outside the folder",
+		},
+		"weights at an absolute path": {
+			"xlmr-factcheck", OpenOptions{Task: "factcheck"},
+			replace("model.onnx", "model.onnx.data", "/etc/passwd.txt"), ErrExternal, "outside the folder",
+		},
+		"fewer labels than outputs": {
+			"bert-complexity", OpenOptions{Task: "complexity"},
+			replace("config.json", `"label2id"`, `"id2label": {"0": "low", "1": "high"}, "x"`), ErrSignature,
+			"predictions float32 [3]",
+		},
+		"no labels": {
+			"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", "label2id", "x"),
+			ErrLabels, "[LABEL_0 LABEL_1 LABEL_2] are not low, medium and high: set labels",
+		},
+		"another number of labels": {
+			"bert-complexity", OpenOptions{Task: "complexity"},
+			replace("config.json", `"label2id"`, `"num_labels": 2, "x"`), ErrLabels,
+			"num_labels: labels: 2 here, but 3 numbers",
+		},
+		"a number of labels below zero": {
+			"bert-complexity", OpenOptions{Task: "complexity"},
+			replace("config.json", `"label2id"`, `"num_labels": -1, "x"`), ErrLabels, "num_labels",
+		},
 		"two files that disagree":             {"bert-domain", OpenOptions{Task: "domain"}, put("label_mapping.json", `{"id_to_label": ["`+strings.Join(domains[:13], `", "`)+`", "x"]}`), ErrLabels, `category_mapping.json: category_to_idx: labels: label 13 is "psychology" here and "x" in label_mapping.json: id_to_label`},
 		"a mapping with a gap":                {"modernbert-pii", OpenOptions{Task: "pii"}, replace("pii_type_mapping.json", `"34": `, `"35": `), ErrLabels, "pii_type_mapping.json: idx_to_label"},
 		"several labels for one text":         {"bert-domain", OpenOptions{Task: "domain"}, replace("config.json", `"pad_token_id"`, `"problem_type": "multi_label_classification", "pad_token_id"`), nil, "problem_type"},
@@ -419,16 +479,37 @@ func TestLabelsThatAreNotNamedAreNumbered(t *testing.T) {
 		want  []string
 		bad   string // in the error
 	}{
-		"the graph counts": {"", OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3}, []string{"low", "medium", "high"}, ""},
-		"both agree":       {`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3}, []string{"low", "medium", "high"}, ""},
+		"the graph counts": {
+			"", OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3},
+			[]string{"low", "medium", "high"}, "",
+		},
+		"both agree": {
+			`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3},
+			[]string{"low", "medium", "high"}, "",
+		},
 		"the graph leaves it open": {
 			`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, dyn}, []string{"low", "medium", "high"}, "",
 		},
-		"nobody says it":       {"", OpenOptions{Task: "jailbreak", Positive: "LABEL_1"}, []int64{dyn, dyn}, []string{"benign", "jailbreak"}, ""},
-		"some are renamed":     {"", OpenOptions{Task: "topic", Labels: map[string]string{"LABEL_1": "bug"}}, []int64{dyn, 2}, []string{"LABEL_0", "bug"}, ""},
-		"tokens":               {"", OpenOptions{Task: "grounding", Kind: Token}, []int64{dyn, dyn, 2}, []string{"supported", "unsupported"}, ""},
-		"no name is given":     {"", OpenOptions{Task: "topic"}, []int64{dyn, 2}, nil, "[LABEL_0 LABEL_1] say nothing: set labels, as in {LABEL_0: NAME}"},
-		"they do not agree":    {`"num_labels": 4,`, OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 3}, nil, "num_labels: labels: 4 here, but 3 numbers"},
+		"nobody says it": {
+			"", OpenOptions{Task: "jailbreak", Positive: "LABEL_1"}, []int64{dyn, dyn},
+			[]string{"benign", "jailbreak"}, "",
+		},
+		"some are renamed": {
+			"", OpenOptions{Task: "topic", Labels: map[string]string{"LABEL_1": "bug"}}, []int64{dyn, 2},
+			[]string{"LABEL_0", "bug"}, "",
+		},
+		"tokens": {
+			"", OpenOptions{Task: "grounding", Kind: Token}, []int64{dyn, dyn, 2},
+			[]string{"supported", "unsupported"}, "",
+		},
+		"no name is given": {
+			"", OpenOptions{Task: "topic"}, []int64{dyn, 2}, nil,
+			"[LABEL_0 LABEL_1] say nothing: set labels, as in {LABEL_0: NAME}",
+		},
+		"they do not agree": {
+			`"num_labels": 4,`, OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 3}, nil,
+			"num_labels: labels: 4 here, but 3 numbers",
+		},
 		"one number is no set": {"", OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 1}, nil, "not a classifier"},
 	} {
 		t.Run(name, func(t *testing.T) {

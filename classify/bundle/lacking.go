@@ -31,11 +31,12 @@ func (f *folder) noGraph(dirs []string) error {
 	}
 	do := wholeFolder
 	if others := f.otherGraphs(); len(others) > 0 {
-		do = fmt.Sprintf("it has %s: rename the one that is meant to model.onnx, in %s", strings.Join(others, ", "), places[0])
+		do = "it has " + strings.Join(others, ", ") + ": rename the one that is meant to model.onnx, in " + places[0]
 	} else if export := f.export(); export != "" {
 		do = export
 	}
-	return fmt.Errorf("%w: no graph in %s (%s); %s", ErrLayout, strings.Join(places, " or "), strings.Join(names, ", "), do)
+	where, what := strings.Join(places, " or "), strings.Join(names, ", ")
+	return fmt.Errorf("%w: no graph in %s (%s); %s", ErrLayout, where, what, do)
 }
 
 // otherGraphs lists graphs with other names, but for those that need the operators of one vendor.

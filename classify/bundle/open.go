@@ -297,7 +297,9 @@ func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	}
 	facts, err := readGraphFacts(file, info.Size())
 	if err != nil {
-		return nil, &Error{File: g.Name, Err: fmt.Errorf("%w; it is damaged or something else: fetch or export it again", err)}
+		return nil, &Error{File: g.Name, Err: fmt.Errorf(
+			"%w; it is damaged or something else: fetch or export it again", err,
+		)}
 	}
 	beside, err := facts.files(g.Name)
 	if err != nil {
@@ -306,7 +308,8 @@ func (b *Bundle) readSignature(g *Graph) (*graphFacts, error) {
 	for _, name := range beside {
 		if _, err := fs.Stat(b.files, name); err != nil {
 			return nil, &Error{File: g.Name, Err: fmt.Errorf(
-				"%w: %s: %w; it belongs beside the graph: copy it there from where the graph is from", ErrExternal, name, plain(err),
+				"%w: %s: %w; it belongs beside the graph: copy it there from where the graph is from",
+				ErrExternal, name, plain(err),
 			)}
 		}
 		if why := hollow(b.files, name); why != "" {

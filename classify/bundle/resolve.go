@@ -85,7 +85,8 @@ func (r *resolver) inputs(specs []tensor.Spec) (Inputs, error) {
 		case isCache(&s):
 			continue
 		default:
-			return in, r.bad(s.Name, "nothing is known that could be given to this input: export a graph that takes input_ids and attention_mask")
+			return in, r.bad(s.Name, "nothing is known that could be given to this input: "+
+				"export a graph that takes input_ids and attention_mask")
 		}
 		if *field != "" {
 			return in, r.bad(s.Name, "means the same as %q", *field)

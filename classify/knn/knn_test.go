@@ -495,7 +495,8 @@ func TestAmongManyExamplesSumsAreMadeAnewWhereTheyGrew(t *testing.T) {
 		t.Fatal(err)
 	}
 	grown := x.current.Load()
-	if n := len(grown.intents[1].examples); grown.stats[1].levelled != n || grown.normal.examples <= first.normal.examples {
+	if n := len(grown.intents[1].examples); grown.stats[1].levelled != n ||
+		grown.normal.examples <= first.normal.examples {
 		t.Errorf("of %d examples %d were compared", n, grown.stats[1].levelled)
 	}
 }

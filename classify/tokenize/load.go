@@ -236,7 +236,9 @@ func (t *Tokenizer) addModel(f *modelFile, byteLevel bool, hidden map[int32]bool
 			t.model, t.vocab = m, len(m.scores)
 		}
 	default:
-		err = fmt.Errorf("model.type: %q is not supported, only WordPiece, BPE and Unigram are: take a model with such a tokenizer", kind)
+		err = fmt.Errorf(
+			"model.type: %q is not supported, only WordPiece, BPE and Unigram are: take a model with such a tokenizer", kind,
+		)
 	}
 	return err
 }

@@ -175,7 +175,8 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"a mistake in the file": {"modls: []\n", "problem configuration signalbox.yaml:1:1", "correct this line of the file"},
 		"a model that is not there": {
 			at(sound) + "classify: {models_dir: /none, tasks: [{name: domain, model: acme/topics}]}\n",
-			"problem configuration signalbox.yaml:3:61 classify.tasks[0].model: there is no folder /none/acme--topics: `signalbox models pull acme/topics`",
+			"problem configuration signalbox.yaml:3:61 classify.tasks[0].model: there is no folder /none/acme--topics: " +
+				"`signalbox models pull acme/topics`",
 			"mend the folder of the model",
 		},
 		"no library":              {at(sound), "problem runtime ONNX Runtime: ", "make onnxruntime"},

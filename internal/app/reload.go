@@ -79,7 +79,8 @@ func (a *App) reload(ctx context.Context) error {
 		a.noteFiles(files(cfg))
 	}
 	a.tellLost(ctx)
-	a.tel.Log.InfoContext(ctx, "configuration reloaded", slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
+	a.tel.Log.InfoContext(ctx, "configuration reloaded",
+		slog.String("file", cfg.File), slog.Uint64("generation", a.generation))
 	return nil
 }
 

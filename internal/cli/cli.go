@@ -78,8 +78,9 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 	}
 	root.SetHelpCommand(help())
 	root.SetFlagErrorFunc(wrongFlag)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", // which groups are to say what is wrong
-		"{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	// Groups of commands are runnable to say what is wrong; their usage is that of their commands.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(),
+		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.SetArgs(args)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)

@@ -19,7 +19,8 @@ func (c *command) explain() *cobra.Command {
 	var headers []string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "explain (--config FILE | --demo) [--role R] [--tenant T] [--header 'NAME: VALUE']... [--json] (PROMPT | - | --request body.json)",
+		Use: "explain (--config FILE | --demo) [--role R] [--tenant T] [--header 'NAME: VALUE']... [--json] " +
+			"(PROMPT | - | --request body.json)",
 		Short: "Show what would be decided for a prompt, and why",
 		Long: "Show the decision for a prompt: its signals, the path through the rules, what was not computed and why.\n" +
 			"Nothing is forwarded. - reads the prompt from standard input, which takes longer ones than a command line.\n" +

@@ -67,18 +67,21 @@ func TestACommandLineThatCannotBeMeantIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"explain --config x.yaml --demo hi": "explain takes --config or --demo, not both",
 		"completion korn":                   `completion has no command "korn"; it has bash, fish, powershell and zsh`,
-		"models vrify --x":                  `models has no command "vrify", did you mean "verify"? It has list, pull and verify`,
-		"keys re":                           `keys has no command "re", did you mean "revoke"? It has create, list, new, revoke, rotate and show`,
-		"help keys lsit":                    `keys has no command "lsit", did you mean "list"? It has create, list, new, revoke, rotate and show`,
-		"help check all":                    "there is no command \"all\"; `signalbox --help` lists them",
-		"rep":                               `there is no command "rep", did you mean "replay"?`,
-		"check --onlin":                     "unknown flag: --onlin, did you mean --online?",
-		"report --jsn x":                    "unknown flag: --jsn, did you mean --json?",
-		"explain --req=x":                   "unknown flag: --req, did you mean --request?",
-		"doctor -strict":                    "unknown shorthand flag: 's' in -strict, did you mean --strict?",
-		"doctor -x":                         "unknown shorthand flag: 'x' in -x; `signalbox doctor --help` lists its flags",
-		"doctor --verbose":                  "unknown flag: --verbose; `signalbox doctor --help` lists its flags",
-		"simulate --kv-bl":                  "unknown flag: --kv-bl; `signalbox simulate --help` lists its flags",
+		"models vrify --x": `models has no command "vrify", did you mean "verify"? It has list, pull ` +
+			`and verify`,
+		"keys re": `keys has no command "re", did you mean "revoke"? It has create, list, ` +
+			`new, revoke, rotate and show`,
+		"help keys lsit": `keys has no command "lsit", did you mean "list"? It has create, list, ` +
+			`new, revoke, rotate and show`,
+		"help check all":   "there is no command \"all\"; `signalbox --help` lists them",
+		"rep":              `there is no command "rep", did you mean "replay"?`,
+		"check --onlin":    "unknown flag: --onlin, did you mean --online?",
+		"report --jsn x":   "unknown flag: --jsn, did you mean --json?",
+		"explain --req=x":  "unknown flag: --req, did you mean --request?",
+		"doctor -strict":   "unknown shorthand flag: 's' in -strict, did you mean --strict?",
+		"doctor -x":        "unknown shorthand flag: 'x' in -x; `signalbox doctor --help` lists its flags",
+		"doctor --verbose": "unknown flag: --verbose; `signalbox doctor --help` lists its flags",
+		"simulate --kv-bl": "unknown flag: --kv-bl; `signalbox simulate --help` lists its flags",
 	} {
 		var out, errs bytes.Buffer
 		streams := Streams{Out: &out, Err: &errs, Env: func(string) (string, bool) { return "", false }}

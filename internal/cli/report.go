@@ -31,7 +31,8 @@ func (c *command) report() *cobra.Command {
 	var since, until, format, outcomes string
 	var o report.Options
 	cmd := &cobra.Command{
-		Use:   "report FILE... [--by DIMENSION] [--since TIME] [--until TIME] [--tenant NAME] [--format table|csv|json|html | --json]",
+		Use: "report FILE... [--by DIMENSION] [--since TIME] [--until TIME] [--tenant NAME] " +
+			"[--format table|csv|json|html | --json]",
 		Short: "Sum up what requests cost, from a decision log",
 		Long: "Read decision logs (telemetry.decisions), renamed ones and those compressed by gzip too, and print what requests\n" +
 			"cost, by which route they went to which model, what became of them and how long they took. - reads standard\n" +

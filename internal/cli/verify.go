@@ -20,7 +20,8 @@ func (c *command) modelsVerify() *cobra.Command {
 		Use:   "verify [NAME]",
 		Short: "Check every file against its checksum",
 		Long: "Read every file of the named model, or of the embedded bundles and all downloaded models, and compare it\n" +
-			"with the checksums of its bundle.yaml and of the record that pull wrote. Exit code 1 with a line for every problem.",
+			"with the checksums of its bundle.yaml and of the record that pull wrote. Exit code 1 with a line for every\n" +
+			"problem.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return misuse("verify takes at most one model")
@@ -37,10 +38,13 @@ func (c *command) modelsVerify() *cobra.Command {
 			if asJSON {
 				v.tell = func(*verified) {}
 			}
-			if len(args) == 1 && args[0] != config.EmbeddedModel {
+			switch {
+			case len(args) == 0:
+				err = v.all(cmd.Context())
+			case args[0] == config.EmbeddedModel:
+				err = v.embedded()
+			default:
 				err = v.one(cmd.Context(), args[0])
-			} else {
-				err = v.all(cmd.Context(), len(args) == 0)
 			}
 			if err == nil && asJSON {
 				err = p.json(v)
@@ -81,8 +85,8 @@ func (v *verification) add(name string, problems []error) {
 	v.tell(&m)
 }
 
-// all checks the embedded bundles and, where downloaded says so, all models of the folder.
-func (v *verification) all(ctx context.Context, downloaded bool) error { //nolint:revive // flag-parameter: one list, with or without its rest
+// embedded checks the bundles in the binary.
+func (v *verification) embedded() error {
 	own, err := embedded()
 	if err != nil {
 		return err
@@ -90,8 +94,13 @@ func (v *verification) all(ctx context.Context, downloaded bool) error { //nolin
 	for _, b := range own {
 		v.add(b.name, local.VerifyBundle(b.files))
 	}
-	if !downloaded {
-		return nil
+	return nil
+}
+
+// all checks the bundles in the binary and the models of the folder.
+func (v *verification) all(ctx context.Context) error {
+	if err := v.embedded(); err != nil {
+		return err
 	}
 	found, err := local.List(v.Dir)
 	if err != nil {

@@ -105,7 +105,10 @@ func TestKeysArePrintedAsTheAdminListenerTellsThem(t *testing.T) {
 		want []string
 	}{
 		{[]string{"list", "--json"}, []string{"{\n  \"keys\": [\n", `"id": "u3bk"`, `"unknown_models": [`}},
-		{[]string{"show", "web", "--json"}, []string{"{\n  \"id\": \"u3bk\"", `"expires_at": "2026-12-27T23:13:02Z"`, `"left": 49.9999526`}},
+		{
+			[]string{"show", "web", "--json"},
+			[]string{"{\n  \"id\": \"u3bk\"", `"expires_at": "2026-12-27T23:13:02Z"`, `"left": 49.9999526`},
+		},
 	} {
 		code, out, errors := runKeys(t, c.args...)
 		if code != 0 || !json.Valid([]byte(out)) {
@@ -126,7 +129,10 @@ func TestAWrongCommandLineOfKeysSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{[]string{"usage", "web"}, `keys has no command "usage"; it has create, list, new, revoke, rotate and show`},
-		{[]string{"lsit"}, `keys has no command "lsit", did you mean "list"? It has create, list, new, revoke, rotate and show`},
+		{
+			[]string{"lsit"},
+			`keys has no command "lsit", did you mean "list"? It has create, list, new, revoke, rotate and show`,
+		},
 		{[]string{"list", "web"}, `keys list takes no name, found "web"`},
 		{[]string{"show"}, "name the key: signalbox keys show (ID | NAME)"},
 		{[]string{"revoke", "a", "b"}, `keys revoke takes one key, found "b" besides "a"`},

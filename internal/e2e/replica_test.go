@@ -30,7 +30,8 @@ func program(t *testing.T, binary, redis string) *process {
 	t.Helper()
 	listen := testkit.FreeAddress(t)
 	text := fmt.Sprintf("server: {listen: %s, admin_listen: %s}\nmodels: [{name: small, endpoints: [{name: a, url: http://127.0.0.1:9/v1}], health: {path: 'off'}}]\n"+
-		"default: {models: [small]}\nmemory: {redis: {url: %q, meta_timeout: 5s, blob_timeout: 5s}}\n", listen, testkit.FreeAddress(t), redis)
+		"default: {models: [small]}\nmemory: {redis: {url: %q, meta_timeout: 5s, blob_timeout: "+
+		"5s}}\n", listen, testkit.FreeAddress(t), redis)
 	return start(t, binary, listen, text)
 }
 

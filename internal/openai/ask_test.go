@@ -91,8 +91,10 @@ func TestBringsToolResult(t *testing.T) {
 		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"user","content":""}]}`: true,
 		`{"model":"m","messages":[{"role":"assistant"},{"role":"tool","content":"x"},{"role":"system","content":"y"},` +
 			`{"role":"user","content":"z"}]}`: true,
-		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"assistant","content":"y"}]}`:                               false,
-		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"assistant","content":"y"},{"role":"user","content":"z"}]}`: false,
+		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"assistant",` +
+			`"content":"y"}]}`: false,
+		`{"model":"m","messages":[{"role":"tool","content":"x"},{"role":"assistant","content":"y"},{"role":"user",` +
+			`"content":"z"}]}`: false,
 	} {
 		r, err := ParseChat([]byte(body), Limits{})
 		if err != nil {

@@ -357,12 +357,24 @@ func TestOptionsOfAPrefixCache(t *testing.T) {
 		name, want string
 		change     func(*simulator.Options)
 	}{
-		{"a window that does not fit", "--max-model-len: 32768 tokens do not fit into the 1600", func(o *simulator.Options) { o.KV.Blocks = 100 }},
+		{
+			"a window that does not fit", "--max-model-len: 32768 tokens do not fit into the 1600",
+			func(o *simulator.Options) { o.KV.Blocks = 100 },
+		},
 		{"no block size", "--block-size: 0 is less than 1", func(o *simulator.Options) { o.KV.BlockTokens = 0 }},
-		{"dev mode without a cache", "--dev: needs a prefix cache", func(o *simulator.Options) { o.KV, o.DevMode = simulator.KVOptions{}, true }},
+		{
+			"dev mode without a cache", "--dev: needs a prefix cache",
+			func(o *simulator.Options) { o.KV, o.DevMode = simulator.KVOptions{}, true },
+		},
 		{"a pace that is none", "--crowd: -1ns is negative", func(o *simulator.Options) { o.KV.Crowd = -1 }},
-		{"fewer blocks than none", "--num-gpu-blocks-override: -1 is less than 0", func(o *simulator.Options) { o.KV.Blocks = -1 }},
-		{"an address without main memory", "transfer_addr: needs --offload-blocks", func(o *simulator.Options) { o.TransferAddr = "a:1" }},
+		{
+			"fewer blocks than none", "--num-gpu-blocks-override: -1 is less than 0",
+			func(o *simulator.Options) { o.KV.Blocks = -1 },
+		},
+		{
+			"an address without main memory", "transfer_addr: needs --offload-blocks",
+			func(o *simulator.Options) { o.TransferAddr = "a:1" },
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := simulator.DefaultOptions()

@@ -199,9 +199,13 @@ func TestHideFailsRatherThanLeaveSomething(t *testing.T) {
 // A restored answer must decode to the text in which each placeholder is its value.
 func TestABodyIsRestoredWhateverThePieces(t *testing.T) {
 	_, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"ann@example.com Jo \"JJ\" Doe 1 Elm St\nSpringfield [EMAIL_2] bob@example.org"}]}`)
-	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To [EMAIL_1], [PERSON_1] [EMAIL_2] [EMAIL_9] [EMA \"[ADDRESS_1]\" \\[EMAIL_1]","reasoning_content":"[[PERSON_1]] \\[PERSON\\_1\\]\\",` +
-		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"[PERSON_1]\",\"at\":[\"\\\\[ADDRESS\\\\_1\\\\]\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
-	const want = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To ann@example.com, Jo \"JJ\" Doe [EMAIL_2] [EMAIL_9] [EMA \"1 Elm St\nSpringfield\" \\ann@example.com","reasoning_content":"[Jo \"JJ\" Doe] Jo \"JJ\" Doe\\",` +
+	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To [EMAIL_1], [PERSON_1] ` +
+		`[EMAIL_2] [EMAIL_9] [EMA \"[ADDRESS_1]\" \\[EMAIL_1]","reasoning_content":"[[PERSON_1]] \\[PERSON\\_1\\]\\",` +
+		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"[PERSON_1]\",` +
+		`\"at\":[\"\\\\[ADDRESS\\\\_1\\\\]\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
+	const want = `{"choices":[{"index":0,"message":{"role":"assistant","content":"To ann@example.com, Jo \"JJ\" Doe ` +
+		`[EMAIL_2] [EMAIL_9] [EMA \"1 Elm St\nSpringfield\" \\ann@example.com","reasoning_content":"[Jo \"JJ\" Doe] Jo ` +
+		`\"JJ\" Doe\\",` +
 		`"tool_calls":[{"function":{"name":"f","arguments":"{\"to\":\"Jo \\\"JJ\\\" Doe\",\"at\":[\"1 Elm St\\nSpringfield\"]}"}}]},"logprobs":[[1,2],[]]}],"usage":{"total_tokens":3}}`
 	for size := 1; size <= len(answer); size++ {
 		b := v.Body()

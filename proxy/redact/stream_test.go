@@ -157,13 +157,36 @@ func TestAStreamIsRestored(t *testing.T) {
 		{"brackets in brackets", event(0, content("[[EMAIL_1][")) + event(0, content("EMAIL_2]]")) + finish(0) + done, map[string]string{"0.content": "[ann@example.combob@example.org]"}},
 		{"the index behind the text", `data: {"id":"c-1","choices":[{"delta":{"content":"[EMAIL"},"index":1}]}` + "\n\n" + event(1, content("_1]")) + finish(1) + done, map[string]string{"1.content": "ann@example.com"}},
 		{"two choices in one chunk", `data: {"id":"c-1","choices":[{"index":0,"delta":{"content":"[EMAIL"}},{"index":1,"delta":{"content":"_1]"}}]}` + "\n\n" + event(0, content("_1]")) + finish(0) + done, map[string]string{"0.content": "ann@example.com", "1.content": "_1]"}},
-		{"escapes of Markdown", event(0, content(`\[EMAIL_1\], [PERSON\_1] and \[EMAIL\_2\] or [EMAIL_1\]`)) + finish(0) + done, map[string]string{"0.content": `ann@example.com, Jo "JJ" Doe and bob@example.org or ann@example.com`}},
-		{"escapes of Markdown over chunks", event(0, content(`To \`)) + event(0, content(`[EMAIL`)) + event(0, content(`\`)) + event(0, content(`_1`)) + event(0, content(`\`)) + event(0, content(`]!`)) + finish(0) + done, map[string]string{"0.content": "To ann@example.com!"}},
-		{"escapes in arguments of calls", event(0, call(0, `{"a":"\\[EMAIL`)) + event(0, call(0, `_1\\]","b":"[PERSON\\_`)) + event(0, call(0, `1]","c":"\[EMAIL\_2\]"}`)) + finish(0) + done, map[string]string{"0.tool_calls0": `{"a":"ann@example.com","b":"Jo \"JJ\" Doe","c":"bob@example.org"}`}},
-		{"backslashes of a path", event(0, content(`C:\Users\`)) + event(0, content(`[PERSON_1]`)) + event(0, content(`\docs`)) + finish(0) + done, map[string]string{"0.content": `C:\Users\Jo "JJ" Doe\docs`}},
-		{"more backslashes than escape one", event(0, content(`\\\[EMAIL_1\] \[EMAIL_1\\] \[EMAIL_1\x] \[x\] \\`)) + finish(0) + done, map[string]string{"0.content": `\\ann@example.com \ann@example.com \[EMAIL_1\x] \[x\] \\`}},
+		{
+			"escapes of Markdown",
+			event(0, content(`\[EMAIL_1\], [PERSON\_1] and \[EMAIL\_2\] or [EMAIL_1\]`)) + finish(0) + done,
+			map[string]string{"0.content": `ann@example.com, Jo "JJ" Doe and bob@example.org or ann@example.com`},
+		},
+		{
+			"escapes of Markdown over chunks",
+			event(0, content(`To \`)) + event(0, content(`[EMAIL`)) + event(0, content(`\`)) + event(0, content(`_1`)) + event(0, content(`\`)) + event(0, content(`]!`)) + finish(0) + done,
+			map[string]string{"0.content": "To ann@example.com!"},
+		},
+		{
+			"escapes in arguments of calls",
+			event(0, call(0, `{"a":"\\[EMAIL`)) + event(0, call(0, `_1\\]","b":"[PERSON\\_`)) + event(0, call(0, `1]","c":"\[EMAIL\_2\]"}`)) + finish(0) + done,
+			map[string]string{"0.tool_calls0": `{"a":"ann@example.com","b":"Jo \"JJ\" Doe","c":"bob@example.org"}`},
+		},
+		{
+			"backslashes of a path",
+			event(0, content(`C:\Users\`)) + event(0, content(`[PERSON_1]`)) + event(0, content(`\docs`)) + finish(0) + done,
+			map[string]string{"0.content": `C:\Users\Jo "JJ" Doe\docs`},
+		},
+		{
+			"more backslashes than escape one",
+			event(0, content(`\\\[EMAIL_1\] \[EMAIL_1\\] \[EMAIL_1\x] \[x\] \\`)) + finish(0) + done,
+			map[string]string{"0.content": `\\ann@example.com \ann@example.com \[EMAIL_1\x] \[x\] \\`},
+		},
 		{"a backslash at the end", event(0, content(`a\`)) + finish(0) + done, map[string]string{"0.content": `a\`}},
-		{"a front with a backslash at the end", event(0, content(`\[EMAIL_1\`)) + finish(0) + done, map[string]string{"0.content": `\[EMAIL_1\`}},
+		{
+			"a front with a backslash at the end", event(0, content(`\[EMAIL_1\`)) + finish(0) + done,
+			map[string]string{"0.content": `\[EMAIL_1\`},
+		},
 		{"usage after the end", event(0, content("[EMAIL_1]")) + finish(0) + `data: {"id":"c-1","choices":[],"usage":{"total_tokens":1}}` + "\n\n" + done, map[string]string{"0.content": "ann@example.com"}},
 	}
 	for _, tt := range tests {

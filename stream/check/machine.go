@@ -3,6 +3,7 @@ package check
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric"
@@ -33,7 +34,8 @@ func prose(text string) bool {
 		if strings.ContainsAny(w, `=_/\<>{}[]|#@~^`) || !strings.ContainsFunc(w, alphanumeric) {
 			signs++
 		}
-		ends = strings.HasSuffix(w, ".") || strings.HasSuffix(w, "!") || strings.HasSuffix(w, "?") || strings.HasSuffix(w, "。")
+		last, _ := utf8.DecodeLastRuneInString(w)
+		ends = strings.ContainsRune(".!?。", last)
 	}
 	if float64(signs) >= signShare*float64(all) {
 		return false

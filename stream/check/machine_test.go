@@ -12,8 +12,9 @@ func TestOutputOfPrograms(t *testing.T) {
 	t.Parallel()
 	const (
 		pytest  = "collected 128 items\n\n=========== 2 failed, 126 passed in 14.32s ==========="
-		listing = "total 72\n-rw-r--r-- 1 dev staff  1204 Nov 12 10:01 main.go\n-rw-r--r-- 1 dev staff 53211 Nov 12 10:02 parser.go"
-		pulls   = `{"total": 2, "pulls": [{"number": 412, "author": "mira", "additions": 120, "deletions": 8}, ` +
+		listing = "total 72\n-rw-r--r-- 1 dev staff  1204 Nov 12 10:01 main.go\n-rw-r--r-- 1 dev staff 53211 Nov 12 " +
+			"10:02 parser.go"
+		pulls = `{"total": 2, "pulls": [{"number": 412, "author": "mira", "additions": 120, "deletions": 8}, ` +
 			`{"number": 415, "author": "jon", "additions": 900, "deletions": 41}]}`
 		prose = "The team has 12 members, and the office in Graz was opened in May."
 	)

@@ -29,7 +29,8 @@ func TestACallBehindTheCutIsDropped(t *testing.T) {
 			}
 			whole, out, err := g.Body(t.Context(), []byte(body(text)), job)
 			var s said
-			if jerr := json.Unmarshal(whole, &s); err != nil || jerr != nil || !out.Cut || strings.Contains(string(whole), "arguments") ||
+			if jerr := json.Unmarshal(whole, &s); err != nil || jerr != nil || !out.Cut ||
+				strings.Contains(string(whole), "arguments") ||
 				s.Choices[0].Message.Content != "All is well. " || s.Choices[0].Finish != "content_filter" {
 				t.Errorf("%s, %v: error %v, %v: %s", name, m, err, jerr, whole)
 			}
@@ -78,13 +79,16 @@ func TestItemsOfAResponseBehindTheCutAreDropped(t *testing.T) {
 	}
 
 	var stream strings.Builder
-	stream.WriteString(event("response.created", `"response":{"id":"r1","object":"response","status":"in_progress","incomplete_details":null,"output":[]}`))
+	stream.WriteString(event("response.created", `"response":{"id":"r1","object":"response","status":"in_progress",`+
+		`"incomplete_details":null,"output":[]}`))
 	item := func(n, one string) {
 		head, _, _ := strings.Cut(one, `,"status"`)
 		stream.WriteString(event("response.output_item.added", `"output_index":`+n+`,"item":`+head+`,"status":"in_progress"}`))
 		if n == "1" {
-			stream.WriteString(event("response.output_text.delta", `"item_id":"msg_1","output_index":1,"content_index":0,"delta":"All is well. This is false."`))
-			stream.WriteString(event("response.output_text.done", `"item_id":"msg_1","output_index":1,"content_index":0,"text":"All is well. This is false."`))
+			stream.WriteString(event("response.output_text.delta", `"item_id":"msg_1","output_index":1,"content_index":0,`+
+				`"delta":"All is well. This is false."`))
+			stream.WriteString(event("response.output_text.done", `"item_id":"msg_1","output_index":1,"content_index":0,`+
+				`"text":"All is well. This is false."`))
 		}
 		stream.WriteString(event("response.output_item.done", `"output_index":`+n+`,"item":`+one))
 	}
@@ -111,7 +115,8 @@ type theEnd struct {
 }
 
 func (r *theEnd) equal(o theEnd) bool {
-	return r.Status == o.Status && r.Details == o.Details && slices.Equal(r.Names, o.Names) && slices.Equal(r.Texts, o.Texts) && r.Message == o.Message
+	return r.Status == o.Status && r.Details == o.Details && slices.Equal(r.Names, o.Names) &&
+		slices.Equal(r.Texts, o.Texts) && r.Message == o.Message
 }
 
 func endOf(tb testing.TB, data []byte) (r theEnd) {

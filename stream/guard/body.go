@@ -113,7 +113,8 @@ func stopped(e *response.Event) (list []int) {
 		last := -1
 		for k := range e.Deltas {
 			d := &e.Deltas[k]
-			if f.Choice == response.Everything || d.Choice == f.Choice && (last < 0 || order(d.Kind) >= order(e.Deltas[last].Kind)) {
+			later := last < 0 || order(d.Kind) >= order(e.Deltas[last].Kind)
+			if f.Choice == response.Everything || d.Choice == f.Choice && later {
 				last = k
 			}
 		}

@@ -24,9 +24,9 @@
 // ids, which tell a text again, or before it comes.
 //
 // What nobody has to change leaves with the bytes it came with (package sse tells the exceptions);
-// tool calls and refusals do, unless the answer ends before them. An answer that is JSON by request is never changed inside:
-// annotate tells of failed claims in members x_signalbox of chunks without text, and hold ends it
-// where it would replace.
+// tool calls and refusals do, unless the answer ends before them. An answer that is JSON by request
+// is never changed inside: annotate tells of failed claims in members x_signalbox of chunks without
+// text, and hold ends it where it would replace.
 //
 // # Waiting
 //

@@ -36,7 +36,8 @@ func TestWhatStopsInTheMiddleIsNotJudged(t *testing.T) {
 			job.Policy.Failures = 1
 			piece, tools := "", ""
 			if e.calls {
-				piece, tools = chunkOf(0, `{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}`, "null"), call
+				piece, tools = chunkOf(0, `{"tool_calls":[{"index":0,"id":"x","function":{"name":"f",`+
+					`"arguments":"{"}}]}`, "null"), call
 			}
 			got, out, err := pass(t, g, job, role()+chunk(e.text)+piece+chunkOf(0, `{}`, quote(e.finish))+done)
 			heard := listen(t, got)
@@ -82,7 +83,8 @@ func agree(t *testing.T, name string, m guard.Mode, e ending, out guard.Outcome,
 	if err != nil || out.Failed != failed || out.Verdict != verdict || out.Claims != 2 || out.Cut != cut {
 		t.Errorf("%s, %v: error %v, %+v", name, m, err, out)
 	}
-	if !e.judged && (text != e.text || finish != e.finish) || cut == (finish == e.finish) && e.finish != "content_filter" && !strings.Contains(name, "response") && !strings.Contains(name, "events") {
+	if !e.judged && (text != e.text || finish != e.finish) ||
+		cut == (finish == e.finish) && e.finish != "content_filter" && !strings.Contains(name, "response") && !strings.Contains(name, "events") {
 		t.Errorf("%s, %v: ended with %q: %q", name, m, finish, text)
 	}
 }
@@ -95,7 +97,8 @@ func responseParts(e ending, item, status string) []string {
 	call := ""
 	if e.calls {
 		item = "completed"
-		call = event("response.output_item.added", `"sequence_number":93,"output_index":1,"item":{"type":"function_call","name":"f","arguments":""}`)
+		call = event("response.output_item.added", `"sequence_number":93,"output_index":1,`+
+			`"item":{"type":"function_call","name":"f","arguments":""}`)
 	}
 	whole[n-2] = strings.Replace(whole[n-2], `"completed"`, quote(item), 1) + call
 	whole[n-1] = strings.ReplaceAll(whole[n-1], "response.completed", "response."+status)
@@ -117,7 +120,8 @@ func TestHalfAClaimAtALimitIsLeftOutWhereNothingUncheckedPasses(t *testing.T) {
 		}
 		whole, out, err := g.Body(t.Context(), []byte(strings.Replace(strings.Replace(body("All is well. And so"), ","+call, "", 1), `"stop"`, `"length"`, 1)), job)
 		var s said
-		if jerr := json.Unmarshal(whole, &s); err != nil || jerr != nil || s.Choices[0].Message.Content != want || s.Choices[0].Finish != "length" || out.Cut {
+		if jerr := json.Unmarshal(whole, &s); err != nil || jerr != nil || s.Choices[0].Message.Content != want ||
+			s.Choices[0].Finish != "length" || out.Cut {
 			t.Errorf("block %v: error %v, %+v, %s", block, err, out, whole)
 		}
 	}

@@ -426,8 +426,10 @@ func TestAResponseThatFailsTellsNoClaimThatFailed(t *testing.T) {
 	job.Policy.Failures = 1
 	stream := responseOf("All is well. T", "his is slow and false. So")
 	stream, _, _ = strings.Cut(stream, "event: response.output_text.done")
-	const text = `"output":[{"type":"message","content":[{"type":"output_text","text":"All is well. This is slow and false. So"}]}]`
-	stream += event("response.failed", `"sequence_number":9,"response":{"id":"r1","object":"response","status":"failed","error":{"message":"x"},`+text+`}`)
+	const text = `"output":[{"type":"message","content":[{"type":"output_text","text":"All is well. This is slow ` +
+		`and false. So"}]}]`
+	stream += event("response.failed", `"sequence_number":9,"response":{"id":"r1","object":"response",`+
+		`"status":"failed","error":{"message":"x"},`+text+`}`)
 	got, out, err := pass(t, g, job, stream)
 	deltas, wholes, last := answerOf(t, got)
 	if err != nil || out.Cut || out.State != sse.Done || last["type"] != "response.failed" || deltas != "All is well. " ||

@@ -129,8 +129,8 @@ func (c *checker) reduced(v *quantity.Value) candidate {
 // countNames are names of what a record has so many of, by hash.
 //
 //nolint:gochecknoglobals // constant table
-var countNames = hashSet("qty quantity count units pieces nights seats hours days months Menge Anzahl Stück quantité " +
-	"cantidad")
+var countNames = hashSet("qty quantity count units pieces nights seats hours days months " +
+	"Menge Anzahl Stück quantité cantidad")
 
 // ofRecord tries v as what so many of a thing cost, where the row or record that the claim speaks of
 // has the number of things and what one of them costs.

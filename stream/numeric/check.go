@@ -370,7 +370,8 @@ func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate
 func (c *checker) exact(match candidate) bool {
 	const digits, few = 1e3, 4
 	v, in := &c.x.known[match.known].value, &c.x.sentences[match.sentence]
-	return v.Kind == quantity.Count && !v.Range() && v.Place > 0 && math.Abs(v.Raw) >= digits*v.Place && in.termEnd-in.terms <= few
+	return v.Kind == quantity.Count && !v.Range() && in.termEnd-in.terms <= few &&
+		v.Place > 0 && math.Abs(v.Raw) >= digits*v.Place
 }
 
 // coincidence reports whether a matching number shares nothing with the claim but its value, while

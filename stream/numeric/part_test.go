@@ -89,8 +89,14 @@ func TestNumbersOfProgramsOutput(t *testing.T) {
 		{[]string{"tests/test_api.py", "2 failed, 126 passed in 14.32s"}, "The tests took 14.32 seconds.", false},
 		{[]string{"2 failed, 126 passed in 14.32s"}, "The tests took 24.3 seconds.", true},
 		{[]string{"-rw-r--r-- 1 dev staff  1204 Nov 12 10:01 main.go"}, "main.go is 1204 bytes.", false},
-		{[]string{`pulls: {"number":412,"additions":120,"deletions":8,"state":"open"}`, `{"total":2}`}, "There are 2 open pulls.", false},
-		{[]string{`pulls: {"number":412,"additions":120,"deletions":8,"state":"open"}`, `{"total":2}`}, "There are 2 additions.", true},
+		{
+			[]string{`pulls: {"number":412,"additions":120,"deletions":8,"state":"open"}`, `{"total":2}`},
+			"There are 2 open pulls.", false,
+		},
+		{
+			[]string{`pulls: {"number":412,"additions":120,"deletions":8,"state":"open"}`, `{"total":2}`},
+			"There are 2 additions.", true,
+		},
 	} {
 		var list []numeric.Sentence
 		for _, s := range c.facts {

@@ -90,8 +90,8 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	switch text[r.words[i+1].Start:r.words[i+1].End] {
 	case "again", "erneut", "wieder", "encore", "nuevamente":
 		return predicate
-	case "may", "can", "could", "might", "must", "should", "will", "would", "is", "are", "was", "were", "has", "have", "had",
-		"kann", "darf", "muss", "soll", "wird", "ist", "sind", "war", "hat", "peut", "doit", "est", "puede", "debe", "es":
+	case "may", "can", "could", "might", "must", "should", "will", "would", "is", "are", "was", "were", "has", "have",
+		"had", "kann", "darf", "muss", "soll", "wird", "ist", "sind", "war", "hat", "peut", "doit", "est", "puede", "debe", "es":
 		return subject
 	}
 	return nothing

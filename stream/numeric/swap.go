@@ -190,7 +190,8 @@ func (c *checker) otherPart(v *quantity.Value, match candidate) candidate {
 		o := &c.x.known[k]
 		c.left -= comparing
 		if o.clause != m.clause && o.value.Kind == m.value.Kind && o.value.Dim == m.value.Dim &&
-			o.value.Side == m.value.Side && !c.sameSubject(match, c.by(k, 0)) && c.agree(v, k) == quantity.Differs && c.meansPart(m, o, in) {
+			o.value.Side == m.value.Side && c.agree(v, k) == quantity.Differs &&
+			!c.sameSubject(match, c.by(k, 0)) && c.meansPart(m, o, in) {
 			return c.by(k, c.affinity(k))
 		}
 	}

@@ -54,10 +54,18 @@ func TestOnlyWholeAnswersThatEndedWellAreGood(t *testing.T) {
 		{"an error that is null", false, []string{`{"error":null,"choices":[{"finish_reason":"stop"}]}`}, true},
 		{"a filtered body", false, []string{strings.Replace(testkit.Completion, `"stop"`, `"content_filter"`, 1)}, false},
 		{"a body cut at its limit", false, []string{strings.Replace(testkit.Completion, `"stop"`, `"length"`, 1)}, false},
-		{"a completion cut at its limit", false, []string{`{"object":"text_completion","choices":[{"index":0,"text":"x","finish_reason":"length"}]}`}, false},
+		{
+			"a completion cut at its limit", false,
+			[]string{`{"object":"text_completion","choices":[{"index":0,"text":"x","finish_reason":"length"}]}`},
+			false,
+		},
 		{"a body without an end", false, []string{strings.Replace(testkit.Completion, `"stop"`, `null`, 1)}, false},
 		{"a response", false, []string{`{"object":"response","status":"completed"}`}, true},
-		{"a response cut at its limit", false, []string{`{"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}`}, false},
+		{
+			"a response cut at its limit", false,
+			[]string{`{"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}`},
+			false,
+		},
 		{"a response that broke off", false, []string{`{"object":"response","status":"incomplete"}`}, false},
 		{"a stream", true, []string{testkit.Event("a"), testkit.Event("b"), testkit.Finish, done}, true},
 		{"a stream in odd pieces", true, []string{testkit.Event("a")[:9], testkit.Event("a")[9:] + testkit.Finish + "data: [DO", "NE]\n\n"}, true},
@@ -69,7 +77,12 @@ func TestOnlyWholeAnswersThatEndedWellAreGood(t *testing.T) {
 		{"a stream with an error", true, []string{testkit.Event("a"), "data: {\"error\":{}}\n\n", testkit.Finish, done}, false},
 		{"a filtered stream", true, []string{testkit.Event("a"), filtered, done}, false},
 		{"a stream cut at its limit", true, []string{testkit.Event("a"), limited, done}, false},
-		{"a stream of a response cut at its limit", true, []string{"data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"}, false},
+		{
+			"a stream of a response cut at its limit", true,
+			[]string{"data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\"," +
+				"\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"},
+			false,
+		},
 		{"a stream of a response", true, []string{"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{}}\n\n"}, true},
 		{"a stream of a response that failed", true, []string{"data: {\"type\":\"response.failed\"}\n\n"}, false},
 	}

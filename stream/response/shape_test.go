@@ -94,10 +94,14 @@ func TestABodySpreadAndGatheredIsItself(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("some words of a long answer, ", 30)
 	for name, body := range map[string]string{
-		"text":         testkit.Completion,
-		"long":         strings.Replace(testkit.Completion, "hello", long, 1),
-		"calls":        `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"y","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`,
-		"a completion": `{"id":"c","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"` + long + `","finish_reason":"stop"}],"usage":{"total_tokens":3}}`,
+		"text": testkit.Completion,
+		"long": strings.Replace(testkit.Completion, "hello", long, 1),
+		"calls": `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,` +
+			`"message":{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function",` +
+			`"function":{"name":"f","arguments":"{}"}},{"id":"y","type":"function","function":{"name":"g",` +
+			`"arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"total_tokens":3}}`,
+		"a completion": `{"id":"c","object":"text_completion","created":1,"model":"m","choices":[{"index":0,` +
+			`"text":"` + long + `","finish_reason":"stop"}],"usage":{"total_tokens":3}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -138,7 +138,8 @@ func heads() map[string]play {
 		"dup-cl":        with("Content-Length: " + itoa(len(Completion)) + "\r\n"),
 		"dup-cl-differ": with("Content-Length: 3\r\n"),
 		"cl-and-te": func(x *exchange) bool {
-			x.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(Completion)) + "\r\nTransfer-Encoding: chunked\r\n\r\n" + testkit.Chunk(Completion) + End + second)
+			x.write("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + itoa(len(Completion)) +
+				"\r\nTransfer-Encoding: chunked\r\n\r\n" + testkit.Chunk(Completion) + End + second)
 			return true
 		},
 		"te-identity": func(x *exchange) bool {
