@@ -12,8 +12,6 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-
-	"signalbox/internal/tensor"
 )
 
 // inMemory reads a folder of testdata/hf, to be changed.
@@ -67,6 +65,9 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 	put := func(name, text string) func(fstest.MapFS) {
 		return func(f fstest.MapFS) { f[name] = &fstest.MapFile{Data: []byte(text)} }
 	}
+	const pointer = "version https://git-lfs.github.com/spec/v1\n"
+	domain, facts := OpenOptions{Task: "domain"}, OpenOptions{Task: "factcheck"}
+	grades, vector := OpenOptions{Task: "complexity"}, OpenOptions{Task: "embedding"}
 	for name, c := range map[string]struct {
 		folder string
 		o      OpenOptions
@@ -74,129 +75,201 @@ func TestFaultsOfAFolderAreErrorsOfAType(t *testing.T) {
 		want   error
 		text   string // in the error
 	}{
-		"no graph": {
-			"bert-domain", OpenOptions{Task: "domain"}, remove("model.onnx"), ErrLayout,
-			"no graph in the folder or onnx/",
-		},
-		"a graph of another name": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
+		"no graph": {"bert-domain", domain, remove("model.onnx"), ErrLayout, "no graph in the folder or onnx/"},
+		"a graph of another name": {"bert-domain", domain, func(f fstest.MapFS) {
 			f["a.onnx"], f["out/b.onnx"] = f["model.onnx"], f["model.onnx"]
 			delete(f, "model.onnx")
 		}, ErrLayout, "it has a.onnx, out/b.onnx: rename the one that is meant to model.onnx, in the folder"},
-		"nothing": {
-			"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { clear(f) }, ErrLayout,
-			"models pull ORG/NAME",
-		},
-		"an older form of the tokenizer": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
+		"nothing": {"bert-domain", domain, func(f fstest.MapFS) { clear(f) }, ErrLayout, "models pull ORG/NAME"},
+		"an older form of the tokenizer": {"bert-domain", domain, func(f fstest.MapFS) {
 			f["vocab.txt"] = f["tokenizer.json"]
 			delete(f, "tokenizer.json")
 		}, fs.ErrNotExist, "it has vocab.txt alone: convert it"},
 		"a tokenizer that is a pointer to one": {
-			"bert-domain", OpenOptions{Task: "domain"},
-			put("tokenizer.json", "version https://git-lfs.github.com/spec/v1\n"), nil,
+			"bert-domain", domain, put("tokenizer.json", pointer), nil,
 			"tokenizer.json: it is a pointer of Git LFS",
 		},
-		"weights of PyTorch alone": {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) {
+		"weights of PyTorch alone": {"bert-domain", domain, func(f fstest.MapFS) {
 			f["model.safetensors"] = &fstest.MapFile{Data: []byte("1")}
 			delete(f, "model.onnx")
 		}, ErrLayout, "optimum-cli export onnx --model . --task text-classification ."},
 		"only a graph for one vendor": {
-			"bert-domain", OpenOptions{Task: "domain"},
+			"bert-domain", domain,
 			func(f fstest.MapFS) { f["model_fa_fp16.onnx"] = f["model.onnx"]; delete(f, "model.onnx") },
 			ErrLayout, "no graph in",
 		},
 		"no tokenizer": {
-			"bert-domain", OpenOptions{Task: "domain"}, remove("tokenizer.json"), fs.ErrNotExist,
-			"tokenizer.json",
+			"bert-domain", domain, remove("tokenizer.json"), fs.ErrNotExist, "tokenizer.json",
 		},
-		"no config": {
-			"bert-domain", OpenOptions{Task: "domain"}, remove("config.json"), ErrLayout, "config.json",
-		},
-		"a config that is no JSON": {
-			"bert-domain", OpenOptions{Task: "domain"}, put("config.json", "{"), nil, "config.json",
-		},
+		"no config":                {"bert-domain", domain, remove("config.json"), ErrLayout, "config.json"},
+		"a config that is no JSON": {"bert-domain", domain, put("config.json", "{"), nil, "config.json"},
 		"a config of gigabytes": {
-			"bert-domain", OpenOptions{Task: "domain"},
-			put("config.json", strings.Repeat(" ", maxConfigBytes+1)), nil, "at most",
+			"bert-domain", domain, put("config.json", strings.Repeat(" ", maxConfigBytes+1)), nil, "at most",
 		},
 		"a graph that is text": {
-			"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", "this is no graph"), ErrGraph,
-			"model.onnx",
+			"bert-domain", domain, put("model.onnx", "this is no graph"), ErrGraph, "model.onnx",
 		},
 		"a graph that is a pointer to one": {
-			"bert-domain", OpenOptions{Task: "domain"},
-			put("model.onnx", "version https://git-lfs.github.com/spec/v1\n"), ErrGraph,
+			"bert-domain", domain, put("model.onnx", pointer), ErrGraph,
 			"model.onnx: not an ONNX graph: it is a pointer of Git LFS",
 		},
-		"an empty graph": {
-			"bert-domain", OpenOptions{Task: "domain"}, put("model.onnx", ""), ErrGraph, "it is empty",
-		},
+		"an empty graph": {"bert-domain", domain, put("model.onnx", ""), ErrGraph, "it is empty"},
 		"no weights beside the graph": {
-			"xlmr-factcheck", OpenOptions{Task: "factcheck"}, remove("model.onnx.data"), ErrExternal,
+			"xlmr-factcheck", facts, remove("model.onnx.data"), ErrExternal,
 			"model.onnx.data: file does not exist; it belongs beside the graph",
 		},
 		"weights that are a pointer to some": {
-			"xlmr-factcheck", OpenOptions{Task: "factcheck"},
-			put("model.onnx.data", "version https://git-lfs.github.com/spec/v1\n"), ErrExternal,
+			"xlmr-factcheck", facts, put("model.onnx.data", pointer), ErrExternal,
 			"model.onnx.data: it is a pointer of Git LFS",
 		},
 		"weights outside the folder": {
-			"xlmr-factcheck", OpenOptions{Task: "factcheck"},
-			replace("model.onnx", "model.onnx.data", "../../etc/pass/"), ErrExternal, "outside the folder",
+			"xlmr-factcheck", facts, replace("model.onnx", "model.onnx.data", "../../etc/pass/"), ErrExternal,
+			"outside the folder",
 		},
 		"weights at an absolute path": {
-			"xlmr-factcheck", OpenOptions{Task: "factcheck"},
-			replace("model.onnx", "model.onnx.data", "/etc/passwd.txt"), ErrExternal, "outside the folder",
+			"xlmr-factcheck", facts, replace("model.onnx", "model.onnx.data", "/etc/passwd.txt"), ErrExternal,
+			"outside the folder",
 		},
 		"fewer labels than outputs": {
-			"bert-complexity", OpenOptions{Task: "complexity"},
+			"bert-complexity", grades,
 			replace("config.json", `"label2id"`, `"id2label": {"0": "low", "1": "high"}, "x"`), ErrSignature,
 			"predictions float32 [3]",
 		},
 		"no labels": {
-			"bert-complexity", OpenOptions{Task: "complexity"}, replace("config.json", "label2id", "x"),
-			ErrLabels, "[LABEL_0 LABEL_1 LABEL_2] are not low, medium and high: set labels",
+			"bert-complexity", grades, replace("config.json", "label2id", "x"), ErrLabels,
+			"[LABEL_0 LABEL_1 LABEL_2] are not low, medium and high: set labels",
 		},
 		"another number of labels": {
-			"bert-complexity", OpenOptions{Task: "complexity"},
-			replace("config.json", `"label2id"`, `"num_labels": 2, "x"`), ErrLabels,
-			"num_labels: labels: 2 here, but 3 numbers",
+			"bert-complexity", grades, replace("config.json", `"label2id"`, `"num_labels": 2, "x"`),
+			ErrLabels, "num_labels: labels: 2 here, but 3 numbers",
 		},
 		"a number of labels below zero": {
-			"bert-complexity", OpenOptions{Task: "complexity"},
-			replace("config.json", `"label2id"`, `"num_labels": -1, "x"`), ErrLabels, "num_labels",
+			"bert-complexity", grades, replace("config.json", `"label2id"`, `"num_labels": -1, "x"`),
+			ErrLabels, "num_labels",
 		},
-		"two files that disagree":             {"bert-domain", OpenOptions{Task: "domain"}, put("label_mapping.json", `{"id_to_label": ["`+strings.Join(domains[:13], `", "`)+`", "x"]}`), ErrLabels, `category_mapping.json: category_to_idx: labels: label 13 is "psychology" here and "x" in label_mapping.json: id_to_label`},
-		"a mapping with a gap":                {"modernbert-pii", OpenOptions{Task: "pii"}, replace("pii_type_mapping.json", `"34": `, `"35": `), ErrLabels, "pii_type_mapping.json: idx_to_label"},
-		"several labels for one text":         {"bert-domain", OpenOptions{Task: "domain"}, replace("config.json", `"pad_token_id"`, `"problem_type": "multi_label_classification", "pad_token_id"`), nil, "problem_type"},
-		"tokens where a text is meant":        {"modernbert-pii", OpenOptions{Task: "domain"}, nil, ErrLayout, "of kind token"},
-		"a text where tokens are meant":       {"bert-domain", OpenOptions{Task: "pii"}, nil, ErrLayout, "of kind sequence"},
-		"tokens said to be a text":            {"modernbert-pii", OpenOptions{Task: "x", Kind: Sequence}, nil, ErrSignature, "no one output is float32 [batch, 35]"},
-		"a text said to be tokens":            {"bert-domain", OpenOptions{Task: "x", Kind: Token}, nil, ErrLabels, "have no O"},
-		"no positive label":                   {"modernbert-jailbreak", OpenOptions{Task: "jailbreak"}, remove("jailbreak_type_mapping.json"), ErrLabels, "set positive"},
-		"a layer that was not exported":       {"mmbert-matryoshka", OpenOptions{Task: "embedding", Layer: 3}, nil, ErrLayout, "3 is not one of [1 2]"},
-		"a layer of a model without exits":    {"minilm-embedding", OpenOptions{Task: "embedding", Layer: 3}, nil, ErrLayout, "available_layers"},
-		"a layer that is none":                {"mmbert-matryoshka", OpenOptions{Task: "embedding"}, put("onnx/model_config.json", `{"available_layers": [0]}`), nil, "0 is no layer"},
-		"a cut beyond the vector":             {"minilm-embedding", OpenOptions{Task: "embedding", Dims: 33}, nil, ErrSignature, "32 numbers, not 33"},
-		"nothing that says how to pool":       {"minilm-embedding", OpenOptions{Task: "embedding"}, remove("1_Pooling/config.json"), ErrLayout, "set pooling"},
-		"two ways to pool":                    {"minilm-embedding", OpenOptions{Task: "embedding"}, replace("1_Pooling/config.json", `"pooling_mode_cls_token": false`, `"pooling_mode_cls_token": true`), nil, "want one pooling mode"},
-		"a pooling that nothing here does":    {"minilm-embedding", OpenOptions{Task: "embedding"}, replace("1_Pooling/config.json", `"pooling_mode_max_tokens": false`, `"pooling_mode_max_tokens": true`), nil, "want one pooling mode"},
-		"a pooling module outside the folder": {"minilm-embedding", OpenOptions{Task: "embedding"}, replace("modules.json", `"1_Pooling"`, `"../1_Pooling"`), nil, "not a path inside"},
-		"layers that the graph leaves out":    {"gemma-embedding", OpenOptions{Task: "embedding", Pooling: MeanPooling}, nil, ErrLayout, "layers behind its pooling"},
-		"pooling in a graph that does not":    {"minilm-embedding", OpenOptions{Task: "embedding", Pooling: NoPooling}, nil, ErrSignature, "no one output is float32 [batch, numbers]"},
-		"a prompt that pooling leaves out":    {"minilm-embedding", OpenOptions{Task: "embedding", Prefix: new("q: ")}, replace("1_Pooling/config.json", `"include_prompt": true`, `"include_prompt": false`), ErrLayout, "include_prompt"},
-		"no task":                             {"bert-domain", OpenOptions{}, nil, nil, "options: task: missing"},
-		"options of no kind":                  {"bert-domain", OpenOptions{Task: "x", Kind: "y", Pooling: "z", Dims: -1, MaxTokens: 32769}, nil, nil, "max_tokens: 32769"},
-		"a window longer than a row":          {"bert-domain", OpenOptions{Task: "domain", Window: Window{Tokens: 129}}, nil, nil, "tasks[0].window.tokens: 129"},
-		"a threshold beyond one":              {"bert-domain", OpenOptions{Task: "domain", Threshold: 2}, nil, nil, "tasks[0].threshold: 2"},
-		"a record that is no JSON":            {"bert-domain", OpenOptions{Task: "domain"}, put(".signalbox.json", "["), nil, ".signalbox.json"},
-		"a record of a file outside":          {"bert-domain", OpenOptions{Task: "domain"}, put(".signalbox.json", `{"files": [{"path": "../x", "bytes": 1, "sha256": "`+digest("")+`"}]}`), nil, `files[0].file: "../x"`},
-		"a record without a sum":              {"bert-domain", OpenOptions{Task: "domain"}, put(".signalbox.json", `{"files": [{"path": "x", "bytes": 1}]}`), nil, "files[0].sha256"},
-		"a tokenizer that is not JSON":        {"qwen3-embedding", OpenOptions{Task: "embedding"}, put("tokenizer.json", "{"), nil, "tokenizer.json"},
-		"an end of text that is no number": {"qwen3-embedding", OpenOptions{Task: "embedding"}, func(f fstest.MapFS) {
+		"two files that disagree": {
+			"bert-domain", domain,
+			put("label_mapping.json", `{"id_to_label": ["`+strings.Join(domains[:13], `", "`)+`", "x"]}`),
+			ErrLabels,
+			`category_mapping.json: category_to_idx: labels: label 13 is "psychology" here and "x" in label_mapping.json: ` +
+				`id_to_label`,
+		},
+		"a mapping with a gap": {
+			"modernbert-pii",
+			OpenOptions{Task: "pii"},
+			replace("pii_type_mapping.json", `"34": `, `"35": `),
+			ErrLabels, "pii_type_mapping.json: idx_to_label",
+		},
+		"several labels for one text": {
+			"bert-domain", domain,
+			replace("config.json", `"pad_token_id"`, `"problem_type": "multi_label_classification", "pad_token_id"`),
+			nil, "problem_type",
+		},
+		"tokens where a text is meant":  {"modernbert-pii", domain, nil, ErrLayout, "of kind token"},
+		"a text where tokens are meant": {"bert-domain", OpenOptions{Task: "pii"}, nil, ErrLayout, "of kind sequence"},
+		"tokens said to be a text": {
+			"modernbert-pii",
+			OpenOptions{Task: "x", Kind: Sequence},
+			nil, ErrSignature,
+			"no one output is float32 [batch, 35]",
+		},
+		"a text said to be tokens": {"bert-domain", OpenOptions{Task: "x", Kind: Token}, nil, ErrLabels, "have no O"},
+		"no positive label": {
+			"modernbert-jailbreak",
+			OpenOptions{Task: "jailbreak"},
+			remove("jailbreak_type_mapping.json"),
+			ErrLabels, "set positive",
+		},
+		"a layer that was not exported": {
+			"mmbert-matryoshka",
+			OpenOptions{Task: "embedding", Layer: 3},
+			nil, ErrLayout,
+			"3 is not one of [1 2]",
+		},
+		"a layer of a model without exits": {
+			"minilm-embedding", OpenOptions{Task: "embedding", Layer: 3}, nil, ErrLayout, "available_layers",
+		},
+		"a layer that is none": {
+			"mmbert-matryoshka", vector, put("onnx/model_config.json", `{"available_layers": [0]}`), nil,
+			"0 is no layer",
+		},
+		"a cut beyond the vector": {
+			"minilm-embedding",
+			OpenOptions{Task: "embedding", Dims: 33},
+			nil, ErrSignature,
+			"32 numbers, not 33",
+		},
+		"nothing that says how to pool": {
+			"minilm-embedding", vector, remove("1_Pooling/config.json"), ErrLayout, "set pooling",
+		},
+		"two ways to pool": {
+			"minilm-embedding", vector,
+			replace("1_Pooling/config.json", `"pooling_mode_cls_token": false`, `"pooling_mode_cls_token": true`),
+			nil, "want one pooling mode",
+		},
+		"a pooling that nothing here does": {
+			"minilm-embedding", vector,
+			replace("1_Pooling/config.json", `"pooling_mode_max_tokens": false`, `"pooling_mode_max_tokens": true`),
+			nil, "want one pooling mode",
+		},
+		"a pooling module outside the folder": {
+			"minilm-embedding", vector, replace("modules.json", `"1_Pooling"`, `"../1_Pooling"`), nil,
+			"not a path inside",
+		},
+		"layers that the graph leaves out": {
+			"gemma-embedding",
+			OpenOptions{Task: "embedding", Pooling: MeanPooling},
+			nil, ErrLayout,
+			"layers behind its pooling",
+		},
+		"pooling in a graph that does not": {
+			"minilm-embedding",
+			OpenOptions{Task: "embedding", Pooling: NoPooling},
+			nil, ErrSignature,
+			"no one output is float32 [batch, numbers]",
+		},
+		"a prompt that pooling leaves out": {
+			"minilm-embedding",
+			OpenOptions{Task: "embedding", Prefix: new("q: ")},
+			replace("1_Pooling/config.json", `"include_prompt": true`, `"include_prompt": false`), ErrLayout,
+			"include_prompt",
+		},
+		"no task": {"bert-domain", OpenOptions{}, nil, nil, "options: task: missing"},
+		"options of no kind": {
+			"bert-domain",
+			OpenOptions{Task: "x", Kind: "y", Pooling: "z", Dims: -1, MaxTokens: 32769},
+			nil,
+			nil, "max_tokens: 32769",
+		},
+		"a window longer than a row": {
+			"bert-domain",
+			OpenOptions{Task: "domain", Window: Window{Tokens: 129}},
+			nil, nil,
+			"tasks[0].window.tokens: 129",
+		},
+		"a threshold beyond one": {
+			"bert-domain", OpenOptions{Task: "domain", Threshold: 2}, nil, nil, "tasks[0].threshold: 2",
+		},
+		"a record that is no JSON": {"bert-domain", domain, put(".signalbox.json", "["), nil, ".signalbox.json"},
+		"a record of a file outside": {
+			"bert-domain", domain,
+			put(".signalbox.json", `{"files": [{"path": "../x", "bytes": 1, "sha256": "`+digest("")+`"}]}`),
+			nil, `files[0].file: "../x"`,
+		},
+		"a record without a sum": {
+			"bert-domain", domain, put(".signalbox.json", `{"files": [{"path": "x", "bytes": 1}]}`), nil,
+			"files[0].sha256",
+		},
+		"a tokenizer that is not JSON": {"qwen3-embedding", vector, put("tokenizer.json", "{"), nil, "tokenizer.json"},
+		"an end of text that is no number": {"qwen3-embedding", vector, func(f fstest.MapFS) {
 			put("tokenizer.json", "{}")(f)
 			replace("config.json", `"eos_token_id": 1`, `"eos_token_id": 1.5`)(f)
 		}, nil, "eos_token_id"},
-		"a folder where a graph should be":      {"bert-domain", OpenOptions{Task: "domain"}, func(f fstest.MapFS) { f["model.onnx/x"] = f["model.onnx"]; delete(f, "model.onnx") }, nil, "not a regular file"},
+		"a folder where a graph should be": {
+			"bert-domain", domain,
+			func(f fstest.MapFS) { f["model.onnx/x"] = f["model.onnx"]; delete(f, "model.onnx") }, nil,
+			"not a regular file",
+		},
 		"two reasons at once are both reported": {"modernbert-pii", OpenOptions{Task: "pii"}, func(f fstest.MapFS) { put("modules.json", "{")(f); put("label_mapping.json", "{")(f) }, ErrLabels, "modules.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -415,222 +488,6 @@ func TestTheEndOfTextIsAppendedOnlyWhereTheTokenizerDoesNot(t *testing.T) {
 				t.Errorf("appends %d, want %d", got, c.want)
 			}
 		})
-	}
-}
-
-func TestWhatIsFoundCanBeOverridden(t *testing.T) {
-	files := inMemory(t, "minilm-embedding")
-	files["README.md"] = &fstest.MapFile{Data: []byte("---\nlanguage: en\nlicense: \"apache-2.0\"\n---\nlicense: none\n")}
-	files["config_sentence_transformers.json"] = &fstest.MapFile{Data: []byte(`{"prompts": {"query": "q: ", "sts": "s: "}, "default_prompt_name": "sts"}`)}
-	for name, c := range map[string]struct {
-		o    OpenOptions
-		want Task
-	}{
-		"nothing": {OpenOptions{}, Task{
-			Pooling: MeanPooling, Dims: 32, Prefix: "s: ",
-			Window: Window{Tokens: 64, Stride: 48, Max: 4, Combine: Mean},
-		}},
-		"everything": {
-			OpenOptions{Pooling: CLSPooling, Dims: 5, Prefix: new(""), MaxTokens: 100, Window: Window{Tokens: 99, Max: 1}},
-			Task{Pooling: CLSPooling, Dims: 5, Window: Window{
-				Tokens: 99, Stride: 74, Max: 1,
-				Combine: Mean,
-			}},
-		},
-		"a row beyond the model's positions": {
-			OpenOptions{MaxTokens: 512},
-			Task{
-				Pooling: MeanPooling, Dims: 32, Prefix: "s: ",
-				Window: Window{Tokens: 128, Stride: 96, Max: 4, Combine: Mean},
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.o.Task = "embedding"
-			b, err := Open(files, c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.want.Name, c.want.Kind, c.want.Output, c.want.Width = "embedding", Embedding, "last_hidden_state", 32
-			if d := cmp.Diff(c.want, b.Manifest.Tasks[0]); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-			if b.Manifest.License != "apache-2.0" {
-				t.Errorf("license %q", b.Manifest.License)
-			}
-		})
-	}
-}
-
-// A classifier that names no labels has those that Hugging Face's library gives it, as many as the
-// graph has outputs or, where that leaves it open, as num_labels says, which is 2 by default.
-func TestLabelsThatAreNotNamedAreNumbered(t *testing.T) {
-	t.Parallel()
-	const dyn = tensor.Dynamic
-	ids := []tensor.Spec{
-		{Name: "input_ids", DType: tensor.Int64, Shape: []int64{dyn, dyn}},
-		{Name: "attention_mask", DType: tensor.Int64, Shape: []int64{dyn, dyn}},
-	}
-	renames := map[string]string{"LABEL_0": "low", "LABEL_1": "medium", "LABEL_2": "high"}
-	for name, c := range map[string]struct {
-		told  string // num_labels, with a comma
-		o     OpenOptions
-		shape []int64
-		want  []string
-		bad   string // in the error
-	}{
-		"the graph counts": {
-			"", OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3},
-			[]string{"low", "medium", "high"}, "",
-		},
-		"both agree": {
-			`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, 3},
-			[]string{"low", "medium", "high"}, "",
-		},
-		"the graph leaves it open": {
-			`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, dyn}, []string{"low", "medium", "high"}, "",
-		},
-		"nobody says it": {
-			"", OpenOptions{Task: "jailbreak", Positive: "LABEL_1"}, []int64{dyn, dyn},
-			[]string{"benign", "jailbreak"}, "",
-		},
-		"some are renamed": {
-			"", OpenOptions{Task: "topic", Labels: map[string]string{"LABEL_1": "bug"}}, []int64{dyn, 2},
-			[]string{"LABEL_0", "bug"}, "",
-		},
-		"tokens": {
-			"", OpenOptions{Task: "grounding", Kind: Token}, []int64{dyn, dyn, 2},
-			[]string{"supported", "unsupported"}, "",
-		},
-		"no name is given": {
-			"", OpenOptions{Task: "topic"}, []int64{dyn, 2}, nil,
-			"[LABEL_0 LABEL_1] say nothing: set labels, as in {LABEL_0: NAME}",
-		},
-		"they do not agree": {
-			`"num_labels": 4,`, OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 3}, nil,
-			"num_labels: labels: 4 here, but 3 numbers",
-		},
-		"one number is no set": {"", OpenOptions{Task: "topic", Labels: renames}, []int64{dyn, 1}, nil, "not a classifier"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			files := inMemory(t, "bert-complexity")
-			config := strings.Replace(string(files["config.json"].Data), `"label2id"`, c.told+`"x"`, 1)
-			files["config.json"] = &fstest.MapFile{Data: []byte(config)}
-			f, err := readFolder(files)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := &Bundle{files: files, hub: &opened{folder: f, options: c.o}}
-			if b.hub.kind, err = kindOf(f, &c.o); err != nil {
-				t.Fatal(err)
-			}
-			if err = b.describe(); err == nil {
-				err = b.Resolve(ids, []tensor.Spec{{Name: "logits", DType: tensor.Float32, Shape: c.shape}})
-			}
-			switch {
-			case c.bad != "":
-				if !errors.Is(err, ErrLabels) || !strings.Contains(err.Error(), c.bad) {
-					t.Errorf("error %v, want ErrLabels with %q", err, c.bad)
-				}
-			case err != nil:
-				t.Error(err)
-			default:
-				if d := cmp.Diff(c.want, b.Manifest.Tasks[0].Labels); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
-			}
-		})
-	}
-}
-
-// signatureOf resolves a folder against inputs and outputs that its graph does not have.
-func signatureOf(tb testing.TB, folder string, o OpenOptions, inputs, outputs []tensor.Spec) (*Task, error) {
-	tb.Helper()
-	b, err := Open(os.DirFS("testdata/hf/"+folder), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	before := b.Manifest
-	if err := b.Resolve(inputs, outputs); err != nil {
-		if d := cmp.Diff(before, b.Manifest); d != "" {
-			tb.Errorf("a failure changed the manifest:\n%s", d)
-		}
-		return nil, err
-	}
-	return &b.Manifest.Tasks[0], nil
-}
-
-func TestOutputsAreResolvedByNameAndShape(t *testing.T) {
-	const dyn = tensor.Dynamic
-	out := func(name string, shape ...int64) tensor.Spec {
-		return tensor.Spec{Name: name, DType: tensor.Float32, Shape: shape}
-	}
-	ids := []tensor.Spec{{Name: "input_ids", DType: tensor.Int64, Shape: []int64{dyn, dyn}}, {Name: "attention_mask", DType: tensor.Int64, Shape: []int64{dyn, dyn}}}
-	with := func(extra tensor.Spec) []tensor.Spec { return append(ids[:2:2], extra) }
-	for name, c := range map[string]struct {
-		folder  string
-		o       OpenOptions
-		inputs  []tensor.Spec
-		outputs []tensor.Spec
-		want    string // output and pooling, or what is in the error
-		bad     bool
-	}{
-		"the preferred of several names":       {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("output", dyn, 14), out("logits", dyn, 14)}, "logits ", false},
-		"the name whose shape fits":            {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("logits", dyn, dyn, 14), out("predictions", dyn, 14)}, "predictions ", false},
-		"an unknown name that alone fits":      {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("hidden", dyn, dyn, 32), out("head", dyn, 14)}, "head ", false},
-		"a shape that is left open":            {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{{Name: "logits", DType: tensor.Float32}}, "logits ", false},
-		"a length that is left open":           {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("logits", dyn, dyn)}, "logits ", false},
-		"a squeezed row":                       {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("logits", 14)}, "logits ", false},
-		"squeezed tokens":                      {"modernbert-pii", OpenOptions{Task: "pii"}, ids, []tensor.Spec{out("logits", dyn, 35)}, "logits ", false},
-		"two unknown names that fit":           {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("a", dyn, 14), out("b", dyn, 14)}, "a float32 [-1 14]; b float32 [-1 14]", true},
-		"integers":                             {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{{Name: "logits", DType: tensor.Int64, Shape: []int64{dyn, 14}}}, "logits int64", true},
-		"another number of labels":             {"bert-domain", OpenOptions{Task: "domain"}, ids, []tensor.Spec{out("logits", dyn, 13)}, "[batch, 14]", true},
-		"a pooled output before a hidden one":  {"minilm-embedding", OpenOptions{Task: "embedding"}, ids, []tensor.Spec{out("last_hidden_state", dyn, dyn, 32), out("sentence_embedding", dyn, 32)}, "sentence_embedding none", false},
-		"a hidden output that is wanted":       {"minilm-embedding", OpenOptions{Task: "embedding", Pooling: CLSPooling}, ids, []tensor.Spec{out("token_embeddings", dyn, dyn, 32), out("sentence_embedding", dyn, 32)}, "token_embeddings cls", false},
-		"BERT's pooler is no vector of a text": {"minilm-embedding", OpenOptions{Task: "embedding"}, ids, []tensor.Spec{out("pooler_output", dyn, 32), out("last_hidden_state", dyn, dyn, 32)}, "last_hidden_state mean", false},
-		"caches beside a hidden output":        {"minilm-embedding", OpenOptions{Task: "embedding"}, ids, []tensor.Spec{out("last_hidden_state", dyn, dyn, 32), out("present.0.key", dyn, 2, dyn, 8)}, "last_hidden_state mean", false},
-		"no vector at all":                     {"minilm-embedding", OpenOptions{Task: "embedding"}, ids, []tensor.Spec{{Name: "ids", DType: tensor.Int64, Shape: []int64{dyn, dyn}}}, "ids int64", true},
-		"an input that nothing is known of":    {"bert-domain", OpenOptions{Task: "domain"}, with(tensor.Spec{Name: "pixel_values", DType: tensor.Float32, Shape: []int64{dyn, 2, dyn, 8}}), []tensor.Spec{out("logits", dyn, 14)}, "pixel_values", true},
-		"a cache of earlier tokens":            {"bert-domain", OpenOptions{Task: "domain"}, with(tensor.Spec{Name: "past_key_values.0.key", DType: tensor.Float32, Shape: []int64{dyn, 2, dyn, 8}}), []tensor.Spec{out("logits", dyn, 14)}, "logits ", false},
-		"a cache of an open size":              {"bert-domain", OpenOptions{Task: "domain"}, with(tensor.Spec{Name: "past_key_values.0.key", DType: tensor.Float32, Shape: []int64{dyn, dyn, dyn, 8}}), []tensor.Spec{out("logits", dyn, 14)}, "past_key_values.0.key", true},
-		"an input of numbers with fractions":   {"bert-domain", OpenOptions{Task: "domain"}, with(tensor.Spec{Name: "token_type_ids", DType: tensor.Float32, Shape: []int64{dyn, dyn}}), []tensor.Spec{out("logits", dyn, 14)}, "token_type_ids", true},
-		"two inputs for one thing":             {"bert-domain", OpenOptions{Task: "domain"}, with(tensor.Spec{Name: "input_mask", DType: tensor.Int64, Shape: []int64{dyn, dyn}}), []tensor.Spec{out("logits", dyn, 14)}, `means the same as "attention_mask"`, true},
-		"no mask":                              {"bert-domain", OpenOptions{Task: "domain"}, ids[:1], []tensor.Spec{out("logits", dyn, 14)}, "attention_mask", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			task, err := signatureOf(t, c.folder, c.o, c.inputs, c.outputs)
-			switch {
-			case c.bad && (!errors.Is(err, ErrSignature) || !strings.Contains(err.Error(), c.want)):
-				t.Errorf("error %v, want ErrSignature with %q", err, c.want)
-			case !c.bad && err != nil:
-				t.Error(err)
-			case !c.bad && task.Output+" "+string(task.Pooling) != c.want:
-				t.Errorf("output %q, pooling %q, want %q", task.Output, task.Pooling, c.want)
-			}
-		})
-	}
-}
-
-func TestTheKindIsTakenFromTheGraphWhereNothingElseTells(t *testing.T) {
-	for folder, want := range map[string]Kind{"bert-domain": Sequence, "modernbert-pii": Token, "minilm-embedding": Embedding} {
-		files := inMemory(t, folder)
-		config := files["config.json"].Data
-		for _, name := range []string{"BertForSequenceClassification", "ModernBertForTokenClassification", "BertModel"} {
-			config = bytes.Replace(config, []byte(name), []byte("Unknown"), 1)
-		}
-		files["config.json"] = &fstest.MapFile{Data: config}
-		for _, name := range []string{"modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"} {
-			delete(files, name)
-		}
-		b, err := Open(files, OpenOptions{Task: "mine", Pooling: MeanPooling})
-		if err != nil {
-			t.Errorf("%s: %v", folder, err)
-			continue
-		}
-		if got := b.Manifest.Tasks[0].Kind; got != want {
-			t.Errorf("%s: %q, want %q", folder, got, want)
-		}
 	}
 }
 

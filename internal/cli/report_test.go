@@ -28,9 +28,8 @@ const reportLog = "../report/testdata/decisions.jsonl"
 func TestAReportIsPrintedInEveryFormat(t *testing.T) {
 	t.Parallel()
 	for format, args := range map[string][]string{
-		"table": {
-			"--format", "table"}, "csv": {"--format", "csv"}, "json": {"--format",
-			"json"}, "html": {"--format", "html"},
+		"table": {"--format", "table"}, "csv": {"--format", "csv"},
+		"json": {"--format", "json"}, "html": {"--format", "html"},
 		"short form of json": {"--json"},
 	} {
 		t.Run(format, func(t *testing.T) {
