@@ -1,10 +1,8 @@
 package classify
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
-	"sync"
 
 	"signalbox/classify/pii"
 	"signalbox/internal/signal"
@@ -73,32 +71,19 @@ const (
 
 func (m *memory) bytes() int { return memoryBytes + 4*len(m.probs) + spanBytes*len(m.spans) }
 
-// memo remembers what was read, the latest used longest. The zero value is ready. It is safe for
-// concurrent use.
+// memo remembers what was read. The zero value is ready. It is safe for concurrent use.
 type memo struct {
-	mu     sync.Mutex // guards what follows
-	recent list.List  // of *remembered, the latest used first
-	byKey  map[memoKey]*list.Element
-	bytes  int
-
-	parts parts // of texts that were not read to their end
-}
-
-type remembered struct {
-	key memoKey
-	memory
+	whole lru[memoKey, *memory]
+	parts lru[partKey, *part] // of texts that were not read to their end
 }
 
 // get returns what is remembered for key. Its slices are shared and must not be modified.
 func (m *memo) get(key *memoKey) (memory, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, ok := m.byKey[*key]
+	v, ok := m.whole.get(*key)
 	if !ok {
 		return memory{}, false
 	}
-	m.recent.MoveToFront(at)
-	return at.Value.(*remembered).memory, true //nolint:errcheck // nothing else is in the list
+	return *v, true
 }
 
 // put remembers v, which is not changed afterwards, and forgets what was not used for longest until
@@ -108,23 +93,6 @@ func (m *memo) put(key *memoKey, v *memory, entries int) {
 	if size := v.bytes(); size > max(room/maxMemoryShare, memoryBytes+spanBytes) || entries <= 0 {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.byKey == nil {
-		m.byKey = make(map[memoKey]*list.Element)
-	}
-	if at, ok := m.byKey[*key]; ok {
-		m.remove(at)
-	}
-	m.byKey[*key] = m.recent.PushFront(&remembered{*key, *v})
-	m.bytes += v.bytes()
-	for m.recent.Len() > 1 && (m.recent.Len() > entries || m.bytes > room+room/2) {
-		m.remove(m.recent.Back())
-	}
-}
-
-func (m *memo) remove(at *list.Element) {
-	r := m.recent.Remove(at).(*remembered) //nolint:errcheck // nothing else is in the list
-	delete(m.byKey, r.key)
-	m.bytes -= r.bytes()
+	kept := *v
+	m.whole.put(*key, &kept, entries, room+room/2)
 }

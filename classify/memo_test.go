@@ -111,14 +111,14 @@ func TestAMemoForgetsWhatWasNotUsedLongest(t *testing.T) {
 			got = append(got, v.windows)
 		}
 	}
-	if d := cmp.Diff([]int{0, 7, 8, 9}, got); d != "" || m.bytes != 4*memoryBytes {
-		t.Errorf("remembered, with %d bytes (-want +got):\n%s", m.bytes, d)
+	if d := cmp.Diff([]int{0, 7, 8, 9}, got); d != "" || m.whole.bytes != 4*memoryBytes {
+		t.Errorf("remembered, with %d bytes (-want +got):\n%s", m.whole.bytes, d)
 	}
 	large := memory{probs: make([]float32, 1000)}
-	if m.put(key(50), &large, 4); m.bytes != 4*memoryBytes {
-		t.Errorf("%d bytes with a memory that is larger than all", m.bytes)
+	if m.put(key(50), &large, 4); m.whole.bytes != 4*memoryBytes {
+		t.Errorf("%d bytes with a memory that is larger than all", m.whole.bytes)
 	}
-	if m.put(key(51), &memory{}, 0); len(m.byKey) != 4 {
+	if m.put(key(51), &memory{}, 0); len(m.whole.byKey) != 4 {
 		t.Error("a memo of no entries remembers")
 	}
 }

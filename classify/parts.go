@@ -1,12 +1,11 @@
 package classify
 
 import (
-	"container/list"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"slices"
-	"sync"
 
 	"signalbox/internal/signal"
 )
@@ -27,76 +26,12 @@ type partKey struct {
 	kind   signal.Kind
 }
 
-// part is what the model said of a window.
-type part struct {
-	key partKey
-	out []float32
-}
+// part is what the model said of a window of a text that no verdict came of since the time was up, so
+// that who asks again goes on from there. Nothing tells who sent it. The parts of a text go once its
+// verdict is there.
+type part struct{ out []float32 }
 
 func (p *part) bytes() int { return partBytes + 4*len(p.out) }
-
-// parts holds what was read of texts that no verdict came of since the time was up, so that who asks
-// again goes on from there. It holds nothing of who sent them, and lets go of the windows of a text
-// once its verdict is there. The latest used stays longest. The zero value is ready. It is safe for
-// concurrent use.
-type parts struct {
-	mu     sync.Mutex // guards what follows
-	recent list.List  // of *part, the latest used first
-	byKey  map[partKey]*list.Element
-	bytes  int
-}
-
-func (s *parts) empty() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byKey) == 0
-}
-
-// get returns what the model said, nil for what is not known. It is shared and must not be modified.
-func (s *parts) get(key *partKey) []float32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, ok := s.byKey[*key]
-	if !ok {
-		return nil
-	}
-	s.recent.MoveToFront(at)
-	return at.Value.(*part).out //nolint:errcheck // nothing else is in the list
-}
-
-// put keeps a copy of out, and lets go of what was not used for longest until at most room bytes are
-// left.
-func (s *parts) put(key *partKey, out []float32, room int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.byKey[*key]; ok {
-		s.recent.MoveToFront(at)
-		return
-	}
-	if s.byKey == nil {
-		s.byKey = make(map[partKey]*list.Element)
-	}
-	added := &part{*key, slices.Clone(out)} // what a run returned of other rows is not held with it
-	s.byKey[*key] = s.recent.PushFront(added)
-	s.bytes += added.bytes()
-	for s.recent.Len() > 0 && s.bytes > room {
-		s.remove(s.recent.Back())
-	}
-}
-
-func (s *parts) drop(key *partKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at, ok := s.byKey[*key]; ok {
-		s.remove(at)
-	}
-}
-
-func (s *parts) remove(at *list.Element) {
-	r := s.recent.Remove(at).(*part) //nolint:errcheck // nothing else is in the list
-	delete(s.byKey, r.key)
-	s.bytes -= r.bytes()
-}
 
 // partKeyOf returns the key of tokens [from,to) of a reading, as task i reads them.
 func (p *pass) partKeyOf(i int, reading, from, to int32) partKey {
@@ -112,10 +47,10 @@ func (p *pass) partKeyOf(i int, reading, from, to int32) partKey {
 func (p *pass) addPart(i int, reading int32, from, to int) {
 	if p.opts.Memo > 0 && !p.e.memo.parts.empty() {
 		key := p.partKeyOf(i, reading, int32(from), int32(to))
-		if out := p.e.memo.parts.get(&key); out != nil {
+		if known, ok := p.e.memo.parts.get(key); ok {
 			p.reads = append(p.reads, read{
 				task: int32(i), next: -1, reading: reading, from: int32(from), to: int32(to),
-				out: out, kept: true,
+				out: known.out, kept: true, // shared, and not modified
 			})
 			return
 		}
@@ -144,9 +79,10 @@ func (p *pass) keepParts(ctx context.Context, why signal.Reason) {
 			key := p.partKeyOf(plan.task, r.reading, r.from, r.to)
 			switch {
 			case plan.known:
-				p.e.memo.parts.drop(&key)
+				p.e.memo.parts.drop(key)
 			case ended || p.g.late(t.kind):
-				p.e.memo.parts.put(&key, r.out, maxPartsBytes)
+				// A copy, so that what a run returned of other rows is not held with it.
+				p.e.memo.parts.put(key, &part{slices.Clone(r.out)}, math.MaxInt, maxPartsBytes)
 			}
 		}
 	}

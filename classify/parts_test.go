@@ -3,6 +3,7 @@ package classify
 import (
 	"context"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,24 +85,24 @@ func TestALongTextIsReadOnWhereTheTimeWasUp(t *testing.T) {
 
 func TestPartsAreBounded(t *testing.T) {
 	t.Parallel()
-	var s parts
-	key := func(i int) *partKey { return &partKey{digest{byte(i)}, signal.PII} }
-	out := make([]float32, 10)
+	var s lru[partKey, *part]
+	key := func(i int) partKey { return partKey{digest{byte(i)}, signal.PII} }
+	out := &part{make([]float32, 10)}
 	room := 3 * (partBytes + 40)
 	for i := range 8 {
-		s.put(key(i), out, room)
+		s.put(key(i), out, math.MaxInt, room)
 		s.get(key(0))
 	}
 	var got []int
 	for i := range 8 {
-		if s.get(key(i)) != nil {
+		if _, ok := s.get(key(i)); ok {
 			got = append(got, i)
 		}
 	}
 	if d := cmp.Diff([]int{0, 6, 7}, got); d != "" || s.bytes != room || len(s.byKey) != 3 {
 		t.Errorf("kept, with %d bytes (-want +got):\n%s", s.bytes, d)
 	}
-	if s.put(key(9), make([]float32, room), room); s.bytes > room {
+	if s.put(key(9), &part{make([]float32, room)}, math.MaxInt, room); s.bytes > room {
 		t.Errorf("%d bytes with a part larger than all", s.bytes)
 	}
 }
