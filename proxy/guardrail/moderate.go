@@ -165,15 +165,21 @@ func (m *moderation) mild(r check.Result) check.Result {
 // Check implements guard.Checker.
 func (m *moderation) Check(ctx context.Context, e *evidence.Evidence, question string, list []check.Claim) []check.Result {
 	out := make([]check.Result, len(list))
-	if m.facts != nil {
-		for i, r := range m.facts.Check(ctx, e, question, list) {
-			if out[i] = m.mild(r); list[i].Unfinished {
-				out[i] = check.Result{Verdict: check.Unchecked, Score: 0.5, Source: -1}
-			}
-		}
-	} else {
-		for i := range out {
+	var whole []check.Claim // what is compared with facts
+	var at []int
+	for i := range list {
+		switch {
+		case m.facts == nil:
 			out[i] = check.Result{Verdict: check.NotCheckable, Score: 1, Source: -1}
+		case list[i].Unfinished:
+			out[i] = check.Result{Verdict: check.Unchecked, Score: 0.5, Source: -1}
+		default:
+			whole, at = append(whole, list[i]), append(at, i)
+		}
+	}
+	if len(whole) > 0 {
+		for i, r := range m.facts.Check(ctx, e, question, whole) {
+			out[at[i]] = m.mild(r)
 		}
 	}
 	var work errgroup.Group

@@ -122,7 +122,7 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 	case says == entailed:
 		out.Verdict, out.Reason = Supported, "entailed"
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
-	case says != entailed && r.marks != marked && r.machineMade(says):
+	case r.marks != marked && r.machineMade(says):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, which is no prose"
 	case says == refuted && !r.calculated() && !r.bounded() && !r.among():
 		out.Verdict, out.By, out.Reason = Contradicted, NLI, "contradicted"

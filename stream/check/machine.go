@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,10 +41,7 @@ func prose(text string) bool {
 	if float64(signs) >= signShare*float64(all) {
 		return false
 	}
-	for _, w := range words.Scan(nil, text) {
-		ends = ends || w.Has(words.Stop)
-	}
-	return ends
+	return ends || slices.ContainsFunc(words.Scan(nil, text), func(w words.Word) bool { return w.Has(words.Stop) })
 }
 
 func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -39,9 +39,16 @@ func TestACallBehindTheCutIsDropped(t *testing.T) {
 }
 
 func TestACallIsNotHeldUpWhereNothingEndsTheAnswer(t *testing.T) {
+	for _, formed := range []guard.Mode{guard.Off, guard.Terminate} { // of JSON, which prose is not
+		testCallGoes(t, formed)
+	}
+}
+
+func testCallGoes(t *testing.T, formed guard.Mode) {
+	t.Helper()
 	g := guardOf(t, &judge{gate: make(chan struct{})}, guard.Options{Workers: 1})
 	job, dst := jobOf(t, guard.Annotate), &record{wrote: make(chan struct{}, 9)}
-	job.Policy.MaxHold = 60e9
+	job.Policy.MaxHold, job.Formed = 60e9, formed
 	called := chunkOf(0, `{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null")
 	src := newScript(chunk("This is slow.") + called)
 	src.hangs = true

@@ -89,7 +89,7 @@ func (b *bodyCheck) read(e *response.Event) {
 		b.look(ln, d.Text)
 		b.texts = append(b.texts, bodyText{delta: i, lane: ln, text: d.Text, to: len(d.Text)})
 		b.enter(ln, ln.feed(d.Text))
-		if slices.Contains(stops, i) {
+		if stops[i] {
 			b.enterHalf(ln, ln.close())
 			continue
 		}
@@ -103,24 +103,33 @@ func (b *bodyCheck) read(e *response.Event) {
 	}
 }
 
-// stopped lists the deltas in which an answer stops in the middle: the last of each choice that does.
-func stopped(e *response.Event) (list []int) {
+// stopped tells of each delta whether an answer stops in the middle of it: in the last of each choice
+// that does, and of a response that failed.
+func stopped(e *response.Event) []bool {
+	last := map[int]int{} // delta of a choice
+	for k := range e.Deltas {
+		d := &e.Deltas[k]
+		at, ok := last[d.Choice]
+		if !ok || order(d.Kind) >= order(e.Deltas[at].Kind) {
+			last[d.Choice] = k
+		}
+	}
+	stops := make([]bool, len(e.Deltas))
+	n := len(stops) - 1
+	if n >= 0 && e.Failed {
+		stops[n] = true
+	}
 	for i := range e.Finishes {
 		f := &e.Finishes[i]
-		if !f.Broken() {
-			continue
+		at, ok := last[f.Choice]
+		if f.Choice == response.Everything {
+			at, ok = n, n >= 0
 		}
-		last := -1
-		for k := range e.Deltas {
-			d := &e.Deltas[k]
-			later := last < 0 || order(d.Kind) >= order(e.Deltas[last].Kind)
-			if f.Choice == response.Everything || d.Choice == f.Choice && later {
-				last = k
-			}
+		if ok && f.Broken() {
+			stops[at] = true
 		}
-		list = append(list, last)
 	}
-	return list
+	return stops
 }
 
 // order is the place of a kind of text in a choice of a chat.
@@ -234,7 +243,7 @@ func (p *bodyText) annotate(dst []response.Change, m *markers) []response.Change
 // write returns the body as it goes to the client.
 func (b *bodyCheck) write(body []byte, e *response.Event) []byte {
 	var w response.Rewrite
-	if b.out.Cut {
+	if b.out.Cut && !e.Failed { // what failed stays so
 		w.Finish = cutReason
 	}
 	m := newMarkers(b.Marker)

@@ -3,6 +3,7 @@ package guard
 import (
 	"slices"
 
+	"signalbox/stream/check"
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
@@ -94,7 +95,7 @@ func (s *stream) toolCall(choice int) {
 			s.now.moves = true
 		}
 	}
-	if s.cuts {
+	if s.limit > 0 || s.Mode == Hold || s.blocks(check.Unchecked) {
 		s.await(choice)
 	}
 }

@@ -140,3 +140,18 @@ func TestHalfAClaimIsReadByACheckerOfTheAnswersOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestAResponseThatFailedStaysSo(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	for text, failed := range map[string]int{"All is well. This is false": 0, "This is false. All is": 1} {
+		body := `{"id":"r1","object":"response","status":"failed","error":{"code":"x","message":"m"},"output":[` +
+			`{"id":"msg_1","type":"message","status":"incomplete","role":"assistant","content":[` +
+			`{"type":"output_text","annotations":[],"text":` + quote(text) + `}]}]}`
+		for m := guard.Annotate; m <= guard.Hold; m++ {
+			got, out, err := g.Body(t.Context(), []byte(body), jobOf(t, m))
+			if err != nil || out.Failed != failed || !strings.Contains(string(got), `"status":"failed"`) {
+				t.Errorf("%v, %q: error %v, %+v: %s", m, text, err, out, got)
+			}
+		}
+	}
+}

@@ -32,12 +32,11 @@ type lane struct {
 	closed   bool        // nothing more is expected
 	before   string      // the claim before
 
-	entered int           // claims so far
-	passed  int           // of them whose turn has come: they and all before have their verdicts
-	open    []*record     // the others, in order
-	clear   int           // the text before is free to go
-	refused []claims.Span // text that failed, in order, without overlaps
-	omitted int           // where in the lane text is left out without a mark, and one more; 0 for nowhere
+	entered int       // claims so far
+	passed  int       // of them whose turn has come: they and all before have their verdicts
+	open    []*record // the others, in order
+	clear   int       // the text before is free to go
+	refused []stretch // text that failed, in order, without overlaps
 }
 
 // mark is a marker in a text.
@@ -127,25 +126,27 @@ func (l *lane) advance() {
 	}
 }
 
+// stretch is text that may not go.
+type stretch struct {
+	claims.Span
+	silent bool // no marker stands in its place
+}
+
 // refuse notes that a stretch of text may not go. Claims come in order, and one may begin before
 // the one ahead ends.
-func (l *lane) refuse(at claims.Span) {
+func (l *lane) refuse(at stretch) {
 	if n := len(l.refused); n > 0 && at.Start < l.refused[n-1].End {
 		l.refused[n-1].End = max(l.refused[n-1].End, at.End)
 		return
 	}
-	l.refused = append(l.refused, at)
-}
-
-// leaveOut notes that the last stretch of text may not go, and that nothing is to be told of it.
-func (l *lane) leaveOut(at claims.Span) {
-	l.omitted = at.Start + 1
-	l.refuse(at)
+	if at.End > at.Start {
+		l.refused = append(l.refused, at)
+	}
 }
 
 // touches reports whether refused text stands in [from, to).
 func (l *lane) touches(from, to int) bool {
-	return slices.ContainsFunc(l.refused, func(r claims.Span) bool { return r.Start < to && from < r.End })
+	return slices.ContainsFunc(l.refused, func(r stretch) bool { return r.Start < to && from < r.End })
 }
 
 // changes appends what has to be done to a text that stands at from in the lane, for what is
@@ -156,7 +157,7 @@ func (l *lane) changes(dst []response.Change, delta, from, to int, marker []byte
 			continue
 		}
 		c := response.Change{Delta: delta, From: max(r.Start, from) - from, To: min(r.End, to) - from}
-		if r.Start >= from && r.Start+1 != l.omitted {
+		if r.Start >= from && !r.silent {
 			c.Text = marker
 		}
 		dst = append(dst, c)

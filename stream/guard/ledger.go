@@ -288,10 +288,10 @@ func (l *ledger) follow(r *record) {
 	case l.fatal(r):
 		l.fall(r.lane.choice)
 	case r.half && l.Mode == Hold && l.blocks(r.result.Verdict):
-		r.lane.leaveOut(r.claim.Bytes)
+		r.lane.refuse(stretch{r.claim.Bytes, true})
 	case !r.failed:
 	case l.Mode == Hold:
-		r.lane.refuse(r.claim.Bytes)
+		r.lane.refuse(stretch{r.claim.Bytes, false})
 		l.pool.observer.Action(Replaced)
 	case l.Mode == Annotate:
 		l.pool.observer.Action(Marked)

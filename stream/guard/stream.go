@@ -204,7 +204,7 @@ func (s *stream) breakOff() {
 		}
 		for _, p := range slices.Concat(it.texts, it.wholes) {
 			if s.Mode == Hold {
-				p.lane.leaveOut(claims.Span{Start: p.lane.clear, End: p.lane.fed})
+				p.lane.refuse(stretch{claims.Span{Start: p.lane.clear, End: p.lane.fed}, true})
 			}
 		}
 		s.emit(it)

@@ -55,7 +55,7 @@ func (c *checker) multiple(n, v *quantity.Value) candidate {
 			if a.score < near[0].score-c.limit.SwapMargin {
 				break
 			}
-			if v.Says(c.factor(n, v, a.known) * c.x.known[a.known].value.Lo) {
+			if f := c.factor(n, v, a.known); f > 0 && v.Says(f*c.x.known[a.known].value.Lo) {
 				return a
 			}
 		}

@@ -21,6 +21,11 @@ func TestNumbersOfOtherParts(t *testing.T) {
 		prizes  = "She won the prize in 2011 and again in 2019."
 		tablets = "Do not take more than 4 tablets in 24 hours."
 		silk    = "Do not iron silk above 110 degrees."
+		parcels = "We do not ship parcels over 50 kg."
+		bags    = "You may not bring bags over 20 kg."
+		hotel   = "The hotel is not cheap at over 100 euros."
+		orders  = "Orders are not refunded after more than 30 days."
+		plan    = "The plan costs 12 euros."
 	)
 	for _, c := range []struct {
 		fact, claim string
@@ -49,9 +54,17 @@ func TestNumbersOfOtherParts(t *testing.T) {
 		{limits, "max_connections can be set up to 5000.", false},
 		{prizes, "She won the prize in 2019.", false},
 		{tablets, "At most 4 tablets may be taken in a day.", false},
-		{tablets, "You must take more than 4 tablets in 24 hours.", true},
+		{tablets, "You must take more than 6 tablets in 24 hours.", true},
 		{silk, "Silk may be ironed at up to 110 degrees.", false},
-		{silk, "Silk is ironed above 110 degrees.", true},
+		{silk, "Silk is ironed at 150 degrees.", true},
+		{parcels, "Parcels over 50 kg are not shipped.", false},
+		{parcels, "Parcels over 80 kg are not shipped.", true},
+		{bags, "Bags over 20 kg are forbidden.", false},
+		{bags, "A bag may weigh at most 20 kg.", false},
+		{hotel, "The hotel costs over 100 euros.", false},
+		{hotel, "The hotel costs at most 100 euros.", true},
+		{orders, "Orders are not refunded if more than 30 days have passed.", false},
+		{plan, "The plan costs 0 euros for 2 years.", true},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
 		if got, findings := x.Check(nil, c.claim, ""); (got >= numeric.Unsupported) != c.wrong {

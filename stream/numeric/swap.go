@@ -214,12 +214,17 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	}
 	in, head := &c.x.sentences[match.sentence], true
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if c.left < 0 {
+			return false
+		}
 		if w.clause != o.clause {
 			continue
 		}
 		said := c.says(w.hash)
-		if here, _ := c.stands(w.hash, m); said && !head && !here {
-			return false
+		if said && !head {
+			if here, _ := c.stands(w.hash, m); !here {
+				return false
+			}
 		}
 		head = head && said
 	}

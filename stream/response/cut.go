@@ -17,8 +17,19 @@ type Cut struct {
 	At    int
 }
 
-// cut ends a choice.
-func (e *Event) cut(c Cut) {
+// cuts ends choices.
+func (e *Event) cuts(list []Cut) {
+	var choices map[int]openai.Span
+	if len(list) > 0 && e.Shape != Response {
+		choices = e.choicesIn()
+	}
+	for _, c := range list {
+		e.cut(c, choices[e.Deltas[c.Delta].Choice])
+	}
+}
+
+// cut ends a choice, which stands at a place in the data.
+func (e *Event) cut(c Cut, choice openai.Span) {
 	d := &e.Deltas[c.Delta]
 	e.fit(d, c.At)
 	e.substitute(d, c.At, len(d.Text), nil)
@@ -31,7 +42,7 @@ func (e *Event) cut(c Cut) {
 			e.substitute(o, 0, len(o.Text), nil)
 		}
 	}
-	said := memberIn(e.data, e.choiceIn(d.Choice), "message")
+	said := memberIn(e.data, choice, "message")
 	if !said.Present() {
 		return
 	}
@@ -110,6 +121,9 @@ func (e *Event) fit(d *Delta, at int) {
 	s := e.layout.slots[d.slot]
 	if gone, ok := misfit(e.data, s.logprobs, d.Text, at); ok && d.Kind == Text {
 		e.replace(gone, "")
+		if at := memberIn(e.data, s.logprobs, "refusal"); at.Present() && !isEmpty(e.data[at.Start:at.End]) {
+			e.replace(at, "null") // of a text that the choice has beside this one
+		}
 		s.logprobs = openai.Span{}
 	}
 	e.unspell(&s)
@@ -153,5 +167,6 @@ func misfit(data []byte, value openai.Span, text []byte, at int) (gone openai.Sp
 	return openai.Span{Start: gone.Start, End: gone.Start}, true
 }
 
-// Choices are the indexes of the choices that the event tells of; none in the Responses API.
+// Choices are the indexes of the choices that the event tells of, valid until the next read; none in
+// the Responses API.
 func (e *Event) Choices() []int { return e.layout.choices }

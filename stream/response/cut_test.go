@@ -51,6 +51,13 @@ func TestABodyThatIsCutEndsThere(t *testing.T) {
 				`is","reasoning_content":"Hm."},"logprobs":{"content":` + words + `},"finish_reason":"stop"}]}`,
 			`{"choices":[{"message":{"content":"","reasoning_content":"H"},"logprobs":null,"finish_reason":"filter"}]}`,
 		},
+		"tokens of a refusal behind it go": {
+			0, 6,
+			`{"choices":[{"message":{"content":"All is well","refusal":"No."},"logprobs":{"content":` + words +
+				`,"refusal":[{"token":"No."}]},"finish_reason":"stop"}]}`,
+			`{"choices":[{"message":{"content":"All is","refusal":""},"logprobs":{"content":` + two +
+				`,"refusal":null},"finish_reason":"filter"}]}`,
+		},
 		"parts go": {
 			1, 2,
 			`{"choices":[{"message":{"content":[{"type":"text","text":"A"}, {"type":"text","text":"All"}, ` +

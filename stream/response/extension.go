@@ -1,10 +1,6 @@
 package response
 
 import (
-	"bytes"
-
-	"github.com/go-json-experiment/json/jsontext"
-
 	"signalbox/internal/openai"
 )
 
@@ -18,7 +14,7 @@ type Member struct {
 // false when the response is no object, or has several.
 func ExtensionOf(body []byte) (at Member, ok bool) {
 	const name = "x_signalbox"
-	dec := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := decoderOf(body)
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return at, false
 	}

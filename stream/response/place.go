@@ -58,30 +58,20 @@ func elementsIn(data []byte, at openai.Span) (list []openai.Span) {
 	return list
 }
 
-// choiceIn returns where a choice stands; zero without it.
-func (e *Event) choiceIn(choice int) openai.Span {
-	for n, at := range e.choiceSpans() {
-		if e.indexOf(at, n) == choice {
-			return at
+// choicesIn returns where the choices stand, by their indexes.
+func (e *Event) choicesIn() map[int]openai.Span {
+	found := map[int]openai.Span{}
+	list := memberIn(e.data, openai.Span{End: len(e.data)}, "choices")
+	for n, at := range elementsIn(e.data, list) {
+		if told := memberIn(e.data, at, "index"); told.Present() {
+			s := scanner{b: e.data}
+			if index := s.integer(told); index >= 0 && index <= maxInteger {
+				n = index
+			}
+		}
+		if _, ok := found[n]; !ok {
+			found[n] = at
 		}
 	}
-	return openai.Span{}
-}
-
-// choiceSpans returns where the choices stand.
-func (e *Event) choiceSpans() []openai.Span {
-	return elementsIn(e.data, memberIn(e.data, openai.Span{End: len(e.data)}, "choices"))
-}
-
-// indexOf returns the index that choice n of a list has.
-func (e *Event) indexOf(at openai.Span, n int) int {
-	told := memberIn(e.data, at, "index")
-	s := scanner{b: e.data}
-	if !told.Present() {
-		return n
-	}
-	if index := s.integer(told); index >= 0 && index <= maxInteger {
-		return index
-	}
-	return n
+	return found
 }

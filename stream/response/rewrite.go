@@ -80,9 +80,7 @@ func (e *Event) rewrite(w *Rewrite) {
 	for i := 0; w.Unweighed && i < len(e.layout.slots); i++ {
 		e.unspell(&slot{logprobs: e.layout.slots[i].logprobs})
 	}
-	for _, c := range w.Cuts {
-		e.cut(c)
-	}
+	e.cuts(w.Cuts)
 	if w.Finish != "" {
 		e.refinish(w)
 	}

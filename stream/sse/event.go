@@ -124,12 +124,9 @@ func DoneEvent() Event {
 	return e
 }
 
-// Named returns the unit with a name that Mended keeps, whatever it is: for clients of an API in which
-// all events have names.
-func (e Event) Named() Event {
-	e.named = true
-	return e
-}
+// KeepName has Mended keep the name of the unit, whatever it is: for clients of an API in which all
+// events have names.
+func (e *Event) KeepName() { e.named = true }
 
 // Flawed reports whether a client gets another unit than this one: Mended.
 func (e Event) Flawed() bool { return e.bareCR || e.lines > 1 || e.misnamed() }

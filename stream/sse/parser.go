@@ -48,7 +48,7 @@ type Event struct {
 	At int
 
 	bareCR bool
-	named  bool // see Named
+	named  bool // see KeepName
 	lines  int  // of data
 }
 

@@ -284,7 +284,7 @@ func amounts(c, e *Value) Agreement {
 	same := c.Factor == e.Factor && c.Offset == e.Offset
 	if near(c.Raw, truth, exactly*max(math.Abs(truth), math.Abs(c.Raw))) {
 		switch {
-		case opposed(c.Hedge, e.Hedge):
+		case opposed(c.Hedge, e.Hedge) && c.Forbids == e.Forbids:
 			return Differs
 		case same:
 			return Equal

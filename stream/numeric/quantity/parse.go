@@ -250,6 +250,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 		return v, j, false
 	}
 	v.Hedge = p.hedge(i)
+	v.Forbids = v.Hedge != Exact && p.forbids(i)
 	p.sign(i, &v)
 	j = p.unitOf(i, j, &v)
 	p.field(i, &v)

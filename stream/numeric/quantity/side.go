@@ -25,9 +25,10 @@ func (p *parser) paired(j int) bool {
 	return false
 }
 
-// side is on which side of v, of tokens [i, j), lies what is spoken of.
+// side is on which side of v, of tokens [i, j), lies what is spoken of. What an order forbids lies on
+// one, and what it allows on the other.
 func (p *parser) side(i, j int, v *Value) Side {
-	if v.Range() {
+	if v.Range() || v.Forbids {
 		return NoSide
 	}
 	switch v.Hedge {

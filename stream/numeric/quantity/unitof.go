@@ -266,16 +266,23 @@ func (p *parser) hedge(i int) Hedge {
 	return Exact
 }
 
-// verbal bounds how many words of a verb and its object stand between a denial and the hedge of a
-// number: "do not iron silk above 110 degrees"; our choice.
-const verbal = 3
+// ordered bounds how many words stand between an order not to do something and the number that bounds
+// it: "do not iron silk above 110 degrees"; our choice.
+const ordered = 6
 
-// denied reports whether a denial stands before the hedge at token k, in its clause.
-func (p *parser) denied(k int) bool {
-	for i := k - 1; i >= k-1-verbal; i-- {
-		switch p.tokText(i) {
-		case "not", "Not", "never", "Never", "cannot":
+// forbids reports whether an order not to do something stands before the number at token i, in its
+// clause. What is told of it, that over 4 is forbidden or that 4 is the most, are the same then.
+func (p *parser) forbids(i int) bool {
+	for k := i - 1; k >= i-ordered; k-- {
+		switch p.tokText(k) {
+		case "never", "Never", "cannot":
 			return true
+		case "not":
+			switch p.tokText(k - 1) {
+			case "do", "Do", "may", "must", "can", "should", "shall":
+				return true
+			}
+			return false
 		case "", "if", "that", "when", "whether", "because", "who", "which", "since", "and", "but", "or", "only", "just":
 			return false
 		}
@@ -284,7 +291,7 @@ func (p *parser) denied(k int) bool {
 }
 
 func (p *parser) hedgeAt(k int, w word, than bool) Hedge {
-	negated := p.word(k-1, "no") || p.denied(k)
+	negated := p.word(k-1, "no") || p.word(k-1, "not")
 	switch {
 	case w.role&roleNeedsThan != 0 && !than:
 		return Exact

@@ -62,6 +62,7 @@ type Value struct {
 
 	Year, YearTo int   // first and last year of a Date; 0 when it names none; BC years are negative
 	Month, Day   uint8 // of a Date; 0 when it names none; a Month above 100 codes a quarter or half of the year
+	Forbids      bool  // an order not to do something stands before its Hedge: "do not take more than 4"
 	Side         Side  // of a Count: on which side of it lies what is spoken of
 	Zone         int16 // of a Clock: minutes ahead of UTC and utc more; 0 when it is not told
 	Spoken       bool  // of a Clock: which half of the day is told in words, am or in the evening
