@@ -266,7 +266,7 @@ func (s *Stream) give(e *sse.Event) *Chunk {
 	c := &s.chunk
 	c.Reset(*e, &s.reader)
 	if s.options.API == openai.Response || s.options.Messages {
-		c.KeepName()
+		sse.KeepName(&c.Event)
 	}
 	if c.Flawed() {
 		c.Event, s.mended = c.Mended(s.mended)

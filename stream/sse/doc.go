@@ -11,7 +11,7 @@
 //   - data on several lines stands on one, its parts joined by a blank, which JSON may have where
 //     it may have a line break,
 //   - an event named error has no name, unless it is of an API in which all events have one
-//     (Event.KeepName).
+//     (KeepName).
 //
 // A State tells how far a stream has come: whether it is complete or has failed. What is made of
 // that, at its end and behind it, is package response's.

@@ -124,9 +124,9 @@ func DoneEvent() Event {
 	return e
 }
 
-// KeepName has Mended keep the name of the unit, whatever it is: for clients of an API in which all
+// KeepName has Mended keep the name of a unit, whatever it is: for clients of an API in which all
 // events have names.
-func (e *Event) KeepName() { e.named = true }
+func KeepName(e *Event) { e.named = true }
 
 // Flawed reports whether a client gets another unit than this one: Mended.
 func (e Event) Flawed() bool { return e.bareCR || e.lines > 1 || e.misnamed() }
