@@ -5,7 +5,9 @@
 // of a text are the same for every way to feed it. Claims come in order, and between them lies only
 // white space, mark-up (bullets, heading marks, table bars) and punctuation that stands alone. Text
 // of code blocks is handed out line by line as claims of kind Code, which carry nothing to check;
-// the caller that holds text back can let it go.
+// the caller that holds text back can let it go. With Options.Blocks code is also what agents write
+// without fences. Such a block ends with its end mark, or where what comes cannot belong to it, and
+// after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it.
 //
 // The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
 // look ahead without bound before it decides about a full stop, which a stream cannot wait for, and
@@ -80,6 +82,9 @@ type Options struct {
 	Stride int
 	// MaxBytes closes a claim without words (a base64 string). At least 256.
 	MaxBytes int
+	// Blocks takes for code what programs read out of an answer without a fence around it: calls
+	// and files in the tags of agents, edits, patches and diffs. For texts that agents write.
+	Blocks bool
 }
 
 // DefaultOptions are 48 words, which with two premises fit the 96 tokens that a checker reads at
@@ -137,6 +142,7 @@ type Splitter struct {
 	kind      Kind
 	lineStart bool
 	fence     fence
+	behind    bool // a block of code ended in this line, and no text has followed
 	math      mathKind
 	tick      int // length of the run of backticks that opened inline code, or 0
 	depth     int // open brackets

@@ -92,8 +92,10 @@ func TestSplit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tt.want, texts(split(t, claims.Options{}, tt.text))); diff != "" {
-				t.Errorf("claims (-want +got):\n%s", diff)
+			for _, o := range []claims.Options{{}, {Blocks: true}} {
+				if diff := cmp.Diff(tt.want, texts(split(t, o, tt.text))); diff != "" {
+					t.Errorf("claims with %+v (-want +got):\n%s", o, diff)
+				}
 			}
 		})
 	}
@@ -233,11 +235,11 @@ func FuzzSplitter(f *testing.F) {
 }
 
 func TestFeedAllocatesOnlyForClaims(t *testing.T) {
-	s := splitter(t, claims.Options{})
+	s := splitter(t, claims.Options{Blocks: true})
 	for range 10 {
 		s.Feed("The tower is 330 metres tall. ")
 	}
-	deltas := strings.SplitAfter("The tower in the city of Paris is about three hundred metres tall and very old", " ")
+	deltas := strings.SplitAfter("The tower in the city of <b>Paris</b> is about three < hundred metres tall and very old", " ")
 	if n := testing.AllocsPerRun(200, func() {
 		s.Reset()
 		for _, d := range deltas {

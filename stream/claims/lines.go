@@ -10,8 +10,13 @@ import (
 // fence is an open code block.
 type fence struct {
 	open bool
-	char byte
+	form blockForm
+	char byte // of the fences
 	run  int
+	last bool // the line that is read ends the block
+	left int  // bytes that a block without fences may still have
+	hunk hunk
+	tag  tag
 }
 
 // maxPrefix bounds in bytes the indentation and marks that are read to tell what a line is.
@@ -29,6 +34,14 @@ func (s *Splitter) beginLine() bool {
 	}
 	if s.fence.open {
 		return s.beginCodeLine(at)
+	}
+	if s.opts.Blocks {
+		switch v := s.beginBlock(at); {
+		case v == more && !s.final:
+			return false
+		case v == yes:
+			return true
+		}
 	}
 	if s.math == dollarsMath || s.math == bracketMath {
 		s.plainLine()
@@ -101,14 +114,11 @@ type lineHead struct {
 
 // lineHead is the start of the line at at, up to maxPrefix bytes.
 func (s *Splitter) lineHead(at int) lineHead {
-	line := s.buf[at:]
-	if len(line) > maxPrefix {
-		return lineHead{line[:maxPrefix], true}
-	}
+	line := s.buf[at:min(at+maxPrefix, len(s.buf))]
 	if i := bytes.IndexByte(line, '\n'); i >= 0 {
 		return lineHead{line[:i+1], true}
 	}
-	return lineHead{line, s.final}
+	return lineHead{line, s.final || len(s.buf)-at > maxPrefix}
 }
 
 type markKind uint8
@@ -253,7 +263,7 @@ func symbolBullet(h lineHead) (mark, verdict) {
 func (s *Splitter) newline() bool {
 	s.pos++
 	s.inWord = false
-	s.lineStart = true
+	s.lineStart, s.behind = true, false
 	if s.table.row {
 		s.close(s.end, false)
 		s.table.endRow()
@@ -274,8 +284,11 @@ func (s *Splitter) openFence(m mark) {
 	s.math = noMath
 }
 
-// beginCodeLine looks for the fence that closes the block.
+// beginCodeLine looks for what closes the block.
 func (s *Splitter) beginCodeLine(at int) bool {
+	if s.fence.form != fenced {
+		return s.beginBlockLine(at) == yes
+	}
 	n := at
 	for n < len(s.buf) && s.buf[n] == s.fence.char && n-at < maxPrefix {
 		n++
@@ -304,12 +317,18 @@ func (s *Splitter) beginCodeLine(at int) bool {
 		s.close(n, false)
 		s.fence = fence{}
 		s.kind = Prose
+		s.behind = true
 	}
 	return true
 }
 
 // codeRune takes text of a code block; each line is a claim.
 func (s *Splitter) codeRune(r rune, size int) bool {
+	if s.fence.form != fenced {
+		if v := s.blockRune(r, size); v != yes {
+			return v == no
+		}
+	}
 	if r == '\n' {
 		if s.open {
 			s.close(s.end, false)

@@ -57,6 +57,11 @@ func (s *Splitter) step(r rune, size int) bool {
 	case r == '`' || r == '$' || r == '\\':
 		return s.special(r)
 	}
+	if r == '<' && s.opts.Blocks {
+		if v := s.beginTag(); v != no {
+			return v == yes
+		}
+	}
 	if s.tick == 0 && s.math == noMath && !s.table.row {
 		switch s.ends(r, size) {
 		case more:
@@ -82,6 +87,7 @@ func (s *Splitter) advance(r rune, size int) {
 		s.inWord = false
 	}
 	s.track(r)
+	s.visible(r)
 	s.pos += size
 	s.lineLen++
 	if !space {

@@ -1,0 +1,326 @@
+package claims
+
+import (
+	"bytes"
+	"unicode"
+)
+
+// Limits of the beginning of a block in tags, in bytes.
+const (
+	maxTagName = 32
+	maxTagGap  = 64 // white space behind a tag that only what it holds tells from text
+)
+
+// tagState is what is being read of a block in tags.
+type tagState uint8
+
+const (
+	tagHead  tagState = iota // a tag that opens: the first, or that of the child
+	tagsOnly                 // between children, where no text stands
+	tagChild                 // in a child, or a block of free text
+	tagStray                 // a tag that closes nothing
+	tagJSON                  // in a value of JSON
+)
+
+// word is a short text that stays in place.
+type word struct {
+	bytes [maxTagName]byte
+	size  int
+}
+
+func (w *word) set(text []byte) { w.size = copy(w.bytes[:], text) }
+
+// tag is a block in tags.
+type tag struct {
+	name, child   word
+	body          tagBody
+	state         tagState
+	depth         int // of JSON
+	said, escaped bool
+}
+
+// tagBody is what a tag holds, and how it is told from one that a text speaks of.
+type tagBody uint8
+
+const (
+	children tagBody = iota + 1 // tags or JSON, and no text between them
+	called                      // the same, of a tag that names what is called: <invoke name="x">, <function=x>
+	free                        // any text, of a tag with attributes
+)
+
+// tags are the names by which agents write calls and files into the text. Those that hold text for
+// the reader, such as attempt_completion, are not among them.
+//
+//nolint:gochecknoglobals // constant table
+var tags = func() map[string]tagBody {
+	m := map[string]tagBody{}
+	for _, name := range []string{
+		"write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace", "search_replace", "edit_file",
+		"read_file", "search_files", "list_files", "list_code_definition_names", "codebase_search", "execute_command",
+		"read_command_output", "browser_action", "use_mcp_tool", "access_mcp_resource", "fetch_instructions", "switch_mode",
+		"update_todo_list", "run_slash_command", "generate_image", "web_fetch", "web_search", "load_mcp_documentation", "new_rule",
+		"tool_call", "tool_calls", "tool_use", "function_call", "function_calls", "create_file", "str_replace", "delete_file",
+	} {
+		m[name] = children
+	}
+	for _, name := range []string{"invoke", "function", "boltArtifact"} {
+		m[name] = called
+	}
+	for _, name := range []string{"antArtifact", "boltAction", "dyad-write", "lov-write"} {
+		m[name] = free
+	}
+	return m
+}()
+
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == ':' || c == '.'
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// nameAt is the length of the name at at; more where it may go on. One that is too long is none.
+func (s *Splitter) nameAt(at int) (int, verdict) {
+	n := 0
+	for at+n < len(s.buf) && n <= maxTagName && nameByte(s.buf[at+n]) {
+		n++
+	}
+	switch {
+	case n > maxTagName, n > 0 && !letter(s.buf[at]):
+		return 0, no
+	case at+n == len(s.buf) && !s.final:
+		return 0, more
+	case n == 0:
+		return 0, no
+	}
+	return n, yes
+}
+
+// tagAt reads a tag that begins a block at at.
+func (s *Splitter) tagAt(at int) (fence, verdict) {
+	n, v := s.nameAt(at + 1)
+	if v != yes {
+		return fence{}, v
+	}
+	name := s.buf[at+1 : at+1+n]
+	f := fence{form: tagged}
+	f.tag.body = tags[string(name[bytes.LastIndexByte(name, ':')+1:])]
+	f.tag.name.set(name)
+	at += 1 + n
+	switch c := s.peekByte(at); {
+	case f.tag.body == 0:
+		return fence{}, no
+	case c == '=' && f.tag.body == called:
+		return f, yes
+	case c == ' ':
+		return f, s.attribute(at + 1)
+	case c == '>' && f.tag.body == children:
+		return f, s.holds(at + 1)
+	}
+	return fence{}, no
+}
+
+// attribute reports whether a name and an equals sign stand at at.
+func (s *Splitter) attribute(at int) verdict {
+	n, v := s.nameAt(at)
+	if v == yes && s.peekByte(at+n) != '=' {
+		return no
+	}
+	return v
+}
+
+// holds reports whether a tag or JSON stands at at, behind white space.
+func (s *Splitter) holds(at int) verdict {
+	for from := at; at < len(s.buf); at++ {
+		switch c := s.buf[at]; {
+		case c == '<' && at+1 < len(s.buf):
+			if c = s.buf[at+1]; letter(c) || c == '/' {
+				return yes
+			}
+			return no
+		case c == '<':
+		case c == '{' || c == '[':
+			return yes
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n', at-from >= maxTagGap:
+			return no
+		}
+	}
+	if s.final {
+		return no
+	}
+	return more
+}
+
+// beginTag looks for a block that begins in a line.
+func (s *Splitter) beginTag() verdict {
+	if s.tick > 0 || s.math != noMath || s.table.row {
+		return no
+	}
+	f, v := s.tagAt(s.pos)
+	switch {
+	case v == yes:
+		s.openBlock(f)
+	case v == more && s.final:
+		return no
+	}
+	return v
+}
+
+// closing is the size of the tag at pos that closes name.
+func (s *Splitter) closingTag(name *word) (int, verdict) {
+	n := name.size + 3
+	if name.size == 0 {
+		return 0, no
+	}
+	text := s.buf[s.pos:]
+	for i := range min(n, len(text)) {
+		want := byte('>')
+		switch {
+		case i < 2:
+			want = "</"[i]
+		case i < n-1:
+			want = name.bytes[i-2]
+		}
+		if text[i] != want {
+			return 0, no
+		}
+	}
+	switch {
+	case len(text) >= n:
+		return n, yes
+	case s.final:
+		return 0, no
+	}
+	return 0, more
+}
+
+// closeTag ends the block behind n bytes, which belong to it.
+func (s *Splitter) closeTag(n int) {
+	if !s.open {
+		s.begin()
+	}
+	s.pos += n
+	s.end = s.pos
+	s.endBlock()
+	s.behind = true
+}
+
+// tagRune reads the next rune of a block in tags: yes means that it is text of the block, no that
+// what follows is to be read anew.
+func (s *Splitter) tagRune(r rune) verdict {
+	t := &s.fence.tag
+	if r == '<' && t.state != tagHead {
+		switch n, v := s.closingTag(&t.name); v {
+		case yes:
+			s.closeTag(n)
+			return no
+		case more:
+			return more
+		case no:
+		}
+	}
+	switch t.state {
+	case tagHead:
+		return s.headRune(r)
+	case tagsOnly:
+		return s.betweenRune(r)
+	case tagStray:
+		if r == '>' {
+			t.state = tagsOnly
+		}
+	case tagChild:
+		if r == '<' {
+			_, v := s.closingTag(&t.child)
+			if v == yes {
+				t.state, t.child = tagStray, word{}
+			}
+			if v == more {
+				return more
+			}
+		}
+	case tagJSON:
+		t.jsonRune(r)
+	}
+	return yes
+}
+
+// headRune reads a tag that opens. Documents are text for the reader.
+func (s *Splitter) headRune(r rune) verdict {
+	t := &s.fence.tag
+	if r != '>' {
+		return yes
+	}
+	empty := s.pos > 0 && s.buf[s.pos-1] == '/'
+	switch {
+	case t.child.size == 0 && empty:
+		s.closeTag(1)
+		return no
+	case t.child.size > 0 && empty:
+		t.state, t.child = tagsOnly, word{}
+	case t.child.size > 0:
+		t.state = tagChild
+	case t.body != free:
+		t.state = tagsOnly
+	case s.open && bytes.Contains(s.buf[s.start:s.pos], []byte("text/markdown")):
+		s.closeTag(1)
+		return no
+	default:
+		t.state = tagChild
+	}
+	return yes
+}
+
+// betweenRune reads what stands between the children of a block. Text ends it: its end is missing.
+func (s *Splitter) betweenRune(r rune) verdict {
+	t := &s.fence.tag
+	switch {
+	case r == '<':
+		return s.childTag()
+	case r == '{' || r == '[':
+		t.state, t.depth, t.said, t.escaped = tagJSON, 1, false, false
+	case unicode.IsSpace(r) || r == '}' || r == ']' || r == ',':
+	default:
+		s.endBlock()
+		return no
+	}
+	return yes
+}
+
+// childTag reads the tag at pos between the children of a block.
+func (s *Splitter) childTag() verdict {
+	t := &s.fence.tag
+	if s.pos+1 == len(s.buf) && !s.final {
+		return more
+	}
+	if s.peekByte(s.pos+1) == '/' {
+		t.state = tagStray
+		return yes
+	}
+	n, v := s.nameAt(s.pos + 1)
+	switch v {
+	case yes:
+		t.child.set(s.buf[s.pos+1 : s.pos+1+n])
+		t.state = tagHead
+	case no:
+		s.endBlock()
+	case more:
+	}
+	return v
+}
+
+func (t *tag) jsonRune(r rune) {
+	switch {
+	case t.escaped:
+		t.escaped = false
+	case t.said && r == '\\':
+		t.escaped = true
+	case r == '"':
+		t.said = !t.said
+	case t.said:
+	case r == '{' || r == '[':
+		t.depth++
+	case r == '}' || r == ']':
+		if t.depth--; t.depth == 0 {
+			t.state = tagsOnly
+		}
+	}
+}
