@@ -4,18 +4,25 @@ import (
 	"bytes"
 	"slices"
 
+	"signalbox/stream/claims"
 	"signalbox/stream/response"
 )
 
 // cutReason is the finish_reason of an answer that is ended.
 const cutReason = response.FinishFilter
 
-// mark marks a claim, behind its text.
+// mark marks a claim, behind its text. Where the text has come to code meanwhile, the mark waits for
+// what follows.
 func (s *stream) mark(r *record) {
 	it, ln := r.lane.last, r.lane
+	inText := !s.beside(ln) && ln.streamed
+	if inText && ln.closed {
+		r.place = ln.split.Place()
+	}
 	switch {
-	case it == &s.now && !s.beside(ln):
-		s.markWithin(r)
+	case inText && it == &s.now && s.markWithin(r):
+	case inText && !ln.free():
+		ln.owed = append(ln.owed, r)
 	case it != nil:
 		it.marks = append(it.marks, r)
 	default:
@@ -25,13 +32,16 @@ func (s *stream) mark(r *record) {
 
 // markWithin marks a claim in the text of the event that has just been read, where the claim ends,
 // or at the front of that text when it ended before: only what follows tells that a sentence is
-// over.
-func (s *stream) markWithin(r *record) {
+// over. It returns false where that is no place for a mark.
+func (s *stream) markWithin(r *record) bool {
 	var p *passage
 	for i := range s.now.texts {
 		if p = &s.now.texts[i]; p.lane == r.lane && r.claim.Bytes.End <= p.to {
 			break
 		}
+	}
+	if r.claim.Bytes.End < p.from && !p.free {
+		return false
 	}
 	at := max(r.claim.Bytes.End, p.from)
 	tail := p.ahead
@@ -41,6 +51,35 @@ func (s *stream) markWithin(r *record) {
 	text := s.behind(tail)
 	r.lane.marked = append(r.lane.marked, mark{at, text})
 	s.now.inside = append(s.now.inside, splice{p.delta, at - p.from, text})
+	return true
+}
+
+// settle gives marks their place that waited for the end of a block of code, or of the text.
+func (s *stream) settle() {
+	if s.cutting {
+		return
+	}
+	for _, ln := range s.lanes {
+		if len(ln.owed) == 0 || !ln.free() {
+			continue
+		}
+		list := ln.owed
+		ln.owed = nil
+		for _, r := range list {
+			s.mark(r)
+		}
+	}
+}
+
+// aside reports whether the mark of a claim stands beside the text: it ends in code.
+func (s *stream) aside(r *record) bool { return r.place == claims.Inside || s.beside(r.lane) }
+
+// textOf is the mark of a claim as it stands in the text behind a byte.
+func (s *stream) textOf(r *record, tail byte) []byte {
+	if r.place == claims.Behind && tail != '\n' {
+		return append([]byte{'\n'}, s.bare...)
+	}
+	return s.behind(tail)
 }
 
 // insertMark writes the event that marks a claim, behind the text that was written: at is its
@@ -54,8 +93,8 @@ func (s *stream) insertMark(r *record, at int, tail byte) {
 		return
 	}
 	b := s.builder()
-	if !s.beside(r.lane) {
-		text := s.behind(tail)
+	if !s.aside(r) {
+		text := s.textOf(r, tail)
 		r.lane.marked = append(r.lane.marked, mark{at, text})
 		s.buf = b.AppendDelta(s.buf[:0], r.lane.like, text)
 	} else {

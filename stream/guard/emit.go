@@ -200,7 +200,7 @@ func (s *stream) edits(it *item, a *response.Event) []response.Change {
 // would come too late.
 func (s *stream) markInside(it *item, list []response.Change) []response.Change {
 	for _, r := range it.marks {
-		if s.beside(r.lane) {
+		if s.aside(r) {
 			p := it.passage(r.lane)
 			s.insertMark(r, p.to, p.tail)
 		}
@@ -208,8 +208,8 @@ func (s *stream) markInside(it *item, list []response.Change) []response.Change 
 	for _, p := range it.texts {
 		var text []byte
 		for _, r := range it.marks {
-			if r.lane == p.lane && !s.beside(r.lane) {
-				one := s.behind(p.tail)
+			if r.lane == p.lane && !s.aside(r) {
+				one := s.textOf(r, p.tail)
 				p.lane.marked = append(p.lane.marked, mark{p.to, one})
 				text = append(text, one...)
 			}

@@ -41,6 +41,7 @@ func (s *stream) done() {
 	}
 	s.judgeHalves()
 	s.close(response.Everything)
+	s.settle()
 	s.now.choice, s.now.done = response.Everything, true
 	if s.Mode > Observe {
 		s.await(response.Everything)
@@ -72,6 +73,7 @@ func (s *stream) message(a *response.Event) {
 		s.leaveHalves()
 		s.abandon(response.Everything)
 	}
+	s.settle()
 	if a.Shape == response.Opaque || a.Unread {
 		s.unread()
 	}
@@ -148,10 +150,12 @@ func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Sha
 	ln := s.lane(d, part)
 	ln.like, ln.last, ln.streamed = *d, it, true
 	ln.like.Text = nil
-	from, tail := ln.fed, ln.tail
+	from, tail, free := ln.fed, ln.tail, ln.free()
 	s.look(ln, d.Text)
 	list := ln.feed(d.Text)
-	it.texts = append(it.texts, passage{delta: delta, lane: ln, from: from, to: ln.fed, text: d.Text, ahead: tail, tail: ln.tail})
+	it.texts = append(it.texts, passage{
+		delta: delta, lane: ln, from: from, to: ln.fed, text: d.Text, ahead: tail, tail: ln.tail, free: free,
+	})
 	s.enter(ln, list)
 	before := ln.clear
 	s.advance(ln)

@@ -20,6 +20,7 @@ type lane struct {
 	last         *item          // with the last piece, as long as that is not written
 	streamed     bool           // it came in pieces
 	marked       []mark         // the marks in it
+	owed         []*record      // claims whose marks wait for a place that is no code
 	tail         byte           // of the text so far
 	form         form           // by its beginning
 	head         []byte         // that beginning, as long as it does not tell
@@ -53,15 +54,16 @@ type record struct {
 	result   check.Result
 	decided  bool
 	failed   bool
-	withheld bool // the client has not got all of its text
-	lost     bool // no model has read it that should have
-	half     bool // the text stopped in the middle of it
+	place    claims.Place // where its mark stands
+	withheld bool         // the client has not got all of its text
+	lost     bool         // no model has read it that should have
+	half     bool         // the text stopped in the middle of it
 	since    time.Time
 	deadline time.Time // for a model to say something
 }
 
 func newLane(d *response.Delta, part int, seed maphash.Seed) *lane {
-	split, err := claims.New(claims.Options{})
+	split, err := claims.New(claims.Options{Blocks: d.Kind == response.Text})
 	if err != nil {
 		panic(err) // the defaults hold
 	}
@@ -82,6 +84,9 @@ func (l *lane) feed(text []byte) []claims.Claim {
 	l.fedRunes += utf8.RuneCount(text)
 	return l.rebase(l.split.FeedBytes(text))
 }
+
+// free reports whether a mark may stand behind the text so far.
+func (l *lane) free() bool { return l.closed || l.split.Place() == claims.Free }
 
 // close ends the text and returns the claims that were open.
 func (l *lane) close() []claims.Claim {

@@ -18,6 +18,7 @@ type passage struct {
 	ahead    byte   // the lane's last byte before it
 	tail     byte   // its own last byte
 	text     []byte // itself, as long as its event is read
+	free     bool   // a mark may stand in front of it
 }
 
 // wait is for the first claims of a lane to have their verdicts.

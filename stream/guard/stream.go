@@ -165,6 +165,7 @@ func (s *stream) end(err error) {
 		s.leaveHalves()
 		s.abandon(response.Everything)
 	}
+	s.settle()
 }
 
 // applyVerdicts does what has become possible since it was called last.
@@ -189,6 +190,7 @@ func (s *stream) relieve() {
 	if s.queue.bytes > maxHeld && len(s.pending)+len(s.batch) == 0 {
 		s.judgeHalves()
 		s.close(response.Everything)
+		s.settle()
 	}
 }
 

@@ -1,0 +1,164 @@
+package guard_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"signalbox/stream/check"
+	"signalbox/stream/guard"
+)
+
+// agents are what programs read out of answers, each with what the judge calls false in it.
+var agents = map[string]string{
+	"a file of Cline":     "<write_to_file>\n<path>README.md</path>\n<content>\n# Port\n\nThis is false. So it is.\n\n```sh\nfalse\n```\n- It is false.\n</content>\n</write_to_file>\n",
+	"an edit of Cline":    "<replace_in_file>\n<path>a.py</path>\n<diff>\n------- SEARCH\nx = false. So\n=======\nx = true\n+++++++ REPLACE\n</diff>\n</replace_in_file>\n",
+	"a diff of Roo":       "<apply_diff>\n<path>a.py</path>\n<diff>\n<<<<<<< SEARCH\n:start_line:5\n-------\nIt is false. So\n=======\nOld\n>>>>>>> REPLACE\n</diff>\n</apply_diff>\n",
+	"a command":           "<execute_command>\n<command>echo It is false. >x; false</command>\n</execute_command>\n",
+	"calls of Hermes":     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"text\": \"It is false. So it is.\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"false\"}\n</tool_call>\n",
+	"a call of Qwen":      "<tool_call>\n<function=edit>\n<parameter=text>\nIt is false.\n\n1. It is false.\n</parameter>\n</function>\n</tool_call>\n",
+	"an invocation":       "<function_calls>\n<invoke name=\"edit\">\n<parameter name=\"text\">It is false. So it is.</parameter>\n</invoke>\n</function_calls>\n",
+	"a project of Bolt":   "<boltArtifact id=\"a\" title=\"b\">\n<boltAction type=\"file\" filePath=\"x.html\">\n<p>It is false. So it is.</p>\n</boltAction>\n</boltArtifact>\n",
+	"an artifact":         "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is false. So it is.</p>\n</antArtifact>\n",
+	"an edit of aider":    "a/b.py\n<<<<<<< SEARCH\n# It is false. So it is.\n=======\n# It is false.\n\n# So.\n>>>>>>> REPLACE\n",
+	"a patch of OpenAI":   "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n # It is false. So.\n-false\n+It is false. So.\n*** End Patch\n",
+	"a diff of git":       "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ false\n It is false. So.\n-It is false. So.\n+It is false. So.\n",
+	"a diff without git":  "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-It is false. So.\n+It is false. So.\n",
+	"a fence":             "```go\nx := false // It is false. So.\n```\n",
+	"a command in a line": "<execute_command><command>false. So</command></execute_command>\n",
+}
+
+func TestAnAnswerOfAnAgentHasNoMarkInItsCode(t *testing.T) {
+	t.Parallel()
+	g := guardOf(t, &judge{}, guard.Options{})
+	const before, after, mark = "All is well. This is false.", "\nThat is false.", " [unverified]"
+	for name, code := range agents {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := before + "\n\n" + code + after
+			marked := before + mark + "\n\n" + code + after + mark
+			for _, n := range []int{1, 2, 3, 7, 1 << 10} {
+				got, out, err := pass(t, g, jobOf(t, guard.Annotate), pieces(text, n)...)
+				if heard := listen(t, got); err != nil || out.Failed != 2 || heard.texts[0] != marked {
+					t.Errorf("in pieces of %d: error %v, %+v, text %q", n, err, out, heard.texts[0])
+				}
+				got, out, err = pass(t, g, jobOf(t, guard.Hold), pieces(text, n)...)
+				want := "All is well. [unverified]\n\n" + code + "\n[unverified]"
+				if heard := listen(t, got); err != nil || out.Failed != 2 || heard.texts[0] != want {
+					t.Errorf("hold in pieces of %d: error %v, %+v, text %q", n, err, out, heard.texts[0])
+				}
+				job := jobOf(t, guard.Terminate)
+				job.Policy.Failures = 2
+				got, out, err = pass(t, g, job, pieces(text, n)...)
+				if heard := listen(t, got); err != nil || !out.Cut || !strings.HasPrefix(heard.texts[0], before+"\n\n"+code) && n < 100 {
+					t.Errorf("terminate in pieces of %d: error %v, %+v, text %q", n, err, out, heard.texts[0])
+				}
+			}
+			var parts []string
+			for rest := text; rest != ""; rest = rest[min(7, len(rest)):] {
+				parts = append(parts, rest[:min(7, len(rest))])
+			}
+			got, _, err := pass(t, g, jobOf(t, guard.Annotate), responseOf(parts...))
+			deltas, wholes, _ := answerOf(t, got)
+			if err != nil || deltas != marked || slices.ContainsFunc(wholes, func(w string) bool { return w != marked }) {
+				t.Errorf("response: error %v, deltas %q, wholes %q", err, deltas, wholes)
+			}
+			for i, want := range []string{marked, "All is well. ", "All is well. [unverified]\n\n" + code + "\n[unverified]"} {
+				m := guard.Annotate + guard.Mode(i)
+				var s said
+				b, _, err := g.Body(t.Context(), []byte(body(text)), jobOf(t, m))
+				if jerr := json.Unmarshal(b, &s); err != nil || jerr != nil || s.Choices[0].Message.Content != want {
+					t.Errorf("%v of a body: errors %v, %v, text %q", m, err, jerr, s.Choices[0].Message.Content)
+				}
+			}
+		})
+	}
+}
+
+// A sentence without a stop ends where the code begins, when part of that has left.
+func TestAMarkDoesNotStandInTheBeginningOfCode(t *testing.T) {
+	t.Parallel()
+	g := guardOf(t, &judge{}, guard.Options{})
+	for name, code := range agents {
+		if strings.HasPrefix(code, "a/b") {
+			continue // the name of the file is text
+		}
+		for n := 1; n < 12; n++ {
+			text := "This is false\n" + code + "\nAll is well"
+			got, out, err := pass(t, g, jobOf(t, guard.Annotate), pieces(text, n)...)
+			heard := listen(t, got)
+			whole := true
+			for part := range strings.SplitAfterSeq(code, "</tool_call>\n") {
+				whole = whole && strings.Contains(heard.texts[0], part)
+			}
+			if err != nil || out.Failed != 1 || strings.Count(heard.texts[0], "[unverified]") != 1 || !whole {
+				t.Errorf("%s in pieces of %d: error %v, %+v, text %q", name, n, err, out, heard.texts[0])
+			}
+		}
+	}
+}
+
+// watcher tells when a claim has been marked.
+type watcher struct{ marked chan struct{} }
+
+func (watcher) Claim(check.Verdict, time.Duration) {}
+
+func (w watcher) Action(a guard.Action) {
+	if a == guard.Marked {
+		w.marked <- struct{}{}
+	}
+}
+
+func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, behind []string // pieces before the verdict and behind it
+		want           string
+		aside          bool
+	}{
+		"a call":             {[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""}, []string{": 1}\n", "</tool_call>", "\nAll", " is well."}, "</tool_call>\nAll [unverified] is well.", false},
+		"a call at the end":  {[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""}, []string{": 1}\n", "</tool_call>"}, "</tool_call>\n[unverified]", false},
+		"a fence":            {[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "``", "`\n", "All", " is well."}, "```\n[unverified]\nAll is well.", false},
+		"a fence at the end": {[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "```"}, "```\n[unverified]", false},
+		"no end":             {[]string{"This is slow and false.\n", "```\nx"}, []string{"\ny"}, "```\nx\ny", true},
+		"a diff":             {[]string{"This is slow and false.\n", "@@ -1 +1 @@\n-x"}, []string{"\n+y"}, "-x\n+y", true},
+		"an edit":            {[]string{"This is slow and false.\n", "<<<<<<< SEARCH\nx\n"}, []string{"=======\ny\n", ">>>>>>> REPLACE"}, ">>>>>>> REPLACE\n[unverified]", false},
+		"a patch":            {[]string{"This is slow and false.\n", "*** Begin Patch\n+x\n"}, []string{"+y\n", "*** End Patch\n", "All"}, "*** End Patch\n[unverified]\nAll", false},
+		"inline code":        {[]string{"This is slow and false. Call `x"}, []string{" y", " z`", " then", "."}, "Call `x y z` then [unverified].", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gate, w := make(chan struct{}), watcher{make(chan struct{})}
+			g := guardOf(t, &judge{gate: gate}, guard.Options{Observer: w})
+			job := jobOf(t, guard.Annotate)
+			job.Policy.MaxHold = 60e9
+			var list []string
+			for _, p := range slices.Concat(c.before, c.behind) {
+				list = append(list, chunk(p))
+			}
+			src, dst := newScript(append(list, stop(), done)...), &record{wrote: make(chan struct{}, 100)}
+			src.gate = make(chan struct{})
+			ended := make(chan error, 1)
+			go func() {
+				_, err := g.Copy(t.Context(), source(src), sink(dst), job)
+				ended <- err
+			}()
+			for range c.before {
+				src.gate <- struct{}{}
+				<-dst.wrote
+			}
+			gate <- struct{}{}
+			<-w.marked
+			close(src.gate)
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			heard := listen(t, dst.String())
+			if !strings.HasSuffix(heard.texts[0], c.want) || (heard.marks == 1) != c.aside || strings.Count(heard.texts[0], "[unverified]") == heard.marks {
+				t.Errorf("%d marks beside the text %q", heard.marks, heard.texts[0])
+			}
+		})
+	}
+}
