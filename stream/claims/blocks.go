@@ -30,7 +30,7 @@ const (
 	Free   Place = iota // in text
 	Within              // in inline code, a formula, or what may be the beginning of a block of code
 	Behind              // on the line that ended a block of code
-	Inside              // in a block of code
+	Inside              // in a block of code or a JSON object, or behind such an object
 )
 
 // Place is where the text so far ends.
@@ -40,6 +40,8 @@ func (s *Splitter) Place() Place {
 		return Inside
 	case s.fence.open || s.behind:
 		return Behind
+	case s.value.formed():
+		return Inside
 	case s.final:
 		return Free
 	case s.tick > 0 || s.math != noMath:
@@ -58,6 +60,7 @@ func (s *Splitter) openBlock(f fence) {
 	s.fence = f
 	s.lineStart = false
 	s.math = noMath
+	s.value = value{}
 }
 
 // endBlock ends a block of code; what follows is read as from the start of a line.
@@ -383,6 +386,18 @@ func (s *Splitter) blockRune(r rune, size int) verdict {
 	}
 	s.fence.left -= size
 	return yes
+}
+
+// beginForm looks for what programs read that begins in a line: yes where a block does. An object is
+// text.
+func (s *Splitter) beginForm(r rune) verdict {
+	if r == '<' {
+		return s.beginTag()
+	}
+	if s.beginValue() == more {
+		return more
+	}
+	return no
 }
 
 // visible takes note of text behind a block.

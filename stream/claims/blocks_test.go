@@ -185,7 +185,7 @@ var agents = []string{
 	"<function=f>", "<parameter=x>", "</parameter>", "</function>", "<invoke name=\"f\">", "</invoke>", "<a/>", "<boltAction type=\"x\">", "</boltAction>", "<", "</", ">",
 	"<antArtifact identifier=\"a\" type=\"text/markdown\">", "</antArtifact>", "<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "------- SEARCH\n", "+++++++ REPLACE",
 	"*** Begin Patch\n", "*** Update File: x\n", "*** End Patch\n", "diff --git a/x b/x\n", "--- a/x\n", "+++ b/x\n", "@@ -1,2 +1 @@\n", "@@ -1 ", "-It is. So\n", "+x\n", " x\n", "\\ No\n",
-	"\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$", "| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
+	"{\n \"a\": [", "]}", "\"", "\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$", "| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
 }
 
 func TestPiecesNeverChangeTheClaimsOfAgents(t *testing.T) {

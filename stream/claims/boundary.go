@@ -342,7 +342,8 @@ func (s *Splitter) nextStarter(at int) verdict {
 // finish closes the open claim at byte at, which is then judged.
 func (s *Splitter) finish(at int) {
 	for s.pos < at {
-		_, size := utf8.DecodeRune(s.buf[s.pos:])
+		r, size := utf8.DecodeRune(s.buf[s.pos:])
+		s.value.follow(r)
 		s.pos += size
 		s.lineLen++
 	}

@@ -66,7 +66,10 @@ type Claim struct {
 	Bytes   Span   // in bytes from the start of the choice
 	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
 	Kind    Kind
-	Window  bool // closed by length, not by a boundary; the next claim may begin before this one ends
+	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object or right
+	// behind one.
+	Place  Place
+	Window bool // closed by length, not by a boundary; the next claim may begin before this one ends
 	// Unfinished: the end of the text closed it and not a boundary, and it does not end like a
 	// sentence. It may be whole nonetheless: few items of lists have a full stop.
 	Unfinished bool
@@ -83,7 +86,8 @@ type Options struct {
 	// MaxBytes closes a claim without words (a base64 string). At least 256.
 	MaxBytes int
 	// Blocks takes for code what programs read out of an answer without a fence around it: calls
-	// and files in the tags of agents, edits, patches and diffs. For texts that agents write.
+	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
+	// JSON object. For texts that agents write.
 	Blocks bool
 }
 
@@ -142,6 +146,7 @@ type Splitter struct {
 	kind      Kind
 	lineStart bool
 	fence     fence
+	value     value
 	behind    bool // a block of code ended in this line, and no text has followed
 	math      mathKind
 	tick      int // length of the run of backticks that opened inline code, or 0

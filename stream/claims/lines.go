@@ -264,6 +264,7 @@ func (s *Splitter) newline() bool {
 	s.pos++
 	s.inWord = false
 	s.lineStart, s.behind = true, false
+	s.value.newline()
 	if s.table.row {
 		s.close(s.end, false)
 		s.table.endRow()
@@ -282,6 +283,7 @@ func (s *Splitter) openFence(m mark) {
 	s.fence = fence{open: true, char: m.char, run: m.size}
 	s.lineStart = false
 	s.math = noMath
+	s.value = value{}
 }
 
 // beginCodeLine looks for what closes the block.

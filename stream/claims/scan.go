@@ -57,8 +57,8 @@ func (s *Splitter) step(r rune, size int) bool {
 	case r == '`' || r == '$' || r == '\\':
 		return s.special(r)
 	}
-	if r == '<' && s.opts.Blocks {
-		if v := s.beginTag(); v != no {
+	if s.opts.Blocks && (r == '<' || r == '{') {
+		if v := s.beginForm(r); v != no {
 			return v == yes
 		}
 	}
@@ -88,6 +88,7 @@ func (s *Splitter) advance(r rune, size int) {
 	}
 	s.track(r)
 	s.visible(r)
+	s.value.follow(r)
 	s.pos += size
 	s.lineLen++
 	if !space {
@@ -174,6 +175,9 @@ func (s *Splitter) emit(start, end int, window bool) {
 		Runes:  Span{runes, runes + utf8.RuneCount(s.buf[start:end])},
 		Kind:   kind,
 		Window: window,
+	}
+	if s.value.formed() {
+		c.Place = Inside
 	}
 	if kind == Cell {
 		c.Context = s.table.context(c.Text)

@@ -16,7 +16,10 @@ const cutReason = response.FinishFilter
 func (s *stream) mark(r *record) {
 	it, ln := r.lane.last, r.lane
 	inText := !s.beside(ln) && ln.streamed
-	if inText && ln.closed {
+	switch {
+	case r.claim.Place == claims.Inside:
+		r.place, inText = claims.Inside, false
+	case inText && ln.closed:
 		r.place = ln.split.Place()
 	}
 	switch {
@@ -71,7 +74,8 @@ func (s *stream) settle() {
 	}
 }
 
-// aside reports whether the mark of a claim stands beside the text: it ends in code.
+// aside reports whether the mark of a claim stands beside the text: the claim ends in JSON, or the
+// text in code.
 func (s *stream) aside(r *record) bool { return r.place == claims.Inside || s.beside(r.lane) }
 
 // textOf is the mark of a claim as it stands in the text behind a byte.
@@ -87,7 +91,7 @@ func (s *stream) textOf(r *record, tail byte) []byte {
 // text that did not come in pieces gets its marks inside.
 func (s *stream) insertMark(r *record, at int, tail byte) {
 	if !r.lane.streamed || s.in.Shape() == response.Response && r.lane.kind == response.Reasoning {
-		if !s.beside(r.lane) {
+		if !s.aside(r) {
 			r.lane.marked = append(r.lane.marked, mark{r.claim.Bytes.End, s.marker})
 		}
 		return

@@ -77,6 +77,40 @@ func TestAnAnswerOfAnAgentHasNoMarkInItsCode(t *testing.T) {
 	}
 }
 
+// JSON in a text is judged, and told beside it.
+func TestAMarkDoesNotStandInJSONWithinAText(t *testing.T) {
+	t.Parallel()
+	g := guardOf(t, &judge{}, guard.Options{})
+	const first, marked, last = "All is well. This is false.", "All is well. This is false. [unverified]", "\nThat is false."
+	for name, object := range map[string]string{
+		"an input":          "\nAction: search\nAction Input: {\"q\": \"It is false. So\", \"n\": [5]}",
+		"over lines":        "\n{\n  \"q\": \"It is false.\",\n  \"n\": {}\n}\n",
+		"in a line of text": " It is {\"a\": \"}\\\"false. So\"}",
+		"in a list":         "\n[{\"a\": \"It is false. So\"}, {\"b\": 5}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, n := range []int{1, 3, 1 << 10} {
+				got, out, err := pass(t, g, jobOf(t, guard.Annotate), pieces(first+object+last, n)...)
+				heard := listen(t, got)
+				if want := marked + object + last + " [unverified]"; err != nil || heard.texts[0] != want || out.Failed != 3 || heard.marks != 1 {
+					t.Errorf("in pieces of %d: error %v, %+v, %d marks beside %q", n, err, out, heard.marks, heard.texts[0])
+				}
+			}
+			var s said
+			b, out, err := g.Body(t.Context(), []byte(body(first+object)), jobOf(t, guard.Annotate))
+			if jerr := json.Unmarshal(b, &s); err != nil || jerr != nil || s.Choices[0].Message.Content != marked+object || out.Failed != 2 {
+				t.Errorf("body: errors %v, %v, %+v, text %q", err, jerr, out, s.Choices[0].Message.Content)
+			}
+			got, _, err := pass(t, g, jobOf(t, guard.Annotate), responseOf(first, object[:9], object[9:]))
+			deltas, wholes, _ := answerOf(t, got)
+			if err != nil || deltas != marked+object || slices.ContainsFunc(wholes, func(w string) bool { return w != deltas }) {
+				t.Errorf("response: error %v, deltas %q, wholes %q", err, deltas, wholes)
+			}
+		})
+	}
+}
+
 // A sentence without a stop ends where the code begins, when part of that has left.
 func TestAMarkDoesNotStandInTheBeginningOfCode(t *testing.T) {
 	t.Parallel()
@@ -126,6 +160,8 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 		"a diff":             {[]string{"This is slow and false.\n", "@@ -1 +1 @@\n-x"}, []string{"\n+y"}, "-x\n+y", true},
 		"an edit":            {[]string{"This is slow and false.\n", "<<<<<<< SEARCH\nx\n"}, []string{"=======\ny\n", ">>>>>>> REPLACE"}, ">>>>>>> REPLACE\n[unverified]", false},
 		"a patch":            {[]string{"This is slow and false.\n", "*** Begin Patch\n+x\n"}, []string{"+y\n", "*** End Patch\n", "All"}, "*** End Patch\n[unverified]\nAll", false},
+		"JSON":               {[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n"}, "{\"a\": 1}\n", true},
+		"text behind JSON":   {[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n", "All"}, "{\"a\": 1}\nAll [unverified]", false},
 		"inline code":        {[]string{"This is slow and false. Call `x"}, []string{" y", " z`", " then", "."}, "Call `x y z` then [unverified].", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signalbox/stream/check"
+	"signalbox/stream/claims"
 	"signalbox/stream/response"
 	"signalbox/stream/sse"
 )
@@ -214,7 +215,7 @@ func (b *bodyCheck) conclude() {
 				p.withhold()
 				break
 			}
-			if r.failed && b.Mode == Annotate && !b.beside(p.lane) {
+			if r.failed && b.Mode == Annotate && !b.beside(p.lane) && r.claim.Place != claims.Inside {
 				p.marks = append(p.marks, r.claim.Bytes.End)
 			}
 		}
