@@ -400,9 +400,8 @@ func (s *Splitter) beginForm(r rune) verdict {
 	return no
 }
 
-// visible takes note of text behind a block.
-func (s *Splitter) visible(r rune) {
-	if s.behind && !unicode.IsSpace(r) {
-		s.behind = false
-	}
+// heed takes note of the next rune of a text behind a block, or in or behind an object.
+func (s *Splitter) heed(r rune) {
+	s.behind = s.behind && unicode.IsSpace(r)
+	s.value.follow(r)
 }

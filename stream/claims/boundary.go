@@ -343,7 +343,9 @@ func (s *Splitter) nextStarter(at int) verdict {
 func (s *Splitter) finish(at int) {
 	for s.pos < at {
 		r, size := utf8.DecodeRune(s.buf[s.pos:])
-		s.value.follow(r)
+		if s.behind || s.value.formed() {
+			s.heed(r)
+		}
 		s.pos += size
 		s.lineLen++
 	}

@@ -87,8 +87,9 @@ func (s *Splitter) advance(r rune, size int) {
 		s.inWord = false
 	}
 	s.track(r)
-	s.visible(r)
-	s.value.follow(r)
+	if s.behind || s.value.formed() {
+		s.heed(r)
+	}
 	s.pos += size
 	s.lineLen++
 	if !space {

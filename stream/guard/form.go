@@ -4,20 +4,23 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"signalbox/stream/response"
 )
 
-// form is what the beginning of a text says of whether it is JSON.
+// form is what the beginning of a text says of whether it is JSON, or a file of a program.
 type form uint8
 
 const (
 	blank form = iota // nothing but white space so far
 	maybe             // it may be JSON, or prose that begins like it
+	start             // it may be a file, or prose
 	json              // it is JSON, or begins with a block of it
-	prose             // it is not
+	file              // it is a file, with the text as all of it
+	prose             // it is neither
 )
 
 // maxMaybe bounds the beginning that may be JSON or prose, in bytes: citations and links are
@@ -49,10 +52,60 @@ func formOf(text []byte) form {
 		}
 		return json
 	case text[0] != '{' && text[0] != '[':
-		return prose
+		return formOfFile(text)
 	}
 	return formOfValue(text)
 }
+
+// files are what files begin with that are no prose, in any case.
+//
+//nolint:gochecknoglobals // constant table
+var files = [...]string{"#!/", "<!doctype html", "<?xml version", "<?php", "#include <", "#include \""}
+
+// formOfFile tells whether a text is a file, by what it begins with: a first line of a kind that
+// holds no sentence.
+func formOfFile(text []byte) form {
+	f := prose
+	for _, begin := range files {
+		n := min(len(text), len(begin))
+		switch {
+		case !bytes.EqualFold(text[:n], []byte(begin[:n])):
+		case n == len(begin):
+			return file
+		default:
+			f = start
+		}
+	}
+	for _, word := range [...]string{"package ", "import ", "from "} {
+		n := min(len(text), len(word))
+		switch {
+		case string(text[:n]) != word[:n]:
+		case n < len(word):
+			f = start
+		default:
+			return formOfLine(text)
+		}
+	}
+	return f
+}
+
+// formOfLine is formOfFile for a line that says what a file belongs to or needs.
+func formOfLine(text []byte) form {
+	line, _, whole := bytes.Cut(text, []byte("\n"))
+	switch {
+	case len(line) > maxMaybe, bytes.Contains(line, []byte(". ")):
+		return prose
+	case !whole:
+		return start
+	case declares.Match(line):
+		return file
+	}
+	return prose
+}
+
+// declares matches such lines of Go, Java, Kotlin, Python and JavaScript.
+var declares = regexp.MustCompile(`^(?:package [a-z][\w.]*|import [\w.*]+(?: as \w+)?(?:, [\w.]+)*|import \(|` +
+	`from [\w.]+ import [\w.*, (]+|import (?:[^'"]* from )?['"][^'"]+['"]);?\s*$`)
 
 // formOfValue is formOf for what begins with a bracket or a brace.
 func formOfValue(text []byte) form {
@@ -89,7 +142,9 @@ func formOfValue(text []byte) form {
 func (l *lane) formed() bool { return l.form == maybe || l.form == json }
 
 // beside reports whether the marks of a text stand beside it.
-func (l *ledger) beside(ln *lane) bool { return l.MarkerAs == Field || ln.formed() }
+func (l *ledger) beside(ln *lane) bool {
+	return l.MarkerAs == Field || ln.formed() || ln.form == start || ln.form == file
+}
 
 // look looks at the next piece of a text for its form, where nobody has said it. JSON is treated as
 // it is where that was asked for: the mode for it holds from here on.
