@@ -30,7 +30,7 @@ const (
 	Free   Place = iota // in text
 	Within              // in inline code, a formula, or what may be the beginning of a block of code
 	Behind              // on the line that ended a block of code
-	Inside              // in a block of code or a JSON object, or behind such an object
+	Inside              // in a block of code, in indented code or a JSON object, or behind such an object
 )
 
 // Place is where the text so far ends.
@@ -40,7 +40,7 @@ func (s *Splitter) Place() Place {
 		return Inside
 	case s.fence.open || s.behind:
 		return Behind
-	case s.value.formed():
+	case s.formed():
 		return Inside
 	case s.final:
 		return Free
@@ -60,7 +60,7 @@ func (s *Splitter) openBlock(f fence) {
 	s.fence = f
 	s.lineStart = false
 	s.math = noMath
-	s.value = value{}
+	s.value, s.layout = value{}, layout{}
 }
 
 // endBlock ends a block of code; what follows is read as from the start of a line.

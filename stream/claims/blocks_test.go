@@ -151,6 +151,37 @@ func TestBlocksThatNoFenceBegins(t *testing.T) {
 	}
 }
 
+func TestPlacesBehindWhichNothingMayStand(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text   string
+		inside []string
+	}{
+		"an object":       {"It is 5. Input: {\"a\": \"It is 6. So\"}\nIt is {7}.", []string{"Input: {\"a\": \"It is 6.", "So\"}"}},
+		"a broken object": {"{\"a\": 5\n\nIt is 6.", []string{"{\"a\": 5"}},
+		"indented code":   {"Run:\n\n    curl 5. Now\n\n\tCall\nIt is 6.\n    It is 7.", []string{"curl 5.", "Now", "Call"}},
+		"below a list":    {"- It is 5.\n\n    It is 6.\n\nSo.\n\n    It is 7.", []string{"It is 7."}},
+		"an item in code": {"Run:\n\n    - x: 5\n    - Y\n\nSo.", []string{"x: 5", "Y"}},
+		"prose":           {"It is 5.\n\n   It is 6.\n\nIt is {7}, {\"8\"} or so; it is 9.", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := split(t, claims.Options{Blocks: true}, tt.text)
+			var got []string
+			for _, c := range list {
+				if c.Place != claims.Free {
+					got = append(got, c.Text)
+				}
+			}
+			if diff := cmp.Diff(tt.inside, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			s := splitter(t, claims.Options{Blocks: true})
+			checkChunks(t, s, tt.text, list, func(int) int { return 1 })
+		})
+	}
+}
+
 func TestABlockWithoutAnEndIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]string{
@@ -185,7 +216,7 @@ var agents = []string{
 	"<function=f>", "<parameter=x>", "</parameter>", "</function>", "<invoke name=\"f\">", "</invoke>", "<a/>", "<boltAction type=\"x\">", "</boltAction>", "<", "</", ">",
 	"<antArtifact identifier=\"a\" type=\"text/markdown\">", "</antArtifact>", "<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "------- SEARCH\n", "+++++++ REPLACE",
 	"*** Begin Patch\n", "*** Update File: x\n", "*** End Patch\n", "diff --git a/x b/x\n", "--- a/x\n", "+++ b/x\n", "@@ -1,2 +1 @@\n", "@@ -1 ", "-It is. So\n", "+x\n", " x\n", "\\ No\n",
-	"{\n \"a\": [", "]}", "\"", "\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$", "| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
+	"    ", "{\n \"a\": [", "]}", "\"", "\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$", "| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
 }
 
 func TestPiecesNeverChangeTheClaimsOfAgents(t *testing.T) {

@@ -66,8 +66,8 @@ type Claim struct {
 	Bytes   Span   // in bytes from the start of the choice
 	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
 	Kind    Kind
-	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object or right
-	// behind one.
+	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or right
+	// behind one, or in indented code.
 	Place  Place
 	Window bool // closed by length, not by a boundary; the next claim may begin before this one ends
 	// Unfinished: the end of the text closed it and not a boundary, and it does not end like a
@@ -87,7 +87,7 @@ type Options struct {
 	MaxBytes int
 	// Blocks takes for code what programs read out of an answer without a fence around it: calls
 	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
-	// JSON object. For texts that agents write.
+	// JSON object or in indented code. For texts that agents write.
 	Blocks bool
 }
 
@@ -147,6 +147,7 @@ type Splitter struct {
 	lineStart bool
 	fence     fence
 	value     value
+	layout    layout
 	behind    bool // a block of code ended in this line, and no text has followed
 	math      mathKind
 	tick      int // length of the run of backticks that opened inline code, or 0

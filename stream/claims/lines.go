@@ -49,17 +49,21 @@ func (s *Splitter) beginLine() bool {
 	}
 	head := s.lineHead(at)
 	mark, v := markOf(head)
-	switch {
-	case v == more && !s.final:
+	if v == more && !s.final {
 		return false
+	}
+	indent := s.buf[s.pos:at]
+	switch {
 	case mark.kind == fenceMark:
 		s.openFence(mark)
 		return true
 	case s.open && mark.kind == noMark && s.goesOn(head.text):
+		s.layout.line(indent, head, mark)
 		s.plainLine()
 		return true
 	}
 	s.endLineClaim()
+	s.layout.line(indent, head, mark)
 	if mark.kind != tableMark {
 		s.table.leave()
 	}
@@ -283,7 +287,7 @@ func (s *Splitter) openFence(m mark) {
 	s.fence = fence{open: true, char: m.char, run: m.size}
 	s.lineStart = false
 	s.math = noMath
-	s.value = value{}
+	s.value, s.layout = value{}, layout{}
 }
 
 // beginCodeLine looks for what closes the block.

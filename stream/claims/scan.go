@@ -177,7 +177,7 @@ func (s *Splitter) emit(start, end int, window bool) {
 		Kind:   kind,
 		Window: window,
 	}
-	if s.value.formed() {
+	if s.formed() {
 		c.Place = Inside
 	}
 	if kind == Cell {

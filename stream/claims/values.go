@@ -1,6 +1,9 @@
 package claims
 
-import "unicode"
+import (
+	"bytes"
+	"unicode"
+)
 
 // value is a JSON object in a text: its strings are judged like any text, but nothing can be put
 // into it.
@@ -70,3 +73,31 @@ func (v *value) newline() {
 
 // formed reports whether the text so far ends in an object, or right behind one.
 func (v *value) formed() bool { return v.open || v.over }
+
+// layout is what the beginnings of the lines tell of indented code: lines of four blanks or more
+// behind an empty line, but not below a list. They may be prose, and are judged.
+type layout struct {
+	code bool // the line is one
+	gap  bool // the line before was empty
+	list bool // an item stands above, and nothing at the margin since
+}
+
+// line reads the beginning of a line, its indentation apart.
+func (l *layout) line(indent []byte, h lineHead, m mark) {
+	if len(h.text) == 0 || h.text[0] == '\n' {
+		l.gap = true
+		return
+	}
+	wide := len(indent) >= 4 || bytes.IndexByte(indent, '\t') >= 0
+	l.code = wide && !l.list && (l.gap || l.code)
+	l.gap = false
+	switch {
+	case m.kind == itemMark && !l.code:
+		l.list = true
+	case len(indent) == 0:
+		l.list = false
+	}
+}
+
+// formed reports whether nothing may be put behind the text so far.
+func (s *Splitter) formed() bool { return s.value.formed() || s.layout.code && s.opts.Blocks }

@@ -50,6 +50,10 @@ func TestAnAnswerOfAnAgentHasNoMarkInItsCode(t *testing.T) {
 					t.Errorf("hold in pieces of %d: error %v, %+v, text %q", n, err, out, heard.texts[0])
 				}
 				job := jobOf(t, guard.Terminate)
+				got, out, err = pass(t, g, job, pieces(text, n)...)
+				if heard := listen(t, got); err != nil || !out.Cut || len(heard.texts[0]) > len(before)+2 {
+					t.Errorf("terminate at once in pieces of %d: error %v, %+v, text %q", n, err, out, heard.texts[0])
+				}
 				job.Policy.Failures = 2
 				got, out, err = pass(t, g, job, pieces(text, n)...)
 				if heard := listen(t, got); err != nil || !out.Cut || !strings.HasPrefix(heard.texts[0], before+"\n\n"+code) && n < 100 {
@@ -86,6 +90,7 @@ func TestAMarkDoesNotStandInJSONWithinAText(t *testing.T) {
 		"an input":          "\nAction: search\nAction Input: {\"q\": \"It is false. So\", \"n\": [5]}",
 		"over lines":        "\n{\n  \"q\": \"It is false.\",\n  \"n\": {}\n}\n",
 		"in a line of text": " It is {\"a\": \"}\\\"false. So\"}",
+		"indented":          "\n\n    run --fast\n    It is false. So\n\nSo.",
 		"in a list":         "\n[{\"a\": \"It is false. So\"}, {\"b\": 5}]",
 	} {
 		t.Run(name, func(t *testing.T) {
