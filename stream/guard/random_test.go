@@ -38,7 +38,10 @@ func (g *generator) sentence(n int) string {
 		list = append(list, "false")
 	}
 	g.r.Shuffle(len(list)-1, func(i, j int) { list[i+1], list[j+1] = list[j+1], list[i+1] })
-	return strings.Join(list, " ") + g.pick(". ", "! ", "? ", ".\n", ";\n", "。", "\n\n", ".\n- ", " | ", ".\n\n```\nx := 1\n```\n")
+	return strings.Join(list, " ") + g.pick(
+		". ", "! ", "? ", ".\n", ";\n", "。", "\n\n", ".\n- ", " | ", ".\n\n```\nx := 1\n```\n",
+		"\n<tool_call>\n{\"a\": \"false. It\"}</tool_call>", ".\n{\"a\": \"It is false. So\"}\n", "\n@@ -1 +1 @@\n-It is false. So\n+x\n",
+	)
 }
 
 func (g *generator) text() string {
@@ -222,7 +225,8 @@ func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
 		marks := heard.marks // beside the text, where that ends in code
 		for i, text := range gen.texts {
 			marks += strings.Count(heard.texts[i], "§")
-			if strings.ReplaceAll(heard.texts[i], "§", "") != text || heard.tools[i] != gen.tools[i] {
+			got := strings.NewReplacer("}</tool_call>\n§", "}</tool_call>", "§", "").Replace(heard.texts[i]) // a line of its own behind code
+			if got != text || heard.tools[i] != gen.tools[i] {
 				t.Fatalf("seed %d: got %q, want %q", seed, heard.texts[i], text)
 			}
 		}
