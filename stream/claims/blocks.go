@@ -236,11 +236,12 @@ func (h *hunk) over() bool { return h.counted && h.old <= 0 && h.now <= 0 }
 //nolint:gochecknoglobals // constant table
 var headers = [...]string{
 	"diff --git ", "--- ", "+++ ", "index ", "old mode ", "new mode ", "new file mode ", "deleted file mode ",
-	"similarity index ", "dissimilarity index ", "rename from ", "rename to ", "copy from ", "copy to ", "Binary files ",
+	"similarity index ", "dissimilarity index ", "rename from ", "rename to ", "copy from ", "copy to ",
+	"Binary files ",
 }
 
-// beginDiffLine reads a line of a diff. Where a hunk has the lines that its head tells, and an empty
-// one behind them, signs are marks of a list again.
+// beginDiffLine reads a line of a diff. Where a hunk has the lines that its head tells, and an
+// empty one behind them, signs are marks of a list again.
 func (s *Splitter) beginDiffLine() verdict {
 	f, h := &s.fence, s.lineHead(s.pos)
 	c := h.text[0]
@@ -388,8 +389,8 @@ func (s *Splitter) blockRune(r rune, size int) verdict {
 	return yes
 }
 
-// beginForm looks for what programs read that begins in a line: yes where a block does. An object is
-// text.
+// beginForm looks for what programs read that begins in a line: yes where a block does. An object
+// is text.
 func (s *Splitter) beginForm(r rune) verdict {
 	if r == '<' {
 		return s.beginTag()

@@ -66,8 +66,8 @@ type Claim struct {
 	Bytes   Span   // in bytes from the start of the choice
 	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
 	Kind    Kind
-	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or right
-	// behind one, or in indented code.
+	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or
+	// right behind one, or in indented code.
 	Place  Place
 	Window bool // closed by length, not by a boundary; the next claim may begin before this one ends
 	// Unfinished: the end of the text closed it and not a boundary, and it does not end like a
