@@ -28,7 +28,8 @@ var blocks = []struct {
 	want       []string // what is no code
 }{
 	{
-		"a file of Cline", "I write it. Port is 1.\n<write_to_file>\n<path>a/b.md</path>\n<content>\n# A tower\n\nThe tower is 5 m. It is old.\n```go\nx\n" +
+		"a file of Cline", "I write it. Port is 1.\n<write_to_file>\n<path>a/b.md</path>\n<content>\n# A tower\n\nThe " +
+			"tower is 5 m. It is old.\n```go\nx\n" +
 			"```\n<task_progress> is 5.\n</content>\n</write_to_file>\nIt is done.",
 		[]string{"I write it.", "Port is 1.", "It is done."},
 	},
@@ -37,41 +38,50 @@ var blocks = []struct {
 		[]string{"So", "It is 5."},
 	},
 	{
-		"behind a sentence", "It is 5.<write_to_file>\n<path>x</path><content>It is 6.</content>\n</write_to_file>It is 7.\n- It is 8.",
+		"behind a sentence", "It is 5.<write_to_file>\n<path>x</path><content>It is 6.</content>\n</write_to_file>It " +
+			"is 7.\n- It is 8.",
 		[]string{"It is 5.", "It is 7.", "It is 8."},
 	},
 	{
-		"an edit of Cline", "Fix.\n<replace_in_file>\n<path>x</path>\n<diff>\n------- SEARCH\nIt is 5.\n=======\nIt is 6.\n+++++++ REPLACE\n</diff>\n</replace_in_file>\nIt is 7.",
+		"an edit of Cline", "Fix.\n<replace_in_file>\n<path>x</path>\n<diff>\n------- SEARCH\nIt is 5.\n=======\nIt is " +
+			"6.\n+++++++ REPLACE\n</diff>\n</replace_in_file>\nIt is 7.",
 		[]string{"Fix.", "It is 7."},
 	},
 	{
 		"a tag without a child in it", "<list_files>\n<path>.</path>\n<recursive/>\n</list_files>\nIt is 7.", []string{"It is 7."},
 	},
 	{
-		"two calls of Hermes", "So.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"It is \\\"5}. No.\"}}\n</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>\nIt is 7.",
+		"two calls of Hermes", "So.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"It is \\\"5}. " +
+			"No.\"}}\n</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>\nIt is 7.",
 		[]string{"So.", "It is 7."},
 	},
 	{
-		"a call of Qwen", "<tool_call>\n<function=edit>\n<parameter=path>\nx\n</parameter>\n<parameter=text>\nIt is 5.\n\nIt is 6.\n</parameter>\n</function>\n</tool_call>\nIt is 7.",
+		"a call of Qwen", "<tool_call>\n<function=edit>\n<parameter=path>\nx\n</parameter>\n<parameter=text>\nIt is " +
+			"5.\n\nIt is 6.\n</parameter>\n</function>\n</tool_call>\nIt is 7.",
 		[]string{"It is 7."},
 	},
 	{
-		"a call of OpenHands", "Look.\n\n<function=bash>\n<parameter=command>echo It is 5.</parameter>\n</function>", []string{"Look."},
+		"a call of OpenHands", "Look.\n\n<function=bash>\n<parameter=command>echo It is " +
+			"5.</parameter>\n</function>", []string{"Look."},
 	},
 	{
-		"an invocation with a prefix", "<x:function_calls>\n<x:invoke name=\"f\">\n<x:parameter name=\"a\">It is 5. So.</x:parameter>\n</x:invoke>\n</x:function_calls>\nIt is 7.",
+		"an invocation with a prefix", "<x:function_calls>\n<x:invoke name=\"f\">\n<x:parameter name=\"a\">It is 5. " +
+			"So.</x:parameter>\n</x:invoke>\n</x:function_calls>\nIt is 7.",
 		[]string{"It is 7."},
 	},
 	{
-		"a project of Bolt", "Here.\n<boltArtifact id=\"a\" title=\"It is 5.\">\n<boltAction type=\"file\" filePath=\"x.html\">\n<p>It is 5. It is 6.</p>\n</boltAction>\n" +
+		"a project of Bolt", "Here.\n<boltArtifact id=\"a\" title=\"It is 5.\">\n<boltAction type=\"file\" " +
+			"filePath=\"x.html\">\n<p>It is 5. It is 6.</p>\n</boltAction>\n" +
 			"<boltAction type=\"shell\">npm i</boltAction>\n</boltArtifact>\n\nIt is 7.",
 		[]string{"Here.", "It is 7."},
 	},
 	{
-		"an artifact", "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is 5. It is 6.</p>\n</antArtifact>\nIt is 7.", []string{"It is 7."},
+		"an artifact", "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is 5. It is " +
+			"6.</p>\n</antArtifact>\nIt is 7.", []string{"It is 7."},
 	},
 	{
-		"a document is text", "<antArtifact identifier=\"a\" type=\"text/markdown\" title=\"b\">\nIt is 5.\n</antArtifact>\nIt is 7.",
+		"a document is text", "<antArtifact identifier=\"a\" type=\"text/markdown\" title=\"b\">\nIt is " +
+			"5.\n</antArtifact>\nIt is 7.",
 		[]string{"It is 5.", "</antArtifact>", "It is 7."},
 	},
 	{
@@ -79,51 +89,63 @@ var blocks = []struct {
 		[]string{"<attempt_completion>", "<result>", "It is 5.", "</result>", "</attempt_completion>"},
 	},
 	{
-		"a tag that a text speaks of", "<tool_call> is 5. It is 6.\n<tool_call>\nIt is 7.\n<write_to_file>, <invoke> and <function> are 8.\n<tool_call", []string{
-			"<tool_call> is 5.", "It is 6.", "<tool_call>", "It is 7.", "<write_to_file>, <invoke> and <function> are 8.", "<tool_call",
+		"a tag that a text speaks of", "<tool_call> is 5. It is 6.\n<tool_call>\nIt is 7.\n<write_to_file>, <invoke> " +
+			"and <function> are 8.\n<tool_call", []string{
+			"<tool_call> is 5.", "It is 6.", "<tool_call>", "It is 7.", "<write_to_file>, <invoke> and <function> " +
+				"are 8.", "<tool_call",
 		},
 	},
 	{
-		"a call that is not closed ends with its JSON", "<tool_call>\n{\"name\": \"f\", \"a\": [{}]}\n\nIt is 7.", []string{"It is 7."},
+		"a call that is not closed ends with its JSON", "<tool_call>\n{\"name\": \"f\", \"a\": " +
+			"[{}]}\n\nIt is 7.", []string{"It is 7."},
 	},
 	{
-		"a file that is not closed ends with its content", "<write_to_file>\n<path>x</path>\n<content>\nIt is 5.\n</content>\nIt is 7.", []string{"It is 7."},
+		"a file that is not closed ends with its content", "<write_to_file>\n<path>x</path>\n<content>\nIt is " +
+			"5.\n</content>\nIt is 7.", []string{"It is 7."},
 	},
 	{
 		"tags in inline code", "Call `<tool_call>{` then. It is 7.", []string{"Call `<tool_call>{` then.", "It is 7."},
 	},
 	{
-		"edits of aider", "Port is 1.\n\na/b.py\n<<<<<<< SEARCH\nIt is 5.\n```\n=======\n>>>>>>> REPLACE it\nIt is 6.\n>>>>>>> REPLACE\n\nIt is 7.\n<<<<<<< SEARCH\n=======\nIt is 8.\n>>>>>>> REPLACE",
+		"edits of aider", "Port is 1.\n\na/b.py\n<<<<<<< SEARCH\nIt is 5.\n```\n=======\n>>>>>>> REPLACE it\nIt is " +
+			"6.\n>>>>>>> REPLACE\n\nIt is 7.\n<<<<<<< SEARCH\n=======\nIt is 8.\n>>>>>>> REPLACE",
 		[]string{"Port is 1.", "a/b.py", "It is 7."},
 	},
 	{
-		"an edit of Cline without tags", "------- SEARCH\nIt is 5.\n=======\nIt is 6.\n+++++++ REPLACE\nIt is 7.", []string{"It is 7."},
+		"an edit of Cline without tags", "------- SEARCH\nIt is 5.\n=======\nIt is 6.\n+++++++ " +
+			"REPLACE\nIt is 7.", []string{"It is 7."},
 	},
 	{
-		"what begins like an edit", "<<<<<<< HEAD\n<<<<<<< SEARCH for it\n------- \n--- \nIt is 7.", []string{"<<<<<<< HEAD", "<<<<<<< SEARCH for it", "It is 7."},
+		"what begins like an edit", "<<<<<<< HEAD\n<<<<<<< SEARCH for it\n------- \n--- " +
+			"\nIt is 7.", []string{"<<<<<<< HEAD", "<<<<<<< SEARCH for it", "It is 7."},
 	},
 	{
-		"a patch", "Port is 1.\n*** Begin Patch\n*** Update File: a.py\n@@ def f():\n It is 5.\n-It is 6.\n+It is 7.\n\n*** End Patch\nIt is 8.", []string{"Port is 1.", "It is 8."},
+		"a patch", "Port is 1.\n*** Begin Patch\n*** Update File: a.py\n@@ def f():\n It is 5.\n-It is 6.\n+It is " +
+			"7.\n\n*** End Patch\nIt is 8.", []string{"Port is 1.", "It is 8."},
 	},
 	{
 		"a patch that is not ended", "*** Begin Patch\n*** Add File: a.py\n+It is 5.\n\nIt is 8.", []string{"It is 8."},
 	},
 	{
-		"a patch that a text speaks of", "*** Begin Patch is 5.\n*** Begin Patch\nIt is 6.", []string{"*** Begin Patch is 5.", "It is 6."},
+		"a patch that a text speaks of", "*** Begin Patch is 5.\n*** Begin " +
+			"Patch\nIt is 6.", []string{"*** Begin Patch is 5.", "It is 6."},
 	},
 	{
-		"a diff of git", "Port is 1.\ndiff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ It is 4.\n It is 5.\n-It is 6.\n+It is 7.\n\n" +
+		"a diff of git", "Port is 1.\ndiff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@ It is " +
+			"4.\n It is 5.\n-It is 6.\n+It is 7.\n\n" +
 			"\\ No newline at end of file\n\n- It is 8.\nIt is 9.",
 		[]string{"Port is 1.", "It is 8.", "It is 9."},
 	},
 	{
-		"a diff of two files", "--- x.py\n+++ x.py\n@@ -1 +1 @@\n-It is 5.\n+It is 6.\n--- a/y.py\n+++ b/y.py\n@@ -1,2 +1,2 @@\n-It is 5.\n+It is 6.\n\nIt is 9.", []string{"It is 9."},
+		"a diff of two files", "--- x.py\n+++ x.py\n@@ -1 +1 @@\n-It is 5.\n+It is 6.\n--- a/y.py\n+++ b/y.py\n@@ -1,2 " +
+			"+1,2 @@\n-It is 5.\n+It is 6.\n\nIt is 9.", []string{"It is 9."},
 	},
 	{
 		"a hunk", "So:\n@@ -10,2 +10,2 @@\n-It is 5.\n+It is 6.\n\nIt is 9.", []string{"So:", "It is 9."},
 	},
 	{
-		"what begins like a diff", "--- It is 5.\n@@ -1 is 6.\ndiff --git a b\n- It is 7.\n\n+ It is 8.", []string{"--- It is 5.", "@@ -1 is 6.", "It is 7.", "It is 8."},
+		"what begins like a diff", "--- It is 5.\n@@ -1 is 6.\ndiff --git a b\n- It is 7.\n\n+ " +
+			"It is 8.", []string{"--- It is 5.", "@@ -1 is 6.", "It is 7.", "It is 8."},
 	},
 	{
 		"a fence holds what it holds", "```xml\n<tool_call>\n{\n```\nIt is 7.", []string{"It is 7."},
@@ -157,7 +179,10 @@ func TestPlacesBehindWhichNothingMayStand(t *testing.T) {
 		text   string
 		inside []string
 	}{
-		"an object":       {"It is 5. Input: {\"a\": \"It is 6. So\"}\nIt is {7}.", []string{"Input: {\"a\": \"It is 6.", "So\"}"}},
+		"an object": {
+			"It is 5. Input: {\"a\": \"It is 6. So\"}\nIt is {7}.",
+			[]string{"Input: {\"a\": \"It is 6.", "So\"}"},
+		},
 		"a broken object": {"{\"a\": 5\n\nIt is 6.", []string{"{\"a\": 5"}},
 		"indented code":   {"Run:\n\n    curl 5. Now\n\n\tCall\nIt is 6.\n    It is 7.", []string{"curl 5.", "Now", "Call"}},
 		"below a list":    {"- It is 5.\n\n    It is 6.\n\nSo.\n\n    It is 7.", []string{"It is 7."}},
@@ -214,7 +239,8 @@ func TestABlockWithoutAnEndIsBounded(t *testing.T) {
 var agents = []string{
 	"<write_to_file>", "<path>", "</path>", "<content>\n", "</content>", "</write_to_file>", "<tool_call>", "</tool_call>\n", "{\"a\": \"b. C\"}", "{\"", "\\\"", "}",
 	"<function=f>", "<parameter=x>", "</parameter>", "</function>", "<invoke name=\"f\">", "</invoke>", "<a/>", "<boltAction type=\"x\">", "</boltAction>", "<", "</", ">",
-	"<antArtifact identifier=\"a\" type=\"text/markdown\">", "</antArtifact>", "<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "------- SEARCH\n", "+++++++ REPLACE",
+	"<antArtifact identifier=\"a\" " +
+		"type=\"text/markdown\">", "</antArtifact>", "<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "------- SEARCH\n", "+++++++ REPLACE",
 	"*** Begin Patch\n", "*** Update File: x\n", "*** End Patch\n", "diff --git a/x b/x\n", "--- a/x\n", "+++ b/x\n", "@@ -1,2 +1 @@\n", "@@ -1 ", "-It is. So\n", "+x\n", " x\n", "\\ No\n",
 	"    ", "{\n \"a\": [", "]}", "\"", "\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$", "| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
 }

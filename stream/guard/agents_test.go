@@ -13,18 +13,29 @@ import (
 
 // agents are what programs read out of answers, each with what the judge calls false in it.
 var agents = map[string]string{
-	"a file of Cline":     "<write_to_file>\n<path>README.md</path>\n<content>\n# Port\n\nThis is false. So it is.\n\n```sh\nfalse\n```\n- It is false.\n</content>\n</write_to_file>\n",
-	"an edit of Cline":    "<replace_in_file>\n<path>a.py</path>\n<diff>\n------- SEARCH\nx = false. So\n=======\nx = true\n+++++++ REPLACE\n</diff>\n</replace_in_file>\n",
-	"a diff of Roo":       "<apply_diff>\n<path>a.py</path>\n<diff>\n<<<<<<< SEARCH\n:start_line:5\n-------\nIt is false. So\n=======\nOld\n>>>>>>> REPLACE\n</diff>\n</apply_diff>\n",
+	"a file of Cline":     "<write_to_file>\n<path>README.md</path>\n<content>\n# Port\n\nThis is false. So it " +
+		"is.\n\n```sh\nfalse\n```\n- It is false.\n</content>\n</write_to_file>\n",
+	"an edit of Cline":    "<replace_in_file>\n<path>a.py</path>\n<diff>\n------- SEARCH\nx = false. So\n=======\nx " +
+		"= true\n+++++++ REPLACE\n</diff>\n</replace_in_file>\n",
+	"a diff of Roo":       "<apply_diff>\n<path>a.py</path>\n<diff>\n<<<<<<< SEARCH\n:start_line:5\n-------\nIt is " +
+		"false. So\n=======\nOld\n>>>>>>> REPLACE\n</diff>\n</apply_diff>\n",
 	"a command":           "<execute_command>\n<command>echo It is false. >x; false</command>\n</execute_command>\n",
-	"calls of Hermes":     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"text\": \"It is false. So it is.\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"false\"}\n</tool_call>\n",
-	"a call of Qwen":      "<tool_call>\n<function=edit>\n<parameter=text>\nIt is false.\n\n1. It is false.\n</parameter>\n</function>\n</tool_call>\n",
-	"an invocation":       "<function_calls>\n<invoke name=\"edit\">\n<parameter name=\"text\">It is false. So it is.</parameter>\n</invoke>\n</function_calls>\n",
-	"a project of Bolt":   "<boltArtifact id=\"a\" title=\"b\">\n<boltAction type=\"file\" filePath=\"x.html\">\n<p>It is false. So it is.</p>\n</boltAction>\n</boltArtifact>\n",
-	"an artifact":         "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is false. So it is.</p>\n</antArtifact>\n",
-	"an edit of aider":    "a/b.py\n<<<<<<< SEARCH\n# It is false. So it is.\n=======\n# It is false.\n\n# So.\n>>>>>>> REPLACE\n",
-	"a patch of OpenAI":   "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n # It is false. So.\n-false\n+It is false. So.\n*** End Patch\n",
-	"a diff of git":       "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ false\n It is false. So.\n-It is false. So.\n+It is false. So.\n",
+	"calls of Hermes":     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"text\": \"It is false. So it " +
+		"is.\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"false\"}\n</tool_call>\n",
+	"a call of Qwen":      "<tool_call>\n<function=edit>\n<parameter=text>\nIt is false.\n\n1. It is " +
+		"false.\n</parameter>\n</function>\n</tool_call>\n",
+	"an invocation":       "<function_calls>\n<invoke name=\"edit\">\n<parameter name=\"text\">It is false. So it " +
+		"is.</parameter>\n</invoke>\n</function_calls>\n",
+	"a project of Bolt":   "<boltArtifact id=\"a\" title=\"b\">\n<boltAction type=\"file\" " +
+		"filePath=\"x.html\">\n<p>It is false. So it is.</p>\n</boltAction>\n</boltArtifact>\n",
+	"an artifact":         "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is false. So it " +
+		"is.</p>\n</antArtifact>\n",
+	"an edit of aider":    "a/b.py\n<<<<<<< SEARCH\n# It is false. So it is.\n=======\n# It is false.\n\n# " +
+		"So.\n>>>>>>> REPLACE\n",
+	"a patch of OpenAI":   "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n # It is false. So.\n-false\n+It " +
+		"is false. So.\n*** End Patch\n",
+	"a diff of git":       "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ false\n It is " +
+		"false. So.\n-It is false. So.\n+It is false. So.\n",
 	"a diff without git":  "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-It is false. So.\n+It is false. So.\n",
 	"a fence":             "```go\nx := false // It is false. So.\n```\n",
 	"a command in a line": "<execute_command><command>false. So</command></execute_command>\n",
@@ -56,7 +67,8 @@ func TestAnAnswerOfAnAgentHasNoMarkInItsCode(t *testing.T) {
 				}
 				job.Policy.Failures = 2
 				got, out, err = pass(t, g, job, pieces(text, n)...)
-				if heard := listen(t, got); err != nil || !out.Cut || !strings.HasPrefix(heard.texts[0], before+"\n\n"+code) && n < 100 {
+				if heard := listen(t, got); err != nil || !out.Cut ||
+					!strings.HasPrefix(heard.texts[0], before+"\n\n"+code) && n < 100 {
 					t.Errorf("terminate in pieces of %d: error %v, %+v, text %q", n, err, out, heard.texts[0])
 				}
 			}
@@ -85,7 +97,8 @@ func TestAnAnswerOfAnAgentHasNoMarkInItsCode(t *testing.T) {
 func TestAMarkDoesNotStandInJSONWithinAText(t *testing.T) {
 	t.Parallel()
 	g := guardOf(t, &judge{}, guard.Options{})
-	const first, marked, last = "All is well. This is false.", "All is well. This is false. [unverified]", "\nThat is false."
+	const first, marked, last = "All is well. This is false.", "All is well. This is false. " +
+		"[unverified]", "\nThat is false."
 	for name, object := range map[string]string{
 		"an input":          "\nAction: search\nAction Input: {\"q\": \"It is false. So\", \"n\": [5]}",
 		"over lines":        "\n{\n  \"q\": \"It is false.\",\n  \"n\": {}\n}\n",
@@ -98,13 +111,15 @@ func TestAMarkDoesNotStandInJSONWithinAText(t *testing.T) {
 			for _, n := range []int{1, 3, 1 << 10} {
 				got, out, err := pass(t, g, jobOf(t, guard.Annotate), pieces(first+object+last, n)...)
 				heard := listen(t, got)
-				if want := marked + object + last + " [unverified]"; err != nil || heard.texts[0] != want || out.Failed != 3 || heard.marks != 1 {
+				if want := marked + object + last + " [unverified]"; err != nil || heard.texts[0] != want ||
+					out.Failed != 3 || heard.marks != 1 {
 					t.Errorf("in pieces of %d: error %v, %+v, %d marks beside %q", n, err, out, heard.marks, heard.texts[0])
 				}
 			}
 			var s said
 			b, out, err := g.Body(t.Context(), []byte(body(first+object)), jobOf(t, guard.Annotate))
-			if jerr := json.Unmarshal(b, &s); err != nil || jerr != nil || s.Choices[0].Message.Content != marked+object || out.Failed != 2 {
+			if jerr := json.Unmarshal(b, &s); err != nil || jerr != nil ||
+				s.Choices[0].Message.Content != marked+object || out.Failed != 2 {
 				t.Errorf("body: errors %v, %v, %+v, text %q", err, jerr, out, s.Choices[0].Message.Content)
 			}
 			got, _, err := pass(t, g, jobOf(t, guard.Annotate), responseOf(first, object[:9], object[9:]))
@@ -157,17 +172,45 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 		want           string
 		aside          bool
 	}{
-		"a call":             {[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""}, []string{": 1}\n", "</tool_call>", "\nAll", " is well."}, "</tool_call>\nAll [unverified] is well.", false},
-		"a call at the end":  {[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""}, []string{": 1}\n", "</tool_call>"}, "</tool_call>\n[unverified]", false},
-		"a fence":            {[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "``", "`\n", "All", " is well."}, "```\n[unverified]\nAll is well.", false},
-		"a fence at the end": {[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "```"}, "```\n[unverified]", false},
+		"a call": {
+			[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""},
+			[]string{": 1}\n", "</tool_call>", "\nAll", " is well."},
+			"</tool_call>\nAll [unverified] is well.", false,
+		},
+		"a call at the end": {
+			[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""}, []string{": 1}\n", "</tool_call>"},
+			"</tool_call>\n[unverified]", false,
+		},
+		"a fence": {
+			[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "``", "`\n", "All", " is well."},
+			"```\n[unverified]\nAll is well.", false,
+		},
+		"a fence at the end": {
+			[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "```"}, "```\n[unverified]",
+			false,
+		},
 		"no end":             {[]string{"This is slow and false.\n", "```\nx"}, []string{"\ny"}, "```\nx\ny", true},
 		"a diff":             {[]string{"This is slow and false.\n", "@@ -1 +1 @@\n-x"}, []string{"\n+y"}, "-x\n+y", true},
-		"an edit":            {[]string{"This is slow and false.\n", "<<<<<<< SEARCH\nx\n"}, []string{"=======\ny\n", ">>>>>>> REPLACE"}, ">>>>>>> REPLACE\n[unverified]", false},
-		"a patch":            {[]string{"This is slow and false.\n", "*** Begin Patch\n+x\n"}, []string{"+y\n", "*** End Patch\n", "All"}, "*** End Patch\n[unverified]\nAll", false},
-		"JSON":               {[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n"}, "{\"a\": 1}\n", true},
-		"text behind JSON":   {[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n", "All"}, "{\"a\": 1}\nAll [unverified]", false},
-		"inline code":        {[]string{"This is slow and false. Call `x"}, []string{" y", " z`", " then", "."}, "Call `x y z` then [unverified].", false},
+		"an edit": {
+			[]string{"This is slow and false.\n", "<<<<<<< SEARCH\nx\n"},
+			[]string{"=======\ny\n", ">>>>>>> REPLACE"}, ">>>>>>> REPLACE\n[unverified]", false,
+		},
+		"a patch": {
+			[]string{"This is slow and false.\n", "*** Begin Patch\n+x\n"},
+			[]string{"+y\n", "*** End Patch\n", "All"}, "*** End Patch\n[unverified]\nAll", false,
+		},
+		"JSON": {
+			[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n"}, "{\"a\": 1}\n",
+			true,
+		},
+		"text behind JSON": {
+			[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n", "All"},
+			"{\"a\": 1}\nAll [unverified]", false,
+		},
+		"inline code": {
+			[]string{"This is slow and false. Call `x"}, []string{" y", " z`", " then", "."},
+			"Call `x y z` then [unverified].", false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +240,8 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			heard := listen(t, dst.String())
-			if !strings.HasSuffix(heard.texts[0], c.want) || (heard.marks == 1) != c.aside || strings.Count(heard.texts[0], "[unverified]") == heard.marks {
+			if !strings.HasSuffix(heard.texts[0], c.want) || (heard.marks == 1) != c.aside ||
+				strings.Count(heard.texts[0], "[unverified]") == heard.marks {
 				t.Errorf("%d marks beside the text %q", heard.marks, heard.texts[0])
 			}
 		})
