@@ -72,6 +72,7 @@ import (
 	"sync"
 	"time"
 
+	"signalbox/classify/lean"
 	"signalbox/classify/lexical"
 	"signalbox/internal/signal"
 )
@@ -90,6 +91,7 @@ type Classifier struct {
 	neural   signal.Mask // the kinds of sources
 	foreign  signal.Mask // those of them that another source gives for other languages
 	scanner  scanner     // of the first engine that has one; may be nil
+	turns    *lean.Head  // of the engine that gives the embedding; may be nil
 	subjects *subjects   // what conversations are about; nil for none
 }
 
@@ -163,6 +165,9 @@ func (c *Classifier) take(s Source) error {
 	*have |= s.Signals
 	if c.scanner == nil {
 		c.scanner = s.Engine.scanner
+	}
+	if s.Signals.Has(signal.Embedding) {
+		c.turns = s.Engine.turns
 	}
 	c.sources = append(c.sources, s)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"signalbox/classify/bundle"
+	"signalbox/classify/lean"
 	"signalbox/classify/pii"
 	"signalbox/classify/scan"
 	"signalbox/classify/tokenize"
@@ -35,6 +36,7 @@ type Engine struct {
 	pairLead     int         // of them, those in front of the second text
 	separator    []int32     // and those between the texts
 	scanner      scanner     // nil when the bundle has none
+	turns        *lean.Head  // nil when the bundle has none
 	memo         *memo       // of what was read; shared with the engines that have more tails
 	passes       sync.Pool   // of *pass
 }
@@ -135,7 +137,14 @@ func (e *Engine) load(b *bundle.Bundle) error {
 	}
 	e.specials, e.pairSpecials = e.tokens.Specials(), e.tokens.PairSpecials()
 	e.measureRows()
-	data, err = b.Scan()
+	if err := e.loadScan(b); err != nil {
+		return err
+	}
+	return e.loadTurns(b)
+}
+
+func (e *Engine) loadScan(b *bundle.Bundle) error {
+	data, err := b.Scan()
 	if errors.Is(err, bundle.ErrNoScan) {
 		return nil
 	}
@@ -148,6 +157,18 @@ func (e *Engine) load(b *bundle.Bundle) error {
 	}
 	e.scanner = s
 	return nil
+}
+
+func (e *Engine) loadTurns(b *bundle.Bundle) error {
+	data, err := b.Turns()
+	if errors.Is(err, bundle.ErrNoTurns) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.turns, err = lean.LoadHead(data)
+	return err
 }
 
 // measureRows finds out where the tokenizer puts special tokens.

@@ -174,11 +174,7 @@ func (t *history) settle(embedding *signal.Value) {
 	for i, text := range t.near {
 		near[i] = lean.Read(text)
 	}
-	nearest := float64(lean.NoCosine)
-	if t.english && len(v) > 0 && len(v) == len(b.last) {
-		nearest = max(cosine(v, b.last), wholeWeight*cosine(v, b.all))
-	}
-	t.weight = lean.Weight(lean.Read(t.req.text.LastUser).LogOdds(near, nearest))
+	t.weight = lean.Weight(t.logOdds(near, v))
 	if t.weight < .5 {
 		return
 	}
@@ -193,6 +189,20 @@ func (t *history) settle(embedding *signal.Value) {
 	for i := range v {
 		t.after.all[i] = v[i] + float32(t.weight)*b.all[i]
 	}
+}
+
+// logOdds are those of the turn following the ones before it: near are the nearest of them, v is its
+// embedding, nil where there is none.
+func (t *history) logOdds(near []*lean.Turn, v []float32) float64 {
+	turn, b := lean.Read(t.req.text.LastUser), t.before
+	if !t.english || len(v) == 0 || len(v) != len(b.last) {
+		return turn.LogOdds(near, lean.NoCosine)
+	}
+	nearest := max(cosine(v, b.last), wholeWeight*cosine(v, b.all))
+	if h := t.c.turns; h != nil && h.Dims() == len(v) {
+		return h.LogOdds(turn, near, nearest, v, b.last)
+	}
+	return turn.LogOdds(near, nearest)
 }
 
 // take returns what a value becomes beside what the conversation was about, and remembers it. The

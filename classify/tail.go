@@ -88,7 +88,7 @@ func (e *Engine) clone() *Engine {
 	return &Engine{
 		name: e.name, manifest: e.manifest, tokens: e.tokens, session: e.session, provider: e.provider,
 		lead: e.lead, specials: e.specials, pairSpecials: e.pairSpecials, pairLead: e.pairLead,
-		separator: e.separator, scanner: e.scanner, memo: e.memo,
+		separator: e.separator, scanner: e.scanner, turns: e.turns, memo: e.memo,
 		signals: e.signals,
 		tasks:   slices.Clone(e.tasks),
 	}

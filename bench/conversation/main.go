@@ -2,12 +2,12 @@
 // moves with a change of subject, as the product decides it: every turn is a request of its own,
 // with the turns before as its history, and App.Explain says its domain.
 //
-//	go run ./bench/conversation [-dialogues mtbench101.jsonl] [-mtbench question.jsonl]
+//	go run ./bench/conversation [-dialogues mtbench101.jsonl] [-mtbench question.jsonl] [-pairs FILE]
 //
 // Dialogues are those of MT-Bench-101, {"id", "task", "history": [{"user", "bot"}]}; every second
 // of them, with an even id, fitted the weights of package classify/lean, and is not counted.
-// Questions are those of MT-bench, {"turns": [first, second]}. Sentences of our own are in
-// testdata.
+// Questions are those of MT-bench, {"turns": [first, second]}. Sentences of our own and of other
+// writers are in testdata; -pairs names a file of more in their format.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 
@@ -34,6 +35,11 @@ var own []byte
 //
 //go:embed testdata/writer.jsonl
 var writer []byte
+
+// others holds sentences of two more writers in fifteen languages, which nothing was fitted to.
+//
+//go:embed testdata/others.jsonl
+var others []byte
 
 func main() { lab.Main("conversation", run) }
 
@@ -51,6 +57,7 @@ type bench struct {
 func run(ctx context.Context) error {
 	dialogues := flag.String("dialogues", "", "a file of MT-Bench-101")
 	questions := flag.String("mtbench", "", "a file of MT-bench")
+	pairs := flag.String("pairs", "", "a file of two turns a line, as in testdata")
 	flag.Parse()
 	// A route reads the domain, so that Explain says it.
 	const text = lab.Plain + "routes: [{name: r, when: {domain: {in: [math], min_score: 0.99}}, use: {models: [m]}}]\n"
@@ -66,6 +73,18 @@ func run(ctx context.Context) error {
 	}
 	if err := b.ours(ctx, "another writer's", writer); err != nil {
 		return err
+	}
+	if err := b.ours(ctx, "two more writers'", others); err != nil {
+		return err
+	}
+	if *pairs != "" {
+		data, err := os.ReadFile(*pairs)
+		if err != nil {
+			return fmt.Errorf("pairs: %w", err)
+		}
+		if err := b.ours(ctx, *pairs, data); err != nil {
+			return err
+		}
 	}
 	if *dialogues != "" {
 		if err := b.dialogues(ctx, *dialogues); err != nil {

@@ -23,6 +23,9 @@ var ErrChecksum = errors.New("file does not match the manifest")
 // ErrNoGraph reports that a bundle has no graph of the precision asked for.
 var ErrNoGraph = errors.New("no graph of this precision")
 
+// ErrNoTurns reports that a bundle has no head for turns of conversations.
+var ErrNoTurns = errors.New("no head for turns")
+
 // ErrNoScan reports that a bundle has no scanner of long prompts.
 var ErrNoScan = errors.New("no scanner of long prompts")
 
@@ -104,6 +107,14 @@ func (b *Bundle) Scan() ([]byte, error) {
 		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoScan)
 	}
 	return b.read(b.Manifest.Scan)
+}
+
+// Turns reads and verifies the head for turns of conversations. ErrNoTurns when the bundle has none.
+func (b *Bundle) Turns() ([]byte, error) {
+	if b.Manifest.Turns.Name == "" {
+		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoTurns)
+	}
+	return b.read(b.Manifest.Turns)
 }
 
 // Fusion reads and verifies the fusion of what a guard finds. ErrNoFusion when the bundle has none.
@@ -192,6 +203,10 @@ func (b *Bundle) Verify() error {
 	}
 	if b.Manifest.Scan.Name != "" {
 		_, err := b.Scan()
+		errs = append(errs, err)
+	}
+	if b.Manifest.Turns.Name != "" {
+		_, err := b.Turns()
 		errs = append(errs, err)
 	}
 	if b.Manifest.Fusion.Name != "" {

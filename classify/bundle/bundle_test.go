@@ -32,6 +32,7 @@ graphs:
   - {file: onnx/model_fp16.onnx, precision: fp16, sha256: %s, bytes: 12, weights: [{file: onnx/more.data, sha256: %s, bytes: 4}]}
 tokenizer: {file: tokenizer.json, sha256: %s, bytes: 2, engine: native}
 scan: {file: scan.bin, sha256: %s, bytes: 4}
+turns: {file: turns.bin, sha256: %s, bytes: 5}
 fusion: {file: fusion.json, sha256: %s, bytes: 3}
 inputs: {ids: input_ids, mask: attention_mask, types: token_type_ids, positions: position_ids}
 vocab: 30522
@@ -50,7 +51,7 @@ tasks:
   - {name: intent, kind: embedding, output: h, dims: 4, width: 8, pooling: last_token, prefix: "query: ", append_id: 7, window: {tokens: 256, stride: 192, max: 4, combine: mean}}
 canary: {text: "two and two", second: "four", expect: {domain: math, jailbreak: benign, nli: neutral}}
 provenance: [{name: "a set", license: MIT}]
-`, digest(graphA), digest(graphB), digest("more"), digest("{}"), digest("scan"), digest("[1]"))
+`, digest(graphA), digest(graphB), digest("more"), digest("{}"), digest("scan"), digest("turns"), digest("[1]"))
 
 // The smallest graphs there are: an input x, an output y and a name for each graph.
 const (
@@ -65,6 +66,7 @@ func files(manifest string) fstest.MapFS {
 		"onnx/model_fp16.onnx": {Data: []byte(graphB)},
 		"tokenizer.json":       {Data: []byte("{}")},
 		"scan.bin":             {Data: []byte("scan")},
+		"turns.bin":            {Data: []byte("turns")},
 		"fusion.json":          {Data: []byte("[1]")},
 	}
 }
@@ -83,7 +85,8 @@ func TestLoadReadsEveryKey(t *testing.T) {
 			{File: File{"onnx/model_fp16.onnx", digest(graphB), 12}, Precision: "fp16", Weights: []File{{"onnx/more.data", digest("more"), 4}}},
 		},
 		Tokenizer: TokenizerFile{File: File{"tokenizer.json", digest("{}"), 2}, Engine: "native"},
-		Scan:      File{"scan.bin", digest("scan"), 4}, Fusion: File{"fusion.json", digest("[1]"), 3}, Vocab: 30522,
+		Scan:      File{"scan.bin", digest("scan"), 4}, Turns: File{"turns.bin", digest("turns"), 5},
+		Fusion: File{"fusion.json", digest("[1]"), 3}, Vocab: 30522,
 		Inputs: Inputs{IDs: "input_ids", Mask: "attention_mask", Types: "token_type_ids", Positions: "position_ids"}, MaxTokens: 256, PadID: 1,
 		Tasks: []Task{
 			{Name: "domain", Kind: Sequence, Output: "d", Labels: []string{"math", "law"}, Temperature: 1.5, Threshold: 0.5, Window: mean},
@@ -121,6 +124,9 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}
 	if data, err := b.Scan(); string(data) != "scan" || err != nil {
 		t.Errorf("scan: %q, %v", data, err)
+	}
+	if data, err := b.Turns(); string(data) != "turns" || err != nil {
+		t.Errorf("turns: %q, %v", data, err)
 	}
 	if data, err := b.Fusion(); string(data) != "[1]" || err != nil {
 		t.Errorf("fusion: %q, %v", data, err)
@@ -164,6 +170,7 @@ func TestProblemsNameFileAndKey(t *testing.T) {
 		"an unknown tokenizer engine":          {"engine: native", "engine: rust", `tokenizer.engine: "rust"`},
 		"weights outside the bundle":           {"file: onnx/more.data", "file: /more.data", `graphs[1].weights[0].file: "/more.data"`},
 		"a scanner outside the bundle":         {"file: scan.bin", "file: ../scan.bin", `scan.file: "../scan.bin"`},
+		"a head outside the bundle":            {"file: turns.bin", "file: ../turns.bin", `turns.file: "../turns.bin"`},
 		"a negative vocabulary":                {"vocab: 30522", "vocab: -1", "vocab: -1"},
 		"one label":                            {"[math, law]", "[math]", "tasks[0].labels: want at least two"},
 		"a label twice":                        {"[math, law]", "[math, math]", `tasks[0].labels[1]: "math"`},

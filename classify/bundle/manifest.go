@@ -41,6 +41,9 @@ type Manifest struct {
 	Tokenizer TokenizerFile `yaml:"tokenizer"`
 	// Scan is the scanner of long prompts, optional: without a name there is none.
 	Scan File `yaml:"scan"`
+	// Turns is the head that tells from embeddings whether a turn of a conversation follows the one
+	// before, optional: without a name there is none. This package does not read it.
+	Turns File `yaml:"turns"`
 	// Fusion is how a guard weighs what the models and the comparison of numbers say, optional:
 	// without a name there is none. This package does not read it.
 	Fusion File `yaml:"fusion"`

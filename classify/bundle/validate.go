@@ -65,6 +65,9 @@ func (m *Manifest) check(c *checker) error {
 	if m.Scan != (File{}) {
 		c.sum("scan", m.Scan)
 	}
+	if m.Turns != (File{}) {
+		c.sum("turns", m.Turns)
+	}
 	if m.Fusion != (File{}) {
 		c.sum("fusion", m.Fusion)
 	}

@@ -143,8 +143,13 @@ func (t *Turn) LogOdds(near []*Turn, cosine float64) float64 {
 	for i, v := range x {
 		z += w[i] * v
 	}
+	return t.least(z)
+}
+
+// least raises log-odds to bare where the turn has no word of its own.
+func (t *Turn) least(z float64) float64 {
 	if !t.says && t.words > 0 {
-		z = math.Max(z, bare)
+		return math.Max(z, bare)
 	}
 	return z
 }

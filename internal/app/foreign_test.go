@@ -71,7 +71,7 @@ func withOther(tb testing.TB) fs.FS {
 	out := fstest.MapFS{foreignFolder + "/" + bundle.ManifestFile: {Data: text}}
 	for _, name := range []string{
 		bundle.ManifestFile, m.Graphs[0].Name, m.Tokenizer.Name,
-		"scan.bin",
+		"scan.bin", "turns.bin",
 	} {
 		data, err := fs.ReadFile(root, name)
 		if err != nil {

@@ -52,6 +52,10 @@ func TestAFollowUpKeepsTheSubjectAndAChangeMoves(t *testing.T) {
 			{[]string{integral, "explain the second step again?"}, "math", true},
 			{[]string{integral, "explain the second step again?", "why?"}, "math", true},
 			{[]string{integral, "explain the second step again?", "why?", "hm, shorter please"}, "math", true},
+			{[]string{integral, "my teacher says otherwise"}, "math", true},
+			{[]string{integral, "hm, my calculator shows 0.718"}, "math", true},
+			{[]string{integral, "would a lawyer be able to follow that"}, "math", true},
+			{[]string{integral, "thanks. is it legal to record calls"}, "law", false},
 			{[]string{integral, "why?", "What are early signs of diabetes?"}, "health", false},
 			{[]string{integral, "why?", "What are early signs of diabetes?", "and in children?"}, "health", true},
 		} {

@@ -60,7 +60,9 @@ PROVENANCE = [
     ("Harmless code, documents, prompts and tool results of 130 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
     ("Books free of rights, as Standard Ebooks has them (training/books.tsv)", "CC0"),
-    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/)", "Apache-2.0"),
+    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/, turns/)", "Apache-2.0"),
+    ("MT-Bench-101, dialogues with an even id (turns.bin)", "Apache-2.0"),
+    ("TREC CAsT 2019 to 2022, topics (turns.bin)", "MIT"),
 ]
 
 
@@ -87,9 +89,10 @@ def tokenizer_json() -> bytes:
 POSITIVE = {"jailbreak": "jailbreak", "factcheck": "needs", "injection": "injection"}
 
 
-def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes | None = None) -> dict:
+def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes | None = None, turns: bytes | None = None) -> dict:
     """Write the bundle, the manifest last. `calibration` holds temperatures and thresholds by task,
-    `scan` the table of the long-prompt scanner (scan.py)."""
+    `scan` the table of the long-prompt scanner (scan.py), `turns` the head for turns of conversations
+    (turns.py), which is fitted on the embeddings of the graph and so comes after it."""
     graph, tok = proto.SerializeToString(), tokenizer_json()
     whole = {"tokens": WINDOW, "stride": STRIDE, "max": 4, "combine": "mean", "skeleton": SAFETY_WINDOW}
     safety = {"tokens": SAFETY_WINDOW, "stride": SAFETY_STRIDE, "max": 0, "combine": "max"}
@@ -113,6 +116,7 @@ def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes |
         "graphs": [{**entry("model_int8.onnx", graph, precision="int8"), "taps": taps(proto)}],
         "tokenizer": entry("tokenizer.json", tok),
         **({"scan": entry("scan.bin", scan)} if scan else {}),
+        **({"turns": entry("turns.bin", turns)} if turns else {}),
         "inputs": {"ids": "input_ids", "mask": "attention_mask"},
         "max_tokens": WINDOW,
         "vocab": VOCAB,
@@ -125,5 +129,7 @@ def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes |
     replace(folder / "tokenizer.json", tok)
     if scan:
         replace(folder / "scan.bin", scan)
+    if turns:
+        replace(folder / "turns.bin", turns)
     replace(folder / "bundle.yaml", yaml.safe_dump(manifest, sort_keys=False, width=120, default_flow_style=None).encode())
     return manifest
