@@ -3,9 +3,12 @@ package proxy
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/downstream"
+	"signalbox/proxy/upstream"
 )
 
 // A page where an API answers in JSON comes from a proxy, a portal or a wrong address: it is a
@@ -38,5 +41,48 @@ func TestAPageIsNoAnswerOfAnAPI(t *testing.T) {
 		if got := b.chat(ask("hi")); got.status != 200 || got.body != testkit.Completion {
 			t.Errorf("of type %q: %d %s", odd, got.status, got.body)
 		}
+	}
+}
+
+// A server that quickly gives what no client can use would otherwise be the least busy one, and get
+// more requests than those that answer.
+func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
+	t.Parallel()
+	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n" +
+		strings.Repeat(" ", 2*upstream.WindowSize)
+	chat := strings.Replace(ask("hi"), "auto", "small", 1)
+	message := strings.Replace(askMessage("hi", ""), "auto", "small", 1)
+	stream := strings.Replace(askStream("hi"), "auto", "small", 1)
+	const messages = downstream.MessagesPath
+	for name, tt := range map[string]struct {
+		answer     testkit.Answer
+		path, body string
+		status     int
+		state      string
+	}{
+		"a stream where none was asked for": {testkit.Stream(testkit.Event("a")), chatPath, chat, 502, "suspect"},
+		"JSON where a stream was":           {testkit.JSON(200, testkit.Completion), chatPath, stream, 502, "suspect"},
+		"a redirect":                        {testkit.JSON(307, "{}", "Location", "/v1"), chatPath, chat, 502, "suspect"},
+		"half a message":                    {testkit.JSON(200, `{"id":`), messages, message, 502, "suspect"},
+		"an empty message":                  {testkit.JSON(200, ""), messages, message, 502, "suspect"},
+		"a message that breaks off":         {testkit.Raw(head, testkit.RST), messages, message, 502, "suspect"},
+		"a message that stays away":         {testkit.Raw(head, testkit.WaitGone), messages, message, 504, "suspect"},
+		"a refusal in no JSON":              {testkit.Body(400, "text/plain", "no"), messages, message, 400, "up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := testkit.NewUpstream(t, tt.answer)
+			b := start(t, oneModel(up), func(s *setup) {
+				if tt.status == 504 {
+					s.options.GapTimeout = option.Duration(200 * time.Millisecond)
+				}
+			})
+			if got := b.post(tt.path, tt.body); got.status != tt.status {
+				t.Errorf("got %d %s", got.status, got.body)
+			}
+			if got := stateOf(t, b, "small-a"); got != tt.state {
+				t.Errorf("the endpoint is %s", got)
+			}
+		})
 	}
 }

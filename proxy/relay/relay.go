@@ -50,9 +50,40 @@ func tooLong(u *upstream.Response, o *exchange.Exchange) error {
 	return u.TooLong(&asked)
 }
 
-// Relay passes a response on to the client.
+// Relay passes a response on to the client. One that is of no use to it counts as a failure of the
+// endpoint.
 func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	defer u.Close()
+	return blame(ctx, u, s.pass(ctx, w, u, o))
+}
+
+// blame counts against its endpoint a response of which nothing was passed on: it could not be used,
+// or broke off while it was read whole. A status of 400 or above was counted when it came, or is a
+// refusal that says nothing against the endpoint.
+func blame(ctx context.Context, u *upstream.Response, err error) error {
+	var (
+		unusable *fault.UnusableError
+		broken   *fault.NoResponseError
+	)
+	switch {
+	case errors.As(err, &unusable):
+		if u.Status < http.StatusBadRequest {
+			u.Model.Erred(u.Endpoint, time.Now())
+		}
+	case !errors.As(err, &broken):
+	case ctx.Err() != nil:
+		return fault.ErrClientGone
+	default:
+		u.Model.Failed(u.Endpoint, time.Now())
+		if u.Late() {
+			broken.Err = fault.ErrNoProgress
+		}
+	}
+	return err
+}
+
+// pass does the work of Relay.
+func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
 		w.Messages.Prompt = cmp.Or(o.Where.Length(), w.Messages.Prompt)
