@@ -141,6 +141,20 @@ func TestALongAnswerIsRestoredAsItComes(t *testing.T) {
 	}
 }
 
+// Such an answer reaches clients as it is: what is in it has to be put back all the same.
+func TestAnAnswerOfAnotherTypeIsRestored(t *testing.T) {
+	for _, odd := range []string{"text/plain", "application/octet-stream", "application/problem+json", ""} {
+		for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+			up := testkit.NewUpstream(t, testkit.Body(status, odd, `{"text":"to [EMAIL_1]"}`))
+			b := startRedacting(t, &piiClassifier{}, up)
+			got := b.chat(strings.Replace(redactBody, "%s", "", 1))
+			if got.status != status || got.body != `{"text":"to ann@example.com"}` {
+				t.Errorf("%d of type %q: %d %s", status, odd, got.status, got.body)
+			}
+		}
+	}
+}
+
 func TestAnExplainedAnswerIsRestoredAsWell(t *testing.T) {
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"choices":[{"message":{"content":"[EMAIL_1]"}}]}`))
 	b := startRedacting(t, &piiClassifier{}, up)

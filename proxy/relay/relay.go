@@ -128,7 +128,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		err = s.copyWhole(ctx, w, u, o, t)
 	case w.Translates():
 		err = copyRefusal(w, u)
-	case o.Vault != nil && u.JSON() && u.Plain():
+	case o.Vault != nil: // whatever its type: what is no string of JSON stays as it is
 		err = copyRestored(w, u, o, t)
 	default:
 		w.WriteHeader(u.Status)
