@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
@@ -60,6 +61,29 @@ func TestAModelWhoseBudgetIsUsedUpIsNoCandidate(t *testing.T) {
 	now = now.Add(time.Hour)
 	if got := b.chat(upTo(10)); got.header.Get("X-Signalbox-Model") != "big" {
 		t.Errorf("in the next month: %d %v", got.status, got.header)
+	}
+}
+
+// A server that is down is back within minutes, and a client that is told of the budget asks again
+// tomorrow.
+func TestAModelThatIsDownIsTheAnswerBesideOneWhoseBudgetIsUsedUp(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"[big, small]", "[small, big]"} {
+		u, sick := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tenTokens)), testkit.NewUpstream(t, nil)
+		sick.SetSick(true)
+		b := bounded(t, u, sick, .005, func(s *setup) {
+			s.health, s.models[1].Health.Interval = true, option.Duration(10*time.Millisecond)
+			s.routes = "routes: []\ndefault: {models: " + order + "}\n"
+		})
+		waitFor(t, "the server to be down", func() bool { return stateOf(t, b, "small-a") == "down" })
+		got := b.chat(upTo(10))
+		if got.status != http.StatusServiceUnavailable || got.code(t) != "no_endpoint" ||
+			got.header.Get("X-Should-Retry") == "false" {
+			t.Errorf("%s: %d %s %v", order, got.status, got.body, got.header)
+		}
+		if n := len(u.Requests()); n != 0 {
+			t.Errorf("%s: the model over its budget got %d requests", order, n)
+		}
 	}
 }
 

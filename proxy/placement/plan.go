@@ -82,7 +82,7 @@ func (p *Plan) Withdraw(now time.Time) {
 // left.
 func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 	p.Abandon(time.Now())
-	crowded, asleep := false, false
+	crowded, asleep, away := false, false, false
 	var spent error // of the first model whose budget the request does not fit in
 	for len(p.Models) > 0 {
 		m := p.Models[0]
@@ -106,7 +106,7 @@ func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 				p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return p.kept.At(m) < 0 })
 			}
 		}
-		asleep = asleep || m.Asleep(time.Now())
+		asleep, away = asleep || m.Asleep(time.Now()), true
 		p.Models = p.Models[1:]
 	}
 	switch {
@@ -114,7 +114,7 @@ func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 		return nil, nil, fault.ErrEndpointsFull
 	case asleep && len(p.tried) == 0:
 		return nil, nil, fault.ErrAsleep
-	case len(p.tried) == 0:
+	case len(p.tried) == 0 && !away: // a server comes back before a budget begins anew
 		return nil, nil, spent
 	}
 	return nil, nil, nil
