@@ -399,6 +399,36 @@ func TestAConnectionThatDiesWhenReusedIsNoError(t *testing.T) {
 	}
 }
 
+// A busy server that does not say for how long would else be refusing requests while another one
+// has time: 429 is no failure that ejects it.
+func TestABusyEndpointRests(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status       int
+		after, state string
+	}{
+		{429, "30", "resting"},
+		{429, "", "resting"},
+		{429, "soon", "resting"},
+		{429, "0.5", "resting"},
+		{429, "0", "up"}, // by its own word
+		{503, "30", "resting"},
+		{503, "", "suspect"},
+	} {
+		up := testkit.NewUpstream(t, testkit.JSON(tt.status, `{}`, "Retry-After", tt.after))
+		b := start(t, oneModel(up))
+		if got := b.chat(ask("hi")); got.status != tt.status {
+			t.Errorf("%+v: %d %s", tt, got.status, got.body)
+		}
+		if got := stateOf(t, b, "small-a"); got != tt.state {
+			t.Errorf("%+v: the endpoint is %s", tt, got)
+		}
+		if got := b.chat(ask("hi")); got.status != tt.status { // nobody else is there
+			t.Errorf("%+v, again: %d %s", tt, got.status, got.body)
+		}
+	}
+}
+
 func TestNoHealthyEndpoint(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))

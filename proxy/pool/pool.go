@@ -263,7 +263,8 @@ func (e *Endpoint) fitness(now time.Time) Fitness {
 	return Fit
 }
 
-// Rest notes that the server asked to be left alone until then, by Retry-After.
+// Rest notes that the server is to be left alone until then: it is busy, and says for how long by
+// Retry-After, or does not say.
 func (e *Endpoint) Rest(until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

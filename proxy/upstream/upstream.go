@@ -95,11 +95,20 @@ func (t *teed) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// restUnsaid is how long an endpoint is left alone that refuses with 429 and does not say for how
+// long: as it counts as no failure, nothing else would keep requests from it. One request in this
+// time is few enough for the budget of retries.
+const restUnsaid = 5 * time.Second
+
 // tell tells the endpoint what its status means for it.
 func (u *Response) tell(now time.Time) {
 	switch u.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if wait, ok := headers.RetryAfter(u.Header, now); ok {
+		wait, ok := headers.RetryAfter(u.Header, now)
+		if !ok && u.Status == http.StatusTooManyRequests {
+			wait, ok = restUnsaid, true
+		}
+		if ok {
 			u.Endpoint.Rest(now.Add(min(wait, u.MaxRetryAfter)))
 		}
 	}
