@@ -54,6 +54,17 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 	message := strings.Replace(askMessage("hi", ""), "auto", "small", 1)
 	stream := strings.Replace(askStream("hi"), "auto", "small", 1)
 	const messages = downstream.MessagesPath
+	const responses, response = "/v1/responses", `{"model":"small","input":"hi","stream":true}`
+	streamed := strings.Replace(askMessage("hi", `,"stream":true`), "auto", "small", 1)
+	told := func(e string) testkit.Answer {
+		return testkit.Stream(testkit.Event("a"), "data: "+e+"\n\n", "data: [DONE]\n\n")
+	}
+	const (
+		own    = `{"error":{"message":"CUDA","type":"InternalServerError","param":null,"code":500}}`
+		theirs = `{"error":{"message":"no","type":"BadRequestError","param":null,"code":400}}`
+		failed = `{"type":"response.failed","sequence_number":1,"response":{"id":"r","object":"response",` +
+			`"status":"failed","error":{"code":"%s","message":"m"},"output":[]}}`
+	)
 	for name, tt := range map[string]struct {
 		answer     testkit.Answer
 		path, body string
@@ -68,6 +79,18 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 		"a message that breaks off":         {testkit.Raw(head, testkit.RST), messages, message, 502, "suspect"},
 		"a message that stays away":         {testkit.Raw(head, testkit.WaitGone), messages, message, 504, "suspect"},
 		"a refusal in no JSON":              {testkit.Body(400, "text/plain", "no"), messages, message, 400, "up"},
+		"a stream that tells of an error":   {told(own), chatPath, stream, 200, "suspect"},
+		"the same as a message":             {told(own), messages, streamed, 200, "suspect"},
+		"a response that failed": {
+			told(strings.Replace(failed, "%s", "server_error", 1)), responses, response, 200, "suspect",
+		},
+		"a stream that refuses the request": {told(theirs), chatPath, stream, 200, "up"},
+		"a response that refuses the request": {
+			told(strings.Replace(failed, "%s", "invalid_prompt", 1)), responses, response, 200, "up",
+		},
+		"a stream whose text looks like errors": {
+			testkit.Stream(testkit.Event(`{\"error\":{\"code\": 500}}`), "data: [DONE]\n\n"), chatPath, stream, 200, "up",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,6 +105,9 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 			}
 			if got := stateOf(t, b, "small-a"); got != tt.state {
 				t.Errorf("the endpoint is %s", got)
+			}
+			if warned := strings.Contains(b.log.String(), `"level":"WARN","msg":"request"`); warned != (tt.state != "up") {
+				t.Errorf("the log says %s", b.log)
 			}
 		})
 	}

@@ -159,10 +159,16 @@ type requestLine struct {
 	err                    error
 }
 
+// errTold is the cause of a stream that ended in order, with an error of the server's own.
+var errTold = errors.New("the server told of an error in its stream")
+
 // logRequest writes the log line of a request: as a warning where the proxy or a server failed.
 func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
 	level := slog.LevelInfo
-	if l.status >= http.StatusInternalServerError {
+	if l.err == nil && o.Tally.Failed {
+		l.err = errTold
+	}
+	if l.status >= http.StatusInternalServerError || errors.Is(l.err, errTold) {
 		level = slog.LevelWarn
 	}
 	if !r.Tel.Log.Enabled(ctx, level) {

@@ -156,7 +156,10 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	var cut *fault.InterruptedError
 	switch {
 	case err == nil:
-		if u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests {
+		switch {
+		case o.Tally.Failed:
+			u.Model.Erred(u.Endpoint, time.Now())
+		case u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests:
 			u.Endpoint.Succeeded()
 		}
 		return nil

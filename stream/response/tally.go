@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"regexp"
 	"sync"
 
 	"signalbox/internal/openai"
@@ -26,6 +27,8 @@ type Tally struct {
 	API    openai.API // of the request
 	Usage  Usage
 	Finish string // one of the finish reasons; empty as long as there is none
+	// Failed: the stream told of an error that is the server's own, and not of the request.
+	Failed bool
 
 	begun bool
 	text  int // bytes
@@ -46,7 +49,13 @@ func (t *Tally) Note(e *Event) {
 	if string(e.Type) == typeFailed || t.API == openai.Response && e.Shape == Failure {
 		t.Finish = FinishOther
 	}
+	t.Failed = t.Failed || e.Failed && ownError.Match(e.data)
 }
+
+// ownError finds what servers call an error of their own: by a status, as vLLM, SGLang and llama.cpp
+// do, or in the words of either API.
+var ownError = regexp.MustCompile(
+	`"(?:code|status|type)"\s*:\s*(?:"?5\d\d\b|"(?:server_error|api_error|internal_\w*error|InternalServerError)")`)
 
 // finish notes why an answer ended. A response tells the status in place of a reason unless it is
 // incomplete, also one that called a tool.
@@ -77,6 +86,8 @@ func (t *Tally) NoteMessage(c *Chunk) {
 		t.begun = true
 		const around = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`
 		t.text += max(0, len(c.Data)-len(around))
+	case isMessage(c.Name, c.Data, "error"):
+		t.Failed = t.Failed || ownError.Match(c.Data)
 	case isMessage(c.Name, c.Data, "message_start"), isMessage(c.Name, c.Data, "message_delta"):
 		t.noteEnd(c.Data)
 	}
