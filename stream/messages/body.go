@@ -27,6 +27,9 @@ func (a *Answer) Body(body []byte) ([]byte, error) {
 	for i := range e.Deltas {
 		d := &e.Deltas[i]
 		raw := body[d.At.Start:d.At.End]
+		if d.Choice == 0 && !e.Repeats(i) {
+			a.length += len(raw)
+		}
 		switch {
 		case d.Choice != 0, e.Repeats(i):
 		case d.Kind == response.Reasoning:
@@ -50,6 +53,9 @@ func (a *Answer) Body(body []byte) ([]byte, error) {
 	dst := append(a.appendHead(make([]byte, 0, len(body)+256), e), `"content":[`...)
 	dst = a.appendBlocks(dst, thought, said)
 	dst = append(a.appendEnd(append(dst, "],"...)), `,"usage":`...)
+	if !e.HasUsage { // as at the end of a stream: nothing would be a prompt of no length
+		a.usage.Input, a.usage.Output = max(a.Prompt, 0), response.TokensIn(a.length)
+	}
 	dst = a.appendUsage(dst)
 	if at := e.Extension; at.Present() {
 		dst = append(append(dst, `,"x_signalbox":`...), body[at.Start:at.End]...)
