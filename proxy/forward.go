@@ -290,7 +290,11 @@ func (p *Proxy) discards(ctx context.Context, st *State, o *exchange.Exchange, u
 	if !ok {
 		return false
 	}
-	u.Endpoint.Succeeded()
+	if x.Tally.Failed {
+		u.Model.Erred(u.Endpoint, time.Now())
+	} else {
+		u.Endpoint.Succeeded()
+	}
 	spans.EndAttempt(o, nil)
 	o.Upstream = nil
 	st.book.Discard(o, x.Tally, u.Status)

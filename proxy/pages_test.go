@@ -112,3 +112,14 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 		})
 	}
 }
+
+func TestAnErrorThatIsThrownAwayCountsAgainstItsEndpoint(t *testing.T) {
+	t.Parallel()
+	const own = `data: {"error":{"message":"CUDA","type":"InternalServerError","param":null,"code":500}}` + "\n\n"
+	fails := testkit.Stream(testkit.Event("a"), own, testkit.Done)
+	p := escalating(t, everySign, fails, testkit.Stream(testkit.Event("hello"), testkit.Finish, testkit.Done))
+	p.chat(askStream("hi")).ends(t, "escalated failed small big", "hello")
+	if got := stateOf(t, p.bench, "small-a"); got != "suspect" {
+		t.Errorf("the endpoint is %s", got)
+	}
+}
