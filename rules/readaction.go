@@ -86,7 +86,7 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	}
 	readMargin(margin, &a)
 	a.Escalate, a.Mirror = readEscalate(escalate, &a), c.readMirror(mirror)
-	a.Canary = c.readCanary(canary, &a)
+	a.Canary = c.readCanary(canary, escalate, &a)
 	c.warnChoice(by, models, &a)
 	c.warnUntold(effort, models, &a)
 	return a

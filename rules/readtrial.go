@@ -56,22 +56,25 @@ func (c *compiler) readTrial(at syntax.Cursor, key string) (t trial, ok bool) {
 }
 
 // readCanary reads canary, which may be absent. What would mix the answers of the canary with those
-// that it is compared with is refused.
-func (c *compiler) readCanary(at syntax.Cursor, a *Action) *Canary {
+// that it is compared with is refused, whatever else is wrong with either: escalate is where the
+// route has that, valid or not.
+func (c *compiler) readCanary(at, escalate syntax.Cursor, a *Action) *Canary {
 	if at.Node == nil {
 		return nil
 	}
 	t, ok := c.readTrial(at, "share")
-	if !ok {
-		return nil
+	if escalate.Node != nil {
+		at.Errorf("canary and escalate exclude each other: an answer of the canary is not judged, so the two could not be compared")
 	}
 	switch {
+	case t.model == "":
 	case slices.ContainsFunc(a.Models, func(x Choice) bool { return x.Name == t.model }):
 		at.Errorf("model %q is among the models of the route, so its answers could not be told from theirs", t.model)
-	case a.Escalate != nil:
-		at.Errorf("canary and escalate exclude each other: an answer of the canary is not judged, so the two could not be compared")
 	case a.Mirror != nil && a.Mirror.Model == t.model:
 		at.Errorf("model %q gets copies of the same requests by mirror: a canary answers clients, a mirror nobody", t.model)
+	}
+	if !ok {
+		return nil
 	}
 	return &Canary{Model: t.model, Share: t.share}
 }
