@@ -87,6 +87,7 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	readMargin(margin, &a)
 	a.Escalate, a.Mirror = readEscalate(escalate, &a), c.readMirror(mirror)
 	a.Canary = c.readCanary(canary, escalate, &a)
+	warnMirror(mirror, models, &a)
 	c.warnChoice(by, models, &a)
 	c.warnUntold(effort, models, &a)
 	return a

@@ -55,6 +55,17 @@ func (c *compiler) readTrial(at syntax.Cursor, key string) (t trial, ok bool) {
 	return t, t.model != "" && t.share > 0
 }
 
+// warnMirror reports copies for the only model that answers: it gets its own requests again, and is
+// compared with itself.
+func warnMirror(mirror, models syntax.Cursor, a *Action) {
+	if a.Mirror == nil || a.Canary != nil || len(a.Models) != 1 || len(models.Node.Content) != 1 ||
+		a.Models[0].Name != a.Mirror.Model {
+		return
+	}
+	mirror.Warnf("model %q is the only one of the route: it gets its own requests again, and its answers "+
+		"are compared with themselves", a.Mirror.Model)
+}
+
 // readCanary reads canary, which may be absent. What would mix the answers of the canary with those
 // that it is compared with is refused, whatever else is wrong with either: escalate is where the
 // route has that, valid or not.
