@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"signalbox/internal/signal"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected problems of testdata/bad and testdata/warn")
@@ -117,6 +119,27 @@ default: {models: [qwen-7b]}
 		"5:71: routes[2].use.reasoning: warning: no model provides signal complexity, so auto leaves what the client set",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+func TestCompileKnowsLanguagesByTheirNames(t *testing.T) {
+	t.Parallel()
+	env := testEnv()
+	env.Labels[signal.Language] = []string{"de", "en", "fr", "zh"}
+	_, problems := Compile(sourceOf(t, `
+routes:
+  - {name: r, when: {language: [germn, French]}, use: {models: [qwen-7b]}}
+  - {name: s, when: {language: {not_in: [de-AT, xx]}}, use: {models: [qwen-7b]}}
+default: {models: [qwen-7b]}
+`), env)
+	want := []string{
+		`3:33: routes[0].when.language[0]: unknown language "germn"; did you mean "de"?`,
+		`3:40: routes[0].when.language[1]: unknown language "French"; did you mean "fr"?`,
+		`4:42: routes[1].when.language.not_in[0]: unknown language "de-AT"; did you mean "de"?`,
+		`4:49: routes[1].when.language.not_in[1]: unknown language "xx"; expected one of de, en, fr, zh`,
+	}
+	if diff := cmp.Diff(want, textsOfProblems(problems)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }

@@ -28,6 +28,7 @@ func catalog(c *config.Classify) (config.Catalog, error) {
 		Labels: make(map[signal.Kind][]string), Thresholds: make(map[signal.Kind]float64),
 	}
 	out.Thresholds[signal.Jailbreak] = 0.5
+	out.Labels[signal.Language] = []string{"de", "en", "fr"}
 	out.Labels[signal.Domain] = []string{
 		"biology", "business", "chemistry", "computer science", "economics", "engineering", "health", "history",
 		"law", "math", "other", "philosophy", "physics", "psychology",

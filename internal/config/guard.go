@@ -103,9 +103,21 @@ func (c *checker) outputSignal(o *guardrail.Output, path string, catalog *Catalo
 	}
 	for j, l := range o.Labels {
 		if len(known) > 0 && !slices.Contains(known, l) {
-			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is none of %s", l, strings.Join(known, ", "))
+			near := meant("; ", l, known)
+			if o.Kind == signal.Language {
+				near = meantLanguage(l, known)
+			}
+			c.at(fmt.Sprintf("%s.labels[%d]", path, j), "%q is none of %s%s", l, strings.Join(known, ", "), near)
 		}
 	}
+}
+
+// meantLanguage is meant for a language, whose names are known beside the codes.
+func meantLanguage(word string, codes []string) string {
+	if code := rules.Language(word, codes); code != "" {
+		return fmt.Sprintf("; did you mean %q?", code)
+	}
+	return ""
 }
 
 // threshold is the probability from which a yes-or-no signal counts as yes.

@@ -316,6 +316,9 @@ func (c Cursor) Known(what, name string, names []string) bool {
 		return true
 	}
 	said := Suggestion(name, names)
+	if what == language {
+		said = languageSuggestion(name, names)
+	}
 	if at := sectionOf(what); len(names) == 0 && at != "" {
 		said += " under " + at
 	}

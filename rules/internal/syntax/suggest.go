@@ -67,6 +67,11 @@ func Suggestion(word string, known []string) string {
 	if k, ok := nearest(word, known); ok {
 		return fmt.Sprintf("; did you mean %q?", k)
 	}
+	return expected(known)
+}
+
+// expected ends a message with the known words.
+func expected(known []string) string {
 	if len(known) > maxListed {
 		return fmt.Sprintf("; expected one of %s and %d more", strings.Join(known[:maxListed], ", "), len(known)-maxListed)
 	}

@@ -133,3 +133,22 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestLanguagesAreKnownByTheirNames(t *testing.T) {
+	t.Parallel()
+	known := []string{"de", "en", "es", "he", "id", "it", "no", "pl", "pt", "tl", "zh"}
+	for word, want := range map[string]string{
+		"germn": "de", "german": "de", "German": "de", "Deutsch": "de", "deu": "de", "de-AT": "de", "DE": "de",
+		"spansh": "es", "Portugese": "pt", "zh_Hans": "zh", "chinese": "zh", "iw": "he", "nb": "no", "fil": "tl",
+		"fr": "", "french": "", "xx": "", "dee": "", "klingon": "", "": "", "-": "",
+	} {
+		if got := Language(word, known); got != want {
+			t.Errorf("%q means %q, want %q", word, got, want)
+		}
+	}
+	for name, code := range languages {
+		if Language(name, []string{code}) != code {
+			t.Errorf("%q is not understood", name)
+		}
+	}
+}
