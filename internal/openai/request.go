@@ -301,23 +301,33 @@ func (r *Request) Text() signal.Text {
 }
 
 // Shape is what the messages of a request tell of the conversation: how many are of the user, how
-// many results of tools came after the last of these, and whether one of them is the last message,
-// with which an agent calls the model again. What a server remembers of earlier turns
-// (previous_response_id, a stored context) is not among them.
+// many results of tools came after the last of these, and whether the model is called again with
+// such a result, as BringsToolResult tells. What the client says beside results, before the model
+// has answered, is no turn of the user: agents put their notes there. What a server remembers of
+// earlier turns (previous_response_id, a stored context) is not among them.
 func (r *Request) Shape() (turns, results int, loop bool) {
-	for i := range r.Messages {
-		switch r.Messages[i].Role {
-		case roleUser:
-			turns++
-			results, loop = 0, false
-		case roleTool, roleFunction:
-			results++
-			loop = true
-		default:
-			loop = false
+	said, brought := 0, 0 // by the client since the model spoke
+	count := func() {
+		switch {
+		case brought > 0:
+			results += brought
+		case said > 0:
+			turns, results = turns+said, 0
 		}
 	}
-	return turns, results, loop
+	for i := range r.Messages {
+		switch m := &r.Messages[i]; {
+		case m.Role == roleUser:
+			said++
+		case m.Role == roleTool || m.Role == roleFunction:
+			brought++
+		case m.FromModel():
+			count()
+			said, brought = 0, 0
+		}
+	}
+	count()
+	return turns, results, brought > 0
 }
 
 // originOf is where the texts of a message of a role come from.

@@ -305,9 +305,9 @@ type Facts struct {
 	Session  string // empty when none was named
 	Tokens   int    // estimate of the prompt's tokens
 	Context  int    // tokens of the stored contexts that the request refers to
-	Turns    int    // messages of the user in the request
+	Turns    int    // messages of the user in the request, but for those beside results of tools
 	Results  int    // results of tools behind the last of them
-	ToolLoop bool   // the model is called again with the result of a tool: that is the last message
+	ToolLoop bool   // the model is called again with the result of a tool
 	Features Features
 	Header   func(name string) []string // values of a request header, by any case; nil means no headers
 }

@@ -143,9 +143,9 @@ type Facts struct {
 	Contexts []string          `json:"contexts,omitempty"`       // those, each as ID@VERSION
 	Features []string          `json:"features,omitempty"`       // tools, images, context, facts
 	Session  bool              `json:"session,omitempty"`        // one was named
-	Turns    int               `json:"turns,omitempty"`          // messages of the user
+	Turns    int               `json:"turns,omitempty"`          // messages of the user, but for those beside results of tools
 	Results  int               `json:"tool_results,omitempty"`   // results of tools behind the last of them
-	ToolLoop bool              `json:"tool_loop,omitempty"`      // the last message is one
+	ToolLoop bool              `json:"tool_loop,omitempty"`      // the model is called again with one
 	Headers  map[string]Header `json:"headers,omitempty"`        // those that the rules name; empty where the request had none of the name
 }
 

@@ -237,7 +237,7 @@ func (session) implies(predicate) bool { return false }
 
 type toolLoop struct{}
 
-// ToolLoop tests that the last message of the request is the result of a tool.
+// ToolLoop tests that the model is called again with the result of a tool.
 func ToolLoop() *Leaf { return newLeaf(signal.NumKinds, toolLoop{}) }
 
 func (toolLoop) holds(set *signal.Set) bool { return set.Facts.ToolLoop }
