@@ -157,7 +157,7 @@ func (st *State) translate(w *downstream.Writer, body []byte, o anthropic.Option
 	if err != nil {
 		return nil, err
 	}
-	req.Translated, req.ThinkingBudget = true, t.Budget
+	req.Translated, req.ThinkingBudget, req.Places = true, t.Budget, t.Places
 	w.Messages.Thinking, w.Messages.Prompt = t.Thinking, req.EstimateTokens()
 	if len(t.LeftOut) > 0 {
 		w.Header()["X-Signalbox-Left-Out"] = []string{strings.Join(t.LeftOut, ",")}

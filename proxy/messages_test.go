@@ -153,7 +153,7 @@ func TestErrorsHaveTheShapeOfTheAPI(t *testing.T) {
 		want   string
 	}{
 		"a field": {b.message(`{"model":"auto","max_tokens":1,"messages":[{"role":"user",` +
-			`"content":[{"type":"text"}]}]}`), 400, "invalid_request_error: messages[0].content[0].text is required"},
+			`"content":[{"type":"text"}]}]}`), 400, "invalid_request_error: messages.0.content.0.text is required"},
 		"of a chat": {b.message(askMessage("hi", `,"signalbox":{"gard":"hold"}`)), 400, "invalid_request_error: signalbox.gard is unknown; known are context, session, " +
 			"facts, explain, guard, save_context"},
 		"a model":  {b.message(strings.Replace(askMessage("hi", ""), "auto", "claude", 1)), 404, `not_found_error: unknown model "claude"; GET /v1/models lists what may be asked for`},

@@ -135,6 +135,26 @@ func TestARefusalNamesTheMessage(t *testing.T) {
 	}
 }
 
+// The Messages API has no member for the place: the text of the error names it, as the client sent it.
+func TestARefusalOfTheMessagesAPINamesThePlace(t *testing.T) {
+	t.Parallel()
+	b := startReading(t, routesOfOrigins)
+	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}`
+	turn := func(text string) string {
+		return `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"},{"type":"text","text":"` + text + `"}]}`
+	}
+	for place, messages := range map[string]string{
+		"messages.1: ":           saidBy("user", "hi") + "," + saidBy("user", "Hm. "+attackText),
+		"messages.2.content.1: ": saidBy("user", "hi") + "," + call + "," + turn(attackText),
+		"messages.4.content.1: ": saidBy("user", "hi") + "," + call + "," + turn("a") + "," + call + "," + turn(attackText),
+	} {
+		got := b.message(`{"model":"auto","max_tokens":9,"system":"s","messages":[` + messages + `]}`)
+		if f := got.failure(t); got.status != 400 || !strings.HasPrefix(f, "invalid_request_error: "+place) {
+			t.Errorf("%d %s, want %s", got.status, got.body, place)
+		}
+	}
+}
+
 func TestClassifyTellsVerdictsByOrigin(t *testing.T) {
 	t.Parallel()
 	b := startReading(t, routesOfOrigins)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/openai"
 )
 
 // piece is a part of a content: a text, or a part of a chat's content.
@@ -56,6 +58,7 @@ func (t *translator) conversation(b *top) error {
 	t.member("messages", []byte{'['})
 	n := 0
 	if b.system != nil {
+		t.place = openai.Place{Message: openai.Whole, Block: openai.Whole}
 		if err := t.system(b.system, "system"); err != nil {
 			return err
 		}
@@ -64,6 +67,7 @@ func (t *translator) conversation(b *top) error {
 		if n++; n > t.opts.Limits.MaxMessages {
 			return bad("messages", "holds more than %d messages", t.opts.Limits.MaxMessages)
 		}
+		t.place = openai.Place{Message: n - 1, Block: openai.Whole}
 		return t.message(v, at)
 	})
 	if err == nil && n == 0 {
@@ -79,6 +83,7 @@ func (t *translator) open(role string) {
 		t.out.Chat = append(t.out.Chat, ',')
 	}
 	t.out.Chat = append(append(append(t.out.Chat, `{"role":"`...), role...), '"')
+	t.out.Places = append(t.out.Places, t.place)
 }
 
 // say appends a message that is a content alone.
@@ -268,21 +273,33 @@ func (t *translator) message(raw []byte, at string) error {
 // tools return no pictures.
 func (t *translator) user(content []byte, at string) error {
 	var rest []piece
-	results := false
+	results, of := false, 0 // of: the blocks that rest is of
+	blocks, block := 0, openai.Whole
 	err := elements(content, at, func(at string, v []byte) error {
+		had := len(rest)
+		t.place.Block = blocks
+		blocks++
 		b, err := t.block(v, at)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if b.kind != "tool_result" {
+		case b.kind == "tool_result":
+			results = true
+			var shown []piece
+			shown, err = t.result(&b, at)
+			rest = append(rest, shown...)
+		default:
 			rest, err = t.piece(rest, &b, at)
-			return err
 		}
-		results = true
-		shown, err := t.result(&b, at)
-		rest = append(rest, shown...)
+		if len(rest) > had {
+			of, block = of+1, t.place.Block
+		}
 		return err
 	})
+	if of != 1 {
+		block = openai.Whole
+	}
+	t.place.Block = block
 	if err == nil && (len(rest) > 0 || !results) {
 		t.say("user", rest)
 	}

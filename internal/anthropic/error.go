@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -34,16 +35,33 @@ func ErrorType(status int) string {
 }
 
 // AppendError appends the body of an error, {"type":"error","error":{...},"request_id":"..."}. The
-// message of e names the field where one is at fault. An empty id is left out.
+// message names the field where one is at fault, which the API has no member for, and spells it as
+// Anthropic does. An empty id is left out.
 func AppendError(b []byte, e *openai.Error, id string) []byte {
 	b = append(append(b, `{"type":"error","error":{"type":"`...), ErrorType(e.Status)...)
 	b = append(b, `","message":`...)
-	b, _ = jsontext.AppendQuote(b, e.Message) // what is no UTF-8 is replaced
+	b, _ = jsontext.AppendQuote(b, message(e)) // what is no UTF-8 is replaced
 	b = append(b, '}')
 	if id != "" {
 		b, _ = jsontext.AppendQuote(append(b, `,"request_id":`...), id)
 	}
 	return append(b, '}')
+}
+
+// instructions is the field of the system prompt, a word that the text of a refusal may hold anyway.
+const instructions = "system"
+
+// message is the message of an error, with the field at fault: messages.3.content.0 for
+// messages[3].content[0].
+func message(e *openai.Error) string {
+	at := strings.NewReplacer("[", ".", "]", "").Replace(e.Param)
+	switch rest, named := strings.CutPrefix(e.Message, e.Param); {
+	case named:
+		return at + rest
+	case strings.Contains(e.Message, e.Param) && e.Param != instructions:
+		return e.Message
+	}
+	return at + ": " + e.Message
 }
 
 // AppendStreamError appends an error as an event of a stream.

@@ -33,6 +33,8 @@ type Request struct {
 	// once, in order.
 	LeftOut []string
 	Model   openai.Span // of the value of model in the body as it came
+	// Places tells of each message of Chat where it is in the body as it came.
+	Places []openai.Place
 	// Exact: nothing was left out, nor changed beyond what the two APIs say in different ways, so
 	// that whatever a server reads in the body itself is read in Chat as well.
 	Exact bool
@@ -51,10 +53,11 @@ const maxLeftOut = 16
 type translator struct {
 	out    Request
 	opts   Options
-	size   int    // capacity of the body
-	parts  int    // blocks so far
-	effort string // of output_config
-	form   []byte // response_format
+	size   int          // capacity of the body
+	parts  int          // blocks so far
+	place  openai.Place // of what is translated
+	effort string       // of output_config
+	form   []byte       // response_format
 }
 
 // ToChat translates the body of a request. Errors are *openai.Error with status 400 that name the

@@ -204,6 +204,56 @@ func TestWhatHasNoPlaceIsTold(t *testing.T) {
 	}
 }
 
+func TestMessagesKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	const result, text = `{"type":"tool_result","tool_use_id":"c","content":"r"}`, `{"type":"text","text":"t"}`
+	const shown = `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"u"}}]}`
+	turn := func(blocks ...string) string {
+		return `{"role":"user","content":[` + strings.Join(blocks, ",") + `]}`
+	}
+	said := func(turns ...string) string { return `,"messages":[` + strings.Join(turns, ",") + `]` }
+	const plain = `{"role":"user","content":"a"}`
+	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}`
+	for in, want := range map[string]string{
+		said(plain):                             "messages[0]",
+		`,"system":"s"` + said(plain):           "system messages[0]",
+		`,"system":[]` + said(plain):            "messages[0]",
+		said(plain, call, turn(result, result)): "messages[0] messages[1] messages[2].content[0] messages[2].content[1]",
+		said(plain, call, turn(result, text)):   "messages[0] messages[1] messages[2].content[0] messages[2].content[1]",
+		said(turn(result, text, text)):          "messages[0].content[0] messages[0]",
+		said(turn(shown)):                       "messages[0].content[0] messages[0].content[0]",
+		said(turn(text)):                        "messages[0].content[0]",
+		said(turn()):                            "messages[0]",
+		said(turn(result), `{"role":"system","content":"r"}`, plain): "messages[0].content[0] messages[1] messages[2]",
+	} {
+		r := chatOf(t, in)
+		var got []string
+		for _, p := range r.Places {
+			got = append(got, p.String())
+		}
+		chat, err := openai.ParseChat(r.Chat, openai.Limits{})
+		if err != nil || len(chat.Messages) != len(got) || strings.Join(got, " ") != want {
+			t.Errorf("%s: places %v of %s, want %s (%v)", in, got, r.Chat, want, err)
+		}
+	}
+}
+
+func TestErrorsNameTheFieldInTheirMessage(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]openai.Error{
+		"messages.3.content.0: Declined.":       {Param: "messages[3].content[0]", Message: "Declined."},
+		"messages.3.content.0.text is needed":   {Param: "messages[3].content[0].text", Message: "messages[3].content[0].text is needed"},
+		"system: Do not change the system.":     {Param: "system", Message: "Do not change the system."},
+		"unknown model \\\"a[0]\\\"":            {Param: "model", Message: `unknown model "a[0]"`},
+		"no":                                    {Message: "no"},
+		"messages.1: invalid JSON at byte 5: x": {Param: "messages[1]", Message: "invalid JSON at byte 5: x"},
+	} {
+		if got := string(AppendError(nil, &e, "")); !strings.Contains(got, `"message":"`+want+`"`) {
+			t.Errorf("%+v: %s, want %s", e, got, want)
+		}
+	}
+}
+
 func TestBadRequestsNameTheField(t *testing.T) {
 	t.Parallel()
 	const hi = `,"messages":[{"role":"user","content":"hi"}]`

@@ -130,6 +130,9 @@ type Request struct {
 	// ThinkingBudget is how many tokens the client of a translated request has the model reason
 	// for; 0 where it does not say. Who translates sets it.
 	ThinkingBudget int64
+	// Places tells of each of Messages where it is in what the client of a translated request sent;
+	// nil where it sent Messages. Who translates sets it.
+	Places []Place
 
 	Extras Extras
 
