@@ -408,6 +408,15 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 	}
 }
 
+func TestEveryModelThatCannotBeReadIsTold(t *testing.T) {
+	_, err := load(t, taskLines(t.TempDir(), "{name: pii, model: org/none}, {name: factcheck, model: org/neither}, {name: domian, model: org/none}"))
+	for _, want := range []string{"classify.tasks[0].model: ", "classify.tasks[1].model: ", "classify.tasks[2].name: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want a problem of %s, too", err, want)
+		}
+	}
+}
+
 func TestPatternsAloneFindPersonalData(t *testing.T) {
 	a := build(t, "classify: {tasks: [{name: pii, model: patterns}]}\nroutes: [{name: private, when: {pii: {types: [EMAIL_ADDRESS]}}, block: {message: no}}]\n")
 	set := a.Extract(t.Context(), "write to ann@example.com", signal.MaskOf(signal.PII))

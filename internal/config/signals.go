@@ -358,16 +358,16 @@ func (c *checker) taskErrors(err error) {
 	if err == nil {
 		return
 	}
-	list := []error{err}
-	if j, ok := err.(interface{ Unwrap() []error }); ok {
-		list = j.Unwrap()
-	}
-	for _, err := range list {
-		var t *TaskError
-		if !errors.As(err, &t) || t.Index < 0 {
-			c.at("classify.tasks", "%v", err)
-			continue
+	if j, ok := err.(interface{ Unwrap() []error }); ok { // joined, also of joined ones
+		for _, err := range j.Unwrap() {
+			c.taskErrors(err)
 		}
-		c.at(fmt.Sprintf("classify.%s[%d].%s", t.list(), t.Index, t.Field), "%v", t.Err)
+		return
 	}
+	var t *TaskError
+	if !errors.As(err, &t) || t.Index < 0 {
+		c.at("classify.tasks", "%v", err)
+		return
+	}
+	c.at(fmt.Sprintf("classify.%s[%d].%s", t.list(), t.Index, t.Field), "%v", t.Err)
 }
