@@ -109,7 +109,7 @@ const unpriced = "no model has a price, so that nothing is ever spent: set model
 // by an estimate, since their servers are never asked how many tokens one took.
 func (c *checker) untold() {
 	a := &c.cfg.Auth
-	priced := slices.ContainsFunc(c.cfg.Models, func(m backend.ModelOptions) bool { return m.Price.Known() })
+	priced := c.broken("models") || slices.ContainsFunc(c.cfg.Models, func(m backend.ModelOptions) bool { return m.Price.Known() })
 	for i := range a.Keys {
 		if a.Keys[i].Budget.USD > 0 && !priced {
 			c.warn(fmt.Sprintf("auth.keys[%d].budget", i), unpriced)
@@ -150,7 +150,7 @@ func (c *checker) access() {
 	}
 	c.openKeys()
 	c.unusedNames()
-	if a.Virtual.On() && a.Mode == auth.ModeNone {
+	if a.Virtual.On() && a.Mode == auth.ModeNone && !c.broken("auth") {
 		c.warn("auth.virtual", "auth.mode none asks nobody for a key, so that virtual keys can be made and change nothing")
 	}
 	if a.Virtual.Redis && !c.hasRedis() {
@@ -179,7 +179,7 @@ func (c *checker) openKeys() {
 		c.at("auth.keys", "nobody is asked for a key before auth.mode says so: "+
 			"set auth.mode to keys, or to none if that is meant")
 	}
-	if a.Mode != auth.ModeJWT && c.holds("auth.jwt") {
+	if a.Mode != auth.ModeJWT && c.holds("auth.jwt") && !c.broken("auth") {
 		c.warn("auth.jwt", "no token is looked at: auth.mode is %s", a.Mode)
 	}
 }
@@ -359,6 +359,7 @@ func (c *checker) rules(catalog Catalog) {
 		env.Labels = make(map[signal.Kind][]string)
 	}
 	c.defined(&env)
+	c.spare(&env)
 	env.Roles, env.Tenants = c.callers()
 	program, problems := rules.Compile(rules.Source{
 		Routes: present(&c.cfg.Routes), Default: present(&c.cfg.Default), Conditions: present(&c.cfg.Conditions),
@@ -438,6 +439,25 @@ func (c *checker) defined(env *rules.Env) {
 	}
 }
 
+// spare keeps the rules from being warned of what an error elsewhere may be the reason of: a price
+// that could not be read is none.
+func (c *checker) spare(env *rules.Env) {
+	if c.broken("models") {
+		env.Priced, env.Skilled, env.Told = nil, nil, nil
+	}
+	if c.broken("outcomes") {
+		env.Skilled = nil
+	}
+}
+
+// broken reports an error at a path or below it. What follows from it alone is no warning.
+func (c *checker) broken(path string) bool {
+	return slices.ContainsFunc(c.problems, func(p rules.Problem) bool {
+		rest, below := strings.CutPrefix(p.Path, path)
+		return below && !p.Warning && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
 // readsAnswers reports whether an output names a classifier, and its label where one is given.
 func (c *checker) readsAnswers(classifier, label string) bool {
 	return slices.ContainsFunc(c.cfg.Guard.Outputs, func(o guardrail.Output) bool {
@@ -462,8 +482,8 @@ func defineModel(env *rules.Env, m *backend.ModelOptions) {
 // callers lists the roles and tenants that callers can be of, or nothing when one may be of any.
 func (c *checker) callers() (roles, tenants []string) {
 	a := &c.cfg.Auth
-	if a.Mode != auth.ModeKeys || a.Virtual.On() {
-		return nil, nil // a token, or a virtual key, may name any
+	if a.Mode != auth.ModeKeys || a.Virtual.On() || c.broken("auth") {
+		return nil, nil // a token, or a virtual key, may name any, and so may a key that could not be read
 	}
 	roles, tenants = []string{a.DefaultRole}, []string{a.DefaultTenant}
 	for _, k := range a.Keys {

@@ -242,16 +242,16 @@ func (c *checker) memory() {
 			meant("; ", m.Durability, words))
 	}
 	c.section("memory", m.Validate())
-	if !m.Enabled && !c.hasRedis() && len(m.Tenants) > 0 {
+	if !m.Enabled && !c.hasRedis() && len(m.Tenants) > 0 && !c.broken("memory") {
 		c.warn("memory.tenants", "contexts are turned off, so the quotas of %d tenants are not used", len(m.Tenants))
 	}
-	if m.Redis.URL != "" && m.SaltSecret == "" {
+	if m.Redis.URL != "" && m.SaltSecret == "" && !c.broken("memory") {
 		c.warn("memory.redis.url", "memory.salt_secret is not set: of several replicas over this Redis each makes one up, so none finds in the model servers' caches what another has sent")
 	}
 	if !m.Enabled {
 		c.eachCondition(c.contextsTurnedOff)
 	}
-	if m.Durability == DurabilityBestEffort && !c.hasRedis() {
+	if m.Durability == DurabilityBestEffort && !c.hasRedis() && !c.broken("memory") {
 		c.warn("memory.durability", "without redis nothing outlives this process, and durability changes nothing")
 	}
 }
