@@ -80,6 +80,7 @@ type compiler struct {
 	headers    map[string]bool
 	session    bool
 	leaves     int             // of the route or condition being read
+	spoilt     bool            // it uses a condition with errors
 	used       map[string]bool // names that the rules use, by usedKey
 }
 
@@ -98,15 +99,15 @@ func Compile(src Source, env Env) (*Program, []Problem) {
 	c.readConditions(src.Conditions)
 	routes := c.readRoutes(src.Routes)
 	fallback := c.readDefault(src.Default)
-	for _, name := range slices.Sorted(maps.Keys(c.conditions)) {
-		cond := c.conditions[name]
-		if !cond.used {
-			cond.name.Warnf("no rule uses condition %q", syntax.Shorten(name))
-		}
+	unused := c.unusedConditions()
+	for _, cond := range unused {
 		c.resolve(cond)
 	}
 	c.warn(routes)
 	if !HasErrors(c.problems) {
+		for _, cond := range unused {
+			cond.name.Warnf("no rule uses condition %q", syntax.Shorten(cond.name.Node.Value))
+		}
 		c.warnUnused()
 	}
 	syntax.Sort(c.problems)

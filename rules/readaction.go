@@ -80,12 +80,15 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	if models.Node == nil && !misspelt {
 		at.Errorf("found no models, expected {models: [NAME]}")
 	}
+	if misspelt && by.Node == nil {
+		a.By = "" // it may be what is misspelt
+	}
 	warnWeights(weighted, &a)
 	if a.Override && a.Reasoning == "" && a.MaxTokens == (MaxTokens{}) && at.Mark() == mark {
 		override.Warnf("override has no effect without reasoning or max_tokens")
 	}
 	readMargin(margin, &a)
-	a.Escalate, a.Mirror = readEscalate(escalate, &a), c.readMirror(mirror)
+	a.Escalate, a.Mirror = readEscalate(escalate, models, &a), c.readMirror(mirror)
 	a.Canary = c.readCanary(canary, escalate, &a)
 	warnMirror(mirror, models, &a)
 	c.warnChoice(by, models, &a)
@@ -107,11 +110,16 @@ func readPlain(e syntax.Entry, a *Action) {
 	}
 }
 
+// allRead reports whether the candidates are those that the file has: none was refused.
+func allRead(models syntax.Cursor, a *Action) bool {
+	return models.Node != nil && len(a.Models) == len(models.Node.Content)
+}
+
 // warnUntold reports an effort that none of the candidates can be told of. A fallback without a
 // dialect beside a model that has one is as it should be.
 func (c *compiler) warnUntold(effort, models syntax.Cursor, a *Action) {
 	if c.env.Told == nil || effort.Node == nil || a.Reasoning == "" || a.Reasoning == "none" ||
-		models.Node == nil || len(a.Models) == 0 || len(a.Models) < len(models.Node.Content) {
+		!allRead(models, a) || len(a.Models) == 0 {
 		return
 	}
 	if slices.ContainsFunc(a.Models, func(m Choice) bool { return slices.Contains(c.env.Told, m.Name) }) {
@@ -256,7 +264,7 @@ func readWeighted(i syntax.Cursor) (name syntax.Cursor, weight int, at syntax.Cu
 
 // warnChoice reports a way to choose that has nothing to choose from, or nothing to choose by.
 func (c *compiler) warnChoice(by, models syntax.Cursor, a *Action) {
-	if by.Node == nil || models.Node == nil || len(a.Models) < len(models.Node.Content) || a.By == "" || a.By == "order" {
+	if by.Node == nil || !allRead(models, a) || a.By == "" || a.By == "order" {
 		return
 	}
 	if len(a.Models) == 1 {

@@ -15,8 +15,8 @@ const (
 	maxHold     = 10 * time.Minute
 )
 
-// readEscalate reads escalate, which may be absent.
-func readEscalate(at syntax.Cursor, a *Action) *Escalate {
+// readEscalate reads escalate, which may be absent. models are the candidates as the file has them.
+func readEscalate(at, models syntax.Cursor, a *Action) *Escalate {
 	if at.Node == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func readEscalate(at syntax.Cursor, a *Action) *Escalate {
 	switch {
 	case a.By != "order" && a.By != "":
 		at.Errorf("escalate needs `by: order`, the models from the first to ask to the last, found by: %s", a.By)
-	case len(a.Models) < 2:
+	case len(a.Models) < 2 && allRead(models, a):
 		at.Lacking(mark, "escalate needs a second model to ask, found %d", len(a.Models))
 	case slices.Contains(e.When, SignGuard) && a.Guard == "off":
 		at.Errorf("escalate for guard needs the guard, found guard: off")

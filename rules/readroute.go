@@ -19,6 +19,7 @@ type named struct {
 	node   condition.Node // nil until read
 	open   bool           // being read
 	used   bool
+	broken bool // it has errors, or one that it uses has
 	leaves int
 }
 
@@ -45,7 +46,9 @@ func (c *compiler) readConditions(n *yaml.Node) {
 		}
 		if name.Node == nil || when.Node == nil {
 			at.Lacking(mark, "a condition needs a name and a when")
-			continue
+			if name.Node == nil {
+				continue
+			}
 		}
 		s, ok := c.name(name)
 		if !ok {
@@ -56,6 +59,9 @@ func (c *compiler) readConditions(n *yaml.Node) {
 			continue
 		}
 		c.conditions[s] = &named{name: name, when: when}
+		if when.Node == nil {
+			c.conditions[s].node, c.conditions[s].broken = never, true
+		}
 	}
 }
 
@@ -77,12 +83,20 @@ func (c *compiler) resolve(cond *named) condition.Node {
 	if cond.node != nil {
 		return cond.node
 	}
-	outer := c.leaves
-	c.leaves, cond.open = 0, true
-	n := c.when(cond.when, 0)
-	cond.node, cond.open, cond.leaves = c.simplifier.Simplify(n), false, c.leaves
-	c.leaves = outer
+	outer, spoilt := c.leaves, c.spoilt
+	cond.open = true
+	n, broken := c.root(cond.when)
+	cond.node, cond.open, cond.broken, cond.leaves = c.simplifier.Simplify(n), false, broken, c.leaves
+	c.leaves, c.spoilt = outer, spoilt
 	return cond.node
+}
+
+// root reads a whole condition. broken: it has errors, or one that it uses has.
+func (c *compiler) root(at syntax.Cursor) (n condition.Node, broken bool) {
+	before := syntax.Errors(c.problems)
+	c.leaves, c.spoilt = 0, false
+	n = c.when(at, 0)
+	return n, c.spoilt || syntax.Errors(c.problems) > before
 }
 
 // draft is a route as read, with what warnings point at.
@@ -91,7 +105,7 @@ type draft struct {
 
 	at     syntax.Cursor  // the name, or the route when it has none
 	raw    condition.Node // the condition before simplification
-	broken bool           // the condition has errors, so nothing can be said about it
+	broken bool           // condition, on_unknown or verb has errors, so nothing can be said about it
 	dead   bool           // it never sends a request anywhere
 }
 
@@ -147,10 +161,7 @@ func (c *compiler) readRoute(at syntax.Cursor) (draft, bool) {
 			d.name, _ = c.name(e.At)
 			d.at = e.At
 		case "when":
-			before := syntax.Errors(c.problems)
-			c.leaves = 0
-			d.raw = c.when(e.At, 0)
-			d.broken = syntax.Errors(c.problems) > before
+			d.raw, d.broken = c.root(e.At)
 		case "on_unknown":
 			policyAt, policy = e.At, e.At.Choice("skip", "match", "error")
 		default:
@@ -158,7 +169,8 @@ func (c *compiler) readRoute(at syntax.Cursor) (draft, bool) {
 			d.action = c.readVerb(e)
 		}
 	}
-	d.broken = d.broken || !slices.Contains(seen, "when")
+	unread := misspelt || policyAt.Node != nil && policy == ""
+	d.broken = d.broken || unread || !slices.Contains(seen, "when")
 	if !misspelt { // else what looks missing is most often there under another word
 		checkRoute(at, seen, verbs)
 	}

@@ -58,7 +58,7 @@ func (c *compiler) readTrial(at syntax.Cursor, key string) (t trial, ok bool) {
 // warnMirror reports copies for the only model that answers: it gets its own requests again, and is
 // compared with itself.
 func warnMirror(mirror, models syntax.Cursor, a *Action) {
-	if a.Mirror == nil || a.Canary != nil || len(a.Models) != 1 || len(models.Node.Content) != 1 ||
+	if a.Mirror == nil || a.Canary != nil || len(a.Models) != 1 || !allRead(models, a) ||
 		a.Models[0].Name != a.Mirror.Model {
 		return
 	}

@@ -107,6 +107,7 @@ func (c *compiler) reference(at syntax.Cursor) condition.Node {
 		return never
 	}
 	n := c.resolve(cond)
+	c.spoilt = c.spoilt || cond.broken
 	c.leaves += cond.leaves
 	if c.tooLarge(at, cond.leaves) {
 		return never

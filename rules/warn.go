@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -179,6 +180,17 @@ func (u *union) add(s *condition.Simplifier, d *draft) {
 func (c *compiler) use(what, name string) { c.used[usedKey(what, name)] = true }
 
 func usedKey(what, name string) string { return what + " " + name }
+
+// unusedConditions returns the conditions that no route leads to, by name.
+func (c *compiler) unusedConditions() []*named {
+	var out []*named
+	for _, name := range slices.Sorted(maps.Keys(c.conditions)) {
+		if cond := c.conditions[name]; !cond.used {
+			out = append(out, cond)
+		}
+	}
+	return out
+}
 
 // warnUnused reports names that other sections define in vain. It is asked only of rules without
 // errors: a misspelt name would leave the right one unused. Clients can name a model themselves,
