@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/proxy/decisionlog"
+	"signalbox/rules"
 )
 
 // line is an entry of a log that was decided by route.
@@ -73,6 +75,48 @@ func TestRunCountsWhatChanges(t *testing.T) {
 	}
 	if got.Same() {
 		t.Error("a report of changes says that all is the same")
+	}
+}
+
+func TestEveryKeyOfARouteIsCompared(t *testing.T) {
+	t.Parallel()
+	prompts := map[string]string{"p": "be brief", "q": "be long"}
+	base := func() *rules.Action {
+		return &rules.Action{
+			Models: []rules.Choice{{Name: "m", Weight: 1}}, By: "weight", Prompt: rules.Prompt{Name: "p", Mode: "always"},
+			Redact: &rules.Redact{}, Escalate: &rules.Escalate{}, Mirror: &rules.Mirror{Model: "x", Share: 0.5},
+			Tools: &rules.Tools{Keep: 3, Share: 0.5}, Results: &rules.Results{Budget: 100, Each: 64},
+			Canary: &rules.Canary{Model: "x", Share: 0.5},
+		}
+	}
+	for field, change := range map[string]func(*rules.Action){
+		"action":         func(a *rules.Action) { a.Verb = rules.Block },
+		"text":           func(a *rules.Action) { a.Text = "no" },
+		"models":         func(a *rules.Action) { a.Models[0].Weight = 2 },
+		"by":             func(a *rules.Action) { a.By, a.Models = "weights", nil },
+		"quality_margin": func(a *rules.Action) { a.Margin = 0.1 },
+		"reasoning":      func(a *rules.Action) { a.Reasoning = "high" },
+		"override":       func(a *rules.Action) { a.Override = true },
+		"prompt":         func(a *rules.Action) { a.Prompt.Position = "before" },
+		"max_tokens":     func(a *rules.Action) { a.MaxTokens.Limit = 5 },
+		"guard":          func(a *rules.Action) { a.Guard = "hold" },
+		"cache":          func(a *rules.Action) { a.Cache = "exact" },
+		"windows":        func(a *rules.Action) { a.Windows = "all" },
+		"mirror":         func(a *rules.Action) { a.Mirror.Share = 0.1 },
+		"tools":          func(a *rules.Action) { a.Tools.Share = 0.1 },
+		"tool_results":   func(a *rules.Action) { a.Results.Budget = 200 },
+		"canary":         func(a *rules.Action) { a.Canary.Model = "y" },
+		"escalate":       func(a *rules.Action) { a.Escalate.When = []rules.Sign{rules.SignEmpty} },
+		"redact":         func(a *rules.Action) { a.Redact.Types = []string{"EMAIL"} },
+		"set":            func(a *rules.Action) { a.Body = []rules.Field{{Name: "top_p", JSON: []byte("1")}} },
+	} {
+		changed := base()
+		change(changed)
+		before := decisionlog.Entry{Action: decisionlog.ActionOf(base(), prompts)}
+		now := decisionlog.Redecision{Action: decisionlog.ActionOf(changed, prompts)}
+		if what, fields := Compare(&before, &now); what != Parameters || !slices.Contains(fields, field) {
+			t.Errorf("%s: %s of %v", field, what, fields)
+		}
 	}
 }
 

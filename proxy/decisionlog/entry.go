@@ -189,8 +189,9 @@ type Action struct {
 	Margin       float64  `json:"quality_margin,omitempty"`
 	Reasoning    string   `json:"reasoning,omitempty"`
 	Override     bool     `json:"override,omitempty"`
-	Prompt       string   `json:"prompt,omitempty"`      // its name
-	Mode         string   `json:"prompt_mode,omitempty"` // and how it is put in
+	Prompt       string   `json:"prompt,omitempty"`          // its name
+	Mode         string   `json:"prompt_mode,omitempty"`     // and how it is put in
+	Position     string   `json:"prompt_position,omitempty"` // before; empty: where it is by default
 	Wording      string   `json:"prompt_text,omitempty"`
 	MaxTokens    string   `json:"max_tokens,omitempty"` // auto or a number
 	Guard        string   `json:"guard,omitempty"`
@@ -199,11 +200,12 @@ type Action struct {
 	Redact       bool     `json:"redact,omitempty"`
 	RedactTypes  []string `json:"redact_types,omitempty"` // none: every type
 	RedactExcept []string `json:"redact_except,omitempty"`
-	Mirror       string   `json:"mirror,omitempty"`   // the model, and its share
-	Tools        string   `json:"tools,omitempty"`    // how many are kept, and which always
-	Canary       string   `json:"canary,omitempty"`   // the model, and its share
-	Escalate     string   `json:"escalate,omitempty"` // which answers are thrown away
-	Set          string   `json:"set,omitempty"`      // fields and headers
+	Mirror       string   `json:"mirror,omitempty"`       // the model, and its share
+	Tools        string   `json:"tools,omitempty"`        // how many are kept, which always, and the share of brief ones
+	Results      string   `json:"tool_results,omitempty"` // their budget, and that of each one
+	Canary       string   `json:"canary,omitempty"`       // the model, and its share
+	Escalate     string   `json:"escalate,omitempty"`     // which answers are thrown away
+	Set          string   `json:"set,omitempty"`          // fields and headers
 }
 
 // Choice is a candidate model.

@@ -163,6 +163,9 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	}
 	if a.Prompt.Name != "" {
 		out.Wording = Fingerprint([]byte(prompts[a.Prompt.Name]))
+		if a.Prompt.Position == "before" {
+			out.Position = a.Prompt.Position
+		}
 	}
 	if a.MaxTokens.Auto {
 		out.MaxTokens = "auto"
@@ -171,6 +174,12 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	}
 	if t := a.Tools; t != nil {
 		out.Tools = fmt.Sprint(t.Keep, t.Always)
+		if t.Share > 0 {
+			out.Tools += fmt.Sprintf(" share %v", t.Share)
+		}
+	}
+	if r := a.Results; r != nil {
+		out.Results = fmt.Sprintf("%d each %d", r.Budget, r.Each)
 	}
 	if m := a.Mirror; m != nil {
 		out.Mirror = fmt.Sprintf("%s %v", m.Model, m.Share)
