@@ -204,9 +204,23 @@ func (c *compiler) readRedact(at syntax.Cursor) *Redact {
 				r.Except = e.At.Words(what, check)
 			}
 		}
+		if at.Mark() == mark {
+			c.leavesSome(at, r)
+		}
 	}
 	c.provided(at, signal.PII)
 	return r
+}
+
+// leavesSome reports a redact that replaces nothing, since except takes out all that there is.
+func (c *compiler) leavesSome(at syntax.Cursor, r *Redact) {
+	types, all := r.Types, "everything that types lists"
+	if types == nil {
+		types, all = c.env.Labels[signal.PII], "every type of personal data"
+	}
+	if len(types) > 0 && !slices.ContainsFunc(types, r.Takes) {
+		at.Errorf("except takes out %s, so nothing would be replaced", all)
+	}
 }
 
 // provided reports a signal that an action needs and nothing extracts.
