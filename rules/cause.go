@@ -5,9 +5,10 @@ import (
 	"signalbox/rules/internal/condition"
 )
 
-// Cause returns the signal about attacks for which the condition of a decision's route holds, and
-// the origins that the condition names for it, 0 where it names none. It is false where no route
-// matched, or for another reason. Of several such tests it is the first that is evaluated.
+// Cause returns the signal about attacks for whose score the condition of a decision's route holds,
+// and the origins that the condition names for it, 0 where it names none. It is false where no route
+// matched, or for another reason, as where the score is low. Of several such tests it is the first
+// that is evaluated.
 func (p *Program) Cause(d *Decision, set *signal.Set) (k signal.Kind, origins signal.Origins, ok bool) {
 	if d.Outcome != Matched {
 		return 0, 0, false
@@ -22,7 +23,7 @@ func (p *Program) Cause(d *Decision, set *signal.Set) (k signal.Kind, origins si
 	return 0, 0, false
 }
 
-// causeOf finds the leaf about attacks in what makes n true; nil without one.
+// causeOf finds the leaf that tests for attacks in what makes n true; nil without one.
 func causeOf(n condition.Node, set *signal.Set) *condition.Leaf {
 	if n.Eval(set) != condition.Exactly(condition.True) {
 		return nil
@@ -30,8 +31,12 @@ func causeOf(n condition.Node, set *signal.Set) *condition.Leaf {
 	var xs []condition.Node
 	switch n := n.(type) {
 	case *condition.Leaf:
-		if n.Kind == signal.Jailbreak || n.Kind == signal.Injection {
+		if ofAttacks(n) && n.BoundsBelow() {
 			return n
+		}
+	case *condition.Not: // of a leaf: see condition.Not
+		if l, ok := n.X.(*condition.Leaf); ok && ofAttacks(l) && !l.BoundsBelow() {
+			return l
 		}
 	case *condition.All:
 		xs = n.Xs
@@ -44,4 +49,8 @@ func causeOf(n condition.Node, set *signal.Set) *condition.Leaf {
 		}
 	}
 	return nil
+}
+
+func ofAttacks(l *condition.Leaf) bool {
+	return l.Kind == signal.Jailbreak || l.Kind == signal.Injection
 }

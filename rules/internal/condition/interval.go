@@ -118,6 +118,13 @@ func ScoreOf(k signal.Kind, origins signal.Origins, in Range) (l *Leaf, ok bool)
 	return newLeaf(k, t), !t.empty()
 }
 
+// BoundsBelow reports whether the leaf tests a score that has to be above a bound, whatever it has
+// to be below.
+func (l *Leaf) BoundsBelow() bool {
+	t, ok := l.test.(*interval)
+	return ok && t.subject == ofScore && t.in.Lo > 0
+}
+
 func (t *interval) holds(set *signal.Set) bool {
 	x, lo, hi := float64(set.Facts.Tokens), t.in.Lo, t.in.Hi
 	switch t.subject {
