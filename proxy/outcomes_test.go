@@ -83,6 +83,30 @@ func TestFeedbackMovesRequestsLikeTheJudgedOnesToAnotherModel(t *testing.T) {
 	}
 }
 
+// A route that asks for no signal has a pass for the embedding alone.
+func TestOutcomesCountWhereARouteNeedsNoPass(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"cost, quality_margin: 1", "latency"} {
+		b, _ := learns(t, func(s *setup) { s.routes = "routes: []\ndefault: {models: [big, small], by: " + by + "}\n" })
+		for range 3 {
+			a := b.chat(ask(onTaxes))
+			if got := b.judge(a.header.Get("X-Request-Id"), deserves(a)); got.status != http.StatusOK {
+				t.Fatalf("feedback: %d %s", got.status, got.body)
+			}
+		}
+		var e explain.Explanation
+		got := b.post("/signalbox/v1/explain", ask(onTaxes))
+		if err := json.Unmarshal([]byte(got.body), &e); err != nil || len(e.Candidates) != 2 {
+			t.Fatalf("%v, %s", err, got.body)
+		}
+		for _, c := range e.Candidates {
+			if c.Outcomes == nil {
+				t.Errorf("by %s: nothing is expected of %s by outcomes: %s", by, c.Name, got.body)
+			}
+		}
+	}
+}
+
 func TestFeedbackOfOneTenantDecidesNothingForAnother(t *testing.T) {
 	t.Parallel()
 	keys := func(s *setup) {

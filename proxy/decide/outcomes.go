@@ -89,6 +89,7 @@ func (d *Decision) expect(ctx context.Context, req *openai.Request) {
 			d.Talk.addEarlierTurns(&d.Text)
 		}
 		d.Base.Signals.Extract(ctx, &d.Text, signal.MaskOf(signal.Embedding), d.Set)
+		v = d.Set.Value(signal.Embedding)
 	}
 	if v.State != signal.Known || !choosesModel(d.Action) && !choosesEffort(d.Action, d.Base.told) {
 		return
