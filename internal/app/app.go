@@ -42,6 +42,7 @@ type Options struct {
 	Version       string
 	Settings      config.Settings
 	RequireModels bool      // refuse to build without ONNX Runtime
+	Once          bool      // for a command that serves nobody: files of a process that does are only read
 	Log           io.Writer // where the log goes
 	Worker        []string  // the command that runs models in a process of their own; empty: this program's
 	Env           func(string) (string, bool)

@@ -21,10 +21,11 @@ func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 	o := &cfg.Outcomes
 	options := outcomes.Options{
 		Path: o.Path, Limit: o.MaxPerTenant, Tenants: o.MaxTenants, Waiting: o.MaxWaiting,
+		ReadOnly: a.opts.Once,
 	}
 	var others *outcomesshared.Shared
 	switch {
-	case !o.Shared:
+	case !o.Shared, a.opts.Once:
 	case a.redis == nil:
 		return errors.New("outcomes.shared: memory.redis.url is not set")
 	default:

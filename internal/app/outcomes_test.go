@@ -1,7 +1,10 @@
 package app
 
 import (
+	"encoding/base64"
+	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +57,41 @@ func TestFeedbackOutlivesARestart(t *testing.T) {
 			t.Error("the export holds text")
 		}
 	})
+}
+
+// A command that runs once beside the process that serves reads its outcomes, and takes nothing from it.
+func TestACommandLeavesTheFileOfOutcomesAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "outcomes.jsonl")
+	vector := base64.StdEncoding.EncodeToString(make([]byte, 8))
+	line := `{"tenant":"default","id":"1","model":"m","prior":0.5,"score":1,"weight":1,"vector":"` + vector + `"}` + "\n"
+	if err := os.WriteFile(path, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "outcomes: {learn: feedback, path: " + path + "}\n" +
+		"models: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:9/v1'}]}]\ndefault: {models: [m]}\n"
+	cfg, _, err := config.Parse("f.yaml", []byte(text), os.LookupEnv, Catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Build(t.Context(), cfg, Options{
+		Version: "test", Settings: memoryOnly(flags(t)), Log: io.Discard, Env: os.LookupEnv, Once: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := a.outcomes.Len("default"); n != 1 {
+		t.Errorf("%d outcomes were read", n)
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file is another one: %v", err)
+	}
 }
 
 const proxyModel = "X-Signalbox-Model"

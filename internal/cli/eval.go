@@ -129,7 +129,9 @@ func (c *command) oneShot(cmd *cobra.Command) (*app.App, func(), error) {
 		return nil, nil, err
 	}
 	cfg.Telemetry.Log, cfg.Telemetry.Decisions = "error", telemetry.DecisionOptions{} // what is run once is nobody's decision
-	a, err := app.Build(cmd.Context(), cfg, app.Options{Version: c.version, Settings: settings, Log: c.Err, Env: c.Env})
+	a, err := app.Build(cmd.Context(), cfg, app.Options{
+		Version: c.version, Settings: settings, Log: c.Err, Env: c.Env, Once: true,
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -120,7 +120,7 @@ func (c *command) fitter(cmd *cobra.Command) (*app.App, string, error) {
 	cfg.Classify.Classifiers = nil
 	cfg.Telemetry.Log, cfg.Telemetry.Decisions = "error", telemetry.DecisionOptions{}
 	a, err := app.Build(cmd.Context(), cfg, app.Options{
-		Version: c.version, Settings: settings, Log: c.Err, Env: c.Env,
+		Version: c.version, Settings: settings, Log: c.Err, Env: c.Env, Once: true,
 	})
 	return a, cfg.Classify.ModelsDir, err
 }

@@ -297,6 +297,62 @@ func TestAJudgementIsInTheFileBeforeItIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
+	t.Parallel()
+	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}
+	r, s := source(), open(t, o)
+	add(t, s, outcomes.Outcome{ID: "1", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+	before, err := os.Stat(o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := o
+	reading.ReadOnly = true
+	reader := open(t, reading)
+	if reader.Len("a") != 1 {
+		t.Errorf("%d outcomes were read", reader.Len("a"))
+	}
+	add(t, reader, outcomes.Outcome{ID: "2", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+	if err := errors.Join(reader.Forget("a"), reader.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(o.Path)
+	if err != nil || !os.SameFile(before, after) || before.Size() != after.Size() {
+		t.Errorf("the file is another: %v, %v, %v", before, after, err)
+	}
+	reading.Path = filepath.Join(t.TempDir(), "none.jsonl")
+	open(t, reading)
+	if _, err := os.Stat(reading.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+}
+
+func TestAFileThatWasReplacedIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".1") },
+		"opened by another process": func(path string) error {
+			s, _, err := outcomes.Open(outcomes.Options{Path: path, Limit: 5, Tenants: 1, Waiting: 5})
+			if err == nil {
+				err = s.Close()
+			}
+			return err
+		},
+	} {
+		o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}
+		r, s := source(), open(t, o)
+		add(t, s, outcomes.Outcome{ID: "1", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+		if err := replace(o.Path); err != nil {
+			t.Fatal(err)
+		}
+		add(t, s, outcomes.Outcome{ID: "2", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+		if n := open(t, o).Len("a"); n != 2 { // as after a kill
+			t.Errorf("%s: %d outcomes are in the file", name, n)
+		}
+	}
+}
+
 func TestTheFileDoesNotGrowForever(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "outcomes.jsonl")

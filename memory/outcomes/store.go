@@ -66,11 +66,13 @@ type Prediction struct {
 
 // Options says how much is kept.
 type Options struct {
-	Path    string // of the file; empty keeps everything in memory alone
-	Limit   int    // outcomes a tenant, at least 1
-	Tenants int    // that outcomes are kept of, at least 1
-	Waiting int    // decisions that wait for a judgement, of all tenants, at least 1
-	Now     func() time.Time
+	Path string // of the file; empty keeps everything in memory alone
+	// ReadOnly: the file is read and never written, since it is that of another process.
+	ReadOnly bool
+	Limit    int // outcomes a tenant, at least 1
+	Tenants  int // that outcomes are kept of, at least 1
+	Waiting  int // decisions that wait for a judgement, of all tenants, at least 1
+	Now      func() time.Time
 	// Tell is told each line that is new, for replicas, and nil of a tenant that is forgotten. It
 	// must not wait, and must not call the Store. nil tells nobody.
 	Tell func(tenant string, line []byte)
@@ -131,6 +133,9 @@ func Open(o Options) (s *Store, lost int, err error) {
 		for t.measured = t.survey(max(lineRows/len(s.tenants), fewLineRows)); t.measured != nil; {
 			t.calibrate(lineRows)
 		}
+	}
+	if o.ReadOnly {
+		return s, lost, nil
 	}
 	if err := s.rewrite(); err != nil {
 		return nil, lost, err
@@ -430,6 +435,9 @@ func (s *Store) write(x *Outcome) error {
 	if s.file == nil {
 		return nil
 	}
+	if s.replaced() {
+		return s.rewrite()
+	}
 	b, err := x.line()
 	if err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
@@ -445,6 +453,14 @@ func (s *Store) write(x *Outcome) error {
 		return s.rewrite()
 	}
 	return nil
+}
+
+// replaced reports whether the file at the path is not the one that is open: something has moved or
+// removed it, or another process has put its own there.
+func (s *Store) replaced() bool {
+	ours, err := s.file.Stat()
+	there, err2 := os.Stat(s.opts.Path)
+	return err == nil && (err2 != nil || !os.SameFile(ours, there))
 }
 
 // rewrite puts a new file in the place of the old one and leaves it open. The caller holds mu,
