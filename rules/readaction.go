@@ -77,11 +77,11 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 			c.readWanting(e, &a)
 		}
 	}
-	if models.Node == nil && !misspelt {
-		at.Errorf("found no models, expected {models: [NAME]}")
-	}
-	if misspelt && by.Node == nil {
+	switch {
+	case misspelt && by.Node == nil:
 		a.By = "" // it may be what is misspelt
+	case models.Node == nil && !misspelt:
+		at.Errorf("found no models, expected {models: [NAME]}")
 	}
 	warnWeights(weighted, &a)
 	if a.Override && a.Reasoning == "" && a.MaxTokens == (MaxTokens{}) && at.Mark() == mark {
@@ -90,10 +90,15 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	readMargin(margin, &a)
 	a.Escalate, a.Mirror = readEscalate(escalate, models, &a), c.readMirror(mirror)
 	a.Canary = c.readCanary(canary, escalate, &a)
-	warnMirror(mirror, models, &a)
-	c.warnChoice(by, models, &a)
-	c.warnUntold(effort, models, &a)
+	c.warnIdle(by, effort, mirror, models, &a)
 	return a
+}
+
+// warnIdle reports keys that nothing comes of with the candidates that there are.
+func (c *compiler) warnIdle(by, effort, mirror, models syntax.Cursor, a *Action) {
+	warnMirror(mirror, models, a)
+	c.warnChoice(by, models, a)
+	c.warnUntold(effort, models, a)
 }
 
 // readPlain reads keys that nothing else of a route bears upon.

@@ -30,25 +30,9 @@ func (c *compiler) readConditions(n *yaml.Node) {
 	}
 	items, _ := all.List("a list of {name, when}")
 	for _, at := range items {
-		mark := at.Mark()
-		entries, ok := at.Mapping("{name, when}", "name", "when")
-		if !ok {
+		name, when := nameAndWhen(at)
+		if name.Node == nil {
 			continue
-		}
-		var name, when syntax.Cursor
-		for _, e := range entries {
-			switch e.Key {
-			case "name":
-				name = e.At
-			case "when":
-				when = e.At
-			}
-		}
-		if name.Node == nil || when.Node == nil {
-			at.Lacking(mark, "a condition needs a name and a when")
-			if name.Node == nil {
-				continue
-			}
 		}
 		s, ok := c.name(name)
 		if !ok {
@@ -63,6 +47,23 @@ func (c *compiler) readConditions(n *yaml.Node) {
 			c.conditions[s].node, c.conditions[s].broken = never, true
 		}
 	}
+}
+
+// nameAndWhen reads an entry of conditions. Of what is missing, which is reported, there is no node.
+func nameAndWhen(at syntax.Cursor) (name, when syntax.Cursor) {
+	mark := at.Mark()
+	entries, ok := at.Mapping("{name, when}", "name", "when")
+	for _, e := range entries {
+		if e.Key == "name" {
+			name = e.At
+		} else {
+			when = e.At
+		}
+	}
+	if ok && (name.Node == nil || when.Node == nil) {
+		at.Lacking(mark, "a condition needs a name and a when")
+	}
+	return name, when
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

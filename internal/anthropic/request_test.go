@@ -216,15 +216,15 @@ func TestMessagesKeepTheirPlaces(t *testing.T) {
 	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}`
 	for in, want := range map[string]string{
 		said(plain):                             "messages[0]",
-		`,"system":"s"` + said(plain):           "system messages[0]",
+		`,"system":"s"` + said(plain):           "system, messages[0]",
 		`,"system":[]` + said(plain):            "messages[0]",
-		said(plain, call, turn(result, result)): "messages[0] messages[1] messages[2].content[0] messages[2].content[1]",
-		said(plain, call, turn(result, text)):   "messages[0] messages[1] messages[2].content[0] messages[2].content[1]",
-		said(turn(result, text, text)):          "messages[0].content[0] messages[0]",
-		said(turn(shown)):                       "messages[0].content[0] messages[0].content[0]",
+		said(plain, call, turn(result, result)): "messages[0], messages[1], messages[2].content[0], messages[2].content[1]",
+		said(plain, call, turn(result, text)):   "messages[0], messages[1], messages[2].content[0], messages[2].content[1]",
+		said(turn(result, text, text)):          "messages[0].content[0], messages[0]",
+		said(turn(shown)):                       "messages[0].content[0], messages[0].content[0]",
 		said(turn(text)):                        "messages[0].content[0]",
 		said(turn()):                            "messages[0]",
-		said(turn(result), `{"role":"system","content":"r"}`, plain): "messages[0].content[0] messages[1] messages[2]",
+		said(turn(result), `{"role":"system","content":"r"}`, plain): "messages[0].content[0], messages[1], messages[2]",
 	} {
 		r := chatOf(t, in)
 		var got []string
@@ -232,7 +232,7 @@ func TestMessagesKeepTheirPlaces(t *testing.T) {
 			got = append(got, p.String())
 		}
 		chat, err := openai.ParseChat(r.Chat, openai.Limits{})
-		if err != nil || len(chat.Messages) != len(got) || strings.Join(got, " ") != want {
+		if err != nil || len(chat.Messages) != len(got) || strings.Join(got, ", ") != want {
 			t.Errorf("%s: places %v of %s, want %s (%v)", in, got, r.Chat, want, err)
 		}
 	}

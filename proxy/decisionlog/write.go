@@ -172,6 +172,23 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	} else if a.MaxTokens.Limit > 0 {
 		out.MaxTokens = strconv.Itoa(a.MaxTokens.Limit)
 	}
+	out.extras(a)
+	if len(a.Body)+len(a.Headers) > 0 {
+		var b []byte
+		for _, f := range a.Body {
+			b = append(append(append(append(b, f.Name...), 0), f.JSON...), 0)
+		}
+		b = append(b, 1)
+		for _, h := range a.Headers {
+			b = append(append(append(append(b, h.Name...), 0), h.Value...), 0)
+		}
+		out.Set = Fingerprint(b)
+	}
+	return out
+}
+
+// extras fills in what few routes ask for.
+func (out *Action) extras(a *rules.Action) {
 	if t := a.Tools; t != nil {
 		out.Tools = fmt.Sprint(t.Keep, t.Always)
 		if t.Share > 0 {
@@ -193,18 +210,6 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 			out.Escalate += fmt.Sprintf(" min_logprob %v", e.MinLogprob)
 		}
 	}
-	if len(a.Body)+len(a.Headers) > 0 {
-		var b []byte
-		for _, f := range a.Body {
-			b = append(append(append(append(b, f.Name...), 0), f.JSON...), 0)
-		}
-		b = append(b, 1)
-		for _, h := range a.Headers {
-			b = append(append(append(append(b, h.Name...), 0), h.Value...), 0)
-		}
-		out.Set = Fingerprint(b)
-	}
-	return out
 }
 
 // TokensOf is a usage as it is logged.

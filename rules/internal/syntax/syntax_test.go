@@ -139,7 +139,7 @@ func TestLanguagesAreKnownByTheirNames(t *testing.T) {
 	known := []string{"de", "en", "es", "he", "id", "it", "no", "pl", "pt", "tl", "zh"}
 	for word, want := range map[string]string{
 		"germn": "de", "german": "de", "German": "de", "Deutsch": "de", "deu": "de", "de-AT": "de", "DE": "de",
-		"spansh": "es", "Portugese": "pt", "zh_Hans": "zh", "chinese": "zh", "iw": "he", "nb": "no", "fil": "tl",
+		"spansh": "es", "portuguse": "pt", "zh_Hans": "zh", "chinese": "zh", "iw": "he", "nb": "no", "fil": "tl",
 		"fr": "", "french": "", "xx": "", "dee": "", "klingon": "", "": "", "-": "",
 	} {
 		if got := Language(word, known); got != want {
