@@ -57,7 +57,7 @@ func attachBuiltIn(o *ort.SessionOptions, cfg *loadOptions) error {
 			return nil
 		}
 		// What TensorRT has no kernel for is still better computed on the device.
-		return attachCUDA(o, map[string]string{"device_id": cfg.settings["device_id"]})
+		return attachCUDA(o, besideTensorRT(cfg.settings))
 	case ProviderMIGraphX:
 		return o.AppendExecutionProvider("MIGraphX", cfg.settings)
 	case ProviderOpenVINO:

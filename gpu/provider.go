@@ -82,6 +82,16 @@ func tensorRTSettings(o *Options, device int) map[string]string {
 	return s
 }
 
+// besideTensorRT are the settings of CUDA for what TensorRT has no kernel for, by those of TensorRT:
+// the device is the same one, and so is the bound of its memory.
+func besideTensorRT(settings map[string]string) map[string]string {
+	s := map[string]string{"device_id": settings["device_id"], "arena_extend_strategy": "kSameAsRequested"}
+	if limit, ok := settings["trt_max_workspace_size"]; ok {
+		s["gpu_mem_limit"] = limit
+	}
+	return s
+}
+
 func migraphxSettings(o *Options, device int) map[string]string {
 	s := map[string]string{"device_id": strconv.Itoa(device)}
 	if o.EngineCache != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
 	"signalbox/internal/testkit"
@@ -209,6 +210,12 @@ func TestSettingsOfProviders(t *testing.T) {
 	}
 	if got := cudaSettings(&Options{}, 0); got["gpu_mem_limit"] != "" {
 		t.Errorf("a limit that nobody set: %v", got)
+	}
+	for _, limit := range []option.Bytes{0, 1 << 30} { // what TensorRT leaves to CUDA has the same bounds
+		o := Options{MemoryLimit: limit}
+		if diff := cmp.Diff(cudaSettings(&o, 1), besideTensorRT(tensorRTSettings(&o, 1))); diff != "" {
+			t.Errorf("settings of CUDA beside TensorRT (-want +got):\n%s", diff)
+		}
 	}
 }
 
