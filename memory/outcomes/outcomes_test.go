@@ -297,6 +297,29 @@ func TestAJudgementIsInTheFileBeforeItIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsLongestGoesFirstAlsoAfterATenantIsForgotten(t *testing.T) {
+	t.Parallel()
+	r, s := source(), open(t, outcomes.Options{Limit: 9, Tenants: 9, Waiting: 4})
+	decide := func(tenant, id string) {
+		s.Decided(outcomes.Outcome{Tenant: tenant, ID: id, Model: "m", Prior: 0.5}, around(r, 0))
+	}
+	decide("a", "0")
+	decide("a", "1")
+	decide("b", "2")
+	decide("a", "3")
+	decide("a", "4") // in the place of 0
+	if err := s.Forget("b"); err != nil {
+		t.Fatal(err)
+	}
+	decide("a", "5")
+	decide("a", "6") // in the place of 1
+	for id, want := range map[string]bool{"0": false, "1": false, "3": true, "4": true, "5": true, "6": true} {
+		if _, err := s.Judge("a", id, 1, 1, "", "feedback"); (err == nil) != want {
+			t.Errorf("request %s: %v, waiting should be %v", id, err, want)
+		}
+	}
+}
+
 func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
 	t.Parallel()
 	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}

@@ -389,7 +389,8 @@ func (s *Store) forget(tenant string) error {
 			delete(s.waiting, k)
 		}
 	}
-	s.ring = slices.DeleteFunc(s.ring, func(x *Outcome) bool { return x.Tenant == tenant })
+	inOrder := slices.Concat(s.ring[s.next:], s.ring[:s.next])
+	s.ring = slices.DeleteFunc(inOrder, func(x *Outcome) bool { return x.Tenant == tenant })
 	s.next = 0
 	if s.file == nil {
 		return nil
