@@ -212,11 +212,33 @@ func (s *Shared) readOne(ctx context.Context, c rueidis.Client, member string) e
 				err = nil
 			}
 		}
-		if len(got) < batch {
+		switch {
+		case len(got) == 0 && from == "-":
+			return s.leave(ctx, c, member)
+		case len(got) < batch:
 			return nil
 		}
 	}
 	return ctx.Err() //nolint:wrapcheck // the link does
+}
+
+// leave takes a member out of the set whose stream has ended, so that it takes the place of none that
+// is read. Whoever adds to a stream enters its member behind that: one that came in between is entered
+// again.
+func (s *Shared) leave(ctx context.Context, c rueidis.Client, member string) error {
+	there := func() (bool, error) {
+		return c.Do(ctx, c.B().Exists().Key(s.o.Prefix+":out:"+member).Build()).AsBool()
+	}
+	if is, err := there(); is || err != nil {
+		return err //nolint:wrapcheck // the link does
+	}
+	if err := c.Do(ctx, c.B().Srem().Key(s.tenants()).Member(member).Build()).Error(); err != nil {
+		return err //nolint:wrapcheck // the link does
+	}
+	if is, err := there(); !is || err != nil {
+		return err //nolint:wrapcheck // the link does
+	}
+	return c.Do(ctx, c.B().Sadd().Key(s.tenants()).Member(member).Build()).Error() //nolint:wrapcheck // the link does
 }
 
 func (s *Shared) tenants() string { return s.o.Prefix + ":out" }

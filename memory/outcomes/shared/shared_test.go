@@ -1,11 +1,14 @@
 package shared_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"signalbox/internal/testkit"
 	"signalbox/memory/outcomes"
@@ -105,4 +108,41 @@ func TestWithoutRedisEachLearnsByItself(t *testing.T) {
 	}
 	server.Start()
 	until(t, "what waited", func() bool { return b.Len("x") == 21 })
+}
+
+// Tenants of which nothing is left take the place of none that is read.
+func TestTenantsWhoseStreamHasEndedAreLeftOut(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	server := testkit.NewRedis(t)
+	link, err := redis.Open(t.Context(), redis.Options{URL: server.URL(), Prefix: "sb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(link.Close)
+	members := func(call func(context.Context, rueidis.Client) error) {
+		if err := link.Do(t.Context(), testkit.Patience, call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members(func(ctx context.Context, c rueidis.Client) error {
+		add := c.B().Sadd().Key("sb:out").Member("gone")
+		for i := range 30 { // more than are read at once
+			add = add.Member(fmt.Sprint("gone", i))
+		}
+		return c.Do(ctx, add.Build()).Error()
+	})
+	a, b := replica(t, server.URL()), replica(t, server.URL())
+	for i := range 3 {
+		add(t, a, r, fmt.Sprint("x", i), "1")
+	}
+	until(t, "learning", func() bool { return b.Len("x0") == 1 && b.Len("x1") == 1 && b.Len("x2") == 1 })
+	until(t, "leaving the set", func() bool {
+		left := int64(0)
+		members(func(ctx context.Context, c rueidis.Client) (err error) {
+			left, err = c.Do(ctx, c.B().Scard().Key("sb:out").Build()).AsInt64()
+			return err
+		})
+		return left == 3
+	})
 }
