@@ -152,8 +152,15 @@ func textProblem(text string) string {
 		return fmt.Sprintf("%d bytes long, want at most %d", len(text), MaxExampleBytes)
 	case !utf8.ValidString(text):
 		return "not valid UTF-8"
+	case !strings.ContainsFunc(text, isSeen):
+		return "nothing that can be seen" // of which tokenizers leave nothing, so that it has no vector
 	}
 	return ""
+}
+
+// isSeen reports a letter, digit, sign or symbol, and not what is invisible or only a mark on those.
+func isSeen(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S)
 }
 
 // key is what two examples have in common when they are the same one.
