@@ -345,8 +345,19 @@ func (c *checker) keywords() {
 	sets := c.cfg.Signals.Keywords
 	c.names("signals.keywords", len(sets), func(i int) string { return sets[i].Name })
 	for i := range sets {
-		c.section(fmt.Sprintf("signals.keywords[%d]", i), sets[i].Validate())
+		path := fmt.Sprintf("signals.keywords[%d]", i)
+		err := sets[i].Validate()
+		c.section(path, err)
+		if err == nil && matchesAll(sets[i].Regex) {
+			c.warn(path+".regex", "every text matches this: it finds an empty one in each, as behind a | at the end")
+		}
 	}
+}
+
+// matchesAll reports whether an expression finds an empty text wherever it looks.
+func matchesAll(expression string) bool {
+	re, err := regexp.Compile(expression)
+	return err == nil && expression != "" && re.MatchString("") && re.MatchString("~ 1\n~")
 }
 
 func (c *checker) rules(catalog Catalog) {
