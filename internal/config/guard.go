@@ -34,6 +34,7 @@ func (c *checker) guard(catalog *Catalog) {
 	if len(g.Outputs) > 0 && len(g.ActOn) > 0 && !slices.Contains(g.ActOn, "unsupported") {
 		c.warn("guard.act_on", "what outputs find counts as unsupported, which is not among these: nothing comes of it")
 	}
+	c.idleSigns()
 	at := c.guardedAt()
 	c.cfg.Guarded = at != ""
 	if !c.cfg.Guarded || rules.HasErrors(c.problems) {
@@ -192,6 +193,26 @@ func (c *checker) guardedAt() string {
 		}
 	}
 	return ""
+}
+
+// idleSigns warns of routes that escalate for what the guard finds, where it is off unless a client
+// asks for it.
+func (c *checker) idleSigns() {
+	if c.cfg.Program == nil || c.cfg.Guard.Mode != "off" {
+		return
+	}
+	actions := c.cfg.Program.Actions()
+	for i, a := range actions {
+		if a.Guard != "" || a.Escalate == nil || !slices.Contains(a.Escalate.When, rules.SignGuard) {
+			continue
+		}
+		path := "default"
+		if i < len(actions)-1 {
+			path = fmt.Sprintf("routes[%d].use", i)
+		}
+		c.warn(path+".escalate.when", "the guard is off, so nothing is escalated for it unless a client asks for "+
+			"the guard: set guard.mode, or guard beside escalate")
+	}
 }
 
 // asksForGuard reports whether an action turns the guard on.
