@@ -260,7 +260,22 @@ func (c *checker) at(path, format string, args ...any) {
 			return
 		}
 	}
+	if c.misspelt(path) {
+		return
+	}
 	c.report(c.place(path), path, format, args...)
+}
+
+// misspelt reports whether an unknown key is said to mean the one at the end of a path: what is
+// missing there is that one.
+func (c *checker) misspelt(path string) bool {
+	i := strings.LastIndexByte(path, '.')
+	meant := fmt.Sprintf("did you mean %q?", path[i+1:])
+	return slices.ContainsFunc(c.problems, func(p rules.Problem) bool {
+		word, beside := strings.CutPrefix(p.Path, path[:i+1])
+		return beside && !p.Warning && !strings.ContainsAny(word, ".[") && strings.HasPrefix(p.Msg, "unknown key") &&
+			strings.Contains(p.Msg, meant)
+	})
 }
 
 var pathStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
