@@ -361,16 +361,28 @@ func meant(sep, word string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known word that a word is a slip of, the one with the least edit distance; empty
-// when none is close enough.
+// Nearest returns the known word that a word is a slip of, the one with the least edit distance, two
+// letters that changed places being one edit; empty when none is close enough.
 func Nearest(word string, known []string) string {
 	best, dist := "", len(word)/3+2
 	for _, k := range known {
-		if n := levenshtein.ComputeDistance(word, k); n < dist || n == dist && best != "" && k < best {
+		if n := edits(word, k); n < dist || n == dist && best != "" && k < best {
 			best, dist = k, n
 		}
 	}
 	return best
+}
+
+// edits is the edit distance of two words, 1 where two letters beside each other changed places.
+func edits(a, b string) int {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	if i+1 < min(len(a), len(b)) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
+		return 1
+	}
+	return levenshtein.ComputeDistance(a, b)
 }
 
 func join(path, key string) string {
