@@ -97,6 +97,9 @@ func FuzzLoadHead(f *testing.F) {
 			return
 		}
 		v := make([]float32, h.Dims())
+		if len(v) == 0 {
+			t.Error("a head for no embedding")
+		}
 		_ = h.LogOdds(Read("why"), nil, 0, v, v)
 	})
 }

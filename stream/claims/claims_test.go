@@ -239,7 +239,7 @@ func TestFeedAllocatesOnlyForClaims(t *testing.T) {
 	for range 10 {
 		s.Feed("The tower is 330 metres tall. ")
 	}
-	deltas := strings.SplitAfter("The tower in the city of <b>Paris</b> is about three < hundred metres tall and " +
+	deltas := strings.SplitAfter("The tower in the city of <b>Paris</b> is about three < hundred metres tall and "+
 		"very old", " ")
 	if n := testing.AllocsPerRun(200, func() {
 		s.Reset()

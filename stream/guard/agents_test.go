@@ -13,28 +13,28 @@ import (
 
 // agents are what programs read out of answers, each with what the judge calls false in it.
 var agents = map[string]string{
-	"a file of Cline":     "<write_to_file>\n<path>README.md</path>\n<content>\n# Port\n\nThis is false. So it " +
+	"a file of Cline": "<write_to_file>\n<path>README.md</path>\n<content>\n# Port\n\nThis is false. So it " +
 		"is.\n\n```sh\nfalse\n```\n- It is false.\n</content>\n</write_to_file>\n",
-	"an edit of Cline":    "<replace_in_file>\n<path>a.py</path>\n<diff>\n------- SEARCH\nx = false. So\n=======\nx " +
+	"an edit of Cline": "<replace_in_file>\n<path>a.py</path>\n<diff>\n------- SEARCH\nx = false. So\n=======\nx " +
 		"= true\n+++++++ REPLACE\n</diff>\n</replace_in_file>\n",
-	"a diff of Roo":       "<apply_diff>\n<path>a.py</path>\n<diff>\n<<<<<<< SEARCH\n:start_line:5\n-------\nIt is " +
+	"a diff of Roo": "<apply_diff>\n<path>a.py</path>\n<diff>\n<<<<<<< SEARCH\n:start_line:5\n-------\nIt is " +
 		"false. So\n=======\nOld\n>>>>>>> REPLACE\n</diff>\n</apply_diff>\n",
-	"a command":           "<execute_command>\n<command>echo It is false. >x; false</command>\n</execute_command>\n",
-	"calls of Hermes":     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"text\": \"It is false. So it " +
+	"a command": "<execute_command>\n<command>echo It is false. >x; false</command>\n</execute_command>\n",
+	"calls of Hermes": "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"text\": \"It is false. So it " +
 		"is.\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"false\"}\n</tool_call>\n",
-	"a call of Qwen":      "<tool_call>\n<function=edit>\n<parameter=text>\nIt is false.\n\n1. It is " +
+	"a call of Qwen": "<tool_call>\n<function=edit>\n<parameter=text>\nIt is false.\n\n1. It is " +
 		"false.\n</parameter>\n</function>\n</tool_call>\n",
-	"an invocation":       "<function_calls>\n<invoke name=\"edit\">\n<parameter name=\"text\">It is false. So it " +
+	"an invocation": "<function_calls>\n<invoke name=\"edit\">\n<parameter name=\"text\">It is false. So it " +
 		"is.</parameter>\n</invoke>\n</function_calls>\n",
-	"a project of Bolt":   "<boltArtifact id=\"a\" title=\"b\">\n<boltAction type=\"file\" " +
+	"a project of Bolt": "<boltArtifact id=\"a\" title=\"b\">\n<boltAction type=\"file\" " +
 		"filePath=\"x.html\">\n<p>It is false. So it is.</p>\n</boltAction>\n</boltArtifact>\n",
-	"an artifact":         "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is false. So it " +
+	"an artifact": "<antArtifact identifier=\"a\" type=\"text/html\" title=\"b\">\n<p>It is false. So it " +
 		"is.</p>\n</antArtifact>\n",
-	"an edit of aider":    "a/b.py\n<<<<<<< SEARCH\n# It is false. So it is.\n=======\n# It is false.\n\n# " +
+	"an edit of aider": "a/b.py\n<<<<<<< SEARCH\n# It is false. So it is.\n=======\n# It is false.\n\n# " +
 		"So.\n>>>>>>> REPLACE\n",
-	"a patch of OpenAI":   "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n # It is false. So.\n-false\n+It " +
+	"a patch of OpenAI": "*** Begin Patch\n*** Update File: a.py\n@@ def f():\n # It is false. So.\n-false\n+It " +
 		"is false. So.\n*** End Patch\n",
-	"a diff of git":       "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ false\n It is " +
+	"a diff of git": "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ false\n It is " +
 		"false. So.\n-It is false. So.\n+It is false. So.\n",
 	"a diff without git":  "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-It is false. So.\n+It is false. So.\n",
 	"a fence":             "```go\nx := false // It is false. So.\n```\n",
@@ -178,37 +178,47 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 			"</tool_call>\nAll [unverified] is well.", false,
 		},
 		"a call at the end": {
-			[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""}, []string{": 1}\n", "</tool_call>"},
+			[]string{"This is slow and false.\n", "<tool_call>\n{\"a\""},
+			[]string{": 1}\n", "</tool_call>"},
 			"</tool_call>\n[unverified]", false,
 		},
 		"a fence": {
-			[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "``", "`\n", "All", " is well."},
+			[]string{"This is slow and false.\n", "```\nx"},
+			[]string{"\n", "``", "`\n", "All", " is well."},
 			"```\n[unverified]\nAll is well.", false,
 		},
 		"a fence at the end": {
-			[]string{"This is slow and false.\n", "```\nx"}, []string{"\n", "```"}, "```\n[unverified]",
+			[]string{"This is slow and false.\n", "```\nx"},
+			[]string{"\n", "```"},
+			"```\n[unverified]",
 			false,
 		},
-		"no end":             {[]string{"This is slow and false.\n", "```\nx"}, []string{"\ny"}, "```\nx\ny", true},
-		"a diff":             {[]string{"This is slow and false.\n", "@@ -1 +1 @@\n-x"}, []string{"\n+y"}, "-x\n+y", true},
+		"no end": {[]string{"This is slow and false.\n", "```\nx"}, []string{"\ny"}, "```\nx\ny", true},
+		"a diff": {[]string{"This is slow and false.\n", "@@ -1 +1 @@\n-x"}, []string{"\n+y"}, "-x\n+y", true},
 		"an edit": {
 			[]string{"This is slow and false.\n", "<<<<<<< SEARCH\nx\n"},
-			[]string{"=======\ny\n", ">>>>>>> REPLACE"}, ">>>>>>> REPLACE\n[unverified]", false,
+			[]string{"=======\ny\n", ">>>>>>> REPLACE"},
+			">>>>>>> REPLACE\n[unverified]", false,
 		},
 		"a patch": {
 			[]string{"This is slow and false.\n", "*** Begin Patch\n+x\n"},
-			[]string{"+y\n", "*** End Patch\n", "All"}, "*** End Patch\n[unverified]\nAll", false,
+			[]string{"+y\n", "*** End Patch\n", "All"},
+			"*** End Patch\n[unverified]\nAll", false,
 		},
 		"JSON": {
-			[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n"}, "{\"a\": 1}\n",
+			[]string{"This is slow and false.\n", "Input: {\"a\""},
+			[]string{": 1}", "\n"},
+			"{\"a\": 1}\n",
 			true,
 		},
 		"text behind JSON": {
-			[]string{"This is slow and false.\n", "Input: {\"a\""}, []string{": 1}", "\n", "All"},
+			[]string{"This is slow and false.\n", "Input: {\"a\""},
+			[]string{": 1}", "\n", "All"},
 			"{\"a\": 1}\nAll [unverified]", false,
 		},
 		"inline code": {
-			[]string{"This is slow and false. Call `x"}, []string{" y", " z`", " then", "."},
+			[]string{"This is slow and false. Call `x"},
+			[]string{" y", " z`", " then", "."},
 			"Call `x y z` then [unverified].", false,
 		},
 	} {

@@ -40,7 +40,7 @@ func (g *generator) sentence(n int) string {
 	g.r.Shuffle(len(list)-1, func(i, j int) { list[i+1], list[j+1] = list[j+1], list[i+1] })
 	return strings.Join(list, " ") + g.pick(
 		". ", "! ", "? ", ".\n", ";\n", "。", "\n\n", ".\n- ", " | ", ".\n\n```\nx := 1\n```\n",
-		"\n<tool_call>\n{\"a\": \"false. " +
+		"\n<tool_call>\n{\"a\": \"false. "+
 			"It\"}</tool_call>", ".\n{\"a\": \"It is false. So\"}\n", "\n@@ -1 +1 @@\n-It is false. So\n+x\n",
 	)
 }
