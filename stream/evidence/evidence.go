@@ -185,7 +185,8 @@ const sentenceWords = 96
 const feed = 16 << 10
 
 // cut splits the sources into sentences. The cells of a table row become one sentence with the
-// heads of their columns, those of a JSON record with their names.
+// heads of their columns, those of a JSON record with their names, a line of a diff with what it took
+// the place of.
 func (e *Evidence) cut(ctx context.Context) error {
 	split, err := claims.New(claims.Options{MaxWords: sentenceWords, Stride: sentenceWords})
 	if err != nil {
@@ -193,6 +194,9 @@ func (e *Evidence) cut(ctx context.Context) error {
 	}
 	for i, src := range e.sources {
 		parts, ok := e.records(i)
+		if !ok {
+			parts, ok = e.patch(i)
+		}
 		if !ok {
 			parts = []prose{{text: src.Text}}
 		}
