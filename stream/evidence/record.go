@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,7 +42,7 @@ func (e *Evidence) records(source int) ([]prose, bool) {
 	if strings.TrimSpace(text[c.read.InputOffset():]) != "" || len(c.rows)+len(c.long) < 2 {
 		return nil, false
 	}
-	for _, row := range c.rows {
+	for _, row := range append(c.rows, c.counts...) {
 		e.sentences = append(e.sentences, sentence{source: source, text: row, start: -1, end: -1})
 	}
 	return c.long, true
@@ -52,6 +53,8 @@ type recordCutter struct {
 	read *jsontext.Decoder
 	rows []string
 	long []prose // strings of many words
+	// How many entries lists have, told as "order A-7 items: 2 items".
+	counts []string
 }
 
 // record is an object of a list, or a value outside of one.
@@ -101,8 +104,13 @@ func (c *recordCutter) list(name string, into *record, depth int) bool {
 		return false
 	}
 	head := strings.TrimSpace(strings.TrimSpace(into.head+" "+into.label) + " " + strings.ReplaceAll(name, ".", " "))
+	entries, numbers := 0, 0
 	for kind := c.read.PeekKind(); kind != ']'; kind = c.read.PeekKind() {
+		entries++
 		if kind != '{' && kind != '[' { // a value of its own, or what is no JSON
+			if kind == '0' {
+				numbers++
+			}
 			if !c.value(name, into, depth+1) {
 				return false
 			}
@@ -114,8 +122,23 @@ func (c *recordCutter) list(name string, into *record, depth int) bool {
 		}
 		c.end(&one)
 	}
+	if entries > 1 && numbers == 0 {
+		c.count(head, name, entries)
+	}
 	_, err := c.read.ReadToken()
 	return err == nil
+}
+
+// count tells how many entries a list under a name has.
+func (c *recordCutter) count(head, name string, entries int) {
+	what := name[strings.LastIndexByte(name, '.')+1:]
+	if what == "" {
+		what = "results"
+	}
+	if head == "" {
+		head = "list"
+	}
+	c.counts = append(c.counts, head[:min(len(head), maxRow/4)]+": "+strconv.Itoa(entries)+" "+what)
 }
 
 // field adds a value that is neither object nor list to a record. Strings are told as they read.
