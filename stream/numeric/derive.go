@@ -27,7 +27,7 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 	}
 	for _, way := range [...]func(*checker, *quantity.Value) candidate{
 		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often, (*checker).others,
-		(*checker).reduced, (*checker).ofRecord,
+		(*checker).reduced, (*checker).ofRecord, (*checker).whole,
 	} {
 		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived
@@ -240,6 +240,29 @@ func (c *checker) others(v *quantity.Value) candidate {
 	return nobody
 }
 
+// whole tries what a claim takes a part of ("of the 128 tests 126 passed") as the sum of two counts of
+// one sentence, one of which is the part.
+func (c *checker) whole(v *quantity.Value) candidate {
+	if v.Dim != quantity.Plain || !hasAnySuffix(c.claim[:v.Start], "of the ", "Of the ", "out of ", "of ") {
+		return nobody
+	}
+	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() })
+	for i, a := range ops {
+		for _, b := range ops[:i] {
+			x, y := &c.x.known[a.known], &c.x.known[b.known]
+			if x.sentence == y.sentence && v.Says(x.value.Lo+y.value.Lo) && (c.states(&x.value) || c.states(&y.value)) {
+				return a
+			}
+		}
+	}
+	return nobody
+}
+
+// states reports whether the claim gives a value of the evidence.
+func (c *checker) states(e *quantity.Value) bool {
+	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
+}
+
 // days tries the days between two dates of the evidence, of one year where they name none.
 func (c *checker) days(v *quantity.Value) candidate {
 	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
@@ -357,6 +380,10 @@ func (c *checker) often(v *quantity.Value) candidate {
 		}
 	}
 	return nobody
+}
+
+func hasAnySuffix(s string, suffixes ...string) bool {
+	return slices.ContainsFunc(suffixes, func(p string) bool { return strings.HasSuffix(s, p) })
 }
 
 func hasAnyPrefix(s string, prefixes ...string) bool {

@@ -37,3 +37,23 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 		}
 	}
 }
+
+// What a claim takes a part of may be the sum of two counts that stand together, one of them the part.
+func TestTheWholeOfAPartIsASumOfWhatStandsTogether(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fact, claim string
+		flagged     bool
+	}{
+		{"=== 126 passed, 2 failed in 3.21s ===", "Of the 128 tests, 126 passed.", false},
+		{"Passed: 118, failed: 4", "4 of the 122 checks failed.", false},
+		{"=== 126 passed, 2 failed in 3.21s ===", "Of the 130 tests, 126 passed.", true},
+		{"=== 126 passed, 2 failed in 3.21s ===", "Of the 128 tests, 120 passed.", true},
+		{"=== 126 passed, 2 failed in 3.21s ===", "The 128 tests passed.", true},
+	} {
+		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
+		if got, findings := x.Check(nil, c.claim, ""); got >= numeric.Unsupported != c.flagged {
+			t.Errorf("%q beside %q: %v: %+v", c.claim, c.fact, got, findings)
+		}
+	}
+}
