@@ -148,6 +148,21 @@ var blocks = []struct {
 			"It is 8.", []string{"--- It is 5.", "@@ -1 is 6.", "It is 7.", "It is 8."},
 	},
 	{
+		"a tag without an end that a text speaks of", "As <function=x is 5. It is 6.\n<function=> and <invoke name= or " +
+			"<boltAction type=x> are 7. It is 8.", []string{
+			"As <function=x is 5.", "It is 6.", "<function=> and <invoke name= or <boltAction type=x> are 7.", "It is 8.",
+		},
+	},
+	{
+		"a call of a long name", "<function=mcp__github__create_pull_request_review>\n<parameter=a>It is 5. " +
+			"So.</parameter>\n</function>\nIt is 7.", []string{"It is 7."},
+	},
+	{
+		"a document whose tag has several lines", "<antArtifact identifier=\"a\"\n  type=\"text/markdown\"\n  " +
+			"title=\"b\">\nIt is 5.\n</antArtifact>\nIt is 7.",
+		[]string{"It is 5.", "</antArtifact>", "It is 7."},
+	},
+	{
 		"a fence holds what it holds", "```xml\n<tool_call>\n{\n```\nIt is 7.", []string{"It is 7."},
 	},
 }
@@ -231,6 +246,27 @@ func TestABlockWithoutAnEndIsBounded(t *testing.T) {
 			if code < 100<<10 || code > 140<<10 {
 				t.Errorf("%s: code ends at %d of %d", name, code, fed)
 			}
+		}
+	}
+}
+
+func TestATagWithoutAnEndIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, begin := range []string{"<invoke name=\"f. ", "<tool_call><a ", "<boltAction type=\"file\" "} {
+		for _, line := range []string{"It is false.\n", "It is false. "} {
+			text := begin + strings.Repeat(line, 500)
+			list := split(t, claims.Options{Blocks: true}, text)
+			last := 0
+			for _, c := range list {
+				if c.Kind == claims.Code {
+					last = c.Bytes.End
+				}
+			}
+			if last > 2<<10 {
+				t.Errorf("%q, %q: code ends at %d of %d", begin, line, last, len(text))
+			}
+			s := splitter(t, claims.Options{Blocks: true})
+			checkChunks(t, s, text, list, func(int) int { return 7 })
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 const (
 	maxTagName = 32
 	maxTagGap  = 64 // white space behind a tag that only what it holds tells from text
+	maxCallee  = 128
+	maxTag     = 1 << 10 // a tag that opens, with what it says of itself
 )
 
 // tagState is what is being read of a block in tags.
@@ -35,7 +37,9 @@ type tag struct {
 	name, child   word
 	body          tagBody
 	state         tagState
-	depth         int // of JSON
+	size          int  // of the tag that is read, in runes
+	document      bool // it says that it holds text for the reader
+	depth         int  // of JSON
 	said, escaped bool
 }
 
@@ -110,7 +114,7 @@ func (s *Splitter) tagAt(at int) (fence, verdict) {
 	case f.tag.body == 0:
 		return fence{}, no
 	case c == '=' && f.tag.body == called:
-		return f, yes
+		return f, s.callee(at + 1)
 	case c == ' ':
 		return f, s.attribute(at + 1)
 	case c == '>' && f.tag.body == children:
@@ -119,13 +123,37 @@ func (s *Splitter) tagAt(at int) (fence, verdict) {
 	return fence{}, no
 }
 
-// attribute reports whether a name and an equals sign stand at at.
+// callee reports whether the name of what is called stands at at, and the end of the tag behind it.
+func (s *Splitter) callee(at int) verdict {
+	n := at
+	for n < len(s.buf) && n-at < maxCallee && nameByte(s.buf[n]) {
+		n++
+	}
+	switch {
+	case n == len(s.buf) && !s.final:
+		return more
+	case n > at && s.peekByte(n) == '>':
+		return yes
+	}
+	return no
+}
+
+// attribute reports whether a name, an equals sign and a quotation mark stand at at.
 func (s *Splitter) attribute(at int) verdict {
 	n, v := s.nameAt(at)
-	if v == yes && s.peekByte(at+n) != '=' {
-		return no
+	if v != yes {
+		return v
 	}
-	return v
+	at += n
+	switch c := s.peekByte(at + 1); {
+	case s.peekByte(at) != '=':
+		return no
+	case c == '"' || c == '\'':
+		return yes
+	case at+1 == len(s.buf) && !s.final:
+		return more
+	}
+	return no
 }
 
 // holds reports whether a tag or JSON stands at at, behind white space.
@@ -243,9 +271,17 @@ func (s *Splitter) tagRune(r rune) verdict {
 	return yes
 }
 
-// headRune reads a tag that opens. Documents are text for the reader.
+// headRune reads a tag that opens. Documents are text for the reader. One whose end is missing is no
+// tag.
 func (s *Splitter) headRune(r rune) verdict {
 	t := &s.fence.tag
+	if t.size++; t.size > maxTag {
+		s.endBlock()
+		return no
+	}
+	if (r == '>' || r == '\n') && t.child.size == 0 && s.open {
+		t.document = t.document || bytes.Contains(s.buf[s.start:s.pos], []byte("text/markdown"))
+	}
 	if r != '>' {
 		return yes
 	}
@@ -260,7 +296,7 @@ func (s *Splitter) headRune(r rune) verdict {
 		t.state = tagChild
 	case t.body != free:
 		t.state = tagsOnly
-	case s.open && bytes.Contains(s.buf[s.start:s.pos], []byte("text/markdown")):
+	case t.document:
 		s.closeTag(1)
 		return no
 	default:
@@ -299,7 +335,7 @@ func (s *Splitter) childTag() verdict {
 	switch v {
 	case yes:
 		t.child.set(s.buf[s.pos+1 : s.pos+1+n])
-		t.state = tagHead
+		t.state, t.size = tagHead, 0
 	case no:
 		s.endBlock()
 	case more:
