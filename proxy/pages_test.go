@@ -88,6 +88,11 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 		"a response that refuses the request": {
 			told(strings.Replace(failed, "%s", "invalid_prompt", 1)), responses, response, 200, "up",
 		},
+		"a response that refuses the request and repeats it": {
+			told(strings.Replace(strings.Replace(failed, "%s", "invalid_prompt", 1), `"output"`,
+				`"metadata":{"status":"500"},"tools":[{"parameters":{"examples":[{"code":500}]}}],"output"`, 1)),
+			responses, response, 200, "up",
+		},
 		"a stream whose text looks like errors": {
 			testkit.Stream(testkit.Event(`{\"error\":{\"code\": 500}}`), "data: [DONE]\n\n"), chatPath, stream, 200, "up",
 		},

@@ -49,7 +49,17 @@ func (t *Tally) Note(e *Event) {
 	if string(e.Type) == typeFailed || t.API == openai.Response && e.Shape == Failure {
 		t.Finish = FinishOther
 	}
-	t.Failed = t.Failed || e.Failed && ownError.Match(e.data)
+	t.Failed = t.Failed || e.Failed && ownError.Match(e.failure())
+}
+
+// failure is what the event tells of its error. A response that failed repeats the request, too, whose
+// words are the client's.
+func (e *Event) failure() []byte {
+	if string(e.Type) != typeFailed || !e.layout.response.Present() {
+		return e.data
+	}
+	at := memberIn(e.data, e.layout.response, "error")
+	return e.data[at.Start:at.End]
 }
 
 // ownError finds what servers call an error of their own: by a status, as vLLM, SGLang and llama.cpp
