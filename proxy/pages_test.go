@@ -118,6 +118,21 @@ func TestAnAnswerOfNoUseCountsAgainstItsEndpoint(t *testing.T) {
 	}
 }
 
+// How long an answer is the client says, and other clients must not lose an endpoint for it.
+func TestAnAnswerThatIsTooLongIsNoFailureOfItsEndpoint(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("All is well. ", upstream.MaxWhole/12)
+	up := testkit.NewUpstream(t, testkit.JSON(200, strings.Replace(testkit.Completion, "hello", text, 1)))
+	b := start(t, oneModel(up))
+	got := b.post(downstream.MessagesPath, strings.Replace(askMessage("hi", ""), "auto", "small", 1))
+	if got.status != 502 || !strings.Contains(b.log.String(), "too long") {
+		t.Errorf("got %d %.200s, log %s", got.status, got.body, b.log)
+	}
+	if got := stateOf(t, b, "small-a"); got != "up" {
+		t.Errorf("the endpoint is %s", got)
+	}
+}
+
 func TestAnErrorThatIsThrownAwayCountsAgainstItsEndpoint(t *testing.T) {
 	t.Parallel()
 	const own = `data: {"error":{"message":"CUDA","type":"InternalServerError","param":null,"code":500}}` + "\n\n"

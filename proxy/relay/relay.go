@@ -59,13 +59,15 @@ func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 
 // blame counts against its endpoint a response of which nothing was passed on: it could not be used,
 // or broke off while it was read whole. A status of 400 or above was counted when it came, or is a
-// refusal that says nothing against the endpoint.
+// refusal that says nothing against the endpoint, and how long an answer gets is up to who asks.
 func blame(ctx context.Context, u *upstream.Response, err error) error {
 	var (
+		long     longError
 		unusable *fault.UnusableError
 		broken   *fault.NoResponseError
 	)
 	switch {
+	case errors.As(err, &long):
 	case errors.As(err, &unusable):
 		if u.Status < http.StatusBadRequest {
 			u.Model.Erred(u.Endpoint, time.Now())
@@ -245,7 +247,7 @@ func (s *Stage) copyWhole(
 	t.Body(nil, came)
 	whole := errors.Is(u.Err(), io.EOF)
 	if !whole && w.Translates() {
-		return errLongMessage
+		return longError{errLongMessage}
 	}
 	r, out := o.Vault.Body(), came
 	if r != nil {
@@ -256,7 +258,7 @@ func (s *Stage) copyWhole(
 	h := w.Header()
 	if !whole {
 		if err := skipCheck(o, h); err != nil {
-			return err
+			return longError{err}
 		}
 		if r != nil {
 			headers.DropStale(h)
@@ -287,6 +289,12 @@ func (s *Stage) copyWhole(
 	w.WriteHeader(u.Status)
 	return downstream.WritePart(w, out)
 }
+
+// longError is that of a body which is too long for what has to be done with it.
+type longError struct{ error }
+
+// Unwrap returns the error.
+func (e longError) Unwrap() error { return e.error }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
 
