@@ -97,7 +97,8 @@ func (t *teed) Read(b []byte) (int, error) {
 
 // restUnsaid is how long an endpoint is left alone that refuses with 429 and does not say for how
 // long: as it counts as no failure, nothing else would keep requests from it. One request in this
-// time is few enough for the budget of retries.
+// time is few enough for the budget of retries. One that gets the credentials of clients may have
+// refused this client alone, and one that has said how long keeps its word.
 const restUnsaid = 5 * time.Second
 
 // tell tells the endpoint what its status means for it.
@@ -105,7 +106,8 @@ func (u *Response) tell(now time.Time) {
 	switch u.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		wait, ok := headers.RetryAfter(u.Header, now)
-		if !ok && u.Status == http.StatusTooManyRequests {
+		if e := u.Endpoint; !ok && u.Status == http.StatusTooManyRequests && !e.ForwardsAuth() &&
+			e.Fitness(now) != pool.Resting {
 			wait, ok = restUnsaid, true
 		}
 		if ok {
