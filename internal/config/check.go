@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -372,8 +373,21 @@ func (c *checker) keywords() {
 // matchesAll reports whether an expression finds an empty text wherever it looks.
 func matchesAll(expression string) bool {
 	re, err := regexp.Compile(expression)
-	return err == nil && expression != "" && re.MatchString("") && re.MatchString("~ 1\n~")
+	return err == nil && expression != "" && re.MatchString("") && re.MatchString(medley)
 }
+
+// medley is a long text with letters, signs and digits of every kind, so that what matches it and
+// the empty text excludes none of them.
+var medley = func() string { //nolint:gochecknoglobals // constant
+	var b strings.Builder
+	for b.Len() < 8<<10 {
+		for r := range rune(unicode.MaxLatin1 + 1) {
+			b.WriteRune(r)
+		}
+		b.WriteString("Ωя中😀\n")
+	}
+	return b.String()
+}()
 
 func (c *checker) rules(catalog Catalog) {
 	env := rules.Env{
