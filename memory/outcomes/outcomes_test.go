@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -347,6 +349,44 @@ func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
 	open(t, reading)
 	if _, err := os.Stat(reading.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file was made: %v", err)
+	}
+}
+
+// Each makes the file anew with all that it knows, and would take it from the other with every outcome.
+func TestTwoProcessesWithOneFileTakeItFromEachOtherNowAndThen(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o := outcomes.Options{
+		Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 50, Tenants: 1, Waiting: 5,
+		Now: func() time.Time { return now },
+	}
+	r, a, b := source(), open(t, o), open(t, o)
+	changes := 0
+	before, err := os.Stat(o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if i == 10 {
+			now = now.Add(time.Hour)
+		}
+		for _, s := range []*outcomes.Store{a, b} {
+			add(t, s, outcomes.Outcome{ID: strconv.Itoa(i), Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+			after, err := os.Stat(o.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !os.SameFile(before, after) {
+				changes++
+			}
+			before = after
+		}
+	}
+	if changes < 2 || changes > 4 {
+		t.Errorf("the file was replaced %d times", changes)
+	}
+	if err := a.Close(); err != nil || open(t, o).Len("a") != 20 {
+		t.Errorf("after the end %d outcomes, %v", open(t, o).Len("a"), err)
 	}
 }
 

@@ -89,7 +89,8 @@ type Store struct {
 	ring    []*Outcome // of waiting, the oldest at next once it is full
 	next    int
 	file    *os.File
-	lines   int // in file
+	lines   int       // in file
+	remade  time.Time // when the file was found replaced last
 }
 
 type key struct{ tenant, id string }
@@ -436,7 +437,8 @@ func (s *Store) write(x *Outcome) error {
 	if s.file == nil {
 		return nil
 	}
-	if s.replaced() {
+	if now := s.opts.Now(); now.Sub(s.remade) >= remakeEvery && s.replaced() {
+		s.remade = now
 		return s.rewrite()
 	}
 	b, err := x.line()
@@ -455,6 +457,10 @@ func (s *Store) write(x *Outcome) error {
 	}
 	return nil
 }
+
+// remakeEvery is how often a file that was replaced is made anew at most: a process that has put its
+// own there does the same, and writes all of it each time.
+const remakeEvery = time.Minute
 
 // replaced reports whether the file at the path is not the one that is open: something has moved or
 // removed it, or another process has put its own there.
