@@ -143,3 +143,13 @@ func TestAnErrorThatIsThrownAwayCountsAgainstItsEndpoint(t *testing.T) {
 		t.Errorf("the endpoint is %s", got)
 	}
 }
+
+func TestAnErrorThatIsThrownAwayAndGivenCountsOnce(t *testing.T) {
+	t.Parallel()
+	const own = `data: {"error":{"message":"CUDA","type":"InternalServerError","param":null,"code":500}}` + "\n\n"
+	p := escalating(t, everySign, testkit.Stream(testkit.Event("hello"), own, testkit.Done), testkit.JSON(400, `{}`))
+	p.chat(askStream("hi")).ends(t, "failed failed  small", "hello")
+	if n := p.state.Models[0].Endpoints[0].Failures(); n != 1 {
+		t.Errorf("%d failures of one request", n)
+	}
+}

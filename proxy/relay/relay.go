@@ -159,6 +159,7 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	switch {
 	case err == nil:
 		switch {
+		case u.Counted:
 		case o.Tally.Failed:
 			u.Model.Erred(u.Endpoint, time.Now())
 		case u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests:

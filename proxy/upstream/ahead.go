@@ -112,7 +112,8 @@ type Kept struct {
 	body  []byte
 }
 
-// Keep keeps a response that was read ahead to its end, and closes it.
+// Keep keeps a response that was read ahead to its end, and closes it. Who keeps it tells its endpoint
+// how it ended.
 func (u *Response) Keep() *Kept {
 	k := &Kept{Model: u.Model, body: u.ahead.all, head: Response{
 		Model: u.Model, Endpoint: u.Endpoint, Status: u.Status, Header: u.Header, Length: u.Length,
@@ -125,6 +126,7 @@ func (u *Response) Keep() *Kept {
 // Open makes a response of it again.
 func (k *Kept) Open(ctx context.Context, o response.StreamOptions) *Response {
 	u := k.head
+	u.Counted = true
 	_, u.watch = newWatchdog(ctx, 0)
 	u.buf, u.body = takeWindow(), io.NopCloser(bytes.NewReader(k.body))
 	if u.Events {

@@ -48,6 +48,8 @@ type Response struct {
 	// Stream parses the events; nil when the body is no stream of events that can be read.
 	Stream        *response.Stream
 	MaxRetryAfter time.Duration
+	// Counted: the endpoint was told how the response ended, when it was read ahead.
+	Counted bool
 
 	lease     *pool.Lease // of Endpoint; closed with the response; nil in tests
 	body      io.ReadCloser
