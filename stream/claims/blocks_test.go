@@ -252,7 +252,7 @@ func TestABlockWithoutAnEndIsBounded(t *testing.T) {
 
 func TestATagWithoutAnEndIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, begin := range []string{"<invoke name=\"f. ", "<tool_call><a ", "<boltAction type=\"file\" "} {
+	for _, begin := range []string{"<invoke name=\"f. ", "<tool_call><a ", "<boltAction type=\"file\" ", "<tool_call>{}</ "} {
 		for _, line := range []string{"It is false.\n", "It is false. "} {
 			text := begin + strings.Repeat(line, 500)
 			list := split(t, claims.Options{Blocks: true}, text)

@@ -252,6 +252,10 @@ func (s *Splitter) tagRune(r rune) verdict {
 	case tagsOnly:
 		return s.betweenRune(r)
 	case tagStray:
+		if t.size++; t.size > 2*maxTagName {
+			s.endBlock()
+			return no
+		}
 		if r == '>' {
 			t.state = tagsOnly
 		}
@@ -259,7 +263,7 @@ func (s *Splitter) tagRune(r rune) verdict {
 		if r == '<' {
 			_, v := s.closingTag(&t.child)
 			if v == yes {
-				t.state, t.child = tagStray, word{}
+				t.state, t.child, t.size = tagStray, word{}, 0
 			}
 			if v == more {
 				return more
@@ -328,7 +332,7 @@ func (s *Splitter) childTag() verdict {
 		return more
 	}
 	if s.peekByte(s.pos+1) == '/' {
-		t.state = tagStray
+		t.state, t.size = tagStray, 0
 		return yes
 	}
 	n, v := s.nameAt(s.pos + 1)
