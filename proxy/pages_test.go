@@ -133,6 +133,19 @@ func TestAnAnswerThatIsTooLongIsNoFailureOfItsEndpoint(t *testing.T) {
 	}
 }
 
+// It may be how the server says that it does not take these credentials, which are the client's.
+func TestARedirectOfOneWhoKnowsClientsIsNoFailure(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(302, "{}", "Location", "/login"))
+	b := start(t, oneModel(up), passesOn)
+	if got := b.chat(strings.Replace(ask("hi"), "auto", "small", 1)); got.status != 502 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if got := stateOf(t, b, "small-a"); got != "up" {
+		t.Errorf("the endpoint is %s", got)
+	}
+}
+
 func TestAnErrorThatIsThrownAwayCountsAgainstItsEndpoint(t *testing.T) {
 	t.Parallel()
 	const own = `data: {"error":{"message":"CUDA","type":"InternalServerError","param":null,"code":500}}` + "\n\n"

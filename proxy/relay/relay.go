@@ -59,7 +59,8 @@ func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Res
 
 // blame counts against its endpoint a response of which nothing was passed on: it could not be used,
 // or broke off while it was read whole. A status of 400 or above was counted when it came, or is a
-// refusal that says nothing against the endpoint, and how long an answer gets is up to who asks.
+// refusal that says nothing against the endpoint; so is a redirect where the client's credentials are
+// looked at. How long an answer gets is up to who asks.
 func blame(ctx context.Context, u *upstream.Response, err error) error {
 	var (
 		long     longError
@@ -69,7 +70,8 @@ func blame(ctx context.Context, u *upstream.Response, err error) error {
 	switch {
 	case errors.As(err, &long):
 	case errors.As(err, &unusable):
-		if u.Status < http.StatusBadRequest {
+		redirects := u.Status >= http.StatusMultipleChoices
+		if u.Status < http.StatusBadRequest && (!redirects || !u.Endpoint.ForwardsAuth()) {
 			u.Model.Erred(u.Endpoint, time.Now())
 		}
 	case !errors.As(err, &broken):
