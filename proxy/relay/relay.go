@@ -171,7 +171,9 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	case !errors.As(err, &cut):
 		return err
 	case ctx.Err() == nil:
-		u.Model.Failed(u.Endpoint, time.Now())
+		if !u.Counted {
+			u.Model.Failed(u.Endpoint, time.Now())
+		}
 		if u.Late() {
 			cut.Err = fault.ErrNoProgress
 		}
