@@ -94,9 +94,7 @@ func (p *Proxy) send(
 		case err != nil:
 			last = err
 		case u.Refused(), outgrown(where, u):
-			if refusal = upstream.Better(refusal, u); refusal == u {
-				effort = o.Effort
-			}
+			refusal, effort = hold(refusal, u, effort, o.Effort)
 		case outdone(refusal, o, u, change.Request.Streams()):
 			u.Close()
 			n = st.opts.MaxAttempts
@@ -104,6 +102,8 @@ func (p *Proxy) send(
 			refusal.Close()
 			refusal, n, reason = nil, 0, ""
 			continue
+		case u.Useless():
+			refusal, effort = hold(refusal, u, effort, o.Effort)
 		default:
 			refusal.Close()
 			return p.deliver(ctx, st, w, o, change.Request, u)
@@ -118,6 +118,14 @@ func (p *Proxy) send(
 		return last
 	}
 	return p.relayRefusal(ctx, st, w, refusal, effort, o)
+}
+
+// hold holds the better of two refusals, with the effort that it was asked for.
+func hold(held, u *upstream.Response, effort, asked string) (better *upstream.Response, of string) {
+	if better = upstream.Better(held, u); better == u {
+		return better, asked
+	}
+	return better, effort
 }
 
 // outdone reports that what an earlier attempt brought is better than u: a response that was thrown
@@ -291,7 +299,7 @@ func (p *Proxy) discards(ctx context.Context, st *State, o *exchange.Exchange, u
 		return false
 	}
 	if x.Tally.Failed {
-		u.Model.Erred(u.Endpoint, time.Now())
+		u.Erred(time.Now())
 	} else {
 		u.Endpoint.Succeeded()
 	}

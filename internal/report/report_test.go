@@ -114,6 +114,7 @@ func TestEachRequestEndsInOneWay(t *testing.T) {
 		line(`"model":"m","cache":"exact","took_ms":1`),
 		line(`"model":"m","status":502,"error":"upstream_timeout","took_ms":9`),
 		line(`"model":"m","status":429`),
+		line(`"model":"m","error":"upstream_error","took_ms":9`),
 		line(`"model":"m","status":499,"tokens":{"prompt":1,"completion":1},"cost_usd":1,"baseline_usd":1`),
 		line(`"status":400,"error":"content_policy_violation","action":{"verb":"block"}`),
 		line(`"status":503,"error":"signal_unavailable","outcome":"fail_closed","action":{"verb":"block"}`),
@@ -125,10 +126,10 @@ func TestEachRequestEndsInOneWay(t *testing.T) {
 		t.Fatalf("broken: %v", r.BadLines)
 	}
 	g := r.Total
-	if got, want := []int64{g.Requests, g.Answered, g.Cached, g.Fixed, g.Blocked, g.Declined, g.Gone, g.Failed}, []int64{10, 2, 1, 1, 1, 2, 1, 2}; !slices.Equal(got, want) {
+	if got, want := []int64{g.Requests, g.Answered, g.Cached, g.Fixed, g.Blocked, g.Declined, g.Gone, g.Failed}, []int64{11, 2, 1, 1, 1, 2, 1, 3}; !slices.Equal(got, want) {
 		t.Errorf("requests by their end %v, want %v", got, want)
 	}
-	if diff := cmp.Diff([]Count{{"signal_unavailable", 2}, {"status 429", 1}, {"upstream_timeout", 1}}, g.Errors); diff != "" {
+	if diff := cmp.Diff([]Count{{"signal_unavailable", 2}, {"status 429", 1}, {"upstream_error", 1}, {"upstream_timeout", 1}}, g.Errors); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]Count{{"length", 1}, {"stop", 1}}, g.Finish); diff != "" {

@@ -429,7 +429,7 @@ func (e *entry) ends() end {
 		return endDeclined
 	case e.Action.Verb == "block":
 		return endBlocked
-	case e.Status >= http.StatusBadRequest:
+	case e.Status >= http.StatusBadRequest, e.Error != "":
 		return endFailed
 	case e.Action.Verb == "answer":
 		return endFixed

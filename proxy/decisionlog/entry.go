@@ -52,7 +52,7 @@ type Entry struct {
 	// transcription or translation
 	Operation string `json:"operation,omitempty"`
 	Status    int    `json:"status"`
-	Error     string `json:"error,omitempty"` // code of the error that the client got, its type where that has none; empty for an upstream's own
+	Error     string `json:"error,omitempty"` // code of the error that the client got, its type where that has none, upstream_error for one of the server in a response of status 200; empty for an upstream's own status
 	Key       string `json:"key,omitempty"`   // name of the key that was shown, or who the token is about
 	// Finish is why the answer ended: stop, length, tool_calls, function_call, content_filter or
 	// other; the last of several choices.

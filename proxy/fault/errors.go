@@ -224,6 +224,9 @@ func (e *ContextError) Unwrap() error { return e.Err }
 // the proxy or a model server refuses it.
 const CodeTooLong = "context_length_exceeded"
 
+// CodeUpstream is the error code where a model server did not answer, or of no use.
+const CodeUpstream = "upstream_error"
+
 // Unreadable is the error of a prompt of token ids or vectors, in the field param, where a route
 // needs its text: no retry of the request can pass.
 func Unreadable(param string) error {
@@ -274,7 +277,7 @@ func (e *WarmRefusedError) Secret() bool {
 func (e *WarmRefusedError) wire() *openai.Error {
 	code := "upstream_refused"
 	if e.Status >= http.StatusInternalServerError {
-		code = "upstream_error"
+		code = CodeUpstream
 	}
 	says := "the server of model " + strconv.Quote(e.Model) +
 		" refused to read the context with status " + strconv.Itoa(e.Status)

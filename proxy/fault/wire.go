@@ -161,7 +161,7 @@ func failure(err error, id string) *openai.Error {
 	case errors.Is(err, ErrOverloaded):
 		return serverError(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
 	case errors.Is(err, ErrUncheckable):
-		return serverError(http.StatusBadGateway, "upstream_error", "the model server's answer cannot be checked, and unchecked ones are withheld here")
+		return serverError(http.StatusBadGateway, CodeUpstream, "the model server's answer cannot be checked, and unchecked ones are withheld here")
 	case errors.Is(err, ErrEndpointsFull):
 		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
 	case errors.Is(err, ErrAsleep):
@@ -177,7 +177,7 @@ func failure(err error, id string) *openai.Error {
 	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
 		return serverError(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
 	case isUpstream(err):
-		return serverError(http.StatusBadGateway, "upstream_error", "the model server could not be reached or broke off")
+		return serverError(http.StatusBadGateway, CodeUpstream, "the model server could not be reached or broke off")
 	}
 	return serverError(http.StatusInternalServerError, "internal_error", "internal error, request "+id)
 }

@@ -55,10 +55,10 @@ func (b *Book) MarkFirstByte(o *exchange.Exchange, err error) {
 	}
 }
 
-// observeSpeed observes the response of a request that was served. Responses that were cut, and
-// refusals, say nothing about how long a response takes.
+// observeSpeed observes the response of a request that was served. Responses that were cut, errors
+// and refusals say nothing about how long a response takes.
 func (b *Book) observeSpeed(o *exchange.Exchange, status int, err error) {
-	if err != nil || status != http.StatusOK || o.Model == nil || o.Guarded.Cut {
+	if err != nil || status != http.StatusOK || o.Model == nil || o.Guarded.Cut || o.Tally.Failed {
 		return
 	}
 	t := choose.Taken{Total: b.Chooser.Speeds.Now().Sub(o.Sent), Tokens: int64(o.Tally.Usage.Output)}
@@ -86,7 +86,7 @@ func (b *Book) Discard(o *exchange.Exchange, told response.Tally, status int) {
 func recordPlacement(o *exchange.Exchange, status int, err error) {
 	used := o.Tally.Usage
 	u := placement.UsageOf(&used)
-	u.Failed = err != nil || status != http.StatusOK
+	u.Failed = err != nil || status != http.StatusOK || o.Tally.Failed
 	u.Whole = o.Req != nil && !o.Req.Stream && used.Output != 1
 	if how, ok := o.Where.End(time.Now(), u, used.Input); ok {
 		o.Placed = how

@@ -67,6 +67,8 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 	if err != nil {
 		e := fault.Wire(err, w.ID)
 		status, o.Failure = e.Status, cmp.Or(e.Code, e.Type)
+	} else if o.Tally.Failed {
+		o.Failure = fault.CodeUpstream
 	}
 	o.Took = took
 	o.Estimated = r.Believe(ctx, o, &o.Tally)

@@ -72,13 +72,13 @@ func blame(ctx context.Context, u *upstream.Response, err error) error {
 	case errors.As(err, &unusable):
 		redirects := u.Status >= http.StatusMultipleChoices
 		if u.Status < http.StatusBadRequest && (!redirects || !u.Endpoint.ForwardsAuth()) {
-			u.Model.Erred(u.Endpoint, time.Now())
+			u.Erred(time.Now())
 		}
 	case !errors.As(err, &broken):
 	case ctx.Err() != nil:
 		return fault.ErrClientGone
 	default:
-		u.Model.Failed(u.Endpoint, time.Now())
+		u.BrokeOff(time.Now())
 		if u.Late() {
 			broken.Err = fault.ErrNoProgress
 		}
@@ -161,9 +161,9 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	switch {
 	case err == nil:
 		switch {
-		case u.Counted:
+		case u.Counted():
 		case o.Tally.Failed:
-			u.Model.Erred(u.Endpoint, time.Now())
+			u.Erred(time.Now())
 		case u.Status < http.StatusInternalServerError && u.Status != http.StatusTooManyRequests:
 			u.Endpoint.Succeeded()
 		}
@@ -171,9 +171,7 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	case !errors.As(err, &cut):
 		return err
 	case ctx.Err() == nil:
-		if !u.Counted {
-			u.Model.Failed(u.Endpoint, time.Now())
-		}
+		u.BrokeOff(time.Now())
 		if u.Late() {
 			cut.Err = fault.ErrNoProgress
 		}

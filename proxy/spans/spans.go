@@ -112,6 +112,10 @@ func Attempted(o *exchange.Exchange, span trace.Span, u *upstream.Response, err 
 		span.SetAttributes(telemetry.AttrStatus.Int(u.Status), telemetry.AttrErrorType.String(strconv.Itoa(u.Status)))
 		span.SetStatus(codes.Error, "")
 		span.End()
+	case u.Useless():
+		span.SetAttributes(telemetry.AttrStatus.Int(u.Status), telemetry.AttrErrorType.String(fault.CodeUpstream))
+		span.SetStatus(codes.Error, "")
+		span.End()
 	default:
 		span.SetAttributes(telemetry.AttrStatus.Int(u.Status))
 		names := u.Names()

@@ -118,6 +118,7 @@ func (u *Response) Keep() *Kept {
 	k := &Kept{Model: u.Model, body: u.ahead.all, head: Response{
 		Model: u.Model, Endpoint: u.Endpoint, Status: u.Status, Header: u.Header, Length: u.Length,
 		Events: u.Events, Took: u.Took, MaxRetryAfter: u.MaxRetryAfter, names: u.names,
+		useless: u.useless,
 	}}
 	u.Close()
 	return k
@@ -126,7 +127,7 @@ func (u *Response) Keep() *Kept {
 // Open makes a response of it again.
 func (k *Kept) Open(ctx context.Context, o response.StreamOptions) *Response {
 	u := k.head
-	u.Counted = true
+	u.counted = true
 	_, u.watch = newWatchdog(ctx, 0)
 	u.buf, u.body = takeWindow(), io.NopCloser(bytes.NewReader(k.body))
 	if u.Events {

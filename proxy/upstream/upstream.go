@@ -48,8 +48,6 @@ type Response struct {
 	// Stream parses the events; nil when the body is no stream of events that can be read.
 	Stream        *response.Stream
 	MaxRetryAfter time.Duration
-	// Counted: the endpoint was told how the response ended, when it was read ahead.
-	Counted bool
 
 	lease     *pool.Lease // of Endpoint; closed with the response; nil in tests
 	body      io.ReadCloser
@@ -63,6 +61,8 @@ type Response struct {
 	asks      bool   // its names are still to be looked for
 	told      Names
 	page      bool // it is a page for people, where the API has none
+	useless   bool // see Useless
+	counted   bool // the endpoint was told how it ended, or that it is of no use
 	fresh     bool // there was progress since the watchdog was told
 	closed    bool
 }
@@ -95,40 +95,6 @@ func (t *teed) Read(b []byte) (int, error) {
 	n, err := t.ReadCloser.Read(b)
 	_, _ = t.to.Write(b[:n])
 	return n, err
-}
-
-// restUnsaid is how long an endpoint is left alone that refuses with 429 and does not say for how
-// long: as it counts as no failure, nothing else would keep requests from it. One request in this
-// time is few enough for the budget of retries. One that gets the credentials of clients may have
-// refused this client alone, and one that has said how long keeps its word.
-const restUnsaid = 5 * time.Second
-
-// tell tells the endpoint what its status means for it.
-func (u *Response) tell(now time.Time) {
-	switch u.Status {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		wait, ok := headers.RetryAfter(u.Header, now)
-		if e := u.Endpoint; !ok && u.Status == http.StatusTooManyRequests && !e.ForwardsAuth() &&
-			e.Fitness(now) != pool.Resting {
-			wait, ok = restUnsaid, true
-		}
-		if ok {
-			u.Endpoint.Rest(now.Add(min(wait, u.MaxRetryAfter)))
-		}
-	}
-	if u.Status >= http.StatusInternalServerError {
-		u.Model.Erred(u.Endpoint, now)
-	}
-}
-
-// Refused reports a response that another endpoint may well not give: the endpoint is busy, or a
-// gateway did not reach it. 500 and 504 are final: the work was done or may still be going on.
-func (u *Response) Refused() bool {
-	switch u.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
-		return true
-	}
-	return false
 }
 
 // Misfit says why the response must not reach a client; empty when it may.
@@ -171,26 +137,6 @@ func (u *Response) Plain() bool {
 
 // JSON reports whether the body is JSON, by its media type.
 func (u *Response) JSON() bool { return hasType(u.Header, "application/json") }
-
-// Better returns the one of two refusals that helps the client more, and closes the other: of two
-// 429 the one that may be repeated sooner, else the later one. held may be nil.
-func Better(held, u *Response) *Response {
-	if held != nil && held.Status == http.StatusTooManyRequests && u.Status == http.StatusTooManyRequests &&
-		retryAfter(held.Header) < retryAfter(u.Header) {
-		u.Close()
-		return held
-	}
-	held.Close()
-	return u
-}
-
-// retryAfter reads Retry-After; a year when there is none that can be read.
-func retryAfter(h http.Header) time.Duration {
-	if d, ok := headers.RetryAfter(h, time.Now()); ok {
-		return d
-	}
-	return 365 * 24 * time.Hour
-}
 
 // Peek reads what decides whether the response is usable: all of a short body, the first bytes of a
 // long one, the first event of a stream. An endpoint that breaks off before can still be replaced
@@ -480,6 +426,7 @@ func Do(
 			u.Close()
 			return nil, err
 		}
+		u.useless = u.Stream != nil && u.Stream.FailsFirst()
 	}
 	if err = u.failure(); err != nil {
 		m.Erred(e, time.Now())

@@ -184,6 +184,19 @@ func (s *Stream) Peek() bool {
 // Ahead is how many bytes Peek has read ahead of the first message.
 func (s *Stream) Ahead() int { return len(s.lead) }
 
+// FailsFirst reports that the first message, which Peek has read, tells of an error of the server's
+// own.
+func (s *Stream) FailsFirst() bool {
+	c := &s.chunk
+	switch {
+	case !s.first:
+		return false
+	case s.options.Messages:
+		return isMessage(c.Name, c.Data, "error") && ownError.Match(c.Data)
+	}
+	return c.IsMessage() && c.Content().ownFault()
+}
+
 // Next returns the next unit for the client, nil when there is none in what was fed. It is valid
 // until the next call.
 func (s *Stream) Next() *Chunk {

@@ -49,7 +49,7 @@ func (t *Tally) Note(e *Event) {
 	if string(e.Type) == typeFailed || t.API == openai.Response && e.Shape == Failure {
 		t.Finish = FinishOther
 	}
-	t.Failed = t.Failed || e.Failed && ownError.Match(e.failure())
+	t.Failed = t.Failed || e.ownFault()
 }
 
 // failure is what the event tells of its error. A response that failed repeats the request, too, whose
@@ -66,6 +66,9 @@ func (e *Event) failure() []byte {
 // do, or in the words of either API.
 var ownError = regexp.MustCompile(
 	`"(?:code|status|type)"\s*:\s*(?:"?5\d\d\b|"(?:server_error|api_error|internal_\w*error|InternalServerError)")`)
+
+// ownFault reports that an event tells of an error of the server's own.
+func (e *Event) ownFault() bool { return e.Failed && ownError.Match(e.failure()) }
 
 // finish notes why an answer ended. A response tells the status in place of a reason unless it is
 // incomplete, also one that called a tool.
