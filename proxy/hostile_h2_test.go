@@ -191,7 +191,7 @@ func hostileOverHTTP2(t *testing.T, row hostileRow, want result, secure bool, bo
 	if row.unread {
 		return // its mode is that of connections
 	}
-	again := row.again && want != unreadable && want != same
+	again := row.again && want != unreadable
 	anew := func() (*bench, answered, int) {
 		two := func(servers ...*hostile.Server) []backend.ModelOptions { return hostileModels2(t, servers...) }
 		return askTwo(t, row.mode, body, hostile.Options{Still: true, HTTP2: true, Secure: secure}, two, limits)

@@ -126,7 +126,7 @@ func hostileRows() []hostileRow {
 		{mode: "http10"},
 		// Bodies.
 		{mode: "cl-too-long", stream: unreadable, json: refused, again: true},
-		{mode: "cl-too-short", stream: unreadable},
+		{mode: "cl-too-short", stream: unreadable, again: true},
 		{mode: "gzip-json", stream: unreadable},
 		{mode: "br-json", stream: unreadable},
 		{mode: "zstd-json", stream: unreadable},
@@ -139,7 +139,7 @@ func hostileRows() []hostileRow {
 		{mode: "json-deep", stream: unreadable},
 		{mode: "json-nan", stream: unreadable},
 		{mode: "json-trailing", stream: unreadable},
-		{mode: "json-empty", stream: unreadable},
+		{mode: "json-empty", stream: unreadable, again: true},
 		{mode: "json-array", stream: unreadable},
 		{mode: "sse-for-json", json: unreadable},
 		{mode: "json-200-for-stream", stream: unreadable},

@@ -11,7 +11,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// SignFailed is the sign of a response that holds an error, which needs no asking for.
+// SignFailed is the sign of a response that holds an error, or is of no use to any client, which needs
+// no asking for.
 const SignFailed rules.Sign = "failed"
 
 // Answer is a response that is to be judged. New makes one; a stream is put into it event by event,
@@ -73,6 +74,9 @@ func (*Answer) Mark(time.Time) {}
 func (a *Answer) Body(body []byte) {
 	a.Tally.Body(nil, body)
 	a.take(new(response.Reader).ReadBody(body))
+	if response.Useless(body) {
+		a.failed, a.Failed = true, true
+	}
 }
 
 func (a *Answer) take(e *response.Event) {

@@ -224,9 +224,15 @@ func TestSignsOfAResponse(t *testing.T) {
 
 func TestAnAnswerThatCannotBeReadShowsNoSign(t *testing.T) {
 	t.Parallel()
-	a := judgeBody(request(t, openai.Chat, form), `{"choices":[{"index":0,"index":1}]`)
+	a := judgeBody(request(t, openai.Chat, form), `{"choices":[{"index":0,"index":1}]}`)
 	if got := a.Judge(all()); got != "" || a.Readable() {
 		t.Errorf("it shows %q, readable %t", got, a.Readable())
+	}
+	for _, body := range []string{"", `{"choices":[{"index":0,"message":{"content":"{"}}`, "<html>"} {
+		a = judgeBody(request(t, openai.Chat, form), body)
+		if got := a.Judge(&rules.Escalate{}); got != SignFailed || !a.Failed {
+			t.Errorf("%q shows %q", body, got)
+		}
 	}
 	a = judgeStream(request(t, openai.Chat, ""), "data: {\"error\":{\"message\":\"out of memory\"}}\n\n", 9)
 	if got := a.Judge(&rules.Escalate{}); got != SignFailed {

@@ -161,16 +161,23 @@ type requestLine struct {
 	err                    error
 }
 
-// errTold is the cause of a stream that ended in order, with an error of the server's own.
-var errTold = errors.New("the server told of an error in its stream")
+// The causes of responses with a status of success that are none: a stream that ended in order, with
+// an error of the server's own, and a body.
+var (
+	errTold    = errors.New("the server told of an error in its stream")
+	errUseless = errors.New("the server's answer is empty, no whole JSON, or an error of its own")
+)
 
 // logRequest writes the log line of a request: as a warning where the proxy or a server failed.
 func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
 	level := slog.LevelInfo
-	if l.err == nil && o.Tally.Failed {
-		l.err = errTold
+	told := l.err == nil && o.Tally.Failed
+	if told {
+		if l.err = errUseless; o.Req.Streams() {
+			l.err = errTold
+		}
 	}
-	if l.status >= http.StatusInternalServerError || errors.Is(l.err, errTold) {
+	if l.status >= http.StatusInternalServerError || told {
 		level = slog.LevelWarn
 	}
 	if !r.Tel.Log.Enabled(ctx, level) {

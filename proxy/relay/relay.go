@@ -144,6 +144,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 	if u.Stream != nil && err == nil {
 		t.pace()
 	}
+	t.Failed = t.Failed || u.Useless()
 	o.Tally = t.Tally
 	if o.Req.API == openai.Response && !t.first.IsZero() {
 		o.First = t.first

@@ -61,6 +61,7 @@ type Response struct {
 	asks      bool   // its names are still to be looked for
 	told      Names
 	page      bool // it is a page for people, where the API has none
+	due       bool // an answer in JSON
 	useless   bool // see Useless
 	counted   bool // the endpoint was told how it ended, or that it is of no use
 	fresh     bool // there was progress since the watchdog was told
@@ -263,6 +264,9 @@ func (u *Response) Next() {
 	u.buf.pass()
 	u.watch.expect(u.Model.Gap)
 	u.read()
+	if errors.Is(u.err, io.EOF) && u.readable() && response.EndsUseless(u.buf.last(), u.buf.bytes()) {
+		u.useless = true
+	}
 }
 
 // Discard forgets the piece that is here.
@@ -290,6 +294,9 @@ func (u *Response) ReadWhole() ([]byte, error) {
 	u.watch.expect(0)
 	if u.err != nil && !errors.Is(u.err, io.EOF) {
 		return nil, &fault.NoResponseError{Err: u.err} // nothing was sent yet
+	}
+	if u.err != nil && u.readable() && response.Useless(all) {
+		u.useless = true
 	}
 	return all, nil
 }
@@ -407,6 +414,7 @@ func Do(
 		body: res.Body, buf: takeWindow(), watch: watch, names: c.API == openai.Response,
 		asks: c.Named,
 	}
+	u.due = u.Good() && !u.Events && c.answersInJSON()
 	u.page = u.Good() && c.answersInJSON() && hasType(res.Header, "text/html")
 	if u.Events && u.Plain() && c.Streaming {
 		u.Stream = response.TakeStream(response.StreamOptions{
@@ -426,7 +434,7 @@ func Do(
 			u.Close()
 			return nil, err
 		}
-		u.useless = u.Stream != nil && u.Stream.FailsFirst()
+		u.useless = u.beginsUseless()
 	}
 	if err = u.failure(); err != nil {
 		m.Erred(e, time.Now())

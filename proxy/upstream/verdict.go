@@ -1,11 +1,14 @@
 package upstream
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"time"
 
 	"signalbox/proxy/headers"
 	"signalbox/proxy/pool"
+	"signalbox/stream/response"
 )
 
 // restUnsaid is how long an endpoint is left alone that refuses with 429 and does not say for how
@@ -63,9 +66,29 @@ func (u *Response) Refused() bool {
 }
 
 // Useless reports a response with a status of success that is none, as another endpoint may well not
-// give it: a stream that begins with an error of the server's own. Clients repeat a request that was
-// answered with 500; what fails behind a status of success they do not.
+// give it: a stream that begins with an error of the server's own, or a body of which response.Useless
+// is true, as far as it was read. Clients repeat a request that was answered with 500; what fails
+// behind a status of success they do not.
 func (u *Response) Useless() bool { return u.useless }
+
+// beginsUseless is Useless of what Peek has read.
+func (u *Response) beginsUseless() bool {
+	b, whole := u.buf.bytes(), errors.Is(u.err, io.EOF)
+	switch {
+	case u.Stream != nil:
+		return u.Stream.FailsFirst()
+	case u.due && whole && len(b) == 0: // whatever its type
+		return true
+	case !u.readable():
+		return false
+	case whole:
+		return response.Useless(b)
+	}
+	return response.BeginsUseless(b)
+}
+
+// readable reports that the body should be JSON, and can be read here.
+func (u *Response) readable() bool { return u.due && u.JSON() && u.Plain() }
 
 // Better returns the one of two refusals that helps the client more, and closes the other: one whose
 // status says what it is, of two 429 the one that may be repeated sooner, else the later one. held

@@ -341,6 +341,8 @@ func (x *Reader) send(ctx context.Context, w *warmup) error {
 // refused is the error of a response that says that the context was not read; nil for any other.
 func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	switch {
+	case u.Useless():
+		return &fault.UnusableError{Problem: "a body of no use"}
 	case u.Good():
 		return nil
 	case u.Refused():

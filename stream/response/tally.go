@@ -27,7 +27,8 @@ type Tally struct {
 	API    openai.API // of the request
 	Usage  Usage
 	Finish string // one of the finish reasons; empty as long as there is none
-	// Failed: the stream told of an error that is the server's own, and not of the request.
+	// Failed: the stream told of an error that is the server's own, and not of the request, or the body
+	// is of no use to any client.
 	Failed bool
 
 	begun bool
