@@ -237,7 +237,9 @@ func TestServersThatDieInEachPhase(t *testing.T) {
 		"the large one is busy":           {wrong, testkit.JSON(429, `{"error":{"message":"busy"}}`), "failed length  small", "wrong"},
 		"the large one refuses":           {wrong, testkit.JSON(400, `{"error":{"message":"no"}}`), "failed length  small", "wrong"},
 		"the large one fails":             {wrong, testkit.JSON(500, `{"error":{"message":"no"}}`), "failed length  small", "wrong"},
-		"the large one begins to fail":    {wrong, testkit.Stream(faultOfVLLM, testkit.Done), "failed length  small", "wrong"},
+		"the large one begins to fail": {
+			wrong, testkit.Stream(faultOfVLLM, testkit.Done), "failed length  small", "wrong",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

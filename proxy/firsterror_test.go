@@ -54,7 +54,9 @@ func TestAStreamThatBeginsWithTheServersErrorIsRepeatedElsewhere(t *testing.T) {
 		"of vLLM":                   {chatPath, askStream("hi"), []string{faultOfVLLM, testkit.Done}, true},
 		"of LiteLLM":                {chatPath, askStream("hi"), []string{faultOfLiteLLM}, true},
 		"behind comments":           {chatPath, askStream("hi"), []string{": wait\n\n", faultOfVLLM, testkit.Done}, true},
-		"in two pieces":             {chatPath, askStream("hi"), []string{faultOfVLLM[:40], faultOfVLLM[40:], testkit.Done}, true},
+		"in two pieces": {
+			chatPath, askStream("hi"), []string{faultOfVLLM[:40], faultOfVLLM[40:], testkit.Done}, true,
+		},
 		"with a name":               {chatPath, askStream("hi"), []string{"event: error\n" + faultOfVLLM}, true},
 		"as a message":              {messages, message, []string{faultOfVLLM, testkit.Done}, true},
 		"of Anthropic as a message": {messages, message, []string{faultOfAnthropic}, true},

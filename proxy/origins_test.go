@@ -141,7 +141,8 @@ func TestARefusalOfTheMessagesAPINamesThePlace(t *testing.T) {
 	b := startReading(t, routesOfOrigins)
 	const call = `{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]}`
 	turn := func(text string) string {
-		return `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"},{"type":"text","text":"` + text + `"}]}`
+		return `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"},{"type":"text",` +
+			`"text":"` + text + `"}]}`
 	}
 	for place, messages := range map[string]string{
 		"messages.1: ":           saidBy("user", "hi") + "," + saidBy("user", "Hm. "+attackText),

@@ -25,7 +25,8 @@ func TestABodyThatNoClientCanUseIsReplaced(t *testing.T) {
 	for path, api := range map[string]struct{ body, usual string }{
 		chatPath:   {ask("hi"), testkit.Completion},
 		responses:  {`{"model":"auto","input":"hi"}`, responseAnswer},
-		embeddings: {`{"model":"small","input":"hi"}`, `{"object":"list","data":[{"embedding":[1]}],"usage":{"prompt_tokens":1}}`},
+		embeddings: {`{"model":"small","input":"hi"}`, `{"object":"list","data":[{"embedding":[1]}],` +
+			`"usage":{"prompt_tokens":1}}`},
 	} {
 		for name, tt := range map[string]struct {
 			first testkit.Answer
@@ -49,7 +50,8 @@ func TestABodyThatNoClientCanUseIsReplaced(t *testing.T) {
 				if tt.again {
 					want, tries = api.usual, 2
 				}
-				if got := b.post(path, api.body); got.status != 200 || got.body != want || len(a.Requests())+len(c.Requests()) != tries {
+				if got := b.post(path, api.body); got.status != 200 || got.body != want ||
+					len(a.Requests())+len(c.Requests()) != tries {
 					t.Errorf("got %d %s", got.status, got.body)
 				}
 				alone := testkit.NewUpstream(t, tt.first)
@@ -112,7 +114,8 @@ func TestAMessageIsReplacedWhereItsBodyIsOfNoUse(t *testing.T) {
 	for _, body := range []string{"", halfOfCompletion, htmlAsJSON, ownError} {
 		answer := firstOf(testkit.JSON(200, body), testkit.JSON(200, testkit.Completion))
 		b := start(t, oneModel(testkit.NewUpstream(t, answer), testkit.NewUpstream(t, answer)))
-		if got := b.post(downstream.MessagesPath, askMessage("hi", "")); got.status != 200 || !strings.Contains(got.body, "hello") {
+		if got := b.post(downstream.MessagesPath, askMessage("hi", "")); got.status != 200 ||
+			!strings.Contains(got.body, "hello") {
 			t.Errorf("%q: got %d %s", body, got.status, got.body)
 		}
 		b = start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, body))))

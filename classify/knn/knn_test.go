@@ -233,8 +233,14 @@ func TestValidateNamesTheField(t *testing.T) {
 		"a name twice":                   {[]Intent{{Name: "a", Examples: []string{"x"}}, {Name: "a", Examples: []string{"y"}}}, []string{`intents[1].name: "a" is the name of intents[0] already`}},
 		"no examples":                    {[]Intent{{Name: "a"}}, []string{"intents[0].examples: missing"}},
 		"an empty example":               {[]Intent{{Name: "a", Examples: []string{"x", " \n"}}}, []string{"intents[0].examples[1]: empty"}},
-		"an invisible example":           {[]Intent{{Name: "a", Examples: []string{"x", "\u200b\u0301\x00"}}}, []string{"intents[0].examples[1]: nothing that can be seen"}},
-		"signs alone":                    {[]Intent{{Name: "", Examples: []string{"?", "👍", "好", "7"}}}, []string{"intents[0].name: missing"}},
+		"an invisible example": {
+			[]Intent{{Name: "a", Examples: []string{"x", "\u200b\u0301\x00"}}},
+			[]string{"intents[0].examples[1]: nothing that can be seen"},
+		},
+		"signs alone": {
+			[]Intent{{Name: "", Examples: []string{"?", "👍", "好", "7"}}},
+			[]string{"intents[0].name: missing"},
+		},
 		"an example that is no UTF-8":    {[]Intent{{Name: "a", Examples: []string{"\xff"}}}, []string{"intents[0].examples[0]: not valid UTF-8"}},
 		"an example too long":            {[]Intent{{Name: "a", Examples: []string{strings.Repeat("x", MaxExampleBytes+1)}}}, []string{"intents[0].examples[0]: 8193 bytes"}},
 		"an example in two intents":      {[]Intent{{Name: "a", Examples: []string{"Hello  There"}}, {Name: "b", Examples: []string{"y", "hello there"}}}, []string{`intents[1].examples[1]: "hello there" is the same as intents[0].examples[0]`}},

@@ -242,7 +242,9 @@ func TestErrorsNameTheFieldInTheirMessage(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]openai.Error{
 		"messages.3.content.0: Declined.":       {Param: "messages[3].content[0]", Message: "Declined."},
-		"messages.3.content.0.text is needed":   {Param: "messages[3].content[0].text", Message: "messages[3].content[0].text is needed"},
+		"messages.3.content.0.text is needed": {
+			Param: "messages[3].content[0].text", Message: "messages[3].content[0].text is needed",
+		},
 		"system: Do not change the system.":     {Param: "system", Message: "Do not change the system."},
 		"unknown model \\\"a[0]\\\"":            {Param: "model", Message: `unknown model "a[0]"`},
 		"no":                                    {Message: "no"},

@@ -37,8 +37,10 @@ default: {models: [small]}
 		}
 	} // Claude Code puts a reminder behind the result, and a browser a picture into it.
 	for _, beside := range []string{
-		`{"type":"tool_result","tool_use_id":"c","content":"r"},{"type":"text","text":"<system-reminder>go on</system-reminder>"}`,
-		`{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}]}`,
+		`{"type":"tool_result","tool_use_id":"c","content":"r"},{"type":"text","text":"<system-reminder>go ` +
+			`on</system-reminder>"}`,
+		`{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"url",` +
+			`"url":"https://example.com/a.png"}}]}`,
 	} {
 		a := s.post(t, "/v1/messages", `{"model":"auto","max_tokens":9,"messages":[{"role":"user","content":"a"},`+
 			`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},`+

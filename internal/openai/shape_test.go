@@ -24,8 +24,16 @@ func TestTheShapeOfAConversation(t *testing.T) {
 		// what stands beside results: an agent's reminder, a picture, a text of the user
 		{Chat, `{"model":"m","messages":[` + user + `,` + call + `,` + result + `,` + user + `]}`, 1, 1, true},
 		{Chat, `{"model":"m","messages":[` + user + `,` + call + `,` + result + `,` + system + `]}`, 1, 1, true},
-		{Chat, `{"model":"m","messages":[` + system + `,` + user + `,` + call + `,` + result + `,` + user + `,` + call + `,` + user + `,` + result + `]}`, 1, 2, true},
-		{Chat, `{"model":"m","messages":[` + user + `,` + call + `,` + result + `,` + user + `,` + answer + `,` + user + `]}`, 2, 0, false},
+		{
+			Chat,
+			`{"model":"m","messages":[` + system + `,` + user + `,` + call + `,` + result + `,` + user + `,` + call + `,` + user + `,` + result + `]}`,
+			1, 2, true,
+		},
+		{
+			Chat,
+			`{"model":"m","messages":[` + user + `,` + call + `,` + result + `,` + user + `,` + answer + `,` + user + `]}`,
+			2, 0, false,
+		},
 		{Chat, `{"model":"m","messages":[` + user + `,` + user + `]}`, 2, 0, false},
 		{Chat, `{"model":"m","messages":[` + user + `,` + answer + `,` + system + `]}`, 1, 0, false},
 		{Response, `{"model":"m","input":"hello"}`, 1, 0, false},

@@ -16,7 +16,8 @@ func FuzzEvidence(f *testing.F) {
 		`[{"t":"one two three four five six seven eight nine ten and so on, word by word, ` +
 			`for the most part of a \n string of many words","p":3}]`,
 		"The office moved from Bonn to Cologne; it is now larger.",
-		"One.\n@@ -1,3 +1,2 @@ f\n-a: 1\n-b: 2\n+a: 3\n \n- Two.\n@@ -0,0 +1 @@\n+\xc3", "@@ -1 +1 @@", "@@ -9,9 +9,9 @@\n\\\n",
+		"One.\n@@ -1,3 +1,2 @@ f\n-a: 1\n-b: 2\n+a: 3\n \n- Two.\n@@ -0,0 +1 " +
+			"@@\n+\xc3", "@@ -1 +1 @@", "@@ -9,9 +9,9 @@\n\\\n",
 		"| Umsatz (Mio. €) | (in k) | () |\n|---|---|---|\n| 1 | 2 | 3 |", "a\xff | b\n|-|-|\n| \xc3 |", "```\ncode\n```\n> quote", "",
 	} {
 		f.Add(s, "The plan Team costs 12 euros, not 3.")
