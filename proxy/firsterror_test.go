@@ -51,9 +51,9 @@ func TestAStreamThatBeginsWithTheServersErrorIsRepeatedElsewhere(t *testing.T) {
 		first      []string
 		again      bool
 	}{
-		"of vLLM":                   {chatPath, askStream("hi"), []string{faultOfVLLM, testkit.Done}, true},
-		"of LiteLLM":                {chatPath, askStream("hi"), []string{faultOfLiteLLM}, true},
-		"behind comments":           {chatPath, askStream("hi"), []string{": wait\n\n", faultOfVLLM, testkit.Done}, true},
+		"of vLLM":         {chatPath, askStream("hi"), []string{faultOfVLLM, testkit.Done}, true},
+		"of LiteLLM":      {chatPath, askStream("hi"), []string{faultOfLiteLLM}, true},
+		"behind comments": {chatPath, askStream("hi"), []string{": wait\n\n", faultOfVLLM, testkit.Done}, true},
 		"in two pieces": {
 			chatPath, askStream("hi"), []string{faultOfVLLM[:40], faultOfVLLM[40:], testkit.Done}, true,
 		},

@@ -23,8 +23,8 @@ func TestABodyThatNoClientCanUseIsReplaced(t *testing.T) {
 	t.Parallel()
 	const responses, embeddings = "/v1/responses", "/v1/embeddings"
 	for path, api := range map[string]struct{ body, usual string }{
-		chatPath:   {ask("hi"), testkit.Completion},
-		responses:  {`{"model":"auto","input":"hi"}`, responseAnswer},
+		chatPath:  {ask("hi"), testkit.Completion},
+		responses: {`{"model":"auto","input":"hi"}`, responseAnswer},
 		embeddings: {`{"model":"small","input":"hi"}`, `{"object":"list","data":[{"embedding":[1]}],` +
 			`"usage":{"prompt_tokens":1}}`},
 	} {

@@ -241,7 +241,7 @@ func TestMessagesKeepTheirPlaces(t *testing.T) {
 func TestErrorsNameTheFieldInTheirMessage(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]openai.Error{
-		"messages.3.content.0: Declined.":       {Param: "messages[3].content[0]", Message: "Declined."},
+		"messages.3.content.0: Declined.": {Param: "messages[3].content[0]", Message: "Declined."},
 		"messages.3.content.0.text is needed": {
 			Param: "messages[3].content[0].text", Message: "messages[3].content[0].text is needed",
 		},

@@ -409,7 +409,7 @@ func TestModelsThatCannotBeReadAreConfigurationProblems(t *testing.T) {
 }
 
 func TestEveryModelThatCannotBeReadIsTold(t *testing.T) {
-	_, err := load(t, taskLines(t.TempDir(), "{name: pii, model: org/none}, {name: factcheck, model: org/neither}, " +
+	_, err := load(t, taskLines(t.TempDir(), "{name: pii, model: org/none}, {name: factcheck, model: org/neither}, "+
 		"{name: domian, model: org/none}"))
 	for _, want := range []string{"classify.tasks[0].model: ", "classify.tasks[1].model: ", "classify.tasks[2].name: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
