@@ -1,11 +1,13 @@
 package lean
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 )
 
 // The file of a Head, little endian, for d components of an embedding and n units:
@@ -40,10 +42,11 @@ type Head struct {
 }
 
 type unit struct {
-	features  [NumFeatures]float64
-	bias, out float64
-	scale     float64
-	own, both []int8 // weights of the embedding and of the product, times scale
+	fixed struct {
+		Scale, Bias, Out float32
+		Features         [NumFeatures]float32
+	}
+	own, both []int8 // weights of the embedding and of the product, times Scale
 }
 
 // Dims is the number of components of the embeddings.
@@ -70,72 +73,65 @@ func LoadHead(data []byte) (*Head, error) {
 	if sum, want := crc32.ChecksumIEEE(data[headStart:]), binary.LittleEndian.Uint32(data[16:]); sum != want {
 		return nil, fmt.Errorf("checksum %08x, want %08x: %w", sum, want, ErrHead)
 	}
-	r := reader{data: data[headStart:]}
-	h := &Head{dims: dims, bias: r.float(), units: make([]unit, units)}
+	body := bytes.NewReader(data[headStart:]) // of the length that is read of it
+	read := func(to any) { _ = binary.Read(body, binary.LittleEndian, to) }
+	var bias float32
+	read(&bias)
+	h := &Head{dims: dims, bias: float64(bias), units: make([]unit, units)}
 	for i := range h.units {
 		u := &h.units[i]
-		u.scale, u.bias, u.out = r.float(), r.float(), r.float()
-		for k := range u.features {
-			u.features[k] = r.float()
-		}
-		u.own, u.both = r.bytes(dims), r.bytes(dims)
+		u.own, u.both = make([]int8, dims), make([]int8, dims)
+		read(&u.fixed)
+		read(u.own)
+		read(u.both)
 	}
-	if r.odd {
+	if !h.finite() {
 		return nil, fmt.Errorf("a weight that is no number: %w", ErrHead)
 	}
 	return h, nil
 }
 
-// reader takes numbers from the front of data, which is long enough.
-type reader struct {
-	data []byte
-	odd  bool // one of them was none
-}
-
-func (r *reader) float() float64 {
-	v := float64(math.Float32frombits(binary.LittleEndian.Uint32(r.data)))
-	r.data = r.data[4:]
-	r.odd = r.odd || math.IsNaN(v) || math.IsInf(v, 0)
-	return v
-}
-
-func (r *reader) bytes(n int) []int8 {
-	out := make([]int8, n)
-	for i := range out {
-		out[i] = int8(r.data[i])
-	}
-	r.data = r.data[n:]
-	return out
+// finite reports whether all weights are numbers.
+func (h *Head) finite() bool {
+	odd := func(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
+	return !odd(float32(h.bias)) && !slices.ContainsFunc(h.units, func(u unit) bool {
+		f := &u.fixed
+		return odd(f.Scale) || odd(f.Bias) || odd(f.Out) || slices.ContainsFunc(f.Features[:], odd)
+	})
 }
 
 // LogOdds is Turn.LogOdds by what the head makes of embeddings: own is that of t and before that of
 // the turn before it, each of Dims components.
 func (h *Head) LogOdds(t *Turn, near []*Turn, cosine float64, own, before []float32) float64 {
 	x := t.Features(near, cosine)
-	a, b := unitLength(own), unitLength(before)
+	a := unitLength(own)
+	b := a * unitLength(before)
+	both := make([]float32, len(own))
+	for i, o := range own {
+		both[i] = o * before[i]
+	}
 	z := h.bias
 	for i := range h.units {
-		z += h.units[i].of(&x, own, before, a, b)
+		u := &h.units[i]
+		v := float64(u.fixed.Bias) + float64(u.fixed.Scale)*(a*dot(u.own, own)+b*dot(u.both, both))
+		for k, f := range x {
+			v += float64(u.fixed.Features[k]) * f
+		}
+		z += float64(u.fixed.Out) * v * (1 + math.Erf(v/math.Sqrt2)) / 2
 	}
 	return t.least(z)
 }
 
-// of is what a unit adds. The factors give the embeddings the length that the training had.
-func (u *unit) of(x *[NumFeatures]float64, own, before []float32, a, b float64) float64 {
-	v := u.bias
-	for i, f := range x {
-		v += u.features[i] * f
+func dot(w []int8, v []float32) float64 {
+	var sum float32
+	for i, x := range v {
+		sum += float32(w[i]) * x
 	}
-	var single, product float32
-	for i, o := range own {
-		single += float32(u.own[i]) * o
-		product += float32(u.both[i]) * o * before[i]
-	}
-	v += u.scale * a * (float64(single) + b*float64(product))
-	return u.out * v * (1 + math.Erf(v/math.Sqrt2)) / 2
+	return float64(sum)
 }
 
-// unitLength is the factor that brings the components of v to a mean square of 1; 0 for no direction.
+// unitLength is the factor that brings the components of v to a mean square of 1, as the training
+// had them; 0 for no direction.
 func unitLength(v []float32) float64 {
 	var sum float64
 	for _, x := range v {

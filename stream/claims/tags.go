@@ -34,13 +34,12 @@ func (w *word) set(text []byte) { w.size = copy(w.bytes[:], text) }
 
 // tag is a block in tags.
 type tag struct {
-	name, child   word
-	body          tagBody
-	state         tagState
-	size          int  // of the tag that is read, in runes
-	document      bool // it says that it holds text for the reader
-	depth         int  // of JSON
-	said, escaped bool
+	name, child word
+	body        tagBody
+	state       tagState
+	size        int  // of the tag that is read, in runes
+	document    bool // it says that it holds text for the reader
+	json        nesting
 }
 
 // tagBody is what a tag holds, and how it is told from one that a text speaks of.
@@ -59,10 +58,12 @@ const (
 var tags = func() map[string]tagBody {
 	m := map[string]tagBody{}
 	for _, name := range []string{
-		"write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace", "search_replace", "edit_file",
+		"write_to_file", "replace_in_file", "apply_diff", "insert_content", "search_and_replace", "search_replace",
+		"edit_file",
 		"read_file", "search_files", "list_files", "list_code_definition_names", "codebase_search", "execute_command",
 		"read_command_output", "browser_action", "use_mcp_tool", "access_mcp_resource", "fetch_instructions", "switch_mode",
-		"update_todo_list", "run_slash_command", "generate_image", "web_fetch", "web_search", "load_mcp_documentation", "new_rule",
+		"update_todo_list", "run_slash_command", "generate_image", "web_fetch", "web_search",
+		"load_mcp_documentation", "new_rule",
 		"tool_call", "tool_calls", "tool_use", "function_call", "function_calls", "create_file", "str_replace", "delete_file",
 	} {
 		m[name] = children
@@ -77,7 +78,7 @@ var tags = func() map[string]tagBody {
 }()
 
 func nameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == ':' || c == '.'
+	return letter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' || c == ':' || c == '.'
 }
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
@@ -270,7 +271,9 @@ func (s *Splitter) tagRune(r rune) verdict {
 			}
 		}
 	case tagJSON:
-		t.jsonRune(r)
+		if t.json.next(r); t.json.depth == 0 {
+			t.state = tagsOnly
+		}
 	}
 	return yes
 }
@@ -316,7 +319,7 @@ func (s *Splitter) betweenRune(r rune) verdict {
 	case r == '<':
 		return s.childTag()
 	case r == '{' || r == '[':
-		t.state, t.depth, t.said, t.escaped = tagJSON, 1, false, false
+		t.state, t.json = tagJSON, nesting{depth: 1}
 	case unicode.IsSpace(r) || r == '}' || r == ']' || r == ',':
 	default:
 		s.endBlock()
@@ -345,22 +348,4 @@ func (s *Splitter) childTag() verdict {
 	case more:
 	}
 	return v
-}
-
-func (t *tag) jsonRune(r rune) {
-	switch {
-	case t.escaped:
-		t.escaped = false
-	case t.said && r == '\\':
-		t.escaped = true
-	case r == '"':
-		t.said = !t.said
-	case t.said:
-	case r == '{' || r == '[':
-		t.depth++
-	case r == '}' || r == ']':
-		if t.depth--; t.depth == 0 {
-			t.state = tagsOnly
-		}
-	}
 }

@@ -8,12 +8,34 @@ import (
 // value is a JSON object in a text: its strings are judged like any text, but nothing can be put
 // into it.
 type value struct {
-	open          bool
-	over          bool // one has ended, and no text has followed
+	open  bool
+	over  bool // one has ended, and no text has followed
+	empty bool // nothing stands in the line so far
+	left  int  // runes that it may still have
+	nesting
+}
+
+// nesting is how deep in arrays and objects a text of JSON is.
+type nesting struct {
 	depth         int
-	said, escaped bool
-	empty         bool // nothing stands in the line so far
-	left          int  // runes that it may still have
+	said, escaped bool // in a string, and behind a backslash there
+}
+
+// next reads the next rune.
+func (n *nesting) next(r rune) {
+	switch {
+	case n.escaped:
+		n.escaped = false
+	case n.said && r == '\\':
+		n.escaped = true
+	case r == '"':
+		n.said = !n.said
+	case n.said:
+	case r == '{' || r == '[':
+		n.depth++
+	case r == '}' || r == ']':
+		n.depth--
+	}
 }
 
 // beginValue looks for an object at pos: a brace before a quotation mark.
@@ -45,19 +67,7 @@ func (v *value) follow(r rune) {
 	}
 	v.empty = v.empty && unicode.IsSpace(r)
 	v.left--
-	switch {
-	case v.escaped:
-		v.escaped = false
-	case v.said && r == '\\':
-		v.escaped = true
-	case r == '"':
-		v.said = !v.said
-	case v.said:
-	case r == '{' || r == '[':
-		v.depth++
-	case r == '}' || r == ']':
-		v.depth--
-	}
+	v.next(r)
 	if v.depth == 0 || v.left <= 0 {
 		*v = value{over: v.depth == 0}
 	}

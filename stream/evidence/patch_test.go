@@ -39,17 +39,23 @@ func TestDiffsTellTheFileAsItIsNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, err := New(t.Context(), []Source{{Text: tt.text}}, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, s := range e.sentences {
-				got = append(got, s.text)
-			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
+			wantSentences(t, tt.text, tt.want)
 		})
+	}
+}
+
+// wantSentences checks what a source is cut into.
+func wantSentences(t *testing.T, text string, want []string) {
+	t.Helper()
+	e, err := New(t.Context(), []Source{{Text: text}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range e.sentences {
+		got = append(got, s.text)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
