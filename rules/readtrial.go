@@ -75,7 +75,8 @@ func (c *compiler) readCanary(at, escalate syntax.Cursor, a *Action) *Canary {
 	}
 	t, ok := c.readTrial(at, "share")
 	if escalate.Node != nil {
-		at.Errorf("canary and escalate exclude each other: an answer of the canary is not judged, so the two could not be compared")
+		at.Errorf("canary and escalate exclude each other: an answer of the canary is not judged, " +
+			"so the two could not be compared")
 	}
 	switch {
 	case t.model == "":

@@ -90,7 +90,11 @@ func TestLabelsThatAreNotNamedAreNumbered(t *testing.T) {
 			"",
 		},
 		"the graph leaves it open": {
-			`"num_labels": 3,`, OpenOptions{Task: "complexity", Labels: renames}, []int64{dyn, dyn}, []string{"low", "medium", "high"}, "",
+			`"num_labels": 3,`,
+			OpenOptions{Task: "complexity", Labels: renames},
+			[]int64{dyn, dyn},
+			[]string{"low", "medium", "high"},
+			"",
 		},
 		"nobody says it": {
 			"",
@@ -183,7 +187,10 @@ func TestOutputsAreResolvedByNameAndShape(t *testing.T) {
 	out := func(name string, shape ...int64) tensor.Spec {
 		return tensor.Spec{Name: name, DType: tensor.Float32, Shape: shape}
 	}
-	ids := []tensor.Spec{{Name: "input_ids", DType: tensor.Int64, Shape: []int64{dyn, dyn}}, {Name: "attention_mask", DType: tensor.Int64, Shape: []int64{dyn, dyn}}}
+	ids := []tensor.Spec{
+		{Name: "input_ids", DType: tensor.Int64, Shape: []int64{dyn, dyn}},
+		{Name: "attention_mask", DType: tensor.Int64, Shape: []int64{dyn, dyn}},
+	}
 	with := func(extra tensor.Spec) []tensor.Spec { return append(ids[:2:2], extra) }
 	for name, c := range map[string]struct {
 		folder  string
@@ -359,7 +366,9 @@ func TestOutputsAreResolvedByNameAndShape(t *testing.T) {
 }
 
 func TestTheKindIsTakenFromTheGraphWhereNothingElseTells(t *testing.T) {
-	for folder, want := range map[string]Kind{"bert-domain": Sequence, "modernbert-pii": Token, "minilm-embedding": Embedding} {
+	for folder, want := range map[string]Kind{
+		"bert-domain": Sequence, "modernbert-pii": Token, "minilm-embedding": Embedding,
+	} {
 		files := inMemory(t, folder)
 		config := files["config.json"].Data
 		for _, name := range []string{"BertForSequenceClassification", "ModernBertForTokenClassification", "BertModel"} {

@@ -229,10 +229,15 @@ func TestValidateNamesTheField(t *testing.T) {
 		intents []Intent
 		want    []string
 	}{
-		"no name":          {[]Intent{{Examples: []string{"x"}}}, []string{"intents[0].name: missing"}},
-		"a name twice":     {[]Intent{{Name: "a", Examples: []string{"x"}}, {Name: "a", Examples: []string{"y"}}}, []string{`intents[1].name: "a" is the name of intents[0] already`}},
-		"no examples":      {[]Intent{{Name: "a"}}, []string{"intents[0].examples: missing"}},
-		"an empty example": {[]Intent{{Name: "a", Examples: []string{"x", " \n"}}}, []string{"intents[0].examples[1]: empty"}},
+		"no name": {[]Intent{{Examples: []string{"x"}}}, []string{"intents[0].name: missing"}},
+		"a name twice": {
+			[]Intent{{Name: "a", Examples: []string{"x"}}, {Name: "a", Examples: []string{"y"}}},
+			[]string{`intents[1].name: "a" is the name of intents[0] already`},
+		},
+		"no examples": {[]Intent{{Name: "a"}}, []string{"intents[0].examples: missing"}},
+		"an empty example": {
+			[]Intent{{Name: "a", Examples: []string{"x", " \n"}}}, []string{"intents[0].examples[1]: empty"},
+		},
 		"an invisible example": {
 			[]Intent{{Name: "a", Examples: []string{"x", "\u200b\u0301\x00"}}},
 			[]string{"intents[0].examples[1]: nothing that can be seen"},

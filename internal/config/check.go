@@ -110,7 +110,8 @@ const unpriced = "no model has a price, so that nothing is ever spent: set model
 // by an estimate, since their servers are never asked how many tokens one took.
 func (c *checker) untold() {
 	a := &c.cfg.Auth
-	priced := c.broken("models") || slices.ContainsFunc(c.cfg.Models, func(m backend.ModelOptions) bool { return m.Price.Known() })
+	priced := c.broken("models") ||
+		slices.ContainsFunc(c.cfg.Models, func(m backend.ModelOptions) bool { return m.Price.Known() })
 	for i := range a.Keys {
 		if a.Keys[i].Budget.USD > 0 && !priced {
 			c.warn(fmt.Sprintf("auth.keys[%d].budget", i), unpriced)

@@ -26,7 +26,8 @@ func TestTheShapeOfAConversation(t *testing.T) {
 		{Chat, `{"model":"m","messages":[` + user + `,` + call + `,` + result + `,` + system + `]}`, 1, 1, true},
 		{
 			Chat,
-			`{"model":"m","messages":[` + system + `,` + user + `,` + call + `,` + result + `,` + user + `,` + call + `,` + user + `,` + result + `]}`,
+			`{"model":"m","messages":[` + system + `,` + user + `,` + call + `,` + result + `,` + user + `,` +
+				call + `,` + user + `,` + result + `]}`,
 			1, 2, true,
 		},
 		{

@@ -126,10 +126,12 @@ func TestEachRequestEndsInOneWay(t *testing.T) {
 		t.Fatalf("broken: %v", r.BadLines)
 	}
 	g := r.Total
-	if got, want := []int64{g.Requests, g.Answered, g.Cached, g.Fixed, g.Blocked, g.Declined, g.Gone, g.Failed}, []int64{11, 2, 1, 1, 1, 2, 1, 3}; !slices.Equal(got, want) {
+	got := []int64{g.Requests, g.Answered, g.Cached, g.Fixed, g.Blocked, g.Declined, g.Gone, g.Failed}
+	if want := []int64{11, 2, 1, 1, 1, 2, 1, 3}; !slices.Equal(got, want) {
 		t.Errorf("requests by their end %v, want %v", got, want)
 	}
-	if diff := cmp.Diff([]Count{{"signal_unavailable", 2}, {"status 429", 1}, {"upstream_error", 1}, {"upstream_timeout", 1}}, g.Errors); diff != "" {
+	errs := []Count{{"signal_unavailable", 2}, {"status 429", 1}, {"upstream_error", 1}, {"upstream_timeout", 1}}
+	if diff := cmp.Diff(errs, g.Errors); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]Count{{"length", 1}, {"stop", 1}}, g.Finish); diff != "" {

@@ -52,8 +52,10 @@ type Entry struct {
 	// transcription or translation
 	Operation string `json:"operation,omitempty"`
 	Status    int    `json:"status"`
-	Error     string `json:"error,omitempty"` // code of the error that the client got, its type where that has none, upstream_error for one of the server in a response of status 200; empty for an upstream's own status
-	Key       string `json:"key,omitempty"`   // name of the key that was shown, or who the token is about
+	// Error is the code of the error that the client got, its type where that has none, upstream_error
+	// for one of the server in a response of status 200; empty for an upstream's own status.
+	Error string `json:"error,omitempty"`
+	Key   string `json:"key,omitempty"` // name of the key that was shown, or who the token is about
 	// Finish is why the answer ended: stop, length, tool_calls, function_call, content_filter or
 	// other; the last of several choices.
 	Finish string  `json:"finish,omitempty"`
@@ -143,7 +145,7 @@ type Facts struct {
 	Contexts []string          `json:"contexts,omitempty"`       // those, each as ID@VERSION
 	Features []string          `json:"features,omitempty"`       // tools, images, context, facts
 	Session  bool              `json:"session,omitempty"`        // one was named
-	Turns    int               `json:"turns,omitempty"`          // messages of the user, but for those beside results of tools
+	Turns    int               `json:"turns,omitempty"`          // messages of the user; not those beside results
 	Results  int               `json:"tool_results,omitempty"`   // results of tools behind the last of them
 	ToolLoop bool              `json:"tool_loop,omitempty"`      // the model is called again with one
 	Headers  map[string]Header `json:"headers,omitempty"`        // those that the rules name; empty where the request had none of the name

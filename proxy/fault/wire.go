@@ -161,7 +161,8 @@ func failure(err error, id string) *openai.Error {
 	case errors.Is(err, ErrOverloaded):
 		return serverError(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
 	case errors.Is(err, ErrUncheckable):
-		return serverError(http.StatusBadGateway, CodeUpstream, "the model server's answer cannot be checked, and unchecked ones are withheld here")
+		return serverError(http.StatusBadGateway, CodeUpstream,
+			"the model server's answer cannot be checked, and unchecked ones are withheld here")
 	case errors.Is(err, ErrEndpointsFull):
 		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
 	case errors.Is(err, ErrAsleep):

@@ -164,12 +164,14 @@ func TestAStreamIsRestored(t *testing.T) {
 		},
 		{
 			"escapes of Markdown over chunks",
-			event(0, content(`To \`)) + event(0, content(`[EMAIL`)) + event(0, content(`\`)) + event(0, content(`_1`)) + event(0, content(`\`)) + event(0, content(`]!`)) + finish(0) + done,
+			event(0, content(`To \`)) + event(0, content(`[EMAIL`)) + event(0, content(`\`)) +
+				event(0, content(`_1`)) + event(0, content(`\`)) + event(0, content(`]!`)) + finish(0) + done,
 			map[string]string{"0.content": "To ann@example.com!"},
 		},
 		{
 			"escapes in arguments of calls",
-			event(0, call(0, `{"a":"\\[EMAIL`)) + event(0, call(0, `_1\\]","b":"[PERSON\\_`)) + event(0, call(0, `1]","c":"\[EMAIL\_2\]"}`)) + finish(0) + done,
+			event(0, call(0, `{"a":"\\[EMAIL`)) + event(0, call(0, `_1\\]","b":"[PERSON\\_`)) +
+				event(0, call(0, `1]","c":"\[EMAIL\_2\]"}`)) + finish(0) + done,
 			map[string]string{"0.tool_calls0": `{"a":"ann@example.com","b":"Jo \"JJ\" Doe","c":"bob@example.org"}`},
 		},
 		{

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"signalbox/stream/claims"
 )
@@ -48,7 +47,8 @@ var blocks = []struct {
 		[]string{"Fix.", "It is 7."},
 	},
 	{
-		"a tag without a child in it", "<list_files>\n<path>.</path>\n<recursive/>\n</list_files>\nIt is 7.", []string{"It is 7."},
+		"a tag without a child in it", "<list_files>\n<path>.</path>\n<recursive/>\n</list_files>\nIt is 7.",
+		[]string{"It is 7."},
 	},
 	{
 		"two calls of Hermes", "So.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"It is \\\"5}. " +
@@ -252,7 +252,9 @@ func TestABlockWithoutAnEndIsBounded(t *testing.T) {
 
 func TestATagWithoutAnEndIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, begin := range []string{"<invoke name=\"f. ", "<tool_call><a ", "<boltAction type=\"file\" ", "<tool_call>{}</ "} {
+	for _, begin := range []string{
+		"<invoke name=\"f. ", "<tool_call><a ", "<boltAction type=\"file\" ", "<tool_call>{}</ ",
+	} {
 		for _, line := range []string{"It is false.\n", "It is false. "} {
 			text := begin + strings.Repeat(line, 500)
 			list := split(t, claims.Options{Blocks: true}, text)
@@ -273,29 +275,22 @@ func TestATagWithoutAnEndIsBounded(t *testing.T) {
 
 // agents is what random texts with blocks are made of.
 var agents = []string{
-	"<write_to_file>", "<path>", "</path>", "<content>\n", "</content>", "</write_to_file>", "<tool_call>", "</tool_call>\n", "{\"a\": \"b. C\"}", "{\"", "\\\"", "}",
-	"<function=f>", "<parameter=x>", "</parameter>", "</function>", "<invoke name=\"f\">", "</invoke>", "<a/>", "<boltAction type=\"x\">", "</boltAction>", "<", "</", ">",
+	"<write_to_file>", "<path>", "</path>", "<content>\n", "</content>", "</write_to_file>", "<tool_call>",
+	"</tool_call>\n", "{\"a\": \"b. C\"}", "{\"", "\\\"", "}",
+	"<function=f>", "<parameter=x>", "</parameter>", "</function>", "<invoke name=\"f\">", "</invoke>",
+	"<a/>", "<boltAction type=\"x\">", "</boltAction>", "<", "</", ">",
 	"<antArtifact identifier=\"a\" " +
-		"type=\"text/markdown\">", "</antArtifact>", "<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "------- SEARCH\n", "+++++++ REPLACE",
-	"*** Begin Patch\n", "*** Update File: x\n", "*** End Patch\n", "diff --git a/x b/x\n", "--- a/x\n", "+++ b/x\n", "@@ -1,2 +1 @@\n", "@@ -1 ", "-It is. So\n", "+x\n", " x\n", "\\ No\n",
-	"    ", "{\n \"a\": [", "]}", "\"", "\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$", "| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
+		"type=\"text/markdown\">", "</antArtifact>", "<<<<<<< SEARCH\n", "=======\n",
+	">>>>>>> REPLACE\n", "------- SEARCH\n", "+++++++ REPLACE",
+	"*** Begin Patch\n", "*** Update File: x\n", "*** End Patch\n", "diff --git a/x b/x\n", "--- a/x\n",
+	"+++ b/x\n", "@@ -1,2 +1 @@\n", "@@ -1 ", "-It is. So\n", "+x\n", " x\n", "\\ No\n",
+	"    ", "{\n \"a\": [", "]}", "\"", "\n", "\n\n", "It is tall. ", "It is old.\n", "`", "```\n", "$$",
+	"| a |\n", "- x. Y\n", "\r\n", "é", "\xe5",
 }
 
 func TestPiecesNeverChangeTheClaimsOfAgents(t *testing.T) {
 	t.Parallel()
-	opts := claims.Options{MaxWords: 12, Stride: 8, MaxBytes: 256, Blocks: true}
-	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(agents), 0, 60).Draw(t, "text"), "")
-		s, err := claims.New(opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := append([]claims.Claim(nil), s.Feed(text)...)
-		want = append(want, s.Flush()...)
-		checkCover(t, text, want)
-		checkChunks(t, s, text, want, func(int) int { return 1 })
-		checkChunks(t, s, text, want, func(int) int { return rapid.IntRange(1, 9).Draw(t, "piece") })
-	})
+	checkPieces(t, agents, claims.Options{MaxWords: 12, Stride: 8, MaxBytes: 256, Blocks: true})
 }
 
 func FuzzBlocks(f *testing.F) {

@@ -11,7 +11,8 @@ func TestListsTellHowManyEntriesTheyHave(t *testing.T) {
 		"of a record": {
 			`{"order":{"id":"A-17","items":[{"sku":"x1"},{"sku":"y2"}]}}`,
 			[]string{
-				`A-17 order items: {"sku":"x1"}`, `A-17 order items: {"sku":"y2"}`, `{"order.id":"A-17"}`, "A-17 order items: 2 items",
+				`A-17 order items: {"sku":"x1"}`, `A-17 order items: {"sku":"y2"}`, `{"order.id":"A-17"}`,
+				"A-17 order items: 2 items",
 			},
 		},
 		"of strings": {

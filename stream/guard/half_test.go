@@ -84,7 +84,8 @@ func agree(t *testing.T, name string, m guard.Mode, e ending, out guard.Outcome,
 		t.Errorf("%s, %v: error %v, %+v", name, m, err, out)
 	}
 	if !e.judged && (text != e.text || finish != e.finish) ||
-		cut == (finish == e.finish) && e.finish != "content_filter" && !strings.Contains(name, "response") && !strings.Contains(name, "events") {
+		cut == (finish == e.finish) && e.finish != "content_filter" && !strings.Contains(name, "response") &&
+			!strings.Contains(name, "events") {
 		t.Errorf("%s, %v: ended with %q: %q", name, m, finish, text)
 	}
 }

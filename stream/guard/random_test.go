@@ -3,6 +3,7 @@ package guard_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -214,6 +215,9 @@ func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
 	}
 }
 
+// ownLines are marks behind code: each stands on a line of its own.
+var ownLines = regexp.MustCompile(`(\}</tool_call>)(?:\n§)+`)
+
 func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{Workers: 2, Queue: 1 << 16})
 	job := jobOf(t, guard.Annotate)
@@ -226,7 +230,7 @@ func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
 		marks := heard.marks // beside the text, where that ends in code
 		for i, text := range gen.texts {
 			marks += strings.Count(heard.texts[i], "§")
-			got := strings.NewReplacer("}</tool_call>\n§", "}</tool_call>", "§", "").Replace(heard.texts[i]) // a line of its own behind code
+			got := strings.ReplaceAll(ownLines.ReplaceAllString(heard.texts[i], "$1"), "§", "")
 			if got != text || heard.tools[i] != gen.tools[i] {
 				t.Fatalf("seed %d: got %q, want %q", seed, heard.texts[i], text)
 			}

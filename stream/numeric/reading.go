@@ -91,7 +91,8 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	case "again", "erneut", "wieder", "encore", "nuevamente":
 		return predicate
 	case "may", "can", "could", "might", "must", "should", "will", "would", "is", "are", "was", "were", "has", "have",
-		"had", "kann", "darf", "muss", "soll", "wird", "ist", "sind", "war", "hat", "peut", "doit", "est", "puede", "debe", "es":
+		"had", "kann", "darf", "muss", "soll", "wird", "ist", "sind", "war", "hat", "peut", "doit", "est", "puede",
+		"debe", "es":
 		return subject
 	}
 	return nothing
