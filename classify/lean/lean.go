@@ -14,6 +14,9 @@
 // changes of subject made by joining turns of different conversations. ADR 31 has the figures on
 // others.
 //
+// Where a bundle has a Head for its embeddings, that weighs the same features together with the
+// embeddings themselves, and takes the place of the regression with the cosine.
+//
 // It reads the first 4 KiB of a turn. Everything here is safe for concurrent use.
 package lean
 
