@@ -62,7 +62,7 @@ PROVENANCE = [
     ("Books free of rights, as Standard Ebooks has them (training/books.tsv)", "CC0"),
     ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/, turns/)", "Apache-2.0"),
     ("MT-Bench-101, dialogues with an even id (turns.bin)", "Apache-2.0"),
-    ("TREC CAsT 2019 to 2022, topics (turns.bin)", "MIT"),
+    ("TREC CAsT 2019 (1 to 30) to 2022, topics (turns.bin)", "MIT"),
 ]
 
 
