@@ -166,8 +166,6 @@ func (p *Proxy) attempt(
 		Path: o.Surface.UpstreamPath(own), API: o.Surface.API, Form: o.Surface.Form,
 		Translated: o.Surface.Messages && !own, Messages: own,
 		Streaming: body.Request.Streams(), Choices: body.Request.Choices(),
-		Readable: o.Guarding != nil || o.Lookup.Recorded() || w.Messages != nil || t != nil || o.Mirror != nil ||
-			body.Params.Usage,
 		Quiet: body.Params.Usage && w.Messages == nil, Unweighed: body.Params.Logprobs,
 		CommentsAreProgress: st.opts.CommentsAreProgress,
 		MaxRetryAfter:       time.Duration(st.opts.MaxRetryAfter),

@@ -73,8 +73,8 @@ func stays(name string) bool {
 
 // ForUpstream makes the head of the upstream request. id is the request's, bearer the endpoint's
 // header Authorization, empty when it has none. Values are shared with in and must not be changed.
-// Accept-Encoding stays here: streams are read on their way, and a compressed one could not be
-// checked for its end.
+// Accept-Encoding stays here: responses are read on their way, and a server that is not told may
+// choose to compress them (RFC 9110, section 12.5.3).
 func ForUpstream(in http.Header, id, bearer string) http.Header {
 	out := make(http.Header, len(in)+4)
 	listed := connectionListed(in)
@@ -83,7 +83,7 @@ func ForUpstream(in http.Header, id, bearer string) http.Header {
 			out[name] = values
 		}
 	}
-	out["X-Request-Id"] = []string{id}
+	out["X-Request-Id"], out["Accept-Encoding"] = []string{id}, []string{"identity"}
 	if bearer != "" {
 		out["Authorization"] = []string{bearer}
 	}
@@ -139,12 +139,15 @@ func DropStale(h http.Header) {
 }
 
 // RetryAfter reads how long a server asks to be left alone: seconds or a date (RFC 9110, section
-// 10.2.3). It is not ok without one, or with one that cannot be read or is negative. A date that
-// has passed is 0.
+// 10.2.3), and parts of a second, which the standard does not know but some servers send. It is not
+// ok without one, or with one that cannot be read or is negative. A date that has passed is 0.
 func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	s := h.Get("Retry-After")
-	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
-		return time.Duration(min(n, maxSeconds)) * time.Second, true
+	whole, part, _ := strings.Cut(s, ".")
+	if n, err := strconv.ParseUint(whole, 10, 63); err == nil {
+		if fraction, err := strconv.ParseFloat("."+part+"0", 64); err == nil {
+			return time.Duration((float64(min(n, maxSeconds)) + fraction) * float64(time.Second)), true
+		}
 	}
 	if t, err := http.ParseTime(s); err == nil {
 		return max(0, t.Sub(now)), true

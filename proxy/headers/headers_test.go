@@ -3,6 +3,7 @@ package headers
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,11 +19,14 @@ func TestWhatAClientSendsReachesTheModelOnlyWhenItIsMeantForIt(t *testing.T) {
 	want := http.Header{
 		"Accept": {"*/*"}, "Traceparent": {"00-1"}, "User-Agent": {"sdk"}, "Openai-Beta": {"x"},
 		"Authorization": {"Bearer backend"}, "X-Request-Id": {"ours"}, "X-Idempotency-Key": nil,
+		"Accept-Encoding": {"identity"},
 	}
 	if diff := cmp.Diff(want, ForUpstream(in, "ours", "Bearer backend")); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
-	bare := http.Header{"User-Agent": nil, "X-Request-Id": {"ours"}, "X-Idempotency-Key": nil}
+	bare := http.Header{
+		"User-Agent": nil, "X-Request-Id": {"ours"}, "X-Idempotency-Key": nil, "Accept-Encoding": {"identity"},
+	}
 	if diff := cmp.Diff(bare, ForUpstream(http.Header{"Authorization": {"Bearer client"}}, "ours", "")); diff != "" {
 		t.Errorf("headers without a key (-want +got):\n%s", diff)
 	}
@@ -46,6 +50,21 @@ func TestWhatAModelServerAnswersReachesTheClientWithoutItsOwn(t *testing.T) {
 	delete(want, "Content-Length")
 	if diff := cmp.Diff(want, dst); diff != "" {
 		t.Errorf("headers of a body that was changed (-want +got):\n%s", diff)
+	}
+}
+
+func TestWaitsAreReadAsServersWriteThem(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for written, want := range map[string]string{
+		"7": "7", "0": "0", "0.5": "1", "1e40": "", "99999": "60", "2.25": "3", "1.x": "", ".5": "", "5.e3": "", "Fri, 02 Jan 2026 03:04:08 GMT": "3",
+		"Thu, 01 Jan 2026 03:04:08 GMT": "0", "-1": "", "NaN": "", "soon": "", "": "",
+	} {
+		h := http.Header{"Retry-After": {written}}
+		CapRetryAfter(h, now, time.Minute)
+		if got := h.Get("Retry-After"); got != want {
+			t.Errorf("%q becomes %q, want %q", written, got, want)
+		}
 	}
 }
 

@@ -66,10 +66,15 @@ func (l *Limiter) depart(ctx context.Context, s *Lease) error {
 	s.flying = nil
 	for i, f := range full {
 		if used[i] >= f.Room {
-			return &ExceededError{Kind: Parallel, Limit: f.Room, Used: used[i], Asked: 1, Wait: time.Second}
+			return crowded(f, used[i])
 		}
 	}
-	return &ExceededError{Kind: Parallel, Limit: full[0].Room, Used: used[0], Asked: 1, Wait: time.Second}
+	return crowded(full[0], used[0])
+}
+
+// crowded is the error of a scope that has as many requests under way as it may have.
+func crowded(f Flight, used int) *ExceededError {
+	return &ExceededError{Kind: Parallel, Scope: f.Scope, Limit: f.Room, Used: used, Asked: 1, Wait: time.Second}
 }
 
 // arrive takes the request out of the remote, at once where it answers, and else when it is told

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 )
@@ -101,7 +102,8 @@ const (
 // ExceededError reports a limit that a request would break.
 type ExceededError struct {
 	Kind        Kind
-	Limit, Used int // Used is rounded up
+	Scope       string // of the Limit, or begins with it
+	Limit, Used int    // Used is rounded up
 	Asked       int
 	Wait        time.Duration // after which it would fit, if nothing else happens; 0 when it never would
 	Reset       time.Duration // until all of the limit is there again
@@ -111,11 +113,24 @@ type ExceededError struct {
 func (e *ExceededError) Error() string {
 	switch {
 	case e.Kind == Parallel:
-		return fmt.Sprintf("Rate limit reached: %d requests are under way, and no more are allowed at a time.", e.Limit)
+		return fmt.Sprintf("Rate limit of %s reached: %d requests are under way, and no more are allowed at a time.", e.whose(), e.Limit)
 	case e.Wait == 0:
-		return fmt.Sprintf("Request too large: it may take %d %s, and %d a minute are allowed.", e.Asked, e.Kind, e.Limit)
+		return fmt.Sprintf("Request too large: it may take %d %s, and %s is allowed %d a minute.", e.Asked, e.Kind, e.whose(), e.Limit)
 	}
-	return fmt.Sprintf("Rate limit reached for %s per minute: limit %d, used %d, requested %d. Please try again in %s.", e.Kind, e.Limit, e.Used, e.Asked, e.Wait)
+	return fmt.Sprintf("Rate limit of %s reached for %s per minute: limit %d, used %d, requested %d. Please try again in %s.",
+		e.whose(), e.Kind, e.Limit, e.Used, e.Asked, e.Wait)
+}
+
+// whose says whose limit it is, by what Limit.Scope begins with. Names stay out of it: the client
+// knows its own key, and need not know how tenants are called.
+func (e *ExceededError) whose() string {
+	switch kind, _, _ := strings.Cut(e.Scope, ":"); kind {
+	case "key":
+		return "this key"
+	case "tenant":
+		return "this tenant"
+	}
+	return "this caller"
 }
 
 // Lease is one request that was let in. It belongs to one goroutine. A nil Lease is of a request
@@ -165,7 +180,7 @@ func (l *Limiter) enter(lease *Lease) error {
 	defer l.mu.Unlock()
 	for _, x := range lease.limits {
 		if x.Parallel > 0 && l.flights[x.Scope] >= x.Parallel {
-			return &ExceededError{Kind: Parallel, Limit: x.Parallel, Used: l.flights[x.Scope], Asked: 1, Wait: time.Second}
+			return crowded(Flight{Scope: x.Scope, Room: x.Parallel}, l.flights[x.Scope])
 		}
 	}
 	for _, x := range lease.limits {
@@ -278,7 +293,7 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 	}
 	for _, c := range charges {
 		if c.N > c.Room {
-			return &ExceededError{Kind: k, Limit: c.Room, Asked: n}
+			return &ExceededError{Kind: k, Scope: c.Bucket, Limit: c.Room, Asked: n}
 		}
 	}
 	full, fits := s.apply(ctx, charges)
@@ -293,7 +308,7 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 			wait := max(leak(over, c.Room), time.Millisecond)
 			if broken == nil || wait > broken.Wait {
 				broken = &ExceededError{
-					Kind: k, Limit: c.Room, Used: int(math.Ceil(full[i])), Asked: n,
+					Kind: k, Scope: c.Bucket, Limit: c.Room, Used: int(math.Ceil(full[i])), Asked: n,
 					Wait: wait, Reset: leak(full[i], c.Room),
 				}
 			}

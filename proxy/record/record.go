@@ -263,7 +263,7 @@ func (r *Recorder) finish(b *Book, w *downstream.Writer, o *exchange.Exchange, s
 	c := &upstream.Call{
 		Headers: http.Header{}, ID: w.ID, Path: o.Surface.UpstreamPath(false), API: o.Surface.API,
 		Translated: o.Surface.Messages, Body: m.Body, Extra: o.Action.Headers,
-		Streaming: o.Req.Streams(), Readable: true, Choices: o.Req.Choices(),
+		Streaming: o.Req.Streams(), Choices: o.Req.Choices(),
 		MaxRetryAfter: b.MaxRetryAfter,
 	}
 	tell := func(x *decisionlog.Mirror) {

@@ -368,7 +368,6 @@ type Call struct {
 
 	Streaming bool
 	Choices   int  // that the request asks for
-	Readable  bool // the response will be read, so it must not be compressed
 	Quiet     bool // the client did not ask for the usage, the proxy did
 	Unweighed bool // the client did not ask for log-probabilities, the proxy did
 	// CommentsAreProgress: comments of the server count for the timeouts as events do.
@@ -458,10 +457,6 @@ func (c *Call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	if len(h["Content-Type"]) == 0 && !c.Form {
 		// The proxy has read it as JSON. vLLM refuses a body without a type.
 		h["Content-Type"] = []string{"application/json"}
-	}
-	if c.Readable {
-		// RFC 9110, section 12.5.3: without the header a server may choose.
-		h["Accept-Encoding"] = []string{"identity"}
 	}
 	for _, x := range c.Extra {
 		h[http.CanonicalHeaderKey(x.Name)] = []string{x.Value}

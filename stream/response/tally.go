@@ -66,7 +66,8 @@ func (e *Event) failure() []byte {
 // ownError finds what servers call an error of their own: by a status, as vLLM, SGLang and llama.cpp
 // do, or in the words of either API.
 var ownError = regexp.MustCompile(
-	`"(?:code|status|type)"\s*:\s*(?:"?5\d\d\b|"(?:server_error|api_error|internal_\w*error|InternalServerError)")`)
+	`"(?:code|status|type)"\s*:\s*(?:"?5\d\d\b|` +
+		`"(?:server_error|api_error|overloaded_error|service_unavailable_error|internal_\w*error|InternalServerError)")`)
 
 // ownFault reports that an event tells of an error of the server's own.
 func (e *Event) ownFault() bool { return e.Failed && ownError.Match(e.failure()) }
