@@ -98,9 +98,6 @@ type key struct{ tenant, id string }
 // maxDims bounds the vectors of a file.
 const maxDims = 1 << 14
 
-// maxLine bounds a line of a file, in bytes.
-const maxLine = 1 << 20
-
 // Open makes a Store and reads what its file has. A file that does not exist is made; lines that
 // cannot be read, as the last one of a process that was ended while it wrote, are counted in lost.
 func Open(o Options) (s *Store, lost int, err error) {
@@ -117,17 +114,12 @@ func Open(o Options) (s *Store, lost int, err error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, 0, fmt.Errorf("read outcomes: %w", err)
 	}
-	sc := bufio.NewScanner(bytes.NewReader(b))
-	sc.Buffer(nil, maxLine)
-	for sc.Scan() {
-		if x, ok := read(sc.Bytes()); ok {
+	for line := range bytes.Lines(b) {
+		if x, ok := read(line); ok {
 			s.take(x)
 		} else {
 			lost++
 		}
-	}
-	if sc.Err() != nil {
-		lost++
 	}
 	for _, t := range s.tenants {
 		t.news = 0
