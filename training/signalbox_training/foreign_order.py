@@ -37,7 +37,7 @@ from . import attacks, bundle, data, evaluate, foreign
 from .data import NONE
 from .model import ATTACKS, SEQUENCE
 
-WIDTH, HEADS, INNER, BLOCKS, KERNEL = 192, 4, 384, 3, 5
+WIDTH, HEADS, BLOCKS, KERNEL = 192, 4, 3, 5
 SIZE = foreign.TOKENS - 2
 TAUGHT = 128  # components of each of the teacher's layers
 HELD_LANGUAGES = ("ro", "fi", "he")
@@ -51,44 +51,55 @@ LENGTH = 0.5  # what the log-odds of a document lose for every e-fold of windows
 
 
 class Block(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, width: int):
         super().__init__()
-        self.before, self.middle, self.after = (torch.nn.LayerNorm(WIDTH) for _ in range(3))
-        self.near = torch.nn.Conv1d(WIDTH, WIDTH, KERNEL, padding=KERNEL // 2, groups=WIDTH)
-        self.three, self.out = torch.nn.Linear(WIDTH, 3 * WIDTH), torch.nn.Linear(WIDTH, WIDTH)
-        self.up, self.down = torch.nn.Linear(WIDTH, INNER), torch.nn.Linear(INNER, WIDTH)
+        self.before, self.middle, self.after = (torch.nn.LayerNorm(width) for _ in range(3))
+        self.near = torch.nn.Conv1d(width, width, KERNEL, padding=KERNEL // 2, groups=width)
+        self.three, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.up, self.down = torch.nn.Linear(width, 2 * width), torch.nn.Linear(2 * width, width)
 
     def forward(self, x, mask, bias, drop):
-        rows, tokens, _ = x.shape
+        rows, tokens, width = x.shape
         x = x + self.near((self.before(x) * mask).transpose(1, 2)).transpose(1, 2)
-        q, k, v = self.three(self.middle(x)).view(rows, tokens, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        q, k, v = self.three(self.middle(x)).view(rows, tokens, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
         seen = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        x = x + drop(self.out(seen.transpose(1, 2).reshape(rows, tokens, WIDTH)))
+        x = x + drop(self.out(seen.transpose(1, 2).reshape(rows, tokens, width)))
         return x + drop(self.down(F.gelu(self.up(self.after(x)))))
 
 
-class Reader(torch.nn.Module):
-    """Log-odds of the attacks of each text [texts, 2] and of each of its pieces [texts, pieces, 2]."""
+class Encoder(torch.nn.Module):
+    """Each piece of a text in its context [texts, pieces, width], from the vectors of the table."""
 
-    def __init__(self, table: torch.Tensor):
+    def __init__(self, table: torch.Tensor, width: int, blocks: int):
         super().__init__()
         size = table.norm(dim=1, keepdim=True).clamp(min=1e-6)
         self.register_buffer("unit", table / size * 8, persistent=False)
         self.register_buffer("size", torch.log(size), persistent=False)
-        self.enter, self.weigh = torch.nn.Linear(table.shape[1], WIDTH), torch.nn.Linear(1, WIDTH)
-        self.blocks = torch.nn.ModuleList(Block() for _ in range(BLOCKS))
-        self.last, self.head = torch.nn.LayerNorm(WIDTH), torch.nn.Linear(WIDTH, len(ATTACKS))
+        self.enter, self.weigh = torch.nn.Linear(table.shape[1], width), torch.nn.Linear(1, width)
+        self.blocks = torch.nn.ModuleList(Block(width) for _ in range(blocks))
+        self.last = torch.nn.LayerNorm(width)
         self.drop = torch.nn.Dropout(0.1)
 
-    def hidden(self, ids, mask, noise: float = 0.0):
+    def hidden(self, ids, mask, noise: float = 0.0, lost: float = 0.0):
+        """With noise each vector is shaken, with lost that part of the pieces is left out."""
         x = self.unit[ids]
         if noise:
             x = x + noise * torch.randn_like(x)
         x = self.enter(x) + self.weigh(self.size[ids])
+        if lost:
+            x = x * (torch.rand(*ids.shape, 1) > lost)
         bias = ((mask - 1) * 1e4)[:, None, None, :]
         for block in self.blocks:
             x = block(x, mask.unsqueeze(-1), bias, self.drop)
         return self.last(x)
+
+
+class Reader(Encoder):
+    """Log-odds of the attacks of each text [texts, 2] and of each of its pieces [texts, pieces, 2]."""
+
+    def __init__(self, table: torch.Tensor):
+        super().__init__(table, WIDTH, BLOCKS)
+        self.head = torch.nn.Linear(WIDTH, len(ATTACKS))
 
     def forward(self, ids, mask, noise: float = 0.0):
         each = self.head(self.hidden(ids, mask, noise))
@@ -475,78 +486,101 @@ def int8(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(np.rint(weight / scale), -127, 127).astype(np.int8), scale
 
 
+class Nodes:
+    """The nodes and tensors of a graph of standard operators. Weights are 8 bits and multiplied as floats: no scale
+    depends on what else is in a batch, and ONNX Runtime unpacks them once."""
+
+    def __init__(self, nodes=(), tensors=()):
+        self.nodes, self.tensors, self.made = list(nodes), list(tensors), {t.name for t in tensors}
+
+    def const(self, name, value):
+        if name not in self.made:
+            self.made.add(name)
+            self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name))
+        return name
+
+    def op(self, kind, inputs, **attributes):
+        name = f"{kind}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
+        return name
+
+    def index(self, name, value):
+        return self.const(name, np.array(value, np.int64))
+
+    def number(self, name, value):
+        return self.const(name, np.float32(value))
+
+    def gelu(self, h):
+        inner = self.op("Erf", [self.op("Mul", [h, self.number("root", np.sqrt(0.5))])])
+        return self.op("Mul", [self.op("Mul", [h, self.op("Add", [inner, self.number("one", 1)])]), self.number("half", 0.5)])
+
+    def unit(self, v):
+        size = self.op("Max", [self.op("ReduceL2", [v], axes=[-1], keepdims=1), self.number("tiny", 1e-6)])
+        return self.op("Mul", [self.op("Div", [v, size]), self.number("eight", 8)]), size
+
+    def linear(self, x, layer, name):
+        w, scale = int8(values(layer.weight).T)
+        w = self.op("Mul", [self.op("Cast", [self.const(name + ".w", w)], to=TensorProto.FLOAT), self.const(name + ".scale", scale)])
+        return self.op("Add", [self.op("MatMul", [x, w]), self.const(name + ".bias", values(layer.bias))])
+
+    def norm(self, x, layer, name):
+        weights = [self.const(name + ".weight", values(layer.weight)), self.const(name + ".bias", values(layer.bias))]
+        return self.op("LayerNormalization", [x, *weights], axis=-1, epsilon=layer.eps)
+
+    def away(self, flat):
+        """-1e4 for what is no piece of a text."""
+        return self.op("Mul", [self.op("Sub", [flat, self.number("one", 1)]), self.number("barred", 1e4)])
+
+    def encoder(self, net: Encoder, pieces, mask, away, prefix=""):
+        """Encoder.hidden; mask is [texts, pieces, 1]."""
+        op, const, index = self.op, self.const, self.index
+        width = net.last.normalized_shape[0]
+        direction, size = self.unit(pieces)
+        x = op("Add", [self.linear(direction, net.enter, prefix + "enter"),
+                       op("Add", [op("Mul", [op("Log", [size]), const(prefix + "weigh", values(net.weigh.weight)[:, 0])]),
+                                  const(prefix + "weigh.bias", values(net.weigh.bias))])])
+        bias = op("Unsqueeze", [away, index("middle", [1, 2])])
+        split, join = index(prefix + "split", [0, 0, HEADS, width // HEADS]), index(prefix + "join", [0, 0, width])
+        for i, block in enumerate(net.blocks):
+            name = f"{prefix}block{i}."
+            c = op("Transpose", [op("Mul", [self.norm(x, block.before, name + "before"), mask])], perm=[0, 2, 1])
+            c = op("Conv", [c, const(name + "near", values(block.near.weight)), const(name + "near.bias", values(block.near.bias))],
+                   group=width, kernel_shape=[KERNEL], pads=[KERNEL // 2, KERNEL // 2])
+            x = op("Add", [x, op("Transpose", [c], perm=[0, 2, 1])])
+            three = self.linear(self.norm(x, block.middle, name + "middle"), block.three, name + "three")
+            parts = []
+            for k, (part, perm) in enumerate((("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3]))):
+                ends = [index(f"{prefix}from.{part}", [k * width]), index(f"{prefix}to.{part}", [(k + 1) * width])]
+                parts.append(op("Transpose", [op("Reshape", [op("Slice", [three, *ends, index("last", [-1])]), split])], perm=perm))
+            s = op("Add", [op("Mul", [op("MatMul", parts[:2]), self.number(prefix + "share", (width // HEADS) ** -0.5)]), bias])
+            a = op("Transpose", [op("MatMul", [op("Softmax", [s], axis=-1), parts[2]])], perm=[0, 2, 1, 3])
+            x = op("Add", [x, self.linear(op("Reshape", [a, join]), block.out, name + "out")])
+            h = self.gelu(self.linear(self.norm(x, block.after, name + "after"), block.up, name + "up"))
+            x = op("Add", [x, self.linear(h, block.down, name + "down")])
+        return self.norm(x, net.last, prefix + "end")
+
+
+def values(p: torch.Tensor) -> np.ndarray:
+    return p.detach().numpy().astype(np.float32)
+
+
 def graph(net: Reader, old: onnx.ModelProto) -> onnx.ModelProto:
-    """The ONNX graph, standard operators only: table and domain of `old`, the reader for attacks.
-    Weights are 8 bits and multiplied as floats: no scale depends on what else is in a batch, and ONNX
-    Runtime unpacks them once."""
-    had = {t.name: numpy_helper.to_array(t) for t in old.graph.initializer}
-    nodes, tensors, made = [], [], set()
-
-    def const(name, value):
-        if name not in made:
-            made.add(name)
-            tensors.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(np.shape(value)), name))
-        return name
-
-    def op(kind, inputs, **attributes):
-        name = f"{kind}_{len(nodes)}"
-        nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
-        return name
-
-    index = lambda name, value: const(name, np.array(value, np.int64))
-    number = lambda name, value: const(name, np.float32(value))
-    values = lambda p: p.detach().numpy().astype(np.float32)
+    """The ONNX graph: table and domain of `old`, the reader for attacks."""
+    had, made = {t.name: numpy_helper.to_array(t) for t in old.graph.initializer}, Nodes()
+    op, const, index = made.op, made.const, made.index
     q = op("Cast", [op("Gather", [const("table.q4", had["table.q4"]), "input_ids"], axis=0)], to=TensorProto.INT32)
     sixteen = const("sixteen", np.array(16, np.int32))
     q = op("Cast", [op("Concat", [op("Mod", [q, sixteen]), op("Div", [q, sixteen])], axis=-1)], to=TensorProto.FLOAT)
     scales = op("Cast", [op("Gather", [const("table.scale", had["table.scale"]), "input_ids"], axis=0)], to=TensorProto.FLOAT)
     flat = op("Cast", ["attention_mask"], to=TensorProto.FLOAT)
     mask = op("Unsqueeze", [flat, index("last", [-1])])
-    pieces = op("Mul", [op("Mul", [op("Sub", [q, number("eight", 8)]), scales]), mask])
-
-    def gelu(h):
-        inner = op("Erf", [op("Mul", [h, number("root", np.sqrt(0.5))])])
-        return op("Mul", [op("Mul", [h, op("Add", [inner, number("one", 1)])]), number("half", 0.5)])
-
-    def unit(v):
-        size = op("Max", [op("ReduceL2", [v], axes=[-1], keepdims=1), number("tiny", 1e-6)])
-        return op("Mul", [op("Div", [v, size]), number("eight", 8)]), size
-
-    whole, _ = unit(op("ReduceSum", [pieces, index("first", [1])], keepdims=0))
-    h = gelu(op("Add", [op("MatMul", [whole, const("domain.0", had["domain.0"])]), const("domain.0.bias", had["domain.0.bias"])]))
+    pieces = op("Mul", [op("Mul", [op("Sub", [q, made.number("eight", 8)]), scales]), mask])
+    whole, _ = made.unit(op("ReduceSum", [pieces, index("first", [1])], keepdims=0))
+    h = made.gelu(op("Add", [op("MatMul", [whole, const("domain.0", had["domain.0"])]), const("domain.0.bias", had["domain.0.bias"])]))
     outputs = {"domain_logits": op("Add", [op("MatMul", [h, const("domain.1", had["domain.1"])]), const("domain.1.bias", had["domain.1.bias"])])}
-
-    def linear(x, layer, name):
-        w, scale = int8(values(layer.weight).T)
-        w = op("Mul", [op("Cast", [const(name + ".w", w)], to=TensorProto.FLOAT), const(name + ".scale", scale)])
-        return op("Add", [op("MatMul", [x, w]), const(name + ".bias", values(layer.bias))])
-
-    def norm(x, layer, name):
-        return op("LayerNormalization", [x, const(name + ".weight", values(layer.weight)), const(name + ".bias", values(layer.bias))], axis=-1, epsilon=layer.eps)
-
-    direction, size = unit(pieces)
-    x = op("Add", [linear(direction, net.enter, "enter"), op("Add", [op("Mul", [op("Log", [size]), const("weigh", values(net.weigh.weight)[:, 0])]),
-                                                                     const("weigh.bias", values(net.weigh.bias))])])
-    away = op("Mul", [op("Sub", [flat, number("one", 1)]), number("barred", 1e4)])
-    bias = op("Unsqueeze", [away, index("middle", [1, 2])])
-    split, join = index("split", [0, 0, HEADS, WIDTH // HEADS]), index("join", [0, 0, WIDTH])
-    for i, block in enumerate(net.blocks):
-        name = f"block{i}."
-        c = op("Transpose", [op("Mul", [norm(x, block.before, name + "before"), mask])], perm=[0, 2, 1])
-        c = op("Conv", [c, const(name + "near", values(block.near.weight)), const(name + "near.bias", values(block.near.bias))],
-               group=WIDTH, kernel_shape=[KERNEL], pads=[KERNEL // 2, KERNEL // 2])
-        x = op("Add", [x, op("Transpose", [c], perm=[0, 2, 1])])
-        three = linear(norm(x, block.middle, name + "middle"), block.three, name + "three")
-        parts = []
-        for k, (part, perm) in enumerate((("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3]))):
-            cut = op("Slice", [three, index(f"from.{part}", [k * WIDTH]), index(f"to.{part}", [(k + 1) * WIDTH]), index("last", [-1])])
-            parts.append(op("Transpose", [op("Reshape", [cut, split])], perm=perm))
-        s = op("Add", [op("Mul", [op("MatMul", parts[:2]), number("share", (WIDTH // HEADS) ** -0.5)]), bias])
-        a = op("Transpose", [op("MatMul", [op("Softmax", [s], axis=-1), parts[2]])], perm=[0, 2, 1, 3])
-        x = op("Add", [x, linear(op("Reshape", [a, join]), block.out, name + "out")])
-        h = gelu(linear(norm(x, block.after, name + "after"), block.up, name + "up"))
-        x = op("Add", [x, linear(h, block.down, name + "down")])
-    margins = op("Add", [op("MatMul", [norm(x, net.last, "end"), const("head", values(net.head.weight).T)]), const("head.bias", values(net.head.bias))])
+    away = made.away(flat)
+    x = made.encoder(net, pieces, mask, away)
+    margins = op("Add", [op("MatMul", [x, const("head", values(net.head.weight).T)]), const("head.bias", values(net.head.bias))])
     weight = op("Softmax", [op("Add", [margins, op("Unsqueeze", [away, index("last", [-1])])])], axis=1)
     total = op("ReduceSum", [op("Mul", [weight, margins]), index("first", [1])], keepdims=0)
     for k, task in enumerate(ATTACKS):
@@ -554,11 +588,11 @@ def graph(net: Reader, old: onnx.ModelProto) -> onnx.ModelProto:
         sides[k] = [-0.5, 0.5]
         outputs[task + "_logits"] = op("MatMul", [total, const("sides." + task, sides)])
     for name, value in outputs.items():
-        nodes.append(helper.make_node("Identity", [value], [name], name="out_" + name))
+        made.nodes.append(helper.make_node("Identity", [value], [name], name="out_" + name))
     tensor = helper.make_tensor_value_info
     made_graph = helper.make_graph(
-        nodes, "signalbox-multilingual", [tensor(n, TensorProto.INT64, ["batch", "tokens"]) for n in ("input_ids", "attention_mask")],
-        [tensor(t + "_logits", TensorProto.FLOAT, ["batch", len(SEQUENCE[t])]) for t in foreign.TASKS], tensors)
+        made.nodes, "signalbox-multilingual", [tensor(n, TensorProto.INT64, ["batch", "tokens"]) for n in ("input_ids", "attention_mask")],
+        [tensor(t + "_logits", TensorProto.FLOAT, ["batch", len(SEQUENCE[t])]) for t in foreign.TASKS], made.tensors)
     proto = helper.make_model(made_graph, producer_name="signalbox-training", opset_imports=[helper.make_opsetid("", 17)])
     proto.ir_version = 8
     return proto
