@@ -92,6 +92,7 @@ type Classifier struct {
 	foreign  signal.Mask // those of them that another source gives for other languages
 	scanner  scanner     // of the first engine that has one; may be nil
 	turns    *lean.Head  // of the engine that gives the embedding; may be nil
+	abroad   *Engine     // the one for other languages, if it has a head for turns; may be nil
 	subjects *subjects   // what conversations are about; nil for none
 }
 
@@ -110,6 +111,9 @@ type Source struct {
 // ForeignTopics are the kinds about a request that a foreign source can give. Embeddings are none
 // of them: those of two models cannot be compared.
 const ForeignTopics signal.Mask = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
+
+// ForeignKinds are all kinds that a foreign source can give.
+const ForeignKinds = ForeignTopics | attackKinds
 
 // New makes a Classifier. No signal may have two sources, unless one of them is foreign. It does
 // not own the engines. It starts nothing and is cheap: a reload makes a new one over the engines
@@ -144,7 +148,7 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 func (c *Classifier) take(s Source) error {
 	if s.Signals == 0 {
 		if s.Signals = s.Engine.signals; s.Foreign {
-			s.Signals &= ForeignTopics | attackKinds
+			s.Signals &= ForeignKinds
 		}
 	}
 	if lacks := s.Signals &^ s.Engine.signals; lacks != 0 {
@@ -153,7 +157,7 @@ func (c *Classifier) take(s Source) error {
 	have := &c.neural
 	if s.Foreign {
 		have = &c.foreign
-		if other := s.Signals &^ (ForeignTopics | attackKinds); other != 0 {
+		if other := s.Signals &^ ForeignKinds; other != 0 {
 			return fmt.Errorf("bundle %q: %v cannot come from a bundle for other languages",
 				s.Engine.name, other.Kinds())
 		}
@@ -166,7 +170,10 @@ func (c *Classifier) take(s Source) error {
 	if c.scanner == nil {
 		c.scanner = s.Engine.scanner
 	}
-	if s.Signals.Has(signal.Embedding) {
+	switch {
+	case s.Foreign && s.Engine.tellsTurns():
+		c.abroad = s.Engine
+	case s.Signals.Has(signal.Embedding):
 		c.turns = s.Engine.turns
 	}
 	c.sources = append(c.sources, s)

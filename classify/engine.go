@@ -159,6 +159,12 @@ func (e *Engine) loadScan(b *bundle.Bundle) error {
 	return nil
 }
 
+// tellsTurns reports whether the engine gives what its head for turns reads.
+func (e *Engine) tellsTurns() bool {
+	t := e.taskOf(signal.Embedding)
+	return e.turns != nil && t != nil && t.Dims == e.turns.Dims()
+}
+
 func (e *Engine) loadTurns(b *bundle.Bundle) error {
 	data, err := b.Turns()
 	if errors.Is(err, bundle.ErrNoTurns) {

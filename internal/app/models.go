@@ -127,7 +127,7 @@ func placeForeign(files fs.FS, c *config.Classify, placed []placement) (*placeme
 			served |= placed[i].signals
 		}
 	}
-	if p.signals = served & p.tasks(); p.signals == 0 {
+	if p.signals = served & p.tasks() & classify.ForeignKinds; p.signals == 0 {
 		return nil, nil
 	}
 	return p, nil

@@ -74,6 +74,27 @@ func TestAFollowUpKeepsTheSubjectAndAChangeMoves(t *testing.T) {
 	}
 }
 
+// The model for other languages tells what follows, without a word that is in a list.
+func TestAFollowUpInAnotherLanguageKeepsTheSubject(t *testing.T) {
+	t.Parallel()
+	c := openModels(t).classifier
+	for first, turns := range map[string][2]string{ // a turn that follows, and one that does not
+		"Welche Nebenwirkungen hat Ibuprofen bei Kindern?":           {"gibt es die auch als Zäpfchen", "Wie leite ich sin(x²) ab?"},
+		"¿Cómo calculo la derivada de un cociente de dos funciones?": {"a mí me sale el signo al revés", "¿Quién escribió La Celestina?"},
+		"미분방정식 y' = 2y 를 어떻게 풀어?":                                    {"초기값이 3이면?", "우리 동네 헌법재판소는 무슨 일을 해?"},
+		"二次方程式の解の公式を導いてください。":                                        {"途中の計算をもう少し詳しくお願いします", "江戸幕府はなぜ倒れたのですか"},
+	} {
+		domain := signal.MaskOf(signal.Domain)
+		alone := talked(t, c, domain, first).Value(signal.Domain).Label
+		if v := talked(t, c, domain, first, turns[0]).Value(signal.Domain); v.Label != alone || v.Leans < .5 {
+			t.Errorf("%q behind %q is of %q, leans %.2f; want %q", turns[0], first, v.Label, v.Leans, alone)
+		}
+		if v := talked(t, c, domain, first, turns[1]).Value(signal.Domain); v.Leans > .5 {
+			t.Errorf("%q behind %q is of %q, leans %.2f", turns[1], first, v.Label, v.Leans)
+		}
+	}
+}
+
 // What is remembered of the turns before changes the work, and not what is said.
 func TestAConversationSaysTheSameTurnByTurnAndAtOnce(t *testing.T) {
 	t.Parallel()

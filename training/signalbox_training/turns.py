@@ -165,7 +165,7 @@ def left_out(x, rows: list[Row]) -> None:
         print(f"writer {k + 1}: AUC {auc(z, y):.3f}, follow-ups kept {(z[y] > 0).mean():.3f}, changes moved {(z[~y] <= 0).mean():.3f}", flush=True)
 
 
-def pack(nets: list[nn.Sequential], mean: np.ndarray, spread: np.ndarray) -> bytes:
+def pack(nets: list[nn.Sequential], mean: np.ndarray, spread: np.ndarray, dims: int = 384) -> bytes:
     """The file that lean.LoadHead reads; the scale of the words' features goes into their weights."""
     cat = lambda part: torch.cat([part(n) for n in nets]).detach().numpy()
     w, b, out = cat(lambda n: n[1].weight), cat(lambda n: n[1].bias), cat(lambda n: n[4].weight[0]) / len(nets)
@@ -175,7 +175,7 @@ def pack(nets: list[nn.Sequential], mean: np.ndarray, spread: np.ndarray) -> byt
         scale = float(np.abs(unit[WORDS:]).max() / 127)
         body += struct.pack(f"<{3 + WORDS}f", scale, bias, weight, *(unit[:WORDS] / spread))
         body += np.clip(np.rint(unit[WORDS:] / scale), -127, 127).astype(np.int8).tobytes()
-    return b"sbxturns" + struct.pack("<HHHHI", 1, 384, len(b), 0, zlib.crc32(body)) + body
+    return b"sbxturns" + struct.pack("<HHHHI", 1, dims, len(b), 0, zlib.crc32(body)) + body
 
 
 def main() -> None:
