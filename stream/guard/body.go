@@ -91,10 +91,10 @@ func (b *bodyCheck) read(e *response.Event) {
 		b.texts = append(b.texts, bodyText{delta: i, lane: ln, text: d.Text, to: len(d.Text)})
 		b.enter(ln, ln.feed(d.Text))
 		if stops[i] {
-			b.enterHalf(ln, ln.close())
-			continue
+			b.enterHalf(ln)
+		} else {
+			b.enter(ln, ln.close())
 		}
-		b.enter(ln, ln.close())
 	}
 	b.todo, b.batch = b.batch, nil
 	if b.several {

@@ -39,7 +39,7 @@ func (s *stream) done() {
 		s.over = true
 		return
 	}
-	s.judgeHalves()
+	s.endHalves(s.judge)
 	s.close(response.Everything)
 	s.settle()
 	s.now.choice, s.now.done = response.Everything, true
@@ -70,7 +70,7 @@ func (s *stream) message(a *response.Event) {
 	}
 	if a.Failed {
 		it.fails, s.broken = true, true
-		s.leaveHalves()
+		s.endHalves(s.leave)
 		s.abandon(response.Everything)
 	}
 	s.settle()
@@ -315,12 +315,11 @@ func (s *stream) split(it *item) {
 }
 
 // keepText keeps text that has lost its event.
-func (s *stream) keepText(p passage, text []byte) *item {
+func (s *stream) keepText(p passage, text []byte) {
 	it := s.queue.take()
 	it.reset(sse.Event{})
 	it.choice, it.synthetic = p.lane.choice, true
 	it.spare = append(it.spare, text...)
 	it.texts = append(it.texts, p)
 	s.queue.put(it)
-	return it
 }

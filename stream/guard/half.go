@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"signalbox/stream/check"
-	"signalbox/stream/claims"
 	"signalbox/stream/response"
 )
 
@@ -17,17 +16,9 @@ type half struct {
 
 // enterLast takes in the last claims of a text that is told as a whole.
 func (s *stream) enterLast(ln *lane) {
-	list := ln.close()
-	n := len(list)
-	if n == 0 || !list[n-1].Unfinished || list[n-1].Kind == claims.Code {
-		s.enter(ln, list)
-		return
+	if h, ok := s.enterFinished(ln); ok {
+		s.halves = append(s.halves, h)
 	}
-	if s.enter(ln, list[:n-1]); s.fallen(ln.choice) {
-		return
-	}
-	r, asked := s.admit(ln, list[n-1], time.Now())
-	s.halves = append(s.halves, half{r, asked})
 }
 
 // resolve learns from an event whether texts before it were broken off. Only the last text of an
@@ -38,37 +29,24 @@ func (s *stream) resolve(a *response.Event) {
 	}
 	for i := range a.Finishes {
 		if a.Finishes[i].Broken() {
-			s.leaveHalves()
+			s.endHalves(s.leave)
 		}
 	}
 	switch ended, whole := a.ItemEnd(); {
 	case len(a.Finishes) > 0, a.Begins(), ended && whole:
-		s.judgeHalves()
+		s.endHalves(s.judge)
 	case ended:
-		s.leaveHalves()
+		s.endHalves(s.leave)
 	}
 }
 
-// judgeHalves gets the verdicts on claims that are finished.
-func (s *stream) judgeHalves() {
+// endHalves lets the time of these claims begin, and judges those that are finished, or leaves those
+// that are not.
+func (s *stream) endHalves(judgeOrLeave func(*record, check.Claim, time.Time)) {
 	now := time.Now()
 	for _, h := range s.halves {
-		s.judge(h.restart(now, s.MaxHold), h.asked, now)
+		h.record.since, h.record.deadline = now, now.Add(s.MaxHold)
+		judgeOrLeave(h.record, h.asked, now)
 	}
 	s.halves = s.halves[:0]
-}
-
-// leaveHalves leaves claims unjudged that are not finished.
-func (s *stream) leaveHalves() {
-	now := time.Now()
-	for _, h := range s.halves {
-		s.leave(h.restart(now, s.MaxHold), h.asked, now)
-	}
-	s.halves = s.halves[:0]
-}
-
-// restart lets the time of a claim begin.
-func (h *half) restart(now time.Time, most time.Duration) *record {
-	h.record.since, h.record.deadline = now, now.Add(most)
-	return h.record
 }

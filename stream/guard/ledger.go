@@ -82,25 +82,33 @@ func (l *ledger) close(choice int) {
 func (l *ledger) abandon(choice int) {
 	for _, ln := range l.lanes {
 		if !ln.closed && (choice == response.Everything || ln.choice == choice) {
-			l.enterHalf(ln, ln.close())
+			l.enterHalf(ln)
 		}
 	}
 }
 
 // enterHalf takes in the last claims of a text that stops in the middle. What is not finished is not
 // judged: half a claim may say something else than all of it.
-func (l *ledger) enterHalf(ln *lane, list []claims.Claim) {
+func (l *ledger) enterHalf(ln *lane) {
+	if h, ok := l.enterFinished(ln); ok {
+		l.leave(h.record, h.asked, h.record.since)
+	}
+}
+
+// enterFinished ends a text and takes in its last claims. One that is not finished is only noted, and
+// returned.
+func (l *ledger) enterFinished(ln *lane) (h half, ok bool) {
+	list := ln.close()
 	n := len(list)
 	if n == 0 || !list[n-1].Unfinished || list[n-1].Kind == claims.Code {
 		l.enter(ln, list)
-		return
+		return half{}, false
 	}
 	if l.enter(ln, list[:n-1]); l.fallen(ln.choice) {
-		return
+		return half{}, false
 	}
-	now := time.Now()
-	r, asked := l.admit(ln, list[n-1], now)
-	l.leave(r, asked, now)
+	r, asked := l.admit(ln, list[n-1], time.Now())
+	return half{r, asked}, true
 }
 
 // leave leaves a claim unjudged, unless the answer has a checker of its own, which may look for

@@ -158,11 +158,11 @@ func (s *stream) end(err error) {
 	switch {
 	case s.cutting: // before that
 	case errors.Is(err, io.EOF) && s.in.Complete():
-		s.judgeHalves()
+		s.endHalves(s.judge)
 		s.close(response.Everything)
 	default:
 		s.broken = true
-		s.leaveHalves()
+		s.endHalves(s.leave)
 		s.abandon(response.Everything)
 	}
 	s.settle()
@@ -188,7 +188,7 @@ func (s *stream) applyVerdicts() {
 // relieve closes the open claims when too much waits for nothing but their end.
 func (s *stream) relieve() {
 	if s.queue.bytes > maxHeld && len(s.pending)+len(s.batch) == 0 {
-		s.judgeHalves()
+		s.endHalves(s.judge)
 		s.close(response.Everything)
 		s.settle()
 	}
