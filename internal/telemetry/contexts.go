@@ -10,21 +10,13 @@ import (
 
 // PageIn records the time to bring an object of a context in from a tier, l2 or l3.
 func (m *Metrics) PageIn(from string, d time.Duration) {
-	direction := "l3_to_hot"
-	if from == "l2" {
-		direction = "l2_to_hot"
-	}
-	m.pageSeconds.record(d.Seconds(), direction)
+	m.pageSeconds.record(d.Seconds(), from+"_to_hot")
 }
 
 // PageOut records the time to make the copy of an object that a tier holds: to pack it for l2, or
 // to write it to l3.
 func (m *Metrics) PageOut(to string, d time.Duration) {
-	direction := "hot_to_l3"
-	if to == "l2" {
-		direction = "hot_to_l2"
-	}
-	m.pageSeconds.record(d.Seconds(), direction)
+	m.pageSeconds.record(d.Seconds(), "hot_to_"+to)
 }
 
 // contextGauges are read when metrics are.

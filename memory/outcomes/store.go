@@ -3,6 +3,7 @@ package outcomes
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -221,18 +222,21 @@ func (s *Store) Answered(tenant, id string, tokens int) {
 		s.tell(x) // so that it can be judged there as well
 		return
 	}
-	if tokens < 1 {
-		return
-	}
-	t := s.tenants[tenant]
-	if t == nil {
-		return
-	}
-	if at, ok := t.byID[id]; ok {
-		x := *t.kept[at]
+	if old := s.known(tenant, id); old != nil && tokens > 0 {
+		x := *old
 		x.Tokens = tokens
-		t.put(&x) // the file has it from the next time that it is written anew
+		s.tenants[tenant].put(&x) // the file has it from the next time that it is written anew
 	}
+}
+
+// known is the outcome of a request that was judged; nil where none was.
+func (s *Store) known(tenant, id string) *Outcome {
+	if t := s.tenants[tenant]; t != nil {
+		if at, ok := t.byID[id]; ok {
+			return t.kept[at]
+		}
+	}
+	return nil
 }
 
 // ErrUnknown says that no request of the tenant has the id, or that it was too long ago.
@@ -245,12 +249,7 @@ var ErrUnknown = errors.New("no such request")
 func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.waiting[key{tenant, id}]
-	if t := s.tenants[tenant]; old == nil && t != nil {
-		if at, ok := t.byID[id]; ok {
-			old = t.kept[at]
-		}
-	}
+	old := cmp.Or(s.waiting[key{tenant, id}], s.known(tenant, id))
 	if old == nil {
 		return Outcome{}, ErrUnknown
 	}
@@ -301,13 +300,9 @@ func (s *Store) Learn(tenant string, line []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.tenants[tenant]; t != nil {
-		if at, ok := t.byID[x.ID]; ok && x.ID != "" {
-			old := t.kept[at]
-			if x.Waiting || old.Weight > x.Weight || old.Weight == x.Weight && old.Time.After(x.Time) {
-				return nil
-			}
-		}
+	if old := s.known(tenant, x.ID); old != nil && x.ID != "" &&
+		(x.Waiting || old.Weight > x.Weight || old.Weight == x.Weight && old.Time.After(x.Time)) {
+		return nil
 	}
 	s.learn(x)
 	if x.Waiting {
@@ -345,12 +340,16 @@ func (s *Store) Export(w io.Writer, tenant string) error {
 	s.mu.RLock()
 	judged := s.judged(tenant)
 	s.mu.RUnlock()
-	for _, x := range judged {
+	return writeLines(w, judged)
+}
+
+func writeLines(w io.Writer, list []*Outcome) error {
+	for _, x := range list {
 		b, err := x.line()
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = w.Write(b)
 		}
-		if _, err := w.Write(b); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -433,11 +432,7 @@ func (s *Store) write(x *Outcome) error {
 		s.remade = now
 		return s.rewrite()
 	}
-	b, err := x.line()
-	if err != nil {
-		return fmt.Errorf("write outcomes: %w", err)
-	}
-	if _, err := s.file.Write(b); err != nil {
+	if err := writeLines(s.file, []*Outcome{x}); err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
 	}
 	have := 0
@@ -469,19 +464,11 @@ func (s *Store) rewrite() error {
 	if err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
 	}
-	w := bufio.NewWriter(f)
-	lines := 0
-	for _, x := range append(s.judged(""), s.undecided()...) {
-		b, err := x.line()
-		if err == nil {
-			_, err = w.Write(b)
-		}
-		if err != nil {
-			return errors.Join(fmt.Errorf("write outcomes: %w", err), f.Close(), os.Remove(f.Name()))
-		}
-		lines++
+	w, all := bufio.NewWriter(f), append(s.judged(""), s.undecided()...)
+	err = writeLines(w, all)
+	if err == nil {
+		err = w.Flush()
 	}
-	err = w.Flush()
 	if err == nil {
 		err = f.Sync()
 	}
@@ -494,7 +481,7 @@ func (s *Store) rewrite() error {
 	if s.file != nil {
 		_ = s.file.Close()
 	}
-	s.file, s.lines = f, lines
+	s.file, s.lines = f, len(all)
 	return nil
 }
 
