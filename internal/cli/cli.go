@@ -69,12 +69,7 @@ func Main(ctx context.Context, version string, args []string, s Streams) int {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return noCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		RunE:          onlyHelp,
 	}
 	root.SetHelpCommand(help())
 	root.SetFlagErrorFunc(wrongFlag)
@@ -133,15 +128,17 @@ func refuseShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			cmd.Args = cobra.ArbitraryArgs
-			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				if len(args) > 0 {
-					return noCommand(cmd, args[0])
-				}
-				return cmd.Help()
-			}
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, onlyHelp
 		}
 	}
+}
+
+// onlyHelp runs a command that does nothing without one of its own commands.
+func onlyHelp(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return noCommand(cmd, args[0])
+	}
+	return cmd.Help()
 }
 
 // help prints the help of the command that its arguments name.

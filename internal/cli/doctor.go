@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +75,7 @@ func (p *printer) findings(found []app.Finding) {
 		}[f.Level]
 		p.printf("  %s  %s: %s\n", mark, f.Subject, f.Text)
 		if f.Do != "" {
-			p.printf("           %s\n", fmt.Sprintf("-> %s", f.Do))
+			p.printf("           -> %s\n", f.Do)
 		}
 	}
 }

@@ -94,39 +94,28 @@ func headersOf(lines []string) (http.Header, error) {
 	return h, nil
 }
 
-// chatBody returns the request to explain: a prompt put into one, or a file as it is.
+// chatBody returns the request to explain: a prompt put into one, or a file as it is. - is standard
+// input.
 func (c *command) chatBody(a *app.App, args []string, file string) ([]byte, error) {
-	if file == "" {
-		prompt, err := c.prompt(args[0])
-		if err != nil {
-			return nil, err
-		}
-		return a.ChatBody(prompt)
-	}
-	if file == "-" {
+	switch {
+	case file == "" && args[0] != "-":
+		return a.ChatBody(args[0])
+	case file == "":
 		b, err := io.ReadAll(c.In)
 		if err != nil {
-			return nil, fmt.Errorf("read request: %w", err)
+			return nil, fmt.Errorf("read prompt: %w", err)
 		}
-		return b, nil
+		return a.ChatBody(string(b))
 	}
-	b, err := os.ReadFile(file)
+	read := func() ([]byte, error) { return os.ReadFile(file) }
+	if file == "-" {
+		read = func() ([]byte, error) { return io.ReadAll(c.In) }
+	}
+	b, err := read()
 	if err != nil {
 		return nil, fmt.Errorf("read request: %w", err)
 	}
 	return b, nil
-}
-
-// prompt returns the prompt of an argument: itself, or for - what standard input holds.
-func (c *command) prompt(arg string) (string, error) {
-	if arg != "-" {
-		return arg, nil
-	}
-	b, err := io.ReadAll(c.In)
-	if err != nil {
-		return "", fmt.Errorf("read prompt: %w", err)
-	}
-	return string(b), nil
 }
 
 // loadOrDemo reads the named configuration or, with --demo, the embedded one.

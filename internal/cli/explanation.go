@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/lipgloss"
+
 	"signalbox/internal/signal"
 	"signalbox/proxy/explain"
 	"signalbox/proxy/guardrail"
@@ -93,15 +95,11 @@ func evidenceNote(e *guardrail.Evidence) string {
 	}
 	var parts []string
 	for _, c := range []struct {
-		n         int
-		one, many string
-	}{{e.Facts, "fact", "facts"}, {e.ToolResults, "tool result", "tool results"}, {e.Documents, "document", "documents"}} {
-		switch c.n {
-		case 0:
-		case 1:
-			parts = append(parts, "1 "+c.one)
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.many))
+		n     int
+		thing string
+	}{{e.Facts, "fact"}, {e.ToolResults, "tool result"}, {e.Documents, "document"}} {
+		if c.n > 0 {
+			parts = append(parts, count(c.n, c.thing))
 		}
 	}
 	note := "against " + strings.Join(parts, ", ")
@@ -171,7 +169,7 @@ func (p *printer) candidates(x *explain.Explanation) {
 		}
 		rows = append(rows, []string{name, figure("%.3f", c.Quality, 1), figure("%.4f", c.Cost, 1000), figure("%.2f", c.Seconds, 1)})
 	}
-	p.printf("\n%s%s\n", p.bold("candidates"), p.faint(", by "+or(x.By, "order")+"; USD for 1000 such requests, seconds to the end of one"))
+	p.printf("\n%s%s\n", p.bold("candidates"), p.faint(", by "+cmp.Or(x.By, "order")+"; USD for 1000 such requests, seconds to the end of one"))
 	p.table([]string{"model", "quality", "USD/1000", "seconds"}, rows)
 	for i := range x.Candidates {
 		c := &x.Candidates[i]
@@ -208,12 +206,7 @@ func (p *printer) signals(x *explain.Explanation) {
 		p.table([]string{"signal", "state", "value", "score", "ms"}, rows)
 	}
 	p.origins(x)
-	reasons := make([]string, 0, len(skipped))
-	for reason := range skipped {
-		reasons = append(reasons, reason)
-	}
-	slices.Sort(reasons)
-	for i, reason := range reasons {
+	for i, reason := range slices.Sorted(maps.Keys(skipped)) {
 		if i == 0 {
 			p.printf("\n")
 		}
@@ -301,7 +294,7 @@ func (p *printer) signal(name string, s *signals.Trace) []string {
 			value += " (" + s.Reason + ")"
 		}
 	}
-	return []string{name, state, or(value, "-"), score, fmt.Sprintf("%.2f", s.Ms)}
+	return []string{name, state, cmp.Or(value, "-"), score, fmt.Sprintf("%.2f", s.Ms)}
 }
 
 //nolint:revive // last chooses a character of the tree
@@ -325,7 +318,7 @@ func (p *printer) route(r *rules.RouteTrace, x *explain.Explanation, last bool) 
 			leaf, under = "└─", "  "
 		}
 		v := &r.Path[i]
-		mark, paint := "  ", func(s string) string { return s }
+		mark, paint := "  ", p.plain
 		switch at := slices.Index(blockers, v.Leaf); {
 		case v.Value == "skipped":
 			paint = p.faint
@@ -392,7 +385,7 @@ func (p *printer) hanging(head, rest, text string, paint func(string) string) {
 		line, start = "", rest
 	}
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && columns(start)+columns(line)+1+columns(word) > p.width {
+		if line != "" && lipgloss.Width(start)+lipgloss.Width(line)+1+lipgloss.Width(word) > p.width {
 			flush()
 		}
 		if line != "" {
@@ -401,21 +394,4 @@ func (p *printer) hanging(head, rest, text string, paint func(string) string) {
 		line += word
 	}
 	flush()
-}
-
-// columns is how wide a text is on a terminal; escape sequences that set colours take no room.
-// Names may hold any letter, and each is taken for one column.
-func columns(s string) int {
-	n, escape := 0, false
-	for _, r := range s {
-		switch {
-		case r == '\x1b':
-			escape = true
-		case escape:
-			escape = r != 'm'
-		default:
-			n++
-		}
-	}
-	return n
 }

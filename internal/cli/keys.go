@@ -17,13 +17,7 @@ func (c *command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Make keys for callers: of the configuration, and of a running proxy",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return noCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  onlyHelp,
 	}
 	cmd.AddCommand(c.newKey())
 	cmd.AddCommand(c.virtualKeys()...)

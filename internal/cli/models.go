@@ -20,12 +20,7 @@ func (c *command) models() *cobra.Command {
 		Short: "List, download and verify models",
 		Long: "List, download and verify models. They lie in folders of models_dir, by default " +
 			"~/.cache/signalbox/models; classify.tasks[].model names one, ORG/NAME for a downloaded one.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return noCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		RunE: onlyHelp,
 	}
 	cmd.PersistentFlags().String("dir", "", "folder of models, models_dir of the configuration; default: signalbox/models in the user's cache directory")
 	cmd.AddCommand(c.modelsList(), c.modelsPull(), c.modelsVerify())
@@ -145,8 +140,8 @@ func (p *printer) models(all []local.Model) {
 			tasks = fmt.Sprintf("%d labels", n)
 		}
 		rows = append(rows, []string{
-			m.Name, kind, orDash(tasks), orDash(strings.Join(m.Precisions, ", ")), sizeText(m.Bytes),
-			orDash(m.License), orDash(cmp.Or(m.Version, m.Commit[:min(len(m.Commit), shortCommit)])), verified,
+			m.Name, kind, cmp.Or(tasks, "-"), cmp.Or(strings.Join(m.Precisions, ", "), "-"), sizeText(m.Bytes),
+			cmp.Or(m.License, "-"), cmp.Or(m.Version, m.Commit[:min(len(m.Commit), shortCommit)], "-"), verified,
 		})
 	}
 	p.table([]string{"name", "kind", "tasks", "precision", "size", "licence", "version", "verified"}, rows)
@@ -159,13 +154,6 @@ func (p *printer) models(all []local.Model) {
 
 // shortCommit is how much of a commit is shown: enough to be unique, as git shows it.
 const shortCommit = 12
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
 
 // sizeText prints a size in decimal units.
 func sizeText(n int64) string {

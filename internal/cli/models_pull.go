@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,11 +100,11 @@ func (p *printer) pulled(r *hub.Result) {
 	rec := &r.Record
 	p.printf("%s %s@%s in %s\n", p.good("ready"), rec.Repo, rec.Commit[:min(len(rec.Commit), shortCommit)], r.Dir)
 	p.printf("  graph %s (%s), %d files, %s; %d downloaded, %d there already\n",
-		rec.Graph, orDash(rec.Precision), len(rec.Files), sizeText(bytes), r.Fetched, r.Kept)
+		rec.Graph, cmp.Or(rec.Precision, "-"), len(rec.Files), sizeText(bytes), r.Fetched, r.Kept)
 	for _, name := range r.Removed {
 		p.printf("  removed %s, which this commit does not have\n", name)
 	}
-	p.printf("  licence %s\n", orDash(rec.License))
+	p.printf("  licence %s\n", cmp.Or(rec.License, "-"))
 	p.printf("use it as classify.tasks[].model: %s\n", rec.Repo)
 }
 

@@ -1,14 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"signalbox/internal/replay"
+	"signalbox/internal/report"
 	"signalbox/proxy/decisionlog"
 )
 
@@ -110,7 +111,7 @@ func (c *command) decideAgain(ctx context.Context, l *logs, limit int, decide re
 }
 
 func (p *printer) replayed(r *replay.Report) {
-	p.printf("%s decisions were decided again\n\n", p.bold(thousands(r.Decisions)))
+	p.printf("%s decisions were decided again\n\n", p.bold(report.Thousands(r.Decisions)))
 	for _, row := range []struct {
 		name  string
 		n     int
@@ -127,7 +128,7 @@ func (p *printer) replayed(r *replay.Report) {
 		if r.Decisions > 0 && row.name != "unreadable lines" {
 			share = fmt.Sprintf("%.1f %%", 100*float64(row.n)/float64(r.Decisions))
 		}
-		line := fmt.Sprintf("%-18s%9s%9s", row.name, thousands(row.n), share)
+		line := fmt.Sprintf("%-18s%9s%9s", row.name, report.Thousands(row.n), share)
 		if row.n > 0 {
 			line = row.paint(line)
 		}
@@ -146,7 +147,7 @@ func (p *printer) replayed(r *replay.Report) {
 		p.printf("%s\n", bad)
 	}
 	if more := r.Unreadable - len(r.Bad); more > 0 {
-		p.printf("and %s more\n", thousands(more))
+		p.printf("and %s more\n", report.Thousands(more))
 	}
 }
 
@@ -157,7 +158,7 @@ func (p *printer) value(v *replay.Value) {
 	}
 	p.printf("\n%s\n", p.bold("outcomes"))
 	p.printf("%s ratings count; %s have no chance in the log, %s no choice that can be told\n",
-		thousands(v.Rated), thousands(v.Chanceless), thousands(v.Undetermined))
+		report.Thousands(v.Rated), report.Thousands(v.Chanceless), report.Thousands(v.Undetermined))
 	if v.Rated == 0 {
 		return
 	}
@@ -181,7 +182,7 @@ func (p *printer) moves(r *replay.Report) {
 	}
 	rows := make([][]string, 0, len(r.Moves))
 	for _, m := range r.Moves {
-		rows = append(rows, []string{m.From, m.To, thousands(m.N)})
+		rows = append(rows, []string{m.From, m.To, report.Thousands(m.N)})
 	}
 	p.printf("\n%s\n", p.bold("routes"))
 	p.table([]string{"from", "to", "requests"}, rows)
@@ -194,38 +195,28 @@ func (p *printer) examples(r *replay.Report) {
 	p.printf("\n%s\n", p.bold("examples"))
 	for i := range r.Samples {
 		e := &r.Samples[i]
-		what := ""
+		what, model := "", ""
+		if e.Model != e.Now && e.Now != "" {
+			model = ", model " + cmp.Or(e.Model, "none") + " -> " + e.Now
+		}
 		switch e.Change {
 		case replay.Route:
-			what = e.From + " -> " + e.To
-			if e.Model != e.Now && e.Now != "" {
-				what += ", model " + or(e.Model, "none") + " -> " + e.Now
-			}
+			what = e.From + " -> " + e.To + model
 		case replay.Parameters:
-			what = e.From + ": " + strings.Join(e.Fields, ", ")
-			if e.Model != e.Now && e.Now != "" {
-				what += ", model " + or(e.Model, "none") + " -> " + e.Now
-			}
+			what = e.From + ": " + strings.Join(e.Fields, ", ") + model
 		case replay.Undetermined:
 			what = e.From + " -> " + p.bad("undetermined") + ": needs " + strings.Join(e.Missing, ", ")
 		case replay.Unchanged:
 		}
-		p.printf("%s %s\n", or(e.ID, "(no id)"), p.faint(e.Line))
-		p.hanging("  ", "    ", what, func(s string) string { return s })
+		p.printf("%s %s\n", cmp.Or(e.ID, "(no id)"), p.faint(e.Line))
+		p.hanging("  ", "    ", what, p.plain)
 	}
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func list(cs []replay.Count) string {
 	parts := make([]string, 0, len(cs))
 	for _, c := range cs {
-		parts = append(parts, c.Name+" "+thousands(c.N))
+		parts = append(parts, c.Name+" "+report.Thousands(c.N))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -235,13 +226,4 @@ func lacking(cs []replay.Count) string {
 		return ""
 	}
 	return "needs " + list(cs)
-}
-
-// thousands groups the digits of a count, which is never negative.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

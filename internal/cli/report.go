@@ -152,7 +152,7 @@ type logs struct {
 	sources []report.Source
 	size    int64 // of all of them in bytes; negative where that is not known
 	files   []*os.File
-	read    counted
+	read    int64 // of files, in bytes
 }
 
 // openLogs opens all files; - is standard input. The caller closes them.
@@ -169,7 +169,7 @@ func (c *command) openLogs(names []string) (*logs, error) {
 			return nil, err //nolint:wrapcheck // it names the file
 		}
 		l.files = append(l.files, f)
-		l.sources = append(l.sources, report.Source{Name: name, Reader: l.read.of(f)})
+		l.sources = append(l.sources, report.Source{Name: name, Reader: countedReader{f, &l.read}})
 		if info, err := f.Stat(); err == nil && l.size >= 0 {
 			l.size += info.Size()
 		}
@@ -199,26 +199,22 @@ func (c *command) runReport(ctx context.Context, names []string, o report.Option
 		return report.Run(ctx, l.sources, o, nil)
 	}
 	bar := c.bytesBar(l.size, "reading")
-	r, err := report.Run(ctx, l.sources, o, func() { _ = bar.Set64(l.read.n) })
+	r, err := report.Run(ctx, l.sources, o, func() { _ = bar.Set64(l.read) })
 	_ = bar.Clear()
 	return r, err
 }
 
-// counted counts what is read of files.
-type counted struct{ n int64 }
-
+// countedReader counts the bytes that are read.
 type countedReader struct {
 	io.Reader
 
-	all *counted
+	all *int64
 }
-
-func (c *counted) of(r io.Reader) io.Reader { return countedReader{r, c} }
 
 // Read implements io.Reader.
 func (r countedReader) Read(b []byte) (int, error) {
 	n, err := r.Reader.Read(b)
-	r.all.n += int64(n)
+	*r.all += int64(n)
 	return n, err //nolint:wrapcheck // a reader's own error
 }
 
@@ -244,12 +240,8 @@ func (c *command) printReport(r *report.Report, format string) error {
 
 // reported prints a report for a person.
 func (p *printer) reported(r *report.Report) {
-	n, g := report.Thousands, &r.Total
-	files := "files"
-	if r.Files == 1 {
-		files = "file"
-	}
-	p.printf("%s decisions of %d %s", p.bold(n(r.Decisions)), r.Files, files)
+	n, g := report.Thousands[int64], &r.Total
+	p.printf("%s decisions of %s", p.bold(n(r.Decisions)), count(r.Files, "file"))
 	if r.Decisions > 0 {
 		p.printf(", %s", report.Span(r.From, r.To))
 	}
@@ -312,7 +304,7 @@ func (p *printer) reported(r *report.Report) {
 // fact prints a value with its name; none where there is nothing to say.
 func (p *printer) fact(name, text string) {
 	if text != "" {
-		p.hanging(fmt.Sprintf("%-*s", factWidth, name), strings.Repeat(" ", factWidth), text, func(s string) string { return s })
+		p.hanging(fmt.Sprintf("%-*s", factWidth, name), strings.Repeat(" ", factWidth), text, p.plain)
 	}
 }
 

@@ -166,12 +166,10 @@ func (t *top) follow(ctx context.Context, each func(*topLine)) error {
 }
 
 func ended(ctx context.Context, err error) error {
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 func (t *top) print(list []topDecision) {

@@ -19,7 +19,7 @@ var pageText string
 // tables of the report and plots of them.
 func (r *Report) WriteHTML(w io.Writer, version string) error {
 	page, err := template.New("page").Funcs(template.FuncMap{
-		"n": Thousands, "usd": USD, "ms": Milliseconds, "share": Share,
+		"n": Thousands[int64], "usd": USD, "ms": Milliseconds, "share": Share,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("the page: %w", err)
@@ -170,8 +170,8 @@ func Span(from, to time.Time) string {
 }
 
 // Thousands groups the digits of a count.
-func Thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
+func Thousands[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
