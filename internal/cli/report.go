@@ -77,7 +77,7 @@ func (c *command) report() *cobra.Command {
 	f.StringVar(&since, "since", "", "the first time that counts")
 	f.StringVar(&until, "until", "", "the first time that does not")
 	f.StringVar(&o.Tenant, "tenant", "", "count the requests of this tenant alone")
-	f.StringSliceVar(&o.By, "by", report.Defaults(), strings.Join(report.Dimensions(), ", ")+"; several by commas")
+	f.StringSliceVar(&o.By, "by", report.Dimensions(), strings.Join(report.Dimensions(), ", ")+"; several by commas")
 	f.StringVar(&outcomes, "outcomes", "", "an export of outcomes (GET /-/outcomes): how good answers were")
 	f.IntVar(&o.Top, "top", 20, "names that are shown of each; the others are summed up, days are all shown")
 	f.StringVar(&format, "format", formatTable, strings.Join(formats(), ", "))

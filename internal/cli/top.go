@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -31,11 +30,7 @@ func (c *command) top() *cobra.Command {
 			"every decision is a line. SIGNALBOX_ADMIN_TOKEN is sent where server.admin_token is set.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			token, _ := c.Env("SIGNALBOX_ADMIN_TOKEN")
-			t := &top{
-				command: c, p: c.printer(), at: strings.TrimSuffix(at, "/") + "/console/api/",
-				token: token,
-			}
+			t := &top{command: c, p: c.printer(), at: strings.TrimSuffix(at, "/") + "/console/api/"}
 			switch {
 			case !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://"):
 				return misuse("--admin takes a URL such as http://127.0.0.1:9090, found %q", at)
@@ -56,8 +51,8 @@ func (c *command) top() *cobra.Command {
 type top struct {
 	*command
 
-	p         *printer
-	at, token string
+	p  *printer
+	at string
 
 	last    []topDecision // the newest last; of the goroutine that draws
 	skipped uint64
@@ -109,45 +104,14 @@ type topState struct {
 // topDecisions is how many decisions are kept to be drawn.
 const topDecisions = 200
 
-// open makes a request to the admin listener and explains what it refuses.
-func (t *top) open(ctx context.Context, path string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at+path, http.NoBody)
-	if err != nil {
-		return nil, misuse("--admin: %v", err)
-	}
-	if t.token != "" {
-		req.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: 10 * time.Second}}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("the admin listener does not answer; --admin names another: %w", err)
-	}
-	if res.StatusCode == http.StatusOK {
-		return res, nil
-	}
-	b, err := io.ReadAll(io.LimitReader(res.Body, 1<<10))
-	text := strings.TrimSpace(string(b))
-	said := fmt.Errorf("the admin listener answers %s: %s%s", res.Status, text, tokenHint(req, text))
-	return nil, errors.Join(said, err, res.Body.Close())
-}
-
 func (t *top) state(ctx context.Context) (*topState, error) {
-	res, err := t.open(ctx, "overview")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	var s topState
-	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
-		return nil, fmt.Errorf("read the overview: %w", err)
-	}
-	return &s, nil
+	s := new(topState)
+	return s, t.askAdmin(ctx, http.MethodGet, t.at+"overview", nil, s)
 }
 
 // follow reads the stream of decisions until ctx ends, which is no error, or the proxy does.
 func (t *top) follow(ctx context.Context, each func(*topLine)) error {
-	res, err := t.open(ctx, "live")
+	res, err := t.openAdmin(ctx, http.MethodGet, t.at+"live", nil)
 	if err != nil {
 		return ended(ctx, err)
 	}

@@ -149,8 +149,11 @@ func keyCommand(use, short string, takes int, run func(ctx context.Context, at s
 // adminTime is how long the admin listener may take.
 const adminTime = 30 * time.Second
 
-// maxAnswer bounds an answer of the admin listener, in bytes.
-const maxAnswer = 256 << 20
+// What an answer and a refusal of the admin listener may have, in bytes.
+const (
+	maxAnswer  = 256 << 20
+	maxRefusal = 64 << 10
+)
 
 // askAdmin sends body as JSON, unless it is nil, and reads the answer into out, unless that is nil.
 func (c *command) askAdmin(ctx context.Context, method, at string, body, out any) error {
@@ -163,36 +166,44 @@ func (c *command) askAdmin(ctx context.Context, method, at string, body, out any
 	}
 	ctx, cancel := context.WithTimeout(ctx, adminTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(b))
+	res, err := c.openAdmin(ctx, method, at, b)
 	if err != nil {
-		return misuse("--admin: %v", err)
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err == nil && out != nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		return fmt.Errorf("read the answer of the admin listener: %w", err)
+	}
+	return nil
+}
+
+// openAdmin makes a request to the admin listener, and explains what it refuses. The caller closes
+// the body.
+func (c *command) openAdmin(ctx context.Context, method, at string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, misuse("--admin: %v", err)
 	}
 	if token, _ := c.Env("SIGNALBOX_ADMIN_TOKEN"); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		Transport:     &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: adminTime},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("the admin listener does not answer; --admin names another: %w", err)
+		return nil, fmt.Errorf("the admin listener does not answer; --admin names another: %w", err)
 	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("read the answer of the admin listener: %w", err)
+	if res.StatusCode < http.StatusMultipleChoices {
+		return res, nil
 	}
-	if res.StatusCode >= http.StatusMultipleChoices {
-		return refusal(req, res.Status, text)
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return fmt.Errorf("read the answer of the admin listener: %w", err)
-	}
-	return nil
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+	return nil, errors.Join(refusal(req, res.Status, text), err, res.Body.Close())
 }
 
 // printAnswer prints what the admin listener answers at a URL as it is: one JSON object.

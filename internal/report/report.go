@@ -42,9 +42,6 @@ const (
 // Dimensions lists them.
 func Dimensions() []string { return []string{ByRoute, ByModel, ByTenant, ByKey, ByDay, ByArm} }
 
-// Defaults are the dimensions of a report that names none.
-func Defaults() []string { return Dimensions() }
-
 // None is the name of the group of requests that have none: no key was shown, no model answered.
 const None = "none"
 
