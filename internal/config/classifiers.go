@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -114,11 +113,7 @@ func (h *HTTPClassifier) isZero() bool {
 
 func (c *checker) httpClassifier(o *OwnClassifier, path string) {
 	h := &o.HTTP
-	if u, err := url.Parse(h.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.at(path+".url", "found %q, expected the address of a server such as http://guard:8000/v1", h.URL)
-	} else if err := option.Port(u); err != nil {
-		c.at(path+".url", "%v", err)
-	}
+	c.server(path, h.URL, "http://guard:8000/v1", h.APIKey, &h.Timeout)
 	c.asked(h, path)
 	c.bounds(h, path)
 }
@@ -145,14 +140,8 @@ func (c *checker) asked(h *HTTPClassifier, path string) {
 	c.labels(h, path, chat && template == judge.Instruct, chat)
 }
 
-// bounds checks the key and the numbers, and sets those that are not given.
+// bounds checks numbers, and sets those that are not given.
 func (c *checker) bounds(h *HTTPClassifier, path string) {
-	if !option.VisibleASCII(h.APIKey) {
-		c.at(path+".api_key", "it holds characters that no header can hold")
-	}
-	if h.Timeout < 0 {
-		c.at(path+".timeout", "must be longer than 0s")
-	}
 	if h.MaxBytes < 0 || h.MaxBytes > 1<<20 {
 		c.at(path+".max_bytes", "found %d, expected at most 1MiB", h.MaxBytes)
 	}
@@ -162,7 +151,6 @@ func (c *checker) bounds(h *HTTPClassifier, path string) {
 	case h.Memo == 0:
 		h.Memo = defaultMemo
 	}
-	h.Timeout = cmp.Or(h.Timeout, defaultRemoteTimeout)
 }
 
 // labels checks those of a model: needed where it chooses from them, not taken by other templates.

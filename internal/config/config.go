@@ -392,9 +392,7 @@ func parse(b []byte, d *decoder, file string, catalog func(*Classify) (Catalog, 
 		d.decode(root, reflect.ValueOf(&cfg).Elem(), "")
 	}
 	cfg.SecretFiles = d.files
-	if f := &cfg.Telemetry.Decisions.File; *f != "" && !filepath.IsAbs(*f) {
-		*f = filepath.Join(d.dir, *f)
-	}
+	cfg.Telemetry.Decisions.File = d.locate(cfg.Telemetry.Decisions.File)
 	if root == nil || root.Kind == yaml.MappingNode {
 		c := &checker{decoder: d, root: root, cfg: &cfg, catalog: catalog}
 		c.check()

@@ -120,18 +120,17 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			d.report(key, p, "unknown key %q%s%s", key.Value, nearest(key.Value, fields), elsewhere(path, key.Value))
 			continue
 		}
-		switch f.secret {
-		case "true":
-			d.secret(val, v.FieldByIndex(f.index), p)
-			continue
-		case "may":
-			d.address(val, v.FieldByIndex(f.index), p)
-			continue
-		}
-		d.decode(val, v.FieldByIndex(f.index), p)
-		d.noZero(val, v.FieldByIndex(f.index), &f, p)
-		if f.path {
-			d.locate(v.FieldByIndex(f.index))
+		switch to := v.FieldByIndex(f.index); {
+		case f.secret == "true":
+			d.secret(val, to, p)
+		case f.secret == "may":
+			d.address(val, to, p)
+		default:
+			d.decode(val, to, p)
+			d.noZero(val, to, &f, p)
+			if f.path {
+				to.SetString(d.locate(to.String()))
+			}
 		}
 	}
 }
@@ -143,11 +142,12 @@ func (d *decoder) noZero(n *yaml.Node, v reflect.Value, f *field, path string) {
 	}
 }
 
-// locate resolves a relative path against the folder of the file.
-func (d *decoder) locate(v reflect.Value) {
-	if file := v.String(); file != "" && !filepath.IsAbs(file) {
-		v.SetString(filepath.Join(d.dir, file))
+// locate resolves a relative path against the folder of the file; an empty one stays empty.
+func (d *decoder) locate(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
 	}
+	return filepath.Join(d.dir, path)
 }
 
 // table fills a map whose keys are words of the user.
@@ -286,9 +286,7 @@ func (d *decoder) resolve(ref string) (value, problem string) {
 	if !ok {
 		return "", "a secret must be a reference such as ${NAME} or file:PATH, not the value itself"
 	}
-	if !filepath.IsAbs(file) {
-		file = filepath.Join(d.dir, file)
-	}
+	file = d.locate(cmp.Or(file, "."))
 	d.files = append(d.files, file)
 	b, err := os.ReadFile(file) //nolint:gosec // the operator's own file names the path
 	if err != nil {

@@ -78,9 +78,7 @@ func (c *checker) classify() Catalog {
 		c.at("classify.memo", "%d is negative; 0 turns it off", k.Memo)
 	}
 	for _, path := range []*string{&k.Library, &k.ProviderLibrary, &k.EngineCache} {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(c.dir, *path)
-		}
+		*path = c.locate(*path)
 	}
 	if k.Library != "" {
 		if _, err := os.Stat(k.Library); errors.Is(err, fs.ErrNotExist) {
@@ -177,10 +175,7 @@ func (c *checker) modelsDir() {
 		k.ModelsDir = local.DefaultDir(cache)
 		return
 	}
-	k.ModelsDir = local.Expand(k.ModelsDir, home)
-	if !filepath.IsAbs(k.ModelsDir) {
-		k.ModelsDir = filepath.Join(c.dir, k.ModelsDir)
-	}
+	k.ModelsDir = c.locate(local.Expand(k.ModelsDir, home))
 }
 
 // task checks what can be said about an entry of classify.tasks without opening its model.
@@ -330,23 +325,26 @@ func (c *checker) remote(t *Task, path string) {
 	if t.Model == classify.PatternsModel {
 		c.at(path, "patterns are no model that a server could run")
 	}
-	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		c.at(path+".url", "found %q, expected the address of a server such as http://triton:8000", r.URL)
-	} else if err := option.Port(u); err != nil {
-		c.at(path+".url", "%v", err)
-	}
+	c.server(path, r.URL, "http://triton:8000", r.APIKey, &r.Timeout)
 	if r.Model == "" {
 		c.at(path+".model", "the name of the model on the server is required")
 	}
-	if !option.VisibleASCII(r.APIKey) {
+}
+
+// server checks how a model on another server is reached, and sets the timeout where none is given.
+func (c *checker) server(path, address, example, key string, timeout *option.Duration) {
+	if u, err := url.Parse(address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		c.at(path+".url", "found %q, expected the address of a server such as %s", address, example)
+	} else if err := option.Port(u); err != nil {
+		c.at(path+".url", "%v", err)
+	}
+	if !option.VisibleASCII(key) {
 		c.at(path+".api_key", "it holds characters that no header can hold")
 	}
-	switch {
-	case r.Timeout < 0:
+	if *timeout < 0 {
 		c.at(path+".timeout", "must be longer than 0s")
-	case r.Timeout == 0:
-		r.Timeout = defaultRemoteTimeout
 	}
+	*timeout = cmp.Or(*timeout, defaultRemoteTimeout)
 }
 
 // oneOf reports a word that is neither empty nor known.
