@@ -102,27 +102,19 @@ func ParseManifest(data []byte) (*Manifest, error) {
 func (b *Bundle) Tokenizer() ([]byte, error) { return b.read(b.Manifest.Tokenizer.File) }
 
 // Scan reads and verifies the scanner of long prompts. ErrNoScan when the bundle has none.
-func (b *Bundle) Scan() ([]byte, error) {
-	if b.Manifest.Scan.Name == "" {
-		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoScan)
-	}
-	return b.read(b.Manifest.Scan)
-}
+func (b *Bundle) Scan() ([]byte, error) { return b.optional(b.Manifest.Scan, ErrNoScan) }
 
 // Turns reads and verifies the head for turns of conversations. ErrNoTurns when the bundle has none.
-func (b *Bundle) Turns() ([]byte, error) {
-	if b.Manifest.Turns.Name == "" {
-		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoTurns)
-	}
-	return b.read(b.Manifest.Turns)
-}
+func (b *Bundle) Turns() ([]byte, error) { return b.optional(b.Manifest.Turns, ErrNoTurns) }
 
 // Fusion reads and verifies the fusion of what a guard finds. ErrNoFusion when the bundle has none.
-func (b *Bundle) Fusion() ([]byte, error) {
-	if b.Manifest.Fusion.Name == "" {
-		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, ErrNoFusion)
+func (b *Bundle) Fusion() ([]byte, error) { return b.optional(b.Manifest.Fusion, ErrNoFusion) }
+
+func (b *Bundle) optional(f File, without error) ([]byte, error) {
+	if f.Name == "" {
+		return nil, fmt.Errorf("bundle %q: %w", b.Manifest.Name, without)
 	}
-	return b.read(b.Manifest.Fusion)
+	return b.read(f)
 }
 
 // Graph reads and verifies the graph that GraphPrecision names. Weights in files beside the graph

@@ -21,11 +21,7 @@ const newline = `\n`
 // appendContent appends the value of a content: one string where all of it is text, which every
 // server takes, else a list of parts.
 func appendContent(b []byte, pieces []piece) []byte {
-	list := false
-	for i := range pieces {
-		list = list || pieces[i].part != nil
-	}
-	if !list {
+	if !slices.ContainsFunc(pieces, func(p piece) bool { return p.part != nil }) {
 		b = append(b, '"')
 		for i := range pieces {
 			if i > 0 {
@@ -101,12 +97,17 @@ const billing = "x-anthropic-billing-header"
 // system translates instructions: a text, or blocks of text, which become one message.
 func (t *translator) system(v []byte, at string) error {
 	var texts []piece
-	if v[0] != '"' && v[0] != '[' {
-		return bad(at, "must be a string or a list of blocks")
+	add := func(text []byte) {
+		if bytes.HasPrefix(text, []byte(billing)) {
+			t.leaveOut("system.billing_header")
+			return
+		}
+		texts = append(texts, piece{text: text})
 	}
-	if v[0] == '"' {
-		texts = append(texts, piece{text: v[1 : len(v)-1]})
-	} else {
+	switch v[0] {
+	case '"':
+		add(v[1 : len(v)-1])
+	case '[':
 		err := elements(v, at, func(at string, v []byte) error {
 			b, err := t.block(v, at)
 			switch {
@@ -115,24 +116,18 @@ func (t *translator) system(v []byte, at string) error {
 			case b.kind != "text":
 				return bad(join(at, "type"), "must be text")
 			case len(b.text) > 0:
-				texts = append(texts, piece{text: b.text})
+				add(b.text)
 			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+	default:
+		return bad(at, "must be a string or a list of blocks")
 	}
-	kept := texts[:0]
-	for _, p := range texts {
-		if bytes.HasPrefix(p.text, []byte(billing)) {
-			t.leaveOut("system.billing_header")
-			continue
-		}
-		kept = append(kept, p)
-	}
-	if len(kept) > 0 {
-		t.say("system", kept)
+	if len(texts) > 0 {
+		t.say("system", texts)
 	}
 	return nil
 }

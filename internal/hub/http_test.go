@@ -356,7 +356,7 @@ func TestAnEncryptedHubDoesNotRedirectInClearText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.List(t.Context(), "org/intent", ""); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "from https to http") {
+	if _, err := c.list(t.Context(), "org/intent", "", func(Event) {}); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "from https to http") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -396,7 +396,7 @@ func TestServersThatAreNoHubAreToldApart(t *testing.T) {
 				_, _ = w.Write([]byte(body))
 				return true
 			}
-			if _, err := f.client.List(t.Context(), "org/intent", ""); !errors.Is(err, ErrProtocol) {
+			if _, err := f.client.list(t.Context(), "org/intent", "", func(Event) {}); !errors.Is(err, ErrProtocol) {
 				t.Errorf("error %v, want ErrProtocol", err)
 			}
 		})

@@ -87,12 +87,8 @@ func (l *lfsInfo) digest() string {
 	return cmp.Or(digest(sha256Digest, l.SHA256), digest(sha256Digest, strings.TrimPrefix(l.OID, "sha256:")))
 }
 
-// List asks which files a revision of a repository has. Errors wrap ErrNoRepo, ErrNoRevision,
+// list asks which files a revision of a repository has. Errors wrap ErrNoRepo, ErrNoRevision,
 // ErrUnauthorized, ErrGated, ErrBusy, ErrProtocol, local.ErrName or local.ErrPath.
-func (c *Client) List(ctx context.Context, repo, revision string) (*Listing, error) {
-	return c.list(ctx, repo, revision, func(Event) {})
-}
-
 func (c *Client) list(ctx context.Context, repo, revision string, observe func(Event)) (*Listing, error) {
 	if _, err := local.FolderName(repo); err != nil {
 		return nil, fmt.Errorf("list: %w", err)

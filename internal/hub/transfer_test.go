@@ -125,7 +125,7 @@ func TestAPullThatWasStoppedGoesOnInTheNext(t *testing.T) {
 func TestDamagedLeftoversOfAnEarlierPullAreDropped(t *testing.T) {
 	repo := classifier()
 	f := newFixture(t, nil, repo)
-	listing, err := f.client.List(t.Context(), "org/intent", "")
+	listing, err := f.client.list(t.Context(), "org/intent", "", func(Event) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestAWrongFileIsRemovedAndNamed(t *testing.T) {
 				}
 			}
 			dir := filepath.Join(f.dir, "org--intent")
-			listing, err := f.client.List(t.Context(), "org/intent", "")
+			listing, err := f.client.list(t.Context(), "org/intent", "", func(Event) {})
 			if err != nil {
 				t.Fatal(err)
 			}

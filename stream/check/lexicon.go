@@ -40,18 +40,10 @@ func continues(claim string) bool {
 // Left out are those that are articles as well in one of them ("die", "la").
 //
 //nolint:gochecknoglobals // constant table
-var pointers = set(`it he she they its his her their him them this that these those both former latter such
+var pointers = words.Set(`it he she they its his her their him them this that these those both former latter such
 	er sie es sein seine ihr ihre dieser diese dieses dies diesen diesem
 	il elle ils elles ce cet cette ces cela son sa leur leurs
 	él ella ellos ellas esto este esta estos estas eso ese esa su sus`)
-
-func set(list string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		m[w] = true
-	}
-	return m
-}
 
 // amount is the kind of a quantity word.
 type amount uint8

@@ -83,12 +83,9 @@ func (s *Splitter) beginBlock(at int) verdict {
 			break
 		}
 		fallthrough
-	case c == '-' && at > s.pos:
-		f = fence{form: edited}
-		v = frame(s.lineHead(at), c, "SEARCH")
 	case c == '-':
 		f = fence{form: edited}
-		if v = frame(s.lineHead(at), c, "SEARCH"); v == no {
+		if v = frame(s.lineHead(at), c, "SEARCH"); v == no && at == s.pos {
 			f = fence{form: diffed}
 			v = s.files(at)
 		}

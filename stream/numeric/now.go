@@ -1,8 +1,6 @@
 package numeric
 
 import (
-	"strings"
-
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
@@ -11,17 +9,9 @@ import (
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	nowWords = wordSet("now currently today nowadays meanwhile jetzt nun inzwischen mittlerweile heute derzeit aktuell")
-	sayVerbs = wordSet("cost costs stands stand amounts lies sits weighs lasts holds kostet beträgt liegt gilt dauert")
+	nowWords = words.Set("now currently today nowadays meanwhile jetzt nun inzwischen mittlerweile heute derzeit aktuell")
+	sayVerbs = words.Set("cost costs stands stand amounts lies sits weighs lasts holds kostet beträgt liegt gilt dauert")
 )
-
-func wordSet(list string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		m[w] = true
-	}
-	return m
-}
 
 func among(set map[string]bool, word string) bool {
 	var form [24]byte

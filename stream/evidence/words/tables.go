@@ -17,9 +17,10 @@ var (
 // traffic.
 //
 //nolint:gochecknoglobals // constant tables
-var stopWords, negations = table(stopList), table(negationList)
+var stopWords, negations = Set(stopList), Set(negationList)
 
-func table(list string) map[string]bool {
+// Set is the set of the words of a list, which white space separates.
+func Set(list string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(list) {
 		m[w] = true
