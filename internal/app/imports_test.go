@@ -161,15 +161,15 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		},
 		"proxy/guardrail": {
 			"internal/openai", "internal/option", "internal/signal", "internal/telemetry", "memory",
-			"memory/ledger", "proxy/contexts", "proxy/fault", "proxy/resolve", "rules", "stream/check",
-			"stream/evidence", "stream/guard",
+			"memory/ledger", "proxy/fault", "proxy/resolve", "rules", "stream/check", "stream/evidence",
+			"stream/guard",
 		},
 		"proxy/auth":        {"internal/option", "proxy/budget"},
 		"proxy/keyring":     {"internal/openai", "internal/option", "proxy/auth"},
 		"proxy/budget":      {"internal/option"},
 		"proxy/escalate":    {"rules", "internal/openai", "stream/response"},
 		"proxy/choose":      {"proxy/lengths", "internal/option", "rules", "internal/signal"},
-		"proxy/contexts":    {"internal/openai", "internal/option", "internal/signal", "memory", "memory/ledger", "memory/page", "stream/evidence"},
+		"proxy/contexts":    {"internal/openai", "internal/option", "internal/signal", "memory", "memory/ledger", "memory/page"},
 		"proxy/decisionlog": {"internal/signal", "rules", "stream/response"},
 		"proxy/fault": {
 			"internal/openai", "internal/signal", "proxy/auth", "proxy/budget", "proxy/contexts",

@@ -13,8 +13,6 @@ import (
 	"unicode"
 
 	"signalbox/internal/openai"
-	"signalbox/memory"
-	"signalbox/proxy/contexts"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
 	"signalbox/stream/evidence"
@@ -259,12 +257,6 @@ func withoutQuestions(text string) string {
 	}
 	out.WriteString(text[begun:])
 	return out.String()
-}
-
-// Ground prepares what answers to requests that name a context are checked against, within the
-// bounds of a request; see contexts.Ground.
-func Ground(t *memory.Text, documents bool) (any, error) {
-	return contexts.Ground(t, contexts.GroundOptions{Documents: documents, MaxFactBytes: maxFactBytes, MaxDocument: MaxDocumentBytes, Last: lastPart})
 }
 
 // title is the member of a document that is read first.

@@ -4,7 +4,6 @@ import (
 	"signalbox/internal/openai"
 	"signalbox/memory"
 	"signalbox/memory/ledger"
-	"signalbox/proxy/contexts"
 	"signalbox/proxy/resolve"
 	"signalbox/stream/evidence"
 )
@@ -20,7 +19,7 @@ func (g *grounds) addFacts(facts []memory.Fact, origin string) {
 		if origin != "" {
 			g.from(len(g.sources), origin)
 		}
-		g.sources = append(g.sources, evidence.Source{ID: contexts.FactID(f, prefix, i), Text: f.Text, Fact: true})
+		g.sources = append(g.sources, evidence.Source{ID: factID(f, prefix, i), Text: f.Text, Fact: true})
 		g.facts++
 	}
 }
@@ -60,7 +59,7 @@ func (o Options) ofContexts(r *resolve.Contexts, g *grounds) []found {
 			continue
 		}
 		if text, err := s.Text(); err == nil {
-			out = append(out, found{at, evidence.Source{ID: contexts.Content, Text: text}})
+			out = append(out, found{at, evidence.Source{ID: content, Text: text}})
 			g.documents++
 		} else {
 			g.cut = true

@@ -84,12 +84,8 @@ func (e *Event) rewrite(w *Rewrite) {
 	if w.Finish != "" {
 		e.refinish(w)
 	}
-	if len(w.Output) > 0 {
-		e.replaceOutput(w.Output)
-	}
-	if len(w.Extension) > 0 {
-		e.extend(w.Extension)
-	}
+	e.set(e.layout.output, "output", w.Output)
+	e.set(e.Extension, "x_signalbox", w.Extension)
 }
 
 // edit replaces a range by what was appended to patch from an offset on.
@@ -234,29 +230,19 @@ func (e *Event) refinish(w *Rewrite) {
 	}
 }
 
-// replaceOutput sets the member output of a response.
-func (e *Event) replaceOutput(list []byte) {
-	from := len(e.patch)
-	at := e.layout.output
-	if !at.Present() {
-		at = openai.Span{Start: e.layout.end, End: e.layout.end}
-		e.patch = append(e.patch, `,"output":`...)
-	}
-	e.patch = append(e.patch, list...)
-	e.edit(at, from)
-}
-
-// extend sets the member x_signalbox.
-func (e *Event) extend(value []byte) {
-	from := len(e.patch)
-	if e.Extension != (openai.Span{}) {
-		e.patch = append(e.patch, value...)
-		e.edit(e.Extension, from)
+// set gives a member of the top level a value, unless that is empty. at is the place of the value
+// that is there; without one the member is added at the end.
+func (e *Event) set(at openai.Span, name string, value []byte) {
+	if len(value) == 0 {
 		return
 	}
-	at := e.layout.end // every shape that is not opaque has a member
-	e.patch = append(append(e.patch, `,"x_signalbox":`...), value...)
-	e.edit(openai.Span{Start: at, End: at}, from)
+	from := len(e.patch)
+	if !at.Present() { // every shape that is not opaque has a member before it
+		at = openai.Span{Start: e.layout.end, End: e.layout.end}
+		e.patch = append(append(append(e.patch, `,"`...), name...), `":`...)
+	}
+	e.patch = append(e.patch, value...)
+	e.edit(at, from)
 }
 
 func appendQuoted[text ~string | ~[]byte](dst []byte, s text) []byte {
