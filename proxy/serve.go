@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,12 +108,7 @@ var surfaces = [...]exchange.Surface{
 
 // isForwarded reports whether requests to a path are forwarded; record logs their faults itself.
 func isForwarded(path string) bool {
-	for i := range surfaces {
-		if surfaces[i].Path == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(surfaces[:], func(s exchange.Surface) bool { return s.Path == path })
 }
 
 // unserved lists the parts of OpenAI's API that are not served, and all below them. They keep what

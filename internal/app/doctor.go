@@ -53,9 +53,8 @@ type Finding struct {
 
 // examination is one run of the doctor.
 type examination struct {
-	cfg      *config.Config
-	settings config.Settings
-	opts     Options
+	cfg  *config.Config
+	opts Options
 
 	mu    sync.Mutex
 	found []Finding
@@ -66,7 +65,7 @@ type examination struct {
 // valid is a finding; what can be looked at without one is looked at. file names it in findings.
 // Listeners are opened for a moment.
 func Examine(ctx context.Context, file string, o Options) []Finding {
-	x := &examination{settings: o.Settings, opts: o, ahead: map[string]time.Duration{}}
+	x := &examination{opts: o, ahead: map[string]time.Duration{}}
 	valid := x.configuration(file)
 	x.runtime(ctx)
 	if valid {
@@ -110,7 +109,7 @@ func (x *examination) configuration(file string) bool {
 			x.complain(file, &warnings[i])
 		}
 	}
-	cfg.Override(x.settings)
+	cfg.Override(x.opts.Settings)
 	x.cfg = cfg
 	x.say(area, LevelOK, file, "", "valid, models: %d, routes: %d", len(cfg.Models), len(cfg.Routes.Content))
 	return true
@@ -138,7 +137,7 @@ func (x *examination) complain(file string, p *rules.Problem) {
 // runtime opens ONNX Runtime and tries the execution provider that is configured.
 func (x *examination) runtime(ctx context.Context) {
 	const area = "runtime"
-	rt, err := gpu.Open(x.cfg.Classify.GPU(x.settings))
+	rt, err := gpu.Open(x.cfg.Classify.GPU(x.opts.Settings))
 	if err != nil {
 		x.say(area, LevelProblem, "ONNX Runtime",
 			"run `make onnxruntime`, or name the library with classify.library or SIGNALBOX_ONNXRUNTIME; "+
@@ -155,9 +154,7 @@ func (x *examination) runtime(ctx context.Context) {
 		x.say(area, LevelOK, "provider", "", "auto takes %s here", auto)
 		return
 	}
-	o := x.opts
-	o.Settings = x.settings
-	for _, p := range Probes(ctx, o).Providers {
+	for _, p := range Probes(ctx, x.opts).Providers {
 		if p.Name != wanted {
 			continue
 		}
@@ -175,9 +172,7 @@ func (x *examination) runtime(ctx context.Context) {
 
 // models opens the bundles.
 func (x *examination) models(ctx context.Context) {
-	o := x.opts
-	o.Settings = x.settings
-	found := probeModels(ctx, x.cfg, o)
+	found := probeModels(ctx, x.cfg, x.opts)
 	for _, p := range found[1:] {
 		x.say("models", LevelProblem, p.Name,
 			"name another model under classify.tasks, or mend this one; what needs it is unknown until then", "%v", p.Err)

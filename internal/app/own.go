@@ -244,14 +244,7 @@ func (n *neural) judge(o *config.OwnClassifier) (*judged, error) {
 			return j, nil
 		}
 	}
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: remoteConnections,
-		MaxIdleConnsPerHost: remoteConnections, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
-	}
-	j := &judged{options: o.HTTP, mark: o.Threshold, http: &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	j := &judged{options: o.HTTP, mark: o.Threshold, http: modelClient(modelTransport())}
 	var err error
 	j.Client, err = elsewhere.New(judgeOptions(o, j.http))
 	return j, err

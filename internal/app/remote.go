@@ -51,15 +51,26 @@ func (u undialled) Unwrap() error { return u.error }
 // place to compute.
 const remoteConnections = 64
 
-func dial(ctx context.Context, r config.Remote, name string, seen oip.Observer) (*remoteSession, error) {
-	transport := &http.Transport{
+// modelTransport is the way to a server that a model runs on.
+func modelTransport() *http.Transport {
+	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: remoteConnections, MaxIdleConnsPerHost: remoteConnections,
-		IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true, DisableCompression: true,
+		IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
 	}
-	s := &remoteSession{http: &http.Client{
-		Transport:     transport,
+}
+
+// modelClient asks such a server, and follows no redirects.
+func modelClient(t *http.Transport) *http.Client {
+	return &http.Client{
+		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
+}
+
+func dial(ctx context.Context, r config.Remote, name string, seen oip.Observer) (*remoteSession, error) {
+	transport := modelTransport()
+	transport.DisableCompression = true
+	s := &remoteSession{http: modelClient(transport)}
 	o := oip.Options{
 		URL: r.URL, Model: r.Model, Version: r.Version, Timeout: time.Duration(r.Timeout), Key: r.APIKey,
 		HTTP: s.http, Name: name, Provider: "remote", Observer: seen,

@@ -8,6 +8,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,15 +61,8 @@ func (o Options) Validate() error {
 
 func (o Options) withDefaults() Options {
 	d := DefaultOptions()
-	if o.MaxFacts == 0 {
-		o.MaxFacts = d.MaxFacts
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = d.MaxBytes
-	}
-	if o.WindowWords == 0 {
-		o.WindowWords = d.WindowWords
-	}
+	o.MaxFacts, o.MaxBytes = cmp.Or(o.MaxFacts, d.MaxFacts), cmp.Or(o.MaxBytes, d.MaxBytes)
+	o.WindowWords = cmp.Or(o.WindowWords, d.WindowWords)
 	return o
 }
 

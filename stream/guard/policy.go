@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"time"
 
 	"signalbox/stream/check"
@@ -104,15 +105,8 @@ type rules struct {
 // rules works out what applies. An answer that may not be annotated is never changed inside: its
 // marks stand beside the text.
 func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about the answer
-	if p.ActOn == 0 {
-		p.ActOn = VerdictsOf(check.Contradicted, check.Unsupported)
-	}
-	if p.Marker == "" {
-		p.Marker = DefaultMarker
-	}
-	if p.MaxHold == 0 {
-		p.MaxHold = DefaultMaxHold
-	}
+	p.ActOn = cmp.Or(p.ActOn, VerdictsOf(check.Contradicted, check.Unsupported))
+	p.Marker, p.MaxHold = cmp.Or(p.Marker, DefaultMarker), cmp.Or(p.MaxHold, DefaultMaxHold)
 	r := rules{Policy: p}
 	r.Summary = p.Summary || p.Mode > Observe
 	if !mayAnnotate {

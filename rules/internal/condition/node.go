@@ -69,12 +69,7 @@ func (n *All) Eval(set *signal.Set) Bounds {
 
 // Holds implements Node.
 func (n *All) Holds(set *signal.Set) bool {
-	for _, x := range n.Xs {
-		if !x.Holds(set) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Xs, func(x Node) bool { return !x.Holds(set) })
 }
 
 // String implements Node.
@@ -98,12 +93,7 @@ func (n *Any) Eval(set *signal.Set) Bounds {
 
 // Holds implements Node.
 func (n *Any) Holds(set *signal.Set) bool {
-	for _, x := range n.Xs {
-		if x.Holds(set) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Xs, func(x Node) bool { return x.Holds(set) })
 }
 
 // String implements Node.
