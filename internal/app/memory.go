@@ -92,7 +92,7 @@ func (a *App) revision() string {
 // ground prepares what answers are checked against: all that the section of the guard takes for
 // evidence.
 func (c *contextStore) ground(_ context.Context, t memory.Text) (any, error) {
-	return guardrail.Ground(&t, c.cfg.Load().Guard.Documents)
+	return guardrail.Ground(&t, &c.cfg.Load().Guard)
 }
 
 // census counts contexts by tier.

@@ -79,7 +79,7 @@ func (c *command) runReplay(cmd *cobra.Command, names []string, outcomes string,
 		return c.decideAgain(cmd.Context(), l, limit, a.Redecide)
 	}
 	value := new(replay.Value)
-	report, err := c.decideAgain(cmd.Context(), l, limit, func(
+	again, err := c.decideAgain(cmd.Context(), l, limit, func(
 		ctx context.Context, e *decisionlog.Entry,
 	) (*decisionlog.Redecision, error) {
 		now, err := a.Redecide(ctx, e)
@@ -92,8 +92,8 @@ func (c *command) runReplay(cmd *cobra.Command, names []string, outcomes string,
 		return nil, err
 	}
 	value.Estimate()
-	report.Value = value
-	return report, nil
+	again.Value = value
+	return again, nil
 }
 
 func (c *command) decideAgain(ctx context.Context, l *logs, limit int, decide replay.Decide) (*replay.Report, error) {
@@ -105,9 +105,9 @@ func (c *command) decideAgain(ctx context.Context, l *logs, limit int, decide re
 		return replay.Run(ctx, sources, limit, decide, nil)
 	}
 	bar := c.bytesBar(l.size, "deciding again")
-	report, err := replay.Run(ctx, sources, limit, decide, func(read int64) { _ = bar.Set64(read) })
+	again, err := replay.Run(ctx, sources, limit, decide, func(read int64) { _ = bar.Set64(read) })
 	_ = bar.Clear()
-	return report, err
+	return again, err
 }
 
 func (p *printer) replayed(r *replay.Report) {

@@ -130,10 +130,12 @@ func (t *top) follow(ctx context.Context, each func(*topLine)) error {
 }
 
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 func (t *top) print(list []topDecision) {

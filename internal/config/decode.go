@@ -120,10 +120,10 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, path string) {
 			d.report(key, p, "unknown key %q%s%s", key.Value, nearest(key.Value, fields), elsewhere(path, key.Value))
 			continue
 		}
-		switch to := v.FieldByIndex(f.index); {
-		case f.secret == "true":
+		switch to := v.FieldByIndex(f.index); f.secret {
+		case "true":
 			d.secret(val, to, p)
-		case f.secret == "may":
+		case "may":
 			d.address(val, to, p)
 		default:
 			d.decode(val, to, p)

@@ -4,7 +4,6 @@
 // bodies strictly, names the field of every problem, and describes contexts as clients see them. A
 // Deriver works out, once, what every request that names a context would else have to work out
 // again: what its text says of its safety, how many tokens it has, and a skeleton to classify by.
-// Ground prepares the facts of one.
 //
 // It knows no keys and no routes: the proxy admits a request and says whose contexts it may use. It
 // reads no text for its safety itself and asks no model server; both are functions that it is

@@ -11,20 +11,20 @@ import (
 )
 
 // Ground prepares what answers to requests that name a context are checked against: its facts, and
-// its text when documents are evidence. nil says that nothing is prepared, which leaves it to the
+// its text when o takes documents for evidence. nil says that nothing is prepared, which leaves it to the
 // request: there is nothing, it is over the bounds of a request, or it is messages, of which the
 // model's own are no evidence. Else it is an *evidence.Evidence.
-func Ground(t *memory.Text, documents bool) (any, error) {
+func Ground(t *memory.Text, o *Options) (any, error) {
 	n := 0
 	sources := make([]evidence.Source, 0, len(t.Facts)+1)
 	for i, f := range t.Facts {
 		sources = append(sources, evidence.Source{ID: factID(f, "", i), Text: f.Text, Fact: true})
 		n += len(f.Text)
 	}
-	if n > maxFactBytes || documents && t.Kind == ledger.Messages {
+	if n > maxFactBytes || o.Documents && t.Kind == ledger.Messages {
 		return nil, nil
 	}
-	if documents {
+	if o.Documents {
 		text, err := t.Whole()
 		if err != nil {
 			return nil, err
