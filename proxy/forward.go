@@ -46,7 +46,7 @@ func (p *Proxy) forward(
 		return err
 	}
 	// The head went out with a keep-alive comment; the connection is broken off next.
-	_ = w.SendEvent(w.ErrorEvent(fault.Wire(err, w.ID)), time.Now())
+	_ = w.SendEvent(w.ErrorEvent(fault.Wire(err, w.ID), o.Req.API, 0), time.Now())
 	return err
 }
 

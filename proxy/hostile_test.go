@@ -234,8 +234,13 @@ func TestEveryHostileModeHasARow(t *testing.T) {
 // raw asks without decompression, and once. begun are called when the response's head is here.
 func (b *bench) raw(body string, begun ...func()) answered {
 	b.tb.Helper()
+	return b.rawTo(chatPath, body, begun...)
+}
+
+func (b *bench) rawTo(path, body string, begun ...func()) answered {
+	b.tb.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	req, err := http.NewRequestWithContext(b.tb.Context(), http.MethodPost, b.URL+chatPath, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(b.tb.Context(), http.MethodPost, b.URL+path, strings.NewReader(body))
 	if err != nil {
 		b.tb.Fatal(err)
 	}

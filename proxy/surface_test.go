@@ -227,7 +227,11 @@ func TestACutStreamIsNoWholeOneOnAnyEndpoint(t *testing.T) {
 			b := start(t, oneModel(up))
 			got := b.post(e.path, e.ask("hi", `,"stream":true`))
 			rest, ok := strings.CutPrefix(got.body, begun)
-			if !ok || !strings.HasPrefix(rest, `data: {"error":{`) || got.err == nil {
+			want := `data: {"error":{`
+			if e.path == "/v1/responses" {
+				want = `event: error` + "\n" + `data: {"type":"error","sequence_number":5,"error":{`
+			}
+			if !ok || !strings.HasPrefix(rest, want) || got.err == nil {
 				t.Errorf("%s, %s: %q, %v", e.path, name, got.body, got.err)
 			}
 		}

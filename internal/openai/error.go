@@ -92,6 +92,16 @@ func StreamError(e *Error) []byte {
 	return append(b, "\n\n"...)
 }
 
+// ResponseError returns e as an event of a stream of the Responses API. Some clients of it read no
+// event that lacks a type or a number; official SDKs raise this one as StreamError's.
+func ResponseError(e *Error, number int) []byte {
+	b := strconv.AppendInt([]byte("event: error\ndata: {\"type\":\"error\",\"sequence_number\":"), int64(number), 10)
+	at := len(b)
+	b = e.append(b)
+	b[at] = ',' // for the brace of the envelope
+	return append(b, "\n\n"...)
+}
+
 // appendString appends s as a JSON string; invalid UTF-8 becomes U+FFFD.
 func appendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // the error reports only the replacement of invalid UTF-8

@@ -37,6 +37,10 @@ func TestErrorEnvelopeHasAllFourMembers(t *testing.T) {
 			if got, want := string(StreamError(&tt.err)), "data: "+tt.want+"\n\n"; got != want {
 				t.Errorf("StreamError = %q, want %q", got, want)
 			}
+			want := "event: error\ndata: {\"type\":\"error\",\"sequence_number\":7," + tt.want[1:] + "\n\n"
+			if got := string(ResponseError(&tt.err, 7)); got != want {
+				t.Errorf("ResponseError = %q, want %q", got, want)
+			}
 		})
 	}
 }

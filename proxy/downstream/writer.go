@@ -89,10 +89,13 @@ func (w *Writer) renew(now time.Time) {
 // Translates reports whether the response is to be turned into a message of Anthropic's API.
 func (w *Writer) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
 
-// ErrorEvent spells an error in a stream.
-func (w *Writer) ErrorEvent(e *openai.Error) []byte {
-	if w.Messages != nil {
+// ErrorEvent spells an error in a stream of an API, whose next event would have that number.
+func (w *Writer) ErrorEvent(e *openai.Error, api openai.API, number int) []byte {
+	switch {
+	case w.Messages != nil:
 		return anthropic.AppendStreamError(nil, e, w.ID)
+	case api == openai.Response:
+		return openai.ResponseError(e, number)
 	}
 	return openai.StreamError(e)
 }

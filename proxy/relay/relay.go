@@ -182,7 +182,8 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		cut.Err = fault.ErrStopped
 	}
 	if u.Stream != nil && o.Guarded.State != sse.Failed && !u.Stream.Failed() {
-		_ = w.SendEvent(w.ErrorEvent(fault.Wire(cut, w.ID)), time.Now()) // the connection is broken off next
+		event := w.ErrorEvent(fault.Wire(cut, w.ID), o.Req.API, u.Stream.NextNumber())
+		_ = w.SendEvent(event, time.Now()) // the connection is broken off next
 	}
 	return cut
 }

@@ -370,6 +370,9 @@ func (s *Stream) Done() bool { return s.done }
 // Ended reports whether nothing more comes, and why: nil for a stream that is complete.
 func (s *Stream) Ended() (ended bool, err error) { return s.ended, s.err }
 
+// NextNumber is the sequence_number that an event behind those that were read would have.
+func (s *Stream) NextNumber() int { return s.reader.sequence + 1 }
+
 // Failed reports whether the upstream has told of an error in the stream itself.
 func (s *Stream) Failed() bool { return s.state == sse.Failed }
 
