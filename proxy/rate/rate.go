@@ -113,9 +113,11 @@ type ExceededError struct {
 func (e *ExceededError) Error() string {
 	switch {
 	case e.Kind == Parallel:
-		return fmt.Sprintf("Rate limit of %s reached: %d requests are under way, and no more are allowed at a time.", e.whose(), e.Limit)
+		return fmt.Sprintf("Rate limit of %s reached: %d requests are under way, and no more are allowed at a time.",
+			e.whose(), e.Limit)
 	case e.Wait == 0:
-		return fmt.Sprintf("Request too large: it may take %d %s, and %s is allowed %d a minute.", e.Asked, e.Kind, e.whose(), e.Limit)
+		return fmt.Sprintf("Request too large: it may take %d %s, and %s is allowed %d a minute.",
+			e.Asked, e.Kind, e.whose(), e.Limit)
 	}
 	return fmt.Sprintf("Rate limit of %s reached for %s per minute: limit %d, used %d, requested %d. Please try again in %s.",
 		e.whose(), e.Kind, e.Limit, e.Used, e.Asked, e.Wait)
