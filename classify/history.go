@@ -122,7 +122,9 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
 	}
 	told := req.language()
-	t.read(ctx, told)
+	if kinds != 0 {
+		t.read(ctx, told)
+	}
 	t.after.language, t.after.sure = told.Code, told.Probability
 	if told.Code == "" && t.before != nil {
 		t.after.language, t.after.sure = t.before.language, t.before.sure

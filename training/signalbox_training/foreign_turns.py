@@ -134,7 +134,7 @@ def fit(net, read, words, rows: list[turns.Row], target, weight, epochs: int, ra
             own, before = zip(*(read(i) for i in picked))
             kept = words[picked] * (torch.rand(len(picked), 1) > 0.3)
             each = F.binary_cross_entropy_with_logits(net(own, before, kept), target[picked], reduction="none")
-            loss = (each * weight[picked]).sum() / weight[picked].sum()
+            loss = (each * weight[picked]).sum() / weight[picked].sum().clamp(min=1e-6)
             optimiser.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(net.parameters(), 1.0)
@@ -296,6 +296,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=12, help="of distilling, on a core")
     parser.add_argument("--out", type=Path, default=Path("../models/foreign"), help="the bundle; all but the turns of it stays as it is")
     args = parser.parse_args()
+    if args.step == "teach" and not args.trunk:
+        parser.error("teach needs --trunk")
     torch.manual_seed(0)
     begin, rng = time.time(), random.Random(4)
     log = lambda s: print(f"[{time.time() - begin:5.0f} s] {s}", flush=True)
