@@ -11,9 +11,9 @@ import (
 )
 
 // Ground prepares what answers to requests that name a context are checked against: its facts, and
-// its text when o takes documents for evidence. nil says that nothing is prepared, which leaves it to the
-// request: there is nothing, it is over the bounds of a request, or it is messages, of which the
-// model's own are no evidence. Else it is an *evidence.Evidence.
+// its text when o takes documents for evidence. nil says that nothing is prepared, which leaves it
+// to the request: there is nothing, it is over the bounds of a request, or it is messages, of which
+// the model's own are no evidence. Else it is an *evidence.Evidence.
 func Ground(t *memory.Text, o *Options) (any, error) {
 	n := 0
 	sources := make([]evidence.Source, 0, len(t.Facts)+1)
