@@ -206,6 +206,27 @@ func taught(t *testing.T, f *fake, o Options) *Classifier {
 	return c
 }
 
+// A turn costs its own text also where nothing but its intent is asked for.
+func TestTurnsAreRememberedForTheirIntentAlone(t *testing.T) {
+	t.Parallel()
+	f, runs := newFake(), 0
+	c := taught(t, f, DefaultOptions())
+	f.hook = func(_ context.Context, _ int, out []tensor.Tensor) ([]tensor.Tensor, error) {
+		runs++
+		return out, nil
+	}
+	turns := []string{"math word", "word math w1", "w2 math", "w3 w4 word"}
+	for i, turn := range turns {
+		text := &signal.Text{LastUser: turn, Before: turns[:i]}
+		runs = 0
+		var set signal.Set
+		c.Extract(t.Context(), text, signal.MaskOf(signal.Intent), &set)
+		if v := set.Value(signal.Intent); v.State != signal.Known || runs != 1 {
+			t.Errorf("turn %d: %v after %d runs, want 1", i+1, v.State, runs)
+		}
+	}
+}
+
 func TestTheDeadlineOfEmbeddingHoldsForIntent(t *testing.T) {
 	intent := signal.MaskOf(signal.Intent, signal.Embedding)
 	for name, tc := range map[string]struct {

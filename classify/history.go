@@ -322,8 +322,8 @@ func (t *history) intent(v signal.Value) signal.Value {
 
 // remember notes what the conversation is about now.
 func (t *history) remember() {
-	if t.c.subjects == nil || t.after.kinds == 0 ||
-		len(t.after.last) == 0 && t.c.Signals().Has(signal.Embedding) { // it was not waited for
+	if t.c.subjects == nil || len(t.after.last) == 0 && // nothing is known, or it was not waited for
+		(t.after.kinds == 0 || t.c.Signals().Has(signal.Embedding)) {
 		return
 	}
 	s := t.after
