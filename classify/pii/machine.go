@@ -363,7 +363,8 @@ func stampLen(line string) int {
 
 // stamp returns the end of a machine's time stamp at i: date and clock with seconds (ISO 8601 and
 // its relatives), a clock alone with seconds, the month first (RFC 3164, section 4.1.2), or the day
-// first as in the logs of web servers. Else 0.
+// first as in the logs of web servers and of Redis, or the two last digits of the year as Spark
+// writes them. Else 0.
 func (s *scanner) stamp(i int) int {
 	first := s.digitsEnd(i)
 	switch n := first - i; {
@@ -381,6 +382,17 @@ func (s *scanner) stamp(i int) int {
 	case n == 2 && s.byteAt(first) == '/' && isLetter(s.byteAt(first+1)): // 10/Oct/2000:13:55:36
 		if at := first + len("/Oct/2000:"); at < len(s.text) && s.text[at-1] == ':' {
 			return s.secondsEnd(at)
+		}
+	case n == 2 && s.byteAt(first) == '/': // 17/06/09 20:10:52
+		if at := i + len("17/06/09"); s.digitsEnd(first+1) == first+3 && s.byteAt(first+3) == '/' &&
+			s.digitsEnd(first+4) == at && s.byteAt(at) == ' ' {
+			return s.secondsEnd(at + 1)
+		}
+	case (n == 1 || n == 2) && s.byteAt(first) == ' ': // 25 Apr 2024 05:32:35
+		word := s.wordEnd(first + 1)
+		if at := word + len(" 2024"); word > first+1 && isMonth(s.text[first+1:word]) &&
+			s.digitsEnd(word+1) == at && s.byteAt(at) == ' ' {
+			return s.secondsEnd(at + 1)
 		}
 	case n == 0 && isUpper(s.byteAt(i)):
 		return s.syslog(i)

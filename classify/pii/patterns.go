@@ -122,7 +122,7 @@ func (s *scanner) machines(kind string, start, end int) bool {
 		return false
 	case DateTime:
 		clock := strings.Count(s.text[start:end], ":") > 1
-		if clock && (s.leads(start) || s.fraction(start, end)) || s.endsKey(end) {
+		if clock && s.leads(start) || s.inStamp(start, end) || s.endsKey(end) {
 			return true
 		}
 	}
@@ -143,10 +143,12 @@ func (s *scanner) machines(kind string, start, end int) bool {
 	return !s.keyed(start, kind)
 }
 
-// fraction reports whether a clock in [start, end) tells parts of a second, as no one writes.
+// fraction reports whether the clock that ends [start, end) tells parts of a second, behind a point
+// or, as Python's loggers do, behind a comma.
 func (s *scanner) fraction(start, end int) bool {
 	colon := strings.LastIndexByte(s.text[start:end], ':')
-	return colon > 0 && strings.IndexByte(s.text[start+colon:end], '.') > 0
+	return colon > 0 && (strings.IndexByte(s.text[start+colon:end], '.') > 0 ||
+		s.byteAt(end) == ',' && s.digitsEnd(end+1) == end+len(",000"))
 }
 
 // leads reports whether nothing but brackets, quotes and the word date stands before i in its line.

@@ -30,7 +30,7 @@ func (r *reader) plausible(p *Span) bool {
 	case StreetAddress:
 		return !machine || s.keyed(p.Start, p.Type) || endsInStreet(value)
 	case DateTime:
-		return !s.inStamp(p.Start) && !s.glued(p) && !s.endsKey(p.End) &&
+		return !s.inStamp(p.Start, p.End) && !s.glued(p) && !s.endsKey(p.End) &&
 			(!machine || s.keyed(p.Start, p.Type))
 	case ZipCode, DriverLicense, SSN:
 		return !s.cuedBy(p.Start, beforeOther) && !s.glued(p) &&
@@ -57,13 +57,36 @@ func (s *scanner) glued(p *Span) bool {
 // endsKey reports whether what ends at i ends the key of a value in JSON.
 func (s *scanner) endsKey(i int) bool { return strings.HasPrefix(s.text[i:], "\":") }
 
-// inStamp reports whether i lies in the time stamp that leads its line.
-func (s *scanner) inStamp(i int) bool {
-	from, to := lineOf(s.text, i)
-	line := strings.TrimPrefix(strings.TrimLeft(s.text[from:to], " \t+-"), "Date:")
-	line = strings.TrimLeft(line, " \t")
-	return i < to-len(line)+stampLen(line)+len(" +0000") && stampLen(line) > 0
+// inStamp reports whether [start, end) has a part of a machine's time stamp: of one that leads its
+// line, or of one that tells parts of a second, as no one writes.
+func (s *scanner) inStamp(start, end int) bool {
+	from := max(0, start-stampReach)
+	newline := strings.LastIndexByte(s.text[from:start], '\n')
+	if newline >= 0 || from == 0 {
+		line := s.text[from+newline+1 : min(len(s.text), start+stampReach)]
+		to := from + newline + 1 + len(line)
+		line = strings.TrimLeft(line, " \t+-#")
+		for _, key := range [...]string{"Date:", "Time:"} {
+			line = strings.TrimLeft(strings.TrimPrefix(line, key), " \t")
+		}
+		if n := stampLen(line); n > 0 && start < to-len(line)+n+len(" +0000") {
+			return true
+		}
+	}
+	for k := max(from+newline+1, start-len("25 September 2024 05:32:35.0")); k < end; k++ {
+		if k > 0 && isAlnum(s.text[k-1]) {
+			continue
+		}
+		if n := s.stamp(k); n > start && s.fraction(k, n) {
+			return true
+		}
+	}
+	return false
 }
+
+// stampReach is how many bytes before a date its line is looked for, and how many behind it are
+// read.
+const stampReach = 80
 
 // formed reports whether a value could be of its type at all, by the characters that it has.
 func formed(kind, value string) bool {

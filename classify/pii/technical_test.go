@@ -147,6 +147,7 @@ var technical = []string{
 	`<property name="hibernate.dialect" value="org.hibernate.dialect.PostgreSQLDialect"/>`,
 	`replicas: 3`,
 	`allow_origins: ["http://localhost:3000", "https://app.brightfield.com"]`,
+	`Debugger PIN: 415-827-093`,
 	`timestamp_format = "%Y-%m-%dT%H:%M:%S%z"`,
 	// JSON and other data.
 	`{"id": 9007199254740993, "uuid": "123e4567-e89b-12d3-a456-426614174000", "ok": true}`,
@@ -227,5 +228,28 @@ func TestPersonalDataInTechnicalLinesIsFound(t *testing.T) {
 		if len(got) != 1 || got[0] != tt.want {
 			t.Errorf("%q gave %q, want %q", tt.text, got, tt.want)
 		}
+	}
+}
+
+func TestPartsOfTimeStampsAreNobodysDates(t *testing.T) {
+	d := decoder(t)
+	for _, tt := range []struct{ text, guess string }{
+		{"7:M 14 May 2025 11:02:44.318 * DB loaded from disk", "14 May 2025 11:02:44"},
+		{"cache-2  | 7:M 14 May 2025 11:02:44.318 * Ready", "M 14"},
+		{"cache-2  | 7:M 14 May 2025 11:02:44.318 * Ready", "44"},
+		{"25/05/14 11:02:44 WARN scheduler: lost task 3", "25/05/14"},
+		{"Worker::ERROR::2025-05-14 11:02:44,318::pool::41::(stop) gone", "2025-05-14 11:02:44"},
+		{"# Time: 2025-05-14T11:02:44.318210Z", "2025-05-14T11:02:44.318210Z"},
+		{"#Date: 2025-05-14 11:02:44", "2025-05-14 11:02:44"},
+	} {
+		toks := tokens(t, tt.text, []piece{{tt.guess, "B-DATE_TIME", 0.99}})
+		if got := d.Fuse(tt.text, Patterns(tt.text, nil), toks, nil); len(got) > 0 {
+			t.Errorf("%q, guess %q gave %q", tt.text, tt.guess, scored(tt.text, got))
+		}
+	}
+	text := "She was born on 14 May 1985 and came at 11:02:44."
+	got := found(text, Patterns(text, nil))
+	if len(got) != 1 || got[0] != "DATE_TIME:14 May 1985" {
+		t.Errorf("%q gave %q, want the date", text, got)
 	}
 }
