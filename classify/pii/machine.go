@@ -379,23 +379,33 @@ func (s *scanner) stamp(i int) int {
 		}
 	case n == 2 && s.byteAt(first) == ':':
 		return s.secondsEnd(i)
-	case n == 2 && s.byteAt(first) == '/' && isLetter(s.byteAt(first+1)): // 10/Oct/2000:13:55:36
+	case n == 1 || n == 2:
+		return s.shortStamp(first)
+	case n == 0 && isUpper(s.byteAt(i)):
+		return s.syslog(i)
+	}
+	return 0
+}
+
+// shortStamp returns the end of a stamp whose first number ends at first and has one or two digits:
+// 10/Oct/2000:13:55:36, 17/06/09 20:10:52 or 25 Apr 2024 05:32:35. Else 0.
+func (s *scanner) shortStamp(first int) int {
+	word := s.wordEnd(first + 1)
+	switch b := s.byteAt(first); {
+	case b == '/' && isLetter(s.byteAt(first+1)):
 		if at := first + len("/Oct/2000:"); at < len(s.text) && s.text[at-1] == ':' {
 			return s.secondsEnd(at)
 		}
-	case n == 2 && s.byteAt(first) == '/': // 17/06/09 20:10:52
-		if at := i + len("17/06/09"); s.digitsEnd(first+1) == first+3 && s.byteAt(first+3) == '/' &&
-			s.digitsEnd(first+4) == at && s.byteAt(at) == ' ' {
+	case b == '/':
+		at := first + len("/06/09")
+		if s.digitsEnd(first+1) == first+3 && s.byteAt(first+3) == '/' && s.digitsEnd(first+4) == at &&
+			s.byteAt(at) == ' ' {
 			return s.secondsEnd(at + 1)
 		}
-	case (n == 1 || n == 2) && s.byteAt(first) == ' ': // 25 Apr 2024 05:32:35
-		word := s.wordEnd(first + 1)
-		if at := word + len(" 2024"); word > first+1 && isMonth(s.text[first+1:word]) &&
-			s.digitsEnd(word+1) == at && s.byteAt(at) == ' ' {
+	case b == ' ' && word > first+1 && isMonth(s.text[first+1:word]):
+		if at := word + len(" 2024"); s.digitsEnd(word+1) == at && s.byteAt(at) == ' ' {
 			return s.secondsEnd(at + 1)
 		}
-	case n == 0 && isUpper(s.byteAt(i)):
-		return s.syslog(i)
 	}
 	return 0
 }
