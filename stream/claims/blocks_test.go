@@ -96,6 +96,17 @@ var blocks = []struct {
 		},
 	},
 	{
+		"code of smolagents", "Thought: It is 4.\n<code>\nx = f(\"It is 5. So\") # <b>6</b>\nprint(x, 7)\n</code>\nIt is 8.",
+		[]string{"Thought: It is 4.", "It is 8."},
+	},
+	{
+		"code that a stop sequence ends", "It is 4. <code> \nprint(\"It is 5.\", 6)\n", []string{"It is 4."},
+	},
+	{
+		"code in a line of text is text", "<code>It is 5</code>. It is 6.\n<code class=\"x\">\nIt is 7.",
+		[]string{"<code>It is 5</code>.", "It is 6.", "<code class=\"x\">", "It is 7."},
+	},
+	{
 		"a call that is not closed ends with its JSON", "<tool_call>\n{\"name\": \"f\", \"a\": " +
 			"[{}]}\n\nIt is 7.", []string{"It is 7."},
 	},

@@ -49,6 +49,7 @@ const (
 	children tagBody = iota + 1 // tags or JSON, and no text between them
 	called                      // the same, of a tag that names what is called: <invoke name="x">, <function=x>
 	free                        // any text, of a tag with attributes
+	lines                       // any text, of a tag that ends its line
 )
 
 // tags are the names by which agents write calls and files into the text. Those that hold text for
@@ -74,6 +75,7 @@ var tags = func() map[string]tagBody {
 	for _, name := range []string{"antArtifact", "boltAction", "dyad-write", "lov-write"} {
 		m[name] = free
 	}
+	m["code"] = lines // of smolagents
 	return m
 }()
 
@@ -116,10 +118,12 @@ func (s *Splitter) tagAt(at int) (fence, verdict) {
 		return fence{}, no
 	case c == '=' && f.tag.body == called:
 		return f, s.callee(at + 1)
-	case c == ' ':
+	case c == ' ' && f.tag.body != lines:
 		return f, s.attribute(at + 1)
 	case c == '>' && f.tag.body == children:
 		return f, s.holds(at + 1)
+	case c == '>' && f.tag.body == lines:
+		return f, lineOf(s.lineHead(at+1), "")
 	}
 	return fence{}, no
 }
@@ -301,7 +305,7 @@ func (s *Splitter) headRune(r rune) verdict {
 		t.state, t.child = tagsOnly, word{}
 	case t.child.size > 0:
 		t.state = tagChild
-	case t.body != free:
+	case t.body == children || t.body == called:
 		t.state = tagsOnly
 	case t.document:
 		s.closeTag(1)

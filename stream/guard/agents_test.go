@@ -37,6 +37,7 @@ var agents = map[string]string{
 	"a diff of git": "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ false\n It is " +
 		"false. So.\n-It is false. So.\n+It is false. So.\n",
 	"a diff without git":  "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-It is false. So.\n+It is false. So.\n",
+	"code of smolagents":  "<code>\nx = f(city=\"It is false. So\")\nprint(x, false)\n</code>\n",
 	"a fence":             "```go\nx := false // It is false. So.\n```\n",
 	"a command in a line": "<execute_command><command>false. So</command></execute_command>\n",
 }
