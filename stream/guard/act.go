@@ -11,8 +11,8 @@ import (
 // cutReason is the finish_reason of an answer that is ended.
 const cutReason = response.FinishFilter
 
-// mark marks a claim, behind its text. Where the text has come to code meanwhile, the mark waits for
-// what follows.
+// mark marks a claim, behind its text. Where the text has come to code or into a word meanwhile, the
+// mark waits for what follows.
 func (s *stream) mark(r *record) {
 	it, ln := r.lane.last, r.lane
 	inText := !s.beside(ln) && ln.streamed
@@ -24,7 +24,7 @@ func (s *stream) mark(r *record) {
 	}
 	switch {
 	case inText && it == &s.now && s.markWithin(r):
-	case inText && !ln.free():
+	case inText && (!ln.free() || ln.within()):
 		ln.owed = append(ln.owed, r)
 	case it != nil:
 		it.marks = append(it.marks, r)
@@ -35,7 +35,8 @@ func (s *stream) mark(r *record) {
 
 // markWithin marks a claim in the text of the event that has just been read, where the claim ends,
 // or at the front of that text when it ended before: only what follows tells that a sentence is
-// over. It returns false where that is no place for a mark.
+// over. Where that is within a word, it stands behind the word. It returns false where there is no
+// place for a mark.
 func (s *stream) markWithin(r *record) bool {
 	var p *passage
 	for i := range s.now.texts {
@@ -47,6 +48,13 @@ func (s *stream) markWithin(r *record) bool {
 		return false
 	}
 	at := max(r.claim.Bytes.End, p.from)
+	if r.claim.Bytes.End < p.from && p.within {
+		end, ok := wordEnd(p.text)
+		if !ok {
+			return false
+		}
+		at += end
+	}
 	tail := p.ahead
 	if at > p.from {
 		tail = p.text[at-p.from-1]
@@ -57,7 +65,8 @@ func (s *stream) markWithin(r *record) bool {
 	return true
 }
 
-// settle gives marks their place that waited for the end of a block of code, or of the text.
+// settle gives marks their place that waited for the end of a block of code, of a word or of the
+// text.
 func (s *stream) settle() {
 	if s.cutting {
 		return

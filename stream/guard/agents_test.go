@@ -220,8 +220,16 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 		"inline code": {
 			[]string{"This is slow and false. Call `x"},
 			[]string{" y", " z`", " then", "."},
-			"Call `x y z` then [unverified].", false,
+			"Call `x y z` then. [unverified]", false,
 		},
+		"a word": {
+			[]string{"This is slow and false. Un"}, []string{"veri", "fied is", " it."}, "Unverified [unverified] is it.", false,
+		},
+		"a word in front of code": {
+			[]string{"This is slow and false. Un"}, []string{"do`x y`", " now"}, "Undo`x y` now [unverified]", false,
+		},
+		"a word at the end":     {[]string{"This is slow and false. Un"}, []string{"do"}, "Undo [unverified]", false},
+		"a word without blanks": {[]string{"This is slow and false. 天"}, []string{"気"}, "天 [unverified]気", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -150,11 +150,11 @@ func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Sha
 	ln := s.lane(d, part)
 	ln.like, ln.last, ln.streamed = *d, it, true
 	ln.like.Text = nil
-	from, tail, free := ln.fed, ln.tail, ln.free()
+	from, tail, free, within := ln.fed, ln.tail, ln.free(), ln.within()
 	s.look(ln, d.Text)
 	list := ln.feed(d.Text)
 	it.texts = append(it.texts, passage{
-		delta: delta, lane: ln, from: from, to: ln.fed, text: d.Text, ahead: tail, tail: ln.tail, free: free,
+		delta: delta, lane: ln, from: from, to: ln.fed, text: d.Text, ahead: tail, tail: ln.tail, free: free, within: within,
 	})
 	s.enter(ln, list)
 	before := ln.clear

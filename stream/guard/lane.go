@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"signalbox/stream/check"
@@ -20,8 +22,9 @@ type lane struct {
 	last         *item          // with the last piece, as long as that is not written
 	streamed     bool           // it came in pieces
 	marked       []mark         // the marks in it
-	owed         []*record      // claims whose marks wait for a place that is no code
+	owed         []*record      // claims whose marks wait for a place in no code and no word
 	tail         byte           // of the text so far
+	word         bool           // it may have stopped within a word
 	form         form           // by its beginning
 	head         []byte         // that beginning, as long as it does not tell
 
@@ -81,12 +84,30 @@ func (l *lane) feed(text []byte) []claims.Claim {
 	_, _ = l.hash.Write(text) // it never fails
 	l.fed += len(text)
 	l.tail = text[len(text)-1]
+	r, _ := utf8.DecodeLastRune(text)
+	l.word = spaced(r)
 	l.fedRunes += utf8.RuneCount(text)
 	return l.rebase(l.split.FeedBytes(text))
 }
 
-// free reports whether a mark may stand behind the text so far.
+// free reports whether a mark may stand behind the text so far, or the word that it stopped within.
 func (l *lane) free() bool { return l.closed || l.split.Place() == claims.Free }
+
+// within reports whether the text so far may have stopped within a word.
+func (l *lane) within() bool { return l.word && !l.closed }
+
+// spaced reports whether a rune belongs to a word, of a script that parts them by blanks.
+func spaced(r rune) bool {
+	const thai = 0x0E00
+	return r < thai && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+}
+
+// wordEnd is how far into a text the word goes that it begins within. It returns false where the
+// text does not tell, or holds what may be the beginning of code.
+func wordEnd(text []byte) (int, bool) {
+	at := bytes.IndexFunc(text, unicode.IsSpace)
+	return at, at >= 0 && !bytes.ContainsAny(text[:at], "`$\\<{|")
+}
 
 // close ends the text and returns the claims that were open.
 func (l *lane) close() []claims.Claim {

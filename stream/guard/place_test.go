@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,35 +46,47 @@ func TestTheMarkerStandsAtTheEndOfItsClaim(t *testing.T) {
 }
 
 func TestDeltasAndWholesOfAResponseAgreeWhenTheVerdictIsLate(t *testing.T) {
-	gate := make(chan struct{})
-	g := guardOf(t, &judge{gate: gate}, guard.Options{})
-	job := jobOf(t, guard.Annotate)
-	job.Policy.MaxHold = 60e9
-	parts := strings.SplitAfter(responseOf("This is slow and false.", " The", " sky."), "\n\n")
-	src, dst := newScript(parts...), &record{wrote: make(chan struct{}, 100)}
-	src.gate = make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		_, err := g.Copy(t.Context(), source(src), sink(dst), job)
-		ended <- err
-	}()
-	for range 5 { // up to " sky."
-		src.gate <- struct{}{}
-		<-dst.wrote
-	}
-	gate <- struct{}{}
-	<-dst.wrote
-	close(src.gate)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	deltas, wholes, _ := answerOf(t, dst.String())
-	if want := "This is slow and false. The sky. [unverified]"; deltas != want {
-		t.Errorf("deltas %q, want %q", deltas, want)
-	}
-	for _, w := range wholes {
-		if w != deltas {
-			t.Errorf("told as a whole %q, in pieces %q", w, deltas)
+	for _, c := range []struct {
+		early, late []string // pieces, before and behind the verdict
+		want        string
+	}{
+		{[]string{"This is slow and false.", " The", " sky."}, nil, "This is slow and false. The sky. [unverified]"},
+		{
+			[]string{"This is slow and false.", " The sk"},
+			[]string{"y is", " up."},
+			"This is slow and false. The sky [unverified] is up.",
+		},
+	} {
+		gate, w := make(chan struct{}), watcher{make(chan struct{})}
+		g := guardOf(t, &judge{gate: gate}, guard.Options{Observer: w})
+		job := jobOf(t, guard.Annotate)
+		job.Policy.MaxHold = 60e9
+		parts := strings.SplitAfter(responseOf(slices.Concat(c.early, c.late)...), "\n\n")
+		src, dst := newScript(parts...), &record{wrote: make(chan struct{}, 100)}
+		src.gate = make(chan struct{})
+		ended := make(chan error, 1)
+		go func() {
+			_, err := g.Copy(t.Context(), source(src), sink(dst), job)
+			ended <- err
+		}()
+		for range len(c.early) + 2 {
+			src.gate <- struct{}{}
+			<-dst.wrote
+		}
+		gate <- struct{}{}
+		<-w.marked
+		close(src.gate)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		deltas, wholes, _ := answerOf(t, dst.String())
+		if deltas != c.want {
+			t.Errorf("deltas %q, want %q", deltas, c.want)
+		}
+		for _, w := range wholes {
+			if w != deltas {
+				t.Errorf("told as a whole %q, in pieces %q", w, deltas)
+			}
 		}
 	}
 }

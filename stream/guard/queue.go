@@ -19,6 +19,7 @@ type passage struct {
 	tail     byte   // its own last byte
 	text     []byte // itself, as long as its event is read
 	free     bool   // a mark may stand in front of it
+	within   bool   // it may begin within a word
 }
 
 // wait is for the first claims of a lane to have their verdicts.
