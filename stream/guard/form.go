@@ -33,6 +33,9 @@ const blanks = " \t\r\n"
 // fence begins a block of JSON in Markdown.
 const fence = "```json"
 
+// field begins the head of a field, by which DSPy parses an answer.
+const field = "[[ ## "
+
 // formOf tells the form of a text by its beginning. A brace or a bracket alone says little: texts
 // begin with a citation ([1], [1, 2]), a link ([text](url)) or a box ([ ]). It is JSON once the
 // name of a member has come, or in a list another value behind a text, as long as there is no
@@ -53,6 +56,10 @@ func formOf(text []byte) form {
 		return json
 	case text[0] != '{' && text[0] != '[':
 		return formOfFile(text)
+	case bytes.HasPrefix(text, []byte(field)):
+		return file
+	case bytes.HasPrefix([]byte(field), text):
+		return maybe
 	}
 	return formOfValue(text)
 }

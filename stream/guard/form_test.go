@@ -43,6 +43,7 @@ func TestTextThatTurnsOutToBeJSONIsNotChanged(t *testing.T) {
 		"another of Python":     {"import os.path as p\r\n\r\n# " + claim + "\r\n", false},
 		"a file of C":           {"#include <stdio.h>\n// " + claim + "\n", false},
 		"a file of JavaScript":  {"import React, { useState } from 'react';\n// " + claim + "\n", false},
+		"fields of DSPy":        {"[[ ## answer ## ]]\n" + claim + "\n\n[[ ## days ## ]]\n5\n", false},
 		"duties":                {"import duties are high. " + claim, true},
 		"duties in a line":      {"import duties are high\n\n" + claim, true},
 		"a packet":              {"package 5 is here. " + claim, true},
