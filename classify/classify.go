@@ -173,6 +173,7 @@ func (c *Classifier) take(s Source) error {
 	switch {
 	case s.Foreign && s.Engine.tellsTurns():
 		c.abroad = s.Engine
+		s.Engine, s.Signals = s.Engine.ofTurns(), s.Signals|1<<turnVector
 	case s.Signals.Has(signal.Embedding):
 		c.turns = s.Engine.turns
 	}
@@ -374,7 +375,7 @@ func (c *Classifier) runAll(ctx context.Context, g *gather) {
 
 // runEngines settles the kinds that engines give. Engines run beside each other, one of them here.
 func (c *Classifier) runEngines(ctx context.Context, g *gather) {
-	need := g.wanted(c.neural)
+	need := g.wanted(c.neural | 1<<turnVector)
 	if need == 0 {
 		return
 	}

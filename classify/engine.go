@@ -165,6 +165,14 @@ func (e *Engine) tellsTurns() bool {
 	return e.turns != nil && t != nil && t.Dims == e.turns.Dims()
 }
 
+// ofTurns returns an engine whose embedding is the turnVector. It shares all else with e.
+func (e *Engine) ofTurns() *Engine {
+	out := e.clone()
+	out.taskOf(signal.Embedding).kind = turnVector
+	out.signals = out.signals&^(1<<signal.Embedding) | 1<<turnVector
+	return out
+}
+
 func (e *Engine) loadTurns(b *bundle.Bundle) error {
 	data, err := b.Turns()
 	if errors.Is(err, bundle.ErrNoTurns) {

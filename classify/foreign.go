@@ -126,9 +126,9 @@ func (r *request) topicTongue() tongue {
 // foreignKinds returns the members of need that a source for other languages has something to say
 // of.
 func (r *request) foreignKinds(need signal.Mask) signal.Mask {
-	var m signal.Mask
+	m := need & (1 << turnVector)
 	if need&ForeignTopics != 0 && r.topicTongue() == tongueForeign {
-		m = need & ForeignTopics
+		m |= need & ForeignTopics
 	}
 	for i := range r.units {
 		if u := &r.units[i]; u.tongue == tongueForeign {

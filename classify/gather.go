@@ -17,7 +17,7 @@ type gather struct {
 	c       *Classifier // nil where nothing that is made of the embedding is asked for
 	req     *request
 	still   func() signal.Mask             // which kinds still matter; nil: all of them
-	extra   signal.Mask                    // embedding, when it is computed for other signals alone
+	extra   signal.Mask                    // vectors that are computed for other signals alone
 	history *history                       // nil where topic signals stand for themselves
 	watched bool                           // kinds may be settled while a stage works for them
 	start   time.Time                      // of the deadlines
@@ -46,6 +46,9 @@ func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, s
 	g := &gather{c: c, req: req, still: still, set: set, open: need, history: t}
 	if c != nil && need&g.ofEmbedding() != 0 {
 		g.extra = signal.MaskOf(signal.Embedding) & c.neural & c.Signals() &^ (need | set.Have())
+		if t != nil && t.asks {
+			g.extra |= 1 << turnVector
+		}
 		g.open |= g.extra
 	}
 	return g
@@ -146,7 +149,13 @@ func (g *gather) put(k signal.Kind, v signal.Value) {
 func (g *gather) store(k signal.Kind, v signal.Value) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open.Has(k) {
+	switch {
+	case !g.open.Has(k):
+	case k == turnVector:
+		g.open &^= 1 << turnVector
+		g.history.after.other = v.Vector
+		g.settle()
+	default:
 		if d := g.limits[k]; d > 0 && time.Since(g.start) > d {
 			v = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
 		}
@@ -169,17 +178,14 @@ func (g *gather) accept(k signal.Kind, v signal.Value) {
 	switch {
 	case t == nil:
 	case k == signal.Embedding:
-		t.settle(&v)
 		g.resolve(k, v)
-		g.release()
+		g.settle()
 		return
 	case v.State == signal.Known && inherited&signal.MaskOf(k) != 0:
 		if t.before != nil && !t.settled {
-			if g.open.Has(signal.Embedding) {
-				t.held[k] = v
-				return
-			}
-			t.settle(g.set.Value(signal.Embedding))
+			t.held[k] = v
+			g.settle()
+			return
 		}
 		v = t.take(k, v)
 	}
@@ -193,8 +199,16 @@ func (g *gather) resolve(k signal.Kind, v signal.Value) {
 	g.news = true
 }
 
-// release settles the kinds that waited for the embedding. g.mu is held.
+// settle settles the history once the vectors that it reads are there. g.mu is held.
+func (g *gather) settle() {
+	if g.open&(1<<signal.Embedding|1<<turnVector) == 0 {
+		g.release()
+	}
+}
+
+// release settles the history, and the kinds that waited for it. g.mu is held.
 func (g *gather) release() {
+	g.history.settle(g.set.Value(signal.Embedding))
 	for k, v := range g.history.held {
 		if delete(g.history.held, k); g.open.Has(k) {
 			g.resolve(k, g.history.take(k, v))
@@ -208,7 +222,6 @@ func (g *gather) finish() {
 		return
 	}
 	g.mu.Lock()
-	g.history.settle(g.set.Value(signal.Embedding))
 	g.release()
 	g.mu.Unlock()
 	g.history.remember()
@@ -243,7 +256,7 @@ func (g *gather) narrow() {
 	if g.still != nil && g.open != 0 {
 		keep := g.ask()
 		if keep&g.ofEmbedding() != 0 {
-			keep |= signal.MaskOf(signal.Embedding)
+			keep |= 1<<signal.Embedding | 1<<turnVector
 		}
 		g.open &= keep
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"signalbox/classify/language"
 	"signalbox/classify/lean"
 	"signalbox/internal/bounded"
 	"signalbox/internal/signal"
@@ -16,6 +15,10 @@ import (
 // inherited are the signals that say of a turn what the conversation is about. The embedding is
 // that of the last turn alone: cached answers are found by it.
 const inherited = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Intent
+
+// turnVector is what the model for other languages says of a turn. It is no signal and in no set: it is
+// for the history alone, and the pass that gives the other kinds gives it.
+const turnVector = signal.NumKinds + 1
 
 // blended are those of them that are probabilities of labels.
 const blended = inherited &^ (1 << signal.Intent)
@@ -50,7 +53,7 @@ type subject struct {
 	probs [signal.NumKinds][]float32
 	last  []float32 // the embedding of the turn; nil where there was none
 	all   []float32 // the sum of the embeddings of its turns, older ones fading
-	other []float32 // what the model for other languages says of the turn; nil where it was not asked
+	other []float32 // turnVector; nil where it was not asked for
 	// The turn that says its intent, else the one that began it, and its embedding.
 	root       string
 	rootVector []float32
@@ -67,7 +70,8 @@ type history struct {
 	before  *subject // nil where nothing is known, and for a first turn
 	near    []string // the turns before the last, at most nearTurns of them
 	english bool
-	pair    [][]float32 // of a turn in another language, what its model says of it and of the one before
+	asks    bool      // for the turnVector, that of
+	past    []float32 // the turn before; nil where there is none
 
 	settled bool // weight holds
 	weight  float64
@@ -115,19 +119,28 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 	if err != nil {
 		return nil
 	}
-	t := &history{c: c, req: req, key: keys[len(keys)-1], held: make(map[signal.Kind]signal.Value)}
-	if n := len(turns) - 1; n > 0 {
-		t.near = turns[max(0, n-nearTurns):n]
-		// No server is asked about the past.
-		t.before = c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
+	n := len(turns) - 1
+	// No server is asked about the past.
+	before := c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
+	t := c.begin(req, before, turns[:n], keys[n])
+	if kinds != 0 {
+		t.askAbroad(ctx)
+	}
+	return t
+}
+
+// begin returns the history of a turn behind others.
+func (c *Classifier) begin(req *request, before *subject, turns []string, key digest) *history {
+	t := &history{
+		c: c, req: req, key: key, before: before, held: make(map[signal.Kind]signal.Value),
+		near: turns[max(0, len(turns)-nearTurns):],
 	}
 	told := req.language()
-	if kinds != 0 {
-		t.read(ctx, told)
-	}
+	t.english = tongueOf(told) != tongueForeign && (before == nil || before.language == "" ||
+		before.language == "en" || told.Foreign < alikeProbability)
 	t.after.language, t.after.sure = told.Code, told.Probability
-	if told.Code == "" && t.before != nil {
-		t.after.language, t.after.sure = t.before.language, t.before.sure
+	if told.Code == "" && before != nil {
+		t.after.language, t.after.sure = before.language, before.sure
 	}
 	return t
 }
@@ -148,15 +161,8 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 			continue
 		}
 		req := newRequest(&signal.Text{LastUser: turns[i]}, bestWindows, &c.opts)
-		told := req.language()
-		t := &history{
-			c: c, req: req, key: keys[i], before: s, held: make(map[signal.Kind]signal.Value),
-			near: turns[max(0, i-nearTurns):i],
-		}
-		t.read(ctx, told)
-		if t.after.language, t.after.sure = told.Code, told.Probability; told.Code == "" && s != nil {
-			t.after.language, t.after.sure = s.language, s.sure
-		}
+		t := c.begin(req, s, turns[:i], keys[i])
+		t.askAbroad(ctx)
 		var set signal.Set
 		c.extractTurn(ctx, req, kinds|signal.MaskOf(signal.Embedding), &set, nil, t)
 		if ctx.Err() != nil {
@@ -167,27 +173,26 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 	return s
 }
 
-// read asks the model for other languages what it says of a turn in one of them and of the turn
-// before. It runs before the signals are asked for: once they are, a lock is held.
-func (t *history) read(ctx context.Context, told language.Told) {
-	b, e := t.before, t.c.abroad
-	t.english = tongueOf(told) != tongueForeign &&
-		(b == nil || b.language == "" || b.language == "en" || told.Foreign < alikeProbability)
-	if t.english || b == nil || len(t.near) == 0 || e == nil || !e.Ready() {
+// askAbroad makes the pass of a turn in another language give its turnVector, unless it is known, and
+// asks for that of the turn before where it is not.
+func (t *history) askAbroad(ctx context.Context) {
+	if t.english || t.c.abroad == nil {
 		return
 	}
-	texts := []string{t.req.text.LastUser, t.near[len(t.near)-1]}
-	if b.other != nil {
-		texts = texts[:1]
+	if s := t.c.subjects; s != nil {
+		if have, ok := s.Get(bounded.Key(t.key)); ok {
+			t.after.other = have.other
+		}
 	}
-	vectors, err := e.Embed(ctx, texts)
-	if err != nil {
+	t.asks = t.after.other == nil
+	if t.before == nil {
 		return
 	}
-	if b.other != nil {
-		vectors = append(vectors, b.other)
+	if t.past = t.before.other; t.past == nil {
+		if vectors, err := t.c.abroad.Embed(ctx, t.near[len(t.near)-1:]); err == nil {
+			t.past = vectors[0]
+		}
 	}
-	t.pair, t.after.other = vectors, vectors[0]
 }
 
 // settle finds out how far the turn follows the one before. The embedding is that of the turn, and
@@ -232,9 +237,9 @@ func (t *history) settle(embedding *signal.Value) {
 func (t *history) logOdds(near []*lean.Turn, v []float32) float64 {
 	turn, b := lean.Read(t.req.text.LastUser), t.before
 	switch {
-	case len(t.pair) == 2:
+	case t.after.other != nil && t.past != nil:
 		words := max(-mostByWords, min(turn.LogOdds(near, lean.NoCosine), mostByWords))
-		return t.c.abroad.turns.LogOdds(turn, near, lean.NoCosine, t.pair[0], t.pair[1]) + wordsShare*words
+		return t.c.abroad.turns.LogOdds(turn, near, lean.NoCosine, t.after.other, t.past) + wordsShare*words
 	case !t.english || len(v) == 0 || len(v) != len(b.last):
 		return turn.LogOdds(near, lean.NoCosine)
 	}
@@ -323,7 +328,8 @@ func (t *history) intent(v signal.Value) signal.Value {
 // remember notes what the conversation is about now.
 func (t *history) remember() {
 	if t.c.subjects == nil || len(t.after.last) == 0 && // nothing is known, or it was not waited for
-		(t.after.kinds == 0 || t.c.Signals().Has(signal.Embedding)) {
+		(t.after.kinds == 0 || t.c.Signals().Has(signal.Embedding)) ||
+		t.asks && t.before != nil && t.after.other == nil { // another time it follows otherwise
 		return
 	}
 	s := t.after

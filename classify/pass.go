@@ -207,14 +207,19 @@ func (p *pass) addRow(i int, reading int32, from, to int, ids []int32) {
 
 // row returns the row that holds ids, valid until the next call. Rows with equal tokens are one.
 func (p *pass) row(ids []int32) *row {
-	key := hashOf(ids)
-	at, ok := p.index[key]
-	if !ok || !slices.Equal(p.rows[at].ids, ids) {
+	at, ok := p.find(ids)
+	if !ok {
 		at = int32(len(p.rows))
 		p.rows = append(p.rows, row{ids: ids, first: -1})
-		p.index[key] = at
+		p.index[hashOf(ids)] = at
 	}
 	return &p.rows[at]
+}
+
+// find returns where the row that holds ids is, if there is one.
+func (p *pass) find(ids []int32) (at int32, ok bool) {
+	at, ok = p.index[hashOf(ids)]
+	return at, ok && slices.Equal(p.rows[at].ids, ids)
 }
 
 // hashOf is FNV-1a over whole ids. Rows that collide are told apart by their ids.

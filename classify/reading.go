@@ -86,6 +86,9 @@ func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 		p.plans = append(p.plans, taskPlan{task: i, failed: signal.ReasonNoText})
 		return nil
 	}
+	if _, known := p.find(r.enc.IDs); t.kind == turnVector && p.g.history.before == nil && !known {
+		return nil // no turn may follow: it takes no row of its own
+	}
 	p.plans = append(p.plans, taskPlan{
 		task: i, reads: span{len(p.reads), len(p.reads) + 1}, windows: 1, read: 1, coverage: r.coverage,
 	})

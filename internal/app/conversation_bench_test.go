@@ -164,3 +164,41 @@ func BenchmarkTurn(b *testing.B) {
 	b.ReportMetric(median(first).Seconds()*1000, "first-cpu-ms")
 	b.ReportMetric(median(turn).Seconds()/median(first).Seconds(), "ratio")
 }
+
+// BenchmarkForeignTurn measures the processor time of turns of a conversation in another language than
+// English: of the first, of the second and of the third, for the domain alone and for all signals. No
+// text comes twice.
+func BenchmarkForeignTurn(b *testing.B) {
+	m := openModels(b)
+	texts := [...]string{
+		"%d: Welche Nebenwirkungen hat Ibuprofen bei Kindern unter zwölf Jahren, und ab wann soll man zum Arzt?",
+		"%d: gibt es die auch als Zäpfchen, meine Tochter mag keinen Saft",
+		"%d: und wie oft am Tag darf sie das dann nehmen",
+	}
+	n := 0
+	for _, need := range [...]signal.Mask{signal.MaskOf(signal.Domain), m.classifier.Signals()} {
+		b.Run(fmt.Sprintf("signals=%d", need.Len()), func(b *testing.B) {
+			var used [len(texts)][]time.Duration
+			for b.Loop() {
+				n++
+				request := new(signal.Text)
+				for i, text := range texts {
+					if i > 0 {
+						request.Before = append(request.Before, request.LastUser)
+					}
+					request.LastUser = fmt.Sprintf(text, n)
+					request.Segments = append(request.Segments, signal.Segment{
+						Role: "user", Origin: signal.OriginUser, Text: request.LastUser,
+					})
+					var set signal.Set
+					start := testkit.Used(b)
+					m.classifier.Extract(b.Context(), request, need, &set)
+					used[i] = append(used[i], testkit.Used(b)-start)
+				}
+			}
+			for i := range used {
+				b.ReportMetric(median(used[i]).Seconds()*1000, fmt.Sprintf("turn%d-cpu-ms", i+1))
+			}
+		})
+	}
+}
