@@ -36,8 +36,6 @@ func tellingTurns(tb testing.TB, all, other *fake) *Classifier {
 }
 
 // germanTurns have no word in common that would tell that one follows another.
-//
-//nolint:gochecknoglobals // texts
 var germanTurns = []string{
 	german, "Mein Vermieter hat geschrieben, dass seine Tochter unsere Wohnung braucht.",
 	"Zwei Gläser Rotwein schaden einem Erwachsenen kaum, sagen manche Ärzte.",
