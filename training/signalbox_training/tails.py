@@ -12,7 +12,8 @@ attacks in such texts among them, and system prompts that protect themselves, wh
 of the attacks in long documents were lost where injection learnt such prompts too.
 
 `--learn asked` (3.7.0) learns that prompts of applications with a chat inside (`asked.py`) and honest prompts of `users_g` are
-no jailbreaks; injection keeps its tail.
+no jailbreaks; injection keeps its tail. `--learn forms` (3.8.0) learns in the same way that demands on the form of the response
+(`demands.py`) are none, and that attacks dressed in such demands are.
 
     python -m signalbox_training.tails --bundle FOLDER --books FILE --learn asked [--out build/model_int8.onnx]
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +33,7 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 
-from . import asked, batches, books, data, documents, evaluate, export, guarded, model, orders, readers, restore, train
+from . import asked, batches, books, data, demands, documents, evaluate, export, guarded, model, orders, readers, restore, train
 
 SEED = 5
 MARGIN = 1.0  # log-odds on the right side of zero at which what is learnt is still pushed
@@ -39,6 +41,8 @@ ROWS = batches.SAFETY_WINDOW - 2  # tokens of a window, without those that frame
 PROMPTS, SENTENCES, TURNED = 4200, 3000, 2400
 READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, attacks inside them
 CHATS, TURN = 3600, (12, 220)  # prompts of `asked`; characters of a turn
+TASK = (15, 400)  # characters of a request that demands are added to
+FORMED, WHOLE = 6000, 3  # requests of `demands` that are put together; how often those of the writers count
 ASKED, LIFTED, ORDERED, HONEST, NOTED, TALKED = 3000, 3000, 6000, 4500, 5500, 3000  # texts of `orders`
 PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
 SPARSE = 3600  # characters of a book for one window
@@ -71,6 +75,7 @@ def each(jailbreak, injection) -> dict:
 RECIPES = {
     "readers": Recipe(4e-4, 3, 1.0, each(0.0, 0.0), each(8, 4), each(1.0, 1.0)),
     "orders": Recipe(6e-4, 8, 2.0, each(1.0, 2.0), each(21, 4), each(1.0, 0.95)),
+    "forms": Recipe(6e-4, 3, 4.0, each(2.0, 0.0), each(3, 4), each(1.0, 0.0)),
     "asked": Recipe(8e-4, 5, 2.0, each(1.0, 0.0), each(8, 4), each(0.72, 0.0)),
 }
 
@@ -196,11 +201,30 @@ class Maker:
         return out
 
 
+    def forms(self) -> list[Window]:
+        """Requests with demands on the form of the response, and attacks dressed in them."""
+        share, count = demands.TASKS, Counter(e.row.src.split("/")[0] for e in self.examples)
+        tasks = [
+            e.row.text for e in self.examples
+            if e.row.jailbreak == 0 and TASK[0] <= len(e.row.text) <= TASK[1] and e.row.text.count("\n") < 3
+            and (name := e.row.src.split("/")[0]) in share and not e.row.src.startswith(("own/jailbreak", "own/frame"))
+            and self.rng.random() < share[name] / count[name]
+        ]
+        texts = [("C", t) for t in demands.texts(FORMED, tasks, 77)] + demands.read("PA") * WHOLE
+        out = []
+        for (kind, _), e in zip(texts, self.encode([t for _, t in texts])):
+            parts = [e.ids[:ROWS]] + [e.ids[-ROWS:]] * (len(e.ids) > ROWS)
+            out += [Window(ids, (int(kind == "A"), data.NONE), True) for ids in parts]
+        return out
+
+
 def windows(folder: Path, found: list[books.Book], learn: str) -> list[Window]:
     """What is learnt and what is held."""
     make = Maker(folder, learn)
     held = make.known() + make.guards() + make.readers() + sum((make.book(b.text) for b in found if not b.kept), [])
-    return held + (make.orders() if learn == "orders" else make.asked() if learn == "asked" else [])
+    if learn == "forms":  # what was learnt before is held
+        held += [Window(w.ids, w.labels) for w in make.asked() + make.orders()]
+    return held + {"orders": make.orders, "asked": make.asked, "forms": make.forms}.get(learn, list)()
 
 
 class Tail(nn.Module):
@@ -213,10 +237,14 @@ class Tail(nn.Module):
         copy = lambda side: nn.ParameterDict({p: nn.Parameter(getattr(net.adapters, side)[p][self.at].detach().clone()) for p in PARTS})
         self.a, self.b, self.head = copy("a"), copy("b"), net.heads[task]
 
-    def forward(self, first, context, mean):
-        """Log-odds [batch] of first, context and mean, each [batch, hidden]."""
+    def logits(self, first, context, mean, drop: float = 0.0):
+        """Logits [batch, classes] of first, context and mean, each [batch, hidden]."""
         tail = self.layer.rest(first, context, 0.0, lambda part, given, result: result + given @ self.a[part] @ self.b[part])
-        z = self.head(torch.cat([tail, mean], -1), 0.0)
+        return self.head(torch.cat([tail, mean], -1), drop)
+
+    def forward(self, first, context, mean):
+        """Log-odds [batch] of an attack."""
+        z = self.logits(first, context, mean)
         return z[:, 1] - z[:, 0]
 
 
@@ -309,7 +337,7 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked, 3.7.1 with a new tail of domain for forms")
     parser.add_argument("--learn", choices=list(RECIPES), default="asked", help="what is learnt; all else is held")
     parser.add_argument("--books", type=Path, required=True, help="file of `books`")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")

@@ -12,7 +12,7 @@ import torch
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE))
 
-from signalbox_training import batches, model, restore, tails  # noqa: E402
+from signalbox_training import batches, model, restore, tails, topics, wide  # noqa: E402
 
 SHIPPED = HERE.parent / "models" / "default" / "model_int8.onnx"
 
@@ -32,7 +32,7 @@ def tail(graph: onnx.ModelProto, task: str) -> tails.Tail:
     return tails.Tail(net, task)
 
 
-@pytest.mark.parametrize("task", model.ATTACKS)
+@pytest.mark.parametrize("task", (*model.ATTACKS, topics.TASK))
 def test_a_tail_that_was_not_trained_changes_nothing(task):
     graph = onnx.load(SHIPPED)
     before = outputs(graph)
@@ -41,7 +41,7 @@ def test_a_tail_that_was_not_trained_changes_nothing(task):
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-@pytest.mark.parametrize("task", model.ATTACKS)
+@pytest.mark.parametrize("task", (*model.ATTACKS, topics.TASK))
 def test_a_trained_tail_changes_its_task_alone(task):
     graph = onnx.load(SHIPPED)
     before, new = outputs(graph), tail(graph, task)
@@ -52,3 +52,16 @@ def test_a_trained_tail_changes_its_task_alone(task):
     after = outputs(graph)
     changed = {name for name in before if not np.array_equal(before[name], after[name])}
     assert changed == {task + "_logits"}
+
+
+def test_a_new_mix_of_domain_changes_domain_alone():
+    graph = onnx.load(SHIPPED)
+    before = outputs(graph)
+    mix, shift = np.ones((3, 4), np.float32), [np.zeros(n, np.float32) for n in wide.WIDTHS]
+    none = np.zeros(0, np.float32)
+    topics.blend(graph, wide.Fusion(none, none, none, none, mix, shift, noise=0.25))
+    after = outputs(graph)
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert changed == {"domain_logits"}
+    least = np.exp(after["domain_logits"]).min()
+    assert least >= 0.25 / len(model.DOMAINS) - 1e-6, "the share of wrong labels bounds every probability from below"
