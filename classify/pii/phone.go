@@ -213,7 +213,7 @@ var codeCues = cues{
 	"order", "invoice", "ticket", "isbn", "ean", "upc", "gtin", "asin", "sku", "tracking",
 	"reference", "ref", "case", "id", "version", "build", "commit",
 	"serial", "imei", "batch", "part", "model", "account", "po", "rma", "issue", "incident",
-	"patent", "port", "pid", "pin", "uid", "row", "timestamp", "epoch",
+	"patent", "port", "pid", "uid", "row", "timestamp", "epoch",
 	"bestellung", "bestellnummer", "auftrag", "auftragsnummer", "rechnung", "rechnungsnummer",
 	"sendungsnummer", "pedido", "factura", "commande", "facture", "ordine", "fattura",
 	"zamówienie", "faktura", "sipariş", "fatura", "заказ", "счет", "订单", "订单号", "注文番号",

@@ -69,8 +69,12 @@ func (s *scanner) inStamp(start, end int) bool {
 		for _, key := range [...]string{"Date:", "Time:"} {
 			line = strings.TrimLeft(strings.TrimPrefix(line, key), " \t")
 		}
-		if n := stampLen(line); n > 0 && start < to-len(line)+n+len(" +0000") {
-			return true
+		if n := stampLen(line); n > 0 {
+			behind := start - (to - len(line) + n) // a zone may stand there
+			zone := behind < len(" +0000") && strings.Trim(s.text[start:end], "+-:0123456789") == ""
+			if behind < 0 || zone {
+				return true
+			}
 		}
 	}
 	for k := max(from+newline+1, start-len("25 September 2024 05:32:35.0")); k < end; k++ {
