@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "forms"
-# How many requests of each source get demands.
+# At most how many requests of each source demands are added to; `texts` draws from them.
 TASKS = {
     "oasst_sample": 2700, "self_instruct": 2700, "llmrouter": 2700, "koala": 2700, "gpteacher": 900, "codealpaca": 900, "own": 450,
     "gsm8k": 450, "clinc150": 180, "hwu64": 180, "openstax": 180, "mmlu": 180, "medquad": 180, "syn": 90,
