@@ -57,26 +57,50 @@ func TestATurnInAnotherLanguageIsOneRunOfItsModel(t *testing.T) {
 }
 
 func TestATurnWhoseModelFailedIsNotRemembered(t *testing.T) {
-	other := newFake()
-	c := tellingTurns(t, newFake(), other)
 	domain := signal.MaskOf(signal.Domain)
-	extract(t, c, user(german), domain)
-	text := &signal.Text{LastUser: germanTurns[1], Before: germanTurns[:1]}
-	other.hook = func(context.Context, int, []tensor.Tensor) ([]tensor.Tensor, error) {
-		return nil, overload{}
+	for name, first := range map[string]string{"on the turn": german, "on the one before": "what is a lease"} {
+		other := newFake()
+		c := tellingTurns(t, newFake(), other)
+		extract(t, c, user(first), domain)
+		text := &signal.Text{LastUser: germanTurns[1], Before: []string{first}}
+		fails := first == german // else the run of the turn before alone
+		other.hook = func(_ context.Context, _ int, out []tensor.Tensor) ([]tensor.Tensor, error) {
+			if fails || len(other.calls) == 1 {
+				return nil, overload{}
+			}
+			return out, nil
+		}
+		other.calls = nil
+		if v := extract(t, c, text, domain).Value(signal.Domain); v.State != signal.Known || v.Leans > .9 {
+			t.Errorf("%s, by words: %+v", name, v)
+		}
+		keys, err := digestsOf(t.Context(), []string{first, germanTurns[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.subjects.Get(bounded.Key(keys[1])); ok {
+			t.Errorf("%s: a turn that words alone have weighed is remembered", name)
+		}
+		other.hook = nil
+		if v := extract(t, c, text, domain).Value(signal.Domain); v.Leans < .9 {
+			t.Errorf("%s, later: %+v", name, v)
+		}
 	}
-	if v := extract(t, c, text, domain).Value(signal.Domain); v.State != signal.Known || v.Leans > .9 {
-		t.Errorf("by words: %+v", v)
+}
+
+func TestAFailureReleasesWhatWaitsForTheVectorOfTheTurn(t *testing.T) {
+	c := tellingTurns(t, newFake(), newFake())
+	extract(t, c, user(german), signal.MaskOf(signal.Domain))
+	req := newRequest(&signal.Text{LastUser: germanTurns[1], Before: germanTurns[:1]}, bestWindows, &c.opts)
+	var set signal.Set
+	domain := signal.MaskOf(signal.Domain)
+	g := &gather{c: c, req: req, set: &set, open: domain | 1<<turnVector, history: c.open(t.Context(), req, domain)}
+	g.put(signal.Domain, signal.Value{State: signal.Known, Labels: []string{"a", "b"}, Probs: []float32{.5, .5}})
+	if set.Value(signal.Domain).State == signal.Known {
+		t.Fatal("the domain did not wait")
 	}
-	keys, err := digestsOf(t.Context(), germanTurns[:2])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := c.subjects.Get(bounded.Key(keys[1])); ok {
-		t.Error("a turn that words alone have weighed is remembered")
-	}
-	other.hook = nil
-	if v := extract(t, c, text, domain).Value(signal.Domain); v.Leans < .9 {
-		t.Errorf("later: %+v", v)
+	g.fail(1<<turnVector, signal.ReasonInternal)
+	if v := set.Value(signal.Domain); v.State != signal.Known {
+		t.Errorf("after the failure: %+v", v)
 	}
 }

@@ -242,6 +242,9 @@ func (g *gather) fail(m signal.Mask, why signal.Reason) {
 	for _, k := range g.wanted(m).Kinds() {
 		g.put(k, signal.Value{State: signal.Unknown, Reason: why})
 	}
+	if g.wanted(m&(1<<turnVector)) != 0 { // no kind of a set
+		g.put(turnVector, signal.Value{State: signal.Unknown, Reason: why})
+	}
 }
 
 // narrow asks what still matters now that something came in, and ends the stages that work for

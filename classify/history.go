@@ -173,10 +173,13 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 	return s
 }
 
+// isAbroad reports whether the model for other languages tells what the turn follows.
+func (t *history) isAbroad() bool { return !t.english && t.c.abroad != nil }
+
 // askAbroad makes the pass of a turn in another language give its turnVector, unless it is known, and
 // asks for that of the turn before where it is not.
 func (t *history) askAbroad(ctx context.Context) {
-	if t.english || t.c.abroad == nil {
+	if !t.isAbroad() {
 		return
 	}
 	if s := t.c.subjects; s != nil {
@@ -329,7 +332,7 @@ func (t *history) intent(v signal.Value) signal.Value {
 func (t *history) remember() {
 	if t.c.subjects == nil || len(t.after.last) == 0 && // nothing is known, or it was not waited for
 		(t.after.kinds == 0 || t.c.Signals().Has(signal.Embedding)) ||
-		t.asks && t.before != nil && t.after.other == nil { // another time it follows otherwise
+		t.before != nil && t.isAbroad() && (t.after.other == nil || t.past == nil) { // by words alone: another time otherwise
 		return
 	}
 	s := t.after
