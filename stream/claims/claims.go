@@ -7,7 +7,8 @@
 // of code blocks is handed out line by line as claims of kind Code, which carry nothing to check;
 // the caller that holds text back can let it go. With Options.Blocks code is also what agents write
 // without fences. Such a block ends with its end mark, or where what comes cannot belong to it, and
-// after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it.
+// after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it, but
+// for <code> at the end of a line.
 //
 // The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
 // look ahead without bound before it decides about a full stop, which a stream cannot wait for, and

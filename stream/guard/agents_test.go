@@ -229,40 +229,49 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 			[]string{"This is slow and false. Un"}, []string{"do`x y`", " now"}, "Undo`x y` now [unverified]", false,
 		},
 		"a word at the end":     {[]string{"This is slow and false. Un"}, []string{"do"}, "Undo [unverified]", false},
+		"a word of Hangul":      {[]string{"This is slow and false. 한"}, []string{"국어 는"}, "한국어 [unverified] 는", false},
+		"a word of Vietnamese":  {[]string{"This is slow and false. Việ"}, []string{"t đẹp"}, "Việt [unverified] đẹp", false},
 		"a word without blanks": {[]string{"This is slow and false. 天"}, []string{"気"}, "天 [unverified]気", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gate, w := make(chan struct{}), watcher{make(chan struct{})}
-			g := guardOf(t, &judge{gate: gate}, guard.Options{Observer: w})
-			job := jobOf(t, guard.Annotate)
-			job.Policy.MaxHold = 60e9
 			var list []string
 			for _, p := range slices.Concat(c.before, c.behind) {
 				list = append(list, chunk(p))
 			}
-			src, dst := newScript(append(list, stop(), done)...), &record{wrote: make(chan struct{}, 100)}
-			src.gate = make(chan struct{})
-			ended := make(chan error, 1)
-			go func() {
-				_, err := g.Copy(t.Context(), source(src), sink(dst), job)
-				ended <- err
-			}()
-			for range c.before {
-				src.gate <- struct{}{}
-				<-dst.wrote
-			}
-			gate <- struct{}{}
-			<-w.marked
-			close(src.gate)
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
-			heard := listen(t, dst.String())
+			heard := listen(t, lateVerdict(t, append(list, stop(), done), len(c.before)))
 			if !strings.HasSuffix(heard.texts[0], c.want) || (heard.marks == 1) != c.aside ||
 				strings.Count(heard.texts[0], "[unverified]") == heard.marks {
 				t.Errorf("%d marks beside the text %q", heard.marks, heard.texts[0])
 			}
 		})
 	}
+}
+
+// lateVerdict copies a stream whose first claim is false in annotate, and returns what the client gets
+// where the verdict comes behind the first parts.
+func lateVerdict(t *testing.T, parts []string, first int) string {
+	t.Helper()
+	gate, w := make(chan struct{}), watcher{make(chan struct{})}
+	g := guardOf(t, &judge{gate: gate}, guard.Options{Observer: w})
+	job := jobOf(t, guard.Annotate)
+	job.Policy.MaxHold = 60e9
+	src, dst := newScript(parts...), &record{wrote: make(chan struct{}, 100)}
+	src.gate = make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := g.Copy(t.Context(), source(src), sink(dst), job)
+		ended <- err
+	}()
+	for range first {
+		src.gate <- struct{}{}
+		<-dst.wrote
+	}
+	gate <- struct{}{}
+	<-w.marked
+	close(src.gate)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	return dst.String()
 }

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/stream/check"
 	"signalbox/stream/claims"
+	"signalbox/stream/evidence/words"
 	"signalbox/stream/response"
 )
 
@@ -98,8 +99,7 @@ func (l *lane) within() bool { return l.word && !l.closed }
 
 // spaced reports whether a rune belongs to a word, of a script that parts them by blanks.
 func spaced(r rune) bool {
-	const thai = 0x0E00
-	return r < thai && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
+	return (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) && !words.Spaceless(r)
 }
 
 // wordEnd is how far into a text the word goes that it begins within. It returns false where the

@@ -57,29 +57,8 @@ func TestDeltasAndWholesOfAResponseAgreeWhenTheVerdictIsLate(t *testing.T) {
 			"This is slow and false. The sky [unverified] is up.",
 		},
 	} {
-		gate, w := make(chan struct{}), watcher{make(chan struct{})}
-		g := guardOf(t, &judge{gate: gate}, guard.Options{Observer: w})
-		job := jobOf(t, guard.Annotate)
-		job.Policy.MaxHold = 60e9
 		parts := strings.SplitAfter(responseOf(slices.Concat(c.early, c.late)...), "\n\n")
-		src, dst := newScript(parts...), &record{wrote: make(chan struct{}, 100)}
-		src.gate = make(chan struct{})
-		ended := make(chan error, 1)
-		go func() {
-			_, err := g.Copy(t.Context(), source(src), sink(dst), job)
-			ended <- err
-		}()
-		for range len(c.early) + 2 {
-			src.gate <- struct{}{}
-			<-dst.wrote
-		}
-		gate <- struct{}{}
-		<-w.marked
-		close(src.gate)
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		deltas, wholes, _ := answerOf(t, dst.String())
+		deltas, wholes, _ := answerOf(t, lateVerdict(t, parts, len(c.early)+2))
 		if deltas != c.want {
 			t.Errorf("deltas %q, want %q", deltas, c.want)
 		}
