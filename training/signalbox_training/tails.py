@@ -248,15 +248,15 @@ class Tail(nn.Module):
         return z[:, 1] - z[:, 0]
 
 
-def features(sess, found: list[Window]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(first [n, hidden], contexts [tasks, n, hidden], mean [n, hidden]) of windows, by the int8 graph."""
-    first, mean = (np.zeros((len(found), model.HIDDEN), np.float32) for _ in range(2))
-    contexts = np.zeros((len(model.ATTACKS), len(found), model.HIDDEN), np.float32)
-    at = [list(model.SEQUENCE).index(t) for t in model.ATTACKS]
-    order = sorted(range(len(found)), key=lambda i: len(found[i].ids))
+def features(sess, rows: list[list[int]], tasks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(first [n, hidden], contexts [tasks, n, hidden], mean [n, hidden]) of rows, by the int8 graph."""
+    first, mean = (np.zeros((len(rows), model.HIDDEN), np.float32) for _ in range(2))
+    contexts = np.zeros((len(tasks), len(rows), model.HIDDEN), np.float32)
+    at = [list(model.SEQUENCE).index(t) for t in tasks]
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for start in range(0, len(order), 32):
         picked = order[start : start + 32]
-        ids, mask = batches.pad([batches.wrap(found[i].ids) for i in picked])
+        ids, mask = batches.pad([rows[i] for i in picked])
         got = sess.run(["first", "context", "mean"], {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})
         first[picked], mean[picked] = got[0][:, 0, 0], got[2]
         contexts[:, picked] = got[1][:, at, 0].transpose(1, 0, 2)
@@ -351,7 +351,7 @@ def main() -> None:
     net.round(True)
     found = windows(args.data, books.read(args.books), args.learn)
     print(f"{len(found)} windows, {sum(w.new for w in found)} of them new", flush=True)
-    first, contexts, mean = features(sess, found)
+    first, contexts, mean = features(sess, [batches.wrap(w.ids) for w in found], model.ATTACKS)
     picked, first2, contexts2, mean2 = again(net, found)
     for k, task in enumerate(model.ATTACKS):
         if RECIPES[args.learn].way[task] == 0:

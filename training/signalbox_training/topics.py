@@ -30,16 +30,10 @@ EXAMS = 1.5  # weight of MMLU-Pro's questions
 READ = 6000  # characters of a text
 
 
-def features(sess, ids: list[list[int]]) -> tuple[torch.Tensor, ...]:
-    """What the tail of domain reads of rows, by the int8 graph: first, context, mean, each [rows, hidden]."""
-    out, at = [np.zeros((len(ids), model.HIDDEN), np.float32) for _ in range(3)], list(model.SEQUENCE).index(TASK)
-    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-    for start in range(0, len(order), 32):
-        picked = order[start : start + 32]
-        tokens, mask = batches.pad([ids[i] for i in picked])
-        first, context, mean = sess.run(["first", "context", "mean"], {"input_ids": tokens.numpy(), "attention_mask": mask.numpy()})
-        out[0][picked], out[1][picked], out[2][picked] = first[:, 0, 0], context[:, at, 0], mean
-    return tuple(torch.from_numpy(x) for x in out)
+def features(sess, rows: list[list[int]]) -> tuple[torch.Tensor, ...]:
+    """What the tail of domain reads of rows: first, context, mean, each [rows, hidden]."""
+    first, contexts, mean = tails.features(sess, rows, (TASK,))
+    return first, contexts[0], mean
 
 
 def fit(tail: tails.Tail, rows: list[data.Row], read: tuple[torch.Tensor, ...], seed: int) -> None:
