@@ -51,7 +51,7 @@ func Scan(dst []Word, text string) []Word {
 	for s.pos < len(text) {
 		r, size := utf8.DecodeRuneInString(text[s.pos:])
 		switch {
-		case Spaceless(r):
+		case spaceless(r):
 			dst = s.pairs(dst)
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			dst = append(dst, s.word())
@@ -132,7 +132,7 @@ func finish(folded []byte, w Word) Word {
 // continues reports whether the rune at pos belongs to the word being read. Separators inside
 // numbers and apostrophes inside words belong to it when a digit or a letter follows.
 func (s *scanner) continues(r rune, size int) bool {
-	if Spaceless(r) {
+	if spaceless(r) {
 		return false
 	}
 	if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) {
@@ -160,7 +160,7 @@ func (s *scanner) pairs(dst []Word) []Word {
 	prevAt, count := s.pos, 0
 	for s.pos < len(s.text) {
 		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
-		if !Spaceless(r) {
+		if !spaceless(r) {
 			break
 		}
 		if count > 0 {
@@ -198,8 +198,8 @@ func denies(r rune) bool {
 	return false
 }
 
-// Spaceless reports whether r is of a script that writes words without spaces between them.
-func Spaceless(r rune) bool {
+// spaceless reports whether r is of a script that writes words without spaces between them.
+func spaceless(r rune) bool {
 	if r < 0x0E00 {
 		return false
 	}
