@@ -22,13 +22,14 @@ type extractor struct {
 	index   *knn.Index   // nil without intents, or without a model to compare by
 	intents []knn.Intent // as configured
 
-	state  func() hostState // what models run on
-	loaded []*loaded        // the models
+	state     func() hostState // what models run on
+	loaded    []*loaded        // the models of signals
+	grounding *grounding       // judges claims; nil without a model for it
 }
 
 // extractor returns the set's classifier as the proxy sees it.
 func (s *modelSet) extractor() *extractor {
-	e := &extractor{Classifier: s.classifier, intents: s.intents, state: s.state}
+	e := &extractor{Classifier: s.classifier, intents: s.intents, state: s.state, grounding: s.grounding}
 	for _, key := range slices.Sorted(maps.Keys(s.loaded)) {
 		e.loaded = append(e.loaded, s.loaded[key])
 	}

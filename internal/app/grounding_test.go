@@ -55,6 +55,12 @@ func TestAModelOfAnyKindJudgesClaims(t *testing.T) {
 			if why := a.neural.grounding.lacking(); why != "" {
 				t.Errorf("lacking %q", why)
 			}
+			w := httptest.NewRecorder()
+			a.proxy.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+			want := `{"name":"` + a.neural.grounding.place.bundle.Manifest.Name + `","provider":"cpu"}`
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("readyz does not hold %s: %s", want, w.Body)
+			}
 		})
 	}
 }

@@ -252,6 +252,16 @@ func (n *neural) state() hostState {
 	return n.host.found()
 }
 
+// opened are the models of signals, and that which judges claims once it was needed.
+func (e *extractor) opened() []*loaded {
+	if e.grounding != nil {
+		if j := e.grounding.opened.Load(); j != nil {
+			return append(slices.Clip(e.loaded), j.loaded)
+		}
+	}
+	return e.loaded
+}
+
 // Degraded names what does not work as configured, in words for /readyz.
 func (e *extractor) Degraded() []string {
 	out := e.Classifier.Degraded()
@@ -265,7 +275,7 @@ func (e *extractor) Degraded() []string {
 	if s.fallback != "" {
 		out = append(out, "models run on the cpu: "+s.fallback)
 	}
-	for _, l := range e.loaded {
+	for _, l := range e.opened() {
 		if note := l.note(); note != "" {
 			out = append(out, note)
 		}
@@ -283,7 +293,7 @@ func (e *extractor) Engine() *proxy.EngineDetail {
 	for _, p := range s.providers {
 		d.Providers = append(d.Providers, proxy.ProviderDetail{Name: p.Name, Available: p.State.String(), Detail: p.Detail})
 	}
-	for _, l := range e.loaded {
+	for _, l := range e.opened() {
 		if l.session != nil {
 			d.Bundles = append(d.Bundles, proxy.BundleDetail{Name: l.engine.Name(), Provider: l.session.Provider()})
 		}
