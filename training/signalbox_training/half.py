@@ -1,10 +1,11 @@
 """The graph of half precision of a shipped bundle, for GPU providers.
 
     python -m signalbox_training.half --bundle ../models/default --out ~/.cache/signalbox/models/embedded-fp16/default
+    python -m signalbox_training.half --bundle ../models/grounding --out ~/.cache/signalbox/models/embedded-fp16/grounding
 
 It is made of the int8 graph itself, so that both have the same weights: what is rounded stays rounded, what is computed between is of half
 precision instead of 8 bits. The folder holds the graph and a manifest that names it, with the tokenizer, and is found by its place:
-`models_dir`/embedded-fp16/default.
+`models_dir`/embedded-fp16/default, or /grounding.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import onnx
 import yaml
 from onnx import numpy_helper
 
-from . import export, restore, wide
+from . import export, nli_export, nli_restore, restore, wide
 from .bundle import entry, replace
 from .model import Bundle
+from .nli_model import Pair
 
 FILE = "model_fp16.onnx"
 
@@ -37,6 +39,10 @@ def fusion_of(graph: onnx.ModelProto) -> wide.Fusion:
 
 def build(shipped: onnx.ModelProto, precision: str = "fp16") -> onnx.ModelProto:
     """The model of an int8 graph in another precision."""
+    if "token_type_ids" in {x.name for x in shipped.graph.input}:
+        pair = Pair()
+        pair.load_state_dict(nli_restore.checkpoint(shipped, pair))
+        return nli_export.build(pair.eval(), precision)
     net = Bundle()
     net.load_state_dict(restore.checkpoint(shipped)[0])
     return export.build(net.eval(), precision, fusion=fusion_of(shipped))
@@ -58,7 +64,7 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bundle", type=Path, default=here.parent / "models" / "default")
-    parser.add_argument("--out", type=Path, required=True, help="models_dir/embedded-fp16/default")
+    parser.add_argument("--out", type=Path, required=True, help="models_dir/embedded-fp16/default, or /grounding")
     args = parser.parse_args()
     write(args.out, args.bundle)
 

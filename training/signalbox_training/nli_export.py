@@ -67,13 +67,17 @@ class PairGraph(Graph):
 
 
 def build(net: Pair, precision: str = "int8", layers: dict[str, Quantised] | None = None) -> onnx.ModelProto:
-    """The ONNX model, precision int8 (with the weights in `layers`) or fp32."""
+    """The ONNX model, precision int8 (with the weights in `layers`), fp32 or fp16."""
     g = PairGraph(net, precision, layers)
     padding = g.op("Cast", ["attention_mask"], to=TensorProto.INT32)
+    if precision == "fp16":  # as in export.py
+        padding = g.op("ReduceSum", [padding, g.index("one", [1])], keepdims=0)
     x = g.embedded()
     for i in range(LAYERS):
         x = g.block(x, padding, f"layers.{i}.")
-    g.precision = "fp32"
+    if precision == "fp16":
+        x = g.op("Cast", [x], to=TensorProto.FLOAT)
+    g.real, g.precision = np.float32, "fp32"
     g.nodes.append(helper.make_node("Identity", [g.head(x)], ["logits"], name="out_logits"))
     info = helper.make_tensor_value_info
     graph = helper.make_graph(g.nodes, "signalbox-nli", [info(n, TensorProto.INT64, ["batch", "tokens"]) for n in INPUTS],

@@ -14,13 +14,13 @@ import torch
 from onnx import numpy_helper
 
 from .model import LAYERS, PARTS
-from .nli_model import from_base
+from .nli_model import Pair, from_base
 
 
-def checkpoint(graph: onnx.ModelProto) -> dict[str, torch.Tensor]:
-    """The state of a `Pair` of an int8 graph of nli_export.build."""
+def checkpoint(graph: onnx.ModelProto, net: Pair | None = None) -> dict[str, torch.Tensor]:
+    """The state of a `Pair` of an int8 graph of nli_export.build; what the graph does not hold is that of `net`."""
     t = {x.name: numpy_helper.to_array(x) for x in graph.graph.initializer}
-    state = {n: x.clone() for n, x in from_base().state_dict().items()}
+    state = {n: x.clone() for n, x in (net or from_base()).state_dict().items()}
 
     def put(name, value):
         value = torch.from_numpy(np.array(value, np.float32))

@@ -20,6 +20,13 @@ SHIPPED = HERE.parent / "models" / "default"
 # parity_texts.txt and seven batches with padding. Rounding to 8 bits may take 0.15 (test of the int8 graph).
 LOGITS, EMBEDDING = 0.05, 0.002
 
+PAIRS = [
+    ("The Harbour Tower is 330 metres tall and was completed in 1889.", "The Harbour Tower is 250 metres tall."),
+    ("The Harbour Tower is 330 metres tall and was completed in 1889.", "The tower was completed in 1889."),
+    ("Trains to the coast leave twice a day.", "Tickets are sold on board."),
+    ("The committee met on Tuesday, with nine of its twelve members present, and put the vote off.", "The vote was taken."),
+]
+
 
 def session(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
@@ -90,6 +97,20 @@ def test_the_graph_has_the_fused_operators_of_a_gpu():
     assert kinds.count("MultiHeadAttention") == 7 and kinds.count("SkipLayerNormalization") >= 10
     half_bytes = sum(len(x.raw_data) for x in graph.graph.initializer if x.data_type == onnx.TensorProto.FLOAT16)
     assert half_bytes > sum(len(x.raw_data) for x in graph.graph.initializer) / 2
+
+
+def test_pairs_agree_with_single_precision_and_the_shipped_graph():
+    shipped = onnx.load(HERE.parent / "models" / "grounding" / "model_int8.onnx")
+    by = {"int8": session(shipped), **{p: session(half.build(shipped, p)) for p in ("fp32", "fp16")}}
+    tok = Tokenizer.from_file(str(SHIPPED / "tokenizer.json"))
+    rows = [tok.encode(a, b) for a, b in PAIRS]
+    width = max(len(row.ids) for row in rows)
+    feed = {name: np.zeros((len(rows), width), np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")}
+    for i, row in enumerate(rows):
+        for name, values in zip(feed, (row.ids, row.attention_mask, row.type_ids)):
+            feed[name][i, : len(values)] = values
+    assert worst(by["fp32"], by["fp16"], [feed])["logits"] <= LOGITS
+    assert worst(by["fp32"], by["int8"], [feed])["logits"] <= 0.5
 
 
 def test_the_folder_is_a_bundle(tmp_path):
