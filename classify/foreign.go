@@ -20,6 +20,10 @@ const foreignProbability = 0.8
 // looks like an attack to it a little too often.
 const foreignDoubt = 1.5
 
+// foreignShare is how much the source for other languages counts when both tell the domain of a
+// text in another language: the one for all texts is often sure of what it cannot read.
+const foreignShare = 0.75
+
 // leastProbability is what a label has at least when two engines are asked: less is noise, and
 // nobody rules a label out alone.
 const leastProbability = 1e-9
@@ -209,14 +213,15 @@ func alone(k signal.Kind, v *signal.Value, why signal.Reason) signal.Value {
 	return out
 }
 
-// mean returns the geometric mean of two values with the same labels: two models that were made
-// apart are right more often together than either alone.
+// mean returns the geometric mean of two values with the same labels, in which b, that of the source
+// for other languages, counts foreignShare: two models that were made apart are right more often
+// together than either alone.
 func mean(a, b *signal.Value) signal.Value {
 	out := *a
 	probs, sum, best := make([]float64, len(a.Probs)), 0.0, 0
 	for i := range probs {
 		p, q := max(float64(a.Probs[i]), leastProbability), max(float64(b.Probs[i]), leastProbability)
-		probs[i] = math.Sqrt(p * q)
+		probs[i] = math.Pow(p, 1-foreignShare) * math.Pow(q, foreignShare)
 		sum += probs[i]
 		if probs[i] > probs[best] {
 			best = i
