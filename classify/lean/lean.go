@@ -26,6 +26,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // maxBytes is how much of a turn is read.
@@ -236,9 +238,9 @@ func words(text string) func(yield func(string) bool) {
 		for len(text) > 0 {
 			r, n := utf8.DecodeRuneInString(text)
 			switch {
-			case isIdeographic(r):
+			case script.IsIdeograph(r):
 				next, m := utf8.DecodeRuneInString(text[n:])
-				if !isIdeographic(next) {
+				if !script.IsIdeograph(next) {
 					m = 0
 				}
 				if !yield(text[:n+m]) {
@@ -259,7 +261,7 @@ func words(text string) func(yield func(string) bool) {
 func wordEnd(text string) int {
 	for i, r := range text {
 		switch {
-		case unicode.IsLetter(r) && !isIdeographic(r), unicode.IsDigit(r), unicode.IsMark(r):
+		case unicode.IsLetter(r) && !script.IsIdeograph(r), unicode.IsDigit(r), unicode.IsMark(r):
 		case r == '\'' || r == '’':
 			next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
 			if !unicode.IsLetter(next) {
@@ -272,11 +274,7 @@ func wordEnd(text string) int {
 	return len(text)
 }
 
-func isIdeographic(r rune) bool {
-	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
-}
-
 func ideographic(word string) bool {
 	r, _ := utf8.DecodeRuneInString(word)
-	return isIdeographic(r)
+	return script.IsIdeograph(r)
 }

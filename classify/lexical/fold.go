@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"signalbox/internal/script"
 )
 
 // folding is what is done to text and phrases before they are compared.
@@ -175,5 +177,5 @@ func isWord(r rune) bool {
 	if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.M, r) {
 		return false
 	}
-	return !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return !script.IsUnspaced(r)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // PatternsContext appends to dst what can be told from the characters of text, sorted by start and
@@ -205,9 +207,7 @@ func spaced(r rune) bool {
 	if r < utf8.RuneSelf {
 		return isAlnum(byte(r))
 	}
-	return (unicode.IsLetter(r) || unicode.IsDigit(r)) &&
-		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-			unicode.Khmer, unicode.Myanmar)
+	return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !script.IsUnspaced(r)
 }
 
 // digitsEnd returns the end of the ASCII digits that begin at i.

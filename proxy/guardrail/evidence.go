@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"signalbox/internal/openai"
+	"signalbox/internal/script"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/resolve"
 	"signalbox/stream/evidence"
@@ -231,7 +232,7 @@ func document(role, text string) string {
 func wide(text string) int {
 	n := 0
 	for _, r := range text {
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
+		if script.IsUnspaced(r) {
 			n++
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // mentions finds the values of a vault in other texts, whatever their case and spacing. The time of
@@ -156,7 +158,8 @@ func inWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
 	}
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) && !unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) &&
+		!script.IsUnspaced(r) && !unicode.Is(unicode.Hangul, r)
 }
 
 // foldSpace folds case, and all white space to a blank.

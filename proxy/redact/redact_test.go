@@ -139,15 +139,16 @@ func TestHideRewritesNothingButWhatItHides(t *testing.T) {
 	}
 }
 
-// A mention is a whole word: the name inside a longer one is another name.
+// A mention is a whole word: the name inside a longer one is another name, but in scripts that part
+// no words.
 func TestAMentionIsAWholeWord(t *testing.T) {
-	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字"},{"role":"user","content":"x漢字y ANNA"}]}`)
-	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}}
+	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字, ສົມ"},{"role":"user","content":"x漢字y ANNA ທ້າວສົມມາ"}]}`)
+	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}, {Type: "PERSON", Start: 41, End: 50}}
 	out, _, err := Hide(t.Context(), req, spans, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"model":"auto","messages":[{"role":"user","content":"[PERSON_1], [PERSON_1], Annabel, [PERSON_2], rose, [PERSON_3]"},{"role":"user","content":"x[PERSON_3]y [PERSON_1]"}]}`
+	const want = `{"model":"auto","messages":[{"role":"user","content":"[PERSON_1], [PERSON_1], Annabel, [PERSON_2], rose, [PERSON_3], [PERSON_4]"},{"role":"user","content":"x[PERSON_3]y [PERSON_1] ທ້າວ[PERSON_4]ມາ"}]}`
 	if diff := cmp.Diff(want, string(out.Raw)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // maxAhead bounds in bytes how far a boundary is looked for beyond its terminal. Past it the place
@@ -86,7 +88,7 @@ func (s *Splitter) terminal() verdict {
 	case next == 0 && s.final:
 		return no // the end closes it
 	case !unicode.IsSpace(next):
-		if ideograph(next) && len(dots) == 1 && dots[0] != '.' {
+		if script.IsIdeograph(next) && len(dots) == 1 && dots[0] != '.' {
 			break
 		}
 		return no

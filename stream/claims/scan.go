@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 type mathKind uint8
@@ -117,7 +119,7 @@ func (s *Splitter) track(r rune) {
 // countWord counts words and closes the claim by length before the word that is too much. A claim is closed only at the
 // start of a word.
 func (s *Splitter) countWord(r rune) {
-	wide := ideograph(r)
+	wide := script.IsIdeograph(r)
 	if s.inWord && !wide {
 		return
 	}
@@ -140,10 +142,6 @@ func (s *Splitter) window() {
 	if ok && mark < s.pos {
 		s.open, s.start, s.words, s.markOK = true, mark, overlap, false
 	}
-}
-
-func ideograph(r rune) bool {
-	return r > 0x2E7F && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
 // close finishes the open claim at end.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // A sentence counts as said word for word from so many words on; what is shorter ("Yes.") says too
@@ -52,15 +54,11 @@ func said(text string) (sum uint64, ok bool) {
 			r = unicode.ToLower(r)
 		}
 		sum = (sum ^ uint64(r)) * fnvPrime
-		if ideographic(r) {
+		if script.IsIdeograph(r) {
 			count++
 		}
 	}
 	return sum, count >= verbatimWords
-}
-
-func ideographic(r rune) bool {
-	return r > 0x2E7F && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
 // bare is a text without the marks around it.

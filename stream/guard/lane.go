@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"signalbox/internal/script"
 	"signalbox/stream/check"
 	"signalbox/stream/claims"
 	"signalbox/stream/response"
@@ -98,9 +99,7 @@ func (l *lane) within() bool { return l.word && !l.closed }
 
 // spaced reports whether a rune belongs to a word, of a script that parts them by blanks.
 func spaced(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) &&
-		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
-			unicode.Khmer, unicode.Myanmar)
+	return (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) && !script.IsUnspaced(r)
 }
 
 // wordEnd is how far into a text the word goes that it begins within. It returns false where the

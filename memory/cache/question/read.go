@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 const (
@@ -215,7 +217,7 @@ func (s *splitter) word(first rune) {
 		case !unicode.IsLetter(c) && !unicode.IsMark(c) && !s.joins(c, size):
 			size = 0
 		}
-		if size == 0 || runes > 0 && alone(c) {
+		if size == 0 || runes > 0 && script.IsUnspaced(c) {
 			break
 		}
 		s.pos += size
@@ -227,7 +229,7 @@ func (s *splitter) word(first rune) {
 			continue
 		}
 		r.arena = utf8.AppendRune(r.arena, unicode.ToLower(c))
-		if alone(c) {
+		if script.IsUnspaced(c) {
 			break
 		}
 	}
@@ -250,11 +252,6 @@ func (s *splitter) joins(c rune, size int) bool {
 }
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
-
-// alone reports whether a rune is a word by itself: those of scripts without spaces.
-func alone(c rune) bool {
-	return unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
-}
 
 func (s *splitter) apostrophe() bool {
 	return len(s.text) > s.pos && s.text[s.pos] == '\'' || len(s.text)-s.pos >= 3 && s.text[s.pos:s.pos+3] == "’"

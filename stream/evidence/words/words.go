@@ -10,6 +10,8 @@ package words
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // Class tells what kind of word a Word is; the bits combine.
@@ -200,10 +202,7 @@ func denies(r rune) bool {
 
 // spaceless reports whether r is of a script that writes words without spaces between them.
 func spaceless(r rune) bool {
-	if r < 0x0E00 {
-		return false
-	}
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー'
+	return script.IsUnspaced(r) || r == 'ー'
 }
 
 func endsSentence(r rune) bool {

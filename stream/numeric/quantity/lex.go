@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 type tokenKind uint8
@@ -156,7 +158,7 @@ func (l *lexer) citation() bool {
 func (l *lexer) wordOrName() {
 	start := l.pos
 	first, _ := utf8.DecodeRuneInString(l.text[start:])
-	if ideographic(first) && (l.hanClock() || l.hanUnit()) {
+	if script.IsIdeograph(first) && (l.hanClock() || l.hanUnit()) {
 		return
 	}
 	end, digits := l.wordEnd(start)
@@ -198,7 +200,7 @@ func (l *lexer) wordEnd(start int) (end int, digits bool) {
 		}
 		digits = digits || isDigit(r)
 		end += size
-		if ideographic(r) {
+		if script.IsIdeograph(r) {
 			break
 		}
 	}
@@ -335,10 +337,6 @@ func startsWord(s string) bool {
 
 func quarterName(s string) bool {
 	return len(s) == 2 && (s[0] == 'Q' || s[0] == 'H' || s[0] == 'T') && s[1] >= '1' && s[1] <= '4'
-}
-
-func ideographic(r rune) bool {
-	return r > 0x2fff && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
 }
 
 // vulgar is the value of a one-character fraction, or 0.

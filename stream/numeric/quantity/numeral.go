@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 func nan() float64 { return math.NaN() }
@@ -328,7 +330,7 @@ func normalSep(r rune) rune {
 func (l *lexer) suffix() {
 	rest := l.text[l.pos:]
 	r, _ := utf8.DecodeRuneInString(rest)
-	if !unicode.IsLetter(r) || ideographic(r) {
+	if !unicode.IsLetter(r) || script.IsIdeograph(r) {
 		return
 	}
 	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) })
