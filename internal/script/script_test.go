@@ -11,7 +11,7 @@ func TestScriptsThatPartNoWords(t *testing.T) {
 		"a7ß_é": {false, false}, "жחعदதക": {false, false}, "한글": {false, false},
 		"漢字": {true, true}, "ひら": {true, true}, "カナ": {true, true}, "⺀": {true, true},
 		"ไทย": {true, false}, "ລາວ": {true, false}, "ខ្មែរ": {true, false}, "မြန်မာ": {true, false},
-		"。!、 ": {false, false},
+		"。!、": {false, false},
 	} {
 		for _, r := range text {
 			if IsUnspaced(r) != want[0] || IsIdeograph(r) != want[1] {
@@ -23,7 +23,7 @@ func TestScriptsThatPartNoWords(t *testing.T) {
 
 func TestTheFirstCodePointsLeaveNothingOut(t *testing.T) {
 	t.Parallel()
-	for r := rune(0); r < ideographs; r++ {
+	for r := range rune(ideographs) {
 		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) ||
 			r < first && unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) {
 			t.Fatalf("%U lies before the first", r)

@@ -142,8 +142,8 @@ func TestHideRewritesNothingButWhatItHides(t *testing.T) {
 // A mention is a whole word: the name inside a longer one is another name, but in scripts that part
 // no words.
 func TestAMentionIsAWholeWord(t *testing.T) {
-	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字, ສົມ"},{"role":"user","content":"x漢字y ANNA ທ້າວສົມມາ"}]}`)
-	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}, {Type: "PERSON", Start: 41, End: 50}}
+	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":"Anna, anna, Annabel, Rose, rose, 漢字, ສົມພອນ"},{"role":"user","content":"x漢字y ANNA ທ້າວສົມພອນມາ"}]}`)
+	spans := []signal.Span{{Type: "PERSON", End: 4}, {Type: "PERSON", Start: 21, End: 25}, {Type: "PERSON", Start: 33, End: 39}, {Type: "PERSON", Start: 41, End: 59}}
 	out, _, err := Hide(t.Context(), req, spans, nil, nil)
 	if err != nil {
 		t.Fatal(err)
