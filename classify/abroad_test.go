@@ -88,19 +88,44 @@ func TestATurnWhoseModelFailedIsNotRemembered(t *testing.T) {
 	}
 }
 
-func TestAFailureReleasesWhatWaitsForTheVectorOfTheTurn(t *testing.T) {
-	c := tellingTurns(t, newFake(), newFake())
+// waiting has the domain of a turn in another language, which waits for the vector of the turn.
+func waiting(t *testing.T, c *Classifier, set *signal.Set) *gather {
+	t.Helper()
 	extract(t, c, user(german), signal.MaskOf(signal.Domain))
 	req := newRequest(&signal.Text{LastUser: germanTurns[1], Before: germanTurns[:1]}, bestWindows, &c.opts)
-	var set signal.Set
 	domain := signal.MaskOf(signal.Domain)
-	g := &gather{c: c, req: req, set: &set, open: domain | 1<<turnVector, history: c.open(t.Context(), req, domain)}
+	g := &gather{c: c, req: req, set: set, open: domain | 1<<turnVector, history: c.open(t.Context(), req, domain)}
 	g.put(signal.Domain, signal.Value{State: signal.Known, Labels: []string{"a", "b"}, Probs: []float32{.5, .5}})
 	if set.Value(signal.Domain).State == signal.Known {
 		t.Fatal("the domain did not wait")
 	}
+	return g
+}
+
+func TestAFailureReleasesWhatWaitsForTheVectorOfTheTurn(t *testing.T) {
+	var set signal.Set
+	g := waiting(t, tellingTurns(t, newFake(), newFake()), &set)
 	g.fail(1<<turnVector, signal.ReasonInternal)
 	if v := set.Value(signal.Domain); v.State != signal.Known {
 		t.Errorf("after the failure: %+v", v)
+	}
+}
+
+func TestAValueThatWaitsIsThereAtItsDeadline(t *testing.T) {
+	var set signal.Set
+	c := tellingTurns(t, newFake(), newFake())
+	g := waiting(t, c, &set)
+	g.expire(signal.MaskOf(signal.Domain), 1)
+	if v := set.Value(signal.Domain); v.State != signal.Known || v.Leans > .9 {
+		t.Errorf("at the deadline: %+v", v)
+	}
+	g.put(turnVector, signal.Value{State: signal.Known, Vector: []float32{1, 0, 0, 0}})
+	g.finish()
+	keys, err := digestsOf(t.Context(), germanTurns[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.subjects.Get(bounded.Key(keys[1])); ok {
+		t.Error("a turn that words alone have weighed is remembered")
 	}
 }

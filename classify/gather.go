@@ -102,6 +102,7 @@ func (g *gather) close() {
 
 // expire settles the kinds of m that are open after d.
 func (g *gather) expire(m signal.Mask, d time.Duration) {
+	g.hurry(m)
 	for _, k := range m.Kinds() {
 		late := signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
 		if g.store(k, late); g.wanted(signal.MaskOf(k)) != 0 {
@@ -153,7 +154,9 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 	case !g.open.Has(k):
 	case k == turnVector:
 		g.open &^= 1 << turnVector
-		g.history.after.other = v.Vector
+		if !g.history.settled { // else words have told already what the turn follows
+			g.history.after.other = v.Vector
+		}
 		g.settle()
 	default:
 		if d := g.limits[k]; d > 0 && time.Since(g.start) > d {
@@ -197,6 +200,21 @@ func (g *gather) resolve(k signal.Kind, v signal.Value) {
 	g.set.Put(k, v)
 	g.open &^= signal.MaskOf(k)
 	g.news = true
+}
+
+// hurry settles the history by what is there, if a kind of m waits for more: its own value is known.
+func (g *gather) hurry(m signal.Mask) {
+	if g.history == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for k := range g.history.held {
+		if m.Has(k) {
+			g.release()
+			return
+		}
+	}
 }
 
 // settle settles the history once the vectors that it reads are there. g.mu is held.
