@@ -231,6 +231,11 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 		"a word at the end":     {[]string{"This is slow and false. Un"}, []string{"do"}, "Undo [unverified]", false},
 		"a word of Hangul":      {[]string{"This is slow and false. 한"}, []string{"국어 는"}, "한국어 [unverified] 는", false},
 		"a word of Vietnamese":  {[]string{"This is slow and false. Việ"}, []string{"t đẹp"}, "Việt [unverified] đẹp", false},
+		"a number":              {[]string{"This is slow and false. Pay 3."}, []string{"5 in all"}, "3.5 [unverified] in all", false},
+		"a time, a rune each":   {[]string{"This is slow and false. At 1", "0", ":"}, []string{"3", "0 now"}, "10:30 [unverified] now", false},
+		"an apostrophe":         {[]string{"This is slow and false. I don’"}, []string{"t know"}, "don’t [unverified] know", false},
+		"a sentence that ends":  {[]string{"This is slow and false. So."}, []string{" Then"}, "So. [unverified] Then", false},
+		"a colon of its own":    {[]string{"This is slow and false. So :"}, []string{"x y"}, "So : [unverified]x y", false},
 		"a word without blanks": {[]string{"This is slow and false. 天"}, []string{"気"}, "天 [unverified]気", false},
 	} {
 		t.Run(name, func(t *testing.T) {

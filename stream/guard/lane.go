@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -85,8 +86,12 @@ func (l *lane) feed(text []byte) []claims.Claim {
 	_, _ = l.hash.Write(text) // it never fails
 	l.fed += len(text)
 	l.tail = text[len(text)-1]
-	r, _ := utf8.DecodeLastRune(text)
-	l.word = spaced(r)
+	r, size := utf8.DecodeLastRune(text)
+	if rest := text[:len(text)-size]; len(rest) > 0 {
+		before, _ := utf8.DecodeLastRune(rest)
+		l.word = spaced(before)
+	}
+	l.word = spaced(r) || l.word && strings.ContainsRune(joints, r)
 	l.fedRunes += utf8.RuneCount(text)
 	return l.rebase(l.split.FeedBytes(text))
 }
@@ -96,6 +101,10 @@ func (l *lane) free() bool { return l.closed || l.split.Place() == claims.Free }
 
 // within reports whether the text so far may have stopped within a word.
 func (l *lane) within() bool { return l.word && !l.closed }
+
+// joints are what a word or a number may go on behind, as "3.5", "10:30", "don't", "well-known" and
+// "a/b". Where none follows, the mark has waited for the blank behind it.
+const joints = ".,:'’-/@_"
 
 // spaced reports whether a rune belongs to a word, of a script that parts them by blanks.
 func spaced(r rune) bool {
