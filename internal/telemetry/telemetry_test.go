@@ -68,6 +68,11 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 	m.WatchRedis(func() bool { return true })
 	m.CountedLocally("rate", RedisLate)
 	m.Untold("math-70b")
+	m.Placement("math-70b", "home")
+	m.EndpointRestarted("math-70b", "math-a")
+	m.WarmCall("math-70b", "read")
+	m.PageIn("l2", time.Millisecond)
+	m.WatchContexts(func(tell func(tier string, contexts, bytes int64)) { tell("hot", 1, 31) })
 
 	rec := httptest.NewRecorder()
 	tel.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -80,7 +85,35 @@ func TestMetricsPageMatchesGolden(t *testing.T) {
 		}
 	}
 	golden(t, "metrics.golden", strings.Join(got, ""))
-	golden(t, "../../../docs/metrics.md", metricsPage(rec.Body.String()))
+	page := metricsPage(rec.Body.String())
+	golden(t, "../../../docs/metrics.md", page)
+	for _, name := range defined(t) {
+		if !strings.Contains(page, "| `"+name+"` |") {
+			t.Errorf("%s is not on the page: let this test record it", name)
+		}
+	}
+}
+
+// defined lists the metrics that this package has in its code.
+func defined(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\("(signalbox_[a-z_]+)",`).FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) < 50 {
+		t.Fatalf("found %d metrics in %v", len(names), files)
+	}
+	return names
 }
 
 // metricsPage is the documentation of metrics: what a scrape tells of each.
@@ -119,7 +152,8 @@ func metricsPage(scrape string) string {
 	out.WriteString("# Metrics\n\n" +
 		"`GET /metrics` of the admin listener, in the text format of Prometheus; with\n" +
 		"`telemetry.otlp_metrics_endpoint` over OTLP as well. Labels have values of the configuration alone,\n" +
-		"so that no client makes a series. This page is made from a scrape, by a test.\n\n" +
+		"so that no client makes a series. A scrape has `go_*` and `process_*` besides, of the Go runtime and\n" +
+		"the process. This page is made from a scrape, by a test.\n\n" +
 		"| metric | kind | labels | what it tells |\n| --- | --- | --- | --- |\n")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
