@@ -187,7 +187,8 @@ func newMetrics(meter metric.Meter, shapes *histograms) (*Metrics, error) {
 // over one that begins with its first event misses it.
 func (m *Metrics) begin() {
 	for c, values := range map[*counter][]string{
-		&m.retries: {"connect", "broken", "timeout", "status"}, &m.tokens: {"prompt", "cached", "completion"},
+		&m.retries:   {"connect", "broken", "timeout", "status", "length"},
+		&m.tokens:    {"prompt", "cached", "completion"},
 		&m.cache:     {"exact", "semantic", "miss", "off", "ineligible", "bypass", "error"},
 		&m.cacheKept: {"kept", "dropped", "refused", "failed"}, &m.decisions: {"written", "dropped", "failed"},
 		&m.contextRequests: {"hot", "l2", "l3"},
