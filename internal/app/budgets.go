@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"signalbox/internal/telemetry"
@@ -26,6 +27,9 @@ func (s sharedBudgets) Reserve(
 	out := make([]budget.Taken, len(taken))
 	for i, x := range taken {
 		out[i] = budget.Taken(x)
+	}
+	if looks := !slices.ContainsFunc(spends, func(x budget.Spend) bool { return x.Room >= 0 }); looks {
+		return out, fits, err
 	}
 	return out, fits, alone(ctx, s.metrics, s.redis, "budget", err)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -365,5 +366,23 @@ func TestAKeyTellsWhatIsUsedOfItsBounds(t *testing.T) {
 	if bad.status != http.StatusBadRequest || !strings.Contains(bad.body, `"param":"ttl"`) ||
 		!strings.Contains(bad.body, "30d") {
 		t.Errorf("a ttl that is none: %d %s", bad.status, bad.body)
+	}
+}
+
+// What a replica counts alone are requests: an operator who looks at a key is none.
+func TestLookingAtAKeyIsNoRequest(t *testing.T) {
+	t.Parallel()
+	redis := testkit.NewRedis(t)
+	more := fmt.Sprintf("auth: {mode: keys, virtual: {file: %q}}\n"+
+		"memory: {salt_secret: '${SALT}', redis: {url: %q}}\n", filepath.Join(t.TempDir(), "keys.json"), redis.URL())
+	s := serve(t, withKeys(t, instant(t), more), flags(t))
+	id, _ := s.newKey(t, `{"name":"web","rate":{"rpm":5,"tpm":100},"budget":{"usd":50}}`)
+	redis.Kill()
+	if got := s.virtual(t, http.MethodGet, "/"+id, "").body; strings.Count(got, `"replica_alone":true`) != 3 {
+		t.Errorf("without Redis: %s", got)
+	}
+	page := do(t, http.MethodGet, s.admin+"/metrics", "").body
+	if got := regexp.MustCompile(`limits_local_total\{.*\} [1-9].*`).FindString(page); got != "" {
+		t.Error(got)
 	}
 }

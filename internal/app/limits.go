@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"signalbox/internal/telemetry"
@@ -19,6 +20,7 @@ type sharedLimits struct {
 }
 
 // alone counts a request that Redis did not count, unless its client has left, and hands on why.
+// Whoever only looks at what is left, as for a key that an operator is shown, is no request.
 func alone(ctx context.Context, m *telemetry.Metrics, r *redis.Store, what string, err error) error {
 	switch {
 	case err == nil, ctx.Err() != nil:
@@ -41,6 +43,9 @@ func (s sharedLimits) Charge(ctx context.Context, group string, charges []rate.C
 		out[i] = redis.Charge(c)
 	}
 	full, fits, err := s.redis.Rate(ctx, ledger.TenantOf(group), out)
+	if looks := !slices.ContainsFunc(charges, func(c rate.Charge) bool { return c.N != 0 }); looks {
+		return full, fits, err
+	}
 	return full, fits, alone(ctx, s.metrics, s.redis, "rate", err)
 }
 
