@@ -439,7 +439,9 @@ func TestNoHealthyEndpoint(t *testing.T) {
 	up.SetSick(true)
 	b := start(t, models, func(s *setup) { s.health = true })
 	waitFor(t, "the endpoints to be down", func() bool { ok, _ := b.proxy.Ready(); return !ok })
-	isDown := func(s string) bool { return strings.Contains(s, `every endpoint of model "small" is down`) }
+	isDown := func(s string) bool {
+		return strings.Contains(s, `every endpoint of model "small" is down: requests that no other model may answer`)
+	}
 	if _, d := b.proxy.Ready(); !slices.ContainsFunc(d.Degraded, isDown) {
 		t.Errorf("/readyz lists %q", d.Degraded)
 	}

@@ -145,10 +145,10 @@ func (p *Proxy) Ready() (bool, Detail) {
 		switch {
 		case down:
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q is down: "+
-				"requests for it are answered with 503 no_endpoint until one answers health checks", m.Name))
+				"requests that no other model may answer get 503 no_endpoint until one answers health checks", m.Name))
 		case m.Sleeps(now):
 			d.Degraded = append(d.Degraded, fmt.Sprintf("every endpoint of model %q that is up is asleep: "+
-				"requests for it are answered with 503 model_asleep until one is woken up", m.Name))
+				"requests that no other model may answer get 503 model_asleep until one is woken up", m.Name))
 		}
 		reachable = reachable || !down
 		d.Models = append(d.Models, md)
