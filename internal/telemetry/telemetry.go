@@ -40,7 +40,8 @@ type Options struct {
 	// Log is the least severe level written: debug, info, warn or error. Default info. Restart
 	// needed.
 	Log string `yaml:"log" words:"debug info warn error"`
-	// LogFormat is text or json. Default text. Restart needed.
+	// LogFormat is text or json. Durations, such as took, are written as 1.5ms in text, and as a
+	// number of nanoseconds in JSON. Default text. Restart needed.
 	LogFormat string `yaml:"log_format" words:"text json"`
 	// OTLPEndpoint is the OTLP/HTTP endpoint that receives traces, such as http://collector:4318.
 	// What the collector wants of credentials is put into the environment variable
