@@ -18,15 +18,16 @@ import (
 // changed while the process runs: restart needed.
 type Options struct {
 	// Library is the absolute path of ONNX Runtime's shared library, or of the directory that holds
-	// it. Empty (default): looked for, see Locate. A path that does not work is an error; nothing
-	// else is tried then.
+	// it. Empty (default): looked for where the variable SIGNALBOX_ONNXRUNTIME says, in the cache
+	// directory, beside the program and among the system's libraries. A path that does not work is
+	// an error; nothing else is tried then.
 	Library string `yaml:"library"`
 	// LibrarySHA256 is the SHA-256, in hexadecimal, that the library must have. Empty (default):
 	// the built-in checksums hold for the cache directory, other places are trusted as they are.
 	LibrarySHA256 string `yaml:"library_sha256"`
 	// Provider is the execution provider of sessions that name none: auto (default), cpu, cuda,
 	// tensorrt, migraphx, openvino or webgpu. auto takes cuda or migraphx where one works, else
-	// cpu. One that does not work here is replaced by cpu, and Session.Fallback says why.
+	// cpu. One that does not work here is replaced by cpu, and /readyz says why.
 	Provider string `yaml:"provider" words:"auto cpu cuda tensorrt migraphx openvino webgpu"`
 	// ProviderLibrary is the absolute path of a plugin of ONNX Runtime that brings execution
 	// providers. It is asked for a provider that the core library does not have. Default none.
@@ -48,11 +49,12 @@ type Options struct {
 	// to 22M parameters gain more from runs side by side.
 	IntraOpThreads int `yaml:"intra_op_threads"`
 	// MaxConcurrent is the number of runs at once, up to 4096; on devices other than the CPU that
-	// of each device. 0 (default): on the CPU GOMAXPROCS divided by IntraOpThreads, at least 1; on
-	// a device 2, so that one run is prepared while another computes.
+	// of each device. 0 (default): on the CPU as many as there are cores, divided by
+	// intra_op_threads, at least 1; on a device 2, so that one run is prepared while another
+	// computes.
 	MaxConcurrent int `yaml:"max_concurrent"`
-	// QueueDepth is the number of runs that may wait for one of these places, up to 65536; the next
-	// one gets ErrOverloaded. 0: the default, 256. -1: none may wait.
+	// QueueDepth is the number of runs that may wait for one of these places, up to 65536; of one
+	// more the signals are unknown (overload). 0: the default, 256. -1: none may wait.
 	QueueDepth int `yaml:"queue_depth"`
 
 	// EnvLibrary is like Library, from the environment. The caller reads it; this package does not.

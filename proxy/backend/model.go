@@ -25,7 +25,7 @@ type ModelOptions struct {
 	// Name is what routes name and clients may ask for. Required, unique. Reloadable, as everything
 	// here.
 	Name string `yaml:"name"`
-	// ServedAs is the model name sent upstream. Default: Name.
+	// ServedAs is the model name sent upstream. Default: name.
 	ServedAs string `yaml:"served_as"`
 	// Endpoints are the servers that serve the model. At least one.
 	Endpoints []pool.EndpointOptions `yaml:"endpoints"`

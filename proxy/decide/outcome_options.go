@@ -107,25 +107,25 @@ func (o OutcomeOptions) On() bool { return o.Learn != learnOff }
 // weight of the outcome that is made of it. 0 turns a sign off. What callers say has the weight 1
 // and stands above.
 type SignOptions struct {
-	// Regenerated: the same messages came again within 30 minutes. The outcome is 0. Default 0.3.
-	// Reloadable.
+	// Regenerated weighs that the same messages came again within 30 minutes. The outcome is 0.
+	// Default 0.3. Reloadable.
 	Regenerated float64 `yaml:"regenerated"`
-	// Edited: the last message of the user came again in other words. The outcome is 0. Default
-	// 0.15. Reloadable.
+	// Edited weighs that the last message of the user came again in other words. The outcome is 0.
+	// Default 0.15. Reloadable.
 	Edited float64 `yaml:"edited"`
-	// Continued: another turn followed. The outcome is 1. Default 0.1. Reloadable.
+	// Continued weighs that another turn followed. The outcome is 1. Default 0.1. Reloadable.
 	Continued float64 `yaml:"continued"`
-	// ToolCall: the next turn shows that the answer called a tool with arguments that are no JSON.
-	// The outcome is 0. Default 0.5. Reloadable.
+	// ToolCall weighs that the next turn shows that the answer called a tool with arguments that are
+	// no JSON. The outcome is 0. Default 0.5. Reloadable.
 	ToolCall float64 `yaml:"tool_call"`
-	// Length: the answer was cut at its limit. The outcome is 0. Default 0.2. Reloadable.
+	// Length weighs that the answer was cut at its limit. The outcome is 0. Default 0.2. Reloadable.
 	Length float64 `yaml:"length"`
-	// Guard: the guard of answers found a claim that it acts on. The outcome is 0. Default 0.3.
-	// Reloadable.
+	// Guard weighs that the guard of answers found a claim that it acts on. The outcome is 0.
+	// Default 0.3. Reloadable.
 	Guard float64 `yaml:"guard"`
-	// Metadata: a request says of the answer before, or of that which its metadata name under
-	// feedback_request_id, what they have under feedback: up or down. The outcome is 1 or 0.
-	// Default 1. Reloadable.
+	// Metadata weighs what the metadata of a request have under feedback, up or down, of the answer
+	// before, or of that which they name under feedback_request_id. The outcome is 1 or 0. Default
+	// 1. Reloadable.
 	Metadata float64 `yaml:"metadata"`
 }
 

@@ -84,7 +84,7 @@ type Usage struct {
 	// Resets is when a day or a month begins anew; of a minute, when nothing counts any more if
 	// nothing else happens.
 	Resets time.Time `json:"resets_at"`
-	// Alone: it is what this replica knows, since there is no Redis or it does not answer.
+	// Alone says that it is what this replica knows, since there is no Redis or it does not answer.
 	Alone bool `json:"replica_alone"`
 }
 
