@@ -507,6 +507,39 @@ func TestWhatAnOlderModelDerivedIsDerivedAgainOnce(t *testing.T) {
 	}
 }
 
+func TestWhatCouldNotBeDerivedIsDerivedAgain(t *testing.T) {
+	t.Parallel()
+	clock := testkit.NewClock()
+	o, away, words := testOptions(clock), true, new(wordCount)
+	o.Derive = func(ctx context.Context, t Text) (Derived, error) {
+		if away {
+			return Derived{Partial: true}, nil
+		}
+		return words.derive(ctx, t)
+	}
+	s := newStore(t, o, nil)
+	c := create(t, s, alice, draft("two words"))
+	verdicts := func() string {
+		snap, err := s.Resolve(t.Context(), alice, Ref{ID: c.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer snap.Release()
+		return string(snap.Derived.Verdicts)
+	}
+	if got := verdicts(); got != "" {
+		t.Errorf("without a model: %s", got)
+	}
+	away = false
+	for range 2 {
+		clock.Pass(10 * time.Minute)
+		s.Sweep(t.Context())
+		if got := verdicts(); got != `{"jailbreak":0.1}` {
+			t.Errorf("with the model: %q", got)
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{

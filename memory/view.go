@@ -186,7 +186,10 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 
 func (s *Store) makeView(ctx context.Context, tenant string, at ledger.Name, v *ledger.Version, n int, c page.Care, text func() (string, error)) (*view, error) {
 	revision := *s.revision.Load()
-	made := &view{derived: Derived{Revision: revision}}
+	made := &view{}
+	if v.Derived == nil {
+		made.derived.Revision = revision
+	}
 	if err := s.readInto(ctx, at.Tenant, v, c, made); err != nil {
 		return nil, err
 	}
