@@ -33,6 +33,7 @@ func (a *App) openContexts(cfg *config.Config) (*contextStore, error) {
 	c := &contextStore{cfg: &a.cfg}
 	c.deriver = contexts.NewDeriver(contexts.DeriverOptions{
 		Read: a.proxy.ReadStored, Needs: a.proxy.StoredSignals, Selected: a.proxy.ReadsSelection,
+		Able:     func() signal.Mask { return a.classifier.Load().Signals() },
 		Skeleton: skeleton, Count: a.proxy.CountTokens, Timeout: time.Duration(m.DeriveTimeout),
 		Revision: a.revision(),
 	})

@@ -15,14 +15,17 @@ import (
 	"signalbox/memory"
 )
 
-// DeriverOptions are what a Deriver works with. All functions are required, and safe for concurrent
-// use.
+// DeriverOptions are what a Deriver works with. Functions are required where nothing else is said,
+// and safe for concurrent use.
 type DeriverOptions struct {
 	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
 	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 	// Needs returns the signals that texts are read for, of jailbreak, injection and pii: jailbreak
 	// is no use where it reads no data. nil: all of them.
 	Needs func() signal.Mask
+	// Able returns the signals that there is a model for: where Read lacks one of them, the model is
+	// away, and a later try may say more. nil: none.
+	Able func() signal.Mask
 	// Selected reports whether a value counts that Read made of a selection of windows, as it does
 	// for prompts. nil: never, so that a text is known only when every window was read.
 	Selected func() bool
@@ -156,7 +159,7 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 	d.o.Read(ctx, &signal.Text{LastUser: text, Segments: []signal.Segment{read}}, need, &set)
 	v, lasting = d.of(&set), true
 	for _, kind := range need.Kinds() {
-		lasting = lasting && settled(set.Value(kind))
+		lasting = lasting && d.settled(kind, set.Value(kind))
 	}
 	if lasting {
 		d.known.add(k, v)
@@ -174,12 +177,13 @@ func (d *Deriver) of(set *signal.Set) Verdicts {
 
 // settled reports whether reading again would find the same: there is a value, or no model for one,
 // or nothing to read.
-func settled(v *signal.Value) bool {
+func (d *Deriver) settled(kind signal.Kind, v *signal.Value) bool {
 	switch v.State {
 	case signal.Known:
 		return true
 	case signal.Unknown:
-		return v.Reason == signal.ReasonNoModel || v.Reason == signal.ReasonNoText
+		away := d.o.Able != nil && d.o.Able().Has(kind)
+		return v.Reason == signal.ReasonNoModel && !away || v.Reason == signal.ReasonNoText
 	case signal.NotExtracted:
 	}
 	return false

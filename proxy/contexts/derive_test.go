@@ -170,11 +170,17 @@ func TestOfATextThatHasGrownTheEndIsReadAlone(t *testing.T) {
 func TestWhatCannotBeReadIsUnknownAndTriedAgain(t *testing.T) {
 	for _, c := range []struct {
 		why     signal.Reason
+		able    signal.Mask
 		partial bool
-	}{{signal.ReasonTimeout, true}, {signal.ReasonOverload, true}, {signal.ReasonNoModel, false}} {
+	}{
+		{signal.ReasonTimeout, 0, true},
+		{signal.ReasonOverload, 0, true},
+		{signal.ReasonNoModel, 0, false},
+		{signal.ReasonNoModel, safety, true}, // it is away, as while a worker is started again
+	} {
 		why, partial := c.why, c.partial
 		l := &lookout{broken: why}
-		d := l.deriver()
+		d := l.deriver(func(o *DeriverOptions) { o.Able = func() signal.Mask { return c.able } })
 		v, got := derive(t, d, "acme", filler(3*pieceBytes))
 		if v.Jailbreak != nil || v.PII != nil || got.Partial != partial || string(got.Verdicts) != "{}" {
 			t.Errorf("%s: verdicts %s, partial %v", why, got.Verdicts, got.Partial)
