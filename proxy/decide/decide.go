@@ -373,13 +373,18 @@ func (d *Decision) unavailable() error {
 	for _, k := range d.Failed.Kinds() {
 		e.Signals = append(e.Signals, d.signalName(k))
 		switch v := d.Set.Value(k); {
-		case v.Reason == signal.ReasonNoModel:
-			e.Reason = signal.ReasonNoModel // which an operator can do something about
+		case v.Reason == signal.ReasonNoModel && !d.able(k):
+			e.Reason, e.Away = v.Reason, false // which an operator can do something about
 		case e.Reason == signal.ReasonNone:
-			e.Reason = v.Reason
+			e.Reason, e.Away = v.Reason, v.Reason == signal.ReasonNoModel
 		}
 	}
 	return e
+}
+
+// able reports whether there is a model for a signal, whether or not it answers.
+func (d *Decision) able(k signal.Kind) bool {
+	return d.Base != nil && d.Base.Signals.Classifier != nil && d.Base.Signals.Signals().Has(k)
 }
 
 // signalName is how the configuration calls a signal.

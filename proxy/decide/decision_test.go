@@ -9,6 +9,7 @@ import (
 	"signalbox/memory/outcomes"
 	"signalbox/proxy/choose"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/signals"
 	"signalbox/rules"
 )
 
@@ -69,6 +70,38 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		if got.Status != http.StatusServiceUnavailable || got.Code != "signal_unavailable" ||
 			!strings.Contains(got.Message, want) {
 			t.Errorf("%q: %+v", why, got)
+		}
+	}
+}
+
+// able is a classifier that has a model for some signals.
+type able struct {
+	signals.Classifier
+
+	has signal.Mask
+}
+
+func (a able) Signals() signal.Mask { return a.has }
+
+// A model that is there and does not answer, as while its process is started again, is worth another
+// try; one that nobody has is not.
+func TestAModelThatIsAwayIsWorthAnotherTry(t *testing.T) {
+	t.Parallel()
+	both := signal.MaskOf(signal.Jailbreak, signal.PII)
+	for has, want := range map[signal.Mask]string{both: "", signal.MaskOf(signal.PII): "false", 0: "false"} {
+		d := &Decision{
+			Base:     &Base{Signals: &signals.Reader{Classifier: able{has: has}}},
+			Set:      &signal.Set{},
+			Decision: rules.Decision{Failed: both},
+		}
+		for _, k := range both.Kinds() {
+			d.Set.Put(k, signal.Value{State: signal.Unknown, Reason: signal.ReasonNoModel})
+		}
+		h := http.Header{}
+		fault.Describe(h, d.unavailable())
+		message := fault.Wire(d.unavailable(), "id").Message
+		if h.Get("X-Should-Retry") != want || strings.Contains(message, "Try again later") != (want == "") {
+			t.Errorf("models for %v: X-Should-Retry %q, %s", has.Kinds(), h.Get("X-Should-Retry"), message)
 		}
 	}
 }

@@ -91,6 +91,7 @@ func (*BlockedError) Error() string { return "blocked by policy" }
 type SignalError struct {
 	Signals []string      // at least one
 	Reason  signal.Reason // empty when they are known for a part of the request only
+	Away    bool          // of no_model: there is one, and it does not answer
 }
 
 // Error names the signals.
@@ -101,7 +102,7 @@ func (*SignalError) Unwrap() error { return ErrSignalUnavailable }
 
 // Lasting reports whether a retry of the same request would fail as well.
 func (e *SignalError) Lasting() bool {
-	return e.Reason == signal.ReasonNoModel || e.Reason == signal.ReasonNoText
+	return e.Reason == signal.ReasonNoModel && !e.Away || e.Reason == signal.ReasonNoText
 }
 
 // message is the text for the client: the missing signals and what to do about them.
@@ -114,6 +115,9 @@ func (e *SignalError) message() string {
 	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model"
 	switch e.Reason { //nolint:exhaustive // the rest may pass
 	case signal.ReasonNoModel:
+		if e.Away {
+			return what + ": the model for it does not answer at the moment" + ending + ". Try again later"
+		}
 		return what + ": no model computes it here" + ending +
 			". The operator of this server finds what is missing in its log and under /readyz"
 	case signal.ReasonNoText:
