@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // atext are the characters of an unquoted local part besides letters and digits (RFC 5322, section
@@ -80,6 +82,9 @@ func (s *scanner) host(i int) (end int, tld string, read int) {
 		if label == "" || len(label) > 63 || label[0] == '-' {
 			break
 		}
+		if labels > 0 {
+			label = label[:s.tldEnd(from, from+len(label))-from]
+		}
 		i = from + len(label)
 		labels++
 		end, tld = i, label
@@ -104,6 +109,22 @@ func trimWide(label string) string {
 		}
 	}
 	return label
+}
+
+// tldEnd is where the top-level domain ends that the label [from, to) begins with, where a script
+// whose words run on behind it follows and no other label ("a@b.jpです", "a@b.com으로"); else to.
+func (s *scanner) tldEnd(from, to int) int {
+	end := from
+	for end < to && isAlnum(s.text[end]) {
+		end++
+	}
+	if end == to || s.byteAt(to) == '.' && isAlnum(s.byteAt(to+1)) || !isTLD(s.text[from:end]) {
+		return to
+	}
+	if r, _ := utf8.DecodeRuneInString(s.text[end:]); script.IsUnspaced(r) || script.IsHangul(r) {
+		return end
+	}
+	return to
 }
 
 // url reads an address with a scheme; the colon of the scheme is at i.

@@ -182,24 +182,25 @@ func isAlnum(b byte) bool  { return isDigit(b) || isLetter(b) }
 func isHex(b byte) bool    { return isDigit(b) || b|0x20-'a' <= 'f'-'a' }
 
 // wordBefore reports whether a word reaches up to i, so that what begins at i is only its rest.
-// Scripts that set no spaces between words do not count.
+// Scripts that set no spaces between words do not count, nor does Korean before another script.
 func (s *scanner) wordBefore(i int) bool {
 	b := s.byteAt(i - 1)
 	if b < utf8.RuneSelf {
 		return isAlnum(b) || b == '_'
 	}
 	r, _ := utf8.DecodeLastRuneInString(s.text[:i])
-	return spaced(r)
+	return spaced(r) && !(script.IsHangul(r) && s.byteAt(i) < utf8.RuneSelf)
 }
 
-// wordAfter reports whether what ends at i goes on as a word.
+// wordAfter reports whether what ends at i goes on as a word. A particle of Korean is none of the
+// number or the Latin word before it.
 func (s *scanner) wordAfter(i int) bool {
 	b := s.byteAt(i)
 	if b < utf8.RuneSelf {
 		return isAlnum(b) || b == '_'
 	}
 	r, _ := utf8.DecodeRuneInString(s.text[i:])
-	return spaced(r)
+	return spaced(r) && !(script.IsHangul(r) && s.byteAt(i-1) < utf8.RuneSelf)
 }
 
 // spaced reports whether r is a letter or digit of a script that sets spaces between words.

@@ -11,6 +11,9 @@ const first = 0x0E00
 // ideographs is the first code point that IsIdeograph can be true of, in the radicals of Chinese.
 const ideographs = 0x2E80
 
+// hangul is the first code point of Hangul.
+const hangul = 0x1100
+
 // IsUnspaced reports whether r is of a script that writes words without blanks between them: Han,
 // Hiragana, Katakana, Thai, Lao, Khmer or Myanmar. Korean parts words, so Hangul is not among them.
 func IsUnspaced(r rune) bool {
@@ -22,4 +25,9 @@ func IsUnspaced(r rune) bool {
 // of which a character or two make a word.
 func IsIdeograph(r rune) bool {
 	return r >= ideographs && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+// IsHangul reports whether r is Korean, whose particles stand right behind a word of any script.
+func IsHangul(r rune) bool {
+	return r >= hangul && unicode.Is(unicode.Hangul, r)
 }

@@ -21,10 +21,22 @@ func TestScriptsThatPartNoWords(t *testing.T) {
 	}
 }
 
+func TestHangul(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"한글ㄱᄀ": true, "漢かカaé7": false} {
+		for _, r := range text {
+			if IsHangul(r) != want {
+				t.Errorf("%q: %t", r, IsHangul(r))
+			}
+		}
+	}
+}
+
 func TestTheFirstCodePointsLeaveNothingOut(t *testing.T) {
 	t.Parallel()
 	for r := range rune(ideographs) {
 		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) ||
+			r < hangul && unicode.Is(unicode.Hangul, r) ||
 			r < first && unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) {
 			t.Fatalf("%U lies before the first", r)
 		}
