@@ -61,13 +61,12 @@ func (a *approx) in(ctx context.Context, text []byte) (bool, error) {
 			state[j] = old<<1&mask | inserted | replaced | deleted
 			before = old
 		}
-		if !boundary(text, i) {
-			continue
-		}
-		if state[a.edits]&a.accept != 0 {
+		if state[a.edits]&a.accept != 0 && ends(text, i) {
 			return true, nil
 		}
-		a.start(&state)
+		if boundary(text, i) {
+			a.start(&state)
+		}
 	}
 	return false, nil
 }

@@ -165,7 +165,7 @@ func boundary(text []byte, i int) bool {
 		return true
 	}
 	after, n := utf8.DecodeRune(text[i:])
-	return n == 0 || !isWord(after)
+	return n == 0 || !isWord(after) || script.IsHangul(before) != script.IsHangul(after) && !unicode.Is(unicode.M, after)
 }
 
 // isWord tells which characters make up words in scripts that separate words. A combining mark

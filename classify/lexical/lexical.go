@@ -2,7 +2,8 @@
 //
 // A phrase matches on word boundaries: neither end of the match may continue a word. Scripts that
 // are written without spaces (Han, kana, Thai and kin) have no boundaries inside, so there a phrase
-// matches anywhere. Both phrase and text are compared after composition (Unicode NFC), with runs
+// matches anywhere. Korean sets spaces, and particles right behind a word: they may follow a phrase,
+// and Hangul beside another script is a boundary. Both phrase and text are compared after composition (Unicode NFC), with runs
 // of white space as one space, and without regard to case unless the set says otherwise.
 //
 // Sets read every segment, whatever its role: a client chooses the role of its messages, so a word
@@ -43,7 +44,8 @@ const maxFuzzyRunes = 63
 type Options struct {
 	// Name is what conditions refer to. Required.
 	Name string `yaml:"name"`
-	// Any are the words and phrases, each found as a whole: refund does not find refunds.
+	// Any are the words and phrases, each found as a whole: refund does not find refunds. Behind a word
+	// of Korean its particles may stand.
 	// Reloadable.
 	Any []string `yaml:"any"`
 	// CaseSensitive compares as written. Default false. Reloadable.
@@ -310,7 +312,7 @@ func (a *automaton) scan(ctx context.Context, text []byte, longest int, found []
 func (a *automaton) part(text []byte, from, to int, found []bool) {
 	it := a.ac.IterOverlappingByte(text[from:to])
 	for h := it.Next(); h != nil; h = it.Next() {
-		if !boundary(text, from+h.Start()) || !boundary(text, from+h.End()) {
+		if !boundary(text, from+h.Start()) || !ends(text, from+h.End()) {
 			continue
 		}
 		for _, set := range a.sets[h.Pattern()] {

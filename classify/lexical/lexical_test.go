@@ -54,6 +54,13 @@ func TestPhrases(t *testing.T) {
 		"Cyrillic case folds":                             {Options{Any: []string{"привет"}}, "ПРИВЕТ!", true},
 		"Han has no boundaries":                           {Options{Any: []string{"机密"}}, "这是机密文件", true},
 		"Thai has no boundaries":                          {Options{Any: []string{"ลับ"}}, "เอกสารลับมาก", true},
+		"particles of Korean may follow":                  {Options{Any: []string{"프로젝트 한강"}}, "프로젝트 한강의 일정은?", true},
+		"several particles may follow":                    {Options{Any: []string{"환불"}}, "저는 환불에서만은 안 됩니다", true},
+		"a Korean word does not match inside a word":      {Options{Any: []string{"비"}}, "비밀 정비 비행기", false},
+		"a Korean phrase begins at a word":                {Options{Any: []string{"한강"}}, "남한강의 물", false},
+		"Hangul beside Latin is a boundary":               {Options{Any: []string{"titan", "10", "환불"}}, "Titan의 예산", true},
+		"Latin beside Hangul is a boundary":               {Options{Any: []string{"환불"}}, "VIP환불", true},
+		"edits beside particles":                          {Options{Any: []string{"프로젝트 한강"}, Fuzzy: 1}, "프로잭트 한강에서는", true},
 		"Han beside Latin is a boundary":                  {Options{Any: []string{"titan"}}, "关于titan的", true},
 		"the longer of two phrases does not hide another": {Options{Any: []string{"titan x", "titan"}}, "titan xy", true},
 		"bytes that are no UTF-8 do no harm":              {Options{Any: []string{"titan"}}, "\xff titan \xc3", true},
@@ -216,15 +223,21 @@ func distance(a, b []rune) int {
 func naive(text, phrase string, edits int, mode folding) bool {
 	b := fold(text, mode)
 	want := []rune(string(fold(phrase, mode)))
-	cuts := []int{}
+	starts, stops := []int{}, []int{}
 	for i := range string(b) {
 		if boundary(b, i) {
-			cuts = append(cuts, i)
+			starts = append(starts, i)
+		}
+		if ends(b, i) {
+			stops = append(stops, i)
 		}
 	}
-	cuts = append(cuts, len(b))
-	for i, from := range cuts {
-		for _, to := range cuts[i:] {
+	stops = append(stops, len(b))
+	for _, from := range starts {
+		for _, to := range stops {
+			if to < from {
+				continue
+			}
 			part := []rune(string(b[from:to]))
 			if n := len(part) - len(want); len(part) > 0 && n <= edits && -n <= edits && distance(part, want) <= edits {
 				return true
@@ -238,6 +251,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("the project titan budget", "Project Titan", uint8(1))
 	f.Add("aaaa aaab baaa", "aaaa", uint8(0))
 	f.Add("これは機密です", "機密", uint8(0))
+	f.Add("titan 프로젝트한강에서는 x", "프로젝트한강", uint8(1))
 	f.Add("cafe\u0301 \u0301x", "café", uint8(1))
 	f.Add("tixtan titann", "titan", uint8(1))
 	f.Add("ſtraße ΣΊΣΥΦΟΣ", "straße", uint8(2))
