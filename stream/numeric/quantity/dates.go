@@ -319,26 +319,36 @@ func (p *parser) ordinalMark(i int) bool {
 	return (t.kind == tokWord || t.kind == tokSymbol) && glued(p.text[t.start:t.end]) == gluedOrdinal
 }
 
-// ideographicDate reads 2024年5月12日 and its parts.
+// ideographicDate reads 2024年5月12日, 2024년 5월 12일 and their parts.
 func (p *parser) ideographicDate(i int, v *Value) int {
 	t := p.tok(i)
-	if t.step != 1 || !p.word(i+1, "年") && !p.word(i+1, "月") {
+	year, month := p.word(i+1, "年") || p.word(i+1, "년"), p.monthMark(i+1)
+	if t.step != 1 || !year && !month {
 		return i
 	}
 	j := i
-	if p.word(j+1, "年") {
+	if year {
+		if t.num < minYear && !p.monthMark(j+3) {
+			return i // a length of time
+		}
 		v.years(int(t.num), int(t.num))
 		j += 2
 	}
-	if m := p.tok(j); m.kind == tokNumber && p.word(j+1, "月") && m.num >= 1 && m.num <= 12 {
+	if m := p.tok(j); m.kind == tokNumber && p.monthMark(j+1) && m.num >= 1 && m.num <= 12 {
 		v.Month = uint8(m.num)
 		j += 2
-		if d := p.tok(j); d.kind == tokNumber && p.word(j+1, "日") && d.num >= 1 && d.num <= 31 {
+		if d := p.tok(j); d.kind == tokNumber && p.dayMark(j+1) && d.num >= 1 && d.num <= 31 {
 			v.Day = uint8(d.num)
 			j += 2
 		}
 	}
 	return j
+}
+
+func (p *parser) monthMark(i int) bool { return p.word(i, "月") || p.word(i, "월") }
+
+func (p *parser) dayMark(i int) bool {
+	return p.word(i, "日") || p.word(i, "号") || p.word(i, "號") || p.word(i, "일")
 }
 
 // quarter reads Q3 2024.

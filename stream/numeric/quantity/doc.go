@@ -2,9 +2,11 @@
 //
 // Parse finds numbers, dates, times and quantities as people write them: several notations of
 // thousands and decimals, magnitudes, money, percentages, units, ranges, hedges ("about", "at
-// least"), words for numbers in English and the common ones of German, French and Spanish, dates in
-// many forms, and numbers of Chinese and Japanese with their marks. Numbers that are no facts (list
-// numbers, versions, identifiers, citations, labels such as "step 2", code) are left out. Compare
+// least"), words for numbers in English and the common ones of German, French, Spanish and Portuguese,
+// dates in many forms, numbers of Chinese, Japanese and Korean with their marks, units, hours and eras
+// (3億5000万円, 午後3時, 令和7年, 3억 5천만 원), and months, magnitudes and common units of Portuguese,
+// Russian, Arabic and Hindi. Numbers that are no facts (list numbers, versions, identifiers,
+// citations, labels such as "step 2", code) are left out. Compare
 // says whether a number of a claim agrees with one of its evidence: equal, rounded by no more than
 // the digits it is written with, or in another unit.
 //

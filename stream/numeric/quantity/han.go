@@ -29,12 +29,13 @@ var hanRunes = map[rune]hanRune{
 }
 
 // hanNumeral takes a number in ideographs of at least two of them: 一百五十六万, 十二, 二〇二一. Alone they are
-// parts of words as often as numbers, and so are runs that begin with a multiplier other than ten
-// (万一, 千万).
+// parts of words as often as numbers, unless a unit says what is counted, and so are runs that begin with
+// a multiplier other than ten (万一, 千万).
 func (l *lexer) hanNumeral() bool {
 	end, count := l.pos, 0
 	digits := true // nothing but digits: a year, read digit by digit
 	var total, part, digit, positional float64
+	group := math.Inf(1)
 	for end < len(l.text) {
 		r, size := utf8.DecodeRuneInString(l.text[end:])
 		h := hanRunes[r]
@@ -50,7 +51,12 @@ func (l *lexer) hanNumeral() bool {
 			}
 			part, digit, digits = part+digit*h.num, 0, false
 		case hanGroup:
-			total, part, digit, digits = (total+part+digit)*h.num, 0, 0, false
+			if h.num < group { // 三億五千万
+				total += (part + digit) * h.num
+			} else { // 一万亿
+				total = (total + part + digit) * h.num
+			}
+			group, part, digit, digits = h.num, 0, 0, false
 		}
 		end += size
 		count++
@@ -60,13 +66,17 @@ func (l *lexer) hanNumeral() bool {
 		total = positional
 	}
 	step := 1.0
-	if !digits {
+	alone := count == 1 && l.hanCounts(total, end)
+	if alone {
+		digits = false
+	} else if !digits {
 		total, step, end = l.hanDecimals(total, end)
 	}
-	if count < 2 || digits && count != 4 || total == 0 || total > 1e15 {
+	if count < 2 && !alone || digits && count != 4 || total == 0 || total > 1e15 {
 		return false
 	}
 	t := token{start: l.pos, end: end, kind: tokNumber, num: total, alt: nan(), step: step}
+	t.weak = alone && hanCounter(l.text[end:])
 	if digits {
 		t.digits = count
 	}
@@ -111,35 +121,114 @@ func (l *lexer) hanUnit() bool {
 	if !l.behindNumber() {
 		return false
 	}
+	last := &l.toks[len(l.toks)-1]
+	start, halved := l.pos, l.andHalf(last)
 	for i := range hanUnits {
 		if name := hanUnits[i].name; strings.HasPrefix(l.text[l.pos:], name) {
 			end := l.pos + len(name)
+			if after, _ := utf8.DecodeRuneInString(l.text[end:]); strings.ContainsRune(notCounted[name], after) {
+				return false
+			}
+			if !halved && hanUnits[i].dim == Duration && last.kind == tokNumber && strings.HasPrefix(l.text[end:], "半") {
+				last.num, last.step, last.digits = last.num+.5, .01, 0 // 2時間半
+				end += len("半")
+			}
 			l.toks = append(l.toks, token{start: l.pos, end: end, kind: tokWord, unit: hanUnits[i].unit})
 			l.pos = end
+			return true
+		}
+	}
+	l.pos = start
+	return false
+}
+
+// half is what stands between a number and its unit for a half more: 一个半小时.
+const half = "个半"
+
+// andHalf adds the half that stands between number t and its unit, and reports whether there is one.
+func (l *lexer) andHalf(t *token) bool {
+	rest := l.text[l.pos:]
+	if t.kind != tokNumber || !halfOfUnit(rest) {
+		return false
+	}
+	t.num, t.step, t.digits = t.num+.5, .01, 0
+	l.pos += len(half)
+	t.end = l.pos
+	return true
+}
+
+// halfOfUnit reports whether s begins with the half of an hour that belongs to a number.
+func halfOfUnit(s string) bool {
+	for _, h := range [...]string{half, "個半"} {
+		if rest, ok := strings.CutPrefix(s, h); ok {
+			return strings.HasPrefix(rest, "小时") || strings.HasPrefix(rest, "小時")
+		}
+	}
+	return false
+}
+
+// hanHalf takes a half before a unit: 半小时, 半个月, 半年.
+func (l *lexer) hanHalf() bool {
+	const size = len("半")
+	rest := l.text[l.pos+size:]
+	if r, _ := utf8.DecodeLastRuneInString(l.text[:l.pos]); strings.ContainsRune("上下前后後", r) {
+		return false // 上半年
+	}
+	for _, unit := range [...]string{"小时", "小時", "時間", "个小时", "個小時", "个月", "個月", "年"} {
+		if after, ok := strings.CutPrefix(rest, unit); ok && !strings.HasPrefix(after, "度") && !l.behindNumber() {
+			t := token{start: l.pos, end: l.pos + size, kind: tokNumber, num: .5, alt: nan(), step: .01}
+			l.toks = append(l.toks, t)
+			l.pos += size
 			return true
 		}
 	}
 	return false
 }
 
-// hanClock makes a time of the day of an hour and minutes in ideographs: 8点30分.
-func (l *lexer) hanClock() bool {
-	if !l.behindNumber() {
+// notCounted are what follows on a unit where it is another word: 80年代, 三年级, 3分の1.
+//
+//nolint:gochecknoglobals // constant table
+var notCounted = map[string]string{
+	"年": "代级級生目次度", "分": "之の析野类類別别钟鐘", "周": "年岁歲", "週": "年",
+}
+
+// hanCounts reports whether what stands at end says that the one ideograph before it is a number n: a
+// unit, or the month, the day or the hour of something.
+func (l *lexer) hanCounts(n float64, end int) bool {
+	rest, before := l.text[end:], l.text[:l.pos]
+	switch {
+	case n < 1 || n > 10 || hanVague(before):
 		return false
+	case strings.HasPrefix(rest, "月"), halfOfUnit(rest), n > 1 && hanCounter(rest):
+		return true
+	case strings.HasPrefix(rest, "日"), strings.HasPrefix(rest, "号"):
+		return strings.HasSuffix(before, "月")
 	}
-	last := &l.toks[len(l.toks)-1]
-	rest := l.text[l.pos:]
-	for _, o := range [...]string{"点", "點", "时", "時"} {
-		if minutes, ok := strings.CutPrefix(rest, o); ok && last.kind == tokNumber && last.num < 25 && last.num == math.Trunc(last.num) {
-			digits := len(minutes) - len(strings.TrimLeft(minutes, "0123456789"))
-			if digits != 2 || !isMinutes(minutes[:2]) || !strings.HasPrefix(minutes[2:], "分") {
-				return false
-			}
-			last.kind, last.num = tokClock, last.num*60+float64(minutes[0]-'0')*10+float64(minutes[1]-'0')
-			last.end = l.pos + len(o) + 2 + len("分")
-			l.pos = last.end
-			return true
+	for _, u := range hanUnits {
+		if u.name != "分" && strings.HasPrefix(rest, u.name) { // 十分 is "very"
+			// one of a short unit is as often "once" or "some": 一天, 一年
+			after, _ := utf8.DecodeRuneInString(rest[len(u.name):])
+			return (n > 1 || len(u.name) > len("天")) && !strings.ContainsRune(notCounted[u.name], after)
 		}
 	}
-	return false
+	_, known := halfOfDay(before, n)
+	return known && strings.IndexAny(rest, "点點時时") == 0 ||
+		strings.HasPrefix(rest, "点半") || strings.HasPrefix(rest, "時半")
+}
+
+// hanVague reports whether text ends in what makes the ideograph of a number behind it part of a rank or
+// of a rough number: 第三, 几十, 数十.
+func hanVague(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return strings.ContainsRune("第十几幾数數好何", r)
+}
+
+// hanCounter reports whether s begins with a word behind a number of persons, things or times.
+func hanCounter(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	if !strings.ContainsRune("个個名位人岁歲次回件项項", r) || halfOfUnit(s) {
+		return false
+	}
+	unit, _ := utf8.DecodeRuneInString(s[utf8.RuneLen(r):])
+	return !strings.ContainsRune("月小星", unit) // 三个月, 两个小时
 }

@@ -32,6 +32,8 @@ type token struct {
 	unit           unit    // of a word or a symbol: the unit it names; dim is plain when it names none
 
 	zone       int16 // of a clock, as in Value
+	weak       bool  // of a number: one ideograph, which may be no fact
+	told       bool  // of a clock: a word says in which half of the day it is
 	year       int   // of a date
 	month, day uint8
 	swap       bool
@@ -54,6 +56,7 @@ func (l *lexer) run() {
 		case isDigit(r):
 			l.numeral()
 		case r >= '〇' && hanRunes[r].kind != 0 && l.hanNumeral():
+		case script.IsIdeograph(r) && (l.japaneseYear() || r == '半' && l.hanHalf()):
 		case r == '_' && l.emphasis():
 		case unicode.IsLetter(r) || r == '_' || r == '@':
 			l.wordOrName()

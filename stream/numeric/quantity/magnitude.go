@@ -97,6 +97,9 @@ func (p *parser) magnitude(i int) float64 {
 	if t.word.role&roleMagnitude != 0 {
 		return t.word.num
 	}
+	if p.word(i, "兆") && p.tok(i+1).unit.dim.currency() {
+		return trillion // and a million elsewhere, as of bits
+	}
 	if p.money(i+1) && p.touches(i+1) && t.end-t.start <= 2 {
 		return shortMagnitude(p.text[t.start:t.end]) // M€, Md€
 	}

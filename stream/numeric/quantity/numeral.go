@@ -330,7 +330,15 @@ func normalSep(r rune) rune {
 func (l *lexer) suffix() {
 	rest := l.text[l.pos:]
 	r, _ := utf8.DecodeRuneInString(rest)
-	if !unicode.IsLetter(r) || script.IsIdeograph(r) {
+	if script.IsIdeograph(r) {
+		l.hanMixed()
+		return
+	}
+	if script.IsHangul(r) {
+		l.hangul()
+		return
+	}
+	if !unicode.IsLetter(r) {
 		return
 	}
 	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) })

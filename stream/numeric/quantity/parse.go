@@ -290,7 +290,7 @@ func (p *parser) word(i int, s string) bool {
 // with no unit is a pronoun.
 func (p *parser) weaken(i, j int, v *Value) {
 	t := p.tok(i)
-	if t.kind == tokWord && j == i+1 && v.Dim == Plain && v.Raw < 4 {
+	if j == i+1 && v.Dim == Plain && (t.weak || t.kind == tokWord && v.Raw < 4) {
 		v.Weak = true
 	}
 }

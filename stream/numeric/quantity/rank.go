@@ -13,7 +13,7 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	next = i + 1
 	switch {
 	case t.kind == tokClock:
-		v.Half = minutes < 13*60 && p.text[t.start] != '0'
+		v.Half = minutes < 13*60 && p.text[t.start] != '0' && !t.told
 	case p.hourOfDay(i):
 		minutes = 60 * max(t.num, t.word.num)
 	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
@@ -25,6 +25,9 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 		minutes *= 60
 		minutes, v.Half = p.openingHour(i, minutes)
 		v.Spoken = p.nineToFive(i) != 0
+	case p.portugueseHour(i):
+		minutes *= 60
+		next++
 	case p.frenchClock(i):
 		minutes = minutes*60 + p.tok(i+2).num
 		next = i + 3
@@ -98,6 +101,12 @@ func (p *parser) hourOfDay(i int) bool {
 // dottedClock reports whether token t is 7.42 before Uhr.
 func (p *parser) dottedClock(t *token, next int) bool {
 	return t.kind == tokNumber && t.step == 0.01 && t.num < 24.6 && t.num-math.Floor(t.num) < 0.595 && p.word(next, "Uhr")
+}
+
+// portugueseHour reports whether the hours at token i are one of the day: das 9h às 17h.
+func (p *parser) portugueseHour(i int) bool {
+	return p.hour(i) && p.touches(i+1) && p.word(i+1, "h") && (p.word(i-1, "das") || p.word(i-1, "às")) &&
+		p.tok(i+2).kind != tokNumber
 }
 
 // frenchClock reports whether 14 h 30 stands at i, and not 14 h 30 min.

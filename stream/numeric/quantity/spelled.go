@@ -47,7 +47,7 @@ func (p *parser) bareMagnitude(i int) bool {
 		return false
 	}
 	switch p.text[t.start:t.end] {
-	case "hundert", "tausend", "cent", "cien", "mil", "mille":
+	case "hundert", "tausend", "cent", "cien", "ciento", "cem", "cento", "mil", "mille":
 		return p.tok(i-1).kind != tokNumber
 	}
 	return false
@@ -58,6 +58,8 @@ func fits(n, last float64, seen bool) bool {
 	switch {
 	case !seen:
 		return true
+	case last >= 1000:
+		return n < 1000 && n > 0
 	case last >= 100:
 		return n < 100 && n > 0
 	case last == 60 || last == 80 || last == 20:
@@ -75,9 +77,13 @@ func (p *parser) joint(j int, last float64) int {
 	if p.sym(j, '-') && p.touches(j) == p.touches(j+1) && p.has(j+1, roleCardinal|roleMagnitude) {
 		return j + 1
 	}
-	if p.has(j, roleAnd) && p.has(j+1, roleCardinal) && last >= 20 {
+	portuguese := p.word(j, "e")
+	if (portuguese || p.has(j, roleAnd)) && p.has(j+1, roleCardinal) && last >= 20 {
 		next := p.tok(j + 1).word.num
 		english := p.word(j, "and")
+		if portuguese && last >= 100 && next < last {
+			return j + 1
+		}
 		if english && last >= 100 && next < 100 || !english && next < 20 {
 			return j + 1
 		}

@@ -50,7 +50,7 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 		return p.poweredUnit(j, 2)
 	case p.has(j, roleCubic):
 		return p.poweredUnit(j, 3)
-	case (p.has(j, rolePer) || p.word(j, "pour")) && (p.word(j+1, "cent") || p.word(j+1, "ciento") || p.word(j+1, "hundred")):
+	case (p.has(j, rolePer) || p.word(j, "pour")) && (p.word(j+1, "cent") || p.word(j+1, "ciento") || p.word(j+1, "cento") || p.word(j+1, "hundred")):
 		return symbols["%"], j + 2, true
 	case p.workday(j):
 		return unit{workdays, 1, 0}, j + 2, true
@@ -120,6 +120,8 @@ func (p *parser) unitStands(j int) bool {
 		return p.touches(j) || t.start > 0 && !p.tokStartsName(j)
 	case "yo":
 		return true
+	case "год", "года", "ano", "سنة":
+		return p.tok(j-1).digits != 4 // 5 марта 2025 года
 	}
 	if t.unit.dim == Multiple && s == "times" {
 		return true
