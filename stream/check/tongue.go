@@ -33,7 +33,8 @@ var (
 	// german are words of the languages that write every noun with a capital.
 	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für
 		von bei nach aus auch wird wurde wurden werden sind mit sich um als kein keine ab bis man
-		oder aber sein seine ihren ihrem ihrer hat`)
+		oder aber sein seine ihren ihrem ihrer hat sie wir ich ihnen ihm ihn können kann müssen muss
+		diese dieser dieses diesen diesem bitte zwischen seit unter über`)
 	// possessive are words of German that other languages have as well, or that stand before nouns
 	// alone: in a text that is not English they tell it, too.
 	possessive = hashes(
@@ -172,7 +173,7 @@ func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
 		if !m.unknown(i) || nouns && !w.Has(words.Name) {
 			continue
 		}
-		if !nouns && !t.across && w.Has(words.Name) {
+		if !nouns && !t.across && w.Has(words.Name) && !m.behindArticle(i) {
 			return spanOf(text, w.Start, w.End)
 		}
 		if next := i + 1; next < len(m.claim) && m.unknown(next) && text[w.End:m.claim[next].Start] == " " {
@@ -182,7 +183,12 @@ func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
 	return span
 }
 
-// unknown reports whether word i of the claim begins with a capital and stands in no premise.
+// unknown reports whether word i of the claim begins with a capital, as a name does, and stands in no
+// premise. German has a capital in "Ihre", and in any noun behind it or behind "die".
 func (m *matcher) unknown(i int) bool {
-	return m.content[i] && m.claim[i].Has(words.Capital) && !m.found[i]
+	w := &m.claim[i]
+	return m.content[i] && w.Has(words.Capital) && !m.found[i] && !german[w.Hash] && !possessive[w.Hash]
 }
+
+// behindArticle reports whether word i of the claim is a noun of German by the word before it.
+func (m *matcher) behindArticle(i int) bool { return i > 0 && possessive[m.claim[i-1].Hash] }

@@ -54,6 +54,10 @@ func TestNounsOfGermanBesideData(t *testing.T) {
 		{`{"eta":"2026-12-04"}`, "Die Bestellung kommt am 4. Dezember 2026 an.", check.Unchecked},
 		{"The order arrives on 4 December 2026.", "Unsere Sendung kommt am 4. Dezember 2026 an.", check.Unchecked},
 		{"Die Wohnung liegt in Kiel.", "Die Wohnung liegt in Hamburg.", check.Unsupported},
+		{"Erstattungen erfolgen innerhalb von 5 Tagen.", "Danke für Ihre Nachricht.", check.Unchecked},
+		{"Die Rückgabe ist innerhalb von 14 Tagen möglich.", "Sie können die Ware zwei Wochen lang zurückgeben.", check.Unchecked},
+		{"Die Rückgabe ist innerhalb von 14 Tagen möglich.", "Die Rückgabe dauert 14 Tage, die Ware zahlt niemand.", check.Unchecked},
+		{"Die Leiterin ist Anna Berg.", "Ihre Leiterin ist Maria Lang.", check.Unsupported},
 		// what stands in a record is believed in few words of the claim's own, and in no name
 		{`{"delivery_date":"2026-12-04"}`, "Your parcel will be delivered on 4 December 2026.", check.Unchecked},
 		{`{"delivery_date":"2026-12-04"}`, "Your parcel will be delivered on 5 December 2026.", check.Unsupported},
