@@ -11,9 +11,21 @@ import (
 
 // PatternsContext appends to dst what can be told from the characters of text, sorted by start and
 // without overlaps; see the package comment for what it leaves to a model. text may have any size;
-// nothing is kept. Without a finding it allocates nothing. Its error is that of ctx, which is looked
-// at first and then every 64 KiB; nothing is appended then.
+// nothing is kept. Without a finding it allocates nothing, unless text has digits of other scripts. Its
+// error is that of ctx, which is looked at first and then every 64 KiB; nothing is appended then.
 func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, error) {
+	n, other := narrow(text)
+	if !other {
+		return patterns(ctx, text, dst)
+	}
+	out, err := patterns(ctx, n.text, dst)
+	for i := len(dst); i < len(out); i++ {
+		out[i].Start, out[i].End = n.before(out[i].Start), n.before(out[i].End)
+	}
+	return out, err
+}
+
+func patterns(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	s := scanner{text: text, out: dst[len(dst):], lines: judge{text: text}}
 	for i := 0; i < len(text); {
 		if err := ctx.Err(); err != nil {

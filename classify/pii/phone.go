@@ -202,7 +202,8 @@ var phoneCues = cues{
 	"telefone", "ligue", "numero è", "cellulare", "chiamami", "telefoon", "telefoonnummer", "bel",
 	"nummer", "ring", "ringa", "telefonnummer", "zadzwoń", "numer",
 	"telefonum", "numaram", "ara", "телефон", "номер", "звоните", "позвоните", "电话", "手机", "電話",
-	"携帯", "号码",
+	"携帯", "号码", "전화", "휴대폰", "연락처", "هاتف", "جوال", "موبايل", "تلفون", "محمول", "تلفن", "موبایل",
+	"फोन", "फ़ोन", "मोबाइल", "โทร", "טלפון",
 }
 
 // codeCues name numbers that orders, goods, files and machines have. They stand directly before
@@ -217,6 +218,7 @@ var codeCues = cues{
 	"bestellung", "bestellnummer", "auftrag", "auftragsnummer", "rechnung", "rechnungsnummer",
 	"sendungsnummer", "pedido", "factura", "commande", "facture", "ordine", "fattura",
 	"zamówienie", "faktura", "sipariş", "fatura", "заказ", "счет", "订单", "订单号", "注文番号",
+	"주문번호", "송장번호", "رقم الطلب",
 }
 
 func (s *scanner) phoneScore(p *shape) float64 {

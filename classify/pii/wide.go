@@ -1,0 +1,88 @@
+package pii
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// leastWide is how many digits of another script a text has for it to be read with those of ASCII:
+// fewer are no number of anyone.
+const leastWide = 6
+
+// firstWide is the least first byte of a character that ascii knows.
+const firstWide = 0xD9
+
+// narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters of
+// full width, stand as those of ASCII.
+type narrowed struct {
+	text string
+	cuts []cut // in order
+}
+
+// cut is a place behind which the text is shorter than it was.
+type cut struct{ at, less int }
+
+// narrow rewrites text, if it has such digits enough or a full-width @.
+func narrow(text string) (n narrowed, ok bool) {
+	digits := 0
+	for i := 0; i < len(text) && digits < leastWide; {
+		if text[i] < firstWide {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch a := ascii(r); {
+		case a == '@':
+			digits = leastWide
+		case isDigit(a):
+			digits++
+		}
+		i += size
+	}
+	if digits < leastWide {
+		return n, false
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	less := 0
+	for i, r := range text {
+		a := ascii(r)
+		if a == 0 {
+			_, size := utf8.DecodeRuneInString(text[i:])
+			b.WriteString(text[i : i+size])
+			continue
+		}
+		b.WriteByte(a)
+		less += utf8.RuneLen(r) - 1
+		n.cuts = append(n.cuts, cut{b.Len(), less})
+	}
+	n.text = b.String()
+	return n, true
+}
+
+// ascii is what r stands for in ASCII, 0 for all that it is not about.
+func ascii(r rune) byte {
+	switch {
+	case r >= 0x660 && r <= 0x669:
+		return byte(r-0x660) + '0'
+	case r >= 0x6F0 && r <= 0x6F9:
+		return byte(r-0x6F0) + '0'
+	case r >= 0xFF10 && r <= 0xFF19, r >= 0xFF21 && r <= 0xFF3A, r >= 0xFF41 && r <= 0xFF5A,
+		r == 0xFF08, r == 0xFF09, r == 0xFF0B, r == 0xFF0D, r == 0xFF0E, r == 0xFF20, r == 0xFF3F:
+		return byte(r - 0xFF00 + ' ')
+	}
+	return 0
+}
+
+// before is the place in the text as it was of place i in the one that was rewritten.
+func (n *narrowed) before(i int) int {
+	k, found := slices.BinarySearchFunc(n.cuts, i, func(c cut, i int) int { return c.at - i })
+	if found {
+		k++
+	}
+	if k == 0 {
+		return i
+	}
+	return i + n.cuts[k-1].less
+}
