@@ -76,6 +76,7 @@ func TestFuse(t *testing.T) {
 		{"a short word inside a name", "Ana de la Cruz", []piece{{"Ana", "B-PERSON", 0.9}, {"de", "I-PERSON", 0.9}, {"la", "O", 0}, {"Cruz", "I-PERSON", 0.9}}, []string{"PERSON:Ana de la Cruz"}},
 		{"a verb between two names", "Ana called Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"called", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"two names with and", "Ana and Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"and", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
+		{"a guess at a part of a telephone number", "電話は03-1234-5678です", []piece{{"電", "O", 0}, {"話は03", "B-STREET_ADDRESS", 0.9}, {"-1234-5678です", "O", 1}}, []string{"STREET_ADDRESS:話は03-1234-5678"}},
 		{"names on two lines", "Ana\nBen", []piece{{"Ana", "B-PERSON", 0.9}, {"Ben", "I-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"a type that changes", "Ana Paris", []piece{{"Ana", "B-PERSON", 0.9}, {"Paris", "I-GPE", 0.9}}, []string{"PERSON:Ana", "GPE:Paris"}},
 		{"punctuation, genitive and article", "the “Acme” of Ana's", []piece{{"the", "B-ORGANIZATION", 0.9}, {"“Acme”", "I-ORGANIZATION", 0.9}, {"of", "O", 0}, {"Ana's", "B-PERSON", 0.9}}, []string{"ORGANIZATION:Acme", "PERSON:Ana"}},

@@ -83,7 +83,13 @@ next:
 				break
 			}
 			if !s.beats(last) {
+				if s.tornBy(last) {
+					last.End = max(last.End, s.End)
+				}
 				continue next
+			}
+			if last.tornBy(&s) {
+				s.Start, s.End = last.Start, max(s.End, last.End)
 			}
 			kept = kept[:len(kept)-1]
 		}
@@ -97,6 +103,13 @@ next:
 func (s *Span) within(o *Span) bool {
 	return !s.Pattern && o.Pattern && o.Start <= s.Start && s.End <= o.End &&
 		s.End-s.Start < o.End-o.Start
+}
+
+// tornBy reports whether s is a telephone number of which a guess of the model takes a part: the rest
+// goes with it, or it would be left uncovered.
+func (s *Span) tornBy(o *Span) bool {
+	return s.Pattern && s.Type == PhoneNumber && !o.Pattern && s.Start < o.End && o.Start < s.End &&
+		(s.Start < o.Start || o.End < s.End)
 }
 
 // beats reports whether s is the better of two spans that overlap. Of two readings of the same
