@@ -395,6 +395,13 @@ func (r *reader) whole(s *Span) bool {
 		return (&scanner{text: r.text}).whole(s)
 	case DateTime:
 		(&scanner{text: r.text}).wholeDate(s)
+	case StreetAddress: // ends in the first digits of 529.982.247-25
+		for end := s.End; isDigit(r.text[s.End-1]) && end+1 < len(r.text) && (r.text[end] == '.' || r.text[end] == '-') &&
+			isDigit(r.text[end+1]); s.End = end {
+			for end++; end < len(r.text) && isDigit(r.text[end]); {
+				end++
+			}
+		}
 	}
 	return true
 }
