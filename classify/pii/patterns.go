@@ -201,7 +201,7 @@ func (s *scanner) wordBefore(i int) bool {
 		return isAlnum(b) || b == '_'
 	}
 	r, _ := utf8.DecodeLastRuneInString(s.text[:i])
-	return spaced(r) && !(script.IsHangul(r) && s.byteAt(i) < utf8.RuneSelf)
+	return spaced(r) && (!script.IsHangul(r) || s.byteAt(i) >= utf8.RuneSelf)
 }
 
 // wordAfter reports whether what ends at i goes on as a word. A particle of Korean is none of the
@@ -212,7 +212,7 @@ func (s *scanner) wordAfter(i int) bool {
 		return isAlnum(b) || b == '_'
 	}
 	r, _ := utf8.DecodeRuneInString(s.text[i:])
-	return spaced(r) && !(script.IsHangul(r) && s.byteAt(i-1) < utf8.RuneSelf)
+	return spaced(r) && (!script.IsHangul(r) || s.byteAt(i-1) >= utf8.RuneSelf)
 }
 
 // spaced reports whether r is a letter or digit of a script that sets spaces between words.

@@ -32,12 +32,35 @@ var hanRunes = map[rune]hanRune{
 // parts of words as often as numbers, unless a unit says what is counted, and so are runs that begin with
 // a multiplier other than ten (万一, 千万).
 func (l *lexer) hanNumeral() bool {
-	end, count := l.pos, 0
-	digits := true // nothing but digits: a year, read digit by digit
-	var total, part, digit, positional float64
+	total, count, digits, end := hanRun(l.text, l.pos)
+	step := 1.0
+	alone := count == 1 && l.hanCounts(total, end)
+	if alone {
+		digits = false
+	} else if !digits {
+		total, step, end = l.hanDecimals(total, end)
+	}
+	if count < 2 && !alone || digits && count != 4 || total == 0 || total > 1e15 {
+		return false
+	}
+	t := token{start: l.pos, end: end, kind: tokNumber, num: total, alt: nan(), step: step}
+	t.weak = alone && hanCounter(l.text[end:])
+	if digits {
+		t.digits = count
+	}
+	l.toks = append(l.toks, t)
+	l.pos = end
+	return true
+}
+
+// hanRun reads the ideographs of a number that begin at end: their value, how many they are, and whether
+// they are nothing but digits.
+func hanRun(text string, end int) (total float64, count int, digits bool, next int) {
+	digits = true // a year, read digit by digit
+	var part, digit, positional float64
 	group := math.Inf(1)
-	for end < len(l.text) {
-		r, size := utf8.DecodeRuneInString(l.text[end:])
+	for end < len(text) {
+		r, size := utf8.DecodeRuneInString(text[end:])
 		h := hanRunes[r]
 		if h.kind == 0 || count == 0 && h.kind != hanDigit && h.num != 10 {
 			break
@@ -61,28 +84,10 @@ func (l *lexer) hanNumeral() bool {
 		end += size
 		count++
 	}
-	total += part + digit
 	if digits {
-		total = positional
+		return positional, count, true, end
 	}
-	step := 1.0
-	alone := count == 1 && l.hanCounts(total, end)
-	if alone {
-		digits = false
-	} else if !digits {
-		total, step, end = l.hanDecimals(total, end)
-	}
-	if count < 2 && !alone || digits && count != 4 || total == 0 || total > 1e15 {
-		return false
-	}
-	t := token{start: l.pos, end: end, kind: tokNumber, num: total, alt: nan(), step: step}
-	t.weak = alone && hanCounter(l.text[end:])
-	if digits {
-		t.digits = count
-	}
-	l.toks = append(l.toks, t)
-	l.pos = end
-	return true
+	return total + part + digit, count, false, end
 }
 
 // hanDecimals adds what stands behind 点 at end: 十二点五.

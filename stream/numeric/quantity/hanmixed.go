@@ -83,7 +83,7 @@ func (l *lexer) japaneseYear() bool {
 		start, n := l.pos, 1.0
 		if after, ok := strings.CutPrefix(rest, "元"); ok {
 			rest = after
-		} else if n, rest = l.yearOfEra(rest); n < 1 || n > 64 {
+		} else if n, rest = yearOfEra(rest); n < 1 || n > 64 {
 			return false
 		}
 		if !strings.HasPrefix(rest, "年") {
@@ -98,10 +98,9 @@ func (l *lexer) japaneseYear() bool {
 }
 
 // yearOfEra is the number that s begins with, in digits or ideographs, and what stands behind it.
-func (l *lexer) yearOfEra(s string) (n float64, rest string) {
-	for size := 0; s != ""; s = s[size:] {
-		var r rune
-		r, size = utf8.DecodeRuneInString(s)
+func yearOfEra(s string) (n float64, rest string) {
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
 		h := hanRunes[r]
 		switch d := digitOf(r); {
 		case d >= 0 && n < 10:
@@ -113,6 +112,7 @@ func (l *lexer) yearOfEra(s string) (n float64, rest string) {
 		default:
 			return n, s
 		}
+		s = s[size:]
 	}
 	return n, s
 }
