@@ -483,3 +483,25 @@ func TestCancellingLeavesNoSignalInBetween(t *testing.T) {
 		}
 	}
 }
+
+func TestAFollowUpWithoutASubjectHasThatOfTheTurnBefore(t *testing.T) {
+	labels := []string{"law", "math", "other"}
+	for name, tc := range map[string]struct {
+		kind   signal.Kind
+		weight float64
+		own    []float32
+		want   string
+	}{
+		"it follows":              {signal.Domain, .6, []float32{.02, .03, .95}, "math"},
+		"it follows, its own":     {signal.Domain, .6, []float32{.98, .01, .01}, "law"},
+		"it does not":             {signal.Domain, .4, []float32{.02, .03, .95}, "other"},
+		"no subject of this kind": {signal.Complexity, .6, []float32{.005, .005, .99}, "other"},
+	} {
+		h := &history{before: &subject{}, weight: tc.weight}
+		h.before.probs[tc.kind] = []float32{.2, .6, .2}
+		v := h.take(tc.kind, signal.Value{State: signal.Known, Labels: labels, Probs: tc.own})
+		if v.Label != tc.want {
+			t.Errorf("%s: %q, want %q (%v)", name, v.Label, tc.want, v.Probs)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -263,11 +264,23 @@ func (t *history) take(k signal.Kind, v signal.Value) signal.Value {
 		return t.intent(v)
 	}
 	if b := t.before; b != nil && len(b.probs[k]) == len(v.Probs) && t.weight > 0 {
-		v = mixed(&v, b.probs[k], t.weight)
+		v = mixed(&v, b.probs[k], t.share(k, &v))
 	}
 	t.after.probs[k] = v.Probs
 	t.after.kinds |= signal.MaskOf(k)
 	return v
+}
+
+// noSubject is the label of domain that says only what a text is not about.
+const noSubject = "other"
+
+// share is how much the turns before count in a value. A turn that follows them and has no subject of
+// its own takes over theirs.
+func (t *history) share(k signal.Kind, v *signal.Value) float64 {
+	if i := slices.Index(v.Labels, noSubject); k == signal.Domain && t.weight >= .5 && i >= 0 {
+		return t.weight + (1-t.weight)*float64(v.Probs[i])
+	}
+	return t.weight
 }
 
 // mixed returns v with the probabilities before to the power of weight times its own to the power

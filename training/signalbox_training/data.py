@@ -141,6 +141,7 @@ def domain_rows(data: Path) -> list[Row]:
         rows += [domain_row(r, label) for r in subsample(read(data, name), count, lambda r: 0)]
     rows += [Row(t, DOMAINS.index(d), NONE, 1.0, "own/domain") for t, d in synth.domain_texts()]
     rows += [Row(t, DOMAINS.index(d), NONE, 1.5, "own/everyday") for t, d in everyday.texts()]
+    rows += [Row(t, DOMAINS.index(d), NONE, 2.0, "own/chat") for t, d in everyday.chats()]
     for row in rows:  # a domain question is also a harmless prompt
         row.jailbreak = 0
     return rows
@@ -173,7 +174,7 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
             seen[k].take(row)
             continue
         seen[k] = row
-        generated = row.src.startswith("own/") and row.src != "own/everyday"  # one pattern on both sides would say nothing
+        generated = row.src.startswith("own/") and row.src not in ("own/everyday", "own/chat")  # one pattern on both sides would say nothing
         (held if bucket(row.text, HELD_OUT_ONE_IN) == 0 and not generated and not row.variant else train).append(row)
     random.Random(5).shuffle(train)
     return train, held
