@@ -138,7 +138,11 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	for i, v := range sig.inputs {
 		elems[i] = v.elem
 	}
-	return &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}, nil
+	out := &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}
+	if cfg.provider.name == ProviderCUDA || cfg.provider.name == ProviderTensorRT {
+		out.threads = newOSThreads(max(cfg.keep, 1))
+	}
+	return out, nil
 }
 
 // ownOperators gives the model the operators of package dense where they can run. Where they
@@ -218,6 +222,7 @@ func newSessionOptions(threads int, provider string) (*ort.SessionOptions, error
 // ortSession is one session of ONNX Runtime. Its native object is safe for concurrent runs.
 type ortSession struct {
 	native  *ort.DynamicAdvancedSession
+	threads *osThreads     // that run it; nil for any
 	elems   []elemType     // of the inputs, as the graph wants them
 	caches  []value        // inputs behind those, empty in every run
 	idle    chan *runState // what the runs at once need; a run beyond that makes its own and drops it
@@ -257,7 +262,7 @@ func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
 		}
 	}
 	stop := context.AfterFunc(ctx, st.terminate)
-	err = s.native.RunWithOptions(inputs, outputs, st.opts)
+	err = s.call(inputs, outputs, st.opts)
 	s.count(outputs)
 	if err == nil {
 		err = unwrap(outputs, out)
@@ -269,6 +274,16 @@ func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
 		return err
 	}
 	s.release(st)
+	return err
+}
+
+// call runs the native session, on a thread of its own where it has some.
+func (s *ortSession) call(inputs, outputs []ort.Value, opts *ort.RunOptions) error {
+	if s.threads == nil {
+		return s.native.RunWithOptions(inputs, outputs, opts)
+	}
+	var err error
+	s.threads.do(func() { err = s.native.RunWithOptions(inputs, outputs, opts) })
 	return err
 }
 
@@ -337,6 +352,7 @@ func (s *ortSession) close() error {
 		s.drop(st)
 	}
 	s.handles.Add(-1)
+	defer s.threads.close()
 	sessions.Lock()
 	defer sessions.Unlock()
 	return s.native.Destroy()
