@@ -72,12 +72,13 @@ func TestChoiceOfAProvider(t *testing.T) {
 	found := []Provider{
 		{"tensorrt", SupportNo, "no library", false},
 		{"cuda", SupportYes, "H200", true},
+		{"migraphx", SupportYes, "MI300", true},
 		{"webgpu", SupportUnknown, "no answer", false},
 		{"cpu", SupportYes, "", false},
 	}
 	for _, c := range []struct{ want, name, fallback string }{
-		{"", "cuda", ""},
-		{"auto", "cuda", ""},
+		{"", "migraphx", ""},
+		{"auto", "migraphx", ""},
 		{"cuda", "cuda", ""},
 		{"cpu", "cpu", ""},
 		{"tensorrt", "cpu", "tensorrt: no: no library"},
@@ -92,13 +93,13 @@ func TestChoiceOfAProvider(t *testing.T) {
 	if name, _ := choose(found[:1], ProviderAuto); name != ProviderCPU {
 		t.Errorf("with nothing that works: %q", name)
 	}
-	found[1].State, found[1].Detail = SupportNo, "no device"
-	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "cuda: no: no device" {
-		t.Errorf("auto with a CUDA library that fails: got %q, %q", name, fallback)
+	found[2].State, found[2].Detail = SupportNo, "no device"
+	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "migraphx: no: no device" {
+		t.Errorf("auto with a library that fails, and CUDA: got %q, %q", name, fallback)
 	}
-	found[1].Installed = false
+	found[2].Installed = false
 	if name, fallback := choose(found, ProviderAuto); name != ProviderCPU || fallback != "" {
-		t.Errorf("auto without a CUDA library: got %q, %q", name, fallback)
+		t.Errorf("auto without its library: got %q, %q", name, fallback)
 	}
 }
 

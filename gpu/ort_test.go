@@ -276,7 +276,7 @@ func TestOutputsStayValidAfterLaterRuns(t *testing.T) {
 
 func TestAnotherProviderFallsBackVisibly(t *testing.T) {
 	var log bytes.Buffer
-	r := openRuntime(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	r := openRuntime(t, func(o *Options) { o.Logger, o.ProbeAll = slog.New(slog.NewTextHandler(&log, nil)), true })
 	s := openSession(t, r, "add", func(o *SessionOptions) { o.Provider = "cuda" })
 	if s.Provider() != ProviderCPU {
 		t.Errorf("runs on %q", s.Provider())

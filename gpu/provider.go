@@ -36,7 +36,8 @@ type provider struct {
 	// precision is that of the graphs that it runs best.
 	precision string
 	// auto: it may be chosen without being named. Not so TensorRT, which builds engines for
-	// minutes, nor OpenVINO and WebGPU, which also work on devices that are slower than the CPU.
+	// minutes, nor OpenVINO and WebGPU, which also work on devices that are slower than the CPU, nor
+	// CUDA, on which some rows of a run are wrong and new shapes take long (docs/gpu.md).
 	auto bool
 	// compiles: it keeps what it makes of models in Options.EngineCache.
 	compiles bool
@@ -50,7 +51,7 @@ type provider struct {
 //nolint:gochecknoglobals // constant table
 var providers = [...]provider{
 	{ProviderTensorRT, "TensorrtExecutionProvider", "libonnxruntime_providers_tensorrt.so", precisionFP16, false, true, tensorRTSettings},
-	{ProviderCUDA, "CUDAExecutionProvider", "libonnxruntime_providers_cuda.so", precisionFP16, true, false, cudaSettings},
+	{ProviderCUDA, "CUDAExecutionProvider", "libonnxruntime_providers_cuda.so", precisionFP16, false, false, cudaSettings},
 	{ProviderMIGraphX, "MIGraphXExecutionProvider", "libonnxruntime_providers_migraphx.so", precisionFP16, true, true, migraphxSettings},
 	{ProviderOpenVINO, "OpenVINOExecutionProvider", "libonnxruntime_providers_openvino.so", precisionFP16, false, true, openvinoSettings},
 	{ProviderWebGPU, "WebGpuExecutionProvider", "", precisionFP16, false, false, noSettings},

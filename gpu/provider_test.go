@@ -171,7 +171,7 @@ func TestOnlyWhatIsAskedForIsProbed(t *testing.T) {
 		want []string
 	}{
 		{Options{Provider: ProviderCPU}, []string{"cpu"}},
-		{Options{}, []string{"cuda", "migraphx", "cpu"}},
+		{Options{}, []string{"migraphx", "cpu"}},
 		{Options{Provider: ProviderTensorRT}, []string{"tensorrt", "cpu"}},
 		{Options{Provider: ProviderCPU, ProbeAll: true}, []string{"tensorrt", "cuda", "migraphx", "openvino", "webgpu", "cpu"}},
 	} {
