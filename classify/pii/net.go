@@ -79,11 +79,11 @@ func (s *scanner) host(i int) (end int, tld string, read int) {
 			i--
 		}
 		label := trimWide(s.text[from:i])
+		if label != "" && labels > 0 { // text may go on right behind
+			label = label[:s.tldEnd(from, from+len(label))-from]
+		}
 		if label == "" || len(label) > 63 || label[0] == '-' {
 			break
-		}
-		if labels > 0 {
-			label = label[:s.tldEnd(from, from+len(label))-from]
 		}
 		i = from + len(label)
 		labels++

@@ -29,6 +29,7 @@ func TestPatternsFind(t *testing.T) {
 		{"a mail address", "write to jo.ann+news@mail.example.co.uk.", []string{"EMAIL_ADDRESS:jo.ann+news@mail.example.co.uk"}},
 		{"a mail address with a name in another script", "ü@bücher.example, mail:müller@bücher.de", []string{"EMAIL_ADDRESS:ü@bücher.example", "EMAIL_ADDRESS:müller@bücher.de"}},
 		{"a mail address behind a script without spaces", "联系我jo@example.org。谢谢", []string{"EMAIL_ADDRESS:jo@example.org"}},
+		{"a mail address before a long run without spaces", "请联系taro@example.com我会在收到邮件之后的两个工作日之内尽快回复您的所有问题", []string{"EMAIL_ADDRESS:taro@example.com"}},
 		{"a mail address before a script without spaces", "メールはtaro@example.co.jpです。次は李娜li@qq.com的邮箱，ไป a@b.org ครับ", []string{"EMAIL_ADDRESS:taro@example.co.jp", "EMAIL_ADDRESS:li@qq.com", "EMAIL_ADDRESS:a@b.org"}},
 		{"values with particles of Korean", "minsu@naver.com입니다.그리고 DE89370400440532013000이고 카드는 4111 1111 1111 1111이며 92.127.194.23에서 전화번호는 010-1234-5678입니다", []string{"EMAIL_ADDRESS:minsu@naver.com", "IBAN_CODE:DE89370400440532013000", "CREDIT_CARD:4111 1111 1111 1111", "IP_ADDRESS:92.127.194.23", "PHONE_NUMBER:010-1234-5678"}},
 		{"digits and signs of full width", "電話は０９０－１２３４－５６７８、ｔａｒｏ＠ｅｘａｍｐｌｅ．ｃｏ．ｊｐ、 tel 03-1234-5678", []string{"PHONE_NUMBER:０９０－１２３４－５６７８", "EMAIL_ADDRESS:ｔａｒｏ＠ｅｘａｍｐｌｅ．ｃｏ．ｊｐ", "PHONE_NUMBER:03-1234-5678"}},

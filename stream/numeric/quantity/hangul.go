@@ -14,8 +14,11 @@ var (
 		n    float64
 	}{{"조", trillion}, {"억", 1e8}, {"만", 1e4}, {"천", 1e3}, {"백", 100}}
 	hangulUnits = units("hangul")
-	// notHangul are what follows on a unit where it is another word: 80년대, 3분기.
-	notHangul = map[string][]string{"년": {"대", "생", "차", "도", "식"}, "분": {"기", "의"}, "초": {"등"}}
+	// notHangul are what follows on a unit where it is another word: 80년대, 3분기, 3원칙, 2주택.
+	notHangul = map[string][]string{
+		"년": {"대", "생", "차", "도", "식"}, "분": {"기", "의"}, "초": {"등"},
+		"원": {"칙", "소", "인"}, "프로": {"젝", "그", "세"}, "주": {"택", "년", "차", "민"},
+	}
 )
 
 // hangul takes what Korean writes right behind the number that was taken last: multipliers with the

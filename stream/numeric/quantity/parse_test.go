@@ -110,6 +110,8 @@ func TestParse(t *testing.T) {
 		{"Portuguese", "R$ 1,25 milhão, 2,5 bilhões de reais, mil e duzentos funcionários, vinte por cento, cento e vinte e cinco dias, cem mil reais, das 9h às 17h30, em 24h, 5 de março de 2025, dois anos", []string{"R$ 1,25 milhão=1.25e+06d32", "2,5 bilhões de reais=2.5e+09d32", "mil e duzentos=1200", "vinte por cento=20d1", "cento e vinte e cinco dias=1.08e+07d6", "cem mil reais=100000d32", "9h=09:00", "17h30=17:30", "24h=86400d6", "5 de março de 2025=2025/3/5", "dois anos=6.31152e+07d6"}},
 		{"ideographs that count", "五位讲师, 两人, 一个, 第三个", []string{"五=5", "两=2"}},
 		{"Korean", "매출은 3억 5천만 원, 3.5억 원, 1만 2천 명, 12,000명입니다, 20퍼센트, 9900원이며 14일 이내에 2주 안에 24개월, 2년, 3시간", []string{"3억 5천만 원=3.5e+08d31", "3.5억 원=3.5e+08d31", "1만 2천=12000", "12,000=12000", "20퍼센트=20d1", "9900원=9900d31", "14일=1.2096e+06d6", "2주=1.2096e+06d6", "24개월=6.31152e+07d6", "2년=6.31152e+07d6", "3시간=10800d6"}},
+		{"an article of German before hours", "Er gewann das 24h-Rennen, das 8h-Ticket", []string{"24h=86400d6", "8h=28800d6"}},
+		{"words of Korean that begin like units", "3원칙, 2주택, 3프로젝트", []string{"3=3", "2=2", "3=3"}},
 		{"days and hours of Korean", "2025년 3월 5일 오후 3시에, 오전 9시 30분부터 17시 반까지, 15시, 80년대, 5일에, 2025.03.05에", []string{"2025년 3월 5일=2025/3/5", "3시=15:00", "9시 30분=09:30", "17시 반=17:30", "15시=15:00", "80=80", "5=5", "2025.03.05=2025/3/5"}},
 		{"Spanish hundreds", "mil doscientos euros, mil y pico", []string{"mil doscientos euros=1200d23", "mil=1000"}},
 		{"Russian", "1,25 млрд рублей, 1250 млн рублей, 5 марта 2025 года, 2 недели, 24 часа", []string{"1,25 млрд рублей=1.25e+09d33", "1250 млн рублей=1.25e+09d33", "5 марта 2025=2025/3/5", "2 недели=1.2096e+06d6", "24 часа=86400d6"}},

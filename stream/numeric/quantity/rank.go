@@ -103,10 +103,13 @@ func (p *parser) dottedClock(t *token, next int) bool {
 	return t.kind == tokNumber && t.step == 0.01 && t.num < 24.6 && t.num-math.Floor(t.num) < 0.595 && p.word(next, "Uhr")
 }
 
-// portugueseHour reports whether the hours at token i are one of the day: das 9h às 17h.
+// portugueseHour reports whether the hours at token i are one of the day: das 9h às 17h, and not
+// German's das 24h-Rennen.
 func (p *parser) portugueseHour(i int) bool {
-	return p.hour(i) && p.touches(i+1) && p.word(i+1, "h") && (p.word(i-1, "das") || p.word(i-1, "às")) &&
-		p.tok(i+2).kind != tokNumber
+	if !p.hour(i) || !p.touches(i+1) || !p.word(i+1, "h") || p.tok(i+2).kind == tokNumber {
+		return false
+	}
+	return p.word(i-1, "às") || p.word(i-1, "das") && (p.word(i+2, "às") || p.word(i+2, "até"))
 }
 
 // frenchClock reports whether 14 h 30 stands at i, and not 14 h 30 min.
