@@ -26,7 +26,8 @@ type Options struct {
 	// the built-in checksums hold for the cache directory, other places are trusted as they are.
 	LibrarySHA256 string `yaml:"library_sha256"`
 	// Provider is the execution provider of sessions that name none: auto (default), cpu, cuda,
-	// tensorrt, migraphx, openvino or webgpu. auto takes migraphx where it works, else cpu. One that does not work here is replaced by cpu, and /readyz says why.
+	// tensorrt, migraphx, openvino or webgpu. auto takes migraphx where it works, else cpu. One that
+	// does not work here is replaced by cpu, and /readyz says why.
 	Provider string `yaml:"provider" words:"auto cpu cuda tensorrt migraphx openvino webgpu"`
 	// ProviderLibrary is the absolute path of a plugin of ONNX Runtime that brings execution
 	// providers. It is asked for a provider that the core library does not have. Default none.

@@ -138,7 +138,10 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	for i, v := range sig.inputs {
 		elems[i] = v.elem
 	}
-	out := &ortSession{native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep), handles: cfg.handles, limit: cfg.limit, hung: cfg.hung}
+	out := &ortSession{
+		native: native, elems: elems, caches: cfg.caches, idle: make(chan *runState, cfg.keep),
+		handles: cfg.handles, limit: cfg.limit, hung: cfg.hung,
+	}
 	if cfg.provider.name == ProviderCUDA || cfg.provider.name == ProviderTensorRT {
 		out.threads = newOSThreads(max(cfg.keep, 1))
 	}

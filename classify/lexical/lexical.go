@@ -3,8 +3,9 @@
 // A phrase matches on word boundaries: neither end of the match may continue a word. Scripts that
 // are written without spaces (Han, kana, Thai and kin) have no boundaries inside, so there a phrase
 // matches anywhere. Korean sets spaces, and particles right behind a word: they may follow a phrase,
-// and Hangul beside another script is a boundary. Both phrase and text are compared after composition (Unicode NFC), with runs
-// of white space as one space, and without regard to case unless the set says otherwise.
+// and Hangul beside another script is a boundary. Both phrase and text are compared after
+// composition (Unicode NFC), with runs of white space as one space, and without regard to case
+// unless the set says otherwise.
 //
 // Sets read every segment, whatever its role: a client chooses the role of its messages, so a word
 // that must not pass must not pass as a system message either.

@@ -159,7 +159,7 @@ func inWord(r rune) bool {
 		return r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
 	}
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) &&
-		!script.IsUnspaced(r) && !unicode.Is(unicode.Hangul, r)
+		!script.IsUnspaced(r) && !script.IsHangul(r)
 }
 
 // foldSpace folds case, and all white space to a blank.
