@@ -34,6 +34,9 @@ type tongue uint8
 const (
 	tongueUntold tongue = iota // nobody asked
 	tongueNative               // it is in English, or in no language that can be told
+	// it is in another script than Latin in part: a page with an order in Chinese, or one in Arabic
+	// with more code and addresses than text
+	tongueMixed
 	tongueForeign
 )
 
@@ -111,10 +114,17 @@ func (r *request) tellLanguage(ctx context.Context, u *unit) error {
 }
 
 func (r *request) detect(text string) tongue {
+	var told language.Told
 	if text == r.text.LastUser {
-		return tongueOf(r.language())
+		told = r.language()
+	} else {
+		told = language.Tell(text)
 	}
-	return tongueOf(language.Tell(text))
+	t := tongueOf(told)
+	if t == tongueNative && language.HoldsOtherScript(text) {
+		return tongueMixed
+	}
+	return t
 }
 
 // topicTongue tells that of the last user message, which mostly is a unit as well.
@@ -135,7 +145,7 @@ func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 		m |= need & ForeignTopics
 	}
 	for i := range r.units {
-		if u := &r.units[i]; u.tongue == tongueForeign {
+		if u := &r.units[i]; u.tongue >= tongueMixed {
 			m |= need & u.kinds & attackKinds
 		}
 	}

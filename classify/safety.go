@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"signalbox/classify/language"
 	"signalbox/classify/pii"
 	"signalbox/classify/scan"
 	"signalbox/classify/tokenize"
@@ -282,7 +283,7 @@ func (p *pass) layPortions(ctx context.Context, need signal.Mask) (cost int, err
 	for i := range p.req.units {
 		u := &p.req.units[i]
 		kinds := u.kinds & need
-		if kinds == 0 || p.foreign && u.tongue != tongueForeign {
+		if kinds == 0 || p.foreign && u.tongue < tongueMixed {
 			continue
 		}
 		s.portions = append(s.portions, portion{unit: u, kinds: kinds, missing: kinds})
@@ -444,6 +445,9 @@ func (p *pass) layWindows(
 	if err := p.rankWindows(ctx, text, same, from); err != nil {
 		return 0, err
 	}
+	if p.foreign && q.unit.tongue == tongueMixed {
+		s.keepOtherScripts(text)
+	}
 	r.selected, r.windows = true, len(s.candidates)
 	if kinds.Has(signal.PII) {
 		if err := nominate(ctx, s.candidates, text); err != nil {
@@ -484,6 +488,21 @@ func (p *pass) rankWindows(ctx context.Context, text string, from, to int) (err 
 		}
 	}
 	return err
+}
+
+// keepOtherScripts leaves the candidates that hold words in another script than Latin, if there are
+// any: of the others a source for other languages has nothing to say.
+func (s *safetyPlan) keepOtherScripts(text string) {
+	n := 0
+	for _, c := range s.candidates {
+		if language.HoldsOtherScript(text[c.start:c.end]) {
+			s.candidates[n] = c
+			n++
+		}
+	}
+	if n > 0 {
+		s.candidates = s.candidates[:n]
+	}
 }
 
 // shared returns how many bytes a text and its twin begin with alike, and where in the twin the end
