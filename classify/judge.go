@@ -270,11 +270,12 @@ func (p *pass) sentence(text string, from, to int) (start, end int) {
 }
 
 // sentenceEnd returns where the first sentence of text ends: behind a line break, or behind . ! or
-// ? and the white space that follows it; those of Chinese and Japanese need none.
+// ? and the white space that follows it; the marks of Chinese, Japanese, Hindi, Arabic and Urdu need
+// none.
 func sentenceEnd(text string) int {
 	for i, r := range text {
 		switch r {
-		case '\n', '\u3002', '\uff01', '\uff1f':
+		case '\n', '\u3002', '\uff01', '\uff1f', '\u0964', '\u061f', '\u06d4':
 			return i + utf8.RuneLen(r)
 		case '.', '!', '?':
 			if i+1 < len(text) && strings.IndexByte(" \n\r\t", text[i+1]) >= 0 {

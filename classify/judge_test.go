@@ -334,3 +334,20 @@ func TestAVerdictDependsOnTheTextAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestSentencesEndWithTheMarksOfTheirLanguage(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"One. Two.":          "One.",
+		"Version 1.2 is out": "Version 1.2 is out",
+		"One\nTwo":           "One\n",
+		"一。二。":               "一。",
+		"यह एक है। यह दो है।":  "यह एक है।",
+		"هل هذا واحد؟ نعم.":    "هل هذا واحد؟",
+		"یہ ایک ہے۔ یہ دو ہے۔": "یہ ایک ہے۔",
+	} {
+		if got := text[:sentenceEnd(text)]; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

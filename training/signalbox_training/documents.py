@@ -51,7 +51,7 @@ FROM, WEIGHTS = (-3.0, -2.0, -1.5, -1.0), (0.0, 0.3, 0.4, 0.5, 0.6)  # of the se
 SAYS, BOUND = (0.0, 0.5), 2.0  # weight and bound of what the scan says of the highest window
 SHORT = 32  # bytes of a sentence at least: shorter ones are read with what follows
 SENTENCES, TOGETHER = 6, 48  # sentences that are read, tokens of a pair
-END = re.compile("\n|[\u3002\uff01\uff1f]|[.!?](?=[ \n\r\t])")
+END = re.compile("\n|[\u3002\uff01\uff1f\u0964\u061f\u06d4]|[.!?](?=[ \n\r\t])")
 CHOICES = np.round(np.arange(0.2, 0.981, 0.01), 2)
 
 

@@ -8,6 +8,7 @@ pieces' log-odds, weighted by their exponentials.
 
     python -m signalbox_training.foreign_order teach --trunk TRUNK --work WORK   # TRUNK: 96,000 pieces, fp32
     python -m signalbox_training.foreign_order fit --work WORK --out ../models/foreign
+    python -m signalbox_training.foreign_order again --base ../models/foreign --guides build/guides.jsonl.gz --out OUT
 
 Rows are put together anew in every epoch: an order between harmless sentences of the same language,
 and as many texts of such sentences alone, requests to people among them, so that neither length nor
@@ -33,7 +34,7 @@ import yaml
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
-from . import attacks, bundle, data, evaluate, foreign
+from . import attacks, bundle, data, evaluate, foreign, guides
 from .data import NONE
 from .model import ATTACKS, SEQUENCE
 
@@ -47,6 +48,7 @@ FALSE_POSITIVES = 0.01
 ASKED, BARE, SAID = 0.45, 0.75, 0.4  # of the attacks those of users, of these without other text; of harmless texts messages of users
 SHORT = 0.25  # of the harmless texts that are no messages a few pieces alone, as values that tools return
 WAY = 0.8  # that the weights go from those of --back: the last part costs languages that are not learnt
+GUIDE_WINDOWS = 700  # that are looked at of the guides of a language
 LENGTH = 0.5  # what the log-odds of a document lose for every e-fold of windows
 
 
@@ -125,6 +127,31 @@ def restored(proto: onnx.ModelProto) -> Reader:
         state[name] = torch.from_numpy(found.astype(np.float32)).reshape(value.shape)
     net.load_state_dict(state)
     return net
+
+
+def put(net: Reader, proto: onnx.ModelProto) -> onnx.ModelProto:
+    """A graph of this file, or one with more outputs, with the weights of a reader: what restored() takes apart."""
+    state, out = net.state_dict(), {}
+    for name, value in state.items():
+        stem, _, side = name.rpartition(".")
+        stem, value = stem.replace("blocks.", "block").replace("last", "end"), values(value)
+        if side == "bias":
+            out[stem + ".bias"] = value
+        elif stem in ("head", "weigh"):
+            out[stem] = value.T if stem == "head" else value[:, 0]
+        elif stem == "enter" or stem.endswith((".three", ".out", ".up", ".down")):
+            out[stem + ".w"], out[stem + ".scale"] = int8(value.T)
+        else:
+            out[stem if stem.endswith("near") else stem + ".weight"] = value
+    changed = onnx.ModelProto()
+    changed.CopyFrom(proto)
+    for t in changed.graph.initializer:
+        if t.name in out:
+            value = np.ascontiguousarray(out.pop(t.name))
+            assert list(value.shape) == list(t.dims), t.name
+            t.CopyFrom(numpy_helper.from_array(value, t.name))
+    assert not out, list(out)
+    return changed
 
 
 def piece_vectors(proto: onnx.ModelProto) -> torch.Tensor:
@@ -281,7 +308,7 @@ def documents(folder: Path) -> tuple[list[dict], list[dict]]:
 class Sources:
     """The ids of every text, by what it is."""
 
-    def __init__(self, folder: Path, encode, rng: random.Random):
+    def __init__(self, folder: Path, encode, rng: random.Random, written: Path | None = None):
         self.rng, banned, seen = rng, data.dev_keys(folder), set()
         self.learn, self.held = defaultdict(list), defaultdict(list)
         for label, language, text in attacks.own("world*.tsv", 3):
@@ -299,14 +326,22 @@ class Sources:
             for _ in range(4):
                 at = rng.randrange(max(1, len(r["text"]) - 300))
                 parts[r["lang"]].append(r["text"][at : at + 600])
+        more = guides.read(written, "learnt") if written else []
+        for r in more:
+            at = rng.randrange(max(1, len(r["text"]) - 300))
+            parts[r["lang"]].append(r["text"][at : at + 600])
         self.documents = {k: encode(v) for k, v in parts.items()}
         self.windows = self.split(encode([r["text"][:12000] for r in learnt]), rng.randrange(60))
+        for language in sorted({r["lang"] for r in more}):
+            cut = self.split(encode([r["text"][:20000] for r in more if r["lang"] == language]), rng.randrange(60))
+            self.windows += rng.sample(cut, min(len(cut), GUIDE_WINDOWS))
         kinds = ("system prompts and templates", "prompts", "licences and legal", "long prose", "chat transcripts", "tool results")
         other = [r["text"] for r in attacks.documents(folder, False) if r["kind"] in kinds and sum(ord(c) > 127 for c in r["text"][:2000]) > 40]
         self.windows += self.split(encode([t[:6000] for t in other]), 0)
         books = [r["text"] for r in data.read(folder, "openstax_text") if r.get("lang", "en") != "en" and len(r["text"]) > 150]
         rng.shuffle(books)
         self.windows += [ids[:SIZE] for ids in encode(books[:3000])]
+        self.calibration += guides.read(written, "calibrates") if written else []
         self.calibration = encode([r["text"][:6000] for r in self.calibration])
         rows = foreign.rows(folder)
         far = lambda r: r.src.startswith(("own/world", "own/everyday/foreign", "exams", "doc/non-English"))
@@ -377,7 +412,7 @@ class Sources:
 
     def mined(self, net: Reader) -> tuple[list[list[int]], list[list[int]]]:
         """Of windows of harmless texts the quarter that looks most like attacks, and some of the others."""
-        looked = self.rng.sample(self.windows, min(len(self.windows), 8000))
+        looked = self.rng.sample(self.windows, min(len(self.windows), 12000))
         net.eval()
         worst = np.zeros(len(looked))
         with torch.no_grad():
@@ -650,10 +685,11 @@ def calibrated(sess, sources: Sources, beside: Path) -> tuple[dict, dict]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("step", choices=("teach", "fit"))
+    parser.add_argument("step", choices=("teach", "fit", "again"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--trunk", type=Path, help="what build_trunk.py wrote of the 96,000 pieces of --base")
     parser.add_argument("--base", type=Path, default=Path("build/foreign"), help="the bundle of foreign.py")
+    parser.add_argument("--guides", type=Path, help="what guides.py wrote")
     parser.add_argument("--on", action="store_true", help="go on with the reader of --base, a bundle of this file, in place of distilling")
     parser.add_argument("--back", type=Path, help="bundle of this file of whose weights a part is kept")
     parser.add_argument("--seed", type=int, default=1)
@@ -675,6 +711,14 @@ def main() -> None:
         np.savez(args.work / "foreign_taught.npz", ids=np.concatenate(rows), lengths=[len(r) for r in rows], said=np.concatenate(said))
         return
     old = onnx.load(args.base / "model_int8.onnx")
+    if args.step == "again":
+        net, sources = restored(old), Sources(args.data, encode, random.Random(5), args.guides)
+        log(f"{len(sources.windows)} windows of harmless texts")
+        fit(net, sources, args.minutes[2], 4.5e-4, True, rng, log)
+        args.out.mkdir(parents=True, exist_ok=True)
+        torch.save(net.state_dict(), args.out / "reader.pt")
+        onnx.save(put(net, old), args.out / "model_int8.onnx")
+        return
     if args.on:
         net = restored(old)
     else:
