@@ -78,10 +78,16 @@ func (s *Store) Sweep(ctx context.Context) {
 
 func (s *Store) tidy(ctx context.Context) {
 	s.pager.Idle()
-	idle := s.now().Add(-cmp.Or(max(s.o.Pages.IdleL2, 0), page.DefaultOptions().IdleL2))
+	idle := s.idle()
 	s.views.dropIf(func(_ viewKey, used time.Time) bool { return used.Before(idle) })
 	s.settleAll(ctx)
 	s.flush(ctx)
+}
+
+// idle is the time since which a view has to be used, so that it stays. One that lacks something is
+// made anew when it is that old.
+func (s *Store) idle() time.Time {
+	return s.now().Add(-cmp.Or(max(s.o.Pages.IdleL2, 0), page.DefaultOptions().IdleL2))
 }
 
 // flush sends touches to the remote. When that fails they are sent next time.

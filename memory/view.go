@@ -61,8 +61,8 @@ type views struct {
 }
 
 type viewed struct {
-	view *view
-	used time.Time
+	view       *view
+	made, used time.Time
 }
 
 // flight is a view that is being made. view and err are set before done is closed.
@@ -88,6 +88,14 @@ func (v *views) find(k viewKey, now time.Time) *view {
 	return nil
 }
 
+// lacks reports whether something is missing in a view since a time, however often it was used.
+func (v *views) lacks(k viewKey, since time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	item := v.items[k]
+	return item != nil && item.view.derived.Partial && !item.made.After(since)
+}
+
 // keep takes a view. The one that was not used for the longest time makes room.
 func (v *views) keep(k viewKey, made *view, now time.Time) {
 	v.mu.Lock()
@@ -100,7 +108,7 @@ func (v *views) keep(k viewKey, made *view, now time.Time) {
 	for len(v.items) > 0 && (len(v.items) >= mostViews || v.bytes+size > mostViewBytes) {
 		v.drop(v.oldest())
 	}
-	v.items[k] = &viewed{made, now}
+	v.items[k] = &viewed{made, now, now}
 	v.bytes += size
 }
 
@@ -158,15 +166,19 @@ func (v *views) land(k viewKey, f *flight) {
 	close(f.done)
 }
 
-// view returns what goes with a version. One request makes it, others that need it wait. text is
-// called when the text itself is needed.
+// view returns what goes with a version. One request makes it, others that need it wait, unless they
+// can do with one that lacks something. text is called when the text itself is needed.
 func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledger.Record, n int, c page.Care, text func() (string, error)) (*view, error) {
 	v := &r.Versions[n-1]
 	k := keyOf(at.Tenant, v)
-	if found := s.views.find(k, s.now()); found != nil {
+	found := s.views.find(k, s.now())
+	if found != nil && !s.views.lacks(k, s.idle()) {
 		return found, nil
 	}
 	f, leads := s.views.board(k)
+	if !leads && found != nil {
+		return found, nil
+	}
 	if !leads {
 		select {
 		case <-f.done:
