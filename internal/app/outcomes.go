@@ -46,6 +46,10 @@ func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 	if a.outcomes = s; lost > 0 {
 		a.tel.Log.WarnContext(ctx, "outcomes could not be read and are lost", slog.Int("lines", lost))
 	}
+	if s.Contested() {
+		a.tel.Log.WarnContext(ctx, "another process writes this file of outcomes too: each overwrites what the other "+
+			"has learnt, give each a file of its own", slog.String("outcomes.path", o.Path))
+	}
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"signalbox/internal/filelock"
 	"signalbox/internal/option"
 )
 
@@ -120,6 +121,7 @@ type Decisions struct {
 	retry   time.Time // when to try it again, while stuck
 	torn    bool      // the last write ended inside a line
 	failing bool      // the last write failed, and the log says so
+	shared  bool      // another process has the file, and the log says so
 	batch   []byte
 	lines   int64 // in batch
 }
@@ -327,6 +329,11 @@ func (d *Decisions) open() error {
 	d.size, d.plain, d.torn = info.Size(), info.Mode().IsRegular(), false
 	if !d.plain {
 		return nil
+	}
+	if err := filelock.Try(f); errors.Is(err, filelock.ErrHeld) && !d.shared {
+		d.shared = true
+		d.log.Warn("another process writes this decision log too, and each of them renames it: give each a file of its own",
+			slog.String("telemetry.decisions.file", d.opts.File))
 	}
 	if err := f.Chmod(0o600); err != nil { // it may be older than this process, and open to others
 		d.file = nil

@@ -103,6 +103,30 @@ func read(tb testing.TB, name string) string {
 	return string(b)
 }
 
+func TestASecondWriterOfADecisionLogIsTold(t *testing.T) {
+	t.Parallel()
+	o := decisionFile(t)
+	o.MaxBytes = minDecisionBytes
+	var one, two strings.Builder
+	first, second := openBench(t, o, &one), openBench(t, o, &two)
+	for range 3 { // its own new files are nobody else's
+		first.Offer(textLine(strings.Repeat("x", minDecisionBytes)))
+	}
+	first.counts()
+	second.counts()
+	if one.Len() > 0 {
+		t.Errorf("the first: %s", one.String())
+	}
+	if n := strings.Count(two.String(), "another process writes this decision log too"); n != 1 {
+		t.Errorf("the second is told %d times: %s", n, two.String())
+	}
+	var again strings.Builder
+	openBench(t, o, &again).counts()
+	if again.Len() > 0 {
+		t.Errorf("after the end of both: %s", again.String())
+	}
+}
+
 func TestDecisionsWriteEveryLineBeforeTheyClose(t *testing.T) {
 	t.Parallel()
 	o := decisionFile(t)

@@ -280,6 +280,32 @@ func TestOutcomesAndWaitingDecisionsOutliveTheProcess(t *testing.T) {
 	}
 }
 
+func TestASecondWriterOfAFileIsTold(t *testing.T) {
+	t.Parallel()
+	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl")}
+	first := open(t, o)
+	reader := o
+	reader.ReadOnly = true
+	other := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl")}
+	second := open(t, o)
+	for name, got := range map[string]bool{
+		"the first": first.Contested(), "one that reads": open(t, reader).Contested(), "that of another file": open(t, other).Contested(),
+	} {
+		if got {
+			t.Errorf("%s is told of another process", name)
+		}
+	}
+	if !second.Contested() {
+		t.Error("the second is told of nobody")
+	}
+	if err := errors.Join(second.Close(), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if open(t, o).Contested() {
+		t.Error("after the end of both it is still theirs")
+	}
+}
+
 func TestAJudgementIsInTheFileBeforeItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}

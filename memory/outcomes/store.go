@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"signalbox/internal/filelock"
 )
 
 // Outcome is an answer that was judged.
@@ -82,6 +84,8 @@ type Options struct {
 // Store keeps outcomes. Make it with Open, and Close it.
 type Store struct {
 	opts Options
+	lock *os.File // PATH.lock, which this process holds; nil without it
+	held bool     // another process holds it
 
 	mu      sync.RWMutex // guards what follows
 	tenants map[string]*table
@@ -134,8 +138,27 @@ func Open(o Options) (s *Store, lost int, err error) {
 	if err := s.rewrite(); err != nil {
 		return nil, lost, err
 	}
+	s.own()
 	return s, lost, nil
 }
+
+// own takes the lock beside the file, by which processes that have the same one see each other.
+func (s *Store) own() {
+	f, err := os.OpenFile(s.opts.Path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return
+	}
+	if err := filelock.Try(f); err != nil {
+		s.held = errors.Is(err, filelock.ErrHeld)
+		_ = f.Close()
+		return
+	}
+	s.lock = f
+}
+
+// Contested reports whether another process had the file when this one opened it. Both write all of
+// it, and one loses what the other has learnt.
+func (s *Store) Contested() bool { return s.held }
 
 func read(line []byte) (*Outcome, bool) {
 	x := new(Outcome)
@@ -494,6 +517,8 @@ func (s *Store) Close() error {
 	}
 	err := s.rewrite()
 	err = errors.Join(err, s.file.Close())
-	s.file = nil
+	if s.file = nil; s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
 	return err
 }

@@ -1,0 +1,10 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package filelock
+
+import (
+	"errors"
+	"os"
+)
+
+func try(*os.File) error { return errors.ErrUnsupported }
