@@ -316,6 +316,8 @@ func (x *examination) unseen(subject string, e *pool.EndpointOptions, err error)
 		do = "set the variable or the file that api_key names to the key of this server"
 	case errors.Is(err, modelserver.ErrNotReady):
 		do = "wait until it has loaded its model, else read its log"
+	case errors.Is(err, modelserver.ErrOtherScheme):
+		do = "correct the scheme of url: http:// or https://"
 	case errors.Is(err, modelserver.ErrNoModels):
 		do = "url must be the base of an OpenAI-compatible API, mostly http://HOST:PORT/v1"
 	}
@@ -334,19 +336,12 @@ func (x *examination) compare(m *backend.ModelOptions, e *pool.EndpointOptions, 
 			"its API is at %s, requests go to %s/chat/completions", s.Base, base)
 	}
 	served := cmp.Or(m.ServedAs, m.Name)
-	ids := make([]string, len(s.Models))
-	at := -1
-	for i := range s.Models {
-		if ids[i] = s.Models[i].ID; ids[i] == served {
-			at = i
-		}
-	}
-	if at < 0 {
+	if at := s.Find(served); at < 0 {
 		do := "start the server with that model, or correct served_as"
-		if len(ids) == 1 {
-			do = fmt.Sprintf("set served_as to %q", ids[0])
+		if len(s.Models) == 1 {
+			do = fmt.Sprintf("set served_as to %q", s.Models[0].ID)
 		}
-		x.say(area, LevelProblem, subject, do, "it serves %s, and not %q", strings.Join(ids, ", "), served)
+		x.say(area, LevelProblem, subject, do, "it serves %s, and not %q", s.Names(), served)
 	} else if window := s.Models[at].Window; window > 0 && m.ContextWindow > window {
 		x.say(area, LevelProblem, subject,
 			fmt.Sprintf("set context_window to %d, or start the server with a longer one", window),
@@ -406,6 +401,13 @@ func (x *examination) redis(ctx context.Context) {
 	}
 	if c.Policy != "" && c.Policy != "noeviction" {
 		worse(LevelWarning, "CONFIG SET maxmemory-policy noeviction", "it may evict contexts: maxmemory-policy is %s", c.Policy)
+	}
+	if x.cfg.Auth.Virtual.Redis && c.Persists != redis.PersistsYes {
+		text := "it does not write to disk: virtual keys, and what of budgets is used, are gone when it restarts"
+		if c.Persists == redis.PersistsUntold {
+			text = "it does not say whether it writes to disk (CONFIG is forbidden): virtual keys last as long as its data"
+		}
+		worse(LevelWarning, "set appendonly yes, here and in redis.conf", "%s", text)
 	}
 	if c.MaxMemory > 0 && c.Used > c.MaxMemory/10*9 {
 		worse(LevelWarning, "give it more memory, or keep less", "%d of %d MiB are used", c.Used>>20, c.MaxMemory>>20)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +15,11 @@ import (
 	"signalbox/gpu"
 	"signalbox/internal/config"
 	"signalbox/internal/eval"
+	"signalbox/internal/modelserver"
 	"signalbox/internal/signal"
 	"signalbox/internal/worker"
 	"signalbox/memory/redis"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
 	"signalbox/rules"
 )
@@ -146,7 +147,7 @@ func Probe(ctx context.Context, cfg *config.Config, s config.Settings) []Probed 
 		for j := range m.Endpoints {
 			e := &m.Endpoints[j]
 			p := Probed{Name: fmt.Sprintf("model %s endpoint %s", m.Name, e.Name)}
-			p.Detail, p.Err = probeEndpoint(ctx, e)
+			p.Detail, p.Err = probeEndpoint(ctx, m, e)
 			out = append(out, p)
 		}
 	}
@@ -190,31 +191,26 @@ func probeRemotes(ctx context.Context, cfg *config.Config) []Probed {
 }
 
 // probeEndpoint asks for the list of models, which every OpenAI-compatible server has and which
-// also shows whether the key is right.
-func probeEndpoint(ctx context.Context, e *pool.EndpointOptions) (string, error) {
+// also shows whether the key is right and the model is served.
+func probeEndpoint(ctx context.Context, m *backend.ModelOptions, e *pool.EndpointOptions) (string, error) {
 	client, err := e.Client(probeTimeout)
 	if err != nil {
 		return "", fmt.Errorf("probe: %w", err)
 	}
 	defer client.CloseIdleConnections()
-	url := strings.TrimSuffix(e.URL, "/") + "/models"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", fmt.Errorf("probe: %w", err)
-	}
-	if e.APIKey != "" {
-		req.Header.Set("Authorization", "Bearer "+e.APIKey)
-	}
 	start := time.Now()
-	resp, err := client.Do(req)
+	s, err := modelserver.Ask(ctx, client, e.URL, e.APIKey)
+	if errors.Is(err, modelserver.ErrKey) && e.ForwardAuth {
+		return "wants the key of a caller, who sends it", nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("probe: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("probe: GET %s answered %s", url, resp.Status)
+	// llama.cpp answers whatever model a request names.
+	if served := cmp.Or(m.ServedAs, m.Name); len(s.Models) > 0 && s.Find(served) < 0 && s.Kind != modelserver.LlamaCPP {
+		return "", fmt.Errorf("it serves %s, and not %q: correct served_as", s.Names(), served)
 	}
-	return fmt.Sprintf("%s in %d ms", resp.Status, time.Since(start).Milliseconds()), nil
+	return fmt.Sprintf("200 OK in %d ms", time.Since(start).Milliseconds()), nil
 }
 
 // VersionInfo is what `signalbox version` prints.

@@ -198,6 +198,8 @@ func remedy(err error) string {
 		return "; name the variable that holds its key: --api-key-env NAME"
 	case errors.Is(err, modelserver.ErrNotReady):
 		return "; wait until it has loaded its model"
+	case errors.Is(err, modelserver.ErrOtherScheme):
+		return "; name it with http:// or https://"
 	case errors.Is(err, modelserver.ErrNoModels):
 		return "; name the base URL of its OpenAI-compatible API"
 	case errors.Is(err, modelserver.ErrUnreachable):

@@ -16,19 +16,7 @@ import (
 // identify fills in what the server is. Who owns the models tells most; a server that is silent
 // there is asked for the page that only one kind has.
 func (a *asker) identify(ctx context.Context, s *Server, list *models, got *answer) {
-	s.Models = make([]Model, 0, len(list.Data))
-	owner := ""
-	for i := range list.Data {
-		m := &list.Data[i]
-		if m.ID == "" || m.ID != printable(m.ID) {
-			continue // no client could ask for it, and no terminal should show it
-		}
-		owner = cmp.Or(owner, m.OwnedBy)
-		s.Models = append(s.Models, Model{
-			ID: m.ID, Window: cmp.Or(m.Window, m.Context, m.LlamaCPP.Window),
-			Embedding: embeds(m.ID),
-		})
-	}
+	owner := s.name(list)
 	switch {
 	case owner == "vllm":
 		a.vllm(ctx, s)
@@ -49,6 +37,23 @@ func (a *asker) identify(ctx context.Context, s *Server, list *models, got *answ
 			m.Thinking = thinking(m.ID)
 		}
 	}
+}
+
+// name fills in the models, and returns who owns them.
+func (s *Server) name(list *models) (owner string) {
+	s.Models = make([]Model, 0, len(list.Data))
+	for i := range list.Data {
+		m := &list.Data[i]
+		if m.ID == "" || m.ID != printable(m.ID) {
+			continue // no client could ask for it, and no terminal should show it
+		}
+		owner = cmp.Or(owner, m.OwnedBy)
+		s.Models = append(s.Models, Model{
+			ID: m.ID, Window: cmp.Or(m.Window, m.Context, m.LlamaCPP.Window),
+			Embedding: embeds(m.ID),
+		})
+	}
+	return owner
 }
 
 // printable leaves out what moves a cursor or ends a line, and bounds the length.

@@ -11,12 +11,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -71,6 +73,8 @@ var (
 	ErrUnreachable = errors.New("nothing answers")
 	// ErrScheme reports an address of another kind than http and https.
 	ErrScheme = errors.New("only http and https are spoken, not")
+	// ErrOtherScheme reports a server that speaks https at an http address, or http at an https one.
+	ErrOtherScheme = errors.New("the address has the wrong scheme")
 	// ErrKey reports that the server wants another key, or one at all.
 	ErrKey = errors.New("the key was refused")
 	// ErrNotReady reports a server that is still loading its model.
@@ -110,7 +114,11 @@ func Look(ctx context.Context, client *http.Client, address, key string) (*Serve
 	if key != "" {
 		a.bearer = "Bearer " + key
 	}
-	base, list, got, err := a.list(ctx, given)
+	bases := []string{given.Path}
+	if !strings.HasSuffix(given.Path, "/v1") {
+		bases = []string{given.Path + "/v1", given.Path}
+	}
+	base, list, got, err := a.list(ctx, bases)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +131,42 @@ func Look(ctx context.Context, client *http.Client, address, key string) (*Serve
 	}
 	a.identify(ctx, s, list, got)
 	return s, nil
+}
+
+// Ask asks for the list of models at the base of an API, and for nothing else: of what the server is
+// it tells what that list says. Errors and bounds are those of Look.
+func Ask(ctx context.Context, client *http.Client, base, key string) (*Server, error) {
+	given, err := parse(base)
+	if err != nil {
+		return nil, err
+	}
+	a := &asker{client: client, root: *given}
+	if key != "" {
+		a.bearer = "Bearer " + key
+	}
+	at, list, got, err := a.list(ctx, []string{given.Path})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Base: at, Kind: Other}
+	if s.name(list) == "llamacpp" || got.header.Get("Server") == "llama.cpp" {
+		s.Kind = LlamaCPP
+	}
+	return s, nil
+}
+
+// Find is where in Models a model is that requests name id, or -1. Ollama adds a tag by itself.
+func (s *Server) Find(id string) int {
+	return slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id || m.ID == id+":latest" })
+}
+
+// Names lists the models in a line.
+func (s *Server) Names() string {
+	ids := make([]string, len(s.Models))
+	for i := range s.Models {
+		ids[i] = s.Models[i].ID
+	}
+	return strings.Join(ids, ", ")
 }
 
 func parse(address string) (*url.URL, error) {
@@ -159,16 +203,16 @@ type models struct {
 	} `json:"data"`
 }
 
-// list finds the list of models: below the address as it was given, or below /v1 where that is
-// missing.
-func (a *asker) list(ctx context.Context, given *url.URL) (string, *models, *answer, error) {
-	bases := []string{given.Path}
-	if !strings.HasSuffix(given.Path, "/v1") {
-		bases = []string{given.Path + "/v1", given.Path}
-	}
+// list finds the list of models, below the first of some paths that has one.
+func (a *asker) list(ctx context.Context, bases []string) (string, *models, *answer, error) {
 	var worst error
 	for _, path := range bases {
 		got, err := a.get(ctx, path+"/models")
+		if err != nil || got.status == http.StatusBadRequest {
+			if other := a.otherScheme(ctx, err); other != nil {
+				return "", nil, nil, other
+			}
+		}
 		if err != nil {
 			return "", nil, nil, err
 		}
@@ -191,6 +235,26 @@ func (a *asker) list(ctx context.Context, given *url.URL) (string, *models, *ans
 		return base.String(), list, got, nil
 	}
 	return "", nil, nil, worst
+}
+
+// otherScheme reports that the server speaks http where the address says https, or the reverse, as
+// far as a request that failed, with an error or without one, lets that be thought.
+func (a *asker) otherScheme(ctx context.Context, err error) error {
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return fmt.Errorf("%w: the server at %s speaks http, the URL says https", ErrOtherScheme, a.root.Host)
+	}
+	if a.root.Scheme != "http" || a.root.Port() == "" || errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.client.Timeout, time.Minute))
+	defer cancel()
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
+	c, err := dialer.DialContext(ctx, "tcp", a.root.Host)
+	if err != nil {
+		return nil
+	}
+	_ = c.Close()
+	return fmt.Errorf("%w: the server at %s speaks https, the URL says http", ErrOtherScheme, a.root.Host)
 }
 
 // get asks for one page of the server; any status is an answer.

@@ -1,7 +1,10 @@
 package modelserver_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -198,6 +201,83 @@ func TestWhyAServerCannotBeLookedAt(t *testing.T) {
 		if !errors.Is(err, modelserver.ErrUnreachable) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// deaf stands in front of a server of https, as those of Python are: whoever speaks http to it is told
+// nothing.
+func deaf(t *testing.T, server *httptest.Server) (address string) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			first := make([]byte, 1)
+			if _, err := io.ReadFull(c, first); err != nil || first[0] != 0x16 { // a TLS handshake
+				_ = c.Close()
+				continue
+			}
+			to, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+			if err != nil {
+				_ = c.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(to, io.MultiReader(bytes.NewReader(first), c)); _ = to.Close() }()
+			go func() { _, _ = io.Copy(c, to); _ = c.Close() }()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+func TestAnAddressOfTheOtherSchemeIsTold(t *testing.T) {
+	t.Parallel()
+	list := pages{"/v1/models": `{"object":"list","data":[{"id":"m"}]}`}
+	plain, secure := httptest.NewServer(list), httptest.NewTLSServer(list)
+	defer plain.Close()
+	defer secure.Close()
+	for address, want := range map[string]string{
+		strings.Replace(plain.URL, "http:", "https:", 1):  "speaks http, the URL says https",
+		strings.Replace(secure.URL, "https:", "http:", 1): "speaks https, the URL says http",
+		deaf(t, secure): "speaks https, the URL says http",
+	} {
+		for name, look := range map[string]func() (*modelserver.Server, error){
+			"Look": func() (*modelserver.Server, error) {
+				return modelserver.Look(t.Context(), http.DefaultClient, address, "")
+			},
+			"Ask": func() (*modelserver.Server, error) {
+				return modelserver.Ask(t.Context(), http.DefaultClient, address+"/v1", "")
+			},
+		} {
+			if _, err := look(); !errors.Is(err, modelserver.ErrOtherScheme) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of %s: %v, want %q", name, address, err, want)
+			}
+		}
+	}
+	// What fails for another reason is told as before.
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	defer failing.Close()
+	if _, err := modelserver.Look(t.Context(), http.DefaultClient, failing.URL, ""); !errors.Is(err, modelserver.ErrNoModels) {
+		t.Errorf("a server that answers 400: %v", err)
+	}
+}
+
+func TestAskTellsWhatTheListSays(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(ollamaPages())
+	defer server.Close()
+	got, err := modelserver.Ask(t.Context(), http.DefaultClient, server.URL+"/v1", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Find("qwen3:8b") != 0 || got.Find("nomic") != 1 || got.Find("qwen3") != -1 || got.Names() != "qwen3:8b, nomic:latest" {
+		t.Errorf("it has %s", got.Names())
 	}
 }
 

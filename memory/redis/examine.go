@@ -19,11 +19,23 @@ type Condition struct {
 	MaxMemory, Used int64
 	// Replica: it is a copy, and takes no writes.
 	Replica bool
+	// Persists tells whether it writes what it has to disk.
+	Persists Persistence
 	// Clock is by how much its clock is ahead of this machine's, give or take Took.
 	Clock time.Duration
 	// Took is how long a question takes.
 	Took time.Duration
 }
+
+// Persistence is whether a Redis finds its data again after a restart.
+type Persistence int
+
+// What a Redis tells of that.
+const (
+	PersistsUntold Persistence = iota // CONFIG is forbidden
+	PersistsYes
+	PersistsNo // neither appendonly nor save
+)
 
 // Old reports a version whose scripts are not those that a Store needs.
 func (c *Condition) Old() bool {
@@ -62,7 +74,14 @@ func Examine(ctx context.Context, o Options) (*Condition, error) {
 			out.Used, _ = strconv.ParseInt(value, 10, 64)
 		case "role":
 			out.Replica = value != "master"
+		case "aof_enabled":
+			if value == "1" {
+				out.Persists = PersistsYes
+			}
 		}
+	}
+	if out.Persists == PersistsUntold {
+		out.Persists = snapshots(ctx, client)
 	}
 	start := time.Now()
 	now, err := client.Do(ctx, client.B().Time().Build()).AsIntSlice()
@@ -72,4 +91,17 @@ func Examine(ctx context.Context, o Options) (*Condition, error) {
 	out.Took = time.Since(start)
 	out.Clock = time.Unix(now[0], now[1]*1000).Sub(start.Add(out.Took / 2))
 	return out, nil
+}
+
+// snapshots asks whether a Redis without appendonly saves from time to time.
+func snapshots(ctx context.Context, client rueidis.Client) Persistence {
+	got, err := client.Do(ctx, client.B().ConfigGet().Parameter("save").Build()).AsStrMap()
+	save, told := got["save"]
+	switch {
+	case err != nil || !told:
+		return PersistsUntold
+	case strings.Trim(save, `"`) == "":
+		return PersistsNo
+	}
+	return PersistsYes
 }
