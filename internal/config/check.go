@@ -152,6 +152,7 @@ func (c *checker) access() {
 	}
 	c.openKeys()
 	c.unusedNames()
+	c.slips()
 	if a.Virtual.On() && a.Mode == auth.ModeNone && !c.broken("auth") {
 		c.warn("auth.virtual", "auth.mode none asks nobody for a key, so that virtual keys can be made and change nothing")
 	}
