@@ -110,8 +110,12 @@ func connectionListed(h http.Header) []string {
 	return out
 }
 
+// corsPrefix starts the headers by which a server lets pages of other sites read its responses.
+const corsPrefix = "Access-Control-"
+
 // ForClient passes an upstream's head, src, on to dst, less what belongs to its connection, its
-// cookies and what only the proxy may say. Values are shared with src.
+// cookies, what it allows pages of other sites and what only the proxy may say. Values are shared
+// with src.
 func ForClient(dst, src http.Header) {
 	listed := connectionListed(src)
 	for name, values := range src {
@@ -120,7 +124,7 @@ func ForClient(dst, src http.Header) {
 			"Set-Cookie", "Alt-Svc", "Server-Timing", "X-Request-Id", "X-Accel-Buffering":
 			continue
 		}
-		if strings.HasPrefix(name, OwnPrefix) || slices.Contains(listed, name) {
+		if strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, corsPrefix) || slices.Contains(listed, name) {
 			continue
 		}
 		if strings.HasPrefix(name, limitPrefix) && len(dst[name]) > 0 {
