@@ -173,20 +173,16 @@ func (p *placement) padding() map[string]int64 {
 	return map[string]int64{p.bundle.Manifest.Inputs.IDs: p.bundle.Manifest.PadID}
 }
 
-// halfModels is the folder of models_dir with the graphs of half precision that the embedded
-// bundles have no room for.
-const halfModels = "embedded-fp16"
-
 // graph reads the graph that a provider wants. Graphs of half precision of the embedded bundles lie
 // in models_dir.
 func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 	if p.model != config.EmbeddedModel || precision != bundle.FP16 {
 		return p.bundle.Tapped(precision, p.tapped, p.taps) //nolint:wrapcheck // it names the bundle
 	}
-	dir := filepath.Join(modelsDir, halfModels, p.folder)
+	dir := filepath.Join(modelsDir, local.HalfModels, p.folder)
 	half, err := bundle.Load(local.Files(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("bundle %q has no graph of half precision: %s is not there", p.bundle.Manifest.Name, filepath.Join(halfModels, p.folder, bundle.ManifestFile))
+		return nil, fmt.Errorf("bundle %q has no graph of half precision: %s is not there", p.bundle.Manifest.Name, filepath.Join(local.HalfModels, p.folder, bundle.ManifestFile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("graph of half precision: %w", err)

@@ -26,6 +26,7 @@ import (
 	"signalbox/classify/bundle"
 	"signalbox/gpu"
 	"signalbox/internal/config"
+	"signalbox/internal/hub/local"
 	"signalbox/internal/oip"
 	"signalbox/internal/signal"
 	"signalbox/internal/tensor"
@@ -487,7 +488,7 @@ func TestAGPUTakesTheGraphOfHalfPrecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, halfModels, p.folder)
+	folder := filepath.Join(dir, local.HalfModels, p.folder)
 	write := func(version string) {
 		t.Helper()
 		m := p.bundle.Manifest

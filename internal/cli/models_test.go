@@ -111,6 +111,24 @@ func TestModelsArePulledListedAndVerified(t *testing.T) {
 	runModels(t, nil, "verify", "org/intent", "--dir", dir).check(t, 0, []string{"org/intent: ok"}, nil)
 }
 
+// A folder as signalbox_training.half makes it holds a bundle for each of the embedded ones.
+func TestBundlesOfHalfPrecisionAreListedAndVerified(t *testing.T) {
+	dir := t.TempDir()
+	at := filepath.Join(dir, "embedded-fp16", "default")
+	if err := os.CopyFS(at, os.DirFS(filepath.Join("..", "..", "models", "default"))); err != nil {
+		t.Fatal(err)
+	}
+	const name = "embedded-fp16/default"
+	runModels(t, nil, "list", "--dir", dir).check(t, 0, []string{name}, nil)
+	runModels(t, nil, "verify", "--dir", dir).check(t, 0, []string{name + ": ok"}, nil)
+	if err := os.Remove(filepath.Join(at, "turns.bin")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", "--dir", dir}, {"verify", name, "--dir", dir}} {
+		runModels(t, nil, args...).check(t, 1, []string{name + ": ", "turns.bin"}, nil)
+	}
+}
+
 func TestModelsSayWhatIsWrong(t *testing.T) {
 	hub := hubtest.New(t, published())
 	dir := t.TempDir()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,6 +120,9 @@ func (v *verification) one(ctx context.Context, name string) error {
 	dir, err := local.Dir(v.Dir, name)
 	if err != nil {
 		return misuse("%v", err)
+	}
+	if of, ok := strings.CutPrefix(name, local.HalfModels+"/"); ok {
+		dir = filepath.Join(v.Dir, local.HalfModels, of)
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if info, err := os.Stat(dir + ".onnx"); err == nil && info.Mode().IsRegular() {

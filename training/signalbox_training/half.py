@@ -4,7 +4,8 @@
     python -m signalbox_training.half --bundle ../models/grounding --out ~/.cache/signalbox/models/embedded-fp16/grounding
 
 It is made of the int8 graph itself, so that both have the same weights: what is rounded stays rounded, what is computed between is of half
-precision instead of 8 bits. The folder holds the graph and a manifest that names it, with the tokenizer, and is found by its place:
+precision instead of 8 bits. The folder holds the graph, a manifest that names it, and the other files of the manifest, and is found by its
+place:
 `models_dir`/embedded-fp16/default, or /grounding.
 """
 
@@ -53,8 +54,9 @@ def write(folder: Path, shipped: Path) -> None:
     manifest = yaml.safe_load((shipped / "bundle.yaml").read_text())
     graph = build(onnx.load(shipped / "model_int8.onnx")).SerializeToString()
     manifest["graphs"] = [entry(FILE, graph, precision="fp16")]
-    for file in ("tokenizer.json", "scan.bin"):
-        if (shipped / file).exists():
+    for part in ("tokenizer", "scan", "turns", "fusion"):
+        if part in manifest:
+            file = manifest[part]["file"]
             replace(folder / file, (shipped / file).read_bytes())
     replace(folder / FILE, graph)
     replace(folder / "bundle.yaml", yaml.safe_dump(manifest, sort_keys=False, width=120, default_flow_style=None).encode())

@@ -113,14 +113,20 @@ def test_pairs_agree_with_single_precision_and_the_shipped_graph():
     assert worst(by["fp32"], by["int8"], [feed])["logits"] <= 0.5
 
 
-def test_the_folder_is_a_bundle(tmp_path):
-    half.write(tmp_path, SHIPPED)
+@pytest.mark.parametrize("bundle", ["default", "grounding"])
+def test_the_folder_is_a_bundle(tmp_path, bundle):
+    shipped_folder = HERE.parent / "models" / bundle
+    half.write(tmp_path, shipped_folder)
     import hashlib
 
     import yaml
 
     manifest = yaml.safe_load((tmp_path / "bundle.yaml").read_text())
-    shipped = yaml.safe_load((SHIPPED / "bundle.yaml").read_text())
+    shipped = yaml.safe_load((shipped_folder / "bundle.yaml").read_text())
+    for part in manifest.values():
+        for file in part if isinstance(part, list) else [part]:
+            if isinstance(file, dict) and "sha256" in file and "file" in file:
+                assert file["sha256"] == hashlib.sha256((tmp_path / file["file"]).read_bytes()).hexdigest()
     assert (manifest["name"], manifest["version"]) == (shipped["name"], shipped["version"])
     (graph,) = manifest["graphs"]
     assert graph["precision"] == "fp16"

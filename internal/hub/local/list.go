@@ -79,6 +79,14 @@ func List(modelsDir string) ([]Model, error) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			continue // a link to a folder counts, files beside the folders do not
 		}
+		if e.Name() == HalfModels {
+			half, err := listHalf(dir)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, half...)
+			continue
+		}
 		m := describeDir(dir)
 		if m.Name == "" {
 			m.Name = ModelName(e.Name())
@@ -87,6 +95,28 @@ func List(modelsDir string) ([]Model, error) {
 		out = append(out, m)
 	}
 	slices.SortFunc(out, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// HalfModels is the folder of models_dir with the graphs of half precision that the embedded bundles
+// have no room for: a folder with a bundle for each of them.
+const HalfModels = "embedded-fp16"
+
+// listHalf describes the bundles of half precision in dir.
+func listHalf(dir string) (out []Model, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list models: %w", err)
+	}
+	for _, e := range entries {
+		at := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(at); err != nil || !info.IsDir() {
+			continue
+		}
+		m := describeDir(at)
+		m.Name, m.Dir = HalfModels+"/"+e.Name(), at
+		out = append(out, m)
+	}
 	return out, nil
 }
 
