@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what a release consists of, for the machine it runs on, into dist/:
 #   signalbox-VERSION-OS-ARCH.tar.gz   the stripped binary, ONNX Runtime beside it, LICENSE, a
-#                                      configuration to begin with
+#                                      configuration to begin with, the unit for systemd
 #   signalbox-VERSION-OS-ARCH.cdx.json the modules in the binary, as CycloneDX
 #   NOTES.md                           the section of CHANGELOG.md for VERSION, or "Unreleased"
 #   SHA256SUMS                         checksums of all of them
@@ -19,7 +19,8 @@ export GOWORK=off
 rm -rf dist
 mkdir -p "dist/$name"
 $go build -pgo=auto -trimpath -ldflags "-s -w -buildid= -X main.version=$version" -o "dist/$name/signalbox" .
-cp "$library"/libonnxruntime.so* LICENSE configs/minimal.yaml configs/signalbox.schema.json "dist/$name/"
+cp "$library"/libonnxruntime.so* LICENSE configs/minimal.yaml configs/signalbox.schema.json \
+  deploy/systemd/signalbox.service "dist/$name/"
 chmod -R u=rwX,go=rX "dist/$name"
 
 (cd tools && GOFLAGS=-mod=mod $go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod \

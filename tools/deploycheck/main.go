@@ -115,6 +115,8 @@ func chart(dir string) error {
 		{
 			"redis": map[string]any{"existingSecret": "r"}, "envFromSecrets": []any{"keys"},
 			"env":            []any{map[string]any{"name": "A", "value": "b"}},
+			"volumes":        []any{map[string]any{"name": "models", "emptyDir": map[string]any{}}},
+			"volumeMounts":   []any{map[string]any{"name": "models", "mountPath": "/models"}},
 			"networkPolicy":  map[string]any{"enabled": true, "clients": peers(), "admin": peers()},
 			"podAnnotations": map[string]any{"a": "b"}, "nodeSelector": map[string]any{"a": "b"},
 			"podDisruptionBudget": map[string]any{"enabled": false},
