@@ -393,6 +393,10 @@ func (x *examination) redis(ctx context.Context) {
 		sound = false
 		x.say(area, level, subject, do, format, args...)
 	}
+	if c.Silent != nil {
+		worse(LevelWarning, "let the user ask: ACL SETUSER NAME +info",
+			"it answers in %s, and does not tell its version, memory and role: %v", c.Took.Round(time.Microsecond), c.Silent)
+	}
 	if c.Old() {
 		worse(LevelProblem, "run Redis 7 or newer", "version %s refuses the scripts", c.Version)
 	}

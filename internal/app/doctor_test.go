@@ -166,6 +166,7 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 	full := testkit.NewRedis(t, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
 	forgets, saves := testkit.NewRedis(t, "--appendonly", "no"), testkit.NewRedis(t, "--appendonly", "no", "--save", "60 1")
 	guarded := testkit.NewRedis(t, "--appendonly", "no", "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-config")
+	silent := testkit.NewRedis(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-@dangerous", "-@admin")
 	keys := func(redis string) string {
 		return "auth: {mode: keys, virtual: {redis: true}}\nmemory: {redis: {url: '" + redis + "'}}\n"
 	}
@@ -203,6 +204,7 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"one that does not tell":     {at(sound) + keys(guarded.URL()), "warning redis memory.redis: it does not say whether it writes to disk", "set appendonly yes"},
 		"one that keeps its keys":    {at(sound) + keys(server.URL()), "ok redis memory.redis: ", ""},
 		"one that saves":             {at(sound) + keys(saves.URL()), "ok redis memory.redis: ", ""},
+		"one that is silent":         {at(sound) + "memory: {redis: {url: '" + silent.URL() + "'}}\n", "warning redis memory.redis: it answers in ", "+info"},
 		"the other scheme":           {at(strings.Replace(sound, "http:", "https:", 1)), "problem endpoints m/a: the address has the wrong scheme", "correct the scheme"},
 		"a log nobody can write":     {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
 		"a log in no folder":         {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "make the folder "},
@@ -248,6 +250,10 @@ func TestAProbeAsksRedis(t *testing.T) {
 	}
 	if err := asked(redis.URL()); err != nil {
 		t.Error(err)
+	}
+	silent := testkit.NewRedis(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-@dangerous", "-@admin")
+	if err := asked(silent.URL()); err != nil {
+		t.Errorf("a Redis that does not tell about itself: %v", err)
 	}
 	if asked("redis://127.0.0.1:1") == nil {
 		t.Error("a Redis that nothing answers for is reachable")

@@ -167,7 +167,7 @@ func probeRedis(ctx context.Context, o redis.Options) (string, error) {
 	case c.Replica:
 		return "", errors.New("it is a replica, which takes no writes: name the primary")
 	}
-	return fmt.Sprintf("Redis %s, answers in %s", c.Version, c.Took.Round(time.Microsecond)), nil
+	return fmt.Sprintf("Redis %s, answers in %s", cmp.Or(c.Version, "of an untold version"), c.Took.Round(time.Microsecond)), nil
 }
 
 // probeRemotes asks the servers of remote models for them.

@@ -12,6 +12,9 @@ import (
 
 // Condition is what a Redis tells of itself to somebody who looks after it.
 type Condition struct {
+	// Silent is why it does not tell about itself, such as a user that may not ask (INFO). Then what
+	// INFO tells is not known: the version, the policy, the memory, and whether it is a copy.
+	Silent  error
 	Version string
 	// Policy is its maxmemory-policy. What must not be lost needs noeviction.
 	Policy string
@@ -56,11 +59,13 @@ func Examine(ctx context.Context, o Options) (*Condition, error) {
 		return nil, fmt.Errorf("connect to redis: %w", err)
 	}
 	defer client.Close()
+	out := &Condition{}
 	text, err := client.Do(ctx, client.B().Info().Build()).ToString()
-	if err != nil {
+	if refused, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(refused.Error(), "NOPERM") {
+		out.Silent = err
+	} else if err != nil {
 		return nil, fmt.Errorf("ask redis about itself: %w", err)
 	}
-	out := &Condition{}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch name {
