@@ -474,6 +474,8 @@ func (x *examination) files(valid bool) { //nolint:revive // whether there is a 
 	if f := x.cfg.Telemetry.Decisions.File; f != "" {
 		x.decisions(f)
 	}
+	x.replaceable("outcomes.path", x.cfg.Outcomes.Path)
+	x.replaceable("auth.virtual.file", x.cfg.Auth.Virtual.File)
 	if host, _, err := net.SplitHostPort(x.cfg.Server.AdminListen); err == nil && !option.Loopback(host) && x.cfg.Server.AdminToken == "" {
 		x.say("configuration", LevelWarning, "server.admin_token", "set it, or listen on a loopback address",
 			"the admin listener is open to other machines without a token: "+
@@ -487,11 +489,7 @@ func (x *examination) decisions(file string) {
 	isNew := errors.Is(err, os.ErrNotExist)
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
-		todo := "let the user of the process write there"
-		if _, err := os.Stat(filepath.Dir(file)); errors.Is(err, os.ErrNotExist) {
-			todo = "make the folder " + filepath.Dir(file) + " and " + todo
-		}
-		x.say("files", LevelProblem, "telemetry.decisions.file", todo, "%v", err)
+		x.say("files", LevelProblem, "telemetry.decisions.file", letWrite(file), "%v", err)
 		return
 	}
 	_ = f.Close()
@@ -499,4 +497,32 @@ func (x *examination) decisions(file string) {
 		_ = os.Remove(file)
 	}
 	x.say("files", LevelOK, "telemetry.decisions.file", "", "%s can be written", file)
+}
+
+// replaceable tries whether a file that is kept, and replaced as a whole, can be read and written.
+func (x *examination) replaceable(subject, file string) {
+	if file == "" {
+		return
+	}
+	f, err := os.Open(file)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		_ = f.Close() // of none, too
+		f, err = os.CreateTemp(filepath.Dir(file), ".doctor-*")
+	}
+	if err != nil {
+		x.say("files", LevelProblem, subject, letWrite(file), "%v", err)
+		return
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+	x.say("files", LevelOK, subject, "", "%s can be written", file)
+}
+
+// letWrite says what to do about a file that cannot be written.
+func letWrite(file string) string {
+	todo := "let the user of the process write there"
+	if _, err := os.Stat(filepath.Dir(file)); errors.Is(err, os.ErrNotExist) {
+		todo = "make the folder " + filepath.Dir(file) + " and " + todo
+	}
+	return todo
 }

@@ -208,6 +208,9 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"the other scheme":           {at(strings.Replace(sound, "http:", "https:", 1)), "problem endpoints m/a: the address has the wrong scheme", "correct the scheme"},
 		"a log nobody can write":     {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
 		"a log in no folder":         {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "make the folder "},
+		"outcomes in no folder":      {at(sound) + "outcomes: {learn: feedback, path: none/x}\n", "problem files outcomes.path: ", "make the folder "},
+		"outcomes of its own":        {at(sound) + "outcomes: {learn: feedback, path: x}\n", "ok files outcomes.path: ", ""},
+		"keys nobody can write":      {at(sound) + "auth: {mode: keys, virtual: {file: /proc/x}}\n", "problem files auth.virtual.file: ", "let the user of the process write there"},
 		"one other clock":            {at(sound), "ok clock this machine: its clock agrees with that of another", ""},
 		"an open admin listener":     {"server: {admin_listen: '0.0.0.0:0'}\n" + at(sound), "warning configuration server.admin_token: ", "set it, or listen on a loopback"},
 	} {
