@@ -37,6 +37,7 @@ func (a *App) openKeys(ctx context.Context, cfg *config.Config) error {
 		Max: o.Max, Refresh: time.Duration(o.Refresh), Now: a.opts.now, Log: a.tel.Log,
 		Check:   func(k *auth.KeyOptions) error { return knownModels(a.cfg.Load(), k) },
 		Unknown: func(models []string) []string { return unknownModels(a.cfg.Load(), models) },
+		Hint:    func(role, tenant string) string { return a.cfg.Load().Slip(role, tenant) },
 		Taken:   func(name string) bool { return slices.Contains(keyNames(a.cfg.Load()), name) },
 		Usage:   a.usageOf,
 	})

@@ -235,6 +235,26 @@ func TestAReloadTellsOfKeysWhoseModelIsGone(t *testing.T) {
 	}
 }
 
+func TestASlipInTheRoleOfAVirtualKeyIsTold(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys.json")
+	s := serve(t, withKeys(t, instant(t), "auth: {mode: keys, virtual: {file: "+path+"}, roles: [{name: staff, models: [m]}], "+
+		"tenants: [{name: acme}, {name: team-a}]}\n"), flags(t))
+	for body, want := range map[string]string{
+		`{"name": "a", "role": "staff", "tenant": "acme"}`:   "",
+		`{"name": "b", "role": "guest", "tenant": "team-b"}`: "",
+		`{"name": "c", "role": "stafff"}`:                    `nothing is said of role "stafff", did you mean "staff"?`,
+		`{"name": "d", "role": "admni", "tenant": "amce"}`: `nothing is said of role "admni", did you mean "admin"?; ` +
+			`nothing is said of tenant "amce", did you mean "acme"?`,
+	} {
+		var k struct{ Hint string }
+		got := s.virtual(t, http.MethodPost, "", body)
+		if err := json.Unmarshal([]byte(got.body), &k); err != nil || got.status != http.StatusCreated || k.Hint != want {
+			t.Errorf("%s: %d, hint %q, want %q", body, got.status, k.Hint, want)
+		}
+	}
+}
+
 func TestWithoutVirtualKeysTheAPISaysSo(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withKeys(t, instant(t), ""), flags(t))

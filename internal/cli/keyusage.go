@@ -84,6 +84,9 @@ func (p *printer) keyUsage(k *keyUsage) {
 	if len(k.Unknown) > 0 {
 		p.printf("\n%s\n", p.bad("the configuration does not have "+strings.Join(k.Unknown, ", ")))
 	}
+	if k.Hint != "" {
+		p.printf("\n%s\n", p.warn(k.Hint))
+	}
 	if len(k.Usage) == 0 {
 		p.printf("\nno budget and no limit on a minute bounds it\n")
 		return

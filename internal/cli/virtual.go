@@ -25,6 +25,7 @@ type virtualKey struct {
 	Expires time.Time `json:"expires_at"`
 	Until   time.Time `json:"previous_until"`
 	Secret  string    `json:"secret"`
+	Hint    string    `json:"hint"` // what of the role and the tenant is probably a slip
 }
 
 // virtualKeys are the commands about keys of a running proxy.
@@ -43,6 +44,9 @@ func (c *command) virtualKeys() []*cobra.Command {
 			var k virtualKey
 			if err := c.askAdmin(ctx, http.MethodPost, at+keysPath, create, &k); err != nil {
 				return err
+			}
+			if k.Hint != "" {
+				_, _ = fmt.Fprintf(c.Err, "signalbox: %s\n", k.Hint)
 			}
 			c.printer().printf("%s\n%s\n", k.ID, k.Secret)
 			return nil

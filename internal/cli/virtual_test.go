@@ -50,11 +50,15 @@ func TestAKeyIsMeantByItsIDOrElseByItsName(t *testing.T) {
 func runKeys(t *testing.T, args ...string) (code int, out, errors string) {
 	t.Helper()
 	const key = `"id": "u3bk", "name": "web", "state": "active", "tenant": "lab",
-		"models": ["small", "old"], "unknown_models": ["old"],
+		"models": ["small", "old"], "unknown_models": ["old"], "hint": "did you mean lab2?",
 		"expires_at": "2026-12-27T23:13:02Z"`
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/-/keys":
+			if r.Method == http.MethodPost {
+				_, _ = io.WriteString(w, `{"secret": "sk-1", `+key+`}`)
+				return
+			}
 			_, _ = io.WriteString(w, `{"keys": [{`+key+`}]}`)
 		case "/-/keys/u3bk":
 			_, _ = io.WriteString(w, `{`+key+`, "usage": [
@@ -86,6 +90,8 @@ expires  2026-12-27T23:13:02Z
 
 the configuration does not have old
 
+did you mean lab2?
+
 of   what    per     limit     used        left      resets
 key  usd     month   $50.0000  $0.0000474  $50.0000  2026-12-01T00:00:00Z
 key  tokens  minute  5,000     52          4,948     2026-11-27T23:13:04Z
@@ -94,6 +100,14 @@ this replica alone: no Redis was asked, or it did not answer
 	code, got, errors := runKeys(t, "show", "web")
 	if code != 0 || got != want {
 		t.Errorf("exit code %d, %s\n%s", code, errors, got)
+	}
+}
+
+func TestAHintOnANewKeyIsBesideTheOutput(t *testing.T) {
+	t.Parallel()
+	code, out, errors := runKeys(t, "create", "web")
+	if code != 0 || out != "u3bk\nsk-1\n" || errors != "signalbox: did you mean lab2?\n" {
+		t.Errorf("exit code %d, %q, %q", code, out, errors)
 	}
 }
 

@@ -12,35 +12,67 @@ import (
 // away from one that does: such a key has none of the bounds and rights that were meant for it.
 func (c *checker) slips() {
 	a := &c.cfg.Auth
-	keyRoles, keyTenants := c.callers()
-	if keyRoles != nil && !c.holds("auth.admin_roles") {
-		keyRoles = append(keyRoles, a.AdminRoles...)
+	ofKeys, tenantsOfKeys := c.callers()
+	if ofKeys != nil && !c.holds("auth.admin_roles") {
+		ofKeys = append(ofKeys, a.AdminRoles...)
 	}
-	var roles, tenants []string
-	for i := range a.Roles {
-		roles = append(roles, a.Roles[i].Name)
-	}
-	for i := range a.Tenants {
-		tenants = append(tenants, a.Tenants[i].Name)
-	}
-	for i := range c.cfg.Memory.Tenants {
-		tenants = append(tenants, c.cfg.Memory.Tenants[i].Name)
-	}
+	roles, tenants := c.cfg.callersNamed()
 	look := func(at int, kind, name string, known, ofKeys []string) {
-		if name == "" || slices.Contains(known, name) || c.occurrences(name) > 1 {
-			return
+		k := slipOf(name, known)
+		if k == "" || c.occurrences(name) > 1 || ofKeys != nil && !slices.Contains(ofKeys, k) {
+			return // where no key has k, unusedNames says it of k
 		}
-		for _, k := range known {
-			if slip(name, k) && (ofKeys == nil || slices.Contains(ofKeys, k)) { // else unusedNames says it of the other one
-				c.warn(fmt.Sprintf("auth.keys[%d].%s", at, kind), "nothing is said of %s %q, did you mean %q?", kind, name, k)
-				return
-			}
-		}
+		c.warn(fmt.Sprintf("auth.keys[%d].%s", at, kind), "%s", slipText(kind, name, k))
 	}
 	for i := range a.Keys {
-		look(i, "role", a.Keys[i].Role, append(roles, a.AdminRoles...), keyRoles)
-		look(i, "tenant", a.Keys[i].Tenant, tenants, keyTenants)
+		look(i, "role", a.Keys[i].Role, roles, ofKeys)
+		look(i, "tenant", a.Keys[i].Tenant, tenants, tenantsOfKeys)
 	}
+}
+
+// Slip says what of the role and the tenant of a key is probably a slip of one that the
+// configuration says something of; empty where nothing is.
+func (c *Config) Slip(role, tenant string) string {
+	roles, tenants := c.callersNamed()
+	var out []string
+	if k := slipOf(role, roles); k != "" {
+		out = append(out, slipText("role", role, k))
+	}
+	if k := slipOf(tenant, tenants); k != "" {
+		out = append(out, slipText("tenant", tenant, k))
+	}
+	return strings.Join(out, "; ")
+}
+
+func slipText(kind, name, meant string) string {
+	return fmt.Sprintf("nothing is said of %s %q, did you mean %q?", kind, name, meant)
+}
+
+// callersNamed lists the roles and the tenants that the configuration says something of.
+func (c *Config) callersNamed() (roles, tenants []string) {
+	roles = slices.Clone(c.Auth.AdminRoles)
+	for i := range c.Auth.Roles {
+		roles = append(roles, c.Auth.Roles[i].Name)
+	}
+	for i := range c.Auth.Tenants {
+		tenants = append(tenants, c.Auth.Tenants[i].Name)
+	}
+	for i := range c.Memory.Tenants {
+		tenants = append(tenants, c.Memory.Tenants[i].Name)
+	}
+	return roles, tenants
+}
+
+// slipOf is the known name that another name is a slip of; empty for one that is known itself, and
+// where there is none.
+func slipOf(name string, known []string) string {
+	if name == "" || slices.Contains(known, name) {
+		return ""
+	}
+	if at := slices.IndexFunc(known, func(k string) bool { return slip(name, k) }); at >= 0 {
+		return known[at]
+	}
+	return ""
 }
 
 // slip reports whether a name is another one with a slip in one letter. Names that are counted, or

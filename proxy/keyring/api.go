@@ -58,7 +58,9 @@ type Key struct {
 	Grants
 
 	// Unknown are those of models that the configuration does not have.
-	Unknown []string  `json:"unknown_models,omitempty"`
+	Unknown []string `json:"unknown_models,omitempty"`
+	// Hint says what of the role and the tenant is probably a slip.
+	Hint    string    `json:"hint,omitempty"`
 	Created time.Time `json:"created_at"`
 	Updated time.Time `json:"updated_at"`
 	// Expires is when the key ends to hold.
@@ -120,7 +122,7 @@ const (
 func (r *Ring) view(rec *Record) Key {
 	k := Key{
 		ID: rec.ID, Name: rec.Name, State: stateActive, Grants: rec.Grants,
-		Unknown: r.o.Unknown(rec.Models), Created: rec.Created, Updated: rec.Updated,
+		Unknown: r.o.Unknown(rec.Models), Hint: r.o.Hint(rec.Role, rec.Tenant), Created: rec.Created, Updated: rec.Updated,
 		Expires: rec.Expires, Rotated: rec.Rotated, Until: rec.Until,
 	}
 	switch {

@@ -62,6 +62,8 @@ type Options struct {
 	Check func(k *auth.KeyOptions) error
 	// Unknown are those of some models that the configuration does not have. nil: it has all.
 	Unknown func(models []string) []string
+	// Hint says what of a role and a tenant is probably a slip. nil: nothing is.
+	Hint func(role, tenant string) string
 	// Taken reports whether the configuration has a key of a name. nil: it has none.
 	Taken func(name string) bool
 	// Usage tells what is used of all that bounds a key. nil: nothing is bounded.
@@ -100,6 +102,9 @@ func New(store Store, o Options) *Ring {
 	}
 	if o.Unknown == nil {
 		o.Unknown = func([]string) []string { return nil }
+	}
+	if o.Hint == nil {
+		o.Hint = func(string, string) string { return "" }
 	}
 	if o.Taken == nil {
 		o.Taken = func(string) bool { return false }
