@@ -48,7 +48,7 @@ func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 	}
 	if s.Contested() {
 		a.tel.Log.WarnContext(ctx, "another process writes this file of outcomes too: each overwrites what the other "+
-			"has learnt, give each a file of its own", slog.String("outcomes.path", o.Path))
+			"has learnt, give each a file of its own", slog.String("file", o.Path))
 	}
 	return nil
 }

@@ -333,7 +333,7 @@ func (d *Decisions) open() error {
 	if err := filelock.Try(f); errors.Is(err, filelock.ErrHeld) && !d.shared {
 		d.shared = true
 		d.log.Warn("another process writes this decision log too, and each of them renames it: give each a file of its own",
-			slog.String("telemetry.decisions.file", d.opts.File))
+			slog.String("file", d.opts.File))
 	}
 	if err := f.Chmod(0o600); err != nil { // it may be older than this process, and open to others
 		d.file = nil

@@ -95,6 +95,7 @@ type Store struct {
 	next    int
 	file    *os.File
 	lines   int       // in file
+	torn    bool      // the last write to file failed, maybe inside a line
 	remade  time.Time // when the file was found replaced last
 }
 
@@ -122,7 +123,7 @@ func Open(o Options) (s *Store, lost int, err error) {
 	for line := range bytes.Lines(b) {
 		if x, ok := read(line); ok {
 			s.take(x)
-		} else {
+		} else if len(line) > 1 { // an empty one follows a write that failed
 			lost++
 		}
 	}
@@ -455,7 +456,13 @@ func (s *Store) write(x *Outcome) error {
 		s.remade = now
 		return s.rewrite()
 	}
-	if err := writeLines(s.file, []*Outcome{x}); err != nil {
+	if s.torn { // what a disk that was full left of a line must spoil no other
+		if _, err := s.file.WriteString("\n"); err != nil {
+			return fmt.Errorf("write outcomes: %w", err)
+		}
+	}
+	err := writeLines(s.file, []*Outcome{x})
+	if s.torn = err != nil; err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
 	}
 	have := 0
@@ -504,7 +511,7 @@ func (s *Store) rewrite() error {
 	if s.file != nil {
 		_ = s.file.Close()
 	}
-	s.file, s.lines = f, len(all)
+	s.file, s.lines, s.torn = f, len(all), false
 	return nil
 }
 
