@@ -63,4 +63,8 @@ func TestTheDocumentationNamesWhatTheChartHas(t *testing.T) {
 	if !strings.Contains(string(read(t, "../../docs/kubernetes.md")), forward) {
 		t.Errorf("docs/kubernetes.md does not say %q", forward)
 	}
+	behind := fmt.Sprintf("backendRefs: [{name: signalbox, port: %d}]", values.Service.Port)
+	if !strings.Contains(string(read(t, "../../deploy/gateway/gateway.yaml")), behind) {
+		t.Errorf("deploy/gateway/gateway.yaml does not say %q", behind)
+	}
 }
