@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,9 +165,11 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 	server := testkit.NewRedis(t)
 	replica := testkit.NewRedis(t, "--replicaof", "127.0.0.1", "1")
 	full := testkit.NewRedis(t, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
-	forgets, saves := testkit.NewRedis(t, "--appendonly", "no"), testkit.NewRedis(t, "--appendonly", "no", "--save", "60 1")
-	guarded := testkit.NewRedis(t, "--appendonly", "no", "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-config")
-	silent := testkit.NewRedis(t, "--user", "default", "on", "nopass", "~*", "&*", "+@all", "-@dangerous", "-@admin")
+	forgets := testkit.NewRedis(t, "--appendonly", "no")
+	saves := testkit.NewRedis(t, "--appendonly", "no", "--save", "60 1")
+	user := []string{"--appendonly", "no", "--user", "default", "on", "nopass", "~*", "&*", "+@all"}
+	guarded := testkit.NewRedis(t, append(slices.Clone(user), "-config")...)
+	silent := testkit.NewRedis(t, append(slices.Clone(user), "-@dangerous", "-@admin")...)
 	keys := func(redis string) string {
 		return "auth: {mode: keys, virtual: {redis: true}}\nmemory: {redis: {url: '" + redis + "'}}\n"
 	}
@@ -187,32 +190,47 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 				"`signalbox models pull acme/topics`",
 			"mend the folder of the model",
 		},
-		"no library":                 {at(sound), "problem runtime ONNX Runtime: ", "make onnxruntime"},
-		"nobody at an endpoint":      {at("http://127.0.0.1:1"), "problem endpoints m/a: nothing answers", "see whether it runs"},
-		"a server that loads":        {at(loading), "problem endpoints m/a: ", "wait until it has loaded"},
-		"a page":                     {at(page), "problem endpoints m/a: ", "http://HOST:PORT/v1"},
-		"another signalbox":          {at(aside.url), "problem endpoints m/a: ", "name the model server behind it"},
-		"a window that is longer":    {at(sound, "context_window: 9000,"), "problem endpoints m/a: context_window is 9000", "set context_window to 4096"},
-		"a shorter one":              {at(sound, "context_window: 90,"), "warning endpoints m/a: context_window is 90", "set context_window to 4096"},
-		"another name":               {at(sound, "served_as: n,"), `problem endpoints m/a: it serves m, and not "n"`, `set served_as to "m"`},
-		"a clock that is wrong":      {at(late), "warning clock this machine: its clock is 1h0m0s ahead of", "synchronise"},
-		"no redis":                   {at(sound) + "memory: {redis: {url: 'redis://127.0.0.1:1'}}\n", "problem redis memory.redis: ", "see whether it runs"},
-		"an old redis":               {at(sound) + "memory: {redis: {url: '" + older(t, server) + "'}}\n", "problem redis memory.redis: version 6", "run Redis 7 or newer"},
-		"a replica":                  {at(sound) + "memory: {redis: {url: '" + replica.URL() + "'}}\n", "problem redis memory.redis: it is a replica", "name the primary"},
-		"a full redis":               {at(sound) + "memory: {redis: {url: '" + full.URL() + "'}}\n", "warning redis memory.redis: ", "give it more memory"},
-		"a redis that keeps nothing": {at(sound) + keys(forgets.URL()), "warning redis memory.redis: it does not write to disk", "set appendonly yes"},
-		"one that does not tell":     {at(sound) + keys(guarded.URL()), "warning redis memory.redis: it does not say whether it writes to disk", "set appendonly yes"},
-		"one that keeps its keys":    {at(sound) + keys(server.URL()), "ok redis memory.redis: ", ""},
-		"one that saves":             {at(sound) + keys(saves.URL()), "ok redis memory.redis: ", ""},
-		"one that is silent":         {at(sound) + "memory: {redis: {url: '" + silent.URL() + "'}}\n", "warning redis memory.redis: it answers in ", "+info"},
-		"the other scheme":           {at(strings.Replace(sound, "http:", "https:", 1)), "problem endpoints m/a: the address has the wrong scheme", "correct the scheme"},
-		"a log nobody can write":     {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
-		"a log in no folder":         {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "make the folder "},
-		"outcomes in no folder":      {at(sound) + "outcomes: {learn: feedback, path: none/x}\n", "problem files outcomes.path: ", "make the folder "},
-		"outcomes of its own":        {at(sound) + "outcomes: {learn: feedback, path: x}\n", "ok files outcomes.path: ", ""},
-		"keys nobody can write":      {at(sound) + "auth: {mode: keys, virtual: {file: /proc/x}}\n", "problem files auth.virtual.file: ", "let the user of the process write there"},
-		"one other clock":            {at(sound), "ok clock this machine: its clock agrees with that of another", ""},
-		"an open admin listener":     {"server: {admin_listen: '0.0.0.0:0'}\n" + at(sound), "warning configuration server.admin_token: ", "set it, or listen on a loopback"},
+		"no library":              {at(sound), "problem runtime ONNX Runtime: ", "make onnxruntime"},
+		"nobody at an endpoint":   {at("http://127.0.0.1:1"), "problem endpoints m/a: nothing answers", "see whether it runs"},
+		"a server that loads":     {at(loading), "problem endpoints m/a: ", "wait until it has loaded"},
+		"a page":                  {at(page), "problem endpoints m/a: ", "http://HOST:PORT/v1"},
+		"another signalbox":       {at(aside.url), "problem endpoints m/a: ", "name the model server behind it"},
+		"a window that is longer": {at(sound, "context_window: 9000,"), "problem endpoints m/a: context_window is 9000", "set context_window to 4096"},
+		"a shorter one":           {at(sound, "context_window: 90,"), "warning endpoints m/a: context_window is 90", "set context_window to 4096"},
+		"another name":            {at(sound, "served_as: n,"), `problem endpoints m/a: it serves m, and not "n"`, `set served_as to "m"`},
+		"a clock that is wrong":   {at(late), "warning clock this machine: its clock is 1h0m0s ahead of", "synchronise"},
+		"no redis":                {at(sound) + "memory: {redis: {url: 'redis://127.0.0.1:1'}}\n", "problem redis memory.redis: ", "see whether it runs"},
+		"an old redis":            {at(sound) + "memory: {redis: {url: '" + older(t, server) + "'}}\n", "problem redis memory.redis: version 6", "run Redis 7 or newer"},
+		"a replica":               {at(sound) + "memory: {redis: {url: '" + replica.URL() + "'}}\n", "problem redis memory.redis: it is a replica", "name the primary"},
+		"a full redis":            {at(sound) + "memory: {redis: {url: '" + full.URL() + "'}}\n", "warning redis memory.redis: ", "give it more memory"},
+		"a redis that keeps nothing": {
+			at(sound) + keys(forgets.URL()), "warning redis memory.redis: it does not write to disk", "set appendonly yes",
+		},
+		"one that does not tell": {
+			at(sound) + keys(guarded.URL()), "warning redis memory.redis: it does not say whether it writes to disk",
+			"set appendonly yes",
+		},
+		"one that keeps its keys": {at(sound) + keys(server.URL()), "ok redis memory.redis: ", ""},
+		"one that saves":          {at(sound) + keys(saves.URL()), "ok redis memory.redis: ", ""},
+		"one that is silent": {
+			at(sound) + "memory: {redis: {url: '" + silent.URL() + "'}}\n", "warning redis memory.redis: it answers in ", "+info",
+		},
+		"the other scheme": {
+			at(strings.Replace(sound, "http:", "https:", 1)), "problem endpoints m/a: the address has the wrong scheme",
+			"correct the scheme",
+		},
+		"a log nobody can write": {at(sound) + "telemetry: {decisions: {file: /proc/none/x}}\n", "problem files telemetry.decisions.file: ", "let the user of the process write there"},
+		"a log in no folder":     {at(sound) + "telemetry: {decisions: {file: none/x}}\n", "problem files telemetry.decisions.file: ", "make the folder "},
+		"outcomes in no folder": {
+			at(sound) + "outcomes: {learn: feedback, path: none/x}\n", "problem files outcomes.path: ", "make the folder ",
+		},
+		"outcomes of its own": {at(sound) + "outcomes: {learn: feedback, path: x}\n", "ok files outcomes.path: ", ""},
+		"keys nobody can write": {
+			at(sound) + "auth: {mode: keys, virtual: {file: /proc/x}}\n", "problem files auth.virtual.file: ",
+			"let the user of the process write there",
+		},
+		"one other clock":        {at(sound), "ok clock this machine: its clock agrees with that of another", ""},
+		"an open admin listener": {"server: {admin_listen: '0.0.0.0:0'}\n" + at(sound), "warning configuration server.admin_token: ", "set it, or listen on a loopback"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

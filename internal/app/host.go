@@ -182,7 +182,8 @@ func (p *placement) graph(precision, modelsDir string) ([]byte, error) {
 	dir := filepath.Join(modelsDir, local.HalfModels, p.folder)
 	half, err := bundle.Load(local.Files(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("bundle %q has no graph of half precision: %s is not there", p.bundle.Manifest.Name, filepath.Join(local.HalfModels, p.folder, bundle.ManifestFile))
+		return nil, fmt.Errorf("bundle %q has no graph of half precision: %s is not there", p.bundle.Manifest.Name,
+			filepath.Join(local.HalfModels, p.folder, bundle.ManifestFile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("graph of half precision: %w", err)

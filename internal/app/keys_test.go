@@ -238,8 +238,8 @@ func TestAReloadTellsOfKeysWhoseModelIsGone(t *testing.T) {
 func TestASlipInTheRoleOfAVirtualKeyIsTold(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keys.json")
-	s := serve(t, withKeys(t, instant(t), "auth: {mode: keys, virtual: {file: "+path+"}, roles: [{name: staff, models: [m]}], "+
-		"tenants: [{name: acme}, {name: team-a}]}\n"), flags(t))
+	s := serve(t, withKeys(t, instant(t), "auth: {mode: keys, virtual: {file: "+path+"}, "+
+		"roles: [{name: staff, models: [m]}], tenants: [{name: acme}, {name: team-a}]}\n"), flags(t))
 	for body, want := range map[string]string{
 		`{"name": "a", "role": "staff", "tenant": "acme"}`:   "",
 		`{"name": "b", "role": "guest", "tenant": "team-b"}`: "",

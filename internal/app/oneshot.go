@@ -167,7 +167,8 @@ func probeRedis(ctx context.Context, o redis.Options) (string, error) {
 	case c.Replica:
 		return "", errors.New("it is a replica, which takes no writes: name the primary")
 	}
-	return fmt.Sprintf("Redis %s, answers in %s", cmp.Or(c.Version, "of an untold version"), c.Took.Round(time.Microsecond)), nil
+	version := cmp.Or(c.Version, "of an untold version")
+	return fmt.Sprintf("Redis %s, answers in %s", version, c.Took.Round(time.Microsecond)), nil
 }
 
 // probeRemotes asks the servers of remote models for them.

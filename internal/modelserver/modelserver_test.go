@@ -261,9 +261,12 @@ func TestAnAddressOfTheOtherSchemeIsTold(t *testing.T) {
 		}
 	}
 	// What fails for another reason is told as before.
-	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+	}))
 	defer failing.Close()
-	if _, err := modelserver.Look(t.Context(), http.DefaultClient, failing.URL, ""); !errors.Is(err, modelserver.ErrNoModels) {
+	_, err := modelserver.Look(t.Context(), http.DefaultClient, failing.URL, "")
+	if !errors.Is(err, modelserver.ErrNoModels) {
 		t.Errorf("a server that answers 400: %v", err)
 	}
 }
@@ -276,7 +279,8 @@ func TestAskTellsWhatTheListSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Find("qwen3:8b") != 0 || got.Find("nomic") != 1 || got.Find("qwen3") != -1 || got.Names() != "qwen3:8b, nomic:latest" {
+	if got.Find("qwen3:8b") != 0 || got.Find("nomic") != 1 || got.Find("qwen3") != -1 ||
+		got.Names() != "qwen3:8b, nomic:latest" {
 		t.Errorf("it has %s", got.Names())
 	}
 }

@@ -289,7 +289,8 @@ func TestASecondWriterOfAFileIsTold(t *testing.T) {
 	other := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl")}
 	second := open(t, o)
 	for name, got := range map[string]bool{
-		"the first": first.Contested(), "one that reads": open(t, reader).Contested(), "that of another file": open(t, other).Contested(),
+		"the first": first.Contested(), "one that reads": open(t, reader).Contested(),
+		"that of another file": open(t, other).Contested(),
 	} {
 		if got {
 			t.Errorf("%s is told of another process", name)
