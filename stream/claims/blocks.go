@@ -128,7 +128,11 @@ func (s *Splitter) beginBlockLine(at int) verdict {
 		v = s.beginPatchLine()
 	case diffed:
 		v = s.beginDiffLine()
-	case tagged, fenced:
+	case tagged:
+		if s.fence.tag.inline {
+			v = s.paragraphGoesOn(at)
+		}
+	case fenced:
 	}
 	switch {
 	case v == more && !s.final:
@@ -137,6 +141,17 @@ func (s *Splitter) beginBlockLine(at int) verdict {
 		s.endBlock()
 	default:
 		s.lineStart = false
+	}
+	return yes
+}
+
+// paragraphGoesOn reports whether the line whose text begins at at is no empty one.
+func (s *Splitter) paragraphGoesOn(at int) verdict {
+	switch s.peekByte(at) {
+	case '\n':
+		return no
+	case 0:
+		return more
 	}
 	return yes
 }

@@ -103,6 +103,11 @@ var blocks = []struct {
 		"code that a stop sequence ends", "It is 4. <code> \nprint(\"It is 5.\", 6)\n", []string{"It is 4."},
 	},
 	{
+		"code behind a word that is not closed ends with its paragraph",
+		"Mark it up by <code>\nIt is 5.\n \nIt is 6. Then: <code>\nx = 7\n\nIt is 8.",
+		[]string{"Mark it up by", "It is 6.", "Then:"},
+	},
+	{
 		"code in a line of text is text", "<code>It is 5</code>. It is 6.\n<code class=\"x\">\nIt is 7.",
 		[]string{"<code>It is 5</code>.", "It is 6.", "<code class=\"x\">", "It is 7."},
 	},

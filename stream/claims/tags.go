@@ -3,6 +3,7 @@ package claims
 import (
 	"bytes"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Limits of the beginning of a block in tags, in bytes.
@@ -39,6 +40,7 @@ type tag struct {
 	state       tagState
 	size        int  // of the tag that is read, in runes
 	document    bool // it says that it holds text for the reader
+	inline      bool // it stands in a sentence, which may be one about the tag
 	json        nesting
 }
 
@@ -191,11 +193,18 @@ func (s *Splitter) beginTag() verdict {
 	f, v := s.tagAt(s.pos)
 	switch {
 	case v == yes:
+		f.tag.inline = f.tag.body == lines && s.open && !ended(s.buf[s.start:s.end])
 		s.openBlock(f)
 	case v == more && s.final:
 		return no
 	}
 	return v
+}
+
+// ended reports whether a text ends like a sentence, or like what announces something.
+func ended(text []byte) bool {
+	r, _ := utf8.DecodeLastRune(text)
+	return unicode.Is(unicode.STerm, r) || r == ':' || r == '：'
 }
 
 // closing is the size of the tag at pos that closes name.
