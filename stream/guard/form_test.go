@@ -122,3 +122,27 @@ func TestTheModeOfAFormHoldsForTextThatTurnsOutToBeJSON(t *testing.T) {
 		}
 	}
 }
+
+// In JSON within a text a part of a string may be replaced. Else the answer ends, for what is left
+// would be no JSON.
+func TestHoldDoesNotBreakJSONWithinAText(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	for text, want := range map[string]string{
+		`So: {"a": "All is well. This is false. Good."}`: `So: {"a": "All is well. [unverified] Good."}`,
+		"Input.\n{\"a\": \"This is false. Good.\"}":      "Input.\n",
+		"Input.\n{\"a\": \"Well.\", \"b\": false}\nSo.":  "Input.\n",
+	} {
+		job := jobOf(t, guard.Hold)
+		job.Formed = guard.Hold
+		got, out, err := pass(t, g, job, words(text)...)
+		heard := listen(t, got)
+		cut := !strings.Contains(want, "unverified")
+		if err != nil || heard.texts[0] != want || out.Cut != cut {
+			t.Errorf("error %v, %q, %+v", err, heard.texts[0], out)
+		}
+		whole, out, err := g.Body(t.Context(), []byte(body(text)), job)
+		if err != nil || out.Cut != cut || !strings.Contains(string(whole), strings.Trim(quote(want), `"`)+`"`) {
+			t.Errorf("body: error %v, %+v %s", err, out, whole)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package guard
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"signalbox/stream/check"
@@ -319,11 +320,17 @@ func (l *ledger) fatal(r *record) bool {
 			l.acted = make(map[int]int, 1)
 		}
 		l.acted[answer]++
-		if l.ends(l.acted[answer]) || l.Mode == Hold && r.lane.formed() {
+		if l.ends(l.acted[answer]) || l.Mode == Hold && (r.lane.formed() || l.breaks(r)) {
 			return true
 		}
 	}
 	return r.lost && l.blocks(r.result.Verdict)
+}
+
+// breaks reports whether the marker in place of a claim would break JSON that stands in the text: the
+// claim is more than a part of one string, or the marker none.
+func (l *ledger) breaks(r *record) bool {
+	return r.claim.Place == claims.Inside && (strings.Contains(r.claim.Text, `"`) || strings.ContainsAny(l.Marker, `"\`))
 }
 
 // unread takes in a piece of the answer that may say anything and cannot be read: a claim that
