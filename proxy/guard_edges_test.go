@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,22 @@ func TestATerminateThatAClientAsksForEndsAtTheFirstFailure(t *testing.T) {
 	b := watched(t, "terminate", up, func(s *setup) { s.guard.Failures = 3 })
 	if heard := hear(t, b.chat(guarded(askStream("hi"), towerFact)).body); heard.finish != "stop" {
 		t.Errorf("the route's own: %+v", heard)
+	}
+}
+
+// A server tells the usage at the end, which does not come then.
+func TestAStreamThatTheGuardEndsTellsTheUsageThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	pieces := towerStream(towerTrue, towerFalse, " ", towerRest[1:])
+	for extra, want := range map[string]int{"": 0, `,"stream_options":{"include_usage":true}`: 1} {
+		up := testkit.NewUpstream(t, testkit.Stream(pieces...))
+		body := strings.Replace(askStream("hi"), `,"stream":true`, `,"stream":true`+extra, 1)
+		got := watched(t, "terminate", up).chat(guarded(body, towerFact)).body
+		usage := regexp.MustCompile(`"choices":\[\],"usage":\{"prompt_tokens":[1-9]\d*,"completion_tokens":[1-9]\d*,"total_tokens":\d+\}\}`)
+		if heard := hear(t, got); heard.finish != "content_filter" || !heard.done || len(usage.FindAllString(got, -1)) != want ||
+			strings.LastIndex(got, "usage") > strings.Index(got, "[DONE]") {
+			t.Errorf("%q: %s", extra, got)
+		}
 	}
 }
 

@@ -213,6 +213,9 @@ func (s *Stage) copyStream(
 		to = &explained{stage: s, o: o, next: to}
 	}
 	if o.Guarding != nil {
+		if o.Req.IncludeUsage && o.Req.API != openai.Response && w.Messages == nil { // those tell their own
+			o.Guarding.Job.Usage = func() response.Usage { return t.Taken(o.Resolved.PromptTokens(o.Req)) }
+		}
 		return copyChecked(ctx, u, o, client, to)
 	}
 	return copyEvents(u, o.Vault.Stream(to), client)

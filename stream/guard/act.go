@@ -165,6 +165,10 @@ func (s *stream) cut() {
 		s.inject(b.FinishName(), s.buf)
 	}
 	if s.in.Shape() != response.Response {
+		if s.job.Usage != nil {
+			s.buf = b.AppendUsage(s.buf[:0], s.job.Usage())
+			s.inject("", s.buf)
+		}
 		s.inject("", []byte("[DONE]"))
 	}
 	s.out.State = s.state

@@ -114,6 +114,10 @@ type Job struct {
 	// Origin names the stored context, as ID@VERSION, that a source of the evidence comes from, for
 	// the summary; empty for one that comes from none. May be nil. It is called from one goroutine.
 	Origin func(source int) string
+	// Usage is what a stream of chunks has taken so far, told in a chunk before [DONE] where the guard
+	// ends it: what the server would tell at the end does not come. nil tells nothing. It is called
+	// from the goroutine of Deliver.
+	Usage func() response.Usage
 }
 
 // idle reports whether there is nothing to do.

@@ -92,8 +92,21 @@ func (r *Reader) AppendFinish(dst []byte, choice int, why string, output []byte)
 	return append(dst, `}]}`...)
 }
 
+// AppendUsage appends the data of an event that tells what all of the answer took. The Responses API
+// has none.
+func (r *Reader) AppendUsage(dst []byte, u Usage) []byte {
+	dst = strconv.AppendInt(append(r.appendHead(dst), `"choices":[],"usage":{"prompt_tokens":`...), int64(u.Input), 10)
+	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), int64(u.Output), 10)
+	return append(strconv.AppendInt(append(dst, `,"total_tokens":`...), int64(u.Input+u.Output), 10), "}}"...)
+}
+
 // appendChoice appends a chunk up to the index of its only choice.
 func (r *Reader) appendChoice(dst []byte, choice int) []byte {
+	return strconv.AppendInt(append(r.appendHead(dst), `"choices":[{"index":`...), int64(max(0, choice)), 10)
+}
+
+// appendHead appends a chunk up to its choices.
+func (r *Reader) appendHead(dst []byte) []byte {
 	dst = append(dst, '{')
 	switch {
 	case len(r.head) > 0:
@@ -103,7 +116,7 @@ func (r *Reader) appendChoice(dst []byte, choice int) []byte {
 	default:
 		dst = append(dst, `"id":"","object":"chat.completion.chunk","created":0,"model":"",`...)
 	}
-	return strconv.AppendInt(append(dst, `"choices":[{"index":`...), int64(max(0, choice)), 10)
+	return dst
 }
 
 func (r *Reader) appendResponseDelta(dst, text []byte) []byte {
