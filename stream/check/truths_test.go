@@ -36,3 +36,27 @@ func TestTruthsBesideChangesAndFields(t *testing.T) {
 		}
 	}
 }
+
+// What a list without a name has is known by how many entries it has: what they are stands nowhere.
+func TestTheEntriesOfAListWithoutANameAreCounted(t *testing.T) {
+	t.Parallel()
+	const dashes = "- Login fails on Safari\n- Export is slow. It takes long.\n- Dark mode flickers"
+	for _, c := range []struct {
+		fact, claim string
+		want        check.Verdict
+	}{
+		{dashes, "There are three open issues.", check.Unchecked},
+		{dashes, "There are 3 open issues.", check.Unchecked},
+		{dashes, "There are four open issues.", check.Unsupported},
+		{dashes + "\n\nThat is all.", "There are 3 open issues.", check.Unsupported},
+		{dashes, "Three exports are slow.", check.Unsupported},
+		{`["Login fails", "Export is slow", "Dark mode"]`, "There are three open issues.", check.Unchecked},
+		{`["Login fails", "Export is slow", "Dark mode"]`, "There are 5 open issues.", check.Unsupported},
+	} {
+		got := checker(t, check.Options{Judge: always(isNeutral), English: true}).
+			Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%q of %q: %s (%s)", c.claim, c.fact, got.Verdict, got.Reason)
+		}
+	}
+}

@@ -10,6 +10,7 @@ package evidence
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -118,6 +119,7 @@ type sentence struct {
 	words      int
 	section    int32 // 1 + the sentence that is the last heading before it; else 0
 	under      int32 // of an item of a list: 1 + the sentence that is the heading above it; else 0
+	item       bool  // of an item of a list
 }
 
 // New prepares the sources, in order. It fails when the options do not hold, the sources are over
@@ -146,7 +148,7 @@ func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	}
 	list := make([]numeric.Sentence, len(e.sentences))
 	for i, s := range e.sentences {
-		list[i] = numeric.Sentence{Text: s.text, Group: s.source}
+		list[i] = numeric.Sentence{Text: s.text, Group: s.source, Listed: e.listed(i)}
 		if s.section > 0 {
 			list[i].Heading = e.sentences[s.section-1].text
 		}
@@ -254,7 +256,7 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 			one.start, one.end = row.of.at+c.Bytes.Start, row.of.at+c.Bytes.End
 		}
 		if c.Kind == claims.Item {
-			one.under = row.heading
+			one.under, one.item = row.heading, true
 		} else {
 			row.heading = 0 // what stands between is of the text, not of the list
 		}
@@ -282,6 +284,43 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		row.text.WriteString(c.Text)
 	}
 	row.end = c.Bytes.End
+}
+
+// listed is how many entries the source has that begins with sentence i, where it is nothing but a list
+// of items, or of texts in JSON; else 0.
+func (e *Evidence) listed(i int) int {
+	first := &e.sentences[i]
+	if i > 0 && e.sentences[i-1].source == first.source {
+		return 0
+	}
+	text := e.sources[first.source].Text
+	if !first.item {
+		return texts(text)
+	}
+	n, end := 0, 0
+	for ; i < len(e.sentences) && e.sentences[i].source == first.source; i++ {
+		s := &e.sentences[i]
+		if !s.item || s.start < end {
+			return 0
+		}
+		if n == 0 || strings.Contains(text[end:s.start], "\n") {
+			n++
+		}
+		end = s.end
+	}
+	return n
+}
+
+// texts is how many texts a list of JSON has that holds nothing else; 0 for any other text.
+func texts(text string) int {
+	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "[") {
+		return 0
+	}
+	var list []string
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return 0
+	}
+	return len(list)
 }
 
 func (e *Evidence) endRow(source int, row *tableRow) {

@@ -397,5 +397,21 @@ func (c *checker) count(v *quantity.Value) candidate {
 			return candidate{sentence: s}
 		}
 	}
+	return c.countList(v)
+}
+
+// countList compares v, the number of something that the evidence has no word for, with the entries of a
+// source that is nothing but a list: "three open issues" of three lines.
+func (c *checker) countList(v *quantity.Value) candidate {
+	noun := c.reading.noun(c.claim, v)
+	if _, known := c.x.idf[noun]; known || noun == 0 {
+		return nobody
+	}
+	c.left -= len(c.x.sentences)
+	for s := range c.x.sentences {
+		if c.x.sentences[s].listed > 1 && float64(c.x.sentences[s].listed) == v.Raw {
+			return candidate{known: -1, sentence: int32(s)}
+		}
+	}
 	return nobody
 }

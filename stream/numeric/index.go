@@ -17,6 +17,7 @@ type Sentence struct {
 	Text    string
 	Heading string // that it stands under, or empty
 	Group   int
+	Listed  int // entries of its group, told of its first sentence, where that is nothing but a list; else 0
 }
 
 // Index holds the numbers of the evidence with the words around them. It is immutable and safe for
@@ -44,6 +45,7 @@ type indexed struct {
 	terms, termEnd  int32
 	known, knownEnd int32
 	list            int32 // things listed, or 0
+	listed          int32 // Sentence.Listed
 	changes         bool  // a number of it took the place of another of it
 	row             bool  // isRow
 	mixed           bool  // "respectively": clauses do not tell what belongs together
@@ -101,7 +103,7 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 }
 
 func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words.Word) {
-	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r)}
+	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r), listed: int32(s.Listed)}
 	in.row = isRow(s.Text)
 	r.numbersOfClauses()
 	for _, w := range r.words {
