@@ -25,7 +25,7 @@
 // only when the same noun stands behind both. Changes in percent are found wherever two values give
 // them: a false one meets other values by chance in some 7 of 100 cases. Currencies are not
 // converted. Numbers in ideographs need two of them, or a unit behind one; 百分之 reads as the bare
-// number. Words for numbers of Russian, Arabic, Hindi, Korean and Thai are not read.
+// number. Words for numbers of Hindi, Korean and Thai are not read.
 //
 // The package starts no goroutine and does no I/O.
 package numeric

@@ -30,6 +30,10 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 		{"Es fallen 5 Euro Gebühren an.", "Der Preis erhöht sich um 5 Euro."},
 		{"You save up to about 20%.", "Costs are reduced by about 20%."},
 		{`{"expires_in": 3600}`, "The token expires in 3600 seconds."},
+		{"会员可享20%的折扣。", "会员打八折。"},
+		{"专业版每月99元。", "专业版年1188元。"},
+		{"Das Konzert beginnt um 19:30 Uhr.", "Das Konzert beginnt um halb acht."},
+		{"งานจัดขึ้นเมื่อวันที่ 5 มีนาคม 2024", "งานจัดขึ้นเมื่อวันที่ 5 มีนาคม พ.ศ. 2567"},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
 		if got, findings := x.Check(nil, c.claim, ""); got >= numeric.Unsupported {

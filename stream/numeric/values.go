@@ -79,6 +79,9 @@ func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 	c.tryAll(&m, v, inside(c.x.values.base[v.Dim], (v.Raw-reach)*v.Factor+v.Offset, (v.Raw+reach)*v.Factor+v.Offset))
 	if !math.IsNaN(v.Alt) {
 		c.tryAll(&m, v, inside(c.x.values.written, v.Alt-reach, v.Alt+reach))
+		if v.Dim != quantity.Plain {
+			c.tryAll(&m, v, inside(c.x.values.base[v.Dim], (v.Alt-reach)*v.Factor+v.Offset, (v.Alt+reach)*v.Factor+v.Offset))
+		}
 	}
 	for _, k := range c.x.values.rest {
 		if !c.try(&m, v, k) {

@@ -166,7 +166,7 @@ func (p *parser) bareYear(i, n int, v *Value) int {
 		}
 		return i + 2
 	}
-	if !p.yearStands(i) {
+	if !p.tok(i).told && !p.yearStands(i) {
 		return i
 	}
 	v.years(n, n)
@@ -263,8 +263,14 @@ func (p *parser) monthAt(i int) bool {
 		return false
 	}
 	switch p.text[t.start:t.end] {
-	case "may", "march", "mar", "jun", "sep", "dec", "mars":
-		return p.text[t.start] == 'M' || p.text[t.start:t.end] == "mars" && p.tok(i-1).kind == tokNumber
+	case "may", "march":
+		return false
+	case "mar", "mars", "jun", "sep", "dec", "ago", "Ago", "AGO", "avr", "Avr", "AVR":
+		before := p.tok(i - 1)
+		if p.has(i-1, roleOf) {
+			before = p.tok(i - 2)
+		}
+		return before.kind == tokNumber
 	}
 	return true
 }
@@ -277,6 +283,9 @@ func (p *parser) yearAfter(i int, v *Value) int {
 	}
 	if p.sym(j, ',') || p.has(j, roleOf) {
 		j++
+	}
+	for p.word(j, "พ") || p.word(j, "ศ") || j > i && p.sym(j, '.') && (p.word(j-1, "พ") || p.word(j-1, "ศ")) {
+		j++ // พ.ศ. 2567
 	}
 	t := p.tok(j)
 	if t.kind == tokNumber && t.digits == 4 && t.num >= minYear && t.num <= maxYear {
@@ -435,7 +444,8 @@ func roman(s string) int {
 // MonthOf is the month that a word names, 1 to 12; 0 where it names none.
 func MonthOf(word string) uint8 {
 	var form [16]byte
-	if len(word) > len(form)/2 && len(word) > 12 || word == "may" || word == "march" || word == "mars" {
+	if len(word) > len(form)/2 && len(word) > 12 || word == "may" || word == "march" || word == "mars" || word == "ago" ||
+		word == "avr" {
 		return 0
 	}
 	n := 0

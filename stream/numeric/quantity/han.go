@@ -3,6 +3,7 @@ package quantity
 import (
 	"math"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -134,6 +135,12 @@ func (l *lexer) hanUnit() bool {
 			if after, _ := utf8.DecodeRuneInString(l.text[end:]); strings.ContainsRune(notCounted[name], after) {
 				return false
 			}
+			switch name {
+			case "米":
+				end = l.metresAndMore(last, end)
+			case "折":
+				discount(last)
+			}
 			if !halved && hanUnits[i].dim == Duration && last.kind == tokNumber && strings.HasPrefix(l.text[end:], "半") {
 				last.num, last.step, last.digits = last.num+.5, .01, 0 // 2時間半
 				end += len("半")
@@ -145,6 +152,34 @@ func (l *lexer) hanUnit() bool {
 	}
 	l.pos = start
 	return false
+}
+
+// metresAndMore takes the centimetres that stand right behind metres, at end: 1米75, 1米8.
+func (l *lexer) metresAndMore(t *token, end int) int {
+	digits := 0
+	for digits < 3 && end+digits < len(l.text) && l.text[end+digits] >= '0' && l.text[end+digits] <= '9' {
+		digits++
+	}
+	next, _ := utf8.DecodeRuneInString(l.text[min(len(l.text), end+digits):])
+	if t.kind != tokNumber || t.step != 1 || t.num >= 10 || digits == 0 || digits > 2 ||
+		next == '.' || unicode.IsLetter(next) && !strings.ContainsRune("的高以左上及者和与與", next) {
+		return end
+	}
+	t.step = math.Pow10(-digits)
+	t.num, t.digits = t.num+number(l.text[end:end+digits])*t.step, 0
+	return end + digits
+}
+
+// discount makes the tenths of a price that are left of number t: 85折 is 8.5折. What is taken off is
+// its other reading: 八折 is 20 % off.
+func discount(t *token) {
+	if t.kind != tokNumber || t.num < 1 || t.num >= 100 {
+		return
+	}
+	if t.num >= 10 {
+		t.num, t.step = t.num/10, t.step/10
+	}
+	t.alt, t.digits = 10-t.num, 0
 }
 
 // half is what stands between a number and its unit for a half more: 一个半小时.
@@ -194,7 +229,7 @@ func (l *lexer) hanHalf() bool {
 //
 //nolint:gochecknoglobals // constant table
 var notCounted = map[string]string{
-	"年": "代级級生目次度", "分": "之の析野类類別别钟鐘", "周": "年岁歲", "週": "年",
+	"年": "代级級生目次度", "折": "叠疊合返射断斷", "分": "之の析野类類別别钟鐘", "周": "年岁歲", "週": "年",
 }
 
 // hanCounts reports whether what stands at end says that the one ideograph before it is a number n: a

@@ -65,13 +65,16 @@ func isDigitAt(text string, i int) bool {
 	return isDigit(r)
 }
 
-// eras are those of Japan, with the year before their first.
+// eras are those of Japan and of Taiwan, with the year before their first.
 //
 //nolint:gochecknoglobals // constant table
 var eras = [...]struct {
 	name   string
 	before float64
-}{{"令和", 2018}, {"平成", 1988}, {"昭和", 1925}, {"大正", 1911}, {"明治", 1867}}
+}{{"令和", 2018}, {"平成", 1988}, {"昭和", 1925}, {"大正", 1911}, {"明治", 1867}, {"民國", 1911}, {"民国", 1911}}
+
+// mostOfEra bounds the years of an era.
+const mostOfEra = 189
 
 // japaneseYear takes a year of an era, as the one of the calendar that it is: 令和7年, 平成元年, 昭和五十年.
 func (l *lexer) japaneseYear() bool {
@@ -83,7 +86,7 @@ func (l *lexer) japaneseYear() bool {
 		start, n := l.pos, 1.0
 		if after, ok := strings.CutPrefix(rest, "元"); ok {
 			rest = after
-		} else if n, rest = yearOfEra(rest); n < 1 || n > 64 {
+		} else if n, rest = yearOfEra(rest); n < 1 || n > mostOfEra {
 			return false
 		}
 		if !strings.HasPrefix(rest, "年") {
@@ -103,7 +106,7 @@ func yearOfEra(s string) (n float64, rest string) {
 		r, size := utf8.DecodeRuneInString(s)
 		h := hanRunes[r]
 		switch d := digitOf(r); {
-		case d >= 0 && n < 10:
+		case d >= 0 && n < 19:
 			n = n*10 + float64(d)
 		case h.kind == hanPart && h.num == 10:
 			n = max(n, 1) * 10

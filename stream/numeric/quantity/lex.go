@@ -33,7 +33,7 @@ type token struct {
 
 	zone       int16 // of a clock, as in Value
 	weak       bool  // of a number: one ideograph, which may be no fact
-	told       bool  // of a clock: a word says in which half of the day it is
+	told       bool  // of a clock: a word says in which half of the day it is; of a number: that it is a year
 	year       int   // of a date
 	month, day uint8
 	swap       bool

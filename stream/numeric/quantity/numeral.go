@@ -52,6 +52,10 @@ func (l *lexer) numeral() {
 	}
 	n, t := assemble(groups)
 	t.end = groups[n-1].end
+	if buddhist(l.text[:t.start], &t) {
+		t.num -= buddhistYears
+		t.told = true
+	}
 	l.toks = append(l.toks, t)
 	l.pos = t.end
 	l.suffix()

@@ -68,6 +68,9 @@ func (p *parser) value(i int) (v Value, next int, ok bool) {
 	if v, next, ok = p.oneLength(i); ok {
 		return v, next, true
 	}
+	if v, ok = p.dual(i); ok {
+		return v, i + 1, true
+	}
 	return p.amount(i)
 }
 
@@ -265,6 +268,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	}
 	v.End = p.tok(j - 1).end
 	p.period(j, &v)
+	p.spacelessPeriod(i, j, &v)
 	if p.sym(j, '+') && p.touches(j) || p.has(j, roleAnd) && p.word(j+1, "more") || p.word(j, "or") && p.word(j+1, "more") {
 		v.Hedge = Least
 	}
@@ -302,7 +306,7 @@ func (p *parser) plain(i int) (v Value, next int, ok bool) {
 	case t.kind == tokNumber:
 		v, next = p.literal(i)
 		return v, next, true
-	case t.kind == tokWord && t.word.role&(roleCardinal|roleArticle|roleMagnitude) != 0:
+	case t.kind == tokWord && (t.word.role&(roleCardinal|roleArticle|roleMagnitude) != 0 || shortCardinals[p.tokText(i)] > 0):
 		return p.spelled(i)
 	}
 	return v, i, false

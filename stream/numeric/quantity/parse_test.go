@@ -117,6 +117,16 @@ func TestParse(t *testing.T) {
 		{"Russian", "1,25 млрд рублей, 1250 млн рублей, 5 марта 2025 года, 2 недели, 24 часа", []string{"1,25 млрд рублей=1.25e+09d33", "1250 млн рублей=1.25e+09d33", "5 марта 2025=2025/3/5", "2 недели=1.2096e+06d6", "24 часа=86400d6"}},
 		{"Arabic", "٣٫٥ مليون دولار, ٥ مارس ٢٠٢٥, 5 آذار 2025, الساعة 5 مساءً, ١٤ يومًا, ٢ كيلوغرام, 20 بالمئة", []string{"٣٫٥ مليون دولار=3.5e+06d22", "٥ مارس ٢٠٢٥=2025/3/5", "5 آذار 2025=2025/3/5", "5 مساءً=17:00", "١٤ يومًا=1.2096e+06d6", "٢ كيلوغرام=2d5", "20 بالمئة=20d1"}},
 		{"Hindi", "12.5 लाख रुपये, 12,50,000 रुपये, 5 मार्च 2025, 20 प्रतिशत", []string{"12.5 लाख रुपये=1.25e+06d27", "12,50,000 रुपये=1.25e+06d27", "5 मार्च 2025=2025/3/5", "20 प्रतिशत=20d1"}},
+		{"shares of a price that are left", "打八折, 8折, 85折, 8.5折, 三折叠", []string{"八折=80d1", "8折=80d1", "85折=85d1", "8.5折=85d1"}},
+		{"metres and centimetres", "身高1米75, 1米8的人, 1米75厘米, 100米20秒, 1米2圈", []string{"1米75=1.75d2", "1米8=1.8d2", "1米75厘米=1.75d2", "100米=100d2", "20秒=20d6", "1米=1d2", "2=2"}},
+		{"years of Taiwan", "民國113年5月6日", []string{"民國113年5月6日=2024/5/6"}},
+		{"years of Thailand", "ใน พ.ศ. 2567 มี, ปี 2567, 5 มีนาคม พ.ศ. 2567, 5 มีนาคม 2567, ราคา 2500 บาท", []string{"2567=2024", "2567=2024", "5 มีนาคม พ.ศ. 2567=2024/3/5", "5 มีนาคม 2567=2024/3/5", "2500=2500"}},
+		{"German hours in words", "um halb acht Uhr abends, halb 8, um acht Uhr, sieben Uhr morgens, 8 Uhr abends, 12 Uhr nachts, nur halb zehn Euro", []string{"halb acht Uhr abends=19:30", "halb 8=07:30", "acht Uhr=08:00", "sieben Uhr morgens=07:00", "8 Uhr abends=20:00", "12 Uhr nachts=00:00", "zehn Euro=10d23"}},
+		{"hours by the part of the day", "à 8 heures du soir, 8 heures, a las 8 de la tarde, às 8 da noite, alle 8 di sera, в 8 часов вечера, в 9 утра, 3 дня", []string{"8 heures du soir=20:00", "8 heures=28800d6", "8 de la tarde=20:00", "8 da noite=20:00", "8 di sera=20:00", "8 часов вечера=20:00", "9 утра=09:00", "3 дня=259200d6"}},
+		{"months in short", "15 ene 2026, 12 Ene:, 15 ago, 3 avr. 2024, 31 dic 2026, 5 янв 2024, 10 days ago 5 came, AVR 12", []string{"15 ene 2026=2026/1/15", "12 Ene=0/1/12", "15 ago=0/8/15", "3 avr. 2024=2024/4/3", "31 dic 2026=2026/12/31", "5 янв 2024=2024/1/5", "10 days=864000d6", "5=5", "12=12"}},
+		{"Italian", "due settimane, sei mesi, tra 14 giorni, 48 ore, quindici minuti, venti per cento, 5 gennaio 2024; is due now, Otto, once", []string{"due settimane=1.2096e+06d6", "sei mesi=1.57788e+07d6", "14 giorni=1.2096e+06d6", "48 ore=172800d6", "quindici minuti=900d6", "venti per cento=20d1", "5 gennaio 2024=2024/1/5"}},
+		{"Russian words", "в течение двух недель, двадцать пять дней, сто двадцать рублей, один-два дня", []string{"двух недель=1.2096e+06d6", "двадцать пять дней=2.16e+06d6", "сто двадцать рублей=120d33", "один-два дня=86400..172800d6"}},
+		{"Arabic words", "سنتان, أسبوعين, سبعة أيام, خمسة وعشرون يوما, خمسة عشر يوما, اثنا عشر شهرا", []string{"سنتان=6.31152e+07d6", "أسبوعين=1.2096e+06d6", "سبعة أيام=604800d6", "خمسة وعشرون يوما=2.16e+06d6", "خمسة عشر يوما=1.296e+06d6", "عشر شهرا=3.15576e+07d6"}},
 		{"years beside counts", "The 2,000 employees in 2020 300 people. 1889 visitors came. 555-123-4567 call", []string{"2,000=2000", "2020=2020", "300=300", "1889=1889"}},
 		{"reference list", "PX=3=0.019208 . 63, 31–44. 99, no. 3 (2015): 469–477 ", []string{"3=3", "0.019208=0.019208", "63=63", "31–44=31..44", "99=99", "2015=2015", "469–477=469..477"}},
 	} {
@@ -156,6 +166,37 @@ func TestIdeographsThatCountAreWeak(t *testing.T) {
 		if v := quantity.Parse(nil, text); len(v) != 1 || v[0].Weak != want {
 			t.Errorf("%q: %+v", text, v)
 		}
+	}
+}
+
+func TestAmountsAreForALengthOfTimeInScriptsWithoutSpaces(t *testing.T) {
+	t.Parallel()
+	const month, year = quantity.Year / 12, quantity.Year
+	for text, want := range map[string]float64{
+		"每月99元": month, "月99元": month, "99元/月": month, "99元每月": month, "月费：99元": month, "1个月99元": month,
+		"年1188元": year, "一年1188元": year, "月額9,800円": month, "¥980/月": month, "월 9,900원": month, "연 99,000원": year,
+		"9,900원/월": month, "3月99元": 0, "去年100元": 0, "两年1999元": 0, "3월 9,900원": 0, "半年99元": 0,
+		"99 рублей в месяц": month, "9 euro al mese": month, "R$ 9 ao mês": month,
+	} {
+		list := quantity.Parse(nil, text)
+		if v := list[len(list)-1]; v.Period != want {
+			t.Errorf("%q is for %g", text, v.Period)
+		}
+	}
+}
+
+// What is left of a price tells what was taken off.
+func TestDiscountsInTenthsMeetThoseInPercent(t *testing.T) {
+	t.Parallel()
+	for _, e := range []string{"20% off", "8折", "80%", "八折"} {
+		claim, evidence := quantity.Parse(nil, "打八折"), quantity.Parse(nil, e)
+		if quantity.Compare(&claim[0], &evidence[0]) == quantity.Differs || quantity.Compare(&evidence[0], &claim[0]) == quantity.Differs {
+			t.Errorf("八折 is not %s", e)
+		}
+	}
+	claim, evidence := quantity.Parse(nil, "打七折"), quantity.Parse(nil, "20% off")
+	if quantity.Compare(&claim[0], &evidence[0]) != quantity.Differs {
+		t.Error("七折 is 20 % off")
 	}
 }
 

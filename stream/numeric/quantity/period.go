@@ -55,7 +55,7 @@ func (p *parser) lengthAt(k int) (length float64, told bool) {
 // each reports words before what something is for each of.
 func (p *parser) each(k int) bool {
 	switch t := p.tok(k); p.text[t.start:t.end] {
-	case "each", "every", "im", "je", "al", "jeden", "jede", "jedes":
+	case "each", "every", "im", "je", "al", "jeden", "jede", "jedes", "ao", "в":
 		return t.kind == tokWord
 	}
 	return false
@@ -72,8 +72,8 @@ var (
 			seconds float64
 			words   string
 		}{
-			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle"},
-			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual"},
+			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle anual annuale ежегодно سنويا سنويًا"},
+			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual mensal mensile ежемесячно شهريا شهريًا"},
 			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
 			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria nightly"},
 			{hour, "hourly stündlich stündliche stündlichen stündlicher"},
@@ -121,6 +121,57 @@ func PeriodOf(word string) float64 {
 		}
 	}
 	return 0
+}
+
+// shortLengths are lengths of time in one character of Chinese and Japanese, and those of Korean.
+//
+//nolint:gochecknoglobals // constant table
+var shortLengths = map[string]float64{
+	"年": year, "月": month, "周": 7 * day, "週": 7 * day, "天": day, "日": day,
+	"연": year, "매년": year, "연간": year, "년": year, "월": month, "매월": month, "매달": month, "달": month,
+}
+
+// spacelessPeriod notes what length of time money v, the number in tokens [i, j), is for in Chinese,
+// Japanese and Korean: 月99元, 每年1188元, 月額9,800円, 99元/月, 월 9,900원.
+func (p *parser) spacelessPeriod(i, j int, v *Value) {
+	if v.Period != 0 || !v.Dim.currency() || v.Dim > 0xff {
+		return
+	}
+	if p.sym(j, '/') || p.sym(j, '／') || p.word(j, "每") || p.word(j, "毎") || p.word(j, "一") {
+		if p.word(j+1, "个") || p.word(j+1, "個") {
+			j++
+		}
+		if v.Period = shortLengths[p.tokText(j+1)]; v.Period != 0 {
+			return
+		}
+	}
+	k := i - 1
+	if p.money(k) {
+		k--
+	}
+	if p.sym(k, '：') || p.sym(k, ':') {
+		k--
+	}
+	switch p.tokText(k) {
+	case "额", "額", "费", "費", "付", "租", "薪", "缴", "々":
+		k--
+	}
+	before := p.tok(k - 1)
+	if u := p.tok(k).unit; u.dim == Duration && before.kind == tokNumber && before.num == 1 && p.touches(k) {
+		v.Period = u.factor // 1个月99元
+		return
+	}
+	if before.kind == tokNumber && p.touches(k) || p.thatOne(k-1) {
+		return // 3月99元
+	}
+	v.Period = shortLengths[p.tokText(k)]
+}
+
+// thatOne reports whether token i says of the year, the month or the day behind it which one it is, or
+// that it is a part of it: 去年, 上月, 半年.
+func (p *parser) thatOne(i int) bool {
+	s := p.tokText(i)
+	return s != "" && p.touches(i+1) && strings.Contains("去今明前後后昨本上下半当當同翌次季隔来來", s)
 }
 
 // Whole reports whether a word says no more of a length of time than which one is meant: per calendar

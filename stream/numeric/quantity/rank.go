@@ -18,6 +18,16 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 		minutes = 60 * max(t.num, t.word.num)
 	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
 		minutes *= 60
+	case p.halfBefore(i):
+		minutes = 60*max(p.tok(next).num, p.tok(next).word.num) - 30
+		v.Half = true
+		next++
+	case t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 24 && p.has(next, roleClockCue):
+		minutes = 60 * t.word.num
+		v.Half = minutes <= 12*60
+	case p.hourOfPart(i) > i:
+		minutes *= 60
+		next = p.hourOfPart(i)
 	case p.dottedClock(t, next):
 		hours := math.Floor(minutes)
 		minutes = hours*60 + math.Round((minutes-hours)*100)
@@ -39,7 +49,7 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 		minutes, v.Half, v.Spoken = inHalf(minutes, p.tok(next).word.num), false, true
 		next++
 	case p.has(next, roleClockCue):
-		v.Half = p.word(next, "o'clock") || p.word(next, "o’clock")
+		v.Half = v.Half || p.word(next, "o'clock") || p.word(next, "o’clock")
 		next++
 	}
 	if v.Half || minutes <= 12*60 {
@@ -79,7 +89,7 @@ func (p *parser) partOfDay(i int, minutes float64) (later float64, next int) {
 		}
 		return 0, i + 2
 	}
-	return 0, i
+	return p.partElsewhere(i, minutes)
 }
 
 // hourOfDay reports whether token i is an hour by what stands around it: at six in the morning.

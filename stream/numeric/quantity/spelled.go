@@ -5,6 +5,12 @@ package quantity
 func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	var total, part, last float64
 	j, seen := i, false
+	if n := shortCardinals[p.tokText(i)]; n > 0 && p.tok(i+1).unit.dim == Duration {
+		return plainValue(n, 1), i + 1, true
+	}
+	if n := arabicTeens[p.tokText(i-1)]; n > 0 && p.tok(i).word.num == 10 {
+		return plainValue(n, 1), i + 1, true
+	}
 	if p.has(i, roleArticle) && !p.has(i, roleCardinal) {
 		if !p.has(i+1, roleMagnitude) {
 			return v, i, false
@@ -18,7 +24,7 @@ func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 		switch {
 		case t.kind != tokWord:
 			return p.spelledEnd(total+part, j, seen)
-		case t.word.role&roleCardinal != 0 && fits(t.word.num, last, seen):
+		case t.word.role&roleCardinal != 0 && (fits(t.word.num, last, seen) || p.arabicTens(t, last)):
 			if score := t.word.num == 20 && part == 4 && p.sym(j-1, '-'); score {
 				part = 80
 			} else {

@@ -1,0 +1,88 @@
+package quantity
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// buddhistYears is how many years the calendar of Thailand is ahead.
+const buddhistYears = 543
+
+// thaiYears are what stands before a year of Thailand: the era, "year", months.
+//
+//nolint:gochecknoglobals // constant table
+var thaiYears = [...]string{
+	"พ.ศ.", "พ.ศ", "พศ.", "พุทธศักราช", "ปี", "มกราคม", "กุมภาพันธ์", "มีนาคม", "เมษายน", "พฤษภาคม", "มิถุนายน", "กรกฎาคม",
+	"สิงหาคม", "กันยายน", "ตุลาคม", "พฤศจิกายน", "ธันวาคม", "ม.ค.", "ก.พ.", "มี.ค.", "เม.ย.", "พ.ค.", "มิ.ย.", "ก.ค.",
+	"ส.ค.", "ก.ย.", "ต.ค.", "พ.ย.", "ธ.ค.",
+}
+
+// buddhist reports whether number t, behind a text, is a year of Thailand's calendar: พ.ศ. 2567 is 2024.
+func buddhist(before string, t *token) bool {
+	if t.digits != 4 || t.num < 1900+buddhistYears || t.num > 2100+buddhistYears {
+		return false
+	}
+	before = strings.TrimRight(before, " \u00a0")
+	if r, _ := utf8.DecodeLastRuneInString(before); r != '.' && (r < 0xe00 || r > 0xe7f) {
+		return false
+	}
+	for _, w := range thaiYears {
+		if strings.HasSuffix(before, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortCardinals are cardinals that are frequent words of other languages, and count before a length of
+// time alone: due settimane, sei mesi, once días, dez dias.
+//
+//nolint:gochecknoglobals // constant table
+var shortCardinals = map[string]float64{
+	"due": 2, "tre": 3, "quattro": 4, "sei": 6, "otto": 8, "once": 11, "dez": 10,
+	"Due": 2, "Tre": 3, "Quattro": 4, "Sei": 6, "Otto": 8,
+}
+
+// duals are two of a length of time in one word, as Arabic has them.
+//
+//nolint:gochecknoglobals // constant table
+var duals = func() map[string]unit {
+	m := map[string]unit{}
+	for seconds, list := range map[float64]string{
+		year: "سنتان سنتين عامان عامين", month: "شهران شهرين", 7 * day: "أسبوعان أسبوعين اسبوعان اسبوعين",
+		day: "يومان يومين", hour: "ساعتان ساعتين", minute: "دقيقتان دقيقتين",
+	} {
+		for w := range strings.FieldsSeq(list) {
+			m[w] = unit{Duration, seconds, 0}
+		}
+	}
+	return m
+}()
+
+// dual reads two of a length of time that token i tells in one word.
+func (p *parser) dual(i int) (v Value, ok bool) {
+	u, ok := duals[p.tokText(i)]
+	if !ok {
+		return v, false
+	}
+	v = plainValue(2, 1)
+	v.Start, v.End = p.tok(i).start, p.tok(i).end
+	v.setUnit(u)
+	return v, true
+}
+
+// arabicTeens are eleven and twelve of Arabic, by the word before ten.
+//
+//nolint:gochecknoglobals // constant table
+var arabicTeens = map[string]float64{
+	"أحد": 11, "احد": 11, "إحدى": 11, "احدى": 11, "اثنا": 12, "اثني": 12, "اثنتا": 12, "اثنتي": 12,
+}
+
+// arabicTens reports whether token t is the tens behind ones in Arabic, last: خمسة وعشرون, خمسة عشر.
+func (p *parser) arabicTens(t *token, last float64) bool {
+	if last < 1 || last > 9 || t.word.num < 10 || t.word.num > 90 {
+		return false
+	}
+	s := p.text[t.start:t.end]
+	return t.word.num == 10 && strings.HasPrefix(s, "عشر") || strings.HasPrefix(s, "و")
+}
