@@ -56,7 +56,9 @@ var terms = func() map[uint64]int {
 	for w := range strings.FieldsSeq("since during while even already still again ago") {
 		m[hashOf(w)] = loose
 	}
-	for w := range strings.FieldsSeq("if unless until till except without only before after") {
+	for w := range strings.FieldsSeq(`if unless until till except without only before after
+		wenn falls sofern solange außer nur bevor nachdem si sauf seulement avant après excepto solo antes después
+		salvo prima dopo exceto apenas depois если кроме только`) {
 		m[hashOf(w)] = binding
 	}
 	return m
@@ -245,7 +247,7 @@ func clausesOf(dst []int32, sentence []words.Word, text string) []int32 {
 	n := int32(0)
 	for i := range sentence {
 		w := &sentence[i]
-		if i > 0 && (sentence[i-1].End < w.Start && strings.ContainsAny(text[sentence[i-1].End:w.Start], ",;:()—") || joins(text[w.Start:w.End])) {
+		if i > 0 && (sentence[i-1].End < w.Start && strings.ContainsAny(text[sentence[i-1].End:w.Start], ",;:()—，、；：（）،") || joins(text[w.Start:w.End])) {
 			n++
 		}
 		dst = append(dst, n)
@@ -255,7 +257,7 @@ func clausesOf(dst []int32, sentence []words.Word, text string) []int32 {
 
 func joins(s string) bool {
 	switch s {
-	case "and", "while", "whereas", "but", "although", "though":
+	case "and", "while", "whereas", "but", "although", "though", "und", "et", "y", "e", "и", "aber", "mais", "pero", "ma", "но":
 		return true
 	}
 	return false

@@ -7,7 +7,6 @@ import (
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
 	"signalbox/stream/evidence/words"
-	"signalbox/stream/numeric"
 )
 
 // Function words that tell English from other languages that write Latin letters, by hash. Words of
@@ -130,9 +129,9 @@ func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
 		out = Result{Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI, Reason: "a name that the evidence does not hold", Span: name}
 	case !t.across && m.outdated(r.claim.Text, r.found):
 		out = r.replaced(support)
-	case !t.across && denies(&o):
+	case !t.across && m.denies(&o, r.found):
 		out = Result{Verdict: Contradicted, Score: min(support, halfDoubt), Source: r.found[0].Source, ID: r.found[0].ID, Premise: r.found[0].Text, By: NLI, Reason: "a negation more or less"}
-	case says == entailed && !t.across && r.repeats(&o) && r.bet(r.found):
+	case says == entailed && !t.across && m.repeats(&o, r.found) && r.bet(r.found):
 		out = Result{Verdict: Supported, Score: support, Source: -1, By: NLI, Reason: "entailed"}
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
 	default:
@@ -141,19 +140,72 @@ func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
 	return out, true
 }
 
-// denies reports whether the claim has all of its words from the evidence, but for a negation that
-// only one of both has.
-func denies(o *overlap) bool {
-	return o.content > 1 && o.missing == 0 && o.negated+o.denied == 1 && o.replaced == 0 && o.opposed == 0
-}
-
-// repeats reports whether the claim has no words of its own, or numbers that are those of the
-// evidence and few such words.
-func (r *reading) repeats(o *overlap) bool {
-	if !plainly(o) {
+// denies reports whether the claim, after read, has all of its words from the evidence, but for a
+// negation that only one of both has. That of the evidence stands with the words of the claim, and not
+// in a clause of its own: "sofern es nicht gekündigt wird".
+func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
+	if o.content < 2 || o.missing > 0 || o.negated+o.denied != 1 || o.replaced > 0 || o.opposed > 0 || len(premises) == 0 {
 		return false
 	}
-	return o.missing == 0 || r.signs&countable != 0 && r.numbers == numeric.Supported && share(o.missing, o.content) <= restShare
+	if o.negated == 1 {
+		return true
+	}
+	sentence := m.premise[m.best.from:m.best.to]
+	m.partsOf(sentence, premises[m.best.of].Text)
+	for i := range sentence {
+		if !sentence[i].Has(words.Negation) {
+			continue
+		}
+		for k := range sentence {
+			w := &sentence[k]
+			if m.clauses[k] == m.clauses[i] && !w.Has(words.Stop) && !w.Has(words.Negation) && indexOf(m.claim, w.Hash) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// repeats reports whether the claim, after read, says no more than a sentence of the evidence, told
+// without understanding either: all of its words stand there, in their order and in one clause, and none
+// of them denies. A word of its own may be the opposite of what stands there.
+func (m *matcher) repeats(o *overlap, premises []evidence.Premise) bool {
+	return len(premises) > 0 && plainly(o) && o.missing == 0 && o.best == 1 && o.inverted == 0 && negations(m.claim) == 0 &&
+		!m.spread(m.premise[m.best.from:m.best.to], premises[m.best.of].Text)
+}
+
+// spread reports whether words of the claim, function words apart, come from several clauses of the
+// sentence.
+func (m *matcher) spread(sentence []words.Word, text string) bool {
+	m.partsOf(sentence, text)
+	from := int32(-1)
+	for i := range m.claim {
+		w := &m.claim[i]
+		at := indexOf(sentence, w.Hash)
+		if w.Has(words.Stop) || at < 0 || !m.once(sentence, at) {
+			continue
+		}
+		if from >= 0 && m.clauses[at] != from {
+			return true
+		}
+		from = m.clauses[at]
+	}
+	return false
+}
+
+// partsOf numbers the clauses of a sentence in m.clauses as clausesOf does, but for a colon: the name of
+// a field and its value are one.
+func (m *matcher) partsOf(sentence []words.Word, text string) {
+	m.clauses = m.clauses[:0]
+	n := int32(0)
+	for i := range sentence {
+		w := &sentence[i]
+		if i > 0 && sentence[i-1].End < w.Start && strings.ContainsAny(text[sentence[i-1].End:w.Start], ",;()—|，、；（）،") ||
+			joins(text[w.Start:w.End]) {
+			n++
+		}
+		m.clauses = append(m.clauses, n)
+	}
 }
 
 // stranger is where the claim has a name that no premise has. Where nouns have capitals like names

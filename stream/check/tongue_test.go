@@ -42,6 +42,47 @@ func TestAJudgeOfEnglishBesideOtherLanguages(t *testing.T) {
 	}
 }
 
+// A reader who does not understand a language takes a claim for supported where it repeats a clause of
+// the evidence, and nowhere else: a word of its own may be the opposite of what stands there.
+func TestOnlyWhatIsRepeatedIsSupportedInOtherLanguages(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fact, claim string
+		want        check.Verdict
+	}{
+		{"Die Firma kaufte 40 Lastwagen.", "Die Firma verkaufte 40 Lastwagen.", check.Unchecked},
+		{"Le musée ouvre à 9 h.", "Le musée ferme à 9 h.", check.Unchecked},
+		{"La empresa compró 40 camiones.", "La empresa vendió 40 camiones.", check.Unchecked},
+		{"Музей открывается в 9:00.", "Музей закрывается в 9:00.", check.Unchecked},
+		{"美術館は9時に開館します。", "美術館は9時に閉館します。", check.Unchecked},
+		{"회원은 500원 할인을 받을 수 있습니다.", "회원은 500원 할인을 받을 수 없습니다.", check.Unchecked},
+		{
+			"Das Abo verlängert sich automatisch um 12 Monate, sofern es nicht gekündigt wird.",
+			"Das Abo verlängert sich nicht automatisch um 12 Monate.", check.Unchecked,
+		},
+		{
+			"Das Abo verlängert sich automatisch um 12 Monate, sofern es nicht gekündigt wird.",
+			"Das Abo verlängert sich automatisch um 12 Monate.", check.Unchecked,
+		},
+		{"如果不取消，订阅会自动续费12个月。", "订阅不会自动续费12个月。", check.Unchecked},
+		{"如果不取消，订阅会自动续费12个月。", "订阅会自动续费12个月。", check.Unchecked},
+		{"La garantie, sauf exceptions, ne couvre pas la batterie.", "La garantie couvre la batterie.", check.Contradicted},
+		{"Les adultes paient 12 euros et les enfants 6 euros.", "Les enfants paient 12 euros.", check.Unchecked},
+		{"Les adultes paient 12 euros et les enfants 6 euros.", "Les adultes paient 12 euros.", check.Supported},
+		{
+			"Der Eintritt ist für Kinder frei, Erwachsene zahlen 12 Euro.", "Der Eintritt ist für Erwachsene frei.",
+			check.Unchecked,
+		},
+		{
+			"가입 후 15일 동안 특허법을 체험할 수 있습니다. 상표법을 다룹니다.",
+			"가입 후 15일 동안 상표법을 체험할 수 있습니다.", check.Unchecked,
+		},
+		{"17 de enero: reunión de la Academia", "La reunión de la Academia es el 17 de enero.", check.Supported},
+	} {
+		wantVerdict(t, entails, c.fact, c.claim, c.want)
+	}
+}
+
 // A noun of German is no name, beside English and beside data, which is in no language.
 func TestNounsOfGermanBesideData(t *testing.T) {
 	t.Parallel()
