@@ -10,14 +10,14 @@ import (
 )
 
 // Function words that tell English from other languages that write Latin letters, by hash. Words of
-// both sides are left out of the second.
+// both sides are left out.
 //
 //nolint:gochecknoglobals // constant tables
 var (
 	english = hashes(`the of and is are to has have had with for from by that this it its was were at be been not
 		he she they which who will would his her their or but as can may must there than into
-		about after before when where what all some no on an do does did if we you i my our each
-		only also more most near over between per so such both`)
+		about after before when where what some does did if we you my our each
+		only also more most near over between so such both`)
 	strange = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur mit auf
 		für von zu bei nach aus auch sich sie wird wurde wurden werden sind haben über unter dass
 		wie nur noch als kein keine keinen um bis ab oder aber ihr ihre ihren ihrem ihrer sein
@@ -26,8 +26,10 @@ var (
 		beginnt endet steht le la les un une du et est sont dans avec au aux ce cette ces qui que
 		ne pas il elle ils elles sa ses été se en de ou mais à leur el los las una del y fue era
 		por para con su sus lo como están está al sin pero más muy cada desde hasta ha han di che
-		è per non sono gli nel della dei delle alla uno anche più os um uma da em não com são foi
-		pelo pela mais ao dos das het een op niet zijn voor te uit naar ook wordt werd aan och att
+		è non sono gli nel della dei delle alla uno anche più os um uma da em não com são foi
+		pelo pela mais ao dos das seu sua seus suas você pode podem após até sem é alle dal dai dalla sul
+		sulla ed questo questa entro può possono viene vengono avete hanno puede pueden debe deben esta
+		este vous votre nous peut peuvent doit doivent het een op niet zijn voor te uit naar ook wordt werd aan och att
 		det som är av inte ett og til ikke jest się nie że był była oraz przez`)
 	// german are words of the languages that write every noun with a capital.
 	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für
@@ -212,7 +214,7 @@ func (m *matcher) partsOf(sentence []words.Word, text string) {
 // only two such words beside each other count; beside evidence in another language, which may write
 // places and countries otherwise, as well, and where both is so nothing tells.
 func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
-	nouns, perhaps := false, false
+	nouns, perhaps := !t.across && m.germanPremise(), false
 	for i := range m.claim {
 		nouns = nouns || german[m.claim[i].Hash]
 		perhaps = perhaps || possessive[m.claim[i].Hash]
@@ -233,6 +235,28 @@ func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
 		}
 	}
 	return span
+}
+
+// germanPremise reports whether the premise that fits best is German and the claim has no word of
+// another language: one without function words is of the same.
+func (m *matcher) germanPremise() bool {
+	for i := range m.claim {
+		if h := m.claim[i].Hash; strange[h] && !german[h] && !possessive[h] {
+			return false
+		}
+	}
+	told := 0
+	for _, p := range m.parts {
+		if p.of > 0 {
+			break
+		}
+		for _, w := range m.premise[p.from:p.to] {
+			if german[w.Hash] {
+				told++
+			}
+		}
+	}
+	return told > 1
 }
 
 // unknown reports whether word i of the claim begins with a capital, as a name does, and stands in no
