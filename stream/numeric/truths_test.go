@@ -31,6 +31,8 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 		{"You save up to about 20%.", "Costs are reduced by about 20%."},
 		{`{"expires_in": 3600}`, "The token expires in 3600 seconds."},
 		{"会员可享20%的折扣。", "会员打八折。"},
+		{"The meeting is on Wednesday at 9:00.", "La réunion est mercredi à 9 h."},
+		{"The meeting is on Wednesday at 9:00.", "会议在星期三9点。"},
 		{"专业版每月99元。", "专业版年1188元。"},
 		{"Das Konzert beginnt um 19:30 Uhr.", "Das Konzert beginnt um halb acht."},
 		{"งานจัดขึ้นเมื่อวันที่ 5 มีนาคม 2024", "งานจัดขึ้นเมื่อวันที่ 5 มีนาคม พ.ศ. 2567"},

@@ -208,7 +208,12 @@ func hourAlone(mark rune, before, after string) bool {
 	if mark == '時' || mark == '时' {
 		return !strings.ContainsRune("間间代点點刻候段制期給给効效速差", next)
 	}
-	prev, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before, " "))
+	before = strings.TrimRight(before, " ")
+	prev, size := utf8.DecodeLastRuneInString(before)
+	if day, _ := utf8.DecodeLastRuneInString(before[:len(before)-size]); strings.ContainsRune("期周週拜", day) &&
+		strings.ContainsRune("一二三四五六", prev) {
+		return true // 星期三9点
+	}
 	return strings.ContainsRune("日号天于於在从從到至早晚", prev) ||
 		script.IsIdeograph(next) && strings.ContainsRune("到至召开開前后後起关關出", next)
 }

@@ -45,7 +45,7 @@ func Compare(c, e *Value) Agreement {
 	case c.Kind == Ordinal || e.Kind == Ordinal:
 		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
 	case c.Kind == Clock || e.Kind == Clock:
-		return when(hoursMinutes(c, e) || hoursMinutes(e, c), Equal)
+		return when(hoursMinutes(c, e) || hoursMinutes(e, c) || hours(c, e) || hours(e, c), Equal)
 	case c.Kind == Date || e.Kind == Date:
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
@@ -74,6 +74,12 @@ func hoursMinutes(clock, digits *Value) bool {
 	}
 	hours := math.Floor(digits.Raw / 100)
 	return hours*60+digits.Raw-100*hours == clock.Lo
+}
+
+// hours reports whether hours may say a time of the day: à 9 h, for 9:00.
+func hours(clock, h *Value) bool {
+	return clock.Kind == Clock && h.Kind == Count && h.Dim == Duration && h.Factor == hour && !h.Range() &&
+		(h.Raw*60 == clock.Lo || clock.Half && h.Raw*60 == clock.Lo+12*60)
 }
 
 // slackShare is how much weaker than the evidence's own bound one of the claim may be: "under 2.4
