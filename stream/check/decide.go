@@ -32,7 +32,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		return quick
 	}
 	if c.opts.English && len(r.inf) > 0 && r.marks != marked {
-		if out, ok := r.alien(support, says); ok {
+		if out, ok := r.alien(e, support, says); ok {
 			out.Err = errors.Join(r.judgeErr, r.markErr)
 			return out
 		}

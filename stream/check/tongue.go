@@ -117,7 +117,7 @@ func (m *matcher) tongues(text string, premises []evidence.Premise) (t tongues) 
 // alien is the verdict on a claim that a Judge of English was asked about though it, or its
 // evidence, is in another language. Numbers and names decide; its words count where they are those
 // of the evidence. ok is false where both are English.
-func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
+func (r *reading) alien(e *evidence.Evidence, support float64, says opinion) (out Result, ok bool) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
 	o := m.read(r.claim.Text, r.found, r.findings)
@@ -125,8 +125,16 @@ func (r *reading) alien(support float64, says opinion) (out Result, ok bool) {
 	if !t.alien {
 		return out, false
 	}
-	name := m.stranger(r.claim.Text, t)
+	name, day := m.stranger(r.claim.Text, t), m.strangeDay(r.claim.Text, e)
+	if name == (claims.Span{}) && !t.across {
+		name = strangePerson(r.claim.Text, e)
+	}
 	switch {
+	case day != claims.Span{}:
+		out = Result{
+			Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI,
+			Reason: "a day of the week that the evidence does not name", Span: day,
+		}
 	case name != claims.Span{}:
 		out = Result{Verdict: Unsupported, Score: min(support, halfDoubt), Source: -1, By: NLI, Reason: "a name that the evidence does not hold", Span: name}
 	case !t.across && m.outdated(r.claim.Text, r.found):

@@ -137,7 +137,8 @@ func quoted(claim string) Signs {
 	return 0
 }
 
-// quantities are words for amounts without a number, of English, German, French and Spanish.
+// quantities are words for amounts without a number, of English, German, French and Spanish, and days of
+// the week that have no capital.
 //
 //nolint:gochecknoglobals // constant table
 var quantities = func() map[string]bool {
@@ -145,7 +146,10 @@ var quantities = func() map[string]bool {
 	for w := range strings.FieldsSeq(`all every most many few several both majority minority always only none half double twice entire whole
 		alle jeder jede meisten viele wenige mehrere beide immer nur mehrheit
 		tous toutes chaque plupart beaucoup plusieurs toujours seulement majorité
-		todos todas cada mayoría muchos varios ambos siempre solo`) {
+		todos todas cada mayoría muchos varios ambos siempre solo
+		lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo
+		feira feiras lunedì martedì mercoledì giovedì venerdì sabato domenica
+		понедельник вторник среду четверг пятницу субботу воскресенье`) {
 		m[w] = true
 	}
 	return m
