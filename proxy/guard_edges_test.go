@@ -81,8 +81,10 @@ func TestAStreamThatTheGuardEndsTellsTheUsageThatWasAskedFor(t *testing.T) {
 		up := testkit.NewUpstream(t, testkit.Stream(pieces...))
 		body := strings.Replace(askStream("hi"), `,"stream":true`, `,"stream":true`+extra, 1)
 		got := watched(t, "terminate", up).chat(guarded(body, towerFact)).body
-		usage := regexp.MustCompile(`"choices":\[\],"usage":\{"prompt_tokens":[1-9]\d*,"completion_tokens":[1-9]\d*,"total_tokens":\d+\}\}`)
-		if heard := hear(t, got); heard.finish != "content_filter" || !heard.done || len(usage.FindAllString(got, -1)) != want ||
+		usage := regexp.MustCompile(`"choices":\[\],"usage":\{"prompt_tokens":[1-9]\d*,` +
+			`"completion_tokens":[1-9]\d*,"total_tokens":\d+\}\}`)
+		if heard := hear(t, got); heard.finish != "content_filter" || !heard.done ||
+			len(usage.FindAllString(got, -1)) != want ||
 			strings.LastIndex(got, "usage") > strings.Index(got, "[DONE]") {
 			t.Errorf("%q: %s", extra, got)
 		}

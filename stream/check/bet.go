@@ -247,7 +247,8 @@ func clausesOf(dst []int32, sentence []words.Word, text string) []int32 {
 	n := int32(0)
 	for i := range sentence {
 		w := &sentence[i]
-		if i > 0 && (sentence[i-1].End < w.Start && strings.ContainsAny(text[sentence[i-1].End:w.Start], ",;:()—，、；：（）،") || joins(text[w.Start:w.End])) {
+		if i > 0 && sentence[i-1].End < w.Start && strings.ContainsAny(text[sentence[i-1].End:w.Start], ",;:()—，、；：（）،") ||
+			i > 0 && joins(text[w.Start:w.End]) {
 			n++
 		}
 		dst = append(dst, n)
@@ -257,7 +258,8 @@ func clausesOf(dst []int32, sentence []words.Word, text string) []int32 {
 
 func joins(s string) bool {
 	switch s {
-	case "and", "while", "whereas", "but", "although", "though", "und", "et", "y", "e", "и", "aber", "mais", "pero", "ma", "но":
+	case "and", "while", "whereas", "but", "although", "though",
+		"und", "et", "y", "e", "и", "aber", "mais", "pero", "ma", "но":
 		return true
 	}
 	return false

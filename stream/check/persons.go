@@ -158,7 +158,8 @@ func chineseFrom(text string, at int) (start, end int) {
 		}
 		end += size
 		behind := text[end:]
-		if n > 1 && (!unicode.IsLetter(firstRune(behind)) || hasPrefixOf(behind, titlesBehind) || hasPrefixOf(behind, actsBehind)) {
+		if n > 1 && (!unicode.IsLetter(firstRune(behind)) ||
+			hasPrefixOf(behind, titlesBehind) || hasPrefixOf(behind, actsBehind)) {
 			return start, end
 		}
 	}

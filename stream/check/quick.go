@@ -256,7 +256,8 @@ func (s *sight) held(e *evidence.Evidence) bool {
 	}
 	o := s.rest(e)
 	return plainly(&o) &&
-		(s.reasoned(numeric.Derived) || s.reasoned(numeric.Counted) || share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
+		(s.reasoned(numeric.Derived) || s.reasoned(numeric.Counted) ||
+			share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
 }
 
 // recordWords is how many words of its own a claim may have whose numbers stand in a record: "Your
@@ -278,7 +279,9 @@ func (s *sight) recorded() bool {
 // reasoned reports whether a number of the claim was worked out of others, or counted, for which the
 // claim needs words of its own ("total", "issues" of a list without a name) that no evidence has.
 func (s *sight) reasoned(how numeric.Reason) bool {
-	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool { return f.Verdict == numeric.Supported && f.Reason == how })
+	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
+		return f.Verdict == numeric.Supported && f.Reason == how
+	})
 }
 
 // heldShare is the share of a claim's words, numbers aside, that the evidence may lack where it

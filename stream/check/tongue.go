@@ -180,8 +180,8 @@ func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
 // without understanding either: all of its words stand there, in their order and in one clause, and none
 // of them denies. A word of its own may be the opposite of what stands there.
 func (m *matcher) repeats(o *overlap, premises []evidence.Premise) bool {
-	return len(premises) > 0 && plainly(o) && o.missing == 0 && o.best == 1 && o.inverted == 0 && negations(m.claim) == 0 &&
-		!m.spread(m.premise[m.best.from:m.best.to], premises[m.best.of].Text)
+	return len(premises) > 0 && plainly(o) && o.missing == 0 && o.best == 1 && o.inverted == 0 &&
+		negations(m.claim) == 0 && !m.spread(m.premise[m.best.from:m.best.to], premises[m.best.of].Text)
 }
 
 // spread reports whether words of the claim, function words apart, come from several clauses of the

@@ -18,15 +18,19 @@ import (
 //nolint:gochecknoglobals // constant tables
 var (
 	weekdayLists = [7]string{
-		"monday mondays montag montags lundi lundis lunes lunedì segunda-feira segundas-feiras понедельник понедельника понедельникам",
+		`monday mondays montag montags lundi lundis lunes lunedì segunda-feira segundas-feiras
+			понедельник понедельника понедельникам`,
 		"tuesday tuesdays dienstag dienstags mardi mardis martes martedì terça-feira terças-feiras вторник вторника вторникам",
-		"wednesday wednesdays mittwoch mittwochs mercredi mercredis miércoles mercoledì quarta-feira quartas-feiras среду средам",
-		"thursday thursdays donnerstag donnerstags jeudi jeudis jueves giovedì quinta-feira quintas-feiras четверг четверга четвергам",
-		"friday fridays freitag freitags vendredi vendredis viernes venerdì sexta-feira sextas-feiras пятница пятницу пятницы пятницам",
-		`saturday saturdays samstag samstags sonnabend sonnabends samedi samedis sábado sábados sabato суббота субботу
-			субботы субботам`,
-		`sunday sundays sonntag sonntags dimanche dimanches domingo domingos domenica воскресенье воскресенья
-			воскресеньям`,
+		`wednesday wednesdays mittwoch mittwochs mercredi mercredis miércoles mercoledì quarta-feira quartas-feiras
+			среду средам`,
+		`thursday thursdays donnerstag donnerstags jeudi jeudis jueves giovedì quinta-feira quintas-feiras
+			четверг четверга четвергам`,
+		`friday fridays freitag freitags vendredi vendredis viernes venerdì sexta-feira sextas-feiras
+			пятница пятницу пятницы пятницам`,
+		`saturday saturdays samstag samstags sonnabend sonnabends samedi samedis sábado sábados sabato
+			суббота субботу субботы субботам`,
+		`sunday sundays sonntag sonntags dimanche dimanches domingo domingos domenica
+			воскресенье воскресенья воскресеньям`,
 	}
 	weekdayRuns = [7]string{
 		"星期一 周一 週一 礼拜一 月曜 월요일 الاثنين الإثنين วันจันทร์", "星期二 周二 週二 礼拜二 火曜 화요일 الثلاثاء วันอังคาร",
@@ -54,8 +58,8 @@ var (
 		"نهاية الأسبوع|أيام الأسبوع|ทุกวัน|mo-|mo–|mo.-|lun-|lun–|пн-|пн–|seg-|seg–|mon-|mon–|月～|月〜|月~|月-|月・|月、|"+
 		"월~|월-|월,|월·", "|")
 	// dayShut tell of days on which something is not; of the others it may be.
-	dayShut = strings.Fields(`geschlossen schließ ruhetag fermé ferme cerrad cierra descans chius chiud fechad fecha закрыт выходн 休
-		关门 閉 关闭 闭 휴무 휴관 쉽니다 쉬 닫 مغلق إجازة عطلة closed`)
+	dayShut = strings.Fields(`geschlossen schließ ruhetag fermé ferme cerrad cierra descans chius chiud fechad fecha закрыт
+		выходн 休 关门 閉 关闭 闭 휴무 휴관 쉽니다 쉬 닫 مغلق إجازة عطلة closed`)
 	// dayUntil join the days of a range.
 	dayUntil = strings.Fields("- – — ~ 〜 ～ bis au à al hasta até fino to through until по до 至 到 から 부터 إلى الى حتى ถึง")
 )
@@ -165,12 +169,13 @@ func containsAny(text string, list []string) bool {
 	return slices.ContainsFunc(list, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// strangeDay is where a claim in another language than English names a day of the week, or the first of a
-// range, that the evidence does not name while it names others. What follows from "daily" or from the days
-// on which something is closed is not told.
+// strangeDay is where a claim in another language than English names a day of the week, or the first
+// of a range, that the evidence does not name while it names others. What follows from "daily" or from
+// the days on which something is closed is not told.
 func (m *matcher) strangeDay(text string, e *evidence.Evidence) (span claims.Span) {
 	asked := daysIn(text)
-	if len(asked) == 0 || dated(text) || negations(m.claim) > 0 || containsAny(text, dayShut) || containsAny(text, dayGroups) {
+	if len(asked) == 0 || dated(text) || negations(m.claim) > 0 ||
+		containsAny(text, dayShut) || containsAny(text, dayGroups) {
 		return span
 	}
 	claim, ranged := weekOf(asked, text)

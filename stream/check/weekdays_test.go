@@ -34,7 +34,10 @@ func TestDaysOfTheWeekOfOtherLanguages(t *testing.T) {
 		{"Das Museum ist montags geschlossen.", "Das Museum ist dienstags für alle da.", check.Unchecked},
 		{"Das Museum ist montags und am Wochenende da.", "Das Museum ist samstags da.", check.Unchecked},
 		{"每周二下午开会。", "每周一次会议。", check.Unchecked},
-		{"Der Termin ist am Montag, die Feier am 3. Dezember 2026.", "Die Feier ist am Donnerstag, dem 3. Dezember 2026.", check.Unchecked},
+		{
+			"Der Termin ist am Montag, die Feier am 3. Dezember 2026.",
+			"Die Feier ist am Donnerstag, dem 3. Dezember 2026.", check.Unchecked,
+		},
 	} {
 		wantVerdict(t, isNeutral, c.fact, c.claim, c.want)
 	}

@@ -27,7 +27,7 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 	}
 	for _, way := range [...]func(*checker, *quantity.Value) candidate{
 		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often, (*checker).others,
-		(*checker).reduced, (*checker).ofRecord, (*checker).whole,
+		(*checker).reduced, (*checker).ofRecord, (*checker).whole, (*checker).takenOff,
 	} {
 		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived
@@ -287,6 +287,27 @@ func (c *checker) days(v *quantity.Value) candidate {
 	return nobody
 }
 
+// takings are beginnings of words for what is taken off a price.
+//
+//nolint:gochecknoglobals // constant table
+var takings = strings.Fields(`discount off save saving less reduc rabatt nachlass spar ermäßig remise rabais réduc
+	économis descuento rebaja ahorr sconto risparmi desconto скидк 割引 优惠 減 减 할인 خصم`)
+
+// takenOff tries what the claim says is taken off as an amount below zero of the evidence: "15 % off" of
+// "SUMMER: -15 %".
+func (c *checker) takenOff(v *quantity.Value) candidate {
+	ops := c.operands(func(e *quantity.Value) bool { return e.Dim == v.Dim && e.Lo < 0 && !e.Range() })
+	at := slices.IndexFunc(ops, func(n candidate) bool { return v.Says(-c.x.known[n.known].value.Lo) })
+	if at < 0 {
+		return nobody
+	}
+	claim := strings.ToLower(c.claim)
+	if !slices.ContainsFunc(takings, func(w string) bool { return strings.Contains(claim, w) }) {
+		return nobody
+	}
+	return ops[at]
+}
+
 // hashSet is the words of a list, by hash.
 func hashSet(list string) map[uint64]bool {
 	m := map[uint64]bool{}
@@ -311,7 +332,11 @@ func (c *checker) instance(v *quantity.Value) bool {
 	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
 	return !c.limited && slices.ContainsFunc(c.words[max(0, at-instanceWords):at], func(w words.Word) bool {
 		text := c.claim[w.Start:w.End]
-		return strings.EqualFold(text, "a") || strings.EqualFold(text, "an")
+		switch strings.ToLower(text) {
+		case "a", "an", "un", "une", "una", "um", "uma", "ein", "eine", "einem", "einer":
+			return true
+		}
+		return false
 	})
 }
 
@@ -333,6 +358,9 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	lo := e.Lo
 	if e.Dim != v.Dim {
 		lo *= v.Factor // an age: "under 12" of "a 10-year-old"
+	}
+	if e.Range() {
+		return e.Dim == v.Dim && e.Lo <= v.Lo && v.Lo <= e.Hi // a child of 10 of "children from 6 to 15 years"
 	}
 	return e.Side == quantity.Downwards && v.Lo <= lo || e.Side == quantity.Upwards && v.Lo >= lo
 }

@@ -103,7 +103,10 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 }
 
 func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words.Word) {
-	in := indexed{carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)), list: listed(s.Text, r), listed: int32(s.Listed)}
+	in := indexed{
+		carry: from, group: int32(s.Group), terms: int32(len(x.terms)), known: int32(len(x.known)),
+		list: listed(s.Text, r), listed: int32(s.Listed),
+	}
 	in.row = isRow(s.Text)
 	r.numbersOfClauses()
 	for _, w := range r.words {

@@ -31,6 +31,16 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 		{"You save up to about 20%.", "Costs are reduced by about 20%."},
 		{`{"expires_in": 3600}`, "The token expires in 3600 seconds."},
 		{"会员可享20%的折扣。", "会员打八折。"},
+		{"Am 20.06. findet das Fest statt.", "Das Fest findet am 20. Juni statt."},
+		{"A visita ao museu é no dia 20/06.", "A visita ao museu é em 20 de junho."},
+		{"Entrega: 30/05", "A entrega é em 30 de maio."},
+		{"Öffnungszeiten: 08.00 - 17.30", "Die Öffnungszeiten beginnen um 8:00 Uhr."},
+		{"Horario: lunes a viernes de 7.30 a 18.00 hs.", "El horario es de 7:30 a 18:00."},
+		{"Sábado das 8h às 14h.", "Sábado das 8 às 14 horas."},
+		{"SUMMER2025: -15 %", "SUMMER2025 gives a discount of 15 %."},
+		{"WELCOME10 : -10 €", "Avec WELCOME10, on économise dix euros."},
+		{"Children of 6–15 years pay 5 euros.", "A child of 10 years pays 5 euros."},
+		{"配車日の48時間前まで無料です。", "配車日の2日前まで無料です。"},
 		{"The meeting is on Wednesday at 9:00.", "La réunion est mercredi à 9 h."},
 		{"The meeting is on Wednesday at 9:00.", "会议在星期三9点。"},
 		{"专业版每月99元。", "专业版年1188元。"},
@@ -39,6 +49,22 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
 		if got, findings := x.Check(nil, c.claim, ""); got >= numeric.Unsupported {
+			t.Errorf("%q beside %q: %v: %+v", c.claim, c.fact, got, findings)
+		}
+	}
+}
+
+// What is taken off, and what lies within a range, is flagged where it is another.
+func TestOtherDiscountsAndAgesAreFlagged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ fact, claim string }{
+		{"SUMMER2025: -15 %", "SUMMER2025 gives a discount of 20 %."},
+		{"The change of the price is -15 %.", "The change of the price is 15 %."},
+		{"Children of 6–15 years pay 5 euros.", "A child of 20 years pays 5 euros."},
+		{"A visita ao museu é no dia 20/06.", "A visita ao museu é em 21 de junho."},
+	} {
+		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
+		if got, findings := x.Check(nil, c.claim, ""); got < numeric.Unsupported {
 			t.Errorf("%q beside %q: %v: %+v", c.claim, c.fact, got, findings)
 		}
 	}

@@ -135,6 +135,9 @@ func (l *lexer) hanUnit() bool {
 			if after, _ := utf8.DecodeRuneInString(l.text[end:]); strings.ContainsRune(notCounted[name], after) {
 				return false
 			}
+			if strings.HasPrefix(name, "日") && strings.HasSuffix(l.text[:last.start], "月") {
+				return false // 10月3日前
+			}
 			switch name {
 			case "米":
 				end = l.metresAndMore(last, end)

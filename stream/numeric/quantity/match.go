@@ -45,7 +45,7 @@ func Compare(c, e *Value) Agreement {
 	case c.Kind == Ordinal || e.Kind == Ordinal:
 		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
 	case c.Kind == Clock || e.Kind == Clock:
-		return when(hoursMinutes(c, e) || hoursMinutes(e, c) || hours(c, e) || hours(e, c), Equal)
+		return when(sayTime(c, e) || sayTime(e, c), Equal)
 	case c.Kind == Date || e.Kind == Date:
 		return yearAsCount(c, e)
 	case c.Kind == Fraction || e.Kind == Fraction:
@@ -67,6 +67,11 @@ func Compare(c, e *Value) Agreement {
 	return amounts(c, e)
 }
 
+// sayTime reports whether a number may say a time of the day.
+func sayTime(clock, n *Value) bool {
+	return hoursMinutes(clock, n) || hours(clock, n) || dotted(clock, n)
+}
+
 // hoursMinutes reports whether four digits without a unit say a time of the day: 2100 for 21:00.
 func hoursMinutes(clock, digits *Value) bool {
 	if clock.Kind != Clock || digits.End-digits.Start != 4 || digits.Range() || digits.Dim != Plain && digits.Dim != calendar {
@@ -80,6 +85,21 @@ func hoursMinutes(clock, digits *Value) bool {
 func hours(clock, h *Value) bool {
 	return clock.Kind == Clock && h.Kind == Count && h.Dim == Duration && h.Factor == hour && !h.Range() &&
 		(h.Raw*60 == clock.Lo || clock.Half && h.Raw*60 == clock.Lo+12*60)
+}
+
+// dotted reports whether a number with two decimals may say a time of the day: 7.30 for 7:30.
+func dotted(clock, n *Value) bool {
+	if clock.Kind != Clock || n.Kind != Count || n.Dim != Plain || n.Step != 0.01 {
+		return false
+	}
+	for _, raw := range [...]float64{n.Raw, n.RawHi} {
+		hours := math.Floor(raw)
+		minutes := hours*60 + math.Round((raw-hours)*100)
+		if minutes == clock.Lo || clock.Half && minutes == clock.Lo+12*60 {
+			return true
+		}
+	}
+	return false
 }
 
 // slackShare is how much weaker than the evidence's own bound one of the claim may be: "under 2.4

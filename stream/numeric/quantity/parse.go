@@ -306,7 +306,8 @@ func (p *parser) plain(i int) (v Value, next int, ok bool) {
 	case t.kind == tokNumber:
 		v, next = p.literal(i)
 		return v, next, true
-	case t.kind == tokWord && (t.word.role&(roleCardinal|roleArticle|roleMagnitude) != 0 || shortCardinals[p.tokText(i)] > 0):
+	case t.kind == tokWord &&
+		(t.word.role&(roleCardinal|roleArticle|roleMagnitude) != 0 || shortCardinals[p.tokText(i)] > 0):
 		return p.spelled(i)
 	}
 	return v, i, false

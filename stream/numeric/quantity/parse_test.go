@@ -124,6 +124,9 @@ func TestParse(t *testing.T) {
 		{"German hours in words", "um halb acht Uhr abends, halb 8, um acht Uhr, sieben Uhr morgens, 8 Uhr abends, 12 Uhr nachts, nur halb zehn Euro", []string{"halb acht Uhr abends=19:30", "halb 8=07:30", "acht Uhr=08:00", "sieben Uhr morgens=07:00", "8 Uhr abends=20:00", "12 Uhr nachts=00:00", "zehn Euro=10d23"}},
 		{"hours by the part of the day", "à 8 heures du soir, 8 heures, a las 8 de la tarde, às 8 da noite, alle 8 di sera, в 8 часов вечера, в 9 утра, 3 дня", []string{"8 heures du soir=20:00", "8 heures=28800d6", "8 de la tarde=20:00", "8 da noite=20:00", "8 di sera=20:00", "8 часов вечера=20:00", "9 утра=09:00", "3 дня=259200d6"}},
 		{"months in short", "15 ene 2026, 12 Ene:, 15 ago, 3 avr. 2024, 31 dic 2026, 5 янв 2024, 10 days ago 5 came, AVR 12", []string{"15 ene 2026=2026/1/15", "12 Ene=0/1/12", "15 ago=0/8/15", "3 avr. 2024=2024/4/3", "31 dic 2026=2026/12/31", "5 янв 2024=2024/1/5", "10 days=864000d6", "5=5", "12=12"}},
+		{"days without a year", "am 20.06. und bis 5.6., am 20.06 Euro, até 15/06, (30/05), on 06/20, 3/4, a score: 08/10", []string{"20.06.=0/6/20", "5.6.=0/6/5", "20.06 Euro=20.06d23", "15/06=0/6/15", "30/05=0/5/30", "06/20=0/6/20", "3/4=f0.75", "08/10=f0.8"}},
+		{"Portuguese hours", "das 8 às 14 horas, às 20 horas, em 14 horas", []string{"8=08:00", "14 horas=14:00", "20 horas=20:00", "14 horas=50400d6"}},
+		{"days before", "2日前, 180日後, 10月3日前", []string{"2日前=172800d6", "180日後=1.5552e+07d6", "10月3日=0/10/3"}},
 		{"Italian", "due settimane, sei mesi, tra 14 giorni, 48 ore, quindici minuti, venti per cento, 5 gennaio 2024; is due now, Otto, once", []string{"due settimane=1.2096e+06d6", "sei mesi=1.57788e+07d6", "14 giorni=1.2096e+06d6", "48 ore=172800d6", "quindici minuti=900d6", "venti per cento=20d1", "5 gennaio 2024=2024/1/5"}},
 		{"Russian words", "в течение двух недель, двадцать пять дней, сто двадцать рублей, один-два дня", []string{"двух недель=1.2096e+06d6", "двадцать пять дней=2.16e+06d6", "сто двадцать рублей=120d33", "один-два дня=86400..172800d6"}},
 		{"Arabic words", "سنتان, أسبوعين, سبعة أيام, خمسة وعشرون يوما, خمسة عشر يوما, اثنا عشر شهرا", []string{"سنتان=6.31152e+07d6", "أسبوعين=1.2096e+06d6", "سبعة أيام=604800d6", "خمسة وعشرون يوما=2.16e+06d6", "خمسة عشر يوما=1.296e+06d6", "عشر شهرا=3.15576e+07d6"}},
@@ -190,7 +193,8 @@ func TestDiscountsInTenthsMeetThoseInPercent(t *testing.T) {
 	t.Parallel()
 	for _, e := range []string{"20% off", "8折", "80%", "八折"} {
 		claim, evidence := quantity.Parse(nil, "打八折"), quantity.Parse(nil, e)
-		if quantity.Compare(&claim[0], &evidence[0]) == quantity.Differs || quantity.Compare(&evidence[0], &claim[0]) == quantity.Differs {
+		if quantity.Compare(&claim[0], &evidence[0]) == quantity.Differs ||
+			quantity.Compare(&evidence[0], &claim[0]) == quantity.Differs {
 			t.Errorf("八折 is not %s", e)
 		}
 	}

@@ -22,7 +22,8 @@ var dayParts = func() (list [][]string) {
 //nolint:gochecknoglobals // constant table
 var dayPartNames = [...]dayPart{
 	{"abends", 12, false}, {"am Abend", 12, false}, {"nachmittags", 12, false}, {"am Nachmittag", 12, false},
-	{"morgens", 0, false}, {"am Morgen", 0, false}, {"vormittags", 0, false}, {"am Vormittag", 0, false}, {"früh", 0, false},
+	{"morgens", 0, false}, {"am Morgen", 0, false}, {"vormittags", 0, false}, {"am Vormittag", 0, false},
+	{"früh", 0, false},
 	{"nachts", 12, true}, {"in der Nacht", 12, true},
 	{"du matin", 0, false}, {"de l'après-midi", 12, false}, {"de l’après-midi", 12, false}, {"du soir", 12, false},
 	{"de la mañana", 0, false}, {"de la tarde", 12, false}, {"de la noche", 12, true},
@@ -74,7 +75,8 @@ func (p *parser) hourOfPart(i int) int {
 // halfBefore reports whether "halb acht" stands at token i, half past seven.
 func (p *parser) halfBefore(i int) bool {
 	t := p.tok(i + 1)
-	hour := t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 12 && t.word.num >= 1 || p.hour(i+1) && t.num <= 12
+	hour := t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 12 && t.word.num >= 1 ||
+		p.hour(i+1) && t.num <= 12
 	if !hour || !p.word(i, "halb") && !p.word(i, "Halb") {
 		return false
 	}

@@ -72,8 +72,10 @@ var (
 			seconds float64
 			words   string
 		}{
-			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle anual annuale ежегодно سنويا سنويًا"},
-			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual mensal mensile ежемесячно شهريا شهريًا"},
+			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle " +
+				"anual annuale ежегодно سنويا سنويًا"},
+			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual mensal " +
+				"mensile ежемесячно شهريا شهريًا"},
 			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
 			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria nightly"},
 			{hour, "hourly stündlich stündliche stündlichen stündlicher"},

@@ -25,6 +25,8 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	case t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 24 && p.has(next, roleClockCue):
 		minutes = 60 * t.word.num
 		v.Half = minutes <= 12*60
+	case p.hour(i) && p.word(i-1, "das") && p.word(i+1, "às") && p.hour(i+2):
+		minutes *= 60 // das 8 às 14 horas
 	case p.hourOfPart(i) > i:
 		minutes *= 60
 		next = p.hourOfPart(i)
@@ -116,6 +118,9 @@ func (p *parser) dottedClock(t *token, next int) bool {
 // portugueseHour reports whether the hours at token i are one of the day: das 9h às 17h, and not
 // German's das 24h-Rennen.
 func (p *parser) portugueseHour(i int) bool {
+	if p.hour(i) && p.word(i-1, "às") && (p.word(i+1, "horas") || p.word(i+1, "hora")) {
+		return true
+	}
 	if !p.hour(i) || !p.touches(i+1) || !p.word(i+1, "h") || p.tok(i+2).kind == tokNumber {
 		return false
 	}

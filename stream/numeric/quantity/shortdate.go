@@ -1,0 +1,60 @@
+package quantity
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// dayCues are words before a date without a year: am 20.06., até 15/06, on 06/20.
+//
+//nolint:gochecknoglobals // constant table
+var dayCues = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(`am bis vom ab zum seit den dem le du au el al del dia até il dal entro on by until from
+		before after since due em no с до по от к`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// shortDate takes a day and a month without a year, as numbers: 20.06. behind a word for it, 15/06 behind
+// such a word or, where one of both is no month, behind a mark.
+func (l *lexer) shortDate(g []group) bool {
+	a, b := int(g[0].value), int(g[1].value)
+	if g[0].digits > 2 || g[1].digits > 2 || min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
+		return false
+	}
+	t := token{start: g[0].start, end: g[1].end, kind: tokDate, day: uint8(a), month: uint8(b)}
+	cue, mark := l.before(t.start)
+	switch {
+	case g[1].sep == '.':
+		if !cue || b > 12 || !strings.HasPrefix(l.text[t.end:], ".") || isDigitAt(l.text, t.end+1) {
+			return false
+		}
+		t.end++
+	case b > 12:
+		t.day, t.month = uint8(b), uint8(a)
+		fallthrough
+	default:
+		padded := l.text[g[0].start] == '0' || l.text[g[1].start] == '0'
+		if !cue && !(mark && padded && max(a, b) > 12) {
+			return false
+		}
+		t.swap = a <= 12 && b <= 12
+	}
+	l.toks = append(l.toks, t)
+	l.pos = t.end
+	return true
+}
+
+// before reports whether a word that a date follows on stands before a place, or a mark or nothing.
+func (l *lexer) before(at int) (cue, mark bool) {
+	text := strings.TrimRight(l.text[:at], " ")
+	last, _ := utf8.DecodeLastRuneInString(text)
+	if text == "" || strings.ContainsRune(":(,|：、（\n", last) {
+		return false, true
+	}
+	word := text[strings.LastIndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })+1:]
+	return dayCues[strings.ToLower(word)], false
+}
