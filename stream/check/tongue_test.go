@@ -28,6 +28,7 @@ func TestAJudgeOfEnglishBesideOtherLanguages(t *testing.T) {
 		{"a noun is no name in German", "The head office of the company is in Lindau.", "Die Firma hat ihren Sitz in Lindau.", isNeutral, check.Unchecked},
 		{"a place may be called otherwise", "The head office of the company is in Vienna.", "La société a son siège à Vienne.", isNeutral, check.Unchecked},
 		{"a person is not", "The head of the laboratory is Marta Quiroga.", "El laboratorio lo dirige Elena Robledo.", isNeutral, check.Unsupported},
+		{"a site", "No-hitter.", "“No-hitter.” Baseball-Reference.com.", entails, check.Supported},
 		{"English with a foreign word", "The café in León opens at 8:30.", "The café in León opens at 9:30.", isNeutral, check.Contradicted},
 		{"English with foreign names", "The coach of the team is José Muñoz.", "The coach of the team is Iñaki Peña.", isNeutral, check.Unsupported},
 	} {
