@@ -82,23 +82,12 @@ func daysIn(text string) (list []dayAt) {
 		return nil // places would differ
 	}
 	for at := 0; at < len(lower); {
-		r, size := utf8.DecodeRuneInString(lower[at:])
-		if !unicode.IsLetter(r) {
-			at += size
-			continue
-		}
-		end := at
-		for end < len(lower) {
-			r, size := utf8.DecodeRuneInString(lower[end:])
-			if !unicode.IsLetter(r) && !unicode.IsMark(r) && !(r == '-' && strings.HasPrefix(lower[end:], "-feira")) {
-				break
-			}
-			end += size
-		}
+		end := wordEnd(lower, at)
 		if day, ok := weekdayWords[lower[at:end]]; ok {
 			list = append(list, dayAt{day, at, end})
 		}
-		at = end
+		_, size := utf8.DecodeRuneInString(lower[end:])
+		at = end + size
 	}
 	for _, run := range weekdayParts {
 		for from := 0; ; {
@@ -115,6 +104,18 @@ func daysIn(text string) (list []dayAt) {
 	}
 	slices.SortFunc(list, func(a, b dayAt) int { return cmp.Compare(a.start, b.start) })
 	return list
+}
+
+// wordEnd is where the word ends that begins at a place: at the place itself where none does.
+func wordEnd(text string, at int) int {
+	for at < len(text) {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) && (r != '-' || !strings.HasPrefix(text[at:], "-feira")) {
+			break
+		}
+		at += size
+	}
+	return at
 }
 
 // dayStands reports whether a name of a day is one before what follows it: 每周一次 is once a week, and

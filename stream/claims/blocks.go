@@ -145,7 +145,7 @@ func (s *Splitter) beginBlockLine(at int) verdict {
 	return yes
 }
 
-// paragraphGoesOn reports whether the line whose text begins at at is no empty one.
+// paragraphGoesOn reports whether the line is no empty one whose text begins at a place.
 func (s *Splitter) paragraphGoesOn(at int) verdict {
 	switch s.peekByte(at) {
 	case '\n':

@@ -78,6 +78,17 @@ var arabicTeens = map[string]float64{
 	"أحد": 11, "احد": 11, "إحدى": 11, "احدى": 11, "اثنا": 12, "اثني": 12, "اثنتا": 12, "اثنتي": 12,
 }
 
+// beside is the cardinal that token i is by the word beside it, or 0.
+func (p *parser) beside(i int) float64 {
+	if n := shortCardinals[p.tokText(i)]; n > 0 && p.tok(i+1).unit.dim == Duration {
+		return n
+	}
+	if p.tok(i).word.num == 10 {
+		return arabicTeens[p.tokText(i-1)]
+	}
+	return 0
+}
+
 // arabicTens reports whether token t is the tens behind ones in Arabic, last: خمسة وعشرون, خمسة عشر.
 func (p *parser) arabicTens(t *token, last float64) bool {
 	if last < 1 || last > 9 || t.word.num < 10 || t.word.num > 90 {

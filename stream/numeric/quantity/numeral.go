@@ -114,14 +114,14 @@ func (l *lexer) special(g []group) bool {
 		if len(same) == 3 {
 			return l.date(same)
 		}
-		return len(g) == 2 && l.shortDate(g) || l.slash(same)
+		return l.shortDate(g) || l.slash(same)
 	case '-':
 		if len(same) == 3 {
 			return l.date(same) || l.phone(same)
 		}
 		return len(same) > 3 && l.phone(same) || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3 && l.phone(same)
 	case '.':
-		if len(same) == 3 && l.date(same) || len(g) == 2 && l.shortDate(g) {
+		if len(same) == 3 && l.date(same) || l.shortDate(g) {
 			return true
 		}
 		if len(same) >= 3 && !thousands(same) {

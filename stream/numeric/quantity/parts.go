@@ -21,15 +21,35 @@ var dayParts = func() (list [][]string) {
 
 //nolint:gochecknoglobals // constant table
 var dayPartNames = [...]dayPart{
-	{"abends", 12, false}, {"am Abend", 12, false}, {"nachmittags", 12, false}, {"am Nachmittag", 12, false},
-	{"morgens", 0, false}, {"am Morgen", 0, false}, {"vormittags", 0, false}, {"am Vormittag", 0, false},
+	{"abends", 12, false},
+	{"am Abend", 12, false},
+	{"nachmittags", 12, false},
+	{"am Nachmittag", 12, false},
+	{"morgens", 0, false},
+	{"am Morgen", 0, false},
+	{"vormittags", 0, false},
+	{"am Vormittag", 0, false},
 	{"früh", 0, false},
-	{"nachts", 12, true}, {"in der Nacht", 12, true},
-	{"du matin", 0, false}, {"de l'après-midi", 12, false}, {"de l’après-midi", 12, false}, {"du soir", 12, false},
-	{"de la mañana", 0, false}, {"de la tarde", 12, false}, {"de la noche", 12, true},
-	{"da manhã", 0, false}, {"da tarde", 12, false}, {"da noite", 12, true},
-	{"del mattino", 0, false}, {"di mattina", 0, false}, {"del pomeriggio", 12, false}, {"di sera", 12, false},
-	{"утра", 0, false}, {"дня", 12, false}, {"вечера", 12, false}, {"ночи", 0, false},
+	{"nachts", 12, true},
+	{"in der Nacht", 12, true},
+	{"du matin", 0, false},
+	{"de l'après-midi", 12, false},
+	{"de l’après-midi", 12, false},
+	{"du soir", 12, false},
+	{"de la mañana", 0, false},
+	{"de la tarde", 12, false},
+	{"de la noche", 12, true},
+	{"da manhã", 0, false},
+	{"da tarde", 12, false},
+	{"da noite", 12, true},
+	{"del mattino", 0, false},
+	{"di mattina", 0, false},
+	{"del pomeriggio", 12, false},
+	{"di sera", 12, false},
+	{"утра", 0, false},
+	{"дня", 12, false},
+	{"вечера", 12, false},
+	{"ночи", 0, false},
 }
 
 // partElsewhere reads a part of the day of another language at token i, as partOfDay does.
@@ -70,6 +90,27 @@ func (p *parser) hourOfPart(i int) int {
 		return i
 	}
 	return next
+}
+
+// spokenHour reads an hour that words tell at token i: halb acht, acht Uhr, das 8 às 14 horas, 8 heures
+// du soir.
+func (p *parser) spokenHour(i int, minutes *float64, next *int) bool {
+	t := p.tok(i)
+	switch end := p.hourOfPart(i); {
+	case p.halfBefore(i):
+		*minutes = 60*max(p.tok(i+1).num, p.tok(i+1).word.num) - 30
+		*next = i + 2
+	case t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 24 && p.has(i+1, roleClockCue):
+		*minutes = 60 * t.word.num
+	case p.hour(i) && p.word(i-1, "das") && p.word(i+1, "às") && p.hour(i+2):
+		*minutes *= 60
+	case end > i:
+		*minutes *= 60
+		*next = end
+	default:
+		return false
+	}
+	return true
 }
 
 // halfBefore reports whether "halb acht" stands at token i, half past seven.

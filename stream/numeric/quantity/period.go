@@ -3,6 +3,7 @@ package quantity
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxCounted is how many words of what is counted stand between a number and what it is per: "100
@@ -73,7 +74,7 @@ var (
 			words   string
 		}{
 			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle " +
-				"anual annuale ежегодно سنويا سنويًا"},
+				"anual annuale ежегодно سنويا سنويًا"}, //nolint:misspell // Spanish
 			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual mensal " +
 				"mensile ежемесячно شهريا شهريًا"},
 			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
@@ -172,8 +173,8 @@ func (p *parser) spacelessPeriod(i, j int, v *Value) {
 // thatOne reports whether token i says of the year, the month or the day behind it which one it is, or
 // that it is a part of it: 去年, 上月, 半年.
 func (p *parser) thatOne(i int) bool {
-	s := p.tokText(i)
-	return s != "" && p.touches(i+1) && strings.Contains("去今明前後后昨本上下半当當同翌次季隔来來", s)
+	r, _ := utf8.DecodeRuneInString(p.tokText(i))
+	return p.touches(i+1) && strings.ContainsRune("去今明前後后昨本上下半当當同翌次季隔来來", r)
 }
 
 // Whole reports whether a word says no more of a length of time than which one is meant: per calendar

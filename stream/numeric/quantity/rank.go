@@ -18,18 +18,8 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 		minutes = 60 * max(t.num, t.word.num)
 	case t.kind == tokNumber && t.step == 1 && t.num <= 24 && t.digits > 0 && (p.has(next, roleClockCue) || p.has(next, roleMeridiem)):
 		minutes *= 60
-	case p.halfBefore(i):
-		minutes = 60*max(p.tok(next).num, p.tok(next).word.num) - 30
-		v.Half = true
-		next++
-	case t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 24 && p.has(next, roleClockCue):
-		minutes = 60 * t.word.num
-		v.Half = minutes <= 12*60
-	case p.hour(i) && p.word(i-1, "das") && p.word(i+1, "às") && p.hour(i+2):
-		minutes *= 60 // das 8 às 14 horas
-	case p.hourOfPart(i) > i:
-		minutes *= 60
-		next = p.hourOfPart(i)
+	case p.spokenHour(i, &minutes, &next):
+		v.Half = t.kind == tokWord && minutes <= 12*60
 	case p.dottedClock(t, next):
 		hours := math.Floor(minutes)
 		minutes = hours*60 + math.Round((minutes-hours)*100)

@@ -21,6 +21,9 @@ var dayCues = func() map[string]bool {
 // shortDate takes a day and a month without a year, as numbers: 20.06. behind a word for it, 15/06 behind
 // such a word or, where one of both is no month, behind a mark.
 func (l *lexer) shortDate(g []group) bool {
+	if len(g) != 2 {
+		return false
+	}
 	a, b := int(g[0].value), int(g[1].value)
 	if g[0].digits > 2 || g[1].digits > 2 || min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
 		return false
@@ -38,7 +41,7 @@ func (l *lexer) shortDate(g []group) bool {
 		fallthrough
 	default:
 		padded := l.text[g[0].start] == '0' || l.text[g[1].start] == '0'
-		if !cue && !(mark && padded && max(a, b) > 12) {
+		if told := cue || mark && padded && max(a, b) > 12; !told {
 			return false
 		}
 		t.swap = a <= 12 && b <= 12

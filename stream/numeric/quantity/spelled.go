@@ -5,10 +5,7 @@ package quantity
 func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	var total, part, last float64
 	j, seen := i, false
-	if n := shortCardinals[p.tokText(i)]; n > 0 && p.tok(i+1).unit.dim == Duration {
-		return plainValue(n, 1), i + 1, true
-	}
-	if n := arabicTeens[p.tokText(i-1)]; n > 0 && p.tok(i).word.num == 10 {
+	if n := p.beside(i); n > 0 {
 		return plainValue(n, 1), i + 1, true
 	}
 	if p.has(i, roleArticle) && !p.has(i, roleCardinal) {
