@@ -78,7 +78,8 @@ func (p *parser) partElsewhere(i int, minutes float64) (later float64, next int)
 // à 8 heures du soir, a las 8 de la tarde, в 8 часов вечера. It is i where none does.
 func (p *parser) hourOfPart(i int) int {
 	t, next := p.tok(i), i+1
-	if !p.hour(i) || t.num > 12 {
+	word := t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num >= 1
+	if !word && !p.hour(i) || max(t.num, t.word.num) > 12 {
 		return i
 	}
 	if u := p.tok(next).unit; u.dim == Duration && u.factor == hour {
@@ -105,7 +106,7 @@ func (p *parser) spokenHour(i int, minutes *float64, next *int) bool {
 	case p.hour(i) && p.word(i-1, "das") && p.word(i+1, "às") && p.hour(i+2):
 		*minutes *= 60
 	case end > i:
-		*minutes *= 60
+		*minutes = 60 * max(t.num, t.word.num)
 		*next = end
 	default:
 		return false
