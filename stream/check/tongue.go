@@ -69,15 +69,16 @@ func foreign(list []words.Word, text string) bool {
 		if english[w.Hash] {
 			votes++
 		}
-		if strange[w.Hash] && !initial(text, w) || s == "Die" || elided(s) || !w.Has(words.Capital) && strings.ContainsFunc(s, accented) {
+		if strange[w.Hash] && !initial(text, w) || s == "Die" ||
+			elided(s) || !w.Has(words.Capital) && strings.ContainsFunc(s, accented) {
 			votes--
 		}
 	}
 	return other > latin || votes < 0
 }
 
-// initial reports whether a word is the initial of a name, or the end of the name of a site: J. Y. Cheng,
-// example.com.
+// initial reports whether a word is the initial of a name, or the end of the name of a site, as those
+// of J. Y. Cheng and example.com.
 func initial(text string, w *words.Word) bool {
 	return w.End-w.Start == 1 && w.Has(words.Capital) || w.Start > 0 && text[w.Start-1] == '.'
 }

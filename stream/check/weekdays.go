@@ -20,7 +20,8 @@ var (
 	weekdayLists = [7]string{
 		`monday mondays montag montags lundi lundis lunes lunedì segunda-feira segundas-feiras
 			понедельник понедельника понедельникам`,
-		"tuesday tuesdays dienstag dienstags mardi mardis martes martedì terça-feira terças-feiras вторник вторника вторникам",
+		`tuesday tuesdays dienstag dienstags mardi mardis martes martedì terça-feira terças-feiras
+			вторник вторника вторникам`,
 		`wednesday wednesdays mittwoch mittwochs mercredi mercredis miércoles mercoledì quarta-feira quartas-feiras
 			среду средам`,
 		`thursday thursdays donnerstag donnerstags jeudi jeudis jueves giovedì quinta-feira quintas-feiras

@@ -11,15 +11,15 @@ import (
 //nolint:gochecknoglobals // constant table
 var dayCues = func() map[string]bool {
 	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`am bis vom ab zum seit den dem le du au el al del dia até il dal entro on by until from
-		before after since due em no с до по от к`) {
+	for w := range strings.FieldsSeq(`am bis vom ab zum seit den dem le du au el al del dia até il dal entro on by
+		until from before after since due em no с до по от к`) {
 		m[w] = true
 	}
 	return m
 }()
 
-// shortDate takes a day and a month without a year, as numbers: 20.06. behind a word for it, 15/06 behind
-// such a word or, where one of both is no month, behind a mark.
+// shortDate takes a day and a month without a year, as numbers: 20.06. behind a word for it, 15/06
+// behind such a word or, where one of both is no month, behind a mark.
 func (l *lexer) shortDate(g []group) bool {
 	if len(g) != 2 {
 		return false
