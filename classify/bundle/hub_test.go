@@ -76,7 +76,9 @@ func TestHuggingFaceFoldersAreUnderstoodUnmodified(t *testing.T) {
 	short := func(n int) Window { return Window{Tokens: n, Stride: n * 3 / 4, Max: 4, Combine: Mean} }
 	tags := []string{"O"}
 	for _, p := range PIITypes() {
-		tags = append(tags, "B-"+p, "I-"+p)
+		if p != "NATIONAL_ID" { // which patterns alone find
+			tags = append(tags, "B-"+p, "I-"+p)
+		}
 	}
 	want := map[string]hubFound{
 		"bert-domain": {

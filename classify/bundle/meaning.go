@@ -45,8 +45,9 @@ func PIITypes() []string { return slices.Clone(piiTypes) }
 
 //nolint:gochecknoglobals // constant table
 var piiTypes = []string{
-	"AGE", "CREDIT_CARD", "DATE_TIME", "DOMAIN_NAME", "EMAIL_ADDRESS", "GPE", "IBAN_CODE", "IP_ADDRESS", "NRP",
-	"ORGANIZATION", "PERSON", "PHONE_NUMBER", "STREET_ADDRESS", "TITLE", "US_DRIVER_LICENSE", "US_SSN", "ZIP_CODE",
+	"AGE", "CREDIT_CARD", "DATE_TIME", "DOMAIN_NAME", "EMAIL_ADDRESS", "GPE", "IBAN_CODE", "IP_ADDRESS",
+	"NATIONAL_ID", "NRP", "ORGANIZATION", "PERSON", "PHONE_NUMBER", "STREET_ADDRESS", "TITLE",
+	"US_DRIVER_LICENSE", "US_SSN", "ZIP_CODE",
 }
 
 // piiSynonyms are names of other tag sets (CoNLL-2003, OntoNotes, Presidio and public PII models)

@@ -5,6 +5,11 @@ import "unicode/utf8"
 // number looks at a digit. It returns where to go on, behind what it found or behind the digits.
 func (s *scanner) number(i int) int {
 	end := s.digitsEnd(i)
+	if start := s.lettersBefore(i); start < i {
+		if found := s.national(start, s.wordEnd(start)-start); found > 0 {
+			return found
+		}
+	}
 	if s.wordBefore(i) {
 		if found := s.coded(i); found > 0 {
 			return found
@@ -31,6 +36,9 @@ func (s *scanner) number(i int) int {
 
 // numeric reads what begins with the digits [i, end). The order is that of how much a shape tells.
 func (s *scanner) numeric(i, end int) int {
+	if found := s.national(i, end-i); found > 0 {
+		return found
+	}
 	if found := s.date(i, end); found > 0 {
 		return found
 	}

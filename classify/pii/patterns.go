@@ -132,7 +132,7 @@ func (s *scanner) add(kind string, start, end int, score float64) int {
 // of mail are someone's everywhere; cards and addresses of machines are judged where they are read.
 func (s *scanner) machines(kind string, start, end int) bool {
 	switch kind {
-	case EmailAddress, CreditCard, IBAN, IPAddress, SSN:
+	case EmailAddress, CreditCard, IBAN, IPAddress, SSN, NationalID:
 		return false
 	case DateTime:
 		clock := strings.Count(s.text[start:end], ":") > 1

@@ -16,6 +16,7 @@ const (
 	Place         = "GPE" // geopolitical entity: country, state, city
 	IBAN          = "IBAN_CODE"
 	IPAddress     = "IP_ADDRESS"
+	NationalID    = "NATIONAL_ID"
 	Group         = "NRP" // nationality, religious or political group
 	Organization  = "ORGANIZATION"
 	Person        = "PERSON"

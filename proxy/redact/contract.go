@@ -33,7 +33,8 @@ func (h *hider) note(s *str) {
 // looks like the name of a person or of a place is a word all the same; an address of mail is none.
 func given(kind string) bool {
 	switch kind {
-	case "EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE", "IP_ADDRESS":
+	case "EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "NATIONAL_ID", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE",
+		"IP_ADDRESS":
 		return true
 	}
 	return false

@@ -200,7 +200,7 @@ func unquote(s string) (string, bool) {
 func canonical(kind, value string) string {
 	value = strings.ToLower(value)
 	switch kind {
-	case "CREDIT_CARD", "IBAN_CODE", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE":
+	case "CREDIT_CARD", "IBAN_CODE", "NATIONAL_ID", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE":
 		return strings.Map(func(r rune) rune {
 			if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '+' {
 				return r
