@@ -30,10 +30,10 @@ func checked(weights string, mod int) func(string) bool {
 	}
 }
 
-// equals makes a check of the digit behind those that are weighed: it is the rest of their sum, 0
-// for 10.
-func equals(weights string, mod int) func(string) bool {
-	return func(s string) bool { return weighed(s, weights)%mod%10 == int(s[len(weights)]-'0') }
+// equals makes a check of the digit behind those that are weighed: it is the rest of their sum by
+// 11, 0 for 10.
+func equals(weights string) func(string) bool {
+	return func(s string) bool { return weighed(s, weights)%11%10 == int(s[len(weights)]-'0') }
 }
 
 // lookedUp makes a check of the digit behind those that are weighed: that of list at their rest by 11.

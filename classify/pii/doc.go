@@ -31,8 +31,9 @@
 //
 // Names of people and organisations, places, and dates without a day are ordinary words. Patterns
 // report them only where their surroundings say so ("my name is", a legal form, "born in"). The
-// gazetteers of places and nationalities otherwise count as support for what the model sees. Text
-// in scripts without capitals has no such surroundings here: see Nominate.
+// gazetteers of places and nationalities otherwise count as support for what the model sees. In
+// scripts without capitals, and in Cyrillic, a table of words announces names (named.go): 我叫, 氏名：,
+// 제 이름은, اسمي, मेरा नाम, ผมชื่อ, меня зовут; some of them only before a family name of their country.
 //
 // # What keys say
 //

@@ -69,7 +69,7 @@ func TestOtherNumbersAreNobodysIdentity(t *testing.T) {
 	for _, text := range []string{
 		"O pedido 12345678901 já foi enviado?",
 		"A versão 529.982.247 foi lançada ontem.",
-		"El código del producto es 12345678A.", // A is the wrong letter
+		"La pieza es la 12345678A.", // A is the wrong letter
 		"订单号 202403051234567890 什么时候发货？",
 		"주문번호 20240305-1234567 배송 언제 되나요?",
 		"मेरा ऑर्डर नंबर 234123412346 है, कब आएगा?",

@@ -36,6 +36,9 @@ func patterns(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	if err := s.fields(ctx); err != nil {
 		return dst, err
 	}
+	if err := s.announced(ctx); err != nil {
+		return dst, err
+	}
 	if len(s.out) == 0 {
 		return dst, nil
 	}

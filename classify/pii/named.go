@@ -1,0 +1,474 @@
+package pii
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"signalbox/internal/script"
+)
+
+// herald is a word that announces a name in Cyrillic or in a script without capitals.
+type herald struct {
+	word string
+	how  announces
+}
+
+// announces says where the name stands, and what it must look like.
+type announces uint8
+
+const (
+	isField   announces = iota // behind the word and a colon, with a family name where the script has them
+	isName                     // behind the word and a colon
+	follows                    // behind the word
+	hints                      // behind the word, with a family name, or a first and a last one
+	endsIt                     // before the word, with a family name
+	isAddress                  // an address, behind the word and a colon
+)
+
+// heralds are the words, by their first character.
+//
+//nolint:gochecknoglobals // constant table
+var heralds = func() map[rune][]herald {
+	m := map[rune][]herald{}
+	for _, list := range [...]struct {
+		how   announces
+		words string // between commas
+	}{
+		{isName, "姓名,户名,签名,氏名,お名前,名前,이름,성명,성함,الاسم,الاسم الكامل,اسم العميل,اسم المريض,مقدم الطلب,नाम,ชื่อ," +
+			"ชื่อ-นามสกุล,นามสกุล,שם,שם מלא,שם פרטי,שם משפחה,ФИО,Ф.И.О.,Имя,имя,Фамилия,фамилия,Отчество,отчество,ПІБ"},
+		{isField, "名字,收件人,寄件人,联系人,聯絡人,负责人,負責人,法定代表人,投保人,被保险人,申请人,申請人,客户,患者,乘客,持卡人,收款人,付款人," +
+			"担当者,担当者名,患者名,契約者,申請者,宛先,代表者,受取人,差出人,담당자,신청인,신청자,받는 사람,보내는 사람,예금주,수령인,고객명," +
+			"환자명,대표자,보호자,Пациент,Пациентка,Получатель,Отправитель,Заявитель,Клиент,Контактное лицо,Подпись"},
+		{follows, "我叫,我的名字叫,我的名字是,名字叫做,名叫,私の名前は,제 이름은,내 이름은,성함은,اسمي,اسمه,اسمها,أدعى,שמי,קוראים לי," +
+			"मेरा नाम,बेटे का नाम,बेटी का नाम,बहन का नाम,भाई का नाम,पिता का नाम,माता का नाम,पति का नाम,पत्नी का नाम," +
+			"मरीज़ का नाम,ग्राहक का नाम,आवेदक का नाम,दोस्त का नाम,श्रीमती,सुश्री,श्री,डॉ.," +
+			"ผมชื่อ,ฉันชื่อ,เขาชื่อ,เธอชื่อ,ลูกค้าชื่อ,ผู้ป่วยชื่อ,เรียนคุณ,เรียน คุณ,ติดต่อคุณ,ถึงคุณ,นางสาว," +
+			"меня зовут,Меня зовут,его зовут,её зовут,жену зовут,мужа зовут,сына зовут,дочь зовут,моё имя,Моё имя," +
+			"мое имя,Мое имя,господин,господину,господина,господином,госпожа,госпоже,госпожу,госпожой,Уважаемый," +
+			"Уважаемая,мене звати,Мене звати"},
+		{hints, "我是,名前は,氏名は,이름은,저는,나는,السيد,السيدة,الأستاذ,الأستاذة,الدكتور,الدكتورة,بالدكتور,الآنسة,المهندس," +
+			"นาย,นาง,пациент,Пациент,пациентка,Пациентка,заявитель,Заявитель"},
+		{isAddress, "地址,住址,住所,ご住所,주소,العنوان,पता,ที่อยู่,Адрес,адрес"},
+		{endsIt, "先生,女士,小姐,さん,様,さま,氏,殿,と申します,といいます,라고 합니다,씨,님"},
+	} {
+		for word := range strings.SplitSeq(list.words, ",") {
+			r, _ := utf8.DecodeRuneInString(word)
+			m[r] = append(m[r], herald{word, list.how})
+		}
+	}
+	return m
+}()
+
+// firstHerald is the least first byte of a herald.
+const firstHerald = 0xD0
+
+// announced adds the names that words of other scripts announce.
+func (s *scanner) announced(ctx context.Context) error {
+	for i, look := 0, 0; i < len(s.text); {
+		if i >= look {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			look = i + bytesPerLook
+		}
+		if s.text[i] < firstHerald {
+			i++
+			for i+8 <= len(s.text) && ascii8(s.text[i:i+8]) {
+				i += 8
+			}
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s.text[i:])
+		longest := herald{}
+		for _, h := range heralds[r] {
+			if len(h.word) > len(longest.word) && strings.HasPrefix(s.text[i:], h.word) {
+				longest = h
+			}
+		}
+		if longest.word != "" {
+			s.herald(i, longest)
+		}
+		i += size
+	}
+	return nil
+}
+
+// ascii8 reports whether eight bytes are of ASCII.
+func ascii8(b string) bool {
+	return b[0]|b[1]|b[2]|b[3]|b[4]|b[5]|b[6]|b[7] < utf8.RuneSelf
+}
+
+// herald looks for the name that the word at i announces.
+func (s *scanner) herald(i int, h herald) {
+	if h.how == endsIt {
+		if from := s.nameBefore(i, h.word); from < i {
+			s.addName(from, strings.TrimRight(s.text[from:i], " "))
+		}
+		return
+	}
+	if s.letterBefore(i, h.how) {
+		return
+	}
+	at := i + len(h.word)
+	if next, _ := utf8.DecodeRuneInString(s.text[at:]); spaced(next) && !script.IsHangul(next) || unicode.IsMark(next) {
+		return // the word goes on
+	}
+	if h.how == isAddress {
+		s.addressBehind(at)
+		return
+	}
+	if h.how == isField || h.how == isName {
+		if at = s.colonEnd(at); at == 0 {
+			return
+		}
+	}
+	rest := strings.TrimLeft(s.text[at:min(len(s.text), at+maxFieldValue+cueWidth)], " :：—–-\"'“「『«　")
+	at += strings.Index(s.text[at:], rest)
+	s.addName(at, nameIn(rest, h.how))
+}
+
+func (s *scanner) addName(at int, name string) {
+	if name != "" {
+		s.out = append(s.out, Span{Type: Person, Start: at, End: at + len(name), Score: scoreCue, Pattern: true})
+	}
+}
+
+// addressBehind adds the address behind a key that ends at i: the field is of another script, has a
+// number and no sign of an address of machines.
+func (s *scanner) addressBehind(i int) {
+	at := s.colonEnd(i)
+	if at == 0 {
+		return
+	}
+	rest := strings.TrimLeft(s.text[at:min(len(s.text), at+2*maxFieldValue)], " \"　")
+	at += strings.Index(s.text[at:], rest)
+	value := rest
+	if k := strings.IndexAny(rest, "\n\t,，、。;；　\"<|"); k >= 0 {
+		value = rest[:k]
+	} else if len(rest) == 2*maxFieldValue {
+		return
+	}
+	if value = strings.TrimRight(value, " "); firstLetter(value) > unicode.MaxLatin1 &&
+		strings.ContainsAny(value, "0123456789") && !strings.ContainsAny(value, ":/@=_") {
+		s.out = append(s.out, Span{
+			Type: StreetAddress, Start: at, End: at + len(value), Score: scoreCue, Pattern: true,
+		})
+	}
+}
+
+// firstLetter returns the first letter of value, or 0.
+func firstLetter(value string) rune {
+	k := strings.IndexFunc(value, unicode.IsLetter)
+	if k < 0 {
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(value[k:])
+	return r
+}
+
+// letterBefore reports whether the word at i is only the rest of a longer one. Keys may have words
+// before them in scripts that set no spaces, and in Korean; Arabic writes "and" and "with" before.
+func (s *scanner) letterBefore(i int, how announces) bool {
+	r, _ := utf8.DecodeLastRuneInString(s.text[:i])
+	switch {
+	case i == 0 || !unicode.IsLetter(r) && !unicode.IsMark(r):
+		return false
+	case unicode.Is(unicode.Thai, r), script.IsHangul(r):
+		return how == hints
+	case script.IsUnspaced(r):
+		return false
+	}
+	return !strings.ContainsRune("وبל", r)
+}
+
+// colonEnd returns where the value of a key begins that ends at i, or 0 where no colon is.
+func (s *scanner) colonEnd(i int) int {
+	rest := strings.TrimLeft(s.text[i:min(len(s.text), i+8)], " \"'*　")
+	for _, colon := range [...]string{":", "："} {
+		if strings.HasPrefix(rest, colon) {
+			return i + strings.Index(s.text[i:], colon) + len(colon)
+		}
+	}
+	return 0
+}
+
+// nameIn returns the name that text begins with, or "".
+func nameIn(text string, how announces) string {
+	r, _ := utf8.DecodeRuneInString(text)
+	switch {
+	case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r):
+		return hanName(text, how)
+	case script.IsHangul(r):
+		return hangulName(text, how)
+	case unicode.Is(unicode.Thai, r):
+		return thaiName(text, how)
+	case unicode.Is(unicode.Cyrillic, r):
+		return cyrillicName(text, how)
+	case unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Devanagari):
+		return spacedName(text, how)
+	}
+	return ""
+}
+
+// runOf returns the front of text that is of letters for which in holds.
+func runOf(text string, in func(r rune) bool) string {
+	if k := strings.IndexFunc(text, func(r rune) bool { return !in(r) }); k >= 0 {
+		return text[:k]
+	}
+	return text
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) || r == '々' || r == '·' }
+
+// notNames are values that are no names, and the last characters of words for what people are.
+//
+//nolint:gochecknoglobals // constant table
+var notNames = struct{ han, roles, hangulRoles string }{
+	"必填 未知 不详 匿名 保密 选填 未定 秘密 任意 必須 変更 不明 什么 变量 文件",
+	"员師师生者家人工長长主民友客迷手", "사인자생원가부장관님객",
+}
+
+// hanName reads a name of Chinese or Japanese.
+func hanName(text string, how announces) string {
+	run := runOf(text, isHan)
+	next, _ := utf8.DecodeRuneInString(text[len(run):])
+	n := utf8.RuneCountInString(run)
+	family := hanFamily(run)
+	_, alone := hanFamilies[run]
+	switch {
+	case run == "" && how == isName: // 林さくら has its family name in Han, さくら all in kana
+		return short(runOf(text, script.IsIdeograph), 2, 6)
+	case strings.Contains(run, "什么"), n > 1 && strings.Contains(notNames.han, run), n < 2:
+		return ""
+	case how == isField && family == 0 && !alone:
+		return ""
+	case how == isField || how == isName:
+		if unicode.Is(unicode.Hiragana, next) && how == isName {
+			run = runOf(text, script.IsIdeograph)
+		}
+		return withGiven(text, run)
+	case how == hints:
+		last, _ := utf8.DecodeLastRuneInString(run)
+		if family == 0 || n > 5 || strings.ContainsRune(notNames.roles, last) ||
+			unicode.IsLetter(next) && !unicode.Is(unicode.Hiragana, next) {
+			return ""
+		}
+		return run
+	case n <= 4 || unicode.Is(unicode.Hiragana, next) && n <= 6:
+		return run
+	case family > 0:
+		end := min(len(run), family+2*len("明"))
+		if given := run[family:end]; strings.ContainsAny(given[len("明"):], "今来是在的和住，电手身性年男女我") {
+			end -= len("明")
+		}
+		return run[:end]
+	}
+	return ""
+}
+
+// withGiven adds the given name behind a space to a family name of Japanese.
+func withGiven(text, run string) string {
+	if _, ok := hanFamilies[run]; ok {
+		rest := strings.TrimLeft(text[len(run):], " 　")
+		if given := runOf(rest, script.IsIdeograph); given != "" && utf8.RuneCountInString(given) <= 3 {
+			return text[:len(text)-len(rest)+len(given)]
+		}
+	}
+	return short(run, 2, 6)
+}
+
+// short returns run if it has from least to most characters.
+func short(run string, least, most int) string {
+	if n := utf8.RuneCountInString(run); n < least || n > most {
+		return ""
+	}
+	return run
+}
+
+// copulas are what Korean writes behind a name in a sentence, the longest first.
+//
+//nolint:gochecknoglobals // constant table
+var copulas = strings.Fields("이라고 입니다 이에요 이예요 이고요 예요 에요 이고 이며 이야 이라 라고 씨 님 야 은 는 이 가 을 를 의 께")
+
+// hangulName reads a name of Korean: a family name and one of two syllables, or of one to three
+// behind a word that leaves no doubt.
+func hangulName(text string, how announces) string {
+	run := runOf(text, script.IsHangul)
+	name := run
+	for _, c := range copulas {
+		if rest, ok := strings.CutSuffix(run, c); ok && koreanName(rest) {
+			name = rest
+			break
+		}
+	}
+	n := utf8.RuneCountInString(name)
+	if !koreanName(name) || n != 3 && (how != follows || name == run) {
+		return ""
+	}
+	last, _ := utf8.DecodeLastRuneInString(name)
+	if how == hints && (name == run || strings.ContainsRune(notNames.hangulRoles, last)) {
+		return ""
+	}
+	return name
+}
+
+// thaiStops end a name where no space does.
+//
+//nolint:gochecknoglobals // constant table
+var thaiStops = strings.Fields("อายุ ครับ ค่ะ โทร ที่ เป็น อยู่ และ ชอบ เลข ช่วย สมัคร ย้าย ต้อง อะไร เบอร์ ไฟล์")
+
+// thaiName reads a name of Thai: what stands to the next space, and one more word that is no word of
+// the sentence.
+func thaiName(text string, how announces) string {
+	in := func(r rune) bool { return unicode.Is(unicode.Thai, r) }
+	first := beforeStop(runOf(text, in))
+	if n := utf8.RuneCountInString(first); n < 2 || n > 14 {
+		return ""
+	}
+	name := first
+	if rest := text[len(first):]; len(rest) > 1 && rest[0] == ' ' {
+		if last := beforeStop(runOf(rest[1:], in)); last != "" && utf8.RuneCountInString(last) <= 14 {
+			name = text[:len(first)+1+len(last)]
+		}
+	}
+	if how == hints && name == first { // นายกรัฐมนตรี, นางฟ้า
+		return ""
+	}
+	return name
+}
+
+func beforeStop(run string) string {
+	for _, stop := range thaiStops {
+		if k := strings.Index(run, stop); k >= 0 {
+			run = run[:k]
+		}
+	}
+	return run
+}
+
+// cyrillicName reads up to three words with capitals; behind a hint, two at least.
+func cyrillicName(text string, how announces) string {
+	end, words := 0, 0
+	for words < maxName {
+		word := runOf(text[end:], func(r rune) bool {
+			return unicode.Is(unicode.Cyrillic, r) || r == '-' || r == '.'
+		})
+		if r, _ := utf8.DecodeRuneInString(word); !unicode.IsUpper(r) {
+			break
+		}
+		words++
+		end += len(word)
+		if end >= len(text) || text[end] != ' ' || strings.HasSuffix(word, ".") && len(word) > len("А.") {
+			break
+		}
+		end++
+	}
+	name := strings.TrimRight(text[:end], " .-")
+	if words == 1 && (how == hints || how == isField) || utf8.RuneCountInString(name) < 2 {
+		return ""
+	}
+	return name
+}
+
+// afterName are words of Arabic, Hebrew and Hindi that stand behind a name, and are none of it.
+//
+//nolint:gochecknoglobals // constant table
+var afterName = wordSet("من في على إلى الى هل أن عن مع هو هي التي الذي المحترم المحترمة أنا كيف ما ماذا لا كان " +
+	"يعيش تعيش يعمل أعمل مطلوب اختياري غير مجهول الرئيس المدير الوزير مدير و ورقم وأريد ואני אני גר מ של לא " +
+	"है हैं हूँ क्या को का के की से ने में पर और मैं कौन कैसे जी नाम उम्र बताइए सुझाइए होना")
+
+// spacedName reads the words of a name of Arabic, Hebrew or Hindi, up to one of the sentence.
+func spacedName(text string, how announces) string {
+	end, words := 0, 0
+	for words <= maxName {
+		word := strings.TrimRight(runOf(text[end:], inSpacedName), ".")
+		_, stop := afterName[word]
+		switch {
+		case strings.HasPrefix(word, "و"): // and
+			stop = stop || utf8.RuneCountInString(word) > 3
+		case strings.HasPrefix(word, "ال") && words == 0: // the
+			stop = stop || how == follows
+		}
+		if stop || word == "" || words == 2 && how != isName && !ofAncestor(text[:end], word) {
+			break
+		}
+		words++
+		end += len(word)
+		if end >= len(text) || text[end] != ' ' {
+			break
+		}
+		end++
+	}
+	return strings.TrimRight(text[:end], " ")
+}
+
+// inSpacedName reports a letter, a mark or a dot of a name in these scripts.
+func inSpacedName(r rune) bool {
+	return r == '.' || unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Devanagari) &&
+		unicode.In(r, unicode.L, unicode.M)
+}
+
+// ofAncestor reports whether a third word belongs to a name of Arabic: behind the word for a son, or
+// with the article.
+func ofAncestor(before, word string) bool {
+	before = strings.TrimRight(before, " ")
+	return strings.HasSuffix(before, " بن") || strings.HasSuffix(before, "عبد") ||
+		strings.HasPrefix(word, "ال") || word == "بن"
+}
+
+// nameBefore returns where the name begins that the word at i ends, or i.
+func (s *scanner) nameBefore(i int, word string) int {
+	end := i
+	if r, _ := utf8.DecodeRuneInString(word); script.IsHangul(r) {
+		return s.hangulBefore(i, word)
+	}
+	if r, _ := utf8.DecodeLastRuneInString(s.text[:end]); r == ' ' || r == '　' {
+		_, size := utf8.DecodeLastRuneInString(s.text[:end])
+		end -= size
+	}
+	from, n := end, 0
+	best := i
+	for n < 5 && from > 0 {
+		r, size := utf8.DecodeLastRuneInString(s.text[:from])
+		if !isHan(r) {
+			break
+		}
+		from -= size
+		n++
+		name := s.text[from:end]
+		_, alone := hanFamilies[name]
+		if (alone || hanFamily(name) > 0 && n <= 4) && name != "王" || name == "王" && word != "様" {
+			best = from
+		}
+	}
+	if word == "と申します" && n > 1 && best == i {
+		best = from
+	}
+	return best
+}
+
+// hangulBefore is nameBefore for Korean: three syllables that begin a word.
+func (s *scanner) hangulBefore(i int, word string) int {
+	end := len(strings.TrimRight(s.text[:i], " "))
+	if strings.HasPrefix(word, "라고") {
+		if cut, ok := strings.CutSuffix(s.text[:end], "이"); ok && koreanName(cut[max(0, len(cut)-9):]) {
+			end = len(cut)
+		}
+	}
+	from := end - 3*len("김")
+	if from < 0 || !utf8.RuneStart(s.text[from]) || !koreanName(s.text[from:end]) {
+		return i
+	}
+	if r, _ := utf8.DecodeLastRuneInString(s.text[:from]); from > 0 && script.IsHangul(r) {
+		return i
+	}
+	last, _ := utf8.DecodeLastRuneInString(s.text[:end])
+	next, _ := utf8.DecodeRuneInString(s.text[i+len(word):])
+	if word == "님" && end == i && strings.ContainsRune(notNames.hangulRoles, last) ||
+		word == "씨" && script.IsHangul(next) && !strings.ContainsRune("는가를의에와도께", next) {
+		return i
+	}
+	return from
+}
