@@ -241,6 +241,9 @@ func tasksOf(m *bundle.Manifest) ([]task, error) {
 			if t.decoder, err = pii.NewDecoder(t.Labels); err != nil {
 				return nil, fmt.Errorf("bundle %q: tasks[%d]: %w", m.Name, i, err)
 			}
+			if t.Latin {
+				t.decoder.LatinAlone()
+			}
 		}
 		tasks = append(tasks, t)
 	}

@@ -22,7 +22,12 @@ type Decoder struct {
 	types  []string
 	of     []int8 // by label: the index of its type, -1 for O
 	begins []bool // by label: B-
+	latin  bool
 }
+
+// LatinAlone says that the model knows no script but the Latin one: of others it is believed only where
+// the form of a span bears it out. It is to be called before the decoder is used.
+func (d *Decoder) LatinAlone() { d.latin = true }
 
 // maxTypes bounds the types of a model, so that the scores of a word fit on the stack.
 const maxTypes = 64
@@ -382,7 +387,7 @@ func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
 // keep adds what [start, end) leaves of the model's span s.
 func (r *reader) keep(s Span, start, end int) {
 	s.Start, s.End = trimSpan(r.text, s.Type, start, max(start, end))
-	if s.Start < s.End && !checkable(s.Type) && r.whole(&s) && r.plausible(&s) {
+	if s.Start < s.End && !checkable(s.Type) && r.whole(&s) && r.plausible(&s) && (!r.d.latin || r.abroad(&s)) {
 		r.out = append(r.out, s)
 	}
 }

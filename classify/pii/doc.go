@@ -35,6 +35,10 @@
 // scripts without capitals, and in Cyrillic, a table of words announces names (named.go): 我叫, 氏名：,
 // 제 이름은, اسمي, मेरा नाम, ผมชื่อ, меня зовут; some of them only before a family name of their country.
 //
+// A model that knows the Latin script alone takes words of others for names because they are strange
+// to it. Of such a model (Decoder.LatinAlone) a name in another script counts where its form bears it
+// out: a family name and its length, two capitals, the ending of a place (abroad.go).
+//
 // # What keys say
 //
 // In JSON, XML, logs, settings and tables the key of a field is context for its value: what stands

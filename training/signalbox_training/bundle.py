@@ -103,7 +103,7 @@ def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes |
             task["positive"] = POSITIVE[name]
         tasks.append({**task, **calibration[name], "window": safety if name in ATTACKS else whole})
     tasks.append({"name": "pii", "kind": "token", "output": "pii_logits", "labels": PII, "threshold": 0.5, **calibration["pii"],
-                  "window": {**safety, "combine": "mean"}})
+                  "latin": True, "window": {**safety, "combine": "mean"}})
     tasks.append({"name": "embedding", "kind": "embedding", "output": "embedding", "dims": HIDDEN, "window": whole})
     manifest = {
         "format": 1,
