@@ -314,6 +314,12 @@ func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, forei
 	return err
 }
 
+// LatinAlone reports whether the embedding knows words of the Latin script alone.
+func (e *Engine) LatinAlone() bool {
+	t := e.taskOf(signal.Embedding)
+	return t != nil && t.Latin
+}
+
 // Embed returns the L2-normalised vectors of texts, [len(texts)][dims], which the caller owns.
 // Errors are those of the session, an *outputError for a vector without direction, and ctx's.
 func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {

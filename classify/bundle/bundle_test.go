@@ -366,6 +366,12 @@ func TestTheEmbeddedBundleIsWhole(t *testing.T) {
 	if err := b.Verify(); err != nil {
 		t.Error(err)
 	}
+	for i := range b.Manifest.Tasks { // its vocabulary has single letters of other scripts
+		task := &b.Manifest.Tasks[i]
+		if of := task.Name == taskPII || task.Name == taskEmbedding; task.Latin != of {
+			t.Errorf("%s: latin is %t", task.Name, task.Latin)
+		}
+	}
 }
 
 func FuzzParseManifest(f *testing.F) {

@@ -183,8 +183,9 @@ type Task struct {
 	// with one judges an answer by evidence: its row is two texts, and the label means that the
 	// evidence does not support the token.
 	Positive string `yaml:"positive"`
-	// Latin says that a token task which finds personal data knows words of the Latin script alone:
-	// names in other scripts count only where their form bears them out. Default false.
+	// Latin says that the task knows words of the Latin script alone: names in other scripts count
+	// only where their form bears them out, and private intents compare such texts by n-grams. Tasks
+	// that find personal data and embedding tasks only. Default false.
 	Latin bool `yaml:"latin"`
 	// Template is how such a row begins. Token tasks with a positive label only.
 	Template Template `yaml:"template"`

@@ -104,9 +104,9 @@ type inverted struct {
 	posts []posting
 }
 
-// newInverted indexes rows. Document frequencies are those of the first documents of them and of
-// extra.
-func newInverted(rows []*example, documents int, extra []*example) inverted {
+// newInverted indexes rows. Document frequencies are those of the first documents of them, of extra
+// and of abroad, which has n-grams that the others have not and does not count among the documents.
+func newInverted(rows []*example, documents int, extra, abroad []*example) inverted {
 	v := inverted{idf: make([]float32, 1<<gramBits), start: make([]uint32, 1<<gramBits+1)}
 	df := make([]uint32, 1<<gramBits)
 	for _, e := range rows {
@@ -114,7 +114,7 @@ func newInverted(rows []*example, documents int, extra []*example) inverted {
 			v.start[g.hash+1]++
 		}
 	}
-	for _, list := range [][]*example{rows[:documents], extra} {
+	for _, list := range [][]*example{rows[:documents], extra, abroad} {
 		for _, e := range list {
 			for _, g := range e.grams {
 				df[g.hash]++

@@ -206,3 +206,20 @@ func label(name string) string {
 var background string
 
 func backgroundTexts() []string { return strings.Split(strings.TrimSpace(background), "\n") }
+
+// backgroundOfScripts is more of it in scripts other than the Latin one: common words and the forms of
+// questions, whose n-grams say nothing of an intent.
+//
+//go:embed background_scripts.txt
+var backgroundOfScripts string
+
+// abroadExamples are those sentences, compared by their n-grams alone.
+func abroadExamples() []*example {
+	var out []*example
+	for line := range strings.Lines(backgroundOfScripts) {
+		e := newExample(strings.TrimSpace(line), nil)
+		e.blind = true
+		out = append(out, e)
+	}
+	return out
+}

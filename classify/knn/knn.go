@@ -31,7 +31,9 @@
 // # Limits
 //
 // Similarity is the embedding's: where it is blind (languages it was not made for), so is the
-// intent, but for shared n-grams. The scan is exact and reads every example.
+// intent, but for shared n-grams. Where Options.Latin says that it knows no other script, they are
+// all that a text in another script, or an example in one, is compared by: an embedding that has
+// never seen a script finds all texts in it alike. The scan is exact and reads every example.
 //
 // # Concurrency
 //
@@ -47,6 +49,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Embedder turns texts into vectors, one a text in their order, all of the same length, finite and
@@ -64,6 +68,9 @@ type Options struct {
 	Neighbours int `yaml:"neighbours"`
 	// Model identifies the embedding in the cache, such as the checksum of its graph.
 	Model string `yaml:"-"`
+	// Latin says that the embedding knows words of the Latin script alone: texts in other scripts are
+	// compared by their n-grams. Default false.
+	Latin bool `yaml:"-"`
 	// Cache keeps vectors across indexes and runs. Default none: every New embeds all texts.
 	Cache *Cache `yaml:"-"`
 }
@@ -81,6 +88,28 @@ func (o Options) Validate() error {
 		errs = append(errs, fmt.Errorf("neighbours: %d is less than 1", o.Neighbours))
 	}
 	return errors.Join(errs...)
+}
+
+// example makes an example of a text.
+func (o Options) example(text string, vector []float32) *example {
+	e := newExample(text, vector)
+	e.blind = o.Latin && abroad(text)
+	return e
+}
+
+// abroad reports whether a text has as many letters of other scripts as of the Latin one.
+func abroad(text string) bool {
+	latin, others := 0, 0
+	for _, r := range text {
+		switch {
+		case r < utf8.RuneSelf && (r|0x20 < 'a' || r|0x20 > 'z'):
+		case r < utf8.RuneSelf, unicode.Is(unicode.Latin, r):
+			latin++
+		case unicode.IsLetter(r):
+			others++
+		}
+	}
+	return others > 0 && others >= latin
 }
 
 // Result is what an Index says about one text.
@@ -145,7 +174,7 @@ func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*
 	take := func(texts []string) []*example {
 		out := make([]*example, len(texts))
 		for i, t := range texts {
-			out[i] = newExample(t, vectors[i])
+			out[i] = opts.example(t, vectors[i])
 		}
 		vectors = vectors[len(texts):]
 		return out
@@ -158,6 +187,9 @@ func New(ctx context.Context, intents []Intent, opts Options, embed Embedder) (*
 		}
 	}
 	s.background = take(background)
+	if opts.Latin {
+		s.abroad = abroadExamples()
+	}
 	s.build(nil)
 	x.current.Store(s)
 	return x, nil
@@ -201,6 +233,9 @@ func (x *Index) Lookup(text string, vector []float32) (Result, error) {
 	defer x.scratch.Put(b)
 	scores := make([]float32, len(s.intents))
 	b.grams = appendGrams(b.grams[:0], text, &b.text)
+	if x.opts.Latin && abroad(text) {
+		vector = nil
+	}
 	s.score(vector, b.grams, b, scores)
 	return s.decide(scores, b), nil
 }
@@ -238,7 +273,7 @@ func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts
 	}
 	added := make(map[string]*example, len(fresh))
 	for i, t := range fresh {
-		added[t] = newExample(t, vectors[i])
+		added[t] = x.opts.example(t, vectors[i])
 	}
 
 	x.mu.Lock()
@@ -249,7 +284,7 @@ func (x *Index) Add(ctx context.Context, name string, examples []string) (Counts
 		return Counts{}, err
 	}
 	if len(fresh) > 0 {
-		next := &snapshot{opts: s.opts, background: s.background, intents: slices.Clone(s.intents)}
+		next := &snapshot{opts: s.opts, background: s.background, abroad: s.abroad, intents: slices.Clone(s.intents)}
 		in := &next.intents[at]
 		in.examples = slices.Clone(in.examples)
 		for _, t := range fresh {

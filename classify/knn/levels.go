@@ -3,8 +3,6 @@ package knn
 import (
 	"cmp"
 	"slices"
-
-	"github.com/viterin/vek/vek32"
 )
 
 // The constants of crowd levels and thresholds; see the package comment.
@@ -69,13 +67,12 @@ func (s *snapshot) build(from *rebuild) {
 func (s *snapshot) scoreOne(at int, e *example, b *scratch, scores []float32) {
 	from, to := s.first[at], s.first[at+1]
 	b.sims = slices.Grow(b.sims[:0], to)[:to]
-	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
-	normalise(b.vector, e.vector, s.mean)
+	s.centre(e.seen(), b)
 	b.lexical = slices.Grow(b.lexical[:0], to-from)[:to-from]
 	clear(b.lexical)
 	s.lexical.addBetween(b.lexical, e.grams, from, to)
 	for row := from; row < to; row++ {
-		b.sims[row] = similarity(vek32.Dot(b.vector, s.row(row)), b.lexical[row-from])
+		b.sims[row] = s.similarity(row, b, b.lexical[row-from])
 	}
 	scores[at] = s.vote(b.sims[from:to], -1, b)
 }
@@ -113,8 +110,10 @@ func (s *snapshot) level(only int) {
 			}
 		}
 	}
-	for _, e := range s.background {
-		l.add(e, all, 0)
+	for _, list := range [][]*example{s.background, s.abroad} {
+		for _, e := range list {
+			l.add(e, all, 0)
+		}
 	}
 	for i, crowd := range l.crowds {
 		if !l.levels(i) {
@@ -139,7 +138,7 @@ func (l *leveller) levels(i int) bool { return l.only == all || l.only == i }
 func (l *leveller) add(e *example, of, at int) {
 	s := l.s
 	if l.only == all {
-		s.score(e.vector, e.grams, l.scratch, l.scores)
+		s.score(e.seen(), e.grams, l.scratch, l.scores)
 	} else {
 		s.scoreOne(l.only, e, l.scratch, l.scores)
 	}

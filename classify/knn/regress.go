@@ -70,7 +70,7 @@ func (s *snapshot) regress() []float32 {
 	var b scratch
 	b.vector = make([]float32, s.dims)
 	for i, e := range list {
-		normalise(b.vector, e.vector, s.mean)
+		s.centre(e.seen(), &b)
 		for j, f := range s.features(e.grams, &b) {
 			columns[j*n+i] = f
 			if e.intent != all {
@@ -133,7 +133,7 @@ func (s *snapshot) regressOn(from *rebuild) []float32 {
 	b.vector = make([]float32, s.dims)
 	examples := s.intents[from.changed].examples
 	for _, e := range examples[len(examples)-from.added:] {
-		normalise(b.vector, e.vector, s.mean)
+		s.centre(e.seen(), &b)
 		s.normal.add(s.features(e.grams, &b), from.changed)
 	}
 	return s.normal.clone().solved(s.dims + sketchDims)

@@ -22,6 +22,7 @@ const (
 type example struct {
 	text   string
 	vector []float32 // as embedded, of length one
+	blind  bool      // the vector says nothing
 	grams  []gram
 }
 
@@ -57,9 +58,11 @@ type snapshot struct {
 	opts       Options
 	intents    []intent
 	background []*example
+	abroad     []*example // more of it in other scripts, without vectors; where Options.Latin says so
 
 	dims      int
 	mean      []float32 // subtracted from every vector; [dims]
+	blind     []bool    // by row, whether its vector says nothing
 	rows      []float32 // L2-normalised; [row, dims], row-major
 	lexical   inverted
 	first     []int // by intent, its first row; one more at the end
@@ -75,6 +78,7 @@ type scratch struct {
 	text     []rune
 	grams    []gram
 	vector   []float32 // centred, of length one
+	blind    bool      // there is none
 	features []float32 // of the regression
 
 	sims    []float32 // by row
@@ -214,24 +218,44 @@ func (s *snapshot) lay() {
 		s.mean[j] = float32(sum[j] / float64(positives+len(s.background)))
 	}
 	s.rows = make([]float32, len(all)*s.dims)
+	s.blind = make([]bool, len(all))
 	for i, e := range all {
 		normalise(s.row(i), e.vector, s.mean)
+		s.blind[i] = e.blind
 	}
-	s.lexical = newInverted(all, s.labels[0], s.background)
+	s.lexical = newInverted(all, s.labels[0], s.background, s.abroad)
 }
 
-// similarities sets b.sims to the similarity of a text and every row, in [0,1].
+// similarities sets b.sims to the similarity of a text and every row, in [0,1]. Without a vector the
+// text is blind.
 func (s *snapshot) similarities(vector []float32, grams []gram, b *scratch) {
 	n := s.labels[len(s.labels)-1]
 	b.sims = slices.Grow(b.sims[:0], n)[:n]
-	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
-	normalise(b.vector, vector, s.mean)
+	s.centre(vector, b)
 	b.lexical = slices.Grow(b.lexical[:0], n)[:n]
 	clear(b.lexical)
 	s.lexical.addTo(b.lexical, grams)
 	for i := range b.sims {
-		b.sims[i] = similarity(vek32.Dot(b.vector, s.row(i)), b.lexical[i])
+		b.sims[i] = s.similarity(i, b, b.lexical[i])
 	}
+}
+
+// centre sets b.vector, and b.blind without one.
+func (s *snapshot) centre(vector []float32, b *scratch) {
+	b.vector = slices.Grow(b.vector[:0], s.dims)[:s.dims]
+	clear(b.vector)
+	if b.blind = vector == nil; !b.blind {
+		normalise(b.vector, vector, s.mean)
+	}
+}
+
+// similarity is that of a row and the text that b was centred for, with the cosine of their n-grams.
+// Where one of both is blind, the n-grams are all there is.
+func (s *snapshot) similarity(row int, b *scratch, lexical float32) float32 {
+	if b.blind || s.blind[row] {
+		return min(max(lexical, 0), 1)
+	}
+	return similarity(vek32.Dot(b.vector, s.row(row)), lexical)
 }
 
 func (s *snapshot) row(i int) []float32 { return s.rows[i*s.dims : (i+1)*s.dims] }
@@ -239,6 +263,14 @@ func (s *snapshot) row(i int) []float32 { return s.rows[i*s.dims : (i+1)*s.dims]
 // similarity joins the cosines of the embeddings and of the n-grams to one in [0,1].
 func similarity(cosine, lexical float32) float32 {
 	return min(max((cosine+gramWeight*lexical)/(1+gramWeight), 0), 1)
+}
+
+// seen returns the vector of an example as far as it says something, else nil.
+func (e *example) seen() []float32 {
+	if e.blind {
+		return nil
+	}
+	return e.vector
 }
 
 // score sets scores, one an intent, and b.ruled.

@@ -25,15 +25,14 @@ type taught struct {
 }
 
 // teach makes the index of a configuration's intents, or takes over that of the one before. embed
-// gives the embedding, key says which model it is.
-func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedder, key string) (*taught, error) {
-	sum := sha256.Sum256([]byte(key))
+// gives the embedding, o what is known of it; o.Model says which it is.
+func (n *neural) teach(ctx context.Context, cfg *config.Config, embed knn.Embedder, o knn.Options) (*taught, error) {
+	sum := sha256.Sum256([]byte(o.Model))
 	t := &taught{intents: cfg.Signals.Intents, margin: cfg.Signals.IntentMargin, model: hex.EncodeToString(sum[:])}
 	if old := n.taught; old != nil && old.model == t.model && old.margin == t.margin && reflect.DeepEqual(old.intents, t.intents) {
 		return old, nil
 	}
-	o := knn.DefaultOptions()
-	o.Margin, o.Cache, o.Model = t.margin, n.examples, t.model
+	o.Margin, o.Neighbours, o.Cache, o.Model = t.margin, knn.DefaultOptions().Neighbours, n.examples, t.model
 	var err error
 	if t.index, err = knn.New(ctx, t.intents, o, embed); err != nil {
 		return nil, fmt.Errorf("private intents: %w", err)

@@ -225,7 +225,7 @@ func TestExamplesOutliveEveryKindOfReload(t *testing.T) {
 		c := *cfg
 		c.Signals.Intents = append([]knn.Intent(nil), cfg.Signals.Intents...)
 		c.Signals.Intents[1].Examples = append([]string{change}, c.Signals.Intents[1].Examples...)
-		learned, err := n.teach(t.Context(), &c, letters, "model")
+		learned, err := n.teach(t.Context(), &c, letters, knn.Options{Model: "model"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestOneExampleThatTheFileNowHasElsewhereCostsNoOther(t *testing.T) {
 	}
 	use := func() {
 		t.Helper()
-		learned, err := n.teach(t.Context(), cfg, letters, "model")
+		learned, err := n.teach(t.Context(), cfg, letters, knn.Options{Model: "model"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,8 @@ func (n *neural) prepare(ctx context.Context, cfg *config.Config) (*modelSet, er
 			Foreign: placed[i].foreign,
 		})
 		if len(cfg.Signals.Intents) > 0 && placed[i].signals.Has(signal.Embedding) && l.err == nil {
-			if set.taught, err = n.teach(ctx, cfg, l.engine.Embed, placed[i].key+placed[i].graphs()); err != nil {
+			o := knn.Options{Model: placed[i].key + placed[i].graphs(), Latin: l.engine.LatinAlone()}
+			if set.taught, err = n.teach(ctx, cfg, l.engine.Embed, o); err != nil {
 				return nil, errors.Join(err, set.discard())
 			}
 		}

@@ -104,7 +104,8 @@ def write(folder: Path, proto: onnx.ModelProto, calibration: dict, scan: bytes |
         tasks.append({**task, **calibration[name], "window": safety if name in ATTACKS else whole})
     tasks.append({"name": "pii", "kind": "token", "output": "pii_logits", "labels": PII, "threshold": 0.5, **calibration["pii"],
                   "latin": True, "window": {**safety, "combine": "mean"}})
-    tasks.append({"name": "embedding", "kind": "embedding", "output": "embedding", "dims": HIDDEN, "window": whole})
+    tasks.append({"name": "embedding", "kind": "embedding", "output": "embedding", "latin": True, "dims": HIDDEN,
+                  "window": whole})
     manifest = {
         "format": 1,
         "name": "signalbox-minilm",
