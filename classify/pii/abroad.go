@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,9 +52,16 @@ func (r *reader) cased(p *Span, value string) bool {
 		return p.Score >= sureWord && unicode.IsUpper(firstLetter(value)) && len(before) < p.Start &&
 			(unicode.IsLower(last) || last == ',')
 	case StreetAddress:
-		return strings.ContainsAny(value, "0123456789")
+		return strings.ContainsAny(value, "0123456789") && casedStreets(value)
 	}
 	return false
+}
+
+// casedStreets reports whether a value has the word of a street of Russian, Ukrainian or Greek.
+func casedStreets(value string) bool {
+	value = strings.ToLower(value)
+	return slices.ContainsFunc(casedStreetWords,
+		func(w string) bool { return strings.Contains(value, w) })
 }
 
 // endsIn reports whether value is longer than one of the endings and ends in it.
@@ -82,6 +90,8 @@ func familyName(value string) bool {
 
 //nolint:gochecknoglobals // constant tables
 var (
+	casedStreetWords = strings.Fields("ул. улиц просп пр. пр-т пер. переул шоссе бульв площ дом д. кв. наб вул. οδό λεωφ")
+
 	placeEnds = strings.Fields("省 市 县 縣 区 區 镇 州 町 村 都 道 府 県 国 國 시 도 구 군")
 	// companyEnds end the names of companies and schools.
 	companyEnds = strings.Fields("公司 集团 集團 银行 銀行 大学 大學 医院 醫院 会社 病院 学校 회사 은행 대학교 그룹 병원")

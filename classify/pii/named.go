@@ -19,12 +19,14 @@ type herald struct {
 type announces uint8
 
 const (
-	isField   announces = iota // behind the word and a colon, with a family name where the script has them
-	isName                     // behind the word and a colon
-	follows                    // behind the word
-	hints                      // behind the word, with a family name, or a first and a last one
-	endsIt                     // before the word, with a family name
-	isAddress                  // an address, behind the word and a colon
+	isField    announces = iota // behind the word and a colon, with a family name where the script has them
+	isName                      // behind the word and a colon
+	follows                     // behind the word
+	hints                       // behind the word, with a family name, or a first and a last one
+	bare                        // as isField, where no colon stands
+	endsIt                      // before the word, with a family name
+	patronymic                  // the word itself ends one, behind a first name
+	isAddress                   // an address, behind the word and a colon
 )
 
 // heralds are the words, by their first character.
@@ -36,22 +38,28 @@ var heralds = func() map[rune][]herald {
 		how   announces
 		words string // between commas
 	}{
-		{isName, "姓名,户名,签名,氏名,お名前,名前,이름,성명,성함,الاسم,الاسم الكامل,اسم العميل,اسم المريض,مقدم الطلب,नाम,ชื่อ," +
+		{isName, "姓名,户名,签名,氏名,お名前,ご氏名,名前,이름,성명,성함,الاسم,الاسم الكامل,اسم العميل,اسم المريض,مقدم الطلب,नाम,ชื่อ," +
 			"ชื่อ-นามสกุล,นามสกุล,שם,שם מלא,שם פרטי,שם משפחה,ФИО,Ф.И.О.,Имя,имя,Фамилия,фамилия,Отчество,отчество,ПІБ"},
-		{isField, "名字,收件人,寄件人,联系人,聯絡人,负责人,負責人,法定代表人,投保人,被保险人,申请人,申請人,客户,患者,乘客,持卡人,收款人,付款人," +
-			"担当者,担当者名,患者名,契約者,申請者,宛先,代表者,受取人,差出人,담당자,신청인,신청자,받는 사람,보내는 사람,예금주,수령인,고객명," +
-			"환자명,대표자,보호자,Пациент,Пациентка,Получатель,Отправитель,Заявитель,Клиент,Контактное лицо,Подпись"},
-		{follows, "我叫,我的名字叫,我的名字是,名字叫做,名叫,私の名前は,제 이름은,내 이름은,성함은,اسمي,اسمه,اسمها,أدعى,שמי,קוראים לי," +
+		{isField, "名字,收件人,收货人,作者,员工,寄件人,联系人,聯絡人,负责人,負責人,法定代表人,投保人,被保险人,申请人,申請人,客户,患者,乘客,持卡人,收款人,付款人," +
+			"担当者,担当者名,患者名,契約者,申請者,宛先,代表者,受取人,差出人,著者,作成者,予約者,予約者名,名義人,담당자,작성자,계약자,피보험자,신청인,신청자,받는 사람,보내는 사람,예금주,수령인,고객명," +
+			"환자명,대표자,대표이사,보호자,الموظف,الموظفة,المريض,المريضة,العميل,الطالب,रोगी,मरीज़,कर्मचारी," +
+			"Сотрудник,Автор,Директор,Пациент,Пациентка,Получатель,Отправитель,Заявитель,Клиент,Контактное лицо,Подпись"},
+		{follows, "我叫,爸爸叫,妈妈叫,父亲叫,母亲叫,儿子叫,女儿叫,朋友叫,同事叫,老公叫,老婆叫,我的名字叫,我的名字是,名字叫做,名叫,私の名前は,제 이름은,내 이름은,성함은,اسمي,اسمه," +
+			"اسمها,أدعى,اسم ابني,اسم ابنتي,اسم زوجي,اسم زوجتي,اسم أخي,اسم أختي,اسم صديقي,عزيزي,عزيزتي," +
+			"שמי,קוראים לי," +
 			"मेरा नाम,बेटे का नाम,बेटी का नाम,बहन का नाम,भाई का नाम,पिता का नाम,माता का नाम,पति का नाम,पत्नी का नाम," +
-			"मरीज़ का नाम,ग्राहक का नाम,आवेदक का नाम,दोस्त का नाम,श्रीमती,सुश्री,श्री,डॉ.," +
-			"ผมชื่อ,ฉันชื่อ,เขาชื่อ,เธอชื่อ,ลูกค้าชื่อ,ผู้ป่วยชื่อ,เรียนคุณ,เรียน คุณ,ติดต่อคุณ,ถึงคุณ,นางสาว," +
+			"मरीज़ का नाम,ग्राहक का नाम,आवेदक का नाम,दोस्त का नाम,छात्र का नाम,रोगी का नाम,प्रिय,श्रीमती,सुश्री,श्री,डॉ.," +
+			"ผมชื่อ,ฉันชื่อ,เขาชื่อ,เธอชื่อ,ลูกค้าชื่อ,ผู้ป่วยชื่อ,พนักงานชื่อ,ลูกชายชื่อ,ลูกชายผมชื่อ,ลูกสาวชื่อ," +
+			"สามีชื่อ,ภรรยาชื่อ,ถึง คุณ,เรียนคุณ,เรียน คุณ,ติดต่อคุณ,ถึงคุณ,นางสาว," +
 			"меня зовут,Меня зовут,его зовут,её зовут,жену зовут,мужа зовут,сына зовут,дочь зовут,моё имя,Моё имя," +
 			"мое имя,Мое имя,господин,господину,господина,господином,госпожа,госпоже,госпожу,госпожой,Уважаемый," +
-			"Уважаемая,мене звати,Мене звати"},
-		{hints, "我是,名前は,氏名は,이름은,저는,나는,السيد,السيدة,الأستاذ,الأستاذة,الدكتور,الدكتورة,بالدكتور,الآنسة,المهندس," +
+			"Уважаемая,Дорогой,Дорогая,мене звати,Мене звати"},
+		{hints, "我是,本人,名前は,氏名は,이름은,저는,나는,السيد,السيدة,الأستاذ,الأستاذة,الدكتور,الدكتورة,بالدكتور,الآنسة,المهندس,للسيد," +
+			"للسيدة,للأستاذ,للأستاذة,للدكتور," +
 			"นาย,นาง,пациент,Пациент,пациентка,Пациентка,заявитель,Заявитель"},
 		{isAddress, "地址,住址,住所,ご住所,주소,العنوان,पता,ที่อยู่,Адрес,адрес"},
-		{endsIt, "先生,女士,小姐,さん,様,さま,氏,殿,と申します,といいます,라고 합니다,씨,님"},
+		{endsIt, "先生,女士,小姐,さん,様,さま,氏,殿,と申します,といいます,라고 합니다,씨,님,고객,과장,부장,차장,대리,팀장,교수,환자,회원"},
+		{patronymic, "вич,вича,вичу,вичем,вна,вны,вне,вну,вной"},
 	} {
 		for word := range strings.SplitSeq(list.words, ",") {
 			r, _ := utf8.DecodeRuneInString(word)
@@ -102,6 +110,10 @@ func ascii8(b string) bool {
 
 // herald looks for the name that the word at i announces.
 func (s *scanner) herald(i int, h herald) {
+	if h.how == patronymic {
+		s.patronym(i, i+len(h.word))
+		return
+	}
 	if h.how == endsIt {
 		if from := s.nameBefore(i, h.word); from < i {
 			s.addName(from, strings.TrimRight(s.text[from:i], " "))
@@ -120,8 +132,10 @@ func (s *scanner) herald(i int, h herald) {
 		return
 	}
 	if h.how == isField || h.how == isName {
-		if at = s.colonEnd(at); at == 0 {
-			return
+		if colon := s.colonEnd(at); colon > 0 {
+			at = colon
+		} else {
+			h.how = bare
 		}
 	}
 	rest := strings.TrimLeft(s.text[at:min(len(s.text), at+maxFieldValue+cueWidth)], " :：—–-\"'“「『«　")
@@ -132,6 +146,31 @@ func (s *scanner) herald(i int, h herald) {
 func (s *scanner) addName(at int, name string) {
 	if name != "" {
 		s.out = append(s.out, Span{Type: Person, Start: at, End: at + len(name), Score: scoreCue, Pattern: true})
+	}
+}
+
+// patronym adds a Russian name whose patronymic ends in [i, end), with up to two words before it.
+func (s *scanner) patronym(i, end int) {
+	from, words := end, 0
+	for k := end; words < maxName; k = from - 1 {
+		start := k
+		for start > 0 {
+			r, size := utf8.DecodeLastRuneInString(s.text[:start])
+			if !unicode.Is(unicode.Cyrillic, r) {
+				break
+			}
+			start -= size
+		}
+		if r, _ := utf8.DecodeRuneInString(s.text[start:]); start >= min(k, i) || !unicode.IsUpper(r) {
+			break
+		}
+		words++
+		if from, i = start, end; s.byteAt(start-1) != ' ' {
+			break
+		}
+	}
+	if words > 1 {
+		s.addName(from, s.text[from:end])
 	}
 }
 
@@ -202,7 +241,7 @@ func nameIn(text string, how announces) string {
 		return hanName(text, how)
 	case script.IsHangul(r):
 		return hangulName(text, how)
-	case unicode.Is(unicode.Thai, r):
+	case unicode.Is(unicode.Thai, r) && how != bare:
 		return thaiName(text, how)
 	case unicode.Is(unicode.Cyrillic, r):
 		return cyrillicName(text, how)
@@ -227,7 +266,7 @@ func isHan(r rune) bool { return unicode.Is(unicode.Han, r) || r == '々' || r =
 //nolint:gochecknoglobals // constant table
 var notNames = struct{ han, roles, hangulRoles string }{
 	"必填 未知 不详 匿名 保密 选填 未定 秘密 任意 必須 変更 不明 什么 变量 文件",
-	"员師师生者家人工長长主民友客迷手", "사인자생원가부장관님객",
+	"员師师生者家人工長长主民友客迷手業业学學语語力法会所院輩様", "사인자생원가부장관님객",
 }
 
 // hanName reads a name of Chinese or Japanese.
@@ -242,16 +281,16 @@ func hanName(text string, how announces) string {
 		return short(runOf(text, script.IsIdeograph), 2, 6)
 	case strings.Contains(run, "什么"), n > 1 && strings.Contains(notNames.han, run), n < 2:
 		return ""
-	case how == isField && family == 0 && !alone:
+	case (how == isField || how == bare) && family == 0 && !alone, how == bare && n > 4:
 		return ""
 	case how == isField || how == isName:
 		if unicode.Is(unicode.Hiragana, next) && how == isName {
 			run = runOf(text, script.IsIdeograph)
 		}
 		return withGiven(text, run)
-	case how == hints:
+	case how == hints || how == bare:
 		last, _ := utf8.DecodeLastRuneInString(run)
-		if family == 0 || n > 5 || strings.ContainsRune(notNames.roles, last) ||
+		if family == 0 && !alone || n > 5 || strings.ContainsRune(notNames.roles, last) ||
 			unicode.IsLetter(next) && !unicode.Is(unicode.Hiragana, next) {
 			return ""
 		}
@@ -308,7 +347,8 @@ func hangulName(text string, how announces) string {
 		return ""
 	}
 	last, _ := utf8.DecodeLastRuneInString(name)
-	if how == hints && (name == run || strings.ContainsRune(notNames.hangulRoles, last)) {
+	role := strings.ContainsRune(notNames.hangulRoles, last)
+	if how == hints && (name == run || role) || how == bare && role {
 		return ""
 	}
 	return name
@@ -366,7 +406,7 @@ func cyrillicName(text string, how announces) string {
 		end++
 	}
 	name := strings.TrimRight(text[:end], " .-")
-	if words == 1 && (how == hints || how == isField) || utf8.RuneCountInString(name) < 2 {
+	if words == 1 && (how == hints || how == isField) || how == bare || utf8.RuneCountInString(name) < 2 {
 		return ""
 	}
 	return name
@@ -376,8 +416,12 @@ func cyrillicName(text string, how announces) string {
 //
 //nolint:gochecknoglobals // constant table
 var afterName = wordSet("من في على إلى الى هل أن عن مع هو هي التي الذي المحترم المحترمة أنا كيف ما ماذا لا كان " +
-	"يعيش تعيش يعمل أعمل مطلوب اختياري غير مجهول الرئيس المدير الوزير مدير و ورقم وأريد ואני אני גר מ של לא " +
-	"है हैं हूँ क्या को का के की से ने में पर और मैं कौन कैसे जी नाम उम्र बताइए सुझाइए होना")
+	"قال قالت يقول يعيش تعيش يعمل " +
+	"أعمل مطلوب اختياري غير مجهول الرئيس المدير الوزير مدير و ورقم وأريد ואני אני גר מ של לא " +
+	"है हैं हूँ क्या को का के की से ने में पर और मैं कौन कैसे जी नाम लेकर ग्राहक मित्र महोदय सर उम्र बताइए सुझाइए होना")
+
+// namesLikeVerbs are names of Arabic that begin as verbs do.
+const namesLikeVerbs = "يوسف ياسر ياسين يحيى يونس يعقوب تامر تركي تميم توفيق"
 
 // spacedName reads the words of a name of Arabic, Hebrew or Hindi, up to one of the sentence.
 func spacedName(text string, how announces) string {
@@ -390,6 +434,8 @@ func spacedName(text string, how announces) string {
 			stop = stop || utf8.RuneCountInString(word) > 3
 		case strings.HasPrefix(word, "ال") && words == 0: // the
 			stop = stop || how == follows
+		case words == 0 && how == hints && (strings.HasPrefix(word, "ي") || strings.HasPrefix(word, "ت")): // a verb
+			stop = stop || !strings.Contains(namesLikeVerbs, word)
 		}
 		if stop || word == "" || words == 2 && how != isName && !ofAncestor(text[:end], word) {
 			break
@@ -400,6 +446,10 @@ func spacedName(text string, how announces) string {
 			break
 		}
 		end++
+	}
+	first, _ := utf8.DecodeRuneInString(text)
+	if words < 2 && how == isField && unicode.Is(unicode.Arabic, first) || how == bare {
+		return ""
 	}
 	return strings.TrimRight(text[:end], " ")
 }
@@ -446,7 +496,36 @@ func (s *scanner) nameBefore(i int, word string) int {
 	if word == "と申します" && n > 1 && best == i {
 		best = from
 	}
+	last, _ := utf8.DecodeLastRuneInString(s.text[:end])
+	if word == "さん" && n == 2 && strings.HasSuffix(s.text[:from], "の") && !strings.ContainsRune(notNames.roles, last) {
+		best = from
+	}
+	if family := s.familyBefore(from); n > 0 && family < from {
+		best = family
+	}
 	return best
+}
+
+// familyBefore returns where a Japanese family name begins that a space parts from the given name at
+// i, or i.
+func (s *scanner) familyBefore(i int) int {
+	end := len(strings.TrimRight(s.text[:i], " 　"))
+	if end == i {
+		return i
+	}
+	for n := 1; n <= 3; n++ {
+		from := end - n*len("王")
+		if from < 0 || !utf8.RuneStart(s.text[from]) {
+			break
+		}
+		if r, _ := utf8.DecodeLastRuneInString(s.text[:from]); isHan(r) {
+			continue
+		}
+		if _, ok := hanFamilies[s.text[from:end]]; ok {
+			return from
+		}
+	}
+	return i
 }
 
 // hangulBefore is nameBefore for Korean: three syllables that begin a word.
@@ -466,6 +545,11 @@ func (s *scanner) hangulBefore(i int, word string) int {
 	}
 	last, _ := utf8.DecodeLastRuneInString(s.text[:end])
 	next, _ := utf8.DecodeRuneInString(s.text[i+len(word):])
+	if len(word) == len("고객") && !strings.HasPrefix(word, "라") && (end == i ||
+		strings.ContainsRune("한된는은할던인의로서운", last) ||
+		script.IsHangul(next) && !strings.ContainsRune("은는이가을를의에와과도께님", next)) {
+		return i
+	}
 	if word == "님" && end == i && strings.ContainsRune(notNames.hangulRoles, last) ||
 		word == "씨" && script.IsHangul(next) && !strings.ContainsRune("는가를의에와도께", next) {
 		return i
