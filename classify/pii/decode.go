@@ -488,7 +488,8 @@ func endsOutside(value, kind string, opened bool) int {
 	case '.':
 		out = !keepsDot(value[:len(value)-size], kind)
 	default:
-		out = strings.ContainsRune(outside, r) || spelled(kind) && strings.ContainsRune(signs, r)
+		out = strings.ContainsRune(outside, r) || spelled(kind) && strings.ContainsRune(signs, r) ||
+			kind == PhoneNumber && r >= utf8.RuneSelf && unicode.IsLetter(r) // a particle of Korean
 	}
 	if !out {
 		return 0

@@ -77,6 +77,11 @@ func TestFuse(t *testing.T) {
 		{"a verb between two names", "Ana called Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"called", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"two names with and", "Ana and Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"and", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"a guess at a part of a telephone number", "電話は03-1234-5678です", []piece{{"電", "O", 0}, {"話は03", "B-STREET_ADDRESS", 0.9}, {"-1234-5678です", "O", 1}}, []string{"STREET_ADDRESS:話は03-1234-5678"}},
+		{
+			"a particle behind a telephone number", "연락처는 02-345-6789입니다",
+			[]piece{{"02", "B-PHONE_NUMBER", 0.95}, {"-345-6789입", "I-PHONE_NUMBER", 0.95}},
+			[]string{"PHONE_NUMBER:02-345-6789"},
+		},
 		{"an address that ends in a number", "Rua CPF 529.982.247-26, 7", []piece{{"Rua", "B-STREET_ADDRESS", 0.9}, {"CPF", "I-STREET_ADDRESS", 0.9}, {"529", "I-STREET_ADDRESS", 0.9}, {".982.247-26,", "O", 1}}, []string{"STREET_ADDRESS:Rua CPF 529.982.247-26"}},
 		{"names on two lines", "Ana\nBen", []piece{{"Ana", "B-PERSON", 0.9}, {"Ben", "I-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"a type that changes", "Ana Paris", []piece{{"Ana", "B-PERSON", 0.9}, {"Paris", "I-GPE", 0.9}}, []string{"PERSON:Ana", "GPE:Paris"}},
