@@ -78,6 +78,16 @@ func TestFuse(t *testing.T) {
 		{"two names with and", "Ana and Ben", []piece{{"Ana", "B-PERSON", 0.9}, {"and", "O", 0}, {"Ben", "B-PERSON", 0.9}}, []string{"PERSON:Ana", "PERSON:Ben"}},
 		{"a guess at a part of a telephone number", "電話は03-1234-5678です", []piece{{"電", "O", 0}, {"話は03", "B-STREET_ADDRESS", 0.9}, {"-1234-5678です", "O", 1}}, []string{"STREET_ADDRESS:話は03-1234-5678"}},
 		{
+			"a guess at a part of a name that is announced", "Пациентка Орлова Нина Павловна",
+			[]piece{
+				{"Пациентка", "B-PERSON", 0.9},
+				{"Орлова", "I-PERSON", 0.9},
+				{"Нина", "I-PERSON", 0.9},
+				{"Павловна", "O", 1},
+			},
+			[]string{"PERSON:Пациентка Орлова Нина Павловна"},
+		},
+		{
 			"a particle behind a telephone number", "연락처는 02-345-6789입니다",
 			[]piece{{"02", "B-PHONE_NUMBER", 0.95}, {"-345-6789입", "I-PHONE_NUMBER", 0.95}},
 			[]string{"PHONE_NUMBER:02-345-6789"},

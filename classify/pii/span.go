@@ -106,11 +106,11 @@ func (s *Span) within(o *Span) bool {
 		s.End-s.Start < o.End-o.Start
 }
 
-// tornBy reports whether s is a telephone number of which a guess of the model takes a part: the rest
-// goes with it, or it would be left uncovered.
+// tornBy reports whether s is a telephone number, or a name that is announced, of which a guess of the
+// model takes a part: the rest goes with it, or it would be left uncovered.
 func (s *Span) tornBy(o *Span) bool {
-	return s.Pattern && s.Type == PhoneNumber && !o.Pattern && s.Start < o.End && o.Start < s.End &&
-		(s.Start < o.Start || o.End < s.End)
+	return s.Pattern && !o.Pattern && (s.Type == PhoneNumber || s.Type == Person && o.Type == Person) &&
+		s.Start < o.End && o.Start < s.End && (s.Start < o.Start || o.End < s.End)
 }
 
 // beats reports whether s is the better of two spans that overlap. Of two readings of the same
