@@ -15,7 +15,9 @@
 // the mean of what the one before left over, shrunk towards nothing by a number of outcomes that
 // stands for doubt: of the model in this tenant's traffic (shrunk towards what all models have in
 // common), of requests that are near, whichever model answered, and of the model at requests that
-// are near. So a tenant without outcomes gets the prior, and few of them change little.
+// are near. What is hard for all models is told by a ridge regression besides, and what is hard for
+// one by another, which counts for as much as it told of outcomes before it knew them. So a tenant
+// without outcomes gets the prior, and few of them change little.
 //
 // Efforts of a model of which enough is known are compared otherwise: by how much better answers
 // were at one than at another where near answers differed as they do here; see calibrate.

@@ -1,28 +1,38 @@
 package outcomes
 
-// hardness tells from the embedding alone how hard a request is for every model: a ridge regression
-// of what scores have left over, which reaches further than requests that are near. Its sums take
-// rows in and give them back; its weights are brought near their solution by conjugate gradients
-// now and then, from where they were.
+// hardness tells from the embedding alone how hard a request is: for every model, and beyond that
+// for each of which enough is known, by ridge regressions of what scores have left over. They reach
+// further than requests that are near.
 type hardness struct {
-	dims    int
-	gram    []float32   // [dims][dims], of unit vectors, weighted; what is above the diagonal is not kept
-	mean    []float64   // [dims], sum of vectors, weighted
-	byArm   [][]float64 // [arms][2*dims]: vectors times what scores are above priors, then vectors; both weighted
-	weight  float64
-	weights []float64 // [dims]; nil until there are rows enough
-	centre  []float64 // [dims], mean of the vectors that the weights were made for
-	stale   int       // rows since then
-	offset  float64   // weights times centre
-	unit    []float32 // [dims], scratch
+	all   *ridge      // of all rows; nil until there is one
+	own   []*tried    // by arm, of its rows alone; nil where they are too few
+	byArm [][]float64 // [arms][2*dims]: vectors times what scores are above priors, then vectors; both weighted
+	owns  int         // how many of own there are
+	unit  []float32   // scratch
 }
+
+// tried is a regression with how well it told outcomes before it knew them: the sums of what it said
+// times what was left over, and of the squares of what it said. So it counts for as much as it has
+// proved to be worth, which of some models is nothing.
+type tried struct {
+	*ridge
+
+	told, said float64
+}
+
+// trust is by how much what it says is to be multiplied.
+func (g *tried) trust() float64 { return min(max(g.told/(g.said+doubtTold), 0), 1) }
 
 // The constants of hardness, see the constants of a prediction.
 const (
 	hardRidge  = 20.0 // penalty of the weights, in outcomes
-	hardFewest = 50   // outcomes before it says anything
-	hardEvery  = 8    // outcomes between two refits
-	hardSteps  = 12   // of conjugate gradients in a refit
+	hardFewest = 50   // outcomes before all says anything
+	hardEvery  = 8    // outcomes between two refits, at least
+	hardShare  = 64   // the same, as a share of those that are known
+	ownFewest  = 100  // outcomes of an arm before its own says anything; half of them keep it
+	mostOwn    = 16   // arms that have their own, each of 0.3 MB
+	doubtTold  = 1.0  // sum of squares that stands against what an arm's own has told
+	toldLast   = 500  // outcomes of an arm that what it has told is made of, by and large
 )
 
 // count takes a row in, or out with sign -1: above is by how much its score is above the prior.
@@ -30,135 +40,148 @@ func (h *hardness) count(arm int, codes []int8, norm float32, weight, above, sig
 	if norm == 0 {
 		return
 	}
-	if h.gram == nil {
-		h.dims = len(codes)
-		h.gram = make([]float32, h.dims*h.dims)
-		h.mean, h.unit = make([]float64, h.dims), make([]float32, h.dims)
+	dims := len(codes)
+	if h.all == nil {
+		h.all, h.unit = newRidge(dims), make([]float32, dims)
 	}
 	for len(h.byArm) <= arm {
-		h.byArm = append(h.byArm, make([]float64, 2*h.dims))
+		h.byArm, h.own = append(h.byArm, make([]float64, 2*dims)), append(h.own, nil)
 	}
 	w, s := sign*weight, h.byArm[arm]
 	for i, c := range codes {
-		h.unit[i] = float32(c) / norm
+		x := float32(c) / norm
+		h.unit[i] = x
+		s[i] += w * float64(x) * above
+		s[dims+i] += w * float64(x)
 	}
-	for i, x := range h.unit {
-		wx := w * float64(x)
-		h.mean[i] += wx
-		s[i] += wx * above
-		s[h.dims+i] += wx
-		axpy(float32(wx), h.unit[:i+1], h.gram[i*h.dims:i*h.dims+i+1])
-	}
-	h.weight += w
-	h.stale++
-}
-
-// refit solves for the weights, given by how much the scores of each arm are above its prior
-// whatever is asked, and left, the weighted sum of what is over.
-func (h *hardness) refit(shift func(arm int) float64, left float64) {
-	h.stale = 0
-	if h.weight < hardFewest {
-		h.weights = nil
-		return
-	}
-	if h.weights == nil {
-		h.weights, h.centre = make([]float64, h.dims), make([]float64, h.dims)
-	}
-	residual, along, image := make([]float64, h.dims), make([]float64, h.dims), make([]float64, h.dims)
-	for i := range h.centre {
-		h.centre[i] = h.mean[i] / h.weight
-	}
-	for a, s := range h.byArm {
-		by := shift(a)
-		for i := range residual {
-			residual[i] += s[i] - by*s[h.dims+i]
-		}
-	}
-	h.times(h.weights, image)
-	for i := range residual {
-		residual[i] -= left*h.centre[i] + image[i]
-	}
-	copy(along, residual)
-	size := dot(residual, residual)
-	for range hardSteps {
-		if size < 1e-12 {
-			break
-		}
-		h.times(along, image)
-		step := size / dot(along, image)
-		for i := range residual {
-			h.weights[i] += step * along[i]
-			residual[i] -= step * image[i]
-		}
-		next := dot(residual, residual)
-		for i := range along {
-			along[i] = residual[i] + next/size*along[i]
-		}
-		size = next
-	}
-	h.offset = dot(h.weights, h.centre)
-}
-
-// times multiplies the centred and penalised matrix with x.
-func (h *hardness) times(x, out []float64) {
-	off := h.weight * dot(h.centre, x)
-	for i := range out {
-		out[i] = hardRidge*x[i] - off*h.centre[i]
-	}
-	for i := range out {
-		row := h.gram[i*h.dims : i*h.dims+i]
-		sum, xi := float64(h.gram[i*h.dims+i])*x[i], x[i]
-		below, above := x[:len(row)], out[:len(row)]
-		for j, g := range row {
-			f := float64(g)
-			sum += f * below[j]
-			above[j] += f * xi
-		}
-		out[i] += sum
+	h.all.count(h.unit, w)
+	if g := h.own[arm]; g != nil {
+		g.count(h.unit, w)
 	}
 }
 
-// axpy adds f times x to y, which are of one length.
-func axpy(f float32, x, y []float32) {
-	for len(x) >= 4 && len(y) >= 4 {
-		a, b := (*[4]float32)(x), (*[4]float32)(y)
-		b[0] += f * a[0]
-		b[1] += f * a[1]
-		b[2] += f * a[2]
-		b[3] += f * a[3]
-		x, y = x[4:], y[4:]
-	}
-	y = y[:len(x)]
-	for i, a := range x {
-		y[i] += f * a
-	}
-}
+// ofAll is by how much answers to a request are better than those to others, whoever gives them.
+func (h *hardness) ofAll(codes []int8, norm float32) float64 { return h.all.of(codes, norm) }
 
-// of is by how much answers to a request are better than those to others.
-func (h *hardness) of(codes []int8, norm float32) float64 {
-	if h.weights == nil || norm == 0 || len(codes) != h.dims {
+// ofArm is the same of one arm, beyond that.
+func (h *hardness) ofArm(arm int, codes []int8, norm float32) float64 {
+	if arm >= len(h.own) {
 		return 0
 	}
-	var s0, s1, s2, s3 float64
-	w := h.weights[:len(codes)]
-	for len(codes) >= 4 && len(w) >= 4 {
-		x, y := (*[4]int8)(codes), (*[4]float64)(w)
-		s0 += y[0] * float64(x[0])
-		s1 += y[1] * float64(x[1])
-		s2 += y[2] * float64(x[2])
-		s3 += y[3] * float64(x[3])
-		codes, w = codes[4:], w[4:]
+	if g := h.own[arm]; g != nil {
+		return g.of(codes, norm)
 	}
-	for i, c := range codes {
-		s0 += w[i] * float64(c)
-	}
-	return (s0+s1+s2+s3)/float64(norm) - h.offset
+	return 0
 }
 
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, x := range a {
-		sum += x * b[i]
+// trust is by how much what ofArm says is to be multiplied.
+func (h *hardness) trust(arm int) float64 {
+	if arm >= len(h.own) || h.own[arm] == nil {
+		return 0
 	}
-	return sum
+	return h.own[arm].trust()
+}
+
+// try notes what an arm's own said of an outcome that it did not know, and what was left over.
+func (h *hardness) try(arm int, said, left, weight float64) {
+	if said == 0 || arm >= len(h.own) || h.own[arm] == nil {
+		return
+	}
+	g := h.own[arm]
+	g.told += weight*said*left - g.told/toldLast
+	g.said += weight*said*said - g.said/toldLast
+}
+
+// refit makes the weights for all arms anew, and those of the arms of which enough is new.
+func (h *hardness) refit(t *table) {
+	if h.all == nil {
+		return
+	}
+	if h.all.stale >= max(hardEvery, len(t.rows)/hardShare) {
+		h.refitAll(t)
+		for i := range t.rows {
+			t.easy[i] = float32(h.ofAll(t.codes[i*t.dims:(i+1)*t.dims], t.rows[i].norm))
+		}
+	}
+	for arm := range h.own {
+		if h.due(t, arm) {
+			h.refitOwn(t, arm)
+			for i := range t.rows {
+				if t.rows[i].arm == arm {
+					t.own[i] = float32(h.ofArm(arm, t.codes[i*t.dims:(i+1)*t.dims], t.rows[i].norm))
+				}
+			}
+		}
+	}
+}
+
+// due reports whether the regression of an arm has to be made anew. It begins those of which enough
+// is known, while there are not too many, and ends those of which most was forgotten.
+func (h *hardness) due(t *table, arm int) bool {
+	g := h.own[arm]
+	switch {
+	case g == nil && (t.arms[arm].weight < ownFewest || h.owns == mostOwn):
+		return false
+	case g == nil:
+		h.owns++
+		g = h.begin(t, arm)
+	case g.weight < ownFewest/2:
+		h.owns--
+		h.own[arm] = nil
+		return true
+	}
+	return g.stale >= max(hardEvery, int(g.weight)/hardShare)
+}
+
+func (h *hardness) refitAll(t *table) {
+	if h.all.weight < hardFewest {
+		h.all.weights, h.all.stale = nil, 0
+		return
+	}
+	target, left := make([]float64, t.dims), 0.0
+	for a, s := range h.byArm {
+		by := t.shift(a)
+		left += t.arms[a].left - t.arms[a].weight*by
+		for i := range target {
+			target[i] += s[i] - by*s[t.dims+i]
+		}
+	}
+	h.all.solve(target, left, hardRidge)
+}
+
+// begin makes the regression of an arm from the rows that there are.
+func (h *hardness) begin(t *table, arm int) *tried {
+	g := &tried{ridge: newRidge(t.dims)}
+	for i := range t.rows {
+		r := &t.rows[i]
+		if r.arm != arm || r.norm == 0 {
+			continue
+		}
+		for j, c := range t.codes[i*t.dims : (i+1)*t.dims] {
+			h.unit[j] = float32(c) / r.norm
+		}
+		g.count(h.unit, float64(r.weight))
+	}
+	h.own[arm] = g
+	return g
+}
+
+// refitOwn fits what the scores of an arm leave over beyond what is hard for all.
+func (h *hardness) refitOwn(t *table, arm int) {
+	g, s := h.own[arm], h.byArm[arm]
+	if g == nil {
+		return
+	}
+	by := t.shift(arm)
+	target := make([]float64, t.dims)
+	left := t.arms[arm].left - t.arms[arm].weight*by
+	if w := h.all.weights; w != nil {
+		g.addTimes(w, target)
+		by -= h.all.offset
+		left -= dot(w, g.mean) - g.weight*h.all.offset
+	}
+	for i := range target {
+		target[i] = s[i] - by*s[t.dims+i] - target[i]
+	}
+	g.solve(target, left, hardRidge)
 }

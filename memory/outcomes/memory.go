@@ -76,6 +76,7 @@ type table struct {
 	fresh  guess          // of a model that no outcome is known of
 	hard   hardness
 	easy   []float32  // [len(rows)], by how much each is easier than others, as of the last refit
+	own    []float32  // [len(rows)], the same for its arm, beyond that and untried
 	kept   []*Outcome // parallel to rows: what they were made of
 	byID   map[string]int
 
@@ -212,7 +213,7 @@ func (t *table) put(o *Outcome) {
 	case len(t.rows) < t.limit:
 		at = len(t.rows)
 		t.rows, t.kept = append(t.rows, row{}), append(t.kept, nil)
-		t.easy = append(t.easy, 0)
+		t.easy, t.own = append(t.easy, 0), append(t.own, 0)
 		t.codes = append(t.codes, o.codes...)
 		t.signs = signsOf(o.codes, t.signs)
 	default:
@@ -223,7 +224,11 @@ func (t *table) put(o *Outcome) {
 		t.count(&t.rows[at], old.codes, -1)
 		delete(t.byID, old.ID)
 	}
-	t.rows[at], t.kept[at], t.easy[at] = r, o, float32(t.hard.of(o.codes, r.norm))
+	t.rows[at], t.kept[at] = r, o
+	t.easy[at], t.own[at] = float32(t.hard.ofAll(o.codes, r.norm)), float32(t.hard.ofArm(r.arm, o.codes, r.norm))
+	if !again {
+		t.hard.try(r.arm, float64(t.own[at]), t.left(at), float64(r.weight))
+	}
 	copy(t.codes[at*t.dims:(at+1)*t.dims], o.codes)
 	signsOf(o.codes, t.signs[at*t.words:at*t.words:(at+1)*t.words])
 	if o.ID != "" {
@@ -253,8 +258,8 @@ type near struct {
 }
 
 // local is what near requests say of one arm; sharp and sharpRest are weight and rest by weights
-// that count the nearest for more.
-type local struct{ weight, alike, rest, sharp, sharpRest, tokens, logs, squares, longs float64 }
+// that count the nearest for more, and without own: what its outcomes say of the request by far.
+type local struct{ weight, alike, rest, own, sharp, sharpRest, tokens, logs, squares, longs float64 }
 
 func (l *local) add(x *local) {
 	l.weight += x.weight
@@ -378,11 +383,24 @@ func (t *table) predict(v []float32, ps []Prediction) {
 	defer scratches.Put(b)
 	rest, weight := t.look(v, b, math.Inf(1))
 	alike := rest / (doubtNear + weight)
-	easy := t.hard.of(b.codes, norm(b.codes))
+	length := norm(b.codes)
+	easy := t.hard.ofAll(b.codes, length)
+	for arm := range b.own {
+		if trust := t.hard.trust(arm); trust > 0 {
+			b.own[arm].own = trust * t.hard.ofArm(arm, b.codes, length)
+		}
+	}
 	for i := range ps {
 		t.one(&ps[i], easy, alike, b.own)
 	}
 	t.bridge(ps, easy, alike, b)
+}
+
+// left is what is left over of the score of a row beyond what is expected of its arm everywhere, and
+// of its request whoever answers.
+func (t *table) left(at int) float64 {
+	r := &t.rows[at]
+	return float64(r.score-r.prior-t.easy[at]) - t.shift(r.arm)
 }
 
 // look fills b.own with what the requests near a vector say of each arm, but for those of a
@@ -396,15 +414,15 @@ func (t *table) look(v []float32, b *scratch, most float64) (rest, weight float6
 	clear(b.own)
 	for _, n := range b.near {
 		r := &t.rows[n.at]
-		left := float64(r.score-r.prior-t.easy[n.at]) - t.shift(r.arm)
+		left, own := t.left(n.at), t.hard.trust(r.arm)*float64(t.own[n.at])
 		l := &b.own[r.arm]
 		l.weight += n.weight
 		l.alike += n.alike
-		l.rest += n.weight * left
+		l.rest += n.weight * (left - own)
 		sharp := n.weight * n.weight * n.weight * n.weight
 		l.sharp += sharp
 		l.sharpRest += sharp * left
-		rest += n.weight * left
+		rest += n.weight * (left - own)
 		weight += n.weight
 		if r.tokens > 0 {
 			x := math.Log(float64(r.tokens))
@@ -442,7 +460,9 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 		for _, i := range m.arms {
 			l.add(&own[i])
 			all.add(&t.arms[i])
+			l.own += own[i].own * max(t.arms[i].weight, 0)
 		}
+		l.own /= max(all.weight, 1)
 		if p.AtEffort = l.alike; p.Effort != "" { // nobody judged it at this effort
 			variance += t.effortDoubt(at, 0)
 			p.AtEffort = 0
@@ -450,7 +470,7 @@ func (t *table) one(p *Prediction, easy, alike float64, own []local) {
 	}
 	p.Everywhere = p.Prior + shift
 	base := p.Everywhere + easy + alike
-	more := (l.rest - l.weight*alike) / (doubtOwn + l.weight)
+	more := l.own + (l.rest-l.weight*alike)/(doubtOwn+l.weight)
 	p.Mean = clamp(base + more)
 	doubt := deviates * deviates * doubtOwn / (doubtOwn + l.weight) // the variance of more
 	p.Sure = base + soft(more, sureBy*math.Sqrt(doubt))

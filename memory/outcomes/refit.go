@@ -24,20 +24,10 @@ const common = 0.1
 // model that falls short of its prior by chance changes little, and one that falls far short makes
 // all priors doubtful.
 //
-// What is hard for all models is learnt again when enough outcomes have come for that.
+// What is hard for all models, and for each, is learnt again when enough outcomes have come for that.
 func (t *table) refit() {
 	t.guesses()
-	if h := &t.hard; h.stale >= max(hardEvery, len(t.rows)/64) {
-		left := 0.0
-		for i := range t.arms {
-			a := &t.arms[i]
-			left += a.left - a.weight*t.shift(i)
-		}
-		h.refit(t.shift, left)
-		for i := range t.rows {
-			t.easy[i] = float32(h.of(t.codes[i*t.dims:(i+1)*t.dims], t.rows[i].norm))
-		}
-	}
+	t.hard.refit(t)
 }
 
 // guesses makes the guesses of all models.
