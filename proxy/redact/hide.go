@@ -460,6 +460,7 @@ func (h *hider) mentionedOverParts(ctx context.Context) {
 // side of a piece is a word of its own once the piece is replaced, so each gap is searched by
 // itself.
 func (h *hider) mentioned(ctx context.Context, text string, pieces []piece) []piece {
+	pieces = h.widened(ctx, text, pieces)
 	out := slices.Clip(pieces)
 	at := 0
 	for _, p := range pieces {
@@ -469,6 +470,34 @@ func (h *hider) mentioned(ctx context.Context, text string, pieces []piece) []pi
 	out = h.mentionedIn(ctx, text[at:], at, out)
 	slices.SortFunc(out, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
 	return out
+}
+
+// widened returns the pieces, with a mention in place of those that are parts of it: where one name
+// stands twice, half of it may be found in one place.
+func (h *hider) widened(ctx context.Context, text string, pieces []piece) []piece {
+	var out []piece
+	for from := 0; len(pieces) > 0; {
+		start, end, s := h.keeper.vault.mentions.find(ctx, text, from)
+		if s == nil {
+			break
+		}
+		passed := slices.IndexFunc(pieces, func(p piece) bool { return p.end > start })
+		if passed < 0 {
+			break
+		}
+		out, pieces = append(out, pieces[:passed]...), pieces[passed:]
+		n := slices.IndexFunc(pieces, func(p piece) bool { return p.end > end })
+		if n < 0 {
+			n = len(pieces)
+		}
+		same := n == 1 && pieces[0].start == start && pieces[0].end == end
+		if n > 0 && !same && pieces[0].start >= start && (n == len(pieces) || pieces[n].start >= end) {
+			s.respell(text[start:end])
+			out, pieces = append(out, piece{start: start, end: end, secret: s}), pieces[n:]
+		}
+		from = end
+	}
+	return append(out, pieces...)
 }
 
 // mentionedIn appends the mentions in a gap, which stands at an offset of its text.

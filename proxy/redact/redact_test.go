@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -358,6 +359,38 @@ func TestAWordBesideAHiddenValueIsAWord(t *testing.T) {
 	out, _ := hide(t, `{"model":"auto","messages":[{"role":"user","content":"JOSÉJosé"}]}`)
 	if got := out.Messages[0].Text; got != "[PERSON_1][PERSON_1]" {
 		t.Errorf("hidden as %q", got)
+	}
+}
+
+func TestAValueIsHiddenWholeWhereAPartOfItWasFound(t *testing.T) {
+	const whole, half, last = "Uwe Kern-Lohse", "Uwe Kern", "Lohse"
+	text := "Ich bin " + whole + ", Tel. 030 1234567.\nGruß\n" + whole + "\nKopie an " + half
+	signed, copied := strings.LastIndex(text, whole), strings.LastIndex(text, half)
+	span := func(start int, value string) signal.Span {
+		return signal.Span{Type: "PERSON", Start: start, End: start + len(value), Score: 1}
+	}
+	req := parse(t, `{"model":"auto","messages":[{"role":"user","content":`+strconv.Quote(text)+`}]}`)
+	for name, found := range map[string][]signal.Span{
+		"its beginning":   {span(signed, half)},
+		"its end":         {span(signed+len(whole)-len(last), last)},
+		"both":            {span(signed, half), span(signed+len(whole)-len(last), last)},
+		"the whole of it": {span(signed, whole)},
+	} {
+		spans := append([]signal.Span{span(strings.Index(text, whole), whole), span(copied, half)}, found...)
+		out, v, err := Hide(t.Context(), req, spans, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := out.Text().Segments[0].Text
+		if !strings.Contains(got, "Gruß\n[PERSON_1]\nKopie an [PERSON_") {
+			t.Errorf("%s found: got %q", name, got)
+		}
+		answer := strings.Replace(`{"choices":[{"message":{"role":"assistant","content":TEXT}}]}`, "TEXT", strconv.Quote(got), 1)
+		b := v.Body()
+		back := string(append(b.Feed([]byte(answer)), b.Rest()...))
+		if !strings.Contains(back, strings.ReplaceAll(text, "\n", `\n`)) {
+			t.Errorf("%s found: restored %s, want %q in it", name, back, text)
+		}
 	}
 }
 
