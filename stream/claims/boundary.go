@@ -180,6 +180,9 @@ func (s *Splitter) fullStop(at int) verdict {
 	word := s.lastWord()
 	switch kindOf(word) {
 	case ordinary:
+		if isLetter(word) {
+			return s.nextLetter(at, word)
+		}
 		return yes
 	case numberWord:
 		return s.nextAfterDay(at)
@@ -339,6 +342,36 @@ func (s *Splitter) nextStarter(at int) verdict {
 		return yes
 	}
 	return no
+}
+
+// nextLetter judges a stop after a small letter alone, which may be one of several that stand for
+// words: z. B., p. a.
+func (s *Splitter) nextLetter(at int, letter []byte) verdict {
+	before := bytes.TrimRightFunc(s.buf[s.start:s.pos-len(letter)], unicode.IsSpace)
+	if n := len(before) - 1; n > 0 && before[n] == '.' && isLetter(s.wordBefore(s.start+n)) {
+		return s.nextStarter(at)
+	}
+	word, v := s.nextWord(at)
+	if v == more {
+		return more
+	}
+	if !isLetter(word) {
+		return yes
+	}
+	next, v := s.peek(at + bytes.Index(s.buf[at:], word) + len(word))
+	switch {
+	case v == more:
+		return more
+	case next == '.':
+		return no
+	}
+	return yes
+}
+
+// isLetter reports whether a word is a letter alone.
+func isLetter(word []byte) bool {
+	r, size := utf8.DecodeRune(word)
+	return size == len(word) && unicode.IsLetter(r)
 }
 
 // finish closes the open claim at byte at, which is then judged.

@@ -60,6 +60,14 @@ func TestSplit(t *testing.T) {
 		{"a number may end a sentence", "It has 42. The rest is 7.5. Done in 1889. Yes.", []string{"It has 42.", "The rest is 7.5.", "Done in 1889.", "Yes."}},
 		{"a German day does not end one", "Am 3. Mai 1889 kam er. Am 4. ging er.", []string{"Am 3. Mai 1889 kam er.", "Am 4. ging er."}},
 		{"abbreviations go on", "Dr. Smith and Prof. Li, e.g. in Fig. 3, agree. So do we.", []string{"Dr. Smith and Prof. Li, e.g. in Fig. 3, agree.", "So do we."}},
+		{
+			"letters of an abbreviation go on", "Der Zins ist 3,6 % p. a. und gilt, z. B. ab 5 €, i. d. R. lange. Er ist 2 % p. a. Die Frist ist b. Was nun?",
+			[]string{"Der Zins ist 3,6 % p. a. und gilt, z. B. ab 5 €, i. d. R. lange.", "Er ist 2 % p. a.", "Die Frist ist b.", "Was nun?"},
+		},
+		{
+			"German abbreviations go on before a noun", "Es sind 12 Mio. Euro zzgl. MwSt. im Jahr, max. 500 Euro mtl. nach § 5 Abs. 2. Es waren 3 Mrd. Die Bank zahlt inkl. Steuer.",
+			[]string{"Es sind 12 Mio. Euro zzgl. MwSt. im Jahr, max. 500 Euro mtl. nach § 5 Abs. 2.", "Es waren 3 Mrd.", "Die Bank zahlt inkl. Steuer."},
+		},
 		{"initials go on", "J. K. R. Tolkin was born in 1892. He wrote.", []string{"J. K. R. Tolkin was born in 1892.", "He wrote."}},
 		{"a dotted acronym ends only before a word that begins sentences", "He left the U.S. Army in the U.S. He rested.", []string{"He left the U.S. Army in the U.S.", "He rested."}},
 		{"a company's suffix may end a sentence", "He runs Apple Inc. and more. He left Apple Inc. Then came Jo.", []string{"He runs Apple Inc. and more.", "He left Apple Inc.", "Then came Jo."}},
@@ -198,7 +206,7 @@ func checkChunks(t rapid.TB, s *claims.Splitter, text string, want []claims.Clai
 var pieces = []string{
 	"The tower is 330 m tall. ", "Dr. ", "J. ", "U.S. ", "3. ", "3.5", "\n", "\n\n", "- ", "1. ", "| a | b |\n", "|---|---|\n", "```\n", "```go\n", "`x. Y`", "$5. ", "$x. Y$ ",
 	"。", "」", "「", "它", "塔高", "! ", "?) ", "... ", "… ", "; ", "(", ")", "[3]", "# ", "> ", "\\(", "\\)", "\\[", "$$", "**", " ", "word ", "Mai ", "é", "\xff", "\xe5", "--- ", "---\n", "~~~\n", "•", " \t", "\r\n",
-	"https://a.example/b.c?d=e ", "yes", "No", "etc. ", "\"", "”", "।", "؟ ", "&amp; ", "Inc. ", "abcdefghij", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ",
+	"https://a.example/b.c?d=e ", "yes", "No", "etc. ", "\"", "”", "।", "؟ ", "&amp; ", "Inc. ", "p. a. ", "z. ", "Mio. ", "abcdefghij", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa ",
 }
 
 func TestPiecesNeverChangeTheClaims(t *testing.T) {

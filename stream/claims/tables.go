@@ -14,7 +14,7 @@ const (
 	numberWord          // digits: 3. Mai
 	neverLast           // Dr., e.g.
 	maybeLast           // etc., Inc.
-	initial             // J., U.S.
+	initial             // J., U.S., Mio.
 )
 
 func kindOf(word []byte) stopKind {
@@ -76,13 +76,18 @@ var abbreviations = func() map[string]stopKind {
 		"e.g", "i.e", "eg", "ie", "cf", "vs", "viz", "fig", "figs", "eq", "eqs", "sec", "ch", "vol", "pp", "ed", "eds", "nr", "art",
 		"ca", "approx", "z.b", "d.h", "u.a", "bzw", "usw", "bspw", "ggf", "vgl", "hr", "fr", "str", "abb", "tab", "kap", "sog",
 		"mme", "mlle", "env", "p.ex", "sr", "sra", "srta", "ud", "uds", "dña", "p.ej", "ej", "núm", "pág", "av", "mt", "ft", "op",
+		"zzgl", "abzgl", "inkl", "exkl", "einschl", "bzgl", "evtl", "ziff",
 	} {
 		m[w] = neverLast
+	}
+	// Nouns and numbers follow these, which do not tell whether a sentence begins.
+	for _, w := range []string{"mio", "mrd", "tsd", "max", "abs", "mtl", "jährl"} {
+		m[w] = initial
 	}
 	for _, w := range []string{
 		"etc", "inc", "ltd", "co", "corp", "jr", "llc", "plc", "bros", "est", "dept", "univ", "assn", "ave", "blvd", "rd", "al", "no",
 		"a.m", "p.m", "pm", "jan", "feb", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
-		"mio", "mrd", "gmbh", "nos", "avg", "oz", "lb", "lbs", "hrs", "tel", "ph.d", "b.c", "a.d", "b.c.e", "c.e",
+		"gmbh", "mwst", "ust", "nos", "avg", "oz", "lb", "lbs", "hrs", "tel", "ph.d", "b.c", "a.d", "b.c.e", "c.e",
 	} {
 		m[w] = maybeLast
 	}
