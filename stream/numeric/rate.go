@@ -69,10 +69,20 @@ func (r *reading) periodAt(text string, i int) float64 {
 	if s := quantity.PeriodOf(string(lower)); s != 0 {
 		return s
 	}
+	if r.perAnnum(text, i) {
+		return quantity.PeriodOf("annum")
+	}
 	if r.behindPer(text, i) {
 		return quantity.LengthOf(string(lower))
 	}
 	return 0
+}
+
+// perAnnum reports whether word i is the last one of "p.a." or "p. a.".
+func (r *reading) perAnnum(text string, i int) bool {
+	w := &r.words[i]
+	return i > 0 && text[w.Start:w.End] == "a" && text[r.words[i-1].Start:r.words[i-1].End] == "p" &&
+		strings.TrimRight(r.behind(text, i-1), " ") == "." && strings.HasPrefix(text[w.End:], ".")
 }
 
 // behindPer reports whether "per" stands before word i, perhaps with a word that only says which year

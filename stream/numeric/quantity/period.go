@@ -73,9 +73,9 @@ var (
 			seconds float64
 			words   string
 		}{
-			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher annuel annuelle " +
+			{year, "annual annually yearly annum jährlich jährliche jährlichen jährlicher jährl annuel annuelle " +
 				"anual annuale ежегодно سنويا سنويًا"}, //nolint:misspell // Spanish
-			{month, "monthly monatlich monatliche monatlichen monatlicher mensuel mensuelle mensual mensal " +
+			{month, "monthly monatlich monatliche monatlichen monatlicher monatl mtl mensuel mensuelle mensual mensal " +
 				"mensile ежемесячно شهريا شهريًا"},
 			{7 * day, "weekly wöchentlich wöchentliche wöchentlichen wöchentlicher hebdomadaire semanal"},
 			{day, "daily täglich tägliche täglichen täglicher quotidien quotidienne diario diaria nightly"},
