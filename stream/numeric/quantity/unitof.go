@@ -255,6 +255,9 @@ func (p *parser) hedge(i int) Hedge {
 	for steps := 0; k >= 0 && steps < 3; k, steps = k-1, steps+1 {
 		w := p.tok(k).word
 		if w.role&roleHedge != 0 {
+			if p.dialled(k, i) {
+				return Exact
+			}
 			return p.hedgeAt(k, w, than)
 		}
 		if w.role&roleThan != 0 {
@@ -266,6 +269,25 @@ func (p *parser) hedge(i int) Hedge {
 		}
 	}
 	return Exact
+}
+
+// dialled reports whether the number at token i is one to call, behind "unter" at token k: "erreichbar
+// unter 116 116" is no bound.
+func (p *parser) dialled(k, i int) bool {
+	if !p.word(k, "unter") || p.money(i-1) || p.tok(i+1).unit.dim != Plain {
+		return false
+	}
+	for n := k - ordered; n <= i+ordered; n++ {
+		switch w := p.tokText(n); w {
+		case "erreichbar", "Telefon", "Telefonnummer", "telefonisch", "Rufnummer", "Hotline", "Notruf":
+			return true
+		default:
+			if n < k && strings.HasPrefix(w, "erreich") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ordered bounds how many words stand between an order not to do something and the number that bounds
