@@ -50,6 +50,18 @@ func worthReading(n int) int {
 	return min(max(wholeWindows, wholeWindows+int(2*(math.Log2(float64(n))-5))), mostWindows)
 }
 
+// foreignTimes is how many times as many windows a source for other languages reads: it takes a fifth
+// of the time, and the scan, which knows English best, puts its windows into a worse order.
+const foreignTimes = 4
+
+// most is how many of n windows of a text the pass reads.
+func (p *pass) most(n int) int {
+	if p.foreign {
+		return min(foreignTimes*worthReading(n), n)
+	}
+	return worthReading(n)
+}
+
 // safetyPlan is what the safety signals of a pass read. They share it.
 type safetyPlan struct {
 	laid     bool
@@ -254,7 +266,11 @@ func (p *pass) laySafety(ctx context.Context, need signal.Mask) error {
 	}
 	left := math.MaxInt
 	if !s.all && len(s.order) > 1 {
-		if most := p.opts.Windows * s.size; cost > most {
+		most := p.opts.Windows * s.size
+		if p.foreign {
+			most *= foreignTimes
+		}
+		if cost > most {
 			left = most
 			if err := p.rank(ctx); err != nil {
 				return err
@@ -293,17 +309,17 @@ func (p *pass) layPortions(ctx context.Context, need signal.Mask) (cost int, err
 		}
 		if q.missing != 0 {
 			s.order = append(s.order, int32(len(s.portions)-1))
-			cost += s.guess(len(u.text))
+			cost += p.guess(len(u.text))
 		}
 	}
 	return cost, nil
 }
 
 // guess is about how many tokens are read of a text of n bytes, rather too many.
-func (s *safetyPlan) guess(n int) int {
+func (p *pass) guess(n int) int {
 	tokens := n/2 + 2
-	if windows := tokens / s.stride; windows > wholeWindows {
-		return worthReading(windows) * s.size
+	if windows := tokens / p.safe.stride; windows > wholeWindows {
+		return p.most(windows) * p.safe.size
 	}
 	return tokens
 }
@@ -436,9 +452,8 @@ func (p *pass) layWindows(
 ) (used int, err error) {
 	s := &p.safe
 	same, from := 0, len(text)
-	kinds, most := q.kinds, mostWindows
+	kinds := q.kinds
 	if of == twin {
-		most = wholeWindows
 		kinds &= attackKinds
 		same, from = shared(q.unit.text, text)
 	}
@@ -453,6 +468,10 @@ func (p *pass) layWindows(
 		if err := nominate(ctx, s.candidates, text); err != nil {
 			return 0, err
 		}
+	}
+	most := p.most(len(s.candidates))
+	if of == twin {
+		most = min(most, wholeWindows)
 	}
 	for _, at := range choose(s.candidates, kinds, most) {
 		if used+s.size > room {
@@ -519,23 +538,22 @@ func shared(text, twin string) (head, tail int) {
 	return head, len(twin) - end
 }
 
-// choose returns the windows of a text that signals of kinds read, the most important first and at
-// most that many but for personal data: those that the scan finds most like an attack, then those
+// choose returns the windows of a text that signals of kinds read, the most important first and
+// that many but for personal data: those that the scan finds most like an attack, then those
 // with the most text that may be personal data.
 func choose(candidates []candidate, kinds signal.Mask, most int) []int {
 	var out []int
-	personal := min(worthReading(len(candidates)), most)
 	if kinds&attackKinds != 0 {
-		out = take(out, candidates, personal, func(c *candidate) float64 {
+		out = take(out, candidates, most, func(c *candidate) float64 {
 			return 1 + float64(c.score) // a score of 0 is still a rank
 		})
 		for _, i := range out {
 			candidates[i].attack = true
 		}
-		personal = personalWindows
+		most = personalWindows
 	}
 	if kinds.Has(signal.PII) {
-		out = take(out, candidates, personal,
+		out = take(out, candidates, most,
 			func(c *candidate) float64 { return float64(c.nominated) })
 	}
 	if len(out) == 0 && len(candidates) > 0 {

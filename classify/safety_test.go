@@ -127,12 +127,12 @@ func TestSelectionTakesTheMostSuspiciousThenPersonalData(t *testing.T) {
 			candidates[i] = candidate{start: i * 10, end: i*10 + 10, score: float32(i%7) / 10}
 		}
 		candidates[5].nominated, candidates[6].nominated, candidates[24].nominated = 1, 2, 3
-		if got := choose(candidates, tc.kinds, mostWindows); !slices.Equal(got, tc.want) {
+		if got := choose(candidates, tc.kinds, wholeWindows); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
 	if got := choose(make([]candidate, 25), signal.MaskOf(signal.PII),
-		mostWindows); !slices.Equal(got, []int{0}) {
+		wholeWindows); !slices.Equal(got, []int{0}) {
 		t.Errorf("nothing to choose by: %v, want the first window", got)
 	}
 }

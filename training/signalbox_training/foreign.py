@@ -35,7 +35,7 @@ DIM, LOCAL, TOKENS, STRIDE = 160, 16, 128, 96
 THINNED = 4  # in training every fourth place is looked at
 CROP = 64  # pieces of a harmless text in training
 TASKS = ("domain", *ATTACKS)
-VERSION = "2.3.0"
+VERSION = "2.4.0"
 HELD_OUT_ONE_IN = 6  # prompts and attacks of our own in other languages that measure and calibrate
 FALSE_POSITIVES = 0.01  # of the attack heads, on held-out texts in other languages
 PROVENANCE = [
@@ -47,6 +47,7 @@ PROVENANCE = [
     ("OpenStax textbooks: exercises, glossary terms and paragraphs (Rice University)", "CC BY 4.0"),
     ("STS benchmark, machine-translated, multilingual NLI, Universal NER (sentences for distillation, harmless sentences)", "CC BY-SA 4.0 / Apache-2.0"),
     ("Attacks and harmless texts as of signalbox-minilm", "as named there"),
+    ("Documents in other languages of the repositories that training/guides.tsv names", "CC BY 4.0, CC BY 3.0, MIT, CC0"),
     ("Texts of this project (training/signalbox_training/prompts, safety, turns)", "Apache-2.0"),
     ("MT-Bench-101, dialogues with an even id (turn, turns.bin)", "Apache-2.0"),
     ("TREC CAsT 2019 (1 to 30) to 2022, topics (turn, turns.bin)", "MIT"),

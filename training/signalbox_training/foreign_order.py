@@ -8,7 +8,7 @@ pieces' log-odds, weighted by their exponentials.
 
     python -m signalbox_training.foreign_order teach --trunk TRUNK --work WORK   # TRUNK: 96,000 pieces, fp32
     python -m signalbox_training.foreign_order fit --work WORK --out ../models/foreign
-    python -m signalbox_training.foreign_order again --base ../models/foreign --guides build/guides.jsonl.gz --out OUT
+    python -m signalbox_training.foreign_order again --guides build/guides.jsonl.gz
 
 Rows are put together anew in every epoch: an order between harmless sentences of the same language,
 and as many texts of such sentences alone, requests to people among them, so that neither length nor
@@ -48,6 +48,9 @@ FALSE_POSITIVES = 0.01
 ASKED, BARE, SAID = 0.45, 0.75, 0.4  # of the attacks those of users, of these without other text; of harmless texts messages of users
 SHORT = 0.25  # of the harmless texts that are no messages a few pieces alone, as values that tools return
 WAY = 0.8  # that the weights go from those of --back: the last part costs languages that are not learnt
+AGAIN = 0.75  # way that the weights go from those of the bundle in that last step
+# of injection, chosen on documents of other repositories with orders in them (training/RESULTS.md)
+SHAPE = {"bias": -2.18, "top": [1.0], "length": 0.4, "close": {"from": -3.0, "weight": 0.75, "sentences": 6, "tokens": 48}}
 GUIDE_WINDOWS = 700  # that are looked at of the guides of a language
 LENGTH = 0.5  # what the log-odds of a document lose for every e-fold of windows
 
@@ -683,12 +686,23 @@ def calibrated(sess, sources: Sources, beside: Path) -> tuple[dict, dict]:
     return shapes, figures
 
 
+def rewrite(folder: Path, proto: onnx.ModelProto) -> None:
+    """The bundle with another reader, the manifest last; the rest of it stays."""
+    manifest, content = yaml.safe_load((folder / "bundle.yaml").read_text(encoding="utf-8")), proto.SerializeToString()
+    manifest["version"], manifest["graphs"] = foreign.VERSION, [bundle.entry("model_int8.onnx", content, precision="int8")]
+    manifest["provenance"] = [{"name": n, "license": l} for n, l in foreign.PROVENANCE]
+    next(t for t in manifest["tasks"] if t["name"] == "injection")["document"] = SHAPE
+    bundle.replace(folder / "model_int8.onnx", content)
+    text = yaml.safe_dump(manifest, sort_keys=False, width=120, default_flow_style=None, allow_unicode=True)
+    bundle.replace(folder / "bundle.yaml", text.encode())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("step", choices=("teach", "fit", "again"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--trunk", type=Path, help="what build_trunk.py wrote of the 96,000 pieces of --base")
-    parser.add_argument("--base", type=Path, default=Path("build/foreign"), help="the bundle of foreign.py")
+    parser.add_argument("--base", type=Path, default=Path("build/foreign"), help="the bundle of foreign.py; of `again` --out is read")
     parser.add_argument("--guides", type=Path, help="what guides.py wrote")
     parser.add_argument("--on", action="store_true", help="go on with the reader of --base, a bundle of this file, in place of distilling")
     parser.add_argument("--back", type=Path, help="bundle of this file of whose weights a part is kept")
@@ -698,27 +712,28 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("../models/foreign"))
     parser.add_argument("--beside", type=Path, default=Path("../models/default/bundle.yaml"))
     parser.add_argument("--pieces", type=int, default=630_000, help="that the teacher reads")
-    parser.add_argument("--minutes", type=float, nargs=3, default=(9, 16, 9), help="of distilling, of fitting, and of fitting with mined documents; at half a core")
+    parser.add_argument("--minutes", type=float, nargs=3, default=(9, 16, 9), help="of distilling, of fitting, and of fitting with mined documents; at half a core. `again`: the third, 42")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     begin, rng = time.time(), random.Random(6 + args.seed)
     log = lambda s: print(f"[{time.time() - begin:5.0f} s] {s}", flush=True)
-    tok = foreign.tokenizer(args.base)
+    tok = foreign.tokenizer(args.out if args.step == "again" else args.base)
     encode = lambda texts: [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
     if args.step == "teach":
         rows, said = teach(args.trunk, tok, taught_texts(args.data, random.Random(3)), args.pieces, log)
         np.savez(args.work / "foreign_taught.npz", ids=np.concatenate(rows), lengths=[len(r) for r in rows], said=np.concatenate(said))
         return
-    old = onnx.load(args.base / "model_int8.onnx")
     if args.step == "again":
+        old = onnx.load(args.out / "model_int8.onnx")
         net, sources = restored(old), Sources(args.data, encode, random.Random(5), args.guides)
         log(f"{len(sources.windows)} windows of harmless texts")
+        first = {k: v.clone() for k, v in net.state_dict().items()}
         fit(net, sources, args.minutes[2], 4.5e-4, True, rng, log)
-        args.out.mkdir(parents=True, exist_ok=True)
-        torch.save(net.state_dict(), args.out / "reader.pt")
-        onnx.save(put(net, old), args.out / "model_int8.onnx")
+        net.load_state_dict({k: first[k].lerp(v, AGAIN) for k, v in net.state_dict().items()})
+        rewrite(args.out, put(net, old))
         return
+    old = onnx.load(args.base / "model_int8.onnx")
     if args.on:
         net = restored(old)
     else:
