@@ -170,7 +170,7 @@ func (v *views) land(k viewKey, f *flight) {
 // can do with one that lacks something. text is called when the text itself is needed.
 func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledger.Record, n int, c page.Care, text func() (string, error)) (*view, error) {
 	v := &r.Versions[n-1]
-	k := keyOf(at.Tenant, v)
+	k, revision := keyOf(at.Tenant, v), s.revision.Load()
 	found := s.views.find(k, s.now())
 	if found != nil && !s.views.lacks(k, s.idle()) {
 		return found, nil
@@ -190,7 +190,11 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 	f.err = &UnavailableError{RetryAfter: retryAfter, Err: errors.New("what goes with a context was not made")} // for those who wait, should this panic
 	defer s.views.land(k, f)
 	f.view, f.err = s.makeView(context.WithoutCancel(ctx), tenant, at, v, n, c, text)
-	if f.err == nil && (f.view.derived.Partial || f.view.derived.Revision == *s.revision.Load()) {
+	sound := f.err == nil && (f.view.derived.Partial || f.view.derived.Revision == *s.revision.Load())
+	if !sound && found != nil && revision == s.revision.Load() {
+		f.view, f.err, sound = found, nil, true // it serves until the next try
+	}
+	if sound {
 		s.views.keep(k, f.view, s.now())
 	}
 	return f.view, f.err
