@@ -283,10 +283,11 @@ func TestAProbeAsksRedis(t *testing.T) {
 
 func TestAProbeOfAnEndpointLooksForItsModel(t *testing.T) {
 	t.Parallel()
-	const list = `{"object":"list","data":[{"id":"m"},{"id":"tagged:latest"}]}`
+	const list = `{"object":"list","data":[{"id":"m"},{"id":"tagged:latest"},{"id":"models/flash"}]}`
 	server := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, list))
 	for served, want := range map[string]string{
-		"": "", "tagged": "", "n": `it serves m, tagged:latest, and not "n": correct served_as`,
+		"": "", "tagged": "", "flash": "", "models/flash": "",
+		"n": `it serves m, tagged:latest, models/flash, and not "n": correct served_as`,
 	} {
 		m := &backend.ModelOptions{Name: "m", ServedAs: served}
 		detail, err := probeEndpoint(t.Context(), m, &pool.EndpointOptions{Name: "a", URL: server.URL()})

@@ -155,9 +155,12 @@ func Ask(ctx context.Context, client *http.Client, base, key string) (*Server, e
 	return s, nil
 }
 
-// Find is where in Models a model is that requests name id, or -1. Ollama adds a tag by itself.
+// Find is where in Models a model is that requests name id, or -1. Ollama adds a tag by itself, and
+// Gemini lists its models with the path that it leaves out elsewhere.
 func (s *Server) Find(id string) int {
-	return slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id || m.ID == id+":latest" })
+	return slices.IndexFunc(s.Models, func(m Model) bool {
+		return m.ID == id || m.ID == id+":latest" || m.ID == "models/"+id
+	})
 }
 
 // Names lists the models in a line.
@@ -191,16 +194,27 @@ func parse(address string) (*url.URL, error) {
 
 // models is a list of models in the words of all servers.
 type models struct {
-	Object string `json:"object"`
-	Data   []struct {
-		ID       string `json:"id"`
-		OwnedBy  string `json:"owned_by"`
-		Window   int    `json:"max_model_len"`  // vLLM, SGLang
-		Context  int    `json:"context_length"` // some hosted APIs
-		LlamaCPP struct {
-			Window int `json:"n_ctx"`
-		} `json:"meta"`
-	} `json:"data"`
+	Object string   `json:"object"`
+	Data   []listed `json:"data"`
+}
+
+type listed struct {
+	ID       string `json:"id"`
+	OwnedBy  string `json:"owned_by"`
+	Window   int    `json:"max_model_len"`  // vLLM, SGLang
+	Context  int    `json:"context_length"` // some hosted APIs
+	LlamaCPP struct {
+		Window int `json:"n_ctx"`
+	} `json:"meta"`
+}
+
+// read takes an answer and reports whether it is a list. Some hosted APIs send it without the object
+// around it.
+func (m *models) read(body []byte) bool {
+	if json.Unmarshal(body, &m.Data) == nil && m.Data != nil {
+		return true
+	}
+	return json.Unmarshal(body, m) == nil && (m.Object == "list" || len(m.Data) > 0)
 }
 
 // list finds the list of models, below the first of some paths that has one.
@@ -228,7 +242,7 @@ func (a *asker) list(ctx context.Context, bases []string) (string, *models, *ans
 			continue
 		}
 		list := &models{}
-		if json.Unmarshal(got.body, list) != nil || list.Object != "list" && len(list.Data) == 0 {
+		if !list.read(got.body) {
 			worst = cmp.Or(worst, fmt.Errorf("%w: what %s/models answered is none", ErrNoModels, base.String()))
 			continue
 		}

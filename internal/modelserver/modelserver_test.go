@@ -174,6 +174,9 @@ func TestWhyAServerCannotBeLookedAt(t *testing.T) {
 		{"it is a web page", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<html>"))
 		}, modelserver.ErrNoModels, "is none"},
+		{"it says nothing", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("null"))
+		}, modelserver.ErrNoModels, "is none"},
 		{"it never ends", func(w http.ResponseWriter, _ *http.Request) {
 			for range 3 << 10 {
 				_, _ = w.Write([]byte(strings.Repeat(" ", 1<<10)))
@@ -282,6 +285,26 @@ func TestAskTellsWhatTheListSays(t *testing.T) {
 	if got.Find("qwen3:8b") != 0 || got.Find("nomic") != 1 || got.Find("qwen3") != -1 ||
 		got.Names() != "qwen3:8b, nomic:latest" {
 		t.Errorf("it has %s", got.Names())
+	}
+}
+
+// Together AI sends the list alone.
+func TestAListWithoutAnObjectAroundItIsOne(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(pages{"/v1/models": `[{"id":"a/b","object":"model","context_length":8192}]`})
+	defer server.Close()
+	for name, look := range map[string]func() (*modelserver.Server, error){
+		"Look": func() (*modelserver.Server, error) {
+			return modelserver.Look(t.Context(), http.DefaultClient, server.URL, "")
+		},
+		"Ask": func() (*modelserver.Server, error) {
+			return modelserver.Ask(t.Context(), http.DefaultClient, server.URL+"/v1", "")
+		},
+	} {
+		got, err := look()
+		if err != nil || got.Find("a/b") != 0 || got.Models[0].Window != 8192 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 }
 
