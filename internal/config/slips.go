@@ -75,13 +75,26 @@ func slipOf(name string, known []string) string {
 	return ""
 }
 
-// slip reports whether a name is another one with a slip in one letter. Names that are counted, or
-// that differ in their last letter, as team-a and team-b, are meant.
+// slip reports whether a name is another one with a slip in one letter: another letter, one too many
+// or too few, or two that changed places. Names that are counted, or that differ in their last letter,
+// as team-a and team-b, are meant. It allocates nothing: each of many keys may be held against each
+// of many tenants.
 func slip(a, b string) bool {
-	if len(a) < 4 || len(b) < 4 || strings.ContainsAny(a+b, "0123456789") || edits(a, b) != 1 {
-		return false
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
 	}
-	return len(a) != len(b) || a[len(a)-1] == b[len(b)-1] || a[:len(a)-1] != b[:len(b)-1]
+	found := false
+	switch x, y := a[i:], b[i:]; len(x) - len(y) {
+	case 1:
+		found = x[1:] == y
+	case -1:
+		found = x == y[1:]
+	case 0:
+		found = len(x) > 1 && (x[1:] == y[1:] || x[0] == y[1] && x[1] == y[0] && x[2:] == y[2:])
+	}
+	const digits = "0123456789"
+	return found && min(len(a), len(b)) >= 4 && !strings.ContainsAny(a, digits) && !strings.ContainsAny(b, digits)
 }
 
 // occurrences counts the texts of the file that are a name.
