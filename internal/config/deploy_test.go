@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,6 +37,16 @@ func TestConfigurationsOfDeploymentsAreValid(t *testing.T) {
 		if err := fits(t, schema(t), text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A claim belongs to root where no group is named, and signalbox is not root.
+func TestTheChartCanWriteToVolumes(t *testing.T) {
+	t.Parallel()
+	text := string(read(t, "../../deploy/helm/signalbox/templates/deployment.yaml"))
+	user := regexp.MustCompile(`runAsUser: (\d+)`).FindStringSubmatch(text)
+	if user == nil || !strings.Contains(text, "fsGroup: "+user[1]) {
+		t.Errorf("volumes do not belong to the user %q", user)
 	}
 }
 
