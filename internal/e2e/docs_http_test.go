@@ -18,8 +18,8 @@ func TestDocHTTPListsHeadersStatusesAndCodes(t *testing.T) {
 	codes := overview + page(t, "memory.md") + page(t, "keys.md") + page(t, "contexts.md")
 	header := regexp.MustCompile(`"(X-Signalbox-[A-Za-z-]+|X-Should-Retry|X-Accel-Buffering)"`)
 	part := regexp.MustCompile(`name ?\+ ?"(-[A-Z][a-z]+)"`)
-	code := regexp.MustCompile(`(?:Code: +|(?:[iI]nvalid|serverError)\(http\.\w+, |` +
-		`http\.Status\w+, (?:openai\.\w+, |type\w+, )?)"([a-z]+_[a-z_]+)"`)
+	code := regexp.MustCompile(`(?:[cC]ode\w*(?::| :?=) +|(?:[iI]nvalid|serverError)\(\w+(?:\.\w+)?, |` +
+		`http\.Status\w+, (?:openai\.\w+, |type\w+, )?)"([a-z_]+)"`)
 	headers, told := 0, 0
 	for _, text := range sources(t, "proxy") {
 		for _, m := range header.FindAllStringSubmatch(text, -1) {
