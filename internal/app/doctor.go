@@ -504,9 +504,9 @@ func (x *examination) replaceable(subject, file string) {
 	if file == "" {
 		return
 	}
-	f, err := os.Open(file)
+	_, err := os.ReadFile(file)
+	var f *os.File
 	if err == nil || errors.Is(err, os.ErrNotExist) {
-		_ = f.Close() // of none, too
 		f, err = os.CreateTemp(filepath.Dir(file), ".doctor-*")
 	}
 	if err != nil {

@@ -224,6 +224,9 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"outcomes in no folder": {
 			at(sound) + "outcomes: {learn: feedback, path: none/x}\n", "problem files outcomes.path: ", "make the folder ",
 		},
+		"outcomes in a folder's place": {
+			at(sound) + "outcomes: {learn: feedback, path: " + t.TempDir() + "}\n", "problem files outcomes.path: ", "",
+		},
 		"outcomes of its own": {at(sound) + "outcomes: {learn: feedback, path: x}\n", "ok files outcomes.path: ", ""},
 		"keys nobody can write": {
 			at(sound) + "auth: {mode: keys, virtual: {file: /proc/x}}\n", "problem files auth.virtual.file: ",
