@@ -37,7 +37,7 @@ func TestWhatAModelServerAnswersReachesTheClientWithoutItsOwn(t *testing.T) {
 	src := http.Header{
 		"Content-Type": {"application/json"}, "Retry-After": {"1"}, "Content-Length": {"7"},
 		"Connection": {"x-hop"}, "X-Hop": {"1"}, "Set-Cookie": {"c"}, "Server-Timing": {"t"}, "X-Request-Id": {"theirs"}, "X-Signalbox-Route": {"forged"},
-		"Access-Control-Allow-Origin": {"*"}, "Access-Control-Allow-Credentials": {"true"},
+		"Access-Control-Allow-Origin": {"*"}, "Timing-Allow-Origin": {"*"}, "Access-Control-Allow-Credentials": {"true"},
 	}
 	dst := http.Header{"X-Request-Id": {"ours"}, "X-Signalbox-Route": {"real"}}
 	ForClient(dst, src)
