@@ -196,7 +196,10 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		},
 		"proxy/redact":    {"internal/openai", "internal/signal", "stream/response", "stream/sse"},
 		"stream/response": {"internal/openai", "stream/sse"},
-		"stream/check":    {"stream/claims", "stream/evidence", "stream/evidence/words", "stream/numeric"},
+		"stream/check": {
+			"stream/claims", "stream/evidence", "stream/evidence/words", "stream/numeric",
+			"stream/numeric/quantity",
+		},
 		"stream/claims":   nil,
 		"stream/evidence": {"stream/claims", "stream/evidence/words", "stream/numeric"},
 		"stream/guard":    {"stream/check", "stream/claims", "stream/evidence", "stream/response", "stream/sse"},
