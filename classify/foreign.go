@@ -35,7 +35,7 @@ const (
 	tongueUntold tongue = iota // nobody asked
 	tongueNative               // it is in English, or in no language that can be told
 	// it is in another script than Latin in part: a page with an order in Chinese, or one in Arabic
-	// with more code and addresses than text
+	// with more code and addresses than text.
 	tongueMixed
 	tongueForeign
 )
