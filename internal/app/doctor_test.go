@@ -286,8 +286,15 @@ func TestAProbeAsksRedis(t *testing.T) {
 
 func TestAProbeOfAnEndpointLooksForItsModel(t *testing.T) {
 	t.Parallel()
-	const list = `{"object":"list","data":[{"id":"m"},{"id":"tagged:latest"},{"id":"models/flash"}]}`
+	const owned = `,"owned_by":"vllm"`
+	list := `{"object":"list","data":[{"id":"m"` + owned + `},{"id":"tagged:latest"` + owned + `},{"id":"models/flash"` + owned + `}]}`
 	server := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, list))
+	gateway := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, strings.ReplaceAll(list, owned, "")))
+	detail, err := probeEndpoint(t.Context(), &backend.ModelOptions{Name: "m:nitro"},
+		&pool.EndpointOptions{Name: "a", URL: gateway.URL()})
+	if err != nil || !strings.Contains(detail, `not "m:nitro": see served_as`) {
+		t.Errorf("a name that a gateway does not list: %q, %v", detail, err)
+	}
 	for served, want := range map[string]string{
 		"": "", "tagged": "", "flash": "", "models/flash": "",
 		"n": `it serves m, tagged:latest, models/flash, and not "n": correct served_as`,

@@ -207,11 +207,16 @@ func probeEndpoint(ctx context.Context, m *backend.ModelOptions, e *pool.Endpoin
 	if err != nil {
 		return "", fmt.Errorf("probe: %w", err)
 	}
+	detail := fmt.Sprintf("200 OK in %d ms", time.Since(start).Milliseconds())
+	served := cmp.Or(m.ServedAs, m.Name)
 	// llama.cpp answers whatever model a request names.
-	if served := cmp.Or(m.ServedAs, m.Name); len(s.Models) > 0 && s.Find(served) < 0 && s.Kind != modelserver.LlamaCPP {
-		return "", fmt.Errorf("it serves %s, and not %q: correct served_as", s.Names(), served)
+	if len(s.Models) == 0 || s.Find(served) >= 0 || s.Kind == modelserver.LlamaCPP {
+		return detail, nil
 	}
-	return fmt.Sprintf("200 OK in %d ms", time.Since(start).Milliseconds()), nil
+	if s.Kind == modelserver.Other { // gateways answer names that they do not list, such as patterns
+		return fmt.Sprintf("%s, but it lists %s, and not %q: see served_as", detail, s.Names(), served), nil
+	}
+	return "", fmt.Errorf("it serves %s, and not %q: correct served_as", s.Names(), served)
 }
 
 // VersionInfo is what `signalbox version` prints.

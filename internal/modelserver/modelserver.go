@@ -148,9 +148,20 @@ func Ask(ctx context.Context, client *http.Client, base, key string) (*Server, e
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Base: at, Kind: Other}
-	if s.name(list) == "llamacpp" || got.header.Get("Server") == "llama.cpp" {
+	s := &Server{Base: at}
+	switch owner := s.name(list); {
+	case owner == "llamacpp" || got.header.Get("Server") == "llama.cpp":
 		s.Kind = LlamaCPP
+	case owner == "vllm":
+		s.Kind = VLLM
+	case owner == "sglang":
+		s.Kind = SGLang
+	case owner == "library":
+		s.Kind = Ollama
+	case owner == "signalbox":
+		s.Kind = Signalbox
+	default:
+		s.Kind = Other
 	}
 	return s, nil
 }
