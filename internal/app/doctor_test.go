@@ -287,7 +287,8 @@ func TestAProbeAsksRedis(t *testing.T) {
 func TestAProbeOfAnEndpointLooksForItsModel(t *testing.T) {
 	t.Parallel()
 	const owned = `,"owned_by":"vllm"`
-	list := `{"object":"list","data":[{"id":"m"` + owned + `},{"id":"tagged:latest"` + owned + `},{"id":"models/flash"` + owned + `}]}`
+	list := `{"object":"list","data":[{"id":"m"` + owned + `},{"id":"tagged:latest"` + owned +
+		`},{"id":"models/flash"` + owned + `}]}`
 	server := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, list))
 	gateway := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, strings.ReplaceAll(list, owned, "")))
 	detail, err := probeEndpoint(t.Context(), &backend.ModelOptions{Name: "m:nitro"},

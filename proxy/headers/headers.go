@@ -121,8 +121,8 @@ func ForClient(dst, src http.Header) {
 	for name, values := range src {
 		switch name {
 		case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-			"Set-Cookie", "Alt-Svc", "Server-Timing", "Timing-Allow-Origin", "Cross-Origin-Resource-Policy", "X-Request-Id",
-			"X-Accel-Buffering":
+			"Set-Cookie", "Alt-Svc", "Server-Timing", "Timing-Allow-Origin",
+			"Cross-Origin-Resource-Policy", "X-Request-Id", "X-Accel-Buffering":
 			continue
 		}
 		if strings.HasPrefix(name, OwnPrefix) || strings.HasPrefix(name, corsPrefix) || slices.Contains(listed, name) {

@@ -17,7 +17,7 @@ import (
 var (
 	// titlesBehind stand right behind a name, or behind a blank.
 	titlesBehind = []string{
-		"さん", "氏", "先生", "教授", "様", "先生", "女士", "小姐", "老师", "老師", "经理", "經理", "主任", "医生", "博士",
+		"さん", "氏", "先生", "教授", "様", "女士", "小姐", "老师", "老師", "经理", "經理", "主任", "医生", "博士",
 		"씨", "님", "교수", "박사", "선생님", "팀장", "부장", "과장",
 	}
 	// titlesBefore stand before a name.
@@ -96,7 +96,8 @@ func nameBefore(text string, at int) (start, end int) {
 	case kind == unicode.Han && (n < 2 || n > 4), kind == unicode.Hangul && n != 3, n < 2:
 		return 0, 0
 	}
-	if before, _ := utf8.DecodeLastRuneInString(text[:start]); before == 'お' || before == 'ご' || nobody(text[start:end]) {
+	before, _ := utf8.DecodeLastRuneInString(text[:start])
+	if before == 'お' || before == 'ご' || nobody(text[start:end]) {
 		return 0, 0
 	}
 	return start, end
