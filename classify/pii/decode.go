@@ -399,7 +399,7 @@ func (r *reader) whole(s *Span) bool {
 	case PhoneNumber, ZipCode, SSN, DriverLicense:
 		return (&scanner{text: r.text}).whole(s)
 	case DateTime:
-		(&scanner{text: r.text}).wholeDate(s)
+		return (&scanner{text: r.text}).wholeDate(s)
 	case StreetAddress: // ends in the first digits of 529.982.247-25
 		for end := s.End; isDigit(r.text[s.End-1]) && end+1 < len(r.text) && (r.text[end] == '.' || r.text[end] == '-') &&
 			isDigit(r.text[end+1]); s.End = end {

@@ -52,7 +52,9 @@
 // seldom anyone's. A line of which a third is no sentence is taken for a machine's. There dates,
 // hosts, names and numbers count behind a key that says whose they are ("dob", "phone",
 // "customer"), full names that the model is sure of do, and addresses of mail, cards, accounts and
-// social security numbers always do. A time stamp that leads a line counts nowhere. Neither do
+// social security numbers always do. A line that begins as loggers begin one (log.go) is a machine's
+// to the model however much prose follows, but for telephone numbers and for dates that a word
+// announces. A time stamp that leads a line counts nowhere. Neither do
 // addresses inside networks (private, loopback, link-local, set aside for documents), the hosts of
 // examples, of code and packages, and of short links, nor addresses of sites that point at
 // documents and programs: in links of Markdown, comments and the last lines of commits (see

@@ -169,12 +169,40 @@ func (s *scanner) areaBefore(i int) int {
 	return from - 1
 }
 
-// wholeDate widens a guess at the first digits of a date to the date of digits that begins there.
-func (s *scanner) wholeDate(p *Span) {
+// wholeDate widens a guess at the first digits of a date to the date of digits that begins there, and
+// one at a part of a clock to all of it. It reports false where digits are a part of another number
+// with dots or colons: of an address, a version, a stamp.
+func (s *scanner) wholeDate(p *Span) bool {
 	first := s.groupEnd(p.Start)
-	if first != p.End || p.End-p.Start > 4 || s.byteAt(first) != '-' {
-		return
+	if first == p.End && p.End-p.Start <= 4 && s.byteAt(first) == '-' {
+		probe := scanner{text: s.text[p.Start:min(len(s.text), p.Start+cueWidth)]}
+		p.End = max(p.End, p.Start+probe.numericDate(0, first-p.Start))
 	}
-	probe := scanner{text: s.text[p.Start:min(len(s.text), p.Start+cueWidth)]}
-	p.End = max(p.End, p.Start+probe.numericDate(0, first-p.Start))
+	from, to := p.Start, p.End
+	if strings.Trim(s.text[from:to], "0123456789.:") != "" {
+		return true
+	}
+	for from > 0 && p.Start-from < maxGroup && s.dotted(from-1) {
+		from--
+	}
+	for to < len(s.text) && to-p.End < maxGroup && s.dotted(to) {
+		to++
+	}
+	if from == p.Start && to == p.End {
+		return true
+	}
+	p.Start, p.End = from, to
+	return s.clock(from) == to || s.numericDateAt(s.text[from:to]) || dayAndMonth(s.text[from:to])
+}
+
+// dotted reports a digit, or a dot or a colon between two digits, at i.
+func (s *scanner) dotted(i int) bool {
+	b := s.byteAt(i)
+	return isDigit(b) || (b == '.' || b == ':') && isDigit(s.byteAt(i-1)) && isDigit(s.byteAt(i+1))
+}
+
+// dayAndMonth reports a day and a month with a dot between: 3.11
+func dayAndMonth(value string) bool {
+	day, month, ok := strings.Cut(value, ".")
+	return ok && strings.Trim(day+month, "0123456789") == "" && validDay(day, month)
 }

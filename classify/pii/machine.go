@@ -12,6 +12,9 @@ type judge struct {
 	text     string
 	from, to int  // what is judged: a line, or a part of a long one
 	machine  bool // the verdict on it
+
+	headAt int  // 1 + the start of the line that head is about
+	head   bool // see logged
 }
 
 // Of a line longer than lineReach around a place only that much is looked at, from multiples of
@@ -347,6 +350,9 @@ func copyrighted(line string) bool {
 // stampLen returns the length of a time stamp at the start of a line, brackets and what follows it
 // up to the next space included, or 0.
 func stampLen(line string) int {
+	if end := epochDate(line); end > 0 {
+		return end
+	}
 	s := scanner{text: line}
 	i := 0
 	for i < len(line) && strings.IndexByte("[<(\"'", line[i]) >= 0 {
@@ -363,8 +369,8 @@ func stampLen(line string) int {
 
 // stamp returns the end of a machine's time stamp at i: date and clock with seconds (ISO 8601 and
 // its relatives), a clock alone with seconds, the month first (RFC 3164, section 4.1.2), or the day
-// first as in the logs of web servers and of Redis, or the two last digits of the year as Spark
-// writes them. Else 0.
+// first as in the logs of web servers and of Redis, the two last digits of the year as Spark and
+// HDFS write them, or no year, as Android does. Else 0.
 func (s *scanner) stamp(i int) int {
 	first := s.digitsEnd(i)
 	switch n := first - i; {
@@ -381,6 +387,8 @@ func (s *scanner) stamp(i int) int {
 		return s.secondsEnd(i)
 	case n == 1 || n == 2:
 		return s.shortStamp(first)
+	case n == 6 && s.byteAt(first) == ' ':
+		return s.digitsStamp(i)
 	case n == 0 && isUpper(s.byteAt(i)):
 		return s.syslog(i)
 	}
@@ -402,12 +410,31 @@ func (s *scanner) shortStamp(first int) int {
 			s.byteAt(at) == ' ' {
 			return s.secondsEnd(at + 1)
 		}
+	case b == '-' || b == '.': // 03-17 16:13:38.811
+		at := first + len("-17")
+		if first >= 2 && isDigit(s.text[first-2]) && s.digitsEnd(first+1) == at && s.byteAt(at) == ' ' &&
+			validDay(s.text[first+1:at], s.text[first-2:first]) {
+			return s.secondsEnd(at + 1)
+		}
 	case b == ' ' && word > first+1 && isMonth(s.text[first+1:word]):
 		if at := word + len(" 2024"); s.digitsEnd(word+1) == at && s.byteAt(at) == ' ' {
 			return s.secondsEnd(at + 1)
 		}
 	}
 	return 0
+}
+
+// digitsStamp returns the end of a stamp of six digits and six digits at i: 081109 203615. Else 0.
+func (s *scanner) digitsStamp(i int) int {
+	const day, whole = len("081109"), len("081109 203615")
+	if s.digitsEnd(i+day+1) != i+whole || s.byteAt(i+whole) != ' ' {
+		return 0
+	}
+	date, clock := s.text[i:i+day], s.text[i+day+1:i+whole]
+	if !validDay(date[4:], date[2:4]) || clock[:2] > "23" || clock[2:4] > "59" || clock[4:] > "60" {
+		return 0
+	}
+	return i + whole
 }
 
 // syslog returns the end of "Mar 11 16:32:01" or "Mon Mar 11 16:32:01" at i, or 0.

@@ -18,11 +18,13 @@ func (r *reader) plausible(p *Span) bool {
 		return false
 	}
 	s := scanner{text: r.text}
-	machine := r.lines.at(p.Start)
-	switch p.Type {
-	case PhoneNumber:
-		return !s.namedOther(p) && (s.dialled(p) || trunk(p, value)) &&
+	machine, logged := r.lines.at(p.Start), r.lines.logged(p.Start)
+	if p.Type == PhoneNumber {
+		return !s.namedOther(p) && (s.dialled(p) || trunk(p, value)) && !s.inStamp(p.Start, p.End) &&
 			(!machine || s.phoneAt(p.Start, p.End))
+	}
+	machine = machine || logged
+	switch p.Type {
 	case Person, Organization, Place:
 		return (!common(p, value) || s.keyed(p.Start, p.Type)) && s.nameInContext(p, machine)
 	case Group, Title:
@@ -31,7 +33,7 @@ func (r *reader) plausible(p *Span) bool {
 		return !machine || s.keyed(p.Start, p.Type) || endsInStreet(value)
 	case DateTime:
 		return !s.inStamp(p.Start, p.End) && !s.glued(p) && !s.endsKey(p.End) &&
-			(!machine || s.keyed(p.Start, p.Type))
+			(!machine || s.keyed(p.Start, p.Type) || logged && s.cued(p.Start, cueWidth, dateCues))
 	case ZipCode, DriverLicense, SSN:
 		return !s.cuedBy(p.Start, beforeOther) && !s.glued(p) &&
 			(!machine || s.keyed(p.Start, p.Type))
