@@ -16,8 +16,9 @@ import (
 func (r *reader) abroad(p *Span) bool {
 	value := r.text[p.Start:p.End]
 	first := firstLetter(value)
+	next, _ := utf8.DecodeRuneInString(r.text[p.End:])
 	if first == 0 || unicode.Is(unicode.Latin, first) || !spelled(p.Type) && p.Type != StreetAddress ||
-		(&scanner{text: r.text}).keyed(p.Start, p.Type) {
+		!script.IsIdeograph(next) && (&scanner{text: r.text}).keyed(p.Start, p.Type) {
 		return true
 	}
 	switch {
@@ -84,8 +85,9 @@ func familyName(value string) bool {
 	if r, _ := utf8.DecodeRuneInString(value); script.IsHangul(r) {
 		return n == 3 && koreanName(value)
 	}
+	_, whole := hanFamilies[value]
 	return n >= 2 && n <= 4 && strings.IndexFunc(value, func(c rune) bool { return !unicode.Is(unicode.Han, c) }) < 0 &&
-		hanFamily(value) > 0
+		(whole || hanFamily(value) > 0)
 }
 
 //nolint:gochecknoglobals // constant tables

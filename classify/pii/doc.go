@@ -33,7 +33,8 @@
 // report them only where their surroundings say so ("my name is", a legal form, "born in"). The
 // gazetteers of places and nationalities otherwise count as support for what the model sees. In
 // scripts without capitals, and in Cyrillic, a table of words announces names (named.go): 我叫, 氏名：,
-// 제 이름은, اسمي, मेरा नाम, ผมชื่อ, меня зовут; some of them only before a family name of their country.
+// 제 이름은, اسمي, मेरा नाम, ผมชื่อ, меня зовут; some of them only before a family name of their country. In
+// mails of Chinese, Japanese and Korean titles, forms of signing and whole addresses do (asia.go).
 //
 // A model that knows the Latin script alone takes words of others for names because they are strange
 // to it. Of such a model (Decoder.LatinAlone) a name in another script counts where its form bears it

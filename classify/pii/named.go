@@ -20,14 +20,17 @@ type herald struct {
 type announces uint8
 
 const (
-	isField    announces = iota // behind the word and a colon, with a family name where the script has them
-	isName                      // behind the word and a colon
-	follows                     // behind the word
-	hints                       // behind the word, with a family name, or a first and a last one
-	bare                        // as isField, where no colon stands
-	endsIt                      // before the word, with a family name
-	patronymic                  // the word itself ends one, behind a first name
-	isAddress                   // an address, behind the word and a colon
+	isField      announces = iota // behind the word and a colon, with a family name where the script has them
+	isName                        // behind the word and a colon
+	follows                       // behind the word
+	hints                         // behind the word, with a family name, or a first and a last one
+	bare                          // as isField, where no colon stands
+	endsIt                        // before the word, with a family name
+	patronymic                    // the word itself ends one, behind a first name
+	isAddress                     // an address, behind the word and a colon
+	isPrefecture                  // the word begins an address
+	titles                        // before the word, see titled
+	tells                         // before the word, see teller
 )
 
 // heralds are the words, by their first character.
@@ -59,11 +62,14 @@ var heralds = func() map[rune][]herald {
 			"мое имя,Моя фамилия,моя фамилия,Мое имя,господин,господину,господина,господином,госпожа,госпоже,госпожу," +
 			"госпожой,Уважаемый," +
 			"Уважаемая,Дорогой,Дорогая,мене звати,Мене звати"},
-		{hints, "我是,本人,名前は,氏名は,이름은,저는,나는,السيد,السيدة,الأستاذ,الأستاذة,الدكتور,الدكتورة,بالدكتور,الآنسة,المهندس,للسيد," +
+		{hints, "我是,他叫,她叫,本人,名前は,氏名は,이름은,저는,나는,السيد,السيدة,الأستاذ,الأستاذة,الدكتور,الدكتورة,بالدكتور,الآنسة,المهندس,للسيد," +
 			"للسيدة,للأستاذ,للأستاذة,للدكتور," +
 			"นาย,นาง,пациент,Пациент,пациентка,Пациентка,заявитель,Заявитель"},
 		{isAddress, "地址,住址,住所,ご住所,주소,العنوان,पता,ที่อยู่,Адрес,адрес"},
 		{endsIt, "先生,女士,小姐,经理,教授,主任,医生,さん,様,さま,氏,殿,と申します,といいます,라고 합니다,씨,님,고객,과장,부장,차장,대리,팀장,교수,환자,회원"},
+		{titles, "总,老师,律师,总监,师傅,同学,部长,局长,校长,院长,部長,課長,社長,係長,専務,常務,店長,사장님,실장님,상무님,전무님,이사님,드림,올림"},
+		{tells, "です,でございます,よりご,よりお,までご連絡,입니다"},
+		{isPrefecture, prefectures},
 		{patronymic, "вич,вича,вичу,вичем,вна,вны,вне,вну,вной"},
 	} {
 		for word := range strings.SplitSeq(list.words, ",") {
@@ -105,6 +111,7 @@ func (s *scanner) announced(ctx context.Context) error {
 		}
 		i += size
 	}
+	s.signature()
 	return nil
 }
 
@@ -119,7 +126,16 @@ func (s *scanner) herald(i int, h herald) {
 		s.patronym(i, i+len(h.word))
 		return
 	}
-	if h.how == endsIt {
+	switch h.how {
+	case isPrefecture:
+		s.prefecture(i, i+len(h.word))
+		return
+	case titles, tells:
+		if from := s.family(i, h); from < i {
+			s.addName(from, strings.TrimRight(s.text[from:i], " "))
+		}
+		return
+	case endsIt:
 		if from := s.nameBefore(i, h.word); from < i {
 			s.addName(from, strings.TrimRight(s.text[from:i], " "))
 		}
@@ -145,7 +161,13 @@ func (s *scanner) herald(i int, h herald) {
 	}
 	rest := strings.TrimLeft(s.text[at:min(len(s.text), at+maxFieldValue+cueWidth)], " :：—–-\"'“「『«　")
 	at += strings.Index(s.text[at:], rest)
-	s.addName(at, nameIn(rest, h.how))
+	name := nameIn(rest, h.how)
+	if name == "" && h.word == "이름은" && s.opensSentence(i) { // its own, so that its last syllable says nothing
+		if name = hangulName(rest, follows); name != "" && !hasPrefix(rest[len(name):], copulas...) {
+			return
+		}
+	}
+	s.addName(at, name)
 }
 
 func (s *scanner) addName(at int, name string) {

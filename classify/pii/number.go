@@ -60,6 +60,12 @@ func (s *scanner) numeric(i, end int) int {
 	if found := s.street(i, end); found > 0 {
 		return found
 	}
+	if found := s.eastAddress(i, end); found > 0 {
+		return found
+	}
+	if found := s.account(i, end); found > 0 {
+		return found
+	}
 	return s.phone(i, end)
 }
 

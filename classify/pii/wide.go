@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,7 +15,7 @@ const leastWide = 6
 const firstWide = 0xD9
 
 // narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters of
-// full width, stand as those of ASCII.
+// full width, stand as those of ASCII, and the hyphens and the space that Japanese sets between digits.
 type narrowed struct {
 	text string
 	cuts []cut // in order
@@ -37,6 +38,8 @@ func narrow(text string) (n narrowed, ok bool) {
 			digits = leastWide
 		case isDigit(a):
 			digits++
+		case digitJoint(text, i, r, size) != 0: // two of them part a number
+			digits += leastWide / 2
 		}
 		i += size
 	}
@@ -47,9 +50,9 @@ func narrow(text string) (n narrowed, ok bool) {
 	b.Grow(len(text))
 	less := 0
 	for i, r := range text {
-		a := ascii(r)
+		_, size := utf8.DecodeRuneInString(text[i:])
+		a := cmp.Or(ascii(r), digitJoint(text, i, r, size))
 		if a == 0 {
-			_, size := utf8.DecodeRuneInString(text[i:])
 			b.WriteString(text[i : i+size])
 			continue
 		}
@@ -73,6 +76,24 @@ func ascii(r rune) byte {
 		return byte(r - 0xFF00 + ' ')
 	}
 	return 0
+}
+
+// digitJoint is what a hyphen or a space of another width at i, between two digits, stands for in ASCII, or
+// 0.
+func digitJoint(text string, i int, r rune, size int) byte {
+	joint := byte('-')
+	switch r {
+	case 'ー', '‐', '‑', '−':
+	case '　':
+		joint = ' '
+	default:
+		return 0
+	}
+	last, _ := utf8.DecodeLastRuneInString(text[:i])
+	if !digitAt(text[i+size:]) || (last < '0' || last > '9') && !isDigit(ascii(last)) {
+		return 0
+	}
+	return joint
 }
 
 // before is the place in the text as it was of place i in the one that was rewritten.

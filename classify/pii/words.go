@@ -2,7 +2,10 @@ package pii
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"signalbox/internal/script"
 )
 
 // word looks at the capital at i and returns where to go on, inside or behind the word that it
@@ -122,8 +125,8 @@ func (s *scanner) company(i, end int) bool {
 			k--
 		}
 		from := s.companyWord(k)
-		if from == k {
-			break
+		if first, _ := utf8.DecodeRuneInString(s.text[from:]); from == k || n > 0 && script.IsIdeograph(first) {
+			break // or a sentence without spaces, before the name
 		}
 		start = from
 		n++
@@ -151,9 +154,15 @@ const maxCompany = 5
 
 // companyWord returns the start of the capitalised word, or of "and" or "&", that ends at k, or k.
 func (s *scanner) companyWord(k int) int {
-	from := k
-	for from > 0 && (isAlnum(s.text[from-1]) || s.text[from-1] >= utf8.RuneSelf || s.text[from-1] == '-' || s.text[from-1] == '\'' || s.text[from-1] == '&') {
-		from--
+	from, last := k, rune(0)
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(s.text[:from])
+		if !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("-'’&–·®™", r) ||
+			from < k && ideographic(r) != ideographic(last) {
+			break
+		}
+		last = r
+		from -= size
 	}
 	if from == k {
 		return k
@@ -167,6 +176,9 @@ func (s *scanner) companyWord(k int) int {
 	}
 	return k
 }
+
+// ideographic is script.IsIdeograph, and so for the mark of a long vowel.
+func ideographic(r rune) bool { return r == 'ー' || script.IsIdeograph(r) }
 
 func (s *scanner) endOfText(i int) bool { return i >= len(s.text) || s.text[i] == '\n' }
 

@@ -1,0 +1,311 @@
+package pii
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"signalbox/internal/script"
+)
+
+// Addresses, accounts and names of letters in Chinese, Japanese and Korean, which stand in sentences
+// without a key.
+
+// maxPlaceRun is how many characters of an address in Chinese or Japanese stand before its number.
+const maxPlaceRun = 24
+
+// eastAddress reads an address of Chinese or Korean whose number is [i, end): 海淀区中关村大街27号, 강남구 역삼동
+// 737번지.
+func (s *scanner) eastAddress(i, end int) int {
+	if i < 2*len("路") || end-i > 5 || s.text[i-1] < utf8.RuneSelf && s.text[i-1] != ' ' {
+		return 0
+	}
+	r, _ := utf8.DecodeLastRuneInString(strings.TrimRight(s.text[:i], " "))
+	from := i
+	switch {
+	case strings.ContainsRune("路街道巷弄村同", r) && hasPrefix(s.text[end:], "号", "號", "弄"):
+		from = s.hanStreet(i)
+	case strings.ContainsRune("로길동리가", r):
+		from = s.hangulStreet(i)
+	}
+	if from == i {
+		return 0
+	}
+	return s.add(StreetAddress, from, s.houseEnd(end), scoreCue)
+}
+
+// hanStreet returns where the address of Chinese begins that a house number at i ends: behind the verb
+// of its sentence, with the name of a town or a district in it. Else i.
+func (s *scanner) hanStreet(i int) int {
+	from, districts := i, 0
+	for n := 0; n < maxPlaceRun && from > 0; n++ {
+		r, size := utf8.DecodeLastRuneInString(s.text[:from])
+		if !unicode.Is(unicode.Han, r) || strings.ContainsRune("到在于於至是为為址往寄住", r) {
+			break
+		}
+		if strings.ContainsRune("省市区區县縣镇鎮州", r) {
+			districts++
+		}
+		from -= size
+	}
+	if districts == 0 {
+		return i
+	}
+	return from
+}
+
+// hangulStreet returns where the address of Korean begins that a house number at i ends: words that end
+// as the names of provinces, towns and districts do. Else i.
+func (s *scanner) hangulStreet(i int) int {
+	from, words := i, 0
+	for end := i; words <= maxEntryWords+1; {
+		word := len(strings.TrimRight(s.text[:end], " "))
+		start := word
+		for start > 0 {
+			r, size := utf8.DecodeLastRuneInString(s.text[:start])
+			if !script.IsHangul(r) && !isDigit(s.byteAt(start-1)) {
+				break
+			}
+			start -= size
+		}
+		last, _ := utf8.DecodeLastRuneInString(s.text[:word])
+		if word-start < 2*len("구") || words > 0 && !strings.ContainsRune("시도군구읍면", last) {
+			break
+		}
+		words++
+		from, end = start, start
+		if s.byteAt(start-1) != ' ' {
+			break
+		}
+	}
+	if words < 2 {
+		return i
+	}
+	return from
+}
+
+// houseEnd returns the end of what follows the first digits of a house number, which end at i: more of
+// them, and the words for houses, floors and flats.
+func (s *scanner) houseEnd(i int) int {
+	for {
+		rest := s.text[i:]
+		unit := 0
+		for _, u := range houseUnits {
+			if strings.HasPrefix(rest, u) {
+				unit = len(u)
+				break
+			}
+		}
+		r, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case unit > 0:
+			i += unit
+		case isDigit(s.byteAt(i)), isDigit(ascii(r)):
+			i += size
+		case strings.ContainsRune("-−‐ー－のノ", r) && digitAt(s.text[i+size:]):
+			i += size
+		default:
+			return i
+		}
+	}
+}
+
+// digitAt reports whether text begins with a digit, of full width or not.
+func digitAt(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r >= '0' && r <= '9' || isDigit(ascii(r))
+}
+
+// prefecture adds the address of Japanese that begins with the name of a prefecture, [i, end): 東京都渋谷区道
+// 玄坂1-2-3.
+func (s *scanner) prefecture(i, end int) {
+	at := end
+	for n := 0; ; n++ {
+		r, size := utf8.DecodeRuneInString(s.text[at:])
+		if digitAt(s.text[at:]) {
+			break
+		}
+		if n == maxPlaceRun || !ideographic(r) || strings.ContainsRune("はがをでへ", r) {
+			return
+		}
+		at += size
+	}
+	if at == end {
+		return
+	}
+	_, size := utf8.DecodeRuneInString(s.text[at:])
+	s.out = append(s.out, Span{
+		Type: StreetAddress, Start: i, End: s.houseEnd(at + size), Score: scoreCue, Pattern: true,
+	})
+}
+
+// account reads the number of a bank account, the first digits of which are [i, first), directly behind
+// a word for it. It has no check digits that all banks share.
+func (s *scanner) account(i, first int) int {
+	var buf [maxAccount + 1]byte
+	n, _, end := s.grouped(i, buf[:])
+	if n < minAccount || n > maxAccount || s.wordAfter(end) && s.byteAt(end) < utf8.RuneSelf || first-i > maxAccount {
+		return 0
+	}
+	front := s.text[max(0, i-cueWidth):i]
+	front = strings.ToLower(strings.TrimRight(front, " \t:：=#*(（「は是为為은는이가"))
+	for _, word := range [...]string{" is", " ist", " nr.", " no."} {
+		front = strings.TrimRight(strings.TrimSuffix(front, word), " :")
+	}
+	mobile := n == 11 && buf[0] == '1' && buf[1] > '2'
+	if endsWith(front, accountNames) || n >= longAccount && !mobile && endsWith(front, bankNames) {
+		return s.add(IBAN, i, end, scoreCue)
+	}
+	return 0
+}
+
+func endsWith(text string, endings []string) bool {
+	return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(text, e) })
+}
+
+// How many digits the number of an account has, and behind the name of a bank alone.
+const (
+	minAccount  = 6
+	longAccount = 11
+	maxAccount  = 20
+)
+
+//nolint:gochecknoglobals // constant tables
+var (
+	accountNames = []string{
+		"口座番号", "普通預金", "当座預金", "普通口座", "账号", "帐号", "帳號", "账户", "帳戶", "账户号码", "계좌번호", "계좌 번호",
+		"bank account number", "bank account no", "bank account", "kontonummer", "konto-nr", "kontonr", "numéro de compte",
+		"número de cuenta", "número da conta", "numero di conto", "numer konta", "numer rachunku", "rekeningnummer",
+		"hesap numaram", "hesap numarası", "номер счета", "номер счёта", "расчетный счет",
+	}
+	bankNames = []string{"银行", "銀行", "은행"}
+	// houseUnits are words behind the parts of a house number.
+	houseUnits = []string{
+		"丁目", "番地", "番", "号", "號", "弄", "栋", "棟", "幢", "座", "单元", "室", "楼", "樓", "层", "階", "번지", "번길", "동", "호", "층",
+	}
+)
+
+// family returns where the name begins before the title at i, or before a word with which someone tells
+// who it is, or i.
+func (s *scanner) family(i int, h herald) int {
+	behind := i + len(h.word)
+	next, _ := utf8.DecodeRuneInString(s.text[behind:])
+	if r, _ := utf8.DecodeRuneInString(h.word); script.IsHangul(r) {
+		signed := h.word == "드림" || h.word == "올림"
+		from := s.hangulBefore(i, h.word)
+		name := strings.TrimRight(s.text[from:i], " ")
+		last, _ := utf8.DecodeLastRuneInString(name)
+		switch {
+		case from == i, strings.ContainsRune(notNames.hangulRoles, last), signed && next != '\n' && next != utf8.RuneError,
+			h.how == tells && (len(name) < i-from || !s.introduced(from) || !givenName(name)):
+			return i
+		}
+		return from
+	}
+	from, end := i, i
+	if r, size := utf8.DecodeLastRuneInString(s.text[:end]); r == ' ' || r == '　' {
+		end -= size
+	}
+	for from = end; from > 0 && end-from < 6*len("王"); {
+		r, size := utf8.DecodeLastRuneInString(s.text[:from])
+		if !isHan(r) {
+			break
+		}
+		from -= size
+	}
+	name := s.text[from:end]
+	n := utf8.RuneCountInString(name)
+	_, whole := hanFamilies[name]
+	long := hanFamily(name) > len("王") || whole && n > 1 // a family name of Japan
+	before, _ := utf8.DecodeLastRuneInString(s.text[:from])
+	switch {
+	case h.word == "总" && unicode.IsLetter(next) && !strings.ContainsRune("您好的说", next),
+		!whole && endsIn(name, placeEnds), h.how == tells && from > 0 && unicode.IsLetter(before) && before != 'の' && before != 'た',
+		h.how == tells && unicode.IsLetter(next) && strings.HasSuffix(h.word, "です"):
+		return i
+	case long && n <= 5, h.how == titles && whole, h.how == titles && n == 3 && hanFamily(name) > 0:
+		return from
+	case h.how == titles && n > 1 && n < 6: // 请孙老师
+		_, size := utf8.DecodeLastRuneInString(name)
+		before, _ := utf8.DecodeLastRuneInString(name[:len(name)-size])
+		if _, ok := hanFamilies[name[len(name)-size:]]; ok && strings.ContainsRune("请給给找和与跟问的", before) {
+			return end - size
+		}
+	}
+	return i
+}
+
+// introduced reports whether the word before the name at i is that of a part of a company or of an office.
+func (s *scanner) introduced(i int) bool {
+	before := strings.TrimRight(s.text[:i], " ")
+	return len(before) < i && endsWith(before, companyParts)
+}
+
+// givenName reports whether both syllables behind the family name of Korean are usual in given names.
+func givenName(name string) bool {
+	for _, r := range name[len("김"):] {
+		if !strings.ContainsRune(givenSyllables, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// signature adds the name of Chinese or Japanese that a letter ends with: alone in its line, before
+// nothing but ways to reach its writer, behind a line that ends as sentences and closings do.
+func (s *scanner) signature() {
+	end := len(strings.TrimRight(s.text, " \t\r\n　"))
+	for range maxContacts {
+		start := strings.LastIndexByte(s.text[:end], '\n') + 1
+		if start == 0 || end-start > maxFieldValue {
+			return
+		}
+		line := strings.TrimLeft(s.text[start:end], " 　")
+		before := strings.TrimRight(s.text[:start], " \t\r\n　")
+		if signed(line) && endsWith(before, closings) {
+			s.addName(end-len(line), line)
+			return
+		}
+		if !strings.ContainsAny(line, "@0123456789０１２３４５６７８９") {
+			return
+		}
+		end = len(before)
+	}
+}
+
+// signed reports whether a line is a name of Chinese or Japanese and nothing else.
+func signed(line string) bool {
+	name := strings.Replace(strings.Replace(line, "　", "", 1), " ", "", 1)
+	n := utf8.RuneCountInString(name)
+	family := hanFamily(name)
+	last, _ := utf8.DecodeLastRuneInString(name)
+	if strings.IndexFunc(name, func(r rune) bool { return !isHan(r) }) >= 0 ||
+		strings.ContainsRune(notNames.roles, last) || strings.ContainsRune("部司室局组組科处處所市县縣区區省州", last) {
+		return false
+	}
+	return family == len("王") && n <= 3 || family > len("王") && n <= 5
+}
+
+// maxContacts is how many lines a signature has at most.
+const maxContacts = 5
+
+//nolint:gochecknoglobals // constant tables
+var (
+	closings     = strings.Fields("。 ！ ! . ， , ？ ? 此致 敬礼 敬禮 谢谢 謝謝 祝好 敬上 以上 敬具 お願いいたします お願いします")
+	companyParts = strings.Fields("팀 부 과 실 센터 지점 본사 상담원 담당자 대표 기자 매니저 저는 나는 전자 은행 회사")
+)
+
+const (
+	prefectures = "北海道,青森県,岩手県,宮城県,秋田県,山形県,福島県,茨城県,栃木県,群馬県,埼玉県,千葉県,東京都,神奈川県,新潟県,富山県,石川県,福井県," +
+		"山梨県,長野県,岐阜県,静岡県,愛知県,三重県,滋賀県,京都府,大阪府,兵庫県,奈良県,和歌山県,鳥取県,島根県,岡山県,広島県,山口県,徳島県,香川県," +
+		"愛媛県,高知県,福岡県,佐賀県,長崎県,熊本県,大分県,宮崎県,鹿児島県,沖縄県"
+	givenSyllables = "민서준우현지영수진은경희정혜미선유나연주아윤하원빈호성재훈석철동상승태규환종용솔람슬별예채다세시이인율건도찬혁웅범식욱균근숙순옥란" +
+		"화춘복덕만봉갑창길명무배병섭엽완익일임장중천청충택표필학형홍후구애라리린보비소신운자조초향"
+)
+
+// opensSentence reports whether a sentence begins at i.
+func (s *scanner) opensSentence(i int) bool {
+	before := strings.TrimRight(s.text[:i], " \n")
+	return before == "" || strings.HasSuffix(before, ".")
+}
