@@ -39,8 +39,10 @@ const (
 // common reports whether what the model takes for a name is a word, or words, that everybody uses:
 // the, universe, HR. A key or a title that announces a name is not asked here.
 func common(p *Span, value string) bool {
-	if _, ok := commons["abbreviation"][value]; ok {
-		return true
+	for _, kind := range [...]string{"abbreviation", "german"} {
+		if _, ok := commons[kind][value]; ok {
+			return true
+		}
 	}
 	if !lowerCase(value) {
 		return false

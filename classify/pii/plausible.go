@@ -26,11 +26,11 @@ func (r *reader) plausible(p *Span) bool {
 	machine = machine || logged
 	switch p.Type {
 	case Person, Organization, Place:
-		return (!common(p, value) || s.keyed(p.Start, p.Type)) && s.nameInContext(p, machine)
+		return (!common(p, value) || s.keyed(p.Start, p.Type)) && !s.plain(p, value) && s.nameInContext(p, machine)
 	case Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
-		return !machine || s.keyed(p.Start, p.Type) || endsInStreet(value)
+		return !designation(value) && (!machine || s.keyed(p.Start, p.Type) || endsInStreet(value))
 	case DateTime:
 		return !s.inStamp(p.Start, p.End) && !s.glued(p) && !s.endsKey(p.End) &&
 			(!machine || s.keyed(p.Start, p.Type) || logged && s.cued(p.Start, cueWidth, dateCues))
@@ -41,6 +41,14 @@ func (r *reader) plausible(p *Span) bool {
 		return !machine || s.keyed(p.Start, p.Type)
 	}
 	return true
+}
+
+// designation reports one word of ASCII letters with digits behind them that is no street: i386, cp1252.
+func designation(value string) bool {
+	name := strings.TrimRight(value, "0123456789")
+	return len(name) > 0 && len(name) < len(value) && strings.IndexFunc(name, func(r rune) bool {
+		return r >= utf8.RuneSelf || !isLetter(byte(r))
+	}) < 0 && !streetLike(name)
 }
 
 // glued reports whether a date or a code is only a part of a word with hyphens or slashes: of the
