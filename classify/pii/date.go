@@ -43,7 +43,7 @@ func (s *scanner) numericDate(i, first int) int {
 	case len(c) == 4:
 		ok = validYear(c) && (validDay(a, b) || validDay(b, a))
 	case len(c) == 2 && len(a) <= 2:
-		ok = sep != '.' && len(b) == 2 && (validDay(a, b) || validDay(b, a)) // 3.4.12 is a section
+		ok = (validDay(a, b) || validDay(b, a)) && (sep != '.' && len(b) == 2 || s.cued(i, cueWidth, dateCues)) // 3.4.12 is a section
 	}
 	if !ok {
 		return 0
@@ -185,7 +185,7 @@ func (s *scanner) dayAfterMonth(month, end int) int {
 //nolint:gochecknoglobals // constant table
 var dateCues = cues{
 	"born", "dob", "date of birth", "birthday", "birthdate", "birth date", "admitted", "discharged", "appointment", "turns", "married", "hired", "deceased", "died on",
-	"geboren", "geburtstag", "geburtsdatum", "née le", "né le", "naissance", "nací", "nacimiento", "nacida", "nacido", "nascido", "nascida", "nascimento",
+	"geboren", "geb", "geburtstag", "geburtsdatum", "née le", "né le", "naissance", "nací", "nacimiento", "nacida", "nacido", "nascido", "nascida", "nascimento",
 	"nato il", "nata il", "nascita", "geboortedatum", "född", "födelsedag", "urodzony", "urodzona", "doğum", "родился", "родилась", "рождения", "出生", "生年月日", "生日",
 }
 
@@ -312,7 +312,7 @@ func validDay(day, month string) bool {
 //nolint:gochecknoglobals // constant tables
 var (
 	months = wordSet("january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec " +
-		"januar februar märz mai juni juli oktober dezember jänner okt dez mär " +
+		"januar februar märz mai juni juli oktober dezember jänner feber okt dez mär " +
 		"janvier février mars avril juin juillet août septembre octobre novembre décembre janv févr avr juil déc " +
 		"enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre diciembre ene abr ago dic " +
 		"janeiro fevereiro março maio junho julho setembro outubro novembro dezembro fev mai set out dez " +

@@ -389,6 +389,9 @@ func (r *reader) keep(s Span, start, end int) {
 	s.Start, s.End = trimSpan(r.text, s.Type, start, max(start, end))
 	if s.Start < s.End && !checkable(s.Type) && r.whole(&s) && r.plausible(&s) && (!r.d.latin || r.abroad(&s)) {
 		r.out = append(r.out, s)
+		if s.Type == Place {
+			r.postcodeBefore(s.Start)
+		}
 	}
 }
 
@@ -400,7 +403,10 @@ func (r *reader) whole(s *Span) bool {
 		return (&scanner{text: r.text}).whole(s)
 	case DateTime:
 		return (&scanner{text: r.text}).wholeDate(s)
-	case StreetAddress: // ends in the first digits of 529.982.247-25
+	case StreetAddress: // begins in A-1010 Wien, or ends in the first digits of 529.982.247-25
+		if r.text[s.Start] == '-' {
+			s.Start = (&scanner{text: r.text}).wordStart(s.Start)
+		}
 		for end := s.End; isDigit(r.text[s.End-1]) && end+1 < len(r.text) && (r.text[end] == '.' || r.text[end] == '-') &&
 			isDigit(r.text[end+1]); s.End = end {
 			for end++; end < len(r.text) && isDigit(r.text[end]); {

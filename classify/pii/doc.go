@@ -40,6 +40,9 @@
 // to it. Of such a model (Decoder.LatinAlone) a name in another script counts where its form bears it
 // out: a family name and its length, two capitals, the ending of a place (abroad.go).
 //
+// In languages of the continent the house number follows the street and the postcode leads the town
+// (continent.go), and everyday words that such a model takes for names are left out (plain.go).
+//
 // # What keys say
 //
 // In JSON, XML, logs, settings and tables the key of a field is context for its value: what stands

@@ -149,6 +149,8 @@ func (s *scanner) machines(kind string, start, end int) bool {
 	switch kind {
 	case PhoneNumber:
 		return !s.phoneAt(start, end)
+	case DateTime: // "geb. 1.4.80" looks like a version
+		return !s.keyed(start, kind) && !s.cued(start, cueWidth/2, dateCues)
 	case Title:
 		return s.text[end-1] != '.'
 	case StreetAddress:

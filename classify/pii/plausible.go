@@ -30,7 +30,7 @@ func (r *reader) plausible(p *Span) bool {
 	case Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
-		return !designation(value) && (!machine || s.keyed(p.Start, p.Type) || endsInStreet(value))
+		return !designation(value) && !germanNoun(value) && (!machine || s.keyed(p.Start, p.Type) || endsInStreet(value))
 	case DateTime:
 		return !s.inStamp(p.Start, p.End) && !s.glued(p) && !s.endsKey(p.End) &&
 			(!machine || s.keyed(p.Start, p.Type) || logged && s.cued(p.Start, cueWidth, dateCues))
@@ -49,6 +49,13 @@ func designation(value string) bool {
 	return len(name) > 0 && len(name) < len(value) && strings.IndexFunc(name, func(r rune) bool {
 		return r >= utf8.RuneSelf || !isLetter(byte(r))
 	}) < 0 && !streetLike(name)
+}
+
+// germanNoun reports a noun of German, or "geb.", and a number, which no street is: Kundennummer 12345.
+func germanNoun(value string) bool {
+	word, rest := nextToken(value)
+	_, noun := commons["german"][strings.TrimRight(word, ":.")]
+	return (noun || word == "geb.") && strings.Trim(rest, " 0123456789.") == "" && !hasStreet(value)
 }
 
 // glued reports whether a date or a code is only a part of a word with hyphens or slashes: of the

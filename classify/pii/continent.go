@@ -1,0 +1,176 @@
+package pii
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Addresses of the continent have the number behind the street, and the postcode before the town.
+
+// continental reads an address whose house number is [i, first): behind the word of a street of German
+// or Dutch, or before a postcode and a town.
+func (s *scanner) continental(i, first int) int {
+	if first-i > 4 || s.byteAt(i-1) != ' ' || s.text[i] == '0' {
+		return 0
+	}
+	end := s.houseNumberEnd(first)
+	if s.wordAfter(end) || s.byteAt(end) == '.' && isDigit(s.byteAt(end+1)) {
+		return 0
+	}
+	town := s.townAfter(end)
+	from, typed := s.germanStreet(i - 1)
+	if !typed && town > end {
+		from = s.streetName(i - 1)
+	}
+	if from == i-1 {
+		return 0
+	}
+	return s.add(StreetAddress, from, town, scoreCue)
+}
+
+// houseNumberEnd returns the end of what belongs to a house number whose first digits end at i: 12a,
+// 123/4/5, 7-9.
+func (s *scanner) houseNumberEnd(i int) int {
+	for {
+		if isLetter(s.byteAt(i)) && !s.wordAfter(i+1) {
+			i++
+		}
+		if b := s.byteAt(i); b != '/' && b != '-' || !isDigit(s.byteAt(i+1)) || s.groupEnd(i+1)-i > 4 {
+			return i
+		}
+		i = s.groupEnd(i + 1)
+	}
+}
+
+// townAfter returns the end of ", 50667 Köln" behind i, or i. A year or a count is no postcode.
+func (s *scanner) townAfter(i int) int {
+	if !strings.HasPrefix(s.text[i:], ", ") {
+		return i
+	}
+	at := i + 2
+	marked := false
+	for _, country := range [...]string{"D-", "A-", "CH-", "DE-", "AT-", "F-", "I-", "B-", "L-"} {
+		if strings.HasPrefix(s.text[at:], country) {
+			at, marked = at+len(country), true
+			break
+		}
+	}
+	end := s.groupEnd(at)
+	if !isPostcode(s.text[at:end], marked) || s.byteAt(end) != ' ' || !s.capitalAt(end+1) {
+		return i
+	}
+	town := s.nameEnd(end + 1)
+	if _, ok := counted[s.text[end+1:town]]; ok || town-end < 3 {
+		return i
+	}
+	return town
+}
+
+// isPostcode reports five digits that are no round number, or four that are no year.
+func isPostcode(digits string, marked bool) bool { //nolint:revive // marked says that a country stands before it
+	switch len(digits) {
+	case 4:
+		return marked || !validYear(digits) && !strings.HasSuffix(digits, "000")
+	case 5:
+		return marked || !strings.HasSuffix(digits, "000")
+	}
+	return false
+}
+
+// germanStreet returns where the name of a street begins that ends at i, and whether its last word says
+// that it is one.
+func (s *scanner) germanStreet(i int) (from int, typed bool) {
+	end := i
+	if s.byteAt(end-1) == '.' {
+		end--
+	}
+	start := s.wordStart(end)
+	if s.byteAt(start-1) == '-' { // Konrad-Adenauer-Straße
+		for start > 0 && (s.text[start-1] == '-' || isLetter(s.text[start-1]) || s.text[start-1] >= utf8.RuneSelf) {
+			start--
+		}
+	}
+	word := fold(s.text[start:end])
+	if !s.capitalAt(start) {
+		return i, false
+	}
+	for _, suffix := range [...]string{"straße", "strasse", "gasse", "allee", "str", "straat"} {
+		rest, ok := strings.CutSuffix(word, suffix)
+		switch {
+		case !ok || suffix == "str" && end == i:
+		case len(rest) > 2:
+			return start, true
+		case rest == "": // Mariahilfer Straße
+			before := s.wordStart(start - 1)
+			if s.byteAt(start-1) == ' ' && before < start-1 && s.capitalAt(before) && !counts(fold(s.text[before:start-1])) {
+				return before, true
+			}
+		}
+	}
+	return i, false
+}
+
+// streetName returns where the words begin that end at i and may name a street: with a capital, or small
+// ones between such. Else i.
+func (s *scanner) streetName(i int) int {
+	from := i
+	for end, n := i, 0; n < maxStreet; n++ {
+		start := s.wordStart(end)
+		if _, noun := commons["german"][s.text[start:end]]; n == 0 && (noun || start < end && isMonth(s.text[start:end])) {
+			break // Tabelle 4
+		}
+		_, small := betweenStreet[s.text[start:end]]
+		if start == end || !small && !s.capitalAt(start) {
+			break
+		}
+		if !small {
+			from = start
+		}
+		if s.byteAt(start-1) != ' ' {
+			break
+		}
+		end = start - 1
+	}
+	return from
+}
+
+// postcodeBefore adds the postcode that stands before the town at i.
+func (r *reader) postcodeBefore(i int) {
+	s := scanner{text: r.text}
+	if s.byteAt(i-1) != ' ' {
+		return
+	}
+	end := i - 1
+	start := end
+	for start > 0 && end-start < maxPostcode+1 && isDigit(s.text[start-1]) {
+		start--
+	}
+	marked := s.byteAt(start-1) == '-' && isUpper(s.byteAt(start-2))
+	if !isPostcode(s.text[start:end], marked) || s.lineOfCode(start) {
+		return
+	}
+	from := start
+	for from > 0 && marked && (s.text[from-1] == '-' || isUpper(s.text[from-1])) {
+		from--
+	}
+	opens := from == 0 || strings.IndexByte("\n,(:", s.text[from-1]) >= 0 ||
+		s.text[from-1] == ' ' && strings.IndexByte(",:", s.byteAt(from-2)) >= 0
+	if _, in := betweenTown[s.wordBehind(from)]; marked || opens || in && end-start == maxPostcode {
+		r.out = append(r.out, Span{Type: ZipCode, Start: from, End: end, Score: scoreCue})
+	}
+}
+
+// lineOfCode reports whether the line around i is a machine's.
+func (s *scanner) lineOfCode(i int) bool { return (&judge{text: s.text}).at(i) }
+
+// maxPostcode is how many digits the postcodes before towns have at most.
+const maxPostcode = 5
+
+//nolint:gochecknoglobals // constant tables
+var (
+	betweenStreet = wordSet("der dem den die am an im in zum zur auf du de la le des del da do van het")
+	betweenTown   = wordSet("in nach aus bei à en a w te i em")
+	// counted are what numbers before them count.
+	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher Zeichen Wörter " +
+		"Kilometer Meter Tonnen Teilnehmer Personen Seiten Euros Zuschauer Kunden Studenten Schüler Soldaten Jahre Tage")
+)
