@@ -197,8 +197,8 @@ func (s *scanner) family(i int, h herald) int {
 		name := strings.TrimRight(s.text[from:i], " ")
 		last, _ := utf8.DecodeLastRuneInString(name)
 		switch {
-		case from == i, strings.ContainsRune(notNames.hangulRoles, last), signed && next != '\n' && next != utf8.RuneError,
-			h.how == tells && (len(name) < i-from || !s.introduced(from) || !givenName(name)):
+		case from == i, strings.ContainsRune(notNames.hangulRoles, last), !signed && !givenName(name), signed && next != '\n' && next != utf8.RuneError,
+			h.how == tells && (len(name) < i-from || !s.introduced(from)):
 			return i
 		}
 		return from

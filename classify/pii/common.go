@@ -44,6 +44,9 @@ func common(p *Span, value string) bool {
 			return true
 		}
 	}
+	if closesLetter(value) || greets.has(value) {
+		return true
+	}
 	if !lowerCase(value) {
 		return false
 	}
@@ -60,6 +63,13 @@ func common(p *Span, value string) bool {
 	_, noun := commons["noun"][value]
 	return words == 1 && (p.Score < lowerName || noun && p.Score < lowerGiven)
 }
+
+// greets are words that letters open with, in several languages.
+//
+//nolint:gochecknoglobals // constant table
+var greets = newWordIndex("hallo hello grüezi servus moin grüß buongiorno buonasera gentile egregio salve ciao hola estimado " +
+	"estimada querido querida olá prezado prezada caro cara bonjour bonsoir salut chère cher merhaba selam sayın szanowny " +
+	"szanowna witam cześć beste geachte hoi hej hejsan dear guten lieber liebe sehr")
 
 // lowerCase reports whether a value has letters that could be capitals, and none that are.
 func lowerCase(value string) bool {

@@ -107,13 +107,17 @@ func (s *scanner) clock(i int) int {
 	return end
 }
 
-// hanDate reads 2024年3月5日 and its parts with at least a month and a day.
+// hanDate reads 2024年3月5日, 2024년 3월 5일 and their parts with at least a month and a day.
 func (s *scanner) hanDate(i, first int) int {
-	if b := s.byteAt(first); b != 0xE5 && b != 0xE6 { // the first bytes of 年, 月 and 日
+	units := [...]string{"年", "月", "日"}
+	switch s.byteAt(first) {
+	case 0xE5, 0xE6: // the first bytes of 年, 月 and 日
+	case 0xEB, 0xEC: // and of 년, 월 and 일
+		units = [...]string{"년", "월", "일"}
+	default:
 		return 0
 	}
 	end, parts := first, 0
-	units := [...]string{"年", "月", "日"}
 	u := 0
 	for ; u < len(units); u++ {
 		if !strings.HasPrefix(s.text[end:], units[u]) {
@@ -124,8 +128,12 @@ func (s *scanner) hanDate(i, first int) int {
 		}
 		end += len(units[u])
 		parts++
-		next := s.digitsEnd(end)
-		if u == len(units)-1 || next == end || next-end > 2 {
+		from := end
+		if s.byteAt(end) == ' ' && units[0] == "년" {
+			from++
+		}
+		next := s.digitsEnd(from)
+		if u == len(units)-1 || next == from || next-from > 2 {
 			break
 		}
 		end = next

@@ -41,7 +41,8 @@
 // out: a family name and its length, two capitals, the ending of a place (abroad.go).
 //
 // In languages of the continent the house number follows the street and the postcode leads the town
-// (continent.go), and everyday words that such a model takes for names are left out (plain.go).
+// (continent.go), forms of letters say where names are (letter.go), and everyday words that such a model
+// takes for names are left out (plain.go).
 //
 // # What keys say
 //

@@ -353,7 +353,7 @@ var zipCues = cues{
 	"zip", "zipcode", "postcode", "postal", "post", "pincode", "pin", "plz", "postleitzahl",
 	"code postal", "cp", "código postal", "codigo postal", "cep", "cap",
 	"postnummer", "postnr", "kod pocztowy", "posta kodu", "индекс", "почтовый индекс", "邮编", "邮政编码",
-	"郵便番号", "〒", "zip/postal", "eircode",
+	"郵便番号", "〒", "우편번호", "zip/postal", "eircode",
 }
 
 // zip reads a postal code that begins with a digit: behind a word that names it, or a US one behind

@@ -39,6 +39,9 @@ func patterns(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	if err := s.announced(ctx); err != nil {
 		return dst, err
 	}
+	if err := s.closed(ctx); err != nil {
+		return dst, err
+	}
 	if len(s.out) == 0 {
 		return dst, nil
 	}

@@ -39,7 +39,16 @@ func (s *scanner) plain(p *Span, value string) bool {
 	}
 	from, to := lineOf(s.text, p.Start)
 	line := s.text[from:to]
-	return (!unicode.IsLower(first) || unicode.IsUpper(firstLetter(line))) && foreign(line)
+	return (!unicode.IsLower(first) || setsCapitals(line)) && foreign(line)
+}
+
+// setsCapitals reports whether a line begins with a capital, or a sentence in it does.
+func setsCapitals(line string) bool {
+	if unicode.IsUpper(firstLetter(line)) {
+		return true
+	}
+	k := strings.Index(line, ". ")
+	return k >= 0 && unicode.IsUpper(firstLetter(line[k:]))
 }
 
 // wordBehind returns the word before the one at i, in lower case.

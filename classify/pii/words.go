@@ -30,6 +30,7 @@ func (s *scanner) word(i int) int {
 	full, kinds := s.lookup(i, end)
 	switch {
 	case kinds&entryTitle != 0 && s.titled(full):
+		s.addressed(s.text[i:full], full)
 		return s.add(Title, i, full, scoreCue)
 	case kinds&entryLegal != 0 && s.company(i, full):
 		return full
