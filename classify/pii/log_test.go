@@ -29,6 +29,19 @@ func TestWhatLoggersWriteIsNobodysDateOrName(t *testing.T) {
 	}
 }
 
+func TestHostsAndPackagesWithNumbersAreNobodys(t *testing.T) {
+	d := decoder(t)
+	for _, tt := range []struct{ text, guess string }{
+		{"Jul 3 19:48:11 visitor-10-105-163-212 com.acme.cts[258]: told to run", "10-105-163-212"},
+		{"we read out what is known and what applies for the cached package: X_for_KB3037574~31bf38~amd64~~6.1.1.0, of state one", "KB3037574"},
+	} {
+		toks := tokens(t, tt.text, []piece{{tt.guess, "B-PHONE_NUMBER", 0.85}})
+		if got := d.Fuse(tt.text, Patterns(tt.text, nil), toks, nil); len(got) > 0 {
+			t.Errorf("%q gave %q", tt.text, scored(tt.text, got))
+		}
+	}
+}
+
 func TestPersonalDataBehindTheHeadOfALogIsFound(t *testing.T) {
 	d := decoder(t)
 	for _, tt := range []struct{ text, guess, kind, want string }{

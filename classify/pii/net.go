@@ -322,7 +322,7 @@ func (s *scanner) ipv4(i int) int {
 // word calls an address.
 func (s *scanner) versionLike(a netip.Addr, i, end int) bool {
 	b := s.byteAt(i - 1)
-	if (b == '/' || b == '-' || b == '~' || b == '^') && isLetter(s.byteAt(i-2)) {
+	if (b == '/' || b == '-' || b == '~' || b == '^') && isLetter(s.byteAt(i-2)) || b == '~' && s.byteAt(i-2) == '~' {
 		return true
 	}
 	b = s.byteAt(end)

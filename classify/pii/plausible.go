@@ -187,8 +187,12 @@ func census(value string) (letters, digits, words int) {
 // no decimal, date or range, or a +; or in one piece where a word near it speaks of telephones.
 func (s *scanner) dialled(p *Span) bool {
 	from, to, value := p.Start, p.End, s.text[p.Start:p.End]
-	if b := s.byteAt(from - 1); isAlnum(b) || b == '_' || b == '#' || b == '$' || b == '/' ||
+	b := s.byteAt(from - 1)
+	if isAlnum(b) || b == '_' || b == '#' || b == '$' || b == '/' ||
 		b == '.' || b == '=' && !s.keyed(from, PhoneNumber) || s.called(from) || s.called(from-1) {
+		return false
+	}
+	if b == '-' && isLetter(s.byteAt(from-2)) && !s.cued(from, cueWidth, phoneCues) { // visitor-10-20-30-40
 		return false
 	}
 	if b := s.byteAt(to); isAlnum(b) || b == '_' || b == '/' || b == '%' || b == '@' ||
