@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode"
@@ -62,7 +63,7 @@ func (s *scanner) hangulStreet(i int) int {
 	for end := i; words <= maxEntryWords+1; {
 		word := len(strings.TrimRight(s.text[:end], " "))
 		start := word
-		for start > 0 {
+		for start > 0 && word-start < maxKey {
 			r, size := utf8.DecodeLastRuneInString(s.text[:start])
 			if !script.IsHangul(r) && !isDigit(s.byteAt(start-1)) {
 				break
@@ -148,10 +149,10 @@ func (s *scanner) account(i, first int) int {
 	if n < minAccount || n > maxAccount || s.wordAfter(end) && s.byteAt(end) < utf8.RuneSelf || first-i > maxAccount {
 		return 0
 	}
-	front := s.text[max(0, i-cueWidth):i]
-	front = strings.ToLower(strings.TrimRight(front, " \t:：=#*(（「は是为為은는이가"))
+	var window [cueWidth]byte
+	front := bytes.TrimRight(s.before(i, cueWidth, &window), " \t:：=#*(（「は是为為은는이가")
 	for _, word := range [...]string{" is", " ist", " nr.", " no."} {
-		front = strings.TrimRight(strings.TrimSuffix(front, word), " :")
+		front = bytes.TrimRight(bytes.TrimSuffix(front, []byte(word)), " :")
 	}
 	mobile := n == 11 && buf[0] == '1' && buf[1] > '2'
 	if endsWith(front, accountNames) || n >= longAccount && !mobile && endsWith(front, bankNames) {
@@ -160,8 +161,10 @@ func (s *scanner) account(i, first int) int {
 	return 0
 }
 
-func endsWith(text string, endings []string) bool {
-	return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(text, e) })
+func endsWith[T string | []byte](text T, endings []string) bool {
+	return slices.ContainsFunc(endings, func(e string) bool {
+		return len(text) >= len(e) && string(text[len(text)-len(e):]) == e
+	})
 }
 
 // How many digits the number of an account has, and behind the name of a bank alone.

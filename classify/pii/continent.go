@@ -10,19 +10,20 @@ import (
 // continental reads an address whose house number is [i, first): behind the word of a street of German
 // or Dutch, or before a postcode and a town.
 func (s *scanner) continental(i, first int) int {
-	if first-i > 4 || s.byteAt(i-1) != ' ' || s.text[i] == '0' {
+	last := s.byteAt(i - 2)
+	if first-i > 4 || s.byteAt(i-1) != ' ' || s.text[i] == '0' || !isLetter(last) && last != '.' && last < utf8.RuneSelf {
 		return 0
 	}
 	end := s.houseNumberEnd(first)
-	if s.wordAfter(end) || s.byteAt(end) == '.' && isDigit(s.byteAt(end+1)) {
-		return 0
-	}
 	town := s.townAfter(end)
-	from, typed := s.germanStreet(i - 1)
-	if !typed && town > end {
+	from := i - 1
+	if strings.IndexByte("ert.", last) >= 0 { // the last letters of words for streets
+		from = s.germanStreet(i - 1)
+	}
+	if from == i-1 && town > end {
 		from = s.streetName(i - 1)
 	}
-	if from == i-1 {
+	if from == i-1 || s.wordAfter(end) || s.byteAt(end) == '.' && isDigit(s.byteAt(end+1)) {
 		return 0
 	}
 	return s.add(StreetAddress, from, town, scoreCue)
@@ -77,37 +78,34 @@ func isPostcode(digits string, marked bool) bool { //nolint:revive // marked say
 	return false
 }
 
-// germanStreet returns where the name of a street begins that ends at i, and whether its last word says
-// that it is one.
-func (s *scanner) germanStreet(i int) (from int, typed bool) {
+// germanStreet returns where the name of a street begins that ends at i in a word for streets. Else i.
+func (s *scanner) germanStreet(i int) int {
 	end := i
-	if s.byteAt(end-1) == '.' {
+	if s.text[end-1] == '.' {
 		end--
 	}
 	start := s.wordStart(end)
-	if s.byteAt(start-1) == '-' { // Konrad-Adenauer-Straße
-		for start > 0 && (s.text[start-1] == '-' || isLetter(s.text[start-1]) || s.text[start-1] >= utf8.RuneSelf) {
-			start--
-		}
+	for start > 0 && end-start < maxFieldValue && s.text[start-1] == '-' { // Konrad-Adenauer-Straße
+		start = s.wordStart(start - 1)
+	}
+	if !s.capitalAt(start) {
+		return i
 	}
 	word := fold(s.text[start:end])
-	if !s.capitalAt(start) {
-		return i, false
-	}
 	for _, suffix := range [...]string{"straße", "strasse", "gasse", "allee", "str", "straat"} {
 		rest, ok := strings.CutSuffix(word, suffix)
 		switch {
 		case !ok || suffix == "str" && end == i:
 		case len(rest) > 2:
-			return start, true
+			return start
 		case rest == "": // Mariahilfer Straße
 			before := s.wordStart(start - 1)
 			if s.byteAt(start-1) == ' ' && before < start-1 && s.capitalAt(before) && !counts(fold(s.text[before:start-1])) {
-				return before, true
+				return before
 			}
 		}
 	}
-	return i, false
+	return i
 }
 
 // streetName returns where the words begin that end at i and may name a street: with a capital, or small

@@ -50,6 +50,13 @@ func floods(size int) map[string]string {
 		"quotes":               fill(`"`),
 		"ends of tags":         fill(">>"),
 		"equals signs":         fill("= "),
+		"streets of Korean":    fill("로1"),
+		"streets of Chinese":   fill("市路1号"),
+		"streets of German":    fill("A-Str. 1, 12345 B "),
+		"closings":             fill("LG\n\nA\n"),
+		"accounts named":       fill("口座番号1234567 "),
+		"titles of Japanese":   fill("田中部長です。"),
+		"wide hyphens":         fill("1−"),
 	}
 }
 
