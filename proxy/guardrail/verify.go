@@ -78,7 +78,8 @@ func verdictOf(report *check.Report, g *grounds) *Verdict {
 		c := &report.Claims[i]
 		v := VerdictClaim{Text: c.Text, Start: c.Runes.Start, End: c.Runes.End, Verdict: c.Verdict.String(), Score: c.Score}
 		if c.Span.End > c.Span.Start && (c.Verdict == check.Unsupported || c.Verdict == check.Contradicted) {
-			v.Span = []int{c.Span.Start, c.Span.End}
+			at := c.Raw(c.Span)
+			v.Span = []int{at.Start, at.End}
 		}
 		if c.Source >= 0 {
 			v.Context = g.origin(c.Source)

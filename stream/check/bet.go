@@ -453,7 +453,7 @@ func (r *reading) strangerName() (span claims.Span) {
 	m.read(r.claim.Text, r.found, r.findings)
 	first, last := -1, -1
 	for i, w := range m.claim {
-		strange := m.content[i] && w.Has(words.Name) && !m.found[i]
+		strange := m.content[i] && r.claim.names(w) && !m.found[i]
 		switch {
 		case strange && (first < 0 || last == i-1):
 			last = i
@@ -461,13 +461,13 @@ func (r *reading) strangerName() (span claims.Span) {
 				first = i
 			}
 		case first >= 0:
-			return spanOf(r.claim.Text, m.claim[first].Start, m.claim[last].End)
+			return r.claim.span(m.claim[first].Start, m.claim[last].End)
 		}
 	}
 	if first < 0 {
 		return span
 	}
-	return spanOf(r.claim.Text, m.claim[first].Start, m.claim[last].End)
+	return r.claim.span(m.claim[first].Start, m.claim[last].End)
 }
 
 // kinds are words for a person, an animal or a thing of any kind, by hash: who is named in the

@@ -45,9 +45,32 @@ type Claim struct {
 	// of a Cell. May be empty.
 	Context string
 	Kind    claims.Kind
+	// Lead is how much of Text, in bytes, only tells what the claim is about: the names of a Value.
+	// Spans are counted from behind it.
+	Lead int
 	// Unfinished: the text stopped in the middle of it. Nobody can tell whether it is true; whether
 	// it may be said at all can be.
 	Unfinished bool
+}
+
+// ClaimOf is a claim of an answer with the one before it.
+func ClaimOf(c *claims.Claim, before string) Claim {
+	out := Claim{Text: c.Says(), Context: before, Kind: c.Kind, Lead: c.Lead}
+	if c.Kind == claims.Cell || c.Kind == claims.Value {
+		out.Context = c.Context
+	}
+	return out
+}
+
+// states is the text of the claim without its lead.
+func (c *Claim) states() string { return c.Text[c.Lead:] }
+
+// span is a place in bytes of the text in code points behind the lead; empty where it is of that.
+func (c *Claim) span(start, end int) claims.Span {
+	if start < c.Lead {
+		return claims.Span{}
+	}
+	return spanOf(c.states(), start-c.Lead, end-c.Lead)
 }
 
 // Result is the verdict on one claim.
@@ -58,7 +81,7 @@ type Result struct {
 	ID      string  // of that source; may be empty
 	Premise string  // text of the evidence that decided; empty with Source -1
 	// Span is where the number, the date or the name stands that failed, in code points of the
-	// claim; empty where none decided.
+	// claim, its lead apart; empty where none decided.
 	Span   claims.Span
 	By     Stage
 	Reason string // a few words for the log

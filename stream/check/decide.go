@@ -33,11 +33,13 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	}
 	if c.opts.English && len(r.inf) > 0 && r.marks != marked {
 		if out, ok := r.alien(e, support, says); ok {
+			r.doubt(&out)
 			out.Err = errors.Join(r.judgeErr, r.markErr)
 			return out
 		}
 	}
 	out := c.rule(e, r, support, says)
+	r.doubt(&out)
 	r.heed(e, &out)
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}

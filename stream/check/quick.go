@@ -99,10 +99,11 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	if claim.Kind == claims.Code {
 		return 0
 	}
-	s.signs = numeric.Look(claim.Text)
-	s.mute = claim.Kind == claims.Heading || asks(claim.Text) || addresses(claim.Text)
+	says := claim.states()
+	s.signs = numeric.Look(says)
+	s.mute = claim.Kind == claims.Heading || asks(says) || addresses(says)
 	if !s.mute && claim.Kind != claims.Cell {
-		s.verbatim = e.Says(claim.Text)
+		s.verbatim = e.Says(says)
 	}
 	if e.Empty() {
 		return 0
@@ -115,6 +116,9 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (took int) {
 	left := steps
 	s.numbers, s.findings, s.stopped = e.Numbers().CheckFrom(ctx, s.findings[:0], s.claim.Text, s.claim.Context, &left)
+	if s.claim.Kind == claims.Value {
+		s.ofValue(ctx, e, &left)
+	}
 	return steps - left
 }
 
@@ -127,7 +131,7 @@ func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "no evidence"}, true
 	case e.Empty():
 		return silent("nothing to check"), true
-	case s.verbatim >= 0 && !continues(s.claim.Text):
+	case s.verbatim >= 0 && !continues(s.claim.states()):
 		return s.repeated(e), true
 	case s.verbatim >= 0 && s.numbers >= numeric.Unsupported:
 		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, By: Numeric, Reason: "stands in the evidence, perhaps of something else"}, true
@@ -155,7 +159,7 @@ func silent(reason string) Result {
 func (s *sight) refuted(e *evidence.Evidence) Result {
 	f := s.worst(numeric.Contradicted)
 	r := s.numbered(e, f, Contradicted, refutedNumber*(1-min(1, max(0, f.Score))))
-	r.Span = spanOf(s.claim.Text, f.Start, f.End)
+	r.Span = s.claim.span(f.Start, f.End)
 	return r
 }
 
@@ -173,7 +177,7 @@ func (s *sight) repeated(e *evidence.Evidence) Result {
 
 func (s *sight) absent() Result {
 	f := s.worst(numeric.Unsupported)
-	span := spanOf(s.claim.Text, f.Start, f.End)
+	span := s.claim.span(f.Start, f.End)
 	return Result{Verdict: Unsupported, Score: absentNumber, Source: -1, By: Numeric, Reason: string(f.Reason), Span: span}
 }
 

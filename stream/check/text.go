@@ -94,7 +94,7 @@ func tokensBeside(steps int) int { return textTokens - min(steps, textSteps)/ste
 var ErrTooMuch = errors.New("more claims than are read of one text")
 
 func split(answer string) ([]claims.Claim, error) {
-	splitter, err := claims.New(claims.Options{})
+	splitter, err := claims.New(claims.Options{Values: true})
 	if err != nil {
 		return nil, fmt.Errorf("split answer: %w", err)
 	}
@@ -117,10 +117,7 @@ func readings(
 		if ctx.Err() != nil {
 			return nil, nil, nil
 		}
-		claim := Claim{Text: list[i].Text, Context: list[i].Context, Kind: list[i].Kind}
-		if claim.Kind != claims.Cell && claim.Context == "" {
-			claim.Context = before
-		}
+		claim := ClaimOf(&list[i], before)
 		if claim.Kind != claims.Code {
 			before = claim.Text
 		}

@@ -132,9 +132,9 @@ func (r *reading) alien(e *evidence.Evidence, support float64, says opinion) (ou
 	if !t.alien {
 		return out, false
 	}
-	name, day := m.stranger(r.claim.Text, t), m.strangeDay(r.claim.Text, e)
+	name, day := m.stranger(&r.claim, t), m.strangeDay(r.claim.states(), e)
 	if name == (claims.Span{}) && !t.across {
-		name = strangePerson(r.claim.Text, e)
+		name = strangePerson(r.claim.states(), e)
 	}
 	switch {
 	case day != claims.Span{}:
@@ -228,7 +228,8 @@ func (m *matcher) partsOf(sentence []words.Word, text string) {
 // stranger is where the claim has a name that no premise has. Where nouns have capitals like names
 // only two such words beside each other count; beside evidence in another language, which may write
 // places and countries otherwise, as well, and where both is so nothing tells.
-func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
+func (m *matcher) stranger(c *Claim, t tongues) (span claims.Span) {
+	text := c.Text
 	nouns, perhaps := !t.across && m.germanPremise(), false
 	for i := range m.claim {
 		nouns = nouns || german[m.claim[i].Hash]
@@ -239,14 +240,14 @@ func (m *matcher) stranger(text string, t tongues) (span claims.Span) {
 	}
 	for i := range m.claim {
 		w := &m.claim[i]
-		if !m.unknown(i) || nouns && !w.Has(words.Name) {
+		if w.Start < c.Lead || !m.unknown(i) || nouns && !w.Has(words.Name) {
 			continue
 		}
 		if !nouns && !t.across && w.Has(words.Name) && !m.behindArticle(i) {
-			return spanOf(text, w.Start, w.End)
+			return c.span(w.Start, w.End)
 		}
 		if next := i + 1; next < len(m.claim) && m.unknown(next) && text[w.End:m.claim[next].Start] == " " {
-			return spanOf(text, w.Start, m.claim[next].End)
+			return c.span(w.Start, m.claim[next].End)
 		}
 	}
 	return span

@@ -57,6 +57,7 @@ func (s *Splitter) openBlock(f fence) {
 	s.endLineClaim()
 	s.table.leave()
 	f.open, f.left = true, maxBlock
+	s.begun = true
 	s.fence = f
 	s.lineStart = false
 	s.math = noMath

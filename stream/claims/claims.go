@@ -10,6 +10,9 @@
 // after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it, but
 // for <code> at the end of a line.
 //
+// With Options.Values a text that begins as JSON is cut by its values instead; between its claims
+// lie names of members and values that state nothing.
+//
 // The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
 // look ahead without bound before it decides about a full stop, which a stream cannot wait for, and
 // it breaks after abbreviations and initials. Taken from it are the classes (sentence terminals,
@@ -37,6 +40,7 @@ const (
 	Item                // a sentence of a list item
 	Cell                // a table cell
 	Code                // a line of a code block, or a formula set apart: nothing to check
+	Value               // a number of JSON, or a string of a few words
 )
 
 // String is the name of the kind.
@@ -50,6 +54,8 @@ func (k Kind) String() string {
 		return "cell"
 	case Code:
 		return "code"
+	case Value:
+		return "value"
 	case Prose:
 	}
 	return "prose"
@@ -67,6 +73,10 @@ type Claim struct {
 	Bytes   Span   // in bytes from the start of the choice
 	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
 	Kind    Kind
+	// Said is what a claim of JSON reads like where Text has escapes, and of a Value what its object
+	// and its member are called before it, in Lead bytes; else empty.
+	Said string
+	Lead int
 	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or
 	// right behind one, or in indented code.
 	Place  Place
@@ -90,6 +100,11 @@ type Options struct {
 	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
 	// JSON object or in indented code. For texts that agents write.
 	Blocks bool
+	// Values reads a text that is JSON, or begins with a block of it (```json), value by value: each
+	// string is a text of its own, a number or a string of a few words a claim of kind Value. Names
+	// of members are no claims, nor are words that stand for a value (true, "refund_policy"), nor
+	// values of members that tell how sure an answer is and where it was found (confidence, page).
+	Values bool
 }
 
 // DefaultOptions are 48 words, which with two premises fit the 96 tokens that a checker reads at
@@ -148,6 +163,8 @@ type Splitter struct {
 	lineStart bool
 	fence     fence
 	value     value
+	json      members
+	begun     bool // a line with text has begun
 	layout    layout
 	behind    bool // a block of code ended in this line, and no text has followed
 	math      mathKind
@@ -168,7 +185,16 @@ func New(o Options) (*Splitter, error) {
 
 // Reset makes the splitter ready for another choice; buffers are kept.
 func (s *Splitter) Reset() {
-	*s = Splitter{opts: s.opts, out: s.out[:0], buf: s.buf[:0], lineStart: true, table: table{heads: s.table.heads[:0]}}
+	json := members{text: s.json.text, levels: s.json.levels[:0], escapes: s.json.escapes[:0]}
+	*s = Splitter{
+		opts: s.opts, out: s.out[:0], buf: s.buf[:0], lineStart: true, table: table{heads: s.table.heads[:0]}, json: json,
+	}
+}
+
+// Continue makes the splitter ready for text that follows on a text behind its end.
+func (s *Splitter) Continue() {
+	s.Reset()
+	s.begun = true
 }
 
 // Feed takes the next piece of text and returns the claims that it finished, in order. The slice is
@@ -197,6 +223,9 @@ func (s *Splitter) Flush() []Claim {
 	s.out = s.out[:0]
 	s.final = true
 	s.judge()
+	if s.json.open && s.json.token == stringToken {
+		s.endString()
+	}
 	if s.open {
 		before := len(s.out)
 		stopped := s.stopped()

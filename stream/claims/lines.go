@@ -9,14 +9,15 @@ import (
 
 // fence is an open code block.
 type fence struct {
-	open bool
-	form blockForm
-	char byte // of the fences
-	run  int
-	last bool // the line that is read ends the block
-	left int  // bytes that a block without fences may still have
-	hunk hunk
-	tag  tag
+	open  bool
+	form  blockForm
+	char  byte // of the fences
+	run   int
+	last  bool // the line that is read ends the block
+	first bool // the line that is read begins it, and the text
+	left  int  // bytes that a block without fences may still have
+	hunk  hunk
+	tag   tag
 }
 
 // maxPrefix bounds in bytes the indentation and marks that are read to tell what a line is.
@@ -34,6 +35,15 @@ func (s *Splitter) beginLine() bool {
 	}
 	if s.fence.open {
 		return s.beginCodeLine(at)
+	}
+	if s.opts.Values && !s.begun {
+		if v := s.beginsJSON(at); v == yes {
+			s.openJSON(at, false)
+			s.begun = true
+			return true
+		} else if v == more {
+			return false
+		}
 	}
 	if s.opts.Blocks {
 		switch v := s.beginBlock(at); {
@@ -81,6 +91,7 @@ func (s *Splitter) beginLine() bool {
 	s.pos = at + mark.size
 	s.lineStart = mark.kind == quoteMark
 	s.lineLen = 0
+	s.begun = s.begun || len(head.text) > 0 && head.text[0] != '\n'
 	return true
 }
 
@@ -284,7 +295,8 @@ func (s *Splitter) newline() bool {
 func (s *Splitter) openFence(m mark) {
 	s.endLineClaim()
 	s.table.leave()
-	s.fence = fence{open: true, char: m.char, run: m.size}
+	s.fence = fence{open: true, char: m.char, run: m.size, first: !s.begun}
+	s.begun = true
 	s.lineStart = false
 	s.math = noMath
 	s.value, s.layout = value{}, layout{}
@@ -336,11 +348,17 @@ func (s *Splitter) codeRune(r rune, size int) bool {
 		}
 	}
 	if r == '\n' {
+		holds := s.fence.first && bytes.EqualFold(s.buf[s.start:s.end], []byte("```json"))
+		s.fence.first = false
 		if s.open {
 			s.close(s.end, false)
 		}
 		s.pos += size
 		s.lineStart = true
+		if s.opts.Values && holds {
+			s.fence = fence{}
+			s.openJSON(s.pos, true)
+		}
 		return true
 	}
 	if !s.open && !unicode.IsSpace(r) {

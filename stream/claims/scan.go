@@ -30,6 +30,12 @@ const (
 // scan judges the text from pos on, as far as it can be judged.
 func (s *Splitter) scan() {
 	for s.pos < len(s.buf) {
+		if s.json.open {
+			if !s.readJSON() {
+				return
+			}
+			continue
+		}
 		if s.lineStart {
 			if !s.beginLine() {
 				return
@@ -187,7 +193,11 @@ func (s *Splitter) emit(start, end int, window bool) {
 // compact drops the text of finished claims from the buffer.
 func (s *Splitter) compact() {
 	drop := s.pos
-	if s.open {
+	switch {
+	case s.json.open:
+		drop = s.kept()
+		s.json.from -= drop
+	case s.open:
 		drop = s.start
 	}
 	if drop == 0 {

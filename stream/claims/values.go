@@ -110,4 +110,6 @@ func (l *layout) line(indent []byte, h lineHead, m mark) {
 }
 
 // formed reports whether nothing may be put behind the text so far.
-func (s *Splitter) formed() bool { return s.value.formed() || s.layout.code && s.opts.Blocks }
+func (s *Splitter) formed() bool {
+	return s.json.open || s.value.formed() || s.layout.code && s.opts.Blocks
+}

@@ -146,3 +146,52 @@ func TestHoldDoesNotBreakJSONWithinAText(t *testing.T) {
 		}
 	}
 }
+
+// A claim of an answer in JSON is a value, wherever the chunks cut it. Its text is never changed, what
+// hold lets go ends before the value, and places are those of the text, its escapes counted as they
+// stand there.
+func TestJSONIsCheckedValueByValue(t *testing.T) {
+	const text = `{"confidence": 0.92, "a": "Gr\u00fcn is well.\n- This is false.", "page": 3, "b": "so",` +
+		` "c": [7, "Das ist gut."]}`
+	for _, fenced := range []bool{false, true} {
+		answer, code := text, 0
+		if fenced {
+			answer = "```json\n" + text + "\n```"
+			code = len("```json\n")
+		}
+		for mode, want := range map[guard.Mode]string{
+			guard.Observe: answer, guard.Annotate: answer, guard.Hold: answer[:strings.Index(answer, "This")],
+		} {
+			for _, mayAnnotate := range []bool{false, true} {
+				g := guardOf(t, &quick{}, guard.Options{})
+				job := jobOf(t, mode)
+				job.MayAnnotate, job.Formed = mayAnnotate, mode
+				job.Policy.Summary = true
+				for _, n := range []int{1, 2, 5, 1 << 10} {
+					got, out, err := pass(t, g, job, pieces(answer, n)...)
+					heard := listen(t, got)
+					held := mode == guard.Hold
+					if err != nil || !strings.HasPrefix(want, heard.texts[0]) || heard.texts[0] != want && (!held || n < 1<<10) ||
+						out.Failed != 1 || out.Cut != held {
+						t.Fatalf("%v in pieces of %d: error %v, %q, %+v", mode, n, err, heard.texts[0], out)
+					}
+					all, ok := heard.summary["guard"].(map[string]any)
+					if !ok || mode != guard.Hold && all["claims"] != 4.0 {
+						t.Fatalf("%v in pieces of %d: summary %v", mode, n, heard.summary)
+					}
+					failed, _ := all["failed"].([]any)
+					first, _ := failed[0].(map[string]any)
+					at := float64(code + strings.Index(text, "This"))
+					if len(failed) != 1 || first["start"] != at || first["end"] != at+14 {
+						t.Errorf("%v in pieces of %d: failed %v", mode, n, failed)
+					}
+				}
+				whole, out, err := g.Body(t.Context(), []byte(body(answer)), job)
+				kept := strings.Contains(string(whole), strings.Trim(quote(answer), `"`))
+				if err != nil || out.Failed != 1 || kept != (mode != guard.Hold) {
+					t.Errorf("%v: body: error %v, %+v %s", mode, err, out, whole)
+				}
+			}
+		}
+	}
+}

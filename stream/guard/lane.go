@@ -67,8 +67,10 @@ type record struct {
 	deadline time.Time // for a model to say something
 }
 
-func newLane(d *response.Delta, part int, seed maphash.Seed) *lane {
-	split, err := claims.New(claims.Options{Blocks: d.Kind == response.Text})
+// newLane returns a lane. With values JSON is read value by value: what reads answers for something
+// else than truth has to read all of it.
+func newLane(d *response.Delta, part int, seed maphash.Seed, values bool) *lane { //nolint:revive // a fact about the answer
+	split, err := claims.New(claims.Options{Blocks: d.Kind == response.Text, Values: values && d.Kind == response.Text})
 	if err != nil {
 		panic(err) // the defaults hold
 	}
@@ -129,7 +131,7 @@ func (l *lane) close() []claims.Claim {
 
 // reopen makes room for text behind the end.
 func (l *lane) reopen() {
-	l.split.Reset()
+	l.split.Continue()
 	l.base = claims.Span{Start: l.fed, End: l.fedRunes}
 	l.closed = false
 }

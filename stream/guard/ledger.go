@@ -60,7 +60,7 @@ func (l *ledger) lane(d *response.Delta, part int) *lane {
 }
 
 func (l *ledger) newLane(d *response.Delta, part int) *lane {
-	ln := newLane(d, part, l.seed)
+	ln := newLane(d, part, l.seed, l.job.Checker == nil)
 	l.lanes = append(l.lanes, ln)
 	return ln
 }
@@ -164,11 +164,8 @@ func (l *ledger) admit(ln *lane, c claims.Claim, now time.Time) (*record, check.
 	r := &record{lane: ln, claim: c, since: now, deadline: now.Add(l.MaxHold)}
 	ln.entered++
 	ln.open = append(ln.open, r)
-	asked := check.Claim{Text: c.Text, Context: ln.before, Kind: c.Kind}
-	if c.Kind == claims.Cell {
-		asked.Context = c.Context
-	}
-	ln.before = c.Text
+	asked := check.ClaimOf(&r.claim, ln.before)
+	ln.before = asked.Text
 	return r, asked
 }
 

@@ -51,7 +51,7 @@ func (l *ledger) appendFailure(dst []byte, r *record, shown bool) []byte { //nol
 	}
 	dst = strconv.AppendInt(append(dst, `"start":`...), int64(r.claim.Runes.Start), 10)
 	dst = strconv.AppendInt(append(dst, `,"end":`...), int64(r.claim.Runes.End), 10)
-	if s := r.result.Span; s.End > s.Start {
+	if s := r.claim.Raw(r.result.Span); s.End > s.Start {
 		dst = strconv.AppendInt(append(dst, `,"span":[`...), int64(s.Start), 10)
 		dst = append(strconv.AppendInt(append(dst, ','), int64(s.End), 10), ']')
 	}

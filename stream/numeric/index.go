@@ -248,3 +248,11 @@ func listed(text string, r *reading) int32 {
 	}
 	return best
 }
+
+// Knows reports whether the evidence has the words of a text, function words aside.
+func (x *Index) Knows(text string) bool {
+	return !slices.ContainsFunc(words.Scan(nil, text), func(w words.Word) bool {
+		_, known := x.idf[w.Hash]
+		return !known && !w.Has(words.Stop)
+	})
+}

@@ -1,0 +1,91 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric"
+	"signalbox/stream/numeric/quantity"
+)
+
+// sureOf is the support from which a value of JSON, which is no sentence, counts as entailed; our
+// choice.
+const sureOf = 0.9
+
+// ofValue leaves of the findings about a value of JSON those about itself: its names are judged
+// where they stand. A bare number below 1 may be a share: 0.15 of "15 %".
+func (s *sight) ofValue(ctx context.Context, e *evidence.Evidence, left *int) {
+	s.findings = slices.DeleteFunc(s.findings, func(f numeric.Finding) bool { return f.Start < s.claim.Lead })
+	s.numbers = worstOf(s.findings)
+	if s.numbers < numeric.Unsupported || s.stopped != nil {
+		return
+	}
+	if s.numbers == numeric.Contradicted && s.unbound(ctx, e, left) {
+		return
+	}
+	n, err := strconv.ParseFloat(s.claim.states(), 64)
+	if err != nil || n <= 0 || n >= 1 {
+		return
+	}
+	share := s.claim.Text[:s.claim.Lead] + strconv.FormatFloat(n*100, 'g', 6, 64) + " %"
+	_, found, err := e.Numbers().CheckFrom(ctx, nil, share, s.claim.Context, left)
+	if err != nil || len(found) == 0 || found[len(found)-1].Verdict != numeric.Supported {
+		return
+	}
+	f := found[len(found)-1]
+	f.Start, f.End, f.Reason = s.claim.Lead, len(s.claim.Text), numeric.Converted
+	s.findings, s.numbers = append(s.findings[:0], f), numeric.Supported
+}
+
+// unbound reports whether the value stands in the evidence and only what its object is called speaks
+// against it: the evidence does not know the name of its member, which may be that of either of two
+// dates, or of either of two values of one sentence. What was found of it is then that it is there.
+func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bool {
+	name := strings.TrimSuffix(s.claim.Text[:s.claim.Lead], ": ")
+	if e.Numbers().Knows(name[strings.LastIndex(name, ": ")+1:]) {
+		return false
+	}
+	value := s.claim.states()
+	v, found, err := e.Numbers().CheckFrom(ctx, nil, value, "", left)
+	if err != nil || v != numeric.Supported || found[0].Sentence != s.findings[0].Sentence &&
+		!slices.ContainsFunc(quantity.Parse(nil, value), func(q quantity.Value) bool { return q.Kind == quantity.Date }) {
+		return false
+	}
+	for i := range found {
+		found[i].Start, found[i].End = found[i].Start+s.claim.Lead, found[i].End+s.claim.Lead
+	}
+	s.findings, s.numbers = append(s.findings[:0], found...), v
+	return true
+}
+
+// worstOf is the worst verdict on a number.
+func worstOf(list []numeric.Finding) (worst numeric.Verdict) {
+	for _, f := range list {
+		worst = max(worst, f.Verdict)
+	}
+	return worst
+}
+
+// names reports whether a word is a name that the claim states.
+func (c *Claim) names(w words.Word) bool { return w.Has(words.Name) && w.Start >= c.Lead }
+
+// doubt leaves of what a model says of a value of JSON what is sure: it has learnt from sentences. A
+// value fails for a number or a name that the evidence does not hold.
+func (r *reading) doubt(out *Result) {
+	if r.claim.Kind != claims.Value || out.By != NLI {
+		return
+	}
+	bare := out.Span.End <= out.Span.Start
+	switch {
+	case bare && out.Verdict == Contradicted, bare && out.Verdict == Unsupported,
+		out.Verdict == Supported && out.Score < sureOf:
+		*out = Result{
+			Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "a value that no sentence states",
+		}
+	}
+}

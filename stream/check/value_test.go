@@ -1,0 +1,56 @@
+package check_test
+
+import (
+	"testing"
+
+	"signalbox/stream/check"
+)
+
+// Each value of an answer that is JSON is compared with the evidence by itself, bound to the name of
+// its member and to what its object is called. What a model says of such a value is believed where it
+// is sure.
+func TestValuesOfJSONAreChecked(t *testing.T) {
+	t.Parallel()
+	e := facts(t,
+		"The Basic plan costs 9 euros a month.", "The Pro plan costs 19 euros a month.",
+		"Applications for the Horizon grant are accepted until 1 March 2026.",
+		"The call for the Horizon grant opens on 8 January 2026.", "Members get a discount of 15 %.",
+		"The Hamburg office has 42 employees.", "The Munich office has 17 employees.",
+	)
+	flags := map[string]string{ // what of the answer is flagged
+		`{"text": "The Hamburg office has 42 employees.", "confidence": 0.92, "page": 81}`:       "",
+		`{"text": "The Hamburg office has 42 employees.\nThe Munich office has 18 employees."}`:  "18",
+		`{"text": "B\u00fcro: the Munich office has 18 employees."}`:                             "18",
+		`[{"plan": "Basic", "monthly_price_eur": 9}, {"plan": "Pro", "monthly_price_eur": 19}]`:  "",
+		`[{"plan": "Basic", "monthly_price_eur": 9}, {"plan": "Pro", "monthly_price_eur": 9.0}]`: "9.0",
+		`{"plan": "Pro", "monthly_price_eur": 29}`:                                               "29",
+		`{"office": "Hamburg", "employees": 42}`:                                                 "",
+		`{"office": "Hamburg", "employees": 17}`:                                                 "17",
+		`{"grant": "Horizon", "deadline": "2026-03-01", "discount": 0.15}`:                       "",
+		`{"grant": "Horizon", "deadline": "2026-03-11"}`:                                         "2026-03-11",
+		"```json\n{\"office\": \"Munich\", \"employees\": 71}\n```":                              "71",
+		`{"discount": 0.25}`: "0.25",
+	}
+	for answer, want := range flags {
+		report, err := checker(t, check.Options{Judge: always(contradicts)}).Text(t.Context(), e, "", answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for i := range report.Claims {
+			c := &report.Claims[i]
+			if c.Verdict != check.Unsupported && c.Verdict != check.Contradicted {
+				continue
+			}
+			at := c.Raw(c.Span)
+			said := string([]rune(c.Text)[at.Start:at.End])
+			if whole := string([]rune(answer)[c.Runes.Start+at.Start : c.Runes.Start+at.End]); whole != said {
+				t.Errorf("%s: %q stands at %q", answer, said, whole)
+			}
+			got += said
+		}
+		if got != want {
+			t.Errorf("%s: %q is flagged, want %q", answer, got, want)
+		}
+	}
+}
