@@ -59,6 +59,7 @@ func TestSplit(t *testing.T) {
 		{"decimals and thousands hold no end", "It cost 3.50 or 1.234,5 in all. Then 1,200.", []string{"It cost 3.50 or 1.234,5 in all.", "Then 1,200."}},
 		{"a number may end a sentence", "It has 42. The rest is 7.5. Done in 1889. Yes.", []string{"It has 42.", "The rest is 7.5.", "Done in 1889.", "Yes."}},
 		{"a German day does not end one", "Am 3. Mai 1889 kam er. Am 4. ging er.", []string{"Am 3. Mai 1889 kam er.", "Am 4. ging er."}},
+		{"nor a quarter", "Im 3. Quartal 2025 fiel er. 2. Halbjahr: mehr.", []string{"Im 3. Quartal 2025 fiel er.", "2. Halbjahr: mehr."}},
 		{"abbreviations go on", "Dr. Smith and Prof. Li, e.g. in Fig. 3, agree. So do we.", []string{"Dr. Smith and Prof. Li, e.g. in Fig. 3, agree.", "So do we."}},
 		{
 			"letters of an abbreviation go on", "Der Zins ist 3,6 % p. a. und gilt, z. B. ab 5 €, i. d. R. lange. Er ist 2 % p. a. Die Frist ist b. Was nun?",

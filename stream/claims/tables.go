@@ -96,7 +96,7 @@ var abbreviations = func() map[string]stopKind {
 
 //nolint:gochecknoglobals // constant table
 var germanMonths = set("Januar", "Jänner", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
-	"Dezember", "Jahrhundert", "Jahrhunderts", "Jh", "Platz", "Stock", "Klasse", "Auflage", "Kapitel", "Liga", "Weltkrieg", "Bundesliga")
+	"Dezember", "Jahrhundert", "Jahrhunderts", "Jh", "Platz", "Stock", "Klasse", "Quartal", "Quartals", "Halbjahr", "Halbjahres", "Semester", "Auflage", "Kapitel", "Liga", "Weltkrieg", "Bundesliga")
 
 // starters are words that begin sentences, and rarely a name after an initial.
 //

@@ -329,6 +329,9 @@ func (c *checker) judge(i int) Finding {
 		}
 		return c.found(f, Supported, how, match)
 	}
+	if year := c.yearAlone(v); year.sentence >= 0 {
+		return c.found(f, Supported, SameValue, year)
+	}
 	if from, reason := c.derive(v, other); from.sentence >= 0 {
 		return c.found(f, Supported, reason, from)
 	}
@@ -339,7 +342,7 @@ func (c *checker) judge(i int) Finding {
 		f.Reason = NoFact
 		return f
 	}
-	if c.bounded(v) {
+	if c.bounded(v) || c.tiered(v) {
 		f.Reason = WithinBound
 		return f
 	}
@@ -360,6 +363,9 @@ func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate
 		return at
 	}
 	if at := c.otherPart(v, match); at.sentence >= 0 {
+		return at
+	}
+	if at := c.otherTier(v, match); at.sentence >= 0 {
 		return at
 	}
 	return c.ofOtherDate(v, match)

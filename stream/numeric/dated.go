@@ -1,6 +1,10 @@
 package numeric
 
-import "signalbox/stream/numeric/quantity"
+import (
+	"slices"
+
+	"signalbox/stream/numeric/quantity"
+)
 
 // dateOf is the date that a number of the evidence is told for, or -1: the only one of its clause, or,
 // where numbers and dates alternate ("from 61 % in 2018 to 67 % in 2022"), its neighbour.
@@ -44,12 +48,15 @@ func (c *checker) dateOf(k int32) int32 {
 func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 	in := &c.x.sentences[match.sentence]
 	said := c.onlyDate()
-	if match.known < 0 || in.mixed || in.row || said == nil || v.Kind != quantity.Count || in.knownEnd-in.known < 4 {
+	if match.known < 0 || in.mixed || in.row || said == nil || v.Kind != quantity.Count {
 		return nobody
 	}
 	date := c.dateOf(match.known)
 	if date < 0 || quantity.Compare(said, &c.x.known[date].value) != quantity.Differs {
 		return nobody
+	}
+	if in.knownEnd-in.known < 4 {
+		return c.ofTwin(v, said, match)
 	}
 	best := nobody
 	for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
@@ -70,6 +77,74 @@ func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 		}
 	}
 	return best
+}
+
+// yearAlone is the year of a quarter, or half, of the claim, where the evidence tells no part of any
+// year: it may go by days that are told without theirs.
+func (c *checker) yearAlone(v *quantity.Value) candidate {
+	best := nobody
+	if v.Kind != quantity.Date || v.Month < quantity.Quarters {
+		return best
+	}
+	for _, dim := range [...]quantity.Dim{v.Dim, quantity.Plain} { // "2006 tour dates" may be no year
+		for _, k := range c.x.byDim[dim] {
+			e := &c.x.known[k].value
+			if c.left -= comparing; c.left < 0 || e.Month >= quantity.Quarters {
+				return nobody
+			}
+			if e.Lo != v.Lo {
+				continue
+			}
+			if score := c.affinity(k); best.sentence < 0 || score > best.score {
+				best = c.by(k, score)
+			}
+		}
+	}
+	return best
+}
+
+// ofTwin is the number of another sentence that says the same for the date of the claim, in the same
+// words: "Revenue in Q3 was 4.2 million. Revenue in Q2 was 3.9 million."
+func (c *checker) ofTwin(v, said *quantity.Value, match candidate) candidate {
+	best := nobody
+	for _, s := range c.top {
+		in := &c.x.sentences[s]
+		if s == match.sentence || in.knownEnd-in.known != 2 || in.row || !c.twins(s, match.sentence) {
+			continue
+		}
+		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
+			e := &c.x.known[k]
+			c.left -= comparing
+			at := c.dateOf(k)
+			if at < 0 || !quantity.Commensurable(v, &e.value) ||
+				quantity.Compare(said, &c.x.known[at].value) == quantity.Differs {
+				continue
+			}
+			if c.agree(v, k) != quantity.Differs {
+				return nobody
+			}
+			best = c.by(k, c.affinity(k))
+		}
+	}
+	return best
+}
+
+// twins reports whether two sentences have the same words, those of dates aside.
+func (c *checker) twins(a, b int32) bool {
+	return c.within(a, b) && c.within(b, a)
+}
+
+// within reports whether sentence b has the words of sentence a, those of dates aside.
+func (c *checker) within(a, b int32) bool {
+	of, in := &c.x.sentences[a], &c.x.sentences[b]
+	c.left -= int(of.termEnd-of.terms) * int(in.termEnd-in.terms)
+	if c.left < 0 {
+		return false
+	}
+	all := c.x.terms[in.terms:in.termEnd]
+	return !slices.ContainsFunc(c.x.terms[of.terms:of.termEnd], func(t term) bool {
+		return !t.date && !slices.ContainsFunc(all, func(o term) bool { return o.hash == t.hash })
+	})
 }
 
 // onlyDate is the date that stands alone in the clause of the number that is being judged, or nil.

@@ -74,7 +74,8 @@ func (r *reading) cutClauses(text string) {
 const (
 	nothing   = iota
 	subject   // "and may be raised to 5000"
-	predicate // "and again in 2019"
+	predicate // "and again in 2019", "then 3 months"
+	sentence  // the subject alone: "and ends on 12 July"
 )
 
 // takes is what a clause that begins with "and" or the like takes from the one before it.
@@ -84,6 +85,9 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	}
 	at := r.bounds[clause-1]
 	i, _ := slices.BinarySearchFunc(r.words, at, func(w words.Word, at int) int { return w.Start - at })
+	if i+1 < len(r.words) && thenWords[r.words[i].Hash] && r.valueOf(r.words[i+1]) != nil {
+		return predicate
+	}
 	if i+1 >= len(r.words) || !joins(text[r.words[i].Start:r.words[i].End]) {
 		return nothing
 	}
@@ -94,8 +98,34 @@ func (r *reading) takes(text string, clause int32) uint8 {
 		"had", "kann", "darf", "muss", "soll", "wird", "ist", "sind", "war", "hat", "peut", "doit", "est", "puede",
 		"debe", "es":
 		return subject
+	case "starts", "started", "begins", "began", "opens", "opened", "ends", "ended", "closes", "closed",
+		"expires", "expired",
+		"beginnt", "begann", "startet", "öffnet", "endet", "endete", "schließt", "schloss", "empieza",
+		"empezó", "comienza",
+		"comenzó", "abre", "abrió", "termina", "terminó", "acaba", "acabó", "finaliza", "cierra", "cerró", "se", "a",
+		"commence", "ouvre", "finit", "ferme", "termine":
+		return sentence
 	}
 	return nothing
+}
+
+// Words that begin a clause which goes on with all of the one before it, and months of languages that
+// write them small, by hash.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	thenWords  = hashes("then thereafter afterwards danach dann anschließend ensuite puis después luego")
+	monthWords = hashes(`janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+		enero febrero
+		marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre`)
+)
+
+func hashes(list string) map[uint64]bool {
+	m := map[uint64]bool{}
+	for _, w := range words.Scan(nil, list) {
+		m[w.Hash] = true
+	}
+	return m
 }
 
 // joinsUnits reports whether word i is the "and" of "per user and month", which begins no clause.

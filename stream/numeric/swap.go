@@ -212,6 +212,9 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	if m.takes == predicate {
 		return true
 	}
+	if m.takes == sentence {
+		return !c.saysPredicate(o)
+	}
 	in, head := &c.x.sentences[match.sentence], true
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if c.left < 0 {
@@ -229,6 +232,22 @@ func (c *checker) sameSubject(match, other candidate) bool {
 		head = head && said
 	}
 	return !head
+}
+
+// saysPredicate reports whether the claim has a word of the clause of a number but the first, which is
+// of its subject, as are names; months tell nothing.
+func (c *checker) saysPredicate(of *known) bool {
+	in, first := &c.x.sentences[of.sentence], true
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.clause != of.clause {
+			continue
+		}
+		if !first && w.class&(words.Capital|words.Number) == 0 && !monthWords[w.hash] && c.says(w.hash) {
+			return true
+		}
+		first = false
+	}
+	return false
 }
 
 // saysBoth reports whether the clause of the claim has number other as well, which stands in another sentence than

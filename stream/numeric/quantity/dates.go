@@ -46,6 +46,9 @@ func (p *parser) date(i int) (v Value, next int, ok bool) {
 		next = p.century(i, &v)
 	}
 	if next <= i {
+		next = p.partOfYear(i, &v)
+	}
+	if next <= i {
 		next = p.shortDecade(i, &v)
 	}
 	if next <= i {
@@ -315,6 +318,9 @@ func (p *parser) monthDate(i int, v *Value) int {
 		return p.yearAfter(j, v)
 	}
 	if next := p.yearAfter(j, v); next > j {
+		if (p.has(i-1, roleTo) || p.sym(i-1, '-') || p.sym(i-1, '–')) && p.monthAt(i-2) {
+			v.From = p.tok(i - 2).word.month
+		}
 		return next
 	}
 	return i
@@ -360,14 +366,55 @@ func (p *parser) dayMark(i int) bool {
 	return p.word(i, "日") || p.word(i, "号") || p.word(i, "號") || p.word(i, "일")
 }
 
-// quarter reads Q3 2024.
+// quarter reads Q3 2024 and Q3/2024, T3 2024 in French and Spanish.
 func (p *parser) quarter(i int, v *Value) int {
-	if j := p.yearAfter(i+1, v); j > i+1 {
-		s := p.text[p.tok(i).start:p.tok(i).end]
-		v.Month = 100 + 10*(s[0]%10) + s[1] - '0' // no month, but a part of the year that must agree
-		return j
+	at := i + 1
+	if p.sym(at, '/') && p.touches(at) {
+		at++
 	}
-	return i
+	j := p.yearAfter(at, v)
+	if j == at {
+		return i
+	}
+	s := p.tokText(i)
+	part := s[0]
+	if part == 'T' {
+		part = 'Q'
+	}
+	v.Month = 100 + 10*(part%10) + s[1] - '0' // no month, but a part of the year that must agree
+	return j
+}
+
+// partOfYear reads third quarter of 2024, 3. Quartal 2024, first half of 2024.
+func (p *parser) partOfYear(i int, v *Value) int {
+	t := p.tok(i)
+	n, j := 0.0, i+1
+	switch {
+	case t.kind == tokNumber && t.digits == 1:
+		if n = t.num; !p.touches(j) || !p.ordinalMark(j) && !p.sym(j, '.') {
+			return i
+		}
+		j++
+	case t.kind != tokWord || !p.ordinalWord(i, &n, &j):
+		return i
+	}
+	part, most := byte('Q'), 4.0
+	switch p.tokText(j) {
+	case "quarter", "Quarter", "Quartal", "Quartals", "trimestre", "Trimestre":
+	case "half", "Halbjahr", "Halbjahres", "Halbjahrs", "semestre":
+		part, most = 'H', 2
+	default:
+		return i
+	}
+	if j++; p.word(j, "des") && p.word(j+1, "Jahres") {
+		j += 2
+	}
+	next := p.yearAfter(j, v)
+	if n < 1 || n > most || next == j {
+		return i
+	}
+	v.Month = 100 + 10*(part%10) + uint8(n)
+	return next
 }
 
 // century reads 19th century, nineteenth century, 19. Jahrhundert, XIXe siècle, siglo XIX.

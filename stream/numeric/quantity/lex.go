@@ -17,6 +17,7 @@ const (
 	tokDate             // 1889-05-12, 12.05.1889: year, month, day
 	tokSymbol           // one rune that is neither
 	tokOpaque           // version, identifier, address, code: no fact
+	tokCode             // the number of a telephone or an account
 )
 
 // token is one piece of the text. Numbers with letters glued on (12k, 5km, 3rd, 1990s) are a number
@@ -53,6 +54,7 @@ func (l *lexer) run() {
 		case r == '`':
 			l.code()
 		case r == '[' && l.citation():
+		case (isDigit(r) || r == '+' || r == '(') && l.phone():
 		case isDigit(r):
 			l.numeral()
 		case r >= '〇' && hanRunes[r].kind != 0 && l.hanNumeral():
@@ -166,6 +168,8 @@ func (l *lexer) wordOrName() {
 	}
 	end, digits := l.wordEnd(start)
 	switch {
+	case digits && l.account():
+		return
 	case end == start:
 		l.pos += utf8.RuneLen(first)
 		return

@@ -77,7 +77,19 @@ func (p *parser) magnitudes(v Value, i int) (Value, int) {
 		v.Alt *= mult
 		v.scaled()
 		i++
+		if p.sym(i, '.') && p.touches(i) && p.money(i+1) && p.abbreviated(i-1) {
+			i++ // 845 Tsd. EUR
+		}
 	}
+}
+
+// abbreviated reports whether the magnitude at token i is written with a full stop.
+func (p *parser) abbreviated(i int) bool {
+	switch p.tokText(i) {
+	case "Tsd", "tsd", "Mio", "mio", "Mrd", "mrd":
+		return true
+	}
+	return false
 }
 
 // andMore reports whether token i says that a little more is meant, behind a number of a script
@@ -101,6 +113,9 @@ func (p *parser) magnitude(i int) float64 {
 		return trillion // and a million elsewhere, as of bits
 	}
 	if p.money(i+1) && p.touches(i+1) && t.end-t.start <= 2 {
+		if p.word(i, "T") && p.sym(i+1, '€') {
+			return 1e3 // of German balance sheets
+		}
 		return shortMagnitude(p.text[t.start:t.end]) // M€, Md€
 	}
 	if p.money(i-2) && (p.word(i, "m") || p.word(i, "M")) {

@@ -38,6 +38,8 @@ func Commensurable(c, e *Value) bool {
 // written, they agree.
 func Compare(c, e *Value) Agreement {
 	switch {
+	case c.Dim == telephone || c.Dim == account || e.Dim == telephone || e.Dim == account:
+		return when(c.Dim == e.Dim && c.Raw == e.Raw, Equal)
 	case c.Kind == Date && e.Kind == Date:
 		return sameDate(c, e)
 	case c.Kind == Clock && e.Kind == Clock:
@@ -232,7 +234,7 @@ func sameDate(c, e *Value) Agreement {
 
 func dayFits(c, e *Value, month, day uint8) bool {
 	fits := func(m, d uint8) bool {
-		return (month == 0 || month == m || quarterOf(month, m)) && (day == 0 || day == d)
+		return (month == 0 || month == m || quarterOf(month, m) || fills(m, c.From, month)) && (day == 0 || day == d)
 	}
 	return fits(e.Month, e.Day) || e.Swap && fits(e.Day, e.Month) || c.Month == 0 && c.Day == 0
 }
@@ -244,7 +246,16 @@ func quarterOf(part, m uint8) bool {
 		return false
 	}
 	n := (part - 100) % 10
+	if part/10%10 == 'H'%10 {
+		return (m-1)/6+1 == n
+	}
 	return part/10%10 == 'Q'%10 && (m-1)/3+1 == n
+}
+
+// fills reports whether two months are the first and the last of the part of the year that part codes.
+func fills(part, from, to uint8) bool {
+	return from != 0 && quarterOf(part, from) && quarterOf(part, to) &&
+		!quarterOf(part, from-1) && (to == 12 || !quarterOf(part, to+1))
 }
 
 func share(c, e *Value) Agreement {

@@ -117,9 +117,9 @@ func (l *lexer) special(g []group) bool {
 		return l.shortDate(g) || l.slash(same)
 	case '-':
 		if len(same) == 3 {
-			return l.date(same) || l.phone(same)
+			return l.date(same) || l.dialled(same)
 		}
-		return len(same) > 3 && l.phone(same) || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3 && l.phone(same)
+		return len(same) > 3 && l.dialled(same) || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3 && l.dialled(same)
 	case '.':
 		if len(same) == 3 && l.date(same) || l.shortDate(g) {
 			return true
@@ -238,8 +238,8 @@ func isTime(s string) bool {
 	return len(s) >= 5 && s[0] >= '0' && s[0] <= '2' && isDigit(rune(s[1])) && s[2] == ':' && isMinutes(s[3:])
 }
 
-// phone takes 555-123-4567 and page-like codes: three groups that are no date are no amount either.
-func (l *lexer) phone(g []group) bool {
+// dialled takes 555-0123 and page-like codes: three groups that are no date are no amount either.
+func (l *lexer) dialled(g []group) bool {
 	l.opaque(g[len(g)-1].end)
 	return true
 }

@@ -53,6 +53,9 @@ func (p *parser) parse(dst []Value, text string) []Value {
 
 // value reads what starts at token i.
 func (p *parser) value(i int) (v Value, next int, ok bool) {
+	if v, ok = p.code(i); ok {
+		return v, i + 1, true
+	}
 	if v, next, ok = p.date(i); ok {
 		return v, next, true
 	}

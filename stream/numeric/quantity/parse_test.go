@@ -130,7 +130,16 @@ func TestParse(t *testing.T) {
 		{"Italian", "due settimane, sei mesi, tra 14 giorni, 48 ore, quindici minuti, venti per cento, 5 gennaio 2024; is due now, Otto, once", []string{"due settimane=1.2096e+06d6", "sei mesi=1.57788e+07d6", "14 giorni=1.2096e+06d6", "48 ore=172800d6", "quindici minuti=900d6", "venti per cento=20d1", "5 gennaio 2024=2024/1/5"}},
 		{"Russian words", "800р, 500 р., в течение двух недель, двадцать пять дней, сто двадцать рублей, один-два дня", []string{"800р=800d33", "500 р=500d33", "двух недель=1.2096e+06d6", "двадцать пять дней=2.16e+06d6", "сто двадцать рублей=120d33", "один-два дня=86400..172800d6"}},
 		{"Arabic words", "سنتان, أسبوعين, سبعة أيام, خمسة وعشرون يوما, خمسة عشر يوما, اثنا عشر شهرا", []string{"سنتان=6.31152e+07d6", "أسبوعين=1.2096e+06d6", "سبعة أيام=604800d6", "خمسة وعشرون يوما=2.16e+06d6", "خمسة عشر يوما=1.296e+06d6", "عشر شهرا=3.15576e+07d6"}},
-		{"years beside counts", "The 2,000 employees in 2020 300 people. 1889 visitors came. 555-123-4567 call", []string{"2,000=2000", "2020=2020", "300=300", "1889=1889"}},
+		{"years beside counts", "The 2,000 employees in 2020 300 people. 1889 visitors came. 555-123-4567 call", []string{"2,000=2000", "2020=2020", "300=300", "1889=1889", "555-123-4567=5.55123e+09d49"}},
+		{
+			"numbers to call", "+49 30 1234567, 030 / 123 45 67, (415) 555-0132, tel. 91 456 78 90; +1 234 567 people, 01-02-2025 10:00, 12 34 56 78",
+			[]string{"+49 30 1234567=3.01235e+08d49", "030 / 123 45 67=3.01235e+08d49", "(415) 555-0132=4.15555e+09d49", "91 456 78 90=9.14568e+08d49", "1 234 567=1.23457e+06", "01-02-2025=2025/2/1", "10:00=10:00", "12=12", "34=34", "56=56", "78=78"},
+		},
+		{
+			"parts of the year", "im 3. Quartal 2025, Q2/2025, first half of 2024, tercer trimestre de 2025; in the second half",
+			[]string{"3. Quartal 2025=2025/113", "Q2/2025=2025/112", "first half of 2024=2024/121", "tercer trimestre de 2025=2025/113", "second=#2", "half=f0.5"},
+		},
+		{"thousands of euros", "845 Tsd. EUR, 1,5 Mio. Euro, 12 T€, 412 TEUR", []string{"845 Tsd. EUR=845000d23", "1,5 Mio. Euro=1.5e+06d23", "12 T€=12000d23", "412 TEUR=412000d23"}},
 		{"reference list", "PX=3=0.019208 . 63, 31–44. 99, no. 3 (2015): 469–477 ", []string{"3=3", "0.019208=0.019208", "63=63", "31–44=31..44", "99=99", "2015=2015", "469–477=469..477"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

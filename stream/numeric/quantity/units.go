@@ -71,6 +71,8 @@ const (
 	aed
 	thb
 	workdays
+	telephone
+	account
 	firstCurrency = usd
 	lastCurrency  = thb
 )

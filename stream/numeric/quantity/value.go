@@ -28,6 +28,9 @@ const (
 	Most                // at most, up to: the truth is this or less
 )
 
+// Quarters is what a Month is above that codes a quarter or half of the year.
+const Quarters = 100
+
 // Side tells on which side of a number lies what is spoken of.
 type Side uint8
 
@@ -62,6 +65,7 @@ type Value struct {
 
 	Year, YearTo int   // first and last year of a Date; 0 when it names none; BC years are negative
 	Month, Day   uint8 // of a Date; 0 when it names none; a Month above 100 codes a quarter or half of the year
+	From         uint8 // of a Date without a day, the month from which on it goes up to Month; 0 when none is told
 	Forbids      bool  // an order not to do something stands before its Hedge: "do not take more than 4"
 	Side         Side  // of a Count: on which side of it lies what is spoken of
 	Zone         int16 // of a Clock: minutes ahead of UTC and utc more; 0 when it is not told

@@ -1,0 +1,75 @@
+package claims
+
+import (
+	"strings"
+	"unicode"
+)
+
+// told puts before a value what its object is called, and the name of its member.
+func (s *Splitter) told(c *Claim, value string) {
+	l := &s.json.levels[len(s.json.levels)-1]
+	lead := ""
+	if l.label != "" {
+		lead = l.label + ": "
+	}
+	if name := plain(l.name); name != "" {
+		lead += name + ": "
+	}
+	if lead != "" {
+		c.Said, c.Lead = lead+value, len(lead)
+	}
+}
+
+// plain is a name of a member in small letters, its words joined by underscores.
+func plain(name string) string {
+	var b strings.Builder
+	lower := false
+	for _, r := range name[:min(len(name), maxLabel)] {
+		if lower && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		lower = unicode.IsLower(r)
+		if r == '-' || r == '.' {
+			r = '_'
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.ToValidUTF8(b.String(), "")
+}
+
+// isMute reports whether the value of a member is none to judge: how sure the answer is, where it
+// was found, or one of a few words for what it is.
+func isMute(name string) bool { return anyPart(name, muteNames) }
+
+// besides reports whether the members of a member tell of the answer itself and state nothing.
+func besides(name string) bool { return anyPart(name, metaNames) }
+
+// anyPart reports whether a part of a name is one of a set.
+func anyPart(name string, of map[string]bool) bool {
+	for part := range strings.FieldsFuncSeq(plain(name), func(r rune) bool { return r == '_' || r == ' ' }) {
+		if of[part] {
+			return true
+		}
+	}
+	return false
+}
+
+//nolint:gochecknoglobals // constant tables
+var (
+	yearNames = set("year", "jahr", "año", "année", "anno", "ano")
+	metaNames = set("meta", "metadata", "usage", "debug", "tokens", "bbox", "logprobs")
+	muteNames = set(strings.Fields(
+		`confidence score scores probability prob certainty relevance similarity id ids uid uuid guid index idx rank
+		offset page pages line lines chunk chunks token tokens latency version timestamp created updated generated
+		retrieved seed logprob source sources citation citations reference references ref refs footnote url urls uri
+		link links href file filename path doc document documents model lang language locale format type kind schema
+		hash role title heading headline subject article section paragraph clause
+		chapter step category categories label labels class intent sentiment tag tags verdict currency
+		konfidenz sicherheit relevanz seite seiten quelle quellen quellenangabe beleg sprache währung typ kategorie
+		kategorien dokument datei zeile verweis verweise artikel abschnitt absatz kapitel schritt titel
+		confianza puntuación puntuacion certeza página páginas pagina paginas fuente fuentes idioma moneda tipo
+		categoría categoria documento archivo etiqueta artículo articulo sección seccion
+		capítulo capitulo paso título titulo
+		confiance fiabilité fiabilite certitude pertinence catégorie categorie langue devise étiquette fichier
+		référence références section chapitre étape titre`)...)
+)

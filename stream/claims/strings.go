@@ -1,0 +1,263 @@
+package claims
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// readString reads on in a string.
+func (s *Splitter) readString() bool {
+	m := &s.json
+	end := s.pos
+	for end < len(s.buf) && s.buf[end] != '"' && s.buf[end] != '\\' {
+		end++
+	}
+	if end == len(s.buf) && !s.final {
+		end = s.pos + wholeRunes(s.buf[s.pos:])
+	}
+	s.say(s.buf[s.pos:end], s.buf[s.pos:end])
+	s.pos = end
+	switch {
+	case end == len(s.buf):
+		return s.final
+	case s.buf[end] == '"':
+		s.endString()
+		s.pos++
+		m.token, m.want = noToken, aCommaOrEnd
+		return true
+	case s.buf[end] != '\\':
+		return false // a character that has not come as a whole
+	}
+	r, size := escaped(s.buf[end:])
+	if size == 0 {
+		if s.final {
+			s.pos = len(s.buf)
+		}
+		return s.final
+	}
+	var room [utf8.UTFMax]byte
+	s.say(utf8.AppendRune(room[:0], r), s.buf[end:end+size])
+	s.pos = end + size
+	return true
+}
+
+// wholeRunes is how much of a text are characters that have come as a whole.
+func wholeRunes(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if at := len(text) - n; utf8.RuneStart(text[at]) {
+			if !utf8.FullRune(text[at:]) {
+				return at
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
+// escaped reads the escaped character that a text begins with; 0 bytes mean that it has not come as
+// a whole.
+func escaped(text []byte) (r rune, size int) {
+	if len(text) < 2 || !utf8.FullRune(text[1:]) {
+		return 0, 0
+	}
+	switch text[1] {
+	case 'n':
+		return '\n', 2
+	case 't':
+		return '\t', 2
+	case 'r':
+		return '\r', 2
+	case 'b', 'f':
+		return ' ', 2
+	case 'u':
+	default:
+		r, size = utf8.DecodeRune(text[1:])
+		return r, 1 + size
+	}
+	r, size = hex(text)
+	if size < 6 || !utf16.IsSurrogate(r) {
+		return r, size
+	}
+	low, n := hex(text[6:])
+	if pair := utf16.DecodeRune(r, low); n == 6 && pair != utf8.RuneError {
+		return pair, 12
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	return utf8.RuneError, 6
+}
+
+// hex reads \u and four digits at the beginning of a text; 0 bytes mean that more has to come.
+func hex(text []byte) (r rune, size int) {
+	for i := range 6 {
+		if i == len(text) {
+			return 0, 0
+		}
+		switch c := text[i]; {
+		case i == 0 && c == '\\', i == 1 && c == 'u':
+		case i < 2:
+			return utf8.RuneError, 1
+		case c >= '0' && c <= '9':
+			r = r<<4 + rune(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			r = r<<4 + rune(c|0x20-'a'+10)
+		default:
+			return utf8.RuneError, 2
+		}
+	}
+	return r, 6
+}
+
+// say takes in text of the string that is under way, which stands as raw in the answer.
+func (s *Splitter) say(text, raw []byte) {
+	m := &s.json
+	if m.token == muteToken || len(text) == 0 {
+		return
+	}
+	if len(text) != len(raw) {
+		e := escape{at: m.fed}
+		if n := len(m.escapes); n > 0 {
+			e.bytes, e.runes = m.escapes[n-1].bytes, m.escapes[n-1].runes
+		}
+		e.bytes += len(raw) - len(text)
+		e.runes += utf8.RuneCount(raw) - utf8.RuneCount(text)
+		m.escapes = append(m.escapes, e)
+	}
+	m.fed += len(text)
+	for _, c := range m.text.FeedBytes(text) {
+		m.found++
+		s.take(&c)
+	}
+	if len(m.escapes) > manyEscapes {
+		m.forget()
+	}
+}
+
+// forget drops the escapes before the text that no claim was cut from yet, but for the last of them.
+func (m *members) forget() {
+	pending := m.fed - m.text.Pending()
+	n := 0
+	for n+1 < len(m.escapes) && m.escapes[n+1].at < pending {
+		n++
+	}
+	m.escapes = m.escapes[:copy(m.escapes, m.escapes[n:])]
+}
+
+// endString ends a string, or the text in the middle of one. A few words, or one, are told with
+// the name of the member and with what the object is called.
+func (s *Splitter) endString() {
+	m := &s.json
+	if m.token == muteToken {
+		return
+	}
+	list := m.text.Flush()
+	l := &m.levels[len(m.levels)-1]
+	label := ""
+	if m.found == 0 && len(list) == 1 && list[0].Kind == Prose && list[0].Unfinished && !list[0].Window {
+		text := strings.TrimSpace(list[0].Text)
+		n := len(strings.Fields(text))
+		if n == 1 && isWord(text) {
+			return
+		}
+		if n <= fewWords {
+			list[0].Kind = Value
+			if l.object && l.label == "" && len(text) <= maxLabel {
+				label = text
+			}
+		}
+	}
+	for i := range list {
+		list[i].Unfinished = list[i].Unfinished && s.pos == len(s.buf)
+		s.take(&list[i])
+	}
+	if label != "" {
+		l.label = label
+	}
+}
+
+// isWord reports whether a string of one word is no fact but one of a few that may stand there: in
+// small letters or in capitals alone.
+func isWord(text string) bool {
+	upper, lower := false, false
+	for i, r := range text {
+		switch {
+		case unicode.IsDigit(r), r >= 0x2e80:
+			return false
+		case i == 0 && unicode.IsUpper(r):
+			upper = true
+		case unicode.IsLower(r):
+			lower = true
+		}
+	}
+	return !upper || !lower || strings.Contains(text, "_")
+}
+
+// take hands out a claim of the string that is under way.
+func (s *Splitter) take(c *Claim) {
+	m := &s.json
+	said := c.Text
+	from, to := m.shift(c.Bytes.Start), m.shift(c.Bytes.End)
+	out := Claim{
+		Kind: c.Kind, Context: c.Context, Place: Inside, Window: c.Window, Unfinished: c.Unfinished,
+		Bytes: Span{m.at.Start + c.Bytes.Start + from.bytes, m.at.Start + c.Bytes.End + to.bytes},
+		Runes: Span{m.at.End + c.Runes.Start + from.runes, m.at.End + c.Runes.End + to.runes},
+		Text:  said,
+	}
+	if from != to {
+		out.Text = string(s.buf[out.Bytes.Start-s.base : out.Bytes.End-s.base])
+		out.Said = said
+	}
+	if c.Kind == Value {
+		s.told(&out, said)
+	}
+	s.out = append(s.out, out)
+}
+
+// shift is how much further a place of the string stands in the answer, for the escapes before it.
+func (m *members) shift(at int) escape {
+	for i := len(m.escapes) - 1; i >= 0; i-- {
+		if m.escapes[i].at < at {
+			return escape{bytes: m.escapes[i].bytes, runes: m.escapes[i].runes}
+		}
+	}
+	return escape{}
+}
+
+// Raw is a place in what a claim says, its Lead apart, as one in its Text; both in code points.
+func (c *Claim) Raw(at Span) Span {
+	if c.Said == "" || c.Said[c.Lead:] == c.Text {
+		return at
+	}
+	text := []byte(c.Text)
+	out, n, raw := at, 0, 0
+	for i := 0; i < len(text); n++ {
+		if n == at.Start {
+			out.Start = raw
+		}
+		_, size := utf8.DecodeRune(text[i:])
+		if text[i] == '\\' {
+			if _, size = escaped(text[i:]); size == 0 { // half of a pair, or half of one
+				_, size = hex(text[i:])
+				size = cmp.Or(size, min(2, len(text)-i))
+			}
+		}
+		raw += utf8.RuneCount(text[i : i+size])
+		i += size
+		if n+1 == at.End {
+			out.End = raw
+		}
+	}
+	return out
+}
+
+// Says is what a claim is read as: its Text, or Said where there is one.
+func (c *Claim) Says() string {
+	if c.Said != "" {
+		return c.Said
+	}
+	return c.Text
+}

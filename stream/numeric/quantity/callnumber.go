@@ -1,0 +1,254 @@
+package quantity
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Numbers that name something and measure nothing: one to call, an account. They agree where they are
+// the same, in whatever groups they are written.
+
+// Digits of a telephone number with the code of its country, by ITU-T E.164; and of one without that
+// is taken for one.
+const (
+	maxPhone   = 15
+	leastPhone = 7
+	leastAbove = 8  // behind a plus sign
+	maxCall    = 40 // bytes that one takes
+	maxTalked  = 24 // bytes before one in which a word for calling counts
+)
+
+// phone is a telephone number that begins at a place of the text: with + and the code of a country, or
+// with a 0 or the code of an area in brackets. It is told by its digits without either.
+func (l *lexer) phone() bool {
+	text := l.text[l.pos:min(len(l.text), l.pos+maxCall)]
+	if before, _ := utf8.DecodeLastRuneInString(l.text[:l.pos]); isDigit(before) || unicode.IsLetter(before) ||
+		strings.ContainsRune(".,-/:€$£_", before) {
+		return false
+	}
+	var c call
+	end := c.read(text)
+	if end == 0 || strings.HasPrefix(text[end:], "%") || !c.stands(l.text[:l.pos]) {
+		return false
+	}
+	t := token{start: l.pos, end: l.pos + end, kind: tokCode, num: c.national(), unit: unit{dim: telephone, factor: 1}}
+	l.toks = append(l.toks, t)
+	l.pos = t.end
+	return true
+}
+
+// call is a telephone number as it is written.
+type call struct {
+	digits  [maxPhone + 1]byte
+	n       int
+	groups  [maxGroups]int // digits of each
+	parts   int
+	plus    bool
+	bracket bool // the code of an area is in brackets
+	dots    bool // something else than blanks stands between its digits
+}
+
+// read reads the digits and what stands between them; 0 where that is no number to call.
+func (c *call) read(text string) (end int) {
+	at := 0
+	if c.plus = text[0] == '+'; c.plus {
+		at++
+	}
+	for at < len(text) {
+		size := c.group(text[at:])
+		if size == 0 {
+			break
+		}
+		at += size
+		end = at
+		gap := c.gap(text[at:])
+		if gap < 0 {
+			break
+		}
+		at += gap
+	}
+	return end
+}
+
+// group reads a group of digits, in brackets too; (0) behind the code of a country is none.
+func (c *call) group(text string) int {
+	size, open := 0, strings.HasPrefix(text, "(")
+	if open {
+		size++
+	}
+	first := c.n
+	for size < len(text) && text[size] >= '0' && text[size] <= '9' {
+		if c.n == len(c.digits) || c.parts == maxGroups {
+			return 0
+		}
+		c.digits[c.n] = text[size]
+		c.n, size = c.n+1, size+1
+	}
+	if c.n == first || open && !strings.HasPrefix(text[size:], ")") {
+		c.n = first
+		return 0
+	}
+	if open {
+		size++
+		if c.plus && c.n == first+1 && c.digits[first] == '0' {
+			c.n = first
+			return size
+		}
+		c.bracket = c.bracket || first == 0
+	}
+	c.groups[c.parts] = c.n - first
+	c.parts++
+	return size
+}
+
+// gap is how long what stands before the next group is; -1 where none follows.
+func (c *call) gap(text string) int {
+	for _, sep := range [...]string{" / ", "/", "-", ".", " ", "\u00a0", "\u202f", ""} {
+		rest, ok := strings.CutPrefix(text, sep)
+		if !ok || rest == "" || (rest[0] < '0' || rest[0] > '9') && (rest[0] != '(' || sep != " " && sep != "") {
+			continue
+		}
+		if c.n >= leastPhone && rest[0] == '0' && strings.HasPrefix(sep, " /") {
+			return -1 // another number
+		}
+		c.dots = c.dots || len(sep) > 0 && (sep[0] == '-' || sep[0] == '.' || strings.Contains(sep, "/"))
+		return len(sep)
+	}
+	return -1
+}
+
+// stands reports whether the digits are those of a number to call, and no date, and no amount with
+// a plus sign. Without + and 0 they are only behind a word for it.
+func (c *call) stands(before string) bool {
+	if c.n > maxPhone || c.parts == 0 || c.dated() {
+		return false
+	}
+	g := c.groups
+	thousands := !c.dots && c.parts > 1
+	for _, n := range g[1:c.parts] {
+		thousands = thousands && n == 3
+	}
+	switch {
+	case c.plus:
+		return c.n >= leastAbove && c.digits[0] != '0' && (c.parts > 1 || c.n > leastAbove+1) &&
+			(!thousands || c.n > leastAbove+1)
+	case c.bracket:
+		return c.n >= leastPhone && c.parts > 1 && (g[0] == 3 || g[0] > 3 && c.digits[0] == '0')
+	case c.digits[0] == '0':
+		return c.n >= leastPhone && g[0] > 1 && (c.parts > 1 || c.n > leastAbove) && string(c.digits[:3]) != "000"
+	case c.n == 10 && c.parts == 3 && c.dots && g[0] == 3 && g[1] == 3, // of North America
+		c.n == 11 && c.parts == 4 && c.dots && c.digits[0] == '1' && g[1] == 3 && g[2] == 3:
+		return true
+	}
+	return c.parts > 2 && !thousands && g[0] > 1 && (c.n == 9 || c.n == 10) && calls(before)
+}
+
+// dated reports whether the first groups are those of a date.
+func (c *call) dated() bool {
+	g := c.groups
+	return c.parts > 2 && !c.plus && g[1] == 2 &&
+		(g[0] == 2 && (g[2] == 4 || c.parts == 3) || g[0] == 4 && g[2] == 2)
+}
+
+// calls reports whether a text ends in a word for calling.
+func calls(before string) bool {
+	var form [2 * maxTalked]byte
+	n := 0
+	for _, r := range before[max(0, len(before)-maxTalked):] {
+		if n+utf8.UTFMax <= len(form) {
+			n += utf8.EncodeRune(form[n:], unicode.ToLower(r))
+		}
+	}
+	for _, word := range [...]string{
+		"tel", "phone", "call", "dial", "fax", "mobil", "móvil", "llam", "appel", "hotline", "ruf", "number", "nummer",
+		"numéro", "número",
+	} {
+		if bytes.Contains(form[:n], []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// national is the number without the code of its country and the 0 before that of an area.
+func (c *call) national() (out float64) {
+	digits := c.digits[:c.n]
+	switch {
+	case c.plus:
+		digits = digits[countryCode(string(digits)):]
+	case digits[0] == '0' && digits[1] == '0':
+		digits = digits[2:]
+		digits = digits[countryCode(string(digits)):]
+	case c.parts == 4 && c.n == 11 && digits[0] == '1':
+		digits = digits[1:]
+	}
+	for _, d := range digits {
+		out = out*10 + float64(d-'0')
+	}
+	return out
+}
+
+// countryCode is how many digits the code of a country has that a number begins with, by ITU-T E.164.
+func countryCode(digits string) int {
+	switch two := digits[:min(2, len(digits))]; {
+	case digits[0] == '1' || digits[0] == '7':
+		return 1
+	case strings.Contains("20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64"+
+		" 65 66 81 82 84 86 90 91 92 93 94 95 98", two):
+		return 2
+	}
+	return min(3, len(digits))
+}
+
+// accounts are the countries of IBANs with how long these are, by the registry of ISO 13616.
+const accounts = "AD24 AE23 AT20 BE16 BG22 CH21 CY28 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GR27 HR21 HU28 IE22 " +
+	"IS26 IT27 LI21 LT20 LU20 LV21 MC27 MT31 NL18 NO15 PL28 PT25 RO24 SA24 SE24 SI19 SK24 SM27 TR26 UA29"
+
+// account takes an IBAN, in one piece or in groups of four.
+func (l *lexer) account() bool {
+	text := l.text[l.pos:]
+	if len(text) < 15 || !isUpper(text[0]) || !isUpper(text[1]) || !isDigit(rune(text[2])) {
+		return false
+	}
+	_, after, ok := strings.Cut(accounts, text[:2])
+	if !ok {
+		return false
+	}
+	long := int(after[0]-'0')*10 + int(after[1]-'0')
+	h, n, at := uint64(14695981039346656037), 0, 0
+	for ; at < len(text) && n < long; at++ {
+		c := text[at]
+		if c == ' ' && n > 0 && n%4 == 0 {
+			continue
+		}
+		if !isDigit(rune(c)) && !isUpper(c) {
+			return false
+		}
+		h = (h ^ uint64(c)) * 1099511628211 // FNV-1a
+		n++
+	}
+	if n < long || startsWord(text[at:]) {
+		return false
+	}
+	l.toks = append(l.toks, token{
+		start: l.pos, end: l.pos + at, kind: tokCode, num: float64(h >> 12), unit: unit{dim: account, factor: 1},
+	})
+	l.pos += at
+	return true
+}
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+// code is the number of a telephone or an account at token i.
+func (p *parser) code(i int) (v Value, ok bool) {
+	t := p.tok(i)
+	if t.kind != tokCode {
+		return v, false
+	}
+	v = plainValue(t.num, 1)
+	v.Start, v.End, v.Place = t.start, t.end, 1
+	v.setUnit(t.unit)
+	return v, true
+}
