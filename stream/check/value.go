@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,10 +26,16 @@ func (s *sight) ofValue(ctx context.Context, e *evidence.Evidence, left *int) {
 	if s.numbers < numeric.Unsupported || s.stopped != nil {
 		return
 	}
-	if s.numbers == numeric.Contradicted && s.unbound(ctx, e, left) {
+	if s.unbound(ctx, e, left) {
 		return
 	}
 	n, err := strconv.ParseFloat(s.claim.states(), 64)
+	if err == nil && s.numbers == numeric.Unsupported && n == math.Trunc(n) && 0 <= n && n <= mayCount &&
+		!s.knowsMember(e) {
+		s.findings[0].Verdict, s.findings[0].Reason = numeric.NotCheckable, numeric.NoFact
+		s.numbers = numeric.NotCheckable
+		return
+	}
 	if err != nil || n <= 0 || n >= 1 {
 		return
 	}
@@ -42,17 +49,29 @@ func (s *sight) ofValue(ctx context.Context, e *evidence.Evidence, left *int) {
 	s.findings, s.numbers = append(s.findings[:0], f), numeric.Supported
 }
 
-// unbound reports whether the value stands in the evidence and only what its object is called speaks
-// against it: the evidence does not know the name of its member, which may be that of either of two
-// dates, or of either of two values of one sentence. What was found of it is then that it is there.
-func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bool {
+// mayCount is up to where a number may count what the answer itself lists; our choice.
+const mayCount = 10
+
+// knowsMember reports whether the evidence knows the name of the member.
+func (s *sight) knowsMember(e *evidence.Evidence) bool {
 	name := strings.TrimSuffix(s.claim.Text[:s.claim.Lead], ": ")
-	if e.Numbers().Knows(name[strings.LastIndex(name, ": ")+1:]) {
+	return e.Numbers().Knows(name[strings.LastIndex(name, ": ")+1:])
+}
+
+// unbound reports whether the value stands in the evidence and nothing speaks against it but what its
+// object is called, or that neither name stands with it: the evidence does not know that of its
+// member, which may be that of either of two dates, or of either of two values of one sentence. What
+// was found of it is then that it is there.
+func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bool {
+	if s.numbers == numeric.Contradicted && s.knowsMember(e) {
 		return false
 	}
 	value := s.claim.states()
 	v, found, err := e.Numbers().CheckFrom(ctx, nil, value, "", left)
-	if err != nil || v != numeric.Supported || found[0].Sentence != s.findings[0].Sentence &&
+	if err != nil || v != numeric.Supported {
+		return false
+	}
+	if s.numbers == numeric.Contradicted && found[0].Sentence != s.worst(numeric.Contradicted).Sentence &&
 		!slices.ContainsFunc(quantity.Parse(nil, value), func(q quantity.Value) bool { return q.Kind == quantity.Date }) {
 		return false
 	}
@@ -81,6 +100,10 @@ func (r *reading) doubt(out *Result) {
 		return
 	}
 	bare := out.Span.End <= out.Span.Start
+	if bare && out.Verdict == Contradicted {
+		out.Span = r.strangerName()
+		bare = out.Span.End <= out.Span.Start
+	}
 	switch {
 	case bare && out.Verdict == Contradicted, bare && out.Verdict == Unsupported,
 		out.Verdict == Supported && out.Score < sureOf:

@@ -30,6 +30,11 @@ func TestValuesOfJSONAreChecked(t *testing.T) {
 		`{"grant": "Horizon", "deadline": "2026-03-11"}`:                                         "2026-03-11",
 		"```json\n{\"office\": \"Munich\", \"employees\": 71}\n```":                              "71",
 		`{"discount": 0.25}`: "0.25",
+		`{"discount": 0.15, "key_points": 3, "staff": 42}`:            "",
+		`{"discount": 0.15, "key_points": 300}`:                       "300",
+		`[{"town": "hamburg", "n": 17}, {"town": "munich", "n": 42}]`: "1742",
+		`{"office": "Munich", "lead": "Petra Lang"}`:                  "Lang",
+		`{"office": "Munich", "eligible": "Yes", "city": "Bonn"}`:     "",
 	}
 	for answer, want := range flags {
 		report, err := checker(t, check.Options{Judge: always(contradicts)}).Text(t.Context(), e, "", answer)

@@ -280,7 +280,7 @@ func (s *Splitter) readWord() bool {
 			s.leaveJSON(m.from)
 			return true
 		}
-		if l := &m.levels[len(m.levels)-1]; !l.mute && !isMute(l.name) {
+		if l := &m.levels[len(m.levels)-1]; !l.mute && !isMuteNumber(l.name) {
 			before := s.baseRune + utf8.RuneCount(s.buf[:m.from])
 			c := Claim{
 				Text: string(word), Kind: Value, Place: Inside, Unfinished: s.pos == len(s.buf),

@@ -57,8 +57,8 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 		{
 			"words that stand for a value, and what tells of the answer, are no claims",
 			`{"status": "confirmed", "label": "Refund policy", "currency": "EUR", "page": 12, "source_id": "a-17",
-			  "meta": {"cost": 3, "of": ["It is 5 m."]}, "ok": true, "next": null, "count": 3}`,
-			[]string{"value:count: 3"},
+			  "meta": {"cost": 3, "of": ["It is 5 m."]}, "span": {"start": 7, "end": 9}, "ok": true, "next": null, "count": 3}`,
+			[]string{"value:confirmed: count: 3"},
 		},
 		{
 			"escapes", `{"text": "Z\u00fcrich is \"old\".\n- It has 5\u20ac \ud83d\ude00\n"}`,

@@ -41,6 +41,9 @@ func plain(name string) string {
 // was found, or one of a few words for what it is.
 func isMute(name string) bool { return anyPart(name, muteNames) }
 
+// isMuteNumber is isMute for numbers: from where to where a place goes that the answer tells.
+func isMuteNumber(name string) bool { return name == "start" || name == "end" || isMute(name) }
+
 // besides reports whether the members of a member tell of the answer itself and state nothing.
 func besides(name string) bool { return anyPart(name, metaNames) }
 

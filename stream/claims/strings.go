@@ -160,14 +160,14 @@ func (s *Splitter) endString() {
 	if m.found == 0 && len(list) == 1 && list[0].Kind == Prose && list[0].Unfinished && !list[0].Window {
 		text := strings.TrimSpace(list[0].Text)
 		n := len(strings.Fields(text))
-		if n == 1 && isWord(text) {
-			return
-		}
 		if n <= fewWords {
 			list[0].Kind = Value
 			if l.object && l.label == "" && len(text) <= maxLabel {
 				label = text
 			}
+		}
+		if n == 1 && isWord(text) {
+			list = nil
 		}
 	}
 	for i := range list {
