@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"signalbox/internal/disk"
 )
 
 // embedBatch is how many texts an Embedder gets at once.
@@ -188,18 +190,7 @@ func (c *Cache) replace(model string, texts []string, vectors [][]float32, place
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(c.dir, "intents-*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(appendEntries(header(len(vectors[0])), model, texts, vectors, places))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.path(model))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return disk.Replace(c.path(model), 0o600, appendEntries(header(len(vectors[0])), model, texts, vectors, places))
 }
 
 func header(dims int) []byte {

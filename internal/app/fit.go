@@ -21,6 +21,7 @@ import (
 
 	"signalbox/classify/head"
 	"signalbox/classify/knn"
+	"signalbox/internal/disk"
 	"signalbox/internal/hub/local"
 	"signalbox/internal/signal"
 )
@@ -421,12 +422,8 @@ func (f *Fitted) Write(dir string) (string, error) {
 		name string
 		data []byte
 	}{{head.WeightsFile, f.WeightFile}, {head.InfoFile, f.HeadFile}} {
-		tmp := filepath.Join(folder, "."+file.name+".tmp")
-		if err := os.WriteFile(tmp, file.data, 0o644); err != nil { //nolint:gosec // as above
+		if err := disk.Replace(filepath.Join(folder, file.name), 0o644, file.data); err != nil {
 			return "", fmt.Errorf("write classifier: %w", err)
-		}
-		if err := os.Rename(tmp, filepath.Join(folder, file.name)); err != nil {
-			return "", errors.Join(fmt.Errorf("write classifier: %w", err), os.Remove(tmp))
 		}
 	}
 	return folder, nil

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"signalbox/internal/app"
 	"signalbox/internal/config"
+	"signalbox/internal/disk"
 	"signalbox/internal/modelserver"
 	"signalbox/internal/setup"
 )
@@ -313,8 +313,8 @@ func (i *initiation) write(plan *setup.Plan) error {
 	p := i.talk()
 	if i.out == "-" {
 		i.printer().printf("%s", b)
-	} else if err := save(i.out, b); err != nil {
-		return fmt.Errorf("init: %w", err)
+	} else if err := disk.Replace(i.out, 0o600, b); err != nil {
+		return fmt.Errorf("init: write %s: %w", i.out, err)
 	}
 	for _, w := range warnings {
 		p.printf("%s\n", p.warn(config.Format(i.out, w)))
@@ -328,22 +328,5 @@ func (i *initiation) write(plan *setup.Plan) error {
 	}
 	self := os.Args[0]
 	p.printf("\nNext:  %s doctor %s\n       %s serve %s\n", self, i.out, self, i.out)
-	return nil
-}
-
-// save writes a file as a whole or not at all.
-func save(file string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".signalbox-*.yaml")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", file, err)
-	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"signalbox/classify/bundle"
+	"signalbox/internal/disk"
 	"signalbox/internal/hub/local"
 )
 
@@ -80,9 +81,9 @@ func (c *Client) Pull(ctx context.Context, q Request) (*Result, error) {
 	result, err := c.pull(ctx, dir, listing, q.Selection, observe)
 	if err != nil {
 		tidy(dir)
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, errors.Join(err, lock.Close())
 	}
-	return result, lock.Unlock() //nolint:wrapcheck // says what
+	return result, lock.Close() //nolint:wrapcheck // says what
 }
 
 // tidy removes the folders that a failed pull made and left without a file of the model. The caller
@@ -109,7 +110,7 @@ func serial(observe func(Event)) func(Event) {
 	}
 }
 
-func (c *Client) lock(ctx context.Context, dir string, observe func(Event)) (*local.Lock, error) {
+func (c *Client) lock(ctx context.Context, dir string, observe func(Event)) (*os.File, error) {
 	told := false
 	for {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // models are no secret, and a service may run as another user
@@ -119,7 +120,7 @@ func (c *Client) lock(ctx context.Context, dir string, observe func(Event)) (*lo
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a pull that failed has just removed the folder
 		}
-		if !errors.Is(err, local.ErrLocked) {
+		if !errors.Is(err, disk.ErrHeld) {
 			return lock, err //nolint:wrapcheck // names the folder
 		}
 		if !told {

@@ -408,7 +408,7 @@ func verify(ctx context.Context, content io.Reader, r *Remote) (string, error) {
 	if r.SHA256 == "" {
 		w = io.MultiWriter(h.sha256, h.blob)
 	}
-	if _, err := io.Copy(w, &cancelReader{err: ctx.Err, r: content}); err != nil {
+	if _, err := io.Copy(w, &local.Reader{Err: ctx.Err, From: content}); err != nil {
 		return "", fmt.Errorf("read back: %w", err)
 	}
 	sum, blob := hex.EncodeToString(h.sha256.Sum(nil)), hex.EncodeToString(h.blob.Sum(nil))
@@ -420,17 +420,4 @@ func verify(ctx context.Context, content io.Reader, r *Remote) (string, error) {
 		return "", fmt.Errorf("%w: git object %s, want %s: %s", ErrChecksum, blob, r.BlobID, advice)
 	}
 	return sum, nil
-}
-
-// cancelReader ends a long read when a context ends.
-type cancelReader struct {
-	err func() error
-	r   io.Reader
-}
-
-func (c *cancelReader) Read(p []byte) (int, error) {
-	if err := c.err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p) //nolint:wrapcheck // io.Reader's contract
 }

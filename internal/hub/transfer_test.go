@@ -379,7 +379,7 @@ func TestAWaitForAnotherPullEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Unlock()
+	defer lock.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	f.client.o.Sleep = func(ctx context.Context, _ time.Duration) error { stop(); return ctx.Err() }
 	if _, err := f.client.Pull(ctx, f.request()); !errors.Is(err, context.Canceled) {

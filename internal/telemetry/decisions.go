@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"signalbox/internal/filelock"
+	"signalbox/internal/disk"
 	"signalbox/internal/option"
 )
 
@@ -330,7 +330,7 @@ func (d *Decisions) open() error {
 	if !d.plain {
 		return nil
 	}
-	if err := filelock.Try(f); errors.Is(err, filelock.ErrHeld) && !d.shared {
+	if err := disk.Try(f); errors.Is(err, disk.ErrHeld) && !d.shared {
 		d.shared = true
 		d.log.Warn("another process writes this decision log too, and each of them renames it: give each a file of its own",
 			slog.String("file", d.opts.File))

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"signalbox/internal/filelock"
+	"signalbox/internal/disk"
 )
 
 // Outcome is an answer that was judged.
@@ -145,16 +145,9 @@ func Open(o Options) (s *Store, lost int, err error) {
 
 // own takes the lock beside the file, by which processes that have the same one see each other.
 func (s *Store) own() {
-	f, err := os.OpenFile(s.opts.Path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return
-	}
-	if err := filelock.Try(f); err != nil {
-		s.held = errors.Is(err, filelock.ErrHeld)
-		_ = f.Close()
-		return
-	}
-	s.lock = f
+	var err error
+	s.lock, err = disk.Lock(s.opts.Path+".lock", 0o600)
+	s.held = errors.Is(err, disk.ErrHeld)
 }
 
 // Contested reports whether another process had the file when this one opened it. Both write all of

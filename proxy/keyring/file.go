@@ -1,19 +1,19 @@
 package keyring
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"signalbox/internal/disk"
 )
 
 // File is a Store in one file, which processes of a machine may share: each change is made under a
@@ -156,7 +156,7 @@ func (f *File) Swap(ctx context.Context, name, was, text string, most int) error
 	if err != nil {
 		return err
 	}
-	if err := replace(f.path, b); err != nil {
+	if err := disk.Replace(f.path, 0o600, b); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if f.seen == nil { // it is there now, and must not vanish
@@ -165,26 +165,25 @@ func (f *File) Swap(ctx context.Context, name, was, text string, most int) error
 	return nil
 }
 
-// replace writes a file that is there as a whole or not at all, after a loss of power too. Only its
-// owner can read it.
-func replace(path string, b []byte) error {
-	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
+// lock takes a file for this process and this call alone, and waits for it as long as ctx does. On
+// systems without locks it does nothing: one process alone may use the file.
+func lock(ctx context.Context, path string) (release func(), err error) {
+	retry := time.NewTicker(5 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		f, err := disk.Lock(path, 0o600)
+		switch {
+		case err == nil:
+			return func() { _ = f.Close() }, nil
+		case errors.Is(err, errors.ErrUnsupported):
+			return func() {}, nil
+		case !errors.Is(err, disk.ErrHeld):
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: lock %s: %w", ErrUnavailable, path, ctx.Err())
+		case <-retry.C:
+		}
 	}
-	_, err = tmp.ReadFrom(bytes.NewReader(b))
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = folder.Sync() // some file systems cannot; the file itself is written
-	return folder.Close()
 }

@@ -5,7 +5,7 @@
 //
 // A model folder holds the files of the model under the paths of their repository, and beside them
 // names that begin with ".signalbox": the record, the lock and unfinished downloads. All functions
-// are safe for concurrent use; Lock keeps processes from each other.
+// are safe for concurrent use; TryLock keeps processes from each other.
 package local
 
 import (
@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"signalbox/internal/disk"
 )
 
 // The names inside a model folder that are not files of the model.
@@ -43,9 +45,10 @@ var ErrName = errors.New("not a model name; want NAME or ORG/NAME of letters, di
 // ErrPath reports a file name that does not stay inside a model folder.
 var ErrPath = errors.New("unsafe file name")
 
-// ErrLocked reports that another process, or another caller in this one, is changing a model
-// folder.
-var ErrLocked = errors.New("another process is changing this model")
+// TryLock takes the lock of a model folder, which must exist, for who changes its files, or returns an
+// error that wraps disk.ErrHeld at once. The operating system gives it up when it is closed or the
+// process ends, however it ends. Where a system has no such locks, models are not changed.
+func TryLock(dir string) (*os.File, error) { return disk.Lock(filepath.Join(dir, LockFile), 0o644) }
 
 // namePart is one part of a repository name. The hub allows 96 characters in all, and neither "--"
 // nor ".." (https://huggingface.co/docs/huggingface_hub, repository names), which makes org--name
@@ -231,17 +234,8 @@ func (r *Record) Write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write record: %w", err)
 	}
-	tmp, err := os.CreateTemp(dir, reserved+"-*.tmp")
-	if err != nil {
+	if err := disk.Replace(filepath.Join(dir, RecordFile), 0o644, append(data, '\n')); err != nil {
 		return fmt.Errorf("write record: %w", err)
-	}
-	_, werr := tmp.Write(append(data, '\n'))
-	err = errors.Join(werr, tmp.Sync(), tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(dir, RecordFile))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write record: %w", err), os.Remove(tmp.Name()))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/classify/bundle"
+	"signalbox/internal/disk"
 )
 
 func TestFolderOfAModel(t *testing.T) {
@@ -271,7 +272,7 @@ func TestTheTimeOfACheckIsNotedOnlyForWhatWasChecked(t *testing.T) {
 	if err := MarkVerified(dir, checked, at); err != nil || !noted().IsZero() {
 		t.Errorf("during a pull: %v, noted %v", err, noted())
 	}
-	if err := lock.Unlock(); err != nil {
+	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := MarkVerified(dir, checked, at); err != nil || !noted().Equal(at) {
@@ -293,17 +294,17 @@ func TestALockKeepsOthersOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := TryLock(dir); !errors.Is(err, ErrLocked) {
-		t.Errorf("error %v, want ErrLocked", err)
+	if _, err := TryLock(dir); !errors.Is(err, disk.ErrHeld) {
+		t.Errorf("error %v, want ErrHeld", err)
 	}
-	if err := first.Unlock(); err != nil {
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 	second, err := TryLock(dir)
 	if err != nil {
 		t.Fatalf("after unlock: %v", err)
 	}
-	if err := second.Unlock(); err != nil {
+	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := TryLock(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {

@@ -10,10 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"signalbox/classify/bundle"
 	"signalbox/classify/head"
+	"signalbox/internal/disk"
 )
 
 // ErrUnchecked reports a folder without a record and without a bundle manifest: nothing says what
@@ -145,23 +147,24 @@ func sum(ctx context.Context, files fs.FS, name string) (string, error) {
 	}
 	defer func() { _ = file.Close() }()
 	h := sha256.New()
-	if _, err := io.Copy(h, &contextReader{ctx: ctx.Err, r: file}); err != nil {
+	if _, err := io.Copy(h, &Reader{Err: ctx.Err, From: file}); err != nil {
 		return "", fmt.Errorf("read: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contextReader ends a long read when the context ends.
-type contextReader struct {
-	ctx func() error
-	r   io.Reader
+// Reader ends a long read with what Err says, such as that of a context.
+type Reader struct {
+	Err  func() error
+	From io.Reader
 }
 
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx(); err != nil {
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	if err := r.Err(); err != nil {
 		return 0, err
 	}
-	return c.r.Read(p) //nolint:wrapcheck // io.Reader's contract
+	return r.From.Read(p) //nolint:wrapcheck // io.Reader's contract
 }
 
 // MarkVerified notes in the record of a folder when its files were last found to match: at, or
@@ -170,13 +173,13 @@ func (c *contextReader) Read(p []byte) (int, error) {
 // volume).
 func MarkVerified(dir string, checked *Record, at time.Time) error {
 	lock, err := TryLock(dir)
-	if errors.Is(err, ErrLocked) || errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+	if errors.Is(err, disk.ErrHeld) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(markVerified(dir, checked, at), lock.Unlock())
+	return errors.Join(markVerified(dir, checked, at), lock.Close())
 }
 
 func markVerified(dir string, checked *Record, at time.Time) error {
