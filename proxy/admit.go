@@ -136,7 +136,7 @@ func (st *State) decode(
 	}
 	req, err := openai.Parse(s.API, body, l)
 	if err == nil && s.API == openai.Response && string(req.Field("background")) == "true" {
-		return nil, fault.Invalid(
+		return nil, openai.Refusal(
 			http.StatusBadRequest, "unsupported_parameter", "background",
 			"a response in the background is not served: this proxy has no /v1/responses/{id} to fetch or cancel it at",
 		)

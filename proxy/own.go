@@ -96,7 +96,7 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 	case errors.Is(err, signals.ErrUnknownIntent):
 		return intentNotFound(name)
 	case errors.As(err, &bad):
-		return fault.InvalidField(fmt.Sprintf("examples[%d]", bad.Index), bad.Msg)
+		return openai.Invalid(fmt.Sprintf("examples[%d]", bad.Index), bad.Msg)
 	case r.Context().Err() != nil:
 		return fault.ErrClientGone
 	}
@@ -104,10 +104,7 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 }
 
 func intentNotFound(name string) error {
-	return &openai.Error{
-		Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "intent_not_found",
-		Message: fmt.Sprintf("the intent %.200q does not exist", name),
-	}
+	return openai.Refusal(http.StatusNotFound, "intent_not_found", "", fmt.Sprintf("the intent %.200q does not exist", name))
 }
 
 // verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
@@ -241,10 +238,7 @@ func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) 
 		return err
 	}
 	if st.Outcomes == nil {
-		return &openai.Error{
-			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "feedback_off",
-			Message: "no feedback is kept here: outcomes.learn is off",
-		}
+		return openai.Refusal(http.StatusNotFound, "feedback_off", "", "no feedback is kept here: outcomes.learn is off")
 	}
 	in, score, err := feedback.Parse(body)
 	if err != nil {
@@ -253,12 +247,9 @@ func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) 
 	o, err := st.Outcomes.Judge(who.Tenant, in.RequestID, score, 1, in.Label, decide.LearnFeedback)
 	switch {
 	case errors.Is(err, outcomes.ErrUnknown):
-		return &openai.Error{
-			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "request_not_found",
-			Param: "request_id",
-			Message: "no answer waits for feedback under this id: its route neither chooses among models nor tries " +
-				"one out, or it was too long ago",
-		}
+		return openai.Refusal(http.StatusNotFound, "request_not_found", "request_id",
+			"no answer waits for feedback under this id: its route neither chooses among models nor tries "+
+				"one out, or it was too long ago")
 	case err != nil:
 		return err
 	}

@@ -10,8 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TypeInvalidRequest is the error type of everything the client can mend.
-const TypeInvalidRequest = "invalid_request_error"
+// The error types of what the client can mend, and of what is not its fault.
+const (
+	TypeInvalidRequest = "invalid_request_error"
+	TypeServer         = "server_error"
+)
 
 // Error is an error as a client sees it. The text reaches the client as it is, so it holds nothing
 // internal.
@@ -22,6 +25,21 @@ type Error struct {
 	Param   string // the field at fault, as messages[0].content; empty means null
 	Code    string // for programs; empty means null
 	Plain   string // what is wrong, for logs: without the field, and without any text of the request; may be empty
+}
+
+// Refusal returns an error with a status, and the type that goes with it: TypeServer from 500 on, else
+// TypeInvalidRequest. code and param may be empty.
+func Refusal(status int, code, param, message string) *Error {
+	kind := TypeInvalidRequest
+	if status >= http.StatusInternalServerError {
+		kind = TypeServer
+	}
+	return &Error{Status: status, Type: kind, Code: code, Param: param, Message: message}
+}
+
+// Invalid is the refusal, with status 400, of a field with a value that is not allowed.
+func Invalid(param, message string) *Error {
+	return Refusal(http.StatusBadRequest, "", param, message)
 }
 
 // Error returns the message, which names the field where one is at fault.

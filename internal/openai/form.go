@@ -64,7 +64,7 @@ func invalidForm(field, what string) *Error {
 	if field != "" {
 		message = field + ": " + what
 	}
-	return &Error{Status: 400, Type: TypeInvalidRequest, Param: field, Message: message}
+	return Invalid(field, message)
 }
 
 // formParser walks over the parts of a form.

@@ -12,9 +12,6 @@ import (
 // ErrOff reports a request about contexts where there are none.
 var ErrOff = errors.New("contexts are turned off")
 
-// typeServer is the error type of the API for what is not the client's fault.
-const typeServer = "server_error"
-
 // notMadeError is an error of what a context is stored by, while one is made.
 type notMadeError struct{ error }
 
@@ -41,34 +38,32 @@ func Wire(err error) *openai.Error {
 		notMade  *notMadeError
 		version  *memory.VersionError
 	)
-	is := func(status int, kind, code, param, message string) *openai.Error {
-		return &openai.Error{Status: status, Type: kind, Code: code, Param: param, Message: message}
-	}
+	is := openai.Refusal
 	switch {
 	case errors.Is(err, ErrOff):
-		return is(http.StatusNotFound, openai.TypeInvalidRequest, "contexts_disabled", "", "contexts are turned off on this server")
+		return is(http.StatusNotFound, "contexts_disabled", "", "contexts are turned off on this server")
 	case errors.As(err, &bad):
-		return is(http.StatusBadRequest, openai.TypeInvalidRequest, "", bad.Field, bad.Error())
+		return is(http.StatusBadRequest, "", bad.Field, bad.Error())
 	case errors.As(err, &version):
-		return is(http.StatusNotFound, openai.TypeInvalidRequest, "context_not_found", "", version.Error())
+		return is(http.StatusNotFound, "context_not_found", "", version.Error())
 	case errors.Is(err, memory.ErrNotFound):
-		return is(http.StatusNotFound, openai.TypeInvalidRequest, "context_not_found", "", "there is no such context")
+		return is(http.StatusNotFound, "context_not_found", "", "there is no such context")
 	case errors.Is(err, memory.ErrExpired):
-		return is(http.StatusGone, openai.TypeInvalidRequest, "context_expired", "", "the context has expired")
+		return is(http.StatusGone, "context_expired", "", "the context has expired")
 	case errors.As(err, &conflict):
-		return is(http.StatusConflict, openai.TypeInvalidRequest, "context_version_conflict", "version", conflict.Error())
+		return is(http.StatusConflict, "context_version_conflict", "version", conflict.Error())
 	case errors.As(err, &quota):
-		return is(http.StatusRequestEntityTooLarge, openai.TypeInvalidRequest, "context_quota", "", quota.Error())
+		return is(http.StatusRequestEntityTooLarge, "context_quota", "", quota.Error())
 	case errors.Is(err, memory.ErrFull):
-		return is(http.StatusInsufficientStorage, typeServer, "context_store_full", "", "there is no room left for contexts")
+		return is(http.StatusInsufficientStorage, "context_store_full", "", "there is no room left for contexts")
 	case errors.Is(err, memory.ErrNoRemote):
-		return is(http.StatusConflict, openai.TypeInvalidRequest, "context_tier_unavailable", "to",
+		return is(http.StatusConflict, "context_tier_unavailable", "to",
 			"tier l3 is Redis, and this server has none (memory.redis); l2 is packed in RAM")
 	case errors.As(err, &notMade):
-		return is(http.StatusServiceUnavailable, typeServer, "context_unavailable", "",
+		return is(http.StatusServiceUnavailable, "context_unavailable", "",
 			"the context cannot be stored now; with durability best_effort it is kept in memory until it can be")
 	case errors.As(err, &away):
-		return is(http.StatusServiceUnavailable, typeServer, "context_unavailable", "", "the context cannot be reached now")
+		return is(http.StatusServiceUnavailable, "context_unavailable", "", "the context cannot be reached now")
 	}
 	return nil
 }

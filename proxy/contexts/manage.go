@@ -100,7 +100,7 @@ func (s *Service) draft(r *Request, in *createBody) (memory.Draft, error) {
 	if in.Parent != "" {
 		ref, ok := openai.ParseContextRef(in.Parent)
 		if !ok {
-			return d, invalid("parent", "parent must be a context's id, as ctx_a or ctx_a@3")
+			return d, openai.Invalid("parent", "parent must be a context's id, as ctx_a or ctx_a@3")
 		}
 		d.Parent = memory.Ref{ID: ref.ID, Version: ref.Version}
 	}
@@ -141,7 +141,7 @@ func (s *Service) list(ctx context.Context, w http.ResponseWriter, r *Request) e
 	if r.Limit != "" {
 		n, err := strconv.Atoi(r.Limit)
 		if err != nil || n < 1 || n > mostLimit {
-			return invalid("limit", "limit must be a number from 1 to 100")
+			return openai.Invalid("limit", "limit must be a number from 1 to 100")
 		}
 		limit = n
 	}
@@ -211,7 +211,7 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, 
 		return err
 	}
 	if in.Version < 0 || in.Version > 0 && ref.Version > 0 && in.Version != ref.Version {
-		return invalid("version", "version must be a positive number, and the one of the path where that names one")
+		return openai.Invalid("version", "version must be a positive number, and the one of the path where that names one")
 	}
 	ref.Version = max(ref.Version, in.Version)
 	var err error
@@ -221,9 +221,9 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, 
 	changes := in.Name != nil || in.TTL > 0 || in.Fixed != nil || in.Pin != nil || in.Hints != nil
 	switch {
 	case in.Append != nil && changes:
-		return invalid("append", "append stands alone: other changes are a request of their own")
+		return openai.Invalid("append", "append stands alone: other changes are a request of their own")
 	case in.Append == nil && !changes:
-		return invalid("", "the body must be "+patchForm)
+		return openai.Invalid("", "the body must be "+patchForm)
 	}
 	var c memory.Context
 	if in.Append != nil {
@@ -277,16 +277,14 @@ func (s *Service) expected(ctx context.Context, r *Request, ref memory.Ref) (int
 			return c.Version, nil
 		}
 	}
-	return 0, &openai.Error{
-		Status: http.StatusConflict, Type: openai.TypeInvalidRequest, Code: "context_version_conflict", Param: "If-Match",
-		Message: "the context has another content than If-Match says; it is at version " + strconv.Itoa(c.Version),
-	}
+	return 0, openai.Refusal(http.StatusConflict, "context_version_conflict", "If-Match",
+		"the context has another content than If-Match says; it is at version "+strconv.Itoa(c.Version))
 }
 
 // remove serves DELETE /v1/contexts/{id}.
 func (s *Service) remove(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	if ref.Version != 0 {
-		return invalid("", "a context is deleted with all its versions: name it without one")
+		return openai.Invalid("", "a context is deleted with all its versions: name it without one")
 	}
 	if err := s.store.Delete(ctx, r.Owner, ref); err != nil {
 		return err
@@ -396,7 +394,7 @@ func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request, 
 		return err
 	}
 	if in.TTL == 0 {
-		return invalid("ttl", `ttl is required, as "10m"`)
+		return openai.Invalid("ttl", `ttl is required, as "10m"`)
 	}
 	l, err := s.store.Lease(ctx, r.Owner, ref, time.Duration(in.TTL))
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Reques
 		return err
 	}
 	if in.Facts == nil {
-		return invalid("facts", "facts is required; an empty list takes them away")
+		return openai.Invalid("facts", "facts is required; an empty list takes them away")
 	}
 	c, err := s.store.SetFacts(ctx, r.Owner, ref, *in.Facts)
 	if err != nil {
@@ -77,9 +77,7 @@ const mostSession = 1 << 10
 // inSession is the owner within the session that the path names.
 func (r *Request) inSession() (memory.Owner, error) {
 	if r.ID == "" || len(r.ID) > mostSession {
-		return r.Owner, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "session", Message: "a session has a name of 1 to 1024 bytes",
-		}
+		return r.Owner, openai.Invalid("session", "a session has a name of 1 to 1024 bytes")
 	}
 	o := r.Owner
 	o.Session = r.ID
@@ -100,7 +98,7 @@ func (s *Service) setSessionFacts(ctx context.Context, w http.ResponseWriter, r 
 		return err
 	}
 	if in.Facts == nil {
-		return invalid("facts", "facts is required; an empty list takes them away")
+		return openai.Invalid("facts", "facts is required; an empty list takes them away")
 	}
 	if err := s.store.SetSessionFacts(ctx, owner, *in.Facts, time.Duration(in.TTL)); err != nil {
 		return err

@@ -28,15 +28,15 @@ func readBody(body []byte, into any, form string) error {
 	var value *valueError
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		return invalid(param, param+" is unknown; the body must be "+form)
+		return openai.Invalid(param, param+" is unknown; the body must be "+form)
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return invalid(param, param+" is given twice")
+		return openai.Invalid(param, param+" is given twice")
 	case errors.As(err, &value):
-		return invalid(param, strings.TrimSpace(param+" "+value.problem))
+		return openai.Invalid(param, strings.TrimSpace(param+" "+value.problem))
 	case param == "":
-		return invalid("", "the body must be "+form)
+		return openai.Invalid("", "the body must be "+form)
 	}
-	return invalid(param, param+" is not of the type that it has to be; the body must be "+form)
+	return openai.Invalid(param, param+" is not of the type that it has to be; the body must be "+form)
 }
 
 // valueError is a member with a value that it cannot have.
@@ -146,11 +146,11 @@ func (h *hintsBody) hints() (memory.Hints, error) {
 	}
 	out := memory.Hints{Priority: h.Priority}
 	if h.Priority < 0 || h.Priority > 9 {
-		return out, invalid("hints.priority", "hints.priority must be from 0 to 9")
+		return out, openai.Invalid("hints.priority", "hints.priority must be from 0 to 9")
 	}
 	if h.NextUse != nil {
 		if !(*h.NextUse >= 0 && *h.NextUse <= mostNextUse) {
-			return out, invalid("hints.next_use_s", "hints.next_use_s must be a number of seconds from now, at most a year")
+			return out, openai.Invalid("hints.next_use_s", "hints.next_use_s must be a number of seconds from now, at most a year")
 		}
 		out.NextUse = time.Duration(*h.NextUse * float64(time.Second))
 	}
@@ -162,12 +162,10 @@ func wordOf(param, word string, known ...string) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil
 	}
-	return invalid(param, fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))
+	return openai.Invalid(param, fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))
 }
 
 func unknownModel(i int, name string) error {
-	return &openai.Error{
-		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: fmt.Sprintf("models[%d]", i), Code: "model_not_found",
-		Message: fmt.Sprintf("unknown model %.200q", name),
-	}
+	return openai.Refusal(http.StatusBadRequest, "model_not_found", fmt.Sprintf("models[%d]", i),
+		fmt.Sprintf("unknown model %.200q", name))
 }

@@ -130,11 +130,6 @@ func Endpoints() []Endpoint {
 	}
 }
 
-// invalid is the error of a field.
-func invalid(param, message string) error {
-	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
-}
-
 // checkModels refuses names that no model has, or none that the caller may use.
 func (s *Service) checkModels(r *Request, names []string) error {
 	if len(names) == 0 {

@@ -12,7 +12,6 @@ import (
 	"signalbox/internal/option"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/auth"
-	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
 )
 
@@ -134,7 +133,7 @@ func (s *Controls) Check(who *auth.Principal, req *openai.Request) error {
 		if name == "request_id" || name == "rid" {
 			message += "; the header X-Request-Id names a request"
 		}
-		return fault.Invalid(http.StatusBadRequest, "unsupported_parameter", at, message)
+		return openai.Refusal(http.StatusBadRequest, "unsupported_parameter", at, message)
 	}
 	return nil
 }

@@ -18,12 +18,6 @@ import (
 	"signalbox/internal/signal"
 )
 
-// The error types of the API that are not the client's fault.
-const (
-	typeServer = "server_error"
-	typeRate   = "rate_limit_error"
-)
-
 // ErrStopped is the cause with which the context of a request is cancelled when the process ends
 // and waits for the request no longer. The client is told, unlike one that has disconnected.
 var ErrStopped = errors.New("the process ends")
@@ -234,7 +228,7 @@ const CodeUpstream = "upstream_error"
 // Unreadable is the error of a prompt of token ids or vectors, in the field param, where a route
 // needs its text: no retry of the request can pass.
 func Unreadable(param string) error {
-	return InvalidField(param,
+	return openai.Invalid(param,
 		param+" is given as token ids or vectors, and this request's route needs its text: send text")
 }
 
@@ -250,14 +244,12 @@ func (*TooLongError) Error() string { return "prompt longer than any context win
 // wire returns the error of the response.
 func (e *TooLongError) wire() *openai.Error {
 	message := cmp.Or(e.Message, "the prompt is longer than the context window of every model it could go to")
-	return Invalid(http.StatusBadRequest, CodeTooLong, e.Param, message)
+	return openai.Refusal(http.StatusBadRequest, CodeTooLong, e.Param, message)
 }
 
 // ErrBusy refuses to warm a context where another request would have to wait for it.
-var ErrBusy = &openai.Error{
-	Status: http.StatusServiceUnavailable, Type: typeServer, Code: "overloaded",
-	Message: "the model servers are busy; contexts are read ahead only where nobody waits",
-}
+var ErrBusy = openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
+	"the model servers are busy; contexts are read ahead only where nobody waits")
 
 // WarmRefusedError reports a model server that refused the request that warms a context.
 type WarmRefusedError struct {
@@ -288,7 +280,7 @@ func (e *WarmRefusedError) wire() *openai.Error {
 	if e.Message != "" {
 		says += ": " + strconv.Quote(e.Message)
 	}
-	return serverError(http.StatusBadGateway, code, says)
+	return openai.Refusal(http.StatusBadGateway, code, "", says)
 }
 
 // Stopped returns ErrStopped for an ErrClientGone that the end of the process caused, and any other

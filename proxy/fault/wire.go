@@ -33,10 +33,10 @@ func Wire(err error, id string) *openai.Error {
 	case errors.As(err, &bad):
 		return bad
 	case errors.Is(err, ErrClientGone), errors.Is(err, ErrClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
-		return serverError(StatusClientGone, "client_closed_request", "client closed the request")
+		return &openai.Error{Status: StatusClientGone, Type: openai.TypeServer, Code: "client_closed_request", Message: "client closed the request"}
 	}
 	if errors.Is(err, ErrStopped) {
-		return serverError(http.StatusServiceUnavailable, "server_shutdown", "this server is being stopped, and the request took longer than it may wait for")
+		return openai.Refusal(http.StatusServiceUnavailable, "server_shutdown", "", "this server is being stopped, and the request took longer than it may wait for")
 	}
 	if e := refusal(err); e != nil {
 		return e
@@ -61,16 +61,6 @@ func Cause(err error) string {
 	return err.Error()
 }
 
-// serverError is an error of the server and not of the request.
-func serverError(status int, code, message string) *openai.Error {
-	return &openai.Error{Status: status, Type: typeServer, Code: code, Message: message}
-}
-
-// Invalid is an error of the request. code and param may be empty.
-func Invalid(status int, code, param, message string) *openai.Error {
-	return &openai.Error{Status: status, Type: openai.TypeInvalidRequest, Code: code, Param: param, Message: message}
-}
-
 // refusal is the part of the table up to the decision: errors of the request, of its caller and of
 // policy. It returns nil for all others.
 func refusal(err error) *openai.Error {
@@ -86,59 +76,59 @@ func refusal(err error) *openai.Error {
 	)
 	switch {
 	case errors.As(err, &header):
-		return Invalid(http.StatusBadRequest, "", "", "the header "+header.Name+" is given twice or with an underscore")
+		return openai.Refusal(http.StatusBadRequest, "", "", "the header "+header.Name+" is given twice or with an underscore")
 	case errors.Is(err, ErrBodyTooLarge):
-		return Invalid(http.StatusRequestEntityTooLarge, "request_too_large", "", "the request body is larger than this server accepts")
+		return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", "", "the request body is larger than this server accepts")
 	case errors.Is(err, ErrBodyTimeout):
-		return Invalid(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
+		return openai.Refusal(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
 	case errors.Is(err, ErrMedia):
-		return Invalid(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
+		return openai.Refusal(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
 	case errors.Is(err, ErrBodyBroken):
-		return Invalid(http.StatusBadRequest, "", "", "the request body could not be read")
+		return openai.Refusal(http.StatusBadRequest, "", "", "the request body could not be read")
 	case errors.Is(err, auth.ErrNoKey):
-		return Invalid(http.StatusUnauthorized, "invalid_api_key", "",
+		return openai.Refusal(http.StatusUnauthorized, "invalid_api_key", "",
 			"No API key was provided. Send one in the header Authorization, as Bearer KEY.")
 	case errors.Is(err, auth.ErrBadKey):
-		return Invalid(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
+		return openai.Refusal(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, auth.ErrNoKeySet):
-		return serverError(http.StatusServiceUnavailable, "auth_unavailable", "keys and tokens cannot be verified at the moment")
+		return openai.Refusal(http.StatusServiceUnavailable, "auth_unavailable", "", "keys and tokens cannot be verified at the moment")
 	case errors.Is(err, ErrNoModelAllowed):
-		return Invalid(http.StatusForbidden, "model_not_allowed", "model", "none of the models that this request could go to may be used with these credentials")
+		return openai.Refusal(http.StatusForbidden, "model_not_allowed", "model", "none of the models that this request could go to may be used with these credentials")
 	case errors.Is(err, ErrForbidden):
-		return Invalid(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
+		return openai.Refusal(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
 	case errors.As(err, &elsewhere):
-		return Invalid(
+		return openai.Refusal(
 			http.StatusNotFound,
 			"",
 			"",
 			"there is nothing at this path, but at "+elsewhere.Meant+": see the base URL of the client",
 		)
 	case errors.As(err, &unserved):
-		return Invalid(
+		return openai.Refusal(
 			http.StatusNotFound, "", "",
 			"this proxy does not serve "+unserved.Path+" of the API: ask the model server itself",
 		)
 	case errors.Is(err, ErrNoRoute):
-		return Invalid(http.StatusNotFound, "", "", "there is nothing at this path")
+		return openai.Refusal(http.StatusNotFound, "", "", "there is nothing at this path")
 	case errors.Is(err, ErrMethod):
-		return Invalid(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
+		return openai.Refusal(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
 	case errors.As(err, &exceeded):
-		return &openai.Error{Status: http.StatusTooManyRequests, Type: typeRate, Code: "rate_limit_exceeded", Message: exceeded.Error()}
+		return &openai.Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", Message: exceeded.Error()}
 	case errors.As(err, &spent):
 		return &openai.Error{
 			Status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
 			Message: spent.Error(),
 		}
 	case errors.Is(err, ErrTooManyBytes):
-		return serverError(http.StatusServiceUnavailable, "overloaded", "too many bytes of requests are held at the moment")
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", "too many bytes of requests are held at the moment")
 	case errors.Is(err, ErrManyHeaders):
-		return Invalid(http.StatusRequestHeaderFieldsTooLarge, "", "", "the request has more headers than this server accepts")
+		return openai.Refusal(http.StatusRequestHeaderFieldsTooLarge, "", "", "the request has more headers than this server accepts")
 	case errors.As(err, &unknown):
-		return Invalid(http.StatusNotFound, "model_not_found", "model", unknown.Error())
+		return openai.Refusal(http.StatusNotFound, "model_not_found", "model", unknown.Error())
 	case errors.As(err, &long):
 		return long.wire()
 	case errors.As(err, &blocked):
-		return Invalid(http.StatusBadRequest, "content_policy_violation", blocked.Param, blocked.Message)
+		return openai.Refusal(http.StatusBadRequest, "content_policy_violation", blocked.Param, blocked.Message)
 	}
 	return nil
 }
@@ -153,34 +143,34 @@ func failure(err error, id string) *openai.Error {
 	)
 	switch {
 	case errors.As(err, &lacking):
-		return serverError(http.StatusServiceUnavailable, "signal_unavailable", lacking.message())
+		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", lacking.message())
 	case errors.Is(err, ErrSignalUnavailable):
-		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "a signal that this request's route depends on is not available")
+		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", "a signal that this request's route depends on is not available")
 	case errors.Is(err, ErrNotRedacted), errors.Is(err, redact.ErrIncomplete):
-		return serverError(http.StatusServiceUnavailable, "signal_unavailable", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
+		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
 	case errors.Is(err, ErrOverloaded):
-		return serverError(http.StatusServiceUnavailable, "overloaded", "this request could not be classified in time")
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", "this request could not be classified in time")
 	case errors.Is(err, ErrUncheckable):
-		return serverError(http.StatusBadGateway, CodeUpstream,
+		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
 			"the model server's answer cannot be checked, and unchecked ones are withheld here")
 	case errors.Is(err, ErrEndpointsFull):
-		return serverError(http.StatusServiceUnavailable, "overloaded", "every endpoint of this model has as many requests as it may have")
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", "every endpoint of this model has as many requests as it may have")
 	case errors.Is(err, ErrAsleep):
-		return serverError(http.StatusServiceUnavailable, "model_asleep",
+		return openai.Refusal(http.StatusServiceUnavailable, "model_asleep", "",
 			"the servers of this model sleep or are paused, and answer nothing until they are woken up")
 	case errors.Is(err, ErrNoEndpoint):
-		return serverError(http.StatusServiceUnavailable, "no_endpoint", "no healthy endpoint serves this model")
+		return openai.Refusal(http.StatusServiceUnavailable, "no_endpoint", "", "no healthy endpoint serves this model")
 	case errors.As(err, &refused):
 		return refused.wire()
 	case errors.As(err, &barred):
-		return serverError(http.StatusBadGateway, "upstream_auth_failed",
+		return openai.Refusal(http.StatusBadGateway, "upstream_auth_failed", "",
 			"the model server did not accept the credentials that this server has for it; its operator finds which in the log")
 	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
-		return serverError(http.StatusGatewayTimeout, "upstream_timeout", "the model server did not answer in time")
+		return openai.Refusal(http.StatusGatewayTimeout, "upstream_timeout", "", "the model server did not answer in time")
 	case isUpstream(err):
-		return serverError(http.StatusBadGateway, CodeUpstream, "the model server could not be reached or broke off")
+		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "", "the model server could not be reached or broke off")
 	}
-	return serverError(http.StatusInternalServerError, "internal_error", "internal error, request "+id)
+	return openai.Refusal(http.StatusInternalServerError, "internal_error", "", "internal error, request "+id)
 }
 
 // isUpstream reports whether err is a fault of an endpoint.
@@ -207,14 +197,9 @@ func ofContexts(err error) *openai.Error {
 	return out
 }
 
-// InvalidField is the error, with status 400, of a field with a value that is not allowed.
-func InvalidField(param, message string) error {
-	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
-}
-
 // TooLarge is the error, with status 413, of a field with more data than the proxy reads.
 func TooLarge(param, message string) error {
-	return &openai.Error{Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: "request_too_large", Param: param, Message: message}
+	return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", param, message)
 }
 
 // readPace is how many bytes of prose one idle core of our machine reads for personal data in a

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 
 	"signalbox/internal/openai"
 )
@@ -37,10 +36,8 @@ func Parse(body []byte) (in Body, score float64, err error) {
 	dec.DisallowUnknownFields()
 	err = dec.Decode(&in)
 	if _, end := dec.Token(); err != nil || !errors.Is(end, io.EOF) {
-		return in, 0, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest,
-			Message: "the body must be an object with request_id, outcome or rating, and optionally label",
-		}
+		return in, 0, openai.Invalid("",
+			"the body must be an object with request_id, outcome or rating, and optionally label")
 	}
 	score, err = in.score()
 	return in, score, err
@@ -48,20 +45,15 @@ func Parse(body []byte) (in Body, score float64, err error) {
 
 // score is the outcome that a body tells.
 func (b *Body) score() (float64, error) {
-	invalid := func(param, msg string) error {
-		return &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: msg,
-		}
-	}
 	switch {
 	case b.RequestID == "":
-		return 0, invalid("request_id", "the x-request-id of the answer is required")
+		return 0, openai.Invalid("request_id", "the x-request-id of the answer is required")
 	case len(b.Label) > maxLabel:
-		return 0, invalid("label", "it has more than 128 bytes")
+		return 0, openai.Invalid("label", "it has more than 128 bytes")
 	case b.Outcome != nil && b.Rating != "":
-		return 0, invalid("rating", "outcome and rating are both given: send one of them")
+		return 0, openai.Invalid("rating", "outcome and rating are both given: send one of them")
 	case b.Outcome != nil && !(*b.Outcome >= 0 && *b.Outcome <= 1):
-		return 0, invalid("outcome", "a number between 0 and 1 is required")
+		return 0, openai.Invalid("outcome", "a number between 0 and 1 is required")
 	case b.Outcome != nil:
 		return *b.Outcome, nil
 	case b.Rating == "up":
@@ -69,7 +61,7 @@ func (b *Body) score() (float64, error) {
 	case b.Rating == "down":
 		return 0, nil
 	case b.Rating != "":
-		return 0, invalid("rating", "it is up or down")
+		return 0, openai.Invalid("rating", "it is up or down")
 	}
-	return 0, invalid("outcome", "outcome, a number between 0 and 1, or rating, up or down, is required")
+	return 0, openai.Invalid("outcome", "outcome, a number between 0 and 1, or rating, up or down, is required")
 }

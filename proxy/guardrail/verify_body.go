@@ -3,7 +3,6 @@ package guardrail
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -57,13 +56,10 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // ParseVerify reads a body. Errors are of the API and name the field.
 func ParseVerify(body []byte) (*VerifyBody, error) {
-	invalid := func(param, message string) error {
-		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: message}
-	}
 	var in VerifyBody
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
 		param := openai.FieldOf(err)
-		return nil, invalid(param, unknownMember(param, err)+"the body must be an object with facts, a text or a list "+
+		return nil, openai.Invalid(param, unknownMember(param, err)+"the body must be an object with facts, a text or a list "+
 			"of texts or of objects {id, text}, or context, a pointer or a list of them; answer, a text; "+
 			"and optionally question, a text")
 	}
@@ -72,11 +68,11 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	}
 	switch {
 	case in.Facts == nil:
-		return nil, invalid("facts", "facts is required; an empty list leaves every claim unchecked")
+		return nil, openai.Invalid("facts", "facts is required; an empty list leaves every claim unchecked")
 	case strings.TrimSpace(in.Answer) == "":
-		return nil, invalid("answer", "answer is required")
+		return nil, openai.Invalid("answer", "answer is required")
 	case len(*in.Facts) > MaxVerifyFacts:
-		return nil, invalid("facts", fmt.Sprintf("holds more than %d facts", MaxVerifyFacts))
+		return nil, openai.Invalid("facts", fmt.Sprintf("holds more than %d facts", MaxVerifyFacts))
 	case len(in.Answer) > maxVerified:
 		return nil, fault.TooLarge("answer", fmt.Sprintf("answer holds %d bytes, at most %d are read", len(in.Answer), maxVerified))
 	case len(in.Question) > maxVerified:
@@ -84,7 +80,7 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	}
 	for i, f := range *in.Facts {
 		if strings.TrimSpace(f.Text) == "" {
-			return nil, invalid(fmt.Sprintf("facts[%d].text", i), "a fact must not be empty")
+			return nil, openai.Invalid(fmt.Sprintf("facts[%d].text", i), "a fact must not be empty")
 		}
 	}
 	return &in, CheckFacts(in.Given(), "facts")

@@ -1,6 +1,7 @@
 package keyring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -410,46 +411,33 @@ var errOff = errors.New("there are no virtual keys here: auth.virtual names neit
 
 // wire gives errors their place on the wire.
 func wire(err error) *openai.Error {
-	is := func(status int, code, param string) *openai.Error {
-		kind := openai.TypeInvalidRequest
-		if status >= http.StatusInternalServerError {
-			kind = "server_error"
-		}
-		return &openai.Error{Status: status, Type: kind, Code: code, Param: param, Message: err.Error()}
-	}
 	if bad, ok := errors.AsType[*FieldError](err); ok {
-		return is(http.StatusBadRequest, "", bad.Field)
+		return openai.Invalid(bad.Field, err.Error())
 	}
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		err = fmt.Errorf("the body is longer than %d bytes", long.Limit)
-		return is(http.StatusRequestEntityTooLarge, "request_too_large", "")
+		return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", "",
+			fmt.Sprintf("the body is longer than %d bytes", long.Limit))
 	}
 	for _, known := range []struct {
 		err         error
 		status      int
 		code, param string
+		says        string // in place of the error
 	}{
-		{errOff, http.StatusNotFound, "virtual_keys_off", ""},
-		{errBody, http.StatusBadRequest, "", ""},
-		{ErrNotFound, http.StatusNotFound, "key_not_found", ""},
-		{ErrTaken, http.StatusConflict, "key_name_taken", "name"},
-		{ErrConflict, http.StatusConflict, "key_conflict", ""},
-		{ErrTooMany, http.StatusConflict, "too_many_keys", ""},
+		{errOff, http.StatusNotFound, "virtual_keys_off", "", ""},
+		{errBody, http.StatusBadRequest, "", "", ""},
+		{ErrNotFound, http.StatusNotFound, "key_not_found", "", ""},
+		{ErrTaken, http.StatusConflict, "key_name_taken", "name", ""},
+		{ErrConflict, http.StatusConflict, "key_conflict", "", ""},
+		{ErrTooMany, http.StatusConflict, "too_many_keys", "", ""},
+		{errBlind, http.StatusServiceUnavailable, "keys_unavailable", "", "the store of virtual keys could not be read " +
+			"since this replica started, so it knows none: try again"},
+		{ErrUnavailable, http.StatusServiceUnavailable, "keys_unavailable", "", "the store of virtual keys cannot be " +
+			"reached: list the keys to see whether the change was made, and try again"},
 	} {
 		if errors.Is(err, known.err) {
-			err = known.err
-			return is(known.status, known.code, known.param)
+			return openai.Refusal(known.status, known.code, known.param, cmp.Or(known.says, known.err.Error()))
 		}
 	}
-	if errors.Is(err, errBlind) {
-		err = errors.New("the store of virtual keys could not be read since this replica started, " +
-			"so it knows none: try again")
-		return is(http.StatusServiceUnavailable, "keys_unavailable", "")
-	}
-	if errors.Is(err, ErrUnavailable) {
-		err = errors.New("the store of virtual keys cannot be reached: list the keys to see whether the change was made, and try again")
-		return is(http.StatusServiceUnavailable, "keys_unavailable", "")
-	}
-	err = errors.New("internal error")
-	return is(http.StatusInternalServerError, "internal_error", "")
+	return openai.Refusal(http.StatusInternalServerError, "internal_error", "", "internal error")
 }

@@ -102,7 +102,7 @@ func (r *Contexts) PromptTokens(req *openai.Request) int {
 func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.Request, h http.Header) (*Contexts, error) {
 	session := Session(req, h)
 	if named := h.Get(sessionKey); named != "" && named != session {
-		return nil, fault.InvalidField(sessionField,
+		return nil, openai.Invalid(sessionField,
 			sessionField+" and the header "+sessionHeader+" name different sessions: send one of them")
 	}
 	if !req.Extras.Present && session == "" && len(h["X-Signalbox-Context"]) == 0 {
@@ -146,7 +146,7 @@ func (p *Resolver) Find(
 	ctx context.Context, owner memory.Owner, refs []openai.ContextRef, param string,
 ) (*Contexts, error) {
 	if p.Store == nil {
-		return nil, fault.InvalidField(param, param+" needs contexts, which are turned off here")
+		return nil, openai.Invalid(param, param+" needs contexts, which are turned off here")
 	}
 	r := &Contexts{Store: p.Store, Owner: owner}
 	if err := r.fetch(ctx, p.Store, refs); err != nil {
@@ -171,18 +171,18 @@ func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error)
 	for s := range strings.SplitSeq(line, ",") {
 		ref, ok := openai.ParseContextRef(strings.TrimSpace(s))
 		if !ok {
-			return nil, fault.InvalidField(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
+			return nil, openai.Invalid(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
 		}
 		named = append(named, ref)
 	}
 	most := openai.DefaultLimits().MaxContexts
 	switch {
 	case len(named) > most:
-		return nil, fault.InvalidField(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
+		return nil, openai.Invalid(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
 	case len(refs) == 0:
 		return named, nil
 	case !slices.EqualFunc(refs, named, func(a, b openai.ContextRef) bool { return a.ID == b.ID && a.Version == b.Version }):
-		return nil, fault.InvalidField(ContextField, ContextField+" and the header "+contextHeader+" name different contexts: send one of them")
+		return nil, openai.Invalid(ContextField, ContextField+" and the header "+contextHeader+" name different contexts: send one of them")
 	}
 	return refs, nil
 }
@@ -201,9 +201,9 @@ func (p *Resolver) resolvable(req *openai.Request, refs []openai.ContextRef) err
 	}
 	switch {
 	case p.Store == nil:
-		return fault.InvalidField(asked, asked+" needs contexts, which are turned off here")
+		return openai.Invalid(asked, asked+" needs contexts, which are turned off here")
 	case req.API == openai.Other:
-		return fault.InvalidField(asked, asked+" is for requests with a prompt, and this endpoint's have none")
+		return openai.Invalid(asked, asked+" is for requests with a prompt, and this endpoint's have none")
 	case req.Extras.SaveContext != nil:
 		return savable(p.Store, req)
 	}

@@ -8,14 +8,13 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/memory"
-	"signalbox/proxy/fault"
 )
 
 // savable refuses requests whose prompt and answer cannot become a context: it takes a prompt of
 // text that is all there, one answer, and what store takes for a name and a life.
 func savable(store *memory.Store, req *openai.Request) error {
 	if err := store.CheckTTL(req.Extras.SaveContext.TTL); err != nil {
-		return fault.InvalidField(saveContextField+".ttl", saveContextField+"."+err.Error())
+		return openai.Invalid(saveContextField+".ttl", saveContextField+"."+err.Error())
 	}
 	asks := func(field string, harmless ...string) bool {
 		v := req.Field(field)
@@ -23,13 +22,13 @@ func savable(store *memory.Store, req *openai.Request) error {
 	}
 	switch {
 	case len(req.Extras.SaveContext.Name) > maxSaveName:
-		return fault.InvalidField(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
+		return openai.Invalid(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
 	case req.API == openai.Chat && asks("n", "1", "null"), req.API == openai.Completion && (asks("n", "1", "null") || asks("best_of", "1", "null")):
-		return fault.InvalidField(saveContextField, saveContextField+" is for one answer: n must be 1")
+		return openai.Invalid(saveContextField, saveContextField+" is for one answer: n must be 1")
 	case req.API == openai.Completion && (req.OpaquePrompt || len(req.Messages) != 1):
-		return fault.InvalidField(saveContextField, saveContextField+" is for a prompt that is one text")
+		return openai.Invalid(saveContextField, saveContextField+" is for a prompt that is one text")
 	case req.API == openai.Completion && asks("echo", "false", "null"):
-		return fault.InvalidField(saveContextField, saveContextField+" and echo do not go together: the prompt is stored already")
+		return openai.Invalid(saveContextField, saveContextField+" and echo do not go together: the prompt is stored already")
 	case req.API == openai.Response:
 		return savableResponse(req)
 	}
@@ -40,12 +39,12 @@ func savable(store *memory.Store, req *openai.Request) error {
 func savableResponse(req *openai.Request) error {
 	for _, field := range []string{"prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
 		if v := req.Field(field); v != nil && string(v) != "null" {
-			return fault.InvalidField(saveContextField, saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
+			return openai.Invalid(saveContextField, saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
 		}
 	}
 	for i := range req.Messages {
 		if m := &req.Messages[i]; !plainItem(req.Raw[m.Span.Start:m.Span.End]) {
-			return fault.InvalidField(saveContextField, fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
+			return openai.Invalid(saveContextField, fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func unsupportedContexts(req *openai.Request) error {
 		why = resolve.ContextField + " needs instructions that are text, and an input that is text or a list"
 	case openai.Chat, openai.Other:
 	}
-	return fault.InvalidField(resolve.ContextField, why)
+	return openai.Invalid(resolve.ContextField, why)
 }
 
 // hidden is a body with its personal data replaced, that of contexts included. It is read for it

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -134,29 +133,26 @@ func (r *Reader) Results(ctx context.Context, text *signal.Text, need signal.Mas
 // Parse reads the body of a request: the texts, and the signals that are asked for. Errors
 // are those of the API.
 func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
-	invalid := func(param, format string, args ...any) error {
-		return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: param, Message: fmt.Sprintf(format, args...)}
-	}
 	var in classifyBody
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
 		if null, ok := errors.AsType[notTextError](err); ok {
-			return nil, 0, invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
+			return nil, 0, openai.Invalid(fmt.Sprintf("input[%d]", int(null)), "a text is required, not null")
 		}
 		return nil, 0,
-			invalid("",
+			openai.Invalid("",
 				"the body must be an object with input, a text or a list of texts, or with "+
 					"messages, and optionally signals")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, 0, invalid("", "something follows the object")
+		return nil, 0, openai.Invalid("", "something follows the object")
 	}
 	switch {
 	case len(in.Messages) > 0 && in.Input != nil:
-		return nil, 0, invalid("messages", "input and messages are both given: send one of them")
+		return nil, 0, openai.Invalid("messages", "input and messages are both given: send one of them")
 	case len(in.Messages) == 0 && (len(in.Input) == 0 || len(in.Input) > maxInputs):
-		return nil, 0, invalid("input", "between 1 and %d texts are required", maxInputs)
+		return nil, 0, openai.Invalid("input", fmt.Sprintf("between 1 and %d texts are required", maxInputs))
 	}
 	texts, err := in.texts()
 	if err != nil {
@@ -171,7 +167,8 @@ func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
 	for i, name := range in.Signals {
 		k, ok := r.Identity.Names.Parse(name)
 		if !ok || hidden&signal.MaskOf(k) != 0 {
-			return nil, 0, invalid(fmt.Sprintf("signals[%d]", i), "%.200q is none of %s", name, strings.Join(r.Names(able), ", "))
+			return nil, 0, openai.Invalid(fmt.Sprintf("signals[%d]", i),
+				fmt.Sprintf("%.200q is none of %s", name, strings.Join(r.Names(able), ", ")))
 		}
 		need |= signal.MaskOf(k)
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"signalbox/proxy/fault"
+	"signalbox/internal/openai"
 )
 
 // Teacher is implemented by a Classifier whose private intents can be looked at and added to
@@ -70,13 +70,13 @@ func ParseExamples(body []byte) ([]string, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, fault.InvalidField("", "the body must be an object with examples, a list of texts")
+		return nil, openai.Invalid("", "the body must be an object with examples, a list of texts")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fault.InvalidField("", "something follows the object")
+		return nil, openai.Invalid("", "something follows the object")
 	}
 	if len(in.Examples) == 0 || len(in.Examples) > maxExamples {
-		return nil, fault.InvalidField("examples", fmt.Sprintf("between 1 and %d texts are required", maxExamples))
+		return nil, openai.Invalid("examples", fmt.Sprintf("between 1 and %d texts are required", maxExamples))
 	}
 	return in.Examples, nil
 }

@@ -103,10 +103,8 @@ func Models(all []*backend.Model, names []string) ([]*backend.Model, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Param: "models",
-			Message: "models must name those that are to read the context: of none it is known that its endpoints share prefixes",
-		}
+		return nil, openai.Invalid("models",
+			"models must name those that are to read the context: of none it is known that its endpoints share prefixes")
 	}
 	return out, nil
 }
