@@ -6,32 +6,23 @@ import (
 	"time"
 
 	"signalbox/proxy/auth"
+	"signalbox/proxy/keyring"
 	"signalbox/proxy/rate"
 )
 
-// Bound is what is used of something that bounds a caller.
-type Bound struct {
-	Of                string // whose it is: key or tenant
-	What              string // usd, requests or tokens
-	Per               string // day, month or minute
-	Limit, Used, Left float64
-	Resets            time.Time // when it begins anew, or nothing of a minute counts any more
-	Alone             bool      // it is what this replica knows
-}
-
 // UsageOf tells what is used of all that bounds a virtual key: its budget and that of its tenant,
 // and their limits on a minute. It counts nothing.
-func (p *Proxy) UsageOf(ctx context.Context, k *auth.KeyOptions) []Bound {
+func (p *Proxy) UsageOf(ctx context.Context, k *auth.KeyOptions) []keyring.Usage {
 	st := p.acquire()
 	defer st.release()
 	who := st.auth.Caller(k)
 	now := time.Now()
-	out := make([]Bound, 0, len(who.Budgets)+2*len(who.Limits))
+	out := make([]keyring.Usage, 0, len(who.Budgets)+2*len(who.Limits))
 	accounts, shared := p.spending.Look(ctx, who.Tenant, who.Budgets)
 	for i, a := range accounts {
 		b := &who.Budgets[i]
 		_, end := b.Period.Bounds(now)
-		out = append(out, Bound{
+		out = append(out, keyring.Usage{
 			Of: kindOf(b.Name), What: "usd", Per: string(b.Period), Limit: b.USD, Used: a, Left: max(b.USD-a, 0),
 			Resets: end, Alone: !shared,
 		})
@@ -43,7 +34,7 @@ func (p *Proxy) UsageOf(ctx context.Context, k *auth.KeyOptions) []Bound {
 			if room.Limit == 0 {
 				continue
 			}
-			out = append(out, Bound{
+			out = append(out, keyring.Usage{
 				Of: kindOf(l.Scope), What: string(kind), Per: "minute", Limit: float64(room.Limit),
 				Used: float64(room.Limit - room.Left), Left: float64(room.Left),
 				Resets: now.Add(room.Reset).UTC().Truncate(time.Second), Alone: !shared,

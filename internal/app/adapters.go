@@ -50,18 +50,14 @@ func readAdapter(c *config.Classify, o *config.OwnClassifier) (*bundle.Adapter, 
 	if err != nil {
 		return nil, err
 	}
-	file, err := readAdapterFile(c.ModelsDir, path)
+	a, err := local.ReadAdapter(c.ModelsDir, filepath.Base(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read adapter: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(strings.TrimSuffix(path, ".onnx"), head.InfoFile)); err == nil {
 		return nil, fmt.Errorf("there is an adapter, %s, and a trained classifier of the same name beside it: "+
 			"remove one", path)
 	}
-	a, err := bundle.ReadAdapter(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -71,21 +67,6 @@ func readAdapter(c *config.Classify, o *config.OwnClassifier) (*bundle.Adapter, 
 	}
 	a.Thresholds = info.WithThreshold(o.Threshold).Thresholds
 	return a, nil
-}
-
-// readAdapterFile reads a file of models_dir, of a size that an adapter can have.
-func readAdapterFile(modelsDir, path string) ([]byte, error) {
-	files, name := local.Files(modelsDir), filepath.Base(path)
-	info, err := fs.Stat(files, name)
-	switch {
-	case err != nil:
-		return nil, err //nolint:wrapcheck // a *fs.PathError
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
-	case info.Size() > bundle.MaxAdapterBytes:
-		return nil, fmt.Errorf("%s has %d bytes, the limit is %d", path, info.Size(), bundle.MaxAdapterBytes)
-	}
-	return fs.ReadFile(files, name) //nolint:wrapcheck // as above
 }
 
 // baseOf finds the placement whose graph an adapter goes on from.

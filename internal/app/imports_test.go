@@ -59,7 +59,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 			"proxy/chain", "proxy/choose", "proxy/contexts", "proxy/count", "proxy/decide",
 			"proxy/decisionlog", "proxy/downstream", "proxy/engine", "proxy/exchange", "proxy/explain",
 			"proxy/fault", "proxy/feedback", "proxy/framing", "proxy/guardrail", "proxy/headers",
-			"proxy/kv", "proxy/lengths", "proxy/mirror", "proxy/placement", "proxy/pool", "proxy/rate",
+			"proxy/keyring", "proxy/kv", "proxy/lengths", "proxy/mirror", "proxy/placement", "proxy/pool", "proxy/rate",
 			"proxy/recall", "proxy/recent", "proxy/record", "proxy/redact", "proxy/relay",
 			"proxy/resolve", "proxy/rewrite", "proxy/settings", "proxy/signals", "proxy/spans",
 			"proxy/tools", "proxy/trial", "proxy/upstream", "proxy/warm", "rules", "stream/response",

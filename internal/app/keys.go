@@ -39,22 +39,14 @@ func (a *App) openKeys(ctx context.Context, cfg *config.Config) error {
 		Unknown: func(models []string) []string { return unknownModels(a.cfg.Load(), models) },
 		Hint:    func(role, tenant string) string { return a.cfg.Load().Slip(role, tenant) },
 		Taken:   func(name string) bool { return slices.Contains(keyNames(a.cfg.Load()), name) },
-		Usage:   a.usageOf,
+		Usage: func(ctx context.Context, k *auth.KeyOptions) []keyring.Usage {
+			return a.proxy.UsageOf(ctx, k)
+		},
 	})
 	if o.File == "" {
 		return nil
 	}
 	return a.keys.Look(ctx)
-}
-
-// usageOf tells what is used of all that bounds a virtual key.
-func (a *App) usageOf(ctx context.Context, k *auth.KeyOptions) []keyring.Usage {
-	bounds := a.proxy.UsageOf(ctx, k)
-	out := make([]keyring.Usage, len(bounds))
-	for i, b := range bounds {
-		out[i] = keyring.Usage(b)
-	}
-	return out
 }
 
 // knownModels reports models that a key names and that are not there.

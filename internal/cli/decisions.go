@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"signalbox/proxy/decisionlog"
 )
 
 // locked is a writer for several goroutines.
@@ -27,44 +29,13 @@ func (l *locked) Write(b []byte) (int, error) {
 	return l.w.Write(b) //nolint:wrapcheck // a writer's own error
 }
 
-// decisionLine is what a person is told of a line of the decision log.
-type decisionLine struct {
-	Time    time.Time
-	Route   string
-	Outcome string
-	Failed  []string
-	Action  struct {
-		Verb   string
-		Prompt string
-	}
-	Signals   map[string]decisionSignal
-	DecideMs  float64 `json:"decide_ms"`
-	Model     string
-	Reasoning string
-	MaxTokens int `json:"max_tokens"`
-	Status    int
-	Error     string
-	Cache     string
-	Guard     *struct {
-		Mode, Verdict string
-		Claims        int
-		Failed        int
-	}
-}
-
-type decisionSignal struct {
-	State, Label, Reason string
-	Score                float64
-	Labels               []string
-}
-
 // decisionPrinter prints a line for each line of the decision log that is written to it.
 type decisionPrinter struct{ p *printer }
 
 // Write implements io.Writer. It gets whole lines.
 func (d decisionPrinter) Write(b []byte) (int, error) {
 	for line := range bytes.Lines(b) {
-		var l decisionLine
+		var l decisionlog.Entry
 		if err := json.Unmarshal(line, &l); err != nil {
 			return 0, fmt.Errorf("a line of the decision log: %w", err)
 		}
@@ -75,7 +46,7 @@ func (d decisionPrinter) Write(b []byte) (int, error) {
 
 // line tells a decision: when, by which route, who answered with which status, how long the
 // decision took, on what it rests and what was done to the request.
-func (d decisionPrinter) line(l *decisionLine) string {
+func (d decisionPrinter) line(l *decisionlog.Entry) string {
 	p := d.p
 	target := p.good(pad(l.Model, 16))
 	switch {
@@ -91,7 +62,7 @@ func (d decisionPrinter) line(l *decisionLine) string {
 	if l.Status >= http.StatusBadRequest {
 		status = p.warn(status)
 	}
-	why := append(l.why(), l.done()...)
+	why := append(whyOf(l), doneBy(l)...)
 	return strings.TrimRight(fmt.Sprintf("%s  %s -> %s  %s  %5.1f ms  %s",
 		p.faint(l.Time.Local().Format(time.TimeOnly)), p.bold(pad(cmp.Or(l.Route, "default"), 14)),
 		target, status, l.DecideMs, strings.Join(why, ", ")), " ")
@@ -107,8 +78,8 @@ const (
 	suspicious = 0.5
 )
 
-// why lists the signals that a decision rests on.
-func (l *decisionLine) why() []string {
+// whyOf lists the signals that a decision rests on.
+func whyOf(l *decisionlog.Entry) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(l.Signals)) {
 		s := l.Signals[name]
@@ -133,8 +104,8 @@ func (l *decisionLine) why() []string {
 // errPolicy is the error of a request that a route blocked.
 const errPolicy = "content_policy_violation"
 
-// done lists what was done to the request and with its answer.
-func (l *decisionLine) done() []string {
+// doneBy lists what was done to the request and with its answer.
+func doneBy(l *decisionlog.Entry) []string {
 	var out []string
 	if l.Error != "" && l.Error != errPolicy { // that a route blocked is told already
 		out = append(out, l.Error)

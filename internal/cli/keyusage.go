@@ -6,36 +6,22 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"signalbox/internal/report"
+	"signalbox/proxy/keyring"
 )
 
 // keyUsage is what the admin listener tells of one key.
 type keyUsage struct {
-	virtualKey
+	keyring.Key
 
-	Models  []string   `json:"models"`
-	Unknown []string   `json:"unknown_models"`
-	Usage   []keyBound `json:"usage"`
-}
-
-// keyBound is what is used of a budget or of a limit.
-type keyBound struct {
-	Of     string    `json:"of"`
-	What   string    `json:"what"`
-	Per    string    `json:"per"`
-	Limit  float64   `json:"limit"`
-	Used   float64   `json:"used"`
-	Left   float64   `json:"left"`
-	Resets time.Time `json:"resets_at"`
-	Alone  bool      `json:"replica_alone"`
+	Usage []keyring.Usage `json:"usage"`
 }
 
 // amount writes dollars as such, and anything else as a whole number.
-func (b *keyBound) amount(x float64) string {
+func amount(b *keyring.Usage, x float64) string {
 	if b.What == "usd" {
 		return report.USD(x)
 	}
@@ -51,7 +37,7 @@ func (c *command) showKey() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			at += keysPath + "/" + url.PathEscape(id)
+			at += keyring.Path + "/" + url.PathEscape(id)
 			if asJSON {
 				return c.printAnswer(ctx, at)
 			}
@@ -96,7 +82,7 @@ func (p *printer) keyUsage(k *keyUsage) {
 	for i := range k.Usage {
 		b := &k.Usage[i]
 		rows[i] = []string{
-			b.Of, b.What, b.Per, b.amount(b.Limit), b.amount(b.Used), b.amount(b.Left), date(b.Resets),
+			b.Of, b.What, b.Per, amount(b, b.Limit), amount(b, b.Used), amount(b, b.Left), date(b.Resets),
 		}
 		alone = alone || b.Alone
 	}

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/internal/console"
+	"signalbox/proxy/recent"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
@@ -39,7 +42,7 @@ func (c *command) top() *cobra.Command {
 			case c.Terminal:
 				return t.screen(cmd.Context())
 			}
-			return t.follow(cmd.Context(), func(l *topLine) { t.print(l.Decisions) })
+			return t.follow(cmd.Context(), func(l *console.Line) { t.print(l.Decisions) })
 		},
 	}
 	cmd.Flags().StringVar(&at, "admin", "http://127.0.0.1:9090", "address of the admin listener")
@@ -54,63 +57,21 @@ type top struct {
 	p  *printer
 	at string
 
-	last    []topDecision // the newest last; of the goroutine that draws
+	last    []*recent.Seen // the newest last; of the goroutine that draws
 	skipped uint64
-	before  *topState
-}
-
-// topLine is a line of the stream of decisions.
-type topLine struct {
-	Decisions []topDecision
-	Skipped   uint64
-}
-
-type topDecision struct {
-	Decision decisionLine
-	Took     float64  `json:"took_ms"`
-	Cost     *float64 `json:"cost_usd"`
-}
-
-// topState is what is shown of the overview.
-type topState struct {
-	Version, Dearest string
-	Now, Started     time.Time
-	Ready, Draining  bool
-	Generation       uint64
-	Degraded         []string
-	Models           []struct {
-		Model     string
-		Queued    int
-		Endpoints []struct {
-			Name, State                string
-			Inflight, Running, Waiting int
-			Prefix                     *struct {
-				Tokens int
-				Cached int64 `json:"cached_tokens"`
-			}
-		}
-	}
-	Tally struct {
-		Decided int64
-		Refused map[string]int64
-		Spent   []struct {
-			Untold   int64
-			Cost     float64 `json:"cost_usd"`
-			Baseline float64 `json:"baseline_usd"`
-		}
-	}
+	before  *console.Overview
 }
 
 // topDecisions is how many decisions are kept to be drawn.
 const topDecisions = 200
 
-func (t *top) state(ctx context.Context) (*topState, error) {
-	s := new(topState)
+func (t *top) state(ctx context.Context) (*console.Overview, error) {
+	s := new(console.Overview)
 	return s, t.askAdmin(ctx, http.MethodGet, t.at+"overview", nil, s)
 }
 
 // follow reads the stream of decisions until ctx ends, which is no error, or the proxy does.
-func (t *top) follow(ctx context.Context, each func(*topLine)) error {
+func (t *top) follow(ctx context.Context, each func(*console.Line)) error {
 	res, err := t.openAdmin(ctx, http.MethodGet, t.at+"live", nil)
 	if err != nil {
 		return ended(ctx, err)
@@ -121,7 +82,7 @@ func (t *top) follow(ctx context.Context, each func(*topLine)) error {
 		if err != nil {
 			return ended(ctx, fmt.Errorf("the stream of decisions has ended: %w", err))
 		}
-		var l topLine
+		var l console.Line
 		if err := json.Unmarshal(b, &l); err != nil {
 			return fmt.Errorf("a line of the stream of decisions: %w", err)
 		}
@@ -138,14 +99,14 @@ func ended(ctx context.Context, err error) error {
 	}
 }
 
-func (t *top) print(list []topDecision) {
-	for i := range list {
-		t.p.printf("%s\n", t.row(&list[i]))
+func (t *top) print(list []*recent.Seen) {
+	for _, d := range list {
+		t.p.printf("%s\n", t.row(d))
 	}
 }
 
-func (t *top) row(d *topDecision) string {
-	return decisionPrinter{t.p}.line(&d.Decision)
+func (t *top) row(d *recent.Seen) string {
+	return decisionPrinter{t.p}.line(d.Decision)
 }
 
 // once prints what there is now.
@@ -157,7 +118,7 @@ func (t *top) once(ctx context.Context) error {
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	err = t.follow(ctx, func(l *topLine) {
+	err = t.follow(ctx, func(l *console.Line) {
 		t.last = l.Decisions
 		cancel(stop) // the first line holds all
 	})
@@ -186,10 +147,10 @@ func (t *top) screen(ctx context.Context) error {
 	}
 	t.p.printf(otherScreen)
 	defer t.p.printf(firstScreen)
-	came := make(chan *topLine)
+	came := make(chan *console.Line)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		return t.follow(gctx, func(l *topLine) {
+		return t.follow(gctx, func(l *console.Line) {
 			select {
 			case came <- l:
 			case <-gctx.Done():
@@ -225,7 +186,7 @@ func (t *top) screen(ctx context.Context) error {
 
 // draw fills the screen: what endpoints do, then as many decisions as there is room for, newest
 // first.
-func (t *top) draw(s *topState) {
+func (t *top) draw(s *console.Overview) {
 	width, height := t.Width, 24
 	if f, ok := t.Out.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -239,7 +200,7 @@ func (t *top) draw(s *topState) {
 	}
 	lines = append(lines, t.p.bold(title))
 	for _, d := range slices.Backward(t.last) {
-		lines = append(lines, t.row(&d))
+		lines = append(lines, t.row(d))
 	}
 	var b bytes.Buffer
 	b.WriteString(home)
@@ -255,7 +216,7 @@ func (t *top) draw(s *topState) {
 }
 
 // head is the state of the process and of its endpoints.
-func (t *top) head(s *topState) []string {
+func (t *top) head(s *console.Overview) []string {
 	p := t.p
 	state := p.good("ready")
 	switch {
@@ -271,8 +232,8 @@ func (t *top) head(s *topState) []string {
 	if b := t.before; b != nil && s.Now.After(b.Now) {
 		first += fmt.Sprintf("  %.1f/s", float64(s.Tally.Decided-b.Tally.Decided)/s.Now.Sub(b.Now).Seconds())
 	}
-	out := []string{first + s.spent()}
-	if by := s.refused(); by != "" {
+	out := []string{first + spent(s)}
+	if by := refused(s); by != "" {
 		out = append(out, p.warn("  "+by))
 	}
 	for _, why := range s.Degraded {
@@ -316,7 +277,7 @@ func (t *top) head(s *topState) []string {
 }
 
 // refused is how many requests limits have refused, and which limits; empty for none.
-func (s *topState) refused() string {
+func refused(s *console.Overview) string {
 	var n int64
 	var by []string
 	for _, limit := range slices.Sorted(maps.Keys(s.Tally.Refused)) {
@@ -331,7 +292,7 @@ func (s *topState) refused() string {
 
 // spent is what answers cost that told their tokens, and how many told none; empty before there are
 // any.
-func (s *topState) spent() string {
+func spent(s *console.Overview) string {
 	var cost, base float64
 	var untold int64
 	for i := range s.Tally.Spent {

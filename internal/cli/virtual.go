@@ -12,20 +12,16 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/proxy/keyring"
+
 	"github.com/spf13/cobra"
 )
 
 // virtualKey is what the admin listener tells of a key.
 type virtualKey struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	State   string    `json:"state"`
-	Tenant  string    `json:"tenant"`
-	Role    string    `json:"role"`
-	Expires time.Time `json:"expires_at"`
-	Until   time.Time `json:"previous_until"`
-	Secret  string    `json:"secret"`
-	Hint    string    `json:"hint"` // what of the role and the tenant is probably a slip
+	keyring.Key
+
+	Secret string `json:"secret"`
 }
 
 // virtualKeys are the commands about keys of a running proxy.
@@ -42,7 +38,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 		func(ctx context.Context, at string, args []string) error {
 			create.Name = args[0]
 			var k virtualKey
-			if err := c.askAdmin(ctx, http.MethodPost, at+keysPath, create, &k); err != nil {
+			if err := c.askAdmin(ctx, http.MethodPost, at+keyring.Path, create, &k); err != nil {
 				return err
 			}
 			if k.Hint != "" {
@@ -59,7 +55,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 	list := keyCommand("list", "List the virtual keys of a running proxy", 0,
 		func(ctx context.Context, at string, _ []string) error {
 			var all struct{ Keys []virtualKey }
-			at += keysPath + "?tenant=" + url.QueryEscape(tenant)
+			at += keyring.Path + "?tenant=" + url.QueryEscape(tenant)
 			if asJSON {
 				return c.printAnswer(ctx, at)
 			}
@@ -82,7 +78,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 				return err
 			}
 			var k virtualKey
-			err = c.askAdmin(ctx, http.MethodPost, at+keysPath+"/"+url.PathEscape(id)+"/rotate",
+			err = c.askAdmin(ctx, http.MethodPost, at+keyring.Path+"/"+url.PathEscape(id)+"/rotate",
 				map[string]string{"grace": grace}, &k)
 			if err != nil {
 				return err
@@ -97,7 +93,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.askAdmin(ctx, http.MethodDelete, at+keysPath+"/"+url.PathEscape(id), nil, nil)
+			return c.askAdmin(ctx, http.MethodDelete, at+keyring.Path+"/"+url.PathEscape(id), nil, nil)
 		})
 	return []*cobra.Command{add, list, c.showKey(), rotate, revoke}
 }
@@ -105,7 +101,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 // keyID is the id of the key that an id or a name means. One that is neither is left to the server.
 func (c *command) keyID(ctx context.Context, at, word string) (string, error) {
 	var all struct{ Keys []virtualKey }
-	if err := c.askAdmin(ctx, http.MethodGet, at+keysPath, nil, &all); err != nil {
+	if err := c.askAdmin(ctx, http.MethodGet, at+keyring.Path, nil, &all); err != nil {
 		return "", err
 	}
 	id := word
@@ -119,8 +115,6 @@ func (c *command) keyID(ctx context.Context, at, word string) (string, error) {
 	}
 	return id, nil
 }
-
-const keysPath = "/-/keys"
 
 // keyCommand is a command that asks the admin listener, whose address run gets without a slash at
 // its end.

@@ -133,7 +133,7 @@ func describeAdapter(file string) (Model, bool) {
 		Name: strings.TrimSuffix(filepath.Base(file), adapterSuffix), Kind: Adapter, Dir: file, Bytes: info.Size(),
 		Tasks: []string{}, Precisions: []string{},
 	}
-	a, err := readAdapter(file)
+	a, err := ReadAdapter(filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		m.Kind, m.Problem = Broken, err.Error()
 		return m, true
@@ -142,16 +142,20 @@ func describeAdapter(file string) (Model, bool) {
 	return m, true
 }
 
-// readAdapter reads an adapter and checks its graph against the checksum in it.
-func readAdapter(file string) (*bundle.Adapter, error) {
-	info, err := os.Stat(file)
-	if err != nil {
+// ReadAdapter reads an adapter, a file of modelsDir, and checks its graph against the checksum in it.
+// The error wraps fs.ErrNotExist where there is no such file.
+func ReadAdapter(modelsDir, name string) (*bundle.Adapter, error) {
+	files := Files(modelsDir)
+	info, err := fs.Stat(files, name)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read adapter: %w", err)
-	}
-	if info.Size() > bundle.MaxAdapterBytes {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("read adapter: %s is not a file", filepath.Join(modelsDir, name))
+	case info.Size() > bundle.MaxAdapterBytes:
 		return nil, fmt.Errorf("read adapter: %d bytes, the limit is %d", info.Size(), bundle.MaxAdapterBytes)
 	}
-	data, err := os.ReadFile(file)
+	data, err := fs.ReadFile(files, name)
 	if err != nil {
 		return nil, fmt.Errorf("read adapter: %w", err)
 	}

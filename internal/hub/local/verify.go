@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -44,7 +45,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // the problems.
 func Verify(ctx context.Context, dir string) []error {
 	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-		_, err := readAdapter(dir)
+		_, err := ReadAdapter(filepath.Dir(dir), filepath.Base(dir))
 		return split(err)
 	}
 	root, err := os.OpenRoot(dir)
