@@ -12,7 +12,6 @@ tool (
 require (
 	github.com/google/licensecheck v0.3.1
 	github.com/summerwind/h2spec v2.2.1+incompatible
-	golang.org/x/tools v0.52.0
 )
 
 require (
@@ -255,6 +254,7 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/telemetry v0.0.0-20261009151841-97e8ea77aa2a // indirect
 	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/tools v0.52.0 // indirect
 	golang.org/x/vuln v1.1.4 // indirect
 	gonum.org/v1/gonum v0.11.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
