@@ -226,10 +226,10 @@ type ContextRef struct {
 
 // Fact is a statement that an answer is checked against.
 type Fact struct {
-	ID     string
-	Text   string // never empty
-	Source string
-	Kind   string // number, date, name or statement; empty when not named
+	ID     string `json:"id"`
+	Text   string `json:"text"` // never empty
+	Source string `json:"source"`
+	Kind   string `json:"kind"` // number, date, name or statement; empty when not named
 }
 
 // SaveContext asks for prompt and answer to be stored as a context.

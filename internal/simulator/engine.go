@@ -10,37 +10,17 @@ import (
 	"signalbox/internal/simulator/kv"
 )
 
-// KVOptions is the key-value cache of a server and what prompts cost on it. Seats, the time to the
-// first token besides that of the prompt, and the time of further tokens are in Options.
-type KVOptions struct {
-	// Blocks is the size of the cache. 0 means that there is none: nothing is said about cached
-	// tokens, and prompts cost nothing.
-	Blocks int
-	// BlockTokens is the length of a block; at least 1.
-	BlockTokens int
-	// Lanes is how many prompts are computed at once; at least 1.
-	Lanes int
-	// Prefill is what a prompt token takes that is computed, Load one that comes from main memory.
-	Prefill, Load time.Duration
-	// Crowd is what every other running request adds to the time of an answer's token.
-	Crowd time.Duration
-	// OffloadBlocks is the size of a copy in main memory; 0 means none.
-	OffloadBlocks int
-}
-
 // DefaultKV returns a cache of 16384 blocks of 16 tokens and prompts that cost nothing. The size of
 // a block is vLLM's.
-func DefaultKV() KVOptions {
-	return KVOptions{Blocks: 16384, BlockTokens: 16, Lanes: 1}
+func DefaultKV() kv.Options {
+	return kv.Options{Blocks: 16384, BlockTokens: 16, Lanes: 1}
 }
 
 // kv returns the options of the model of the cache.
 func (o Options) kv() kv.Options {
-	return kv.Options{
-		Blocks: o.KV.Blocks, BlockTokens: o.KV.BlockTokens, Seats: o.MaxNumSeqs, Lanes: o.KV.Lanes,
-		Latency: o.TTFT, Prefill: o.KV.Prefill, Load: o.KV.Load, Decode: o.TPOT, Crowd: o.KV.Crowd,
-		OffloadBlocks: o.KV.OffloadBlocks,
-	}
+	k := o.KV
+	k.Seats, k.Latency, k.Decode = o.MaxNumSeqs, o.TTFT, o.TPOT
+	return k
 }
 
 // validateKV reports the problems of the cache, and of what needs one.
@@ -57,40 +37,15 @@ func (o Options) validateKV() []error {
 		}
 		return problems
 	}
-	problems = o.KV.validate()
+	if err := o.KV.Validate(); err != nil {
+		problems = append(problems, err)
+	}
 	if room := o.KV.Blocks * o.KV.BlockTokens; len(problems) == 0 && o.MaxModelLen > room {
 		problems = append(problems, fmt.Errorf("--max-model-len: %d tokens do not fit into the %d of the prefix cache "+
 			"(--num-gpu-blocks-override of --block-size)", o.MaxModelLen, room))
 	}
 	if o.TransferAddr != "" && (o.KV.OffloadBlocks == 0 || o.Network == nil) {
 		problems = append(problems, errors.New("transfer_addr: needs --offload-blocks and a network"))
-	}
-	return problems
-}
-
-// validate reports the problems of a cache by the names of flags; kv.Options has its own.
-func (o KVOptions) validate() []error {
-	var problems []error
-	for _, n := range []struct {
-		name       string
-		value, min int
-	}{
-		{"--num-gpu-blocks-override", o.Blocks, 0},
-		{"--block-size", o.BlockTokens, 1},
-		{"--prefill-lanes", o.Lanes, 1},
-		{"--offload-blocks", o.OffloadBlocks, 0},
-	} {
-		if n.value < n.min {
-			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))
-		}
-	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{{"--prefill-per-token", o.Prefill}, {"--load-per-token", o.Load}, {"--crowd", o.Crowd}} {
-		if d.value < 0 {
-			problems = append(problems, fmt.Errorf("%s: %v is negative", d.name, d.value))
-		}
 	}
 	return problems
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/internal/simulator"
+	"signalbox/internal/simulator/kv"
 )
 
 // cached adds a prefix cache to the options of a server.
@@ -364,7 +365,7 @@ func TestOptionsOfAPrefixCache(t *testing.T) {
 		{"no block size", "--block-size: 0 is less than 1", func(o *simulator.Options) { o.KV.BlockTokens = 0 }},
 		{
 			"dev mode without a cache", "--dev: needs a prefix cache",
-			func(o *simulator.Options) { o.KV, o.DevMode = simulator.KVOptions{}, true },
+			func(o *simulator.Options) { o.KV, o.DevMode = kv.Options{}, true },
 		},
 		{"a pace that is none", "--crowd: -1ns is negative", func(o *simulator.Options) { o.KV.Crowd = -1 }},
 		{

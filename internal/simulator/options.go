@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"signalbox/internal/simulator/kv"
 )
 
 // The fields of a delta that vLLM has used for a model's reasoning. `reasoning_content` is the
@@ -30,8 +32,10 @@ type Options struct {
 	// MaxNumSeqs bounds how many requests run at once; the others wait, with KV in the order of
 	// their arrival, else in none, and count as vllm:num_requests_waiting. 0 means no bound.
 	MaxNumSeqs int
-	// KV is the prefix cache, and what prompts cost. Without Blocks there is none.
-	KV KVOptions
+	// KV is the prefix cache, and what prompts cost. Without Blocks there is none: nothing is said
+	// about cached tokens, and prompts cost nothing. Its Seats, Latency and Decode are MaxNumSeqs,
+	// TTFT and TPOT.
+	KV kv.Options
 	// KVCacheTokens is the capacity behind vllm:kv_cache_usage_perc of a server without KV: the
 	// gauge is the tokens of the running requests divided by it, at most 1. At least 1.
 	KVCacheTokens int

@@ -41,17 +41,7 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '"' {
 		return json.UnmarshalDecode(dec, &f.Text)
 	}
-	var o struct {
-		ID     string `json:"id"`
-		Text   string `json:"text"`
-		Source string `json:"source"`
-		Kind   string `json:"kind"`
-	}
-	if err := json.UnmarshalDecode(dec, &o); err != nil {
-		return err
-	}
-	*f = givenFact{ID: o.ID, Text: o.Text, Source: o.Source, Kind: o.Kind}
-	return nil
+	return json.UnmarshalDecode(dec, (*openai.Fact)(f))
 }
 
 // ParseVerify reads a body. Errors are of the API and name the field.

@@ -9,7 +9,7 @@ import (
 // Options is the size and the speed of a simulated server. The zero value is not usable; start from
 // DefaultOptions.
 type Options struct {
-	Blocks      int // of GPU memory; at least 1
+	Blocks      int // of GPU memory; without any no prompt fits
 	BlockTokens int // tokens a block; at least 1
 	Seats       int // requests that run at once, vLLM's max_num_seqs; 0 means no bound
 	Lanes       int // prompts that are computed at once; at least 1. One long prompt fills a GPU.
@@ -35,18 +35,19 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate reports every problem of o at once, joined, or nil.
+// Validate reports every problem of o at once, joined, or nil. An option is called by its flag of
+// `signalbox simulate`, where it has one.
 func (o Options) Validate() error {
 	var problems []error
 	for _, n := range []struct {
 		name       string
 		value, min int
 	}{
-		{"blocks", o.Blocks, 1},
-		{"block_tokens", o.BlockTokens, 1},
-		{"seats", o.Seats, 0},
-		{"lanes", o.Lanes, 1},
-		{"offload_blocks", o.OffloadBlocks, 0},
+		{"--num-gpu-blocks-override", o.Blocks, 0},
+		{"--block-size", o.BlockTokens, 1},
+		{"--max-num-seqs", o.Seats, 0},
+		{"--prefill-lanes", o.Lanes, 1},
+		{"--offload-blocks", o.OffloadBlocks, 0},
 	} {
 		if n.value < n.min {
 			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))
@@ -56,7 +57,7 @@ func (o Options) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"overhead", o.Overhead}, {"latency", o.Latency}, {"prefill", o.Prefill}, {"load", o.Load}, {"decode", o.Decode}, {"crowd", o.Crowd},
+		{"overhead", o.Overhead}, {"--ttft", o.Latency}, {"--prefill-per-token", o.Prefill}, {"--load-per-token", o.Load}, {"--tpot", o.Decode}, {"--crowd", o.Crowd},
 	} {
 		if d.value < 0 {
 			problems = append(problems, fmt.Errorf("%s: %v is negative", d.name, d.value))
