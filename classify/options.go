@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -10,6 +9,7 @@ import (
 
 	"signalbox/classify/knn"
 	"signalbox/classify/lexical"
+	"signalbox/internal/option"
 	"signalbox/internal/signal"
 )
 
@@ -80,51 +80,38 @@ func DefaultOptions() Options {
 
 // Validate reports every problem of o as "field: problem", joined, or nil.
 func (o Options) Validate() error {
-	var errs []error
-	if o.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("timeout: %v is negative", o.Timeout))
-	}
-	if o.MaxBatch < 1 {
-		errs = append(errs, fmt.Errorf("max_batch: %d is less than 1", o.MaxBatch))
-	}
-	if o.Windows < 1 {
-		errs = append(errs, fmt.Errorf("windows: %d is less than 1", o.Windows))
-	}
-	if o.Memo < 0 {
-		errs = append(errs, fmt.Errorf("memo: %d is negative", o.Memo))
-	}
+	var p option.Problems
+	option.NotNegative(&p, "timeout", o.Timeout)
+	option.AtLeast(&p, "max_batch", o.MaxBatch, 1)
+	option.AtLeast(&p, "windows", o.Windows, 1)
+	option.NotNegative(&p, "memo", o.Memo)
 	for _, m := range []struct {
 		key     string
 		origins map[signal.Kind]signal.Origins
 	}{{"origins", o.Origins}, {"read", o.Read}} {
 		for _, k := range slices.Sorted(maps.Keys(m.origins)) {
 			if !attackKinds.Has(k) {
-				errs = append(errs, fmt.Errorf("%s.%v: it reads no origins", m.key, k))
+				p.Addf(m.key+"."+k.String(), "it reads no origins")
 			}
 		}
 	}
 	for k := range signal.NumKinds {
+		field := "timeouts." + k.String()
 		switch d := o.Timeouts[k]; {
 		case d < 0:
-			errs = append(errs, fmt.Errorf("timeouts.%v: %v is negative", k, d))
+			p.Addf(field, "%v is negative", d)
 		case d > 0 && !TimedKinds.Has(k):
-			errs = append(errs, fmt.Errorf("timeouts.%v: it has no deadline of its own", k))
+			p.Addf(field, "it has no deadline of its own")
 		case o.Timeout > 0 && d > o.Timeout:
-			errs = append(errs, fmt.Errorf("timeouts.%v: %v is longer than the timeout of all, %v", k, d, o.Timeout))
+			p.Addf(field, "%v is longer than the timeout of all, %v", d, o.Timeout)
 		}
 	}
-	if err := checkOwn(o.Own); err != nil {
-		errs = append(errs, fmt.Errorf("own: %w", err))
-	}
-	if err := o.checkGiven(); err != nil {
-		errs = append(errs, fmt.Errorf("given: %w", err))
-	}
+	p.Join("own", checkOwn(o.Own))
+	p.Join("given", o.checkGiven())
 	for i, k := range o.Keywords {
-		if err := k.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("keywords[%d]: %w", i, err))
-		}
+		p.Join(fmt.Sprintf("keywords[%d]", i), k.Validate())
 	}
-	return errors.Join(errs...)
+	return p.Err()
 }
 
 // origins says whose text the signals about attacks read.

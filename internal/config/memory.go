@@ -134,21 +134,15 @@ func (m *Memory) Validate() error {
 	if m.L2Bytes < 1<<20 {
 		p.Addf("l2_bytes", "%d is less than 1MiB", m.L2Bytes)
 	}
-	if m.IdleToL2 < option.Duration(time.Second) {
-		p.Addf("idle_to_l2", "%s is less than 1s", m.IdleToL2)
-	}
+	option.AtLeast(&p, "idle_to_l2", m.IdleToL2, option.Duration(time.Second))
 	if m.IdleToL3 < m.IdleToL2 {
 		p.Addf("idle_to_l3", "%s is less than idle_to_l2, %s", m.IdleToL3, m.IdleToL2)
 	}
-	if m.MaxTTL < minLife {
-		p.Addf("max_ttl", "%s is less than %s", m.MaxTTL, minLife)
-	}
+	option.AtLeast(&p, "max_ttl", m.MaxTTL, minLife)
 	if m.DefaultTTL < minLife || m.DefaultTTL > m.MaxTTL {
 		p.Addf("default_ttl", "%s is not between %s and max_ttl, %s", m.DefaultTTL, minLife, m.MaxTTL)
 	}
-	if m.DeriveTimeout < option.Duration(time.Second) {
-		p.Addf("derive_timeout", "%s is less than 1s", m.DeriveTimeout)
-	}
+	option.AtLeast(&p, "derive_timeout", m.DeriveTimeout, option.Duration(time.Second))
 	m.Quotas.check(&p, "quotas.")
 	seen := option.Unique{}
 	for i := range m.Tenants {
@@ -186,9 +180,7 @@ func (r *MemoryRedis) check(p *option.Problems) {
 		field string
 		d     option.Duration
 	}{{"limit_timeout", r.LimitTimeout}, {"meta_timeout", r.MetaTimeout}, {"blob_timeout", r.BlobTimeout}, {"write_timeout", r.WriteTimeout}} {
-		if d.d < option.Duration(time.Millisecond) {
-			p.Addf("redis."+d.field, "%s is less than 1ms", d.d)
-		}
+		option.AtLeast(p, "redis."+d.field, d.d, option.Duration(time.Millisecond))
 	}
 }
 

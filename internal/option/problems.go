@@ -46,6 +46,13 @@ func Between[T cmp.Ordered](p *Problems, field string, value, least, most T) {
 	}
 }
 
+// AtLeast notes a problem of a field whose value is less than another.
+func AtLeast[T cmp.Ordered](p *Problems, field string, value, least T) {
+	if enough := value >= least; !enough { // as is what is no number
+		p.Addf(field, "%v is less than %v", value, least)
+	}
+}
+
 // NotNegative notes a problem of a field whose value is less than 0.
 func NotNegative[T ~int | ~int64](p *Problems, field string, value T) {
 	if value < 0 {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/simulator/kv"
 )
 
@@ -24,30 +25,28 @@ func (o Options) kv() kv.Options {
 }
 
 // validateKV reports the problems of the cache, and of what needs one.
-func (o Options) validateKV() []error {
-	var problems []error
+func (o Options) validateKV() error {
+	var p option.Problems
 	if o.KV.Blocks == 0 {
 		for _, need := range []struct {
 			name string
 			set  bool
 		}{{"--priority-scheduling", o.PriorityScheduling}, {"--dev", o.DevMode}, {"transfer_addr", o.TransferAddr != ""}} {
 			if need.set {
-				problems = append(problems, fmt.Errorf("%s: needs a prefix cache (--num-gpu-blocks-override)", need.name))
+				p.Addf(need.name, "needs a prefix cache (--num-gpu-blocks-override)")
 			}
 		}
-		return problems
+		return p.Err()
 	}
-	if err := o.KV.Validate(); err != nil {
-		problems = append(problems, err)
-	}
-	if room := o.KV.Blocks * o.KV.BlockTokens; len(problems) == 0 && o.MaxModelLen > room {
-		problems = append(problems, fmt.Errorf("--max-model-len: %d tokens do not fit into the %d of the prefix cache "+
-			"(--num-gpu-blocks-override of --block-size)", o.MaxModelLen, room))
+	err := o.KV.Validate()
+	if room := o.KV.Blocks * o.KV.BlockTokens; err == nil && o.MaxModelLen > room {
+		p.Addf("--max-model-len", "%d tokens do not fit into the %d of the prefix cache "+
+			"(--num-gpu-blocks-override of --block-size)", o.MaxModelLen, room)
 	}
 	if o.TransferAddr != "" && (o.KV.OffloadBlocks == 0 || o.Network == nil) {
-		problems = append(problems, errors.New("transfer_addr: needs --offload-blocks and a network"))
+		p.Addf("transfer_addr", "needs --offload-blocks and a network")
 	}
-	return problems
+	return errors.Join(err, p.Err())
 }
 
 // engine drives a kv.Engine by the clock: a timer stands at its next event, and who waits for one

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"signalbox/internal/option"
 	"signalbox/internal/simulator/kv"
 )
 
@@ -86,39 +87,23 @@ func DefaultOptions() Options {
 // Validate reports every problem of o at once, joined, or nil. An option is called by its flag of
 // `signalbox simulate`, which is vLLM's where vLLM has it, and by its own name where there is none.
 func (o Options) Validate() error {
-	var problems []error
+	var p option.Problems
 	if o.Model == "" {
-		problems = append(problems, errors.New("--model: a served name is required"))
+		p.Addf("--model", "a served name is required")
 	}
-	if o.TTFT < 0 {
-		problems = append(problems, fmt.Errorf("--ttft: %v is negative", o.TTFT))
-	}
-	if o.TPOT < 0 {
-		problems = append(problems, fmt.Errorf("--tpot: %v is negative", o.TPOT))
-	}
-	for _, n := range []struct {
-		name       string
-		value, min int64
-	}{
-		{"--max-model-len", int64(o.MaxModelLen), 1},
-		{"--max-num-seqs", int64(o.MaxNumSeqs), 0},
-		{"kv_cache_tokens", int64(o.KVCacheTokens), 1},
-		{"max_body_bytes", o.MaxBodyBytes, 1},
-		{"--record", int64(o.Record), 0},
-	} {
-		if n.value < n.min {
-			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))
-		}
-	}
+	option.NotNegative(&p, "--ttft", o.TTFT)
+	option.NotNegative(&p, "--tpot", o.TPOT)
+	option.AtLeast(&p, "--max-model-len", o.MaxModelLen, 1)
+	option.AtLeast(&p, "--max-num-seqs", o.MaxNumSeqs, 0)
+	option.AtLeast(&p, "kv_cache_tokens", o.KVCacheTokens, 1)
+	option.AtLeast(&p, "max_body_bytes", o.MaxBodyBytes, 1)
+	option.AtLeast(&p, "--record", o.Record, 0)
 	if o.ReasoningField != ReasoningContentField && o.ReasoningField != ReasoningField {
-		problems = append(problems, fmt.Errorf("reasoning_field: %q is neither %q nor %q",
-			o.ReasoningField, ReasoningContentField, ReasoningField))
+		p.Addf("reasoning_field", "%q is neither %q nor %q",
+			o.ReasoningField, ReasoningContentField, ReasoningField)
 	}
-	problems = append(problems, o.validateKV()...)
 	for i := range o.Answers {
-		if err := o.Answers[i].Validate(); err != nil {
-			problems = append(problems, fmt.Errorf("answers[%d]: %w", i, err))
-		}
+		p.Join(fmt.Sprintf("answers[%d]", i), o.Answers[i].Validate())
 	}
-	return errors.Join(problems...)
+	return errors.Join(p.Err(), o.validateKV())
 }

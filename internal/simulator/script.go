@@ -3,12 +3,13 @@ package simulator
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"signalbox/internal/option"
 
 	"github.com/go-json-experiment/json"
 )
@@ -30,17 +31,13 @@ type Answer struct {
 
 // Validate reports every problem of a at once, joined, or nil.
 func (a Answer) Validate() error {
-	var problems []error
+	var p option.Problems
 	if a.Text == "" {
-		problems = append(problems, errors.New("text: is missing"))
+		p.Addf("text", "is missing")
 	}
-	if a.Chunk < 0 {
-		problems = append(problems, fmt.Errorf("chunk: %d is negative", a.Chunk))
-	}
-	if a.TPOT < 0 {
-		problems = append(problems, fmt.Errorf("tpot: %v is negative", a.TPOT))
-	}
-	return errors.Join(problems...)
+	option.NotNegative(&p, "chunk", a.Chunk)
+	option.NotNegative(&p, "tpot", a.TPOT)
+	return p.Err()
 }
 
 // maxScriptLine bounds a line of a script, in bytes.

@@ -56,22 +56,16 @@ func DefaultDecisionOptions() DecisionOptions {
 	return DecisionOptions{Sample: 1, MaxBytes: 100 << 20, Backups: 3, Headers: HeadersHashed}
 }
 
-// validate reports every bad option as "field: problem", each field with a prefix.
-func (o DecisionOptions) validate(prefix string) (errs []error) {
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(prefix+format, args...)) }
-	if !(o.Sample >= 0 && o.Sample <= 1) {
-		bad("sample: %v is not between 0 and 1", o.Sample)
-	}
+// check reports every bad option to p, each field with a prefix.
+func (o DecisionOptions) check(p *option.Problems, prefix string) {
+	option.Between(p, prefix+"sample", o.Sample, 0, 1)
 	if o.MaxBytes < minDecisionBytes {
-		bad("max_bytes: %d is less than 64KiB", o.MaxBytes)
+		p.Addf(prefix+"max_bytes", "%d is less than 64KiB", o.MaxBytes)
 	}
-	if o.Backups < 0 || o.Backups > 100 {
-		bad("backups: %d is not between 0 and 100", o.Backups)
-	}
+	option.Between(p, prefix+"backups", o.Backups, 0, 100)
 	if o.Headers != HeadersHashed && o.Headers != HeadersLiteral {
-		bad("headers: %q is neither %s nor %s", o.Headers, HeadersHashed, HeadersLiteral)
+		p.Addf(prefix+"headers", "%q is neither %s nor %s", o.Headers, HeadersHashed, HeadersLiteral)
 	}
-	return errs
 }
 
 // Line is one entry of the decision log. It is not changed after it was offered.

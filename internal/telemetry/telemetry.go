@@ -71,25 +71,20 @@ func DefaultOptions() Options {
 
 // Validate reports every bad option as "field: problem".
 func (o Options) Validate() error {
-	var errs []error
+	var p option.Problems
 	if _, err := level(o.Log); err != nil {
-		errs = append(errs, err)
+		p.Join("log", err)
 	}
 	if o.LogFormat != "text" && o.LogFormat != "json" {
-		errs = append(errs, fmt.Errorf("log_format: %q is neither text nor json", o.LogFormat))
+		p.Addf("log_format", "%q is neither text nor json", o.LogFormat)
 	}
-	if o.SampleRatio < 0 || o.SampleRatio > 1 {
-		errs = append(errs, fmt.Errorf("sample_ratio: %v is not between 0 and 1", o.SampleRatio))
-	}
-	for _, at := range [...]struct{ field, url string }{{"otlp_endpoint", o.OTLPEndpoint}, {"otlp_metrics_endpoint", o.OTLPMetricsEndpoint}} {
-		if err := checkCollector(at.url); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", at.field, err))
-		}
-	}
+	option.Between(&p, "sample_ratio", o.SampleRatio, 0, 1)
+	p.Join("otlp_endpoint", checkCollector(o.OTLPEndpoint))
+	p.Join("otlp_metrics_endpoint", checkCollector(o.OTLPMetricsEndpoint))
 	if o.Decisions != (DecisionOptions{}) {
-		errs = append(errs, o.Decisions.validate("decisions.")...)
+		o.Decisions.check(&p, "decisions.")
 	}
-	return errors.Join(errs...)
+	return p.Err()
 }
 
 // checkCollector says what is wrong with the URL of a collector. No exporter sends what stands
@@ -121,7 +116,7 @@ func level(name string) (slog.Level, error) {
 	case "error":
 		return slog.LevelError, nil
 	}
-	return 0, fmt.Errorf("log: %q is not one of debug, info, warn, error", name)
+	return 0, fmt.Errorf("%q is not one of debug, info, warn, error", name)
 }
 
 // Telemetry is the set of instruments that the process shares.
@@ -146,7 +141,7 @@ var ofTheRuntime = sync.OnceValue(func() prometheus.Collector { return collector
 func New(ctx context.Context, o Options, version string, w io.Writer) (*Telemetry, error) {
 	lv, err := level(o.Log)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("log: %w", err)
 	}
 	t := &Telemetry{Log: slog.New(handler(w, o.LogFormat, lv))}
 

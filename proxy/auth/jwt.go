@@ -95,15 +95,11 @@ func (o *JWTOptions) check(p *option.Problems, at string) {
 	if len(o.Audience) == 0 || slices.Contains(o.Audience, "") {
 		p.Addf(at+".audience", "the names of this service are required: tokens for other services would be let in")
 	}
-	if o.Leeway < 0 || o.Leeway > option.Duration(maxLeeway) {
-		p.Addf(at+".leeway", "%s is not between 0s and %s", o.Leeway, maxLeeway)
-	}
+	option.Between(p, at+".leeway", time.Duration(o.Leeway), 0, maxLeeway)
 	if o.NameClaim == "" {
 		p.Addf(at+".name_claim", "a claim is required")
 	}
-	if o.Refresh < option.Duration(minRefresh) {
-		p.Addf(at+".refresh", "%s is less than %s", o.Refresh, minRefresh)
-	}
+	option.AtLeast(p, at+".refresh", time.Duration(o.Refresh), minRefresh)
 }
 
 func (o *JWTOptions) checkSource(p *option.Problems, at string) {

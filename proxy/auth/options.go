@@ -104,9 +104,7 @@ func (o VirtualOptions) check(p *option.Problems) {
 		p.Addf("virtual.redis", "virtual keys are kept in a file or in redis, not in both")
 	}
 	option.Between(p, "virtual.max", o.Max, 1, mostVirtual)
-	if d := time.Duration(o.Refresh); d < soonestLook || d > latestLook {
-		p.Addf("virtual.refresh", "%s is not between %s and %s", d, soonestLook, latestLook)
-	}
+	option.Between(p, "virtual.refresh", time.Duration(o.Refresh), soonestLook, latestLook)
 }
 
 // RoleOptions is what callers of one role may do.

@@ -94,36 +94,26 @@ func (o Options) Validate() error {
 	if ttl := time.Duration(o.TTL); ttl < minAnswerTTL || ttl > maxAnswerTTL {
 		p.Addf("ttl", "%s is not between %s and 720h", o.TTL, minAnswerTTL)
 	}
-	if !(o.MinSimilarity >= 0 && o.MinSimilarity <= 1) {
-		p.Addf("min_similarity", "%v is not between 0 and 1", o.MinSimilarity)
-	}
-	if o.MaxEntries < 1 || o.MaxEntries > maxQuestions {
-		p.Addf("max_entries", "%d is not between 1 and %d", o.MaxEntries, maxQuestions)
-	}
+	option.Between(&p, "min_similarity", o.MinSimilarity, 0, 1)
+	option.Between(&p, "max_entries", o.MaxEntries, 1, maxQuestions)
 	if o.MaxBytes < minAnswerBytes {
 		p.Addf("max_bytes", "%d is less than 1MiB", o.MaxBytes)
 	}
 	if o.MaxSharedBytes < minAnswerBytes {
 		p.Addf("max_shared_bytes", "%d is less than 1MiB", o.MaxSharedBytes)
 	}
-	if !(o.MaxTemperature >= 0 && o.MaxTemperature <= maxTemperature) {
-		p.Addf("max_temperature", "%v is not between 0 and %d", o.MaxTemperature, maxTemperature)
-	}
+	option.Between(&p, "max_temperature", o.MaxTemperature, 0, maxTemperature)
 	o.Pace.check(&p, "pace.")
 	return p.Err()
 }
 
 func (o PaceOptions) check(p *option.Problems, prefix string) {
-	if !(o.Speed >= 0 && o.Speed <= maxPaceSpeed) {
-		p.Addf(prefix+"speed", "%v is not between 0 and %d", o.Speed, maxPaceSpeed)
-	}
+	option.Between(p, prefix+"speed", o.Speed, 0, maxPaceSpeed)
 	for _, d := range []struct {
 		field    string
 		d, limit time.Duration
 	}{{"max_gap", time.Duration(o.MaxGap), maxPaceGap}, {"max_total", time.Duration(o.MaxTotal), maxPaceTotal}} {
-		if d.d < 0 || d.d > d.limit {
-			p.Addf(prefix+d.field, "%s is not between 0s and %s", d.d, d.limit)
-		}
+		option.Between(p, prefix+d.field, d.d, 0, d.limit)
 	}
 }
 

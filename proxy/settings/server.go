@@ -212,16 +212,12 @@ func (o Server) Validate() error {
 			p.Addf(a.field, "%q is not HOST:PORT, with a port of 0 to 65535", a.addr)
 		}
 	}
-	if o.DrainDelay < option.Duration(time.Second) || o.DrainDelay > option.Duration(5*time.Minute) {
-		p.Addf("drain_delay", "%s is not between 1s and 5m0s", o.DrainDelay)
-	}
+	option.Between(&p, "drain_delay", time.Duration(o.DrainDelay), time.Second, 5*time.Minute)
 	o.TLS.check(&p)
 	if o.MaxBodyBytes < 1<<10 {
 		p.Addf("max_body_bytes", "%d is less than 1KiB", o.MaxBodyBytes)
 	}
-	if o.ReadHeaderTimeout < option.Duration(time.Second) {
-		p.Addf("read_header_timeout", "%s is less than 1s", o.ReadHeaderTimeout)
-	}
+	option.AtLeast(&p, "read_header_timeout", time.Duration(o.ReadHeaderTimeout), time.Second)
 	if o.ConnectTimeout <= 0 {
 		p.Addf("connect_timeout", "%s is not positive", o.ConnectTimeout)
 	}

@@ -1,9 +1,9 @@
 package kv
 
 import (
-	"errors"
-	"fmt"
 	"time"
+
+	"signalbox/internal/option"
 )
 
 // Options is the size and the speed of a simulated server. The zero value is not usable; start from
@@ -38,30 +38,17 @@ func DefaultOptions() Options {
 // Validate reports every problem of o at once, joined, or nil. An option is called by its flag of
 // `signalbox simulate`, where it has one.
 func (o Options) Validate() error {
-	var problems []error
-	for _, n := range []struct {
-		name       string
-		value, min int
-	}{
-		{"--num-gpu-blocks-override", o.Blocks, 0},
-		{"--block-size", o.BlockTokens, 1},
-		{"--max-num-seqs", o.Seats, 0},
-		{"--prefill-lanes", o.Lanes, 1},
-		{"--offload-blocks", o.OffloadBlocks, 0},
-	} {
-		if n.value < n.min {
-			problems = append(problems, fmt.Errorf("%s: %d is less than %d", n.name, n.value, n.min))
-		}
-	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"overhead", o.Overhead}, {"--ttft", o.Latency}, {"--prefill-per-token", o.Prefill}, {"--load-per-token", o.Load}, {"--tpot", o.Decode}, {"--crowd", o.Crowd},
-	} {
-		if d.value < 0 {
-			problems = append(problems, fmt.Errorf("%s: %v is negative", d.name, d.value))
-		}
-	}
-	return errors.Join(problems...)
+	var p option.Problems
+	option.AtLeast(&p, "--num-gpu-blocks-override", o.Blocks, 0)
+	option.AtLeast(&p, "--block-size", o.BlockTokens, 1)
+	option.AtLeast(&p, "--max-num-seqs", o.Seats, 0)
+	option.AtLeast(&p, "--prefill-lanes", o.Lanes, 1)
+	option.AtLeast(&p, "--offload-blocks", o.OffloadBlocks, 0)
+	option.NotNegative(&p, "overhead", o.Overhead)
+	option.NotNegative(&p, "--ttft", o.Latency)
+	option.NotNegative(&p, "--prefill-per-token", o.Prefill)
+	option.NotNegative(&p, "--load-per-token", o.Load)
+	option.NotNegative(&p, "--tpot", o.Decode)
+	option.NotNegative(&p, "--crowd", o.Crowd)
+	return p.Err()
 }
