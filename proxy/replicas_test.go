@@ -11,6 +11,8 @@ import (
 
 	"signalbox/internal/testkit"
 	"signalbox/memory/board"
+	"signalbox/memory/ledger"
+	"signalbox/memory/redis"
 	"signalbox/proxy/affinity"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/engine"
@@ -34,20 +36,23 @@ func replicas(t *testing.T, n int, url string, prefill float64, servers ...*kvSe
 		if url == "" {
 			continue
 		}
-		redis, err := board.New(board.Options{URL: url, Rest: 20 * time.Millisecond, Budget: 10 * time.Second})
+		ctx, stop := context.WithCancel(context.Background())
+		link, err := redis.Open(ctx, redis.Options{URL: url, Rest: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.proxy.UseBoard(overRedis{redis})
-		ctx, stop := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = redis.Run(ctx, func(n board.Note) { // its only result is nil
+		shared := board.New(link, board.Options{Rest: 20 * time.Millisecond, Budget: 10 * time.Second})
+		b.proxy.UseBoard(overRedis{shared})
+		var running sync.WaitGroup
+		running.Go(func() {
+			_ = link.Watch(ctx, func(ledger.News) {}, func() {}) // its only result is nil
+		})
+		running.Go(func() {
+			_ = shared.Run(ctx, func(n board.Note) { // as is that of this
 				b.proxy.Learn(n.Model, affinity.Residence{Key: n.Key, Endpoint: n.Endpoint, Tokens: n.Tokens, Expires: n.Expires})
 			})
-		}()
-		t.Cleanup(func() { stop(); <-done })
+		})
+		t.Cleanup(func() { stop(); running.Wait(); link.Close() })
 	}
 	return out
 }

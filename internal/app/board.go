@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -22,21 +21,16 @@ type prompts struct {
 var _ backend.Board = (*prompts)(nil)
 
 // openBoard lets the proxy tell the replicas that share its Redis where prompts are.
-func (a *App) openBoard(ctx context.Context, cfg *config.Config) (*prompts, error) {
-	r := &cfg.Memory.Redis
-	if r.URL == "" {
-		return nil, nil //nolint:nilnil // it stands alone
+func (a *App) openBoard(ctx context.Context, cfg *config.Config) *prompts {
+	if a.redis == nil {
+		return nil // it stands alone
 	}
 	if cfg.Memory.SaltSecret == "" {
 		a.tel.Log.LogAttrs(ctx, slog.LevelWarn, "memory.salt_secret is not set: replicas salt prompts differently, so that none finds what another has sent")
 	}
-	b, err := board.New(board.Options{URL: r.URL, Prefix: r.Prefix, Log: a.tel.Log})
-	if err != nil {
-		return nil, fmt.Errorf("memory.redis: %w", err)
-	}
-	p := &prompts{board: b, proxy: a.proxy}
+	p := &prompts{board: board.New(a.redis, board.Options{Prefix: cfg.Memory.Redis.Prefix, Log: a.tel.Log}), proxy: a.proxy}
 	a.proxy.UseBoard(p)
-	return p, nil
+	return p
 }
 
 // Publish implements proxy.Board.

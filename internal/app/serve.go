@@ -30,10 +30,7 @@ func (a *App) Serve(ctx context.Context, reload <-chan os.Signal, ready Ready) e
 	if a.contexts, err = a.openContexts(a.cfg.Load()); err != nil {
 		return err
 	}
-	board, err := a.openBoard(ctx, a.cfg.Load())
-	if err != nil {
-		return err
-	}
+	board := a.openBoard(ctx, a.cfg.Load())
 	o := a.cfg.Load().Server
 	if o.TLS.CertFile != "" {
 		if err := a.certs.load(&o.TLS); err != nil {

@@ -19,7 +19,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -41,14 +40,24 @@ type Note struct {
 	Expires  time.Time // after which it does not hold
 }
 
+// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations
+// are safe for concurrent use.
+type Link interface {
+	// Do runs a call that ends within the budget. While Redis is known to be away it fails at once.
+	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
+	// Listen passes on what comes in on a channel until ctx is done; then it returns nil. connected
+	// is called whenever there is a connection again. Both are called from one goroutine and must
+	// be fast.
+	Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error
+}
+
 // Options of a Board. Zero fields take the value of DefaultOptions.
 type Options struct {
-	URL    string        // redis://, rediss:// or unix://; required
 	Prefix string        // of all keys and of the channel
 	Queue  int           // notes that wait to be written at most; more are dropped
 	Load   int           // keys that are read at most when a connection was made
 	Budget time.Duration // for one exchange with Redis
-	Rest   time.Duration // between two attempts at a Redis that fails
+	Rest   time.Duration // after a note that could not be written
 	Log    *slog.Logger  // nil discards it
 }
 
@@ -57,28 +66,21 @@ func DefaultOptions() Options {
 	return Options{Prefix: "cx", Queue: 1024, Load: 4096, Budget: 250 * time.Millisecond, Rest: time.Second, Log: slog.New(slog.DiscardHandler)}
 }
 
-// Board is a connection to the other replicas. See the package comment.
+// Board tells the other replicas, and is told by them. See the package comment.
 type Board struct {
 	o       Options
-	origin  string // of its own notes
-	address rueidis.ClientOption
-	client  atomic.Pointer[rueidis.Client] // nil until the first connection, and after Run
-	made    chan struct{}                  // closed by the first connection
-	queue   chan Note                      // bounded by Options.Queue; full: dropped
+	link    Link
+	origin  string    // of its own notes
+	queue   chan Note // bounded by Options.Queue; full: dropped
 	dropped atomic.Int64
 }
 
-// New returns a Board. It connects when it runs. The error is about the URL.
-func New(o Options) (*Board, error) {
+// New returns a Board that uses a link. It does nothing before it runs.
+func New(link Link, o Options) *Board {
 	d := DefaultOptions()
 	o.Prefix, o.Queue, o.Load = cmp.Or(o.Prefix, d.Prefix), cmp.Or(o.Queue, d.Queue), cmp.Or(o.Load, d.Load)
 	o.Budget, o.Rest, o.Log = cmp.Or(o.Budget, d.Budget), cmp.Or(o.Rest, d.Rest), cmp.Or(o.Log, d.Log)
-	address, err := rueidis.ParseURL(o.URL)
-	if err != nil {
-		return nil, errors.New("read redis URL: it must be redis://, rediss:// or unix://") // the cause may hold a password
-	}
-	address.DisableCache, address.ClientName, address.Dialer.Timeout = true, "signalbox-board", time.Second
-	return &Board{o: o, origin: rand.Text(), address: address, made: make(chan struct{}), queue: make(chan Note, o.Queue)}, nil
+	return &Board{o: o, link: link, origin: rand.Text(), queue: make(chan Note, o.Queue)}
 }
 
 // Publish tells the other replicas, soon. It never blocks.
@@ -93,65 +95,10 @@ func (b *Board) Publish(n Note) {
 // Dropped is how many notes were not told.
 func (b *Board) Dropped() int64 { return b.dropped.Load() }
 
-// Run passes notes on until ctx ends. learn gets those of other replicas, from one goroutine at a
-// time, and must be quick. A Redis that is down is tried again. Run returns nil. It is called once.
+// Run passes notes on until ctx ends; then it returns nil. learn gets those of other replicas, from
+// one goroutine at a time, and must be quick. It is called once.
 func (b *Board) Run(ctx context.Context, learn func(Note)) error {
-	var wg sync.WaitGroup
-	defer b.disconnect()
-	defer wg.Wait()
-	wg.Go(func() { b.write(ctx) })
-	rest := time.NewTicker(b.o.Rest)
-	defer rest.Stop()
-	for {
-		err := b.listen(ctx, learn)
-		if ctx.Err() != nil {
-			return nil
-		}
-		b.o.Log.LogAttrs(ctx, slog.LevelDebug, "board lost, trying again", slog.Any("cause", err))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-rest.C:
-		}
-	}
-}
-
-func (b *Board) disconnect() {
-	if c := b.client.Swap(nil); c != nil {
-		(*c).Close()
-	}
-}
-
-// connect makes the client, once. Only Run calls it.
-func (b *Board) connect() (rueidis.Client, error) {
-	if c := b.client.Load(); c != nil {
-		return *c, nil
-	}
-	c, err := rueidis.NewClient(b.address)
-	if err != nil {
-		return nil, fmt.Errorf("connect to redis: %w", err)
-	}
-	b.client.Store(&c)
-	close(b.made)
-	return c, nil
-}
-
-// listen reads what is known, and then what comes in, on one connection.
-func (b *Board) listen(ctx context.Context, learn func(Note)) error {
-	client, err := b.connect()
-	if err != nil {
-		return err
-	}
-	known := make(chan struct{}, 1) // holds 1: subscriptions that follow each other at once need one look
-	hooked := rueidis.WithOnSubscriptionHook(ctx, func(p rueidis.PubSubSubscription) {
-		if p.Kind == "subscribe" {
-			select {
-			case known <- struct{}{}:
-			default:
-			}
-		}
-	})
-	ctx, stop := context.WithCancel(hooked)
+	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
@@ -161,30 +108,39 @@ func (b *Board) listen(ctx context.Context, learn func(Note)) error {
 		defer mu.Unlock()
 		learn(n)
 	}
+	known := make(chan struct{}, 1) // holds 1: connections that follow each other at once need one look
+	made := make(chan struct{})     // closed by the first connection
+	var first sync.Once
+	wg.Go(func() { b.write(ctx, made) })
 	wg.Go(func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-known:
-				b.load(ctx, client, tell)
+				b.load(ctx, tell)
 			}
 		}
 	})
-	err = client.Receive(ctx, client.B().Subscribe().Channel(b.channel()).Build(), func(m rueidis.PubSubMessage) {
-		if n, origin, ok := parse(m.Message); ok && origin != b.origin {
+	return b.link.Listen(ctx, b.channel(), func() {
+		first.Do(func() { close(made) })
+		select {
+		case known <- struct{}{}:
+		default:
+		}
+	}, func(message string) {
+		if n, origin, ok := parse(message); ok && origin != b.origin {
 			tell(n)
 		}
 	})
-	return fmt.Errorf("receive notes: %w", err)
 }
 
 // write puts queued notes into Redis. Until the first connection they wait in the queue.
-func (b *Board) write(ctx context.Context) {
+func (b *Board) write(ctx context.Context, made <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-b.made:
+	case <-made:
 	}
 	for {
 		select {
@@ -205,53 +161,50 @@ func (b *Board) write(ctx context.Context) {
 	}
 }
 
-var errDown = errors.New("redis is not connected")
-
 func (b *Board) put(ctx context.Context, n Note) error {
-	c := b.client.Load()
-	if c == nil {
-		return errDown
-	}
-	ctx, cancel := context.WithTimeout(ctx, b.o.Budget)
-	defer cancel()
 	if n.Tokens > 0 && !n.Expires.After(time.Now()) {
 		return nil // it waited for too long
 	}
-	client, key, end := *c, b.key(n), n.Expires.UnixMilli()
-	calls := rueidis.Commands{client.B().Hdel().Key(key).Field(n.Endpoint).Build()}
-	if n.Tokens > 0 {
-		calls = rueidis.Commands{
-			client.B().Hset().Key(key).FieldValue().FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
-			client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Nx().Build(),
-			client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(), // another entry may hold for longer
-			client.B().Zadd().Key(b.index()).Gt().ScoreMember().ScoreMember(float64(end), strings.TrimPrefix(key, b.keys())).Build(),
-			client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Nx().Build(),
-			client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Gt().Build(),
-			client.B().Zremrangebyscore().Key(b.index()).Min("-inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).Build(),
+	return b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+		key, end := b.key(n), n.Expires.UnixMilli()
+		calls := rueidis.Commands{client.B().Hdel().Key(key).Field(n.Endpoint).Build()}
+		if n.Tokens > 0 {
+			calls = rueidis.Commands{
+				client.B().Hset().Key(key).FieldValue().FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
+				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Nx().Build(),
+				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(), // another entry may hold for longer
+				client.B().Zadd().Key(b.index()).Gt().ScoreMember().ScoreMember(float64(end), strings.TrimPrefix(key, b.keys())).Build(),
+				client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Nx().Build(),
+				client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Gt().Build(),
+				client.B().Zremrangebyscore().Key(b.index()).Min("-inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).Build(),
+			}
 		}
-	}
-	for _, r := range client.DoMulti(ctx, append(calls, client.B().Publish().Channel(b.channel()).Message(b.format(n)).Build())...) {
-		if err := r.Error(); err != nil {
-			return fmt.Errorf("write a note: %w", err)
+		calls = append(calls, client.B().Publish().Channel(b.channel()).Message(b.format(n)).Build())
+		for _, r := range client.DoMulti(ctx, calls...) {
+			if err := r.Error(); err != nil {
+				return fmt.Errorf("write a note: %w", err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // load reads what other replicas wrote before this one listened, as far as it is still valid: what
 // holds the longest, of very much.
-func (b *Board) load(ctx context.Context, client rueidis.Client, learn func(Note)) {
-	within, cancel := context.WithTimeout(ctx, b.o.Budget)
-	names, err := client.Do(within, client.B().Zrange().Key(b.index()).Min("+inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).
-		Byscore().Rev().Limit(0, int64(b.o.Load)).Build()).AsStrSlice()
-	cancel()
+func (b *Board) load(ctx context.Context, learn func(Note)) {
+	var names []string
+	err := b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) (err error) {
+		names, err = client.Do(ctx, client.B().Zrange().Key(b.index()).Min("+inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).
+			Byscore().Rev().Limit(0, int64(b.o.Load)).Build()).AsStrSlice()
+		return err
+	})
 	for page := range slices.Chunk(names, 256) {
 		if err != nil {
 			break
 		}
-		within, cancel := context.WithTimeout(ctx, b.o.Budget)
-		err = b.loadPage(within, client, page, learn)
-		cancel()
+		err = b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+			return b.loadPage(ctx, client, page, learn)
+		})
 	}
 	if err != nil {
 		b.o.Log.LogAttrs(ctx, slog.LevelDebug, "notes of other replicas were not read", slog.String("cause", err.Error()))
@@ -281,15 +234,15 @@ func (b *Board) loadPage(ctx context.Context, client rueidis.Client, names []str
 // Claim takes a name for a while and reports whether nobody else has it. Without Redis every claim
 // is granted, since what it guards is bounded elsewhere too.
 func (b *Board) Claim(ctx context.Context, name string, d time.Duration) bool {
-	c := b.client.Load()
-	if c == nil {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, b.o.Budget)
-	defer cancel()
-	client := *c
-	err := client.Do(ctx, client.B().Set().Key(b.o.Prefix+":w:"+name).Value(b.origin).Nx().PxMilliseconds(max(d.Milliseconds(), 1)).Build()).Error()
-	return !rueidis.IsRedisNil(err)
+	granted := true
+	_ = b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+		err := client.Do(ctx, client.B().Set().Key(b.o.Prefix+":w:"+name).Value(b.origin).Nx().PxMilliseconds(max(d.Milliseconds(), 1)).Build()).Error()
+		if granted = !rueidis.IsRedisNil(err); !granted {
+			return nil
+		}
+		return err
+	})
+	return granted
 }
 
 func (b *Board) channel() string { return b.o.Prefix + ":rv" }
