@@ -27,7 +27,6 @@ type conn struct {
 	buf    []byte
 	err    error // of the last read
 	req    int   // under way or last
-	strict bool  // no bytes are expected
 	closed bool
 	gone   chan struct{} // closed when the other side went
 }
@@ -45,16 +44,13 @@ func (c *conn) pump() {
 		n, err := c.Conn.Read(piece)
 		c.mu.Lock()
 		c.buf = append(c.buf, piece[:n]...)
-		req, extra, ours := c.req, c.strict && n > 0, c.closed
+		req, ours := c.req, c.closed
 		c.err = err
 		c.cond.Broadcast()
 		for err == nil && len(c.buf) > maxUnread && !c.closed {
 			c.cond.Wait()
 		}
 		c.mu.Unlock()
-		if extra {
-			c.log.add(Event{Conn: c.id, Req: req, Kind: ExtraBytes, N: int64(n)})
-		}
 		if err != nil {
 			if !ours {
 				c.log.add(Event{Conn: c.id, Req: req, Kind: PeerGone, Info: reason(err)})
@@ -91,11 +87,11 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// belongs notes which request the connection serves, and whether bytes are expected.
-func (c *conn) belongs(req int, strict bool) {
+// belongs notes which request the connection serves.
+func (c *conn) belongs(req int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.req, c.strict = req, strict
+	c.req = req
 }
 
 // Close ends the connection in order.

@@ -41,9 +41,7 @@ func (x *exchange) write(s string) bool {
 	if x.err != nil {
 		return false
 	}
-	begun := time.Now()
 	n, err := x.c.Conn.Write([]byte(s))
-	took := time.Since(begun)
 	if x.sent == 0 && n > 0 {
 		x.log.add(Event{Conn: x.c.id, Req: x.id, Kind: FirstByte})
 	}
@@ -51,9 +49,6 @@ func (x *exchange) write(s string) bool {
 	if time.Since(x.told) >= 100*time.Millisecond {
 		x.told = time.Now()
 		x.log.add(Event{Conn: x.c.id, Req: x.id, Kind: Sent, N: x.sent})
-	}
-	if took > 50*time.Millisecond {
-		x.log.add(Event{Conn: x.c.id, Req: x.id, Kind: WriteBlocked, N: took.Milliseconds()})
 	}
 	if err != nil {
 		x.err = err
@@ -120,7 +115,6 @@ func (x *exchange) rst() bool {
 
 // hold is silent until the other side goes, and then ends the connection.
 func (x *exchange) hold() bool {
-	x.c.belongs(x.id, true)
 	x.log.add(Event{Conn: x.c.id, Req: x.id, Kind: Holding})
 	select {
 	case <-x.c.gone:

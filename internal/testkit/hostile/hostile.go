@@ -47,10 +47,10 @@ type Server struct {
 	stop   chan struct{}
 	all    sync.WaitGroup
 
-	open, most, serving, mostServing atomic.Int64
-	asked                            atomic.Int64 // requests of modes that count them
-	started                          time.Time
-	frozen                           atomic.Bool
+	open, serving, mostServing atomic.Int64
+	asked                      atomic.Int64 // requests of modes that count them
+	started                    time.Time
+	frozen                     atomic.Bool
 
 	mu     sync.Mutex // guards what follows
 	script []string
@@ -171,9 +171,6 @@ func (s *Server) Close() {
 // OpenConns is how many connections are open.
 func (s *Server) OpenConns() int { return int(s.open.Load()) }
 
-// MaxConns is how many were open at once.
-func (s *Server) MaxConns() int { return int(s.most.Load()) }
-
 // MaxConcurrent is how many POST requests were served at once.
 func (s *Server) MaxConcurrent() int { return int(s.mostServing.Load()) }
 
@@ -193,7 +190,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener, cfg *tls.Config) {
 		if closed {
 			_ = c.Close()
 		}
-		atMost(&s.most, s.open.Add(1))
+		s.open.Add(1)
 		s.all.Go(func() {
 			defer s.open.Add(-1)
 			s.connection(ctx, c, cfg)
@@ -280,7 +277,7 @@ func (s *Server) post(c *conn, r *bufio.Reader, q *request, n int) (keep bool) {
 	s.reqs++
 	id := s.reqs
 	s.mu.Unlock()
-	c.belongs(id, false)
+	c.belongs(id)
 	s.log.add(Event{Conn: c.id, Req: id, Kind: HeadRaw, Info: q.head})
 	x := &exchange{Server: s, c: c, req: q, id: id, nth: n}
 	if early, ok := s.early(); ok {

@@ -11,18 +11,16 @@ type Kind string
 
 // The kinds of events.
 const (
-	Accept       Kind = "accept"          // of a connection
-	Received     Kind = "request"         // head and body are read; Info is method and target, N the length of the body
-	HeadRaw      Kind = "head-raw"        // Info is the head as it came
-	BodyRaw      Kind = "body-raw"        // Info is the body
-	FirstByte    Kind = "first-byte-sent" // of the answer
-	Sent         Kind = "sent"            // N is the bytes sent so far, every 100 ms of an answer and at its end
-	WriteBlocked Kind = "write-blocked"   // a write took more than 50 ms; N is how many milliseconds
-	WriteErr     Kind = "write-err"       // Info is the error
-	PeerGone     Kind = "peer-gone"       // Info is EOF or the error
-	ExtraBytes   Kind = "extra-bytes"     // came while none were expected; N is how many
-	Holding      Kind = "holding"         // all is sent, and the connection waits for the other side
-	Served       Kind = "served"          // the mode has ended; Info is its name, N is 1 when the connection is kept
+	Accept    Kind = "accept"          // of a connection
+	Received  Kind = "request"         // head and body are read; Info is method and target, N the length of the body
+	HeadRaw   Kind = "head-raw"        // Info is the head as it came
+	BodyRaw   Kind = "body-raw"        // Info is the body
+	FirstByte Kind = "first-byte-sent" // of the answer
+	Sent      Kind = "sent"            // N is the bytes sent so far, every 100 ms of an answer and at its end
+	WriteErr  Kind = "write-err"       // Info is the error
+	PeerGone  Kind = "peer-gone"       // Info is EOF or the error
+	Holding   Kind = "holding"         // all is sent, and the connection waits for the other side
+	Served    Kind = "served"          // the mode has ended; Info is its name, N is 1 when the connection is kept
 )
 
 // Event is one thing that happened.
@@ -114,16 +112,6 @@ func (s *Server) Body(req int) []byte { return []byte(s.info(req, BodyRaw)) }
 
 // Head is the head of request req, byte for byte.
 func (s *Server) Head(req int) string { return s.info(req, HeadRaw) }
-
-// SentBytes is how much of its answer request req was sent so far.
-func (s *Server) SentBytes(req int) (n int64) {
-	for _, e := range s.Events() {
-		if e.Kind == Sent && e.Req == req {
-			n = e.N
-		}
-	}
-	return n
-}
 
 func (s *Server) info(req int, kind Kind) string {
 	for _, e := range s.Events() {
