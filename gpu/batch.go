@@ -292,11 +292,9 @@ func (b *batcher) gather(ctx context.Context, g *group) {
 	if b.wait <= 0 || !others {
 		return
 	}
-	t := time.NewTimer(b.wait)
-	defer t.Stop()
 	select {
 	case <-g.full:
-	case <-t.C:
+	case <-time.After(b.wait):
 	case <-ctx.Done():
 	}
 }

@@ -74,8 +74,6 @@ func (r *Runtime) probed(p *provider) Provider {
 	}
 	start, done := time.Now(), make(chan error, 1)
 	go func() { done <- r.runProbe(p) }()
-	timer := time.NewTimer(r.probeTimeout)
-	defer timer.Stop()
 	select {
 	case err := <-done:
 		found.State, found.Detail = verdict(err)
@@ -83,7 +81,7 @@ func (r *Runtime) probed(p *provider) Provider {
 		if err == nil {
 			found.Detail = fmt.Sprintf("%s, answered after %d ms", deviceNames(r.opts.Devices), time.Since(start).Milliseconds())
 		}
-	case <-timer.C:
+	case <-time.After(r.probeTimeout):
 		found.Detail = fmt.Sprintf("no answer within %v", r.probeTimeout)
 	}
 	return found

@@ -39,10 +39,8 @@ func paced(start time.Time, pace time.Duration) func(ctx context.Context, i int)
 		if wait <= 0 {
 			return ctx.Err() == nil
 		}
-		t := time.NewTimer(wait)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 			return true
 		case <-ctx.Done():
 			return false

@@ -99,12 +99,10 @@ const (
 func (a *App) mend(ctx context.Context) error {
 	first := cmp.Or(a.opts.mendAfter, mendFirst)
 	for pause := first; ; {
-		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return nil
-		case <-t.C:
+		case <-time.After(pause):
 		}
 		found, err := a.rebuild(ctx)
 		if err != nil {

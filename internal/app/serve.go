@@ -178,9 +178,7 @@ func serveUntilClosed(s *http.Server, l net.Listener) error {
 func (a *App) drain(ctx context.Context, cut func(), servers ...*http.Server) error {
 	a.proxy.Drain()
 	a.tel.Log.InfoContext(ctx, "draining")
-	grace := time.NewTimer(time.Duration(a.cfg.Load().Server.DrainDelay))
-	defer grace.Stop()
-	<-grace.C
+	<-time.After(time.Duration(a.cfg.Load().Server.DrainDelay))
 	patient, cancel := context.WithTimeout(ctx, time.Duration(a.cfg.Load().Server.DrainTimeout))
 	defer cancel()
 	var errs []error

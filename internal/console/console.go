@@ -220,8 +220,7 @@ const settle = 2 * time.Second
 
 // decision tells all of one decision, by the x-request-id of its request.
 func (e *Endpoints) decision(w http.ResponseWriter, r *http.Request) {
-	patience := time.NewTimer(settle)
-	defer patience.Stop()
+	patience := time.After(settle)
 	for {
 		_, _, more := e.source.Proxy().Recent().After(0, 0)
 		if s := e.source.Proxy().Recent().Find(r.PathValue("id")); s != nil {
@@ -232,7 +231,7 @@ func (e *Endpoints) decision(w http.ResponseWriter, r *http.Request) {
 		case <-more:
 			continue
 		case <-r.Context().Done():
-		case <-patience.C:
+		case <-patience:
 		case <-e.closed:
 		}
 		http.Error(w, "no decision is kept of this request", http.StatusNotFound)

@@ -170,12 +170,10 @@ func (p *Process) keep(ctx context.Context) {
 		if time.Since(begun) > steady {
 			pause = 0
 		}
-		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
-		case <-t.C:
+		case <-time.After(pause):
 		}
 		pause = min(max(2*pause, p.o.Pause), lastPause)
 	}
@@ -320,12 +318,10 @@ func (p *Process) reopen(ctx context.Context) bool {
 // device that was not free yet, after pauses that double, until none is missing or ctx ends.
 func (p *Process) mend(ctx context.Context) {
 	for pause := p.o.Pause; p.Lost() != nil; pause = min(2*pause, lastPause) {
-		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
-		case <-t.C:
+		case <-time.After(pause):
 		}
 		if p.reopen(ctx) {
 			return

@@ -151,12 +151,10 @@ func (b *Board) write(ctx context.Context, made <-chan struct{}) {
 				continue
 			}
 			b.dropped.Add(1)
-			rest := time.NewTimer(b.o.Rest)
 			select {
 			case <-ctx.Done():
-			case <-rest.C:
+			case <-time.After(b.o.Rest):
 			}
-			rest.Stop()
 		}
 	}
 }

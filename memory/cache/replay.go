@@ -79,10 +79,8 @@ func pause(stop <-chan struct{}, d time.Duration) bool {
 			return true
 		}
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-stop:
 		return false

@@ -166,12 +166,10 @@ const triedKeys = 4
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) {
 	found, told := s.look(id, algorithm)
 	if told != nil {
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
 		select {
 		case <-told:
 			found, _ = s.look(id, algorithm)
-		case <-timer.C:
+		case <-time.After(patience):
 		case <-ctx.Done():
 		}
 	}
@@ -260,17 +258,13 @@ func (s *keySet) watch(ctx context.Context, idle <-chan struct{}, refresh time.D
 		if s.reload(ctx) != nil {
 			wait = min(wait, retryAfterFailure)
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-idle:
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-s.kick:
-			timer.Stop()
 		}
 	}
 }

@@ -233,10 +233,8 @@ func (l *WarmLimit) Wait(ctx context.Context, tokens int, rate float64) error {
 	if pause <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return nil
 	case <-ctx.Done():
 		return fault.ErrBusy

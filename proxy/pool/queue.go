@@ -146,8 +146,7 @@ func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error
 	if !ok {
 		return ErrQueueFull
 	}
-	late := time.NewTimer(time.Duration(g.line.Wait))
-	defer late.Stop()
+	late := time.After(time.Duration(g.line.Wait))
 	for {
 		if q.first(turn) && try() { // what became free before the join has told nobody
 			q.pass(turn)
@@ -160,7 +159,7 @@ func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error
 				return nil
 			}
 			q.rejoin(turn)
-		case <-late.C:
+		case <-late:
 			q.leave(turn)
 			return ErrQueueLate
 		case <-ctx.Done():

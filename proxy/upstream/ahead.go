@@ -44,13 +44,12 @@ func (u *Response) ReadEventsAhead(
 	defer u.watch.asleep.Store(true)
 	s := response.TakeStream(o)
 	defer s.Release()
-	timer := time.NewTimer(hold)
-	defer timer.Stop()
+	timer := time.After(hold)
 	piece := make([]byte, WindowSize)
 	for len(a.all) < MaxWhole {
 		a.begin(piece)
 		select {
-		case <-timer.C:
+		case <-timer:
 			return false, true, nil
 		case r := <-a.came:
 			a.came = nil

@@ -227,14 +227,12 @@ func serve(ctx context.Context, program, dir string, tls bool) (address string, 
 		<-said
 		_ = cmd.Wait()
 	}
-	limit := time.NewTimer(startLimit)
-	defer limit.Stop()
 	select {
 	case address = <-found:
 		return address, stop, nil
 	case <-said:
 		err = errors.New("the program ended")
-	case <-limit.C:
+	case <-time.After(startLimit):
 		err = fmt.Errorf("the program does not listen after %s", startLimit)
 	}
 	stop()

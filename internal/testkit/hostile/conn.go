@@ -114,10 +114,8 @@ func passes(d time.Duration, gone, stop <-chan struct{}) bool {
 	if d <= 0 {
 		return true
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-gone:
 	case <-stop:

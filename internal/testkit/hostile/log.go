@@ -67,8 +67,7 @@ func (s *Server) Events() []Event {
 // Wait returns the first event that is wanted, now or until the limit has passed; false when there
 // is none.
 func (s *Server) Wait(limit time.Duration, wanted func(*Event) bool) (Event, bool) {
-	late := time.NewTimer(limit)
-	defer late.Stop()
+	late := time.After(limit)
 	seen := 0
 	for {
 		all, more := s.log.list()
@@ -79,7 +78,7 @@ func (s *Server) Wait(limit time.Duration, wanted func(*Event) bool) (Event, boo
 		}
 		select {
 		case <-more:
-		case <-late.C:
+		case <-late:
 			return Event{}, false
 		}
 	}
