@@ -8,30 +8,37 @@ import (
 	"signalbox/proxy/downstream"
 )
 
-// Clients of the Responses API read no event without a type and a number.
-func TestABrokenResponseEndsInATypedError(t *testing.T) {
+// Clients of the Responses API read no event without a type and a number, and some of them, such as
+// Codex, no error but that of a response that has failed, and not that where the connection breaks.
+func TestABrokenResponseEndsInATypedErrorAndHasFailed(t *testing.T) {
 	up := testkit.NewUpstream(t, nil)
 	b := start(t, oneModel(up), commenting)
 	ask := func(during ...func()) answered {
 		return b.rawTo("/v1/responses", `{"model":"auto","input":"hi","stream":true}`, during...)
 	}
-	const begun = `data: {"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,` +
+	const begun = `data: {"type":"response.created","response":{"id":"resp_a","object":"response","status":"in_progress"},` +
+		`"sequence_number":0}` + "\n\n" + `data: {"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,` +
 		`"delta":"a","logprobs":[],"sequence_number":4}` + "\n\n"
-	const end = `"param":null,"code":"upstream_error"}}` + "\n\n"
+	ends := func(body, number, id string) bool {
+		_, failed, ok := strings.Cut(body, `"param":null,"code":"upstream_error"}}`+"\n\nevent: response.failed\ndata: ")
+		return ok && strings.HasPrefix(failed, `{"type":"response.failed","sequence_number":`+number+`,"response":{"id":"`+id) &&
+			strings.Contains(failed, `"status":"failed","error":{"code":"upstream_error","message":"the model server `) &&
+			strings.HasSuffix(failed, "}}\n\n")
+	}
 	typed := func(number string) string {
 		return "event: error\n" + `data: {"type":"error","sequence_number":` + number + `,"error":{"message":"`
 	}
 	up.Next(testkit.Raw(testkit.StreamHead+testkit.Chunk(begun), testkit.RST))
 	got := ask()
 	rest, ok := strings.CutPrefix(strings.ReplaceAll(got.body, downstream.KeepAlive, ""), begun+typed("5"))
-	if !ok || got.err == nil || !strings.HasSuffix(rest, end) {
+	if !ok || got.err != nil || !ends(rest, "6", `resp_a"`) {
 		t.Errorf("behind events: %v %q", got.err, got.body)
 	}
 	gate := make(chan struct{})
 	up.Next(testkit.After(gate, testkit.JSON(400, `{"error":{"message":"no"}}`)))
 	got = ask(func() { close(gate) })
 	rest, ok = strings.CutPrefix(strings.ReplaceAll(got.body, downstream.KeepAlive, ""), typed("0"))
-	if !ok || got.err == nil || !strings.HasSuffix(rest, end) {
+	if !ok || got.err != nil || !ends(rest, "1", "resp_req_") {
 		t.Errorf("behind a comment: %v %q", got.err, got.body)
 	}
 }

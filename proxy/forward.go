@@ -45,8 +45,7 @@ func (p *Proxy) forward(
 	if err == nil || w.Heartbeat == nil || w.Status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
 		return err
 	}
-	// The head went out with a keep-alive comment; the connection is broken off next.
-	_ = w.SendEvent(w.ErrorEvent(fault.Wire(err, w.ID), o.Req.API, 0), time.Now())
+	w.TellError(fault.Wire(err, w.ID), o.Req, 0, "") // the head went out with a keep-alive comment
 	return err
 }
 

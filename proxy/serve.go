@@ -160,7 +160,7 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 		defer p.recovered(w, r)
 		err := fault.Stopped(r.Context(), h(st, w, r))
 		switch {
-		case err == nil:
+		case err == nil, w.Told:
 		case w.Status == 0 && !errors.Is(err, fault.ErrClientGone):
 			if e := fault.Wire(err, w.ID); e.Status >= http.StatusInternalServerError && !isForwarded(r.URL.Path) {
 				p.tel.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("id", w.ID),

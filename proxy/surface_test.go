@@ -231,7 +231,8 @@ func TestACutStreamIsNoWholeOneOnAnyEndpoint(t *testing.T) {
 			if e.path == "/v1/responses" {
 				want = `event: error` + "\n" + `data: {"type":"error","sequence_number":5,"error":{`
 			}
-			if !ok || !strings.HasPrefix(rest, want) || got.err == nil {
+			failed := strings.Contains(rest, `{"type":"response.failed","sequence_number":6,`) // which is an end
+			if !ok || !strings.HasPrefix(rest, want) || (got.err == nil) != failed || failed != (e.path == "/v1/responses") {
 				t.Errorf("%s, %s: %q, %v", e.path, name, got.body, got.err)
 			}
 		}

@@ -1,8 +1,10 @@
 package downstream
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"signalbox/internal/openai"
@@ -137,7 +139,7 @@ type responseObject struct {
 	Object            string          `json:"object"`
 	CreatedAt         int64           `json:"created_at"`
 	Status            string          `json:"status"`
-	Error             *string         `json:"error"`
+	Error             *responseFault  `json:"error"`
 	IncompleteDetails *string         `json:"incomplete_details"`
 	Instructions      json.RawMessage `json:"instructions"`
 	MaxOutputTokens   *int64          `json:"max_output_tokens"`
@@ -151,6 +153,12 @@ type responseObject struct {
 	TopP              *float64        `json:"top_p"`
 	Metadata          json.RawMessage `json:"metadata"`
 	Usage             *responseUsage  `json:"usage"`
+}
+
+// responseFault is why a response has failed.
+type responseFault struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
 }
 
 type outputItem struct {
@@ -200,6 +208,7 @@ type responseEvent struct {
 const (
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
+	statusFailed     = "failed"
 )
 
 // ResponseID is what a fixed answer of the Responses API is called.
@@ -210,14 +219,7 @@ func ResponseID(w *Writer) string { return "resp_" + w.ID }
 func writeResponse(w *Writer, req *openai.Request, text string) error {
 	part := outputText{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
 	item := outputItem{ID: "msg_" + w.ID, Type: "message", Status: statusCompleted, Role: "assistant", Content: []outputText{part}}
-	begun := responseObject{
-		ID: ResponseID(w), Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
-		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: req.Field("metadata"),
-		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},
-	}
-	if begun.Metadata == nil {
-		begun.Metadata = json.RawMessage("{}")
-	}
+	begun := w.beginResponse(req)
 	ended := begun
 	ended.Status, ended.Output, ended.Usage = statusCompleted, []outputItem{item}, &responseUsage{}
 	if !req.Stream {
@@ -253,6 +255,32 @@ func writeResponse(w *Writer, req *openai.Request, text string) error {
 	add("response.output_item.done", responseEvent{Output: &first, Item: &item})
 	add("response.completed", responseEvent{Response: &ended})
 	return s.send(w)
+}
+
+// beginResponse is a response of which nothing is there yet.
+func (w *Writer) beginResponse(req *openai.Request) responseObject {
+	metadata := json.RawMessage(req.Field("metadata"))
+	if metadata == nil {
+		metadata = json.RawMessage("{}")
+	}
+	return responseObject{
+		ID: ResponseID(w), Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
+		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: metadata,
+		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},
+	}
+}
+
+// failedResponse is the event that ends a response which has failed. Some clients, such as Codex,
+// read no error but this.
+func (w *Writer) failedResponse(e *openai.Error, req *openai.Request, number int, id string) []byte {
+	r := w.beginResponse(req)
+	if id := strings.Trim(id, `"`); id != "" {
+		r.ID = id
+	}
+	r.Status, r.Error = statusFailed, &responseFault{Code: cmp.Or(e.Code, "server_error"), Message: e.Message}
+	var s eventWriter
+	s.add("response.failed", responseEvent{Type: "response.failed", Sequence: number, Response: &r})
+	return s.out
 }
 
 // orNull is a value as the client spelled it, null when it sent none.

@@ -26,6 +26,7 @@ type Writer struct {
 	ID        string
 	Start     time.Time
 	Status    int           // 0 until the head is written
+	Told      bool          // the stream ends in a response that has failed
 	Patience  time.Duration // how long the client may leave the response unread; 0 is for ever
 	renewed   time.Time     // when the write deadline was set last
 	Expects   time.Time     // the deadline of a body that nobody reads; zero when there is no body
@@ -89,15 +90,21 @@ func (w *Writer) renew(now time.Time) {
 // Translates reports whether the response is to be turned into a message of Anthropic's API.
 func (w *Writer) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
 
-// ErrorEvent spells an error in a stream of an API, whose next event would have that number.
-func (w *Writer) ErrorEvent(e *openai.Error, api openai.API, number int) []byte {
+// TellError tells of an error in the stream of a request, whose next event would have that number;
+// the connection is to be broken off next, unless it is told as the end of a response (Told). id is
+// what a response of the Responses API has called itself, as it is spelled, empty for none.
+func (w *Writer) TellError(e *openai.Error, req *openai.Request, number int, id string) {
+	var event []byte
+	whole := false
 	switch {
 	case w.Messages != nil:
-		return anthropic.AppendStreamError(nil, e, w.ID)
-	case api == openai.Response:
-		return openai.ResponseError(e, number)
+		event = anthropic.AppendStreamError(nil, e, w.ID)
+	case req.API == openai.Response:
+		event, whole = append(openai.ResponseError(e, number), w.failedResponse(e, req, number+1, id)...), true
+	default:
+		event = openai.StreamError(e)
 	}
-	return openai.StreamError(e)
+	w.Told = w.SendEvent(event, time.Now()) == nil && whole
 }
 
 // unreadable is the fault of a stream that could not be turned; nil without one.

@@ -182,8 +182,7 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		cut.Err = fault.ErrStopped
 	}
 	if u.Stream != nil && o.Guarded.State != sse.Failed && !u.Stream.Failed() {
-		event := w.ErrorEvent(fault.Wire(cut, w.ID), o.Req.API, u.Stream.NextNumber())
-		_ = w.SendEvent(event, time.Now()) // the connection is broken off next
+		w.TellError(fault.Wire(cut, w.ID), o.Req, u.Stream.NextNumber(), u.ID())
 	}
 	return cut
 }
