@@ -167,7 +167,7 @@ func (h *hider) apart(s *str, pieces []piece) {
 	if other, ok := h.renamed[became()]; ok && other != name {
 		for i := range pieces {
 			p := &pieces[i]
-			p.secret = h.keeper.internAs(p.secret.kind, name[p.start:p.end])
+			p.secret = h.keeper.internAs(p.secret.kind, "", name[p.start:p.end])
 		}
 	}
 	h.renamed[became()] = name

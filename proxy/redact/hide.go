@@ -320,6 +320,7 @@ func (h *hider) visit(ctx context.Context, s *str) {
 	if len(pieces) > 0 && h.isNested(s) {
 		pieces = h.within(ctx, text, pieces)
 	}
+	h.inIdentifiers(text, pieces)
 	if s.isName {
 		h.apart(s, pieces)
 	}
@@ -353,6 +354,27 @@ func stays(s *str) bool {
 		return openai.IsFile(s.text)
 	}
 	return false
+}
+
+// inIdentifiers gives pieces of paths, addresses and the like placeholders that come back as they are
+// spelled there: /home/jane of Jane is no folder where a tool is called with /home/Jane.
+func (h *hider) inIdentifiers(text string, pieces []piece) {
+	const joints = `/\._-~@`
+	for i := range pieces {
+		p := &pieces[i]
+		as := text[p.start:p.end]
+		if as == p.value || !strings.EqualFold(as, p.value) {
+			continue
+		}
+		joined := p.start > 0 && strings.IndexByte(joints, text[p.start-1]) >= 0
+		if !joined && p.end < len(text) && strings.IndexByte(joints, text[p.end]) >= 0 {
+			next, _ := utf8.DecodeRuneInString(text[p.end+1:])
+			joined = inWord(next)
+		}
+		if joined {
+			p.secret = h.keeper.internAs(p.secret.kind, "_ID", as)
+		}
+	}
 }
 
 // isMedia reports whether a member of this name holds an image, a sound or a file.

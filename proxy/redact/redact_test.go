@@ -355,6 +355,22 @@ func TestAValueComesBackOnOneLine(t *testing.T) {
 	}
 }
 
+func TestAPathComesBackAsItIsSpelled(t *testing.T) {
+	out, v := hide(t, `{"model":"auto","messages":[{"role":"user","content":"I am José, or JOSÉ: open /home/josé/app, josé-fix."},`+
+		`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"p\":\"C:\\\\josé\\\\a\"}"}}]}]}`)
+	const text = `I am [PERSON_1], or [PERSON_1]: open /home/[PERSON_ID_1]/app, [PERSON_ID_1]-fix.`
+	if got := out.Messages[0].Text; got != text {
+		t.Errorf("hidden as %q", got)
+	}
+	if !strings.Contains(string(out.Raw), `"{\"p\":\"C:\\\\[PERSON_ID_1]\\\\a\"}"`) {
+		t.Errorf("hidden as %s", out.Raw)
+	}
+	const want = `{"choices":[{"message":{"content":"José: /home/josé/b"}}]}`
+	if got := string(v.Body().Feed([]byte(`{"choices":[{"message":{"content":"[PERSON_1]: /home/[PERSON_ID_1]/b"}}]}`))); got != want {
+		t.Errorf("restored to %s", got)
+	}
+}
+
 func TestAWordBesideAHiddenValueIsAWord(t *testing.T) {
 	out, _ := hide(t, `{"model":"auto","messages":[{"role":"user","content":"JOSÉJosé"}]}`)
 	if got := out.Messages[0].Text; got != "[PERSON_1][PERSON_1]" {
@@ -495,7 +511,7 @@ func TestTypesThatARouteLeavesAreSent(t *testing.T) {
 		{Type: "EMAIL_ADDRESS", Start: 12, End: 27, Score: 1},
 	}
 	for kind, want := range map[string]string{
-		"PERSON":        `{"model":"auto","user":"[PERSON_1]@example.com","messages":[{"role":"user","content":"[PERSON_1], today: [PERSON_1]@example.com"}]}`,
+		"PERSON":        `{"model":"auto","user":"[PERSON_ID_1]@example.com","messages":[{"role":"user","content":"[PERSON_1], today: [PERSON_ID_1]@example.com"}]}`,
 		"DATE_TIME":     `{"model":"auto","user":"ann@example.com","messages":[{"role":"user","content":"Ann, [DATE_1]: ann@example.com"}]}`,
 		"EMAIL_ADDRESS": `{"model":"auto","user":"[EMAIL_1]","messages":[{"role":"user","content":"Ann, today: [EMAIL_1]"}]}`,
 	} {
