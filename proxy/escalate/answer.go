@@ -25,7 +25,7 @@ type Answer struct {
 	Bounded bool
 
 	expected *Expected
-	choices  []choice
+	choices  []*choice
 	opaque   bool
 	failed   bool
 	filtered bool
@@ -120,11 +120,11 @@ func (a *Answer) add(d *response.Delta) {
 }
 
 func (a *Answer) choice(index int) *choice {
-	at, found := slices.BinarySearchFunc(a.choices, index, func(c choice, i int) int { return c.index - i })
+	at, found := slices.BinarySearchFunc(a.choices, index, func(c *choice, i int) int { return c.index - i })
 	if !found {
-		a.choices = slices.Insert(a.choices, at, choice{index: index})
+		a.choices = slices.Insert(a.choices, at, &choice{index: index})
 	}
-	return &a.choices[at]
+	return a.choices[at]
 }
 
 func (c *choice) call(part int) *call {
@@ -212,7 +212,7 @@ func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
 
 // declines reports whether a choice declines, or a filter ended one.
 func (a *Answer) declines() bool {
-	return a.filtered || slices.ContainsFunc(a.choices, func(c choice) bool {
+	return a.filtered || slices.ContainsFunc(a.choices, func(c *choice) bool {
 		return c.refusal.Len() > 0 || len(c.calls) == 0 && Refuses(c.text.String())
 	})
 }
@@ -220,18 +220,18 @@ func (a *Answer) declines() bool {
 // empty reports whether a choice says nothing and calls nothing. Of a response it is all items
 // together that say something.
 func (a *Answer) empty() bool {
-	silent := func(c choice) bool {
+	silent := func(c *choice) bool {
 		return len(c.calls) == 0 && c.refusal.Len() == 0 && strings.TrimSpace(c.text.String()) == ""
 	}
 	if a.API == openai.Response || len(a.choices) == 0 {
-		return !slices.ContainsFunc(a.choices, func(c choice) bool { return !silent(c) })
+		return !slices.ContainsFunc(a.choices, func(c *choice) bool { return !silent(c) })
 	}
 	return slices.ContainsFunc(a.choices, silent)
 }
 
 // miscalls reports whether a call cannot be made.
 func (a *Answer) miscalls() bool {
-	return slices.ContainsFunc(a.choices, func(c choice) bool {
+	return slices.ContainsFunc(a.choices, func(c *choice) bool {
 		return slices.ContainsFunc(c.calls, func(k *call) bool {
 			return !k.free && !a.expected.call(k.name.String(), k.arguments.String())
 		})
@@ -240,7 +240,7 @@ func (a *Answer) miscalls() bool {
 
 // misshapen reports whether a text is not what was asked for.
 func (a *Answer) misshapen() bool {
-	return a.expected.json && slices.ContainsFunc(a.choices, func(c choice) bool {
+	return a.expected.json && slices.ContainsFunc(a.choices, func(c *choice) bool {
 		return c.text.Len() > 0 && !fits(c.text.String(), a.expected.form)
 	})
 }

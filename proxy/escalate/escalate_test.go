@@ -179,6 +179,18 @@ func TestSignsOfAChat(t *testing.T) {
 	}
 }
 
+func TestChoicesOfAStreamMayTakeTurns(t *testing.T) {
+	var stream strings.Builder
+	for i, text := range []string{"a", "b", "c", "a", "b", "c"} {
+		fmt.Fprintf(&stream, "data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":%d,\"delta\":%s}]}\n\n",
+			2-i%3, content(text)) // the last one first
+	}
+	a := judgeStream(request(t, openai.Chat, `,"n":3`), stream.String()+"data: [DONE]\n\n", 64)
+	if got := a.Text(); got != "ccbbaa" {
+		t.Errorf("texts %q", got)
+	}
+}
+
 func TestSignsOfAResponse(t *testing.T) {
 	t.Parallel()
 	const flat = `,"tools":[{"type":"function","name":"add","parameters":{"type":"object",` +
