@@ -545,6 +545,19 @@ func TestAClaimThatFailsIsASign(t *testing.T) {
 	}
 }
 
+// Servers tell more in a stream than its text, log probabilities that the route asks for among it.
+func TestAClaimThatFailsIsASignWhateverElseIsTold(t *testing.T) {
+	t.Parallel()
+	small := towerStream(towerTrue, towerFalse, towerRest)
+	for i := range small {
+		small[i] = strings.Replace(small[i], `"delta"`,
+			`"logprobs":{"content":[{"token":"x","logprob":-0.1,"bytes":null,"top_logprobs":[]}]},"matched_stop":2,"delta"`, 1)
+	}
+	p := escalating(t, "{when: guard, min_logprob: -1}", testkit.Stream(small...), testkit.Stream(towerStream(towerTrue)...),
+		func(s *setup) { s.guard.Mode = "observe" })
+	p.chat(guarded(askStream("How tall is the tower?"), towerFact)).ends(t, "escalated guard small big", "tower")
+}
+
 func TestHiddenValuesAreHiddenFromBothModels(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(

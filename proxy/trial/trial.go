@@ -286,7 +286,7 @@ func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *re
 	body := t.response.Ahead()
 	if req.Streams() {
 		var err error
-		if body, _, err = response.As(body, true, false, false); err != nil {
+		if body, err = response.Said(body); err != nil {
 			return // it has no body to check
 		}
 	}

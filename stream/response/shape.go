@@ -27,7 +27,7 @@ func As(data []byte, streamed, stream, usage bool) (out []byte, gone openai.Span
 		out, err = spread(data, usage)
 		return out, gone, err
 	case !stream:
-		out, err = gather(data)
+		out, err = gather(data, true)
 		return out, gone, err
 	case bytes.Contains(data, []byte(`"response.completed"`)): // always has it
 		return data, gone, nil
@@ -108,10 +108,15 @@ const (
 	objectChunk = "chat.completion.chunk"
 )
 
-// gather returns the body that a stream amounts to.
-func gather(stream []byte) ([]byte, error) {
+// Said is the body that a stream amounts to, for who reads its texts: what else it tells, such as log
+// probabilities, is left out. The error wraps ErrShape.
+func Said(stream []byte) ([]byte, error) { return gather(stream, false) }
+
+// gather returns the body that a stream amounts to. One that tells more is an error if that is to be
+// all of it.
+func gather(stream []byte, all bool) ([]byte, error) { //nolint:revive // a fact about the body
 	var (
-		all   Collector
+		said  Collector
 		body  members
 		whole []byte
 	)
@@ -123,7 +128,7 @@ func gather(stream []byte) ([]byte, error) {
 			return false, nil
 		case e.Shape == Response:
 			return true, nil
-		case e.Odd():
+		case all && e.Odd():
 			return false, fmt.Errorf("%w: an event that tells more than an answer", ErrShape)
 		case body == nil:
 			if body, err = headOf(e); err != nil {
@@ -133,10 +138,10 @@ func gather(stream []byte) ([]byte, error) {
 		if u := usageOf(e); u != nil {
 			body["usage"] = u
 		}
-		all.Add(e)
+		said.Add(e)
 		return true, nil
 	})
-	n, order := all.Len()
+	n, order := said.Len()
 	switch {
 	case err != nil:
 		return nil, err
@@ -153,7 +158,7 @@ func gather(stream []byte) ([]byte, error) {
 	}
 	list := make([]members, n)
 	for i := range list {
-		m, index, finish := all.Message(i)
+		m, index, finish := said.Message(i)
 		list[i] = members{"index": index, "logprobs": nil, "finish_reason": finish}
 		switch {
 		case finish == "":
