@@ -47,8 +47,8 @@ func (a *App) openOutcomes(ctx context.Context, cfg *config.Config) error {
 		a.tel.Log.WarnContext(ctx, "outcomes could not be read and are lost", slog.Int("lines", lost))
 	}
 	if s.Contested() {
-		a.tel.Log.WarnContext(ctx, "another process writes this file of outcomes too: each overwrites what the other "+
-			"has learnt, give each a file of its own", slog.String("file", o.Path))
+		a.tel.Log.WarnContext(ctx, "another process writes this file of outcomes: until that one ends, what is learnt "+
+			"here is kept in memory alone, give each a file of its own", slog.String("file", o.Path))
 	}
 	return nil
 }

@@ -30,7 +30,7 @@
 // With a path, outcomes are appended to a file of JSON lines as they come, and read from it by
 // Open. The file is written anew, and replaced as a whole, when half of its lines are superseded,
 // and by Close, which adds the decisions that wait. It has one writer: a lock on PATH.lock tells a
-// second one, which goes on.
+// second one, which keeps what it learns in memory until the first has ended.
 //
 // # Concurrency
 //

@@ -307,6 +307,42 @@ func TestASecondWriterOfAFileIsTold(t *testing.T) {
 	}
 }
 
+func TestASecondWriterOfAFileWaitsForTheEndOfTheFirst(t *testing.T) {
+	t.Parallel()
+	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 9, Tenants: 1}
+	r, now := source(), time.Now()
+	one := func(s *outcomes.Store, id string) {
+		t.Helper()
+		add(t, s, outcomes.Outcome{ID: id, Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+	}
+	first := open(t, o)
+	one(first, "1")
+	theirs := o
+	theirs.Now = func() time.Time { return now }
+	second, third := open(t, theirs), open(t, theirs)
+	one(first, "2")
+	one(second, "3")
+	one(third, "4")
+	reading := o
+	reading.ReadOnly = true
+	if n := open(t, reading).Len("a"); n != 2 || second.Len("a") != 2 {
+		t.Errorf("beside the first the file has %d outcomes, the second %d", n, second.Len("a"))
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Minute)
+	if one(second, "5"); second.Contested() || open(t, reading).Len("a") != 4 {
+		t.Errorf("after the first: contested %v, the file has %d outcomes", second.Contested(), open(t, reading).Len("a"))
+	}
+	if err := errors.Join(second.Close(), third.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n := open(t, reading).Len("a"); n != 5 {
+		t.Errorf("in the end the file has %d outcomes", n)
+	}
+}
+
 func TestAJudgementIsInTheFileBeforeItIsConfirmed(t *testing.T) {
 	t.Parallel()
 	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}
@@ -377,13 +413,17 @@ func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
 	}
 }
 
-// Each makes the file anew with all that it knows, and would take it from the other with every outcome.
+// Where there are no locks each makes the file anew with all that it knows, and would take it from the
+// other with every outcome.
 func TestTwoProcessesWithOneFileTakeItFromEachOtherNowAndThen(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	o := outcomes.Options{
 		Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 50, Tenants: 1, Waiting: 5,
 		Now: func() time.Time { return now },
+	}
+	if err := os.Mkdir(o.Path+".lock", 0o700); err != nil {
+		t.Fatal(err)
 	}
 	r, a, b := source(), open(t, o), open(t, o)
 	changes := 0

@@ -84,10 +84,10 @@ type Options struct {
 // Store keeps outcomes. Make it with Open, and Close it.
 type Store struct {
 	opts Options
-	lock *os.File // PATH.lock, which this process holds; nil without it
-	held bool     // another process holds it
 
 	mu      sync.RWMutex // guards what follows
+	lock    *os.File     // PATH.lock, which this process holds; nil without it
+	held    bool         // another process holds it
 	tenants map[string]*table
 	used    []string // tenants, the one that an outcome came for last at the end
 	waiting map[key]*Outcome
@@ -96,7 +96,7 @@ type Store struct {
 	file    *os.File
 	lines   int       // in file
 	torn    bool      // the last write to file failed, maybe inside a line
-	remade  time.Time // when the file was found replaced last
+	remade  time.Time // when the file was found replaced, or with another process, last
 }
 
 type key struct{ tenant, id string }
@@ -116,16 +116,11 @@ func Open(o Options) (s *Store, lost int, err error) {
 	if o.Path == "" {
 		return s, 0, nil
 	}
-	b, err := os.ReadFile(o.Path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, 0, fmt.Errorf("read outcomes: %w", err)
+	if !o.ReadOnly {
+		s.own()
 	}
-	for line := range bytes.Lines(b) {
-		if x, ok := read(line); ok {
-			s.take(x)
-		} else if len(line) > 1 { // an empty one follows a write that failed
-			lost++
-		}
+	if lost, err = s.load(); err != nil {
+		return nil, 0, errors.Join(err, s.disown())
 	}
 	for _, t := range s.tenants {
 		t.news = 0
@@ -133,14 +128,33 @@ func Open(o Options) (s *Store, lost int, err error) {
 			t.calibrate(lineRows)
 		}
 	}
-	if o.ReadOnly {
+	if o.ReadOnly || s.held {
 		return s, lost, nil
 	}
 	if err := s.rewrite(); err != nil {
-		return nil, lost, err
+		return nil, lost, errors.Join(err, s.disown())
 	}
-	s.own()
 	return s, lost, nil
+}
+
+// load takes in what the file has of requests that are not known.
+func (s *Store) load() (lost int, err error) {
+	b, err := os.ReadFile(s.opts.Path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, fmt.Errorf("read outcomes: %w", err)
+	}
+	known := make(map[key]bool, len(s.waiting))
+	for _, x := range append(s.judged(""), s.undecided()...) {
+		known[key{x.Tenant, x.ID}] = x.ID != ""
+	}
+	for line := range bytes.Lines(b) {
+		if x, ok := read(line); !ok && len(line) > 1 { // an empty one follows a write that failed
+			lost++
+		} else if ok && !known[key{x.Tenant, x.ID}] {
+			s.take(x)
+		}
+	}
+	return lost, nil
 }
 
 // own takes the lock beside the file, by which processes that have the same one see each other.
@@ -150,9 +164,33 @@ func (s *Store) own() {
 	s.held = errors.Is(err, disk.ErrHeld)
 }
 
-// Contested reports whether another process had the file when this one opened it. Both write all of
-// it, and one loses what the other has learnt.
-func (s *Store) Contested() bool { return s.held }
+// disown gives the lock back.
+func (s *Store) disown() error {
+	f := s.lock
+	if s.lock = nil; f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// inherit takes the file over from another process that had it, if that has ended.
+func (s *Store) inherit() error {
+	if s.own(); s.held {
+		return nil
+	}
+	if _, err := s.load(); err != nil {
+		return errors.Join(err, s.disown())
+	}
+	return s.rewrite()
+}
+
+// Contested reports whether another process has the file. It is not written then, until that one
+// has ended.
+func (s *Store) Contested() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.held
+}
 
 func read(line []byte) (*Outcome, bool) {
 	x := new(Outcome)
@@ -442,10 +480,15 @@ func (x *Outcome) line() ([]byte, error) {
 
 // write appends an outcome to the file.
 func (s *Store) write(x *Outcome) error {
-	if s.file == nil {
+	now := s.opts.Now()
+	look := now.Sub(s.remade) >= remakeEvery
+	switch {
+	case s.held && look:
+		s.remade = now
+		return s.inherit()
+	case s.file == nil:
 		return nil
-	}
-	if now := s.opts.Now(); now.Sub(s.remade) >= remakeEvery && s.replaced() {
+	case look && s.replaced():
 		s.remade = now
 		return s.rewrite()
 	}
@@ -468,8 +511,9 @@ func (s *Store) write(x *Outcome) error {
 	return nil
 }
 
-// remakeEvery is how often a file that was replaced is made anew at most: a process that has put its
-// own there does the same, and writes all of it each time.
+// remakeEvery is how often a file that was replaced is made anew at most, and how often one that
+// another process has is tried: a process that has put its own there does the same, and writes all
+// of it each time.
 const remakeEvery = time.Minute
 
 // replaced reports whether the file at the path is not the one that is open: something has moved or
@@ -512,13 +556,15 @@ func (s *Store) rewrite() error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held {
+		if err := s.inherit(); err != nil {
+			return err
+		}
+	}
 	if s.file == nil {
 		return nil
 	}
-	err := s.rewrite()
-	err = errors.Join(err, s.file.Close())
-	if s.file = nil; s.lock != nil {
-		err = errors.Join(err, s.lock.Close())
-	}
+	err := errors.Join(s.rewrite(), s.file.Close(), s.disown())
+	s.file = nil
 	return err
 }
