@@ -18,6 +18,7 @@ import (
 
 	"signalbox/gpu"
 	"signalbox/internal/config"
+	"signalbox/internal/filelock"
 	"signalbox/internal/modelserver"
 	"signalbox/internal/option"
 	"signalbox/memory/redis"
@@ -55,6 +56,7 @@ type Finding struct {
 type examination struct {
 	cfg  *config.Config
 	opts Options
+	runs bool // a signalbox has one of the listeners, and the files with it
 
 	mu    sync.Mutex
 	found []Finding
@@ -209,6 +211,7 @@ func (x *examination) ports(ctx context.Context) {
 			continue
 		}
 		if runs(ctx, l.addr) {
+			x.runs = true
 			x.say("ports", LevelOK, l.path, "", "a signalbox runs on %s", l.addr)
 			continue
 		}
@@ -474,8 +477,8 @@ func (x *examination) files(valid bool) { //nolint:revive // whether there is a 
 	if f := x.cfg.Telemetry.Decisions.File; f != "" {
 		x.decisions(f)
 	}
-	x.replaceable("outcomes.path", x.cfg.Outcomes.Path)
-	x.replaceable("auth.virtual.file", x.cfg.Auth.Virtual.File)
+	x.replaceable("outcomes.path", x.cfg.Outcomes.Path, true)
+	x.replaceable("auth.virtual.file", x.cfg.Auth.Virtual.File, false)
 	if host, _, err := net.SplitHostPort(x.cfg.Server.AdminListen); err == nil && !option.Loopback(host) && x.cfg.Server.AdminToken == "" {
 		x.say("configuration", LevelWarning, "server.admin_token", "set it, or listen on a loopback address",
 			"the admin listener is open to other machines without a token: "+
@@ -492,15 +495,29 @@ func (x *examination) decisions(file string) {
 		x.say("files", LevelProblem, "telemetry.decisions.file", letWrite(file), "%v", err)
 		return
 	}
+	taken := x.taken("telemetry.decisions.file", file, f)
 	_ = f.Close()
 	if isNew {
 		_ = os.Remove(file)
 	}
-	x.say("files", LevelOK, "telemetry.decisions.file", "", "%s can be written", file)
+	if !taken {
+		x.say("files", LevelOK, "telemetry.decisions.file", "", "%s can be written", file)
+	}
 }
 
-// replaceable tries whether a file that is kept, and replaced as a whole, can be read and written.
-func (x *examination) replaceable(subject, file string) {
+// taken reports whether another process than a signalbox of this configuration holds the lock of a
+// file, and says so.
+func (x *examination) taken(subject, file string, lock *os.File) bool {
+	if x.runs || !errors.Is(filelock.Try(lock), filelock.ErrHeld) {
+		return false
+	}
+	x.say("files", LevelWarning, subject, "give each process a file of its own", "another process writes %s", file)
+	return true
+}
+
+// replaceable tries whether a file that is kept, and replaced as a whole, can be read and written,
+// and, where one process alone may write it, whether another one does.
+func (x *examination) replaceable(subject, file string, alone bool) { //nolint:revive // a fact about the file
 	if file == "" {
 		return
 	}
@@ -515,6 +532,12 @@ func (x *examination) replaceable(subject, file string) {
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
+	if lock, err := os.Open(file + ".lock"); alone && err == nil {
+		taken := x.taken(subject, file, lock)
+		if _ = lock.Close(); taken {
+			return
+		}
+	}
 	x.say("files", LevelOK, subject, "", "%s can be written", file)
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"signalbox/internal/config"
+	"signalbox/internal/filelock"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
@@ -227,6 +228,14 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 		"outcomes in a folder's place": {
 			at(sound) + "outcomes: {learn: feedback, path: " + t.TempDir() + "}\n", "problem files outcomes.path: ", "",
 		},
+		"outcomes of another": {
+			at(sound) + "outcomes: {learn: feedback, path: " + strings.TrimSuffix(held(t, "x.lock"), ".lock") + "}\n",
+			"warning files outcomes.path: another process writes ", "give each process a file of its own",
+		},
+		"a log of another": {
+			at(sound) + "telemetry: {decisions: {file: " + held(t, "x") + "}}\n",
+			"warning files telemetry.decisions.file: another process writes ", "give each process a file of its own",
+		},
 		"outcomes of its own": {at(sound) + "outcomes: {learn: feedback, path: x}\n", "ok files outcomes.path: ", ""},
 		"keys nobody can write": {
 			at(sound) + "auth: {mode: keys, virtual: {file: /proc/x}}\n", "problem files auth.virtual.file: ",
@@ -256,6 +265,20 @@ func TestTheDoctorFindsEachFault(t *testing.T) {
 			t.Errorf("not found: %s -> %s in\n%s", c.want, c.do, said(Examine(t.Context(), file, o)))
 		})
 	}
+}
+
+// held makes a file that is locked.
+func held(t *testing.T, name string) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := filelock.Try(f); err != nil {
+		t.Skip(err)
+	}
+	return f.Name()
 }
 
 func TestAProbeAsksRedis(t *testing.T) {
