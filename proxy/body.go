@@ -23,6 +23,14 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 		return o.Req, nil
 	}
 	v := o.Set.Value(signal.PII)
+	if v.State == signal.NotExtracted && !o.Contexts.Named() && !o.Req.OpaquePrompt {
+		text := o.Req.Text() // the route is that of the turn before: the rules have not asked for it
+		read, err := st.Signals.PersonalData(ctx, &text)
+		if err != nil {
+			return nil, err
+		}
+		v = read
+	}
 	if o.Contexts.Named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
 		o.HideAll = true // a value of the request may stand in a context, too
 		return o.Req, nil

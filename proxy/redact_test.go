@@ -363,3 +363,22 @@ func TestATurnThatGoesOnGetsNoValueOfAnotherTurn(t *testing.T) {
 		}
 	}
 }
+
+// A result of a tool goes back on the route that asked for it, where the rules of another route have
+// not looked for what it hides.
+func TestAResultOfAToolIsHiddenOnTheRouteOfItsCall(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
+	c := &piiClassifier{}
+	c.signals = signal.MaskOf(signal.PII)
+	b := start(t, oneModel(up), sticks, func(s *setup) {
+		s.routes = "routes: [{name: long, when: {tokens: {gt: 500}}, use: {models: [big]}}]\ndefault: {models: [small], redact: true}\n"
+		s.classifier = &c.fakeClassifier
+	})
+	b.state.Signals.Classifier = c
+	b.chat(chatOf("", "user hi"))
+	got := b.chat(chatOf("", "user hi", "assistant calls", "tool ann@example.com"+strings.Repeat(" and so on", 400)))
+	if sent := string(up.Last(t).Body); got.status != http.StatusOK || strings.Contains(sent, "ann@") || !strings.Contains(sent, "[EMAIL_1]") {
+		t.Errorf("status %d, %s for %.300s", got.status, got.body, sent)
+	}
+}
