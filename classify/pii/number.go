@@ -1,6 +1,9 @@
 package pii
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // number looks at a digit. It returns where to go on, behind what it found or behind the digits.
 func (s *scanner) number(i int) int {
@@ -140,6 +143,10 @@ var ibanLengths = map[string]int{
 	"TL": 23, "TN": 24, "TR": 26, "UA": 29, "VA": 22, "VG": 24, "XK": 20, "YE": 30,
 }
 
+// ibanDigits are countries whose account numbers have no letters but those of the country (the same
+// registry). What has, and fits by chance, is a hexadecimal number such as the id of a span.
+const ibanDigits = "AE AT BA BE CZ DE DK EE ES FI FO GL HR HU IL IS LT ME NO PL PT RS SE SI SK XK "
+
 // iban reads an account number (ISO 13616): country, two check digits, and what the country's
 // length leaves, in one piece or in groups of four.
 func (s *scanner) iban(start int) int {
@@ -149,7 +156,7 @@ func (s *scanner) iban(start int) int {
 		return 0
 	}
 	end, n, valid := s.ibanEnd(start, length)
-	if n == length && valid {
+	if n == length && valid && (!strings.Contains(ibanDigits, string(country[:])+" ") || !hasLetter(s.text[start+2:end])) {
 		return s.add(IBAN, start, end, scoreChecksum)
 	}
 	cued := s.cued(start, cueWidth, accountCues)

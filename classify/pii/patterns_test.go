@@ -82,6 +82,7 @@ func TestPatternsLeaveOrdinaryTextAlone(t *testing.T) {
 		"versions and sections":      "version 1.2.3.4, go1.26, section 2.4.1, chapter 3.4.12",
 		"a number that fails Luhn":   "4111111111111112, order 4111 1111 1111 1112, 4111 1111 1111 1112 3456",
 		"Luhn without a network":     "id 9999999999999995",
+		"the id of a span":           "traceparent 4bf92f3577b34da6a3ce929d0e0e4736-be72868dff979baa-01, span=be72868dff979baa",
 		"an account that is short":   "IBAN DE8937040044053201300, XX89370400440532013001",
 		"areas that are not issued":  "my ssn is 000-12-3456, 666-12-3456, 912-34-5678, 123-00-4567 or 123-45-0000",
 		"another number of the form": "order 123-45-6789",
