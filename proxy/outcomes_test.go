@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
@@ -222,5 +223,20 @@ func TestTheEmbeddingComesFromThePassOfTheDecision(t *testing.T) {
 	b.chat(ask(onPoems))
 	if got := b.classifier.asked(); len(got) != 1 || !got[0].Has(signal.Embedding) || !got[0].Has(signal.Domain) {
 		t.Errorf("passes: %v", got)
+	}
+}
+
+func TestOfAClientThatLeavesBeforeTheDecisionNothingIsLearnt(t *testing.T) {
+	t.Parallel()
+	running, ended := make(chan struct{}, 1), make(chan time.Time, 1)
+	b, s := learns(t, func(x *setup) { x.classifier.blocking, x.classifier.left = running, ended })
+	leave := b.leaveable(ask(onTaxes), "")
+	within(t, running, "the classification")
+	leave()
+	waitFor(t, "a log line", func() bool {
+		return strings.Contains(b.log.String(), `"status":499`) || strings.Contains(b.log.String(), `"msg":"panic"`)
+	})
+	if strings.Contains(b.log.String(), `"msg":"panic"`) || s.Len("") > 0 {
+		t.Errorf("log %s", b.log.String())
 	}
 }

@@ -16,7 +16,7 @@ import (
 // choosesByOutcome reports whether outcomes are learnt from a decision: it leaves several models to
 // choose from, or the effort of one, or tries a model out.
 func (d *Decision) choosesByOutcome() bool {
-	if d.Base == nil || d.Base.Outcomes == nil {
+	if d.Base == nil || d.Base.Outcomes == nil || d.Action == nil { // its client left before
 		return false
 	}
 	return LearnsFrom(d.Action, d.Base.told)
