@@ -18,7 +18,7 @@ import (
 
 	"signalbox/gpu"
 	"signalbox/internal/config"
-	"signalbox/internal/filelock"
+	"signalbox/internal/disk"
 	"signalbox/internal/modelserver"
 	"signalbox/internal/option"
 	"signalbox/memory/redis"
@@ -508,7 +508,7 @@ func (x *examination) decisions(file string) {
 // taken reports whether another process than a signalbox of this configuration holds the lock of a
 // file, and says so.
 func (x *examination) taken(subject, file string, lock *os.File) bool {
-	if x.runs || !errors.Is(filelock.Try(lock), filelock.ErrHeld) {
+	if x.runs || !errors.Is(disk.Try(lock), disk.ErrHeld) {
 		return false
 	}
 	x.say("files", LevelWarning, subject, "give each process a file of its own", "another process writes %s", file)

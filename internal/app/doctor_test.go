@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"signalbox/internal/config"
-	"signalbox/internal/filelock"
+	"signalbox/internal/disk"
 	"signalbox/internal/testkit"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
@@ -275,7 +275,7 @@ func held(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	if err := filelock.Try(f); err != nil {
+	if err := disk.Try(f); err != nil {
 		t.Skip(err)
 	}
 	return f.Name()
