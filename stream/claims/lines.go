@@ -36,22 +36,8 @@ func (s *Splitter) beginLine() bool {
 	if s.fence.open {
 		return s.beginCodeLine(at)
 	}
-	if s.opts.Values && !s.begun {
-		if v := s.beginsJSON(at); v == yes {
-			s.openJSON(at, false)
-			s.begun = true
-			return true
-		} else if v == more {
-			return false
-		}
-	}
-	if s.opts.Blocks {
-		switch v := s.beginBlock(at); {
-		case v == more && !s.final:
-			return false
-		case v == yes:
-			return true
-		}
+	if v := s.beginOther(at); v != no {
+		return v == yes
 	}
 	if s.math == dollarsMath || s.math == bracketMath {
 		s.plainLine()
@@ -93,6 +79,28 @@ func (s *Splitter) beginLine() bool {
 	s.lineLen = 0
 	s.begun = s.begun || len(head.text) > 0 && head.text[0] != '\n'
 	return true
+}
+
+// beginOther looks whether JSON that is read value by value, or a block without a fence, begins at
+// the start of the line.
+func (s *Splitter) beginOther(at int) verdict {
+	if s.opts.Values && !s.begun {
+		if v := s.beginsJSON(at); v == yes {
+			s.openJSON(at, false)
+			s.begun = true
+			return yes
+		} else if v == more {
+			return more
+		}
+	}
+	if !s.opts.Blocks {
+		return no
+	}
+	v := s.beginBlock(at)
+	if v == more && s.final {
+		return no
+	}
+	return v
 }
 
 // plainLine goes on with the text of the line before.

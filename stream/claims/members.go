@@ -97,7 +97,7 @@ func (s *Splitter) beginsJSON(at int) verdict {
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 // openJSON begins to read JSON at a place.
-func (s *Splitter) openJSON(at int, fenced bool) { //nolint:revive // a fact about the text
+func (s *Splitter) openJSON(at int, fenced bool) {
 	m := &s.json
 	if m.text == nil {
 		o := s.opts

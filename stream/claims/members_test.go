@@ -158,7 +158,8 @@ func TestAPlaceInWhatIsReadIsOneOfTheText(t *testing.T) {
 	for i, want := range []string{"5", "6", "7"} {
 		c := &list[i]
 		said := c.Says()[c.Lead:]
-		at := utf8.RuneCountInString(said[:strings.Index(said, want)])
+		before, _, _ := strings.Cut(said, want)
+		at := utf8.RuneCountInString(before)
 		raw := c.Raw(claims.Span{Start: at, End: at + 1})
 		if got := string([]rune(c.Text)[raw.Start:raw.End]); got != want {
 			t.Errorf("%q of %q is %q at %v, want %q", said, c.Text, got, raw, want)

@@ -72,7 +72,7 @@ var (
 		kategorien dokument datei zeile verweis verweise artikel abschnitt absatz kapitel schritt titel
 		confianza puntuación puntuacion certeza página páginas pagina paginas fuente fuentes idioma moneda tipo
 		categoría categoria documento archivo etiqueta artículo articulo sección seccion
-		capítulo capitulo paso título titulo
+		capítulo paso título titulo
 		confiance fiabilité fiabilite certitude pertinence catégorie categorie langue devise étiquette fichier
 		référence références section chapitre étape titre`)...)
 )

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -219,9 +220,9 @@ func (s *Splitter) take(c *Claim) {
 
 // shift is how much further a place of the string stands in the answer, for the escapes before it.
 func (m *members) shift(at int) escape {
-	for i := len(m.escapes) - 1; i >= 0; i-- {
-		if m.escapes[i].at < at {
-			return escape{bytes: m.escapes[i].bytes, runes: m.escapes[i].runes}
+	for _, e := range slices.Backward(m.escapes) {
+		if e.at < at {
+			return escape{bytes: e.bytes, runes: e.runes}
 		}
 	}
 	return escape{}

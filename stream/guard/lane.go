@@ -69,7 +69,7 @@ type record struct {
 
 // newLane returns a lane. With values JSON is read value by value: what reads answers for something
 // else than truth has to read all of it.
-func newLane(d *response.Delta, part int, seed maphash.Seed, values bool) *lane { //nolint:revive // a fact about the answer
+func newLane(d *response.Delta, part int, seed maphash.Seed, values bool) *lane {
 	split, err := claims.New(claims.Options{Blocks: d.Kind == response.Text, Values: values && d.Kind == response.Text})
 	if err != nil {
 		panic(err) // the defaults hold

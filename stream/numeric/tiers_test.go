@@ -49,7 +49,8 @@ func TestTiersOfATable(t *testing.T) {
 func TestNumbersOfTwoDatesInTheSameWords(t *testing.T) {
 	t.Parallel()
 	x := numeric.NewIndex(t.Context(), []numeric.Sentence{
-		{Text: "Revenue in Q3 2025 was 4.2 million euros."}, {Text: "Revenue in Q2 2025 was 3.9 million euros."},
+		{Text: "Revenue in Q3 2025 was 4.2 million euros."},
+		{Text: "Revenue in Q2 2025 was 3.9 million euros."},
 		{Text: "The team of Q2 2025 had 12 people."},
 	})
 	for claim, want := range map[string]numeric.Verdict{

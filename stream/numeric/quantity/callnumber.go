@@ -2,6 +2,7 @@ package quantity
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -125,11 +126,7 @@ func (c *call) stands(before string) bool {
 	if c.n > maxPhone || c.parts == 0 || c.dated() {
 		return false
 	}
-	g := c.groups
-	thousands := !c.dots && c.parts > 1
-	for _, n := range g[1:c.parts] {
-		thousands = thousands && n == 3
-	}
+	g, thousands := c.groups, c.thousands()
 	switch {
 	case c.plus:
 		return c.n >= leastAbove && c.digits[0] != '0' && (c.parts > 1 || c.n > leastAbove+1) &&
@@ -143,6 +140,11 @@ func (c *call) stands(before string) bool {
 		return true
 	}
 	return c.parts > 2 && !thousands && g[0] > 1 && (c.n == 9 || c.n == 10) && calls(before)
+}
+
+// thousands reports whether the groups are those of an amount.
+func (c *call) thousands() bool {
+	return !c.dots && c.parts > 1 && !slices.ContainsFunc(c.groups[1:c.parts], func(n int) bool { return n != 3 })
 }
 
 // dated reports whether the first groups are those of a date.
@@ -190,13 +192,16 @@ func (c *call) national() (out float64) {
 	return out
 }
 
+// twoDigits are the codes of countries of two digits.
+const twoDigits = "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 " +
+	"81 82 84 86 90 91 92 93 94 95 98"
+
 // countryCode is how many digits the code of a country has that a number begins with, by ITU-T E.164.
 func countryCode(digits string) int {
 	switch two := digits[:min(2, len(digits))]; {
 	case digits[0] == '1' || digits[0] == '7':
 		return 1
-	case strings.Contains("20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64"+
-		" 65 66 81 82 84 86 90 91 92 93 94 95 98", two):
+	case strings.Contains(twoDigits, two):
 		return 2
 	}
 	return min(3, len(digits))

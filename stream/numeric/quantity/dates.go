@@ -401,7 +401,7 @@ func (p *parser) partOfYear(i int, v *Value) int {
 	part, most := byte('Q'), 4.0
 	switch p.tokText(j) {
 	case "quarter", "Quarter", "Quartal", "Quartals", "trimestre", "Trimestre":
-	case "half", "Halbjahr", "Halbjahres", "Halbjahrs", "semestre":
+	case "half", "Halbjahr", "Halbjahres", "Halbjahrs", "semestre": //nolint:misspell // French and Spanish
 		part, most = 'H', 2
 	default:
 		return i
