@@ -192,51 +192,73 @@ var (
 // family returns where the name begins before the title at i, or before a word with which someone tells
 // who it is, or i.
 func (s *scanner) family(i int, h herald) int {
-	behind := i + len(h.word)
-	next, _ := utf8.DecodeRuneInString(s.text[behind:])
+	next, _ := utf8.DecodeRuneInString(s.text[i+len(h.word):])
 	if r, _ := utf8.DecodeRuneInString(h.word); script.IsHangul(r) {
-		signed := h.word == "드림" || h.word == "올림"
-		from := s.hangulBefore(i, h.word)
-		name := strings.TrimRight(s.text[from:i], " ")
-		last, _ := utf8.DecodeLastRuneInString(name)
-		switch {
-		case from == i, strings.ContainsRune(notNames.hangulRoles, last), !signed && !givenName(name), signed && next != '\n' && next != utf8.RuneError,
-			h.how == tells && (len(name) < i-from || !s.introduced(from)):
-			return i
-		}
-		return from
+		return s.koreanFamily(i, h, next)
 	}
-	from, end := i, i
+	if unicode.IsLetter(next) && (h.word == "总" && !strings.ContainsRune("您好的说", next) ||
+		h.how == tells && strings.HasSuffix(h.word, "です")) {
+		return i
+	}
+	end := i
 	if r, size := utf8.DecodeLastRuneInString(s.text[:end]); r == ' ' || r == '　' {
 		end -= size
 	}
-	for from = end; from > 0 && end-from < 6*len("王"); {
+	from := end
+	for from > 0 && end-from < 6*len("王") {
 		r, size := utf8.DecodeLastRuneInString(s.text[:from])
 		if !isHan(r) {
 			break
 		}
 		from -= size
 	}
-	name := s.text[from:end]
+	before, _ := utf8.DecodeLastRuneInString(s.text[:from])
+	if h.how == tells && from > 0 && unicode.IsLetter(before) && before != 'の' && before != 'た' {
+		return i
+	}
+	return from + hanTitled(s.text[from:end], h.how, i-from)
+}
+
+// hanTitled returns where in a run of Han the name begins that ends it, or none.
+func hanTitled(name string, how announces, none int) int {
 	n := utf8.RuneCountInString(name)
 	_, whole := hanFamilies[name]
 	long := hanFamily(name) > len("王") || whole && n > 1 // a family name of Japan
-	before, _ := utf8.DecodeLastRuneInString(s.text[:from])
 	switch {
-	case h.word == "总" && unicode.IsLetter(next) && !strings.ContainsRune("您好的说", next),
-		!whole && endsIn(name, placeEnds), h.how == tells && from > 0 && unicode.IsLetter(before) && before != 'の' && before != 'た',
-		h.how == tells && unicode.IsLetter(next) && strings.HasSuffix(h.word, "です"):
-		return i
-	case long && n <= 5, h.how == titles && whole, h.how == titles && n == 3 && hanFamily(name) > 0:
-		return from
-	case h.how == titles && n > 1 && n < 6: // 请孙老师
-		_, size := utf8.DecodeLastRuneInString(name)
-		before, _ := utf8.DecodeLastRuneInString(name[:len(name)-size])
-		if _, ok := hanFamilies[name[len(name)-size:]]; ok && strings.ContainsRune("请給给找和与跟问的", before) {
-			return end - size
+	case !whole && endsIn(name, placeEnds):
+	case long && n <= 5, how == titles && (whole || n == 3 && hanFamily(name) > 0):
+		return 0
+	case how == titles && n > 1 && n < 6: // 请孙老师
+		last := len(name) - len("孙")
+		before, _ := utf8.DecodeLastRuneInString(name[:last])
+		if _, ok := hanFamilies[name[last:]]; ok && strings.ContainsRune("请給给找和与跟问的", before) {
+			return last
 		}
 	}
-	return i
+	return none
+}
+
+// koreanFamily is family for Korean; next is what stands behind the word.
+func (s *scanner) koreanFamily(i int, h herald, next rune) int {
+	from := s.hangulBefore(i, h.word)
+	name := strings.TrimRight(s.text[from:i], " ")
+	last, _ := utf8.DecodeLastRuneInString(name)
+	if from == i || strings.ContainsRune(notNames.hangulRoles, last) {
+		return i
+	}
+	var ok bool
+	switch {
+	case h.word == "드림" || h.word == "올림": // signed
+		ok = next == '\n' || next == utf8.RuneError
+	case h.how == tells:
+		ok = len(name) == i-from && s.introduced(from) && givenName(name)
+	default:
+		ok = givenName(name)
+	}
+	if !ok {
+		return i
+	}
+	return from
 }
 
 // introduced reports whether the word before the name at i is that of a part of a company or of an office.

@@ -67,8 +67,9 @@ func (s *scanner) townAfter(i int) int {
 	return town
 }
 
-// isPostcode reports five digits that are no round number, or four that are no year.
-func isPostcode(digits string, marked bool) bool { //nolint:revive // marked says that a country stands before it
+// isPostcode reports five digits that are no round number, or four that are no year; behind the mark of a
+// country any.
+func isPostcode(digits string, marked bool) bool {
 	switch len(digits) {
 	case 4:
 		return marked || !validYear(digits) && !strings.HasSuffix(digits, "000")

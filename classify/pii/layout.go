@@ -201,7 +201,7 @@ func (s *scanner) dotted(i int) bool {
 	return isDigit(b) || (b == '.' || b == ':') && isDigit(s.byteAt(i-1)) && isDigit(s.byteAt(i+1))
 }
 
-// dayAndMonth reports a day and a month with a dot between, and two digits of a year at most: 3.11, 3.11.71
+// dayAndMonth reports a day and a month with a dot between, and two digits of a year at most: 3.11, 3.11.71.
 func dayAndMonth(value string) bool {
 	day, month, ok := strings.Cut(value, ".")
 	month, year, dated := strings.Cut(month, ".")

@@ -117,7 +117,7 @@ var (
 		m := map[byte][]string{}
 		for p := range strings.SplitSeq("mit freundlichen grüßen,mit freundlichen grüssen,freundliche grüße,freundliche grüsse,"+
 			"viele grüße,liebe grüße,beste grüße,herzliche grüße,viele grüsse,liebe grüsse,beste grüsse,mfg,lg,vg,hochachtungsvoll,"+
-			"cordialement,bien cordialement,bien à vous,sincères salutations,salutations distinguées,cordiali saluti,"+
+			"bien cordialement,cordialement,bien à vous,sincères salutations,salutations distinguées,cordiali saluti,"+
 			"distinti saluti,saluti,un saludo,saludos,saludos cordiales,atentamente,atenciosamente,cumprimentos,"+
 			"com os melhores cumprimentos,abraço,um abraço,met vriendelijke groet,met vriendelijke groeten,vriendelijke groet,"+
 			"groeten,groetjes,z poważaniem,pozdrawiam,serdecznie pozdrawiam,z pozdrowieniami,saygılarımla,saygılarımızla,"+

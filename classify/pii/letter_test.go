@@ -8,7 +8,7 @@ import (
 func TestNamesInTheFormsOfLetters(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"Danke.\n\nMit freundlichen Grüßen\nThomas Kessler\n", "PERSON:Thomas Kessler"},
-		{"Merci.\nCordialement,\nJulien Moreau\nresponsable", "PERSON:Julien Moreau"},
+		{"Merci.\nCordialement,\nJulien Moreau\ngérant", "PERSON:Julien Moreau"},
 		{"bis dann\nLG\nJonas", "PERSON:Jonas"},
 		{"> Saygılarımla,\n> Elif Demir", "PERSON:Elif Demir"},
 		{"Z poważaniem\n\nAnna Nowak-Zielińska", "PERSON:Anna Nowak-Zielińska"},
@@ -18,7 +18,7 @@ func TestNamesInTheFormsOfLetters(t *testing.T) {
 		{"Best regards,\nThe Support Team", ""},
 		{"Best regards,\nsent from my phone", ""},
 		{"Cordiali saluti", ""},
-		{"Sincerely\nSincerely", ""},
+		{"Sincerely\nCheers", ""},
 		{"Grüezi Herr Zürcher\nBesten Dank", "TITLE:Herr,PERSON:Zürcher"},
 		{"Sayın Ahmet Yılmaz,", "TITLE:Sayın,PERSON:Ahmet Yılmaz"},
 		{"Frau Müller Bescheid geben", "TITLE:Frau,PERSON:Müller"},

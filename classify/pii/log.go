@@ -58,14 +58,14 @@ func logHead(line string) bool {
 			return true
 		case months && k == 1 && strings.HasSuffix(token, ":"):
 			return true
-		case k == 2 && len(token) == 1 && strings.Contains("VDIWEF", token): // logcat: pid, tid, level
+		case k == 2 && len(token) == 1 && strings.IndexByte("VDIWEF", token[0]) >= 0: // logcat: pid, tid, level
 			return true
 		}
 	}
 	return false
 }
 
-// numbered reports the name of a process with its number, as syslog writes it: sshd[20713]:
+// numbered reports the name of a process with its number, as syslog writes it, sshd[20713]:.
 func numbered(token string) bool {
 	front, ok := strings.CutSuffix(token, "]:")
 	k := strings.LastIndexByte(front, '[')

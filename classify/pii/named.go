@@ -122,23 +122,7 @@ func ascii8(b string) bool {
 
 // herald looks for the name that the word at i announces.
 func (s *scanner) herald(i int, h herald) {
-	if h.how == patronymic {
-		s.patronym(i, i+len(h.word))
-		return
-	}
-	switch h.how {
-	case isPrefecture:
-		s.prefecture(i, i+len(h.word))
-		return
-	case titles, tells:
-		if from := s.family(i, h); from < i {
-			s.addName(from, strings.TrimRight(s.text[from:i], " "))
-		}
-		return
-	case endsIt:
-		if from := s.nameBefore(i, h.word); from < i {
-			s.addName(from, strings.TrimRight(s.text[from:i], " "))
-		}
+	if s.behindName(i, h) {
 		return
 	}
 	if s.letterBefore(i, h.how) {
@@ -168,6 +152,28 @@ func (s *scanner) herald(i int, h herald) {
 		}
 	}
 	s.addName(at, name)
+}
+
+// behindName looks for the name that stands before the word at i, or in it, and reports whether the word is
+// one of those.
+func (s *scanner) behindName(i int, h herald) bool {
+	from := i
+	switch h.how {
+	case patronymic:
+		s.patronym(i, i+len(h.word))
+	case isPrefecture:
+		s.prefecture(i, i+len(h.word))
+	case titles, tells:
+		from = s.family(i, h)
+	case endsIt:
+		from = s.nameBefore(i, h.word)
+	case isField, isName, follows, hints, bare, isAddress:
+		return false
+	}
+	if from < i {
+		s.addName(from, strings.TrimRight(s.text[from:i], " "))
+	}
+	return true
 }
 
 func (s *scanner) addName(at int, name string) {

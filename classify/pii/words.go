@@ -112,7 +112,28 @@ func (s *scanner) memberOf(i, end int) bool {
 // company reports whether the legal form at [i, end) ends the name of a company, and adds that
 // name.
 func (s *scanner) company(i, end int) bool {
-	start, n := i, 0
+	start, n := s.companyWords(i, end)
+	for n > 0 { // articles and the like that only begin a sentence
+		first := s.text[start:s.wordEnd(start)]
+		if _, ok := sentenceWords[first]; !ok {
+			break
+		}
+		start += len(first) + 1
+		n--
+	}
+	if n == 0 || start >= i {
+		return false
+	}
+	if s.byteAt(end) == '.' && end-i <= 4 && !s.endOfText(end+1) {
+		end++
+	}
+	s.add(Organization, start, end, scoreCue)
+	return true
+}
+
+// companyWords returns where the words begin that stand before the legal form [i, end), and their number.
+func (s *scanner) companyWords(i, end int) (start, n int) {
+	start = i
 	for n < maxCompany && start > 1 {
 		k := start
 		if s.text[k-1] != ' ' {
@@ -132,22 +153,7 @@ func (s *scanner) company(i, end int) bool {
 		start = from
 		n++
 	}
-	for n > 0 { // articles and the like that only begin a sentence
-		first := s.text[start:s.wordEnd(start)]
-		if _, ok := sentenceWords[first]; !ok {
-			break
-		}
-		start += len(first) + 1
-		n--
-	}
-	if n == 0 || start >= i {
-		return false
-	}
-	if s.byteAt(end) == '.' && end-i <= 4 && !s.endOfText(end+1) {
-		end++
-	}
-	s.add(Organization, start, end, scoreCue)
-	return true
+	return start, n
 }
 
 // maxCompany is how many words before a legal form belong to a company's name.
