@@ -22,8 +22,8 @@ func Try(f *os.File) error {
 	return nil
 }
 
-// Lock is Try with the file at a path, which is made with perm where there is none. It is unlocked by
-// closing what is returned.
+// Lock is Try with the file at a path, which is made with perm where there is none. It is unlocked
+// by closing what is returned.
 func Lock(path string, perm os.FileMode) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
@@ -43,8 +43,8 @@ func Lock(path string, perm os.FileMode) (*os.File, error) {
 	}
 }
 
-// Replace writes a file that is there as a whole or not at all, after a loss of power too: who reads
-// meanwhile sees the old one or the new one.
+// Replace writes a file that is there as a whole or not at all, after a loss of power too: who
+// reads meanwhile sees the old one or the new one.
 func Replace(path string, perm os.FileMode, content []byte) error {
 	dir, name := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+strings.TrimPrefix(name, ".")+"-*.tmp")

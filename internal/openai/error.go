@@ -27,8 +27,8 @@ type Error struct {
 	Plain   string // what is wrong, for logs: without the field, and without any text of the request; may be empty
 }
 
-// Refusal returns an error with a status, and the type that goes with it: TypeServer from 500 on, else
-// TypeInvalidRequest. code and param may be empty.
+// Refusal returns an error with a status, and the type that goes with it: TypeServer from 500 on,
+// else TypeInvalidRequest. code and param may be empty.
 func Refusal(status int, code, param, message string) *Error {
 	kind := TypeInvalidRequest
 	if status >= http.StatusInternalServerError {

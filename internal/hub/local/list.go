@@ -142,8 +142,8 @@ func describeAdapter(file string) (Model, bool) {
 	return m, true
 }
 
-// ReadAdapter reads an adapter, a file of modelsDir, and checks its graph against the checksum in it.
-// The error wraps fs.ErrNotExist where there is no such file.
+// ReadAdapter reads an adapter, a file of modelsDir, and checks its graph against the checksum in
+// it. The error wraps fs.ErrNotExist where there is no such file.
 func ReadAdapter(modelsDir, name string) (*bundle.Adapter, error) {
 	files := Files(modelsDir)
 	info, err := fs.Stat(files, name)

@@ -45,9 +45,9 @@ var ErrName = errors.New("not a model name; want NAME or ORG/NAME of letters, di
 // ErrPath reports a file name that does not stay inside a model folder.
 var ErrPath = errors.New("unsafe file name")
 
-// TryLock takes the lock of a model folder, which must exist, for who changes its files, or returns an
-// error that wraps disk.ErrHeld at once. The operating system gives it up when it is closed or the
-// process ends, however it ends. Where a system has no such locks, models are not changed.
+// TryLock takes the lock of a model folder, which must exist, for who changes its files, or returns
+// an error that wraps disk.ErrHeld at once. The operating system gives it up when it is closed or
+// the process ends, however it ends. Where a system has no such locks, models are not changed.
 func TryLock(dir string) (*os.File, error) { return disk.Lock(filepath.Join(dir, LockFile), 0o644) }
 
 // namePart is one part of a repository name. The hub allows 96 characters in all, and neither "--"
