@@ -113,14 +113,14 @@ func agents(t *testing.T, via []*bench, contexts, turns int) (share, ideal float
 // the clients.
 func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 	t.Parallel()
-	redis := testkit.NewRedis(t)
+	server := testkit.NewRedis(t)
 	var servers []*kvServer
 	for range 4 {
 		o := quick()
 		o.Prefill = 30 * time.Microsecond
 		servers = append(servers, newKVServer(t, o))
 	}
-	share, ideal := agents(t, replicas(t, 2, redis.URL(), 30, servers...), 24, 7)
+	share, ideal := agents(t, replicas(t, 2, server.URL(), 30, servers...), 24, 7)
 	t.Logf("two replicas: %.1f %% of prompt tokens were cached, at best %.1f %%", share, ideal)
 	// How many first requests of a context meet a queue and go elsewhere hangs on the clock of this
 	// machine, so the bound is wide; bench/memory holds the demand of 93 % on a clock of its own.
@@ -131,9 +131,9 @@ func TestTwoReplicasFindWhatEitherHasSent(t *testing.T) {
 
 func TestReplicasTellOfDeviations(t *testing.T) {
 	t.Parallel()
-	redis := testkit.NewRedis(t)
+	server := testkit.NewRedis(t)
 	servers := []*kvServer{newKVServer(t, quick()), newKVServer(t, quick())}
-	both := replicas(t, 2, redis.URL(), 60, servers...)
+	both := replicas(t, 2, server.URL(), 60, servers...)
 	system := kib("expert", 16)
 	w := both[0].state.Models[0].Servers
 	// The home is busy as the first replica sees it, so the prompt goes to the other endpoint.

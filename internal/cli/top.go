@@ -14,12 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"signalbox/internal/console"
-	"signalbox/proxy/recent"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
+
+	"signalbox/internal/console"
+	"signalbox/proxy/recent"
 )
 
 func (c *command) top() *cobra.Command {

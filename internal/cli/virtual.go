@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"signalbox/proxy/keyring"
-
 	"github.com/spf13/cobra"
+
+	"signalbox/proxy/keyring"
 )
 
 // virtualKey is what the admin listener tells of a key.

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"signalbox/internal/option"
-
 	"github.com/go-json-experiment/json"
+
+	"signalbox/internal/option"
 )
 
 // Answer is an answer written beforehand: a Server gives it, word for word, instead of one that
