@@ -10,8 +10,8 @@ import (
 	"signalbox/internal/script"
 )
 
-// Addresses, accounts and names of letters in Chinese, Japanese and Korean, which stand in sentences
-// without a key.
+// Addresses, accounts and names of letters in Chinese, Japanese and Korean, which stand in
+// sentences without a key.
 
 // maxPlaceRun is how many characters of an address in Chinese or Japanese stand before its number.
 const maxPlaceRun = 24
@@ -36,8 +36,8 @@ func (s *scanner) eastAddress(i, end int) int {
 	return s.add(StreetAddress, from, s.houseEnd(end), scoreCue)
 }
 
-// hanStreet returns where the address of Chinese begins that a house number at i ends: behind the verb
-// of its sentence, with the name of a town or a district in it. Else i.
+// hanStreet returns where the address of Chinese begins that a house number at i ends: behind the
+// verb of its sentence, with the name of a town or a district in it. Else i.
 func (s *scanner) hanStreet(i int) int {
 	from, districts := i, 0
 	for n := 0; n < maxPlaceRun && from > 0; n++ {
@@ -56,8 +56,8 @@ func (s *scanner) hanStreet(i int) int {
 	return from
 }
 
-// hangulStreet returns where the address of Korean begins that a house number at i ends: words that end
-// as the names of provinces, towns and districts do. Else i.
+// hangulStreet returns where the address of Korean begins that a house number at i ends: words that
+// end as the names of provinces, towns and districts do. Else i.
 func (s *scanner) hangulStreet(i int) int {
 	from, words := i, 0
 	for end := i; words <= maxEntryWords+1; {
@@ -86,8 +86,8 @@ func (s *scanner) hangulStreet(i int) int {
 	return from
 }
 
-// houseEnd returns the end of what follows the first digits of a house number, which end at i: more of
-// them, and the words for houses, floors and flats.
+// houseEnd returns the end of what follows the first digits of a house number, which end at i: more
+// of them, and the words for houses, floors and flats.
 func (s *scanner) houseEnd(i int) int {
 	for {
 		rest := s.text[i:]
@@ -118,8 +118,8 @@ func digitAt(text string) bool {
 	return r >= '0' && r <= '9' || isDigit(ascii(r))
 }
 
-// prefecture adds the address of Japanese that begins with the name of a prefecture, [i, end): 東京都渋谷区道
-// 玄坂1-2-3.
+// prefecture adds the address of Japanese that begins with the name of a prefecture, [i, end):
+// 東京都渋谷区道 玄坂1-2-3.
 func (s *scanner) prefecture(i, end int) {
 	at := end
 	for n := 0; ; n++ {
@@ -141,8 +141,8 @@ func (s *scanner) prefecture(i, end int) {
 	})
 }
 
-// account reads the number of a bank account, the first digits of which are [i, first), directly behind
-// a word for it. It has no check digits that all banks share.
+// account reads the number of a bank account, the first digits of which are [i, first), directly
+// behind a word for it. It has no check digits that all banks share.
 func (s *scanner) account(i, first int) int {
 	var buf [maxAccount + 1]byte
 	n, _, end := s.grouped(i, buf[:])
@@ -178,7 +178,8 @@ const (
 var (
 	accountNames = []string{
 		"口座番号", "普通預金", "当座預金", "普通口座", "账号", "帐号", "帳號", "账户", "帳戶", "账户号码", "계좌번호", "계좌 번호",
-		"bank account number", "bank account no", "bank account", "kontonummer", "konto-nr", "kontonr", "numéro de compte",
+		"bank account number", "bank account no", "bank account", "kontonummer", "konto-nr", "kontonr", "numéro " +
+			"de compte",
 		"número de cuenta", "número da conta", "numero di conto", "numer konta", "numer rachunku", "rekeningnummer",
 		"hesap numaram", "hesap numarası", "номер счета", "номер счёта", "расчетный счет",
 	}
@@ -189,8 +190,30 @@ var (
 	}
 )
 
-// family returns where the name begins before the title at i, or before a word with which someone tells
-// who it is, or i.
+// behindName looks for the name that stands before the word at i, or in it, and reports whether the
+// word is one of those.
+func (s *scanner) behindName(i int, h herald) bool {
+	from := i
+	switch h.how {
+	case patronymic:
+		s.patronym(i, i+len(h.word))
+	case isPrefecture:
+		s.prefecture(i, i+len(h.word))
+	case titles, tells:
+		from = s.family(i, h)
+	case endsIt:
+		from = s.nameBefore(i, h.word)
+	case isField, isName, follows, hints, bare, isAddress:
+		return false
+	}
+	if from < i {
+		s.addName(from, strings.TrimRight(s.text[from:i], " "))
+	}
+	return true
+}
+
+// family returns where the name begins before the title at i, or before a word with which someone
+// tells who it is, or i.
 func (s *scanner) family(i int, h herald) int {
 	next, _ := utf8.DecodeRuneInString(s.text[i+len(h.word):])
 	if r, _ := utf8.DecodeRuneInString(h.word); script.IsHangul(r) {
@@ -261,13 +284,15 @@ func (s *scanner) koreanFamily(i int, h herald, next rune) int {
 	return from
 }
 
-// introduced reports whether the word before the name at i is that of a part of a company or of an office.
+// introduced reports whether the word before the name at i is that of a part of a company or of an
+// office.
 func (s *scanner) introduced(i int) bool {
 	before := strings.TrimRight(s.text[:i], " ")
 	return len(before) < i && endsWith(before, companyParts)
 }
 
-// givenName reports whether both syllables behind the family name of Korean are usual in given names.
+// givenName reports whether both syllables behind the family name of Korean are usual in given
+// names.
 func givenName(name string) bool {
 	for _, r := range name[len("김"):] {
 		if !strings.ContainsRune(givenSyllables, r) {

@@ -68,7 +68,8 @@ func common(p *Span, value string) bool {
 //
 //nolint:gochecknoglobals // constant table
 var greets = newWordIndex("hallo hello grüezi servus moin grüß buongiorno buonasera gentile egregio salve ciao hola estimado " +
-	"estimada querido querida olá prezado prezada caro cara bonjour bonsoir salut chère cher merhaba selam sayın szanowny " +
+	"estimada querido querida olá prezado prezada caro cara bonjour bonsoir salut chère cher merhaba selam " +
+	"sayın szanowny " +
 	"szanowna witam cześć beste geachte hoi hej hejsan dear guten lieber liebe sehr")
 
 // lowerCase reports whether a value has letters that could be capitals, and none that are.

@@ -7,11 +7,12 @@ import (
 
 // Addresses of the continent have the number behind the street, and the postcode before the town.
 
-// continental reads an address whose house number is [i, first): behind the word of a street of German
-// or Dutch, or before a postcode and a town.
+// continental reads an address whose house number is [i, first): behind the word of a street of
+// German or Dutch, or before a postcode and a town.
 func (s *scanner) continental(i, first int) int {
 	last := s.byteAt(i - 2)
-	if first-i > 4 || s.byteAt(i-1) != ' ' || s.text[i] == '0' || !isLetter(last) && last != '.' && last < utf8.RuneSelf {
+	if first-i > 4 || s.byteAt(i-1) != ' ' || s.text[i] == '0' ||
+		!isLetter(last) && last != '.' && last < utf8.RuneSelf {
 		return 0
 	}
 	end := s.houseNumberEnd(first)
@@ -29,8 +30,8 @@ func (s *scanner) continental(i, first int) int {
 	return s.add(StreetAddress, from, town, scoreCue)
 }
 
-// houseNumberEnd returns the end of what belongs to a house number whose first digits end at i: 12a,
-// 123/4/5, 7-9.
+// houseNumberEnd returns the end of what belongs to a house number whose first digits end at i:
+// 12a, 123/4/5, 7-9.
 func (s *scanner) houseNumberEnd(i int) int {
 	for {
 		if isLetter(s.byteAt(i)) && !s.wordAfter(i+1) {
@@ -67,8 +68,8 @@ func (s *scanner) townAfter(i int) int {
 	return town
 }
 
-// isPostcode reports five digits that are no round number, or four that are no year; behind the mark of a
-// country any.
+// isPostcode reports five digits that are no round number, or four that are no year; behind the
+// mark of a country any.
 func isPostcode(digits string, marked bool) bool {
 	switch len(digits) {
 	case 4:
@@ -79,7 +80,8 @@ func isPostcode(digits string, marked bool) bool {
 	return false
 }
 
-// germanStreet returns where the name of a street begins that ends at i in a word for streets. Else i.
+// germanStreet returns where the name of a street begins that ends at i in a word for streets. Else
+// i.
 func (s *scanner) germanStreet(i int) int {
 	end := i
 	if s.text[end-1] == '.' {
@@ -101,7 +103,8 @@ func (s *scanner) germanStreet(i int) int {
 			return start
 		case rest == "": // Mariahilfer Straße
 			before := s.wordStart(start - 1)
-			if s.byteAt(start-1) == ' ' && before < start-1 && s.capitalAt(before) && !counts(fold(s.text[before:start-1])) {
+			if s.byteAt(start-1) == ' ' && before < start-1 && s.capitalAt(before) &&
+				!counts(fold(s.text[before:start-1])) {
 				return before
 			}
 		}
@@ -109,13 +112,14 @@ func (s *scanner) germanStreet(i int) int {
 	return i
 }
 
-// streetName returns where the words begin that end at i and may name a street: with a capital, or small
-// ones between such. Else i.
+// streetName returns where the words begin that end at i and may name a street: with a capital, or
+// small ones between such. Else i.
 func (s *scanner) streetName(i int) int {
 	from := i
 	for end, n := i, 0; n < maxStreet; n++ {
 		start := s.wordStart(end)
-		if _, noun := commons["german"][s.text[start:end]]; n == 0 && (noun || start < end && isMonth(s.text[start:end])) {
+		_, noun := commons["german"][s.text[start:end]]
+		if n == 0 && (noun || start < end && isMonth(s.text[start:end])) {
 			break // Tabelle 4
 		}
 		_, small := betweenStreet[s.text[start:end]]
@@ -170,6 +174,8 @@ var (
 	betweenStreet = wordSet("der dem den die am an im in zum zur auf du de la le des del da do van het")
 	betweenTown   = wordSet("in nach aus bei à en a w te i em")
 	// counted are what numbers before them count.
-	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher Zeichen Wörter " +
-		"Kilometer Meter Tonnen Teilnehmer Personen Seiten Euros Zuschauer Kunden Studenten Schüler Soldaten Jahre Tage")
+	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher " +
+		"Zeichen Wörter " +
+		"Kilometer Meter Tonnen Teilnehmer Personen Seiten Euros Zuschauer Kunden Studenten Schüler Soldaten " +
+		"Jahre Tage")
 )

@@ -33,16 +33,17 @@
 // report them only where their surroundings say so ("my name is", a legal form, "born in"). The
 // gazetteers of places and nationalities otherwise count as support for what the model sees. In
 // scripts without capitals, and in Cyrillic, a table of words announces names (named.go): 我叫, 氏名：,
-// 제 이름은, اسمي, मेरा नाम, ผมชื่อ, меня зовут; some of them only before a family name of their country. In
-// mails of Chinese, Japanese and Korean titles, forms of signing and whole addresses do (asia.go).
+// 제 이름은, اسمي, मेरा नाम, ผมชื่อ, меня зовут; some of them only before a family name of their
+// country. In mails of Chinese, Japanese and Korean titles, forms of signing and whole addresses do
+// (asia.go).
 //
 // A model that knows the Latin script alone takes words of others for names because they are strange
 // to it. Of such a model (Decoder.LatinAlone) a name in another script counts where its form bears it
 // out: a family name and its length, two capitals, the ending of a place (abroad.go).
 //
 // In languages of the continent the house number follows the street and the postcode leads the town
-// (continent.go), forms of letters say where names are (letter.go), and everyday words that such a model
-// takes for names are left out (plain.go).
+// (continent.go), forms of letters say where names are (letter.go), and everyday words that such a
+// model takes for names are left out (plain.go).
 //
 // # What keys say
 //
@@ -57,13 +58,12 @@
 // seldom anyone's. A line of which a third is no sentence is taken for a machine's. There dates,
 // hosts, names and numbers count behind a key that says whose they are ("dob", "phone",
 // "customer"), full names that the model is sure of do, and addresses of mail, cards, accounts and
-// social security numbers always do. A line that begins as loggers begin one (log.go) is a machine's
-// to the model however much prose follows, but for telephone numbers and for dates that a word
-// announces. A time stamp that leads a line counts nowhere. Neither do
-// addresses inside networks (private, loopback, link-local, set aside for documents), the hosts of
-// examples, of code and packages, and of short links, nor addresses of sites that point at
-// documents and programs: in links of Markdown, comments and the last lines of commits (see
-// reference.go).
+// social security numbers always do. A line that begins as loggers begin one (log.go) is a
+// machine's to the model however much prose follows, but for telephone numbers and for dates that a
+// word announces. A time stamp that leads a line counts nowhere. Neither do addresses inside
+// networks (private, loopback, link-local, set aside for documents), the hosts of examples, of code
+// and packages, and of short links, nor addresses of sites that point at documents and programs: in
+// links of Markdown, comments and the last lines of commits (see reference.go).
 //
 // All offsets are bytes of the text and lie on the boundaries of code points. The package has no
 // goroutines and no mutable state; every function may be called concurrently. Time is linear in the

@@ -169,9 +169,9 @@ func (s *scanner) areaBefore(i int) int {
 	return from - 1
 }
 
-// wholeDate widens a guess at the first digits of a date to the date of digits that begins there, and
-// one at a part of a clock to all of it. It reports false where digits are a part of another number
-// with dots or colons: of an address, a version, a stamp.
+// wholeDate widens a guess at the first digits of a date to the date of digits that begins there,
+// and one at a part of a clock to all of it. It reports false where digits are a part of another
+// number with dots or colons: of an address, a version, a stamp.
 func (s *scanner) wholeDate(p *Span) bool {
 	first := s.groupEnd(p.Start)
 	if first == p.End && p.End-p.Start <= 4 && s.byteAt(first) == '-' {
@@ -201,7 +201,8 @@ func (s *scanner) dotted(i int) bool {
 	return isDigit(b) || (b == '.' || b == ':') && isDigit(s.byteAt(i-1)) && isDigit(s.byteAt(i+1))
 }
 
-// dayAndMonth reports a day and a month with a dot between, and two digits of a year at most: 3.11, 3.11.71.
+// dayAndMonth reports a day and a month with a dot between, and two digits of a year at most: 3.11,
+// 3.11.71.
 func dayAndMonth(value string) bool {
 	day, month, ok := strings.Cut(value, ".")
 	month, year, dated := strings.Cut(month, ".")

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The forms of letters say where names are: behind Herr and Sayın, and in the line behind Mit freundlichen
-// Grüßen. What they are made of is no name itself.
+// The forms of letters say where names are: behind Herr and Sayın, and in the line behind Mit
+// freundlichen Grüßen. What they are made of is no name itself.
 
 // closed adds the names in the lines behind those that close a letter.
 func (s *scanner) closed(ctx context.Context) error {
@@ -69,7 +69,8 @@ func beforeLineEnd(text string) string {
 	return line
 }
 
-// signsWith reports whether a word, the nth of its line, may be one of the name that a letter ends with.
+// signsWith reports whether a word, the nth of its line, may be one of the name that a letter ends
+// with.
 func signsWith(word string, nth int) bool {
 	first, size := utf8.DecodeRuneInString(word)
 	if _, small := betweenStreet[word]; nth > 1 && (small || word == "von" || word == "y") {
@@ -89,8 +90,8 @@ func signsWith(word string, nth int) bool {
 	return !joins
 }
 
-// addressed adds the name behind a title of another language than English that ends at i: one word with a
-// capital, or more where the address ends behind them.
+// addressed adds the name behind a title of another language than English that ends at i: one word
+// with a capital, or more where the address ends behind them.
 func (s *scanner) addressed(title string, i int) {
 	if _, ok := letterTitles[title]; !ok || s.byteAt(i) != ' ' || !s.capitalAt(i+1) {
 		return
@@ -99,7 +100,8 @@ func (s *scanner) addressed(title string, i int) {
 	if word := s.text[i+1 : first]; !signsWith(word, 1) {
 		return
 	}
-	if full := s.fullName(i + 1); full > first && (full == len(s.text) || strings.IndexByte(",\n\r:!", s.text[full]) >= 0) {
+	full := s.fullName(i + 1)
+	if full > first && (full == len(s.text) || strings.IndexByte(",\n\r:!", s.text[full]) >= 0) {
 		first = full
 	}
 	s.addName(i+1, s.text[i+1:first])
@@ -110,7 +112,8 @@ const longestClosing = 48
 
 //nolint:gochecknoglobals // constant tables
 var (
-	letterTitles = wordSet("Herr Herrn Frau Monsieur Madame Mme Señor Señora Señorita Senhor Senhora Signor Signora Meneer " +
+	letterTitles = wordSet("Herr Herrn Frau Monsieur Madame Mme Señor Señora Señorita Senhor Senhora Signor " +
+		"Signora Meneer " +
 		"Mevrouw Sayın")
 	// closingPhrases are by their first byte in lower case.
 	closingPhrases = func() map[byte][]string {
@@ -122,7 +125,8 @@ var (
 			"com os melhores cumprimentos,abraço,um abraço,met vriendelijke groet,met vriendelijke groeten,vriendelijke groet,"+
 			"groeten,groetjes,z poważaniem,pozdrawiam,serdecznie pozdrawiam,z pozdrowieniami,saygılarımla,saygılarımızla,"+
 			"sevgiler,selamlar,iyi çalışmalar,med vänliga hälsningar,vänliga hälsningar,hälsningar,mvh,best regards,kind regards,"+
-			"warm regards,regards,best wishes,yours sincerely,yours faithfully,yours truly,sincerely,cheers,many thanks", ",") {
+			"warm regards,regards,best wishes,yours sincerely,yours faithfully,yours truly,sincerely,cheers,"+
+			"many thanks", ",") {
 			m[p[0]|0x20] = append(m[p[0]|0x20], p)
 		}
 		return m

@@ -2,12 +2,12 @@ package pii
 
 import "strings"
 
-// What loggers write is told by its head: a time stamp, and behind it how bad it is, the process with
-// its number, or the file of a program. The rest of such a line may be a sentence, and what a model
-// takes for a name or a date in it is seldom one.
+// What loggers write is told by its head: a time stamp, and behind it how bad it is, the process
+// with its number, or the file of a program. The rest of such a line may be a sentence, and what a
+// model takes for a name or a date in it is seldom one.
 
-// headReach is how far back from a place the head of its line is looked for, and headTokens how many
-// words behind a time stamp may be the rest of it.
+// headReach is how far back from a place the head of its line is looked for, and headTokens how
+// many words behind a time stamp may be the rest of it.
 const (
 	headReach  = 1 << 10
 	headTokens = 5
@@ -33,7 +33,8 @@ func (j *judge) logged(i int) bool {
 	return j.head
 }
 
-// logHead reports whether a line begins with a time stamp and more that only loggers write behind one.
+// logHead reports whether a line begins with a time stamp and more that only loggers write behind
+// one.
 func logHead(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	n := stampLen(line)

@@ -7,12 +7,12 @@ import (
 )
 
 // The embedded model learnt most of its names in English sentences. In other languages of the Latin
-// script it takes words for names that everybody uses. plain reports whether a guess is such a word: one
-// without a capital where its writer sets capitals, one with a capital only because it begins its
-// sentence, or a noun of German behind a word that counts things.
+// script it takes words for names that everybody uses. plain reports whether a guess is such a
+// word: one without a capital where its writer sets capitals, one with a capital only because it
+// begins its sentence, or a noun of German behind a word that counts things.
 
-// The least probabilities of names in such sentences. Set by hand on 1,164 sentences of documents in seven
-// languages, and on what names in 2,400 others had.
+// The least probabilities of names in such sentences. Set by hand on 1,164 sentences of documents
+// in seven languages, and on what names in 2,400 others had.
 const (
 	plainLower   = 0.97 // without a capital inside its sentence
 	plainInitial = 0.8  // one word at the beginning of a sentence
@@ -63,7 +63,8 @@ func (s *scanner) wordBehind(i int) string {
 func counts(word string) bool    { _, ok := counting[word]; return ok }
 func tellsName(word string) bool { _, ok := telling[word]; return ok }
 
-// opensClause reports whether what begins at i begins a sentence, but for marks of lists and quotation.
+// opensClause reports whether what begins at i begins a sentence, but for marks of lists and
+// quotation.
 func (s *scanner) opensClause(i int) bool {
 	from := max(0, i-cueWidth)
 	before := strings.TrimRight(s.text[from:i], " \t\"'*_`«„“(-•>#")
@@ -78,8 +79,8 @@ func (s *scanner) opensClause(i int) bool {
 	return strings.IndexByte("\n!?:|", before[end]) >= 0
 }
 
-// foreign reports whether a line is written in a language of the Latin script other than English, by the
-// words that join its sentences, or the letters that English has not.
+// foreign reports whether a line is written in a language of the Latin script other than English,
+// by the words that join its sentences, or the letters that English has not.
 func foreign(line string) bool {
 	english, others := 0, 0
 	for line != "" {
@@ -102,19 +103,26 @@ func foreign(line string) bool {
 //nolint:gochecknoglobals // constant tables
 var (
 	// englishWords join English sentences, and are few in others.
-	englishWords = wordSet("the of and to that with you your this these are it its be been can not by from have when if what " +
-		"which there were for but my he she his they their our us does did how who where why all any more most some than then " +
-		"out about after before into under again also always because being both could during each few further here him just " +
-		"must now off once only other own same she should such them themselves those through too until up very while whom " +
+	englishWords = wordSet("the of and to that with you your this these are it its be been can not by from have " +
+		"when if what " +
+		"which there were for but my he she his they their our us does did how who where why all any more most " +
+		"some than then " +
+		"out about after before into under again also always because being both could during each few further " +
+		"here him just " +
+		"must now off once only other own same she should such them themselves those through too until up very " +
+		"while whom " +
 		"without yet yourself an nor between against everything never ever even still every much many would")
 	// sharedWords join sentences of English and of another language.
 	sharedWords = wordSet("in is am on or as at no so was over will her do has i me men die had")
-	// counting are words of German, Dutch, Spanish, Italian, Portuguese, Polish and Turkish behind which a
-	// thing stands and hardly ever a name.
-	counting = wordSet("dieser diese dieses diesem diesen jeder jede jedes jedem jeden ein eine einen einem einer eines kein " +
-		"keine keinen keinem keiner welcher welche welches een dit deze geen elke un una uno este esta ese esa questo questa " +
+	// counting are words of German, Dutch, Spanish, Italian, Portuguese, Polish and Turkish behind
+	// which a thing stands and hardly ever a name.
+	counting = wordSet("dieser diese dieses diesem diesen jeder jede jedes jedem jeden ein eine einen einem " +
+		"einer eines kein " +
+		"keine keinen keinem keiner welcher welche welches een dit deze geen elke un una uno este esta ese esa " +
+		"questo questa " +
 		"ogni um uma essa esse cada ten ta każdy każda bu şu her bir hangi")
 	// telling are words between someone and the name.
-	telling = wordSet("bin ben soy sou sono jestem suis är ich ik yo herr frau señor señora senhor senhora signor signora " +
+	telling = wordSet("bin ben soy sou sono jestem suis är ich ik yo herr frau señor señora senhor senhora " +
+		"signor signora " +
 		"meneer mevrouw pan pani bay bayan heiße heisse heet llamo chamo chiamo adım")
 )

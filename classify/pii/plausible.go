@@ -43,7 +43,8 @@ func (r *reader) plausible(p *Span) bool {
 	return true
 }
 
-// designation reports one word of ASCII letters with digits behind them that is no street: i386, cp1252.
+// designation reports one word of ASCII letters with digits behind them that is no street: i386,
+// cp1252.
 func designation(value string) bool {
 	name := strings.TrimRight(value, "0123456789")
 	return len(name) > 0 && len(name) < len(value) && strings.IndexFunc(name, func(r rune) bool {
@@ -51,7 +52,8 @@ func designation(value string) bool {
 	}) < 0 && !streetLike(name)
 }
 
-// germanNoun reports a noun of German, or "geb.", and a number, which no street is: Kundennummer 12345.
+// germanNoun reports a noun of German, or "geb.", and a number, which no street is: Kundennummer
+// 12345.
 func germanNoun(value string) bool {
 	word, rest := nextToken(value)
 	_, noun := commons["german"][strings.TrimRight(word, ":.")]

@@ -14,8 +14,9 @@ const leastWide = 6
 // firstWide is the least first byte of a character that ascii knows.
 const firstWide = 0xD9
 
-// narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters of
-// full width, stand as those of ASCII, and the hyphens and the space that Japanese sets between digits.
+// narrowed is a text in which digits of Arabic, Persian and full width, and the signs and letters
+// of full width, stand as those of ASCII, and the hyphens and the space that Japanese sets between
+// digits.
 type narrowed struct {
 	text string
 	cuts []cut // in order
@@ -78,8 +79,8 @@ func ascii(r rune) byte {
 	return 0
 }
 
-// digitJoint is what a hyphen or a space of another width at i, between two digits, stands for in ASCII, or
-// 0.
+// digitJoint is what a hyphen or a space of another width at i, between two digits, stands for in
+// ASCII, or 0.
 func digitJoint(text string, i int, r rune, size int) byte {
 	joint := byte('-')
 	switch r {

@@ -131,7 +131,8 @@ func (s *scanner) company(i, end int) bool {
 	return true
 }
 
-// companyWords returns where the words begin that stand before the legal form [i, end), and their number.
+// companyWords returns where the words begin that stand before the legal form [i, end), and their
+// number.
 func (s *scanner) companyWords(i, end int) (start, n int) {
 	start = i
 	for n < maxCompany && start > 1 {
