@@ -1,5 +1,5 @@
-"""Harmless documents in other languages that someone wrote to be read: guides, manuals, codes of conduct, out of clones of
-their repositories.
+"""Harmless documents in other languages that someone wrote to be read: guides, manuals, codes of conduct, and in English
+the mails, reviews and posts of a treebank, out of clones of their repositories.
 
 `guides.tsv` names the repositories, their commits and licences, and which calibrate or are kept for measuring. The texts
 themselves are not in this repository.
@@ -26,6 +26,15 @@ SAME = {"zh-hans": "zh", "zh-cn": "zh", "zh-tw": "zh", "zh-hant": "zh", "pt-br":
 OTHER = {"en", "images", "pcm", "sa"}  # no language that is read, or English
 MESSAGE = re.compile(r'^msgstr ((?:".*"\n?)+)', re.M)
 ENTRY = re.compile(r'^ +\w+: "(.+)"$', re.M)
+SENTENCE = re.compile(r"^# text = (.+)$", re.M)
+TREEBANK, TOLD = 250, 12  # pieces of one treebank at most, sentences of a piece
+
+
+def pieces(text: str, rng: random.Random) -> list[str]:
+    """Of the sentences of a treebank some that follow each other."""
+    found = SENTENCE.findall(text)
+    starts = range(0, len(found), TOLD)
+    return ["".join(s + rng.choice([" ", " ", " ", "\n"]) for s in found[at : at + TOLD]) for at in rng.sample(starts, min(TREEBANK, len(starts)))]
 
 
 def plain(path: str, text: str) -> str:
@@ -53,22 +62,22 @@ def documents(clones: Path) -> list[dict]:
         by_language: dict[str, list[str]] = {}
         for path in git("ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
             m = pattern.match(path)
-            if m and path.endswith((".md", ".mdx", ".po", ".yml")):
+            if m and path.endswith((".md", ".mdx", ".po", ".yml", ".conllu")):
                 language = fixed or m[1].lower().replace("_", "-")
-                if language not in OTHER:
+                if fixed or language not in OTHER:
                     by_language.setdefault(SAME.get(language, language), []).append(path)
         for language, found in sorted(by_language.items()):
             for path in rng.sample(found, min(MOST, len(found))):
-                text = plain(path, git("show", f"{commit}:{path}"))
-                if len(text) >= SHORTEST:
-                    out.append({"text": text, "lang": language, "src": name, "licence": licence, "part": part})
+                text = git("show", f"{commit}:{path}")
+                texts = pieces(text, rng) if path.endswith(".conllu") else [plain(path, text)]
+                out += [{"text": t, "lang": language, "src": name, "licence": licence, "part": part} for t in texts if len(t) >= SHORTEST]
     return out
 
 
-def read(path: Path, part: str) -> list[dict]:
-    """Of a file that this command wrote the documents of one part."""
+def read(path: Path, *parts: str) -> list[dict]:
+    """Of a file that this command wrote the documents of some parts."""
     with gzip.open(path, "rt", encoding="utf-8") as f:
-        return [r for r in map(json.loads, f) if r["part"] == part]
+        return [r for r in map(json.loads, f) if r["part"] in parts]
 
 
 def main() -> None:

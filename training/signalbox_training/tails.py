@@ -13,7 +13,8 @@ of the attacks in long documents were lost where injection learnt such prompts t
 
 `--learn asked` (3.7.0) learns that prompts of applications with a chat inside (`asked.py`) and honest prompts of `users_g` are
 no jailbreaks; injection keeps its tail. `--learn forms` (3.8.0) learns in the same way that demands on the form of the response
-(`demands.py`) are none, and that attacks dressed in such demands are.
+(`demands.py`) are none, and that attacks dressed in such demands are; `--learn wraps` (3.10.0) that templates, instructions in
+one language around a text in another, and mails of customers (`wraps.py`) are none, and that attacks in such templates are.
 
     python -m signalbox_training.tails --bundle FOLDER --books FILE --learn asked [--out build/model_int8.onnx]
 """
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +35,7 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 
-from . import asked, batches, books, data, demands, documents, evaluate, export, guarded, model, orders, readers, restore, train
+from . import asked, batches, books, data, demands, documents, evaluate, export, guarded, guides, model, orders, readers, restore, train, wraps
 
 SEED = 5
 MARGIN = 1.0  # log-odds on the right side of zero at which what is learnt is still pushed
@@ -43,6 +45,7 @@ READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, 
 CHATS, TURN = 3600, (12, 220)  # prompts of `asked`; characters of a turn
 TASK = (15, 400)  # characters of a request that demands are added to
 FORMED, WHOLE = 6000, 3  # requests of `demands` that are put together; how often those of the writers count
+FRAMES, MAILS, FRAMED, ENGLISH = 13500, 3500, 6000, 0.6  # texts of `wraps`; the share of the English templates
 ASKED, LIFTED, ORDERED, HONEST, NOTED, TALKED = 3000, 3000, 6000, 4500, 5500, 3000  # texts of `orders`
 PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
 SPARSE = 3600  # characters of a book for one window
@@ -76,6 +79,7 @@ RECIPES = {
     "readers": Recipe(4e-4, 3, 1.0, each(0.0, 0.0), each(8, 4), each(1.0, 1.0)),
     "orders": Recipe(6e-4, 8, 2.0, each(1.0, 2.0), each(21, 4), each(1.0, 0.95)),
     "forms": Recipe(6e-4, 3, 4.0, each(2.0, 0.0), each(3, 4), each(1.0, 0.0)),
+    "wraps": Recipe(6e-4, 3, 4.0, each(3.0, 0.0), each(3, 0), each(0.8, 0.0)),
     "asked": Recipe(8e-4, 5, 2.0, each(1.0, 0.0), each(8, 4), each(0.72, 0.0)),
 }
 
@@ -217,13 +221,46 @@ class Maker:
             out += [Window(ids, (int(kind == "A"), data.NONE), True) for ids in parts]
         return out
 
+    def passages(self, written: list[dict]) -> dict[str, list[str]]:
+        """Paragraphs and sentences of harmless documents, by language; half of them English."""
+        rng, out = self.rng, {}
+        for text, language in [(e.row.text, "en") for e in self.examples if e.row.host] + [(r["text"], r["lang"]) for r in written]:
+            paragraphs = [p.strip() for p in re.split(r"\n\s*\n", text) if 60 <= len(p.strip()) <= 1200]
+            sentences = [s.strip() for s in re.split(r"(?<=[.!?。！？])\s+", text) if 25 <= len(s.strip()) <= 200 and "\n" not in s.strip()]
+            for kind, some, most in (("", paragraphs, 6), ("1", sentences, 3)):
+                out.setdefault(language + kind, []).extend(rng.sample(some, min(most, len(some))))
+        out = {k: v for k, v in out.items() if len(v) >= 20}
+        return out | {f"{k}_{i}": out[k] for k in ("en", "en1") for i in range(len(out) // 4)}
 
-def windows(folder: Path, found: list[books.Book], learn: str) -> list[Window]:
+    def wraps(self, written: list[dict]) -> list[Window]:
+        """Templates around harmless texts and mails of customers; such templates with an attack in place of the question."""
+        rng, texts, out = self.rng, self.passages(written), []
+        questions = [e.row.text for e in self.examples if e.row.jailbreak == 0 and TURN[0] <= len(e.row.text) <= TURN[1] and "\n" not in e.row.text]
+        asked = [e.row.text.strip() for e in self.examples if e.row.jailbreak == 1 and TASK[0] <= len(e.row.text) <= TASK[1]]
+        calm = wraps.frames(FRAMES, texts, questions, 11, ENGLISH) + [t for _, *mail in wraps.mails(MAILS, 12) for t in mail]
+        for e in self.encode(calm + [r["text"] for r in written if r["lang"] == "en"]):
+            starts = {0, len(e.ids) - ROWS, rng.randrange(len(e.ids) - ROWS + 1)} if len(e.ids) > ROWS else {0}
+            out += [Window(e.ids[at : at + ROWS], (0, data.NONE), True) for at in starts]
+        for text in wraps.frames(FRAMED, texts, ["\0"], 14, ENGLISH):
+            at, attack = text.find("\0"), rng.choice(asked)
+            (e,) = self.encode([text.replace("\0", attack, 1)])
+            inside = [i for i, (begin, end) in enumerate(e.offsets) if at < end and begin < at + len(attack)]
+            if at < 0 or not inside or len(inside) > SHORT:
+                continue
+            first = rng.randint(max(0, min(inside[-1] + 1 - ROWS, inside[0])), min(inside[0], max(0, len(e.ids) - ROWS))) if len(e.ids) > ROWS else 0
+            out.append(Window(e.ids[first : first + ROWS], (1, data.NONE), True))
+        return out
+
+
+def windows(folder: Path, found: list[books.Book], learn: str, written: list[dict] = ()) -> list[Window]:
     """What is learnt and what is held."""
     make = Maker(folder, learn)
     held = make.known() + make.guards() + make.readers() + sum((make.book(b.text) for b in found if not b.kept), [])
     if learn == "forms":  # what was learnt before is held
         held += [Window(w.ids, w.labels) for w in make.asked() + make.orders()]
+    if learn == "wraps":
+        held += [Window(w.ids, w.labels) for w in make.asked() + make.orders() + make.forms()]
+        return held + make.wraps(list(written))
     return held + {"orders": make.orders, "asked": make.asked, "forms": make.forms}.get(learn, list)()
 
 
@@ -337,9 +374,10 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked, 3.7.1 with a new tail of domain for forms")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked, 3.7.1 with a new tail of domain for forms, 3.9.0 for wraps")
     parser.add_argument("--learn", choices=list(RECIPES), default="asked", help="what is learnt; all else is held")
     parser.add_argument("--books", type=Path, required=True, help="file of `books`")
+    parser.add_argument("--guides", type=Path, help="for wraps: what guides.py wrote")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
     torch.manual_seed(3)
@@ -349,7 +387,7 @@ def main() -> None:
     net.load_state_dict(restore.checkpoint(graph)[0])
     sess = evaluate.session(export.build(net, "int8", restore.layers(graph), taps=True).SerializeToString())
     net.round(True)
-    found = windows(args.data, books.read(args.books), args.learn)
+    found = windows(args.data, books.read(args.books), args.learn, guides.read(args.guides, "learnt", "english") if args.guides else [])
     print(f"{len(found)} windows, {sum(w.new for w in found)} of them new", flush=True)
     first, contexts, mean = features(sess, [batches.wrap(w.ids) for w in found], model.ATTACKS)
     picked, first2, contexts2, mean2 = again(net, found)
