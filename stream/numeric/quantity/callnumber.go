@@ -22,7 +22,7 @@ const (
 )
 
 // phone is a telephone number that begins at a place of the text: with + and the code of a country, or
-// with a 0 or the code of an area in brackets. It is told by its digits without either.
+// with a 0 or the code of an area in brackets.
 func (l *lexer) phone() bool {
 	text := l.text[l.pos:min(len(l.text), l.pos+maxCall)]
 	if before, _ := utf8.DecodeLastRuneInString(l.text[:l.pos]); isDigit(before) || unicode.IsLetter(before) ||
@@ -34,7 +34,8 @@ func (l *lexer) phone() bool {
 	if end == 0 || strings.HasPrefix(text[end:], "%") || !c.stands(l.text[:l.pos]) {
 		return false
 	}
-	t := token{start: l.pos, end: l.pos + end, kind: tokCode, num: c.national(), unit: unit{dim: telephone, factor: 1}}
+	t := token{start: l.pos, end: l.pos + end, kind: tokCode, unit: unit{dim: telephone, factor: 1}}
+	t.country, t.num = c.parse()
 	l.toks = append(l.toks, t)
 	l.pos = t.end
 	return true
@@ -174,22 +175,26 @@ func calls(before string) bool {
 	return false
 }
 
-// national is the number without the code of its country and the 0 before that of an area.
-func (c *call) national() (out float64) {
-	digits := c.digits[:c.n]
+// parse is the code of the country, 0 where none is told, and the number without it and without the 0
+// before the code of an area.
+func (c *call) parse() (country int16, number float64) {
+	digits, code := c.digits[:c.n], 0
 	switch {
 	case c.plus:
-		digits = digits[countryCode(string(digits)):]
+		code = countryCode(string(digits))
 	case digits[0] == '0' && digits[1] == '0':
 		digits = digits[2:]
-		digits = digits[countryCode(string(digits)):]
+		code = countryCode(string(digits))
 	case c.parts == 4 && c.n == 11 && digits[0] == '1':
-		digits = digits[1:]
+		code = 1
 	}
-	for _, d := range digits {
-		out = out*10 + float64(d-'0')
+	for _, d := range digits[:code] {
+		country = country*10 + int16(d-'0')
 	}
-	return out
+	for _, d := range digits[code:] {
+		number = number*10 + float64(d-'0')
+	}
+	return country, number
 }
 
 // twoDigits are the codes of countries of two digits.
@@ -253,7 +258,7 @@ func (p *parser) code(i int) (v Value, ok bool) {
 		return v, false
 	}
 	v = plainValue(t.num, 1)
-	v.Start, v.End, v.Place = t.start, t.end, 1
+	v.Start, v.End, v.Place, v.Country = t.start, t.end, 1, t.country
 	v.setUnit(t.unit)
 	return v, true
 }

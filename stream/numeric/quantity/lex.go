@@ -33,6 +33,7 @@ type token struct {
 	unit           unit    // of a word or a symbol: the unit it names; dim is plain when it names none
 
 	zone       int16 // of a clock, as in Value
+	country    int16 // of a telephone, as in Value
 	weak       bool  // of a number: one ideograph, which may be no fact
 	told       bool  // of a clock: a word says in which half of the day it is; of a number: that it is a year
 	year       int   // of a date

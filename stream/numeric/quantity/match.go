@@ -39,7 +39,8 @@ func Commensurable(c, e *Value) bool {
 func Compare(c, e *Value) Agreement {
 	switch {
 	case c.Dim == telephone || c.Dim == account || e.Dim == telephone || e.Dim == account:
-		return when(c.Dim == e.Dim && c.Raw == e.Raw, Equal)
+		abroad := c.Country != e.Country && c.Country != 0 && e.Country != 0
+		return when(c.Dim == e.Dim && c.Raw == e.Raw && !abroad, Equal)
 	case c.Kind == Date && e.Kind == Date:
 		return sameDate(c, e)
 	case c.Kind == Clock && e.Kind == Clock:

@@ -69,6 +69,7 @@ type Value struct {
 	Forbids      bool  // an order not to do something stands before its Hedge: "do not take more than 4"
 	Side         Side  // of a Count: on which side of it lies what is spoken of
 	Zone         int16 // of a Clock: minutes ahead of UTC and utc more; 0 when it is not told
+	Country      int16 // of a number to call: the code of its country; 0 when it is not told
 	Spoken       bool  // of a Clock: which half of the day is told in words, am or in the evening
 	Weekday      uint8 // of a Date, as it is written, 1 for Monday to 7; 0 when it names none
 	Half         bool  // of a Clock: which half of the day is not told, "7:30" may be in the evening
