@@ -21,6 +21,7 @@ const (
 type members struct {
 	open   bool
 	fenced bool // in a block of Markdown
+	fresh  bool // nothing but blanks stands before pos in its line
 	want   want
 	token  token
 	from   int // in the buffer: where the token that is under way begins, its quotation mark apart
@@ -104,7 +105,7 @@ func (s *Splitter) openJSON(at int, fenced bool) {
 		o.Values = false
 		m.text = &Splitter{opts: o}
 	}
-	*m = members{open: true, fenced: fenced, text: m.text, levels: m.levels[:0], escapes: m.escapes[:0]}
+	*m = members{open: true, fenced: fenced, fresh: true, text: m.text, levels: m.levels[:0], escapes: m.escapes[:0]}
 	s.pos, s.lineStart, s.kind = at, false, Prose
 }
 
@@ -134,10 +135,16 @@ func (s *Splitter) readJSON() bool {
 	}
 	c := s.buf[s.pos]
 	if isBlank(c) {
+		m.fresh = m.fresh || c == '\n'
 		s.pos++
 		return true
 	}
-	m.from = s.pos
+	if c == '`' && m.fresh { // the block ends before its JSON does
+		s.leaveJSON(s.pos)
+		s.lineStart = true
+		return true
+	}
+	m.from, m.fresh = s.pos, false
 	switch {
 	case m.want == aColon && c == ':':
 		m.want = aValue

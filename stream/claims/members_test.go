@@ -85,6 +85,14 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 			"no JSON in a block", "```json\n// 5 m\n{\"a\": 1}\n```",
 			[]string{"code:```json", "code:// 5 m", `code:{"a": 1}`, "code:```"},
 		},
+		{
+			"a block that ends before its JSON", "```json\n{\"a\": 1,\n  ```\nIt is tall. So.",
+			[]string{"code:```json", "value:a: 1", "code:```", "It is tall.", "So."},
+		},
+		{
+			"an empty block", "```json\n```\nIt is tall. So.",
+			[]string{"code:```json", "code:```", "It is tall.", "So."},
+		},
 		{"nothing in it", `{}`, nil},
 		{
 			"code in a string", `{"a": "Run:\n` + "```\\nx := 1\\n```" + `"}`,
