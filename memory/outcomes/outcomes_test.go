@@ -413,6 +413,37 @@ func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
 	}
 }
 
+func TestAFileThatCouldNotBeTakenOverIsTakenOverLater(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	o := outcomes.Options{
+		Path: filepath.Join(dir, "outcomes.jsonl"), Limit: 9, Tenants: 1, Now: func() time.Time { return now },
+	}
+	r, first, second := source(), open(t, o), open(t, o)
+	if err := errors.Join(first.Close(), os.Rename(dir, dir+"-away")); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	x := outcomes.Outcome{Tenant: "a", ID: "1", Model: "m", Prior: 0.5, Score: 1, Weight: 1}
+	if err := second.Add(x, around(r, 0)); err == nil {
+		t.Error("nothing is said of a file that cannot be written")
+	}
+	if err := os.Rename(dir+"-away", dir); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	add(t, second, outcomes.Outcome{ID: "2", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+	reading := o
+	reading.ReadOnly = true
+	if n := open(t, reading).Len("a"); n != 2 {
+		t.Errorf("the file has %d outcomes, want 2", n)
+	}
+}
+
 // Where there are no locks each makes the file anew with all that it knows, and would take it from the
 // other with every outcome.
 func TestTwoProcessesWithOneFileTakeItFromEachOtherNowAndThen(t *testing.T) {

@@ -173,15 +173,21 @@ func (s *Store) disown() error {
 	return f.Close()
 }
 
-// inherit takes the file over from another process that had it, if that has ended.
+// inherit takes the file over from another process that had it, if that has ended. What fails is
+// tried again as if it had not.
 func (s *Store) inherit() error {
 	if s.own(); s.held {
 		return nil
 	}
-	if _, err := s.load(); err != nil {
+	_, err := s.load()
+	if err == nil {
+		err = s.rewrite()
+	}
+	if err != nil {
+		s.held = true
 		return errors.Join(err, s.disown())
 	}
-	return s.rewrite()
+	return nil
 }
 
 // Contested reports whether another process has the file. It is not written then, until that one
