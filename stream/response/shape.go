@@ -114,7 +114,7 @@ func Said(stream []byte) ([]byte, error) { return gather(stream, false) }
 
 // gather returns the body that a stream amounts to. One that tells more is an error if that is to be
 // all of it.
-func gather(stream []byte, all bool) ([]byte, error) { //nolint:revive // a fact about the body
+func gather(stream []byte, all bool) ([]byte, error) {
 	var (
 		said  Collector
 		body  members
