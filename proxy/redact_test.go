@@ -364,8 +364,8 @@ func TestATurnThatGoesOnGetsNoValueOfAnotherTurn(t *testing.T) {
 	}
 }
 
-// A result of a tool goes back on the route that asked for it, where the rules of another route have
-// not looked for what it hides.
+// A result of a tool goes back on the route that asked for it, where the rules of another route
+// have not looked for what it hides.
 func TestAResultOfAToolIsHiddenOnTheRouteOfItsCall(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))

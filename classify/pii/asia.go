@@ -119,7 +119,7 @@ func digitAt(text string) bool {
 }
 
 // prefecture adds the address of Japanese that begins with the name of a prefecture, [i, end):
-// 東京都渋谷区道 玄坂1-2-3.
+// 東京都渋谷区道玄坂1-2-3.
 func (s *scanner) prefecture(i, end int) {
 	at := end
 	for n := 0; ; n++ {
@@ -178,9 +178,8 @@ const (
 var (
 	accountNames = []string{
 		"口座番号", "普通預金", "当座預金", "普通口座", "账号", "帐号", "帳號", "账户", "帳戶", "账户号码", "계좌번호", "계좌 번호",
-		"bank account number", "bank account no", "bank account", "kontonummer", "konto-nr", "kontonr", "numéro " +
-			"de compte",
-		"número de cuenta", "número da conta", "numero di conto", "numer konta", "numer rachunku", "rekeningnummer",
+		"bank account number", "bank account no", "bank account", "kontonummer", "konto-nr", "kontonr",
+		"numéro de compte", "número de cuenta", "número da conta", "numero di conto", "numer konta", "numer rachunku", "rekeningnummer",
 		"hesap numaram", "hesap numarası", "номер счета", "номер счёта", "расчетный счет",
 	}
 	bankNames = []string{"银行", "銀行", "은행"}

@@ -29,8 +29,8 @@ const (
 	patronymic                    // the word itself ends one, behind a first name
 	isAddress                     // an address, behind the word and a colon
 	isPrefecture                  // the word begins an address
-	titles                        // before the word, see titled
-	tells                         // before the word, see teller
+	titles                        // before the word, with a family name: see family
+	tells                         // before the word, with which someone tells who it is: see family
 )
 
 // heralds are the words, by their first character.

@@ -356,8 +356,8 @@ func stays(s *str) bool {
 	return false
 }
 
-// inIdentifiers gives pieces of paths, addresses and the like placeholders that come back as they are
-// spelled there: /home/jane of Jane is no folder where a tool is called with /home/Jane.
+// inIdentifiers gives pieces of paths, addresses and the like placeholders that come back as they
+// are spelled there: /home/jane of Jane is no folder where a tool is called with /home/Jane.
 func (h *hider) inIdentifiers(text string, pieces []piece) {
 	const joints = `/\._-~@`
 	for i := range pieces {

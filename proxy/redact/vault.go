@@ -133,8 +133,8 @@ func (k *keeper) intern(kind, value string) *secret {
 }
 
 // internAs returns a placeholder that no other spelling of a value has, of a word of its own where
-// suffix is not empty: such ones have numbers of their own, too, and take none from values that later
-// turns bring.
+// suffix is not empty: such ones have numbers of their own, too, and take none from values that
+// later turns bring.
 func (k *keeper) internAs(kind, suffix, value string) *secret {
 	name := nameOf(kind) + suffix
 	key := name + "\x00\x00" + value

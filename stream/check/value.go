@@ -58,10 +58,10 @@ func (s *sight) knowsMember(e *evidence.Evidence) bool {
 	return e.Numbers().Knows(name[strings.LastIndex(name, ": ")+1:])
 }
 
-// unbound reports whether the value stands in the evidence and nothing speaks against it but what its
-// object is called, or that neither name stands with it: the evidence does not know that of its
-// member, which may be that of either of two dates, or of either of two values of one sentence. What
-// was found of it is then that it is there.
+// unbound reports whether the value stands in the evidence and nothing speaks against it but what
+// its object is called, or that neither name stands with it: the evidence does not know that of its
+// member, which may be that of either of two dates, or of either of two values of one sentence.
+// What was found of it is then that it is there.
 func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bool {
 	if s.numbers == numeric.Contradicted && s.knowsMember(e) {
 		return false
@@ -93,8 +93,8 @@ func worstOf(list []numeric.Finding) (worst numeric.Verdict) {
 // names reports whether a word is a name that the claim states.
 func (c *Claim) names(w words.Word) bool { return w.Has(words.Name) && w.Start >= c.Lead }
 
-// doubt leaves of what a model says of a value of JSON what is sure: it has learnt from sentences. A
-// value fails for a number or a name that the evidence does not hold.
+// doubt leaves of what a model says of a value of JSON what is sure: it has learnt from sentences.
+// A value fails for a number or a name that the evidence does not hold.
 func (r *reading) doubt(out *Result) {
 	if r.claim.Kind != claims.Value || out.By != NLI {
 		return

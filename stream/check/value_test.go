@@ -6,9 +6,9 @@ import (
 	"signalbox/stream/check"
 )
 
-// Each value of an answer that is JSON is compared with the evidence by itself, bound to the name of
-// its member and to what its object is called. What a model says of such a value is believed where it
-// is sure.
+// Each value of an answer that is JSON is compared with the evidence by itself, bound to the name
+// of its member and to what its object is called. What a model says of such a value is believed
+// where it is sure.
 func TestValuesOfJSONAreChecked(t *testing.T) {
 	t.Parallel()
 	e := facts(t,

@@ -138,7 +138,8 @@ func (s *Splitter) say(text, raw []byte) {
 	}
 }
 
-// forget drops the escapes before the text that no claim was cut from yet, but for the last of them.
+// forget drops the escapes before the text that no claim was cut from yet, but for the last of
+// them.
 func (m *members) forget() {
 	pending := m.fed - m.text.Pending()
 	n := 0

@@ -147,9 +147,9 @@ func TestHoldDoesNotBreakJSONWithinAText(t *testing.T) {
 	}
 }
 
-// A claim of an answer in JSON is a value, wherever the chunks cut it. Its text is never changed, what
-// hold lets go ends before the value, and places are those of the text, its escapes counted as they
-// stand there.
+// A claim of an answer in JSON is a value, wherever the chunks cut it. Its text is never changed,
+// what hold lets go ends before the value, and places are those of the text, its escapes counted as
+// they stand there.
 func TestJSONIsCheckedValueByValue(t *testing.T) {
 	const text = `{"confidence": 0.92, "a": "Gr\u00fcn is well.\n- This is false.", "page": 3, "b": "so",` +
 		` "c": [7, "Das ist gut."]}`

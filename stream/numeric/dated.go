@@ -79,8 +79,8 @@ func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 	return best
 }
 
-// yearAlone is the year of a quarter, or half, of the claim, where the evidence tells no part of any
-// year: it may go by days that are told without theirs.
+// yearAlone is the year of a quarter, or half, of the claim, where the evidence tells no part of
+// any year: it may go by days that are told without theirs.
 func (c *checker) yearAlone(v *quantity.Value) candidate {
 	best := nobody
 	if v.Kind != quantity.Date || v.Month < quantity.Quarters {
@@ -103,8 +103,8 @@ func (c *checker) yearAlone(v *quantity.Value) candidate {
 	return best
 }
 
-// ofTwin is the number of another sentence that says the same for the date of the claim, in the same
-// words: "Revenue in Q3 was 4.2 million. Revenue in Q2 was 3.9 million."
+// ofTwin is the number of another sentence that says the same for the date of the claim, in the
+// same words: "Revenue in Q3 was 4.2 million. Revenue in Q2 was 3.9 million."
 func (c *checker) ofTwin(v, said *quantity.Value, match candidate) candidate {
 	best := nobody
 	for _, s := range c.top {

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Numbers of telephones and accounts, quarters, and thousands of euros meet in any notation, and what
-// differs is found.
+// Numbers of telephones and accounts, quarters, and thousands of euros meet in any notation, and
+// what differs is found.
 func TestOtherNotationsOfTheSame(t *testing.T) {
 	t.Parallel()
 	const (

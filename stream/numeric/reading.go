@@ -109,8 +109,8 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	return nothing
 }
 
-// Words that begin a clause which goes on with all of the one before it, and months of languages that
-// write them small, by hash.
+// Words that begin a clause which goes on with all of the one before it, and months of languages
+// that write them small, by hash.
 //
 //nolint:gochecknoglobals // constant tables
 var (

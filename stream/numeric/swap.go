@@ -234,8 +234,8 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	return !head
 }
 
-// saysPredicate reports whether the claim has a word of the clause of a number but the first, which is
-// of its subject, as are names; months tell nothing.
+// saysPredicate reports whether the claim has a word of the clause of a number but the first, which
+// is of its subject, as are names; months tell nothing.
 func (c *checker) saysPredicate(of *known) bool {
 	in, first := &c.x.sentences[of.sentence], true
 	for _, w := range c.x.terms[in.terms:in.termEnd] {

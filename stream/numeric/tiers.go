@@ -6,10 +6,10 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// otherTier is the number of the row that the claim names by a number of the first column, where match
-// stands in another row of the table: "the fee is 1.1 %" for "over 50,000 euros" beside "between
-// 10,001 and 50,000 euros the fee is 1.1 %". A number may also lie in what one row alone is for: 70 in
-// "50 to 99.99 euros".
+// otherTier is the number of the row that the claim names by a number of the first column, where
+// match stands in another row of the table: "the fee is 1.1 %" for "over 50,000 euros" beside
+// "between 10,001 and 50,000 euros the fee is 1.1 %". A number may also lie in what one row alone
+// is for: 70 in "50 to 99.99 euros".
 func (c *checker) otherTier(v *quantity.Value, match candidate) candidate {
 	if match.known < 0 || !c.x.sentences[match.sentence].row || c.x.known[match.known].clause == 0 {
 		return nobody

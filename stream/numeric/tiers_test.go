@@ -65,8 +65,8 @@ func TestNumbersOfTwoDatesInTheSameWords(t *testing.T) {
 	}
 }
 
-// A clause that only tells when something ends, or what holds then, goes on about the subject of the
-// clause before it.
+// A clause that only tells when something ends, or what holds then, goes on about the subject of
+// the clause before it.
 func TestClausesThatGoOnAboutTheSameSubject(t *testing.T) {
 	t.Parallel()
 	const (

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Numbers that name something and measure nothing: one to call, an account. They agree where they are
-// the same, in whatever groups they are written.
+// Numbers that name something and measure nothing: one to call, an account. They agree where they
+// are the same, in whatever groups they are written.
 
-// Digits of a telephone number with the code of its country, by ITU-T E.164; and of one without that
-// is taken for one.
+// Digits of a telephone number with the code of its country, by ITU-T E.164; and of one without
+// that is taken for one.
 const (
 	maxPhone   = 15
 	leastPhone = 7
@@ -21,8 +21,8 @@ const (
 	maxTalked  = 24 // bytes before one in which a word for calling counts
 )
 
-// phone is a telephone number that begins at a place of the text: with + and the code of a country, or
-// with a 0 or the code of an area in brackets.
+// phone is a telephone number that begins at a place of the text: with + and the code of a country,
+// or with a 0 or the code of an area in brackets.
 func (l *lexer) phone() bool {
 	text := l.text[l.pos:min(len(l.text), l.pos+maxCall)]
 	if before, _ := utf8.DecodeLastRuneInString(l.text[:l.pos]); isDigit(before) || unicode.IsLetter(before) ||
@@ -175,8 +175,8 @@ func calls(before string) bool {
 	return false
 }
 
-// parse is the code of the country, 0 where none is told, and the number without it and without the 0
-// before the code of an area.
+// parse is the code of the country, 0 where none is told, and the number without it and without the
+// 0 before the code of an area.
 func (c *call) parse() (country int16, number float64) {
 	digits, code := c.digits[:c.n], 0
 	switch {
@@ -201,7 +201,8 @@ func (c *call) parse() (country int16, number float64) {
 const twoDigits = "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 " +
 	"81 82 84 86 90 91 92 93 94 95 98"
 
-// countryCode is how many digits the code of a country has that a number begins with, by ITU-T E.164.
+// countryCode is how many digits the code of a country has that a number begins with, by ITU-T
+// E.164.
 func countryCode(digits string) int {
 	switch two := digits[:min(2, len(digits))]; {
 	case digits[0] == '1' || digits[0] == '7':

@@ -253,7 +253,8 @@ func quarterOf(part, m uint8) bool {
 	return part/10%10 == 'Q'%10 && (m-1)/3+1 == n
 }
 
-// fills reports whether two months are the first and the last of the part of the year that part codes.
+// fills reports whether two months are the first and the last of the part of the year that part
+// codes.
 func fills(part, from, to uint8) bool {
 	return from != 0 && quarterOf(part, from) && quarterOf(part, to) &&
 		!quarterOf(part, from-1) && (to == 12 || !quarterOf(part, to+1))
