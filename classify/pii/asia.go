@@ -179,8 +179,8 @@ var (
 	accountNames = []string{
 		"口座番号", "普通預金", "当座預金", "普通口座", "账号", "帐号", "帳號", "账户", "帳戶", "账户号码", "계좌번호", "계좌 번호",
 		"bank account number", "bank account no", "bank account", "kontonummer", "konto-nr", "kontonr",
-		"numéro de compte", "número de cuenta", "número da conta", "numero di conto", "numer konta", "numer rachunku", "rekeningnummer",
-		"hesap numaram", "hesap numarası", "номер счета", "номер счёта", "расчетный счет",
+		"numéro de compte", "número de cuenta", "número da conta", "numero di conto", "numer konta",
+		"numer rachunku", "rekeningnummer", "hesap numaram", "hesap numarası", "номер счета", "номер счёта", "расчетный счет",
 	}
 	bankNames = []string{"银行", "銀行", "은행"}
 	// houseUnits are words behind the parts of a house number.

@@ -24,13 +24,33 @@ func (s *scanner) closed(ctx context.Context) error {
 		if end < 0 {
 			return nil
 		}
-		line := s.text[from : from+end]
+		line, start := s.text[from:from+end], from
 		from += end + 1
-		if len(line) <= longestClosing && closesLetter(strings.Trim(line, " \t\r,.!>")) {
+		if len(line) > longestClosing {
+			continue
+		}
+		if bare := strings.Trim(line, " \t\r,.!>"); closesLetter(bare) && (len(bare) > 2 || !s.listed(start, from)) {
 			s.signed(from)
 		}
 	}
 	return nil
+}
+
+// listed reports whether the line [from, to) stands in a list, where LG is a company: behind a
+// colon, or with two lines below it that are one word with a capital each.
+func (s *scanner) listed(from, to int) bool {
+	if strings.HasSuffix(strings.TrimRight(s.text[max(0, from-cueWidth):from], " \t\r\n"), ":") {
+		return true
+	}
+	for range 2 {
+		line := beforeLineEnd(s.text[to:min(len(s.text), to+maxFieldValue)])
+		word := strings.Trim(line, " \t\r,*-")
+		if first, _ := utf8.DecodeRuneInString(word); !unicode.IsUpper(first) || strings.IndexByte(word, ' ') >= 0 {
+			return false
+		}
+		to = min(len(s.text), to+len(line)+1)
+	}
+	return true
 }
 
 // closesLetter reports whether a line is a phrase that letters close with.
@@ -118,15 +138,16 @@ var (
 	// closingPhrases are by their first byte in lower case.
 	closingPhrases = func() map[byte][]string {
 		m := map[byte][]string{}
-		for p := range strings.SplitSeq("mit freundlichen grüßen,mit freundlichen grüssen,freundliche grüße,freundliche grüsse,"+
-			"viele grüße,liebe grüße,beste grüße,herzliche grüße,viele grüsse,liebe grüsse,beste grüsse,mfg,lg,vg,hochachtungsvoll,"+
-			"bien cordialement,cordialement,bien à vous,sincères salutations,salutations distinguées,cordiali saluti,"+
-			"distinti saluti,saluti,un saludo,saludos,saludos cordiales,atentamente,atenciosamente,cumprimentos,"+
-			"com os melhores cumprimentos,abraço,um abraço,met vriendelijke groet,met vriendelijke groeten,vriendelijke groet,"+
-			"groeten,groetjes,z poważaniem,pozdrawiam,serdecznie pozdrawiam,z pozdrowieniami,saygılarımla,saygılarımızla,"+
-			"sevgiler,selamlar,iyi çalışmalar,med vänliga hälsningar,vänliga hälsningar,hälsningar,mvh,best regards,kind regards,"+
-			"warm regards,regards,best wishes,yours sincerely,yours faithfully,yours truly,sincerely,cheers,"+
-			"many thanks", ",") {
+		for p := range strings.SplitSeq("mit freundlichen grüßen,mit freundlichen grüssen,freundliche grüße,"+
+			"freundliche grüsse,viele grüße,liebe grüße,beste grüße,herzliche grüße,viele grüsse,liebe grüsse,beste grüsse,mfg,"+
+			"lg,vg,hochachtungsvoll,bien cordialement,cordialement,bien à vous,sincères salutations,"+
+			"salutations distinguées,cordiali saluti,distinti saluti,saluti,un saludo,saludos,"+
+			"saludos cordiales,atentamente,atenciosamente,cumprimentos,com os melhores cumprimentos,abraço,"+
+			"um abraço,met vriendelijke groet,met vriendelijke groeten,vriendelijke groet,groeten,groetjes,"+
+			"z poważaniem,pozdrawiam,serdecznie pozdrawiam,z pozdrowieniami,saygılarımla,saygılarımızla,"+
+			"sevgiler,selamlar,iyi çalışmalar,med vänliga hälsningar,vänliga hälsningar,hälsningar,mvh,"+
+			"best regards,kind regards,warm regards,regards,best wishes,yours sincerely,yours faithfully,"+
+			"yours truly,sincerely,cheers,many thanks", ",") {
 			m[p[0]|0x20] = append(m[p[0]|0x20], p)
 		}
 		return m
