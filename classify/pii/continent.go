@@ -119,8 +119,9 @@ func (s *scanner) streetName(i int) int {
 	for end, n := i, 0; n < maxStreet; n++ {
 		start := s.wordStart(end)
 		_, noun := commons["german"][s.text[start:end]]
-		if n == 0 && (noun || start < end && isMonth(s.text[start:end])) {
-			break // Tabelle 4
+		_, label := labels[s.text[start:end]]
+		if n == 0 && (noun || label || start < end && isMonth(s.text[start:end])) {
+			break // Tabelle 4, Table 4
 		}
 		_, small := betweenStreet[s.text[start:end]]
 		if start == end || !small && !s.capitalAt(start) {
@@ -173,6 +174,9 @@ const maxPostcode = 5
 var (
 	betweenStreet = wordSet("der dem den die am an im in zum zur auf du de la le des del da do van het")
 	betweenTown   = wordSet("in nach aus bei à en a w te i em")
+	// labels are words of English behind which a number says which one is meant.
+	labels = wordSet("Table Figure Fig Section Chapter Appendix Volume Page Line Row Column Step Version Release " +
+		"Build Server Port Example Question Answer Note Level Day Week")
 	// counted are what numbers before them count.
 	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher " +
 		"Zeichen Wörter " +

@@ -24,6 +24,7 @@ func TestDatesAndAddressesOfTheContinent(t *testing.T) {
 		{"Rue du Rhône 14, 1204 Genève", "STREET_ADDRESS:Rue du Rhône 14, 1204 Genève"},
 		{"Rechnung 4, 12345 Euro", ""},
 		{"siehe Tabelle 4, 10115 Datensätze", ""},
+		{"Table 3, 15360 Rows; on Windows Server 2019, 17763 Builds; Port 8080, 65535 Connections", ""},
 		{"On May 4, 2024 Berlin was full.", "DATE_TIME:May 4, 2024"},
 		{"Diese Straße 3 mal sperren", ""},
 	} {
