@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -315,6 +317,78 @@ func TestWhatWaitsLongestGoesFirstAlsoAfterATenantIsForgotten(t *testing.T) {
 		if _, err := s.Judge("a", id, 1, 1, "", "feedback"); (err == nil) != want {
 			t.Errorf("request %s: %v, waiting should be %v", id, err, want)
 		}
+	}
+}
+
+func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
+	t.Parallel()
+	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}
+	r, s := source(), open(t, o)
+	add(t, s, outcomes.Outcome{ID: "1", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+	before, err := os.Stat(o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading := o
+	reading.ReadOnly = true
+	reader := open(t, reading)
+	if reader.Len("a") != 1 {
+		t.Errorf("%d outcomes were read", reader.Len("a"))
+	}
+	add(t, reader, outcomes.Outcome{ID: "2", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+	if err := errors.Join(reader.Forget("a"), reader.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(o.Path)
+	if err != nil || !os.SameFile(before, after) || before.Size() != after.Size() {
+		t.Errorf("the file is another: %v, %v, %v", before, after, err)
+	}
+	reading.Path = filepath.Join(t.TempDir(), "none.jsonl")
+	open(t, reading)
+	if _, err := os.Stat(reading.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+}
+
+// Where there are no locks each makes the file anew with all that it knows, and would take it from
+// the other with every outcome.
+func TestTwoProcessesWithOneFileTakeItFromEachOtherNowAndThen(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	o := outcomes.Options{
+		Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 50, Tenants: 1, Waiting: 5,
+		Now: func() time.Time { return now },
+	}
+	if err := os.Mkdir(o.Path+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, a, b := source(), open(t, o), open(t, o)
+	changes := 0
+	before, err := os.Stat(o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if i == 10 {
+			now = now.Add(time.Hour)
+		}
+		for _, s := range []*outcomes.Store{a, b} {
+			add(t, s, outcomes.Outcome{ID: strconv.Itoa(i), Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
+			after, err := os.Stat(o.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !os.SameFile(before, after) {
+				changes++
+			}
+			before = after
+		}
+	}
+	if changes < 2 || changes > 4 {
+		t.Errorf("the file was replaced %d times", changes)
+	}
+	if err := a.Close(); err != nil || open(t, o).Len("a") != 20 {
+		t.Errorf("after the end %d outcomes, %v", open(t, o).Len("a"), err)
 	}
 }
 

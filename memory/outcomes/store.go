@@ -88,6 +88,7 @@ type Store struct {
 	mu      sync.RWMutex // guards what follows
 	lock    *os.File     // PATH.lock, which this process holds; nil without it
 	held    bool         // another process holds it
+	gone    []string     // tenants that were forgotten meanwhile, whose lines are not read any more
 	tenants map[string]*table
 	used    []string // tenants, the one that an outcome came for last at the end
 	waiting map[key]*Outcome
@@ -150,7 +151,7 @@ func (s *Store) load() (lost int, err error) {
 	for line := range bytes.Lines(b) {
 		if x, ok := read(line); !ok && len(line) > 1 { // an empty one follows a write that failed
 			lost++
-		} else if ok && !known[key{x.Tenant, x.ID}] {
+		} else if ok && !known[key{x.Tenant, x.ID}] && !slices.Contains(s.gone, x.Tenant) {
 			s.take(x)
 		}
 	}
@@ -187,6 +188,7 @@ func (s *Store) inherit() error {
 		s.held = true
 		return errors.Join(err, s.disown())
 	}
+	s.gone = nil
 	return nil
 }
 
@@ -445,6 +447,9 @@ func (s *Store) forget(tenant string) error {
 	inOrder := slices.Concat(s.ring[s.next:], s.ring[:s.next])
 	s.ring = slices.DeleteFunc(inOrder, func(x *Outcome) bool { return x.Tenant == tenant })
 	s.next = 0
+	if s.held && !slices.Contains(s.gone, tenant) {
+		s.gone = append(s.gone, tenant)
+	}
 	if s.file == nil {
 		return nil
 	}

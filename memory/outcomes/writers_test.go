@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -74,33 +73,21 @@ func TestASecondWriterOfAFileWaitsForTheEndOfTheFirst(t *testing.T) {
 	}
 }
 
-func TestTheFileOfAnotherProcessIsOnlyRead(t *testing.T) {
+func TestATenantThatIsForgottenStaysSoWhenAFileIsTakenOver(t *testing.T) {
 	t.Parallel()
-	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 5, Tenants: 1, Waiting: 5}
-	r, s := source(), open(t, o)
-	add(t, s, outcomes.Outcome{ID: "1", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
-	before, err := os.Stat(o.Path)
-	if err != nil {
+	o := outcomes.Options{Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 9, Tenants: 2}
+	r, first := source(), open(t, o)
+	for _, tenant := range []string{"a", "b"} {
+		x := outcomes.Outcome{ID: "1", Tenant: tenant, Model: "m", Prior: 0.5, Score: 1}
+		add(t, first, x, around(r, 0))
+	}
+	second := open(t, o)
+	if err := errors.Join(second.Forget("a"), first.Close(), second.Close()); err != nil {
 		t.Fatal(err)
 	}
-	reading := o
-	reading.ReadOnly = true
-	reader := open(t, reading)
-	if reader.Len("a") != 1 {
-		t.Errorf("%d outcomes were read", reader.Len("a"))
-	}
-	add(t, reader, outcomes.Outcome{ID: "2", Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
-	if err := errors.Join(reader.Forget("a"), reader.Close()); err != nil {
-		t.Fatal(err)
-	}
-	after, err := os.Stat(o.Path)
-	if err != nil || !os.SameFile(before, after) || before.Size() != after.Size() {
-		t.Errorf("the file is another: %v, %v, %v", before, after, err)
-	}
-	reading.Path = filepath.Join(t.TempDir(), "none.jsonl")
-	open(t, reading)
-	if _, err := os.Stat(reading.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file was made: %v", err)
+	o.ReadOnly = true
+	if s := open(t, o); s.Len("a") != 0 || s.Len("b") != 1 {
+		t.Errorf("%d outcomes of the tenant that was forgotten, %d of the other", s.Len("a"), s.Len("b"))
 	}
 }
 
@@ -132,47 +119,5 @@ func TestAFileThatCouldNotBeTakenOverIsTakenOverLater(t *testing.T) {
 	reading.ReadOnly = true
 	if n := open(t, reading).Len("a"); n != 2 {
 		t.Errorf("the file has %d outcomes, want 2", n)
-	}
-}
-
-// Where there are no locks each makes the file anew with all that it knows, and would take it from the
-// other with every outcome.
-func TestTwoProcessesWithOneFileTakeItFromEachOtherNowAndThen(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	o := outcomes.Options{
-		Path: filepath.Join(t.TempDir(), "outcomes.jsonl"), Limit: 50, Tenants: 1, Waiting: 5,
-		Now: func() time.Time { return now },
-	}
-	if err := os.Mkdir(o.Path+".lock", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	r, a, b := source(), open(t, o), open(t, o)
-	changes := 0
-	before, err := os.Stat(o.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		if i == 10 {
-			now = now.Add(time.Hour)
-		}
-		for _, s := range []*outcomes.Store{a, b} {
-			add(t, s, outcomes.Outcome{ID: strconv.Itoa(i), Model: "m", Prior: 0.5, Score: 1}, around(r, 0))
-			after, err := os.Stat(o.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !os.SameFile(before, after) {
-				changes++
-			}
-			before = after
-		}
-	}
-	if changes < 2 || changes > 4 {
-		t.Errorf("the file was replaced %d times", changes)
-	}
-	if err := a.Close(); err != nil || open(t, o).Len("a") != 20 {
-		t.Errorf("after the end %d outcomes, %v", open(t, o).Len("a"), err)
 	}
 }
