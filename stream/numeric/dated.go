@@ -104,7 +104,7 @@ func (c *checker) yearAlone(v *quantity.Value) candidate {
 }
 
 // ofTwin is the number of another sentence that says the same for the date of the claim, in the
-// same words: "Revenue in Q3 was 4.2 million. Revenue in Q2 was 3.9 million."
+// same words: of "revenue in Q2 was 3.9 million" beside "revenue in Q3 was 4.2 million".
 func (c *checker) ofTwin(v, said *quantity.Value, match candidate) candidate {
 	best := nobody
 	for _, s := range c.top {
