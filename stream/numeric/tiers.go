@@ -58,11 +58,35 @@ func (c *checker) tiered(v *quantity.Value) bool {
 		}
 		c.left -= comparing
 		k := &c.x.known[in.known]
-		if k.clause == 0 && k.value.Kind == quantity.Count && k.value.Dim == v.Dim && inTier(v.Lo, &k.value) && c.left >= 0 {
+		if k.clause == 0 && k.value.Kind == quantity.Count && k.value.Dim == v.Dim && inTier(v.Lo, &k.value) &&
+			c.namesTier(v, s) && c.left >= 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// namesTier reports whether a number that lies in what a row is for tells that row: the claim has
+// another number of the row, or the row has none that this one could be meant for. The 4.90 of "an
+// order of 70 euros costs 4.90 euros" does not, beside "under 50 euros: 6.90 euros".
+func (c *checker) namesTier(v *quantity.Value, row int32) bool {
+	in, alone := &c.x.sentences[row], true
+	for k := in.known; k < in.knownEnd; k++ {
+		e := &c.x.known[k]
+		if e.clause == 0 {
+			continue
+		}
+		alone = alone && !quantity.Commensurable(v, &e.value)
+		for i := range c.values {
+			o := &c.values[i]
+			c.left -= comparing
+			if i != c.at && quantity.Commensurable(o, &e.value) &&
+				quantity.Compare(o, &e.value) != quantity.Differs {
+				return true
+			}
+		}
+	}
+	return alone
 }
 
 // tier is the only row of a table whose first cell is for a number, as it stands or as one that it
