@@ -31,7 +31,7 @@ func (l *lexer) phone() bool {
 	}
 	var c call
 	end := c.read(text)
-	if end == 0 || strings.HasPrefix(text[end:], "%") || !c.stands(l.text[:l.pos]) {
+	if end == 0 || strings.HasPrefix(text[end:], "%") || strings.HasPrefix(text[end:], ":") || !c.stands(l.text[:l.pos]) {
 		return false
 	}
 	t := token{start: l.pos, end: l.pos + end, kind: tokCode, unit: unit{dim: telephone, factor: 1}}
@@ -45,7 +45,8 @@ func (l *lexer) phone() bool {
 type call struct {
 	digits  [maxPhone + 1]byte
 	n       int
-	groups  [maxGroups]int // digits of each
+	groups  [maxGroups]int  // digits of each
+	seps    [maxGroups]byte // what stands behind each, 0 for nothing
 	parts   int
 	plus    bool
 	bracket bool // the code of an area is in brackets
@@ -115,6 +116,11 @@ func (c *call) gap(text string) int {
 		if c.n >= leastPhone && rest[0] == '0' && strings.HasPrefix(sep, " /") {
 			return -1 // another number
 		}
+		if mark := strings.Trim(sep, " "); mark != "" {
+			c.seps[max(0, c.parts-1)] = mark[0]
+		} else if sep != "" {
+			c.seps[max(0, c.parts-1)] = ' '
+		}
 		c.dots = c.dots || len(sep) > 0 && (sep[0] == '-' || sep[0] == '.' || strings.Contains(sep, "/"))
 		return len(sep)
 	}
@@ -124,7 +130,7 @@ func (c *call) gap(text string) int {
 // stands reports whether the digits are those of a number to call, and no date, and no amount with
 // a plus sign. Without + and 0 they are only behind a word for it.
 func (c *call) stands(before string) bool {
-	if c.n > maxPhone || c.parts == 0 || c.dated() {
+	if c.n > maxPhone || c.parts == 0 || c.dated() || !c.plus && !c.bracket && c.timed() {
 		return false
 	}
 	g, thousands := c.groups, c.thousands()
@@ -153,6 +159,24 @@ func (c *call) dated() bool {
 	g := c.groups
 	return c.parts > 2 && !c.plus && g[1] == 2 &&
 		(g[0] == 2 && (g[2] == 4 || c.parts == 3) || g[0] == 4 && g[2] == 2)
+}
+
+// timed reports whether the groups are parted as those of hours, dates and ranges are: 08.30-12.00,
+// 05.06.24 14, 03/2024-05/2024. Of numbers to call only 02/123.45.67 has dots beside other signs.
+func (c *call) timed() bool {
+	slashes, dots, others := 0, 0, 0
+	for _, sep := range c.seps[:c.parts-1] {
+		switch sep {
+		case '/':
+			slashes++
+		case '.':
+			dots++
+		default:
+			others++
+		}
+	}
+	area := c.seps[0] == '/' && c.groups[1] > 2
+	return slashes > 1 || dots > 0 && (others > 0 || slashes > 0 && !area)
 }
 
 // calls reports whether a text ends in a word for calling.
@@ -198,8 +222,8 @@ func (c *call) parse() (country int16, number float64) {
 }
 
 // twoDigits are the codes of countries of two digits.
-const twoDigits = "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 " +
-	"81 82 84 86 90 91 92 93 94 95 98"
+const twoDigits = "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 " +
+	"65 66 81 82 84 86 90 91 92 93 94 95 98"
 
 // countryCode is how many digits the code of a country has that a number begins with, by ITU-T
 // E.164.
