@@ -46,6 +46,7 @@ func TestOtherNotationsOfTheSame(t *testing.T) {
 		{"Das Büro hat 08.30-12.00 Uhr offen.", "Das Büro hat von 8:30 bis 12:00 Uhr offen.", numeric.Supported},
 		{"Das Büro hat 08.30-12.00 Uhr offen.", "Das Büro hat von 8:30 bis 13:00 Uhr offen.", numeric.Unsupported},
 		{"Es war am 05.06.24 14:30 Uhr.", "Es war um 14:30 Uhr.", numeric.Supported},
+		{"The balance is +1234567890 EUR.", "The balance is 1,234,567,890 euros.", numeric.Supported},
 		{"Call us at 02/123.45.67.", "Call us at +32 2 123 45 67.", numeric.Supported},
 		{"The order is 0012345678.", "The order is 0072345678.", numeric.Contradicted},
 		{iban, "The IBAN is DE89 3704 0044 0532 0130 00.", numeric.Supported},

@@ -31,7 +31,7 @@ func (l *lexer) phone() bool {
 	}
 	var c call
 	end := c.read(text)
-	if end == 0 || strings.HasPrefix(text[end:], "%") || strings.HasPrefix(text[end:], ":") || !c.stands(l.text[:l.pos]) {
+	if end == 0 || isAmount(l.text[l.pos+end:]) || strings.HasPrefix(text[end:], ":") || !c.stands(l.text[:l.pos]) {
 		return false
 	}
 	t := token{start: l.pos, end: l.pos + end, kind: tokCode, unit: unit{dim: telephone, factor: 1}}
@@ -39,6 +39,19 @@ func (l *lexer) phone() bool {
 	l.toks = append(l.toks, t)
 	l.pos = t.end
 	return true
+}
+
+// isAmount reports whether what follows a number makes an amount of it: +1234567890 EUR.
+func isAmount(rest string) bool {
+	rest = strings.TrimLeft(rest, " \u00a0\u202f")
+	for _, unit := range [...]string{
+		"%", "€", "$", "£", "EUR", "Euro", "euro", "euros", "USD", "GBP", "CHF", "dollars",
+	} {
+		if behind, ok := strings.CutPrefix(rest, unit); ok && !startsWord(behind) {
+			return true
+		}
+	}
+	return false
 }
 
 // call is a telephone number as it is written.
