@@ -19,6 +19,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -159,11 +160,26 @@ func (b *Board) write(ctx context.Context, made <-chan struct{}) {
 	}
 }
 
+// do runs a call. What Redis refuses the board is no sign that it is away for others, so the link is
+// not told of it.
+func (b *Board) do(ctx context.Context, call func(context.Context, rueidis.Client) error) error {
+	var refused error
+	err := b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+		err := call(ctx, client)
+		if reply := (*rueidis.RedisError)(nil); errors.As(err, &reply) {
+			refused = err
+			return nil
+		}
+		return err
+	})
+	return errors.Join(err, refused)
+}
+
 func (b *Board) put(ctx context.Context, n Note) error {
 	if n.Tokens > 0 && !n.Expires.After(time.Now()) {
 		return nil // it waited for too long
 	}
-	return b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+	return b.do(ctx, func(ctx context.Context, client rueidis.Client) error {
 		key, end := b.key(n), n.Expires.UnixMilli()
 		calls := rueidis.Commands{client.B().Hdel().Key(key).Field(n.Endpoint).Build()}
 		if n.Tokens > 0 {
@@ -191,7 +207,7 @@ func (b *Board) put(ctx context.Context, n Note) error {
 // holds the longest, of very much.
 func (b *Board) load(ctx context.Context, learn func(Note)) {
 	var names []string
-	err := b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) (err error) {
+	err := b.do(ctx, func(ctx context.Context, client rueidis.Client) (err error) {
 		names, err = client.Do(ctx, client.B().Zrange().Key(b.index()).Min("+inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).
 			Byscore().Rev().Limit(0, int64(b.o.Load)).Build()).AsStrSlice()
 		return err
@@ -200,7 +216,7 @@ func (b *Board) load(ctx context.Context, learn func(Note)) {
 		if err != nil {
 			break
 		}
-		err = b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+		err = b.do(ctx, func(ctx context.Context, client rueidis.Client) error {
 			return b.loadPage(ctx, client, page, learn)
 		})
 	}
@@ -233,7 +249,7 @@ func (b *Board) loadPage(ctx context.Context, client rueidis.Client, names []str
 // is granted, since what it guards is bounded elsewhere too.
 func (b *Board) Claim(ctx context.Context, name string, d time.Duration) bool {
 	granted := true
-	_ = b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
+	_ = b.do(ctx, func(ctx context.Context, client rueidis.Client) error {
 		err := client.Do(ctx, client.B().Set().Key(b.o.Prefix+":w:"+name).Value(b.origin).Nx().PxMilliseconds(max(d.Milliseconds(), 1)).Build()).Error()
 		if granted = !rueidis.IsRedisNil(err); !granted {
 			return nil

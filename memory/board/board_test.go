@@ -126,6 +126,25 @@ func TestReplicasTellEachOther(t *testing.T) {
 	}
 }
 
+func TestWhatRedisRefusesTheBoardIsNotRefusedToOthers(t *testing.T) {
+	t.Parallel()
+	r := testkit.NewRedis(t)
+	b := start(t, r.URL())
+	first := note(1, 10)
+	b.do(t, func(ctx context.Context, client rueidis.Client) error {
+		return client.Do(ctx, client.B().Arbitrary("ACL", "SETUSER", "default", "-zadd").Build()).Error()
+	})
+	for i := range uint64(12) { // more than the breaker of the link stands
+		first.Key = i
+		if err := b.put(t.Context(), first); err == nil {
+			t.Fatal("a note was written where that is forbidden")
+		}
+	}
+	b.do(t, func(ctx context.Context, client rueidis.Client) error {
+		return client.Do(ctx, client.B().Ping().Build()).Error()
+	})
+}
+
 func TestANoteThatEndsSoonEndsNoOther(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewRedis(t)
