@@ -14,7 +14,8 @@ import (
 var ErrHeld = errors.New("another process holds it")
 
 // Try takes the lock of an open file and does not wait for it. It ends when the file is closed, or
-// with the process. Errors are ErrHeld, and those of systems and file systems without locks.
+// with the process. Errors are ErrHeld, errors.ErrUnsupported on a system without locks, and what a
+// file system without them says.
 func Try(f *os.File) error {
 	if err := try(f); err != nil {
 		return fmt.Errorf("lock %s: %w", f.Name(), err)

@@ -15,6 +15,8 @@ func try(f *os.File) error {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrHeld
+		case errors.Is(err, errors.ErrUnsupported): // by the file system: others may write the file
+			return errors.New(err.Error())
 		default:
 			return err
 		}
