@@ -104,7 +104,8 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 }
 
 func intentNotFound(name string) error {
-	return openai.Refusal(http.StatusNotFound, "intent_not_found", "", fmt.Sprintf("the intent %.200q does not exist", name))
+	return openai.Refusal(http.StatusNotFound, "intent_not_found", "",
+		fmt.Sprintf("the intent %.200q does not exist", name))
 }
 
 // verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
@@ -238,7 +239,8 @@ func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) 
 		return err
 	}
 	if st.Outcomes == nil {
-		return openai.Refusal(http.StatusNotFound, "feedback_off", "", "no feedback is kept here: outcomes.learn is off")
+		return openai.Refusal(http.StatusNotFound, "feedback_off", "",
+			"no feedback is kept here: outcomes.learn is off")
 	}
 	in, score, err := feedback.Parse(body)
 	if err != nil {

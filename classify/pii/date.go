@@ -43,7 +43,8 @@ func (s *scanner) numericDate(i, first int) int {
 	case len(c) == 4:
 		ok = validYear(c) && (validDay(a, b) || validDay(b, a))
 	case len(c) == 2 && len(a) <= 2:
-		ok = (validDay(a, b) || validDay(b, a)) && (sep != '.' && len(b) == 2 || s.cued(i, cueWidth, dateCues)) // 3.4.12 is a section
+		// 3.4.12 is a section.
+		ok = (validDay(a, b) || validDay(b, a)) && (sep != '.' && len(b) == 2 || s.cued(i, cueWidth, dateCues))
 	}
 	if !ok {
 		return 0

@@ -156,7 +156,8 @@ func (s *scanner) iban(start int) int {
 		return 0
 	}
 	end, n, valid := s.ibanEnd(start, length)
-	if n == length && valid && (!strings.Contains(ibanDigits, string(country[:])+" ") || !hasLetter(s.text[start+2:end])) {
+	digits := strings.Contains(ibanDigits, string(country[:])+" ")
+	if n == length && valid && (!digits || !hasLetter(s.text[start+2:end])) {
 		return s.add(IBAN, start, end, scoreChecksum)
 	}
 	cued := s.cued(start, cueWidth, accountCues)

@@ -30,7 +30,8 @@ func (r *reader) plausible(p *Span) bool {
 	case Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
-		return !designation(value) && !germanNoun(value) && (!machine || s.keyed(p.Start, p.Type) || endsInStreet(value))
+		return !designation(value) && !germanNoun(value) &&
+			(!machine || s.keyed(p.Start, p.Type) || endsInStreet(value))
 	case DateTime:
 		return !s.inStamp(p.Start, p.End) && !s.glued(p) && !s.endsKey(p.End) &&
 			(!machine || s.keyed(p.Start, p.Type) || logged && s.cued(p.Start, cueWidth, dateCues))

@@ -28,7 +28,8 @@ func (a *App) openBoard(ctx context.Context, cfg *config.Config) *prompts {
 	if cfg.Memory.SaltSecret == "" {
 		a.tel.Log.LogAttrs(ctx, slog.LevelWarn, "memory.salt_secret is not set: replicas salt prompts differently, so that none finds what another has sent")
 	}
-	p := &prompts{board: board.New(a.redis, board.Options{Prefix: cfg.Memory.Redis.Prefix, Log: a.tel.Log}), proxy: a.proxy}
+	o := board.Options{Prefix: cfg.Memory.Redis.Prefix, Log: a.tel.Log}
+	p := &prompts{board: board.New(a.redis, o), proxy: a.proxy}
 	a.proxy.UseBoard(p)
 	return p
 }

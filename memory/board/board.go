@@ -180,17 +180,20 @@ func (b *Board) put(ctx context.Context, n Note) error {
 		return nil // it waited for too long
 	}
 	return b.do(ctx, func(ctx context.Context, client rueidis.Client) error {
-		key, end := b.key(n), n.Expires.UnixMilli()
+		key, end, now := b.key(n), n.Expires.UnixMilli(), strconv.FormatInt(time.Now().UnixMilli(), 10)
 		calls := rueidis.Commands{client.B().Hdel().Key(key).Field(n.Endpoint).Build()}
 		if n.Tokens > 0 {
 			calls = rueidis.Commands{
-				client.B().Hset().Key(key).FieldValue().FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
+				client.B().Hset().Key(key).FieldValue().
+					FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
 				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Nx().Build(),
-				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(), // another entry may hold for longer
-				client.B().Zadd().Key(b.index()).Gt().ScoreMember().ScoreMember(float64(end), strings.TrimPrefix(key, b.keys())).Build(),
+				// Another entry may hold for longer.
+				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(),
+				client.B().Zadd().Key(b.index()).Gt().ScoreMember().
+					ScoreMember(float64(end), strings.TrimPrefix(key, b.keys())).Build(),
 				client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Nx().Build(),
 				client.B().Pexpireat().Key(b.index()).MillisecondsTimestamp(end).Gt().Build(),
-				client.B().Zremrangebyscore().Key(b.index()).Min("-inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).Build(),
+				client.B().Zremrangebyscore().Key(b.index()).Min("-inf").Max(now).Build(),
 			}
 		}
 		calls = append(calls, client.B().Publish().Channel(b.channel()).Message(b.format(n)).Build())
@@ -208,7 +211,8 @@ func (b *Board) put(ctx context.Context, n Note) error {
 func (b *Board) load(ctx context.Context, learn func(Note)) {
 	var names []string
 	err := b.do(ctx, func(ctx context.Context, client rueidis.Client) (err error) {
-		names, err = client.Do(ctx, client.B().Zrange().Key(b.index()).Min("+inf").Max(strconv.FormatInt(time.Now().UnixMilli(), 10)).
+		now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+		names, err = client.Do(ctx, client.B().Zrange().Key(b.index()).Min("+inf").Max(now).
 			Byscore().Rev().Limit(0, int64(b.o.Load)).Build()).AsStrSlice()
 		return err
 	})
@@ -250,7 +254,8 @@ func (b *Board) loadPage(ctx context.Context, client rueidis.Client, names []str
 func (b *Board) Claim(ctx context.Context, name string, d time.Duration) bool {
 	granted := true
 	_ = b.do(ctx, func(ctx context.Context, client rueidis.Client) error {
-		err := client.Do(ctx, client.B().Set().Key(b.o.Prefix+":w:"+name).Value(b.origin).Nx().PxMilliseconds(max(d.Milliseconds(), 1)).Build()).Error()
+		err := client.Do(ctx, client.B().Set().Key(b.o.Prefix+":w:"+name).Value(b.origin).Nx().
+			PxMilliseconds(max(d.Milliseconds(), 1)).Build()).Error()
 		if granted = !rueidis.IsRedisNil(err); !granted {
 			return nil
 		}

@@ -211,7 +211,8 @@ func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, 
 		return err
 	}
 	if in.Version < 0 || in.Version > 0 && ref.Version > 0 && in.Version != ref.Version {
-		return openai.Invalid("version", "version must be a positive number, and the one of the path where that names one")
+		return openai.Invalid("version",
+			"version must be a positive number, and the one of the path where that names one")
 	}
 	ref.Version = max(ref.Version, in.Version)
 	var err error

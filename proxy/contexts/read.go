@@ -150,7 +150,8 @@ func (h *hintsBody) hints() (memory.Hints, error) {
 	}
 	if h.NextUse != nil {
 		if !(*h.NextUse >= 0 && *h.NextUse <= mostNextUse) {
-			return out, openai.Invalid("hints.next_use_s", "hints.next_use_s must be a number of seconds from now, at most a year")
+			return out, openai.Invalid("hints.next_use_s",
+				"hints.next_use_s must be a number of seconds from now, at most a year")
 		}
 		out.NextUse = time.Duration(*h.NextUse * float64(time.Second))
 	}
@@ -162,7 +163,8 @@ func wordOf(param, word string, known ...string) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil
 	}
-	return openai.Invalid(param, fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))
+	return openai.Invalid(param,
+		fmt.Sprintf("%s is %.200q, which is none of %s", param, word, strings.Join(known, ", ")))
 }
 
 func unknownModel(i int, name string) error {

@@ -407,7 +407,8 @@ func (d *Decision) Degraded() []string {
 // errNotRouted refuses to route what only a named model can be asked for: a model that answers
 // questions gives no embeddings, and those of two models cannot be compared.
 func errNotRouted(asked string) error {
-	return openai.Invalid("model", asked+" is for requests that are routed, and this endpoint's are not: name the model")
+	return openai.Invalid("model",
+		asked+" is for requests that are routed, and this endpoint's are not: name the model")
 }
 
 // ProgramFor picks the program for what a client asked for, and the model that it names, if any; ok

@@ -265,8 +265,9 @@ func (w *Writer) beginResponse(req *openai.Request) responseObject {
 	}
 	return responseObject{
 		ID: ResponseID(w), Object: "response", CreatedAt: time.Now().Unix(), Status: statusInProgress, Model: req.Model,
-		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")), Metadata: metadata,
-		MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true, ToolChoice: "auto", Tools: []string{},
+		Instructions: orNull(req.Field("instructions")), PreviousID: orNull(req.Field("previous_response_id")),
+		Metadata: metadata, MaxOutputTokens: req.MaxCompletionTokens, Output: []outputItem{}, ParallelToolCalls: true,
+		ToolChoice: "auto", Tools: []string{},
 	}
 }
 

@@ -33,10 +33,14 @@ func Wire(err error, id string) *openai.Error {
 	case errors.As(err, &bad):
 		return bad
 	case errors.Is(err, ErrClientGone), errors.Is(err, ErrClientStalled), errors.Is(err, context.Canceled) && !isUpstream(err):
-		return &openai.Error{Status: StatusClientGone, Type: openai.TypeServer, Code: "client_closed_request", Message: "client closed the request"}
+		return &openai.Error{
+			Status: StatusClientGone, Type: openai.TypeServer, Code: "client_closed_request",
+			Message: "client closed the request",
+		}
 	}
 	if errors.Is(err, ErrStopped) {
-		return openai.Refusal(http.StatusServiceUnavailable, "server_shutdown", "", "this server is being stopped, and the request took longer than it may wait for")
+		return openai.Refusal(http.StatusServiceUnavailable, "server_shutdown", "",
+			"this server is being stopped, and the request took longer than it may wait for")
 	}
 	if e := refusal(err); e != nil {
 		return e
@@ -76,13 +80,17 @@ func refusal(err error) *openai.Error {
 	)
 	switch {
 	case errors.As(err, &header):
-		return openai.Refusal(http.StatusBadRequest, "", "", "the header "+header.Name+" is given twice or with an underscore")
+		return openai.Refusal(http.StatusBadRequest, "", "",
+			"the header "+header.Name+" is given twice or with an underscore")
 	case errors.Is(err, ErrBodyTooLarge):
-		return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", "", "the request body is larger than this server accepts")
+		return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", "",
+			"the request body is larger than this server accepts")
 	case errors.Is(err, ErrBodyTimeout):
 		return openai.Refusal(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
 	case errors.Is(err, ErrMedia):
-		return openai.Refusal(http.StatusUnsupportedMediaType, "", "", "the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other charset in Content-Type")
+		return openai.Refusal(http.StatusUnsupportedMediaType, "", "",
+			"the request body must be sent as it is and in UTF-8: without Content-Encoding, and with no other "+
+				"charset in Content-Type")
 	case errors.Is(err, ErrBodyBroken):
 		return openai.Refusal(http.StatusBadRequest, "", "", "the request body could not be read")
 	case errors.Is(err, auth.ErrNoKey):
@@ -91,9 +99,11 @@ func refusal(err error) *openai.Error {
 	case errors.Is(err, auth.ErrBadKey):
 		return openai.Refusal(http.StatusUnauthorized, "invalid_api_key", "", "Incorrect API key provided.")
 	case errors.Is(err, auth.ErrNoKeySet):
-		return openai.Refusal(http.StatusServiceUnavailable, "auth_unavailable", "", "keys and tokens cannot be verified at the moment")
+		return openai.Refusal(http.StatusServiceUnavailable, "auth_unavailable", "",
+			"keys and tokens cannot be verified at the moment")
 	case errors.Is(err, ErrNoModelAllowed):
-		return openai.Refusal(http.StatusForbidden, "model_not_allowed", "model", "none of the models that this request could go to may be used with these credentials")
+		return openai.Refusal(http.StatusForbidden, "model_not_allowed", "model",
+			"none of the models that this request could go to may be used with these credentials")
 	case errors.Is(err, ErrForbidden):
 		return openai.Refusal(http.StatusForbidden, "insufficient_permissions", "", "your role may not use this")
 	case errors.As(err, &elsewhere):
@@ -113,16 +123,21 @@ func refusal(err error) *openai.Error {
 	case errors.Is(err, ErrMethod):
 		return openai.Refusal(http.StatusMethodNotAllowed, "", "", "this path does not take this method")
 	case errors.As(err, &exceeded):
-		return &openai.Error{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded", Message: exceeded.Error()}
+		return &openai.Error{
+			Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "rate_limit_exceeded",
+			Message: exceeded.Error(),
+		}
 	case errors.As(err, &spent):
 		return &openai.Error{
 			Status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
 			Message: spent.Error(),
 		}
 	case errors.Is(err, ErrTooManyBytes):
-		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", "too many bytes of requests are held at the moment")
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
+			"too many bytes of requests are held at the moment")
 	case errors.Is(err, ErrManyHeaders):
-		return openai.Refusal(http.StatusRequestHeaderFieldsTooLarge, "", "", "the request has more headers than this server accepts")
+		return openai.Refusal(http.StatusRequestHeaderFieldsTooLarge, "", "",
+			"the request has more headers than this server accepts")
 	case errors.As(err, &unknown):
 		return openai.Refusal(http.StatusNotFound, "model_not_found", "model", unknown.Error())
 	case errors.As(err, &long):
@@ -145,16 +160,20 @@ func failure(err error, id string) *openai.Error {
 	case errors.As(err, &lacking):
 		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", lacking.message())
 	case errors.Is(err, ErrSignalUnavailable):
-		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", "a signal that this request's route depends on is not available")
+		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "",
+			"a signal that this request's route depends on is not available")
 	case errors.Is(err, ErrNotRedacted), errors.Is(err, redact.ErrIncomplete):
-		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", "this request's route replaces personal data, which could not be done; nothing was sent to a model")
+		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "",
+			"this request's route replaces personal data, which could not be done; nothing was sent to a model")
 	case errors.Is(err, ErrOverloaded):
-		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", "this request could not be classified in time")
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
+			"this request could not be classified in time")
 	case errors.Is(err, ErrUncheckable):
 		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
 			"the model server's answer cannot be checked, and unchecked ones are withheld here")
 	case errors.Is(err, ErrEndpointsFull):
-		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", "every endpoint of this model has as many requests as it may have")
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
+			"every endpoint of this model has as many requests as it may have")
 	case errors.Is(err, ErrAsleep):
 		return openai.Refusal(http.StatusServiceUnavailable, "model_asleep", "",
 			"the servers of this model sleep or are paused, and answer nothing until they are woken up")
@@ -166,9 +185,11 @@ func failure(err error, id string) *openai.Error {
 		return openai.Refusal(http.StatusBadGateway, "upstream_auth_failed", "",
 			"the model server did not accept the credentials that this server has for it; its operator finds which in the log")
 	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
-		return openai.Refusal(http.StatusGatewayTimeout, "upstream_timeout", "", "the model server did not answer in time")
+		return openai.Refusal(http.StatusGatewayTimeout, "upstream_timeout", "",
+			"the model server did not answer in time")
 	case isUpstream(err):
-		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "", "the model server could not be reached or broke off")
+		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
+			"the model server could not be reached or broke off")
 	}
 	return openai.Refusal(http.StatusInternalServerError, "internal_error", "", "internal error, request "+id)
 }

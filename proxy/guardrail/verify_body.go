@@ -49,9 +49,9 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	var in VerifyBody
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
 		param := openai.FieldOf(err)
-		return nil, openai.Invalid(param, unknownMember(param, err)+"the body must be an object with facts, a text or a list "+
-			"of texts or of objects {id, text}, or context, a pointer or a list of them; answer, a text; "+
-			"and optionally question, a text")
+		return nil, openai.Invalid(param, unknownMember(param, err)+
+			"the body must be an object with facts, a text or a list of texts or of objects "+
+			"{id, text}, or context, a pointer or a list of them; answer, a text; and optionally question, a text")
 	}
 	if in.Facts == nil && len(in.Context) > 0 && in.Context.Kind() != 'n' {
 		in.Facts = new(factList)

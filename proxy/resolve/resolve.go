@@ -171,18 +171,21 @@ func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error)
 	for s := range strings.SplitSeq(line, ",") {
 		ref, ok := openai.ParseContextRef(strings.TrimSpace(s))
 		if !ok {
-			return nil, openai.Invalid(contextHeader, "the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
+			return nil, openai.Invalid(contextHeader,
+				"the header "+contextHeader+" must list ids of contexts, as ctx_a@3,ctx_b")
 		}
 		named = append(named, ref)
 	}
 	most := openai.DefaultLimits().MaxContexts
 	switch {
 	case len(named) > most:
-		return nil, openai.Invalid(contextHeader, fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
+		return nil, openai.Invalid(contextHeader,
+			fmt.Sprintf("the header %s names more than %d contexts", contextHeader, most))
 	case len(refs) == 0:
 		return named, nil
 	case !slices.EqualFunc(refs, named, func(a, b openai.ContextRef) bool { return a.ID == b.ID && a.Version == b.Version }):
-		return nil, openai.Invalid(ContextField, ContextField+" and the header "+contextHeader+" name different contexts: send one of them")
+		return nil, openai.Invalid(ContextField,
+			ContextField+" and the header "+contextHeader+" name different contexts: send one of them")
 	}
 	return refs, nil
 }

@@ -22,13 +22,15 @@ func savable(store *memory.Store, req *openai.Request) error {
 	}
 	switch {
 	case len(req.Extras.SaveContext.Name) > maxSaveName:
-		return openai.Invalid(saveContextField+".name", fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
+		return openai.Invalid(saveContextField+".name",
+			fmt.Sprintf("%s.name is longer than %d bytes", saveContextField, maxSaveName))
 	case req.API == openai.Chat && asks("n", "1", "null"), req.API == openai.Completion && (asks("n", "1", "null") || asks("best_of", "1", "null")):
 		return openai.Invalid(saveContextField, saveContextField+" is for one answer: n must be 1")
 	case req.API == openai.Completion && (req.OpaquePrompt || len(req.Messages) != 1):
 		return openai.Invalid(saveContextField, saveContextField+" is for a prompt that is one text")
 	case req.API == openai.Completion && asks("echo", "false", "null"):
-		return openai.Invalid(saveContextField, saveContextField+" and echo do not go together: the prompt is stored already")
+		return openai.Invalid(saveContextField,
+			saveContextField+" and echo do not go together: the prompt is stored already")
 	case req.API == openai.Response:
 		return savableResponse(req)
 	}
@@ -39,12 +41,14 @@ func savable(store *memory.Store, req *openai.Request) error {
 func savableResponse(req *openai.Request) error {
 	for _, field := range []string{"prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
 		if v := req.Field(field); v != nil && string(v) != "null" {
-			return openai.Invalid(saveContextField, saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
+			return openai.Invalid(saveContextField,
+				saveContextField+" is for a prompt that is all there, and "+field+" stands for something else")
 		}
 	}
 	for i := range req.Messages {
 		if m := &req.Messages[i]; !plainItem(req.Raw[m.Span.Start:m.Span.End]) {
-			return openai.Invalid(saveContextField, fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
+			return openai.Invalid(saveContextField,
+				fmt.Sprintf("%s takes messages of text from /v1/responses, and input[%d] is something else", saveContextField, i))
 		}
 	}
 	return nil

@@ -108,7 +108,8 @@ func (r *reading) doubt(out *Result) {
 	case bare && out.Verdict == Contradicted, bare && out.Verdict == Unsupported,
 		out.Verdict == Supported && out.Score < sureOf:
 		*out = Result{
-			Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "a value that no sentence states",
+			Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI,
+			Reason: "a value that no sentence states",
 		}
 	}
 }

@@ -187,7 +187,8 @@ func New(o Options) (*Splitter, error) {
 func (s *Splitter) Reset() {
 	json := members{text: s.json.text, levels: s.json.levels[:0], escapes: s.json.escapes[:0]}
 	*s = Splitter{
-		opts: s.opts, out: s.out[:0], buf: s.buf[:0], lineStart: true, table: table{heads: s.table.heads[:0]}, json: json,
+		opts: s.opts, out: s.out[:0], buf: s.buf[:0], lineStart: true, table: table{heads: s.table.heads[:0]},
+		json: json,
 	}
 }
 

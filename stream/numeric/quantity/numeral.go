@@ -119,7 +119,8 @@ func (l *lexer) special(g []group) bool {
 		if len(same) == 3 {
 			return l.date(same) || l.dialled(same)
 		}
-		return len(same) > 3 && l.dialled(same) || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3 && l.dialled(same)
+		call := len(same) > 3 || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3
+		return call && l.dialled(same)
 	case '.':
 		if len(same) == 3 && l.date(same) || l.shortDate(g) {
 			return true
