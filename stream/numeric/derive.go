@@ -27,7 +27,7 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 	}
 	for _, way := range [...]func(*checker, *quantity.Value) candidate{
 		(*checker).between, (*checker).days, (*checker).age, (*checker).times, (*checker).often, (*checker).others,
-		(*checker).reduced, (*checker).ofRecord, (*checker).whole, (*checker).takenOff,
+		(*checker).reduced, (*checker).ofRecord, (*checker).whole, (*checker).takenOff, (*checker).lots,
 	} {
 		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived

@@ -32,6 +32,7 @@ type Index struct {
 	idf       map[uint64]float32
 	equal     [][2]uint64 // what amounts are for each of, and the evidence says is the same
 	values    values
+	lots      int   // how many numbers are the price of one of several
 	past      int32 // while it is built: the only number of the last sentence that was so, or -1
 }
 
@@ -72,6 +73,8 @@ type known struct {
 	each     uint64 // what it is for each of, 0 when that is not told
 	stale    bool   // the next sentence tells what took its place
 	takes    uint8  // what its clause takes from the one before it
+	total    bool   // its clause tells what several things come to
+	lot      lot    // that it is the price of one of
 	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
 }
 
@@ -127,6 +130,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 	x.addHeading(i, heading)
 	r.phasesOf(s.Text)
 	r.ratesOf(s.Text)
+	r.lotsOf(s.Text)
 	r.datesOf(s.Text)
 	x.equate(s.Text, r)
 	first := int32(len(x.known))
@@ -152,6 +156,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 		k.takes = r.takes(s.Text, k.clause)
 		x.known = append(x.known, k)
 	}
+	x.addLots(&in, r, x.terms[in.terms:own])
 	x.replaceBefore(&in, s, r, x.past)
 	x.supersede(&in)
 	if x.past = -1; r.past >= 0 {

@@ -20,6 +20,7 @@ type reading struct {
 	lasting  []int32   // words with such a length, after ratesOf
 	owns     []int32   // of each word: the last before it that says what something has, or -1, after noteOwners
 	pers     []int32   // of each word: the next, itself or behind it, behind "per", after noteOwners
+	lots     []lot     // that the values are the price of one of, after lotsOf
 	each     []uint64  // what the values are for each of, 0 when that is not told, after ratesOf
 	bare     []uint8   // what the words of each clause are, after bareClauses
 	dates    int       // how many values are dates, after datesOf

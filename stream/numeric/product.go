@@ -1,0 +1,237 @@
+package numeric
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"signalbox/stream/numeric/quantity"
+)
+
+// lot is what several of a thing cost or weigh together, where the evidence tells how many there are
+// and what one of them does: "2 x 89 EUR", "two chairs at 89 EUR each", "12 hours at 80 EUR per hour".
+type lot struct {
+	amount float64      // in the base unit, 0: there is none
+	dim    quantity.Dim // of the amount, not of one for a length of time
+	period float64      // seconds that the amount is for, 0 when it is not told
+}
+
+// mostThings bounds the words between how many there are and what one of them costs; our choice.
+const mostThings = 6
+
+// lotsOf notes of each value of the reading the lot that it is the price of one of.
+func (r *reading) lotsOf(text string) {
+	r.lots = append(r.lots[:0], make([]lot, len(r.values))...)
+	for i := 1; i < len(r.values); i++ {
+		n, v := &r.values[i-1], &r.values[i]
+		if v.Kind != quantity.Count || relative(v) || v.Range() || v.Hedge != quantity.Exact || !howMany(n) ||
+			!r.timesOne(text, n, v) {
+			continue
+		}
+		amount := v.Lo
+		if v.Dim != v.Dim.Top() {
+			amount *= v.Period
+		}
+		switch {
+		case v.Dim == quantity.Duration, v.Dim != v.Dim.Top() && v.Period == 0:
+		case n.Dim == quantity.Duration && v.Period != 0:
+			r.lots[i] = lot{amount * n.Lo / v.Period, v.Dim.Top(), 0}
+		default:
+			r.lots[i] = lot{amount * n.Raw, v.Dim.Top(), v.Period}
+		}
+	}
+}
+
+// howMany reports whether a number may tell how many there are of what another is the price of.
+func howMany(n *quantity.Value) bool {
+	switch n.Dim {
+	case quantity.Plain, quantity.Multiple:
+		return n.Kind == quantity.Count && !n.Range() && n.Raw >= 1 && n.Raw == math.Trunc(n.Raw)
+	case quantity.Duration:
+		return n.Kind == quantity.Count && !n.Range() && n.Raw > 0
+	}
+	return false
+}
+
+// timesOne reports whether the text says that v is for one of n: by a sign of multiplication between
+// them, by a word before v ("at", "à", "je") or by one behind it ("each").
+func (r *reading) timesOne(text string, n, v *quantity.Value) bool {
+	between := strings.TrimSpace(text[n.End:v.Start])
+	signed := n.Dim == quantity.Multiple
+	switch between {
+	case "x", "×", "*", "@":
+		return n.Dim != quantity.Duration
+	case "":
+		return signed
+	}
+	if strings.ContainsAny(between, ".;:!?|\n") || r.wordsIn(n.End, v.Start) > mostThings {
+		return false
+	}
+	return forOne(between) || forEach(text[v.End:])
+}
+
+// forOne reports whether a text ends in a word behind which stands what one of something costs.
+func forOne(text string) bool {
+	last := text[strings.LastIndexAny(text, " \t")+1:]
+	switch last {
+	case "at", "@", "à", "je", "a", "x", "×", "*":
+		return true
+	}
+	return false
+}
+
+// forEach reports whether a text begins with words that say that what stands before it is for one of
+// several.
+func forEach(text string) bool {
+	return hasAnyPrefix(strings.TrimLeft(text, " ("), "each", "apiece", "a piece", "per piece", "per unit", "per item",
+		"pro Stück", "je Stück", "das Stück", "/Stück", "l'unité", "la pièce", "chacun", "cada un", "por unidad")
+}
+
+// addLots notes what the numbers of a sentence are the price of, and which are totals. Its own terms
+// are those without its heading.
+func (x *Index) addLots(in *indexed, r *reading, own []term) {
+	totals := r.totalClauses(own)
+	for i := range r.values {
+		e := &x.known[int(in.known)+i]
+		e.lot, e.total = r.lots[i], totals != nil && totals[e.clause]
+	}
+	if in.row && len(r.values) <= maxOperands {
+		x.lotOfRow(in, own)
+	}
+	for k := range x.known[in.known:] {
+		if x.known[int(in.known)+k].lot.amount != 0 {
+			x.lots++
+		}
+	}
+}
+
+// totalClauses tells of each clause whether it says what several things come to, or the one before it
+// does, which has no number: "Total: 178 EUR". It is nil where none does.
+func (r *reading) totalClauses(own []term) []bool {
+	var out []bool
+	for _, w := range own {
+		if !sumNames[w.hash] {
+			continue
+		}
+		if out == nil {
+			out = make([]bool, len(r.bounds)+2)
+		}
+		out[w.clause] = true
+		out[w.clause+1] = out[w.clause+1] || r.ends[w.clause] < 0
+	}
+	return out
+}
+
+// lotOfRow notes the lot of a row or record that has how many there are of something and one amount
+// beside it.
+func (x *Index) lotOfRow(in *indexed, own []term) {
+	count, price := int32(-1), int32(-1)
+	for k := in.known; k < int32(len(x.known)); k++ {
+		v := &x.known[k].value
+		counts := hasName(own, x.known[k].clause, countNames)
+		switch {
+		case v.Kind != quantity.Count || relative(v):
+		case counts && count < 0 && howMany(v):
+			count = k
+		case counts || price >= 0 || v.Range():
+			return
+		case v.Dim != quantity.Plain || hasName(own, x.known[k].clause, priceNames):
+			price = k
+		}
+	}
+	if count >= 0 && price >= 0 {
+		p := &x.known[price]
+		if p.value.Dim == p.value.Dim.Top() {
+			p.lot = lot{p.value.Lo * x.known[count].value.Raw, p.value.Dim, p.value.Period}
+		}
+	}
+}
+
+// hasName reports whether a clause has one of some words.
+func hasName(own []term, clause int32, names map[uint64]bool) bool {
+	return slices.ContainsFunc(own, func(w term) bool { return w.clause == clause && names[w.hash] })
+}
+
+// Words by hash.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	// Names of what one of something costs.
+	priceNames = hashSet("price prices cost costs rate fee EUR USD GBP CHF amount unit each Preis Einzelpreis Stückpreis " +
+		"Betrag Kosten prix tarif precio importe")
+	// Names of what several things come to, which evidence that has them tells itself.
+	sumNames = hashSet("total totals totalling sum subtotal altogether overall combined gesamt insgesamt zusammen " +
+		"Summe Gesamtsumme Gesamtbetrag Gesamtpreis Zwischensumme Rechnungsbetrag total montant suma importe")
+	// Names of what one thing is, of which a lot says nothing.
+	oneNames = hashSet("each apiece single unit jeweils Einzelpreis Stückpreis chacun chaque cada")
+)
+
+// lots tries v as what several of a thing come to, or all of what the evidence counts: "the total is
+// 178 euros" of "2 x 89 EUR". Where the evidence tells a total itself, that is what the claim means.
+func (c *checker) lots(v *quantity.Value) candidate {
+	if v.Kind != quantity.Count || relative(v) || v.Range() || c.unit != 0 || c.x.lots == 0 || !c.sums() {
+		return nobody
+	}
+	best, most, ties, all, n := nobody, -1.0, 0.0, 0.0, 0
+	for k := range c.x.known {
+		e := &c.x.known[k]
+		if c.left -= comparing; c.left < 0 || e.total && (e.value.Dim == v.Dim || e.value.Dim == quantity.Plain) {
+			return nobody
+		}
+		amount, ok := c.billed(v, e)
+		if !ok {
+			continue
+		}
+		all, n = all+amount, n+1
+		if e.lot.amount == 0 {
+			continue
+		}
+		switch score := c.affinity(int32(k)); {
+		case best.sentence < 0 || score > most+c.limit.SwapMargin:
+			best, most, ties = c.by(int32(k), score), score, amount
+		case score >= most-c.limit.SwapMargin:
+			ties += amount
+		}
+	}
+	if best.sentence < 0 || n > 2*maxOperands || !v.Says(ties) && !v.Says(all) {
+		return nobody
+	}
+	return best
+}
+
+// billed is what number e of the evidence adds to a total that is counted in the unit of v: its lot, or
+// itself.
+func (*checker) billed(v *quantity.Value, e *known) (amount float64, ok bool) {
+	l, dim := &e.lot, v.Dim.Top()
+	switch {
+	case l.amount == 0:
+		o := &e.value
+		return o.Lo, dim != quantity.Plain && o.Dim == v.Dim && o.Kind == quantity.Count && !o.Range() &&
+			o.Side == quantity.NoSide
+	case l.dim != dim && l.dim != quantity.Plain && dim != quantity.Plain, l.period == 0 && v.Period != 0:
+		return 0, false
+	case v.Period == 0:
+		return l.amount, true
+	case v.Dim != dim: // for a second
+		return l.amount / l.period, true
+	}
+	return l.amount * v.Period / l.period, true
+}
+
+// sums reports whether the claim has a word for what several things come to, and none for one of them.
+func (c *checker) sums() bool {
+	sum := false
+	for _, w := range c.words {
+		if oneNames[w.Hash] {
+			return false
+		}
+		sum = sum || sumNames[w.Hash] || billNames[w.Hash]
+	}
+	return sum
+}
+
+// billNames are words of claims about what is to be paid, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var billNames = hashSet("amounts bill invoice invoiced due owe owed payable pay comes together both all entire " +
+	"Rechnung zahlen fällig facture payer factura pagar")

@@ -1,0 +1,60 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// What several of a thing come to is known where the evidence tells how many there are and what one
+// of them costs, and is flagged where it is another sum, that of another thing, or told of one.
+func TestTotalsOfSeveralThings(t *testing.T) {
+	t.Parallel()
+	const (
+		lamps   = "Desk lamps: 2 x 89 EUR."
+		each    = "You ordered two chairs at 89 EUR each."
+		stuhl   = "Sie bestellten 2 Stühle à 89 EUR."
+		both    = "Desk lamps: 2 x 89 EUR. // Office chairs: 3 × 50 EUR."
+		hours   = "Consulting: 12 hours at 80 EUR per hour. // Travel: 45 EUR."
+		rooms   = "We booked 3 rooms for the night, 120 EUR each."
+		row     = "Item: Desk lamp | Qty: 2 | Price (EUR): 89"
+		rows    = row + " // Item: Chair | Qty: 3 | Price (EUR): 50"
+		record  = `{"name": "Desk lamp", "qty": 2, "price": 89} // {"name": "Chair", "qty": 3, "price": 50}`
+		stated  = "Desk lamps: 2 x 89 EUR. // Discount: 5 %. // Total: 169.10 EUR."
+		tablets = "Take 2 x 500 mg a day."
+		seats   = "The contract covers 5 licences at 12 EUR per month."
+	)
+	wantSaid(t, []said{
+		{lamps, "The total is 178 EUR.", numeric.Supported},
+		{lamps, "The total is 188 EUR.", numeric.Unsupported},
+		{lamps, "The desk lamps come to 178 EUR in total.", numeric.Supported},
+		{lamps, "The desk lamps come to 267 EUR in total.", numeric.Contradicted},
+		{lamps, "Each desk lamp is 178 EUR.", numeric.Contradicted},
+		{each, "The chairs total 178 EUR.", numeric.Supported},
+		{each, "The chairs total 179 EUR.", numeric.Contradicted},
+		{each, "The invoice amounts to 178 euros.", numeric.Supported},
+		{stuhl, "Der Gesamtbetrag ist 178 EUR.", numeric.Supported},
+		{stuhl, "Der Gesamtbetrag ist 198 EUR.", numeric.Unsupported},
+		{both, "The total is 328 EUR.", numeric.Supported},
+		{both, "The total is 178 EUR.", numeric.Unsupported},
+		{both, "The office chairs total 150 EUR.", numeric.Supported},
+		{both, "The office chairs total 178 EUR.", numeric.Contradicted},
+		{hours, "The consulting totals 960 EUR.", numeric.Supported},
+		{hours, "The total is 1,005 EUR.", numeric.Supported},
+		{hours, "The total is 1,050 EUR.", numeric.Unsupported},
+		{rooms, "The rooms cost 360 EUR altogether.", numeric.Supported},
+		{rooms, "The rooms cost 340 EUR altogether.", numeric.Contradicted},
+		{rows, "The total is 328 EUR.", numeric.Supported},
+		{rows, "The total is 318 EUR.", numeric.Unsupported},
+		{record, "The total is 328 EUR.", numeric.Supported},
+		{record + ` // {"name": "Mat", "qty": 1, "price": 15}`, "The total is 343 EUR.", numeric.Supported},
+		{record, "The total is 139 EUR.", numeric.Unsupported},
+		{stated, "The total is 169.10 EUR.", numeric.Supported},
+		{stated, "The total is 178 EUR.", numeric.Contradicted},
+		{tablets, "That is 1000 mg a day in total.", numeric.Supported},
+		{tablets, "That is 1500 mg a day in total.", numeric.Contradicted},
+		{seats, "The total is 60 EUR per month.", numeric.Supported},
+		{seats, "The total is 720 EUR a year.", numeric.Supported},
+		{seats, "The total is 72 EUR per month.", numeric.Unsupported},
+	})
+}
