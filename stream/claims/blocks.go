@@ -46,7 +46,7 @@ func (s *Splitter) Place() Place {
 		return Free
 	case s.tick > 0 || s.math != noMath:
 		return Within
-	case s.pos < len(s.buf) && (s.lineStart || s.buf[s.pos] == '<' || s.buf[s.pos] == '`'):
+	case s.pos < len(s.buf) && (s.lineStart || bytes.IndexByte([]byte("<`{["), s.buf[s.pos]) >= 0):
 		return Within
 	}
 	return Free

@@ -10,8 +10,9 @@
 // after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it, but
 // for <code> at the end of a line.
 //
-// With Options.Values a text that begins as JSON is cut by its values instead; between its claims
-// lie names of members and values that state nothing.
+// With Options.Values JSON is cut by its values instead where a text begins so, and where an object
+// begins in a line of its own or behind a colon; between its claims lie names of members and values
+// that state nothing.
 //
 // The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
 // look ahead without bound before it decides about a full stop, which a stream cannot wait for, and
@@ -100,8 +101,8 @@ type Options struct {
 	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
 	// JSON object or in indented code. For texts that agents write.
 	Blocks bool
-	// Values reads a text that is JSON, or begins with a block of it (```json), value by value: each
-	// string is a text of its own, a number or a string of a few words a claim of kind Value. Names
+	// Values reads a text that is JSON, begins with a block of it (```json), or holds an object behind
+	// other text, value by value: each string is a text of its own, a number or a string of a few words a claim of kind Value. Names
 	// of members are no claims, nor are words that stand for a value (true, "refund_policy"), nor
 	// values of members that tell how sure an answer is and where it was found (confidence, page).
 	Values bool

@@ -93,6 +93,11 @@ func (s *Splitter) beginOther(at int) verdict {
 			return more
 		}
 	}
+	if s.begun {
+		if v := s.laterJSON(at); v != no {
+			return v
+		}
+	}
 	if !s.opts.Blocks {
 		return no
 	}
@@ -315,6 +320,17 @@ func (s *Splitter) beginCodeLine(at int) bool {
 	if s.fence.form != fenced {
 		return s.beginBlockLine(at) == yes
 	}
+	if s.json.fenced && s.json.lines {
+		switch s.beginsObject(at) {
+		case yes:
+			s.fence = fence{}
+			s.openJSON(at, true)
+			return true
+		case more:
+			return false
+		case no:
+		}
+	}
 	n := at
 	for n < len(s.buf) && s.buf[n] == s.fence.char && n-at < maxPrefix {
 		n++
@@ -342,10 +358,20 @@ func (s *Splitter) beginCodeLine(at int) bool {
 		s.end = n
 		s.close(n, false)
 		s.fence = fence{}
+		s.json.fenced = false
 		s.kind = Prose
 		s.behind = true
 	}
 	return true
+}
+
+// ofJSON reports whether the first line of a block says that it holds JSON, or lines of it.
+func ofJSON(line []byte) bool {
+	switch strings.ToLower(string(line[:min(len(line), len("```ndjson")+1)])) {
+	case "```json", "```jsonl", "```ndjson":
+		return true
+	}
+	return false
 }
 
 // codeRune takes text of a code block; each line is a claim.
@@ -356,7 +382,7 @@ func (s *Splitter) codeRune(r rune, size int) bool {
 		}
 	}
 	if r == '\n' {
-		holds := s.fence.first && bytes.EqualFold(s.buf[s.start:s.end], []byte("```json"))
+		holds := s.fence.first && ofJSON(s.buf[s.start:s.end])
 		s.fence.first = false
 		if s.open {
 			s.close(s.end, false)

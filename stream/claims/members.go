@@ -21,6 +21,7 @@ const (
 type members struct {
 	open   bool
 	fenced bool // in a block of Markdown
+	lines  bool // one has ended as JSON does: another may follow in a line of its own
 	fresh  bool // nothing but blanks stands before pos in its line
 	want   want
 	token  token
@@ -94,6 +95,67 @@ func (s *Splitter) beginsJSON(at int) verdict {
 	return no
 }
 
+// beginsObject reports whether an object of JSON, or a list of such, begins at a place behind other
+// text: brackets, a brace the last of them, the name of a member and a colon.
+func (s *Splitter) beginsObject(at int) verdict {
+	if at >= len(s.buf) || s.buf[at] != '{' && s.buf[at] != '[' {
+		return no
+	}
+	want := byte('{')
+	for i := at; i < at+maxOpener; i++ {
+		if i >= len(s.buf) {
+			if s.final {
+				return no
+			}
+			return more
+		}
+		switch c := s.buf[i]; {
+		case want == '"': // in the name
+			switch c {
+			case '"':
+				want = ':'
+			case '\n':
+				return no
+			case '\\':
+				i++
+			}
+		case isBlank(c):
+		case want == ':':
+			if c == ':' {
+				return yes
+			}
+			return no
+		case c == '"' && want == 0:
+			want = '"'
+		case c == '{' && want == '{':
+			want = 0
+		case c != '[' || want != '{':
+			return no
+		}
+	}
+	return no
+}
+
+// laterJSON opens JSON that begins at a place behind other text.
+func (s *Splitter) laterJSON(at int) verdict {
+	if !s.opts.Values || s.value.open || s.tick > 0 || s.math != noMath {
+		return no
+	}
+	v := s.beginsObject(at)
+	if v == yes {
+		s.endLineClaim()
+		s.table.leave()
+		s.openJSON(at, false)
+	}
+	return v
+}
+
+// announced reports whether what stands here may be JSON in the middle of a line: behind a colon, or
+// where a claim has ended.
+func (s *Splitter) announced() bool {
+	return s.begun && !s.table.row && (!s.open || s.end > s.start && s.buf[s.end-1] == ':')
+}
+
 // isBlank reports whether c is white space of JSON.
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
@@ -111,7 +173,7 @@ func (s *Splitter) openJSON(at int, fenced bool) {
 
 // leaveJSON goes on as in a text, from a place on, or as in the block that the JSON stands in.
 func (s *Splitter) leaveJSON(from int) {
-	s.json.open, s.json.token = false, noToken
+	s.json.open, s.json.token, s.json.lines = false, noToken, false
 	s.pos, s.start, s.end = from, from, from
 	s.open, s.words, s.inWord, s.depth = false, 0, false, 0
 	s.value, s.lineLen = value{over: true}, 0
@@ -183,6 +245,7 @@ func (s *Splitter) closeLevel(c byte) bool {
 	m.levels, m.want = m.levels[:n-1], aCommaOrEnd
 	if n == 1 {
 		s.leaveJSON(s.pos)
+		m.lines = true
 	}
 	return true
 }

@@ -95,6 +95,45 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 		},
 		{"nothing in it", `{}`, nil},
 		{
+			"behind text", "Here is the order:\n\n{\"item\": \"Lamp\", \"price\": 49.90}\n\nIt ships today. So.",
+			[]string{"Here is the order:", "value:item: Lamp", "value:Lamp: price: 49.90", "It ships today.", "So."},
+		},
+		{
+			"behind a colon in the line", `The order: {"item": "Lamp", "price": 49.90} as asked. Yes.`,
+			[]string{"The order:", "value:item: Lamp", "value:Lamp: price: 49.90", "as asked.", "Yes."},
+		},
+		{
+			"within a sentence", `The call {"price": 49.90} costs nothing. Yes.`,
+			[]string{`The call {"price": 49.90} costs nothing.`, "Yes."},
+		},
+		{
+			"one object a line", "{\"plan\": \"Basic\", \"fee\": 9}\n{\"plan\": \"Pro\", \"fee\": 19}\n",
+			[]string{"value:plan: Basic", "value:Basic: fee: 9", "value:plan: Pro", "value:Pro: fee: 19"},
+		},
+		{
+			"one object a line of a block", "```jsonl\n{\"fee\": 9}\n{\"fee\": 19},\n\n{\"fee\": 29}\n```\nSo. Yes.",
+			[]string{"code:```jsonl", "value:fee: 9", "value:fee: 19", "code:,", "value:fee: 29", "code:```", "So.", "Yes."},
+		},
+		{
+			"a list of objects behind text", "So:\n[\n  {\"fee\": 9},\n  {\"fee\": 19}\n]",
+			[]string{"So:", "value:fee: 9", "value:fee: 19"},
+		},
+		{"a set behind text", "So:\n{\"Basic\", \"Pro\"} is it.", []string{"So:", `{"Basic", "Pro"} is it.`}},
+		{"a list of texts behind text", "So:\n[\"Basic\"](x) is it.", []string{"So:", `["Basic"](x) is it.`}},
+		{"braces behind text", "So:\n{{ \"a\": 1 }} is it.", []string{"So:", `{{ "a": 1 }} is it.`}},
+		{
+			"a string without an end in a block", "```json\n{\"a\": \"It is 5 m.\n  ```\nIt is tall. So.",
+			[]string{"code:```json", "It is 5 m.", "code:```", "It is tall.", "So."},
+		},
+		{
+			"a line break in a string of a block", "```json\n{\"a\": \"It is 5 m.\n`b` is 6 m.\", \"c\": 7}\n```\nSo.",
+			[]string{"code:```json", "It is 5 m.", "`b` is 6 m.", "value:c: 7", "code:```", "So."},
+		},
+		{
+			"a string without an end that is no claim", "{\"source\": \"page 3\nIt is tall. So.",
+			[]string{"It is tall.", "So."},
+		},
+		{
 			"code in a string", `{"a": "Run:\n` + "```\\nx := 1\\n```" + `"}`,
 			[]string{"Run:", "code:```", "code:x := 1", "code:```"},
 		},
@@ -116,7 +155,7 @@ var jsonPieces = []string{
 	`"It is 5 m. So it is.", `, `"5 m"`, `49.90`, `-1e3,`, `true`, `\n`, `\"`, `\u00e9`,
 	`\ud83d\ude00`, `\ud83d`, `\u12`, `\`, "\n", " ", "é", "\xff", "\xe5", "\"confidence\": ", "0.9, ",
 	"The tower is tall. ", "塔高。", "word ",
-	"```json\n", "\n```\n", `{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
+	"```json\n", "\n```\n", "\n```", "\n{\"a\": 1}\n", "So: ", `{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
 }
 
 func TestPiecesNeverChangeTheClaimsOfJSON(t *testing.T) {

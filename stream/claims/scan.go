@@ -65,6 +65,11 @@ func (s *Splitter) step(r rune, size int) bool {
 	case r == '`' || r == '$' || r == '\\':
 		return s.special(r)
 	}
+	if (r == '{' || r == '[') && s.announced() {
+		if v := s.laterJSON(s.pos); v != no {
+			return v == yes
+		}
+	}
 	if s.opts.Blocks && (r == '<' || r == '{') {
 		if v := s.beginForm(r); v != no {
 			return v == yes

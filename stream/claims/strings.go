@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func (s *Splitter) readString() bool {
 	m := &s.json
 	end := s.pos
-	for end < len(s.buf) && s.buf[end] != '"' && s.buf[end] != '\\' {
+	for end < len(s.buf) && s.buf[end] != '"' && s.buf[end] != '\\' && (s.buf[end] != '\n' || !s.mayBreak(end)) {
 		end++
 	}
 	if end == len(s.buf) && !s.final {
@@ -29,6 +30,8 @@ func (s *Splitter) readString() bool {
 		s.pos++
 		m.token, m.want = noToken, aCommaOrEnd
 		return true
+	case s.buf[end] == '\n':
+		return s.breakString()
 	case s.buf[end] != '\\':
 		return false // a character that has not come as a whole
 	}
@@ -42,6 +45,48 @@ func (s *Splitter) readString() bool {
 	var room [utf8.UTFMax]byte
 	s.say(utf8.AppendRune(room[:0], r), s.buf[end:end+size])
 	s.pos = end + size
+	return true
+}
+
+// mayBreak reports whether a string that lacks its end may end at a line break: one that is not
+// judged does, and one in a block may where the block does.
+func (s *Splitter) mayBreak(at int) bool {
+	if s.json.token == muteToken {
+		return true
+	}
+	if !s.json.fenced {
+		return false
+	}
+	for at++; at < len(s.buf); at++ {
+		if c := s.buf[at]; c != ' ' && c != '\t' && c != '\r' {
+			return c == '`'
+		}
+	}
+	return true
+}
+
+// breakString reads a line break in a string, which no JSON has: the string ends where the block does.
+func (s *Splitter) breakString() bool {
+	end := false
+	if s.json.token != muteToken {
+		h := s.lineHead(s.pos + 1)
+		text := bytes.TrimLeft(h.text, " \t\r")
+		rest := bytes.TrimLeft(text, "`")
+		switch {
+		case len(text) > 0 && text[0] != '`':
+		case !h.whole && len(bytes.TrimSpace(rest)) == 0:
+			return false
+		default:
+			end = len(text)-len(rest) >= 3 && len(bytes.TrimSpace(rest)) == 0
+		}
+	}
+	if !end && s.json.token != muteToken {
+		s.say(s.buf[s.pos:s.pos+1], s.buf[s.pos:s.pos+1])
+		s.pos++
+		return true
+	}
+	s.endString()
+	s.leaveJSON(s.pos)
 	return true
 }
 

@@ -129,14 +129,16 @@ func TestHoldDoesNotBreakJSONWithinAText(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	for text, want := range map[string]string{
 		`So: {"a": "All is well. This is false. Good."}`: `So: {"a": "All is well. [unverified] Good."}`,
-		"Input.\n{\"a\": \"This is false. Good.\"}":      "Input.\n",
-		"Input.\n{\"a\": \"Well.\", \"b\": false}\nSo.":  "Input.\n",
+		"Input.\n{\"a\": \"This is false. Good.\"}":      "Input.\n{\"a\": \"[unverified] Good.\"}",
+		"Input.\n{\"a\": \"Well.\", \"b\": false}\nSo.":  "Input.\n{\"a\": \"Well.\", \"b\": false}\nSo.",
+		"Input.\n{\"a\": \"Well.\", \"b\": \"false 5\"}": "Input.\n{\"a\": \"Well.\", \"b\": \"",
+		`Input {"a": "This is false. Good."} is. So.`:    "",
 	} {
 		job := jobOf(t, guard.Hold)
 		job.Formed = guard.Hold
 		got, out, err := pass(t, g, job, words(text)...)
 		heard := listen(t, got)
-		cut := !strings.Contains(want, "unverified")
+		cut := len(want) < len(text) && !strings.Contains(want, "unverified")
 		if err != nil || heard.texts[0] != want || out.Cut != cut {
 			t.Errorf("error %v, %q, %+v", err, heard.texts[0], out)
 		}

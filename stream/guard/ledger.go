@@ -325,9 +325,10 @@ func (l *ledger) fatal(r *record) bool {
 }
 
 // breaks reports whether the marker in place of a claim would break JSON that stands in the text: the
-// claim is more than a part of one string, or the marker none.
+// claim is a value of its own, or more than a part of one string, or the marker none.
 func (l *ledger) breaks(r *record) bool {
-	return r.claim.Place == claims.Inside && (strings.Contains(r.claim.Text, `"`) || strings.ContainsAny(l.Marker, `"\`))
+	return r.claim.Place == claims.Inside && (r.claim.Kind == claims.Value ||
+		strings.Contains(r.claim.Text, `"`) || strings.ContainsAny(l.Marker, `"\`))
 }
 
 // unread takes in a piece of the answer that may say anything and cannot be read: a claim that

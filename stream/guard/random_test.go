@@ -134,7 +134,7 @@ func (g *generator) pieces(stream string, longest int) []string {
 // A tool call ends a claim. It also returns the words that must be nowhere.
 func mended(t *testing.T, text string, calls []int) (want string, never []string) {
 	t.Helper()
-	s, err := claims.New(claims.Options{Blocks: true})
+	s, err := claims.New(claims.Options{Blocks: true, Values: true})
 	if err != nil {
 		t.Fatal(err)
 	}
