@@ -102,9 +102,10 @@ type Options struct {
 	// JSON object or in indented code. For texts that agents write.
 	Blocks bool
 	// Values reads a text that is JSON, begins with a block of it (```json), or holds an object behind
-	// other text, value by value: each string is a text of its own, a number or a string of a few words a claim of kind Value. Names
-	// of members are no claims, nor are words that stand for a value (true, "refund_policy"), nor
-	// values of members that tell how sure an answer is and where it was found (confidence, page).
+	// other text, value by value: each string is a text of its own, a number or a string of a few
+	// words a claim of kind Value. Names of members are no claims, nor are words that stand for a value
+	// (true, "refund_policy"), nor values of members that tell how sure an answer is and where it was
+	// found (confidence, page).
 	Values bool
 }
 

@@ -114,10 +114,13 @@ func (l *lexer) special(g []group) bool {
 		if len(same) == 3 {
 			return l.date(same)
 		}
-		return l.shortDate(g) || l.slash(same)
+		return l.fieldDate(g) || l.shortDate(g) || l.slash(same)
 	case '-':
 		if len(same) == 3 {
 			return l.date(same) || l.dialled(same)
+		}
+		if l.fieldDate(g) {
+			return true
 		}
 		call := len(same) > 3 || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3
 		return call && l.dialled(same)

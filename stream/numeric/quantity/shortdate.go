@@ -18,6 +18,48 @@ var dayCues = func() map[string]bool {
 	return m
 }()
 
+// dayNames are the last words of names of fields that hold a date: "date": "06-01".
+//
+//nolint:gochecknoglobals // constant table
+var dayNames = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq("date dates day deadline due birthday datum termin fecha") {
+		m[w] = true
+	}
+	return m
+}()
+
+// fieldDate takes a month and a day of two digits each, 06-01, behind the name of a field that holds a
+// date. Which of them is the month is not told where both may be.
+func (l *lexer) fieldDate(g []group) bool {
+	if len(g) != 2 || g[0].digits != 2 || g[1].digits != 2 || !l.inDateField(g[0].start) {
+		return false
+	}
+	a, b := int(g[0].value), int(g[1].value)
+	if min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
+		return false
+	}
+	t := token{start: g[0].start, end: g[1].end, kind: tokDate, month: uint8(a), day: uint8(b), swap: max(a, b) <= 12}
+	if a > 12 {
+		t.month, t.day = uint8(b), uint8(a)
+	}
+	l.toks = append(l.toks, t)
+	l.pos = t.end
+	return true
+}
+
+// inDateField reports whether the name of a field that holds a date stands before a place, with a
+// colon, perhaps quoted.
+func (l *lexer) inDateField(at int) bool {
+	name, ok := strings.CutSuffix(strings.TrimRight(l.text[:at], " \"'"), ":")
+	if !ok {
+		return false
+	}
+	name = strings.TrimRight(name, " \"'")
+	word := name[strings.LastIndexFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })+1:]
+	return len(word) <= len("birthday") && dayNames[strings.ToLower(word)]
+}
+
 // shortDate takes a day and a month without a year, as numbers: 20.06. behind a word for it, 15/06
 // behind such a word or, where one of both is no month, behind a mark.
 func (l *lexer) shortDate(g []group) bool {
