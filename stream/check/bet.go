@@ -90,9 +90,25 @@ func (m *matcher) turned(sentence []words.Word, text string) turns {
 
 func forceOf(list []words.Word) (has [3]bool) {
 	for i := range list {
-		has[forces[list[i].Hash]] = true
+		if !isMonth(list, i) {
+			has[forces[list[i].Hash]] = true
+		}
 	}
 	return has
+}
+
+//nolint:gochecknoglobals // constants
+var (
+	may = hashOf("may")
+	in  = hashOf("in")
+)
+
+// isMonth reports whether a word is the month of May: a number stands beside it, or "in" before it.
+func isMonth(list []words.Word, i int) bool {
+	if list[i].Hash != may || !list[i].Has(words.Capital) {
+		return false
+	}
+	return i > 0 && (list[i-1].Has(words.Number) || list[i-1].Hash == in) || i+1 < len(list) && list[i+1].Has(words.Number)
 }
 
 // firmer reports whether the claim is put more firmly than the stretch that it takes its words
@@ -498,7 +514,7 @@ func (s *sight) bet(premises []evidence.Premise) bool {
 	defer matchers.Put(m)
 	o := m.read(s.claim.Text, premises, s.findings)
 	s.stale = m.outdated(s.claim.Text, premises)
-	if len(premises) == 0 || o.negated > 0 || o.denied > 0 {
+	if len(premises) == 0 || o.negated > 0 || o.denied > 0 || s.untold() {
 		return false
 	}
 	if m.otherSubject(&o) || m.crossed() || m.compared(s.calculated()) {

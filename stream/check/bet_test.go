@@ -36,6 +36,14 @@ func TestEntailedIsNotAlwaysSupported(t *testing.T) {
 		{"every year of one date", "The harbour feast took place on 12 May 2019.", "The harbour feast takes place every year.", check.Unchecked},
 		{"without its condition", "The ferry is free if the harbour is closed.", "The ferry is free.", check.Unchecked},
 		{"a condition changed", "The ferry leaves after the harbour bell rings.", "The ferry leaves before the harbour bell rings.", check.Unchecked},
+		{
+			"a date of another word", "The toll was approved on 12 May and takes effect on 1 June.", "The toll comes in on 12 May.",
+			check.Unchecked,
+		},
+		{
+			"a date of its word", "The toll was approved on 12 May and takes effect on 1 June.", "The toll takes effect on 1 June.",
+			check.Supported,
+		},
 		{"a negation more", "The ferry stops at the harbour.", "The ferry does not stop at the harbour.", check.Unchecked},
 	} {
 		got := checker(t, check.Options{Judge: always(entails)}).Check(t.Context(), facts(t, c.fact), "", []check.Claim{{Text: c.claim}})[0]

@@ -225,7 +225,7 @@ func (s *sight) rest(e *evidence.Evidence) overlap {
 // worded reports whether a claim whose numbers are all supported says nothing else that its
 // premises do not say, word for word.
 func (s *sight) worded(e *evidence.Evidence) bool {
-	if s.numbers != numeric.Supported || s.signs&countable == 0 {
+	if s.numbers != numeric.Supported || s.signs&countable == 0 || s.untold() {
 		return false
 	}
 	o := s.rest(e)
@@ -278,6 +278,11 @@ func (s *sight) recorded() bool {
 	defer matchers.Put(m)
 	m.premise = words.Scan(m.premise[:0], s.premises[0].Text)
 	return !slices.ContainsFunc(m.premise, func(w words.Word) bool { return english[w.Hash] || german[w.Hash] })
+}
+
+// untold reports whether nothing tells which of two dates of the evidence the claim means.
+func (s *sight) untold() bool {
+	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool { return f.Untold })
 }
 
 // reasoned reports whether a number of the claim was worked out of others, or counted, for which the

@@ -60,6 +60,9 @@ type Finding struct {
 	Reason     Reason
 	Sentence   int     // sentence of the evidence that decided, or -1
 	Score      float64 // how well the words around both numbers agree, in [0,1]
+	// Untold: the sentence that decided has another date as well, and no word of the claim tells which
+	// of them it means.
+	Untold bool
 }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
@@ -246,7 +249,7 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) bool {
 	}
 	c.terms = append(c.terms, claimTerm{
 		hash: w.Hash, weight: weight, clause: clause,
-		date: w.Has(words.Number) && clause >= 0 && c.inValue(w, true),
+		date: clause >= 0 && c.inDate(w),
 		name: isName(w.Class),
 	})
 	return true
@@ -327,6 +330,7 @@ func (c *checker) judge(i int) Finding {
 		if at := c.elsewhere(v, match, other); at.sentence >= 0 {
 			return c.found(f, Contradicted, OtherSubject, at)
 		}
+		f.Untold = c.untold(v, match)
 		return c.found(f, Supported, how, match)
 	}
 	if year := c.yearAlone(v); year.sentence >= 0 {
@@ -414,7 +418,7 @@ func (c *checker) foreignName(k int32) bool {
 		if c.left < 0 {
 			return false
 		}
-		if (isName(w.class) || w.class&words.Number != 0 && !w.date) && !c.says(w.hash) && !c.taken(in, w.clause, e) {
+		if (isName(w.class) || w.class&words.Number != 0) && !w.date && !c.says(w.hash) && !c.taken(in, w.clause, e) {
 			return true
 		}
 	}

@@ -80,7 +80,8 @@ func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 }
 
 // yearAlone is the year of a quarter, or half, of the claim, where the evidence tells no part of
-// any year: it may go by days that are told without theirs.
+// any year: it may go by days that are told without theirs. An amount of the claim that is told of the
+// whole year is not one of its part.
 func (c *checker) yearAlone(v *quantity.Value) candidate {
 	best := nobody
 	if v.Kind != quantity.Date || v.Month < quantity.Quarters {
@@ -100,7 +101,30 @@ func (c *checker) yearAlone(v *quantity.Value) candidate {
 			}
 		}
 	}
+	if best.sentence >= 0 && c.ofWholeYear(best.known) {
+		return nobody
+	}
 	return best
+}
+
+// ofWholeYear reports whether the sentence of a year of the evidence tells, for that year, an amount
+// that stands in the clause of the date that is being judged.
+func (c *checker) ofWholeYear(year int32) bool {
+	in := &c.x.sentences[c.x.known[year].sentence]
+	for i := range c.values {
+		v := &c.values[i]
+		if v.Kind != quantity.Count || v.Weak || c.homes[i] != c.homes[c.at] {
+			continue
+		}
+		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
+			c.left -= comparing
+			e := &c.x.known[k].value
+			if e.Kind == quantity.Count && quantity.Compare(v, e) != quantity.Differs && (in.row || c.dateOf(k) == year) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ofTwin is the number of another sentence that says the same for the date of the claim, in the

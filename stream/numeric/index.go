@@ -119,7 +119,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 		if w.Has(words.Stop) || r.inValue(w, false) && (!in.row || !r.bareAt(w)) {
 			continue // a bare number of a row may be what it is called
 		}
-		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: w.Has(words.Number) && r.inValue(w, true)}
+		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: r.inDate(w)}
 		t.behind = r.behindNumber(w.Start, t.clause)
 		x.terms = append(x.terms, t)
 		if list := x.postings[w.Hash]; len(list) == 0 || list[len(list)-1] != i {

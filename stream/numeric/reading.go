@@ -107,7 +107,41 @@ func (r *reading) takes(text string, clause int32) uint8 {
 		"commence", "ouvre", "finit", "ferme", "termine":
 		return sentence
 	}
+	if r.lacksSubject(text, i+1) {
+		return sentence
+	}
 	return nothing
+}
+
+// lacksSubject reports whether word i, which begins a clause, is a verb that takes its subject from the
+// clause before, as far as its form and the next word tell: "and released on 16 July", "und tritt am
+// 1. Dezember in Kraft".
+func (r *reading) lacksSubject(text string, i int) bool {
+	w := r.words[i]
+	if w.Has(words.Stop|words.Capital|words.Number) || i+1 == len(r.words) {
+		return false
+	}
+	word := text[w.Start:w.End]
+	switch word {
+	case "takes", "comes", "enters", "goes", "becomes", "took", "came", "went", "became", "entered", "tritt", "trat":
+		return true
+	case "rebuilt", "built", "sent", "paid", "sold", "made", "held", "left", "won", "put", "begun", "open",
+		"close", "start", "begin", "end", "expire", "run":
+	default:
+		if !hasAnySuffix(word, "s", "ed", "t", "te") {
+			return false
+		}
+	}
+	return follows(text[r.words[i+1].Start:r.words[i+1].End]) && r.behind(text, i) == " "
+}
+
+// follows reports prepositions that stand between a verb and a date.
+func follows(word string) bool {
+	switch word {
+	case "on", "at", "in", "by", "until", "till", "from", "to", "for", "again", "am", "um", "im", "bis", "ab", "vom", "zum":
+		return true
+	}
+	return false
 }
 
 // Words that begin a clause which goes on with all of the one before it, and months of languages
@@ -262,6 +296,12 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 func (r *reading) inValue(w words.Word, dates bool) bool {
 	v := r.valueOf(w)
 	return v != nil && (v.Kind != quantity.Date || dates)
+}
+
+// inDate reports whether a word is part of a date, as a day or the name of a month.
+func (r *reading) inDate(w words.Word) bool {
+	v := r.valueOf(w)
+	return v != nil && (v.Kind == quantity.Date || w.Has(words.Number))
 }
 
 // bareAt reports whether a word is a number without a unit.

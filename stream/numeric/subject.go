@@ -186,7 +186,7 @@ func (c *checker) holdsName(s int32, hash uint64) bool {
 	in := &c.x.sentences[s]
 	c.left -= int(in.termEnd - in.terms)
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
-		if w.hash == hash && isName(w.class) {
+		if w.hash == hash && isName(w.class) && !w.date {
 			return true
 		}
 	}
@@ -227,7 +227,7 @@ func (c *checker) foreignSubject(in *indexed) bool {
 	}
 	near, foreign := &c.x.sentences[in.from], false
 	for _, w := range c.x.terms[near.terms:near.termEnd] {
-		if isName(w.class) {
+		if isName(w.class) && !w.date {
 			if c.says(w.hash) {
 				return false
 			}

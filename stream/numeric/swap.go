@@ -43,6 +43,7 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 // other.
 func (c *checker) belongs(v *quantity.Value, match, other candidate) bool {
 	return c.sameSubject(match, other) || c.saysBoth(match, other) || c.goesOn(match, other) ||
+		c.ofPronoun(v, match, other) ||
 		v.Side != quantity.NoSide && c.besideIt(other)
 }
 
@@ -234,20 +235,43 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	return !head
 }
 
-// saysPredicate reports whether the claim has a word of the clause of a number but the first, which
-// is of its subject, as are names; months tell nothing.
+// saysPredicate reports whether the claim has a word of the clause of a number behind its subject, that
+// is its first word and what stands there up to the first word of the claim. Names and months tell
+// nothing.
 func (c *checker) saysPredicate(of *known) bool {
 	in, first := &c.x.sentences[of.sentence], true
+	subject := c.firstOf(of)
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if w.clause != of.clause {
 			continue
 		}
-		if !first && w.class&(words.Capital|words.Number) == 0 && !monthWords[w.hash] && c.says(w.hash) {
+		if !first && w.class&(words.Capital|words.Number) == 0 && !w.date && !monthWords[w.hash] && c.says(w.hash) {
 			return true
 		}
-		first = false
+		first = first && subject != 0 && w.hash != subject
 	}
 	return false
+}
+
+// firstOf is the first word of the claim that stands in the clause of a number; 0 where none does.
+func (c *checker) firstOf(k *known) uint64 {
+	for i := range c.terms {
+		if t := &c.terms[i]; t.clause >= 0 && !t.date {
+			if in, _ := c.stands(t.hash, k); in {
+				return t.hash
+			}
+		}
+	}
+	return 0
+}
+
+// ofPronoun reports whether the sentence of a date goes on, with a pronoun, about what that of another
+// names, and the claim has no more of the latter than its subject: "The contract begins on 1 April" of
+// "The contract was signed on 3 March. It starts on 1 April.".
+func (c *checker) ofPronoun(v *quantity.Value, match, other candidate) bool {
+	in := &c.x.sentences[match.sentence]
+	return (v.Kind == quantity.Date || v.Kind == quantity.Clock) && other.known >= 0 && match.known >= 0 &&
+		in.as == meant && in.from == other.sentence && !c.saysPredicate(&c.x.known[other.known])
 }
 
 // saysBoth reports whether the clause of the claim has number other as well, which stands in another sentence than
@@ -307,7 +331,7 @@ func (c *checker) meansPart(without, with *known, in *indexed) bool {
 // alone is the clause of the one of two numbers that a word, which is no number, stands with alone, or
 // inHeading where it is none of them.
 func (c *checker) alone(w term, a, b *known) int32 {
-	if w.class&words.Number != 0 {
+	if w.class&words.Number != 0 || w.date {
 		return inHeading
 	}
 	other := a
