@@ -51,6 +51,7 @@ const (
 	NoSuchNumber Reason = "no such number in the evidence"
 	NoFact       Reason = "small number that may be no fact"
 	WithinBound  Reason = "within a bound of the evidence"
+	Multiple     Reason = "perhaps a multiple of an amount of the evidence"
 )
 
 // Finding is the verdict on one number of a claim.
@@ -336,6 +337,9 @@ func (c *checker) judge(i int) Finding {
 	if year := c.yearAlone(v); year.sentence >= 0 {
 		return c.found(f, Supported, SameValue, year)
 	}
+	if from := c.reached(v); from.sentence >= 0 {
+		return c.found(f, Supported, Derived, from)
+	}
 	if from, reason := c.derive(v, other); from.sentence >= 0 {
 		return c.found(f, Supported, reason, from)
 	}
@@ -346,8 +350,12 @@ func (c *checker) judge(i int) Finding {
 		f.Reason = NoFact
 		return f
 	}
-	if c.bounded(v) || c.tiered(v) {
+	if c.bounded(v) || c.tiered(v) || c.datedWithin(v) {
 		f.Reason = WithinBound
+		return f
+	}
+	if c.multiplied(v) {
+		f.Reason = Multiple
 		return f
 	}
 	if other.sentence >= 0 && other.score >= c.limit.SameSubject {

@@ -187,6 +187,7 @@ func (c *checker) relate(v *quantity.Value) candidate {
 	if v.Dim == quantity.Percent {
 		scale = 100
 	}
+	by := v.Kind == quantity.Fraction && c.trend != 0 && hasAnySuffix(c.claim[:v.Start], "by ", "um ", "by about ", "um etwa ")
 	for i, a := range ops {
 		x := &c.x.known[a.known].value
 		for j, b := range ops {
@@ -195,8 +196,8 @@ func (c *checker) relate(v *quantity.Value) candidate {
 				continue
 			}
 			ratio := x.Lo / y.Lo
-			if (c.trend == 0 || v.Dim != quantity.Percent) && v.Says(scale*ratio) ||
-				v.Dim == quantity.Percent && c.went(a.known, b.known) && v.Says(scale*math.Abs(ratio-1)) {
+			if (c.trend == 0 || v.Dim != quantity.Percent && !by) && v.Says(scale*ratio) ||
+				(v.Dim == quantity.Percent || by) && c.went(a.known, b.known) && v.Says(scale*math.Abs(ratio-1)) {
 				return a
 			}
 		}

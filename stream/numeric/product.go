@@ -128,14 +128,15 @@ func (x *Index) lotOfRow(in *indexed, own []term) {
 	count, price := int32(-1), int32(-1)
 	for k := in.known; k < int32(len(x.known)); k++ {
 		v := &x.known[k].value
-		counts := hasName(own, x.known[k].clause, countNames)
+		priced := hasName(own, x.known[k].clause, priceNames) // "unit price"
+		counts := !priced && hasName(own, x.known[k].clause, countNames)
 		switch {
 		case v.Kind != quantity.Count || relative(v):
 		case counts && count < 0 && howMany(v):
 			count = k
 		case counts || price >= 0 || v.Range():
 			return
-		case v.Dim != quantity.Plain || hasName(own, x.known[k].clause, priceNames):
+		case v.Dim != quantity.Plain || priced:
 			price = k
 		}
 	}
@@ -157,7 +158,7 @@ func hasName(own []term, clause int32, names map[uint64]bool) bool {
 //nolint:gochecknoglobals // constant tables
 var (
 	// Names of what one of something costs.
-	priceNames = hashSet("price prices cost costs rate fee EUR USD GBP CHF amount unit each Preis Einzelpreis Stückpreis " +
+	priceNames = hashSet("price prices cost costs rate fee EUR USD GBP CHF amount Preis Einzelpreis Stückpreis " +
 		"Betrag Kosten prix tarif precio importe")
 	// Names of what several things come to, which evidence that has them tells itself.
 	sumNames = hashSet("total totals totalling sum subtotal altogether overall combined gesamt insgesamt zusammen " +

@@ -289,11 +289,11 @@ func (c *checker) saysBoth(match, other candidate) bool {
 	return false
 }
 
-// comparesMore reports whether the claim has another number that could be compared with v: it may tell
-// how two parts of a sentence stand to each other.
+// comparesMore reports whether the clause of the claim has another number that could be compared with v:
+// it may tell how two parts of a sentence stand to each other.
 func (c *checker) comparesMore(v *quantity.Value) bool {
 	for i := range c.values {
-		if i != c.at && quantity.Commensurable(v, &c.values[i]) {
+		if i != c.at && c.homes[i] == c.homes[c.at] && quantity.Commensurable(v, &c.values[i]) {
 			return true
 		}
 	}

@@ -146,8 +146,9 @@ func otherPeriod(c, e *Value) Agreement {
 		sum = numerator(e, c)
 	}
 	factor := c.Period / e.Period
-	if factor < 1 && c.Dim == Plain {
-		return Differs // 90 a year are not 1.7 a week, where things are counted
+	if whole := math.Round(e.Raw * factor); factor < 1 && c.Dim == Plain &&
+		(e.Period > hour || !near(whole, e.Raw*factor, exactly*whole)) {
+		return Differs // 90 a year are not 1.7 a week, where things are counted; 600 a minute are 10 a second
 	}
 	sum.Raw, sum.Step, sum.Place = sum.Raw*factor, sum.Step*factor, sum.Place*factor
 	sum.RawHi = sum.Raw

@@ -235,7 +235,7 @@ func (p *parser) ordinal(i int) (v Value, next int, ok bool) {
 	case t.kind == tokNumber && t.step == 1 && p.touches(i+1) && p.tok(i+1).kind == tokWord && p.ordinalMark(i+1):
 		v, next = plainValue(t.num, 1), i+2
 	case t.kind == tokWord && p.ordinalWord(i, &v.Raw, &next):
-		if p.word(i, "second") && p.tok(i-1).kind == tokNumber {
+		if p.word(i, "second") && (p.tok(i-1).kind == tokNumber || p.has(i-1, rolePer)) {
 			return v, i, false
 		}
 		v = plainValue(v.Raw, 1)

@@ -1,0 +1,212 @@
+package numeric
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
+)
+
+// reached tries a day as one of the evidence and a length of time that it tells behind it: a payment that
+// is due within 30 days of 14 March is due by 13 April, and what runs for three years from 1 July 2024
+// ends on 30 June 2027.
+func (c *checker) reached(v *quantity.Value) candidate {
+	if v.Kind != quantity.Date || v.Day == 0 || v.Month == 0 || v.Month > 12 || v.Year != v.YearTo || c.left < 0 {
+		return nobody
+	}
+	var starts, lengths [maxOperands]int32
+	n, m := 0, 0
+	c.nearby(func(k int32, e *known) {
+		switch e := &e.value; {
+		case n < maxOperands && e.Kind == quantity.Date && e.Day > 0 && e.Month >= 1 && e.Month <= 12 && e.Year == e.YearTo &&
+			(v.Year == 0 || e.Year != 0) && !slices.Contains(starts[:n], k):
+			starts[n], n = k, n+1
+		case m < maxOperands && e.Kind == quantity.Count && e.Dim == quantity.Duration && !e.Range() &&
+			e.Raw >= 1 && e.Raw == math.Trunc(e.Raw) && !slices.Contains(lengths[:m], k):
+			lengths[m], m = k, m+1
+		}
+	})
+	for _, length := range lengths[:m] {
+		for _, start := range starts[:n] {
+			s, l := &c.x.known[start], &c.x.known[length]
+			if c.x.sentences[s.sentence].group == c.x.sentences[l.sentence].group && lasts(&s.value, &l.value, v) {
+				return c.by(start, c.affinity(start))
+			}
+		}
+	}
+	return nobody
+}
+
+// Lengths of time in seconds.
+const (
+	oneDay   = quantity.Year / 365.25
+	oneMonth = quantity.Year / 12
+)
+
+// lasts reports whether a length of time from a day on ends on v; months and years may end on the day
+// before.
+func lasts(start, length, v *quantity.Value) bool {
+	year := start.Year
+	if year == 0 {
+		year = 2001 // any without a leap day
+	}
+	day := time.Date(year, time.Month(start.Month), int(start.Day), 0, 0, 0, 0, time.UTC)
+	n, early := int(min(length.Raw, 1e5)), false
+	switch length.Factor {
+	case oneDay:
+		day = day.AddDate(0, 0, n)
+	case 7 * oneDay:
+		day = day.AddDate(0, 0, 7*n)
+	case oneMonth:
+		day, early = day.AddDate(0, n, 0), true
+	case quantity.Year:
+		day, early = day.AddDate(n, 0, 0), true
+	default:
+		return false
+	}
+	return onDay(day, v, start) || early && onDay(day.AddDate(0, 0, -1), v, start)
+}
+
+// onDay reports whether v is a day, of any year where it or the day that was reckoned from names none.
+func onDay(day time.Time, v, start *quantity.Value) bool {
+	return int(v.Month) == int(day.Month()) && int(v.Day) == day.Day() &&
+		(v.Year == 0 || start.Year == 0 || v.Year == day.Year())
+}
+
+// bound is the side of a date on which lies what is spoken of.
+type bound int8
+
+// boundOf tells of a date of the reading whether a word before it says that what is spoken of lies
+// behind it, or before.
+func (r *reading) boundOf(text string, v *quantity.Value) bound {
+	if v.Kind != quantity.Date {
+		return 0
+	}
+	i := r.wordFrom(v.Start) - 1
+	if i >= 0 && r.words[i].Hash == theWord {
+		i--
+	}
+	if i < 0 {
+		return 0
+	}
+	switch text[r.words[i].Start:r.words[i].End] {
+	case "after", "After", "from", "From", "since", "Since", "ab", "Ab", "nach", "Nach", "seit", "Seit", "vom":
+		return 1
+	case "before", "Before", "until", "Until", "till", "vor", "Vor", "bis", "Bis":
+		return -1
+	}
+	return 0
+}
+
+var theWord = words.Scan(nil, "the")[0].Hash //nolint:gochecknoglobals // constant
+
+// datedWithin reports whether a date of the claim lies on the right side of one that bounds what the
+// evidence says, and the claim has a number of that sentence: "bought in March 2025 has a warranty of 36
+// months" of "36 months for devices bought after 1 January 2025".
+func (c *checker) datedWithin(v *quantity.Value) bool {
+	if v.Kind != quantity.Date || v.Year == 0 || v.Year != v.YearTo || v.Month >= quantity.Quarters {
+		return false
+	}
+	for _, s := range c.top {
+		in := &c.x.sentences[s]
+		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
+			c.left -= comparing
+			e := &c.x.known[k]
+			if e.bound != 0 && e.value.Year == e.value.YearTo && e.value.Year != 0 && e.value.Month < quantity.Quarters &&
+				sign(dayNumber(v)-dayNumber(&e.value)) == int(e.bound) && c.sharesCount(in) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dayNumber orders days, months and years.
+func dayNumber(v *quantity.Value) int { return v.Year*10000 + int(v.Month)*100 + int(v.Day) }
+
+func sign(n int) int {
+	switch {
+	case n > 0:
+		return 1
+	case n < 0:
+		return -1
+	}
+	return 0
+}
+
+// sharesCount reports whether the claim has an amount of a sentence.
+func (c *checker) sharesCount(in *indexed) bool {
+	return slices.ContainsFunc(c.values, func(v quantity.Value) bool {
+		if v.Kind != quantity.Count || v.Weak {
+			return false
+		}
+		c.left -= comparing * int(in.knownEnd-in.known)
+		return slices.ContainsFunc(c.x.known[in.known:in.knownEnd], func(e known) bool {
+			return e.value.Kind == quantity.Count && quantity.Compare(&v, &e.value) != quantity.Differs
+		})
+	})
+}
+
+// mostTimes bounds the numbers that an amount may have been multiplied by without a word for it; our
+// choice.
+const mostTimes = 31
+
+// multiplied reports whether an amount is a whole multiple of one of the evidence, by a number that it
+// has as well: what it is of may be known by that, "a deposit of 1,900 euros" of "two monthly rents"
+// and "the monthly rent is 950 euros". Nothing tells that it is meant.
+func (c *checker) multiplied(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == quantity.Duration || relative(v) || v.Range() ||
+		c.unit != 0 || c.one() || c.x.lots > 0 && c.sums() {
+		return false
+	}
+	var amounts, factors [maxOperands]int32
+	n, m := 0, 0
+	c.nearby(func(k int32, e *known) {
+		switch e := &e.value; {
+		case slices.Contains(amounts[:n], k) || slices.Contains(factors[:m], k):
+		case n < maxOperands && e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() && e.Lo > 0:
+			amounts[n], n = k, n+1
+		case m < maxOperands && (e.Dim == quantity.Plain || e.Dim == quantity.Multiple) && several(e) && e.Raw <= mostTimes:
+			factors[m], m = k, m+1
+		}
+	})
+	for _, a := range amounts[:n] {
+		for _, f := range factors[:m] {
+			x, y := &c.x.known[a], &c.x.known[f]
+			if c.x.sentences[x.sentence].group == c.x.sentences[y.sentence].group && v.Says(x.value.Lo*y.value.Raw) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nearby gives the numbers of the sentences that share most with the claim, and of those beside them,
+// rows and records apart.
+func (c *checker) nearby(take func(k int32, e *known)) {
+	last := int32(-1)
+	top := c.top[:min(len(c.top), fewSentences)]
+	if len(top) == 0 && len(c.x.sentences) <= fewSentences {
+		top = allSentences[:len(c.x.sentences)]
+	}
+	for _, s := range top {
+		for i := max(0, s-1); i < min(int32(len(c.x.sentences)), s+2); i++ {
+			in := &c.x.sentences[i]
+			if in.row || in.group != c.x.sentences[s].group || i == last {
+				continue
+			}
+			last = i
+			c.left -= int(in.knownEnd - in.known)
+			for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
+				take(k, &c.x.known[k])
+			}
+		}
+	}
+}
+
+// one reports whether the claim has a word for one of several things.
+func (c *checker) one() bool {
+	return slices.ContainsFunc(c.words, func(w words.Word) bool { return oneNames[w.Hash] })
+}

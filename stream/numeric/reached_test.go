@@ -1,0 +1,76 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// A day may follow from one of the evidence and a length of time, and a date may lie behind one that
+// bounds what is told.
+func TestDatesThatFollow(t *testing.T) {
+	t.Parallel()
+	const (
+		invoice = "Invoice date: 14 March 2025. // Payment is due within 30 days."
+		lease   = "The lease begins on 1 July 2024 and runs for three years."
+		trial   = "The trial starts on 3 May and lasts two weeks."
+		visa    = "The visa was issued on 31 January 2025 and is valid for 6 months."
+		cover   = "The warranty was extended from 24 to 36 months for devices bought after 1 January 2025."
+		rule    = "Until 30 June 2025 the fee is 20 euros."
+	)
+	wantSaid(t, []said{
+		{invoice, "Payment is due by 13 April 2025.", numeric.Supported},
+		{invoice, "Payment is due by 30 April 2025.", numeric.Unsupported},
+		{invoice, "Payment is due by 14 April 2025.", numeric.Unsupported},
+		{lease, "The first term ends on 30 June 2027.", numeric.Supported},
+		{lease, "The first term ends on 1 July 2027.", numeric.Supported},
+		{lease, "The first term ends on 30 June 2026.", numeric.Unsupported},
+		{trial, "The trial ends on 17 May.", numeric.Supported},
+		{trial, "The trial ends on 10 May.", numeric.Contradicted},
+		{visa, "The visa expires on 31 July 2025.", numeric.Supported},
+		{visa, "The visa expires on 31 August 2025.", numeric.Contradicted},
+		{cover, "Devices bought in March 2025 have a three-year warranty.", numeric.Supported},
+		{cover, "Devices bought in March 2024 have a three-year warranty.", numeric.Contradicted},
+		{rule, "On 3 May 2025 the fee is 20 euros.", numeric.Supported},
+		{rule, "On 3 July 2025 the fee is 20 euros.", numeric.Contradicted},
+	})
+}
+
+// What is a whole multiple of an amount by a number that stands there as well may have been worked out,
+// and is left to others; what is no such multiple is flagged.
+func TestMultiplesThatNoWordTells(t *testing.T) {
+	t.Parallel()
+	const (
+		deposit = "The deposit is two monthly rents. // The monthly rent is 950 euros, of which 150 euros is for heating."
+		dose    = "Adults take one 400 mg tablet every 6 to 8 hours. // Do not take more than three tablets in 24 hours."
+	)
+	wantSaid(t, []said{
+		{deposit, "The deposit amounts to 1,900 euros.", numeric.NotCheckable},
+		{deposit, "The deposit amounts to 1,600 euros.", numeric.Unsupported},
+		{deposit, "The deposit amounts to 2,850 euros.", numeric.Unsupported},
+		{dose, "The maximum daily dose for adults is 1,200 mg.", numeric.NotCheckable},
+		{dose, "The maximum daily dose for adults is 1,600 mg.", numeric.Contradicted},
+	})
+}
+
+// Rates of machines are divided, where that is exact; growth may be told by a fraction; the amounts of one
+// list belong to their words also where the claim gives two of them.
+func TestRatesGrowthAndAmountsOfAList(t *testing.T) {
+	t.Parallel()
+	const (
+		limit  = "The rate limit is 600 requests per minute and key."
+		visits = "The office had 90 visitors a year."
+		north  = "In 2023 the North sold 120 units, in 2024 it sold 150 units."
+		bill   = "Net amount 1,200.00 EUR, VAT 19 % 228.00 EUR, gross amount 1,428.00 EUR."
+	)
+	wantSaid(t, []said{
+		{limit, "The rate limit is 10 requests per second.", numeric.Supported},
+		{limit, "The rate limit is 60 requests per second.", numeric.Contradicted},
+		{limit, "The rate limit is 36,000 requests per hour.", numeric.Supported},
+		{visits, "The office had 30 visitors a month.", numeric.Contradicted},
+		{north, "Sales of the North grew by a quarter.", numeric.Supported},
+		{north, "Sales of the North fell by a quarter.", numeric.NotCheckable},
+		{bill, "The gross amount is 1,428 EUR, of which 228 EUR is VAT.", numeric.Supported},
+		{bill, "The gross amount is 1,200 EUR, of which 228 EUR is VAT.", numeric.Contradicted},
+	})
+}
