@@ -101,7 +101,7 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	}
 	says := claim.states()
 	s.signs = numeric.Look(says)
-	s.mute = claim.Kind == claims.Heading || asks(says) || addresses(says)
+	s.mute = claim.Kind == claims.Heading || asks(says) || addresses(says) || introduces(says)
 	if !s.mute && claim.Kind != claims.Cell {
 		s.verbatim = e.Says(says)
 	}

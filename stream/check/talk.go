@@ -82,6 +82,21 @@ func addresses(claim string) bool {
 	return !strings.Contains(claim, " that ") && !strings.ContainsAny(claim, ":;")
 }
 
+// introduces reports whether a claim only says that something follows: "Here is the order:".
+func introduces(claim string) bool {
+	var form [maxTalk]byte
+	claim = strings.Trim(claim, " *_#\n")
+	return strings.HasSuffix(claim, ":") && beginsWith(foldTo(&form, claim), introductions)
+}
+
+// introductions begin lines behind which something follows, in English, German, French and Spanish.
+//
+//nolint:gochecknoglobals // constant table
+var introductions = []string{
+	"here is", "here are", "here's", "below is", "below are", "as json", "in json", "json", "the json", "the answer as",
+	"hier ist", "hier sind", "als json", "voici", "en json", "aquí está", "aquí tienes",
+}
+
 // beginsWith reports whether the folded text begins with one of the phrases, as whole words.
 func beginsWith(folded []byte, phrases []string) bool {
 	return slices.ContainsFunc(phrases, func(p string) bool {

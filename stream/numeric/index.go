@@ -73,6 +73,7 @@ type known struct {
 	each     uint64 // what it is for each of, 0 when that is not told
 	stale    bool   // the next sentence tells what took its place
 	takes    uint8  // what its clause takes from the one before it
+	early    bool   // of a length of time: it lies before something
 	bound    bound  // of a date: 1 where what is spoken of lies behind it, -1 before
 	total    bool   // its clause tells what several things come to
 	lot      lot    // that it is the price of one of
@@ -148,6 +149,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 			when:     r.when(s.Text, n),
 			each:     r.each[n],
 			bound:    r.boundOf(s.Text, &v),
+			early:    r.before(s.Text, &v),
 			partner:  -1,
 		}
 		if p := r.partners[n]; p >= 0 {

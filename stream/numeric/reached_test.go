@@ -16,6 +16,9 @@ func TestDatesThatFollow(t *testing.T) {
 		trial   = "The trial starts on 3 May and lasts two weeks."
 		visa    = "The visa was issued on 31 January 2025 and is valid for 6 months."
 		cover   = "The warranty was extended from 24 to 36 months for devices bought after 1 January 2025."
+		visit   = "Your appointment is on 19 March at 10:15. // Please arrive 20 minutes early."
+		film    = "The film starts at 20:15 and lasts 90 minutes."
+		notice  = "The lease ends on 30 June 2027. // Notice must be given three months before its end."
 		rule    = "Until 30 June 2025 the fee is 20 euros."
 	)
 	wantSaid(t, []said{
@@ -31,6 +34,12 @@ func TestDatesThatFollow(t *testing.T) {
 		{visa, "The visa expires on 31 August 2025.", numeric.Contradicted},
 		{cover, "Devices bought in March 2025 have a three-year warranty.", numeric.Supported},
 		{cover, "Devices bought in March 2024 have a three-year warranty.", numeric.Contradicted},
+		{visit, "Please be at the appointment at 9:55.", numeric.Supported},
+		{visit, "Please be at the appointment at 10:35.", numeric.Contradicted},
+		{film, "The film ends at 21:45.", numeric.Supported},
+		{film, "The film ends at 21:15.", numeric.Contradicted},
+		{notice, "Notice of the lease must be given by 30 March 2027.", numeric.Supported},
+		{notice, "Notice of the lease must be given by 30 April 2027.", numeric.Unsupported},
 		{rule, "On 3 May 2025 the fee is 20 euros.", numeric.Supported},
 		{rule, "On 3 July 2025 the fee is 20 euros.", numeric.Contradicted},
 	})
@@ -42,12 +51,15 @@ func TestMultiplesThatNoWordTells(t *testing.T) {
 	t.Parallel()
 	const (
 		deposit = "The deposit is two monthly rents. // The monthly rent is 950 euros, of which 150 euros is for heating."
+		penalty = "The penalty is 0.5 % per week of delay, at most 5 %. // The contract value is 80,000 euros."
 		dose    = "Adults take one 400 mg tablet every 6 to 8 hours. // Do not take more than three tablets in 24 hours."
 	)
 	wantSaid(t, []said{
 		{deposit, "The deposit amounts to 1,900 euros.", numeric.NotCheckable},
 		{deposit, "The deposit amounts to 1,600 euros.", numeric.Unsupported},
 		{deposit, "The deposit amounts to 2,850 euros.", numeric.Unsupported},
+		{penalty, "The penalty is limited to 4,000 euros.", numeric.NotCheckable},
+		{penalty, "The penalty is limited to 8,000 euros.", numeric.Unsupported},
 		{dose, "The maximum daily dose for adults is 1,200 mg.", numeric.NotCheckable},
 		{dose, "The maximum daily dose for adults is 1,600 mg.", numeric.Contradicted},
 	})
