@@ -142,7 +142,8 @@ var theWord = words.Scan(nil, "the")[0].Hash //nolint:gochecknoglobals // consta
 // evidence says, and the claim has a number of that sentence: "bought in March 2025 has a warranty of 36
 // months" of "36 months for devices bought after 1 January 2025".
 func (c *checker) datedWithin(v *quantity.Value) bool {
-	if v.Kind != quantity.Date || v.Year == 0 || v.Year != v.YearTo || v.Month >= quantity.Quarters {
+	if v.Kind != quantity.Date || v.Year == 0 || v.Year != v.YearTo || v.Month >= quantity.Quarters ||
+		c.boundOf(c.claim, v) != 0 {
 		return false
 	}
 	for _, s := range c.top {

@@ -34,6 +34,7 @@ func TestDatesThatFollow(t *testing.T) {
 		{visa, "The visa expires on 31 August 2025.", numeric.Contradicted},
 		{cover, "Devices bought in March 2025 have a three-year warranty.", numeric.Supported},
 		{cover, "Devices bought in March 2024 have a three-year warranty.", numeric.Contradicted},
+		{cover, "Devices bought after 1 March 2025 have a three-year warranty.", numeric.Contradicted},
 		{visit, "Please be at the appointment at 9:55.", numeric.Supported},
 		{visit, "Please be at the appointment at 10:35.", numeric.Contradicted},
 		{film, "The film ends at 21:45.", numeric.Supported},
