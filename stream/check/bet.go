@@ -108,7 +108,8 @@ func isMonth(list []words.Word, i int) bool {
 	if list[i].Hash != may || !list[i].Has(words.Capital) {
 		return false
 	}
-	return i > 0 && (list[i-1].Has(words.Number) || list[i-1].Hash == in) || i+1 < len(list) && list[i+1].Has(words.Number)
+	return i > 0 && (list[i-1].Has(words.Number) || list[i-1].Hash == in) ||
+		i+1 < len(list) && list[i+1].Has(words.Number)
 }
 
 // firmer reports whether the claim is put more firmly than the stretch that it takes its words

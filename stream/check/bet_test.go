@@ -37,11 +37,13 @@ func TestEntailedIsNotAlwaysSupported(t *testing.T) {
 		{"without its condition", "The ferry is free if the harbour is closed.", "The ferry is free.", check.Unchecked},
 		{"a condition changed", "The ferry leaves after the harbour bell rings.", "The ferry leaves before the harbour bell rings.", check.Unchecked},
 		{
-			"a date of another word", "The toll was approved on 12 May and takes effect on 1 June.", "The toll comes in on 12 May.",
+			"a date of another word",
+			"The toll was approved on 12 May and takes effect on 1 June.", "The toll comes in on 12 May.",
 			check.Unchecked,
 		},
 		{
-			"a date of its word", "The toll was approved on 12 May and takes effect on 1 June.", "The toll takes effect on 1 June.",
+			"a date of its word",
+			"The toll was approved on 12 May and takes effect on 1 June.", "The toll takes effect on 1 June.",
 			check.Supported,
 		},
 		{"a negation more", "The ferry stops at the harbour.", "The ferry does not stop at the harbour.", check.Unchecked},

@@ -74,8 +74,8 @@ type Claim struct {
 	Bytes   Span   // in bytes from the start of the choice
 	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
 	Kind    Kind
-	// Said is what a claim of JSON reads like where Text has escapes, and of a Value what its object
-	// and its member are called before it, in Lead bytes; else empty.
+	// Said is what a claim of JSON reads like where Text has escapes, and of a Value what its
+	// object and its member are called before it, in Lead bytes; else empty.
 	Said string
 	Lead int
 	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or
@@ -101,11 +101,11 @@ type Options struct {
 	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
 	// JSON object or in indented code. For texts that agents write.
 	Blocks bool
-	// Values reads a text that is JSON, begins with a block of it (```json), or holds an object behind
-	// other text, value by value: each string is a text of its own, a number or a string of a few
-	// words a claim of kind Value. Names of members are no claims, nor are words that stand for a value
-	// (true, "refund_policy"), nor values of members that tell how sure an answer is and where it was
-	// found (confidence, page).
+	// Values reads a text that is JSON, begins with a block of it (```json), or holds an object
+	// behind other text, value by value: each string is a text of its own, a number or a string of
+	// a few words a claim of kind Value. Names of members are no claims, nor are words that stand
+	// for a value (true, "refund_policy"), nor values of members that tell how sure an answer is
+	// and where it was found (confidence, page).
 	Values bool
 }
 

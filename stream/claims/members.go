@@ -150,8 +150,8 @@ func (s *Splitter) laterJSON(at int) verdict {
 	return v
 }
 
-// announced reports whether what stands here may be JSON in the middle of a line: behind a colon, or
-// where a claim has ended.
+// announced reports whether what stands here may be JSON in the middle of a line: behind a colon,
+// or where a claim has ended.
 func (s *Splitter) announced() bool {
 	return s.begun && !s.table.row && (!s.open || s.end > s.start && s.buf[s.end-1] == ':')
 }

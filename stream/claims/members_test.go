@@ -112,7 +112,9 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 		},
 		{
 			"one object a line of a block", "```jsonl\n{\"fee\": 9}\n{\"fee\": 19},\n\n{\"fee\": 29}\n```\nSo. Yes.",
-			[]string{"code:```jsonl", "value:fee: 9", "value:fee: 19", "code:,", "value:fee: 29", "code:```", "So.", "Yes."},
+			[]string{
+				"code:```jsonl", "value:fee: 9", "value:fee: 19", "code:,", "value:fee: 29", "code:```", "So.", "Yes.",
+			},
 		},
 		{
 			"a list of objects behind text", "So:\n[\n  {\"fee\": 9},\n  {\"fee\": 19}\n]",
@@ -155,7 +157,8 @@ var jsonPieces = []string{
 	`"It is 5 m. So it is.", `, `"5 m"`, `49.90`, `-1e3,`, `true`, `\n`, `\"`, `\u00e9`,
 	`\ud83d\ude00`, `\ud83d`, `\u12`, `\`, "\n", " ", "é", "\xff", "\xe5", "\"confidence\": ", "0.9, ",
 	"The tower is tall. ", "塔高。", "word ",
-	"```json\n", "\n```\n", "\n```", "\n{\"a\": 1}\n", "So: ", `{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
+	"```json\n", "\n```\n", "\n```", "\n{\"a\": 1}\n", "So: ",
+	`{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
 }
 
 func TestPiecesNeverChangeTheClaimsOfJSON(t *testing.T) {

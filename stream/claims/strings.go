@@ -65,7 +65,8 @@ func (s *Splitter) mayBreak(at int) bool {
 	return true
 }
 
-// breakString reads a line break in a string, which no JSON has: the string ends where the block does.
+// breakString reads a line break in a string, which no JSON has: the string ends where the block
+// does.
 func (s *Splitter) breakString() bool {
 	end := false
 	if s.json.token != muteToken {

@@ -61,8 +61,8 @@ type Finding struct {
 	Reason     Reason
 	Sentence   int     // sentence of the evidence that decided, or -1
 	Score      float64 // how well the words around both numbers agree, in [0,1]
-	// Untold: the sentence that decided has another date as well, and no word of the claim tells which
-	// of them it means.
+	// Untold: the sentence that decided has another date as well, and no word of the claim tells
+	// which of them it means.
 	Untold bool
 }
 
@@ -334,13 +334,7 @@ func (c *checker) judge(i int) Finding {
 		f.Untold = c.untold(v, match)
 		return c.found(f, Supported, how, match)
 	}
-	if year := c.yearAlone(v); year.sentence >= 0 {
-		return c.found(f, Supported, SameValue, year)
-	}
-	if from := c.reached(v); from.sentence >= 0 {
-		return c.found(f, Supported, Derived, from)
-	}
-	if from, reason := c.derive(v, other); from.sentence >= 0 {
+	if from, reason := c.following(v, other); from.sentence >= 0 {
 		return c.found(f, Supported, reason, from)
 	}
 	if c.other.sentence >= 0 && (other.sentence < 0 || other.score <= c.other.score) {
@@ -350,12 +344,7 @@ func (c *checker) judge(i int) Finding {
 		f.Reason = NoFact
 		return f
 	}
-	if c.bounded(v) || c.tiered(v) || c.datedWithin(v) {
-		f.Reason = WithinBound
-		return f
-	}
-	if c.multiplied(v) {
-		f.Reason = Multiple
+	if f.Reason = c.possible(v); f.Reason != "" {
 		return f
 	}
 	if other.sentence >= 0 && other.score >= c.limit.SameSubject {
@@ -365,8 +354,32 @@ func (c *checker) judge(i int) Finding {
 	return f
 }
 
-// elsewhere is the number of the evidence that the claim means where match, which has its value, is of
-// another subject; nobody where match is what it means.
+// following looks for what v follows from: a year that it is a part of, a date and a length of time,
+// or arithmetic.
+func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reason) {
+	if year := c.yearAlone(v); year.sentence >= 0 {
+		return year, SameValue
+	}
+	if from := c.reached(v); from.sentence >= 0 {
+		return from, Derived
+	}
+	return c.derive(v, other)
+}
+
+// possible is the reason for which v may be true although the evidence does not hold it; empty where
+// there is none.
+func (c *checker) possible(v *quantity.Value) Reason {
+	switch {
+	case c.bounded(v), c.tiered(v), c.datedWithin(v):
+		return WithinBound
+	case c.multiplied(v):
+		return Multiple
+	}
+	return ""
+}
+
+// elsewhere is the number of the evidence that the claim means where match, which has its value, is
+// of another subject; nobody where match is what it means.
 func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate {
 	if c.swapped(v, match, other) {
 		return other
@@ -383,8 +396,9 @@ func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate
 	return c.ofOtherDate(v, match)
 }
 
-// exact reports whether a number has so many digits that another one is hardly the same by chance, and
-// stands in a line of a few words, which cannot say what it is of: "126 passed in 14.32s". Our choice.
+// exact reports whether a number has so many digits that another one is hardly the same by chance,
+// and stands in a line of a few words, which cannot say what it is of: "126 passed in 14.32s". Our
+// choice.
 func (c *checker) exact(match candidate) bool {
 	const digits, few = 1e3, 4
 	v, in := &c.x.known[match.known].value, &c.x.sentences[match.sentence]
@@ -417,8 +431,9 @@ func (c *checker) foreignClause(k int32) bool {
 	return false
 }
 
-// foreignName reports whether the sentence of number k names something that the claim does not, by a
-// name or a number that is one ("article 4471"), or goes on about something that it does not name.
+// foreignName reports whether the sentence of number k names something that the claim does not, by
+// a name or a number that is one ("article 4471"), or goes on about something that it does not
+// name.
 func (c *checker) foreignName(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -475,8 +490,8 @@ func (c *checker) bestOther(v *quantity.Value, match candidate) candidate {
 	return best
 }
 
-// unnamed reports whether number k stands in a record without a unit, as v may: where v has one, what a
-// cell says it has so many of is none of them.
+// unnamed reports whether number k stands in a record without a unit, as v may: where v has one,
+// what a cell says it has so many of is none of them.
 func (c *checker) unnamed(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k]
 	return c.x.sentences[e.sentence].row && e.value.Dim == quantity.Plain && e.value.Kind == quantity.Count &&

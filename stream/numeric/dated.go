@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// dateOf is the date that a number of the evidence is told for, or -1: the only one of its clause, or,
-// where numbers and dates alternate ("from 61 % in 2018 to 67 % in 2022"), its neighbour.
+// dateOf is the date that a number of the evidence is told for, or -1: the only one of its clause,
+// or, where numbers and dates alternate ("from 61 % in 2018 to 67 % in 2022"), its neighbour.
 func (c *checker) dateOf(k int32) int32 {
 	e := &c.x.known[k]
 	if e.value.Kind != quantity.Count {
@@ -43,8 +43,8 @@ func (c *checker) dateOf(k int32) int32 {
 	return k + 1
 }
 
-// ofOtherDate is the number of the same sentence that the claim means by its date, where match is told
-// for another one: "67 % in 2018" beside "61 % in 2018 and 67 % in 2022".
+// ofOtherDate is the number of the same sentence that the claim means by its date, where match is
+// told for another one: "67 % in 2018" beside "61 % in 2018 and 67 % in 2022".
 func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 	in := &c.x.sentences[match.sentence]
 	said := c.onlyDate()
@@ -80,8 +80,8 @@ func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 }
 
 // yearAlone is the year of a quarter, or half, of the claim, where the evidence tells no part of
-// any year: it may go by days that are told without theirs. An amount of the claim that is told of the
-// whole year is not one of its part.
+// any year: it may go by days that are told without theirs. An amount of the claim that is told of
+// the whole year is not one of its part.
 func (c *checker) yearAlone(v *quantity.Value) candidate {
 	best := nobody
 	if v.Kind != quantity.Date || v.Month < quantity.Quarters {
@@ -107,8 +107,8 @@ func (c *checker) yearAlone(v *quantity.Value) candidate {
 	return best
 }
 
-// ofWholeYear reports whether the sentence of a year of the evidence tells, for that year, an amount
-// that stands in the clause of the date that is being judged.
+// ofWholeYear reports whether the sentence of a year of the evidence tells, for that year, an
+// amount that stands in the clause of the date that is being judged.
 func (c *checker) ofWholeYear(year int32) bool {
 	in := &c.x.sentences[c.x.known[year].sentence]
 	for i := range c.values {
@@ -119,7 +119,8 @@ func (c *checker) ofWholeYear(year int32) bool {
 		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
 			c.left -= comparing
 			e := &c.x.known[k].value
-			if e.Kind == quantity.Count && quantity.Compare(v, e) != quantity.Differs && (in.row || c.dateOf(k) == year) {
+			if e.Kind == quantity.Count && quantity.Compare(v, e) != quantity.Differs &&
+				(in.row || c.dateOf(k) == year) {
 				return true
 			}
 		}

@@ -187,7 +187,8 @@ func (c *checker) relate(v *quantity.Value) candidate {
 	if v.Dim == quantity.Percent {
 		scale = 100
 	}
-	by := v.Kind == quantity.Fraction && c.trend != 0 && hasAnySuffix(c.claim[:v.Start], "by ", "um ", "by about ", "um etwa ")
+	by := v.Kind == quantity.Fraction && c.trend != 0 &&
+		hasAnySuffix(c.claim[:v.Start], "by ", "um ", "by about ", "um etwa ")
 	for i, a := range ops {
 		x := &c.x.known[a.known].value
 		for j, b := range ops {

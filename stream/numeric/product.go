@@ -8,8 +8,9 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// lot is what several of a thing cost or weigh together, where the evidence tells how many there are
-// and what one of them does: "2 x 89 EUR", "two chairs at 89 EUR each", "12 hours at 80 EUR per hour".
+// lot is what several of a thing cost or weigh together, where the evidence tells how many there
+// are and what one of them does: "2 x 89 EUR", "two chairs at 89 EUR each", "12 hours at 80 EUR per
+// hour".
 type lot struct {
 	amount float64      // in the base unit, 0: there is none
 	dim    quantity.Dim // of the amount, not of one for a length of time
@@ -53,8 +54,8 @@ func howMany(n *quantity.Value) bool {
 	return false
 }
 
-// timesOne reports whether the text says that v is for one of n: by a sign of multiplication between
-// them, by a word before v ("at", "à", "je") or by one behind it ("each").
+// timesOne reports whether the text says that v is for one of n: by a sign of multiplication
+// between them, by a word before v ("at", "à", "je") or by one behind it ("each").
 func (r *reading) timesOne(text string, n, v *quantity.Value) bool {
 	between := strings.TrimSpace(text[n.End:v.Start])
 	signed := n.Dim == quantity.Multiple
@@ -80,15 +81,15 @@ func forOne(text string) bool {
 	return false
 }
 
-// forEach reports whether a text begins with words that say that what stands before it is for one of
-// several.
+// forEach reports whether a text begins with words that say that what stands before it is for one
+// of several.
 func forEach(text string) bool {
 	return hasAnyPrefix(strings.TrimLeft(text, " ("), "each", "apiece", "a piece", "per piece", "per unit", "per item",
 		"pro Stück", "je Stück", "das Stück", "/Stück", "l'unité", "la pièce", "chacun", "cada un", "por unidad")
 }
 
-// addLots notes what the numbers of a sentence are the price of, and which are totals. Its own terms
-// are those without its heading.
+// addLots notes what the numbers of a sentence are the price of, and which are totals. Its own
+// terms are those without its heading.
 func (x *Index) addLots(in *indexed, r *reading, own []term) {
 	totals := r.totalClauses(own)
 	for i := range r.values {
@@ -105,8 +106,8 @@ func (x *Index) addLots(in *indexed, r *reading, own []term) {
 	}
 }
 
-// totalClauses tells of each clause whether it says what several things come to, or the one before it
-// does, which has no number: "Total: 178 EUR". It is nil where none does.
+// totalClauses tells of each clause whether it says what several things come to, or the one before
+// it does, which has no number: "Total: 178 EUR". It is nil where none does.
 func (r *reading) totalClauses(own []term) []bool {
 	var out []bool
 	for _, w := range own {
@@ -167,8 +168,9 @@ var (
 	oneNames = hashSet("each apiece single unit jeweils Einzelpreis Stückpreis chacun chaque cada")
 )
 
-// lots tries v as what several of a thing come to, or all of what the evidence counts: "the total is
-// 178 euros" of "2 x 89 EUR". Where the evidence tells a total itself, that is what the claim means.
+// lots tries v as what several of a thing come to, or all of what the evidence counts: "the total
+// is 178 euros" of "2 x 89 EUR". Where the evidence tells a total itself, that is what the claim
+// means.
 func (c *checker) lots(v *quantity.Value) candidate {
 	if v.Kind != quantity.Count || relative(v) || v.Range() || c.unit != 0 || c.x.lots == 0 || !c.sums() {
 		return nobody
@@ -200,8 +202,8 @@ func (c *checker) lots(v *quantity.Value) candidate {
 	return best
 }
 
-// billed is what number e of the evidence adds to a total that is counted in the unit of v: its lot, or
-// itself.
+// billed is what number e of the evidence adds to a total that is counted in the unit of v: its
+// lot, or itself.
 func (*checker) billed(v *quantity.Value, e *known) (amount float64, ok bool) {
 	l, dim := &e.lot, v.Dim.Top()
 	switch {
@@ -219,7 +221,8 @@ func (*checker) billed(v *quantity.Value, e *known) (amount float64, ok bool) {
 	return l.amount * v.Period / l.period, true
 }
 
-// sums reports whether the claim has a word for what several things come to, and none for one of them.
+// sums reports whether the claim has a word for what several things come to, and none for one of
+// them.
 func (c *checker) sums() bool {
 	sum := false
 	for _, w := range c.words {

@@ -9,9 +9,10 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// reached tries a day, or a time, as one of the evidence and a length of time that it tells behind it, or
-// before: a payment that is due within 30 days of 14 March is due by 13 April, what runs for three years
-// from 1 July 2024 ends on 30 June 2027, and who comes 20 minutes early for 10:15 is there at 9:55.
+// reached tries a day, or a time, as one of the evidence and a length of time that it tells behind
+// it, or before: a payment that is due within 30 days of 14 March is due by 13 April, what runs for
+// three years from 1 July 2024 ends on 30 June 2027, and who comes 20 minutes early for 10:15 is
+// there at 9:55.
 func (c *checker) reached(v *quantity.Value) candidate {
 	if v.Range() || !begins(v, v) {
 		return nobody
@@ -37,7 +38,8 @@ func (c *checker) reached(v *quantity.Value) candidate {
 	return nobody
 }
 
-// begins reports whether e is a day, or a time of day, from which on a length of time may lead to v.
+// begins reports whether e is a day, or a time of day, from which on a length of time may lead to
+// v.
 func begins(e, v *quantity.Value) bool {
 	switch {
 	case e.Kind != v.Kind || e.Range():
@@ -50,7 +52,8 @@ func begins(e, v *quantity.Value) bool {
 
 // wholeLength reports whether a number is a length of time in whole units.
 func wholeLength(e *quantity.Value) bool {
-	return e.Kind == quantity.Count && e.Dim == quantity.Duration && !e.Range() && e.Raw >= 1 && e.Raw == math.Trunc(e.Raw)
+	return e.Kind == quantity.Count && e.Dim == quantity.Duration && !e.Range() &&
+		e.Raw >= 1 && e.Raw == math.Trunc(e.Raw)
 }
 
 // Lengths of time in seconds.
@@ -59,8 +62,8 @@ const (
 	oneMonth = quantity.Year / 12
 )
 
-// lasts reports whether a length of time from a day or time on, or before it, leads to v; months and years
-// may end on the day before.
+// lasts reports whether a length of time from a day or time on, or before it, leads to v; months
+// and years may end on the day before.
 func lasts(start *quantity.Value, length *known, v *quantity.Value) bool {
 	n, early := int(min(length.value.Raw, 1e5)), false
 	if length.early {
@@ -105,7 +108,8 @@ func (r *reading) before(text string, v *quantity.Value) bool {
 	return false
 }
 
-// onDay reports whether v is a day, of any year where it or the day that was reckoned from names none.
+// onDay reports whether v is a day, of any year where it or the day that was reckoned from names
+// none.
 func onDay(day time.Time, v, start *quantity.Value) bool {
 	return int(v.Month) == int(day.Month()) && int(v.Day) == day.Day() &&
 		(v.Year == 0 || start.Year == 0 || v.Year == day.Year())
@@ -138,9 +142,9 @@ func (r *reading) boundOf(text string, v *quantity.Value) bound {
 
 var theWord = words.Scan(nil, "the")[0].Hash //nolint:gochecknoglobals // constant
 
-// datedWithin reports whether a date of the claim lies on the right side of one that bounds what the
-// evidence says, and the claim has a number of that sentence: "bought in March 2025 has a warranty of 36
-// months" of "36 months for devices bought after 1 January 2025".
+// datedWithin reports whether a date of the claim lies on the right side of one that bounds what
+// the evidence says, and the claim has a number of that sentence: "bought in March 2025 has a
+// warranty of 36 months" of "36 months for devices bought after 1 January 2025".
 func (c *checker) datedWithin(v *quantity.Value) bool {
 	if v.Kind != quantity.Date || v.Year == 0 || v.Year != v.YearTo || v.Month >= quantity.Quarters ||
 		c.boundOf(c.claim, v) != 0 {
@@ -151,7 +155,8 @@ func (c *checker) datedWithin(v *quantity.Value) bool {
 		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
 			c.left -= comparing
 			e := &c.x.known[k]
-			if e.bound != 0 && e.value.Year == e.value.YearTo && e.value.Year != 0 && e.value.Month < quantity.Quarters &&
+			if e.bound != 0 && e.value.Year == e.value.YearTo && e.value.Year != 0 &&
+				e.value.Month < quantity.Quarters &&
 				sign(dayNumber(v)-dayNumber(&e.value)) == int(e.bound) && c.sharesCount(in) {
 				return true
 			}
@@ -186,13 +191,13 @@ func (c *checker) sharesCount(in *indexed) bool {
 	})
 }
 
-// mostTimes bounds the numbers that an amount may have been multiplied by without a word for it; our
-// choice.
+// mostTimes bounds the numbers that an amount may have been multiplied by without a word for it;
+// our choice.
 const mostTimes = 31
 
-// multiplied reports whether an amount is a whole multiple or a share of one of the evidence, by a number
-// that it has as well: what it is of may be known by that, "a deposit of 1,900 euros" of "two monthly
-// rents" and "the monthly rent is 950 euros". Nothing tells that it is meant.
+// multiplied reports whether an amount is a whole multiple or a share of one of the evidence, by a
+// number that it has as well: what it is of may be known by that, "a deposit of 1,900 euros" of
+// "two monthly rents" and "the monthly rent is 950 euros". Nothing tells that it is meant.
 func (c *checker) multiplied(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == quantity.Duration || relative(v) || v.Range() ||
 		c.unit != 0 || c.one() || c.x.lots > 0 && c.sums() {
@@ -212,20 +217,26 @@ func (c *checker) multiplied(v *quantity.Value) bool {
 	})
 	for _, a := range amounts[:n] {
 		for _, f := range factors[:m] {
-			x, y := &c.x.known[a], &c.x.known[f]
-			if c.x.sentences[x.sentence].group != c.x.sentences[y.sentence].group {
-				continue
-			}
-			by := y.value.Raw
-			if y.value.Dim == quantity.Percent {
-				by /= 100
-			}
-			if v.Says(x.value.Lo*by) || y.value.Dim == quantity.Percent && v.Says(x.value.Lo*(1+c.signedBy(y, by))) {
+			if c.makes(&c.x.known[a], &c.x.known[f], v) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// makes reports whether an amount times a number, or a share of it, or with it put on or taken off,
+// is v.
+func (c *checker) makes(amount, factor *known, v *quantity.Value) bool {
+	if c.x.sentences[amount.sentence].group != c.x.sentences[factor.sentence].group {
+		return false
+	}
+	by := factor.value.Raw
+	if factor.value.Dim != quantity.Percent {
+		return v.Says(amount.value.Lo * by)
+	}
+	by /= 100
+	return v.Says(amount.value.Lo*by) || v.Says(amount.value.Lo*(1+c.signedBy(factor, by)))
 }
 
 // signedBy is a share as the words of its sentence mean it: put on, or taken off where they say so.
@@ -238,8 +249,8 @@ func (c *checker) signedBy(e *known, part float64) float64 {
 	return part
 }
 
-// nearby gives the numbers of the sentences that share most with the claim, and of those beside them,
-// rows and records apart.
+// nearby gives the numbers of the sentences that share most with the claim, and of those beside
+// them, rows and records apart.
 func (c *checker) nearby(take func(k int32, e *known)) {
 	last := int32(-1)
 	top := c.top[:min(len(c.top), fewSentences)]

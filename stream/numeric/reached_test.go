@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// A day may follow from one of the evidence and a length of time, and a date may lie behind one that
-// bounds what is told.
+// A day may follow from one of the evidence and a length of time, and a date may lie behind one
+// that bounds what is told.
 func TestDatesThatFollow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -46,14 +46,16 @@ func TestDatesThatFollow(t *testing.T) {
 	})
 }
 
-// What is a whole multiple of an amount by a number that stands there as well may have been worked out,
-// and is left to others; what is no such multiple is flagged.
+// What is a whole multiple of an amount by a number that stands there as well may have been worked
+// out, and is left to others; what is no such multiple is flagged.
 func TestMultiplesThatNoWordTells(t *testing.T) {
 	t.Parallel()
 	const (
-		deposit = "The deposit is two monthly rents. // The monthly rent is 950 euros, of which 150 euros is for heating."
+		deposit = "The deposit is two monthly rents. // The monthly rent is 950 euros, " +
+			"of which 150 euros is for heating."
 		penalty = "The penalty is 0.5 % per week of delay, at most 5 %. // The contract value is 80,000 euros."
-		dose    = "Adults take one 400 mg tablet every 6 to 8 hours. // Do not take more than three tablets in 24 hours."
+		dose    = "Adults take one 400 mg tablet every 6 to 8 hours. // " +
+			"Do not take more than three tablets in 24 hours."
 	)
 	wantSaid(t, []said{
 		{deposit, "The deposit amounts to 1,900 euros.", numeric.NotCheckable},
@@ -66,8 +68,8 @@ func TestMultiplesThatNoWordTells(t *testing.T) {
 	})
 }
 
-// Rates of machines are divided, where that is exact; growth may be told by a fraction; the amounts of one
-// list belong to their words also where the claim gives two of them.
+// Rates of machines are divided, where that is exact; growth may be told by a fraction; the amounts
+// of one list belong to their words also where the claim gives two of them.
 func TestRatesGrowthAndAmountsOfAList(t *testing.T) {
 	t.Parallel()
 	const (

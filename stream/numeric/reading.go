@@ -113,9 +113,9 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	return nothing
 }
 
-// lacksSubject reports whether word i, which begins a clause, is a verb that takes its subject from the
-// clause before, as far as its form and the next word tell: "and released on 16 July", "und tritt am
-// 1. Dezember in Kraft".
+// lacksSubject reports whether word i, which begins a clause, is a verb that takes its subject from
+// the clause before, as far as its form and the next word tell: "and released on 16 July", "und
+// tritt am 1. Dezember in Kraft".
 func (r *reading) lacksSubject(text string, i int) bool {
 	w := r.words[i]
 	if w.Has(words.Stop|words.Capital|words.Number) || i+1 == len(r.words) {
@@ -138,7 +138,8 @@ func (r *reading) lacksSubject(text string, i int) bool {
 // follows reports prepositions that stand between a verb and a date.
 func follows(word string) bool {
 	switch word {
-	case "on", "at", "in", "by", "until", "till", "from", "to", "for", "again", "am", "um", "im", "bis", "ab", "vom", "zum":
+	case "on", "at", "in", "by", "until", "till", "from", "to", "for", "again",
+		"am", "um", "im", "bis", "ab", "vom", "zum":
 		return true
 	}
 	return false
@@ -291,8 +292,8 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	return w.Hash
 }
 
-// inValue reports whether a word lies in a number that is no date, or, with dates, in any; such words
-// tell no subject.
+// inValue reports whether a word lies in a number that is no date, or, with dates, in any; such
+// words tell no subject.
 func (r *reading) inValue(w words.Word, dates bool) bool {
 	v := r.valueOf(w)
 	return v != nil && (v.Kind != quantity.Date || dates)

@@ -235,9 +235,9 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	return !head
 }
 
-// saysPredicate reports whether the claim has a word of the clause of a number behind its subject, that
-// is its first word and what stands there up to the first word of the claim. Names and months tell
-// nothing.
+// saysPredicate reports whether the claim has a word of the clause of a number behind its subject,
+// that is its first word and what stands there up to the first word of the claim. Names and months
+// tell nothing.
 func (c *checker) saysPredicate(of *known) bool {
 	in, first := &c.x.sentences[of.sentence], true
 	subject := c.firstOf(of)
@@ -265,9 +265,9 @@ func (c *checker) firstOf(k *known) uint64 {
 	return 0
 }
 
-// ofPronoun reports whether the sentence of a date goes on, with a pronoun, about what that of another
-// names, and the claim has no more of the latter than its subject: "The contract begins on 1 April" of
-// "The contract was signed on 3 March. It starts on 1 April.".
+// ofPronoun reports whether the sentence of a date goes on, with a pronoun, about what that of
+// another names, and the claim has no more of the latter than its subject: "The contract begins on
+// 1 April" of "The contract was signed on 3 March. It starts on 1 April.".
 func (c *checker) ofPronoun(v *quantity.Value, match, other candidate) bool {
 	in := &c.x.sentences[match.sentence]
 	return (v.Kind == quantity.Date || v.Kind == quantity.Clock) && other.known >= 0 && match.known >= 0 &&
@@ -289,8 +289,8 @@ func (c *checker) saysBoth(match, other candidate) bool {
 	return false
 }
 
-// comparesMore reports whether the clause of the claim has another number that could be compared with v:
-// it may tell how two parts of a sentence stand to each other.
+// comparesMore reports whether the clause of the claim has another number that could be compared
+// with v: it may tell how two parts of a sentence stand to each other.
 func (c *checker) comparesMore(v *quantity.Value) bool {
 	for i := range c.values {
 		if i != c.at && c.homes[i] == c.homes[c.at] && quantity.Commensurable(v, &c.values[i]) {

@@ -13,8 +13,8 @@ import (
 var families = func() map[uint64]uint64 {
 	m := map[uint64]uint64{}
 	for _, list := range [...]string{
-		"start starts started begin begins began commence commences commenced open opens opened effect effective force " +
-			"beginnt begann startet Kraft öffnet",
+		"start starts started begin begins began commence commences commenced open opens opened " +
+			"effect effective force beginnt begann startet Kraft öffnet",
 		"end ends ended expire expires expired close closes closed finish finishes finished deadline due until till " +
 			"endet endete schließt schloss abläuft Frist fällig bis",
 		"approve approves approved approval adopt adopted adoption resolve resolved pass passed vote voted " +
@@ -37,7 +37,8 @@ var families = func() map[uint64]uint64 {
 // occurs are words that say no more than that something was, by hash.
 //
 //nolint:gochecknoglobals // constant table
-var occurs = hashSet("take takes took place happen happens happened occur occurs occurred statt stattfindet fand findet")
+var occurs = hashSet("take takes took place " +
+	"happen happens happened occur occurs occurred statt stattfindet fand findet")
 
 // family is the one word for what a word tells.
 func family(hash uint64) uint64 {
@@ -47,9 +48,9 @@ func family(hash uint64) uint64 {
 	return hash
 }
 
-// untold reports whether the evidence has another date, or time, beside match that the claim may mean as
-// well, for no word of it tells the two apart: "took place on 12 November" of "approved on 12 November
-// and in force from 1 December". The word that tells is the one next to the date.
+// untold reports whether the evidence has another date, or time, beside match that the claim may
+// mean as well, for no word of it tells the two apart: "took place on 12 November" of "approved on
+// 12 November and in force from 1 December". The word that tells is the one next to the date.
 func (c *checker) untold(v *quantity.Value, match candidate) bool {
 	if match.known < 0 || v.Kind != quantity.Date && v.Kind != quantity.Clock || c.x.sentences[match.sentence].row {
 		return false
@@ -74,8 +75,8 @@ func (c *checker) untold(v *quantity.Value, match candidate) bool {
 	return false
 }
 
-// rivalDate reports whether number k is another date than v, in another clause than m, and no word of
-// the claim tells that it means m.
+// rivalDate reports whether number k is another date than v, in another clause than m, and no word
+// of the claim tells that it means m.
 func (c *checker) rivalDate(v *quantity.Value, m *known, k int32) bool {
 	e := &c.x.known[k]
 	c.left -= comparing
@@ -83,7 +84,8 @@ func (c *checker) rivalDate(v *quantity.Value, m *known, k int32) bool {
 		c.agree(v, k) == quantity.Differs && c.ownWordsOf(e) && c.ownWordsOf(m) && !c.tied(v, m, e)
 }
 
-// oneSubject reports whether two sentences are one, or the later one goes on about the subject of the other.
+// oneSubject reports whether two sentences are one, or the later one goes on about the subject of
+// the other.
 func (c *checker) oneSubject(a, b int32) bool {
 	if a == b {
 		return true
@@ -96,11 +98,14 @@ func (c *checker) oneSubject(a, b int32) bool {
 func (c *checker) ownWordsOf(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	c.left -= int(in.termEnd - in.terms)
-	return slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(w term) bool { return w.clause == k.clause && !w.date })
+	return slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(w term) bool {
+		return w.clause == k.clause && !w.date
+	})
 }
 
-// tied reports whether the word of the claim next to its date v stands with number m and not with o. A word
-// that stands with both tells nothing; behind a verb that only says that something is so, all words count.
+// tied reports whether the word of the claim next to its date v stands with number m and not with
+// o. A word that stands with both tells nothing; behind a verb that only says that something is so,
+// all words count.
 func (c *checker) tied(v *quantity.Value, m, o *known) bool {
 	at := c.wordFrom(v.Start)
 	left := c.words[:at]
@@ -118,7 +123,9 @@ func (c *checker) strange(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {
 		return !w.Has(words.Stop) && !c.inValue(w, true) &&
-			!slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(t term) bool { return family(t.hash) == family(w.Hash) })
+			!slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(t term) bool {
+				return family(t.hash) == family(w.Hash)
+			})
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Of two dates of one subject a claim may mean either, unless a word of it stands with one of them. With
-// a word of the other one it is contradicted; the name of a month tells no subject.
+// Of two dates of one subject a claim may mean either, unless a word of it stands with one of them.
+// With a word of the other one it is contradicted; the name of a month tells no subject.
 func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 	t.Parallel()
 	const (
@@ -65,8 +65,8 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 	}
 }
 
-// An amount that the evidence tells of a year is not that of a quarter or a half; what is told of days of
-// the year may be.
+// An amount that the evidence tells of a year is not that of a quarter or a half; what is told of
+// days of the year may be.
 func TestFiguresOfAYearAreNotThoseOfItsParts(t *testing.T) {
 	t.Parallel()
 	const (

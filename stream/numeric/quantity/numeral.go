@@ -116,14 +116,7 @@ func (l *lexer) special(g []group) bool {
 		}
 		return l.fieldDate(g) || l.shortDate(g) || l.slash(same)
 	case '-':
-		if len(same) == 3 {
-			return l.date(same) || l.dialled(same)
-		}
-		if l.fieldDate(g) {
-			return true
-		}
-		call := len(same) > 3 || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3
-		return call && l.dialled(same)
+		return l.dashed(g, same)
 	case '.':
 		if len(same) == 3 && l.date(same) || l.shortDate(g) {
 			return true
@@ -134,6 +127,16 @@ func (l *lexer) special(g []group) bool {
 		}
 	}
 	return false
+}
+
+// dashed takes dates and telephone numbers that a hyphen parts; same are the first groups of g, as
+// far as their separator is the same.
+func (l *lexer) dashed(g, same []group) bool {
+	if len(same) == 3 {
+		return l.date(same) || l.dialled(same)
+	}
+	call := len(same) > 3 || len(same) == 2 && same[1].digits >= 4 && same[0].digits == 3
+	return l.fieldDate(g) || call && l.dialled(same)
 }
 
 func (l *lexer) clock(g []group) bool {

@@ -125,7 +125,8 @@ func TestParse(t *testing.T) {
 		{"hours by the part of the day", "à 8 heures du soir, 8 heures, a las 8 de la tarde, às 8 da noite, alle 8 di sera, в 8 часов вечера, в 9 утра, 3 дня, три дня, с десяти утра, a las seis de la tarde", []string{"8 heures du soir=20:00", "8 heures=28800d6", "8 de la tarde=20:00", "8 da noite=20:00", "8 di sera=20:00", "8 часов вечера=20:00", "9 утра=09:00", "3 дня=259200d6", "три дня=259200d6", "десяти утра=10:00", "seis de la tarde=18:00"}},
 		{"months in short", "15 ene 2026, 12 Ene:, 15 ago, 3 avr. 2024, 31 dic 2026, 5 янв 2024, 10 days ago 5 came, AVR 12", []string{"15 ene 2026=2026/1/15", "12 Ene=0/1/12", "15 ago=0/8/15", "3 avr. 2024=2024/4/3", "31 dic 2026=2026/12/31", "5 янв 2024=2024/1/5", "10 days=864000d6", "5=5", "12=12"}},
 		{
-			"days without a year in a field", `{"due_date": "06-01"} Lamp: date: 24-12, Datum: 06/01, score: 06-01, date: 06-32`,
+			"days without a year in a field",
+			`{"due_date": "06-01"} Lamp: date: 24-12, Datum: 06/01, score: 06-01, date: 06-32`,
 			[]string{"06-01=0/6/1", "24-12=0/12/24", "06/01=0/6/1", "06=6", "01=1", "06-32=6..32"},
 		},
 		{"days without a year", "am 20.06. und bis 5.6., am 20.06 Euro, até 15/06, (30/05), on 06/20, 3/4, a score: 08/10", []string{"20.06.=0/6/20", "5.6.=0/6/5", "20.06 Euro=20.06d23", "15/06=0/6/15", "30/05=0/5/30", "06/20=0/6/20", "3/4=f0.75", "08/10=f0.8"}},

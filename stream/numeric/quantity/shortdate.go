@@ -29,8 +29,8 @@ var dayNames = func() map[string]bool {
 	return m
 }()
 
-// fieldDate takes a month and a day of two digits each, 06-01, behind the name of a field that holds a
-// date. Which of them is the month is not told where both may be.
+// fieldDate takes a month and a day of two digits each, 06-01, behind the name of a field that
+// holds a date. Which of them is the month is not told where both may be.
 func (l *lexer) fieldDate(g []group) bool {
 	if len(g) != 2 || g[0].digits != 2 || g[1].digits != 2 || !l.inDateField(g[0].start) {
 		return false
