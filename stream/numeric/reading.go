@@ -77,6 +77,7 @@ const (
 	subject   // "and may be raised to 5000"
 	predicate // "and again in 2019", "then 3 months"
 	sentence  // the subject alone: "and ends on 12 July"
+	unclear   // the subject alone, or nothing: "and reached general availability", "and members pay"
 )
 
 // takes is what a clause that begins with "and" or the like takes from the one before it.
@@ -107,8 +108,11 @@ func (r *reading) takes(text string, clause int32) uint8 {
 		"commence", "ouvre", "finit", "ferme", "termine":
 		return sentence
 	}
-	if r.lacksSubject(text, i+1) {
+	switch {
+	case r.lacksSubject(text, i+1):
 		return sentence
+	case !r.words[i+1].Has(words.Stop | words.Capital | words.Number):
+		return unclear
 	}
 	return nothing
 }

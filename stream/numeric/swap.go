@@ -207,13 +207,14 @@ func (c *checker) sameSubject(match, other candidate) bool {
 		return false
 	}
 	m, o := &c.x.known[match.known], &c.x.known[other.known]
-	if m.takes == nothing || o.clause != m.clause-1 {
+	dated := m.value.Kind == quantity.Date || m.value.Kind == quantity.Clock
+	if m.takes == nothing || m.takes == unclear && !dated || o.clause != m.clause-1 {
 		return false
 	}
 	if m.takes == predicate {
 		return true
 	}
-	if m.takes == sentence {
+	if m.takes == sentence || m.takes == unclear {
 		return !c.saysPredicate(o)
 	}
 	in, head := &c.x.sentences[match.sentence], true

@@ -20,6 +20,7 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 		patch   = "The patch was announced on 2 July and released on 16 July."
 		library = "The library was founded in 1887 and rebuilt in 1951."
 		lab     = "The clinic opens at 8:00 and the laboratory opens at 9:30."
+		beta    = "Version 7 entered beta in August 2024 and reached general availability in November 2024."
 		tarif   = "Der Tarif wurde am 12. November beschlossen und tritt am 1. Dezember in Kraft."
 	)
 	for _, c := range []struct {
@@ -51,6 +52,9 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 		{library, "The library was reconstructed in 1951.", numeric.Supported, true},
 		{lab, "The laboratory opens at 9:30.", numeric.Supported, false},
 		{lab, "The laboratory opens at 8:00.", numeric.Contradicted, false},
+		{beta, "Version 7 entered beta in August 2024.", numeric.Supported, false},
+		{beta, "Version 7 became generally available in November 2024.", numeric.Supported, true},
+		{beta, "Version 7 entered beta in November 2024.", numeric.Contradicted, false},
 		{tarif, "Der Tarif tritt am 1. Dezember in Kraft.", numeric.Supported, false},
 		{tarif, "Der Tarif tritt am 12. November in Kraft.", numeric.Contradicted, false},
 	} {
