@@ -10,6 +10,7 @@ import (
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
 	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric"
 )
 
 // force is how firmly a sentence puts something.
@@ -508,14 +509,32 @@ func (m *matcher) otherSubject(o *overlap) bool {
 	return false
 }
 
+// elsewhere reports whether a number of the claim was found in a heading whose section does not hold
+// the sentence that fits the rest of the claim best: "added on 2 March" of what stands under another
+// release.
+func (s *sight) elsewhere(e *evidence.Evidence, premises []evidence.Premise) bool {
+	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
+		if f.Verdict != numeric.Supported || f.Sentence < 0 || !e.IsHeading(f.Sentence) {
+			return false
+		}
+		at := slices.IndexFunc(premises, func(p evidence.Premise) bool {
+			return p.Sentence >= 0 && !e.IsHeading(p.Sentence)
+		})
+		return at >= 0 && !e.Heads(f.Sentence, premises[at].Sentence)
+	})
+}
+
 // bet reports whether a reader who finds the claim entailed should believe it: nothing that a small
 // judge overlooks tells the claim from the sentence that fits it best.
-func (s *sight) bet(premises []evidence.Premise) bool {
+func (s *sight) bet(e *evidence.Evidence, premises []evidence.Premise) bool {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
 	o := m.read(s.claim.Text, premises, s.findings)
 	s.stale = m.outdated(s.claim.Text, premises)
 	if len(premises) == 0 || o.negated > 0 || o.denied > 0 || s.untold() {
+		return false
+	}
+	if s.elsewhere(e, premises) {
 		return false
 	}
 	if m.otherSubject(&o) || m.crossed() || m.compared(s.calculated()) {

@@ -71,3 +71,21 @@ func TestWhatTheEvidenceSaysIsNeverUnsupported(t *testing.T) {
 		}
 	}
 }
+
+// What stands under a heading is of the date in it, and not of that in another one.
+func TestADateInAHeadingIsOfItsSection(t *testing.T) {
+	t.Parallel()
+	e := facts(t, "## 3.2.0 (2025-04-08)\n\n### Added\n- Dark mode for the editor\n- Export to PDF\n\n### Removed\n"+
+		"- Support for Node 16\n\n## 3.1.4 (2025-03-02)\n\n### Fixed\n- Crash when the cache folder is missing")
+	for claim, want := range map[string]check.Verdict{
+		"Dark mode for the editor was added on 8 April 2025.":                   check.Supported,
+		"Dark mode for the editor was added on 2 March 2025.":                   check.Unchecked,
+		"The crash when the cache folder is missing was fixed on 2 March 2025.": check.Supported,
+		"The crash when the cache folder is missing was fixed on 8 April 2025.": check.Unchecked,
+	} {
+		got := checker(t, check.Options{Judge: always(entails)}).Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]
+		if got.Verdict != want {
+			t.Errorf("%q: %s (%s), want %s", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (r *reading) long() bool { return len(r.found) > 0 && r.found[0].Page > pag
 // rule turns what the models say into a verdict, by the rules of the package comment.
 func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
 	out := Result{Score: support, Source: -1, By: r.by()}
-	believed := says == entailed && (len(r.inf) == 0 || r.bet(r.found))
+	believed := says == entailed && (len(r.inf) == 0 || r.bet(e, r.found))
 	switch {
 	case says == entailed && len(r.inf) > 0 && r.stale, says == undecided && r.outdated():
 		out = r.replaced(support)

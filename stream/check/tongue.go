@@ -148,7 +148,7 @@ func (r *reading) alien(e *evidence.Evidence, support float64, says opinion) (ou
 		out = r.replaced(support)
 	case !t.across && m.denies(&o, r.found):
 		out = Result{Verdict: Contradicted, Score: min(support, halfDoubt), Source: r.found[0].Source, ID: r.found[0].ID, Premise: r.found[0].Text, By: NLI, Reason: "a negation more or less"}
-	case says == entailed && !t.across && m.repeats(&o, r.found) && r.bet(r.found):
+	case says == entailed && !t.across && m.repeats(&o, r.found) && r.bet(e, r.found):
 		out = Result{Verdict: Supported, Score: support, Source: -1, By: NLI, Reason: "entailed"}
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
 	default:
