@@ -89,3 +89,20 @@ func TestADateInAHeadingIsOfItsSection(t *testing.T) {
 		}
 	}
 }
+
+// A word in capitals for a program of any kind is no name that the evidence would have to hold, where it
+// holds the numbers.
+func TestAWordForAProgramIsNoStrangeName(t *testing.T) {
+	t.Parallel()
+	e := facts(t, "A request that exceeds the quota is answered with 429. A request without a key is answered with 401.")
+	for claim, want := range map[string]check.Verdict{
+		"Without a key the API returns 401.": check.Unchecked,
+		"Without a key the API returns 403.": check.Contradicted,
+		"Without a key Zandor returns 401.":  check.Unsupported,
+	} {
+		got := checker(t, check.Options{Judge: always(isNeutral)}).Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]
+		if got.Verdict != want {
+			t.Errorf("%q: %s (%s), want %s", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type overlap struct {
 	missingWeight float64
 	names         int // capitalised words inside the claim
 	missingNames  int
+	missingTools  int     // of these, names of what an answer may call anything that is a program
 	best          float64 // share of the content words in the best sentence; 1 when there are none
 	bigrams       float64 // share of the claim's pairs of neighbours that stand so in a premise
 	run           float64 // longest run of words that claim and a premise have in common, as a share of the claim
@@ -187,9 +188,17 @@ func (m *matcher) count(o *overlap) {
 		o.missingWeight += weight
 		if w.Has(words.Name) {
 			o.missingNames++
+			if tools[w.Hash] {
+				o.missingTools++
+			}
 		}
 	}
 }
+
+// tools are words in capitals for a program, its parts and places, which name none of them, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var tools = hashes("API APIs URL URLs HTTP HTTPS UI SDK CLI ID IDs")
 
 // bestPart finds the sentence that holds most content words of the claim; of equals the first. It
 // is empty when there is no premise.

@@ -300,7 +300,7 @@ const heldShare = 0.7
 // plainly reports whether nothing turns a claim against its premises: a name, a negation, an
 // opposite, a quantity word.
 func plainly(o *overlap) bool {
-	return o.missingNames == 0 && o.negated == 0 && o.denied == 0 && o.opposed == 0 && o.amount < 1
+	return o.missingNames == o.missingTools && o.negated == 0 && o.denied == 0 && o.opposed == 0 && o.amount < 1
 }
 
 // calculated reports whether all numbers are supported and at least one of them needed rounding,
