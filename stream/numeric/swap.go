@@ -217,7 +217,13 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	if m.takes == sentence || m.takes == unclear {
 		return !c.saysPredicate(o)
 	}
-	in, head := &c.x.sentences[match.sentence], true
+	return c.saysHead(m, o)
+}
+
+// saysHead reports whether the claim has words at the head of the clause of o, which stands in the
+// sentence of m, and none behind them that the clause of m lacks.
+func (c *checker) saysHead(m, o *known) bool {
+	in, head := &c.x.sentences[o.sentence], true
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if c.left < 0 {
 			return false
