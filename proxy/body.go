@@ -41,9 +41,9 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 	case v.State == signal.Known && !v.Partial:
 	case v.Reason == signal.ReasonTimeout:
 		text := o.Req.Text()
-		return nil, fault.Late(&text, st.Signals.Patience)
+		return nil, fault.Late(&text, st.Signals.Patience, st.Signals.Name(signal.PII))
 	case v.Reason == signal.ReasonOverload:
-		return nil, fault.ErrOverloaded
+		return nil, &fault.LateError{Signals: []string{st.Signals.Name(signal.PII)}}
 	default:
 		return nil, fault.ErrNotRedacted
 	}

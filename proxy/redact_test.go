@@ -251,6 +251,27 @@ func TestWithoutTheSignalNothingIsSent(t *testing.T) {
 	}
 }
 
+// A result of a tool that an idle machine reads in time, and this one did not, is worth another try,
+// which goes on behind what was read: the client is told which signal it was and how long to wait.
+func TestALongResultThatWasLateSaysWhatAndWhenToRetry(t *testing.T) {
+	t.Parallel()
+	const routes = "routes:\n  - {name: p, when: {pii: true}, on_unknown: match, block: {message: no}}\n" +
+		"default: {models: [small]}\n"
+	up := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, testkit.Completion))
+	c := &piiClassifier{late: true}
+	c.signals = signal.MaskOf(signal.PII)
+	b := start(t, oneModel(up), func(s *setup) { s.routes, s.classifier = routes, &c.fakeClassifier })
+	b.state.Signals.Classifier, b.state.Signals.Patience = c, 10*time.Second
+	got := b.chat(`{"model":"auto","messages":[{"role":"user","content":"read it"},` +
+		`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"read","arguments":"{}"}}]},` +
+		`{"role":"tool","tool_call_id":"c","content":"` + strings.Repeat("quiet ", 20_000) + `"}]}`)
+	if got.status != http.StatusServiceUnavailable || got.code(t) != "overloaded" ||
+		!strings.Contains(got.body, "the signal pii was not ready in time: this server was too busy to read all 1200") ||
+		!strings.Contains(got.body, "Try again in 4 s") || got.header.Get("Retry-After") != "4" {
+		t.Errorf("status %d, Retry-After %q: %s", got.status, got.header.Get("Retry-After"), got.body)
+	}
+}
+
 // A text that is too long for the time there is will be so again: the client is not asked to retry.
 func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 	t.Parallel()
@@ -276,6 +297,7 @@ func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 		"a condition on it":    {onCondition, long, tooLarge, "request_too_large"},
 		"a condition to block": {blocks, long, tooLarge, "request_too_large"},
 		"a text that is short": {redactRoutes, short, http.StatusServiceUnavailable, "overloaded"},
+		"a short one to block": {blocks, short, http.StatusServiceUnavailable, "overloaded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -290,6 +312,9 @@ func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 			}
 			if retry := got.header.Get("Retry-After") != ""; retry != (tt.status == http.StatusServiceUnavailable) {
 				t.Errorf("Retry-After: %q", got.header.Get("Retry-After"))
+			}
+			if tt.status == http.StatusServiceUnavailable && !strings.Contains(got.body, "the signal pii was not ready in time") {
+				t.Errorf("what was late is not named: %s", got.body)
 			}
 			if tt.status != http.StatusServiceUnavailable && !strings.Contains(got.body, "some 80000 are") {
 				t.Errorf("the limit is not named: %s", got.body)

@@ -37,7 +37,7 @@ func (b *Base) Decide(
 	case d.Outcome == rules.Unavailable:
 		return d, d.unavailable()
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.TimedOut():
-		return d, fault.ErrOverloaded
+		return d, d.late(req)
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed:
 		return d, d.unavailable() // nothing was found that a policy forbids
 	case d.Action.Verb == rules.Block:
@@ -358,10 +358,27 @@ func (d *Decision) unread(req *openai.Request, patience time.Duration) error {
 		return nil
 	}
 	text := req.Text()
-	if err := fault.Late(&text, patience); !errors.Is(err, fault.ErrOverloaded) {
+	if err := fault.Late(&text, patience, d.signalName(signal.PII)); !errors.Is(err, fault.ErrOverloaded) {
 		return err
 	}
 	return nil
+}
+
+// late is the error of a request that was refused because signals were not ready in time.
+func (d *Decision) late(req *openai.Request) error {
+	e := &fault.LateError{}
+	for _, k := range d.Failed.Kinds() {
+		switch d.Set.Value(k).Reason { //nolint:exhaustive // the rest is not late
+		case signal.ReasonTimeout:
+			text := req.Text()
+			e.Bytes = fault.Length(&text)
+		case signal.ReasonOverload:
+		default:
+			continue
+		}
+		e.Signals = append(e.Signals, d.signalName(k))
+	}
+	return e
 }
 
 // unavailable is the error of a request that nothing may pass without signals which are unknown.
@@ -392,7 +409,7 @@ func (d *Decision) signalName(k signal.Kind) string {
 	if d.Base == nil {
 		return k.String()
 	}
-	return d.Base.Signals.Identity.Names.Of(k)
+	return d.Base.Signals.Name(k)
 }
 
 // Degraded names what the decision had to do without.

@@ -94,6 +94,11 @@ func (e *SignalError) Error() string { return "unknown: " + strings.Join(e.Signa
 // Unwrap returns ErrSignalUnavailable.
 func (*SignalError) Unwrap() error { return ErrSignalUnavailable }
 
+// passing reports that the signals were too late: a retry has something to wait for.
+func (e *SignalError) passing() bool {
+	return e.Reason == signal.ReasonTimeout || e.Reason == signal.ReasonOverload || e.Away
+}
+
 // Lasting reports whether a retry of the same request would fail as well.
 func (e *SignalError) Lasting() bool {
 	return e.Reason == signal.ReasonNoModel && !e.Away || e.Reason == signal.ReasonNoText
@@ -120,6 +125,40 @@ func (e *SignalError) message() string {
 		return what + ": a part of the request could not be read" + ending + ". Try again later"
 	}
 	return what + " at the moment (" + string(e.Reason) + ")" + ending + ". Try again later"
+}
+
+// LateError is an ErrOverloaded that names the signals which were not ready in time.
+type LateError struct {
+	Signals []string // at least one, as the configuration calls them
+	Bytes   int      // of the text that was not read to its end; 0 where reading it has not begun
+}
+
+// Error names the signals.
+func (e *LateError) Error() string {
+	return ErrOverloaded.Error() + ": " + strings.Join(e.Signals, ", ")
+}
+
+// Unwrap returns ErrOverloaded.
+func (*LateError) Unwrap() error { return ErrOverloaded }
+
+// retryAfter is how many seconds a client is to wait: what was read is remembered, so that another
+// attempt goes on behind it, and the wait is the time that one idle core takes for the whole text.
+func (e *LateError) retryAfter() int {
+	return min(1+e.Bytes/readPace, retryAfterLate)
+}
+
+// message is the text for the client: the signals, why they are missing, and when to try again.
+func (e *LateError) message() string {
+	what := "the signal " + e.Signals[0] + " was"
+	if len(e.Signals) > 1 {
+		what = "the signals " + strings.Join(e.Signals, ", ") + " were"
+	}
+	why := "this server has more to read than it can at the moment"
+	if e.Bytes > 0 {
+		why = fmt.Sprintf("this server was too busy to read all %d bytes of text", e.Bytes)
+	}
+	return fmt.Sprintf("%s not ready in time: %s; this request's route lets nothing pass without, and nothing was sent "+
+		"to a model. Try again in %d s", what, why, e.retryAfter())
 }
 
 // UnknownModelError names a model that is not configured.

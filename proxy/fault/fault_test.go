@@ -49,6 +49,19 @@ func TestWire(t *testing.T) {
 			&SignalError{Signals: []string{"pii"}, Reason: signal.ReasonNoModel},
 			http.StatusServiceUnavailable, "signal_unavailable", "X-Should-Retry=false",
 		},
+		{
+			&SignalError{Signals: []string{"pii"}, Reason: signal.ReasonTimeout},
+			http.StatusServiceUnavailable, "signal_unavailable", "Retry-After=5",
+		},
+		{&LateError{Signals: []string{"a queue"}}, http.StatusServiceUnavailable, "overloaded", "Retry-After=1"},
+		{
+			&LateError{Signals: []string{"some text"}, Bytes: 100_000},
+			http.StatusServiceUnavailable, "overloaded", "Retry-After=3",
+		},
+		{
+			&LateError{Signals: []string{"much text"}, Bytes: 100_000_000},
+			http.StatusServiceUnavailable, "overloaded", "Retry-After=30",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.err.Error(), func(t *testing.T) {
@@ -66,6 +79,22 @@ func TestWire(t *testing.T) {
 				t.Errorf("headers %v, want none", h)
 			}
 		})
+	}
+}
+
+func TestWhatWasLateIsNamedWithTheWait(t *testing.T) {
+	t.Parallel()
+	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model. Try again in "
+	for want, late := range map[string]*LateError{
+		"the signal pii was not ready in time: this server has more to read than it can at the moment" + ending + "1 s": {
+			Signals: []string{"pii"},
+		},
+		"the signals pii, jailbreak were not ready in time: this server was too busy to read all 100000 bytes of text" +
+			ending + "3 s": {Signals: []string{"pii", "jailbreak"}, Bytes: 100_000},
+	} {
+		if got := Wire(late, "").Message; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }
 

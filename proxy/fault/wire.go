@@ -155,8 +155,11 @@ func failure(err error, id string) *openai.Error {
 		lacking *SignalError
 		refused *WarmRefusedError
 		barred  *CredentialsError
+		late    *LateError
 	)
 	switch {
+	case errors.As(err, &late):
+		return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "", late.message())
 	case errors.As(err, &lacking):
 		return openai.Refusal(http.StatusServiceUnavailable, "signal_unavailable", "", lacking.message())
 	case errors.Is(err, ErrSignalUnavailable):
@@ -228,26 +231,37 @@ func TooLarge(param, message string) error {
 // length is what cannot be done.
 const readPace = 40_000
 
-// Late is the error of a text that was not read for personal data in the time that there is for it:
-// with status 413 where that is too short for the length, so that sending it again is of no use, and
-// else, or where the time is not known (0), ErrOverloaded.
-func Late(text *signal.Text, patience time.Duration) error {
-	bytes := 0
-	for i := range text.Segments {
-		bytes += len(text.Segments[i].Text)
-	}
+// Late is the error of a text that was not read for personal data, the signal of that name, in the
+// time that there is for it: with status 413 where that is too short for the length, so that sending
+// it again is of no use, and else, or where the time is not known (0), a LateError.
+func Late(text *signal.Text, patience time.Duration, name string) error {
+	bytes := Length(text)
 	most := int(patience.Seconds() * readPace)
 	if patience <= 0 || bytes <= most {
-		return ErrOverloaded
+		return &LateError{Signals: []string{name}, Bytes: bytes}
 	}
 	return TooLarge("", fmt.Sprintf("this request's route looks for personal data in all of its text, and %d bytes are "+
 		"longer than can be read in time: some %d are. Nothing was sent to a model", bytes, most))
 }
 
+// Length is how many bytes of text there are.
+func Length(text *signal.Text) int {
+	n := 0
+	for i := range text.Segments {
+		n += len(text.Segments[i].Text)
+	}
+	return n
+}
+
 // Describe sets the headers of an error response: when to retry, and that the connection ends.
 func Describe(h http.Header, err error) {
-	if lacking, ok := errors.AsType[*SignalError](err); ok && lacking.Lasting() {
-		h.Set("X-Should-Retry", "false")
+	if lacking, ok := errors.AsType[*SignalError](err); ok {
+		switch {
+		case lacking.Lasting():
+			h.Set("X-Should-Retry", "false")
+		case lacking.passing():
+			h.Set("Retry-After", retryAfterNoEndpoint)
+		}
 	}
 	if wait := contexts.RetryAfter(err); wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(wait))
@@ -267,6 +281,9 @@ func Describe(h http.Header, err error) {
 		h.Set("Retry-After", retryAfterOverload) // another replica, or the next process, takes it
 	case errors.Is(err, ErrOverloaded), errors.Is(err, ErrEndpointsFull), errors.Is(err, ErrBusy), errors.Is(err, ErrTooManyBytes), errors.Is(err, auth.ErrNoKeySet):
 		h.Set("Retry-After", retryAfterOverload)
+		if late, ok := errors.AsType[*LateError](err); ok {
+			h.Set("Retry-After", strconv.Itoa(late.retryAfter()))
+		}
 	case isUpstream(err):
 		// Retries are spent here; a client that repeats at once adds load to a failing pool.
 		h.Set("X-Should-Retry", "false")
@@ -277,6 +294,10 @@ func Describe(h http.Header, err error) {
 
 // retryAfterOverload, in seconds: a queue of passes of some 10 ms each has moved on by then.
 const retryAfterOverload = "1"
+
+// retryAfterLate, in seconds, is the longest that a client is asked to wait for a reading: SDKs take
+// no more than a minute.
+const retryAfterLate = 30
 
 // retryAfterNoEndpoint, in seconds, is one round of health checks at the default interval.
 const retryAfterNoEndpoint = "5"

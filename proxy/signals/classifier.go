@@ -120,13 +120,16 @@ func (r *Reader) Label(k signal.Kind, v *signal.Value) string {
 func (r *Reader) Names(m signal.Mask) []string {
 	out := make([]string, 0, m.Len())
 	for _, k := range m.Kinds() {
-		out = append(out, r.Identity.Names.Of(k))
+		out = append(out, r.Name(k))
 	}
 	return out
 }
 
+// Name is what the configuration calls a signal.
+func (r *Reader) Name(k signal.Kind) string { return r.Identity.Names.Of(k) }
+
 // PersonalData reads all of a text for personal data. Errors: ErrClientGone, those of fault.Late,
-// ErrOverloaded, and ErrNotRedacted where it could not be read.
+// LateError, and ErrNotRedacted where it could not be read.
 func (r *Reader) PersonalData(ctx context.Context, text *signal.Text) (*signal.Value, error) {
 	var set signal.Set
 	need := signal.MaskOf(signal.PII)
@@ -138,9 +141,9 @@ func (r *Reader) PersonalData(ctx context.Context, text *signal.Text) (*signal.V
 	case v.State == signal.Known && v.Read >= v.Windows, v.Reason == signal.ReasonNoText:
 		return v, nil
 	case v.Reason == signal.ReasonTimeout:
-		return nil, fault.Late(text, r.Patience)
+		return nil, fault.Late(text, r.Patience, r.Name(signal.PII))
 	case v.Reason == signal.ReasonOverload:
-		return nil, fault.ErrOverloaded
+		return nil, &fault.LateError{Signals: []string{r.Name(signal.PII)}}
 	}
 	return nil, fault.ErrNotRedacted
 }
