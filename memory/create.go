@@ -264,7 +264,8 @@ func (s *Store) deriveFor(ctx context.Context, m *made, text Text) error {
 		o := m.add(raw)
 		m.version.Derived, m.view.derived = &o, d
 	}
-	return s.ground(ctx, text.Tenant, text.Kind, m.view, func() (string, error) { return text.Text, nil })
+	whole := func() (string, error) { return text.Text, nil }
+	return s.ground(ctx, Text{Tenant: text.Tenant, Kind: text.Kind, Whole: whole}, m.view)
 }
 
 // seal names what d was made of. What lacks something is of no revision, so it is made anew some

@@ -17,8 +17,9 @@
 //
 // The package knows no HTTP, no classifier and no checker. A Store is safe for concurrent use. Run
 // owns its goroutines: one that keeps time, one that listens to the Remote, one that packs tightly
-// what rests, and two that wake contexts; without Run nothing is paged out by age or packed again,
-// and what was put off (touches, creations at best effort) stays so.
+// what rests, two that wake contexts and two that read again those of which something is unknown;
+// without Run nothing is paged out by age, packed or read again, and what was put off (touches,
+// creations at best effort) stays so.
 //
 // Locks: Store.mu, views.mu, cache.mu and those of page.Pager and ledger.Local are leaves, none is
 // held while another is taken. Store.alone orders commits of a store without a Remote and is taken

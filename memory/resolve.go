@@ -15,6 +15,11 @@ import (
 // microseconds; else Resolve waits for the Remote within its budgets. Errors are ErrNotFound,
 // ErrExpired and *UnavailableError.
 func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, error) {
+	return s.resolve(ctx, owner, ref, false)
+}
+
+// resolve is Resolve. anew reads a version again of which something is unknown, and is no use of it.
+func (s *Store) resolve(ctx context.Context, owner Owner, ref Ref, anew bool) (*Snapshot, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {
 		return nil, err
@@ -23,7 +28,9 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 	if err != nil {
 		return nil, err
 	}
-	e.Expires = s.use(ctx, at, e)
+	if !anew {
+		e.Expires = s.use(ctx, at, e)
+	}
 	wish := care(e)
 	held, err := s.open(ctx, at.Tenant, v.Segments, wish)
 	if err != nil {
@@ -33,7 +40,8 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 		ID: ref.ID, Version: n, Sum: v.Sum, Kind: v.Kind, Fragments: fragments(held), Bytes: v.Bytes,
 		Tier: nearestOf(held), held: held,
 	}
-	w, err := s.view(ctx, owner.Tenant, at, e.Record, n, wish, snap.Text)
+	what := viewed{owner: owner, at: at, version: v, n: n, lease: ref.Lease, care: wish, text: snap.Text}
+	w, err := s.view(ctx, &what, anew)
 	if err != nil {
 		snap.Release()
 		return nil, err

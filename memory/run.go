@@ -19,7 +19,7 @@ import (
 const (
 	tick     = time.Second     // between looks at what is idle or was put off
 	dueTicks = 10              // between looks at what has expired
-	wakers   = 2               // goroutines that bring contexts in
+	wakers   = 2               // goroutines that bring contexts in, and as many that read them again
 	mostDue  = 256             // records that one Sweep ends
 	lastWord = 2 * time.Second // for what is sent when Run ends
 )
@@ -34,6 +34,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	for range wakers {
 		g.Go(func() error { s.wakeAll(ctx); return nil })
+		g.Go(func() error { s.rereadAll(ctx); return nil })
 	}
 	g.Go(func() error { s.sweepAll(ctx); return nil })
 	g.Go(func() error { s.tightenAll(ctx); return nil })
@@ -68,10 +69,17 @@ func (s *Store) sweepAll(ctx context.Context) {
 }
 
 // Sweep does what time asks for: it pages out what is idle, packs tightly what rests, sends what
-// was put off, and ends lives that are over. Run does so every second, and every ten for lives, and
-// packs at leisure; a Sweep in between does no harm.
+// was put off, reads again what lacks something, and ends lives that are over. Run does so every
+// second, and every ten for lives, and packs and reads at leisure; a Sweep in between does no harm.
 func (s *Store) Sweep(ctx context.Context) {
 	s.tidy(ctx)
+	for n := len(s.rereads); n > 0; n-- {
+		select {
+		case w := <-s.rereads:
+			s.reread(ctx, w)
+		default:
+		}
+	}
 	s.tightenLoose(ctx, func(time.Duration) {})
 	s.expire(ctx)
 }
@@ -214,6 +222,28 @@ func (s *Store) wakeAll(ctx context.Context) {
 			snap.Release()
 		}
 	}
+}
+
+func (s *Store) rereadAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-s.rereads:
+			s.reread(ctx, w)
+		}
+	}
+}
+
+// reread makes the view of a version anew in which something is unknown, while the old one serves.
+func (s *Store) reread(ctx context.Context, w wake) {
+	snap, err := s.resolve(ctx, w.owner, w.ref, true)
+	if err != nil {
+		s.o.Log.LogAttrs(ctx, slog.LevelDebug, "context could not be read again",
+			slog.String("context", w.ref.ID), slog.String("error", err.Error()))
+		return
+	}
+	snap.Release()
 }
 
 // repair is what was derived anew of a version.

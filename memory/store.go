@@ -30,6 +30,7 @@ type Store struct {
 	totals totals // of the remote
 
 	wakes   chan wake   // what Wake asks for; more than it holds is refused
+	rereads chan wake   // versions of which something is unknown; more than it holds is asked for again
 	repairs chan repair // what was derived anew; more than it holds is dropped, and derived again some day
 
 	revision atomic.Pointer[string] // of what Derive is made of
@@ -58,6 +59,7 @@ func New(o Options, remote Remote) (*Store, error) {
 	s := &Store{
 		o: o, remote: remote, book: remote,
 		wakes: make(chan wake, mostWakes), repairs: make(chan repair, mostRepairs),
+		rereads: make(chan wake, mostWakes),
 		touches: map[ledger.Name]time.Time{}, pending: map[ledger.Name]*pending{},
 	}
 	s.revision.Store(&o.Revision)

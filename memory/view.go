@@ -56,13 +56,13 @@ func (w *view) size() int {
 type views struct {
 	mu      sync.Mutex // guards what follows
 	bytes   int        // of the items
-	items   map[viewKey]*viewed
+	items   map[viewKey]*item
 	flights map[viewKey]*flight
 }
 
-type viewed struct {
+type item struct {
 	view       *view
-	made, used time.Time
+	made, used time.Time // made: or last asked to be made anew
 }
 
 // flight is a view that is being made. view and err are set before done is closed.
@@ -88,12 +88,15 @@ func (v *views) find(k viewKey, now time.Time) *view {
 	return nil
 }
 
-// lacks reports whether something is missing in a view since a time, however often it was used.
-func (v *views) lacks(k viewKey, since time.Time) bool {
+// lacks calls ask where something is missing in a view since a time, however often it was used, and
+// not again before it is as old as that once more, if ask reports that it is seen to. ask must not
+// wait.
+func (v *views) lacks(k viewKey, since, now time.Time, ask func() bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	item := v.items[k]
-	return item != nil && item.view.derived.Partial && !item.made.After(since)
+	if item := v.items[k]; item != nil && item.view.derived.Partial && !item.made.After(since) && ask() {
+		item.made = now
+	}
 }
 
 // keep takes a view. The one that was not used for the longest time makes room.
@@ -101,14 +104,14 @@ func (v *views) keep(k viewKey, made *view, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.items == nil {
-		v.items = map[viewKey]*viewed{}
+		v.items = map[viewKey]*item{}
 	}
 	v.drop(k)
 	size := made.size()
 	for len(v.items) > 0 && (len(v.items) >= mostViews || v.bytes+size > mostViewBytes) {
 		v.drop(v.oldest())
 	}
-	v.items[k] = &viewed{made, now, now}
+	v.items[k] = &item{made, now, now}
 	v.bytes += size
 }
 
@@ -166,13 +169,40 @@ func (v *views) land(k viewKey, f *flight) {
 	close(f.done)
 }
 
-// view returns what goes with a version. One request makes it, others that need it wait, unless they
-// can do with one that lacks something. text is called when the text itself is needed.
-func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledger.Record, n int, c page.Care, text func() (string, error)) (*view, error) {
-	v := &r.Versions[n-1]
-	k, revision := keyOf(at.Tenant, v), s.revision.Load()
+// viewed is a version for which a view is needed.
+type viewed struct {
+	owner   Owner
+	at      ledger.Name
+	version *ledger.Version
+	n       int // its number
+	lease   string
+	care    page.Care
+	text    func() (string, error) // called when the text itself is needed
+}
+
+// errNotUsed ends the reading of a version that nobody uses any more.
+var errNotUsed = errors.New("a context that is read again is not in use")
+
+// view returns what goes with a version. One request makes it, and others that need it wait. Where
+// there is one that lacks something no request waits: it serves, and Run is asked to have it made
+// anew.
+func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error) {
+	k, revision := keyOf(what.at.Tenant, what.version), s.revision.Load()
 	found := s.views.find(k, s.now())
-	if found != nil && !s.views.lacks(k, s.idle()) {
+	switch {
+	case anew && found == nil:
+		return nil, errNotUsed
+	case anew && !found.derived.Partial:
+		return found, nil
+	case found != nil && !anew:
+		s.views.lacks(k, s.idle(), s.now(), func() bool {
+			select {
+			case s.rereads <- wake{what.owner, Ref{ID: what.at.ID, Version: what.n, Lease: what.lease}}:
+				return true
+			default:
+				return false // asked for with the next use
+			}
+		})
 		return found, nil
 	}
 	f, leads := s.views.board(k)
@@ -189,7 +219,10 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 	}
 	f.err = &UnavailableError{RetryAfter: retryAfter, Err: errors.New("what goes with a context was not made")} // for those who wait, should this panic
 	defer s.views.land(k, f)
-	f.view, f.err = s.makeView(context.WithoutCancel(ctx), tenant, at, v, n, c, text)
+	if !anew {
+		ctx = context.WithoutCancel(ctx) // others wait for it; what is made anew ends with Run
+	}
+	f.view, f.err = s.makeView(ctx, what)
 	sound := f.err == nil && (f.view.derived.Partial || f.view.derived.Revision == *s.revision.Load())
 	if !sound && found != nil && revision == s.revision.Load() {
 		f.view, f.err, sound = found, nil, true // it serves until the next try
@@ -200,19 +233,20 @@ func (s *Store) view(ctx context.Context, tenant string, at ledger.Name, r *ledg
 	return f.view, f.err
 }
 
-func (s *Store) makeView(ctx context.Context, tenant string, at ledger.Name, v *ledger.Version, n int, c page.Care, text func() (string, error)) (*view, error) {
-	revision := *s.revision.Load()
+func (s *Store) makeView(ctx context.Context, what *viewed) (*view, error) {
+	revision, v := *s.revision.Load(), what.version
 	made := &view{}
 	if v.Derived == nil {
 		made.derived.Revision = revision
 	}
-	if err := s.readInto(ctx, at.Tenant, v, c, made); err != nil {
+	if err := s.readInto(ctx, what.at.Tenant, v, what.care, made); err != nil {
 		return nil, err
 	}
+	text := Text{Tenant: what.owner.Tenant, Kind: v.Kind, Whole: what.text}
 	if s.o.Derive != nil && (v.Derived == nil || made.derived.Revision != revision) {
-		s.deriveAnew(ctx, Text{Tenant: tenant, Kind: v.Kind, Whole: text}, at, n, revision, made)
+		s.deriveAnew(ctx, text, what.at, what.n, revision, made)
 	}
-	return made, s.ground(ctx, tenant, v.Kind, made, text)
+	return made, s.ground(ctx, text, made)
 }
 
 // sign sets the digest.
@@ -268,12 +302,13 @@ func (s *Store) deriveAnew(ctx context.Context, t Text, at ledger.Name, n int, r
 }
 
 // ground completes a view: it names what was derived and prepares the facts.
-func (s *Store) ground(ctx context.Context, tenant string, kind ledger.Kind, made *view, text func() (string, error)) (err error) {
+func (s *Store) ground(ctx context.Context, t Text, made *view) (err error) {
 	made.sign()
 	if s.o.Ground == nil {
 		return nil
 	}
-	if made.grounding, err = s.o.Ground(ctx, Text{Tenant: tenant, Kind: kind, Facts: made.facts, Whole: text}); err != nil {
+	t.Facts = made.facts
+	if made.grounding, err = s.o.Ground(ctx, t); err != nil {
 		return fmt.Errorf("prepare facts: %w", err)
 	}
 	return nil
