@@ -528,36 +528,6 @@ func TestARouteWithoutTheKeyIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestAClaimThatFailsIsASign(t *testing.T) {
-	t.Parallel()
-	body := strings.Replace(testkit.Completion, `"hello"`, `"`+towerTrue+`"`, 1)
-	for _, stream := range []string{"", `"stream":true,`} {
-		small, big := testkit.JSON(200, towerBody()), testkit.JSON(200, body)
-		if stream != "" {
-			small, big = testkit.Stream(
-				towerStream(towerTrue, towerFalse, towerRest)...), testkit.Stream(
-				towerStream(towerTrue)...)
-		}
-		p := escalating(t, "{when: guard}", small, big, func(s *setup) { s.guard.Mode = "observe" })
-		p.chat(guarded(strings.Replace(ask("How tall is the tower?"), "{", "{"+stream, 1), towerFact)).
-			ends(t, "escalated guard small big", "tower")
-		p.chat(strings.Replace(ask("no facts"), "{", "{"+stream, 1)).ends(t, "kept   small", "1925")
-	}
-}
-
-// Servers tell more in a stream than its text, log probabilities that the route asks for among it.
-func TestAClaimThatFailsIsASignWhateverElseIsTold(t *testing.T) {
-	t.Parallel()
-	small := towerStream(towerTrue, towerFalse, towerRest)
-	for i := range small {
-		small[i] = strings.Replace(small[i], `"delta"`,
-			`"logprobs":{"content":[{"token":"x","logprob":-0.1,"bytes":null,"top_logprobs":[]}]},"matched_stop":2,"delta"`, 1)
-	}
-	p := escalating(t, "{when: guard, min_logprob: -1}", testkit.Stream(small...), testkit.Stream(towerStream(towerTrue)...),
-		func(s *setup) { s.guard.Mode = "observe" })
-	p.chat(guarded(askStream("How tall is the tower?"), towerFact)).ends(t, "escalated guard small big", "tower")
-}
-
 func TestHiddenValuesAreHiddenFromBothModels(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(

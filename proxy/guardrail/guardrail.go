@@ -16,6 +16,7 @@ import (
 	"signalbox/rules"
 	"signalbox/stream/check"
 	"signalbox/stream/guard"
+	"signalbox/stream/sse"
 )
 
 // Claims judges the claims of answers.
@@ -320,12 +321,19 @@ func (c *Check) Body(ctx context.Context, body []byte) (out []byte, found guard.
 	return out, found, err
 }
 
-// Observe checks a body without changing it, and reports whether a claim failed.
-func (c *Check) Observe(ctx context.Context, body []byte) bool {
+// Observe checks a body without changing it, and reports whether a claim failed, and whether that
+// could be told: all claims of it were read and came to a verdict in time, be it that nothing is
+// known of them.
+func (c *Check) Observe(ctx context.Context, body []byte) (failed, told bool) {
 	job := c.Job
 	job.Policy.Mode, job.Policy.Summary = guard.Observe, false
 	_, found, err := c.Guard.engine().Body(ctx, body, job)
-	return err == nil && found.Failed > 0
+	if err != nil {
+		return false, false
+	}
+	failed = found.Failed > 0
+	whole := found.State != sse.Failed && found.Shed == 0 && found.Pending == 0 && found.Mode != guard.Off
+	return failed, failed || whole
 }
 
 // Copy checks a stream on its way from src to dst.

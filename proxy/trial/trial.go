@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -40,7 +41,8 @@ type Course struct {
 	order    []rules.Choice // of the models, from the first to ask
 	trial    *Trial         // of the attempt under way; nil where its response stands as it is
 	result   string         // empty until a response was judged
-	why      rules.Sign     // that a response was, or was to be, thrown away for; empty for none
+	why      rules.Sign     // that a response was, or was to be, thrown away for, or that was unread; empty for none
+	idle     bool           // the response stands unread only as the guard has nothing to check it against
 	from     []Discarded    // the responses that were, in order
 	spare    *Spare         // the last of them
 }
@@ -67,6 +69,8 @@ type Trial struct {
 	answer   *escalate.Answer
 	response *upstream.Response // that is held
 	sign     rules.Sign
+	unread   rules.Sign // the sign that could not be looked for; empty for none, or where none could
+	idle     bool       // unread is the guard's, and there is nothing to check the response against
 	result   string
 }
 
@@ -74,7 +78,7 @@ type Trial struct {
 const (
 	fateKept   = "kept"      // the response was judged and stands
 	fateLate   = "late"      // it went out before its end, since it was held long enough
-	fateUnread = "unread"    // it is too long, or cannot be read, so it stands unjudged
+	fateUnread = "unread"    // it, or what the guard says of it, cannot be read, so it stands unjudged
 	fateDone   = "escalated" // it was thrown away, and another model has answered
 	Failed     = "failed"    // it was to be, but no other model answered, so it stands
 )
@@ -93,7 +97,7 @@ func (e *Course) Try(m *backend.Model, left []*backend.Model) *Trial {
 	if e == nil {
 		return nil
 	}
-	e.trial = nil
+	e.trial, e.idle = nil, false
 	if slices.ContainsFunc(left, func(next *backend.Model) bool { return e.Behind(next, m) }) {
 		e.trial = &Trial{Course: e}
 	}
@@ -113,7 +117,7 @@ func (e *Course) HasSpare() bool { return e != nil && e.spare != nil }
 
 // Storable reports whether the response that the client got may be given to others.
 func (e *Course) Storable() bool {
-	return e == nil || e.result == "" || e.result == fateKept || e.result == fateDone
+	return e == nil || e.result == "" || e.result == fateKept || e.result == fateDone || e.idle
 }
 
 // Describe writes the headers that say what became of the responses.
@@ -195,7 +199,7 @@ type Escalation struct {
 	Hold       string   `json:"hold"` // how long a stream is held at most
 	// kept, late, unread, escalated or failed; absent where nothing was judged
 	Result string `json:"result,omitempty"`
-	Reason string `json:"reason,omitempty"` // the sign that was found
+	Reason string `json:"reason,omitempty"` // the sign that was found; of unread the one that was not looked for
 	From   string `json:"from,omitempty"`   // whose answer was thrown away
 }
 
@@ -275,27 +279,40 @@ func (x *Discarded) Price() float64 {
 	return x.Model.Price.Of(float64(x.Usage.Input), float64(x.Usage.Output))
 }
 
-// Conclude has check, which is nil without a guard, look at a response that shows no other sign,
-// where the route looks for that: with the values put back that were hidden from the model. req is
-// what the client sent.
+// Conclude has check, which is nil without a guard or facts, look at a response that shows no other
+// sign, where the route looks for that: with the values put back that were hidden from the model. A
+// response of which the guard has not told stands unread. req is what the client sent.
 func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *redact.Vault, req *openai.Request) {
-	if t == nil || t.result != fateKept || t.sign != "" || check == nil ||
-		!slices.Contains(t.look.When, rules.SignGuard) {
+	if t == nil || t.result != fateKept || t.sign != "" || !slices.Contains(t.look.When, rules.SignGuard) {
 		return
+	}
+	failed, told := t.observe(ctx, check, hidden, req)
+	switch {
+	case failed:
+		t.sign = rules.SignGuard
+	case !told:
+		t.result, t.unread, t.idle = fateUnread, rules.SignGuard, check == nil
+	}
+}
+
+// observe reports whether check finds a claim that fails, and whether it could tell.
+func (t *Trial) observe(
+	ctx context.Context, check *guardrail.Check, hidden *redact.Vault, req *openai.Request,
+) (failed, told bool) {
+	if check == nil {
+		return false, false
 	}
 	body := t.response.Ahead()
 	if req.Streams() {
 		var err error
 		if body, err = response.Said(body); err != nil {
-			return // it has no body to check
+			return false, false // it has no body to check
 		}
 	}
 	if r := hidden.Body(); r != nil {
 		body = append(slices.Clone(r.Feed(body)), r.Rest()...)
 	}
-	if check.Observe(ctx, body) {
-		t.sign = rules.SignGuard
-	}
+	return check.Observe(ctx, body)
 }
 
 // Discard takes a response that was judged and found wanting: it is kept, with what it was asked
@@ -309,6 +326,8 @@ func (e *Course) Discard(
 	}
 	t := e.trial
 	if e.result = t.result; t.sign == "" {
+		e.idle = t.idle
+		e.why = cmp.Or(e.why, t.unread)
 		return x, false
 	}
 	x = Discarded{Model: u.Model, Sign: t.sign, Usage: taken(&t.answer.Tally)}
