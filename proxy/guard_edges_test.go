@@ -294,10 +294,21 @@ func TestTheEventsOfAGuardedResponseAreNumberedInOrder(t *testing.T) {
 		}
 		return strings.Join(events, "")
 	}
-	for mode, change := range map[string]bool{"observe": false, "annotate": true, "hold": true} {
-		t.Run(mode, func(t *testing.T) {
+	last := []string{towerTrue, towerRest, " It was", " opened in 19", "25."}
+	first := []string{"It was", " opened", " in 19", "25.", " " + towerTrue, towerRest}
+	for name, tt := range map[string]struct {
+		mode   string
+		pieces []string
+		change bool
+	}{
+		"observe":                        {"observe", last, false},
+		"annotate":                       {"annotate", last, true},
+		"hold":                           {"hold", last, true},
+		"hold, events that are left out": {"hold", first, true},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pieces := []string{towerTrue, towerRest, " It was", " opened in 19", "25."}
+			mode, pieces, change := tt.mode, tt.pieces, tt.change
 			came := number(guardedEvents(path, pieces))
 			b := watched(t, mode, testkit.NewUpstream(t, testkit.Stream(came)))
 			got := b.post(path, guarded(routed()[1].ask("hi", `,"stream":true`), towerFact))

@@ -24,6 +24,7 @@ func (s *stream) pass(c *response.Chunk) {
 	}
 	s.state, s.closed = s.state.After(c.Name, c.Data), sse.IsDone(c.Data)
 	s.wrote = true
+	c.LeftOut, s.leftOut = c.LeftOut || s.leftOut, false
 	if s.cuts && c.IsMessage() && s.in.Shape() == response.Response {
 		if s.given == nil {
 			s.given = new(response.Partial)
@@ -136,6 +137,7 @@ func (s *stream) emitEvent(it *item) {
 	a := s.back.Read(it.event.Data)
 	w := response.Rewrite{Changes: s.edits(it, a), Unspelled: it.spelled}
 	if it.bare && emptied(a, w.Changes) {
+		s.leftOut = true
 		return
 	}
 	switch {
@@ -272,6 +274,8 @@ func (s *stream) emitCut(it *item, n int) {
 		c := s.chunk(it)
 		c.SetData(s.buf)
 		s.pass(c)
+	} else {
+		s.leftOut = true
 	}
 	s.queue.bytes -= it.size()
 	it.spare = append(it.spare[:0], rest...)

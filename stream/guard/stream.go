@@ -48,8 +48,11 @@ type stream struct {
 	over   bool  // nothing more is to come from the upstream
 	err    error // why, if it was not in order
 	told   bool  // the end has been written
-	armed  time.Time
-	timer  *time.Timer
+
+	leftOut bool // an event was left out behind what was put last
+
+	armed time.Time
+	timer *time.Timer
 }
 
 func newStream(g *Guard, job Job, dst Sink) *stream {

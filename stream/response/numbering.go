@@ -3,13 +3,14 @@ package response
 import "strconv"
 
 // Numbering numbers the events of a stream of the Responses API as they leave: from the first one
-// on that is our own, each has the number behind that of the one before, since clients may take an
-// event whose number they have seen for a repetition. Before that, and where a server tells no
+// on that is our own, or that stands behind one that was left out, each has the number behind that of
+// the one before, since clients may take an event whose number they have seen for a repetition, and a
+// gap for a loss. Before that, and where a server tells no
 // numbers, events stay as they are. The zero value is ready for one stream.
 type Numbering struct {
 	last  int  // the number that left last
 	known bool // there is one
-	added bool // an event of our own has left
+	added bool // an event of our own has left, or one has been left out
 	data  []byte
 }
 
@@ -18,6 +19,7 @@ func (n *Numbering) Reset() { *n = Numbering{data: n.data[:0]} }
 
 // Number sets the number of a chunk that leaves next. It costs no allocation.
 func (n *Numbering) Number(c *Chunk) {
+	n.added = n.added || c.LeftOut
 	if c.reader == nil || c.reader.shape != Response || !c.IsMessage() {
 		return
 	}

@@ -1,6 +1,7 @@
 package response_test
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,26 @@ func TestEventsAreNumberedOnFromOneOfOurOwn(t *testing.T) {
 				t.Errorf("numbers %q, changed %v; want %q", got, changed, c.want)
 			}
 		})
+	}
+}
+
+func TestEventsAreNumberedOnFromBehindOneThatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	var (
+		n    response.Numbering
+		left []string
+	)
+	s := response.NewStream()
+	s.Reset(response.StreamOptions{API: openai.Response})
+	for _, number := range []string{"4", "5", "9", "10"} {
+		s.Feed([]byte(`data: {"type":"response.output_text.delta","delta":"a","sequence_number":` + number + "}\n\n"))
+		c := s.Next()
+		c.LeftOut = number == "9"
+		n.Number(c)
+		left = append(left, strings.TrimSuffix(string(c.Data[bytes.LastIndexByte(c.Data, ':')+1:]), "}"))
+	}
+	if got := strings.Join(left, " "); got != "4 5 6 7" {
+		t.Errorf("numbers %q", got)
 	}
 }
 

@@ -24,6 +24,8 @@ type Chunk struct {
 	// Unsupported: a guard that acts on claims has found the answer unsupported so far. It is set
 	// on the end of a choice.
 	Unsupported bool
+	// LeftOut: a filter has left out events of the answer that came before it.
+	LeftOut bool
 
 	own    bool // see Build
 	reader *Reader
@@ -41,7 +43,8 @@ func (c *Chunk) Reset(e sse.Event, reader *Reader) {
 			c.bufs[i] = nil
 		}
 	}
-	c.Event, c.reader, c.read, c.again, c.Unsupported, c.own = e, reader, nil, false, false, false
+	c.Event, c.reader, c.read, c.again, c.own = e, reader, nil, false, false
+	c.Unsupported, c.LeftOut = false, false
 }
 
 // Build makes the chunk an event of our own. An empty name means none; it must not hold a line
