@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// locks: this system has them, so that a file stays locked until it has its name.
+const locks = true
+
 func try(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

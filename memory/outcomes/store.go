@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -162,7 +161,9 @@ func (s *Store) load() (lost int, err error) {
 func (s *Store) own() {
 	var err error
 	s.lock, err = disk.Lock(s.opts.Path+".lock", 0o600)
-	s.held = errors.Is(err, disk.ErrHeld)
+	if s.held = errors.Is(err, disk.ErrHeld); !s.held {
+		disk.Clean(s.opts.Path)
+	}
 }
 
 // disown gives the lock back.
@@ -538,7 +539,7 @@ func (s *Store) replaced() bool {
 // rewrite puts a new file in the place of the old one and leaves it open. The caller holds mu,
 // where others have the store.
 func (s *Store) rewrite() error {
-	f, err := os.CreateTemp(filepath.Dir(s.opts.Path), ".outcomes-*")
+	f, err := disk.Temp(s.opts.Path)
 	if err != nil {
 		return fmt.Errorf("write outcomes: %w", err)
 	}

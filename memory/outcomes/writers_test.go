@@ -121,3 +121,33 @@ func TestAFileThatCouldNotBeTakenOverIsTakenOverLater(t *testing.T) {
 		t.Errorf("the file has %d outcomes, want 2", n)
 	}
 }
+
+func TestWhatAKilledWriterLeftIsRemovedByTheNextThatOwnsTheFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := outcomes.Options{Path: filepath.Join(dir, "outcomes.jsonl"), Limit: 9, Tenants: 1}
+	left, old := filepath.Join(dir, ".outcomes.jsonl-1.tmp"), time.Now().Add(-2*time.Hour)
+	leave := func() {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(left, []byte("{"), 0o600), os.Chtimes(left, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	first := open(t, o)
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after the file was opened: %v", err)
+	}
+	leave()
+	reading := o
+	reading.ReadOnly = true
+	open(t, reading)
+	if second := open(t, o); second.Contested() {
+		if _, err := os.Stat(left); err != nil {
+			t.Errorf("who does not own the file has removed what its owner may write: %v", err)
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

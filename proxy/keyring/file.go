@@ -44,6 +44,7 @@ func OpenFile(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	disk.Clean(path)
 	release()
 	_, _, err = f.Load(context.Background(), "")
 	return f, err

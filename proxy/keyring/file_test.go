@@ -115,6 +115,21 @@ func TestADamagedRecordLetsNobodyIn(t *testing.T) {
 	}
 }
 
+func TestWhatAKilledProcessLeftBesideTheFileIsRemoved(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys.json")
+	left, old := filepath.Join(filepath.Dir(path), ".keys.json-1.tmp"), time.Now().Add(-2*time.Hour)
+	if err := errors.Join(os.WriteFile(left, []byte("{"), 0o600), os.Chtimes(left, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyring.OpenFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
 func TestADamagedFileIsNoEmptyOne(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
