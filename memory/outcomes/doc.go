@@ -30,11 +30,13 @@
 // With a path, outcomes are appended to a file of JSON lines as they come, and read from it by
 // Open. The file is written anew, and replaced as a whole, when half of its lines are superseded,
 // and by Close, which adds the decisions that wait. It has one writer: a lock on PATH.lock tells a
-// second one, which keeps what it learns in memory until the first has ended.
+// second one, which keeps what it learns in memory until the first has ended. It takes the file over
+// then: both become one in the order of time.
 //
 // # Concurrency
 //
 // A Store is safe for concurrent use and starts no goroutine. Its one lock is held while a tenant
 // is scanned for reading, and for writing while a line is appended and eight outcomes are looked
-// at, some 2 ms with 10,000 outcomes.
+// at, some 2 ms with 10,000 outcomes. A file is taken over by one of the calls that write; that one
+// waits for it, and others only while the file is written anew.
 package outcomes

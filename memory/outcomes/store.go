@@ -88,6 +88,8 @@ type Store struct {
 	lock    *os.File     // PATH.lock, which this process holds; nil without it
 	held    bool         // another process holds it
 	gone    []string     // tenants that were forgotten meanwhile, whose lines are not read any more
+	due     bool         // whoever has mu is to take the file over, once it has given mu back
+	journal *[]entry     // what happened while the file is taken over; nil where it is not
 	tenants map[string]*table
 	used    []string // tenants, the one that an outcome came for last at the end
 	waiting map[key]*Outcome
@@ -122,12 +124,7 @@ func Open(o Options) (s *Store, lost int, err error) {
 	if lost, err = s.load(); err != nil {
 		return nil, 0, errors.Join(err, s.disown())
 	}
-	for _, t := range s.tenants {
-		t.news = 0
-		for t.measured = t.survey(max(lineRows/len(s.tenants), fewLineRows)); t.measured != nil; {
-			t.calibrate(lineRows)
-		}
-	}
+	s.calibrate()
 	if o.ReadOnly || s.held {
 		return s, lost, nil
 	}
@@ -137,68 +134,40 @@ func Open(o Options) (s *Store, lost int, err error) {
 	return s, lost, nil
 }
 
-// load takes in what the file has of requests that are not known.
-func (s *Store) load() (lost int, err error) {
-	b, err := os.ReadFile(s.opts.Path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 0, fmt.Errorf("read outcomes: %w", err)
-	}
-	known := make(map[key]bool, len(s.waiting))
-	for _, x := range append(s.judged(""), s.undecided()...) {
-		known[key{x.Tenant, x.ID}] = x.ID != ""
-	}
-	for line := range bytes.Lines(b) {
-		if x, ok := read(line); !ok && len(line) > 1 { // an empty one follows a write that failed
-			lost++
-		} else if ok && !known[key{x.Tenant, x.ID}] && !slices.Contains(s.gone, x.Tenant) {
-			s.take(x)
+// calibrate looks at what all tenants have, after much of it has come at once.
+func (s *Store) calibrate() {
+	for _, t := range s.tenants {
+		t.news = 0
+		for t.measured = t.survey(max(lineRows/len(s.tenants), fewLineRows)); t.measured != nil; {
+			t.calibrate(lineRows)
 		}
 	}
-	return lost, nil
 }
 
-// own takes the lock beside the file, by which processes that have the same one see each other.
-func (s *Store) own() {
-	var err error
-	s.lock, err = disk.Lock(s.opts.Path+".lock", 0o600)
-	if s.held = errors.Is(err, disk.ErrHeld); !s.held {
-		disk.Clean(s.opts.Path)
+// load takes in what the file has.
+func (s *Store) load() (lost int, err error) {
+	list, lost, err := s.readFile()
+	for _, x := range list {
+		s.take(x)
 	}
+	return lost, err
 }
 
-// disown gives the lock back.
-func (s *Store) disown() error {
-	f := s.lock
-	if s.lock = nil; f == nil {
-		return nil
+// readFile reads the file, as it was written: of one id the last line counts. Lines that cannot be
+// read are counted in lost.
+func (s *Store) readFile() (list []*Outcome, lost int, err error) {
+	b, err := os.ReadFile(s.opts.Path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, 0, fmt.Errorf("read outcomes: %w", err)
 	}
-	return f.Close()
-}
-
-// inherit takes the file over from another process that had it, if that has ended. What fails is
-// tried again as if it had not.
-func (s *Store) inherit() error {
-	if s.own(); s.held {
-		return nil
+	for line := range bytes.Lines(b) {
+		if x, ok := read(line); ok {
+			list = append(list, x)
+		} else if len(line) > 1 { // an empty one follows a write that failed
+			lost++
+		}
 	}
-	_, err := s.load()
-	if err == nil {
-		err = s.rewrite()
-	}
-	if err != nil {
-		s.held = true
-		return errors.Join(err, s.disown())
-	}
-	s.gone = nil
-	return nil
-}
-
-// Contested reports whether another process has the file. It is not written then, until that one
-// has ended.
-func (s *Store) Contested() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.held
+	return list, lost, nil
 }
 
 func read(line []byte) (*Outcome, bool) {
@@ -217,8 +186,9 @@ func read(line []byte) (*Outcome, bool) {
 
 // take keeps what was read, or was judged.
 func (s *Store) take(x *Outcome) {
+	s.note(entry{x.Tenant, x})
 	if x.Waiting {
-		s.wait(x)
+		s.await(x)
 		return
 	}
 	delete(s.waiting, key{x.Tenant, x.ID})
@@ -246,8 +216,8 @@ func (s *Store) learn(x *Outcome) {
 	}
 }
 
-// wait puts a decision into the ring.
-func (s *Store) wait(x *Outcome) {
+// await puts a decision into the ring.
+func (s *Store) await(x *Outcome) {
 	k := key{x.Tenant, x.ID}
 	if len(s.ring) < s.opts.Waiting {
 		s.ring = append(s.ring, x)
@@ -273,7 +243,7 @@ func (s *Store) Decided(x Outcome, vector []float32) {
 	x.Prior = clamp(x.Prior)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wait(&x)
+	s.take(&x)
 }
 
 // Answered notes how many tokens the answer to a request had, also where it was judged already; for
@@ -289,6 +259,7 @@ func (s *Store) Answered(tenant, id string, tokens int) {
 	if old := s.known(tenant, id); old != nil && tokens > 0 {
 		x := *old
 		x.Tokens = tokens
+		s.note(entry{tenant, &x})
 		s.tenants[tenant].put(&x) // the file has it from the next time that it is written anew
 	}
 }
@@ -310,9 +281,15 @@ var ErrUnknown = errors.New("no such request")
 // judged. score is in [0,1], weight in (0,1]; a judgement whose weight is less than that of one
 // before changes nothing. Errors are ErrUnknown, and those of the file: the outcome counts then
 // until the process ends.
-func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (Outcome, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Store) Judge(tenant, id string, score, weight float64, label, source string) (x Outcome, err error) {
+	err = s.change(func() error {
+		x, err = s.judge(tenant, id, score, weight, label, source)
+		return err
+	})
+	return x, err
+}
+
+func (s *Store) judge(tenant, id string, score, weight float64, label, source string) (Outcome, error) {
 	old := cmp.Or(s.waiting[key{tenant, id}], s.known(tenant, id))
 	if old == nil {
 		return Outcome{}, ErrUnknown
@@ -338,11 +315,11 @@ func (s *Store) Add(x Outcome, vector []float32) error {
 	if x.Time.IsZero() {
 		x.Time = s.opts.Now()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.learn(&x)
-	s.tell(&x)
-	return s.write(&x)
+	return s.change(func() error {
+		s.learn(&x)
+		s.tell(&x)
+		return s.write(&x)
+	})
 }
 
 // tell tells replicas of an outcome, or of a decision that waits.
@@ -362,17 +339,41 @@ func (s *Store) Learn(tenant string, line []byte) error {
 	if !ok || x.Tenant != tenant {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.known(tenant, x.ID); old != nil && x.ID != "" &&
-		(x.Waiting || old.Weight > x.Weight || old.Weight == x.Weight && old.Time.After(x.Time)) {
-		return nil
+	return s.change(func() error {
+		if old := s.known(tenant, x.ID); old != nil && x.ID != "" && !x.betters(old) {
+			return nil
+		}
+		s.learn(x)
+		if x.Waiting {
+			return nil
+		}
+		return s.write(x)
+	})
+}
+
+// betters reports whether x takes the place of another outcome of the same request, which came
+// before it.
+func (x *Outcome) betters(old *Outcome) bool {
+	if x.Waiting || old.Waiting {
+		return old.Waiting
 	}
-	s.learn(x)
-	if x.Waiting {
-		return nil
+	return x.Weight > old.Weight || x.Weight == old.Weight && !x.Time.Before(old.Time)
+}
+
+// change makes a change under the lock, and takes the file over behind it where that is due.
+func (s *Store) change(f func() error) error {
+	due, err := func() (bool, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err := f()
+		due := s.due
+		s.due = false
+		return due, err
+	}()
+	if due {
+		err = errors.Join(err, s.inherit())
 	}
-	return s.write(x)
+	return err
 }
 
 // Predict fills in predictions for a tenant's request, of which vector is the embedding, and
@@ -438,6 +439,7 @@ func (s *Store) Forgotten(tenant string) error {
 }
 
 func (s *Store) forget(tenant string) error {
+	s.note(entry{tenant, nil})
 	delete(s.tenants, tenant)
 	s.used = slices.DeleteFunc(s.used, func(t string) bool { return t == tenant })
 	for k := range s.waiting {
@@ -496,8 +498,8 @@ func (s *Store) write(x *Outcome) error {
 	look := now.Sub(s.remade) >= remakeEvery
 	switch {
 	case s.held && look:
-		s.remade = now
-		return s.inherit()
+		s.remade, s.due = now, true
+		return nil
 	case s.file == nil:
 		return nil
 	case look && s.replaced():
@@ -566,13 +568,13 @@ func (s *Store) rewrite() error {
 
 // Close writes the file with the decisions that wait. The Store must not be used any more.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held {
+	if s.Contested() {
 		if err := s.inherit(); err != nil {
 			return err
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.file == nil {
 		return nil
 	}
