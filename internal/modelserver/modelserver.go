@@ -17,9 +17,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -233,7 +235,7 @@ func (a *asker) list(ctx context.Context, bases []string) (string, *models, *ans
 	var worst error
 	for _, path := range bases {
 		got, err := a.get(ctx, path+"/models")
-		if err != nil || got.status == http.StatusBadRequest {
+		if err != nil || got.status == http.StatusBadRequest || got.status == http.StatusBadGateway && a.proxy() != nil {
 			if other := a.otherScheme(ctx, err); other != nil {
 				return "", nil, nil, other
 			}
@@ -271,15 +273,58 @@ func (a *asker) otherScheme(ctx context.Context, err error) error {
 	if a.root.Scheme != "http" || a.root.Port() == "" || errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
+	if !a.speaksTLS(ctx) {
+		return nil
+	}
+	return fmt.Errorf("%w: the server at %s speaks https, the URL says http", ErrOtherScheme, a.root.Host)
+}
+
+// speaksTLS reports whether the server shakes hands as https does, on the way that the client takes to
+// it, through a proxy where it has one. The server is sent nothing behind that.
+func (a *asker) speaksTLS(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.client.Timeout, time.Minute))
 	defer cancel()
-	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
-	c, err := dialer.DialContext(ctx, "tcp", a.root.Host)
+	proxy, missing := a.proxy(), new(atomic.Int32) // handshakes
+	if missing.Store(1); proxy != nil && proxy.Scheme == "https" {
+		missing.Store(2)
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			if err == nil && missing.Add(-1) == 0 {
+				cancel()
+			}
+		},
+	})
+	at := a.root
+	at.Scheme, at.Path = "https", "/"
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, at.String(), http.NoBody)
+	if err != nil {
+		return false
+	}
+	way := &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing is sent
+		Proxy:             http.ProxyURL(proxy),
+		DisableKeepAlives: true,
+	}
+	defer way.CloseIdleConnections()
+	if res, err := way.RoundTrip(req); err == nil {
+		_ = res.Body.Close()
+	}
+	return missing.Load() == 0
+}
+
+// proxy is the one between the client and the server; nil for none.
+func (a *asker) proxy() *url.URL {
+	way, ok := cmp.Or(a.client.Transport, http.DefaultTransport).(*http.Transport)
+	if !ok || way.Proxy == nil {
+		return nil
+	}
+	at := a.root
+	u, err := way.Proxy(&http.Request{URL: &at})
 	if err != nil {
 		return nil
 	}
-	_ = c.Close()
-	return fmt.Errorf("%w: the server at %s speaks https, the URL says http", ErrOtherScheme, a.root.Host)
+	return u
 }
 
 // get asks for one page of the server; any status is an answer.

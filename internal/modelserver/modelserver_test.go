@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +272,54 @@ func TestAnAddressOfTheOtherSchemeIsTold(t *testing.T) {
 	_, err := modelserver.Look(t.Context(), http.DefaultClient, failing.URL, "")
 	if !errors.Is(err, modelserver.ErrNoModels) {
 		t.Errorf("a server that answers 400: %v", err)
+	}
+}
+
+// A server that is behind a proxy alone is asked through it, also for the scheme that it speaks.
+func TestTheSchemeOfAServerBehindAProxyIsTold(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(pages{"/v1/models": `{"object":"list","data":[{"id":"m"}]}`})
+	defer secure.Close()
+	proxy := func(reaches bool) *http.Client {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodConnect || r.Host != "model.invalid:8443" || !reaches {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			if r.Header.Get("Authorization") != "" {
+				t.Error("the proxy is given the key")
+			}
+			w.WriteHeader(http.StatusOK)
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = c.Close() }()
+			to, err := new(net.Dialer).DialContext(t.Context(), "tcp", secure.Listener.Addr().String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = to.Close() }()
+			go func() { _, _ = io.Copy(to, c); _ = to.Close() }()
+			_, _ = io.Copy(c, to)
+		}))
+		t.Cleanup(server.Close)
+		at, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		way := &http.Transport{Proxy: http.ProxyURL(at), DisableKeepAlives: true}
+		return &http.Client{Transport: way}
+	}
+	_, err := modelserver.Look(t.Context(), proxy(true), "http://model.invalid:8443/v1", "key")
+	if !errors.Is(err, modelserver.ErrOtherScheme) || !strings.Contains(err.Error(), "speaks https, the URL says http") {
+		t.Errorf("behind a proxy: %v", err)
+	}
+	_, err = modelserver.Look(t.Context(), proxy(false), "http://model.invalid:8443/v1", "key")
+	if !errors.Is(err, modelserver.ErrNotReady) {
+		t.Errorf("a proxy that reaches nothing: %v", err)
 	}
 }
 
