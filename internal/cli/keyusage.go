@@ -31,7 +31,7 @@ func amount(b *keyring.Usage, x float64) string {
 // showKey is the command that tells of a key what is used of its budgets and limits.
 func (c *command) showKey() *cobra.Command {
 	var asJSON bool
-	cmd := keyCommand("show (ID | NAME)", "Show a virtual key of a running proxy, and what is used of its bounds", 1,
+	cmd := c.keyCommand("show (ID | NAME)", "Show a virtual key of a running proxy, and what is used of its bounds", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
 			if err != nil {

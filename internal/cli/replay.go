@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,17 +20,23 @@ func (c *command) replay() *cobra.Command {
 	var outcomes string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "replay --decisions FILE... --config NEW.yaml [--json] [--limit N]",
+		Use:   "replay FILE... --config NEW.yaml [--json] [--limit N]",
 		Short: "Show what another configuration would have decided",
 		Long: "Decide the requests of a decision log (telemetry.decisions) again under another configuration, from the signals in the\n" +
-			"log, and print what would change. Nothing is forwarded. --decisions may be repeated; - reads standard input. With\n" +
-			"--outcomes it also estimates what answers would have been worth, from ratings and the chances in the log.\n\n" +
+			"log, and print what would change. Nothing is forwarded. FILE, or --decisions FILE, is the log; - reads standard input.\n" +
+			"With --outcomes it also estimates what answers would have been worth, from ratings and the chances in the log.\n\n" +
 			"Exit code 0 when every request would be decided as it was, 1 when something would change or cannot be told, 2 on\n" +
 			"trouble.",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			decisions = append(decisions, args...)
 			if len(decisions) == 0 {
-				return misuse("--decisions FILE is missing")
+				return misuse("name the decision logs: signalbox replay FILE... --config NEW.yaml, or - for standard input")
+			}
+			for _, name := range decisions {
+				if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+					return misuse("%s is a configuration and no decision log: signalbox replay LOG... --config %[1]s", name)
+				}
 			}
 			if limit < 0 {
 				return misuse("--limit %d is negative", limit)

@@ -84,6 +84,9 @@ func TestReplayEstimatesWhatAnswersWouldHaveBeenWorth(t *testing.T) {
 	if strings.Contains(problems, "error") || strings.Contains(out, "ratings") {
 		t.Errorf("without ratings: %s%s", out, problems)
 	}
+	if named, problems := replayed(t, "{models: [b]}", decisions); named != out {
+		t.Errorf("a log that is named without the flag: %s%s, want %s", named, problems, out)
+	}
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	if err := os.WriteFile(bad, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -91,5 +94,20 @@ func TestReplayEstimatesWhatAnswersWouldHaveBeenWorth(t *testing.T) {
 	if _, problems := replayed(t, "{models: [b]}", "--decisions", decisions, "--outcomes", bad); !strings.Contains(
 		problems, "read outcomes: ") || !strings.Contains(problems, "line 1") {
 		t.Errorf("of a file that is no export: %q", problems)
+	}
+}
+
+func TestReplayTellsALogFromAConfiguration(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"replay":          "name the decision logs: signalbox replay FILE... --config NEW.yaml, or - for standard input",
+		"replay new.yaml": "new.yaml is a configuration and no decision log: signalbox replay LOG... --config new.yaml",
+		"replay log.jsonl --decisions new.yml": "new.yml is a configuration and no decision log: " +
+			"signalbox replay LOG... --config new.yml",
+	} {
+		code, out, problems := run(t, "", strings.Fields(line)...)
+		if code != 2 || out != "" || problems != "signalbox: "+want+"\n" {
+			t.Errorf("%s: exit code %d, %s%s", line, code, problems, out)
+		}
 	}
 }

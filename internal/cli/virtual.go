@@ -7,13 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"signalbox/internal/app"
+	"signalbox/internal/config"
 	"signalbox/proxy/keyring"
 )
 
@@ -34,7 +39,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 	}
 	var grace, tenant string
 	var asJSON bool
-	add := keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
+	add := c.keyCommand("create NAME", "Make a virtual key of a running proxy, which needs no reload", 1,
 		func(ctx context.Context, at string, args []string) error {
 			create.Name = args[0]
 			var k virtualKey
@@ -52,7 +57,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 	add.Flags().StringVar(&create.Tenant, "tenant", "", "whom the caller belongs to; default: auth.default_tenant")
 	add.Flags().StringVar(&create.Role, "role", "", "what rules may read; default: auth.default_role")
 	add.Flags().StringVar(&create.TTL, "ttl", "", "how long it holds, as 720h or 30d; default: without end")
-	list := keyCommand("list", "List the virtual keys of a running proxy", 0,
+	list := c.keyCommand("list", "List the virtual keys of a running proxy", 0,
 		func(ctx context.Context, at string, _ []string) error {
 			var all struct{ Keys []virtualKey }
 			at += keyring.Path + "?tenant=" + url.QueryEscape(tenant)
@@ -71,7 +76,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 		})
 	list.Flags().StringVar(&tenant, "tenant", "", "those of one tenant alone")
 	addJSON(list, &asJSON)
-	rotate := keyCommand("rotate (ID | NAME)", "Print another secret for a virtual key of a running proxy", 1,
+	rotate := c.keyCommand("rotate (ID | NAME)", "Print another secret for a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
 			if err != nil {
@@ -87,7 +92,7 @@ func (c *command) virtualKeys() []*cobra.Command {
 			return nil
 		})
 	rotate.Flags().StringVar(&grace, "grace", "0s", "how long the secret before goes on to work, as 24h or 7d")
-	revoke := keyCommand("revoke (ID | NAME)", "Revoke a virtual key of a running proxy", 1,
+	revoke := c.keyCommand("revoke (ID | NAME)", "Revoke a virtual key of a running proxy", 1,
 		func(ctx context.Context, at string, args []string) error {
 			id, err := c.keyID(ctx, at, args[0])
 			if err != nil {
@@ -118,7 +123,9 @@ func (c *command) keyID(ctx context.Context, at, word string) (string, error) {
 
 // keyCommand is a command that asks the admin listener, whose address run gets without a slash at
 // its end.
-func keyCommand(use, short string, takes int, run func(ctx context.Context, at string, args []string) error) *cobra.Command {
+func (c *command) keyCommand(
+	use, short string, takes int, run func(ctx context.Context, at string, args []string) error,
+) *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
 		Use: use, Short: short,
@@ -133,7 +140,12 @@ func keyCommand(use, short string, takes int, run func(ctx context.Context, at s
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if cmd.Flags().Changed("config") {
+				if at, err = c.adminOf(cmd); err != nil {
+					return err
+				}
+			}
 			if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
 				return misuse("--admin takes a URL such as http://127.0.0.1:9090, found %q", at)
 			}
@@ -141,7 +153,37 @@ func keyCommand(use, short string, takes int, run func(ctx context.Context, at s
 		},
 	}
 	cmd.Flags().StringVar(&at, "admin", "http://127.0.0.1:9090", "address of the admin listener; SIGNALBOX_ADMIN_TOKEN is sent")
+	cmd.Flags().String("config", "", "configuration file of the proxy, on this machine, whose admin listener is asked")
 	return cmd
+}
+
+// adminOf is the address of the admin listener that the file of --config names, on this machine.
+func (c *command) adminOf(cmd *cobra.Command) (string, error) {
+	if cmd.Flags().Changed("admin") {
+		return "", misuse("keys %s takes --config or --admin, not both", cmd.Name())
+	}
+	settings, err := config.ReadSettings(cmd.Flags())
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(settings.File)
+	if err != nil {
+		return "", fmt.Errorf("read configuration: %w", err)
+	}
+	cfg, _, err := config.Check(settings.File, b, c.Env, app.Catalog) // without its secrets
+	if err != nil {
+		return "", err
+	}
+	cfg.Override(settings)
+	host, port, err := net.SplitHostPort(cfg.Server.AdminListen)
+	if err != nil || port == "0" {
+		return "", misuse("%s leaves the port of server.admin_listen open: name it, as in: signalbox keys %s --admin http://127.0.0.1:9090",
+			settings.File, cmd.Name())
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
 }
 
 // adminTime is how long the admin listener may take.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -156,6 +158,49 @@ func TestAWrongCommandLineOfKeysSaysWhatIsWrong(t *testing.T) {
 		code, _, errors := runKeys(t, c.args...)
 		if code != 2 || errors != "signalbox: "+c.want+"\n" {
 			t.Errorf("%q: exit code %d, %s", c.args, code, errors)
+		}
+	}
+}
+
+// Whoever has the file of a proxy need not look up where its admin listener is.
+func TestAKeyIsMadeByTheConfigurationOfTheProxy(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == "/-/keys" {
+			_, _ = io.WriteString(w, `{"id": "u3bk", "name": "web", "secret": "sk-1"}`)
+		}
+	}))
+	defer s.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
+	dir := t.TempDir()
+	write := func(name, listen string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		text := "server: {admin_listen: \"" + listen + "\", admin_token: \"${ADMIN}\"}\nmodels:\n" +
+			"  - {name: a, endpoints: [{name: e, url: \"http://127.0.0.1:9/v1\"}]}\ndefault: {models: [a]}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	here, any, unnamed := write("here.yaml", "127.0.0.1:"+port), write("any.yaml", ":"+port), write("unnamed.yaml", "127.0.0.1:0")
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"the address":         {[]string{"--config", here}, 0, "u3bk\nsk-1\n"},
+		"every address":       {[]string{"--config", any}, 0, "u3bk\nsk-1\n"},
+		"a port that is open": {[]string{"--config", unnamed}, 2, "signalbox keys create --admin http://127.0.0.1:9090"},
+		"two addresses":       {[]string{"--config", here, "--admin", s.URL}, 2, "keys create takes --config or --admin, not both"},
+		"no file":             {[]string{"--config", filepath.Join(dir, "none.yaml")}, 1, "read configuration: open "},
+	} {
+		var stdout, stderr strings.Builder
+		code := Main(t.Context(), "test", append([]string{"keys", "create", "web"}, tt.args...), Streams{
+			Out: &stdout, Err: &stderr, Width: 80, Env: func(string) (string, bool) { return "", false },
+		})
+		if code != tt.code || !strings.Contains(stdout.String()+stderr.String(), tt.want) {
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout.String(), stderr.String())
 		}
 	}
 }
