@@ -40,12 +40,18 @@ func (s *Store) resolve(ctx context.Context, owner Owner, ref Ref, anew bool) (*
 		ID: ref.ID, Version: n, Sum: v.Sum, Kind: v.Kind, Fragments: fragments(held), Bytes: v.Bytes,
 		Tier: nearestOf(held), held: held,
 	}
+	ready := false
+	defer func() {
+		if !ready { // also where what reads the text panics
+			snap.Release()
+		}
+	}()
 	what := viewed{owner: owner, at: at, version: v, n: n, lease: ref.Lease, care: wish, text: snap.Text}
 	w, err := s.view(ctx, &what, anew)
 	if err != nil {
-		snap.Release()
 		return nil, err
 	}
+	ready = true
 	snap.Derived, snap.Facts, snap.Grounding, snap.Digest = w.derived, w.facts, w.grounding, w.digest
 	return snap, nil
 }

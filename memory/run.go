@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -214,12 +215,7 @@ func (s *Store) wakeAll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case w := <-s.wakes:
-			snap, err := s.Resolve(ctx, w.owner, w.ref)
-			if err != nil {
-				s.o.Log.LogAttrs(ctx, slog.LevelDebug, "context could not be woken", slog.String("context", w.ref.ID), slog.String("error", err.Error()))
-				continue
-			}
-			snap.Release()
+			s.bring(ctx, w, false, "context could not be woken")
 		}
 	}
 }
@@ -237,10 +233,21 @@ func (s *Store) rereadAll(ctx context.Context) {
 
 // reread makes the view of a version anew in which something is unknown, while the old one serves.
 func (s *Store) reread(ctx context.Context, w wake) {
-	snap, err := s.resolve(ctx, w.owner, w.ref, true)
+	s.bring(ctx, w, true, "context could not be read again")
+}
+
+// bring resolves a version for nobody. A panic of what reads texts ends in the log, as that of a
+// request does, and not the process.
+func (s *Store) bring(ctx context.Context, w wake, anew bool, failed string) { //nolint:revive // as of resolve
+	defer func() {
+		if v := recover(); v != nil {
+			s.o.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("context", w.ref.ID), slog.Any("value", v),
+				slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	snap, err := s.resolve(ctx, w.owner, w.ref, anew)
 	if err != nil {
-		s.o.Log.LogAttrs(ctx, slog.LevelDebug, "context could not be read again",
-			slog.String("context", w.ref.ID), slog.String("error", err.Error()))
+		s.o.Log.LogAttrs(ctx, slog.LevelDebug, failed, slog.String("context", w.ref.ID), slog.String("error", err.Error()))
 		return
 	}
 	snap.Release()

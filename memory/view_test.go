@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,5 +180,29 @@ func TestWhatNobodyUsesIsNotReadAgain(t *testing.T) {
 	s.Revise("r1") // drops what is held of it
 	if s.Sweep(t.Context()); tries != 1 {
 		t.Errorf("%d tries, want that of the creation", tries)
+	}
+}
+
+func TestAPanicWhileATextIsReadAgainEndsNothing(t *testing.T) {
+	t.Parallel()
+	clock := testkit.NewClock()
+	o, tries, log := testOptions(clock), 0, new(testkit.Log)
+	o.Log = slog.New(slog.NewTextHandler(log, nil))
+	o.Derive = func(context.Context, Text) (Derived, error) {
+		if tries++; tries == 2 {
+			panic("reader fault")
+		}
+		return Derived{Partial: true}, nil
+	}
+	s := newStore(t, o, nil)
+	c := create(t, s, alice, draft("two words"))
+	for range 2 {
+		clock.Pass(7 * time.Minute)
+		wantText(t, s, alice, Ref{ID: c.ID}, "two words", page.Gone)
+		s.Sweep(t.Context())
+	}
+	wantText(t, s, alice, Ref{ID: c.ID}, "two words", page.Gone)
+	if !strings.Contains(log.String(), "reader fault") || tries < 2 {
+		t.Errorf("%d tries, log %s", tries, log.String())
 	}
 }
