@@ -26,6 +26,7 @@ type Answer struct {
 
 	expected *Expected
 	choices  []*choice
+	size     int // of what is kept of them, in bytes
 	opaque   bool
 	failed   bool
 	filtered bool
@@ -34,6 +35,12 @@ type Answer struct {
 	tokens  int // with a log-probability
 	logprob float64
 }
+
+// maxKept bounds what is kept of a response, in bytes: as much as is read of one that is no stream.
+const maxKept = 8 << 20
+
+// rowSize is about what a choice or a call takes beside its text.
+const rowSize = 128
 
 // choice is one choice of a response, or one item of a response.
 type choice struct {
@@ -103,6 +110,10 @@ func (a *Answer) take(e *response.Event) {
 }
 
 func (a *Answer) add(d *response.Delta) {
+	if a.size += len(d.Text); a.Long() {
+		a.choices, a.opaque = nil, true
+		return
+	}
 	c := a.choice(d.Choice)
 	switch d.Kind {
 	case response.Text:
@@ -110,11 +121,11 @@ func (a *Answer) add(d *response.Delta) {
 	case response.Refusal:
 		_, _ = c.refusal.Write(d.Text)
 	case response.Tool:
-		k := c.call(d.Part)
+		k := a.call(c, d.Part)
 		k.free = k.free || !d.JSON()
 		_, _ = k.arguments.Write(d.Text)
 	case response.ToolName:
-		_, _ = c.call(d.Part).name.Write(d.Text)
+		_, _ = a.call(c, d.Part).name.Write(d.Text)
 	case response.Reasoning:
 	}
 }
@@ -122,12 +133,13 @@ func (a *Answer) add(d *response.Delta) {
 func (a *Answer) choice(index int) *choice {
 	at, found := slices.BinarySearchFunc(a.choices, index, func(c *choice, i int) int { return c.index - i })
 	if !found {
+		a.size += rowSize
 		a.choices = slices.Insert(a.choices, at, &choice{index: index})
 	}
 	return a.choices[at]
 }
 
-func (c *choice) call(part int) *call {
+func (a *Answer) call(c *choice, part int) *call {
 	if n := len(c.calls); n > 0 && c.calls[n-1].part == part {
 		return c.calls[n-1]
 	}
@@ -136,6 +148,7 @@ func (c *choice) call(part int) *call {
 			return k
 		}
 	}
+	a.size += rowSize
 	c.calls = append(c.calls, &call{part: part})
 	return c.calls[len(c.calls)-1]
 }
@@ -175,6 +188,10 @@ func (a *Answer) Logprob() (mean float64, ok bool) {
 	}
 	return a.logprob / float64(a.tokens), true
 }
+
+// Long reports that the response is longer than what is kept of one: nothing is, and it cannot be
+// judged.
+func (a *Answer) Long() bool { return a.size > maxKept }
 
 // Readable reports whether all of the response could be read, so that finding nothing says
 // something.

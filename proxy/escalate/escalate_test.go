@@ -320,3 +320,34 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// A server that never ends its answer takes no memory without bound.
+func TestOfAnEndlessAnswerNothingIsKept(t *testing.T) {
+	t.Parallel()
+	piece := strings.Repeat("word ", 20_000)
+	for name, delta := range map[string]string{
+		"text":      `{"content":` + quote(piece) + `}`,
+		"a refusal": `{"refusal":` + quote(piece) + `}`,
+		"a call":    `{"tool_calls":[{"index":0,"function":{"arguments":` + quote(piece) + `}}]}`,
+	} {
+		a := New(openai.Chat, &Expected{})
+		s := response.NewStream()
+		s.Reset(response.StreamOptions{API: openai.Chat})
+		event := []byte(`data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta +
+			`,"finish_reason":null}]}` + "\n\n")
+		put := func(n int) {
+			for range n {
+				s.Feed(event)
+				for c := s.Next(); c != nil; c = s.Next() {
+					a.Put(c)
+				}
+			}
+		}
+		if put(80); a.Long() || !a.Readable() || len(a.choices) != 1 {
+			t.Errorf("%s of 8 MB: long %v, readable %v, choices %d", name, a.Long(), a.Readable(), len(a.choices))
+		}
+		if put(5); !a.Long() || a.Readable() || len(a.choices) > 0 || a.Text() != "" || a.Judge(all()) != "" {
+			t.Errorf("%s of 8.5 MB: long %v, readable %v, choices %d", name, a.Long(), a.Readable(), len(a.choices))
+		}
+	}
+}

@@ -71,8 +71,9 @@ func (m *Copy) Observe(u *upstream.Response) {
 	u.Tee(m.whole)
 }
 
-// Comparable reports whether there is a response to the client to compare with; not for nil.
-func (m *Copy) Comparable() bool { return m != nil && m.got != nil }
+// Comparable reports whether there is a response to the client to compare with; not for nil, nor for
+// one that is too long to be kept.
+func (m *Copy) Comparable() bool { return m != nil && m.got != nil && !m.got.Long() }
 
 // readInto reads a response to its end.
 func readInto(u *upstream.Response, a *escalate.Answer) error {

@@ -32,13 +32,21 @@ type Function struct {
 // ErrCallOrder: a stream names calls of tools in an order that leaves some out.
 var ErrCallOrder = errors.New("tool calls out of order")
 
-// maxCalls bounds the calls of one choice.
-const maxCalls = 1 << 10
+// ErrLong: an answer is longer than what is kept of one.
+var ErrLong = errors.New("the answer is too long to be kept")
+
+// Bounds of what a Collector keeps: the calls of one choice, and the bytes of all choices.
+const (
+	maxCalls     = 1 << 10
+	maxCollected = 8 << 20
+	choiceSize   = 128 // about what a choice or a call takes beside its texts
+)
 
 // Collector puts the messages of an answer together from its events, or from a body that was read
 // as one.
 type Collector struct {
 	choices []collected // by index
+	size    int         // of them, in bytes
 	err     error
 }
 
@@ -59,7 +67,7 @@ type call struct {
 // Add takes in an event; of a stream only what is no repetition of others. Texts of the Responses
 // API are not collected: its last event holds the answer.
 func (c *Collector) Add(e *Event) {
-	if e.Shape != Chat && e.Shape != Completion {
+	if e.Shape != Chat && e.Shape != Completion || c.full(e) {
 		return
 	}
 	for i := range e.Calls {
@@ -99,6 +107,19 @@ func (c *Collector) Add(e *Event) {
 	}
 }
 
+// full reports whether the answer is too long with an event, and forgets it then.
+func (c *Collector) full(e *Event) bool {
+	c.size += choiceSize * len(e.Calls)
+	for i := range e.Deltas {
+		c.size += len(e.Deltas[i].Text)
+	}
+	if c.size <= maxCollected {
+		return false
+	}
+	c.choices, c.err = nil, ErrLong
+	return true
+}
+
 func fill(to *string, inside []byte) {
 	if *to == "" && len(inside) > 0 {
 		*to = string(appendText(nil, inside))
@@ -110,6 +131,7 @@ func (c *Collector) choice(index int) *collected {
 		return x.index - index
 	})
 	if !found {
+		c.size += choiceSize
 		c.choices = slices.Insert(c.choices, at, collected{index: index})
 	}
 	return &c.choices[at]
