@@ -32,6 +32,7 @@ func (p *Proxy) forward(
 ) error {
 	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
+		defer w.Heartbeat.Stop() // if a panic left it on: it must not write into what another request has by then
 	}
 	defer func() { where.Close() }() // if a panic left it open
 	o.Mirror = mirror.New(ctx, &change)

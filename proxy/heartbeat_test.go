@@ -1,7 +1,11 @@
 package proxy
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,5 +62,39 @@ func TestWhatGoesWrongBehindACommentIsToldInTheStream(t *testing.T) {
 	b = start(t, hostileModels(fine))
 	if got := b.raw(askStream("hi")); strings.Contains(got.body, downstream.KeepAlive) {
 		t.Errorf("comments that nobody asked for: %q", got.body)
+	}
+}
+
+// lateWriter counts what is written when the handler has returned: the server may have given the
+// buffers to another connection by then.
+type lateWriter struct {
+	*httptest.ResponseRecorder
+
+	over atomic.Bool
+	late atomic.Int64
+}
+
+func (w *lateWriter) Write(b []byte) (int, error) {
+	if w.over.Load() {
+		w.late.Add(1)
+		return len(b), nil
+	}
+	return w.ResponseRecorder.Write(b)
+}
+
+func TestNoCommentIsSentWhenTheRequestHasEndedInAPanic(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.Stream())), commenting)
+	b.proxy.transport.Proxy = func(*http.Request) (*url.URL, error) { panic("transport fault") }
+	w := &lateWriter{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(askStream("hi")))
+	b.proxy.Handler().ServeHTTP(w, r)
+	w.over.Store(true)
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "internal_error") {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	time.Sleep(5 * time.Duration(b.state.opts.KeepaliveAfter)) // nothing tells that nothing comes
+	if n := w.late.Load(); n > 0 {
+		t.Errorf("%d comments behind the end of the request", n)
 	}
 }
