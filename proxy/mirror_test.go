@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,31 @@ func TestACopyNeverDelaysOrFailsTheClient(t *testing.T) {
 			t.Errorf("%s: got %s", name, got.body)
 		}
 		p.copied("failed", 1)
+	}
+}
+
+func TestAPanicWhileACopyIsSentEndsInTheLog(t *testing.T) {
+	t.Parallel()
+	p := mirroring(t, "", testkit.JSON(200, testkit.Completion), testkit.JSON(200, testkit.Completion))
+	p.proxy.transport.Proxy = func(r *http.Request) (*url.URL, error) {
+		if strings.HasPrefix(p.big.URL(), "http://"+r.URL.Host) {
+			panic("transport fault")
+		}
+		return nil, nil
+	}
+	if got := p.chat(ask("hi")); got.status != http.StatusOK {
+		t.Errorf("status %d", got.status)
+	}
+	p.copied("failed", 1)
+	for _, m := range p.state.Models {
+		for _, e := range m.Endpoints {
+			if n := e.Inflight(); n != 0 {
+				t.Errorf("%d requests are under way at %s", n, e.Name)
+			}
+		}
+	}
+	if !strings.Contains(p.log.String(), "transport fault") {
+		t.Errorf("the log says nothing: %s", p.log.String())
 	}
 }
 

@@ -3,6 +3,8 @@ package proxy
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +105,23 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	}
 	if n := len(servers[0].requests()); n != 1 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+func TestAPanicWhileAContextIsReadAheadEndsInTheLog(t *testing.T) {
+	t.Parallel()
+	b, _ := placedBench(t, 1, nil)
+	owner, ref := stored(t, b)
+	b.proxy.transport.Proxy = func(*http.Request) (*url.URL, error) { panic("transport fault") }
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); !errors.Is(err, fault.ErrPanicked) {
+		t.Errorf("warm: %v", err)
+	}
+	if n := b.state.Models[0].Endpoints[0].Inflight(); n != 0 || !strings.Contains(b.log.String(), "transport fault") {
+		t.Errorf("%d requests are under way, log %s", n, b.log.String())
+	}
+	b.proxy.transport.Proxy = nil
+	if err := b.proxy.Warm(t.Context(), owner, ref, nil, true); err != nil {
+		t.Errorf("warm again: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -115,11 +116,19 @@ func (b *capped) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Send sends a copy and compares its response.
+// Send sends a copy and compares its response. A panic ends in the log: nobody waits for a copy, and
+// it must not end the process.
 func (m *Copy) Send(
 	ctx context.Context, transport framing.Transport, tel *telemetry.Telemetry, c *upstream.Call,
-) *decisionlog.Mirror {
-	out := &decisionlog.Mirror{Model: m.Model.Name, Result: Dropped}
+) (out *decisionlog.Mirror) {
+	out = &decisionlog.Mirror{Model: m.Model.Name, Result: Dropped}
+	defer func() {
+		if v := recover(); v != nil {
+			out.Result = failed
+			tel.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("id", c.ID), slog.Any("value", v),
+				slog.String("stack", string(debug.Stack())))
+		}
+	}()
 	begun := time.Now()
 	e, _ := m.Model.Pick(nil, m.intn, begun)
 	if e == nil {
@@ -129,6 +138,7 @@ func (m *Copy) Send(
 	if !ok {
 		return out
 	}
+	defer lease.Close()
 	out.Result = failed
 	u, err := upstream.Do(ctx, transport, c, m.Model, lease)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -224,9 +225,17 @@ func (x *Reader) enter(key reading) (others <-chan struct{}, leave func()) {
 }
 
 // warm has an endpoint read a context, unless it has, and unless somebody would have to wait for
-// that.
-func (x *Reader) warm(ctx context.Context, w *warmup) error {
+// that. A panic ends in the log, and as an error: it is on no request's goroutine, and would end the
+// process.
+func (x *Reader) warm(ctx context.Context, w *warmup) (err error) {
 	defer w.release()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fault.ErrPanicked
+			x.tel.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("model", w.m.Name), slog.Any("value", v),
+				slog.String("stack", string(debug.Stack())))
+		}
+	}()
 	if w.m.Servers.Placer == nil {
 		return fault.ErrNoEndpoint
 	}
@@ -313,6 +322,7 @@ func (x *Reader) send(ctx context.Context, w *warmup) error {
 	if !ok {
 		return fault.ErrBusy
 	}
+	defer lease.Close()
 	u, err := upstream.Do(ctx, x.transport, &upstream.Call{
 		Headers: http.Header{}, ID: "warm_" + rand.Text(), API: openai.Chat,
 		Path: "chat/completions", Body: rewrite.Whole(body),
