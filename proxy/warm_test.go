@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -105,6 +106,47 @@ func TestNothingIsReadAheadOfPeopleWhoWait(t *testing.T) {
 	}
 	if n := len(servers[0].requests()); n != 1 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// Who waits for a reading that another request has begun is told when it fails, and goes on where that
+// request is given up.
+func TestWhoWaitsForTheReadingOfAnotherIsToldHowItEnded(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]bool{"it is refused": false, "the other leaves": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, servers := placedBench(t, 1, nil)
+			owner, ref := stored(t, b)
+			servers[0].refuse("{}")
+			arrived, gate := make(chan struct{}, 2), make(chan struct{})
+			b.proxy.transport.Proxy = func(r *http.Request) (*url.URL, error) {
+				arrived <- struct{}{}
+				select {
+				case <-gate:
+				case <-r.Context().Done():
+				}
+				return nil, r.Context().Err()
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			first, second := make(chan error, 1), make(chan error, 1)
+			go func() { first <- b.proxy.Warm(ctx, owner, ref, nil, true) }()
+			<-arrived
+			go func() { second <- b.proxy.Warm(t.Context(), owner, ref, nil, true) }()
+			time.Sleep(20 * time.Millisecond) // it waits by then, nearly always
+			if leaves {
+				leave()
+				if err := <-first; err == nil {
+					t.Error("the first is told that it was read")
+				}
+				<-arrived // the second tries itself
+			}
+			close(gate)
+			if e := fault.Wire(<-second, ""); e.Code != "upstream_refused" {
+				t.Errorf("the second is told %d %q: %s", e.Status, e.Code, e.Message)
+			}
+		})
 	}
 }
 

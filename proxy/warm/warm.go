@@ -34,8 +34,8 @@ type Reader struct {
 	transport framing.Transport
 	queue     chan *warmup // bounded by manyWarms; full: refused
 
-	mu      sync.Mutex // guards flights
-	flights map[reading]chan struct{}
+	mu      sync.Mutex          // guards flights
+	flights map[reading]*flight // under way
 }
 
 // reading names what is read ahead in full, so that no two ever pass for one.
@@ -45,7 +45,7 @@ type reading struct{ tenant, model, context string }
 func New(tel *telemetry.Telemetry, transport framing.Transport) *Reader {
 	return &Reader{
 		tel: tel, transport: transport,
-		queue: make(chan *warmup, manyWarms), flights: make(map[reading]chan struct{}),
+		queue: make(chan *warmup, manyWarms), flights: make(map[reading]*flight),
 	}
 }
 
@@ -206,22 +206,31 @@ func (x *Reader) clear() {
 	}
 }
 
-// enter notes that a context is being read; where it is already, it returns what is closed at the
-// end of that.
-func (x *Reader) enter(key reading) (others <-chan struct{}, leave func()) {
+// flight is a reading under way. err is set before done is closed.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+// enter notes that a context is being read, and returns the reading; others is one that is under way
+// already.
+func (x *Reader) enter(key reading) (own, others *flight) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if c, ok := x.flights[key]; ok {
-		return c, nil
+	if f, ok := x.flights[key]; ok {
+		return nil, f
 	}
-	c := make(chan struct{})
-	x.flights[key] = c
-	return nil, func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		delete(x.flights, key)
-		close(c)
-	}
+	f := &flight{done: make(chan struct{})}
+	x.flights[key] = f
+	return f, nil
+}
+
+// leave ends a reading.
+func (x *Reader) leave(key reading, f *flight) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.flights, key)
+	close(f.done)
 }
 
 // warm has an endpoint read a context, unless it has, and unless somebody would have to wait for
@@ -242,17 +251,29 @@ func (x *Reader) warm(ctx context.Context, w *warmup) (err error) {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	others, leave := x.enter(reading{w.Owner.Tenant, w.m.Name, resolve.Pointer(w.snap)})
-	if leave == nil {
+	key := reading{w.Owner.Tenant, w.m.Name, resolve.Pointer(w.snap)}
+	for {
+		own, others := x.enter(key)
+		if own != nil {
+			return x.lead(ctx, w, key, own)
+		}
 		select {
-		case <-others:
-			return nil
+		case <-others.done:
+			if gone := errors.Is(others.err, fault.ErrClientGone) || errors.Is(others.err, context.Canceled); !gone {
+				return others.err
+			} // whose request it was has left, and nothing is known
 		case <-ctx.Done():
 			return fault.ErrClientGone
 		}
 	}
-	defer leave()
+}
+
+// lead has an endpoint read a context, for all who wait for that.
+func (x *Reader) lead(ctx context.Context, w *warmup, key reading, own *flight) (err error) {
+	own.err = fault.ErrPanicked // unless it ends
+	defer x.leave(key, own)
 	result, err := x.once(ctx, w)
+	own.err = err
 	x.tel.Metrics.WarmCall(w.m.Name, result)
 	return err
 }
