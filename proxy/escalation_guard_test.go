@@ -41,17 +41,19 @@ func TestAnAnswerThatTheGuardHasNotReadIsUnread(t *testing.T) {
 	t.Parallel()
 	good := testkit.JSON(200, strings.Replace(testkit.Completion, `"hello"`, `"The tower stands in Paris."`, 1))
 	const place = `"facts":["Paris is the city where one finds the tower."]`
+	const unread = "unread guard  small"
+	asked, facts := ask("How tall?"), guarded(ask("How tall?"), place)
 	for name, tt := range map[string]struct {
 		how, body, want string
 		fail            bool
 	}{
-		"judged and good":              {"{when: guard}", guarded(ask("How tall?"), place), "kept   small", false},
-		"nothing to check it against":  {"{when: guard}", ask("How tall?"), "unread guard  small", false},
-		"and no other sign":            {"{when: [length, guard]}", ask("How tall?"), "unread guard  small", false},
-		"the guard is not looked for":  {"{when: length}", ask("How tall?"), "kept   small", false},
-		"a claim that nobody got to":   {"{when: guard}", guarded(ask("How tall?"), place), "unread guard  small", true},
-		"and other signs were read":    {"{when: [length, guard]}", guarded(ask("How tall?"), place), "unread guard  small", true},
-		"a claim nobody was to get to": {"{when: length}", guarded(ask("How tall?"), place), "kept   small", true},
+		"judged and good":              {"{when: guard}", facts, "kept   small", false},
+		"nothing to check it against":  {"{when: guard}", asked, unread, false},
+		"and no other sign":            {"{when: [length, guard]}", asked, unread, false},
+		"the guard is not looked for":  {"{when: length}", asked, "kept   small", false},
+		"a claim that nobody got to":   {"{when: guard}", facts, unread, true},
+		"and other signs were read":    {"{when: [length, guard]}", facts, unread, true},
+		"a claim nobody was to get to": {"{when: length}", facts, "kept   small", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +77,7 @@ func TestAClaimThatFailsIsASignWhateverElseIsTold(t *testing.T) {
 		small[i] = strings.Replace(small[i], `"delta"`,
 			`"logprobs":{"content":[{"token":"x","logprob":-0.1,"bytes":null,"top_logprobs":[]}]},"matched_stop":2,"delta"`, 1)
 	}
-	p := escalating(t, "{when: guard, min_logprob: -1}", testkit.Stream(small...), testkit.Stream(towerStream(towerTrue)...),
-		func(s *setup) { s.guard.Mode = "observe" })
+	p := escalating(t, "{when: guard, min_logprob: -1}", testkit.Stream(small...),
+		testkit.Stream(towerStream(towerTrue)...), func(s *setup) { s.guard.Mode = "observe" })
 	p.chat(guarded(askStream("How tall is the tower?"), towerFact)).ends(t, "escalated guard small big", "tower")
 }

@@ -313,7 +313,7 @@ func TestATextTooLongToBeReadIsRefusedForGood(t *testing.T) {
 			if retry := got.header.Get("Retry-After") != ""; retry != (tt.status == http.StatusServiceUnavailable) {
 				t.Errorf("Retry-After: %q", got.header.Get("Retry-After"))
 			}
-			if tt.status == http.StatusServiceUnavailable && !strings.Contains(got.body, "the signal pii was not ready in time") {
+			if tt.status == http.StatusServiceUnavailable && !strings.Contains(got.body, "the signal pii was not ready") {
 				t.Errorf("what was late is not named: %s", got.body)
 			}
 			if tt.status != http.StatusServiceUnavailable && !strings.Contains(got.body, "some 80000 are") {

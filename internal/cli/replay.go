@@ -23,8 +23,9 @@ func (c *command) replay() *cobra.Command {
 		Use:   "replay FILE... --config NEW.yaml [--json] [--limit N]",
 		Short: "Show what another configuration would have decided",
 		Long: "Decide the requests of a decision log (telemetry.decisions) again under another configuration, from the signals in the\n" +
-			"log, and print what would change. Nothing is forwarded. FILE, or --decisions FILE, is the log; - reads standard input.\n" +
-			"With --outcomes it also estimates what answers would have been worth, from ratings and the chances in the log.\n\n" +
+			"log, and print what would change. Nothing is forwarded. FILE, or --decisions FILE, is the log; - reads\n" +
+			"standard input. With --outcomes it also estimates what answers would have been worth, from ratings and the\n" +
+			"chances in the log.\n\n" +
 			"Exit code 0 when every request would be decided as it was, 1 when something would change or cannot be told, 2 on\n" +
 			"trouble.",
 		Args: cobra.ArbitraryArgs,

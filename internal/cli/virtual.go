@@ -177,8 +177,8 @@ func (c *command) adminOf(cmd *cobra.Command) (string, error) {
 	cfg.Override(settings)
 	host, port, err := net.SplitHostPort(cfg.Server.AdminListen)
 	if err != nil || port == "0" {
-		return "", misuse("%s leaves the port of server.admin_listen open: name it, as in: signalbox keys %s --admin http://127.0.0.1:9090",
-			settings.File, cmd.Name())
+		return "", misuse("%s leaves the port of server.admin_listen open: name it, as in: "+
+			"signalbox keys %s --admin http://127.0.0.1:9090", settings.File, cmd.Name())
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"

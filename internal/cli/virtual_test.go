@@ -183,16 +183,17 @@ func TestAKeyIsMadeByTheConfigurationOfTheProxy(t *testing.T) {
 		}
 		return path
 	}
-	here, any, unnamed := write("here.yaml", "127.0.0.1:"+port), write("any.yaml", ":"+port), write("unnamed.yaml", "127.0.0.1:0")
+	here, every := write("here.yaml", "127.0.0.1:"+port), write("every.yaml", ":"+port)
+	unnamed := write("unnamed.yaml", "127.0.0.1:0")
 	for name, tt := range map[string]struct {
 		args []string
 		code int
 		want string
 	}{
 		"the address":         {[]string{"--config", here}, 0, "u3bk\nsk-1\n"},
-		"every address":       {[]string{"--config", any}, 0, "u3bk\nsk-1\n"},
+		"every address":       {[]string{"--config", every}, 0, "u3bk\nsk-1\n"},
 		"a port that is open": {[]string{"--config", unnamed}, 2, "signalbox keys create --admin http://127.0.0.1:9090"},
-		"two addresses":       {[]string{"--config", here, "--admin", s.URL}, 2, "keys create takes --config or --admin, not both"},
+		"two addresses":       {[]string{"--config", here, "--admin", s.URL}, 2, "takes --config or --admin, not both"},
 		"no file":             {[]string{"--config", filepath.Join(dir, "none.yaml")}, 1, "read configuration: open "},
 	} {
 		var stdout, stderr strings.Builder
