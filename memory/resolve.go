@@ -19,7 +19,9 @@ func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, e
 }
 
 // resolve is Resolve. anew reads a version again of which something is unknown, and is no use of it.
-func (s *Store) resolve(ctx context.Context, owner Owner, ref Ref, anew bool) (*Snapshot, error) {
+func (s *Store) resolve( //nolint:revive // anew is one of two ways to do the same
+	ctx context.Context, owner Owner, ref Ref, anew bool,
+) (*Snapshot, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {
 		return nil, err

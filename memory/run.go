@@ -238,7 +238,7 @@ func (s *Store) reread(ctx context.Context, w wake) {
 
 // bring resolves a version for nobody. A panic of what reads texts ends in the log, as that of a
 // request does, and not the process.
-func (s *Store) bring(ctx context.Context, w wake, anew bool, failed string) { //nolint:revive // as of resolve
+func (s *Store) bring(ctx context.Context, w wake, anew bool, failed string) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.o.Log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("context", w.ref.ID), slog.Any("value", v),
@@ -247,7 +247,8 @@ func (s *Store) bring(ctx context.Context, w wake, anew bool, failed string) { /
 	}()
 	snap, err := s.resolve(ctx, w.owner, w.ref, anew)
 	if err != nil {
-		s.o.Log.LogAttrs(ctx, slog.LevelDebug, failed, slog.String("context", w.ref.ID), slog.String("error", err.Error()))
+		s.o.Log.LogAttrs(ctx, slog.LevelDebug, failed, //nolint:sloglint // one of two, that callers spell
+			slog.String("context", w.ref.ID), slog.String("error", err.Error()))
 		return
 	}
 	snap.Release()

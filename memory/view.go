@@ -186,7 +186,7 @@ var errNotUsed = errors.New("a context that is read again is not in use")
 // view returns what goes with a version. One request makes it, and others that need it wait. Where
 // there is one that lacks something no request waits: it serves, and Run is asked to have it made
 // anew.
-func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error) {
+func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error) { //nolint:revive // as of resolve
 	k, revision := keyOf(what.at.Tenant, what.version), s.revision.Load()
 	found := s.views.find(k, s.now())
 	switch {

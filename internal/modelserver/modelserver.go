@@ -315,6 +315,7 @@ func (a *asker) speaksTLS(ctx context.Context) bool {
 
 // proxy is the one between the client and the server; nil for none.
 func (a *asker) proxy() *url.URL {
+	//nolint:forbidigo // it is what a client without one goes by
 	way, ok := cmp.Or(a.client.Transport, http.DefaultTransport).(*http.Transport)
 	if !ok || way.Proxy == nil {
 		return nil

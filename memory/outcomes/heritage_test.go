@@ -44,7 +44,7 @@ func newHeirs(t *testing.T) *heirs {
 }
 
 // add adds outcomes with ids.
-func (h *heirs) add(t *testing.T, s *Store, ids ...string) {
+func (*heirs) add(t *testing.T, s *Store, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		if err := s.Add(Outcome{Tenant: "a", ID: id, Model: "m", Weight: 1}, []float32{1, 0}); err != nil {
