@@ -51,7 +51,7 @@ def texts() -> list[tuple[str, str]]:
 
 
 def chats() -> list[tuple[str, str]]:
-    """(text, domain) pairs of what people ask assistants to do; own texts of three writers, a file each. A piece of writing has the
-    field that it needs: a sales e-mail is business, a letter about a tenant's rights law."""
+    """(text, domain) pairs of what people ask assistants to do; own texts of eleven writers, a file each. A piece of writing has
+    the field that it needs: a sales e-mail is business, a letter about a tenant's rights law."""
     lines = [l for file in sorted((Path(__file__).parent / "chats").glob("*.tsv")) for l in file.read_text(encoding="utf-8").splitlines()]
     return [(text.replace("\\n", "\n"), domain) for domain, text in (l.split("\t") for l in lines)]

@@ -3,9 +3,10 @@
 As in `tails`, what a tail reads is computed once, by the int8 graph, so that a fit takes two minutes and the trunk and every
 other task keep their bytes. Shipped is the mean of the weights of several fits: they start from one tail, differ in the order of
 the rows and in what is dropped, and end close enough to each other for that. How the tail and the n-grams are added up, the
-temperature and the share of wrong labels are fitted anew on rows that were held out.
+temperature and the share of wrong labels are fitted anew on rows that were held out. With `--words` the n-grams of domain go on
+from their table first, which rounds those of the other topics anew.
 
-    python -m signalbox_training.topics --bundle FOLDER [--out build/model_int8.onnx]
+    python -m signalbox_training.topics --bundle FOLDER [--words] [--out build/model_int8.onnx]
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ TASK = "domain"
 SEEDS = range(3, 11)
 RATE, EPOCHS, BATCH, WARM = 2e-3, 6, 512, 40
 DROP, DECAY = 0.2, 0.3
-FACTORS = {"mmlu_pro": 1.5, "own/chat": 4.0}  # of the weights of some sources
-WAY = 0.85  # that the weights go from those of the bundle: of all of it, rounding moves one logit of the reference texts too far
+FACTORS = {"mmlu_pro": 2.0, "own/chat": 4.0}  # of the weights of some sources
+COOLEST = 1.55  # least temperature, for the same reason
+WORDS = 6  # epochs of the n-grams
+TRUST = 0.65  # of the weight that held-out rows give the n-grams in English: these rows have the sources of what was learnt, whose words repeat
+WAY = 0.8  # that the weights go from those of the bundle: of all of it, rounding moves one logit of the reference texts too far
 READ = 6000  # characters of a text
 
 
@@ -83,6 +87,8 @@ def blend(graph: onnx.ModelProto, fusion: wide.Fusion) -> None:
     for k, value in enumerate(fusion.mix[0]):
         replace(f"wide.mix{k}", value, slice(classes))
     replace("wide.shift", fusion.shift[0], slice(classes))
+    replace("wide.table", fusion.table)
+    replace("wide.scale", fusion.scale)
     replace("noise.kept", 1 - fusion.noise, ...)
     replace("noise.even", fusion.noise / classes, ...)
 
@@ -93,12 +99,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
+    parser.add_argument("--words", action="store_true", help="go on with the n-grams as well")
     args = parser.parse_args()
     torch.set_num_threads(1)
     graph = onnx.load(args.bundle / "model_int8.onnx")
     state, table = restore.checkpoint(graph)
     layers, net, tok = restore.layers(graph), model.Bundle(0.0).eval(), batches.tokenizer()
     net.load_state_dict(state)
+    if args.words:
+        table = wide.train(args.data, WORDS, 0.04, start_from=table.astype(np.float32), learn=(TASK,))
     train, held = data.build(args.data)
     rows = [r for r in train if r.domain >= 0]
     first = lambda rows: [batches.windows(c)[0] for c in batches.content(tok, [r.text for r in rows], READ)]
@@ -113,8 +122,10 @@ def main() -> None:
     # The other topics have no rows here; what is fitted of them is not used.
     rest = [np.zeros((len(held), n), np.float32) for n in wide.WIDTHS[1:]]
     fusion = wide.fuse(table.astype(np.float32), tok, [deep, *rest], ids, held)
+    a0, a1, b0, b1 = fusion.mix[0]
+    fusion.mix[0] = a0, a1, TRUST * b0, b1 + (1 - TRUST) * b0  # as fitted where all pieces are foreign
     found = [{TASK: z[None]} for z in fusion.reference(ids, [deep, *rest])[0]]
-    temperature, fusion.noise = evaluate.even_domain(found, held, np.round(np.arange(0.4, 2.51, 0.05), 2))
+    temperature, fusion.noise = evaluate.even_domain(found, held, np.round(np.arange(COOLEST, 2.51, 0.05), 2))
     fusion.fold(0, temperature)
     print(f"mix {fusion.mix[0].tolist()}, temperature {temperature}, wrong labels {fusion.noise}")
     blend(graph, fusion)

@@ -85,8 +85,9 @@ def bags(rows: list[list[int]]) -> Bags:
 def extra_rows(folder: Path) -> list[data.Row]:
     """Rows that only this part learns from: whole sets that the trunk sees a part of, textbook text, terms."""
     rows = []
+    by_hand = data.subjects()
     for name in ("openstax_questions", "domain_synthetic", "exams_multilingual", "domain_other"):
-        rows += [data.domain_row(r) for r in data.read(folder, name)]
+        rows += [data.domain_row(r) for r in data.read(folder, name) if name != "domain_other" or data.digest(r["text"]) not in by_hand]
     for r in data.read(folder, "openstax_terms"):
         if r.get("label") in DOMAINS:
             text = " ".join(str(r[k]) for k in ("term", "def") if r.get(k))
@@ -105,6 +106,8 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
             row.weight *= 3  # few rows, and the hardest ones: exam questions, and prompts as people write them
         elif row.src.startswith("exams"):
             row.weight *= 2.5  # what the trunk cannot read
+        elif row.src == "own/chat":
+            row.weight *= 2
     seen = {data.key(r.text) for r in train} | {data.key(r.text) for r in held} | data.dev_keys(folder)
     for row in extra_rows(folder):
         k = data.key(row.text)
@@ -116,8 +119,9 @@ def prepare(folder: Path, leave_out: dict | None = None) -> list[data.Row]:
 
 
 def train(folder: Path, epochs: int = 24, rate: float = 0.06, decay: float = 2e-6, threads: int = 1, log=print, leave_out: dict | None = None,
-          only_bare_tasks: bool = False, start_from: np.ndarray | None = None) -> np.ndarray:
-    """Fit the table, or go on with one; returns [BUCKETS, COLUMNS] float32. For `only_bare_tasks` see train.train."""
+          only_bare_tasks: bool = False, start_from: np.ndarray | None = None, learn: tuple[str, ...] = tuple(TOPICS)) -> np.ndarray:
+    """Fit the table, or go on with one; returns [BUCKETS, COLUMNS] float32. Columns of tasks that are not in `learn` stay but for the
+    decay. For `only_bare_tasks` see train.train."""
     torch.manual_seed(3)
     torch.set_num_threads(threads)
     begin = time.time()
@@ -145,7 +149,7 @@ def train(folder: Path, epochs: int = 24, rate: float = 0.06, decay: float = 2e-
             out = scores(table, x, picked, drop=0.3)
             loss = sum(
                 (F.cross_entropy(o, y[picked], reduction="none") * w[picked]).sum()
-                for o, y, w in zip(out.split(WIDTHS, 1), *topics(want, weight))
+                for task, o, y, w in zip(TOPICS, out.split(WIDTHS, 1), *topics(want, weight)) if task in learn
             )
             opt.zero_grad(set_to_none=True)
             loss.backward()
