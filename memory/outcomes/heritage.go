@@ -77,7 +77,7 @@ func (s *Store) inherit() error {
 	for _, e := range journal {
 		if e.x == nil {
 			_ = both.forget(e.tenant) // it has no file
-		} else {
+		} else if old := both.known(e.tenant, e.x.ID); old == nil || e.x.ID == "" || e.x.betters(old) {
 			both.take(e.x)
 		}
 	}
@@ -118,31 +118,32 @@ func (s *Store) merged(theirs, mine []*Outcome, gone []string) *Store {
 	type request struct {
 		key
 
-		at    time.Time // of one without an id, which is told by its time and model
+		at    time.Time // of one without an id, which is told by its time, its model
 		model string
+		nth   int // and how many of that time and model are listed before it
 	}
 	places := map[request]int{}
 	var all []*Outcome
-	add := func(x *Outcome) {
-		r := request{key: key{x.Tenant, x.ID}}
-		if x.ID == "" {
-			r.at, r.model = x.Time.Round(0).UTC(), x.Model
-		}
-		if at, ok := places[r]; !ok {
-			places[r] = len(all)
-			all = append(all, x)
-		} else if x.betters(all[at]) {
-			all[at] = x
+	add := func(list []*Outcome) {
+		nths := map[request]int{}
+		for _, x := range list {
+			r := request{key: key{x.Tenant, x.ID}}
+			if x.ID == "" {
+				r.at, r.model = x.Time.Round(0).UTC(), x.Model
+				n := nths[r]
+				nths[r]++
+				r.nth = n
+			}
+			if at, ok := places[r]; !ok {
+				places[r] = len(all)
+				all = append(all, x)
+			} else if x.betters(all[at]) {
+				all[at] = x
+			}
 		}
 	}
-	for _, x := range theirs {
-		if !slices.Contains(gone, x.Tenant) {
-			add(x)
-		}
-	}
-	for _, x := range mine {
-		add(x)
-	}
+	add(slices.DeleteFunc(theirs, func(x *Outcome) bool { return slices.Contains(gone, x.Tenant) }))
+	add(mine)
 	slices.SortStableFunc(all, func(a, b *Outcome) int { return a.Time.Compare(b.Time) })
 	both := &Store{opts: s.opts, tenants: map[string]*table{}, waiting: map[key]*Outcome{}}
 	for _, x := range all {

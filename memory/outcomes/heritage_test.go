@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,6 +110,35 @@ func TestWhatWasJudgedLaterCountsWhenAFileIsTakenOver(t *testing.T) {
 	}
 }
 
+// Outcomes without an id that were imported have times of whole seconds.
+func TestOutcomesOfOneTimeWithoutAnIDAreNotOne(t *testing.T) {
+	t.Parallel()
+	h := newHeirs(t)
+	at := h.now.Truncate(time.Second)
+	for _, score := range []float64{0.25, 0.75} {
+		x := Outcome{Tenant: "a", Model: "m", Score: score, Weight: 1, Time: at}
+		if err := h.first.Add(x, []float32{1, 0}); err != nil {
+			t.Fatal(err)
+		}
+		if score < 0.5 { // the second knows one of them by a replica
+			if err := h.second.Add(x, []float32{1, 0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h.kill(t)
+	h.add(t, h.second, "1")
+	var scores []float64
+	for _, x := range h.second.judged("a") {
+		if x.ID == "" {
+			scores = append(scores, x.Score)
+		}
+	}
+	if !slices.Equal(scores, []float64{0.25, 0.75}) || h.second.Len("a") != 3 {
+		t.Errorf("scores %v, %d outcomes", scores, h.second.Len("a"))
+	}
+}
+
 // Others are served while a large file is read, and what they bring meanwhile is not lost.
 func TestOthersGoOnWhileAFileIsTakenOver(t *testing.T) {
 	t.Parallel()
@@ -137,6 +167,10 @@ func TestOthersGoOnWhileAFileIsTakenOver(t *testing.T) {
 	case <-time.After(testkit.Patience):
 		t.Fatal("a prediction waits for the file")
 	}
+	stale := `{"time":%q,"tenant":"a","id":"0","model":"m","weight":0.5,"vector":"fwA="}`
+	if err := h.second.Learn("a", fmt.Appendf(nil, stale, h.now.Format(time.RFC3339))); err != nil {
+		t.Fatal(err)
+	}
 	line := `{"time":%q,"tenant":%q,"id":"0","model":"m","weight":1,"vector":"fwA="}` + "\n"
 	for _, tenant := range []string{"a", "b"} {
 		if _, err := fmt.Fprintf(pipe, line, h.now.Add(-time.Hour).Format(time.RFC3339), tenant); err != nil {
@@ -145,6 +179,9 @@ func TestOthersGoOnWhileAFileIsTakenOver(t *testing.T) {
 	}
 	if err := errors.Join(h.second.Forget("b"), pipe.Close(), <-taken); err != nil {
 		t.Fatal(err)
+	}
+	if w := h.second.known("a", "0").Weight; w != 1 {
+		t.Errorf("what a replica told meanwhile counts with weight %v, though the file has better", w)
 	}
 	if got := ids(t, h.second, "a"); got != "0 1 2" || h.second.Contested() || h.second.Len("b") != 0 {
 		t.Errorf("outcomes %s, of a tenant that was forgotten %d, contested %v", got, h.second.Len("b"), h.second.Contested())
