@@ -80,7 +80,8 @@ const (
 	unclear   // the subject alone, or nothing: "and reached general availability", "and members pay"
 )
 
-// takes is what a clause that begins with "and" or the like takes from the one before it.
+// takes is what a clause that begins with "and" or the like, with a pronoun, or behind a comma with
+// a verb takes from the one before it.
 func (r *reading) takes(text string, clause int32) uint8 {
 	if clause == 0 || int(clause) > len(r.bounds) {
 		return nothing
@@ -90,8 +91,17 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	if i+1 < len(r.words) && thenWords[r.words[i].Hash] && r.valueOf(r.words[i+1]) != nil {
 		return predicate
 	}
-	if i+1 >= len(r.words) || !joins(text[r.words[i].Start:r.words[i].End]) {
+	if i+1 >= len(r.words) {
 		return nothing
+	}
+	if first := text[r.words[i].Start:r.words[i].End]; !joins(first) {
+		if standsIn(first) || text[at] == ',' && r.lacksSubject(text, i) {
+			return sentence
+		}
+		return nothing
+	}
+	if standsIn(text[r.words[i+1].Start:r.words[i+1].End]) {
+		return sentence
 	}
 	switch text[r.words[i+1].Start:r.words[i+1].End] {
 	case "again", "erneut", "wieder", "encore", "nuevamente":
@@ -115,6 +125,15 @@ func (r *reading) takes(text string, clause int32) uint8 {
 		return unclear
 	}
 	return nothing
+}
+
+// standsIn reports pronouns that stand for a subject.
+func standsIn(word string) bool {
+	switch word {
+	case "it", "he", "she", "they", "er", "sie", "il", "elle":
+		return true
+	}
+	return false
 }
 
 // lacksSubject reports whether word i, which begins a clause, is a verb that takes its subject from

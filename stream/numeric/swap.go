@@ -208,7 +208,7 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	}
 	m, o := &c.x.known[match.known], &c.x.known[other.known]
 	dated := m.value.Kind == quantity.Date || m.value.Kind == quantity.Clock
-	if m.takes == nothing || m.takes == unclear && !dated || o.clause != m.clause-1 {
+	if m.takes == nothing || m.takes == unclear && !dated || !c.goesOnFrom(m, o) {
 		return false
 	}
 	if m.takes == predicate {
@@ -218,6 +218,30 @@ func (c *checker) sameSubject(match, other candidate) bool {
 		return !c.saysPredicate(o)
 	}
 	return c.saysHead(m, o)
+}
+
+// goesOnFrom reports whether the clause of m is the next one with words behind that of o, or those
+// between them take their subject from it as well.
+func (c *checker) goesOnFrom(m, o *known) bool {
+	in := &c.x.sentences[m.sentence]
+	c.left -= int(in.termEnd-in.terms) + int(in.knownEnd-in.known)
+	taken, said := o.clause, o.clause // the last clause that is one of them, and that has words
+	k := in.known
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		if w.clause <= said || w.clause >= m.clause {
+			continue
+		}
+		if said != taken {
+			return false
+		}
+		said = w.clause
+		for ; k < in.knownEnd && c.x.known[k].clause <= said; k++ {
+			if c.x.known[k].clause == said && c.x.known[k].takes >= sentence {
+				taken = said
+			}
+		}
+	}
+	return o.clause < m.clause && said == taken
 }
 
 // saysHead reports whether the claim has words at the head of the clause of o, which stands in the
@@ -243,10 +267,10 @@ func (c *checker) saysHead(m, o *known) bool {
 }
 
 // saysPredicate reports whether the claim has a word of the clause of a number behind its subject,
-// that is its first word and what stands there up to the first word of the claim. Names and months
-// tell nothing.
+// that is its first word and what stands there up to the first word of the claim, where it has one.
+// Names and months tell nothing.
 func (c *checker) saysPredicate(of *known) bool {
-	in, first := &c.x.sentences[of.sentence], true
+	in, first := &c.x.sentences[of.sentence], of.takes != sentence
 	subject := c.firstOf(of)
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if w.clause != of.clause {

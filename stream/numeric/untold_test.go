@@ -21,6 +21,8 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 		library = "The library was founded in 1887 and rebuilt in 1951."
 		lab     = "The clinic opens at 8:00 and the laboratory opens at 9:30."
 		beta    = "Version 7 entered beta in August 2024 and reached general availability in November 2024."
+		comma   = "The law was approved on 3 May, but takes effect on 1 June."
+		stages  = "The bill was approved on 3 May, signed on 5 May, and it takes effect on 1 June."
 		tarif   = "Der Tarif wurde am 12. November beschlossen und tritt am 1. Dezember in Kraft."
 	)
 	for _, c := range []struct {
@@ -55,6 +57,13 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 		{beta, "Version 7 entered beta in August 2024.", numeric.Supported, false},
 		{beta, "Version 7 became generally available in November 2024.", numeric.Supported, true},
 		{beta, "Version 7 entered beta in November 2024.", numeric.Contradicted, false},
+		{comma, "The law comes into force on 1 June.", numeric.Supported, false},
+		{comma, "The law takes effect on 3 May.", numeric.Contradicted, false},
+		{comma, "The law was approved on 1 June.", numeric.Contradicted, false},
+		{stages, "The bill comes into force on 1 June.", numeric.Supported, false},
+		{stages, "The bill was signed on 1 June.", numeric.Contradicted, false},
+		{stages, "The bill was signed on 5 May.", numeric.Supported, false},
+		{stages, "The bill takes effect on 5 May.", numeric.Contradicted, false},
 		{tarif, "Der Tarif tritt am 1. Dezember in Kraft.", numeric.Supported, false},
 		{tarif, "Der Tarif tritt am 12. November in Kraft.", numeric.Contradicted, false},
 	} {
