@@ -30,12 +30,34 @@ func (c *checker) reached(v *quantity.Value) candidate {
 	for _, length := range lengths[:m] {
 		for _, start := range starts[:n] {
 			s, l := &c.x.known[start], &c.x.known[length]
-			if c.x.sentences[s.sentence].group == c.x.sentences[l.sentence].group && lasts(&s.value, l, v) {
+			if c.x.sentences[s.sentence].group == c.x.sentences[l.sentence].group && lasts(&s.value, l, v) &&
+				!c.tells(s, l) {
 				return c.by(start, c.affinity(start))
 			}
 		}
 	}
 	return nobody
+}
+
+// tells reports whether the claim tells of what happened on a date of the evidence itself, and not
+// of what follows from it and a length of time: it has no word but those of the date, or says that
+// something was signed or issued, which the clause of the length does not speak of.
+func (c *checker) tells(start, length *known) bool {
+	told, some, of := true, false, *start
+	if !c.ownWordsOf(start) {
+		of.clause-- // "Invoice date: 14 March 2025"
+	}
+	for _, w := range c.words {
+		if w.Has(words.Stop) && families[w.Hash] == 0 || c.inValue(w, true) {
+			continue
+		}
+		here := c.relatesTo(w.Hash, &of)
+		if !here && fromOutside[family(w.Hash)] && !c.relatesTo(w.Hash, length) {
+			return true
+		}
+		told, some = told && (here || w.Has(words.Stop)), true
+	}
+	return told && some
 }
 
 // begins reports whether e is a day, or a time of day, from which on a length of time may lead to
@@ -86,7 +108,13 @@ func lasts(start *quantity.Value, length *known, v *quantity.Value) bool {
 	case 7 * oneDay:
 		day = day.AddDate(0, 0, 7*n)
 	case oneMonth:
-		day, early = day.AddDate(0, n, 0), n > 0
+		last := time.Date(year, time.Month(start.Month)+time.Month(n)+1, 0, 0, 0, 0, 0, time.UTC)
+		if day.AddDate(0, 0, 1).Day() == 1 && onDay(last, v, start) {
+			return true // from the end of a month to that of another
+		}
+		if day, early = day.AddDate(0, n, 0), n > 0; day.After(last) {
+			day = last
+		}
 	case quantity.Year:
 		day, early = day.AddDate(n, 0, 0), n > 0
 	default:

@@ -19,6 +19,7 @@ func TestDatesThatFollow(t *testing.T) {
 		visit   = "Your appointment is on 19 March at 10:15. // Please arrive 20 minutes early."
 		film    = "The film starts at 20:15 and lasts 90 minutes."
 		notice  = "The lease ends on 30 June 2027. // Notice must be given three months before its end."
+		month   = "The trial starts on 31 January 2025 and lasts one month."
 		rule    = "Until 30 June 2025 the fee is 20 euros."
 	)
 	wantSaid(t, []said{
@@ -41,6 +42,18 @@ func TestDatesThatFollow(t *testing.T) {
 		{film, "The film ends at 21:15.", numeric.Contradicted},
 		{notice, "Notice of the lease must be given by 30 March 2027.", numeric.Supported},
 		{notice, "Notice of the lease must be given by 30 April 2027.", numeric.Unsupported},
+		{lease, "The lease begins on 1 July 2027.", numeric.Contradicted},
+		{lease, "The lease starts on 30 June 2027.", numeric.Contradicted},
+		{lease, "The lease was signed on 1 July 2027.", numeric.Contradicted},
+		{lease, "The next lease begins on 1 July 2027.", numeric.Supported},
+		{invoice, "The invoice date is 13 April 2025.", numeric.Contradicted},
+		{invoice, "The invoice was issued on 13 April 2025.", numeric.Contradicted},
+		{visa, "The visa was issued on 31 July 2025.", numeric.Contradicted},
+		{film, "The film starts at 21:45.", numeric.Contradicted},
+		{notice, "The lease ends on 30 March 2027.", numeric.Contradicted},
+		{notice, "Notice of the lease must be given by 31 March 2027.", numeric.Supported},
+		{month, "The trial ends on 28 February 2025.", numeric.Supported},
+		{month, "The trial ends on 3 March 2025.", numeric.Contradicted},
 		{rule, "On 3 May 2025 the fee is 20 euros.", numeric.Supported},
 		{rule, "On 3 July 2025 the fee is 20 euros.", numeric.Contradicted},
 	})

@@ -17,7 +17,7 @@ var families = func() map[uint64]uint64 {
 			"effect effective force beginnt begann startet Kraft öffnet",
 		"end ends ended expire expires expired close closes closed finish finishes finished deadline due until till " +
 			"endet endete schließt schloss abläuft Frist fällig bis",
-		"approve approves approved approval adopt adopted adoption resolve resolved pass passed vote voted " +
+		"approve approves approved approval grant grants granted adopt adopted adoption resolve resolved pass passed vote voted " +
 			"beschlossen genehmigt Beschluss Genehmigung",
 		"found founded foundation establish established",
 		"sign signs signed signature unterzeichnet unterschrieben",
@@ -33,6 +33,11 @@ var families = func() map[uint64]uint64 {
 	}
 	return m
 }()
+
+// fromOutside are the families of what no length of time leads to, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var fromOutside = hashSet("approve found sign issue")
 
 // occurs are words that say no more than that something was, by hash.
 //
