@@ -344,7 +344,7 @@ func (c *checker) judge(i int) Finding {
 		f.Reason = NoFact
 		return f
 	}
-	if f.Reason = c.possible(v); f.Reason != "" {
+	if f.Reason = c.possible(v, other); f.Reason != "" {
 		return f
 	}
 	if other.sentence >= 0 && other.score >= c.limit.SameSubject {
@@ -368,11 +368,11 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 
 // possible is the reason for which v may be true although the evidence does not hold it; empty where
 // there is none.
-func (c *checker) possible(v *quantity.Value) Reason {
+func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
 	case c.bounded(v), c.tiered(v), c.datedWithin(v):
 		return WithinBound
-	case c.multiplied(v):
+	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated):
 		return Multiple
 	}
 	return ""

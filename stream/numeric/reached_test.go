@@ -70,7 +70,17 @@ func TestMultiplesThatNoWordTells(t *testing.T) {
 		dose    = "Adults take one 400 mg tablet every 6 to 8 hours. // " +
 			"Do not take more than three tablets in 24 hours."
 	)
+	const (
+		flat    = "The monthly rent is 950 euros. // The flat has 2 rooms."
+		seats   = "The Pro plan costs 10 euros per user. // The Pro plan covers 5 users."
+		tickets = "A ticket costs 12 euros. // You booked 3 tickets."
+	)
 	wantSaid(t, []said{
+		{flat, "The monthly rent is 1,900 euros.", numeric.Contradicted},
+		{flat, "Both months together cost 1,900 euros.", numeric.NotCheckable},
+		{seats, "The Pro plan costs 50 euros.", numeric.NotCheckable},
+		{tickets, "Your tickets cost 36 euros.", numeric.NotCheckable},
+		{tickets, "Your tickets cost 38 euros.", numeric.Contradicted},
 		{deposit, "The deposit amounts to 1,900 euros.", numeric.NotCheckable},
 		{deposit, "The deposit amounts to 1,600 euros.", numeric.Unsupported},
 		{deposit, "The deposit amounts to 2,850 euros.", numeric.Unsupported},
