@@ -543,5 +543,7 @@ func (s *sight) bet(e *evidence.Evidence, premises []evidence.Premise) bool {
 	if m.ended(m.premise[m.best.from:m.best.to]) {
 		return false
 	}
-	return !m.turned(m.premise[m.best.from:m.best.to], premises[m.best.of].Text).any()
+	t := m.turned(m.premise[m.best.from:m.best.to], premises[m.best.of].Text)
+	t.contrary = t.contrary && !s.reasoned(numeric.Reached) // what begins and lasts has an end
+	return !t.any()
 }

@@ -72,6 +72,26 @@ func TestWhatTheEvidenceSaysIsNeverUnsupported(t *testing.T) {
 	}
 }
 
+// A day that follows from another one and a length of time is that of the end, for which the
+// evidence has the opposite word or none; what happens on it is for the judge to tell.
+func TestADayThatFollowsIsThatOfTheEnd(t *testing.T) {
+	t.Parallel()
+	e := facts(t, "The film starts at 20:15 and lasts 90 minutes.")
+	for claim, want := range map[string][2]check.Verdict{
+		"The film ends at 21:45.":     {check.Unchecked, check.Supported},
+		"The film was shot at 21:45.": {check.Unchecked, check.Supported},
+		"The film starts at 21:45.":   {check.Contradicted, check.Contradicted},
+		"The film ends at 21:15.":     {check.Contradicted, check.Contradicted},
+	} {
+		for i, judge := range [...]check.Inference{isNeutral, entails} {
+			got := checker(t, check.Options{Judge: always(judge)}).Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]
+			if got.Verdict != want[i] {
+				t.Errorf("%q: %s (%s), want %s", claim, got.Verdict, got.Reason, want[i])
+			}
+		}
+	}
+}
+
 // What stands under a heading is of the date in it, and not of that in another one.
 func TestADateInAHeadingIsOfItsSection(t *testing.T) {
 	t.Parallel()

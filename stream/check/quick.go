@@ -239,6 +239,9 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 		return false
 	}
 	o := s.rest(e)
+	if o.missing > 0 && s.reasoned(numeric.Reached) {
+		return false // what happens on that day is not told
+	}
 	return plainly(&o) && share(o.missing, o.content) <= restShare && !s.compares()
 }
 
@@ -259,8 +262,11 @@ func (s *sight) held(e *evidence.Evidence) bool {
 		return false
 	}
 	o := s.rest(e)
+	if s.reasoned(numeric.Reached) {
+		o.opposed = 0 // what begins and lasts has an end
+	}
 	return plainly(&o) &&
-		(s.reasoned(numeric.Derived) || s.reasoned(numeric.Counted) ||
+		(s.reasoned(numeric.Derived) || s.reasoned(numeric.Reached) || s.reasoned(numeric.Counted) ||
 			share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
 }
 

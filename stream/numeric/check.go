@@ -44,6 +44,7 @@ const (
 	Rounded      Reason = "same value, rounded"
 	Converted    Reason = "same value in another unit"
 	Derived      Reason = "follows from values of the evidence"
+	Reached      Reason = "follows from a date and a length of time in the evidence"
 	Counted      Reason = "count of listed things"
 	OtherValue   Reason = "another value for the same subject"
 	OtherSubject Reason = "value of another subject"
@@ -361,7 +362,7 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 		return year, SameValue
 	}
 	if from := c.reached(v); from.sentence >= 0 {
-		return from, Derived
+		return from, Reached
 	}
 	return c.derive(v, other)
 }
