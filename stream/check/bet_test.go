@@ -72,6 +72,27 @@ func TestWhatTheEvidenceSaysIsNeverUnsupported(t *testing.T) {
 	}
 }
 
+// A line that something stands behind states nothing, but for numbers and what it is said of them.
+func TestNumbersOfALineThatIntroducesAreChecked(t *testing.T) {
+	t.Parallel()
+	e := facts(t, "The Hamburg office has 42 employees.")
+	for claim, want := range map[string]check.Verdict{
+		"Here are the facts about the Hamburg office:":               check.NotCheckable,
+		"Here are 3 facts about the Hamburg office:":                 check.NotCheckable,
+		"Here’s what the Hamburg office does:":                       check.NotCheckable,
+		"**Here are 2 things** that I know of Hamburg:":              check.NotCheckable,
+		"Here are the 99 employees of the Hamburg office:":           check.Contradicted,
+		"Here are 3 of the 99 employees of the Hamburg office:":      check.Contradicted,
+		"Here is proof that the Hamburg office burned down in 1999:": check.Unsupported,
+		"Below is the Munich office, which charges 70 euros:":        check.Unsupported,
+	} {
+		got := checker(t, check.Options{Judge: always(isNeutral)}).Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]
+		if got.Verdict != want {
+			t.Errorf("%q: %s (%s), want %s", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}
+
 // A day that follows from another one and a length of time is that of the end, for which the
 // evidence has the opposite word or none; what happens on it is for the judge to tell.
 func TestADayThatFollowsIsThatOfTheEnd(t *testing.T) {

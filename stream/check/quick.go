@@ -42,6 +42,7 @@ type sight struct {
 	claim    Claim
 	signs    numeric.Signs
 	mute     bool // a heading, a question or talk about the conversation: states nothing but its numbers
+	counts   bool // its only number counts what follows
 	numbers  numeric.Verdict
 	findings []numeric.Finding
 	premises []evidence.Premise
@@ -101,7 +102,10 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	}
 	says := claim.states()
 	s.signs = numeric.Look(says)
-	s.mute = claim.Kind == claims.Heading || asks(says) || addresses(says) || introduces(says)
+	opens, counts := introduces(says)
+	s.counts = counts
+	s.mute = claim.Kind == claims.Heading || asks(says) || addresses(says) ||
+		opens && (counts || s.signs&countable == 0)
 	if !s.mute && claim.Kind != claims.Cell {
 		s.verbatim = e.Says(says)
 	}
@@ -135,7 +139,7 @@ func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 		return s.repeated(e), true
 	case s.verbatim >= 0 && s.numbers >= numeric.Unsupported:
 		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, By: Numeric, Reason: "stands in the evidence, perhaps of something else"}, true
-	case s.numbers == numeric.Contradicted:
+	case s.numbers == numeric.Contradicted && !s.counts:
 		return s.refuted(e), true
 	case s.mute:
 		return silent("heading, question or talk"), true

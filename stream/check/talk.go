@@ -82,11 +82,20 @@ func addresses(claim string) bool {
 	return !strings.Contains(claim, " that ") && !strings.ContainsAny(claim, ":;")
 }
 
-// introduces reports whether a claim only says that something follows: "Here is the order:".
-func introduces(claim string) bool {
+// introduces reports whether a claim says that something follows: "Here is the order:". It counts
+// what follows where its only number, up to 99, stands first: "Here are 3 facts:".
+func introduces(claim string) (opens, counts bool) {
+	const digits = "0123456789"
 	var form [maxTalk]byte
 	claim = strings.Trim(claim, " *_#\n")
-	return strings.HasSuffix(claim, ":") && beginsWith(foldTo(&form, claim), introductions)
+	if !strings.HasSuffix(claim, ":") || !beginsWith(foldTo(&form, claim), introductions) {
+		return false, false
+	}
+	at := max(0, strings.IndexAny(claim, digits))
+	after := strings.TrimLeft(claim[at:], digits)
+	n := len(claim) - at - len(after)
+	return true, (n == 1 || n == 2) && after[0] == ' ' && !strings.ContainsAny(after, digits) &&
+		slices.Contains(introductions, string(foldTo(&form, strings.TrimRight(claim[:at], " *_"))))
 }
 
 // introductions begin lines behind which something follows, in English, German, French and Spanish.
