@@ -135,7 +135,8 @@ func (x *Index) lotOfRow(in *indexed, own []term) {
 		case v.Kind != quantity.Count || relative(v):
 		case counts && count < 0 && howMany(v):
 			count = k
-		case counts || price >= 0 || v.Range():
+		case counts || price >= 0 || v.Range() ||
+			hasName(own, x.known[k].clause, lineNames) && !hasName(own, x.known[k].clause, oneNames):
 			return
 		case v.Dim != quantity.Plain || priced:
 			price = k
@@ -159,8 +160,10 @@ func hasName(own []term, clause int32, names map[uint64]bool) bool {
 //nolint:gochecknoglobals // constant tables
 var (
 	// Names of what one of something costs.
-	priceNames = hashSet("price prices cost costs rate fee EUR USD GBP CHF amount Preis Einzelpreis Stückpreis " +
-		"Betrag Kosten prix tarif precio importe")
+	priceNames = hashSet("price prices cost costs rate fee EUR USD GBP CHF Preis Einzelpreis Stückpreis " +
+		"Kosten prix tarif precio")
+	// Names of what may be that of one of something, or of all of a row.
+	lineNames = hashSet("amount Betrag montant importe")
 	// Names of what several things come to, which evidence that has them tells itself.
 	sumNames = hashSet("total totals totalling sum subtotal altogether overall combined gesamt insgesamt zusammen " +
 		"Summe Gesamtsumme Gesamtbetrag Gesamtpreis Zwischensumme Rechnungsbetrag total montant suma importe")

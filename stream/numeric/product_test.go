@@ -21,6 +21,8 @@ func TestTotalsOfSeveralThings(t *testing.T) {
 		rows    = row + " // Item: Chair | Qty: 3 | Price (EUR): 50"
 		record  = `{"name": "Desk lamp", "qty": 2, "price": 89} // {"name": "Chair", "qty": 3, "price": 50}`
 		stated  = "Desk lamps: 2 x 89 EUR. // Discount: 5 %. // Total: 169.10 EUR."
+		amount  = "Item: Desk lamp | Qty: 2 | Amount (EUR): 178"
+		unit    = "Item: Desk lamp | Qty: 2 | Unit amount (EUR): 89"
 		tablets = "Take 2 x 500 mg a day."
 		seats   = "The contract covers 5 licences at 12 EUR per month."
 	)
@@ -49,6 +51,9 @@ func TestTotalsOfSeveralThings(t *testing.T) {
 		{record, "The total is 328 EUR.", numeric.Supported},
 		{record + ` // {"name": "Mat", "qty": 1, "price": 15}`, "The total is 343 EUR.", numeric.Supported},
 		{record, "The total is 139 EUR.", numeric.Unsupported},
+		{amount, "The total is 178 EUR.", numeric.Supported},
+		{unit, "The total is 178 EUR.", numeric.Supported},
+		{amount, "The total is 356 EUR.", numeric.Unsupported},
 		{stated, "The total is 169.10 EUR.", numeric.Supported},
 		{stated, "The total is 178 EUR.", numeric.Contradicted},
 		{tablets, "That is 1000 mg a day in total.", numeric.Supported},
