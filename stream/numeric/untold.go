@@ -127,10 +127,14 @@ func (c *checker) tied(v *quantity.Value, m, o *known) bool {
 func (c *checker) strange(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {
-		return !w.Has(words.Stop) && !c.inValue(w, true) &&
-			!slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(t term) bool {
-				return family(t.hash) == family(w.Hash)
-			})
+		if w.Has(words.Stop) || c.inValue(w, true) || c.left < 0 {
+			return false
+		}
+		c.left -= int(in.termEnd - in.terms)
+		one := families[w.Hash]
+		return !slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(t term) bool {
+			return t.hash == w.Hash || one != 0 && families[t.hash] == one
+		})
 	})
 }
 
