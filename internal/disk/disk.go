@@ -128,7 +128,10 @@ func clean(name string) {
 	}
 	age := time.Since(info.ModTime())
 	switch err := Try(f); {
-	case err == nil && age >= left, err != nil && !errors.Is(err, ErrHeld) && age >= leftUnlocked:
+	case err == nil && age >= left:
+		_ = os.Remove(name) // still locked, so that nobody else takes it for his
+	case err != nil && !errors.Is(err, ErrHeld) && age >= leftUnlocked:
+		_ = f.Close() // such a system may not remove what is open
 		_ = os.Remove(name)
 	}
 }
