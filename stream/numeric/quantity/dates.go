@@ -249,6 +249,10 @@ func (p *parser) dayFirst(i int, v *Value) int {
 	if p.touches(j) && (p.sym(j, '.') || p.ordinalMark(j)) {
 		j++
 	}
+	if p.toLaterDay(j, t.num, v) {
+		v.Day = uint8(t.num)
+		return j
+	}
 	if p.has(j, roleOf) {
 		j++
 	}
@@ -257,6 +261,22 @@ func (p *parser) dayFirst(i int, v *Value) int {
 	}
 	v.Day, v.Month = uint8(t.num), p.tok(j).word.month
 	return p.yearAfter(j+1, v)
+}
+
+// toLaterDay reports whether "to" or a dash stands at token i and behind it a later day of the same
+// month, and reads that: 10-12 May 2025, 10. bis 12. Mai.
+func (p *parser) toLaterDay(i int, day float64, v *Value) bool {
+	dash := (p.sym(i, '-') || p.sym(i, '–') || p.sym(i, '—')) && p.dashRange(i)
+	later := p.tok(i + 1)
+	if !dash && !p.has(i, roleTo) || later.kind != tokNumber || later.num <= day {
+		return false
+	}
+	var end Value
+	if p.dayFirst(i+1, &end) == i+1 {
+		return false
+	}
+	v.Month, v.Year, v.YearTo = end.Month, end.Year, end.YearTo
+	return true
 }
 
 // monthAt reports whether token i is a month. "may" and "march" need their capital.

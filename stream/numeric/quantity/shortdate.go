@@ -23,20 +23,22 @@ var dayCues = func() map[string]bool {
 //nolint:gochecknoglobals // constant table
 var dayNames = func() map[string]bool {
 	m := map[string]bool{}
-	for w := range strings.FieldsSeq("date dates day deadline due birthday datum termin fecha") {
+	for w := range strings.FieldsSeq("date dates deadline due birthday datum termin fecha") {
 		m[w] = true
 	}
 	return m
 }()
 
 // fieldDate takes a month and a day of two digits each, 06-01, behind the name of a field that
-// holds a date. Which of them is the month is not told where both may be.
+// holds a date, and before no word: "Dates: 10-12 May" and "due: 10-12 days" are ranges. Which of
+// them is the month is not told where both may be.
 func (l *lexer) fieldDate(g []group) bool {
 	if len(g) != 2 || g[0].digits != 2 || g[1].digits != 2 || !l.inDateField(g[0].start) {
 		return false
 	}
 	a, b := int(g[0].value), int(g[1].value)
-	if min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
+	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(l.text[g[1].end:], " "))
+	if unicode.IsLetter(next) || min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
 		return false
 	}
 	t := token{start: g[0].start, end: g[1].end, kind: tokDate, month: uint8(a), day: uint8(b), swap: max(a, b) <= 12}
