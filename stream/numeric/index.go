@@ -75,7 +75,7 @@ type known struct {
 	takes    uint8  // what its clause takes from the one before it
 	early    bool   // of a length of time: it lies before something
 	bound    bound  // of a date: 1 where what is spoken of lies behind it, -1 before
-	total    bool   // its clause tells what several things come to
+	bill     item   // what its clause says that it is of a bill, or empty
 	lot      lot    // that it is the price of one of
 	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
 }

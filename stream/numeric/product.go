@@ -91,10 +91,12 @@ func forEach(text string) bool {
 // addLots notes what the numbers of a sentence are the price of, and which are totals. Its own
 // terms are those without its heading.
 func (x *Index) addLots(in *indexed, r *reading, own []term) {
-	totals := r.totalClauses(own)
+	items := r.items(own)
 	for i := range r.values {
 		e := &x.known[int(in.known)+i]
-		e.lot, e.total = r.lots[i], totals != nil && totals[e.clause]
+		if e.lot = r.lots[i]; items != nil {
+			e.bill = items[e.clause]
+		}
 	}
 	if in.row && len(r.values) <= maxOperands {
 		x.lotOfRow(in, own)
@@ -106,19 +108,38 @@ func (x *Index) addLots(in *indexed, r *reading, own []term) {
 	}
 }
 
-// totalClauses tells of each clause whether it says what several things come to, or the one before
-// it does, which has no number: "Total: 178 EUR". It is nil where none does.
-func (r *reading) totalClauses(own []term) []bool {
-	var out []bool
+// item is what an amount is of a bill.
+type item uint8
+
+// Of a bill an amount may be
+const (
+	billTotal item = 1 << iota // what several things come to
+	billLess                   // taken off
+	billApart                  // within another amount, or what was paid: "including 28 EUR VAT"
+)
+
+// items tells of each clause what it says that its amounts are of a bill, or the one before it
+// does, which has no number: "Total: 178 EUR". It is nil where none says that.
+func (r *reading) items(own []term) []item {
+	var out []item
 	for _, w := range own {
-		if !sumNames[w.hash] {
+		var is item
+		switch {
+		case sumNames[w.hash]:
+			is = billTotal
+		case takenOff[w.hash]:
+			is = billLess
+		case withinNames[w.hash]:
+			is = billApart
+		default:
 			continue
 		}
 		if out == nil {
-			out = make([]bool, len(r.bounds)+2)
+			out = make([]item, len(r.bounds)+2)
 		}
-		out[w.clause] = true
-		out[w.clause+1] = out[w.clause+1] || r.ends[w.clause] < 0
+		if out[w.clause] |= is; r.ends[w.clause] < 0 {
+			out[w.clause+1] |= is
+		}
 	}
 	return out
 }
@@ -167,29 +188,31 @@ var (
 	// Names of what several things come to, which evidence that has them tells itself.
 	sumNames = hashSet("total totals totalling sum subtotal altogether overall combined gesamt insgesamt zusammen " +
 		"Summe Gesamtsumme Gesamtbetrag Gesamtpreis Zwischensumme Rechnungsbetrag total montant suma importe")
+	// Words of amounts that lie within another one, or were paid.
+	withinNames = hashSet("including includes include included incl inclusive thereof paid inkl inklusive " +
+		"einschließlich enthalten enthält darin davon bezahlt gezahlt angezahlt inclus compris dont payé incluye " +
+		"incluido pagado")
 	// Names of what one thing is, of which a lot says nothing.
 	oneNames = hashSet("each apiece single unit jeweils Einzelpreis Stückpreis chacun chaque cada")
 )
 
 // lots tries v as what several of a thing come to, or all of what the evidence counts: "the total
 // is 178 euros" of "2 x 89 EUR". Where the evidence tells a total itself, that is what the claim
-// means.
+// means; where something is taken off, one that names nothing is what is left.
 func (c *checker) lots(v *quantity.Value) candidate {
 	if v.Kind != quantity.Count || relative(v) || v.Range() || c.unit != 0 || c.x.lots == 0 || !c.sums() {
 		return nobody
 	}
-	best, most, ties, all, n := nobody, -1.0, 0.0, 0.0, 0
+	best, most, ties := nobody, -1.0, 0.0
+	b := bill{part: 1}
 	for k := range c.x.known {
 		e := &c.x.known[k]
-		if c.left -= comparing; c.left < 0 || e.total && (e.value.Dim == v.Dim || e.value.Dim == quantity.Plain) {
+		if c.left -= comparing; c.left < 0 ||
+			e.bill&billTotal != 0 && (e.value.Dim == v.Dim || e.value.Dim == quantity.Plain) {
 			return nobody
 		}
 		amount, ok := c.billed(v, e)
-		if !ok {
-			continue
-		}
-		all, n = all+amount, n+1
-		if e.lot.amount == 0 {
+		if !b.add(e, amount, ok) {
 			continue
 		}
 		switch score := c.affinity(int32(k)); {
@@ -199,10 +222,37 @@ func (c *checker) lots(v *quantity.Value) candidate {
 			ties += amount
 		}
 	}
-	if best.sentence < 0 || n > 2*maxOperands || !v.Says(ties) && !v.Says(all) {
+	if b.cut && most == 0 {
+		ties = b.all * b.part
+	}
+	if best.sentence < 0 || b.n > 2*maxOperands || !v.Says(ties) && !v.Says(b.all*b.part) {
 		return nobody
 	}
 	return best
+}
+
+// bill is what all that the evidence counts comes to.
+type bill struct {
+	all  float64
+	part float64 // what is left of it by shares that are taken off
+	cut  bool    // something is taken off
+	n    int     // amounts
+}
+
+// add takes in number e, which adds amount where ok, and reports whether that is of a lot.
+func (b *bill) add(e *known, amount float64, ok bool) (lot bool) { //nolint:revive // as billed tells it
+	lot = ok && e.lot.amount != 0
+	switch {
+	case e.bill&billLess != 0 && e.value.Dim == quantity.Percent:
+		b.part, b.cut = b.part*(1-e.value.Lo/100), true
+		return false
+	case !ok, e.bill&billApart != 0 && !lot:
+		return false
+	case e.bill&billLess != 0 && !lot:
+		amount, b.cut = -amount, true
+	}
+	b.all, b.n = b.all+amount, b.n+1
+	return lot
 }
 
 // billed is what number e of the evidence adds to a total that is counted in the unit of v: its

@@ -23,6 +23,9 @@ func TestTotalsOfSeveralThings(t *testing.T) {
 		stated  = "Desk lamps: 2 x 89 EUR. // Discount: 5 %. // Total: 169.10 EUR."
 		amount  = "Item: Desk lamp | Qty: 2 | Amount (EUR): 178"
 		unit    = "Item: Desk lamp | Qty: 2 | Unit amount (EUR): 89"
+		less    = "Desk lamps: 2 x 89 EUR. // Discount: 8 EUR."
+		share   = "Desk lamps: 2 x 89 EUR. // A discount of 10 % applies."
+		within  = "Desk lamps: 2 x 89 EUR, including VAT of 28 EUR. // You have paid 50 EUR."
 		tablets = "Take 2 x 500 mg a day."
 		seats   = "The contract covers 5 licences at 12 EUR per month."
 	)
@@ -54,6 +57,15 @@ func TestTotalsOfSeveralThings(t *testing.T) {
 		{amount, "The total is 178 EUR.", numeric.Supported},
 		{unit, "The total is 178 EUR.", numeric.Supported},
 		{amount, "The total is 356 EUR.", numeric.Unsupported},
+		{less, "The total is 170 EUR.", numeric.Supported},
+		{less, "The total is 186 EUR.", numeric.Unsupported},
+		{less, "The total is 178 EUR.", numeric.Unsupported},
+		{less, "The desk lamps come to 178 EUR in total.", numeric.Supported},
+		{share, "The total is 160.20 EUR.", numeric.Supported},
+		{share, "The total is 178 EUR.", numeric.Unsupported},
+		{within, "The total is 178 EUR.", numeric.Supported},
+		{within, "The total is 206 EUR.", numeric.Unsupported},
+		{within, "The total is 228 EUR.", numeric.Unsupported},
 		{stated, "The total is 169.10 EUR.", numeric.Supported},
 		{stated, "The total is 178 EUR.", numeric.Contradicted},
 		{tablets, "That is 1000 mg a day in total.", numeric.Supported},
