@@ -50,6 +50,7 @@ func howMany(n *quantity.Value) bool {
 		return n.Kind == quantity.Count && !n.Range() && n.Raw >= 1 && n.Raw == math.Trunc(n.Raw)
 	case quantity.Duration:
 		return n.Kind == quantity.Count && !n.Range() && n.Raw > 0
+	case quantity.Percent:
 	}
 	return false
 }
@@ -111,7 +112,7 @@ func (x *Index) addLots(in *indexed, r *reading, own []term) {
 // item is what an amount is of a bill.
 type item uint8
 
-// Of a bill an amount may be
+// What an amount may be of a bill.
 const (
 	billTotal item = 1 << iota // what several things come to
 	billLess                   // taken off
@@ -240,7 +241,7 @@ type bill struct {
 }
 
 // add takes in number e, which adds amount where ok, and reports whether that is of a lot.
-func (b *bill) add(e *known, amount float64, ok bool) (lot bool) { //nolint:revive // as billed tells it
+func (b *bill) add(e *known, amount float64, ok bool) (lot bool) {
 	lot = ok && e.lot.amount != 0
 	switch {
 	case e.bill&billLess != 0 && e.value.Dim == quantity.Percent:

@@ -226,9 +226,10 @@ const mostTimes = 31
 // multiplied reports whether an amount is a whole multiple or a share of one of the evidence, by a
 // number that it has as well: what it is of may be known by that, "a deposit of 1,900 euros" of
 // "two monthly rents" and "the monthly rent is 950 euros". Nothing tells that it is meant. Where
-// stated, the claim is in the words of another amount, and the number has to be of something that it
-// names, or that the amount is for: "the monthly rent is 1,900 euros" is not of the flat's two rooms.
-func (c *checker) multiplied(v *quantity.Value, stated bool) bool { //nolint:revive // a fact about the claim
+// stated, the claim is in the words of another amount, and the number has to be of something that
+// it names, or that the amount is for: "the monthly rent is 1,900 euros" is not of the flat's two
+// rooms.
+func (c *checker) multiplied(v *quantity.Value, stated bool) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == quantity.Duration || relative(v) || v.Range() ||
 		c.unit != 0 || c.one() || c.x.lots > 0 && c.sums() {
 		return false

@@ -17,8 +17,8 @@ var families = func() map[uint64]uint64 {
 			"effect effective force beginnt begann startet Kraft öffnet",
 		"end ends ended expire expires expired close closes closed finish finishes finished deadline due until till " +
 			"endet endete schließt schloss abläuft Frist fällig bis",
-		"approve approves approved approval grant grants granted adopt adopted adoption resolve resolved pass passed vote voted " +
-			"beschlossen genehmigt Beschluss Genehmigung",
+		"approve approves approved approval grant grants granted adopt adopted adoption resolve resolved " +
+			"pass passed vote voted beschlossen genehmigt Beschluss Genehmigung",
 		"found founded foundation establish established",
 		"sign signs signed signature unterzeichnet unterschrieben",
 		"issue issued publish published publication release released releases ausgestellt veröffentlicht",
@@ -138,9 +138,9 @@ func (c *checker) strange(k *known) bool {
 	})
 }
 
-// tiedBy reports whether the last of some words that stands with only one of two numbers, or of any
-// where one does, stands with m.
-func (c *checker) tiedBy(list []words.Word, m, o *known, any bool) bool { //nolint:revive // how words are looked at
+// tiedBy reports whether the last of some words that tell something stands with m and not with o;
+// further: where it does not, the words before it count as well.
+func (c *checker) tiedBy(list []words.Word, m, o *known, further bool) bool {
 	for _, w := range slices.Backward(list) {
 		if w.Has(words.Stop) && families[w.Hash] == 0 || c.inValue(w, true) || occurs[w.Hash] {
 			continue
@@ -149,7 +149,7 @@ func (c *checker) tiedBy(list []words.Word, m, o *known, any bool) bool { //noli
 		switch {
 		case here && !there:
 			return true
-		case here || any:
+		case here || further:
 		default:
 			return false
 		}
