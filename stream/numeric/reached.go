@@ -171,26 +171,59 @@ func (r *reading) boundOf(text string, v *quantity.Value) bound {
 var theWord = words.Scan(nil, "the")[0].Hash //nolint:gochecknoglobals // constant
 
 // datedWithin reports whether a date of the claim lies on the right side of one that bounds what
-// the evidence says, and the claim has a number of that sentence: "bought in March 2025 has a
-// warranty of 36 months" of "36 months for devices bought after 1 January 2025".
+// the evidence says, and the claim has a number that is told of that side: "bought in March 2025 has
+// a warranty of 36 months" of "36 months for devices bought after 1 January 2025".
 func (c *checker) datedWithin(v *quantity.Value) bool {
-	if v.Kind != quantity.Date || v.Year == 0 || v.Year != v.YearTo || v.Month >= quantity.Quarters ||
-		c.boundOf(c.claim, v) != 0 {
-		return false
-	}
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
 		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
 			c.left -= comparing
-			e := &c.x.known[k]
-			if e.bound != 0 && e.value.Year == e.value.YearTo && e.value.Year != 0 &&
-				e.value.Month < quantity.Quarters &&
-				sign(dayNumber(v)-dayNumber(&e.value)) == int(e.bound) && c.sharesCount(in) {
+			if c.lies(v, &c.x.known[k]) > 0 && c.sharesCount(k) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// lies tells of a date of the claim whether it lies on the side of a date of the evidence on which
+// lies what is spoken of (1), or on the other (-1); 0 where that is not told.
+func (c *checker) lies(v *quantity.Value, e *known) int {
+	if e.bound == 0 || !oneDate(&e.value) || !oneDate(v) || c.boundOf(c.claim, v) != 0 {
+		return 0
+	}
+	return sign(dayNumber(v)-dayNumber(&e.value)) * int(e.bound)
+}
+
+// oneDate reports whether v is a day, a month or a year that is told.
+func oneDate(v *quantity.Value) bool {
+	return v.Kind == quantity.Date && v.Year != 0 && v.Year == v.YearTo && v.Month < quantity.Quarters
+}
+
+// boundFor is the date that bounds what number k is told for: of its sentence that by the next
+// clause, of two the first; -1 where there is none.
+func (c *checker) boundFor(k int32) int32 {
+	e := &c.x.known[k]
+	in, best, apart := &c.x.sentences[e.sentence], int32(-1), int32(math.MaxInt32)
+	c.left -= int(in.knownEnd - in.known)
+	for b := in.known; b < in.knownEnd && c.left >= 0; b++ {
+		o := &c.x.known[b]
+		if d := max(o.clause-e.clause, e.clause-o.clause); o.bound != 0 && d < apart {
+			best, apart = b, d
+		}
+	}
+	return best
+}
+
+// inTime reports whether the date of the claim lies where match is told for, and not where other is:
+// "in 2024 it was 15" of "from 2025 on the fee is 20, before 2025 it was 15".
+func (c *checker) inTime(match, other candidate) bool {
+	date := c.onlyDate()
+	if date == nil || match.known < 0 || other.known < 0 || c.values[c.at].Kind != quantity.Count {
+		return false
+	}
+	m, o := c.boundFor(match.known), c.boundFor(other.known)
+	return m >= 0 && o >= 0 && c.lies(date, &c.x.known[m]) > 0 && c.lies(date, &c.x.known[o]) < 0
 }
 
 // dayNumber orders days, months and years.
@@ -206,16 +239,21 @@ func sign(n int) int {
 	return 0
 }
 
-// sharesCount reports whether the claim has an amount of a sentence.
-func (c *checker) sharesCount(in *indexed) bool {
+// sharesCount reports whether the claim has an amount that date k of the evidence bounds.
+func (c *checker) sharesCount(k int32) bool {
+	in := &c.x.sentences[c.x.known[k].sentence]
 	return slices.ContainsFunc(c.values, func(v quantity.Value) bool {
 		if v.Kind != quantity.Count || v.Weak {
 			return false
 		}
 		c.left -= comparing * int(in.knownEnd-in.known)
-		return slices.ContainsFunc(c.x.known[in.known:in.knownEnd], func(e known) bool {
-			return e.value.Kind == quantity.Count && quantity.Compare(&v, &e.value) != quantity.Differs
-		})
+		for n := in.known; n < in.knownEnd && c.left >= 0; n++ {
+			e := &c.x.known[n].value
+			if e.Kind == quantity.Count && quantity.Compare(&v, e) != quantity.Differs && c.boundFor(n) == k {
+				return true
+			}
+		}
+		return false
 	})
 }
 

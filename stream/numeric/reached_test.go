@@ -19,6 +19,7 @@ func TestDatesThatFollow(t *testing.T) {
 		visit   = "Your appointment is on 19 March at 10:15. // Please arrive 20 minutes early."
 		film    = "The film starts at 20:15 and lasts 90 minutes."
 		notice  = "The lease ends on 30 June 2027. // Notice must be given three months before its end."
+		turn    = "From 1 January 2025, the fee is 20 euros; before 1 January 2025 it was 15 euros."
 		month   = "The trial starts on 31 January 2025 and lasts one month."
 		rule    = "Until 30 June 2025 the fee is 20 euros."
 	)
@@ -55,6 +56,9 @@ func TestDatesThatFollow(t *testing.T) {
 		{month, "The trial ends on 28 February 2025.", numeric.Supported},
 		{month, "The trial ends on 3 March 2025.", numeric.Contradicted},
 		{rule, "On 3 May 2025 the fee is 20 euros.", numeric.Supported},
+		{turn, "On 3 March 2025 the fee is 20 euros.", numeric.Supported},
+		{turn, "On 3 March 2025 the fee is 15 euros.", numeric.Contradicted},
+		{turn, "On 3 March 2024 the fee was 15 euros.", numeric.Supported},
 		{rule, "On 3 July 2025 the fee is 20 euros.", numeric.Contradicted},
 	})
 }
