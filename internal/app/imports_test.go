@@ -165,7 +165,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		"proxy/guardrail": {
 			"internal/openai", "internal/option", "internal/signal", "internal/telemetry", "memory",
 			"memory/ledger", "proxy/fault", "proxy/resolve", "rules", "stream/check", "stream/evidence",
-			"stream/guard",
+			"stream/guard", "stream/sse",
 		},
 		"proxy/auth":        {"internal/option", "proxy/budget"},
 		"proxy/keyring":     {"internal/disk", "internal/openai", "internal/option", "proxy/auth"},
