@@ -10,9 +10,9 @@
 // after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it, but
 // for <code> at the end of a line.
 //
-// With Options.Values JSON is cut by its values instead where a text begins so, and where an object
-// begins in a line of its own or behind a colon; between its claims lie names of members and values
-// that state nothing.
+// With Options.Values JSON is cut by its values instead where a text begins so, in blocks that are
+// of JSON, and where an object begins in a line of its own or behind a colon; between its claims lie
+// names of members and values that state nothing.
 //
 // The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
 // look ahead without bound before it decides about a full stop, which a stream cannot wait for, and
@@ -67,6 +67,16 @@ type Span struct {
 	Start, End int // End is the place after the last
 }
 
+// Frame tells in what kind of JSON a claim stands.
+type Frame uint8
+
+// The frames.
+const (
+	NoFrame Frame = iota // in text, or in JSON that is the answer or a part of its text
+	Shown                // in a block behind other text: it may be the answer, or code that is shown
+	Example              // in such a block that is shown as an example, to be written or to be called
+)
+
 // Claim is one finished claim.
 type Claim struct {
 	Text    string // the bytes of the text at Bytes
@@ -81,6 +91,7 @@ type Claim struct {
 	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or
 	// right behind one, or in indented code.
 	Place  Place
+	Frame  Frame
 	Window bool // closed by length, not by a boundary; the next claim may begin before this one ends
 	// Unfinished: the end of the text closed it and not a boundary, and it does not end like a
 	// sentence. It may be whole nonetheless: few items of lists have a full stop.
@@ -101,9 +112,9 @@ type Options struct {
 	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
 	// JSON object or in indented code. For texts that agents write.
 	Blocks bool
-	// Values reads a text that is JSON, begins with a block of it (```json), or holds an object
-	// behind other text, value by value: each string is a text of its own, a number or a string of
-	// a few words a claim of kind Value. Names of members are no claims, nor are words that stand
+	// Values reads a text that is JSON, or holds a block of it (```json) or an object behind other
+	// text, value by value: each string is a text of its own, a number or a string of a few words a
+	// claim of kind Value. Names of members are no claims, nor are words that stand
 	// for a value (true, "refund_policy"), nor values of members that tell how sure an answer is
 	// and where it was found (confidence, page).
 	Values bool
@@ -166,7 +177,8 @@ type Splitter struct {
 	fence     fence
 	value     value
 	json      members
-	begun     bool // a line with text has begun
+	begun     bool   // a line with text has begun
+	intro     string // the last claim that is text, which may say what a block behind it is
 	layout    layout
 	behind    bool // a block of code ended in this line, and no text has followed
 	math      mathKind

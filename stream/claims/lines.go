@@ -14,7 +14,9 @@ type fence struct {
 	char  byte // of the fences
 	run   int
 	last  bool // the line that is read ends the block
-	first bool // the line that is read begins it, and the text
+	first bool // the line that is read begins it
+	begun bool // text stands before it
+	bare  bool // nothing says of what it is, and only empty lines have come
 	left  int  // bytes that a block without fences may still have
 	hunk  hunk
 	tag   tag
@@ -308,7 +310,8 @@ func (s *Splitter) newline() bool {
 func (s *Splitter) openFence(m mark) {
 	s.endLineClaim()
 	s.table.leave()
-	s.fence = fence{open: true, char: m.char, run: m.size, first: !s.begun}
+	s.fence = fence{open: true, char: m.char, run: m.size, first: true, begun: s.begun}
+	s.json.fenced = false
 	s.begun = true
 	s.lineStart = false
 	s.math = noMath
@@ -320,16 +323,8 @@ func (s *Splitter) beginCodeLine(at int) bool {
 	if s.fence.form != fenced {
 		return s.beginBlockLine(at) == yes
 	}
-	if s.json.fenced && s.json.lines {
-		switch s.beginsObject(at) {
-		case yes:
-			s.fence = fence{}
-			s.openJSON(at, true)
-			return true
-		case more:
-			return false
-		case no:
-		}
+	if v := s.beginFencedJSON(at); v != no {
+		return v == yes
 	}
 	n := at
 	for n < len(s.buf) && s.buf[n] == s.fence.char && n-at < maxPrefix {
@@ -365,15 +360,6 @@ func (s *Splitter) beginCodeLine(at int) bool {
 	return true
 }
 
-// ofJSON reports whether the first line of a block says that it holds JSON, or lines of it.
-func ofJSON(line []byte) bool {
-	switch strings.ToLower(string(line[:min(len(line), len("```ndjson")+1)])) {
-	case "```json", "```jsonl", "```ndjson":
-		return true
-	}
-	return false
-}
-
 // codeRune takes text of a code block; each line is a claim.
 func (s *Splitter) codeRune(r rune, size int) bool {
 	if s.fence.form != fenced {
@@ -382,15 +368,14 @@ func (s *Splitter) codeRune(r rune, size int) bool {
 		}
 	}
 	if r == '\n' {
-		holds := s.fence.first && ofJSON(s.buf[s.start:s.end])
+		holds := s.opts.Values && s.labelled()
 		s.fence.first = false
 		if s.open {
 			s.close(s.end, false)
 		}
 		s.pos += size
 		s.lineStart = true
-		if s.opts.Values && holds {
-			s.fence = fence{}
+		if holds {
 			s.openJSON(s.pos, true)
 		}
 		return true

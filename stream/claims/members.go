@@ -21,6 +21,8 @@ const (
 type members struct {
 	open   bool
 	fenced bool // in a block of Markdown
+	block  fence
+	frame  Frame
 	lines  bool // one has ended as JSON does: another may follow in a line of its own
 	fresh  bool // nothing but blanks stands before pos in its line
 	want   want
@@ -62,6 +64,7 @@ const (
 type level struct {
 	object bool
 	mute   bool   // nothing in it is a fact of the answer
+	call   bool   // it is what a program is called with, or what may stand in a value
 	name   string // of the member that is read, or of the list
 	label  string // what the object is called: its first short string, or its year
 }
@@ -168,6 +171,10 @@ func (s *Splitter) openJSON(at int, fenced bool) {
 		m.text = &Splitter{opts: o}
 	}
 	*m = members{open: true, fenced: fenced, fresh: true, text: m.text, levels: m.levels[:0], escapes: m.escapes[:0]}
+	if fenced {
+		m.block, m.frame = s.fence, s.frame()
+		s.fence = fence{}
+	}
 	s.pos, s.lineStart, s.kind = at, false, Prose
 }
 
@@ -179,7 +186,7 @@ func (s *Splitter) leaveJSON(from int) {
 	s.value, s.lineLen = value{over: true}, 0
 	if s.json.fenced {
 		s.value = value{}
-		s.fence = fence{open: true, char: '`', run: 3}
+		s.fence = s.json.block
 	}
 }
 
@@ -201,7 +208,7 @@ func (s *Splitter) readJSON() bool {
 		s.pos++
 		return true
 	}
-	if c == '`' && m.fresh { // the block ends before its JSON does
+	if m.fresh && m.fenced && c == m.block.char || m.fresh && c == '`' { // the block ends before its JSON does
 		s.leaveJSON(s.pos)
 		s.lineStart = true
 		return true
@@ -258,7 +265,7 @@ func (s *Splitter) beginJSONValue(c byte) bool {
 		l := level{object: c == '{'}
 		if n := len(m.levels); n > 0 {
 			up := &m.levels[n-1]
-			l.mute = up.mute || besides(up.name)
+			l.mute, l.call = up.mute || besides(up.name), up.call || calls(up.name)
 			l.name = up.name
 			if l.label = up.label; !up.object {
 				l.label = ""
@@ -353,7 +360,7 @@ func (s *Splitter) readWord() bool {
 		if l := &m.levels[len(m.levels)-1]; !l.mute && !isMuteNumber(l.name) {
 			before := s.baseRune + utf8.RuneCount(s.buf[:m.from])
 			c := Claim{
-				Text: string(word), Kind: Value, Place: Inside, Unfinished: s.pos == len(s.buf),
+				Text: string(word), Kind: Value, Place: Inside, Frame: m.framed(), Unfinished: s.pos == len(s.buf),
 				Bytes: Span{s.base + m.from, s.base + s.pos}, Runes: Span{before, before + len(word)},
 			}
 			s.told(&c, c.Text)

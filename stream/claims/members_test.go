@@ -79,7 +79,35 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 		},
 		{
 			"a block behind text", "So:\n```json\n{\"a\": 1}\n```",
-			[]string{"So:", "code:```json", `code:{"a": 1}`, "code:```"},
+			[]string{"So:", "code:```json", "value:a: 1", "code:```"},
+		},
+		{
+			"a block of tildes behind text", "So:\n\n1. It is:\n   ~~~~ JSON order\n   {\"a\": 1,\n   \"b\": \"It is 5 m. So\"}\n   ~~~~\nYes. No.",
+			[]string{"So:", "item:It is:", "code:~~~~ JSON order", "value:a: 1", "It is 5 m.", "So", "code:~~~~", "Yes.", "No."},
+		},
+		{
+			"a block of tildes that ends before its JSON", "So:\n~~~json\n{\"a\": 1,\n~~~\nYes. No.",
+			[]string{"So:", "code:~~~json", "value:a: 1", "code:~~~", "Yes.", "No."},
+		},
+		{
+			"two blocks, one object a line", "So:\n```json\n{\"a\": 1}\n{\"a\": 2}\n```\nAnd:\n```go\n{\"a\": 3}\n```\n" +
+				"```json\n[4, 5]\n```",
+			[]string{
+				"So:", "code:```json", "value:a: 1", "value:a: 2", "code:```", "And:", "code:```go", `code:{"a": 3}`, "code:```",
+				"code:```json", "value:4", "value:5", "code:```",
+			},
+		},
+		{
+			"a block without a label", "So:\n```\n\n[{\"a\": 1}]\n```\nYes.",
+			[]string{"So:", "code:```", "value:a: 1", "code:```", "Yes."},
+		},
+		{
+			"code in a block without a label", "So:\n```\nx\n{\"a\": 1}\n```\n```\n[1, 2]\n```",
+			[]string{"So:", "code:```", "code:x", `code:{"a": 1}`, "code:```", "code:```", "code:[1, 2]", "code:```"},
+		},
+		{
+			"a comment in a block", "So:\n```json\n{\"a\": 1, // one\n \"b\": 2}\n```\nYes.",
+			[]string{"So:", "code:```json", "value:a: 1", "code:// one", `code:"b": 2}`, "code:```", "Yes."},
 		},
 		{
 			"no JSON in a block", "```json\n// 5 m\n{\"a\": 1}\n```",
@@ -151,13 +179,44 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 	}
 }
 
+// What stands in front of a block tells whether it is shown as an example.
+func TestABlockOfJSONIsFramed(t *testing.T) {
+	t.Parallel()
+	const block = "```json\n{\"a\": 1}\n```"
+	for text, want := range map[string]claims.Frame{
+		block:                                claims.NoFrame,
+		"So: {\"a\": 1}":                     claims.NoFrame,
+		"So:\n" + block:                      claims.Shown,
+		"Here is the record:\n\n" + block:    claims.Shown,
+		block + "\n" + block:                 claims.Shown,
+		"For example:\n" + block:             claims.Example,
+		"Then set the port:\n" + block:       claims.Example,
+		"Your `app.json`:\n" + block:         claims.Example,
+		"## Beispiel\n\n" + block:            claims.Example,
+		"The set, for one, is:\n" + block:    claims.Shown,
+		"Add it. The result is:\n" + block:   claims.Shown,
+		"So:\n```json\n{\"args\": [1]}\n```": claims.Example,
+	} {
+		list := split(t, claims.Options{Values: true}, text)
+		got := claims.NoFrame
+		for _, c := range list {
+			if c.Kind == claims.Value {
+				got = c.Frame
+			}
+		}
+		if got != want {
+			t.Errorf("%q has frame %v, want %v", text, got, want)
+		}
+	}
+}
+
 // jsonPieces are what random texts of JSON are made of.
 var jsonPieces = []string{
 	`{"a": `, `{`, `}`, `[`, `]`, `,`, `: `, `"`, `"b": `,
 	`"It is 5 m. So it is.", `, `"5 m"`, `49.90`, `-1e3,`, `true`, `\n`, `\"`, `\u00e9`,
 	`\ud83d\ude00`, `\ud83d`, `\u12`, `\`, "\n", " ", "é", "\xff", "\xe5", "\"confidence\": ", "0.9, ",
 	"The tower is tall. ", "塔高。", "word ",
-	"```json\n", "\n```\n", "\n```", "\n{\"a\": 1}\n", "So: ",
+	"```json\n", "\n```\n", "\n```", "\n```\n\n{", "\n~~~~json\n", "\n~~~~\n", "For example:\n", "\n{\"a\": 1}\n", "So: ",
 	`{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
 }
 

@@ -192,6 +192,9 @@ func (s *Splitter) emit(start, end int, window bool) {
 	if kind == Cell {
 		c.Context = s.table.context(c.Text)
 	}
+	if kind != Code {
+		s.intro = c.Text
+	}
 	s.out = append(s.out, c)
 }
 

@@ -59,7 +59,7 @@ func (s *Splitter) mayBreak(at int) bool {
 	}
 	for at++; at < len(s.buf); at++ {
 		if c := s.buf[at]; c != ' ' && c != '\t' && c != '\r' {
-			return c == '`'
+			return c == s.json.block.char
 		}
 	}
 	return true
@@ -72,9 +72,9 @@ func (s *Splitter) breakString() bool {
 	if s.json.token != muteToken {
 		h := s.lineHead(s.pos + 1)
 		text := bytes.TrimLeft(h.text, " \t\r")
-		rest := bytes.TrimLeft(text, "`")
+		rest := bytes.TrimLeft(text, string(rune(s.json.block.char)))
 		switch {
-		case len(text) > 0 && text[0] != '`':
+		case len(text) > 0 && text[0] != s.json.block.char:
 		case !h.whole && len(bytes.TrimSpace(rest)) == 0:
 			return false
 		default:
@@ -250,7 +250,7 @@ func (s *Splitter) take(c *Claim) {
 	said := c.Text
 	from, to := m.shift(c.Bytes.Start), m.shift(c.Bytes.End)
 	out := Claim{
-		Kind: c.Kind, Context: c.Context, Place: Inside, Window: c.Window, Unfinished: c.Unfinished,
+		Kind: c.Kind, Context: c.Context, Place: Inside, Frame: m.framed(), Window: c.Window, Unfinished: c.Unfinished,
 		Bytes: Span{m.at.Start + c.Bytes.Start + from.bytes, m.at.Start + c.Bytes.End + to.bytes},
 		Runes: Span{m.at.End + c.Runes.Start + from.runes, m.at.End + c.Runes.End + to.runes},
 		Text:  said,
