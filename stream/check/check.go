@@ -48,6 +48,8 @@ type Claim struct {
 	// Lead is how much of Text, in bytes, only tells what the claim is about: the names of a Value.
 	// Spans are counted from behind it.
 	Lead int
+	// Frame tells whether it stands in JSON that may be no statement.
+	Frame claims.Frame
 	// Unfinished: the text stopped in the middle of it. Nobody can tell whether it is true; whether
 	// it may be said at all can be.
 	Unfinished bool
@@ -55,7 +57,7 @@ type Claim struct {
 
 // ClaimOf is a claim of an answer with the one before it.
 func ClaimOf(c *claims.Claim, before string) Claim {
-	out := Claim{Text: c.Says(), Context: before, Kind: c.Kind, Lead: c.Lead}
+	out := Claim{Text: c.Says(), Context: before, Kind: c.Kind, Lead: c.Lead, Frame: c.Frame}
 	if c.Kind == claims.Cell || c.Kind == claims.Value {
 		out.Context = c.Context
 	}

@@ -34,6 +34,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	if c.opts.English && len(r.inf) > 0 && r.marks != marked {
 		if out, ok := r.alien(e, support, says); ok {
 			r.doubt(&out)
+			r.spare(e, &out)
 			out.Err = errors.Join(r.judgeErr, r.markErr)
 			return out
 		}
@@ -44,6 +45,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
 	}
+	r.spare(e, &out)
 	out.Err = errors.Join(r.judgeErr, r.markErr)
 	return out
 }

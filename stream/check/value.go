@@ -82,6 +82,23 @@ func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bo
 	return true
 }
 
+// spare leaves open what is found wrong with a claim of JSON that may be no statement about the
+// evidence: all of an example, and of what else is shown a value of which the evidence knows neither
+// a word of its name nor what its object is called.
+func (s *sight) spare(e *evidence.Evidence, out *Result) {
+	if s.claim.Frame == claims.NoFrame || out.Verdict != Unsupported && out.Verdict != Contradicted {
+		return
+	}
+	lead := s.claim.Text[:s.claim.Lead]
+	if s.claim.Frame == claims.Example || s.claim.Kind == claims.Value &&
+		(out.Verdict == Unsupported || out.By == NLI) && !e.Numbers().KnowsOf(lead) {
+		*out = Result{
+			Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By,
+			Reason: "perhaps an example of what may stand there",
+		}
+	}
+}
+
 // worstOf is the worst verdict on a number.
 func worstOf(list []numeric.Finding) (worst numeric.Verdict) {
 	for _, f := range list {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"signalbox/stream/check"
+	"signalbox/stream/evidence"
 )
 
 // Each value of an answer that is JSON is compared with the evidence by itself, bound to the name
@@ -40,25 +41,58 @@ func TestValuesOfJSONAreChecked(t *testing.T) {
 		`{"office": "Munich", "eligible": "Yes", "city": "Bonn"}`:     "",
 	}
 	for answer, want := range flags {
-		report, err := checker(t, check.Options{Judge: always(contradicts)}).Text(t.Context(), e, "", answer)
-		if err != nil {
-			t.Fatal(err)
+		checkFlags(t, e, answer, want)
+	}
+}
+
+// checkFlags compares what of an answer is flagged with what should be, where a model refutes all.
+func checkFlags(t *testing.T, e *evidence.Evidence, answer, want string) {
+	t.Helper()
+	report, err := checker(t, check.Options{Judge: always(contradicts)}).Text(t.Context(), e, "", answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for i := range report.Claims {
+		c := &report.Claims[i]
+		if c.Verdict != check.Unsupported && c.Verdict != check.Contradicted {
+			continue
 		}
-		got := ""
-		for i := range report.Claims {
-			c := &report.Claims[i]
-			if c.Verdict != check.Unsupported && c.Verdict != check.Contradicted {
-				continue
-			}
-			at := c.Raw(c.Span)
-			said := string([]rune(c.Text)[at.Start:at.End])
-			if whole := string([]rune(answer)[c.Runes.Start+at.Start : c.Runes.Start+at.End]); whole != said {
-				t.Errorf("%s: %q stands at %q", answer, said, whole)
-			}
-			got += said
+		at := c.Raw(c.Span)
+		said := string([]rune(c.Text)[at.Start:at.End])
+		if whole := string([]rune(answer)[c.Runes.Start+at.Start : c.Runes.Start+at.End]); whole != said {
+			t.Errorf("%s: %q stands at %q", answer, said, whole)
 		}
-		if got != want {
-			t.Errorf("%s: %q is flagged, want %q", answer, got, want)
-		}
+		got += said
+	}
+	if got != want {
+		t.Errorf("%s: %q is flagged, want %q", answer, got, want)
+	}
+}
+
+// JSON in a block behind other text is judged like an answer in JSON, unless it is an example, or
+// states nothing that the evidence knows.
+func TestBlocksOfJSONBehindTextAreChecked(t *testing.T) {
+	t.Parallel()
+	e := facts(t,
+		"The Basic plan costs 9 euros a month.", "The Pro plan costs 19 euros a month.",
+		"The server listens on port 8080.", "The Hamburg office has 42 employees.",
+	)
+	block := func(text string) string { return "\n```json\n" + text + "\n```\nThat is it." }
+	for answer, want := range map[string]string{
+		"The record:" + block(`{"plan": "Pro", "monthly_price_eur": 19}`):                          "",
+		"The record:" + block(`{"plan": "Pro", "monthly_price_eur": 29}`):                          "29",
+		"The record:" + block(`{"plan": "Pro", "monthly_price_eur": 9}`):                           "9",
+		"The record:" + block(`{"id": 7, "employees": 43}`):                                        "43",
+		"The record:\n```\n{\"office\": \"Hamburg\", \"staff\": 43}\n```":                          "43",
+		"The record:" + block(`{"note": "The Hamburg office has 43 employees."}`):                  "43",
+		"It goes on:" + block(`{"maxDepth": 12, "retries": 77, "logger": {"file_size": 1048576}}`): "",
+		"It goes on:" + block(`{"target": "Visual Studio", "author": "Petra Lang"}`):               "",
+		"For example:" + block(`{"port": 9090, "note": "The server listens on port 9090."}`):       "",
+		"Set the port in the file:" + block(`{"port": 9090}`):                                      "",
+		"The call:" + block(`{"name": "find", "arguments": {"plan": "Pro", "price": 29}}`):         "",
+		"The record:\n```js\n{\"plan\": \"Pro\", \"monthly_price_eur\": 29}\n```":                  "",
+	} {
+		checkFlags(t, e, answer, want)
 	}
 }

@@ -265,3 +265,11 @@ func (x *Index) Knows(text string) bool {
 		return !known && !w.Has(words.Stop)
 	})
 }
+
+// KnowsOf is Knows for at least one of the words; numbers are none.
+func (x *Index) KnowsOf(text string) bool {
+	return slices.ContainsFunc(words.Scan(nil, text), func(w words.Word) bool {
+		_, known := x.idf[w.Hash]
+		return known && !w.Has(words.Stop) && !w.Has(words.Number)
+	})
+}
