@@ -200,3 +200,45 @@ func TestJSONIsCheckedValueByValue(t *testing.T) {
 		}
 	}
 }
+
+// JSON in a block behind text is judged in every mode, and stays JSON: marks stand beside the text or
+// behind the block, and what hold replaces is a part of a string.
+func TestABlockOfJSONBehindTextStaysJSON(t *testing.T) {
+	g := guardOf(t, &judge{}, guard.Options{})
+	const (
+		begin = "Here it is:\n\n```json\n{\"a\": \"All is well. "
+		end   = " Good.\"}\n```\n"
+		text  = begin + "This is false." + end + "All is well."
+		value = "Here it is:\n```json\n{\"a\": 5, \"b\": \"false 5\", \"c\": 6}\n```"
+	)
+	for _, c := range []struct {
+		mode       guard.Mode
+		text, want string
+		marks      int
+		cut        bool
+	}{
+		{guard.Annotate, text, text, 1, false},
+		{guard.Annotate, text + " That is false.", text + " That is false. [unverified]", 1, false},
+		{guard.Annotate, value, value, 2, false}, // "c" is of what is called "false 5"
+		{guard.Hold, text, begin + "[unverified]" + end + "All is well.", 0, false},
+		{guard.Hold, value, "Here it is:\n```json\n{\"a\": 5, \"b\": \"", 0, true},
+		{guard.Terminate, value, "Here it is:\n```json\n{\"a\": 5, \"b\": \"", 0, true},
+	} {
+		for _, n := range []int{1, 4, 1 << 10} {
+			job := jobOf(t, c.mode)
+			job.Formed = c.mode
+			got, out, err := pass(t, g, job, pieces(c.text, n)...)
+			heard := listen(t, got)
+			if err != nil || out.Cut != c.cut || heard.marks != c.marks ||
+				heard.texts[0] != c.want && (!c.cut || !strings.HasPrefix(c.text, heard.texts[0])) {
+				t.Errorf("%v in pieces of %d: error %v, %+v, %d marks beside %q", c.mode, n, err, out, heard.marks, heard.texts[0])
+			}
+		}
+		job := jobOf(t, c.mode)
+		job.Formed = c.mode
+		whole, out, err := g.Body(t.Context(), []byte(body(c.text)), job)
+		if err != nil || out.Cut != c.cut || !strings.Contains(string(whole), strings.Trim(quote(c.want), `"`)+`"`) {
+			t.Errorf("%v: body: error %v, %+v %s", c.mode, err, out, whole)
+		}
+	}
+}
