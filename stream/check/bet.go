@@ -534,7 +534,7 @@ func (s *sight) bet(e *evidence.Evidence, premises []evidence.Premise) bool {
 	if len(premises) == 0 || o.negated > 0 || o.denied > 0 || s.untold() {
 		return false
 	}
-	if s.elsewhere(e, premises) {
+	if s.elsewhere(e, premises) || s.misplaced(e, premises) >= 0 {
 		return false
 	}
 	if m.otherSubject(&o) || m.crossed() || m.compared(s.calculated()) {

@@ -121,6 +121,10 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 	switch {
 	case says == entailed && len(r.inf) > 0 && r.stale, says == undecided && r.outdated():
 		out = r.replaced(support)
+	case says == entailed && !believed && r.otherVersion(e, r.found, r.misplaced(e, r.found)):
+		out.Verdict, out.Reason = Contradicted, "told of another version"
+		out.Span = r.spanOfVersion(r.versions[0])
+		out.name(&r.found[r.misplaced(e, r.found)])
 	case says == entailed && !believed:
 		out.Verdict, out.Reason = Unchecked, "entailed, but put another way than in the evidence"
 	case says == entailed:
@@ -172,6 +176,10 @@ func (r *reading) name(out *Result, sure func(Inference) float32) {
 			best = i
 		}
 	}
-	p := &r.read[best]
-	out.Source, out.ID, out.Premise = p.Source, p.ID, p.Text
+	out.name(&r.read[best])
+}
+
+// name notes the premise that decided.
+func (r *Result) name(p *evidence.Premise) {
+	r.Source, r.ID, r.Premise = p.Source, p.ID, p.Text
 }

@@ -46,8 +46,9 @@ type sight struct {
 	numbers  numeric.Verdict
 	findings []numeric.Finding
 	premises []evidence.Premise
-	verbatim int   // sentence of the evidence that is the claim word for word, or -1
-	stale    bool  // states what was, before it changed; after bet
+	verbatim int  // sentence of the evidence that is the claim word for word, or -1
+	stale    bool // states what was, before it changed; after bet
+	versions []string
 	stopped  error // why numbers of the claim were not looked at
 }
 
@@ -128,7 +129,11 @@ func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (t
 
 // verdict is what stands without a model, and whether a model could change it.
 func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
+	odd, strange := s.version(e)
 	r, final = s.verdictStated(e)
+	if strange && !s.mute && s.claim.Kind != claims.Code && r.Verdict < Unsupported {
+		r, final = odd, true
+	}
 	s.spare(e, &r)
 	return r, final
 }
@@ -154,7 +159,7 @@ func (s *sight) verdictStated(e *evidence.Evidence) (r Result, final bool) {
 		return s.absent(), true
 	case s.stopped != nil:
 		return Result{Verdict: Unchecked, Score: halfDoubt, Source: -1, Reason: "too many numbers to compare", Err: s.stopped}, true
-	case !s.signs.Checkable():
+	case !s.signs.Checkable() && len(s.versions) == 0:
 		return silent("nothing to check"), !s.close(e)
 	case s.worded(e):
 		return s.supported(e), false
@@ -240,7 +245,8 @@ func (s *sight) worded(e *evidence.Evidence) bool {
 		return false
 	}
 	o := s.rest(e)
-	return plainly(&o) && o.replaced == 0 && o.inserted == 0 && o.dropped == 0 && o.amount == 0
+	return plainly(&o) && o.replaced == 0 && o.inserted == 0 && o.dropped == 0 && o.amount == 0 &&
+		s.misplaced(e, s.premises) < 0
 }
 
 // settled reports whether supported numbers settle a claim that a judge of language does not find

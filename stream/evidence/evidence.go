@@ -109,6 +109,7 @@ type Evidence struct {
 	numbers   *numeric.Index
 	words     lexical
 	said      map[uint64]int32 // what a sentence says, to the first that says it
+	versions  [][]string       // of the sentences; nil where there is none
 }
 
 type sentence struct {
@@ -158,6 +159,7 @@ func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 		return nil, err //nolint:wrapcheck // the caller's own
 	}
 	e.words = newLexical(e.sentences)
+	e.noteVersions()
 	e.said = make(map[uint64]int32, len(e.sentences))
 	for i := range e.sentences {
 		if sum, ok := said(e.sentences[i].text); ok {

@@ -1,0 +1,40 @@
+package check_test
+
+import (
+	"testing"
+
+	"signalbox/stream/check"
+	"signalbox/stream/evidence"
+)
+
+// What is told of one version is not true of another one, whatever a model finds.
+func TestAVersionIsOfWhatIsToldOfIt(t *testing.T) {
+	t.Parallel()
+	notes := facts(t, "## 3.1.4 - 2 June\n### Added\n- Retries of failed uploads.\n### Fixed\n"+
+		"- Crash with empty folders.\n\n## 3.1.2 - 8 May\n### Added\n- Dark mode for the desktop app.\n")
+	prose := facts(t, "v2.10.0 drops support for Python 3.8.", "v2.9.1 fixes a memory leak in the parser.")
+	none := facts(t, "The app has a dark mode.")
+	for _, c := range []struct {
+		of    int
+		claim string
+		want  check.Verdict
+	}{
+		{0, "Retries of failed uploads were added in 3.1.4.", check.Supported},
+		{0, "Retries of failed uploads were added in 3.1.2.", check.Contradicted},
+		{0, "Retries of failed uploads were added in 3.1.3.", check.Unsupported},
+		{0, "The crash with empty folders was fixed in version 3.1.4.", check.Supported},
+		{0, "The crash with empty folders was fixed in version 3.1.2.", check.Contradicted},
+		{0, "Dark mode for the desktop app was added in v3.1.2.", check.Supported},
+		{1, "The memory leak in the parser is fixed since v2.9.1.", check.Unchecked},
+		{1, "v2.9.1 fixes a memory leak in the parser.", check.Supported},
+		{1, "Version 2.10 fixes a memory leak in the parser.", check.Contradicted},
+		{1, "v2.11 fixes a memory leak in the parser.", check.Unsupported},
+		{2, "The app has a dark mode since 3.1.4.", check.Unchecked},
+	} {
+		e := []*evidence.Evidence{notes, prose, none}[c.of]
+		got := checker(t, check.Options{Judge: always(entails)}).Check(t.Context(), e, "", []check.Claim{{Text: c.claim}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%q: %s (%s), want %s", c.claim, got.Verdict, got.Reason, c.want)
+		}
+	}
+}

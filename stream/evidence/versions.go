@@ -1,0 +1,130 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxVersions bounds the versions of one text; our choice.
+const maxVersions = 8
+
+// Versions appends the numbers of versions in a text to dst and returns it: three numbers joined by
+// stops, or two behind a v or "version", as in 3.1.4, v2.10 and 2.0.0-rc.1. The v is left out, what stands behind
+// a hyphen as well, and zeros at the end. Dates, thousands, addresses and numbers of sections are
+// none. It allocates only to grow dst.
+func Versions(dst []string, text string) []string {
+	first := len(dst)
+	for at := 0; at < len(text) && len(dst)-first < maxVersions; {
+		if !digit(text[at]) {
+			at++
+			continue
+		}
+		end, parts := numbersFrom(text, at)
+		if parts > 1 && isVersion(text, at, end, parts) {
+			dst = append(dst, plainVersion(text[at:end]))
+		}
+		at = end
+	}
+	return dst
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// numbersFrom reads numbers that are joined by stops, and counts them.
+func numbersFrom(text string, at int) (end, parts int) {
+	for parts = 1; ; parts++ {
+		for at < len(text) && digit(text[at]) {
+			at++
+		}
+		if at+1 >= len(text) || text[at] != '.' || !digit(text[at+1]) {
+			return at, parts
+		}
+		at++
+	}
+}
+
+// isVersion reports whether so many numbers at a place of a text are a version.
+func isVersion(text string, at, end, parts int) bool {
+	v := at > 0 && text[at-1]|0x20 == 'v' && (at == 1 || !letter(text[at-2]) && !digit(text[at-2]))
+	before := strings.TrimRight(text[:at], " ")
+	word := strings.ToLower(strings.TrimRight(before[strings.LastIndexAny(before, " \n(#*`")+1:], "."))
+	switch word {
+	case "version", "versions", "release", "releases", "v":
+		v = v || at > 0 && text[at-1] == ' '
+	}
+	switch {
+	case parts > 3 || parts == 2 && !v:
+		return false
+	case v:
+		return true
+	case at > 0 && (letter(text[at-1]) || strings.IndexByte(",-/_$", text[at-1]) >= 0),
+		end < len(text) && letter(text[end]):
+		return false
+	}
+	switch word {
+	case "section", "sections", "sec", "§", "clause", "chapter", "figure", "fig", "table", "article", "paragraph",
+		"rule", "item", "step", "annex", "abschnitt", "kapitel",
+		"ziffer", "nr", "punkt", "abbildung", "tabelle", "artikel":
+		return false
+	}
+	a, rest, _ := strings.Cut(text[at:end], ".")
+	b, c, _ := strings.Cut(rest, ".")
+	thousands := len(b) == 3 && len(c) == 3
+	date := len(c) == 4 || len(c) == 2 && len(a) <= 2 && (len(b) == 1 || len(b) == 2 && b <= "12") && c >= "20"
+	return !thousands && !date
+}
+
+// plainVersion is a version without the zeros at its end.
+func plainVersion(text string) string {
+	for strings.HasSuffix(text, ".0") {
+		text = strings.TrimSuffix(text, ".0")
+	}
+	return text
+}
+
+// HasVersion reports whether the evidence names a version, as Versions gives it. Where it names
+// none at all it has every one.
+func (e *Evidence) HasVersion(v string) bool {
+	known := false
+	for _, list := range e.versions {
+		known = known || len(list) > 0
+		if slices.Contains(list, v) {
+			return true
+		}
+	}
+	return !known
+}
+
+// VersionsOf are the versions that sentence i is told of: its own, else those of the last sentence
+// before it that has one and is no part of another section.
+func (e *Evidence) VersionsOf(i int) []string {
+	const none = 99
+	rank := none // of the headings that the sentence stands under
+	for k := i; k >= 0 && len(e.versions) > 0 && e.sentences[k].source == e.sentences[i].source; k-- {
+		r := e.rankOf(k)
+		within := k == i || r == 0 && rank == none || r > 0 && r < rank
+		if within && len(e.versions[k]) > 0 {
+			return e.versions[k]
+		}
+		if r > 0 && k < i {
+			rank = min(rank, r)
+		}
+	}
+	return nil
+}
+
+// noteVersions notes the versions of all sentences, where there is one.
+func (e *Evidence) noteVersions() {
+	var list []string
+	for i := range e.sentences {
+		if list = Versions(list[:0], e.sentences[i].text); len(list) == 0 {
+			continue
+		}
+		if e.versions == nil {
+			e.versions = make([][]string, len(e.sentences))
+		}
+		e.versions[i] = slices.Clone(list)
+	}
+}
