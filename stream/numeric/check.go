@@ -127,10 +127,11 @@ type checker struct {
 	at      int          // the number that is being judged
 	other   candidate    // a number that agrees with it and is for each of something else
 	zoned   bool         // a time of day of the claim has its time zone
-	unit    uint64       // what the number that is being judged is for each of, 0 when that is not told
-	trend   turn         // which way the number that is being judged went, or 0
-	homes   []int32      // clauses of the claim's numbers
-	places  []around     // of the claim's numbers
+	than    than
+	unit    uint64   // what the number that is being judged is for each of, 0 when that is not told
+	trend   turn     // which way the number that is being judged went, or 0
+	homes   []int32  // clauses of the claim's numbers
+	places  []around // of the claim's numbers
 
 	terms  []claimTerm
 	scores []float32 // a sentence each
@@ -184,7 +185,7 @@ func (c *checker) prepare(claim, before string) {
 	c.phasesOf(claim)
 	c.ratesOf(claim)
 	c.datesOf(claim)
-	c.zoned = c.hasZone()
+	c.zoned, c.than = c.hasZone(), c.thanOf()
 	c.tenses = c.tenses[:0]
 	present := c.present(claim)
 	for i := range c.values {
@@ -373,7 +374,7 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
 	case c.bounded(v), c.tiered(v), c.datedWithin(v):
 		return WithinBound
-	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated):
+	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v):
 		return Multiple
 	}
 	return ""

@@ -101,7 +101,9 @@ func (c *checker) insert(n candidate) {
 
 // combine tries sums, differences and means of numbers of the dimension of v.
 func (c *checker) combine(v *quantity.Value) candidate {
-	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() })
+	ops := c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && (e.Dim == v.Dim || large(v) && large(e)) && !e.Range()
+	})
 	sum := 0.0
 	for i, a := range ops {
 		x := c.x.known[a.known].value.Lo
@@ -120,6 +122,12 @@ func (c *checker) combine(v *quantity.Value) candidate {
 		}
 	}
 	return c.combineSentence(v)
+}
+
+// large reports whether an amount is of a thousand, a million or more in words, behind which the
+// currency may be left out: "3.1 million more than in 2023".
+func large(v *quantity.Value) bool {
+	return v.Scale >= 1e3 && v.Factor == 1 && (v.Dim == quantity.Plain || v.Dim.IsCurrency())
 }
 
 // combineSentence tries the sum and the mean of all numbers of one sentence, and of all the

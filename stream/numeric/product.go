@@ -293,3 +293,43 @@ func (c *checker) sums() bool {
 //nolint:gochecknoglobals // constant table
 var billNames = hashSet("amounts bill invoice invoiced due owe owed payable pay comes together both all entire " +
 	"Rechnung zahlen fällig facture payer factura pagar")
+
+// factored reports whether v, which is said to be a total, is the only amount of a sentence of the
+// evidence times all its numbers, of which there are two or more: "3 rooms, 4 nights, 95 EUR per room
+// and night". What of them is for one of what else is not read.
+func (c *checker) factored(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim == quantity.Plain || relative(v) || v.Range() || c.unit != 0 || !c.sums() {
+		return false
+	}
+	for s := range c.x.sentences {
+		in := &c.x.sentences[s]
+		if c.left -= comparing; c.left < 0 {
+			return false
+		}
+		if n := in.knownEnd - in.known; n < 3 || n > maxOperands || in.row {
+			continue
+		}
+		if all, ok := c.product(v, in); ok && v.Says(all) {
+			return true
+		}
+	}
+	return false
+}
+
+// product is the only amount of a sentence that v may be several of, times all its other numbers.
+func (c *checker) product(v *quantity.Value, in *indexed) (all float64, ok bool) {
+	all = v.Factor
+	amounts := 0
+	for k := in.known; k < in.knownEnd; k++ {
+		e := &c.x.known[k].value
+		switch {
+		case e.Kind == quantity.Count && e.Dim.Top() == v.Dim && !e.Range() && e.Hedge == quantity.Exact:
+			all, amounts = all*e.Raw, amounts+1
+		case howMany(e):
+			all *= e.Raw
+		default:
+			return 0, false
+		}
+	}
+	return all, amounts == 1
+}

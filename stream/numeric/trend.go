@@ -155,6 +155,9 @@ func order(a, b *known) int {
 // way, as far as both are told.
 func (c *checker) went(a, b int32) bool {
 	x, y := &c.x.known[a], &c.x.known[b]
+	if !c.compares(x, y) {
+		return false
+	}
 	if c.trend == 0 {
 		return true
 	}

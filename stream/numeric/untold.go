@@ -39,6 +39,12 @@ var families = func() map[uint64]uint64 {
 //nolint:gochecknoglobals // constant table
 var fromOutside = hashSet("approve found sign issue")
 
+//nolint:gochecknoglobals // constants
+var (
+	beginning = words.Scan(nil, "start")[0].Hash
+	ending    = words.Scan(nil, "end")[0].Hash
+)
+
 // occurs are words that say no more than that something was, by hash.
 //
 //nolint:gochecknoglobals // constant table
@@ -66,6 +72,9 @@ func (c *checker) untold(v *quantity.Value, match candidate) bool {
 		}
 	}
 	m := &c.x.known[match.known]
+	if c.otherEnd(m) {
+		return true
+	}
 	for s := max(0, match.sentence-1); s < min(int32(len(c.x.sentences)), match.sentence+2); s++ {
 		in := &c.x.sentences[s]
 		if !c.oneSubject(s, match.sentence) {
@@ -78,6 +87,23 @@ func (c *checker) untold(v *quantity.Value, match candidate) bool {
 		}
 	}
 	return false
+}
+
+// otherEnd reports whether the claim has a word for an end, and the clause of number m only one for a
+// beginning, or the reverse: "the deadline is 1 September" of "studies begin on 1 September".
+func (c *checker) otherEnd(m *known) bool {
+	begins, ends := false, false
+	for _, w := range c.words {
+		f := families[w.Hash]
+		begins, ends = begins || f == beginning, ends || f == ending
+	}
+	if begins == ends {
+		return false
+	}
+	if begins {
+		return c.relatesTo(ending, m) && !c.relatesTo(beginning, m)
+	}
+	return c.relatesTo(beginning, m) && !c.relatesTo(ending, m)
 }
 
 // rivalDate reports whether number k is another date than v, in another clause than m, and no word

@@ -25,11 +25,15 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 		stages  = "The bill was approved on 3 May, signed on 5 May, and it takes effect on 1 June."
 		tarif   = "Der Tarif wurde am 12. November beschlossen und tritt am 1. Dezember in Kraft."
 	)
+	const grant = "Apply by 15 August. // Studies begin on 1 September."
 	for _, c := range []struct {
 		facts, claim string
 		want         numeric.Verdict
 		untold       bool
 	}{
+		{grant, "The deadline for applications is 15 August.", numeric.Supported, false},
+		{grant, "The deadline for applications is 1 September.", numeric.Supported, true},
+		{grant, "Studies start on 1 September.", numeric.Supported, false},
 		{tariff, "The new tariff takes effect on 1 December.", numeric.Supported, false},
 		{tariff, "The new tariff takes effect on 12 November.", numeric.Contradicted, false},
 		{tariff, "The tariff was approved on 12 November.", numeric.Supported, false},

@@ -209,7 +209,8 @@ func (p *parser) yearStands(i int) bool {
 	if _, _, ok := p.unitAt(i + 1); ok {
 		return false
 	}
-	if _, _, ok := p.fieldUnit(i); ok || p.amountField(i) {
+	_, said := p.unitSaid(i)
+	if _, _, ok := p.fieldUnit(i); ok || said || p.amountField(i) {
 		return false
 	}
 	if p.has(i+1, roleAnd|roleTo) || p.sym(i+1, '-') || p.sym(i+1, '–') {

@@ -27,8 +27,50 @@ func (p *parser) field(i int, v *Value) {
 		v.scaled()
 	case ok:
 		v.setUnit(u)
+	default:
+		if u, v.Apart = p.unitSaid(i); v.Apart {
+			v.setUnit(u)
+		}
 	}
 }
+
+// unitGap bounds the tokens between a unit that is told and the number that it is of; our choice.
+const unitGap = 8
+
+// unitSaid is the unit that is told before the bare number at token i, behind "in" and with nothing
+// between them but marks and words for a value that is set: "how long to wait, in milliseconds;
+// default 1500".
+func (p *parser) unitSaid(i int) (u unit, ok bool) {
+	set := false
+	for k := i - 1; k >= max(p.free, i-unitGap); k-- {
+		switch t := p.tok(k); {
+		case t.kind == tokSymbol:
+			set = set || t.sym == ':' || t.sym == '='
+		case t.kind != tokWord:
+			return u, false
+		case setting[strings.ToLower(p.tokText(k))]:
+			set = true
+		case t.word.role&(roleTo|roleOf) != 0 || p.word(k, "is") || p.word(k, "ist") || p.word(k, "by"):
+		case t.unit.dim != Plain && t.end-t.start > 1:
+			return t.unit, set && (p.word(k-1, "in") || p.word(k-1, "In")) && t.unit.offset == 0
+		default:
+			return u, false
+		}
+	}
+	return u, false
+}
+
+// setting are words for a value that is set.
+//
+//nolint:gochecknoglobals // constant table
+var setting = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(`default defaults value standard standardwert standardmäßig vorgabe défaut
+		predeterminado maximum max minimum min`) {
+		m[w] = true
+	}
+	return m
+}()
 
 // measures reports whether what is before a unit of one letter names what is measured: weight_g.
 func measures(name string) bool {

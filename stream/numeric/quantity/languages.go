@@ -34,12 +34,13 @@ func buddhist(before string, t *token) bool {
 	return false
 }
 
-// shortCardinals are cardinals that are frequent words of other languages, and count before a length of
-// time alone: due settimane, sei mesi, once días, dez dias.
+// shortCardinals are cardinals that are frequent words of other languages, or hold a half, and count
+// before a length of time alone: due settimane, sei mesi, once días, dez dias, anderthalb Jahre.
 //
 //nolint:gochecknoglobals // constant table
 var shortCardinals = map[string]float64{
 	"due": 2, "tre": 3, "quattro": 4, "sei": 6, "otto": 8, "once": 11, "dez": 10,
+	"anderthalb": 1.5, "eineinhalb": 1.5, "zweieinhalb": 2.5, "dreieinhalb": 3.5, "viereinhalb": 4.5,
 	"Due": 2, "Tre": 3, "Quattro": 4, "Sei": 6, "Otto": 8,
 }
 

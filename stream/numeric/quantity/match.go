@@ -206,6 +206,9 @@ func yearAsCount(c, e *Value) Agreement {
 	bare := func(v *Value) bool {
 		return v.Kind == Date && v.Year != 0 && v.Year == v.YearTo && v.Month == 0 || v.Kind == Count && v.Dim == Plain
 	}
+	if bare(c) && e.Apart {
+		return when(c.Lo == e.Raw, Equal)
+	}
 	if !bare(c) || !bare(e) || c.Range() && e.Range() {
 		return Differs
 	}

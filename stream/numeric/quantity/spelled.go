@@ -1,12 +1,18 @@
 package quantity
 
+import "math"
+
 // spelled reads a number in words: two hundred and thirty-four thousand; treinta y cinco;
 // quatre-vingt-dix.
 func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	var total, part, last float64
 	j, seen := i, false
 	if n := p.beside(i); n > 0 {
-		return plainValue(n, 1), i + 1, true
+		step := 1.0
+		if n != math.Trunc(n) {
+			step = 0.5
+		}
+		return plainValue(n, step), i + 1, true
 	}
 	if p.has(i, roleArticle) && !p.has(i, roleCardinal) {
 		if !p.has(i+1, roleMagnitude) {

@@ -83,6 +83,9 @@ func (d Dim) per(below Dim) Dim { return d | below<<8 }
 // per only once.
 func (d Dim) Top() Dim { return d & 0xff }
 
+// IsCurrency reports whether d is that of an amount of money, for a length of time or not.
+func (d Dim) IsCurrency() bool { return d.currency() }
+
 func (d Dim) currency() bool { d &= 0xff; return d >= firstCurrency && d <= lastCurrency }
 
 type unit struct {

@@ -73,6 +73,7 @@ type Value struct {
 	Spoken       bool  // of a Clock: which half of the day is told in words, am or in the evening
 	Weekday      uint8 // of a Date, as it is written, 1 for Monday to 7; 0 when it names none
 	Half         bool  // of a Clock: which half of the day is not told, "7:30" may be in the evening
+	Apart        bool  // its unit is told before it, not beside it
 	Swap         bool  // 05/12/1889: Month and Day may be the other way round
 }
 
