@@ -266,7 +266,7 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 // fails: what holds within the bound may hold of it.
 func (s *sight) bounded() bool {
 	return s.numbers <= numeric.Supported && slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
-		return f.Reason == numeric.WithinBound || f.Reason == numeric.Multiple
+		return f.Reason == numeric.WithinBound || f.Reason == numeric.Multiple || f.Reason == numeric.Difference
 	})
 }
 

@@ -146,7 +146,8 @@ func (c *checker) exchanged(i int, match candidate) candidate {
 			}
 		}
 	}
-	if best.sentence < 0 || most < own+placeAhead || c.tellsApart(i, match.known, best.known) || c.goesOn(match, best) {
+	if best.sentence < 0 || most < own+placeAhead || c.tellsApart(i, match.known, best.known) || c.goesOn(match, best) ||
+		v.Kind == quantity.Clock && c.namedHere(match, best) || c.ofItsPart(v, best) {
 		return nobody
 	}
 	return best

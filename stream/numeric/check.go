@@ -53,6 +53,7 @@ const (
 	NoFact       Reason = "small number that may be no fact"
 	WithinBound  Reason = "within a bound of the evidence"
 	Multiple     Reason = "perhaps a multiple of an amount of the evidence"
+	Difference   Reason = "perhaps what lies between two numbers of the evidence"
 )
 
 // Finding is the verdict on one number of a claim.
@@ -372,10 +373,12 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 // there is none.
 func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
-	case c.bounded(v), c.tiered(v), c.datedWithin(v):
+	case c.bounded(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
 		return WithinBound
 	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v):
 		return Multiple
+	case c.restOf(v), c.fromRowToRow(v):
+		return Difference
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ type known struct {
 	stale    bool   // the next sentence tells what took its place
 	takes    uint8  // what its clause takes from the one before it
 	early    bool   // of a length of time: it lies before something
-	bound    bound  // of a date: 1 where what is spoken of lies behind it, -1 before
+	bound    bound  // of a date or a time of day: 1 where what is spoken of lies behind it, -1 before
 	bill     item   // what its clause says that it is of a bill, or empty
 	lot      lot    // that it is the price of one of
 	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before

@@ -143,13 +143,13 @@ func onDay(day time.Time, v, start *quantity.Value) bool {
 		(v.Year == 0 || start.Year == 0 || v.Year == day.Year())
 }
 
-// bound is the side of a date on which lies what is spoken of.
+// bound is the side of a date, or a time of day, on which lies what is spoken of.
 type bound int8
 
-// boundOf tells of a date of the reading whether a word before it says that what is spoken of lies
+// boundOf tells of a date, or a time of day, of the reading whether a word before it says that what is spoken of lies
 // behind it, or before.
 func (r *reading) boundOf(text string, v *quantity.Value) bound {
-	if v.Kind != quantity.Date {
+	if v.Kind != quantity.Date && v.Kind != quantity.Clock {
 		return 0
 	}
 	i := r.wordFrom(v.Start) - 1

@@ -43,7 +43,8 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 // other.
 func (c *checker) belongs(v *quantity.Value, match, other candidate) bool {
 	return c.sameSubject(match, other) || c.saysBoth(match, other) || c.goesOn(match, other) ||
-		c.ofPronoun(v, match, other) || c.inTime(match, other) ||
+		c.ofPronoun(v, match, other) || c.inTime(match, other) || c.ofItsPart(v, other) ||
+		v.Kind == quantity.Clock && c.namedHere(match, other) ||
 		v.Side != quantity.NoSide && c.besideIt(other)
 }
 

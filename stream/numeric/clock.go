@@ -1,0 +1,153 @@
+package numeric
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
+)
+
+// dayMinutes are the minutes of a day.
+const dayMinutes = 24 * 60
+
+// hours tries a length of time as that between the two times of day of one sentence or row: "stops for
+// two minutes" of "arr. 06:33 | dep. 06:35".
+func (c *checker) hours(v *quantity.Value) candidate {
+	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
+		return nobody
+	}
+	for _, n := range c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Clock }) {
+		first, last, times := int32(-1), int32(-1), 0
+		in := &c.x.sentences[n.sentence]
+		for k := in.known; k < in.knownEnd; k++ {
+			if c.x.known[k].value.Kind != quantity.Clock {
+				continue
+			}
+			if times++; first < 0 {
+				first = k
+			}
+			last = k
+		}
+		if times == 2 && v.Says(c.apart(first, last)) {
+			return n
+		}
+	}
+	return nobody
+}
+
+// apart is how many seconds it is from time of day a of the evidence to b, on the next day where that
+// is earlier.
+func (c *checker) apart(a, b int32) float64 {
+	const minute = 60
+	return minute * math.Mod(c.x.known[b].value.Lo-c.x.known[a].value.Lo+dayMinutes, dayMinutes)
+}
+
+// fromRowToRow reports whether a length of time may be that between times of day of two sentences or
+// rows, each of which has a name of the claim that the other one lacks.
+func (c *checker) fromRowToRow(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Range() || c.cues&(cueSpan|cueDiff) == 0 {
+		return false
+	}
+	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Clock })
+	for i, a := range ops {
+		for _, b := range ops[:i] {
+			if a.sentence != b.sentence && v.Says(c.apart(min(a.known, b.known), max(a.known, b.known))) &&
+				c.namesOf(a.sentence, b.sentence) && c.namesOf(b.sentence, a.sentence) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesOf reports whether the claim has a name of sentence a that b lacks.
+func (c *checker) namesOf(a, b int32) bool {
+	in, out := &c.x.sentences[a], &c.x.sentences[b]
+	lacking := c.x.terms[out.terms:out.termEnd]
+	c.left -= int(in.termEnd-in.terms) + len(lacking)
+	return slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(w term) bool {
+		return isName(w.class) && !w.date && c.says(w.hash) &&
+			!slices.ContainsFunc(lacking, func(o term) bool { return o.hash == w.hash })
+	})
+}
+
+// clockedWithin reports whether a time of day of the claim is an example of what lies on the right
+// side of the nearest one of the evidence: "a pupil who comes at 8:45" of "pupils who arrive after
+// 8:40".
+func (c *checker) clockedWithin(v *quantity.Value) bool {
+	if v.Kind != quantity.Clock || c.boundOf(c.claim, v) != 0 || !c.supposes(v) {
+		return false
+	}
+	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Clock })
+	if len(ops) == 0 {
+		return false
+	}
+	e := &c.x.known[ops[0].known]
+	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound)
+}
+
+// supposes reports whether a word before v says that the claim is about a case of several.
+func (c *checker) supposes(v *quantity.Value) bool {
+	return slices.ContainsFunc(c.words, func(w words.Word) bool {
+		if w.Start > v.Start {
+			return false
+		}
+		switch strings.ToLower(c.claim[w.Start:w.End]) {
+		case "a", "an", "if", "when", "who", "whoever", "anyone", "someone", "arriving", "ein", "eine", "wenn", "wer":
+			return true
+		}
+		return false
+	})
+}
+
+// namedHere reports whether a name of the claim, such as a day of the week, stands with match and not
+// with other, and none the other way round; or other stands with one that the claim lacks, and match
+// with none.
+func (c *checker) namedHere(match, other candidate) bool {
+	if match.known < 0 || other.known < 0 {
+		return false
+	}
+	m, o := c.namesWith(match.known), c.namesWith(other.known)
+	c.left -= len(m) * len(o)
+	lone := func(list, of []term) bool {
+		return slices.ContainsFunc(list, func(w term) bool {
+			return c.says(w.hash) && !slices.ContainsFunc(of, func(t term) bool { return t.hash == w.hash })
+		})
+	}
+	if lone(m, o) && !lone(o, m) {
+		return true
+	}
+	said := func(w term) bool { return c.says(w.hash) }
+	strange := func(w term) bool { return !c.says(w.hash) }
+	row := c.x.sentences[match.sentence].row
+	return !lone(o, m) && slices.ContainsFunc(o, strange) && slices.ContainsFunc(m, said) &&
+		(row || !slices.ContainsFunc(m, strange))
+}
+
+// namesWith are the names in the row of number k, or in its clause and those before it up to another
+// time of day.
+func (c *checker) namesWith(k int32) []term {
+	e := &c.x.known[k]
+	in := &c.x.sentences[e.sentence]
+	from := e.clause
+	for before := k - 1; before >= in.known-1; before-- {
+		if before < in.known {
+			from = 0
+		} else if o := &c.x.known[before]; o.value.Kind == quantity.Clock && o.clause < e.clause {
+			from = o.clause + 1
+			break
+		}
+	}
+	c.left -= int(in.termEnd - in.terms)
+	var out []term
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		named := in.row && isName(w.class) ||
+			from <= w.clause && w.clause <= e.clause && w.class&(words.Name|words.Uncased) != 0
+		if named && !w.date && w.class&words.Number == 0 {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -1,0 +1,39 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// A time of day is that of the day, and of the row, whose name the claim has, and what lies between two
+// is a length of time.
+func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
+	t.Parallel()
+	const (
+		quiet = "Quiet hours are from 22:00 to 7:00, on Sundays and public holidays also from 13:00 to 15:00."
+		train = "Kassel Hbf | dep. 06:14 | platform 3 // Hann. Münden | arr. 06:33 | dep. 06:35 | platform 1 // " +
+			"Göttingen | arr. 07:12 | platform 8 // The first train on Saturdays leaves Kassel at 07:14."
+		late  = "Pupils who arrive after 8:40 must sign in at the office."
+		wash  = "The laundry room may be used from 8:00 to 20:00."
+		night = "The night train leaves Basel at 21:30 and reaches Hamburg at 6:45."
+	)
+	wantSaid(t, []said{
+		{quiet, "On Sundays quiet hours also apply from 1 pm to 3 pm.", numeric.Supported},
+		{quiet, "On Sundays quiet hours also apply from 1 pm to 4 pm.", numeric.Contradicted},
+		{train, "The train leaves Kassel at 06:14.", numeric.Supported},
+		{train, "The train leaves Kassel at 06:35.", numeric.Contradicted},
+		{train, "On Saturdays the first train leaves Kassel at 6:14.", numeric.Contradicted},
+		{train, "In Münden the train stops for two minutes.", numeric.Supported},
+		{train, "In Münden the train stops for five minutes.", numeric.Unsupported},
+		{train, "The journey from Kassel to Göttingen takes 58 minutes.", numeric.NotCheckable},
+		{train, "The journey from Kassel to Göttingen takes 68 minutes.", numeric.Unsupported},
+		{late, "A pupil who comes at 8:45 has to sign in at the office.", numeric.NotCheckable},
+		{late, "A pupil who comes at 8:30 has to sign in at the office.", numeric.Contradicted},
+		{late, "Pupils have to sign in at the office after 8:45.", numeric.Contradicted},
+		{wash, "The laundry room may be used for 12 hours.", numeric.Supported},
+		{wash, "The laundry room may be used for 10 hours.", numeric.Unsupported},
+		{night, "The night train takes 9 hours and 15 minutes.", numeric.Supported},
+		{night, "The night train takes 8 hours and 15 minutes.", numeric.Unsupported},
+	})
+}

@@ -1,0 +1,23 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// What is left of a number that the claim itself takes a part of may follow: of both numbers the one that
+// stands in the evidence is supported, and the other one left open.
+func TestTheRestOfANumberIsLeftOpen(t *testing.T) {
+	t.Parallel()
+	const (
+		present = "Present: 23 of 41 members."
+		trial   = "We randomised 84 adults. // Five participants withdrew."
+	)
+	wantSaid(t, []said{
+		{present, "18 of the 41 members were absent.", numeric.Supported},
+		{present, "16 of the 41 members were absent.", numeric.Contradicted},
+		{trial, "Of 84 participants, 79 completed the study.", numeric.Supported},
+		{trial, "Of 84 participants, 80 completed the study.", numeric.Unsupported},
+	})
+}
