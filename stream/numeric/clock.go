@@ -44,11 +44,21 @@ func (c *checker) apart(a, b int32) float64 {
 	return minute * math.Mod(c.x.known[b].value.Lo-c.x.known[a].value.Lo+dayMinutes, dayMinutes)
 }
 
-// fromRowToRow reports whether a length of time may be that between times of day of two sentences or
-// rows, each of which has a name of the claim that the other one lacks.
+// fromRowToRow reports whether a length of time may be that between two times of day that follow each
+// other, or of two sentences or rows, each of which has a name of the claim that the other one lacks.
 func (c *checker) fromRowToRow(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Range() || c.cues&(cueSpan|cueDiff) == 0 {
 		return false
+	}
+	before, follow := int32(-1), false
+	c.nearby(func(k int32, e *known) {
+		follow = follow || before >= 0 && before == k-1 && e.value.Kind == quantity.Clock && v.Says(c.apart(before, k))
+		if before = -1; e.value.Kind == quantity.Clock {
+			before = k
+		}
+	})
+	if follow {
+		return true
 	}
 	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Clock })
 	for i, a := range ops {
@@ -126,6 +136,12 @@ func (c *checker) namedHere(match, other candidate) bool {
 		(row || !slices.ContainsFunc(m, strange))
 }
 
+// dayNames are words for several days of the week, which begin small, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var dayNames = hashSet("weekday weekdays weekend weekends holiday holidays workday workdays werktags wochenende " +
+	"sonntags samstags feiertags montags dienstags mittwochs donnerstags freitags")
+
 // namesWith are the names in the row of number k, or in its clause and those before it up to another
 // time of day.
 func (c *checker) namesWith(k int32) []term {
@@ -143,7 +159,7 @@ func (c *checker) namesWith(k int32) []term {
 	c.left -= int(in.termEnd - in.terms)
 	var out []term
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
-		named := in.row && isName(w.class) ||
+		named := in.row && isName(w.class) || from <= w.clause && w.clause <= e.clause && dayNames[w.hash] ||
 			from <= w.clause && w.clause <= e.clause && w.class&(words.Name|words.Uncased) != 0
 		if named && !w.date && w.class&words.Number == 0 {
 			out = append(out, w)

@@ -16,6 +16,10 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 			"Göttingen | arr. 07:12 | platform 8 // The first train on Saturdays leaves Kassel at 07:14."
 		late  = "Pupils who arrive after 8:40 must sign in at the office."
 		wash  = "The laundry room may be used from 8:00 to 20:00."
+		bus   = "Market Square | 1st run 9:10 | 2nd run 13:10 // On weekdays the first bus leaves Market Square at 5:50."
+		hours = "Opening hours: Fridays 10:00 to 18:00, Saturdays 10:00 to 14:00."
+		pier  = "Cars must be at the pier by 7:30. // Check-in closes 30 minutes before departure."
+		lauf  = "412 Läufer starteten um 10:15 Uhr. // Jonas Beck war um 10:47 Uhr im Ziel."
 		night = "The night train leaves Basel at 21:30 and reaches Hamburg at 6:45."
 	)
 	wantSaid(t, []said{
@@ -33,6 +37,16 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 		{late, "Pupils have to sign in at the office after 8:45.", numeric.Contradicted},
 		{wash, "The laundry room may be used for 12 hours.", numeric.Supported},
 		{wash, "The laundry room may be used for 10 hours.", numeric.Unsupported},
+		{bus, "The first Sunday bus leaves Market Square at 9:10.", numeric.Supported},
+		{bus, "On weekdays the first bus leaves Market Square at 9:10.", numeric.Contradicted},
+		{hours, "On Saturdays it is open for four hours.", numeric.NotCheckable},
+		{hours, "On Saturdays it is open for five hours.", numeric.Unsupported},
+		{pier, "A car that arrives at 7:15 is in time at the pier.", numeric.NotCheckable},
+		{pier, "A car that arrives at 7:45 is in time at the pier.", numeric.Contradicted},
+		{pier, "Check-in closes half an hour before departure.", numeric.Supported},
+		{pier, "Check-in closes an hour before departure.", numeric.Contradicted},
+		{lauf, "Jonas Beck brauchte 32 Minuten.", numeric.NotCheckable},
+		{lauf, "Jonas Beck brauchte 42 Minuten.", numeric.Unsupported},
 		{night, "The night train takes 9 hours and 15 minutes.", numeric.Supported},
 		{night, "The night train takes 8 hours and 15 minutes.", numeric.Unsupported},
 	})

@@ -38,7 +38,8 @@ var cueWords = func() map[string]cue {
 	add("times twice double doubled doubling ratio triple tripled threefold twofold fold half halved mal fois veces quarter third quadrupled tenfold", cueRatio)
 	add("percent percentage % share proportion fraction prozent anteil pourcent porcentaje", cueShare)
 	add(`years year months days weeks age aged old later earlier after before lasted lasting lasts took takes span spanned between for since
-		until duration long within over jahre jahren alt später ans âgé après años tarde edad`, cueSpan)
+		until duration long within over jahre jahren alt später ans âgé après años tarde edad
+		brauchte brauchten braucht brauchen benötigte benötigt dauert dauerte needs needed stops`, cueSpan)
 	add("aged age old turned when alter als jährig âge âgé âgée ans edad años cuando", cueAge)
 	return m
 }()

@@ -164,6 +164,10 @@ func (r *reading) boundOf(text string, v *quantity.Value) bound {
 		return 1
 	case "before", "Before", "until", "Until", "till", "vor", "Vor", "bis", "Bis":
 		return -1
+	case "by", "By":
+		if v.Kind == quantity.Clock {
+			return -1
+		}
 	}
 	return 0
 }

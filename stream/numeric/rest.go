@@ -1,7 +1,7 @@
 package numeric
 
 import (
-	"math"
+	"slices"
 
 	"signalbox/stream/numeric/quantity"
 )
@@ -9,32 +9,36 @@ import (
 // restOf reports whether v may be all but those of whom the evidence tells, of a number that the claim
 // itself takes it from: "18 of the 41 members were absent" of "present: 23 of 41 members".
 func (c *checker) restOf(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.Range() || v.Raw != math.Trunc(v.Raw) {
+	if v.Kind != quantity.Count || relative(v) || v.Range() || v.Weak {
 		return false
 	}
 	whole := c.takenFrom(v)
 	if whole == nil || whole.Raw <= v.Raw {
 		return false
 	}
-	part, told := false, false
+	part := false
 	c.nearby(func(_ int32, e *known) {
-		o := &e.value
-		if o.Kind == quantity.Count && o.Dim == quantity.Plain && !o.Range() {
-			told = told || o.Raw == whole.Raw
-			part = part || o.Raw == whole.Raw-v.Raw
-		}
+		part = part || alikeIn(&e.value, whole) && v.Says((whole.Raw-e.value.Raw)*v.Factor)
 	})
-	return told && part
+	c.left -= len(c.x.byDim[whole.Dim])
+	return part && slices.ContainsFunc(c.x.byDim[whole.Dim], func(k int32) bool {
+		e := &c.x.known[k].value
+		return alikeIn(e, whole) && e.Raw == whole.Raw
+	})
+}
+
+// alikeIn reports whether one of two numbers may be a part of the other: of one unit, or large amounts
+// of which one lacks its currency.
+func alikeIn(a, b *quantity.Value) bool {
+	return a.Kind == quantity.Count && b.Kind == quantity.Count && !a.Range() && !b.Range() &&
+		(a.Dim == b.Dim && a.Factor == b.Factor || large(a) && large(b))
 }
 
 // takenFrom is the number of the claim that v is a part of: "79 of 84", "of 84 participants 79".
 func (c *checker) takenFrom(v *quantity.Value) *quantity.Value {
 	for i := range c.values {
 		o := &c.values[i]
-		if o.Kind != quantity.Count || o.Dim != quantity.Plain || o.Start == v.Start {
-			continue
-		}
-		if c.isWhole(o) {
+		if o.Start != v.Start && alikeIn(o, v) && c.isWhole(o) {
 			return o
 		}
 	}
@@ -44,12 +48,12 @@ func (c *checker) takenFrom(v *quantity.Value) *quantity.Value {
 // isWhole reports whether the claim takes a part of one of its numbers.
 func (c *checker) isWhole(v *quantity.Value) bool {
 	return hasAnySuffix(c.claim[:v.Start], "of ", "of the ", "of all ", "of its ", "of our ", "Of ", "Of the ", "Of all ",
-		"von ", "von den ", "Von ", "Von den ")
+		"von ", "von den ", "Von ", "Von den ", " der ")
 }
 
 // ofItsPart reports whether a number that the claim takes a part of is called in the evidence as that
 // part is: "of 84 participants" of "84 adults. Five participants withdrew".
 func (c *checker) ofItsPart(v *quantity.Value, other candidate) bool {
-	return v.Kind == quantity.Count && v.Dim == quantity.Plain && other.known >= 0 && c.isWhole(v) &&
+	return v.Kind == quantity.Count && other.known >= 0 && c.isWhole(v) && alikeIn(&c.x.known[other.known].value, v) &&
 		c.x.known[other.known].value.Raw < v.Raw
 }

@@ -78,15 +78,16 @@ func (p *parser) value(i int) (v Value, next int, ok bool) {
 }
 
 // oneLength reads an article before a unit of time, where a word says that it is a length: for a
-// week, within a month, dauert eine Woche. Not being written as a number, it is weak.
+// week, within a month, dauert eine Woche. Not being written as a number, it is weak, but for an hour
+// before something.
 func (p *parser) oneLength(i int) (v Value, next int, ok bool) {
 	t, u := p.tok(i), p.tok(i+1).unit
 	if t.word.role&roleArticle == 0 || u.dim != Duration || u.offset != 0 || u.factor < hour || p.has(i+2, roleAnd) ||
-		!p.lasts(i-1) {
+		!p.lasts(i-1) && !p.aheadOf(i+2) {
 		return v, i, false
 	}
 	v = plainValue(1, 1)
-	v.Start, v.End, v.Weak = t.start, p.tok(i+1).end, true
+	v.Start, v.End, v.Weak = t.start, p.tok(i+1).end, !p.aheadOf(i+2)
 	v.setUnit(u)
 	v.Hedge = p.hedge(i)
 	return v, i + 2, true
@@ -103,6 +104,11 @@ func (p *parser) lasts(k int) bool {
 		return true
 	}
 	return false
+}
+
+// aheadOf reports whether the word at token k tells that a length of time lies before something.
+func (p *parser) aheadOf(k int) bool {
+	return p.word(k, "before") || p.word(k, "prior") || p.word(k, "vor") || p.word(k, "avant")
 }
 
 // push appends v, or joins it to the value before it: 2 hours 30 minutes, 5 ft 10 in.
