@@ -52,8 +52,8 @@ func (c *checker) fromRowToRow(v *quantity.Value) bool {
 	}
 	before, follow := int32(-1), false
 	c.nearby(func(k int32, e *known) {
-		follow = follow || before >= 0 && before == k-1 && e.value.Kind == quantity.Clock && v.Says(c.apart(before, k))
-		if before = -1; e.value.Kind == quantity.Clock {
+		if e.value.Kind == quantity.Clock {
+			follow = follow || before >= 0 && (v.Says(c.apart(before, k)) || v.Says(c.apart(k, before)))
 			before = k
 		}
 	})
@@ -95,7 +95,20 @@ func (c *checker) clockedWithin(v *quantity.Value) bool {
 		return false
 	}
 	e := &c.x.known[ops[0].known]
-	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound)
+	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound) || c.among(v, ops[0].known)
+}
+
+// among reports whether a time of day lies between number k of the evidence and the one before or
+// behind it in its sentence: 9 am of "from 8:00 to 10:00".
+func (c *checker) among(v *quantity.Value, k int32) bool {
+	in := &c.x.sentences[c.x.known[k].sentence]
+	for first := max(in.known, k-1); first <= k && first+1 < in.knownEnd; first++ {
+		a, b := &c.x.known[first].value, &c.x.known[first+1].value
+		if a.Kind == quantity.Clock && b.Kind == quantity.Clock && a.Lo < v.Lo && v.Lo < b.Lo {
+			return true
+		}
+	}
+	return false
 }
 
 // supposes reports whether a word before v says that the claim is about a case of several.
@@ -105,7 +118,7 @@ func (c *checker) supposes(v *quantity.Value) bool {
 			return false
 		}
 		switch strings.ToLower(c.claim[w.Start:w.End]) {
-		case "a", "an", "if", "when", "who", "whoever", "anyone", "someone", "arriving", "ein", "eine", "wenn", "wer":
+		case "can", "may", "kann", "a", "an", "if", "when", "who", "whoever", "anyone", "someone", "arriving", "ein", "eine", "wenn", "wer":
 			return true
 		}
 		return false

@@ -14,12 +14,16 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 		quiet = "Quiet hours are from 22:00 to 7:00, on Sundays and public holidays also from 13:00 to 15:00."
 		train = "Kassel Hbf | dep. 06:14 | platform 3 // Hann. Münden | arr. 06:33 | dep. 06:35 | platform 1 // " +
 			"Göttingen | arr. 07:12 | platform 8 // The first train on Saturdays leaves Kassel at 07:14."
-		late  = "Pupils who arrive after 8:40 must sign in at the office."
-		wash  = "The laundry room may be used from 8:00 to 20:00."
-		bus   = "Market Square | 1st run 9:10 | 2nd run 13:10 // On weekdays the first bus leaves Market Square at 5:50."
-		hours = "Opening hours: Fridays 10:00 to 18:00, Saturdays 10:00 to 14:00."
-		pier  = "Cars must be at the pier by 7:30. // Check-in closes 30 minutes before departure."
-		lauf  = "412 Läufer starteten um 10:15 Uhr. // Jonas Beck war um 10:47 Uhr im Ziel."
+		late   = "Pupils who arrive after 8:40 must sign in at the office."
+		wash   = "The laundry room may be used from 8:00 to 20:00."
+		bus    = "Market Square | 1st run 9:10 | 2nd run 13:10 // On weekdays the first bus leaves Market Square at 5:50."
+		hours  = "Opening hours: Fridays 10:00 to 18:00, Saturdays 10:00 to 14:00."
+		pier   = "Cars must be at the pier by 7:30. // Check-in closes 30 minutes before departure."
+		lauf   = "412 Läufer starteten um 10:15 Uhr. // Jonas Beck war um 10:47 Uhr im Ziel."
+		race   = "The winner, Ines Roth, crossed the line at 10:21 after a start at 9:00."
+		drop   = "The drop-off of dogs is between 8:00 and 10:00."
+		ballet = "He joined the Northern Ballet in 1961 and left it in 1978 to direct the Opera School, which he led " +
+			"until 1999."
 		night = "The night train leaves Basel at 21:30 and reaches Hamburg at 6:45."
 	)
 	wantSaid(t, []said{
@@ -47,6 +51,13 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 		{pier, "Check-in closes an hour before departure.", numeric.Contradicted},
 		{lauf, "Jonas Beck brauchte 32 Minuten.", numeric.NotCheckable},
 		{lauf, "Jonas Beck brauchte 42 Minuten.", numeric.Unsupported},
+		{race, "Ines Roth needed 81 minutes.", numeric.NotCheckable},
+		{race, "Ines Roth needed 91 minutes.", numeric.Unsupported},
+		{drop, "You can bring your dog to the drop-off at 9 am.", numeric.NotCheckable},
+		{drop, "You can bring your dog to the drop-off at 11 am.", numeric.Contradicted},
+		{ballet, "He led the Opera School for 21 years.", numeric.Supported},
+		{ballet, "He led the Opera School for 17 years.", numeric.Unsupported},
+		{ballet, "He was at the Northern Ballet for 17 years.", numeric.Supported},
 		{night, "The night train takes 9 hours and 15 minutes.", numeric.Supported},
 		{night, "The night train takes 8 hours and 15 minutes.", numeric.Unsupported},
 	})

@@ -224,12 +224,25 @@ func (c *checker) between(v *quantity.Value) candidate {
 		x := c.x.known[a.known].value.Year
 		for _, b := range ops[:i] {
 			y := c.x.known[b.known].value.Year
-			if v.Says(math.Abs(float64(x-y)) * quantity.Year) {
+			if v.Says(math.Abs(float64(x-y))*quantity.Year) && !c.fitsBetter(ops, a, b) {
 				return a
 			}
 		}
 	}
 	return nobody
+}
+
+// aLittle is by how much one date has to fit better than another to be meant; our choice.
+const aLittle = 0.05
+
+// fitsBetter reports whether another date of the sentence of two dates fits the claim better than one of
+// them: "led it for 17 years" of "joined in 1961, left in 1978 to direct the school, which he led until
+// 1999".
+func (c *checker) fitsBetter(ops []candidate, a, b candidate) bool {
+	return a.sentence == b.sentence && slices.ContainsFunc(ops, func(o candidate) bool {
+		return o.sentence == a.sentence && o.known != a.known && o.known != b.known &&
+			o.score > min(a.score, b.score)+aLittle
+	})
 }
 
 // others tries a bare number of which something does not hold as all but those of whom it does, told
