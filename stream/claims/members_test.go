@@ -82,7 +82,8 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 			[]string{"So:", "code:```json", "value:a: 1", "code:```"},
 		},
 		{
-			"a block of tildes behind text", "So:\n\n1. It is:\n   ~~~~ JSON order\n   {\"a\": 1,\n   \"b\": \"It is 5 m. So\"}\n   ~~~~\nYes. No.",
+			"a block of tildes behind text", "So:\n\n1. It is:\n   ~~~~ JSON order\n   {\"a\": 1,\n   \"b\": " +
+				"\"It is 5 m. So\"}\n   ~~~~\nYes. No.",
 			[]string{"So:", "item:It is:", "code:~~~~ JSON order", "value:a: 1", "It is 5 m.", "So", "code:~~~~", "Yes.", "No."},
 		},
 		{

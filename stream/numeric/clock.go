@@ -118,7 +118,8 @@ func (c *checker) supposes(v *quantity.Value) bool {
 			return false
 		}
 		switch strings.ToLower(c.claim[w.Start:w.End]) {
-		case "can", "may", "kann", "a", "an", "if", "when", "who", "whoever", "anyone", "someone", "arriving", "ein", "eine", "wenn", "wer":
+		case "can", "may", "kann", "a", "an", "if", "when", "who", "whoever", "anyone", "someone", "arriving",
+			"ein", "eine", "wenn", "wer":
 			return true
 		}
 		return false

@@ -26,8 +26,8 @@ func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason)
 		return nobody, NoSuchNumber
 	}
 	for _, way := range [...]func(*checker, *quantity.Value) candidate{
-		(*checker).between, (*checker).days, (*checker).hours, (*checker).age, (*checker).times, (*checker).often, (*checker).others,
-		(*checker).reduced, (*checker).ofRecord, (*checker).whole, (*checker).takenOff, (*checker).lots,
+		(*checker).between, (*checker).days, (*checker).hours, (*checker).age, (*checker).times, (*checker).often,
+		(*checker).others, (*checker).reduced, (*checker).ofRecord, (*checker).whole, (*checker).takenOff, (*checker).lots,
 	} {
 		if by := way(c, v); by.sentence >= 0 {
 			return by, Derived
