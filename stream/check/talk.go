@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"signalbox/stream/evidence/words"
 )
 
 // asks reports whether a claim is a question, which states nothing.
@@ -88,8 +90,11 @@ func introduces(claim string) (opens, counts bool) {
 	const digits = "0123456789"
 	var form [maxTalk]byte
 	claim = strings.Trim(claim, " *_#\n")
-	if !strings.HasSuffix(claim, ":") || !beginsWith(foldTo(&form, claim), introductions) {
+	if !strings.HasSuffix(claim, ":") {
 		return false, false
+	}
+	if !beginsWith(foldTo(&form, claim), introductions) {
+		return announces(claim), false
 	}
 	at := max(0, strings.IndexAny(claim, digits))
 	after := strings.TrimLeft(claim[at:], digits)
@@ -97,6 +102,35 @@ func introduces(claim string) (opens, counts bool) {
 	return true, (n == 1 || n == 2) && after[0] == ' ' && !strings.ContainsAny(after, digits) &&
 		slices.Contains(introductions, string(foldTo(&form, strings.TrimRight(claim[:at], " *_"))))
 }
+
+// mostAnnounced bounds the words of a line that announces something; our choice.
+const mostAnnounced = 8
+
+// announces reports whether a line that ends in a colon names what follows and states nothing: a few
+// words, one of them for an answer or its form, and no number or name.
+func announces(line string) bool {
+	list := words.Scan(make([]words.Word, 0, mostAnnounced+1), line[:min(len(line), maxLine)])
+	found := false
+	for _, w := range list {
+		form := announced[w.Hash] || strings.HasSuffix(line[:w.End], "daten")
+		if w.Has(words.Number) || w.Has(words.Negation) || w.Has(words.Name) && !form {
+			return false
+		}
+		found = found || form
+	}
+	return found && len(line) <= maxLine && len(list) <= mostAnnounced
+}
+
+// maxLine is longer than a line that announces something, in bytes.
+const maxLine = 80
+
+// announced are words for an answer and for the forms that it may have, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var announced = hashes(`json result results answer output record records data extraction extracted object list array
+	summary table fields values details response following ergebnis ergebnisse antwort ausgabe datensatz daten
+	zusammenfassung tabelle felder werte liste résultat résultats réponse données tableau résumé resultado resultados
+	respuesta datos tabla resumen`)
 
 // introductions begin lines behind which something follows, in English, German, French and Spanish.
 //

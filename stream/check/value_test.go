@@ -96,3 +96,23 @@ func TestBlocksOfJSONBehindTextAreChecked(t *testing.T) {
 		checkFlags(t, e, answer, want)
 	}
 }
+
+// A line that names the form of what follows states nothing, one with a number or a name does.
+func TestALineThatAnnouncesWhatFollowsStatesNothing(t *testing.T) {
+	t.Parallel()
+	e := facts(t, "The Pro plan costs 19 euros a month.")
+	for line, want := range map[string]check.Verdict{
+		"The result as JSON:":                 check.NotCheckable,
+		"Extrahierte Daten:":                  check.NotCheckable,
+		"The extracted record is as follows:": check.NotCheckable,
+		"Les données extraites :":             check.NotCheckable,
+		"The result of Petra Lang:":           check.Contradicted,
+		"The Pro plan costs less:":            check.Contradicted,
+	} {
+		claim := check.Claim{Text: line}
+		got := checker(t, check.Options{Judge: always(contradicts)}).Check(t.Context(), e, "", []check.Claim{claim})[0]
+		if got.Verdict != want {
+			t.Errorf("%q: %s (%s), want %s", line, got.Verdict, got.Reason, want)
+		}
+	}
+}
