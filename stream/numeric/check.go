@@ -171,6 +171,7 @@ const maxTop = 24
 func (c *checker) prepare(claim, before string) {
 	c.claim = claim
 	c.read(claim)
+	c.nameMeasures()
 	c.terms, c.top, c.homes = c.terms[:0], c.top[:0], c.homes[:0]
 	c.left -= len(c.words)
 	if len(c.values) == 0 {
