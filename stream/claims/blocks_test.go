@@ -179,6 +179,9 @@ var blocks = []struct {
 		[]string{"It is 5.", "</antArtifact>", "It is 7."},
 	},
 	{
+		"a tag behind a formula that is not closed", "$$x\n    <boltAction type=\"x\">", []string{"$$x"},
+	},
+	{
 		"a fence holds what it holds", "```xml\n<tool_call>\n{\n```\nIt is 7.", []string{"It is 7."},
 	},
 }

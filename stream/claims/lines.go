@@ -42,6 +42,9 @@ func (s *Splitter) beginLine() bool {
 		return v == yes
 	}
 	if s.math == dollarsMath || s.math == bracketMath {
+		if at == len(s.buf) && !s.final && at-s.pos < maxPrefix {
+			return false // a block may begin behind the blanks
+		}
 		s.plainLine()
 		return true
 	}
