@@ -277,6 +277,15 @@ func TestAPlaceInWhatIsReadIsOneOfTheText(t *testing.T) {
 	}
 }
 
+// A backslash before a byte that is no character is an escape of it.
+func TestABrokenEscapeIsInItsPlace(t *testing.T) {
+	t.Parallel()
+	c := split(t, claims.Options{Values: true}, "{\"a\": \"\\\xe5\"}")[0]
+	if raw := c.Raw(claims.Span{End: 1}); raw != (claims.Span{End: 2}) {
+		t.Errorf("%q of %q is at %v", c.Says(), c.Text, raw)
+	}
+}
+
 func TestJSONAllocatesOnlyForClaims(t *testing.T) {
 	s := splitter(t, claims.Options{Values: true, Blocks: true})
 	s.Feed(`{"a": "The tower is 330 metres tall. It is \"old\". "}`)

@@ -289,7 +289,9 @@ func (c *Claim) Raw(at Span) Span {
 		_, size := utf8.DecodeRune(text[i:])
 		if text[i] == '\\' {
 			if _, size = escaped(text[i:]); size == 0 { // half of a pair, or half of one
-				_, size = hex(text[i:])
+				if i+1 < len(text) && text[i+1] == 'u' {
+					_, size = hex(text[i:])
+				}
 				size = cmp.Or(size, min(2, len(text)-i))
 			}
 		}
