@@ -77,12 +77,14 @@ func TestBlocksOfJSONBehindTextAreChecked(t *testing.T) {
 	e := facts(t,
 		"The Basic plan costs 9 euros a month.", "The Pro plan costs 19 euros a month.",
 		"The server listens on port 8080.", "The Hamburg office has 42 employees.",
+		"Invoice 2024-117 is over 357 euros.",
 	)
 	block := func(text string) string { return "\n```json\n" + text + "\n```\nThat is it." }
 	for answer, want := range map[string]string{
 		"The record:" + block(`{"plan": "Pro", "monthly_price_eur": 19}`):                          "",
 		"The record:" + block(`{"plan": "Pro", "monthly_price_eur": 29}`):                          "29",
 		"The record:" + block(`{"plan": "Pro", "monthly_price_eur": 9}`):                           "9",
+		"Die Daten:" + block(`{"nummer": "2024-117", "betrag": 375}`):                              "375",
 		"The record:" + block(`{"id": 7, "employees": 43}`):                                        "43",
 		"The record:\n```\n{\"office\": \"Hamburg\", \"staff\": 43}\n```":                          "43",
 		"The record:" + block(`{"note": "The Hamburg office has 43 employees."}`):                  "43",

@@ -266,10 +266,13 @@ func (x *Index) Knows(text string) bool {
 	})
 }
 
-// KnowsOf is Knows for at least one of the words; numbers are none.
+// identifying is how many bytes a number has at least that tells what something is: 2024-117.
+const identifying = 4
+
+// KnowsOf is Knows for at least one of the words; short numbers are none.
 func (x *Index) KnowsOf(text string) bool {
 	return slices.ContainsFunc(words.Scan(nil, text), func(w words.Word) bool {
 		_, known := x.idf[w.Hash]
-		return known && !w.Has(words.Stop) && !w.Has(words.Number)
+		return known && !w.Has(words.Stop) && (!w.Has(words.Number) || w.End-w.Start >= identifying)
 	})
 }
