@@ -328,7 +328,7 @@ func (c *checker) judge(i int) Finding {
 	f := Finding{Start: v.Start, End: v.End, Sentence: -1}
 	match, how := c.bestMatch(v)
 	other := c.bestOther(v, match)
-	if match.sentence >= 0 && c.coincidence(match) {
+	if match.sentence >= 0 && !c.ofItsPart(v, other) && c.coincidence(match) {
 		match = nobody
 	}
 	if match.sentence >= 0 {
