@@ -17,14 +17,25 @@ func (c *checker) restOf(v *quantity.Value) bool {
 		return false
 	}
 	part := false
-	c.nearby(func(_ int32, e *known) {
-		part = part || alikeIn(&e.value, whole) && v.Says((whole.Raw-e.value.Raw)*v.Factor)
+	c.nearby(func(k int32, e *known) {
+		part = part || alikeIn(&e.value, whole) && v.Says((whole.Raw-e.value.Raw)*v.Factor) && !c.ofAnother(k, whole)
 	})
 	c.left -= len(c.x.byDim[whole.Dim])
 	return part && slices.ContainsFunc(c.x.byDim[whole.Dim], func(k int32) bool {
 		e := &c.x.known[k].value
 		return alikeIn(e, whole) && e.Raw == whole.Raw
 	})
+}
+
+// ofAnother reports whether number k is a part of the number before it in its sentence, which is not the
+// whole: "five withdrew, four of them".
+func (c *checker) ofAnother(k int32, whole *quantity.Value) bool {
+	e := &c.x.known[k]
+	if e.noun != 0 || k == c.x.sentences[e.sentence].known {
+		return false
+	}
+	o := &c.x.known[k-1].value
+	return alikeIn(o, whole) && o.Raw > e.value.Raw && o.Raw != whole.Raw
 }
 
 // alikeIn reports whether one of two numbers may be a part of the other: of one unit, or large amounts
