@@ -16,7 +16,7 @@ func TestTheRestOfANumberIsLeftOpen(t *testing.T) {
 		grants  = "Of the 3.2 million euros granted, 2.1 million went to schools."
 		study   = "Methods: We randomised 84 healthy adults in Leeds. // Results: Glucose rose. " +
 			"Five participants withdrew, four of them early."
-		ziel    = "412 Läufer starteten, 388 erreichten das Ziel."
+		ziel = "412 Läufer starteten, 388 erreichten das Ziel."
 	)
 	wantSaid(t, []said{
 		{present, "18 of the 41 members were absent.", numeric.Supported},
