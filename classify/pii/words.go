@@ -17,6 +17,9 @@ func (s *scanner) word(i int) int {
 	if found := s.named(i); found > 0 {
 		return found
 	}
+	if found := s.courtesy(i); found > 0 {
+		return found
+	}
 	if found := s.employer(i); found > 0 {
 		return found
 	}

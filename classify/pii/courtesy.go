@@ -1,0 +1,154 @@
+package pii
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// courtesy reads the name at i behind a title in the case that sentences write it in: mevrouw De
+// Vries, de heer van den Berg, dott.ssa Elisa Fontana. addressed reads those behind titles of the
+// gazetteer.
+func (s *scanner) courtesy(i int) int {
+	from := s.particlesBefore(i)
+	if s.byteAt(from-1) != ' ' {
+		return 0
+	}
+	start := from - 1
+	for start > 0 && from-start <= maxCourtesy && s.text[start-1] > ' ' {
+		start--
+	}
+	word := strings.TrimLeft(s.text[start:from-1], "(\"'[,>")
+	start = from - 1 - len(word)
+	title := strings.TrimSuffix(word, ".")
+	kind := courtesies[fold(title)]
+	if kind == 0 || kind&onlyCapital != 0 && !isUpper(title[0]) || len(title) > 1 && isUpper(title[1]) {
+		return 0
+	}
+	if kind&afterStreet != 0 && s.capitalBefore(start) {
+		return 0 // Willow Creek Dr
+	}
+	end := s.courteous(i, kind)
+	if end == 0 {
+		return 0
+	}
+	s.add(Person, from, end, scoreCue)
+	return end
+}
+
+// particlesBefore returns where the small words begin that belong to the surname at i: van den Berg.
+func (s *scanner) particlesBefore(i int) int {
+	for range maxName {
+		if s.byteAt(i-1) != ' ' {
+			break
+		}
+		start := s.wordStart(i - 1)
+		if word := s.text[start : i-1]; !isParticle(word) || word != fold(word) {
+			break
+		}
+		i = start
+	}
+	return i
+}
+
+func isParticle(word string) bool { _, ok := particlesOfNames[word]; return ok }
+
+// capitalBefore reports whether the word before i has a capital, and is no title or address itself.
+func (s *scanner) capitalBefore(i int) bool {
+	if s.byteAt(i-1) != ' ' {
+		return false
+	}
+	start := s.wordStart(i - 1)
+	_, calls := beforeTitle[fold(s.text[start:i-1])]
+	return start < i-1 && s.capitalAt(start) && !calls || isDigit(s.byteAt(i-2))
+}
+
+// courteous returns the end of the name at i behind a title, or 0. In German nouns have capitals as
+// well, so that more words than one are taken only where nothing else follows them.
+func (s *scanner) courteous(i int, kind courtesyKind) int {
+	end, last, words := i, 0, 0
+	for at := i; words <= maxName; {
+		next := s.nameEnd(at)
+		word := s.text[at:next]
+		switch {
+		case isParticle(fold(word)) && s.byteAt(next) == ' ':
+			at = next + 1
+			continue
+		case len(word) == 1 && isUpper(word[0]) && s.byteAt(next) == '.':
+			next++
+		case !s.namesSomeone(word):
+			next = 0
+		}
+		if next == 0 {
+			break
+		}
+		words++
+		if words == 1 || len(word) > 1 {
+			end = next
+		}
+		if last == 0 && len(word) > 1 {
+			last = next
+		}
+		if s.byteAt(next) != ' ' {
+			break
+		}
+		at = next + 1
+	}
+	if last == 0 {
+		return 0
+	}
+	if kind&nounsCapital != 0 && end < len(s.text) && strings.IndexByte(",.;:!?)\r\n", s.text[end]) < 0 {
+		return last
+	}
+	return end
+}
+
+// namesSomeone reports whether a word may be one of a name behind a title.
+func (*scanner) namesSomeone(word string) bool {
+	if word == "" || !signsWith(word, 1) {
+		return false
+	}
+	_, day := calendar[word]
+	_, noun := commons["noun"][fold(word)]
+	return !day && !noun && utf8.RuneCountInString(word) > 1
+}
+
+// maxCourtesy is as long as the longest of courtesies, in bytes.
+const maxCourtesy = 12
+
+// courtesyKind says how a title is written and what stands around it.
+type courtesyKind uint8
+
+const (
+	isCourtesy   courtesyKind = 1 << iota
+	onlyCapital               // in lower case it is another word
+	afterStreet               // behind a word with a capital it is the type of a street
+	nounsCapital              // of a language whose nouns have capitals
+)
+
+//nolint:gochecknoglobals // constant tables
+var (
+	courtesies = func() map[string]courtesyKind {
+		m := map[string]courtesyKind{}
+		for _, list := range [...]struct {
+			kind  courtesyKind
+			words string
+		}{
+			{isCourtesy, "mrs mme mlle mevrouw mevr meneer dhr heer señor señora señorita senhor senhora signor " +
+				"signora signorina sig.ra sig.na dott dott.ssa dott.sa dra srta dña doña monsieur madame maître " +
+				"lek pani panią panem sayın avv"},
+			{isCourtesy | onlyCapital, "mr ms prof don dona sra"},
+			{isCourtesy | onlyCapital | afterStreet, "dr"},
+			{isCourtesy | nounsCapital, "frau herrn"},
+			{isCourtesy | nounsCapital | onlyCapital, "herr"},
+		} {
+			for w := range strings.FieldsSeq(list.words) {
+				m[w] = list.kind
+			}
+		}
+		return m
+	}()
+	particlesOfNames = wordSet("van von de der den del della di da do dos du ten ter la le el al bin zu zur")
+	// beforeTitle are words with a capital before a title.
+	beforeTitle = wordSet("dear prof professor herr herrn frau kollege kollegin lieber liebe sehr geehrter geehrte " +
+		"cher chère estimado estimada hi hello von bei an mit für und and by from patient with see ask von")
+)

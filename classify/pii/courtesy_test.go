@@ -1,0 +1,43 @@
+package pii
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNamesBehindTitlesOfAnyCaseAreFound(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, want string }{
+		{"Beste mevrouw De Vries, dank u.", "De Vries"},
+		{"Geachte heer Van den Berg,", "Van den Berg"},
+		{"de heer van der Laan belde", "van der Laan"},
+		{"dott.ssa Elisa Fontana", "Elisa Fontana"},
+		{"la Dra. Beatriz Solís en dos semanas", "Beatriz Solís"},
+		{"a Panią Moniką Lewandowską.", "Moniką Lewandowską"},
+		{"lek. Paweł Szymański", "Paweł Szymański"},
+		{"Class 4B, Room 12, Ms Holloway", "Holloway"},
+		{"Sehr geehrter Herr Kollege Dr. Brandstetter,", "Brandstetter"},
+		{"Liebe Frau Krüger Bescheid kommt", "Krüger"},
+		{"seen by Dr J. K. Marsh today", "J. K. Marsh"},
+		{"Dear Mr O'Neill, thanks", "O'Neill"},
+
+		{"MS Office and Ms Office", ""},
+		{"1420 Willow Creek Dr Asheville", ""},
+		{"no le digas don nada", ""},
+		{"prof Xcode settings", ""},
+		{"Herr Direktor kommt", ""},
+		{"de heer des huizes", ""},
+		{"Mrs President spoke", ""},
+		{"Dr. Monday", ""},
+	} {
+		var names []string
+		for _, s := range Patterns(tt.text, nil) {
+			if s.Type == Person {
+				names = append(names, tt.text[s.Start:s.End])
+			}
+		}
+		if got := strings.Join(names, ","); got != tt.want {
+			t.Errorf("%q gave %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
