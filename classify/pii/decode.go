@@ -103,7 +103,13 @@ func (d *Decoder) FuseContext(
 		return dst, nil
 	}
 	spans, err := resolve(ctx, out)
-	return append(dst, spans...), err
+	if err != nil {
+		return dst, err
+	}
+	if spans, err = again(ctx, text, spans); err != nil {
+		return dst, err
+	}
+	return append(dst, spans...), nil
 }
 
 // itemsPerLook is how many words or spans are read between two looks at the context.
@@ -387,12 +393,29 @@ func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
 // keep adds what [start, end) leaves of the model's span s.
 func (r *reader) keep(s Span, start, end int) {
 	s.Start, s.End = trimSpan(r.text, s.Type, start, max(start, end))
+	if s.Type == Person && s.Start < s.End {
+		s.Start = r.hyphenated(s.Start)
+	}
 	if s.Start < s.End && !checkable(s.Type) && r.whole(&s) && r.plausible(&s) && (!r.d.latin || r.abroad(&s)) {
 		r.out = append(r.out, s)
 		if s.Type == Place {
 			r.postcodeBefore(s.Start)
 		}
 	}
+}
+
+// hyphenated returns where the word with a hyphen begins that goes on at i, as names have them:
+// Ana-Maria. Else i.
+func (r *reader) hyphenated(i int) int {
+	s := scanner{text: r.text}
+	if i < 2 || s.byteAt(i-1) != '-' || !s.capitalAt(i) {
+		return i
+	}
+	if from := s.wordStart(i - 1); from < i-1 && s.capitalAt(from) && !s.wordBefore(from) &&
+		s.wordEnd(from) == i-1 && !isUpper(s.byteAt(from+1)) {
+		return from
+	}
+	return i
 }
 
 // whole widens a guess at a number to all of it. It reports false where that is no number of its

@@ -1,0 +1,137 @@
+package pii
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Who is named in full once is called by a part of the name elsewhere: Rachel Okonjo, Hello Rachel.
+
+// again adds to spans, which are sorted, the words of text that are the first or the last word of a
+// full name among them. Words that are others as well count nowhere, and none does in a line of code.
+func again(ctx context.Context, text string, spans []Span) ([]Span, error) {
+	parts := partsOf(text, spans)
+	if len(parts) == 0 {
+		return spans, nil
+	}
+	found := len(spans)
+	s, lines := scanner{text: text}, judge{text: text}
+	for i, look, k := 0, 0, 0; i < len(text); {
+		if i >= look {
+			if err := ctx.Err(); err != nil {
+				return spans, err
+			}
+			look = i + bytesPerLook
+		}
+		for k < found && spans[k].End <= i {
+			k++
+		}
+		if k < found && spans[k].Start <= i {
+			i = spans[k].End
+			continue
+		}
+		if !s.capitalAt(i) || s.wordBefore(i) {
+			i++
+			continue
+		}
+		end := s.fullWord(i)
+		if score, ok := parts[text[i:end]]; ok && !s.wordAfter(end) && (k == found || end <= spans[k].Start) {
+			p := Span{Type: Person, Start: i, End: end, Score: score}
+			if !lines.at(i) && !s.inCode(&p, false) {
+				spans = append(spans, p)
+			}
+		}
+		i = max(end, i+1)
+	}
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
+	return spans, nil
+}
+
+// fullWord returns the end of the letters that begin at i, with hyphens and apostrophes inside.
+func (s *scanner) fullWord(i int) int {
+	end := s.wordEnd(i)
+	for b := s.byteAt(end); b == '-' || b == '\'' && s.capitalAt(end+1); b = s.byteAt(end) {
+		next := s.wordEnd(end + 1)
+		if next == end+1 {
+			break
+		}
+		end = next
+	}
+	return end
+}
+
+// maxParts is how many words of names are looked for in a text.
+const maxParts = 256
+
+// partsOf returns the first and last words of the full names of people in spans, with the best score
+// of those.
+func partsOf(text string, spans []Span) map[string]float64 {
+	var parts map[string]float64
+	for k := range spans {
+		p := &spans[k]
+		if p.Type != Person || p.Score < sureName && !p.Pattern {
+			continue
+		}
+		value := text[p.Start:p.End]
+		first, last := strings.IndexByte(value, ' '), strings.LastIndexByte(value, ' ')
+		if first < 0 || !fullNameLike(value) {
+			continue
+		}
+		for _, w := range [...]string{value[:first], value[last+1:]} {
+			if !nobodyElse(w) {
+				continue
+			}
+			if parts == nil {
+				parts = make(map[string]float64)
+			}
+			if len(parts) < maxParts {
+				parts[w] = max(parts[w], p.Score)
+			}
+		}
+	}
+	return parts
+}
+
+// nobodyElse reports whether a word of a name is no other word of a sentence with a capital.
+func nobodyElse(word string) bool {
+	first, _ := utf8.DecodeRuneInString(word)
+	if utf8.RuneCountInString(word) < 3 || !unicode.IsUpper(first) || strings.IndexByte(word, '.') >= 0 ||
+		gazetteer.words[word] != 0 {
+		return false
+	}
+	lower := fold(word)
+	for _, kind := range [...]string{"function", "noun"} {
+		if _, ok := commons[kind][lower]; ok {
+			return false
+		}
+	}
+	for _, kind := range [...]string{"german", "abbreviation", "signer"} {
+		if _, ok := commons[kind][word]; ok {
+			return false
+		}
+	}
+	_, thing := things[lower]
+	_, month := calendar[word]
+	_, joins := englishWords[lower]
+	_, both := alsoWords[word]
+	return !thing && !month && !joins && !both
+}
+
+// alsoWords are names that are words of a sentence, too.
+//
+//nolint:gochecknoglobals // constant table
+var alsoWords = wordSet("Will Mark Bill Rose Grant Frank Faith Hope Grace Art Rich Young Page Miles Drew Chase " +
+	"Chance Dean Guy Jack Pat Rob Sue Ray Don Main Law Price Bush Stone Wood Woods Field Fields Church Park Banks Rice Bell " +
+	"Ford Case Cross Day Long Short Small Little Brown Black White Green Gray Grey Gold Silver Snow Winter Summer " +
+	"Autumn Baker Cook Carpenter Hall Hill Hills Lake Rivers West East North South Best Good Love Power Powers Speed " +
+	"Marks Sharp Swift Stark Strong Wise True Hunter Mason Cooper Taylor Turner Fisher Archer Porter Carter Parker " +
+	"Miller Weaver Butler Bishop Pope Knight Earl Duke Baron Major Judge Fox Wolf Swan Finch Drake Robin Jay Dawn " +
+	"Eve Joy Ivy Lily Violet Daisy Olive Iris Ruby Pearl Amber Crystal Jade Star Sky Storm Rain Reed Banner Bond Cash " +
+	"Penny Buck Skip Chip Dash Link Mercy Victor Angel Christian Roman English French Holland Ireland Lang Kurz Gross " +
+	"Klein Weiß Schwarz Braun Richter Kaiser Koch Bauer Schneider Fuchs Sommer Herbst Berg Stein Wolff Blanc Noir " +
+	"Grand Petit Roy Marin Berger Fleur Claire Aurore Santos Cruz Flores Rios Campos Mar Sol Luz Paz Rey Delgado " +
+	"Blanco Rubio Moreno Rossi Bianchi Neri Verdi Marino Vitale Serena Gioia Fiore Bello Bella Costa Monte Conte")
