@@ -39,7 +39,7 @@ const (
 // common reports whether what the model takes for a name is a word, or words, that everybody uses:
 // the, universe, HR. A key or a title that announces a name is not asked here.
 func common(p *Span, value string) bool {
-	for _, kind := range [...]string{"abbreviation", "german"} {
+	for _, kind := range [...]string{"abbreviation", "german", "label"} {
 		if _, ok := commons[kind][value]; ok {
 			return true
 		}
@@ -49,6 +49,9 @@ func common(p *Span, value string) bool {
 	}
 	if !lowerCase(value) {
 		return false
+	}
+	if first, _ := nextToken(value); greets.has(first) {
+		return true
 	}
 	words, joining := 0, 0
 	for w := range strings.FieldsSeq(value) {

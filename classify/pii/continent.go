@@ -98,7 +98,7 @@ func (s *scanner) germanStreet(i int) int {
 	for _, suffix := range [...]string{"straße", "strasse", "gasse", "allee", "str", "straat"} {
 		rest, ok := strings.CutSuffix(word, suffix)
 		switch {
-		case !ok || suffix == "str" && end == i:
+		case !ok || suffix == "str" && (end == i || !shortStreet(word)):
 		case len(rest) > 2:
 			return start
 		case rest == "": // Mariahilfer Straße
@@ -176,10 +176,13 @@ var (
 	betweenTown   = wordSet("in nach aus bei à en a w te i em")
 	// labels are words of English behind which a number says which one is meant.
 	labels = wordSet("Table Figure Fig Section Chapter Appendix Volume Page Line Row Column Step Version Release " +
-		"Build Server Port Example Question Answer Note Level Day Week")
+		"Build Server Port Example Question Answer Note Level Day Week Error Warning Code Item Lot Ref Pos Art No Nr " +
+		"Unit Part Block Batch Job Task Test Case Phase Class Grade Group Room Slot Index Frame Thread Worker Node")
 	// counted are what numbers before them count.
 	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher " +
 		"Zeichen Wörter " +
 		"Kilometer Meter Tonnen Teilnehmer Personen Seiten Euros Zuschauer Kunden Studenten Schüler Soldaten " +
-		"Jahre Tage")
+		"Jahre Tage Bytes Byte KB MB GB TB Bits Rows Lines Files Records Items Units Users Requests Errors Entries " +
+		"Tokens Points Steps Pages Words Characters Connections Seconds Minutes Hours Days Years Times People " +
+		"Dollars Pounds Euro Złotych Lignes Pages Fichiers Octets Filas Líneas Archivos Righe Bestanden Regels")
 )

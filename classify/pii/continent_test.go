@@ -27,6 +27,7 @@ func TestDatesAndAddressesOfTheContinent(t *testing.T) {
 		{"Table 3, 15360 Rows; on Windows Server 2019, 17763 Builds; Port 8080, 65535 Connections", ""},
 		{"On May 4, 2024 Berlin was full.", "DATE_TIME:May 4, 2024"},
 		{"Diese Straße 3 mal sperren", ""},
+		{"Constr. 2 and Instr. 14, Distr. 7", ""},
 	} {
 		if got := strings.Join(found(tt.text, Patterns(tt.text, nil)), ","); got != tt.want {
 			t.Errorf("%q gave %q, want %q", tt.text, got, tt.want)

@@ -15,6 +15,7 @@ import (
 // in seven languages, and on what names in 2,400 others had.
 const (
 	plainLower   = 0.97 // without a capital inside its sentence
+	plainAmong   = 0.99 // the same, of a writer who sets capitals
 	plainInitial = 0.8  // one word at the beginning of a sentence
 	plainFront   = 0.7  // several, of which the first alone has a capital
 )
@@ -27,7 +28,12 @@ func (s *scanner) plain(p *Span, value string) bool {
 	switch behind := s.wordBehind(p.Start); {
 	case unicode.IsLower(first) && lowerCase(value) && !tellsName(behind):
 		least = plainLower
+		if from, to := lineOf(s.text, p.Start); setsCapitals(s.text[from:to]) {
+			least = plainAmong
+		}
 	case value == "Usa", single && p.Type == Person && counts(behind):
+		least = 1
+	case initial && opensWith(value):
 		least = 1
 	case initial && single:
 		least = plainInitial
@@ -40,6 +46,20 @@ func (s *scanner) plain(p *Span, value string) bool {
 	from, to := lineOf(s.text, p.Start)
 	line := s.text[from:to]
 	return (!unicode.IsLower(first) || setsCapitals(line)) && foreign(line)
+}
+
+// opensWith reports whether all words of the front of a sentence are such as join sentences: Buna göre.
+// Names are among those that stand alone in another language (hans, kim).
+func opensWith(value string) bool {
+	for w := range strings.FieldsSeq(value) {
+		word := fold(w)
+		_, joins := commons["function"][word]
+		_, opens := openers[word]
+		if _, name := alsoNames[word]; name || !joins && !opens {
+			return false
+		}
+	}
+	return true
 }
 
 // setsCapitals reports whether a line begins with a capital, or a sentence in it does.
@@ -82,7 +102,12 @@ func (s *scanner) opensClause(i int) bool {
 // foreign reports whether a line is written in a language of the Latin script other than English,
 // by the words that join its sentences, or the letters that English has not.
 func foreign(line string) bool {
-	english, others := 0, 0
+	english, others := tongues(line)
+	return others > max(1, english)
+}
+
+// tongues counts the words of a line that English has, and those that other languages have.
+func tongues(line string) (english, others int) {
 	for line != "" {
 		var token string
 		token, line = nextToken(line)
@@ -97,7 +122,7 @@ func foreign(line string) bool {
 			others++
 		}
 	}
-	return others > max(1, english)
+	return english, others
 }
 
 //nolint:gochecknoglobals // constant tables
@@ -114,6 +139,11 @@ var (
 		"without yet yourself an nor between against everything never ever even still every much many would")
 	// sharedWords join sentences of English and of another language.
 	sharedWords = wordSet("in is am on or as at no so was over will her do has i me men die had")
+	// openers begin sentences of Turkish and join none of another language.
+	openers = wordSet("burada bunun buna bundan şurada orada eğer ancak fakat çünkü sadece yalnız bütün diğer aynı " +
+		"aşağıdaki aşağıdakilerden aşağıdakilerin yukarıdaki yukarıda şöyle ayrıca örneğin genellikle böylece")
+	// alsoNames are names that join sentences in another language.
+	alsoNames = wordSet("hans kim per sin sia ella elle noi ti si jan jak ole may will ben can ali ana han har hon tem")
 	// counting are words of German, Dutch, Spanish, Italian, Portuguese, Polish and Turkish behind
 	// which a thing stands and hardly ever a name.
 	counting = wordSet("dieser diese dieses diesem diesen jeder jede jedes jedem jeden ein eine einen einem " +

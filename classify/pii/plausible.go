@@ -30,7 +30,7 @@ func (r *reader) plausible(p *Span) bool {
 	case Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
-		return !designation(value) && !germanNoun(value) &&
+		return !designation(value) && !germanNoun(value) && !noAddress(value) &&
 			(!machine || s.keyed(p.Start, p.Type) || endsInStreet(value))
 	case DateTime:
 		return !s.inStamp(p.Start, p.End) && !s.glued(p) && !s.endsKey(p.End) &&
@@ -39,7 +39,7 @@ func (r *reader) plausible(p *Span) bool {
 		return !s.cuedBy(p.Start, beforeOther) && !s.glued(p) &&
 			(!machine || s.keyed(p.Start, p.Type))
 	case Age:
-		return !machine || s.keyed(p.Start, p.Type)
+		return (!machine || s.keyed(p.Start, p.Type)) && !s.noAge(p.Start, p.End)
 	}
 	return true
 }
@@ -117,7 +117,7 @@ func formed(kind, value string) bool {
 	letters, digits, words := census(value)
 	switch kind {
 	case PhoneNumber:
-		return digits >= minPhone && digits <= maxPhone+maxExtension && !quantity(value)
+		return !strings.Contains(value, "  ") && digits >= minPhone && digits <= maxPhone+maxExtension && !quantity(value)
 	case Age:
 		return digits > 0 && digits <= 3 && letters == 0 ||
 			digits == 0 && letters > 0 && !ageWords.has(value)

@@ -1,0 +1,45 @@
+package pii
+
+import "testing"
+
+func TestNumbersBesideWordsAreNoAddressesOrAges(t *testing.T) {
+	d := decoder(t)
+	for _, tt := range []struct {
+		text, guess, kind string
+		want              bool
+	}{
+		{"Constr. 2 Steel Beam", "Constr. 2", StreetAddress, false},
+		{"Lot 4            840,00", "Lot 4", StreetAddress, false},
+		{"Pose de 12 m² pour vous", "12 m²", StreetAddress, false},
+		{"Fehlercode 0x61, Firmware", "0x61", StreetAddress, false},
+		{"PO 778120  Lot 2024", "778120  Lot", StreetAddress, false},
+		{"quantità 4, prezzo unitario", "quantità 4, prezzo unitario", StreetAddress, false},
+		{"we live at Lindenhof 4 now", "Lindenhof 4", StreetAddress, true},
+		{"send it to 22 acacia avenue please", "22 acacia avenue", StreetAddress, true},
+		{"abito in via garibaldi 12 da ieri", "via garibaldi 12", StreetAddress, true},
+		{"Hauptstr. 12 in Wees", "Hauptstr. 12", StreetAddress, true},
+
+		{"Joost zet de server om naar versie 12.", "12", Age, false},
+		{"El cliente dispone de 10 días hábiles para la respuesta.", "10", Age, false},
+		{"bir nuklite Z = 17 ve bu", "17", Age, false},
+		{"Ella tiene 34 años y vive con su hermana.", "34", Age, true},
+		{"she is 34 and lives here", "34", Age, true},
+		{"la paciente, 67 , que vive con su hermana", "67", Age, true},
+
+		{"Kundennr. 4471120  -96,40", "4471120  -96", PhoneNumber, false},
+		{"call 447 1120 96 now", "447 1120 96", PhoneNumber, true},
+	} {
+		toks := tokens(t, tt.text, []piece{{tt.guess, "B-" + tt.kind, 0.95}})
+		if got := d.Fuse(tt.text, nil, toks, nil); (len(got) > 0) != tt.want {
+			t.Errorf("%q, guess %q gave %q", tt.text, tt.guess, scored(tt.text, got))
+		}
+	}
+}
+
+func TestUnitsOfMachinesAreNoTowns(t *testing.T) {
+	for _, text := range []string{"Error in Main 12, 40960 Bytes allocated", "Worker 3, 15361 Requests served"} {
+		if got := Patterns(text, nil); len(got) > 0 {
+			t.Errorf("%q gave %q", text, found(text, got))
+		}
+	}
+}
