@@ -64,6 +64,9 @@ func (s *scanner) fullWord(i int) int {
 	return end
 }
 
+// surePart is the probability of a full name from which on its parts are looked for.
+const surePart = 0.7
+
 // maxParts is how many words of names are looked for in a text.
 const maxParts = 256
 
@@ -73,7 +76,7 @@ func partsOf(text string, spans []Span) map[string]float64 {
 	var parts map[string]float64
 	for k := range spans {
 		p := &spans[k]
-		if p.Type != Person || p.Score < sureName && !p.Pattern {
+		if p.Type != Person || p.Score < surePart && !p.Pattern {
 			continue
 		}
 		value := text[p.Start:p.End]
@@ -125,7 +128,8 @@ func nobodyElse(word string) bool {
 //
 //nolint:gochecknoglobals // constant table
 var alsoWords = wordSet("Will Mark Bill Rose Grant Frank Faith Hope Grace Art Rich Young Page Miles Drew Chase " +
-	"Chance Dean Guy Jack Pat Rob Sue Ray Don Main Law Price Bush Stone Wood Woods Field Fields Church Park Banks Rice Bell " +
+	"Chance Dean Guy Jack Pat Rob Sue Ray Don Main Law Price " +
+	"Bush Stone Wood Woods Field Fields Church Park Banks Rice Bell " +
 	"Ford Case Cross Day Long Short Small Little Brown Black White Green Gray Grey Gold Silver Snow Winter Summer " +
 	"Autumn Baker Cook Carpenter Hall Hill Hills Lake Rivers West East North South Best Good Love Power Powers Speed " +
 	"Marks Sharp Swift Stark Strong Wise True Hunter Mason Cooper Taylor Turner Fisher Archer Porter Carter Parker " +

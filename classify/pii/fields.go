@@ -21,6 +21,8 @@ const (
 	anyField             // a name of anything: name, user, customer
 	phoneField           // a telephone number
 	streetField
+	birthField // the day of a birth
+	rollField  // full names between commas: who was there
 	otherField // nothing of its own, and says that the record is a person's: email, city
 )
 
@@ -39,14 +41,29 @@ var fieldKinds = func() map[string]fieldKind {
 			guestname studentname passengername vorname nachname familienname prenom prénom
 			nomdefamille apellido apellidos cognome achternaam voornaam imię nazwisko`},
 		{anyField, `name user customer client patient contact person employee passenger guest recipient
-			sender owner assignee author first last`},
+			sender owner assignee author first last
+			benutzer nutzer kunde kundin mieter mieterin utilisateur usuario usuária usuário utente cliente
+			gebruiker klant użytkownik klient pacjent paciente paziente patiënt titular titulaire titolare
+			kontoinhaber empfänger destinataire destinatario destinatário odbiorca mitarbeiter mitarbeiterin
+			empleado empleada employé employée dipendente medewerker pracownik student schüler schülerin élève
+			alumno alumna aluno aluna studente leerling uczeń salarié locataire inquilino nom naam nome nombre`},
 		{phoneField, `phone phonenumber phoneno mobile mobilenumber mobilephone cell cellphone tel telephone
 			telephonenumber fax homephone workphone telefon telefonnummer handy telefono teléfono telefone
 			téléphone`},
 		{streetField, `street streetaddress streetname addressline1 address1 homeaddress billingaddress
 			shippingaddress postaladdress strasse straße rue calle`},
-		{otherField, `email emailaddress mail city town zip zipcode postcode postalcode plz dob birthday
-			birthdate dateofbirth born age gender sex ssn nationality salutation ip ort`},
+		{otherField, `email emailaddress mail city town zip zipcode postcode postalcode plz age gender sex ssn
+			nationality salutation ip ort ville ciudad città cidade plaats miasto
+			department salary hiredate jobtitle employeeid staffid abteilung gehalt personalnr personalnummer
+			eintrittsdatum matrikelnummer département salaire matricule departamento salario salário puesto cargo
+			reparto stipendio afdeling salaris dział wynagrodzenie stanowisko`},
+		{birthField, `dob birthday birthdate dateofbirth born geburtsdatum geburtstag datedenaissance
+			fechadenacimiento fechanacimiento datadinascita datadenascimento datanascimento geboortedatum
+			dataurodzenia`},
+		{rollField, `attendees participants apologies invitees anwesend anwesende teilnehmer teilnehmende
+			teilnehmerinnen entschuldigt présents présent participants excusés absents asistentes ausentes
+			presentes participantes presenti assenti partecipanti aanwezig aanwezigen afwezig deelnemers obecni
+			nieobecni uczestnicy katılımcılar`},
 	} {
 		for w := range strings.FieldsSeq(keys.list) {
 			m[w] = keys.kind
@@ -80,13 +97,20 @@ func (s *scanner) fields(ctx context.Context) error {
 		i += next
 		s.field(i)
 	}
-	return s.tables(ctx)
+	if err := s.tables(ctx); err != nil {
+		return err
+	}
+	return s.inserts(ctx)
 }
 
 // field looks at the key and the value around the separator at i.
 func (s *scanner) field(i int) {
 	kind, at := s.keyBefore(i)
 	if kind == noField || kind == otherField {
+		return
+	}
+	if kind == rollField {
+		s.roll(i + 1)
 		return
 	}
 	from, to := s.valueAfter(i)
@@ -117,6 +141,8 @@ func (s *scanner) addField(kind fieldKind, from, to int) {
 		what = PhoneNumber
 	case kind == streetField && inStreet(value):
 		what = StreetAddress
+	case kind == birthField && (&scanner{}).numericDateAt(value):
+		what = DateTime
 	default:
 		return
 	}

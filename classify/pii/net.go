@@ -47,6 +47,7 @@ func (s *scanner) email(i int) int {
 	if end == 0 || end-i > maxDomain || !isTLD(tld) && !reserved(tld) {
 		return 0
 	}
+	s.mailed(start, i)
 	return s.add(EmailAddress, start, end, scoreChecksum)
 }
 

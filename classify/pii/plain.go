@@ -48,8 +48,8 @@ func (s *scanner) plain(p *Span, value string) bool {
 	return (!unicode.IsLower(first) || setsCapitals(line)) && foreign(line)
 }
 
-// opensWith reports whether all words of the front of a sentence are such as join sentences: Buna göre.
-// Names are among those that stand alone in another language (hans, kim).
+// opensWith reports whether all words of the front of a sentence are such as join sentences: Buna
+// göre. Names are among those that stand alone in another language (hans, kim).
 func opensWith(value string) bool {
 	for w := range strings.FieldsSeq(value) {
 		word := fold(w)

@@ -86,7 +86,8 @@ var (
 		"apartado boîte sokak sok cad caddesi mah mahallesi bulvarı gasse ring damm ufer steig stieg markt")
 	notStreets = wordSet("constr instr distr demonstr administr registr illustr industr orchestr magistr monstr " +
 		"substr bitstr cstr maxstr minstr lstr wstr bstr tostr getstr")
-	versions  = wordSet("version versie versión versione versão wersja wersji versionen sürüm release kapitel bab page seite")
+	versions = wordSet("version versie versión versione versão wersja wersji versionen " +
+		"sürüm release kapitel bab page seite")
 	behindAge = wordSet("jahre jahren jahr jährig jährige jähriger ans an años año anos ano anni anno jaar lat lata " +
 		"rok år yaş yaşında yaşındaki yaşındayım yıl years year yrs old évek éves vuotta let mois meses mesi monate " +
 		"maanden miesięcy ay")

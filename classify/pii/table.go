@@ -89,15 +89,34 @@ func (s *scanner) head(head *columns, row *[maxColumns]cell, from, to int) {
 			switch k {
 			case anyField:
 				names++
-			case nameField, phoneField, streetField, otherField:
+			case nameField, phoneField, streetField, birthField, otherField:
 				sure++
-			case noField:
+			case noField, rollField:
 			}
 		}
 		if sure > 0 && names+sure > 1 {
+			s.surnames(head, row[:n])
 			head.n, head.sep = n, sep
 			return
 		}
+	}
+}
+
+// surnames makes a column that is called a name that of surnames where another has the first names:
+// nom, prénom.
+func (s *scanner) surnames(head *columns, row []cell) {
+	names, first := -1, false
+	for c := range row {
+		switch fold(s.text[row[c].from:row[c].to]) {
+		case "name", "nom", "naam", "nome", "nombre":
+			names = c
+		case "vorname", "prenom", "prénom", "voornaam", "cognome", "apellido", "apellidos", "sobrenome", "first_name",
+			"firstname", "imię":
+			first = true
+		}
+	}
+	if first && names >= 0 && head.kinds[names] == anyField {
+		head.kinds[names] = nameField
 	}
 }
 

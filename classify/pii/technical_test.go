@@ -189,7 +189,7 @@ var personalInLines = []struct{ text, want string }{
 	},
 	{`level=info msg="login" client=92.127.194.23 status=200`, "IP_ADDRESS:92.127.194.23"},
 	{`{"email": "jo.doe@brightfield.com", "ok": true}`, "EMAIL_ADDRESS:jo.doe@brightfield.com"},
-	{`Author: Jo Doe <jo.doe@brightfield.com>`, "EMAIL_ADDRESS:jo.doe@brightfield.com"},
+	{`Author: jo <jo.doe@brightfield.com>`, "EMAIL_ADDRESS:jo.doe@brightfield.com"},
 	{`{"id": 7, "phone": "415-555-0199", "active": true}`, "PHONE_NUMBER:415-555-0199"},
 	{`user=7 phone=+14155550199 sms=sent`, "PHONE_NUMBER:+14155550199"},
 	{`{"card": "4111 1111 1111 1111", "cvv": "***"}`, "CREDIT_CARD:4111 1111 1111 1111"},
