@@ -155,10 +155,20 @@ func (s *scanner) account(i, first int) int {
 		front = bytes.TrimRight(bytes.TrimSuffix(front, []byte(word)), " :")
 	}
 	mobile := n == 11 && buf[0] == '1' && buf[1] > '2'
+	if behind, _ := utf8.DecodeLastRuneInString(s.text[:i]); n == len("20240101") && script.IsIdeograph(behind) &&
+		isDay(s.text[i:end]) { // 账户20240101
+		return 0
+	}
 	if endsWith(front, accountNames) || n >= longAccount && !mobile && endsWith(front, bankNames) {
 		return s.add(IBAN, i, end, scoreCue)
 	}
 	return 0
+}
+
+// isDay reports eight digits that are a year, a month and a day.
+func isDay(digits string) bool {
+	return len(digits) == len("20240101") && strings.Trim(digits, "0123456789") == "" && validYear(digits[:4]) &&
+		validDay(digits[6:], digits[4:6])
 }
 
 func endsWith[T string | []byte](text T, endings []string) bool {

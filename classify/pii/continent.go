@@ -45,19 +45,34 @@ func (s *scanner) houseNumberEnd(i int) int {
 }
 
 // townAfter returns the end of ", 50667 Köln" behind i, or i. A year or a count is no postcode.
-func (s *scanner) townAfter(i int) int {
-	if !strings.HasPrefix(s.text[i:], ", ") {
+func (s *scanner) townAfter(i int) int { return s.town(i, false) }
+
+// town is townAfter; marked says that a round number is a postcode, too. In a line of its own nothing
+// else stands.
+//
+//nolint:revive // the caller knows what street it is
+func (s *scanner) town(i int, marked bool) int {
+	at, alone := i, false
+	switch {
+	case strings.HasPrefix(s.text[i:], ", "), strings.HasPrefix(s.text[i:], ",\n"):
+		alone, at = s.text[i+1] == '\n', i+2
+	case s.byteAt(i) == '\n':
+		alone, at = true, i+1
+	case strings.HasPrefix(s.text[i:], "\r\n"):
+		alone, at = true, i+2
+	default:
 		return i
 	}
-	at := i + 2
-	marked := false
 	for _, country := range [...]string{"D-", "A-", "CH-", "DE-", "AT-", "F-", "I-", "B-", "L-"} {
 		if strings.HasPrefix(s.text[at:], country) {
 			at, marked = at+len(country), true
 			break
 		}
 	}
-	end := s.groupEnd(at)
+	end := s.postcodeEnd(at)
+	if end-at > len("00000") { // with a sign or letters in it
+		marked = true
+	}
 	if !isPostcode(s.text[at:end], marked) || s.byteAt(end) != ' ' || !s.capitalAt(end+1) {
 		return i
 	}
@@ -65,13 +80,36 @@ func (s *scanner) townAfter(i int) int {
 	if _, ok := counted[s.text[end+1:town]]; ok || town-end < 3 {
 		return i
 	}
+	full := s.fullName(end + 1)
+	rest := strings.TrimRight(beforeLineEnd(s.text[full:min(len(s.text), full+cueWidth)]), " \t\r")
+	if rest == "" || strings.IndexByte(",.;)|", rest[0]) >= 0 {
+		town = full
+	}
+	if alone && rest != "" {
+		return i
+	}
 	return town
+}
+
+// postcodeEnd returns the end of the postcode at i: 50667, 1250-146, 00-238, 3511 KX.
+func (s *scanner) postcodeEnd(i int) int {
+	end := s.groupEnd(i)
+	switch next := s.groupEnd(end + 1); {
+	case s.byteAt(end) == '-' && next-end == 4 && (end-i == 4 || end-i == 2 || end-i == 5):
+		return next
+	case s.byteAt(end) == ' ' && end-i == 4 && isUpper(s.byteAt(end+1)) && isUpper(s.byteAt(end+2)) &&
+		s.byteAt(end+3) == ' ':
+		return end + 3
+	}
+	return end
 }
 
 // isPostcode reports five digits that are no round number, or four that are no year; behind the
 // mark of a country any.
 func isPostcode(digits string, marked bool) bool {
 	switch len(digits) {
+	case len("00-000"), len("0000 AA"), len("0000-000"), len("00000-000"):
+		return marked
 	case 4:
 		return marked || !validYear(digits) && !strings.HasSuffix(digits, "000")
 	case 5:

@@ -436,6 +436,9 @@ func (r *reader) whole(s *Span) bool {
 				end++
 			}
 		}
+		if isAlnum(r.text[s.End-1]) {
+			s.End = (&scanner{text: r.text}).townAfter(s.End)
+		}
 	}
 	return true
 }

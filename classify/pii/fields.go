@@ -23,6 +23,7 @@ const (
 	streetField
 	birthField // the day of a birth
 	rollField  // full names between commas: who was there
+	fullField  // a name of people alone, which is a full one
 	otherField // nothing of its own, and says that the record is a person's: email, city
 )
 
@@ -40,11 +41,11 @@ var fieldKinds = func() map[string]fieldKind {
 			cardholdername cardholder accountholder holdername ownername billingname shippingname
 			guestname studentname passengername vorname nachname familienname prenom prénom
 			nomdefamille apellido apellidos cognome achternaam voornaam imię nazwisko`},
-		{anyField, `name user customer client patient contact person employee passenger guest recipient
+		{anyField, `name user customer client contact person employee passenger guest recipient
 			sender owner assignee author first last
 			benutzer nutzer kunde kundin mieter mieterin utilisateur usuario usuária usuário utente cliente
-			gebruiker klant użytkownik klient pacjent paciente paziente patiënt titular titulaire titolare
-			kontoinhaber empfänger destinataire destinatario destinatário odbiorca mitarbeiter mitarbeiterin
+			gebruiker klant użytkownik klient
+			empfänger destinataire destinatario destinatário odbiorca mitarbeiter mitarbeiterin
 			empleado empleada employé employée dipendente medewerker pracownik student schüler schülerin élève
 			alumno alumna aluno aluna studente leerling uczeń salarié locataire inquilino nom naam nome nombre`},
 		{phoneField, `phone phonenumber phoneno mobile mobilenumber mobilephone cell cellphone tel telephone
@@ -57,6 +58,9 @@ var fieldKinds = func() map[string]fieldKind {
 			department salary hiredate jobtitle employeeid staffid abteilung gehalt personalnr personalnummer
 			eintrittsdatum matrikelnummer département salaire matricule departamento salario salário puesto cargo
 			reparto stipendio afdeling salaris dział wynagrodzenie stanowisko`},
+		{fullField, `patient patientin patiente pacjent pacjentka paciente paziente patiënt patiente titular
+			titulaire titolare kontoinhaber kontoinhaberin rekeninghouder kursteilnehmer versicherter
+			versicherungsnehmer assuré assicurato asegurado`},
 		{birthField, `dob birthday birthdate dateofbirth born geburtsdatum geburtstag datedenaissance
 			fechadenacimiento fechanacimiento datadinascita datadenascimento datanascimento geboortedatum
 			dataurodzenia`},
@@ -141,6 +145,8 @@ func (s *scanner) addField(kind fieldKind, from, to int) {
 		what = PhoneNumber
 	case kind == streetField && inStreet(value):
 		what = StreetAddress
+	case kind == fullField && namedWords(value) > 1 && nobodysTeam(value):
+		what = Person
 	case kind == birthField && (&scanner{}).numericDateAt(value):
 		what = DateTime
 	default:
@@ -223,7 +229,7 @@ const recordReach = 200
 // someones reports whether the record around a field, of its key and value [i, to), has another
 // field of a person.
 func (s *scanner) someones(i, to int) bool {
-	return s.around(i, to, func(k fieldKind, _ string) bool { return k != noField && k != anyField })
+	return s.around(i, to, func(k fieldKind, _ string) bool { return k > anyField || k == nameField })
 }
 
 // half reports whether a key is one half of a name: {"first": ..., "last": ...}.

@@ -75,7 +75,7 @@ func (s *scanner) columnsIn(table *columns, from, to int) bool {
 		switch kind {
 		case anyField:
 			names++
-		case nameField, phoneField, streetField, birthField, otherField:
+		case nameField, phoneField, streetField, birthField, fullField, otherField:
 			sure++
 		case noField, rollField:
 		}

@@ -51,7 +51,7 @@ var heralds = func() map[rune][]herald {
 			"수령인,고객명," +
 			"환자명,대표자,대표이사,보호자,الموظف,الموظفة,المريض,المريضة,العميل,الطالب,रोगी,मरीज़,कर्मचारी," +
 			"Сотрудник,Автор,Директор,Пациент,Пациентка,Получатель,Отправитель,Заявитель,Клиент,Контактное лицо,Подпись"},
-		{follows, "我叫,爸爸叫,妈妈叫,父亲叫,母亲叫,儿子叫,女儿叫,朋友叫,同事叫,老公叫,老婆叫,我的名字叫,我的名字是,名字叫做,名叫,私の名前は,제 이름은,내 이름은,성함은,성함이,اسمي," +
+		{follows, "我叫,本人叫,我姓名,爸爸叫,妈妈叫,父亲叫,母亲叫,儿子叫,女儿叫,朋友叫,同事叫,老公叫,老婆叫,我的名字叫,我的名字是,名字叫做,名叫,私の名前は,제 이름은,내 이름은,성함은,성함이,اسمي," +
 			"اسمي الكامل,اسمه," +
 			"اسمها,أدعى,اسم ابني,اسم ابنتي,اسم زوجي,اسم زوجتي,اسم أخي,اسم أختي,اسم صديقي,عزيزي,عزيزتي," +
 			"שמי,קוראים לי," +
@@ -292,7 +292,8 @@ func hanName(text string, how announces) string {
 	switch {
 	case run == "" && how == isName: // 林さくら has its family name in Han, さくら all in kana
 		return short(runOf(text, script.IsIdeograph), 2, 6)
-	case strings.Contains(run, "什么"), n > 1 && strings.Contains(notNames.han, run), n < 2:
+	case how == follows && startsNoName(text),
+		strings.Contains(run, "什么"), n > 1 && strings.Contains(notNames.han, run), n < 2:
 		return ""
 	case (how == isField || how == bare) && family == 0 && !alone, how == bare && n > 4:
 		return ""
@@ -318,6 +319,13 @@ func hanName(text string, how announces) string {
 		return run[:end]
 	}
 	return ""
+}
+
+// startsNoName reports whether a word of Chinese that begins no name stands where one is announced:
+// 我叫他明天来.
+func startsNoName(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return strings.ContainsRune("他她它你您我咱这那谁啥怎不是了人", r)
 }
 
 // withGiven adds the given name behind a space to a family name of Japanese.

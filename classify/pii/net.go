@@ -19,8 +19,9 @@ const (
 	maxDomain = 255
 )
 
-// email reads the address around the @ at i.
-func (s *scanner) email(i int) int {
+// email reads the address around the @ at i, which is written in size bytes: @, or %40 in addresses of
+// sites.
+func (s *scanner) email(i, size int) int {
 	start := i
 	for start > 0 && i-start <= maxLocal && localByte(s.text[start-1]) {
 		if s.text[start-1] < utf8.RuneSelf {
@@ -38,12 +39,15 @@ func (s *scanner) email(i int) int {
 		s.text[start] < utf8.RuneSelf {
 		start++ // quotes and the like before an address
 	}
+	if size > 1 { // ?user=anna%40posteo.net
+		start += strings.LastIndexAny(s.text[start:i], "=&?/%:") + 1
+	}
 	local := s.text[start:i]
 	if local == "" || len(local) > maxLocal || local[len(local)-1] == '.' ||
 		strings.Contains(local, "..") {
 		return 0
 	}
-	end, tld, _ := s.host(i + 1)
+	end, tld, _ := s.host(i + size)
 	if end == 0 || end-i > maxDomain || !isTLD(tld) && !reserved(tld) {
 		return 0
 	}

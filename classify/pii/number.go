@@ -63,6 +63,9 @@ func (s *scanner) numeric(i, end int) int {
 	if found := s.street(i, end); found > 0 {
 		return found
 	}
+	if found := s.opened(i, end); found > 0 {
+		return found
+	}
 	if found := s.continental(i, end); found > 0 {
 		return found
 	}

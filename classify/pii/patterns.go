@@ -87,6 +87,7 @@ const (
 	at
 	dot
 	colon
+	percent
 )
 
 // classes keeps the first look at a byte to one load: in prose nine bytes of ten are plain.
@@ -97,7 +98,7 @@ var classes = func() (t [256]class) { //nolint:gochecknoglobals // constant tabl
 	for b := 'A'; b <= 'Z'; b++ {
 		t[b] = capital
 	}
-	t['@'], t['.'], t[':'] = at, dot, colon
+	t['@'], t['.'], t[':'], t['%'] = at, dot, colon, percent
 	return t
 }()
 
@@ -110,7 +111,7 @@ func (s *scanner) look(i int) int {
 	case capital:
 		return s.word(i)
 	case at:
-		end = s.email(i)
+		end = s.email(i, 1)
 	case dot:
 		if end = s.title(i); end == 0 {
 			end = s.domain(i)
@@ -118,6 +119,10 @@ func (s *scanner) look(i int) int {
 	case colon:
 		if end = s.url(i); end == 0 {
 			end = s.ipv6(i)
+		}
+	case percent:
+		if strings.HasPrefix(s.text[i:], "%40") {
+			end = s.email(i, len("%40"))
 		}
 	case plain:
 	}

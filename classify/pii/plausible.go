@@ -26,6 +26,9 @@ func (r *reader) plausible(p *Span) bool {
 	machine = machine || logged
 	switch p.Type {
 	case Person, Organization, Place:
+		if p.Type != Person && gazetteer.words[value]&^entryPrefix == entryTitle {
+			return false
+		}
 		return (!common(p, value) || s.keyed(p.Start, p.Type)) && !s.plain(p, value) && s.nameInContext(p, machine)
 	case Group, Title:
 		return s.nameInContext(p, machine)

@@ -44,6 +44,9 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 		{"nom,prix\nTable Basse,12\n", ""},
 		{`INFO benutzer="Lena Fuhrmann" ip=91.12.83.207 start`, "Lena Fuhrmann"},
 		{`INFO benutzer="Lena Fuhrmann" start`, ""},
+		{"Pacjentka: Halina Nowicka, ur. 12.06.1956", "Halina Nowicka"},
+		{"Patient: Stable", ""},
+		{"Titulaire : compte joint", ""},
 	} {
 		var names []string
 		for _, s := range Patterns(tt.text, nil) {

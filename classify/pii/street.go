@@ -106,6 +106,9 @@ func (s *scanner) localityAfter(i int) int {
 	if !strings.HasPrefix(s.text[i:], ", ") || !s.capitalAt(i+2) {
 		return i
 	}
+	if end := s.britishTown(i + 2); end > 0 {
+		return end
+	}
 	end := i + 2
 	for end < len(s.text) && end-i < 40 && (isLetter(s.text[end]) || s.text[end] >= utf8.RuneSelf || s.text[end] == ' ' || s.text[end] == '-' || s.text[end] == '\'' || s.text[end] == '.') {
 		end++
@@ -125,4 +128,45 @@ func (s *scanner) localityAfter(i int) int {
 		return k
 	}
 	return i
+}
+
+// britishTown returns the end of "Swansea SA1 8QY" at i, or 0: up to three words and a postcode.
+func (s *scanner) britishTown(i int) int {
+	for range maxName {
+		end := s.nameEnd(i)
+		if end == i || !s.capitalAt(i) {
+			return 0
+		}
+		if s.byteAt(end) == ',' {
+			end++
+		}
+		if s.byteAt(end) != ' ' {
+			return 0
+		}
+		i = end + 1
+		if code := s.britishCode(i); code > 0 {
+			return code
+		}
+	}
+	return 0
+}
+
+// britishCode returns the end of the postcode of the United Kingdom at i (BS 7666), or 0: SA1 8QY, W1G
+// 0PJ.
+func (s *scanner) britishCode(i int) int {
+	at := i
+	for at < i+2 && isUpper(s.byteAt(at)) {
+		at++
+	}
+	if at == i || !isDigit(s.byteAt(at)) {
+		return 0
+	}
+	if at++; isDigit(s.byteAt(at)) || isUpper(s.byteAt(at)) {
+		at++
+	}
+	if s.byteAt(at) != ' ' || !isDigit(s.byteAt(at+1)) || !isUpper(s.byteAt(at+2)) || !isUpper(s.byteAt(at+3)) ||
+		s.wordAfter(at+4) {
+		return 0
+	}
+	return at + len(" 8QY")
 }

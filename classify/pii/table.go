@@ -89,7 +89,7 @@ func (s *scanner) head(head *columns, row *[maxColumns]cell, from, to int) {
 			switch k {
 			case anyField:
 				names++
-			case nameField, phoneField, streetField, birthField, otherField:
+			case nameField, phoneField, streetField, birthField, fullField, otherField:
 				sure++
 			case noField, rollField:
 			}

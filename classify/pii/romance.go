@@ -1,0 +1,167 @@
+package pii
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Addresses of Romance and Slavic languages have the word for a street before its name: calle Mayor
+// 45, 27 rue des Tanneurs, ul. Długa 14/3.
+
+// opened reads an address whose house number is [i, first), behind a street that begins with its
+// word, or before one.
+func (s *scanner) opened(i, first int) int {
+	if first-i > 4 || s.text[i] == '0' || s.wordBefore(i) {
+		return 0
+	}
+	if from, risky := s.streetOpener(i); from < i {
+		end := s.houseNumberEnd(first)
+		town := s.town(end, true)
+		if s.wordAfter(end) || (risky || validYear4(s.text[i:first])) && town == end {
+			return 0
+		}
+		return s.add(StreetAddress, from, town, scoreCue)
+	}
+	if end := s.numberedStreet(first); end > 0 {
+		return s.add(StreetAddress, i, s.town(end, true), scoreCue)
+	}
+	return 0
+}
+
+// capitalized returns a word with its first letter in upper case.
+func capitalized(word string) string {
+	_, size := utf8.DecodeRuneInString(word)
+	return strings.ToUpper(word[:size]) + word[size:]
+}
+
+// inEnglish reports whether the line around i has no more words of other languages than of English.
+func (s *scanner) inEnglish(i int) bool {
+	from, to := lineOf(s.text, i)
+	english, others := tongues(s.text[from:to])
+	return others <= english
+}
+
+func validYear4(digits string) bool { return len(digits) == 4 && validYear(digits) }
+
+// streetOpener returns where the street begins whose house number is at i, and whether its first word
+// is another one in English. Else i.
+func (s *scanner) streetOpener(i int) (from int, risky bool) {
+	end := i
+	for _, sign := range [...]string{" ", "nº", "n°", "n.", "nr", "no.", " ", ","} {
+		if strings.HasSuffix(s.text[:end], sign) {
+			end -= len(sign)
+		}
+	}
+	if end == i {
+		return i, false
+	}
+	for capitals := 0; end > 0 && i-end < maxFieldValue; {
+		start := s.nameStart(end)
+		word := s.text[start:end]
+		opener := strings.TrimSuffix(word, ".")
+		kind := opensStreets[opener]
+		switch {
+		case word == "":
+			return i, false
+		case kind != 0 && capitals > 0:
+			return start, kind&opensAlso != 0 && s.inEnglish(start)
+		case s.capitalAt(start):
+			capitals++
+		case !inStreetName(opener):
+			return i, false
+		}
+		if s.byteAt(start-1) != ' ' {
+			break
+		}
+		end = start - 1
+	}
+	return i, false
+}
+
+// nameStart returns the start of the word that ends at i, with hyphens, apostrophes and a dot.
+func (s *scanner) nameStart(i int) int {
+	start := i
+	if s.byteAt(start-1) == '.' {
+		start--
+	}
+	for {
+		next := s.wordStart(start)
+		if b := s.byteAt(next - 1); next == start || b != '-' && b != '\'' {
+			return next
+		}
+		start = next - 1
+	}
+}
+
+// numberedStreet returns the end of the street of French whose house number ends at i, or 0.
+func (s *scanner) numberedStreet(i int) int {
+	for _, more := range [...]string{" bis", " ter", ","} {
+		if strings.HasPrefix(s.text[i:], more) {
+			i += len(more)
+		}
+	}
+	if s.byteAt(i) != ' ' {
+		return 0
+	}
+	at := i + 1
+	end := s.wordEnd(at)
+	kind := opensStreets[s.text[at:end]]
+	if kind&(behindNumber|behindNumberOf) == 0 {
+		return 0
+	}
+	if s.byteAt(end) == '.' {
+		end++
+	}
+	last := 0
+	for n := 0; n <= maxStreet+1 && s.byteAt(end) == ' '; n++ {
+		next := s.nameEnd(end + 1)
+		word := s.text[end+1 : next]
+		small := inStreetName(word)
+		if n == 0 && kind&behindNumberOf != 0 && !small || !small && !s.capitalAt(end+1) {
+			break
+		}
+		if end = next; s.capitalAt(next-len(word)) || strings.Contains(word, "'") {
+			last = next
+		}
+	}
+	return last
+}
+
+func inStreetName(word string) bool {
+	_, small := smallInStreet[word]
+	return small
+}
+
+// opens says where a word for a street stands.
+type opens uint8
+
+const (
+	opensStreet    opens = 1 << iota // before the name, and the number behind it
+	opensAlso                        // as opensStreet, and is another word in English
+	behindNumber                     // behind the number, too
+	behindNumberOf                   // behind the number, with a small word behind it: 5 place du Marché
+)
+
+//nolint:gochecknoglobals // constant tables
+var (
+	opensStreets = func() map[string]opens {
+		m := map[string]opens{}
+		for _, list := range [...]struct {
+			kind  opens
+			words string
+		}{
+			{opensStreet, "calle viale corso piazza piazzale vicolo rua avenida avda travessa praça plaça paseo " +
+				"camino carretera carrer ulica ul aleja al osiedle strada"},
+			{opensAlso, "via av plaza largo pl"},
+			{opensStreet | behindNumber, "rue allée impasse chemin quai faubourg boulevard"},
+			{opensAlso | behindNumberOf, "avenue place cours bd"},
+		} {
+			for w := range strings.FieldsSeq(list.words) {
+				m[w], m[capitalized(w)] = list.kind, list.kind
+			}
+		}
+		return m
+	}()
+	smallInStreet = wordSet("de da do das dos du des la las le les los del della delle dei degli di e y et en sur " +
+		"d l al alla san santa i")
+)
