@@ -4,6 +4,7 @@ import (
 	_ "embed" // of the words
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 //go:embed common.txt
@@ -63,9 +64,37 @@ func common(p *Span, value string) bool {
 	if joining == words {
 		return true
 	}
+	if _, usual := commons["everyday"][value]; usual && p.Score < plainLower || inflected(value) && p.Score < plainLower {
+		return true
+	}
 	_, noun := commons["noun"][value]
 	return words == 1 && (p.Score < lowerName || noun && p.Score < lowerGiven)
 }
+
+// inflected reports a word of Turkish with an ending that no name has, or an article of Romance languages
+// that the next word has elided: dell', sull'.
+func inflected(word string) bool {
+	switch word {
+	case "dell", "sull", "nell", "dall", "coll", "all", "quell", "bell", "un", "qu", "lorsqu", "jusqu":
+		return true
+	}
+	const least = 7 // letters with the ending
+	if utf8.RuneCountInString(word) < least {
+		return false
+	}
+	for _, ending := range turkishEndings {
+		if strings.HasSuffix(word, ending) {
+			return true
+		}
+	}
+	return false
+}
+
+//nolint:gochecknoglobals // constant table
+var turkishEndings = strings.Fields("lar ler ları leri ların lerin larla lerle lara lere larda lerde lardan lerden " +
+	"larını lerini larına lerine larında lerinde larından lerinden ması mesi masını mesini masına mesine ıyor iyor " +
+	"uyor üyor yorum yorsun ecek acak ecektir acaktır maktadır mektedir ildi ıldı lığı liği luğu lüğü lığın liğin " +
+	"lükte lukta daki deki ndaki ndeki sında sinde sından sinden sını sini sıyla siyle")
 
 // greets are words that letters open with, in several languages.
 //

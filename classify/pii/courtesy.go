@@ -27,7 +27,7 @@ func (s *scanner) courtesy(i int) int {
 	if kind&afterStreet != 0 && s.capitalBefore(start) {
 		return 0 // Willow Creek Dr
 	}
-	end := s.courteous(i, kind)
+	end := s.courteous(from, i, kind)
 	if end == 0 {
 		return 0
 	}
@@ -62,9 +62,9 @@ func (s *scanner) capitalBefore(i int) bool {
 	return start < i-1 && s.capitalAt(start) && !calls || isDigit(s.byteAt(i-2))
 }
 
-// courteous returns the end of the name at i behind a title, or 0. In German nouns have capitals as
+// courteous returns the end of the name at i behind a title, or 0; its small words begin at from. In German nouns have capitals as
 // well, so that more words than one are taken only where nothing else follows them.
-func (s *scanner) courteous(i int, kind courtesyKind) int {
+func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	end, last, words := i, 0, 0
 	for at := i; words <= maxName; {
 		next := s.nameEnd(at)
@@ -75,7 +75,7 @@ func (s *scanner) courteous(i int, kind courtesyKind) int {
 			continue
 		case len(word) == 1 && isUpper(word[0]) && s.byteAt(next) == '.':
 			next++
-		case !s.namesSomeone(word):
+		case !s.namesSomeone(word) && (words > 0 || at == i && from == i || !isFunction(word)):
 			next = 0
 		}
 		if next == 0 {
@@ -100,6 +100,12 @@ func (s *scanner) courteous(i int, kind courtesyKind) int {
 		return last
 	}
 	return end
+}
+
+// isFunction reports whether a word with a capital joins sentences where it has none: van der Meer.
+func isFunction(word string) bool {
+	_, joins := commons["function"][fold(word)]
+	return joins && utf8.RuneCountInString(word) > 2
 }
 
 // namesSomeone reports whether a word may be one of a name behind a title.
@@ -135,7 +141,8 @@ var (
 		}{
 			{isCourtesy, "mrs mme mlle mevrouw mevr meneer dhr heer señor señora señorita senhor senhora signor " +
 				"signora signorina sig.ra sig.na dott dott.ssa dott.sa dra srta dña doña monsieur madame maître " +
-				"lek pani panią panem sayın avv"},
+				"lek pani panią panem sayın avv geom dokter docteur dottore dottoressa doctora professeur professoressa " +
+				"notaire notaio notaris"},
 			{isCourtesy | onlyCapital, "mr ms prof don dona sra"},
 			{isCourtesy | onlyCapital | afterStreet, "dr"},
 			{isCourtesy | nounsCapital, "frau herrn"},

@@ -21,6 +21,14 @@ func TestNamesBehindTitlesOfAnyCaseAreFound(t *testing.T) {
 		{"seen by Dr J. K. Marsh today", "J. K. Marsh"},
 		{"Dear Mr O'Neill, thanks", "O'Neill"},
 
+		{"Geachte mevrouw Van der Meer,", "Van der Meer"},
+		{"mevrouw van der Meer kwam", "van der Meer"},
+		{"met dokter Smeets op 12 juni", "Smeets"},
+		{"hola, soy Marisol Paz, necesito", "Marisol Paz"},
+		{"Buongiorno, sono Giulia.", "Giulia"},
+
+		{"mevrouw Meer weet het", ""},
+		{"soy Sauce and I sono Yamaha", ""},
 		{"MS Office and Ms Office", ""},
 		{"1420 Willow Creek Dr Asheville", ""},
 		{"no le digas don nada", ""},

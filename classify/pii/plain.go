@@ -31,6 +31,9 @@ func (s *scanner) plain(p *Span, value string) bool {
 		if from, to := lineOf(s.text, p.Start); setsCapitals(s.text[from:to]) {
 			least = plainAmong
 		}
+		if single && counts(behind) {
+			least = max(least, plainAmong)
+		}
 	case value == "Usa", single && p.Type == Person && counts(behind):
 		least = 1
 	case initial && opensWith(value):
@@ -150,7 +153,7 @@ var (
 		"einer eines kein " +
 		"keine keinen keinem keiner welcher welche welches een dit deze geen elke un una uno este esta ese esa " +
 		"questo questa " +
-		"ogni um uma essa esse cada ten ta każdy każda bu şu her bir hangi")
+		"ogni quale quali qual une um uma essa esse cada ten ta każdy każda bu şu her bir hangi")
 	// telling are words between someone and the name.
 	telling = wordSet("bin ben soy sou sono jestem suis är ich ik yo herr frau señor señora senhor senhora " +
 		"signor signora " +

@@ -22,6 +22,12 @@ func TestEverydayWordsOfOtherLanguagesAreNoNames(t *testing.T) {
 		{"Sabit sermaye harcamasını aşağıdakilerden hangisi etkiler?", "sermaye", "PERSON", 0.975, false},
 		{"Buna göre, aşağıdakilerden hangisi doğrudur?", "Buna göre", "PERSON", 0.95, false},
 		{"Burada iş planının amacı için hangisi söylenir?", "Burada", "PERSON", 0.95, false},
+		{"quale ghiandola è esocrina?", "ghiandola", "PERSON", 0.95, false},
+		{"si parla dell’azoto nel ciclo", "dell", "ORGANIZATION", 0.95, false},
+		{"işletmelerin özellikleri nelerdir", "özellikleri", "PERSON", 0.9, false},
+		{"o yapıların ürünlerinden biri", "ürünlerinden", "PERSON", 0.9, false},
+		{"ieri giulia mi ha scritto", "giulia", "PERSON", 0.79, true},
+		{"yarın bahadır gelecek", "bahadır", "PERSON", 0.79, true},
 		{"Lebenslauf\nName: Vogelsang", "Lebenslauf", "PERSON", 0.95, false},
 		{"ciao ragazzi, qualcuno ha la chiave?", "ciao ragazzi", "PERSON", 0.95, false},
 

@@ -61,7 +61,7 @@ func designation(value string) bool {
 func germanNoun(value string) bool {
 	word, rest := nextToken(value)
 	_, noun := commons["german"][strings.TrimRight(word, ":.")]
-	return (noun || word == "geb.") && strings.Trim(rest, " 0123456789.") == "" && !hasStreet(value)
+	return (noun || word == "geb.") && strings.Trim(rest, " 0123456789.abcdef") == "" && !hasStreet(value)
 }
 
 // glued reports whether a date or a code is only a part of a word with hyphens or slashes: of the

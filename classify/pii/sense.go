@@ -23,12 +23,26 @@ func noAddress(value string) bool {
 	switch {
 	case !unicode.Is(unicode.Latin, first):
 		return false
-	case lowerCase(value), strings.Contains(value, "  "), strings.IndexByte(value, '\t') >= 0:
+	case !hasWord(value), lowerCase(value), strings.Contains(value, "  "), strings.IndexByte(value, '\t') >= 0:
 		return true
 	case unicode.IsLower(first) && !small && !isDigit(value[0]):
 		return true
 	case numbered && (label || len(bare) < len(word) && utf8.RuneCountInString(bare) > 3):
 		return true
+	}
+	return false
+}
+
+// hasWord reports whether value has three letters in a row: 4 C 221/23 has not.
+func hasWord(value string) bool {
+	n := 0
+	for _, c := range value {
+		if n++; !unicode.IsLetter(c) {
+			n = 0
+		}
+		if n == 3 {
+			return true
+		}
 	}
 	return false
 }
@@ -61,6 +75,10 @@ func (s *scanner) noAge(start, end int) bool {
 	}
 	if _, ok := versions[s.wordBehind(start)]; ok {
 		return true
+	}
+	if strings.HasPrefix(s.text[end:], ". ") {
+		next := s.text[end+2 : s.wordEnd(end+2)]
+		return next != "" && isMonth(next)
 	}
 	if s.byteAt(end) != ' ' {
 		return false

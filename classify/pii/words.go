@@ -258,6 +258,8 @@ var (
 	nameCues = cues{
 		"my name", "name's", "my full name", "his name", "her name", "i am called", "call me", "named", "signed", "ich heiße", "ich heisse", "mein name", "je m'appelle", "je m’appelle", "mon nom est",
 		"me llamo", "mi nombre es", "me chamo", "meu nome é", "mi chiamo", "il mio nome è", "mijn naam", "ik heet", "jag heter", "mitt namn är", "nazywam się", "mam na imię", "benim adım",
+		"hola soy", "hola, soy", "yo soy", "buenas, soy", "días, soy", "tardes, soy", "buongiorno, sono", "ciao, sono",
+		"salve, sono", "buonasera, sono", "olá, sou", "bonjour, je suis",
 	}
 	// homeCues stand before the place where someone was born, lives or works.
 	homeCues = cues{
