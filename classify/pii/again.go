@@ -30,7 +30,11 @@ func again(ctx context.Context, text string, spans []Span) ([]Span, error) {
 		for k < found && spans[k].End <= i {
 			k++
 		}
-		if k < found && spans[k].Start <= i {
+		free := len(text)
+		if k < found {
+			free = spans[k].Start
+		}
+		if i >= free {
 			i = spans[k].End
 			continue
 		}
@@ -39,11 +43,10 @@ func again(ctx context.Context, text string, spans []Span) ([]Span, error) {
 			continue
 		}
 		end := s.fullWord(i)
-		if score, ok := parts[text[i:end]]; ok && !s.wordAfter(end) && (k == found || end <= spans[k].Start) {
-			p := Span{Type: Person, Start: i, End: end, Score: score}
-			if !lines.at(i) && !s.inCode(&p, false) {
-				spans = append(spans, p)
-			}
+		score, known := parts[text[i:end]]
+		p := Span{Type: Person, Start: i, End: end, Score: score}
+		if known && end <= free && !s.wordAfter(end) && !lines.at(i) && !s.inCode(&p, false) {
+			spans = append(spans, p)
 		}
 		i = max(end, i+1)
 	}

@@ -52,7 +52,8 @@ func (s *scanner) townAfter(i int) int { return s.town(i, false) }
 //
 //nolint:revive // the caller knows what street it is
 func (s *scanner) town(i int, marked bool) int {
-	at, alone := i, false
+	var at int
+	var alone bool
 	switch {
 	case strings.HasPrefix(s.text[i:], ", "), strings.HasPrefix(s.text[i:], ",\n"):
 		alone, at = s.text[i+1] == '\n', i+2

@@ -1,6 +1,7 @@
 package pii
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 )
@@ -69,24 +70,19 @@ func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	for at := i; words <= maxName; {
 		next := s.nameEnd(at)
 		word := s.text[at:next]
+		small := isParticle(fold(word)) && s.byteAt(next) == ' '
+		initial := len(word) == 1 && isUpper(word[0]) && s.byteAt(next) == '.'
 		switch {
-		case isParticle(fold(word)) && s.byteAt(next) == ' ':
-			at = next + 1
-			continue
-		case len(word) == 1 && isUpper(word[0]) && s.byteAt(next) == '.':
+		case small:
+		case initial:
 			next++
-		case !s.namesSomeone(word) && (words > 0 || at == i && from == i || !isFunction(word)):
-			next = 0
-		}
-		if next == 0 {
-			break
-		}
-		words++
-		if words == 1 || len(word) > 1 {
+			words++
+		case s.namesSomeone(word), words == 0 && at != from && isFunction(word):
+			words++
 			end = next
-		}
-		if last == 0 && len(word) > 1 {
-			last = next
+			last = cmp.Or(last, next)
+		default:
+			next = len(s.text)
 		}
 		if s.byteAt(next) != ' ' {
 			break

@@ -57,8 +57,8 @@ var fieldKinds = func() map[string]fieldKind {
 			nationality salutation ip ort ville ciudad città cidade plaats miasto
 			department salary hiredate jobtitle employeeid staffid abteilung gehalt personalnr personalnummer
 			eintrittsdatum matrikelnummer département salaire matricule departamento salario salário puesto cargo
-			reparto stipendio afdeling salaris dział wynagrodzenie stanowisko`},
-		{fullField, `patient patientin patiente pacjent pacjentka paciente paziente patiënt patiente titular
+			reparto stipendio afdeling dział wynagrodzenie stanowisko`},
+		{fullField, `patient patientin patiente pacjent pacjentka paciente paziente patiënt titular
 			titulaire titolare kontoinhaber kontoinhaberin rekeninghouder kursteilnehmer versicherter
 			versicherungsnehmer assuré assicurato asegurado`},
 		{birthField, `dob birthday birthdate dateofbirth born geburtsdatum geburtstag datedenaissance
@@ -66,8 +66,10 @@ var fieldKinds = func() map[string]fieldKind {
 			dataurodzenia`},
 		{rollField, `attendees participants apologies invitees anwesend anwesende teilnehmer teilnehmende
 			teilnehmerinnen entschuldigt présents présent participants excusés absents asistentes ausentes
-			presentes participantes presenti assenti partecipanti aanwezig aanwezigen afwezig deelnemers obecni
+			presenti assenti partecipanti aanwezig aanwezigen afwezig deelnemers obecni
 			nieobecni uczestnicy katılımcılar`},
+		{rollField, "presentes participantes"}, //nolint:misspell // Spanish and Portuguese
+		{otherField, "salaris"},                //nolint:misspell // Dutch
 	} {
 		for w := range strings.FieldsSeq(keys.list) {
 			m[w] = keys.kind

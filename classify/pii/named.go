@@ -292,8 +292,7 @@ func hanName(text string, how announces) string {
 	switch {
 	case run == "" && how == isName: // 林さくら has its family name in Han, さくら all in kana
 		return short(runOf(text, script.IsIdeograph), 2, 6)
-	case how == follows && startsNoName(text),
-		strings.Contains(run, "什么"), n > 1 && strings.Contains(notNames.han, run), n < 2:
+	case n < 2, how == follows && startsNoName(text), isNotName(run):
 		return ""
 	case (how == isField || how == bare) && family == 0 && !alone, how == bare && n > 4:
 		return ""
@@ -319,6 +318,11 @@ func hanName(text string, how announces) string {
 		return run[:end]
 	}
 	return ""
+}
+
+// isNotName reports whether a run of Chinese is a value that is none, or asks for one.
+func isNotName(run string) bool {
+	return strings.Contains(run, "什么") || strings.Contains(notNames.han, run)
 }
 
 // startsNoName reports whether a word of Chinese that begins no name stands where one is announced:

@@ -58,6 +58,9 @@ func opensWith(value string) bool {
 		word := fold(w)
 		_, joins := commons["function"][word]
 		_, opens := openers[word]
+		if _, usual := commons["everyday"][word]; usual && nobodyElse(w) {
+			opens = true
+		}
 		if _, name := alsoNames[word]; name || !joins && !opens {
 			return false
 		}
@@ -97,7 +100,8 @@ func (s *scanner) opensClause(i int) bool {
 	end := len(before) - 1
 	if before[end] == '.' { // dr. and J. end no sentence
 		word := end - (&scanner{text: before}).wordStart(end)
-		return word == 0 || word > len("prof")
+		_, joins := commons["function"][fold(before[end-word:end])]
+		return word == 0 || word > len("prof") || joins
 	}
 	return strings.IndexByte("\n!?:|", before[end]) >= 0
 }

@@ -26,10 +26,7 @@ func (r *reader) plausible(p *Span) bool {
 	machine = machine || logged
 	switch p.Type {
 	case Person, Organization, Place:
-		if p.Type != Person && gazetteer.words[value]&^entryPrefix == entryTitle {
-			return false
-		}
-		return (!common(p, value) || s.keyed(p.Start, p.Type)) && !s.plain(p, value) && s.nameInContext(p, machine)
+		return s.plausibleName(p, value) && s.nameInContext(p, machine)
 	case Group, Title:
 		return s.nameInContext(p, machine)
 	case StreetAddress:
@@ -45,6 +42,12 @@ func (r *reader) plausible(p *Span) bool {
 		return (!machine || s.keyed(p.Start, p.Type)) && !s.noAge(p.Start, p.End)
 	}
 	return true
+}
+
+// plausibleName reports whether a value is no word that everybody uses, and no title alone.
+func (s *scanner) plausibleName(p *Span, value string) bool {
+	title := p.Type != Person && gazetteer.words[value]&^entryPrefix == entryTitle
+	return !title && (!common(p, value) || s.keyed(p.Start, p.Type)) && !s.plain(p, value)
 }
 
 // designation reports one word of ASCII letters with digits behind them that is no street: i386,

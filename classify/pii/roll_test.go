@@ -13,7 +13,7 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 		{"Attendees: Priya Raman, Tom Whitfield and Ana-Maria Duarte\n", "Priya Raman,Tom Whitfield,Ana-Maria Duarte"},
 		{"Anwesend: Marlies Kern (Vorsitz), Uwe Dahmen, Tarek Al-Sayed", "Marlies Kern,Uwe Dahmen,Tarek Al-Sayed"},
 		{"Présents : Mathilde Girard, Karim Benali", "Mathilde Girard,Karim Benali"},
-		{"Presentes: Sr. Rui Tavares, Duarte Pinto", "Rui Tavares,Duarte Pinto"},
+		{"Presentes: Sr. Rui Tavares, Duarte Pinto", "Rui Tavares,Duarte Pinto"}, //nolint:misspell // Portuguese
 		{"Aanwezig: Fatima El Amrani, Joost Kuipers", "Fatima El Amrani,Joost Kuipers"},
 		{"Attendees: Product Team, Sales Team, Marketing", ""},
 		{"Teilnehmer: Vertrieb, Einkauf und Technik", ""},

@@ -102,7 +102,7 @@ var (
 		"plaza plaça paseo camino carrera carretera carrer chemin impasse allée quai cours place passage ul ulica " +
 		"aleja al os osiedle plac pl str am an im auf zum zur unter hinter de laan kade plein hof dijk po box postfach " +
 		"apartado boîte sokak sok cad caddesi mah mahallesi bulvarı gasse ring damm ufer steig stieg markt")
-	notStreets = wordSet("constr instr distr demonstr administr registr illustr industr orchestr magistr monstr " +
+	notStreets = wordSet("constr instr distr demonstr registr illustr industr orchestr magistr monstr " +
 		"substr bitstr cstr maxstr minstr lstr wstr bstr tostr getstr")
 	versions = wordSet("version versie versión versione versão wersja wersji versionen " +
 		"sürüm release kapitel bab page seite")
