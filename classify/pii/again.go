@@ -12,7 +12,8 @@ import (
 // Who is named in full once is called by a part of the name elsewhere: Rachel Okonjo, Hello Rachel.
 
 // again adds to spans, which are sorted, the words of text that are the first or the last word of a
-// full name among them. Words that are others as well count nowhere, and none does in a line of code.
+// full name among them. Words that are others as well count nowhere, and none does in a line of
+// code.
 func again(ctx context.Context, text string, spans []Span) ([]Span, error) {
 	parts := partsOf(text, spans)
 	if len(parts) == 0 {
@@ -73,8 +74,8 @@ const surePart = 0.7
 // maxParts is how many words of names are looked for in a text.
 const maxParts = 256
 
-// partsOf returns the first and last words of the full names of people in spans, with the best score
-// of those.
+// partsOf returns the first and last words of the full names of people in spans, with the best
+// score of those.
 func partsOf(text string, spans []Span) map[string]float64 {
 	var parts map[string]float64
 	for k := range spans {

@@ -71,8 +71,8 @@ func common(p *Span, value string) bool {
 	return words == 1 && (p.Score < lowerName || noun && p.Score < lowerGiven)
 }
 
-// inflected reports a word of Turkish with an ending that no name has, or an article of Romance languages
-// that the next word has elided: dell', sull'.
+// inflected reports a word of Turkish with an ending that no name has, or an article of Romance
+// languages that the next word has elided: dell', sull'.
 func inflected(word string) bool {
 	switch word {
 	case "dell", "sull", "nell", "dall", "coll", "all", "quell", "bell", "un", "qu", "lorsqu", "jusqu":

@@ -47,8 +47,8 @@ func (s *scanner) houseNumberEnd(i int) int {
 // townAfter returns the end of ", 50667 Köln" behind i, or i. A year or a count is no postcode.
 func (s *scanner) townAfter(i int) int { return s.town(i, false) }
 
-// town is townAfter; marked says that a round number is a postcode, too. In a line of its own nothing
-// else stands.
+// town is townAfter; marked says that a round number is a postcode, too. In a line of its own
+// nothing else stands.
 //
 //nolint:revive // the caller knows what street it is
 func (s *scanner) town(i int, marked bool) int {

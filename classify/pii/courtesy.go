@@ -10,6 +10,9 @@ import (
 // Vries, de heer van den Berg, dott.ssa Elisa Fontana. addressed reads those behind titles of the
 // gazetteer.
 func (s *scanner) courtesy(i int) int {
+	if s.byteAt(i-1) != ' ' || !s.maybeCourtesy(i-1) {
+		return 0
+	}
 	from := s.particlesBefore(i)
 	if s.byteAt(from-1) != ' ' {
 		return 0
@@ -36,7 +39,24 @@ func (s *scanner) courtesy(i int) int {
 	return end
 }
 
-// particlesBefore returns where the small words begin that belong to the surname at i: van den Berg.
+// maybeCourtesy reports whether the word that ends at i may be a title or a small word of names, by
+// its first and last letter.
+func (s *scanner) maybeCourtesy(i int) bool {
+	end := i
+	if s.byteAt(end-1) == '.' {
+		end--
+	}
+	start := end
+	for start > 0 && s.text[start-1] > ' ' && strings.IndexByte("(\"'[,>", s.text[start-1]) < 0 {
+		if start--; i-start > maxCourtesy {
+			return false
+		}
+	}
+	return start < end && courtesyPairs[s.text[start]&31][s.text[end-1]&31]
+}
+
+// particlesBefore returns where the small words begin that belong to the surname at i: van den
+// Berg.
 func (s *scanner) particlesBefore(i int) int {
 	for range maxName {
 		if s.byteAt(i-1) != ' ' {
@@ -63,8 +83,9 @@ func (s *scanner) capitalBefore(i int) bool {
 	return start < i-1 && s.capitalAt(start) && !calls || isDigit(s.byteAt(i-2))
 }
 
-// courteous returns the end of the name at i behind a title, or 0; its small words begin at from. In German nouns have capitals as
-// well, so that more words than one are taken only where nothing else follows them.
+// courteous returns the end of the name at i behind a title, or 0; its small words begin at from.
+// In German nouns have capitals as well, so that more words than one are taken only where nothing
+// else follows them.
 func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	end, last, words := i, 0, 0
 	for at := i; words <= maxName; {
@@ -149,6 +170,17 @@ var (
 			}
 		}
 		return m
+	}()
+	// courtesyPairs is a filter in front of courtesies and particlesOfNames, by the low bits of
+	// the first and the last byte.
+	courtesyPairs = func() (t [32][32]bool) {
+		for w := range courtesies {
+			t[w[0]&31][w[len(w)-1]&31] = true
+		}
+		for w := range particlesOfNames {
+			t[w[0]&31][w[len(w)-1]&31] = true
+		}
+		return t
 	}()
 	particlesOfNames = wordSet("van von de der den del della di da do dos du ten ter la le el al bin zu zur")
 	// beforeTitle are words with a capital before a title.

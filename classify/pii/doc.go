@@ -45,12 +45,19 @@
 // (continent.go), forms of letters say where names are (letter.go), and everyday words that such a
 // model takes for names are left out (plain.go).
 //
+// Titles announce names in any case (courtesy.go). Streets of Romance languages and of Polish begin
+// with their word (romance.go). Who is named in full once is looked for by the first and the last
+// name in the rest of the text (again.go).
+//
 // # What keys say
 //
 // In JSON, XML, logs, settings and tables the key of a field is context for its value: what stands
 // behind first_name, surname or customer_name is a name, behind street an address, behind phone a
 // number (fields.go). A bare name, user or customer may be of anything; its value is somebody's where
 // it is a full name and another field of a person stands in the same record.
+//
+// Lists of who was there have full names between commas, an address of mail has one before it
+// (roll.go), and columns say the same of the rows of SQL (insert.go).
 //
 // # What is nobody's
 //

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// inserts adds what the columns of a statement of SQL say of its rows: INSERT INTO people (full_name,
-// city) VALUES ('Monica Reyes', 'Tucson'), (...).
+// inserts adds what the columns of a statement of SQL say of its rows: INSERT INTO people
+// (full_name, city) VALUES ('Monica Reyes', 'Tucson'), (...).
 func (s *scanner) inserts(ctx context.Context) error {
-	for _, verb := range [...]string{"INSERT INTO", "insert into", "Insert into", "Insert Into"} {
+	for _, verb := range [...]string{"INSERT INTO", "insert into"} {
 		for i := 0; ; {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -122,8 +122,8 @@ func (s *scanner) tuple(table *columns, i int) (end int) {
 	return 0
 }
 
-// quotedEnd returns where the quote closes that opened before i, or where it is too long; two quotes
-// are one of the value.
+// quotedEnd returns where the quote closes that opened before i, or where it is too long; two
+// quotes are one of the value.
 func (s *scanner) quotedEnd(i int) int {
 	limit := min(len(s.text), i+maxRow)
 	for i < limit && s.text[i] != '\'' {

@@ -19,8 +19,8 @@ const (
 	maxDomain = 255
 )
 
-// email reads the address around the @ at i, which is written in size bytes: @, or %40 in addresses of
-// sites.
+// email reads the address around the @ at i, which is written in size bytes: @, or %40 in addresses
+// of sites.
 func (s *scanner) email(i, size int) int {
 	start := i
 	for start > 0 && i-start <= maxLocal && localByte(s.text[start-1]) {

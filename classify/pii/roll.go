@@ -81,8 +81,8 @@ func nobodysTeam(name string) bool {
 	return true
 }
 
-// mailed adds the full name before an address of mail in angle brackets, of which the first byte is at
-// i: where the address has a word of the name, or a key says that an author stands there.
+// mailed adds the full name before an address of mail in angle brackets, of which the first byte is
+// at i: where the address has a word of the name, or a key says that an author stands there.
 func (s *scanner) mailed(i, at int) {
 	if s.byteAt(i-1) != '<' {
 		return

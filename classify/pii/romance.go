@@ -11,7 +11,7 @@ import (
 // opened reads an address whose house number is [i, first), behind a street that begins with its
 // word, or before one.
 func (s *scanner) opened(i, first int) int {
-	if first-i > 4 || s.text[i] == '0' || s.wordBefore(i) {
+	if first-i > 4 || s.text[i] == '0' || s.byteAt(i-1) > ' ' {
 		return 0
 	}
 	if from, risky := s.streetOpener(i); from < i {
@@ -43,10 +43,13 @@ func (s *scanner) inEnglish(i int) bool {
 
 func validYear4(digits string) bool { return len(digits) == 4 && validYear(digits) }
 
-// streetOpener returns where the street begins whose house number is at i, and whether its first word
-// is another one in English. Else i.
+// streetOpener returns where the street begins whose house number is at i, and whether its first
+// word is another one in English. Else i.
 func (s *scanner) streetOpener(i int) (from int, risky bool) {
 	end := i
+	if s.byteAt(i-1) != ' ' {
+		return i, false
+	}
 	for _, sign := range [...]string{" ", "nº", "n°", "n.", "nr", "no.", " ", ","} {
 		if strings.HasSuffix(s.text[:end], sign) {
 			end -= len(sign)
@@ -104,6 +107,9 @@ func (s *scanner) numberedStreet(i int) int {
 		return 0
 	}
 	at := i + 1
+	if !opensPairs[s.byteAt(at)&31][s.byteAt(at+1)&31] {
+		return 0
+	}
 	end := s.wordEnd(at)
 	kind := opensStreets[s.text[at:end]]
 	if kind&(behindNumber|behindNumberOf) == 0 {
@@ -161,6 +167,13 @@ var (
 			}
 		}
 		return m
+	}()
+	// opensPairs is a filter in front of opensStreets, by the low bits of the first two bytes.
+	opensPairs = func() (t [32][32]bool) {
+		for w := range opensStreets {
+			t[w[0]&31][w[1]&31] = true
+		}
+		return t
 	}()
 	smallInStreet = wordSet("de da do das dos du des la las le les los del della delle dei degli di e y et en sur " +
 		"d l al alla san santa i")

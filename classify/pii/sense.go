@@ -8,8 +8,8 @@ import (
 
 // What a model takes for an address or an age because a number stands beside a word.
 
-// noAddress reports an address without the word of a street that is none: without a capital, with the
-// columns of a table in it, or of a word that counts or abbreviates something, and its number.
+// noAddress reports an address without the word of a street that is none: without a capital, with
+// the columns of a table in it, or of a word that counts or abbreviates something, and its number.
 func noAddress(value string) bool {
 	if inStreetWords(value) || strings.ContainsAny(value, wideStreets) {
 		return false
@@ -26,6 +26,8 @@ func noAddress(value string) bool {
 	case !hasWord(value), lowerCase(value), strings.Contains(value, "  "), strings.IndexByte(value, '\t') >= 0:
 		return true
 	case unicode.IsLower(first) && !small && !isDigit(value[0]):
+		return true
+	case !strings.ContainsAny(value, "0123456789") && lowerCase(value[strings.LastIndexByte(value, ' ')+1:]):
 		return true
 	case numbered && (label || len(bare) < len(word) && utf8.RuneCountInString(bare) > 3):
 		return true
@@ -60,14 +62,15 @@ func inStreetWords(value string) bool {
 	return false
 }
 
-// shortStreet reports a word that ends in str, as streets are abbreviated: hauptstr, and not constr.
+// shortStreet reports a word that ends in str, as streets are abbreviated: hauptstr, and not
+// constr.
 func shortStreet(word string) bool {
 	_, other := notStreets[word]
 	return len(word) > len("str") && strings.HasSuffix(word, "str") && !other
 }
 
-// noAge reports whether the number [start, end) is that of a version or of a variable, or counts what
-// a word of another language than English behind it names.
+// noAge reports whether the number [start, end) is that of a version or of a variable, or counts
+// what a word of another language than English behind it names.
 func (s *scanner) noAge(start, end int) bool {
 	before := strings.TrimRight(s.text[max(0, start-cueWidth):start], " ")
 	if strings.HasSuffix(before, "=") {
@@ -100,7 +103,7 @@ func (s *scanner) noAge(start, end int) bool {
 var (
 	streetOpeners = wordSet("rue calle via viale corso piazza piazzale largo vicolo rua avenida av avda travessa praça " +
 		"plaza plaça paseo camino carrera carretera carrer chemin impasse allée quai cours place passage ul ulica " +
-		"aleja al os osiedle plac pl str am an im auf zum zur unter hinter de laan kade plein hof dijk po box postfach " +
+		"aleja al os osiedle plac pl str am auf zum zur unter hinter laan kade plein hof dijk po box postfach " +
 		"apartado boîte sokak sok cad caddesi mah mahallesi bulvarı gasse ring damm ufer steig stieg markt")
 	notStreets = wordSet("constr instr distr demonstr registr illustr industr orchestr magistr monstr " +
 		"substr bitstr cstr maxstr minstr lstr wstr bstr tostr getstr")

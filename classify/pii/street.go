@@ -151,8 +151,8 @@ func (s *scanner) britishTown(i int) int {
 	return 0
 }
 
-// britishCode returns the end of the postcode of the United Kingdom at i (BS 7666), or 0: SA1 8QY, W1G
-// 0PJ.
+// britishCode returns the end of the postcode of the United Kingdom at i (BS 7666), or 0: SA1 8QY,
+// W1G 0PJ.
 func (s *scanner) britishCode(i int) int {
 	at := i
 	for at < i+2 && isUpper(s.byteAt(at)) {
