@@ -216,7 +216,9 @@ var (
 	// labels are words of English behind which a number says which one is meant.
 	labels = wordSet("Table Figure Fig Section Chapter Appendix Volume Page Line Row Column Step Version Release " +
 		"Build Server Port Example Question Answer Note Level Day Week Error Warning Code Item Lot Ref Pos Art No Nr " +
-		"Unit Part Block Batch Job Task Test Case Phase Class Grade Group Room Slot Index Frame Thread Worker Node")
+		"Unit Part Block Batch Job Task Test Case Phase Class Grade Group Room Slot Index Frame Thread Worker Node Module " +
+		"Modul Annex Anexo Annexe Anhang Anlage Allegato Bijlage Załącznik Kapitel Chapitre Capítulo Capitolo " +
+		"Hoofdstuk Rozdział Article Artikel Artículo Articolo Artigo Tabelle Tableau Tabla Tabella Tabela Abbildung")
 	// counted are what numbers before them count.
 	counted = wordSet("Euro EUR CHF USD Franken Mark Dollar Stück Einwohner Menschen Mitarbeiter Besucher " +
 		"Zeichen Wörter " +

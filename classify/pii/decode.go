@@ -437,10 +437,20 @@ func (r *reader) whole(s *Span) bool {
 			}
 		}
 		if isAlnum(r.text[s.End-1]) {
-			s.End = (&scanner{text: r.text}).townAfter(s.End)
+			s.End = r.townBehind(s.Start, s.End)
 		}
 	}
 	return true
+}
+
+// townBehind returns the end of the postcode and the town behind an address that ends at end, or of
+// the town alone where the address ends in its postcode, or end.
+func (r *reader) townBehind(start, end int) int {
+	s := scanner{text: r.text}
+	if k := strings.LastIndex(r.text[start:end], ", "); k > 0 && s.postcodeEnd(start+k+2) == end {
+		return max(end, s.townAfter(start+k))
+	}
+	return s.townAfter(end)
 }
 
 // trimSpan cuts what does not belong to a value off its ends: spaces, punctuation, articles, and

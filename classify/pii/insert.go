@@ -62,6 +62,7 @@ func (s *scanner) insert(ctx context.Context, i int) error {
 
 // columnsIn reads the names of columns in [from, to), and reports whether one is of a person.
 func (s *scanner) columnsIn(table *columns, from, to int) bool {
+	var row [maxColumns]cell
 	names, sure := 0, 0
 	for from < to {
 		if table.n == maxColumns {
@@ -79,10 +80,11 @@ func (s *scanner) columnsIn(table *columns, from, to int) bool {
 			sure++
 		case noField, rollField:
 		}
-		table.kinds[table.n] = kind
+		table.kinds[table.n], row[table.n] = kind, cell{from, end}
 		table.n++
 		from = next
 	}
+	s.surnames(table, row[:table.n])
 	return sure > 0 && names+sure > 1
 }
 

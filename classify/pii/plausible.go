@@ -46,7 +46,8 @@ func (r *reader) plausible(p *Span) bool {
 
 // plausibleName reports whether a value is no word that everybody uses, and no title alone.
 func (s *scanner) plausibleName(p *Span, value string) bool {
-	title := p.Type != Person && gazetteer.words[value]&^entryPrefix == entryTitle
+	_, title := letterTitles[value]
+	title = title || p.Type != Person && gazetteer.words[value]&^entryPrefix == entryTitle
 	return !title && (!common(p, value) || s.keyed(p.Start, p.Type)) && !s.plain(p, value)
 }
 

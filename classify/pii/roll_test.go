@@ -41,6 +41,7 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 
 		{"Employee,Department,Salary\nNadia Rahman,Finance,58000\n", "Nadia Rahman"},
 		{"nom,prenom,ville\nMarchand,Thierry,Caen\n", "Marchand,Thierry"},
+		{"INSERT INTO c (nombre, apellidos) VALUES ('Gema', 'Lorente Ruiz');", "Gema,Lorente Ruiz"},
 		{"nom,prix\nTable Basse,12\n", ""},
 		{`INFO benutzer="Lena Fuhrmann" ip=91.12.83.207 start`, "Lena Fuhrmann"},
 		{`INFO benutzer="Lena Fuhrmann" start`, ""},

@@ -110,6 +110,6 @@ var (
 	versions = wordSet("version versie versión versione versão wersja wersji versionen " +
 		"sürüm release kapitel bab page seite")
 	behindAge = wordSet("jahre jahren jahr jährig jährige jähriger ans an años año anos ano anni anno jaar lat lata " +
-		"rok år yaş yaşında yaşındaki yaşındayım yıl years year yrs old évek éves vuotta let mois meses mesi monate " +
-		"maanden miesięcy ay")
+		"rok år yaş yaşında yaşındaki yaşındayım yıl years year yrs old évek éves vuotta " +
+		"let")
 )

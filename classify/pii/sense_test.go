@@ -1,6 +1,9 @@
 package pii
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNumbersBesideWordsAreNoAddressesOrAges(t *testing.T) {
 	d := decoder(t)
@@ -16,6 +19,9 @@ func TestNumbersBesideWordsAreNoAddressesOrAges(t *testing.T) {
 		{"quantità 4, prezzo unitario", "quantità 4, prezzo unitario", StreetAddress, false},
 		{"Aktenzeichen 4 C 221/23 am Gericht", "4 C 221/23", StreetAddress, false},
 		{"Liebe Eltern der Klasse 3a,", "Klasse 3a", StreetAddress, false},
+		{"Se adjunta el Anexo 4.", "Anexo 4", StreetAddress, false},
+		{"Exmo. Senhor doutor", "Senhor", Person, false},
+		{"el plan para 12 meses se presenta entre todos", "12", Age, false},
 		{"Pose de carrelage pour vous", "Pose de carrelage", StreetAddress, false},
 		{"né le 12 mars, n° de sécurité sociale", "n° de sécurité", StreetAddress, false},
 		{"am markt 7 in erfurt", "am markt 7", StreetAddress, true},
@@ -48,6 +54,22 @@ func TestUnitsOfMachinesAreNoTowns(t *testing.T) {
 	for _, text := range []string{"Error in Main 12, 40960 Bytes allocated", "Worker 3, 15361 Requests served"} {
 		if got := Patterns(text, nil); len(got) > 0 {
 			t.Errorf("%q gave %q", text, found(text, got))
+		}
+	}
+}
+
+func TestTheTownBehindAnAddressOfTheModelIsTakenWithIt(t *testing.T) {
+	d := decoder(t)
+	for _, tt := range []struct{ text, guess, want string }{
+		{"dla Ewy, Lipowa 8, 15-427 Białystok.", "Ewy, Lipowa 8, 15-427", "Ewy, Lipowa 8, 15-427 Białystok"},
+		{"bei uns, Lindenhof 4, 24999 Wees", "Lindenhof 4", "Lindenhof 4, 24999 Wees"},
+		{"bei uns, Lindenhof 4, 24999 und mehr", "Lindenhof 4, 24999", "Lindenhof 4, 24999"},
+		{"bei uns, Lindenhof 4, 2024 Berlin", "Lindenhof 4", "Lindenhof 4"},
+	} {
+		toks := tokens(t, tt.text, []piece{{tt.guess, "B-STREET_ADDRESS", 0.95}})
+		got := strings.Join(found(tt.text, d.Fuse(tt.text, nil, toks, nil)), ",")
+		if got != "STREET_ADDRESS:"+tt.want {
+			t.Errorf("%q gave %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }

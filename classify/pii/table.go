@@ -102,20 +102,20 @@ func (s *scanner) head(head *columns, row *[maxColumns]cell, from, to int) {
 	}
 }
 
-// surnames makes a column that is called a name that of surnames where another has the first names:
-// nom, prénom.
+// surnames makes a column that is called a name that of one half of names where another has the other
+// half: nom, prénom.
 func (s *scanner) surnames(head *columns, row []cell) {
-	names, first := -1, false
+	names, other := -1, false
 	for c := range row {
-		switch fold(s.text[row[c].from:row[c].to]) {
+		switch strings.ToLower(strings.Trim(s.text[row[c].from:row[c].to], " \t\r\n`\"[]")) {
 		case "name", "nom", "naam", "nome", "nombre":
 			names = c
 		case "vorname", "prenom", "prénom", "voornaam", "cognome", "apellido", "apellidos", "sobrenome", "first_name",
 			"firstname", "imię":
-			first = true
+			other = true
 		}
 	}
-	if first && names >= 0 && head.kinds[names] == anyField {
+	if other && names >= 0 && head.kinds[names] == anyField {
 		head.kinds[names] = nameField
 	}
 }
