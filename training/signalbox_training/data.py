@@ -38,6 +38,7 @@ class Row:
     variant: bool = False  # of another training row, so never held out
     injection: int = NONE
     host: bool = False  # a harmless document in which attacks may be planted
+    judged: bool = False  # its domain was told by reading: in an epoch it stands with the rows of its other labels
 
     def take(self, other: Row) -> None:
         """Add the labels that this row lacks."""
@@ -136,7 +137,7 @@ def judged(data: Path) -> list[Row]:
     for name in ("domain_other", "general_prompts", "jailbreak", "jailbreak2"):
         for raw in read(data, name):
             if (letter := found.get(digest(raw["text"]))) in LETTERS:
-                rows.setdefault(raw["text"], Row(raw["text"], DOMAINS.index(LETTERS[letter]), NONE, 2.0, raw["src"]))
+                rows.setdefault(raw["text"], Row(raw["text"], DOMAINS.index(LETTERS[letter]), NONE, 2.0, raw["src"], judged=True))
     return list(rows.values())
 
 
@@ -209,7 +210,7 @@ def build(data: Path, leave_out: dict[str, tuple[str, ...]] | None = None) -> tu
 
 def bare(rows: list[Row]) -> list[Row]:
     """Rows of the safety tasks, complexity and factcheck, and a few harmless domain questions."""
-    return [r for r in rows if r.complexity or r.factcheck >= 0 or r.injection >= 0 or (r.jailbreak >= 0 and (r.domain == NONE or bucket(r.text, 20) == 3))]
+    return [r for r in rows if r.complexity or r.factcheck >= 0 or r.injection >= 0 or (r.jailbreak >= 0 and (r.domain == NONE or r.judged or bucket(r.text, 20) == 3))]
 
 
 def dev(data: Path) -> dict[str, list[Row]]:

@@ -96,7 +96,7 @@ def group(row: data.Row) -> str:
     """Which part of an epoch a row belongs to."""
     if row.entities is not None:
         return "pii"
-    if row.domain >= 0:
+    if row.domain >= 0 and not row.judged:
         return "domain"
     if row.complexity or row.factcheck >= 0:
         return "grade"
