@@ -91,7 +91,7 @@ func (s *Splitter) beginLine() bool {
 func (s *Splitter) beginOther(at int) verdict {
 	if s.opts.Values && !s.begun {
 		if v := s.beginsJSON(at); v == yes {
-			s.openJSON(at, false)
+			s.openJSON(at)
 			s.begun = true
 			return yes
 		} else if v == more {
@@ -379,7 +379,7 @@ func (s *Splitter) codeRune(r rune, size int) bool {
 		s.pos += size
 		s.lineStart = true
 		if holds {
-			s.openJSON(s.pos, true)
+			s.openFenced(s.pos)
 		}
 		return true
 	}

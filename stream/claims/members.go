@@ -148,7 +148,7 @@ func (s *Splitter) laterJSON(at int) verdict {
 	if v == yes {
 		s.endLineClaim()
 		s.table.leave()
-		s.openJSON(at, false)
+		s.openJSON(at)
 	}
 	return v
 }
@@ -162,19 +162,23 @@ func (s *Splitter) announced() bool {
 // isBlank reports whether c is white space of JSON.
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
+// openFenced begins to read the JSON of the block of Markdown that is open.
+func (s *Splitter) openFenced(at int) {
+	block, frame := s.fence, s.frame()
+	s.fence = fence{}
+	s.openJSON(at)
+	s.json.fenced, s.json.block, s.json.frame = true, block, frame
+}
+
 // openJSON begins to read JSON at a place.
-func (s *Splitter) openJSON(at int, fenced bool) {
+func (s *Splitter) openJSON(at int) {
 	m := &s.json
 	if m.text == nil {
 		o := s.opts
 		o.Values = false
 		m.text = &Splitter{opts: o}
 	}
-	*m = members{open: true, fenced: fenced, fresh: true, text: m.text, levels: m.levels[:0], escapes: m.escapes[:0]}
-	if fenced {
-		m.block, m.frame = s.fence, s.frame()
-		s.fence = fence{}
-	}
+	*m = members{open: true, fresh: true, text: m.text, levels: m.levels[:0], escapes: m.escapes[:0]}
 	s.pos, s.lineStart, s.kind = at, false, Prose
 }
 

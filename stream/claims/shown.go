@@ -37,7 +37,7 @@ func (s *Splitter) beginFencedJSON(at int) verdict {
 		s.fence.bare = v == more
 	}
 	if v == yes {
-		s.openJSON(at, true)
+		s.openFenced(at)
 	}
 	return v
 }
@@ -83,7 +83,7 @@ func instructs(text string) bool {
 // isGap reports whether r stands between words; a stop may be within the name of a file.
 func isGap(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' && r != '_' }
 
-//nolint:gochecknoglobals // constant tables
+//nolint:gochecknoglobals,misspell // constant tables, with German and French
 var (
 	callNames = set(strings.Fields(
 		`arguments args kwargs parameters params input inputs tool_input action_input properties env headers`)...)

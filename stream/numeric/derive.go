@@ -106,22 +106,24 @@ func (c *checker) combine(v *quantity.Value) candidate {
 	})
 	sum := 0.0
 	for i, a := range ops {
-		x := c.x.known[a.known].value.Lo
 		for _, b := range ops[:i] {
-			y := c.x.known[b.known].value.Lo
-			if c.cues&cueSum != 0 && v.Says(x+y) ||
-				c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) &&
-					v.Says(math.Abs(x-y)) ||
-				c.cues&cueMean != 0 && v.Says((x+y)/2) {
+			if c.ofTwo(v, a, b) {
 				return a
 			}
 		}
-		sum += x
+		sum += c.x.known[a.known].value.Lo
 		if i > 1 && (c.cues&cueSum != 0 && v.Says(sum) || c.cues&cueMean != 0 && v.Says(sum/float64(i+1))) {
 			return a
 		}
 	}
 	return c.combineSentence(v)
+}
+
+// ofTwo reports whether a claim that asks for it says the sum, the difference or the mean of two numbers.
+func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
+	x, y := c.x.known[a.known].value.Lo, c.x.known[b.known].value.Lo
+	return c.cues&cueSum != 0 && v.Says(x+y) || c.cues&cueMean != 0 && v.Says((x+y)/2) ||
+		c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) && v.Says(math.Abs(x-y))
 }
 
 // large reports whether an amount is of a thousand, a million or more in words, behind which the
@@ -224,7 +226,7 @@ func (c *checker) between(v *quantity.Value) candidate {
 		x := c.x.known[a.known].value.Year
 		for _, b := range ops[:i] {
 			y := c.x.known[b.known].value.Year
-			if v.Says(math.Abs(float64(x-y))*quantity.Year) && !c.fitsBetter(ops, a, b) {
+			if v.Says(math.Abs(float64(x-y))*quantity.Year) && !fitsBetter(ops, a, b) {
 				return a
 			}
 		}
@@ -238,7 +240,7 @@ const aLittle = 0.05
 // fitsBetter reports whether another date of the sentence of two dates fits the claim better than one of
 // them: "led it for 17 years" of "joined in 1961, left in 1978 to direct the school, which he led until
 // 1999".
-func (c *checker) fitsBetter(ops []candidate, a, b candidate) bool {
+func fitsBetter(ops []candidate, a, b candidate) bool {
 	return a.sentence == b.sentence && slices.ContainsFunc(ops, func(o candidate) bool {
 		return o.sentence == a.sentence && o.known != a.known && o.known != b.known &&
 			o.score > min(a.score, b.score)+aLittle

@@ -8,11 +8,7 @@ func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	var total, part, last float64
 	j, seen := i, false
 	if n := p.beside(i); n > 0 {
-		step := 1.0
-		if n != math.Trunc(n) {
-			step = 0.5
-		}
-		return plainValue(n, step), i + 1, true
+		return inOneWord(n), i + 1, true
 	}
 	if p.has(i, roleArticle) && !p.has(i, roleCardinal) {
 		if !p.has(i+1, roleMagnitude) {
@@ -46,6 +42,14 @@ func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 		seen = true
 		j = p.joint(j+1, last)
 	}
+}
+
+// inOneWord is a number that one word tells, also one and a half.
+func inOneWord(n float64) Value {
+	if n != math.Trunc(n) {
+		return plainValue(n, 0.5)
+	}
+	return plainValue(n, 1)
 }
 
 // bareMagnitude allows hundert, mil, cent, mille without a number before them; English says "a
