@@ -56,6 +56,8 @@ func floods(size int) map[string]string {
 		"closings":             fill("LG\n\nA\n"),
 		"accounts named":       fill("口座番号1234567 "),
 		"titles of Japanese":   fill("田中部長です。"),
+		"statements in rows":   fill("INSERT INTO p(first_name,dob)VALUES('Monica'),('"),
+		"words between names":  fill("obecni: i "),
 		"wide hyphens":         fill("1−"),
 	}
 }

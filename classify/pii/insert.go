@@ -17,8 +17,8 @@ func (s *scanner) inserts(ctx context.Context) error {
 			if k < 0 {
 				break
 			}
-			i += k + len(verb)
-			if err := s.insert(ctx, i); err != nil {
+			var err error
+			if i, err = s.insert(ctx, i+k+len(verb)); err != nil {
 				return err
 			}
 		}
@@ -26,37 +26,40 @@ func (s *scanner) inserts(ctx context.Context) error {
 	return nil
 }
 
-// insert reads the statement that goes on at i.
-func (s *scanner) insert(ctx context.Context, i int) error {
+// insert reads the statement that goes on at i, and returns where the next may begin: behind the
+// rows, whose values may be statements themselves.
+func (s *scanner) insert(ctx context.Context, i int) (next int, err error) {
 	head := s.text[i:min(len(s.text), i+maxRow)]
 	open := strings.IndexByte(head, '(')
 	if open < 0 {
-		return nil
+		return i, nil
 	}
 	n := strings.IndexByte(head[open:], ')')
 	if n < 0 || strings.ContainsAny(head[:open], ";'=") {
-		return nil
+		return i, nil
 	}
 	var table columns
 	if !s.columnsIn(&table, i+open+1, i+open+n) {
-		return nil
+		return i, nil
 	}
 	at := i + open + n + 1
 	rest := strings.TrimLeft(s.text[at:min(len(s.text), at+cueWidth)], " \t\r\n")
 	if len(rest) < len("VALUES") || !strings.EqualFold(rest[:len("VALUES")], "VALUES") {
-		return nil
+		return i, nil
 	}
 	at += strings.Index(s.text[at:], rest) + len("VALUES")
 	for look := 0; ; {
 		if at >= look {
 			if err := ctx.Err(); err != nil {
-				return err
+				return at, err
 			}
 			look = at + bytesPerLook
 		}
-		if at = s.tuple(&table, at); at == 0 {
-			return nil
+		end := s.tuple(&table, at)
+		if end == 0 {
+			return at, nil
 		}
+		at = end
 	}
 }
 
@@ -107,11 +110,9 @@ func (s *scanner) tuple(table *columns, i int) (end int) {
 			to = s.quotedEnd(from)
 			at = to + 1
 		}
-		stop := strings.IndexAny(s.text[min(at, len(s.text)):min(len(s.text), at+maxRow)], ",)")
-		if stop < 0 {
+		if at = s.valueEnd(at, i+maxRow); at == len(s.text) {
 			return 0
 		}
-		at += stop
 		if c < table.n {
 			s.inColumn(table.kinds[c], cell{from, to})
 		}
@@ -124,14 +125,42 @@ func (s *scanner) tuple(table *columns, i int) (end int) {
 	return 0
 }
 
+// valueEnd returns where the comma or the parenthesis is that ends the value around i, whose own
+// parentheses are closed and may have quotes in them: concat('a', 'b'). Else the end of the text.
+func (s *scanner) valueEnd(i, limit int) int {
+	limit = min(limit, len(s.text))
+	for depth := 0; i < limit; i++ {
+		switch s.text[i] {
+		case '\'':
+			if depth > 0 {
+				i = s.quotedEnd(i + 1)
+			}
+		case '(':
+			depth++
+		case ',', ')':
+			if depth == 0 {
+				return i
+			}
+			if s.text[i] == ')' {
+				depth--
+			}
+		}
+	}
+	return len(s.text)
+}
+
 // quotedEnd returns where the quote closes that opened before i, or where it is too long; two
 // quotes are one of the value.
 func (s *scanner) quotedEnd(i int) int {
 	limit := min(len(s.text), i+maxRow)
-	for i < limit && s.text[i] != '\'' {
-		if i++; strings.HasPrefix(s.text[i:], "''") {
-			i += len("''")
+	for ; i < limit; i++ {
+		if s.text[i] != '\'' {
+			continue
 		}
+		if s.byteAt(i+1) != '\'' {
+			break
+		}
+		i++
 	}
-	return i
+	return min(i, len(s.text))
 }

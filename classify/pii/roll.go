@@ -34,12 +34,37 @@ func (s *scanner) rolled(from, to int) {
 	if k := strings.IndexByte(item, '('); k >= 0 {
 		item = item[:k]
 	}
-	for _, and := range [...]string{" and ", " und ", " et ", " e ", " y ", " en ", " i ", " & "} {
-		if k := strings.Index(item, and); k >= 0 {
-			s.rolled(from, from+k)
-			s.rolled(from+k+len(and), from+len(item))
-			return
+	for at, end := joinIn(item); at >= 0; at, end = joinIn(item) {
+		s.attends(from, from+at)
+		from, item = from+end, item[end:]
+	}
+	s.attends(from, from+len(item))
+}
+
+// joinIn returns where the first word between two names of a list is, with its spaces, or -1.
+func joinIn(item string) (start, end int) {
+	for {
+		k := strings.IndexByte(item[end:], ' ')
+		if k < 0 {
+			return -1, -1
 		}
+		start = end + k
+		if k = strings.IndexByte(item[start+1:], ' '); k < 0 {
+			return -1, -1
+		}
+		end = start + 1 + k
+		switch item[start+1 : end] {
+		case "and", "und", "et", "e", "y", "en", "i", "&":
+			return start, end + 1
+		}
+	}
+}
+
+// attends adds the name of one item of a list.
+func (s *scanner) attends(from, to int) {
+	item := strings.TrimSpace(s.text[from:to])
+	if strings.IndexByte(item, ' ') < 0 {
+		return
 	}
 	item = strings.TrimRight(item, " \t\r.")
 	for {

@@ -15,6 +15,7 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 		{"Présents : Mathilde Girard, Karim Benali", "Mathilde Girard,Karim Benali"},
 		{"Presentes: Sr. Rui Tavares, Duarte Pinto", "Rui Tavares,Duarte Pinto"}, //nolint:misspell // Portuguese
 		{"Aanwezig: Fatima El Amrani, Joost Kuipers", "Fatima El Amrani,Joost Kuipers"},
+		{"Presenti: Ugo Conti e Ada Neri e Elio Riva y Ana Sol", "Ugo Conti,Ada Neri,Elio Riva,Ana Sol"},
 		{"Attendees: Product Team, Sales Team, Marketing", ""},
 		{"Teilnehmer: Vertrieb, Einkauf und Technik", ""},
 		{"Participants: 12 to 14 people, of any age", ""},
@@ -35,6 +36,8 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 			"Monica Reyes,Walter Nguyen",
 		},
 		{"insert into p (\"last_name\", email) values ('O''Neill', 'x'), (NULL, 'y'), ('Reyes', now())", "O''Neill,Reyes"},
+		{"INSERT INTO p (at, first_name, age) VALUES (now(), 'Monica', 3), (f('a)', 'b'), 'Walter', 4)", "Monica,Walter"},
+		{"INSERT INTO p (last_name, dob) VALUES ('D''''Arcy', 'x'), ('Reyes', 'y')", "D''''Arcy,Reyes"},
 		{"INSERT INTO p (full_name, city) SELECT name FROM q WHERE (city = 'New York')", ""},
 		{"INSERT INTO p (title, body) VALUES ('Monica Reyes', 'x')", ""},
 		{"INSERT INTO p (full_name, city) VALUES ($1, $2)", ""},
