@@ -89,7 +89,7 @@ func partsOf(text string, spans []Span) map[string]float64 {
 			continue
 		}
 		for _, w := range [...]string{value[:first], value[last+1:]} {
-			if !nobodyElse(w) {
+			if !nobodyElse(w) || usual(w) {
 				continue
 			}
 			if parts == nil {
@@ -127,6 +127,37 @@ func nobodyElse(word string) bool {
 	_, both := alsoWords[word]
 	return !thing && !month && !joins && !both
 }
+
+// usual reports whether a word of a name is a month of some language, or a word or a product that
+// texts and headings write with a capital, too.
+func usual(word string) bool {
+	_, thing := alsoThings[word]
+	_, everyday := commons["everyday"][fold(word)]
+	_, name := monthNames[word]
+	return thing || everyday || isMonth(word) && !name
+}
+
+// monthNames are first names in languages that write months without a capital.
+//
+//nolint:gochecknoglobals // constant table
+var monthNames = wordSet("Jan Julio Maja")
+
+// alsoThings are names that are words of headings, of German, or products, too.
+//
+//nolint:gochecknoglobals // constant table
+var alsoThings = wordSet("Prince Gates Jobs Bridges Waters Read Quick Rush Sage Savage Shepherd Singer Sparks Temple " +
+	"Wall Walls Ward Bacon Barber Bean Berry Booth Bright Brook Bolt Camp Castle Chambers Close Constant Crow Curry " +
+	"Dear Diamond Dollar Early Flowers Foot Free Frost Gardener Glass Golden Goods Graves Guard Hand Hands Head Heart " +
+	"Hunt Iron Justice Keys Lamb Lane Leaf Light Lock Merchant Mills Mist Money Noble Parks Pastor Peak Pike Pipe Plant " +
+	"Player Pool Post Prior Ring Round Royal Sand Sands Self Shield Shields Shore Singleton Song Spear Stack Staple " +
+	"Steel Sweet Teller Trace Vice Warden Way Weeks Wild Winner Worth Ginger Candy Charity Patience Harmony Melody " +
+	"Gene Cliff Rocky Rod Trip Zip Data Build Release Order Product Service Support Team " +
+	"Jenkins Docker Apache Maven Pascal Haskell Tesla Dell Disney Bosch Siemens Hilton Safari Siri Alexa Cortana " +
+	"Watson Gauss Fourier Turing Apple Amazon Google Excel Word Teams Azure Oracle Perl Rust Scala Kotlin Mercedes " +
+	"Ferrari Keller Vogel Mann König Engel Kraft Krebs Lange Ernst Jung Horn Kern Graf Ritter Jäger Bär Adler Stern " +
+	"Nagel Hammer Baum Kohl Pfeffer Salz Sauer Reich Hahn Wald Feld Bach Brand Funk Sturm Block Stumpf Kunst Ernte " +
+	"Stock Straße Domingo Mercado Iglesia Guerra Castillo Puente Reina Bravo Rico Fuentes Rojo Nieves Noël Boulanger " +
+	"Mer Lion Mouton Colombe Villa Valle Ponte Chiesa Campo Porta Franca Luce Leone Leite Groot Jong Koning Bos")
 
 // alsoWords are names that are words of a sentence, too.
 //

@@ -20,6 +20,10 @@ func TestAPartOfAFullNameIsFoundElsewhere(t *testing.T) {
 		{"Rachel Okonjo's Rachelle and Rachels", "Rachel Okonjo", "PERSON:Rachel Okonjo"},
 		{"Rachel wrote to RachelOkonjo and Rachel", "Rachel", "PERSON:Rachel"},
 		{"Rachel Okonjo wrote.\n\nfunc (r *Rachel) Do() { return nil }\n", "Rachel Okonjo", "PERSON:Rachel Okonjo"},
+		{"Steve Jobs left. Jobs and Builds", "Steve Jobs", "PERSON:Steve Jobs"},
+		{"Lea Keller wohnt im Keller.", "Lea Keller", "PERSON:Lea Keller"},
+		{"Wir treffen Jonas Mai im Mai, sagt Jonas", "Jonas Mai", "PERSON:Jonas Mai,PERSON:Jonas"},
+		{"Jan Kowalski pisze. Jan tu jest", "Jan Kowalski", "PERSON:Jan Kowalski,PERSON:Jan"},
 	} {
 		toks := tokens(t, tt.text, []piece{{tt.guess, "B-PERSON", 0.95}})
 		got := strings.Join(found(tt.text, d.Fuse(tt.text, nil, toks, nil)), ",")
