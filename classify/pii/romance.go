@@ -67,7 +67,7 @@ func (s *scanner) streetOpener(i int) (from int, risky bool) {
 		case word == "":
 			return i, false
 		case kind != 0 && capitals > 0:
-			return start, kind&opensAlso != 0 && s.inEnglish(start)
+			return start, kind&opensAlso != 0 && s.inEnglish(start) || s.opensOther(word, start, i)
 		case s.capitalAt(start):
 			capitals++
 		case !inStreetName(opener):
@@ -79,6 +79,42 @@ func (s *scanner) streetOpener(i int) (from int, risky bool) {
 		end = start - 1
 	}
 	return i, false
+}
+
+// opensOther reports whether the word for a street at start, with the house number at i, is another
+// one in its sentence: via USB 3, al Jazeera 24, il corso Java 8.
+func (s *scanner) opensOther(word string, start, i int) bool {
+	switch word {
+	case "al", "Al", "av", "cours", "Cours":
+		return true
+	case "corso", "Corso", "largo", "Largo":
+		_, article := beforeCourse[s.wordBehind(start)]
+		return article
+	case "via", "Via":
+		return !s.viaOfItalian(start, i)
+	}
+	return false
+}
+
+// viaOfItalian reports whether the word via at start is that of Italian for a street, with the house
+// number at i: by what stands before it, what its line says, or because it stands alone.
+func (s *scanner) viaOfItalian(start, i int) bool {
+	if _, ok := beforeVia[s.wordBehind(start)]; ok {
+		return true
+	}
+	from, to := lineOf(s.text, start)
+	before := strings.TrimRight(s.text[from:start], " \"'")
+	opens := before == "" || strings.IndexByte(",:;(|-", before[len(before)-1]) >= 0
+	if rest := s.text[min(to, s.houseNumberEnd(s.digitsEnd(i))):to]; opens &&
+		(rest == "" || strings.IndexByte(",.;)|\r\"'", rest[0]) >= 0) {
+		return true
+	}
+	for w := range strings.FieldsSeq(s.text[from:to]) {
+		if _, ok := withVia[fold(strings.Trim(w, ".,;:!?()"))]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // nameStart returns the start of the word that ends at i, with hyphens, apostrophes and a dot.
@@ -118,19 +154,37 @@ func (s *scanner) numberedStreet(i int) int {
 	if s.byteAt(end) == '.' {
 		end++
 	}
-	last := 0
-	for n := 0; n <= maxStreet+1 && s.byteAt(end) == ' '; n++ {
-		next := s.nameEnd(end + 1)
-		word := s.text[end+1 : next]
+	end = s.streetBehind(end, kind)
+	if kind&opensCourse != 0 && s.town(end, true) == end {
+		return 0 // 3 cours de Maths
+	}
+	return end
+}
+
+// streetBehind returns the end of the name of a street behind its word, which ends at i, or 0.
+func (s *scanner) streetBehind(i int, kind opens) (last int) {
+	for n := 0; n <= maxStreet+1 && s.byteAt(i) == ' '; n++ {
+		next := s.nameEnd(i + 1)
+		word := s.text[i+1 : next]
 		small := inStreetName(word)
-		if n == 0 && kind&behindNumberOf != 0 && !small || !small && !s.capitalAt(end+1) {
+		if elides(word) { // de l'Église
+			i, last = next, next
+			continue
+		}
+		if n == 0 && kind&behindNumberOf != 0 && !small || !small && !s.capitalAt(i+1) {
 			break
 		}
-		if end = next; s.capitalAt(next-len(word)) || strings.Contains(word, "'") {
+		if i = next; s.capitalAt(next-len(word)) || strings.Contains(word, "'") {
 			last = next
 		}
 	}
 	return last
+}
+
+// elides reports whether a word has a capital behind a small word that it has elided: d'Alsace.
+func elides(word string) bool {
+	small, name, ok := strings.Cut(strings.Replace(word, "’", "'", 1), "'")
+	return ok && inStreetName(small) && (&scanner{text: name}).capitalAt(0)
 }
 
 func inStreetName(word string) bool {
@@ -146,6 +200,7 @@ const (
 	opensAlso                        // as opensStreet, and is another word in English
 	behindNumber                     // behind the number, too
 	behindNumberOf                   // behind the number, with a small word behind it: 5 place du Marché
+	opensCourse                      // is a lesson, too, where no town stands behind it
 )
 
 //nolint:gochecknoglobals // constant tables
@@ -160,7 +215,8 @@ var (
 				"camino carretera carrer ulica ul aleja al osiedle strada"},
 			{opensAlso, "via av plaza largo pl"},
 			{opensStreet | behindNumber, "rue allée impasse chemin quai faubourg boulevard"},
-			{opensAlso | behindNumberOf, "avenue place cours bd"},
+			{opensAlso | behindNumberOf, "avenue place bd"},
+			{opensAlso | behindNumberOf | opensCourse, "cours"},
 		} {
 			for w := range strings.FieldsSeq(list.words) {
 				m[w], m[capitalized(w)] = list.kind, list.kind
@@ -175,6 +231,10 @@ var (
 		}
 		return t
 	}()
+	beforeVia    = wordSet("in abito abita residente sede presso indirizzo alla dalla nella")
+	beforeCourse = wordSet("il un el al del nel dal sul ogni questo este muy más")
+	// withVia are words of Italian that no other language shares that has via as another word.
+	withVia       = wordSet("è di della nel abito abita residente gli sono presso nella che degli dalla vivo casa")
 	smallInStreet = wordSet("de da do das dos du des la las le les los del della delle dei degli di e y et en sur " +
 		"d l al alla san santa i")
 )
