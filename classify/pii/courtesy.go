@@ -25,6 +25,9 @@ func (s *scanner) courtesy(i int) int {
 	start = from - 1 - len(word)
 	title := strings.TrimSuffix(word, ".")
 	kind := courtesies[fold(title)]
+	if kind&withDot != 0 && title == word {
+		return 0
+	}
 	if kind == 0 || kind&onlyCapital != 0 && !isUpper(title[0]) || len(title) > 1 && isUpper(title[1]) {
 		return 0
 	}
@@ -88,17 +91,20 @@ func (s *scanner) capitalBefore(i int) bool {
 // else follows them.
 func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	end, last, words := i, 0, 0
+	var office bool // stands first: Pani Doktor Kowalska, señor Presidente del Gobierno
 	for at := i; words <= maxName; {
 		next := s.nameEnd(at)
 		word := s.text[at:next]
-		small := isParticle(fold(word)) && s.byteAt(next) == ' '
+		small := isParticle(fold(word)) && s.byteAt(next) == ' ' && !(office && words == 0)
 		initial := len(word) == 1 && isUpper(word[0]) && s.byteAt(next) == '.'
 		switch {
 		case small:
+		case words == 0 && !office && isOffice(word):
+			office = true
 		case initial:
 			next++
 			words++
-		case s.namesSomeone(word), words == 0 && at != from && isFunction(word):
+		case s.namesSomeone(word), words == 0 && at != from && !office && isFunction(word):
 			words++
 			end = next
 			last = cmp.Or(last, next)
@@ -118,6 +124,8 @@ func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	}
 	return end
 }
+
+func isOffice(word string) bool { _, ok := offices[fold(word)]; return ok }
 
 // isFunction reports whether a word with a capital joins sentences where it has none: van der Meer.
 func isFunction(word string) bool {
@@ -146,6 +154,7 @@ const (
 	onlyCapital               // in lower case it is another word
 	afterStreet               // behind a word with a capital it is the type of a street
 	nounsCapital              // of a language whose nouns have capitals
+	withDot                   // without a dot it is another word
 )
 
 //nolint:gochecknoglobals // constant tables
@@ -158,8 +167,9 @@ var (
 		}{
 			{isCourtesy, "mrs mme mlle mevrouw mevr meneer dhr heer señor señora señorita senhor senhora signor " +
 				"signora signorina sig.ra sig.na dott dott.ssa dott.sa dra srta dña doña monsieur madame maître " +
-				"lek pani panią panem sayın avv geom dokter docteur dottore dottoressa doctora professeur professoressa " +
+				"pani panią panem sayın dokter docteur dottore dottoressa doctora professeur professoressa " +
 				"notaire notaio notaris"},
+			{isCourtesy | withDot, "lek avv geom"},
 			{isCourtesy | onlyCapital, "mr ms prof don dona sra"},
 			{isCourtesy | onlyCapital | afterStreet, "dr"},
 			{isCourtesy | nounsCapital, "frau herrn"},
@@ -183,6 +193,14 @@ var (
 		return t
 	}()
 	particlesOfNames = wordSet("van von de der den del della di da do dos du ten ter la le el al bin zu zur")
+	// offices are what the holder of one is called behind a title: Madame la Directrice.
+	offices = wordSet("maire ministre directeur directrice président présidente juge préfet préfète ambassadeur " +
+		"inspecteur procureur proviseur recteur commissaire gérant gérante client cliente director directora presidente " +
+		"presidenta ministro ministra juez jueza alcalde alcaldesa rector rectora gerente cónsul embajador profesor " +
+		"profesora diretor diretora presidenta juiz juíza prefeito direttore direttrice sindaco giudice prezes dyrektor " +
+		"dyrektorko dyrektorka minister prezydent burmistrz sędzia redaktor profesor doktor kierownik oberbürgermeister " +
+		"bürgermeister bundeskanzler bundeskanzlerin bundespräsident bundespräsidentin ministerin staatsanwalt " +
+		"burgemeester directeur voorzitter rechter notaris wethouder")
 	// beforeTitle are words with a capital before a title.
 	beforeTitle = wordSet("dear prof professor herr herrn frau kollege kollegin lieber liebe sehr geehrter geehrte " +
 		"cher chère estimado estimada hi hello von bei an mit für und and by from patient with see ask von")

@@ -26,7 +26,13 @@ func TestNamesBehindTitlesOfAnyCaseAreFound(t *testing.T) {
 		{"met dokter Smeets op 12 juni", "Smeets"},
 		{"hola, soy Marisol Paz, necesito", "Marisol Paz"},
 		{"Buongiorno, sono Giulia.", "Giulia"},
+		{"do Pani Prezes Kowalskiej, Herrn Oberbürgermeister Krause", "Prezes Kowalskiej,Oberbürgermeister Krause"},
+		{"avv. Rossi scrive a geom. Bianchi", "Rossi,Bianchi"},
 
+		{"CREATE TABLE t (geom Point, avv Value)", ""},
+		{"Monsieur le Maire, Madame la Directrice,", ""},
+		{"señor Presidente del Gobierno", ""},
+		{"Szanowna Pani Prezes, Pani Dyrektor", ""},
 		{"mevrouw Meer weet het", ""},
 		{"soy Sauce and I sono Yamaha", ""},
 		{"MS Office and Ms Office", ""},
