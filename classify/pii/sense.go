@@ -73,8 +73,9 @@ func shortStreet(word string) bool {
 // what a word of another language than English behind it names.
 func (s *scanner) noAge(start, end int) bool {
 	before := strings.TrimRight(s.text[max(0, start-cueWidth):start], " ")
-	if strings.HasSuffix(before, "=") {
-		return true
+	if key, ok := strings.CutSuffix(before, "="); ok {
+		_, age := ageKeys[(&scanner{text: before}).wordBehind(len(strings.TrimRight(key, " "))+1)]
+		return !age
 	}
 	if _, ok := versions[s.wordBehind(start)]; ok {
 		return true
@@ -109,6 +110,7 @@ var (
 		"substr bitstr cstr maxstr minstr lstr wstr bstr tostr getstr")
 	versions = wordSet("version versie versión versione versão wersja wersji versionen " +
 		"sürüm release kapitel bab page seite")
+	ageKeys   = wordSet("age âge alter edad età idade leeftijd wiek yaş")
 	behindAge = wordSet("jahre jahren jahr jährig jährige jähriger ans an años año anos ano anni anno jaar lat lata " +
 		"rok år yaş yaşında yaşındaki yaşındayım yıl years year yrs old évek éves vuotta " +
 		"let")

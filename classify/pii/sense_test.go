@@ -33,6 +33,8 @@ func TestNumbersBesideWordsAreNoAddressesOrAges(t *testing.T) {
 		{"Joost zet de server om naar versie 12.", "12", Age, false},
 		{"El cliente dispone de 10 días hábiles para la respuesta.", "10", Age, false},
 		{"bir nuklite Z = 17 ve bu", "17", Age, false},
+		{"she said age = 42 in the form", "42", Age, true},
+		{"it says page = 42 in the form", "42", Age, false},
 		{"Unfall vom 12. Januar", "12", Age, false},
 		{"and she is 12. (so she says)", "12", Age, true},
 		{"and she is 12. ", "12", Age, true},
