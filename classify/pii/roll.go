@@ -151,8 +151,11 @@ func inAddress(name, local string) bool {
 // roles are words of names of departments and services that send mail.
 //
 //nolint:gochecknoglobals // constant table
-var roles = wordSet("billing support info sales noreply no-reply hello contact admin team office news newsletter service " +
-	"notifications alerts security accounts accounting careers jobs press media marketing help helpdesk desk orders " +
-	"shipping returns care customer bot ci build builds system mailer daemon postmaster webmaster bank store shop " +
-	"vertrieb buchhaltung kundenservice bestellung rechnung facturation comptabilité ventas facturación vendite " +
-	"administratie klantenservice biuro faturamento vendas online digital community events project group board")
+var roles = wordSet("billing support info sales noreply no-reply hello contact admin team office news " +
+	"newsletter service notifications alerts security accounts accounting careers jobs press media marketing " +
+	"help helpdesk desk orders shipping returns care customer bot ci build builds system mailer daemon postmaster " +
+	"webmaster bank store shop vertrieb buchhaltung kundenservice bestellung rechnung facturation comptabilité ventas " +
+	"facturación vendite administratie klantenservice biuro faturamento vendas online digital community events " +
+	"project group board mailing list lists regards studio web preview native cloud app apps labs software hub " +
+	"developer developers platform release releases digest weekly daily data science machine learning analytics " +
+	"balancer load open source real bayern united city")

@@ -18,6 +18,8 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 		{"Presenti: Ugo Conti e Ada Neri e Elio Riva y Ana Sol", "Ugo Conti,Ada Neri,Elio Riva,Ana Sol"},
 		{"Attendees: Product Team, Sales Team, Marketing", ""},
 		{"Teilnehmer: Vertrieb, Einkauf und Technik", ""},
+		{"Attendees: Data Science, Machine Learning and Open Source", ""},
+		{"Participants: User Browser, Load Balancer", ""},
 		{"Participants: 12 to 14 people, of any age", ""},
 		{"Attendees: see the Calendar Page", ""},
 
@@ -28,6 +30,7 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 		{`Cc: Jens Albrecht <j.albrecht@technik-nord.de>, Uwe Kern <kern@technik-nord.de>`, "Jens Albrecht,Uwe Kern"},
 		{"From: Acme Billing <billing@acme.com>", ""},
 		{"From: Calendar Events <xq@acme.com>", ""},
+		{"Mailing List <list@foo.org>, Visual Studio <studio@ms.com>, Best Regards <regards@acme.com>", ""},
 		{"Docs Example <jd@brightfield.com>", ""},
 		{"vec: Option Some<a@b.com>", ""},
 
