@@ -21,7 +21,7 @@ const (
 func (s *sight) version(e *evidence.Evidence) (r Result, strange bool) {
 	s.versions = evidence.Versions(s.versions[:0], s.claim.states())
 	for _, v := range s.versions {
-		if !e.HasVersion(v) {
+		if !e.HasVersion(v, s.namesLine(v)) {
 			reason := "a version that the evidence does not name"
 			return Result{
 				Verdict: Unsupported, Score: absentNumber, Source: -1, By: Numeric, Reason: reason, Span: s.spanOfVersion(v),
@@ -48,12 +48,25 @@ func (s *sight) misplaced(e *evidence.Evidence, premises []evidence.Premise) int
 		if at < 0 || e.IsHeading(at) {
 			continue
 		}
-		if slices.Contains(e.VersionsOf(at), s.versions[0]) {
+		if s.isOf(e.VersionsOf(at)) {
 			return -1
 		}
 		return i
 	}
 	return -1
+}
+
+// namesLine reports whether a version of the claim may stand for all that begin so: 2.4, and not 2.4.0.
+func (s *sight) namesLine(v string) bool {
+	return strings.Contains(v, ".") && !strings.Contains(s.claim.states(), v+".0")
+}
+
+// isOf reports whether the only version of the claim is one of some versions, or the beginning of one.
+func (s *sight) isOf(list []string) bool {
+	return slices.ContainsFunc(list, func(v string) bool {
+		rest, begins := strings.CutPrefix(v, s.versions[0])
+		return begins && (rest == "" || rest[0] == '.' && s.namesLine(s.versions[0]))
+	})
 }
 
 // otherVersion reports whether premise i, which misplaced gave, tells all but all of what the claim
@@ -63,7 +76,7 @@ func (s *sight) otherVersion(e *evidence.Evidence, premises []evidence.Premise, 
 		return false
 	}
 	for _, p := range premises {
-		if p.Sentence >= 0 && !e.IsHeading(p.Sentence) && slices.Contains(e.VersionsOf(p.Sentence), s.versions[0]) &&
+		if p.Sentence >= 0 && !e.IsHeading(p.Sentence) && s.isOf(e.VersionsOf(p.Sentence)) &&
 			s.covered(p.Text) >= ofOwnVersion {
 			return false
 		}

@@ -14,6 +14,7 @@ func TestAVersionIsOfWhatIsToldOfIt(t *testing.T) {
 		"- Crash with empty folders.\n\n## 3.1.2 - 8 May\n### Added\n- Dark mode for the desktop app.\n")
 	prose := facts(t, "v2.10.0 drops support for Python 3.8.", "v2.9.1 fixes a memory leak in the parser.")
 	none := facts(t, "The app has a dark mode.")
+	both := facts(t, "Versions 4.2.7 and 4.3.1 fix a memory leak in the parser.", "v4.1.2 adds a dark mode.")
 	for _, c := range []struct {
 		of    int
 		claim string
@@ -29,9 +30,13 @@ func TestAVersionIsOfWhatIsToldOfIt(t *testing.T) {
 		{1, "v2.9.1 fixes a memory leak in the parser.", check.Supported},
 		{1, "Version 2.10 fixes a memory leak in the parser.", check.Contradicted},
 		{1, "v2.11 fixes a memory leak in the parser.", check.Unsupported},
+		{3, "Version 4.3.1 fixes a memory leak in the parser.", check.Supported},
+		{3, "Version 4.2 fixes a memory leak in the parser.", check.Unchecked},
+		{3, "Version 4.2.0 fixes a memory leak in the parser.", check.Unsupported},
+		{3, "Version 4.1 fixes a memory leak in the parser.", check.Contradicted},
 		{2, "The app has a dark mode since 3.1.4.", check.Unchecked},
 	} {
-		e := []*evidence.Evidence{notes, prose, none}[c.of]
+		e := []*evidence.Evidence{notes, prose, none, both}[c.of]
 		got := checker(t, check.Options{Judge: always(entails)}).Check(t.Context(), e, "", []check.Claim{{Text: c.claim}})[0]
 		if got.Verdict != c.want {
 			t.Errorf("%q: %s (%s), want %s", c.claim, got.Verdict, got.Reason, c.want)

@@ -8,20 +8,28 @@ import (
 // maxVersions bounds the versions of one text; our choice.
 const maxVersions = 8
 
+// maxParts bounds the numbers of what may be a version and what follows it, such as of a build.
+const maxParts = 4
+
+// maxWordBefore bounds how far before a number the word is looked for that tells what it is of; no
+// such word is longer.
+const maxWordBefore = 32
+
 // Versions appends the numbers of versions in a text to dst and returns it: three numbers joined by
 // stops, or two behind a v or "version", as in 3.1.4, v2.10 and 2.0.0-rc.1. The v is left out, what stands behind
 // a hyphen as well, and zeros at the end. Dates, thousands, addresses and numbers of sections are
 // none. It allocates only to grow dst.
 func Versions(dst []string, text string) []string {
-	first := len(dst)
+	first, listed := len(dst), -1
 	for at := 0; at < len(text) && len(dst)-first < maxVersions; {
 		if !digit(text[at]) {
 			at++
 			continue
 		}
 		end, parts := numbersFrom(text, at)
-		if parts > 1 && isVersion(text, at, end, parts) {
-			dst = append(dst, plainVersion(text[at:end]))
+		if goesOn := listed >= 0 && parts <= 3 && isList(text[listed:at]); parts > 1 &&
+			(goesOn || isVersion(text, at, end, parts)) {
+			dst, listed = append(dst, plainVersion(text[at:end])), end
 		}
 		at = end
 	}
@@ -45,10 +53,19 @@ func numbersFrom(text string, at int) (end, parts int) {
 	}
 }
 
+// isList reports whether a text between two numbers makes a list of them, or a range.
+func isList(between string) bool {
+	switch between {
+	case ", ", "/", "–", "-", " and ", " or ", ", and ", ", or ", " to ", " through ", " und ", " oder ", " bis ":
+		return true
+	}
+	return false
+}
+
 // isVersion reports whether so many numbers at a place of a text are a version.
 func isVersion(text string, at, end, parts int) bool {
 	v := at > 0 && text[at-1]|0x20 == 'v' && (at == 1 || !letter(text[at-2]) && !digit(text[at-2]))
-	before := strings.TrimRight(text[:at], " ")
+	before := strings.TrimRight(text[max(0, at-maxWordBefore):at], " ")
 	word := strings.ToLower(strings.TrimRight(before[strings.LastIndexAny(before, " \n(#*`")+1:], "."))
 	switch word {
 	case "version", "versions", "release", "releases", "v":
@@ -84,17 +101,29 @@ func plainVersion(text string) string {
 	return text
 }
 
-// HasVersion reports whether the evidence names a version, as Versions gives it. Where it names
-// none at all it has every one.
-func (e *Evidence) HasVersion(v string) bool {
-	known := false
-	for _, list := range e.versions {
-		known = known || len(list) > 0
-		if slices.Contains(list, v) {
-			return true
+// HasVersion reports whether the evidence names a version, as Versions gives it, or has its number,
+// or, where line, names one of which it is the beginning. Where it names none at all it has every
+// one.
+func (e *Evidence) HasVersion(v string, line bool) bool {
+	whole, begins := e.joined[v]
+	return e.versions == nil || whole || begins && line
+}
+
+// noteJoined notes all numbers of a text that are joined by stops, and the beginnings of those.
+func (e *Evidence) noteJoined(text string) {
+	for at := 0; at < len(text); {
+		if !digit(text[at]) {
+			at++
+			continue
 		}
+		end, parts := numbersFrom(text, at)
+		for n := end; parts > 1 && parts <= maxParts; parts-- {
+			v := plainVersion(text[at:n])
+			e.joined[v] = e.joined[v] || n == end
+			n = at + strings.LastIndexByte(text[at:n], '.')
+		}
+		at = end
 	}
-	return !known
 }
 
 // VersionsOf are the versions that sentence i is told of: its own, else those of the last sentence
@@ -126,5 +155,12 @@ func (e *Evidence) noteVersions() {
 			e.versions = make([][]string, len(e.sentences))
 		}
 		e.versions[i] = slices.Clone(list)
+	}
+	if e.versions == nil {
+		return
+	}
+	e.joined = make(map[string]bool)
+	for i := range e.sentences {
+		e.noteJoined(e.sentences[i].text)
 	}
 }

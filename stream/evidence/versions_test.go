@@ -1,7 +1,9 @@
 package evidence_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,10 +18,43 @@ func TestVersionsAreToldFromOtherNumbers(t *testing.T) {
 		"## 3.1.12\n":                               {"3.1.12"},
 		"On 1.9.2025, 01.09.25, at 3.14 and 7.":     nil,
 		"1.234.567 of 127.0.0.1, see section 4.2.1": nil,
+		"Versions 2.1, 2.2 and 2.4 of 3.1.":         {"2.1", "2.2", "2.4"},
+		"v2.1.0 on 3.8, 4.2":                        {"2.1"},
 		"rev2.3.1 and 5.10.2b":                      nil,
 	} {
 		if diff := cmp.Diff(want, evidence.Versions(nil, text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
+	}
+}
+
+// What stands before a number is looked at as far as a word goes, and not to the last blank.
+func TestVersionsOfATextWithoutBlanksTakeLinearTime(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	evidence.Versions(nil, strings.Repeat("a1.1.1", 1<<17))
+	if took := time.Since(at); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// A version is known where the evidence has more of its number, or has it without the word, or in a list.
+func TestVersionsOfTheEvidence(t *testing.T) {
+	t.Parallel()
+	many := "Fixed in 1.0.1, 1.0.2, 1.0.3, 1.0.4, 1.0.5, 1.0.6, 1.0.7, 1.0.8, 1.0.9 and 1.0.10."
+	e, err := evidence.New(t.Context(), []evidence.Source{{ID: "a", Text: "Version 2.4.7 runs with Go 1.22.\n\n" + many}},
+		evidence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, want := range map[string]bool{
+		"2.4.7": true, "2.4": true, "1.22": true, "1.0.10": true, "1.0.11": false, "2.4.8": false, "2.5": false, "2.4.7.1": false,
+	} {
+		if e.HasVersion(v, true) != want {
+			t.Errorf("version %s: %v, want %v", v, !want, want)
+		}
+	}
+	if e.HasVersion("2.4", false) {
+		t.Error("2.4.0 is none of its versions")
 	}
 }
