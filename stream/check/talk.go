@@ -110,16 +110,32 @@ const mostAnnounced = 8
 // words, one of them for an answer or its form, and no number or name.
 func announces(line string) bool {
 	list := words.Scan(make([]words.Word, 0, mostAnnounced+1), line[:min(len(line), maxLine)])
-	found := false
+	found, told := false, false
 	for _, w := range list {
-		form := announced[w.Hash] || strings.HasSuffix(line[:w.End], "daten")
-		if w.Has(words.Number) || w.Has(words.Negation) || w.Has(words.Name) && !form {
+		form := announced[w.Hash] || strings.HasSuffix(line[:w.End], "daten") && !soldiers(line[w.Start:w.End])
+		if w.Has(words.Number) || w.Has(words.Negation) || w.Has(words.Name) && !form || told && !onward[w.Hash] {
 			return false
 		}
-		found = found || form
+		found, told = found || form, told || found && verbs[w.Hash]
 	}
 	return found && len(line) <= maxLine && len(list) <= mostAnnounced
 }
+
+// soldiers reports whether a word ends like one for data and is one for people.
+func soldiers(word string) bool {
+	return strings.HasSuffix(word, "Soldaten") || strings.HasSuffix(word, "soldaten") || strings.HasSuffix(word, "didaten")
+}
+
+// verbs tell what an answer is, by hash; behind one that announces only stand the words of onward.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	verbs  = hashes(`is are was were has have had ist sind war waren hat haben est sont était a ont es son era tiene`)
+	onward = hashes(`as in the this that these a below here following follows shown given listed formatted structured
+		provided valid json format form schema object list array table record data summary wie als im in folgt unten
+		folgende folgenden folgendes hier le la les suivant suivante suivants suivantes ci-dessous comme el la los las
+		siguiente siguientes`)
+)
 
 // maxLine is longer than a line that announces something, in bytes.
 const maxLine = 80

@@ -108,6 +108,12 @@ func TestALineThatAnnouncesWhatFollowsStatesNothing(t *testing.T) {
 		"Extrahierte Daten:":                  check.NotCheckable,
 		"The extracted record is as follows:": check.NotCheckable,
 		"Les données extraites :":             check.NotCheckable,
+		"The answer is below:":                check.NotCheckable,
+		"The data is in this table:":          check.NotCheckable,
+		"All fields are required:":            check.Contradicted,
+		"The results were all stolen:":        check.Contradicted,
+		"Die Antwort ist falsch:":             check.Contradicted,
+		"Die Kandidaten schweigen:":           check.Contradicted,
 		"The result of Petra Lang:":           check.Contradicted,
 		"The Pro plan costs less:":            check.Contradicted,
 	} {
