@@ -7,7 +7,8 @@ import (
 )
 
 // restOf reports whether v may be all but those of whom the evidence tells, of a number that the claim
-// itself takes it from: "18 of the 41 members were absent" of "present: 23 of 41 members".
+// itself takes it from: "18 of the 41 members were absent" of "present: 23 of 41 members". A claim in the
+// words of the evidence speaks of those themselves.
 func (c *checker) restOf(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || relative(v) || v.Range() || v.Weak {
 		return false
@@ -18,7 +19,8 @@ func (c *checker) restOf(v *quantity.Value) bool {
 	}
 	part := false
 	c.nearby(func(k int32, e *known) {
-		part = part || alikeIn(&e.value, whole) && v.Says((whole.Raw-e.value.Raw)*v.Factor) && !c.ofAnother(k, whole)
+		part = part || alikeIn(&e.value, whole) && v.Says((whole.Raw-e.value.Raw)*v.Factor) &&
+			!c.ofAnother(k, whole) && (c.negated || c.strange(e))
 	})
 	c.left -= len(c.x.byDim[whole.Dim])
 	return part && slices.ContainsFunc(c.x.byDim[whole.Dim], func(k int32) bool {
