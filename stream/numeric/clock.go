@@ -30,11 +30,45 @@ func (c *checker) hours(v *quantity.Value) candidate {
 			}
 			last = k
 		}
-		if times == 2 && v.Says(c.apart(first, last)) {
+		if times == 2 && v.Says(c.apart(first, last)) && (in.row || c.oneSpan(first, last)) {
 			return n
 		}
 	}
 	return nobody
+}
+
+// oneSpan reports whether two times of day are both ends of one thing: "from 8:00 to 20:00", "leaves at
+// 21:30 and arrives at 6:45", and not of two: "opens at 10:00 and the tour starts at 11:30".
+func (c *checker) oneSpan(first, last int32) bool {
+	a, b := &c.x.known[first], &c.x.known[last]
+	return b.to || b.takes > nothing && b.takes < unclear ||
+		c.relatesTo(leaving, a) && (c.relatesTo(arriving, b) || c.relatesTo(reaching, b))
+}
+
+// Words for the two ends of a journey, by hash.
+//
+//nolint:gochecknoglobals // constants
+var (
+	leaving  = words.Scan(nil, "leave")[0].Hash
+	arriving = words.Scan(nil, "arrive")[0].Hash
+	reaching = words.Scan(nil, "reaches")[0].Hash
+)
+
+// otherEndOf reports whether value i is a time of day up to which goes what the value before it begins:
+// "from 8:00 to 20:00", "between 8:00 and 10:00".
+func (r *reading) otherEndOf(text string, i int) bool {
+	if i == 0 || r.values[i].Kind != quantity.Clock || r.values[i-1].Kind != quantity.Clock ||
+		r.values[i-1].End > r.values[i].Start {
+		return false
+	}
+	from := &r.values[i-1]
+	switch strings.TrimSpace(text[from.End:r.values[i].Start]) {
+	case "to", "until", "till", "-", "–", "—", "bis", "bis um", "à", "a", "a las", "hasta", "hasta las":
+		return true
+	case "and", "und", "et", "y", "y las":
+		return hasAnySuffix(text[:from.Start], "between ", "Between ", "zwischen ", "Zwischen ", "entre ", "entre las ")
+	}
+	return false
 }
 
 // apart is how many seconds it is from time of day a of the evidence to b, on the next day where that
@@ -94,8 +128,16 @@ func (c *checker) clockedWithin(v *quantity.Value) bool {
 	if len(ops) == 0 {
 		return false
 	}
-	e := &c.x.known[ops[0].known]
-	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound) || c.among(v, ops[0].known)
+	k := ops[0].known
+	e, in := &c.x.known[k], &c.x.sentences[ops[0].sentence]
+	if k+1 < in.knownEnd && c.x.known[k+1].to {
+		k++
+	}
+	if c.x.known[k].to {
+		a, b := c.x.known[k-1].value.Lo, c.x.known[k].value.Lo
+		return a <= v.Lo && v.Lo <= b || a > b && (a <= v.Lo || v.Lo <= b) // perhaps over midnight
+	}
+	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound) || c.among(v, k)
 }
 
 // among reports whether a time of day lies between number k of the evidence and the one before or

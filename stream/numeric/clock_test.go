@@ -62,3 +62,30 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 		{night, "The night train takes 8 hours and 15 minutes.", numeric.Unsupported},
 	})
 }
+
+// Two times of day are the ends of one thing where a word says so, or one subject has both; between them
+// lies what is an example of it, over midnight too.
+func TestTwoTimesOfDayAreOfOneThingWhereThatIsSaid(t *testing.T) {
+	t.Parallel()
+	const (
+		tour    = "The museum opens at 10:00 and the tour starts at 11:30."
+		meals   = "Breakfast is at 7:30 and dinner at 19:30."
+		quiet   = "Quiet hours are from 22:00 to 7:00."
+		wash    = "The laundry room may be used from 8:00 to 20:00."
+		shuttle = "The shuttle leaves the hotel at 8:15 and reaches the airport at 9:00."
+		shop    = "The shop is open between 8 am and 6 pm."
+	)
+	wantSaid(t, []said{
+		{tour, "The tour takes 90 minutes.", numeric.NotCheckable},
+		{tour, "The tour takes 80 minutes.", numeric.Unsupported},
+		{meals, "Breakfast lasts 12 hours.", numeric.NotCheckable},
+		{shuttle, "The shuttle takes 45 minutes.", numeric.Supported},
+		{shop, "The shop is open for ten hours.", numeric.Supported},
+		{quiet, "The quiet hours last for nine hours.", numeric.Supported},
+		{quiet, "A guest who plays music at 23:00 disturbs the quiet hours.", numeric.NotCheckable},
+		{quiet, "A guest who plays music at 6:00 disturbs the quiet hours.", numeric.NotCheckable},
+		{quiet, "A guest who plays music at 9:00 disturbs the quiet hours.", numeric.Contradicted},
+		{wash, "You can use the laundry room at 19:30.", numeric.NotCheckable},
+		{wash, "You can use the laundry room at 21:00.", numeric.Contradicted},
+	})
+}

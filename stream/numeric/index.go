@@ -75,6 +75,7 @@ type known struct {
 	takes    uint8  // what its clause takes from the one before it
 	early    bool   // of a length of time: it lies before something
 	bound    bound  // of a date or a time of day: 1 where what is spoken of lies behind it, -1 before
+	to       bool   // of a time of day: the one before it is where what goes up to it begins
 	bill     item   // what its clause says that it is of a bill, or empty
 	lot      lot    // that it is the price of one of
 	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
@@ -149,6 +150,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 			when:     r.when(s.Text, n),
 			each:     r.each[n],
 			bound:    r.boundOf(s.Text, &v),
+			to:       r.otherEndOf(s.Text, n),
 			early:    r.before(s.Text, &v),
 			partner:  -1,
 		}
