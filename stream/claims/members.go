@@ -78,7 +78,7 @@ func (s *Splitter) beginsJSON(at int) verdict {
 	if at >= len(s.buf) || s.buf[at] != '{' && s.buf[at] != '[' {
 		return no
 	}
-	last := byte(0)
+	last, fresh := byte(0), false
 	for i := at; i < at+maxOpener; i++ {
 		if i >= len(s.buf) {
 			if s.final {
@@ -90,8 +90,8 @@ func (s *Splitter) beginsJSON(at int) verdict {
 		case c == '"':
 			return yes
 		case c == '[' || c == '{' && last != '{':
-			last = c
-		case !isBlank(c):
+			last, fresh = c, false
+		case !isGapOf(c, &fresh):
 			return no
 		}
 	}
@@ -104,7 +104,7 @@ func (s *Splitter) beginsObject(at int) verdict {
 	if at >= len(s.buf) || s.buf[at] != '{' && s.buf[at] != '[' {
 		return no
 	}
-	want := byte('{')
+	want, fresh := byte('{'), false
 	for i := at; i < at+maxOpener; i++ {
 		if i >= len(s.buf) {
 			if s.final {
@@ -122,7 +122,7 @@ func (s *Splitter) beginsObject(at int) verdict {
 			case '\\':
 				i++
 			}
-		case isBlank(c):
+		case isGapOf(c, &fresh):
 		case want == ':':
 			if c == ':' {
 				return yes
@@ -131,12 +131,19 @@ func (s *Splitter) beginsObject(at int) verdict {
 		case c == '"' && want == 0:
 			want = '"'
 		case c == '{' && want == '{':
-			want = 0
+			want, fresh = 0, false
 		case c != '[' || want != '{':
 			return no
 		}
 	}
 	return no
+}
+
+// isGapOf reports whether c is white space of JSON, or begins a line of a quotation; fresh tells whether
+// nothing else stands before it in its line.
+func isGapOf(c byte, fresh *bool) bool {
+	*fresh = *fresh || c == '\n'
+	return isBlank(c) || c == '>' && *fresh
 }
 
 // laterJSON opens JSON that begins at a place behind other text.
@@ -207,7 +214,7 @@ func (s *Splitter) readJSON() bool {
 	case noToken:
 	}
 	c := s.buf[s.pos]
-	if isBlank(c) {
+	if isBlank(c) || !m.fenced && len(m.levels) > 0 && isGapOf(c, &m.fresh) {
 		m.fresh = m.fresh || c == '\n'
 		s.pos++
 		return true

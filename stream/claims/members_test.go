@@ -82,6 +82,10 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 			[]string{"So:", "code:```json", "value:a: 1", "code:```"},
 		},
 		{
+			"an object in a quotation", "So:\n> {\n>   \"a\": 1,\n>\n> \"b\": [\"It is 5 m. So\"]\n> }\n> Yes.",
+			[]string{"So:", "value:a: 1", "It is 5 m.", "So", "Yes."},
+		},
+		{
 			"a block of tildes behind text", "So:\n\n1. It is:\n   ~~~~ JSON order\n   {\"a\": 1,\n   \"b\": " +
 				"\"It is 5 m. So\"}\n   ~~~~\nYes. No.",
 			[]string{"So:", "item:It is:", "code:~~~~ JSON order", "value:a: 1", "It is 5 m.", "So", "code:~~~~", "Yes.", "No."},
@@ -217,7 +221,7 @@ var jsonPieces = []string{
 	`"It is 5 m. So it is.", `, `"5 m"`, `49.90`, `-1e3,`, `true`, `\n`, `\"`, `\u00e9`,
 	`\ud83d\ude00`, `\ud83d`, `\u12`, `\`, "\n", " ", "é", "\xff", "\xe5", "\"confidence\": ", "0.9, ",
 	"The tower is tall. ", "塔高。", "word ",
-	"```json\n", "\n```\n", "\n```", "\n```\n\n{", "\n~~~~json\n", "\n~~~~\n", "For example:\n", "\n{\"a\": 1}\n", "So: ",
+	"```json\n", "\n```\n", "\n```", "\n```\n\n{", "\n~~~~json\n", "\n> ", "\n> {\n> ", "\n~~~~\n", "For example:\n", "\n{\"a\": 1}\n", "So: ",
 	`{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
 }
 

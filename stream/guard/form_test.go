@@ -209,6 +209,7 @@ func TestABlockOfJSONBehindTextStaysJSON(t *testing.T) {
 		begin = "Here it is:\n\n```json\n{\"a\": \"All is well. "
 		end   = " Good.\"}\n```\n"
 		text  = begin + "This is false." + end + "All is well."
+		cited = "Here it is:\n\n> {\n>   \"b\": \"All is well.\",\n>   \"a\": \"This is false.\"\n> }\n\n"
 		value = "Here it is:\n```json\n{\"a\": 5, \"b\": \"false 5\", \"c\": 6}\n```"
 	)
 	for _, c := range []struct {
@@ -221,6 +222,8 @@ func TestABlockOfJSONBehindTextStaysJSON(t *testing.T) {
 		{guard.Annotate, text + " That is false.", text + " That is false. [unverified]", 1, false},
 		{guard.Annotate, value, value, 2, false}, // "c" is of what is called "false 5"
 		{guard.Hold, text, begin + "[unverified]" + end + "All is well.", 0, false},
+		{guard.Annotate, cited, cited, 1, false},
+		{guard.Hold, cited, strings.Replace(cited, "This is false.", "[unverified]", 1), 0, false},
 		{guard.Hold, value, "Here it is:\n```json\n{\"a\": 5, \"b\": \"", 0, true},
 		{guard.Terminate, value, "Here it is:\n```json\n{\"a\": 5, \"b\": \"", 0, true},
 	} {
