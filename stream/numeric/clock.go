@@ -137,20 +137,7 @@ func (c *checker) clockedWithin(v *quantity.Value) bool {
 		a, b := c.x.known[k-1].value.Lo, c.x.known[k].value.Lo
 		return a <= v.Lo && v.Lo <= b || a > b && (a <= v.Lo || v.Lo <= b) // perhaps over midnight
 	}
-	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound) || c.among(v, k)
-}
-
-// among reports whether a time of day lies between number k of the evidence and the one before or
-// behind it in its sentence: 9 am of "from 8:00 to 10:00".
-func (c *checker) among(v *quantity.Value, k int32) bool {
-	in := &c.x.sentences[c.x.known[k].sentence]
-	for first := max(in.known, k-1); first <= k && first+1 < in.knownEnd; first++ {
-		a, b := &c.x.known[first].value, &c.x.known[first+1].value
-		if a.Kind == quantity.Clock && b.Kind == quantity.Clock && a.Lo < v.Lo && v.Lo < b.Lo {
-			return true
-		}
-	}
-	return false
+	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound)
 }
 
 // supposes reports whether a word before v says that the claim is about a case of several.

@@ -68,12 +68,13 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 func TestTwoTimesOfDayAreOfOneThingWhereThatIsSaid(t *testing.T) {
 	t.Parallel()
 	const (
-		tour    = "The museum opens at 10:00 and the tour starts at 11:30."
-		meals   = "Breakfast is at 7:30 and dinner at 19:30."
-		quiet   = "Quiet hours are from 22:00 to 7:00."
-		wash    = "The laundry room may be used from 8:00 to 20:00."
-		shuttle = "The shuttle leaves the hotel at 8:15 and reaches the airport at 9:00."
-		shop    = "The shop is open between 8 am and 6 pm."
+		tour     = "The museum opens at 10:00 and the tour starts at 11:30."
+		meals    = "Breakfast is at 7:30 and dinner at 19:30."
+		quiet    = "Quiet hours are from 22:00 to 7:00."
+		wash     = "The laundry room may be used from 8:00 to 20:00."
+		shuttle  = "The shuttle leaves the hotel at 8:15 and reaches the airport at 9:00."
+		meetings = "Meetings are held at 9:00, 11:00 and 15:00."
+		shop     = "The shop is open between 8 am and 6 pm."
 	)
 	wantSaid(t, []said{
 		{tour, "The tour takes 90 minutes.", numeric.NotCheckable},
@@ -81,6 +82,8 @@ func TestTwoTimesOfDayAreOfOneThingWhereThatIsSaid(t *testing.T) {
 		{meals, "Breakfast lasts 12 hours.", numeric.NotCheckable},
 		{shuttle, "The shuttle takes 45 minutes.", numeric.Supported},
 		{shop, "The shop is open for ten hours.", numeric.Supported},
+		{meetings, "A meeting is held at 11:00.", numeric.Supported},
+		{meetings, "A meeting is held at 10:00.", numeric.Contradicted},
 		{quiet, "The quiet hours last for nine hours.", numeric.Supported},
 		{quiet, "A guest who plays music at 23:00 disturbs the quiet hours.", numeric.NotCheckable},
 		{quiet, "A guest who plays music at 6:00 disturbs the quiet hours.", numeric.NotCheckable},
