@@ -122,8 +122,15 @@ func (c *checker) combine(v *quantity.Value) candidate {
 // ofTwo reports whether a claim that asks for it says the sum, the difference or the mean of two numbers.
 func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
 	x, y := c.x.known[a.known].value.Lo, c.x.known[b.known].value.Lo
-	return c.cues&cueSum != 0 && v.Says(x+y) || c.cues&cueMean != 0 && v.Says((x+y)/2) ||
+	return c.cues&cueSum != 0 && v.Says(x+y) && !c.oneOf(a.known) && !c.oneOf(b.known) || c.cues&cueMean != 0 && v.Says((x+y)/2) ||
 		c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) && v.Says(math.Abs(x-y))
+}
+
+// oneOf reports whether number k of the evidence is the price of one of several, which is no part of a
+// total.
+func (c *checker) oneOf(k int32) bool {
+	e := &c.x.known[k]
+	return e.lot.amount > e.value.Lo
 }
 
 // large reports whether an amount is of a thousand, a million or more in words, behind which the
@@ -171,12 +178,17 @@ func (c *checker) combineUnit(v *quantity.Value) candidate {
 	if v.Dim == quantity.Plain && len(c.x.byDim[v.Dim]) > maxOperands {
 		return nobody
 	}
+	several := false
 	for _, k := range c.x.byDim[v.Dim] {
 		if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Factor == v.Factor && !e.Range() {
 			sum += e.Lo
 			n++
 			last = k
+			several = several || c.oneOf(k)
 		}
+	}
+	if several && c.cues&cueMean == 0 {
+		return nobody
 	}
 	if n < 2 || n > 2*maxOperands || !c.total(v, sum, n) {
 		return nobody

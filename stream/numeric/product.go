@@ -26,7 +26,7 @@ func (r *reading) lotsOf(text string) {
 	for i := 1; i < len(r.values); i++ {
 		n, v := &r.values[i-1], &r.values[i]
 		if v.Kind != quantity.Count || relative(v) || v.Range() || v.Hedge != quantity.Exact || !howMany(n) ||
-			!r.timesOne(text, n, v) {
+			!r.timesOne(text, n, v) || i > 1 && r.severalTimes(text, &r.values[i-2], n) {
 			continue
 		}
 		amount := v.Lo
@@ -41,6 +41,13 @@ func (r *reading) lotsOf(text string) {
 			r.lots[i] = lot{amount * n.Raw, v.Dim.Top(), v.Period}
 		}
 	}
+}
+
+// severalTimes reports whether there is so much of n for each of another number, so that nothing tells
+// what of them an amount is for: "3 rooms for 4 nights at 95 EUR".
+func (r *reading) severalTimes(text string, other, n *quantity.Value) bool {
+	return howMany(other) && other.End <= n.Start && r.wordsIn(other.End, n.Start) <= mostThings/2 &&
+		hasAnySuffix(text[other.End:n.Start], " for ", " für ", " pour ", " por ", " à ")
 }
 
 // howMany reports whether a number may tell how many there are of what another is the price of.

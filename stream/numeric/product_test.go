@@ -75,3 +75,20 @@ func TestTotalsOfSeveralThings(t *testing.T) {
 		{seats, "The total is 72 EUR per month.", numeric.Unsupported},
 	})
 }
+
+// What is the price of one of several is no part of a total, and beside two numbers of things nothing
+// tells which of them it is for.
+func TestThePriceOfOneOfSeveralIsNoPartOfATotal(t *testing.T) {
+	t.Parallel()
+	const (
+		rows = "Item: chair | Qty: 4 | Unit price: 25 EUR // Item: desk | Qty: 1 | Unit price: 120 EUR"
+		plan = "3 rooms for 4 nights at 95 EUR each."
+	)
+	wantSaid(t, []said{
+		{rows, "The total is 220 euros.", numeric.Supported},
+		{rows, "The total is 145 euros.", numeric.Unsupported},
+		{plan, "The total is 1140 euros.", numeric.NotCheckable},
+		{plan, "The total is 380 euros.", numeric.NotCheckable},
+		{plan, "The total is 480 euros.", numeric.Unsupported},
+	})
+}
