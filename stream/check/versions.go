@@ -48,7 +48,7 @@ func (s *sight) misplaced(e *evidence.Evidence, premises []evidence.Premise) int
 		if at < 0 || e.IsHeading(at) {
 			continue
 		}
-		if s.isOf(e.VersionsOf(at)) {
+		if s.isOf(e.VersionsOf(at)) || evidence.RangesVersions(premises[i].Text) {
 			return -1
 		}
 		return i

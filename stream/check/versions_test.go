@@ -15,6 +15,7 @@ func TestAVersionIsOfWhatIsToldOfIt(t *testing.T) {
 	prose := facts(t, "v2.10.0 drops support for Python 3.8.", "v2.9.1 fixes a memory leak in the parser.")
 	none := facts(t, "The app has a dark mode.")
 	both := facts(t, "Versions 4.2.7 and 4.3.1 fix a memory leak in the parser.", "v4.1.2 adds a dark mode.")
+	ranges := facts(t, "Versions before 2.3.1 crash with empty folders.", "The crash is fixed in 2.3.1 and later.")
 	for _, c := range []struct {
 		of    int
 		claim string
@@ -34,9 +35,11 @@ func TestAVersionIsOfWhatIsToldOfIt(t *testing.T) {
 		{3, "Version 4.2 fixes a memory leak in the parser.", check.Unchecked},
 		{3, "Version 4.2.0 fixes a memory leak in the parser.", check.Unsupported},
 		{3, "Version 4.1 fixes a memory leak in the parser.", check.Contradicted},
+		{4, "Version 2.2.7 crashes with empty folders.", check.Unchecked},
+		{4, "The crash is fixed in 2.4.0.", check.Supported},
 		{2, "The app has a dark mode since 3.1.4.", check.Unchecked},
 	} {
-		e := []*evidence.Evidence{notes, prose, none, both}[c.of]
+		e := []*evidence.Evidence{notes, prose, none, both, ranges}[c.of]
 		got := checker(t, check.Options{Judge: always(entails)}).Check(t.Context(), e, "", []check.Claim{{Text: c.claim}})[0]
 		if got.Verdict != c.want {
 			t.Errorf("%q: %s (%s), want %s", c.claim, got.Verdict, got.Reason, c.want)

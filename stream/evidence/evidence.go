@@ -110,6 +110,7 @@ type Evidence struct {
 	words     lexical
 	said      map[uint64]int32 // what a sentence says, to the first that says it
 	versions  [][]string       // of the sentences; nil where there is none
+	ranged    bool             // it tells of a range of versions
 	joined    map[string]bool  // where there are versions: all numbers joined by stops, and (false) how they begin
 }
 

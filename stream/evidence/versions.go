@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -102,12 +103,40 @@ func plainVersion(text string) string {
 }
 
 // HasVersion reports whether the evidence names a version, as Versions gives it, or has its number,
-// or, where line, names one of which it is the beginning. Where it names none at all it has every
-// one.
+// or, where line, names one of which it is the beginning. Where it names none at all, or a range of
+// them, it has every one.
 func (e *Evidence) HasVersion(v string, line bool) bool {
 	whole, begins := e.joined[v]
-	return e.versions == nil || whole || begins && line
+	return e.versions == nil || e.ranged || whole || begins && line
 }
+
+// RangesVersions reports whether a text tells of all versions up to one, or from one on, by a word right
+// before or behind its number: "before 2.3.1", "2.3.1 and later".
+func RangesVersions(text string) bool {
+	for at := 0; at < len(text); {
+		if !digit(text[at]) {
+			at++
+			continue
+		}
+		end, parts := numbersFrom(text, at)
+		before := strings.TrimRight(text[max(0, at-maxWordBefore):at], " vV=`*")
+		behind := strings.TrimLeft(text[end:min(len(text), end+maxWordBefore)], " `*")
+		if parts > 1 && (rangeBefore.MatchString(before) || rangeBehind.MatchString(behind)) {
+			return true
+		}
+		at = end
+	}
+	return false
+}
+
+//nolint:gochecknoglobals // constants
+var (
+	rangeBefore = regexp.MustCompile(
+		`(?i)(?:[<>≤≥]|\b(?:before|prior to|below|above|up to|through|until|vor|unter|ab|bis|` +
+			`(?:earlier|older|lower|less|later|newer|higher|greater) than))(?: (?:and including|version))?$`)
+	rangeBehind = regexp.MustCompile(
+		`(?i)^(?:\+|,? ?\(?(?:and|or|und|oder) (?:later|newer|above|higher|up|earlier|older|below|lower|neuer|höher|älter))`)
+)
 
 // noteJoined notes all numbers of a text that are joined by stops, and the beginnings of those.
 func (e *Evidence) noteJoined(text string) {
@@ -155,6 +184,7 @@ func (e *Evidence) noteVersions() {
 			e.versions = make([][]string, len(e.sentences))
 		}
 		e.versions[i] = slices.Clone(list)
+		e.ranged = e.ranged || RangesVersions(e.sentences[i].text)
 	}
 	if e.versions == nil {
 		return

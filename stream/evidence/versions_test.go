@@ -48,7 +48,8 @@ func TestVersionsOfTheEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for v, want := range map[string]bool{
-		"2.4.7": true, "2.4": true, "1.22": true, "1.0.10": true, "1.0.11": false, "2.4.8": false, "2.5": false, "2.4.7.1": false,
+		"2.4.7": true, "2.4": true, "1.22": true, "1.0.10": true,
+		"1.0.11": false, "2.4.8": false, "2.5": false, "2.4.7.1": false,
 	} {
 		if e.HasVersion(v, true) != want {
 			t.Errorf("version %s: %v, want %v", v, !want, want)
@@ -56,5 +57,18 @@ func TestVersionsOfTheEvidence(t *testing.T) {
 	}
 	if e.HasVersion("2.4", false) {
 		t.Error("2.4.0 is none of its versions")
+	}
+}
+
+func TestRangesOfVersions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"Versions before 2.3.1 crash.": true, "Needs v1.22 or later.": true, "It is >=1.2.3.": true, "Up to version 2.4.": true,
+		"Older than `v3.1.4`": true, "2.4+": true, "1.0.0 through 1.4.9": true,
+		"Version 2.3.1 is faster than 2.3.0.": false, "2.3.1 and 2.4.0": false, "Before 5 May it was 2.3.1.": false, "": false,
+	} {
+		if got := evidence.RangesVersions(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
 	}
 }
