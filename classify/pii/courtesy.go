@@ -95,7 +95,7 @@ func (s *scanner) courteous(from, i int, kind courtesyKind) int {
 	for at := i; words <= maxName; {
 		next := s.nameEnd(at)
 		word := s.text[at:next]
-		small := isParticle(fold(word)) && s.byteAt(next) == ' ' && !(office && words == 0)
+		small := isParticle(fold(word)) && s.byteAt(next) == ' ' && (!office || words > 0)
 		initial := len(word) == 1 && isUpper(word[0]) && s.byteAt(next) == '.'
 		switch {
 		case small:
@@ -157,7 +157,7 @@ const (
 	withDot                   // without a dot it is another word
 )
 
-//nolint:gochecknoglobals // constant tables
+//nolint:gochecknoglobals,misspell // constant tables
 var (
 	courtesies = func() map[string]courtesyKind {
 		m := map[string]courtesyKind{}

@@ -129,7 +129,6 @@ func RangesVersions(text string) bool {
 	return false
 }
 
-//nolint:gochecknoglobals // constants
 var (
 	rangeBefore = regexp.MustCompile(
 		`(?i)(?:[<>≤≥]|\b(?:before|prior to|below|above|up to|through|until|vor|unter|ab|bis|` +
