@@ -50,9 +50,15 @@ func TestPatternsFind(t *testing.T) {
 		{"telephone numbers", "+44 20 7946 0958, (555) 123-4567, 1-800-555-0199x22, call me at 555-0134", []string{"PHONE_NUMBER:+44 20 7946 0958", "PHONE_NUMBER:(555) 123-4567", "PHONE_NUMBER:1-800-555-0199x22", "PHONE_NUMBER:555-0134"}},
 		{"telephone numbers of other countries", "Rufen Sie 030 901820 an, tel. 01 42 68 53 00, 電話番号は03-1234-5678です", []string{"PHONE_NUMBER:030 901820", "PHONE_NUMBER:01 42 68 53 00", "PHONE_NUMBER:03-1234-5678"}},
 		{"postal codes", "zip code is 90210, postcode SW1A 1AA; Portland, OR 97201-1234; plz 10115", []string{"ZIP_CODE:90210", "ZIP_CODE:SW1A 1AA", "ZIP_CODE:97201-1234", "ZIP_CODE:10115"}},
-		{"mail in an address of a site", "GET /u?mail=sofia.lind%40posteo.net&x=1, 5%40 off, a%40b", []string{"EMAIL_ADDRESS:sofia.lind%40posteo.net"}},
+		{
+			"mail in an address of a site", "GET /u?mail=sofia.lind%40posteo.net&x=1, 5%40 off, a%40b",
+			[]string{"EMAIL_ADDRESS:sofia.lind%40posteo.net"},
+		},
 		{"ages", "aged 43, a 7-year-old, 30 years old, J'ai 78 ans, ich bin 62 Jahre alt, мне 25 лет, 今年20岁", []string{"AGE:43", "AGE:7", "AGE:30", "AGE:78", "AGE:62", "AGE:25", "AGE:20"}},
-		{"titles", "Mr. Doe met Dr Watson, Prof. gábor and Frau Weiß", []string{"TITLE:Mr.", "PERSON:Doe", "TITLE:Dr", "PERSON:Watson", "TITLE:Prof.", "TITLE:Frau", "PERSON:Weiß"}},
+		{
+			"titles", "Mr. Doe met Dr Watson, Prof. gábor and Frau Weiß",
+			[]string{"TITLE:Mr.", "PERSON:Doe", "TITLE:Dr", "PERSON:Watson", "TITLE:Prof.", "TITLE:Frau", "PERSON:Weiß"},
+		},
 		{"dates", "on 2021-03-04T10:20:30Z, 12/31/1999, 1.2.2003, 24 Jul 1993, September 15, 1999, 3 de mayo de 2011, 2024年3月5日", []string{"DATE_TIME:2021-03-04T10:20:30Z", "DATE_TIME:12/31/1999", "DATE_TIME:1.2.2003", "DATE_TIME:24 Jul 1993", "DATE_TIME:September 15, 1999", "DATE_TIME:3 de mayo de 2011", "DATE_TIME:2024年3月5日"}},
 		{"a date that belongs to someone", "born in March 1978, dob is May 5", []string{"DATE_TIME:March 1978", "DATE_TIME:May 5"}},
 		{"a date with its weekday", "on Saturday, 24 August we met", []string{"DATE_TIME:Saturday, 24 August"}},

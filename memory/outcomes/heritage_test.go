@@ -39,7 +39,7 @@ func newHeirs(t *testing.T) *heirs {
 		return s
 	}
 	if h.first, h.second = open(), open(); !h.second.Contested() {
-		t.Skip("this system has no locks")
+		t.Skip("two processes are told apart by file locks, which this system lacks")
 	}
 	return h
 }
@@ -146,7 +146,7 @@ func TestOthersGoOnWhileAFileIsTakenOver(t *testing.T) {
 	h.add(t, h.second, "1")
 	h.kill(t)
 	if err := errors.Join(os.Remove(h.path), syscall.Mkfifo(h.path, 0o600)); err != nil {
-		t.Skip(err)
+		t.Skipf("a file that is read without an end needs named pipes: %v", err)
 	}
 	taken := make(chan error, 1)
 	go func() { // reads the file, which has no end yet

@@ -132,7 +132,10 @@ func TestRules(t *testing.T) {
 		{"an echo of the question states nothing", "How much did the Louvre pay in March", 0, always(entails), check.NotCheckable, check.Sentinel, ""},
 		{"nor does one to be answered with yes", "Is the Louvre in Paris open on Tuesdays", 0, always(entails), check.NotCheckable, check.Sentinel, ""},
 		{"nor does talk about it", "You asked whether the Louvre is open on Tuesdays.", 0, always(entails), check.NotCheckable, check.Sentinel, ""},
-		{"nor does a line that something stands behind", "Here is the record of the Louvre as JSON:", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},
+		{
+			"nor does a line that something stands behind", "Here is the record of the Louvre as JSON:", 0,
+			always(contradicts), check.NotCheckable, check.Sentinel, "",
+		},
 		{"a clause that only begins so is read", "When the Louvre opened, Paris had a museum.", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"two of what the evidence does not speak of are unsupported", "a museum has two lanes", 0, always(isNeutral), check.Unsupported, check.NLI, ""},
 		{"thanks state nothing", "Thanks for asking about the Louvre!", 0, always(contradicts), check.NotCheckable, check.Sentinel, ""},

@@ -221,7 +221,8 @@ var jsonPieces = []string{
 	`"It is 5 m. So it is.", `, `"5 m"`, `49.90`, `-1e3,`, `true`, `\n`, `\"`, `\u00e9`,
 	`\ud83d\ude00`, `\ud83d`, `\u12`, `\`, "\n", " ", "é", "\xff", "\xe5", "\"confidence\": ", "0.9, ",
 	"The tower is tall. ", "塔高。", "word ",
-	"```json\n", "\n```\n", "\n```", "\n```\n\n{", "\n~~~~json\n", "\n> ", "\n> {\n> ", "\n~~~~\n", "For example:\n", "\n{\"a\": 1}\n", "So: ",
+	"```json\n", "\n```\n", "\n```", "\n```\n\n{", "\n~~~~json\n", "\n> ", "\n> {\n> ", "\n~~~~\n",
+	"For example:\n", "\n{\"a\": 1}\n", "So: ",
 	`{"a": "`, `{"a": ["`, "abcdefghij", strings.Repeat("x", 300),
 }
 

@@ -64,9 +64,11 @@ func TestVersionsOfTheEvidence(t *testing.T) {
 func TestRangesOfVersions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"Versions before 2.3.1 crash.": true, "Needs v1.22 or later.": true, "It is >=1.2.3.": true, "Up to version 2.4.": true,
+		"Versions before 2.3.1 crash.": true, "Needs v1.22 or later.": true, "It is >=1.2.3.": true,
+		"Up to version 2.4.":  true,
 		"Older than `v3.1.4`": true, "2.4+": true, "1.0.0 through 1.4.9": true,
-		"Version 2.3.1 is faster than 2.3.0.": false, "2.3.1 and 2.4.0": false, "Before 5 May it was 2.3.1.": false, "": false,
+		"Version 2.3.1 is faster than 2.3.0.": false, "2.3.1 and 2.4.0": false, "Before 5 May it was 2.3.1.": false,
+		"": false,
 	} {
 		if got := evidence.RangesVersions(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)

@@ -122,7 +122,8 @@ func (c *checker) combine(v *quantity.Value) candidate {
 // ofTwo reports whether a claim that asks for it says the sum, the difference or the mean of two numbers.
 func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
 	x, y := c.x.known[a.known].value.Lo, c.x.known[b.known].value.Lo
-	return c.cues&cueSum != 0 && v.Says(x+y) && !c.oneOf(a.known) && !c.oneOf(b.known) || c.cues&cueMean != 0 && v.Says((x+y)/2) ||
+	return c.cues&cueSum != 0 && v.Says(x+y) && !c.oneOf(a.known) && !c.oneOf(b.known) ||
+		c.cues&cueMean != 0 && v.Says((x+y)/2) ||
 		c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) && v.Says(math.Abs(x-y))
 }
 
