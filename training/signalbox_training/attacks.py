@@ -16,7 +16,7 @@ import random
 import urllib.parse
 from pathlib import Path
 
-from . import secrecy, synth
+from . import material, secrecy, synth
 from .data import NONE, Row, bucket, read, subsample
 
 OWN = Path(__file__).parent / "safety"
@@ -138,6 +138,9 @@ def written_rows() -> list[Row]:
         for label, kind, text in tsv(file.name, 3):
             jailbreak, injection = USERS[label]
             rows.append(Row(text, jailbreak=jailbreak, injection=injection, src=f"own/user/{label}-{file.stem}/{kind}"))
+    for world, label, text in material.read():
+        order = label == "order"
+        rows.append(Row(text, jailbreak=NONE if order else 0, injection=int(order), src=f"own/material/{label}/{world}", host=label == "passage"))
     rows += [Row(t, jailbreak=y, injection=1 if y else NONE, src="own/jailbreak") for t, y in synth.jailbreak_texts() + secrecy.texts()]
     return rows
 

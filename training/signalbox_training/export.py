@@ -26,7 +26,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 from . import wide
-from .model import HEADS, HIDDEN, LAYERS, LN_EPS, PII, SEQUENCE, Bundle, Linear
+from .model import HEADS, HIDDEN, LAYERS, LN_EPS, PII, SEQUENCE, Bundle, Linear, Spots
 from .quantise import Quantised
 
 CONTRIB = "com.microsoft"
@@ -43,10 +43,10 @@ def rounded_rows(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Graph:
-    """Collects nodes and initializers."""
+    """Collects nodes and initializers. The names of nodes begin with the prefix."""
 
-    def __init__(self, precision: str, layers: dict[str, Quantised] | None = None):
-        self.precision, self.layers = precision, layers or {}
+    def __init__(self, precision: str, layers: dict[str, Quantised] | None = None, prefix: str = ""):
+        self.precision, self.layers, self.prefix = precision, layers or {}, prefix
         self.real = np.float16 if precision == "fp16" else np.float32
         self.nodes, self.tensors, self.names = [], [], set()
 
@@ -60,7 +60,7 @@ class Graph:
         return self.const(name, np.asarray(value).astype(self.real))
 
     def op(self, kind: str, inputs: list[str], outputs: int = 1, domain: str = "", **attributes):
-        stem = f"{kind}_{len(self.nodes)}"
+        stem = f"{self.prefix}{kind}_{len(self.nodes)}"
         names = [f"{stem}.{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(kind, inputs, names, name=stem, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
@@ -198,8 +198,11 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
     for task, first in zip(sequence, each):
         inner = g.op("Gelu", [linear(g.op("Concat", [first, mean], axis=-1), f"heads.{task}.hidden")], domain=CONTRIB)
         outputs[task + "_logits"] = linear(inner, f"heads.{task}.logits")
+    states = g.op("Concat", [below, final], axis=-1) if {"pii", "injection"} & set(tasks) else None
+    if "injection" in tasks:
+        outputs["injection_logits"] = add_spots(g, model.spots, outputs["injection_logits"], states)
     if "pii" in tasks:
-        outputs["pii_logits"] = linear(g.op("Concat", [below, final], axis=-1), "pii")
+        outputs["pii_logits"] = linear(states, "pii")
     if "embedding" in tasks:
         turned = g.op("MatMul", [mean, g.floats("metric", np.ascontiguousarray(w["metric.weight"].T))])
         outputs["embedding"] = g.op("Div", [turned, g.op("Max", [
@@ -227,6 +230,19 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
         helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)])
     proto.ir_version = 8
     return proto
+
+
+def add_spots(g: Graph, spots: Spots, head: str, states: str) -> str:
+    """The logits [batch, 2] of injection: those of the head, and what the states of the tokens say (model.Spots)."""
+    mix, signs = array(spots.mix), np.array([[-1.0, 1.0]], np.float32)
+    inner = g.op("Gelu", [g.linear(states, "spots.hidden", spots.hidden)], domain=CONTRIB)
+    odds = g.linear(inner, "spots.logits", spots.logits)
+    mask = g.op("Unsqueeze", [g.op("Cast", ["attention_mask"], to=TensorProto.FLOAT), g.const("spots.last", np.array([2], np.int64))])
+    away = g.op("Mul", [g.op("Sub", [mask, g.floats("spots.one", 1.0)]), g.floats("spots.far", 1e4)])
+    shares = g.op("Softmax", [g.op("Add", [odds, away])], axis=1)
+    pooled = g.op("ReduceSum", [g.op("Mul", [shares, odds]), g.const("spots.axis", np.array([1], np.int64))], keepdims=0)
+    margin = [g.op("MatMul", [head, g.floats("spots.head", mix[0] * signs.T)]), g.op("Mul", [pooled, g.floats("spots.weight", mix[1])])]
+    return g.op("MatMul", [g.op("Sum", [*margin, g.floats("spots.bias", mix[2])]), g.floats("spots.both", signs / 2)])
 
 
 def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str, str, str], attend, rest, tapped: dict) -> str:

@@ -62,7 +62,7 @@ def documents(clones: Path) -> list[dict]:
         by_language: dict[str, list[str]] = {}
         for path in git("ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
             m = pattern.match(path)
-            if m and path.endswith((".md", ".mdx", ".po", ".yml", ".conllu")):
+            if m and path.endswith((".md", ".mdx", ".po", ".rst", ".yml", ".conllu")):
                 language = fixed or m[1].lower().replace("_", "-")
                 if fixed or language not in OTHER:
                     by_language.setdefault(SAME.get(language, language), []).append(path)

@@ -158,6 +158,31 @@ class Head(nn.Module):
         return self.logits(F.dropout(h, drop, self.training))
 
 
+class Spots(nn.Module):
+    """What single tokens say of an injection. An order in a document is a few of its tokens, which the first token and the
+    mean of all of them may not show: each token's states below and above the last layer give its log-odds of being one of an
+    order, and the mean of these, weighted by their exponentials, is added to what the head says."""
+
+    def __init__(self, width: int = 64):
+        super().__init__()
+        self.hidden = nn.Linear(2 * HIDDEN, width)
+        self.logits = nn.Linear(width, 1)
+        self.mix = nn.Parameter(torch.tensor([1.0, 0.0, 0.0]))  # weight of the head, weight of the tokens, bias
+
+    def tokens(self, states, drop: float = 0.0):
+        """Log-odds [batch, seq] of states [batch, seq, 2 * hidden]."""
+        return self.logits(F.dropout(F.gelu(self.hidden(states)), drop, self.training)).squeeze(-1)
+
+    def pooled(self, odds, mask):
+        """The log-odds of the text [batch]; mask [batch, seq] is 1 for its tokens."""
+        return ((odds + (mask.float() - 1) * 1e4).softmax(1) * odds).sum(1)
+
+    def forward(self, logits, states, mask):
+        """Logits [batch, 2] of the head and the tokens together, those of states as above."""
+        margin = self.mix[0] * (logits[:, 1] - logits[:, 0]) + self.mix[1] * self.pooled(self.tokens(states), mask) + self.mix[2]
+        return torch.stack([-margin / 2, margin / 2], 1)
+
+
 class Bundle(nn.Module):
     """All tasks in one pass."""
 
@@ -170,6 +195,7 @@ class Bundle(nn.Module):
         self.adapters = Adapters()
         self.heads = nn.ModuleDict({task: Head(WIDTHS[task], len(labels)) for task, labels in SEQUENCE.items()})
         self.pii = nn.Linear(2 * HIDDEN, len(PII))
+        self.spots = Spots()
         self.metric = nn.Linear(HIDDEN, HIDDEN, bias=False)  # of the embedding; see settle.py
         nn.init.eye_(self.metric.weight)
         self.dropout = dropout
@@ -198,8 +224,9 @@ class Bundle(nn.Module):
     def forward(self, ids, mask):
         """Returns {task: logits [batch, classes]} with "pii" [batch, seq, labels] and "embedding" [batch, hidden]."""
         below, final, read = self.read(ids, mask)
-        out = self.answers(*read)
-        out["pii"] = self.pii(F.dropout(torch.cat([below.float(), final], dim=-1), self.dropout, self.training))
+        out, states = self.answers(*read), torch.cat([below.float(), final], dim=-1)
+        out["injection"] = self.spots(out["injection"], states, mask)
+        out["pii"] = self.pii(F.dropout(states, self.dropout, self.training))
         out["embedding"] = self.embed(read[2])
         return out
 
@@ -276,7 +303,10 @@ def from_base(dropout: float = 0.1) -> Bundle:
 
 
 def grow(state: dict) -> None:
-    """Give a checkpoint that knows jailbreaks alone a tail and a head for injections: those of jailbreak."""
+    """Give a checkpoint what it lacks: one that knows jailbreaks alone a tail and a head for injections, those of jailbreak,
+    and one of before 3.12.0 spots that say nothing yet."""
+    for name, value in Spots().state_dict().items():
+        state.setdefault("spots." + name, value)
     if state["adapters.a.query"].shape[0] == len(SEQUENCE):
         return
     at = list(SEQUENCE).index("jailbreak")

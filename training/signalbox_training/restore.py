@@ -49,8 +49,10 @@ def checkpoint(graph: onnx.ModelProto) -> tuple[dict[str, torch.Tensor], np.ndar
     for part in ("query", "out", "up", "down"):
         for side in "ab":
             put(f"adapters.{side}.{part}", t[f"adapters.{part}.{side}"])
-    for name in [n for n in net.state_dict() if n.startswith(("heads.", "pii.")) and n in t]:
+    for name in [n for n in net.state_dict() if n.startswith(("heads.", "pii.", "spots.")) and n in t]:
         put(name, t[name].T if name.endswith(".weight") else t[name])
+    if "spots.head" in t:
+        put("spots.mix", [t["spots.head"][1, 0], t["spots.weight"], t["spots.bias"]])
     put("metric.weight", t["metric"].T if "metric" in t else np.eye(HIDDEN))
     grow(state)
     wrong = [n for n, x in net.state_dict().items() if n not in state or state[n].shape != x.shape]

@@ -15,6 +15,8 @@ of the attacks in long documents were lost where injection learnt such prompts t
 no jailbreaks; injection keeps its tail. `--learn forms` (3.8.0) learns in the same way that demands on the form of the response
 (`demands.py`) are none, and that attacks dressed in such demands are; `--learn wraps` (3.10.0) that templates, instructions in
 one language around a text in another, and mails of customers (`wraps.py`) are none, and that attacks in such templates are.
+`--learn talk` (3.12.0) learns that what people say to each other and what they ask an assistant about itself are none, and
+`--learn material` (3.12.0), for injection alone, learns orders in what a model is given to read (`material.py`).
 
     python -m signalbox_training.tails --bundle FOLDER --books FILE --learn asked [--out build/model_int8.onnx]
 """
@@ -35,7 +37,7 @@ import torch.nn.functional as F
 from onnx import numpy_helper
 from torch import nn
 
-from . import asked, batches, books, data, demands, documents, evaluate, export, guarded, guides, model, orders, readers, restore, train, wraps
+from . import asked, batches, books, data, demands, documents, evaluate, export, guarded, guides, material, model, orders, readers, restore, train, wraps
 
 SEED = 5
 MARGIN = 1.0  # log-odds on the right side of zero at which what is learnt is still pushed
@@ -45,6 +47,8 @@ READERS, ASKING, ANSWERED = 3000, 3000, 1500  # whole texts, sentences of them, 
 CHATS, TURN = 3600, (12, 220)  # prompts of `asked`; characters of a turn
 TASK = (15, 400)  # characters of a request that demands are added to
 FORMED, WHOLE = 6000, 3  # requests of `demands` that are put together; how often those of the writers count
+TALKED_AS = ("own/user/chat-users_h", "own/user/chat-users_i", "own/user/jailbreak-users_h", "own/user/jailbreak-users_i")
+OFTEN, PLACED, TOLD, PAGES = 6, 5, 3, 8  # of those texts; times that an order and a sentence are planted; windows of a page
 FRAMES, MAILS, FRAMED, ENGLISH = 13500, 3500, 6000, 0.6  # texts of `wraps`; the share of the English templates
 ASKED, LIFTED, ORDERED, HONEST, NOTED, TALKED = 3000, 3000, 6000, 4500, 5500, 3000  # texts of `orders`
 PIECE, PIECES, PLANTED = 900, 330, 110  # characters of a piece of a book; windows, and attacks inside it, of one book at most
@@ -55,6 +59,7 @@ INSIDE = 0.12  # of the prompts also stand behind other text
 BATCH, WARM = 256, 40
 TWICE = 8000  # windows that the network reads as well
 REACH = 7.0  # log-odds beyond it are held no closer
+PARTS_READ = {"wraps": ("learnt", "english"), "talk": ("pages",), "material": ("pages",)}  # of what guides.py wrote
 PARTS = ("out", "up", "down")  # the queries' adapters are part of the features
 
 
@@ -81,6 +86,8 @@ RECIPES = {
     "forms": Recipe(6e-4, 3, 4.0, each(2.0, 0.0), each(3, 4), each(1.0, 0.0)),
     "wraps": Recipe(6e-4, 3, 4.0, each(3.0, 0.0), each(3, 0), each(0.8, 0.0)),
     "asked": Recipe(8e-4, 5, 2.0, each(1.0, 0.0), each(8, 4), each(0.72, 0.0)),
+    "talk": Recipe(6e-4, 3, 4.0, each(3.0, 0.0), each(3, 0), each(0.8, 0.0)),
+    "material": Recipe(6e-4, 4, 2.0, each(0.0, 0.0), each(0, 3), each(0.0, 1.0)),
 }
 
 
@@ -251,6 +258,38 @@ class Maker:
             out.append(Window(e.ids[first : first + ROWS], (1, data.NONE), True))
         return out
 
+    def pages(self, written: list[dict]) -> list[Window]:
+        """Pieces of documents of repositories."""
+        out = []
+        for text in [r["text"] for r in written for _ in range(PAGES)]:
+            start = self.rng.randrange(max(1, len(text) - 700))
+            out.append(Window(self.encode([text[start : start + 900]])[0].ids[:ROWS], (0, 0), True))
+        return out
+
+    def material(self, written: list[dict]) -> list[Window]:
+        """Orders in what a model is given to read, and sentences of the same words there that speak to people."""
+        passages, hosts = material.by_world("passage"), [e.row.text for e in self.examples if e.row.host and len(e.row.text) > 200]
+        out = []
+        for world, label, text in material.read():
+            labels = (data.NONE, 1) if label == "order" else (0, 0)
+            out.append(Window(self.encode([text])[0].ids[:ROWS], labels, True))
+            near = [self.rng.choice(passages[world]) for _ in range(TOLD)]
+            far = [self.rng.choice(written)["text"]] + self.rng.sample(hosts, 2)
+            for host in {"order": near[: PLACED - 3] + far, "ask": near}.get(label, []):
+                whole, at = material.plant(host, text, self.rng)
+                if part := material.window(self.encode([whole])[0], at, at + len(text), ROWS, self.rng):
+                    out.append(Window(part[0], labels, True))
+        return out
+
+    def talk(self) -> list[Window]:
+        """What people say to each other or ask an assistant about itself, attacks of such words, and honest sentences of `material`."""
+        out = []
+        for e in (e for e in self.examples if e.row.src.startswith(TALKED_AS)):
+            parts = [e.ids[:ROWS]] + [e.ids[-ROWS:]] * (len(e.ids) > ROWS)
+            out += [Window(ids, (e.row.jailbreak, data.NONE), True) for ids in parts] * OFTEN
+        honest = [text for _, label, text in material.read() if label != "order"]
+        return out + [Window(e.ids[:ROWS], (0, data.NONE), True) for e in self.encode(honest)]
+
 
 def windows(folder: Path, found: list[books.Book], learn: str, written: list[dict] = ()) -> list[Window]:
     """What is learnt and what is held."""
@@ -261,6 +300,9 @@ def windows(folder: Path, found: list[books.Book], learn: str, written: list[dic
     if learn == "wraps":
         held += [Window(w.ids, w.labels) for w in make.asked() + make.orders() + make.forms()]
         return held + make.wraps(list(written))
+    if learn in ("talk", "material"):
+        held += [Window(w.ids, w.labels) for w in make.asked() + make.orders() + make.forms()]
+        return held + make.pages(list(written)) + (make.talk() if learn == "talk" else make.material(list(written)))
     return held + {"orders": make.orders, "asked": make.asked, "forms": make.forms}.get(learn, list)()
 
 
@@ -374,10 +416,10 @@ def main() -> None:
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked, 3.7.1 with a new tail of domain for forms, 3.9.0 for wraps")
+    parser.add_argument("--bundle", type=Path, required=True, help="folder of the bundle to start from: that of 3.3.0 for readers, that of 3.4.0 for orders, a new trunk for asked, 3.7.1 with a new tail of domain for forms, 3.9.0 for wraps, 3.11.0 for talk and material")
     parser.add_argument("--learn", choices=list(RECIPES), default="asked", help="what is learnt; all else is held")
     parser.add_argument("--books", type=Path, required=True, help="file of `books`")
-    parser.add_argument("--guides", type=Path, help="for wraps: what guides.py wrote")
+    parser.add_argument("--guides", type=Path, help="for wraps, talk and material: what guides.py wrote")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
     torch.manual_seed(3)
@@ -387,7 +429,7 @@ def main() -> None:
     net.load_state_dict(restore.checkpoint(graph)[0])
     sess = evaluate.session(export.build(net, "int8", restore.layers(graph), taps=True).SerializeToString())
     net.round(True)
-    found = windows(args.data, books.read(args.books), args.learn, guides.read(args.guides, "learnt", "english") if args.guides else [])
+    found = windows(args.data, books.read(args.books), args.learn, guides.read(args.guides, *PARTS_READ.get(args.learn, ())) if args.guides else [])
     print(f"{len(found)} windows, {sum(w.new for w in found)} of them new", flush=True)
     first, contexts, mean = features(sess, [batches.wrap(w.ids) for w in found], model.ATTACKS)
     picked, first2, contexts2, mean2 = again(net, found)

@@ -1,6 +1,7 @@
 """What is put into a graph changes its task and nothing else."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE))
 
-from signalbox_training import batches, model, restore, tails, topics, wide  # noqa: E402
+from signalbox_training import batches, half, model, restore, tails, topics, wide  # noqa: E402
 
 SHIPPED = HERE.parent / "models" / "default" / "model_int8.onnx"
 
@@ -58,8 +59,7 @@ def test_a_new_mix_of_domain_changes_domain_alone():
     graph = onnx.load(SHIPPED)
     before = outputs(graph)
     mix, shift = np.ones((3, 4), np.float32), [np.zeros(n, np.float32) for n in wide.WIDTHS]
-    none = np.zeros(0, np.float32)
-    topics.blend(graph, wide.Fusion(none, none, none, none, mix, shift, noise=0.25))
+    topics.blend(graph, replace(half.fusion_of(graph), mix=mix, shift=shift, noise=0.25))
     after = outputs(graph)
     changed = {name for name in before if not np.array_equal(before[name], after[name])}
     assert changed == {"domain_logits"}
