@@ -57,7 +57,7 @@ PROVENANCE = [
     ("ChatGPT-System-Prompts (mustvlad)", "MIT"),
     ("RealGuardrails", "MIT"),
     ("Self-Instruct", "Apache-2.0"),
-    ("Harmless code, documents, prompts and tool results of 130 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
+    ("Harmless code, documents, prompts and tool results of 139 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
     ("Books free of rights, as Standard Ebooks has them (training/books.tsv)", "CC0"),
     ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/, turns/)", "Apache-2.0"),
