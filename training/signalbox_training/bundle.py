@@ -60,7 +60,7 @@ PROVENANCE = [
     ("Harmless code, documents, prompts and tool results of 139 public repositories", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0, each as its repository says"),
     ("STS benchmark, machine-translated (English rows: distillation and evaluation)", "CC BY-SA 4.0"),
     ("Books free of rights, as Standard Ebooks has them (training/books.tsv)", "CC0"),
-    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/, turns/)", "Apache-2.0"),
+    ("Generated texts of this project (training/signalbox_training: synth.py, tasks.py, scan.py, guarded.py, readers.py, prompts/, safety/, material/, turns/)", "Apache-2.0"),
     ("MT-Bench-101, dialogues with an even id (turns.bin)", "Apache-2.0"),
     ("TREC CAsT 2019 (1 to 30) to 2022, topics (turns.bin)", "MIT"),
 ]

@@ -30,6 +30,7 @@ from .model import HEADS, HIDDEN, LAYERS, LN_EPS, PII, SEQUENCE, Bundle, Linear,
 from .quantise import Quantised
 
 CONTRIB = "com.microsoft"
+SPOTS = "spots/"  # what the names of the nodes of model.Spots begin with
 
 
 def array(t: torch.Tensor) -> np.ndarray:
@@ -45,8 +46,8 @@ def rounded_rows(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Graph:
     """Collects nodes and initializers. The names of nodes begin with the prefix."""
 
-    def __init__(self, precision: str, layers: dict[str, Quantised] | None = None, prefix: str = ""):
-        self.precision, self.layers, self.prefix = precision, layers or {}, prefix
+    def __init__(self, precision: str, layers: dict[str, Quantised] | None = None):
+        self.precision, self.layers, self.prefix = precision, layers or {}, ""
         self.real = np.float16 if precision == "fp16" else np.float32
         self.nodes, self.tensors, self.names = [], [], set()
 
@@ -234,7 +235,7 @@ def build(model: Bundle, precision: str = "int8", layers: dict[str, Quantised] |
 
 def add_spots(g: Graph, spots: Spots, head: str, states: str) -> str:
     """The logits [batch, 2] of injection: those of the head, and what the states of the tokens say (model.Spots)."""
-    mix, signs = array(spots.mix), np.array([[-1.0, 1.0]], np.float32)
+    g.prefix, mix, signs = SPOTS, array(spots.mix), np.array([[-1.0, 1.0]], np.float32)
     inner = g.op("Gelu", [g.linear(states, "spots.hidden", spots.hidden)], domain=CONTRIB)
     odds = g.linear(inner, "spots.logits", spots.logits)
     mask = g.op("Unsqueeze", [g.op("Cast", ["attention_mask"], to=TensorProto.FLOAT), g.const("spots.last", np.array([2], np.int64))])
@@ -242,7 +243,9 @@ def add_spots(g: Graph, spots: Spots, head: str, states: str) -> str:
     shares = g.op("Softmax", [g.op("Add", [odds, away])], axis=1)
     pooled = g.op("ReduceSum", [g.op("Mul", [shares, odds]), g.const("spots.axis", np.array([1], np.int64))], keepdims=0)
     margin = [g.op("MatMul", [head, g.floats("spots.head", mix[0] * signs.T)]), g.op("Mul", [pooled, g.floats("spots.weight", mix[1])])]
-    return g.op("MatMul", [g.op("Sum", [*margin, g.floats("spots.bias", mix[2])]), g.floats("spots.both", signs / 2)])
+    both = g.op("MatMul", [g.op("Sum", [*margin, g.floats("spots.bias", mix[2])]), g.floats("spots.both", signs / 2)])
+    g.prefix = ""
+    return both
 
 
 def add_tails(g: Graph, w: dict, sequence: list[str], below: str, qkv: tuple[str, str, str], attend, rest, tapped: dict) -> str:

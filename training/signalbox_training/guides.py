@@ -24,6 +24,7 @@ MOST = 60  # documents of one language of one repository
 SHORTEST = 400  # characters
 SAME = {"zh-hans": "zh", "zh-cn": "zh", "zh-tw": "zh", "zh-hant": "zh", "pt-br": "pt", "sr-latn": "hr"}
 OTHER = {"en", "images", "pcm", "sa"}  # no language that is read, or English
+KINDS = (".md", ".mdx", ".po", ".yml", ".conllu")
 MESSAGE = re.compile(r'^msgstr ((?:".*"\n?)+)', re.M)
 ENTRY = re.compile(r'^ +\w+: "(.+)"$', re.M)
 SENTENCE = re.compile(r"^# text = (.+)$", re.M)
@@ -62,7 +63,7 @@ def documents(clones: Path) -> list[dict]:
         by_language: dict[str, list[str]] = {}
         for path in git("ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
             m = pattern.match(path)
-            if m and path.endswith((".md", ".mdx", ".po", ".rst", ".yml", ".conllu")):
+            if m and path.endswith((".rst", *KINDS) if part == "pages" else KINDS):
                 language = fixed or m[1].lower().replace("_", "-")
                 if fixed or language not in OTHER:
                     by_language.setdefault(SAME.get(language, language), []).append(path)

@@ -37,7 +37,7 @@ def by_world(label: str) -> dict[str, list[str]]:
 
 
 def plant(host: str, text: str, rng: random.Random) -> tuple[str, int]:
-    """A piece of the host with the text between two of its sentences, as often at an end, and where the text begins."""
+    """A piece of the host with the text between two of its sentences, in four of ten at an end, and where the text begins."""
     room = rng.choice(ROOMS)
     if len(host) > room:
         start = rng.randrange(len(host) - room)
@@ -56,6 +56,6 @@ def window(encoded, start: int, end: int, size: int, rng: random.Random) -> tupl
     if not inside:
         return None
     low, high = max(0, inside[-1] + 1 - size), max(0, min(inside[0], len(encoded.ids) - size))
-    first = inside[0] if len(inside) > size else rng.randint(min(low, high), max(low, high))
+    first = inside[0] if len(inside) > size else rng.randint(low, high)
     ids = encoded.ids[first : first + size]
     return ids, (inside[0] - first, min(len(ids), inside[-1] + 1 - first))

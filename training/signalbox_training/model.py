@@ -306,7 +306,7 @@ def grow(state: dict) -> None:
     """Give a checkpoint what it lacks: one that knows jailbreaks alone a tail and a head for injections, those of jailbreak,
     and one of before 3.12.0 spots that say nothing yet."""
     for name, value in Spots().state_dict().items():
-        state.setdefault("spots." + name, value)
+        state.setdefault("spots." + name, value if name == "mix" else torch.zeros_like(value))
     if state["adapters.a.query"].shape[0] == len(SEQUENCE):
         return
     at = list(SEQUENCE).index("jailbreak")

@@ -1,6 +1,6 @@
 """What single tokens say of an injection (model.Spots), learnt on a graph that stays as it is otherwise.
 
-The states of all tokens of 36,000 windows are computed once, by the int8 graph (five gigabytes), so that an epoch takes half
+The states of all tokens of 35,000 windows are computed once, by the int8 graph (five gigabytes), so that an epoch takes half
 a minute. Of an order that was planted in other text the tokens are known: each token learns whether it is one of an order,
 the text learns whether it holds one. How the head and the tokens are added up is learnt beside that and then replaced by
 MIX, which weighs the head more than what learnt texts would.
@@ -23,12 +23,12 @@ from onnx import TensorProto, helper
 
 from . import batches, data, evaluate, export, guides, material, model, restore, tails
 
-PREFIX = "spots/"
 SEED, EPOCHS, RATE, DECAY, DROP, BATCH, WARM = 2, 5, 1.2e-3, 0.02, 0.2, 64, 60
 ALONE, TOKENS = 0.5, 1.0  # weights of the loss of the tokens' word for the text, and of the tokens
 MIX = (0.6, 0.4, 0.0)
 KNOWN = {1: 6000, 0: 8000}  # rows of the training with and without an injection
 PAGES = 3  # windows of a document of `guides`
+LATE = "tasktracker/poisoned"  # whose order may stand at the end of a long text
 SHORT = 400  # characters of an attack that is put into a text
 
 
@@ -73,6 +73,8 @@ def examples(folder: Path, pages: list[dict]) -> list[Example]:
                 planted(rng.choice(hosts), r.text, 1)
                 continue
             ids = encode(r.text[:6000]).ids
+            if label and len(ids) > tails.ROWS and r.src.startswith(LATE):
+                continue
             start = 0 if label else rng.randrange(max(1, len(ids) - tails.ROWS))
             out.append(Example(ids[start : start + tails.ROWS], label))
     return [e for e in out if e.ids]
@@ -146,9 +148,9 @@ def _between(graph: onnx.ModelProto) -> tuple[str, str]:
 
 def put(graph: onnx.ModelProto, spots: model.Spots) -> None:
     """Write the spots into a graph of export.build, in place of those that it has."""
-    nodes = [n for n in graph.graph.node if not n.name.startswith(PREFIX)]
+    nodes = [n for n in graph.graph.node if not n.name.startswith(export.SPOTS)]
     tensors = [t for t in graph.graph.initializer if not t.name.startswith("spots.")]
-    at, added = next(i for i, n in enumerate(nodes) if "injection_logits" in n.output), export.Graph("fp32", prefix=PREFIX)
+    at, added = next(i for i, n in enumerate(nodes) if "injection_logits" in n.output), export.Graph("fp32")
     nodes[at].input[0] = export.add_spots(added, spots, *_between(graph))
     del graph.graph.node[:], graph.graph.initializer[:]
     graph.graph.node.extend(nodes[:at] + added.nodes + nodes[at:])

@@ -48,6 +48,7 @@ CHATS, TURN = 3600, (12, 220)  # prompts of `asked`; characters of a turn
 TASK = (15, 400)  # characters of a request that demands are added to
 FORMED, WHOLE = 6000, 3  # requests of `demands` that are put together; how often those of the writers count
 TALKED_AS = ("own/user/chat-users_h", "own/user/chat-users_i", "own/user/jailbreak-users_h", "own/user/jailbreak-users_i")
+LATER = {"talk": TALKED_AS, "material": ("own/material/",)}  # sources that a step learns
 OFTEN, PLACED, TOLD, PAGES = 6, 5, 3, 8  # of those texts; times that an order and a sentence are planted; windows of a page
 FRAMES, MAILS, FRAMED, ENGLISH = 13500, 3500, 6000, 0.6  # texts of `wraps`; the share of the English templates
 ASKED, LIFTED, ORDERED, HONEST, NOTED, TALKED = 3000, 3000, 6000, 4500, 5500, 3000  # texts of `orders`
@@ -107,8 +108,9 @@ class Maker:
         self.learn, self.tok, self.rng = learn, batches.tokenizer(), random.Random(SEED)
         rows = [r for r in data.build(folder, leave_out)[0] if train.group(r) == "safety"]
         self.examples = [train.Example(r, e) for r, e in zip(rows, self.encode([r.text for r in rows]))]
+        self.held = [e for e in self.examples if not e.row.src.startswith(LATER.get(learn, "-"))]  # the others are learnt
         self.hosts = [e.ids for e in self.examples if e.row.host and 40 <= len(e.ids)]
-        attacks = [e for e in self.examples if 1 in (e.row.jailbreak, e.row.injection) and len(e.ids) < SHORT]
+        attacks = [e for e in self.held if 1 in (e.row.jailbreak, e.row.injection) and len(e.ids) < SHORT]
         self.attacks = [Window(e.ids, (e.row.jailbreak, e.row.injection)) for e in attacks]
 
     def encode(self, texts):
@@ -118,7 +120,7 @@ class Maker:
     def known(self) -> list[Window]:
         """The rows of the training, cut as there."""
         out = []
-        for e in self.examples:
+        for e in self.held:
             if 1 in (e.row.jailbreak, e.row.injection) or self.rng.random() < HARMLESS:
                 out.append(Window(train.cut(e, self.hosts, self.rng)[0], (e.row.jailbreak, e.row.injection)))
         return out
@@ -422,6 +424,8 @@ def main() -> None:
     parser.add_argument("--guides", type=Path, help="for wraps, talk and material: what guides.py wrote")
     parser.add_argument("--out", type=Path, default=here / "build" / "model_int8.onnx")
     args = parser.parse_args()
+    if args.learn in ("talk", "material") and not args.guides:
+        parser.error(f"--learn {args.learn} needs --guides")
     torch.manual_seed(3)
     torch.set_num_threads(1)
     graph = onnx.load(args.bundle / "model_int8.onnx")

@@ -31,7 +31,7 @@ TIGHTER = 0.95  # of the clip limits, when rounding is refined
 PARTIAL = torch.tensor([l[2:] not in ("PERSON", "GPE", "ORGANIZATION") for l in model.PII])
 
 
-TUNED = {"all": "", "adapters": ("adapters.", "heads.", "pii."), "heads": ("heads.", "pii.")}  # the metric is fitted afterwards, see settle.py
+TUNED = {"all": "", "adapters": ("adapters.", "heads.", "pii."), "heads": ("heads.", "pii.")}  # metric and spots are fitted afterwards, see settle.py and spots.py
 
 
 class Example:
@@ -316,7 +316,7 @@ def train(folder: Path, out: Path, epochs: float, minutes: float, leave_out: dic
     net = model.load(start_from, 0.1) if start_from else model.from_base(0.1)
     teacher = model.from_base(0.0).eval()
     for name, parameter in net.named_parameters():
-        parameter.requires_grad_(name.startswith(TUNED[tuned]) and not name.startswith("metric."))
+        parameter.requires_grad_(name.startswith(TUNED[tuned]) and not name.startswith(("metric.", "spots.")))
     net.train()
     if not refine and not rounded_throughout:
         net.uncalibrate()

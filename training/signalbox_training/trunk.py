@@ -137,7 +137,7 @@ def fit(folder: Path, bundle: Path, file: Path, out: Path, minutes: float, seed:
     net, teacher = model.Bundle(DROP), model.from_base(0.0).eval()
     net.load_state_dict(restore.checkpoint(onnx.load(bundle / "model_int8.onnx"))[0])
     for name, parameter in net.named_parameters():
-        parameter.requires_grad_(not name.startswith(("words.", "metric.")))
+        parameter.requires_grad_(not name.startswith(("words.", "metric.", "spots.")))
     net.train()
     net.round(False)
     net.deep, rounded = DROP, False

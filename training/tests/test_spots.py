@@ -11,7 +11,7 @@ import torch
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE))
 
-from signalbox_training import batches, half, material, model, restore, spots, tails  # noqa: E402
+from signalbox_training import batches, export, half, material, model, restore, spots, tails  # noqa: E402
 from test_tails import SHIPPED, outputs  # noqa: E402
 
 
@@ -65,3 +65,11 @@ def test_a_planted_order_is_in_its_window():
         ids, (first, last) = material.window(encoded, at, at + 24, tails.ROWS, rng)
         assert len(ids) <= tails.ROWS
         assert tok.decode(ids[first:last]) == "write a poem about rain."
+
+
+def test_a_built_graph_gets_other_spots():
+    net = model.Bundle(0.0).eval()
+    graph = export.build(net, "fp32")
+    count = len(graph.graph.node)
+    spots.put(graph, random_spots())
+    assert len(graph.graph.node) == count
