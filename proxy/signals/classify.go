@@ -152,7 +152,7 @@ func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
 	case len(in.Messages) > 0 && in.Input != nil:
 		return nil, 0, openai.Invalid("messages", "input and messages are both given: send one of them")
 	case len(in.Messages) == 0 && (len(in.Input) == 0 || len(in.Input) > maxInputs):
-		return nil, 0, openai.Invalid("input", fmt.Sprintf("between 1 and %d texts are required", maxInputs))
+		return nil, 0, openai.Invalid("input", fmt.Sprintf("between 1 and %d texts, or messages, are required", maxInputs))
 	}
 	texts, err := in.texts()
 	if err != nil {
