@@ -44,7 +44,7 @@ class Example:
 def examples(folder: Path, pages: list[dict]) -> list[Example]:
     """What is learnt."""
     rng, tok, out = random.Random(21), batches.tokenizer(), []
-    rows = [r for r in data.build(folder)[0] if r.injection >= 0]
+    rows = [r for r in data.build(folder)[0] if r.injection >= 0 and not r.src.startswith("own/material/")]
     hosts = [r.text for r in rows if r.host and len(r.text) > 200]
     encode = lambda text: tok.encode(text, add_special_tokens=False)
     passages = material.by_world("passage")
