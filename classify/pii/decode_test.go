@@ -32,6 +32,14 @@ func decoder(tb testing.TB) *Decoder {
 	return d
 }
 
+// guessed returns what is found in a text of which the model gives one piece a label, with commas
+// between the findings.
+func guessed(tb testing.TB, d *Decoder, text, guess, label string) string {
+	tb.Helper()
+	toks := tokens(tb, text, []piece{{guess, label, 0.95}})
+	return strings.Join(found(text, d.Fuse(text, nil, toks, nil)), ",")
+}
+
 // piece is a token of the text of a test: its bytes, and a label with its probability; the rest is
 // O's.
 type piece struct {

@@ -21,6 +21,17 @@ func found(text string, spans []Span) []string {
 	return out
 }
 
+// people returns the names that the patterns find, with commas between them.
+func people(text string) string {
+	var names []string
+	for _, s := range Patterns(text, nil) {
+		if s.Type == Person {
+			names = append(names, text[s.Start:s.End])
+		}
+	}
+	return strings.Join(names, ",")
+}
+
 func TestPatternsFind(t *testing.T) {
 	tests := []struct {
 		name, text string

@@ -55,13 +55,7 @@ func TestListsOfNamesAndNamesBeforeMails(t *testing.T) {
 		{"Patient: Stable", ""},
 		{"Titulaire : compte joint", ""},
 	} {
-		var names []string
-		for _, s := range Patterns(tt.text, nil) {
-			if s.Type == Person {
-				names = append(names, tt.text[s.Start:s.End])
-			}
-		}
-		if got := strings.Join(names, ","); got != tt.want {
+		if got := people(tt.text); got != tt.want {
 			t.Errorf("%q gave %q, want %q", tt.text, got, tt.want)
 		}
 	}
