@@ -315,7 +315,9 @@ func (p *chatParser) messageField(m *Message) (err error) {
 		return p.toolCalls()
 	case "function_call":
 		return p.function()
-	case "tool_call_id", "tools": // tools of a developer's message
+	case "tool_call_id":
+		return p.identifier()
+	case "tools": // of a developer's message
 		return p.anything()
 	case "refusal", "reasoning", "reasoning_content", "thinking":
 		return p.harvest()
@@ -420,7 +422,9 @@ func (p *chatParser) toolCall() error {
 	}
 	return p.members(func() error {
 		switch string(p.name) {
-		case "id", "type":
+		case "id":
+			return p.identifier()
+		case "type":
 			return p.anything()
 		case "function", "custom":
 			return p.function()

@@ -152,6 +152,8 @@ func (p *chatParser) texts() error {
 	case '{':
 		return p.members(func() error {
 			switch name := string(p.name); {
+			case isID(name) && p.kind() == '"':
+				return p.identifier()
 			case steers(name) && p.kind() == '"':
 				return p.shortString()
 			case isAddress(name) && p.kind() == '"':
@@ -167,10 +169,66 @@ func (p *chatParser) texts() error {
 // steers reports whether a member of this name mostly steers the API.
 func steers(name string) bool {
 	switch name {
-	case "type", "id", "call_id", "status", "role", "file_id":
+	case "type", "status", "role":
 		return true
 	}
 	return false
+}
+
+// isID reports whether a member of this name mostly holds what a program called something.
+func isID(name string) bool {
+	switch name {
+	case "id", "call_id", "tool_call_id", "file_id":
+		return true
+	}
+	return false
+}
+
+// identifier is anything for a member that holds an ID. One that a program made is no text: each
+// call of a tool has another, and each would cost a part of a pass.
+func (p *chatParser) identifier() error {
+	if p.kind() != '"' {
+		return p.anything()
+	}
+	quoted, err := p.dec.ReadValue()
+	if err != nil || isMade(quoted[1:len(quoted)-1]) {
+		return err
+	}
+	return p.short([]byte(p.unquote(quoted)))
+}
+
+const (
+	longestID   = 64 // bytes
+	wordsInID   = 2  // as in "chatcmpl-tool-5f0c"
+	letters     = 4  // of a word, all of them lower case
+	digitsOfOne = 8  // one after another: those of a card, an account or a telephone are more
+)
+
+// isMade reports whether s, the inside of a JSON string, has the form of an ID that a program made:
+// letters, digits and at least one of - and _, without room for a sentence or the number of a card.
+func isMade(s []byte) bool {
+	var lower, digits, words, kinds int
+	for _, c := range s {
+		switch {
+		case '0' <= c && c <= '9':
+			digits, lower, kinds = digits+1, 0, kinds|1
+		case 'a' <= c && c <= 'z':
+			if lower++; lower == letters {
+				words++
+			}
+			digits, kinds = 0, kinds|2
+		case 'A' <= c && c <= 'Z':
+			digits, lower, kinds = 0, 0, kinds|2
+		case c == '_' || c == '-':
+			digits, lower, kinds = 0, 0, kinds|4
+		default:
+			return false
+		}
+		if digits > digitsOfOne || words > wordsInID {
+			return false
+		}
+	}
+	return kinds == 7 && len(s) <= longestID
 }
 
 // isAddress reports whether a member of this name mostly holds an image, a sound or a file, or says

@@ -208,7 +208,9 @@ func (p *chatParser) responseItemField(m *Message) (err error) {
 	case "name", "arguments", "input", "summary", "code", "action", "queries", "results", "outputs",
 		"error":
 		return p.texts()
-	case "tools", "call_id":
+	case "call_id":
+		return p.identifier()
+	case "tools":
 		return p.anything()
 	default:
 		if exempt(inItem, name) {
