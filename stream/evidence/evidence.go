@@ -247,6 +247,8 @@ type tableRow struct {
 	end     int   // byte offset in it of the end of the last cell
 	section int32 // 1 + the last sentence that is a heading
 	heading int32 // the same, while nothing but items of a list followed
+
+	unit string // that the head of the first column has for the columns of periods, or empty
 }
 
 func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
@@ -282,7 +284,13 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 	if row.text.Len() > 0 {
 		row.text.WriteString(" | ")
 	}
+	if row.text.Len() == 0 {
+		row.unit = unitOfRow(own, c.Text)
+	}
 	if headed {
+		if row.unit != "" && ofPeriod(head) {
+			head += " (" + row.unit + ")"
+		}
 		writeCell(&row.text, head, c.Text)
 	} else {
 		row.text.WriteString(c.Text)

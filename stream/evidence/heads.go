@@ -18,7 +18,11 @@ func writeCell(b *strings.Builder, head, cell string) {
 		b.WriteString(cell)
 		return
 	}
-	b.WriteString(strings.TrimSpace(name))
+	name = strings.TrimSpace(name)
+	b.WriteString(name)
+	if r, _ := utf8.DecodeLastRuneInString(name); unicode.IsDigit(r) {
+		b.WriteByte(':') // 2023: EUR 12 million
+	}
 	var behind []string
 	glued, money := false, false
 	for word := range strings.FieldsSeq(strings.ReplaceAll(unit, ",", " ")) {
@@ -47,6 +51,58 @@ func writeCell(b *strings.Builder, head, cell string) {
 	}
 }
 
+// unitOfRow is the unit that the head of the first column of a table has for the columns of periods
+// behind it: "EUR million" of "Segment (EUR million) | 2023 | 2024" and of "EUR million | 2023 | 2024".
+// It is empty where the head has none, or where it is of numbers of its own.
+func unitOfRow(head, cell string) string {
+	name, unit, inside := strings.Cut(strings.TrimSuffix(strings.TrimSpace(head), ")"), "(")
+	if !inside {
+		unit = name
+	}
+	if bareNumber(strings.Trim(cell, "*_` ")) {
+		return ""
+	}
+	known := false
+	for word := range strings.FieldsSeq(strings.ReplaceAll(unit, ",", " ")) {
+		sign, rest := currencySign(word)
+		if sign == "" {
+			rest = word
+		}
+		switch {
+		case currencyCode(word), currencyName(word), sign != "" && rest == "", isMagnitude(magnitudeOf(rest, true)):
+			known = true
+		case !strings.EqualFold(word, "in") && !strings.EqualFold(word, "of"):
+			return ""
+		}
+	}
+	if !known {
+		return ""
+	}
+	return strings.TrimSpace(unit)
+}
+
+func isMagnitude(word string) bool {
+	switch word {
+	case "thousand", "million", "billion":
+		return true
+	}
+	return false
+}
+
+// ofPeriod reports whether the head of a column is a period: 2023, Q1 2024, FY23, H1.
+func ofPeriod(head string) bool {
+	digits := 0
+	for _, r := range head {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case !strings.ContainsRune("QHFYTM /-*_", r):
+			return false
+		}
+	}
+	return digits > 0
+}
+
 // bareNumber reports whether a cell is digits with their separators and nothing else.
 func bareNumber(s string) bool {
 	digits := false
@@ -73,6 +129,15 @@ func currencyCode(word string) bool {
 	switch word {
 	case "EUR", "USD", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "BRL", "RUB", "MXN", "KRW", "US$",
 		"NOK", "DKK", "PLN", "CZK", "HUF", "NZD", "SGD", "HKD", "ZAR", "ILS", "AED", "THB":
+		return true
+	}
+	return false
+}
+
+// currencyName reports the names of the currencies that reports are in.
+func currencyName(word string) bool {
+	switch strings.ToLower(word) {
+	case "euro", "euros", "dollar", "dollars", "pounds", "francs", "franken", "yen":
 		return true
 	}
 	return false

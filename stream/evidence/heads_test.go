@@ -38,3 +38,48 @@ func TestNumbersOfTablesHaveTheirUnits(t *testing.T) {
 		}
 	}
 }
+
+// The unit of a whole table stands over the names of its rows.
+func TestColumnsOfPeriodsHaveTheUnitOfTheTable(t *testing.T) {
+	t.Parallel()
+	const rows = " | 2022 | Q1 2023 | Staff |\n| --- | --- | --- | --- |\n" +
+		"| Industrial | 310 | 334 | 90 |\n| Medical | 120 | 118 | 41 |\n"
+	for _, head := range []string{"Segment (EUR million)", "EUR million", "Segment (in €m)", "(million euros)"} {
+		e, err := evidence.New(t.Context(), []evidence.Source{{Text: "| " + head + rows}}, evidence.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for claim, want := range map[string]numeric.Verdict{
+			"In 2022 Medical made 120 million euros.":    numeric.Supported,
+			"In 2022 Medical made EUR 310 million.":      numeric.Contradicted,
+			"In 2022 Industrial made 310 thousand euros": numeric.Contradicted,
+			"Industrial had 90 staff.":                   numeric.Supported,
+		} {
+			if got, findings := e.Numbers().Check(nil, claim, ""); got != want {
+				t.Errorf("%s, %q: %s, want %s: %+v", head, claim, got, want, findings)
+			}
+		}
+	}
+	e, err := evidence.New(t.Context(), []evidence.Source{{Text: "| Plan (EU) | 2022 |\n| --- | --- |\n| Pro | 12 |\n"}},
+		evidence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := e.Numbers().Check(nil, "Pro was 12 in 2022.", ""); got != numeric.Supported {
+		t.Errorf("a head without a unit: %s", got)
+	}
+}
+
+// How many times one cell is another is no cell of its own.
+func TestMultiplesOfCells(t *testing.T) {
+	t.Parallel()
+	e, err := evidence.New(t.Context(), []evidence.Source{{Text: "| Plan | Requests | Burst |\n| --- | --- | --- |\n" +
+		"| Free | 60 | 10 |\n| Team | 600 | 100 |\n| Enterprise | 6,000 | 1,000 |\n"}}, evidence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const claim = "Enterprise allows ten times as many requests as Team."
+	if got, findings := e.Numbers().Check(nil, claim, ""); got != numeric.Supported {
+		t.Errorf("%s: %+v", got, findings)
+	}
+}

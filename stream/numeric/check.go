@@ -180,6 +180,7 @@ func (c *checker) prepare(claim, before string) {
 	if c.left -= (len(c.words) + len(c.values)) * (len(c.values) + len(c.bounds)); c.spent() {
 		return
 	}
+	c.sterling()
 	for i := range c.values {
 		c.homes = append(c.homes, c.clause(c.values[i].Start))
 	}
@@ -198,16 +199,36 @@ func (c *checker) prepare(claim, before string) {
 	c.rank()
 }
 
+// sterling takes pounds of the claim for money where the evidence has pounds sterling and no weight, and
+// money of the claim for pounds where the evidence has these alone.
+func (c *checker) sterling() {
+	for i := range c.values {
+		v := &c.values[i]
+		if has := func(d quantity.Dim) bool { return len(c.x.byDim[d]) > 0 }; v.Pounds() {
+			if has(quantity.Sterling) && !has(quantity.Mass) {
+				v.MeasureAs(&quantity.Value{Dim: quantity.Sterling, Factor: 1})
+			}
+		} else if v.Dim == quantity.Sterling && !has(quantity.Sterling) {
+			for _, k := range c.x.byDim[quantity.Mass] {
+				if e := &c.x.known[k].value; e.Pounds() {
+					v.MeasureAs(&quantity.Value{Dim: e.Dim, Factor: e.Factor})
+					break
+				}
+			}
+		}
+	}
+}
+
 // ownTerms notes the words of the claim, and reports whether one is a name.
 func (c *checker) ownTerms(claim string) (named bool) {
 	c.own, c.negated, c.limited = 0, false, false
-	for _, w := range c.words {
+	for i, w := range c.words {
 		c.limited = c.limited || limits[w.Hash]
 		if w.Has(words.Negation) {
 			c.own++
 			c.negated = true
 		}
-		if !w.Has(words.Stop) && !c.inValue(w, false) {
+		if !w.Has(words.Stop) && !c.inValue(w, false) && !c.takenIn(i) {
 			named = named || w.Has(words.Name)
 			if c.addTerm(w, c.clause(w.Start), 1) {
 				text := claim[w.Start:w.End]
@@ -326,6 +347,9 @@ func (c *checker) judge(i int) Finding {
 	}
 	c.locate(v)
 	f := Finding{Start: v.Start, End: v.End, Sentence: -1}
+	if by := c.ratio(v); by.sentence >= 0 {
+		return c.found(f, Supported, Derived, by)
+	}
 	match, how := c.bestMatch(v)
 	other := c.bestOther(v, match)
 	if match.sentence >= 0 && !c.ofItsPart(v, other) && c.coincidence(match) {
@@ -374,9 +398,9 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 // there is none.
 func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
-	case c.bounded(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
+	case c.newer(v), c.bounded(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
 		return WithinBound
-	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v):
+	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v), c.percentOf(v):
 		return Multiple
 	case c.restOf(v), c.fromRowToRow(v):
 		return Difference

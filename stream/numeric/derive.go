@@ -1,8 +1,10 @@
 package numeric
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,6 +61,15 @@ func (c *checker) workedOut(v *quantity.Value) candidate {
 		return c.combine(v)
 	}
 	return nobody
+}
+
+// ratio tries a multiple as that of two numbers, before one of the evidence may be it by chance: "ten
+// times as many".
+func (c *checker) ratio(v *quantity.Value) candidate {
+	if v.Dim != quantity.Multiple {
+		return nobody
+	}
+	return c.workedOut(v)
 }
 
 // operands collects the numbers nearest to the claim that pass want, best first, into c.near.
@@ -378,11 +389,68 @@ func (c *checker) instance(v *quantity.Value) bool {
 	})
 }
 
+// conditionWords bounds the words from a condition to the amount in it.
+const conditionWords = 8
+
+// supposed reports whether a number of the claim stands in a condition: "if you are ill for four days".
+func (c *checker) supposed(v *quantity.Value) bool {
+	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
+	from, _ := c.reading.clauseAround(v.Start)
+	return !c.limited && slices.ContainsFunc(c.words[max(0, at-conditionWords):at], func(w words.Word) bool {
+		switch text := c.claim[w.Start:w.End]; text {
+		case "if", "If", "when", "When", "wenn", "Wenn", "falls", "Falls", "si", "Si", "se", "Se":
+			return w.Start >= from
+		}
+		return false
+	})
+}
+
+// newer reports whether a number of the claim is a version of what the evidence names a bound of, on its
+// right side: "PostgreSQL 14" of "PostgreSQL 12 or later". Parts of versions count one by one: 3.11 is
+// later than 3.9.
+func (c *checker) newer(v *quantity.Value) bool {
+	name := c.reading.name(c.claim, v)
+	if name == 0 || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact {
+		return false
+	}
+	for _, s := range c.top {
+		for k := c.x.sentences[s].known; k < c.x.sentences[s].knownEnd; k++ {
+			e := &c.x.known[k]
+			if c.left--; c.left < 0 {
+				return false
+			}
+			if e.name != name || e.value.Side == quantity.NoSide {
+				continue
+			}
+			order := versions(c.claim[v.Start:v.End], e.dotted)
+			if e.value.Side == quantity.Upwards && order > 0 || e.value.Side == quantity.Downwards && order < 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// versions compares two versions, part by part.
+func versions(a, b string) int {
+	for a != "" || b != "" {
+		var x, y string
+		x, a, _ = strings.Cut(a, ".")
+		y, b, _ = strings.Cut(b, ".")
+		m, _ := strconv.Atoi(x)
+		n, _ := strconv.Atoi(y)
+		if m != n {
+			return cmp.Compare(m, n)
+		}
+	}
+	return 0
+}
+
 // bounded reports whether an amount of the claim lies on the right side of one of the evidence that
 // is a bound ("an invoice of 4,000 euros" of "invoices of up to 5,000 euros"): what holds there may
 // hold of it, and no number can tell.
 func (c *checker) bounded(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact || !c.instance(v) {
+	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact || !c.instance(v) && !c.supposed(v) {
 		return false
 	}
 	aged := v.Dim == quantity.Duration && v.Factor == quantity.Year

@@ -64,6 +64,8 @@ type term struct {
 type known struct {
 	value    quantity.Value
 	noun     uint64 // the word right behind it, 0 when there is none
+	name     uint64 // the name right before it, 0 when there is none: PostgreSQL 12
+	dotted   string // of a bare number, as it is written: 3.9
 	sentence int32
 	clause   int32
 	partner  int32  // the other one of its change, -1: none
@@ -143,6 +145,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 		k := known{
 			value:    v,
 			noun:     r.noun(s.Text, &v),
+			name:     r.name(s.Text, &v),
 			sentence: i,
 			clause:   r.clause(v.Start),
 			phase:    r.phases[n],
@@ -153,6 +156,9 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 			to:       r.otherEndOf(s.Text, n),
 			early:    r.before(s.Text, &v),
 			partner:  -1,
+		}
+		if k.name != 0 {
+			k.dotted = strings.Clone(s.Text[v.Start:v.End])
 		}
 		if p := r.partners[n]; p >= 0 {
 			k.partner = first + p

@@ -57,7 +57,7 @@ func howMany(n *quantity.Value) bool {
 		return n.Kind == quantity.Count && !n.Range() && n.Raw >= 1 && n.Raw == math.Trunc(n.Raw)
 	case quantity.Duration:
 		return n.Kind == quantity.Count && !n.Range() && n.Raw > 0
-	case quantity.Percent:
+	case quantity.Percent, quantity.Mass, quantity.Sterling:
 	}
 	return false
 }
@@ -318,6 +318,31 @@ func (c *checker) factored(v *quantity.Value) bool {
 		}
 		if all, ok := c.product(v, in); ok && v.Says(all) {
 			return true
+		}
+	}
+	return false
+}
+
+// percentOf reports whether v is a share in percent of the evidence of an amount of it, of one sentence
+// or one of them stated by the claim: 800 of "of 1,250 people 64 % said yes".
+func (c *checker) percentOf(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || relative(v) || v.Range() {
+		return false
+	}
+	ops := c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && !e.Range() && (e.Dim == quantity.Percent || e.Dim == v.Dim)
+	})
+	for _, a := range ops {
+		share := &c.x.known[a.known].value
+		if share.Dim != quantity.Percent {
+			continue
+		}
+		for _, b := range ops {
+			of := &c.x.known[b.known].value
+			if of.Dim == v.Dim && v.Says(of.Lo*share.Raw/100) &&
+				(a.sentence == b.sentence || c.states(of) || c.states(share)) {
+				return true
+			}
 		}
 	}
 	return false

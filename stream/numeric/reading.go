@@ -3,6 +3,7 @@ package numeric
 import (
 	"math"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -310,6 +311,20 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	}
 	w := r.words[k]
 	if w.Has(words.Stop) || w.Start-v.End > 1 || w.Start > v.End && text[v.End] != ' ' && text[v.End] != '-' {
+		return 0
+	}
+	return w.Hash
+}
+
+// name is the name right before a bare number, which may be the version of what has it, or 0.
+func (r *reading) name(text string, v *quantity.Value) uint64 {
+	k := r.wordFrom(v.Start) - 1
+	if k < 0 || v.Kind != quantity.Count || v.Dim != quantity.Plain {
+		return 0
+	}
+	w := r.words[k]
+	if w.Has(words.Stop) || w.End+1 != v.Start || text[w.End] != ' ' ||
+		strings.IndexFunc(text[w.Start:w.End], unicode.IsUpper) < 0 { // iOS 16
 		return 0
 	}
 	return w.Hash

@@ -343,7 +343,7 @@ func (c *checker) meansPart(without, with *known, in *indexed) bool {
 		if c.left < 0 {
 			return false
 		}
-		said := c.saysHere(w.hash)
+		said := c.saysHere(w.hash) && !c.takesIn(w.hash)
 		switch c.alone(w, without, with) {
 		case without.clause:
 			if head = head && said && !some; head {
@@ -359,6 +359,24 @@ func (c *checker) meansPart(without, with *known, in *indexed) bool {
 	}
 	return some && (apart || all && without.value.Start < with.value.Start)
 }
+
+// takesIn reports whether the claim has a word right behind one that says that its amount takes it in:
+// "including VAT" is no amount of VAT.
+func (c *checker) takesIn(hash uint64) bool {
+	for i := range c.words {
+		if c.words[i].Hash == hash && c.takenIn(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) takenIn(i int) bool { return i > 0 && inclusive[c.words[i-1].Hash] }
+
+// inclusive are words before what an amount takes in.
+//
+//nolint:gochecknoglobals // constant table
+var inclusive = hashSet("including incl inclusive inkl inklusive einschließlich inclus compris incluyendo")
 
 // alone is the clause of the one of two numbers that a word, which is no number, stands with alone, or
 // inHeading where it is none of them.

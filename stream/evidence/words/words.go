@@ -71,6 +71,8 @@ type scanner struct {
 	text  string
 	pos   int
 	inner bool // a word came since the sentence began
+
+	number bool // the last word is a number
 }
 
 // word reads the word at pos, which starts with a letter or a digit.
@@ -98,7 +100,12 @@ func (s *scanner) word() Word {
 		}
 	}
 	s.inner = true
-	return finish(form[:n], Word{Start: start, End: s.pos, Class: class})
+	w := finish(form[:n], Word{Start: start, End: s.pos, Class: class})
+	if string(form[:n]) == "mai" && (s.number || w.Has(Capital)) {
+		w.Class &^= Negation // the month of German and French
+	}
+	s.number = w.Has(Number)
+	return w
 }
 
 // firstRune is what the first rune of a word tells of it.

@@ -36,6 +36,7 @@ func TestScan(t *testing.T) {
 		{"separators inside numbers belong to them", "costs 1,234.5, or 7.", []string{"costs/", "1,234.5/d", "or/s", "7/d"}},
 		{"apostrophes belong to words", "it's Paris' don’t", []string{"it's/s", "Paris/nc", "don’t/-"}},
 		{"negations of several languages", "kein jamais nunca", []string{"kein/-", "jamais/-", "nunca/-"}},
+		{"a month is no negation", "am 12. Mai, le 12 mai, non è mai", []string{"am/s", "12/d", "Mai/c", "le/s", "12/d", "mai/", "non/-", "è/", "mai/-"}},
 		{"scripts without spaces give pairs", "他不来 塔", []string{"他不/-u", "不来/-u", "塔/u"}},
 		{"letters without case are marked", "برج كبير", []string{"برج/u", "كبير/u"}},
 	} {

@@ -39,13 +39,15 @@ func (p *parser) side(i, j int, v *Value) Side {
 	case Exact, About, Nearly:
 	}
 	switch p.tokText(j) {
-	case "aufwärts", "upwards", "upward":
+	case "aufwärts", "upwards", "upward", "onwards":
 		return Upwards
 	case "and", "or", "und", "oder":
 		switch p.tokText(j + 1) {
-		case "up", "over", "above", "older", "mehr", "more", "älter", "darüber":
+		case "up", "over", "above", "older", "mehr", "more", "älter", "darüber",
+			"later", "newer", "higher", "greater", "neuer", "höher", "später":
 			return Upwards
-		case "less", "fewer", "under", "below", "younger", "weniger", "jünger", "darunter":
+		case "less", "fewer", "under", "below", "younger", "weniger", "jünger", "darunter",
+			"earlier", "lower", "früher":
 			return Downwards
 		}
 	}

@@ -134,9 +134,26 @@ func (p *parser) tokStartsName(j int) bool {
 	return next.kind == tokWord && next.start < len(p.text) && p.text[next.start] >= 'A' && p.text[next.start] <= 'Z'
 }
 
+// perLength notes the longer time that a length of time is a part of: 20 days per year, 20 days a
+// year. It stays a length of time, as in "20 days of annual leave".
+func (p *parser) perLength(j int, v *Value) (next int, ok bool) {
+	if v.Dim != Duration || !p.sym(j, '/') && !p.has(j, rolePer|roleArticle) && !p.each(j) {
+		return j, false
+	}
+	length, _ := p.lengthAt(j + 1)
+	if length <= v.Factor {
+		return j, false
+	}
+	v.Period = length
+	return j + 2, true
+}
+
 // perUnit reads "/h" and "per hour" after a unit. The unit below the line needs a dimension of its
 // own.
 func (p *parser) perUnit(j int, v *Value) int {
+	if next, ok := p.perLength(j, v); ok {
+		return next
+	}
 	slash := p.sym(j, '/')
 	if !slash && !p.has(j, rolePer) || v.Dim > 0xff {
 		return j

@@ -79,6 +79,17 @@ const (
 
 func (d Dim) per(below Dim) Dim { return d | below<<8 }
 
+// Mass is that of kilograms and pounds, Sterling that of pounds of money.
+const (
+	Mass     = mass
+	Sterling = gbp
+)
+
+// Pounds reports whether v is written in pounds, which may be money: "3,632 pounds".
+func (v *Value) Pounds() bool {
+	return v.Kind == Count && v.Dim == mass && v.Factor == unitNames["pounds"].factor
+}
+
 // Top is the dimension above the line: mass for grams per day. Lists often name what a number is
 // per only once.
 func (d Dim) Top() Dim { return d & 0xff }

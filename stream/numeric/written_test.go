@@ -1,0 +1,55 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// What releases, leave and invoices are told by, as two people write it.
+func TestWrittenOtherwise(t *testing.T) {
+	t.Parallel()
+	const db = "Supported databases: PostgreSQL 12 or later, MySQL 8.0 or later, and SQLite 3.35 or later."
+	for _, c := range []struct {
+		facts, claim string
+		want         numeric.Verdict
+	}{
+		{"The limit is 20 days per year.", "The limit is 20 days a year.", numeric.Supported},
+		{"The limit is 20 days a year.", "The limit is 20 days per year.", numeric.Supported},
+		{"The limit is 20 days per year.", "The limit is 20 days a month.", numeric.Contradicted},
+		{"The limit is 20 days per year.", "The limit is 25 days a year.", numeric.Contradicted},
+		{"Employees have 20 days of annual leave.", "Employees have 20 days of leave a year.", numeric.Supported},
+		{"Der Anspruch beträgt 30 Tage pro Jahr.", "Der Anspruch beträgt 30 Tage im Jahr.", numeric.Supported},
+		{db, "PostgreSQL 14 is among the supported databases.", numeric.NotCheckable},
+		{db, "PostgreSQL 11 is among the supported databases.", numeric.Contradicted},
+		{db, "SQLite 3.40 is among the supported databases.", numeric.NotCheckable},
+		{"Requires Python 3.9 or newer.", "It runs on Python 3.11.", numeric.NotCheckable},
+		{"Requires Python 3.9 or newer.", "It requires Python 3.8.", numeric.Contradicted},
+		{"The app needs iOS 16 and later.", "The app runs on iOS 17.", numeric.NotCheckable},
+		{"The app needs Android 11+.", "The app runs on Android 13.", numeric.NotCheckable},
+		{"The app needs Android 11+.", "The app runs on Android 9.", numeric.Contradicted},
+		{"A doctor's note is needed for illness of more than 3 days.", "If you are ill for four days, you need a doctor's note.", numeric.NotCheckable},
+		{"A doctor's note is needed for illness of more than 3 days.", "If you are ill for two days, you need a doctor's note.", numeric.Contradicted},
+		{"The invoice total is £3,632.40.", "The total is 3,632.40 pounds.", numeric.Supported},
+		{"The invoice total is £3,632.40.", "The total is 3,362.40 pounds.", numeric.Contradicted},
+		{"The invoice total is 3,632.40 pounds.", "The total is £3,632.40.", numeric.Supported},
+		{"The parcel weighs 12 pounds.", "The parcel weighs 12 pounds.", numeric.Supported},
+		{"The parcel weighs 12 pounds and costs £9 to send.", "The parcel weighs 9 pounds.", numeric.Contradicted},
+		{"The commission is 8% of the net price. The net price is 54,000 euros.", "The commission is 4,320 euros.", numeric.NotCheckable},
+		{"The commission is 8% of the net price. The net price is 54,000 euros.", "The commission is 4,230 euros.", numeric.Contradicted},
+		{"Of 1,250 people asked, 64% said yes and 12% had no opinion.", "800 of the 1,250 people asked said yes.", numeric.Supported},
+		{"Of 1,250 people asked, 64% said yes and 12% had no opinion.", "820 of the 1,250 people asked said yes.", numeric.Contradicted},
+		{"The release upgrades Node.js from 18 to 20.", "The release ships with Node.js 20.", numeric.Supported},
+		{"The release upgrades Node.js from 18 to 20.", "The release ships with Node.js 18.", numeric.Contradicted},
+		{"Der Preis sank von 34,2 auf 31,8 Cent.", "Der Strom ist um 2,4 Cent günstiger.", numeric.Supported},
+		{"Der Preis sank von 34,2 auf 31,8 Cent.", "Der Strom ist um 3,4 Cent günstiger.", numeric.Unsupported},
+		{"Der Fonds steigt auf 250.000 Euro (bisher 200.000 Euro).", "Der Fonds wird um 50.000 Euro aufgestockt.", numeric.Supported},
+		{"Subtotal 2,333.00 EUR, VAT 19 % 443.27 EUR, total 2,776.27 EUR.", "Including VAT the invoice comes to 2,776.27 euros.", numeric.Supported},
+		{"Subtotal 2,333.00 EUR, VAT 19 % 443.27 EUR, total 2,776.27 EUR.", "The VAT comes to 2,333 euros.", numeric.Contradicted},
+	} {
+		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})
+		if got, findings := x.Check(nil, c.claim, ""); got != c.want {
+			t.Errorf("%q beside %q: %v, want %v: %+v", c.claim, c.facts, got, c.want, findings)
+		}
+	}
+}
