@@ -215,7 +215,8 @@ func (c *checker) total(v *quantity.Value, sum float64, n int) bool {
 // relate tries ratios, shares and relative changes of two numbers of one dimension.
 func (c *checker) relate(v *quantity.Value) candidate {
 	ops := c.operands(func(e *quantity.Value) bool {
-		return e.Kind == quantity.Count && e.Dim != quantity.Percent && e.Dim != quantity.Multiple && !e.Range() && e.Lo > 0
+		return e.Kind == quantity.Count && e.Dim != quantity.Multiple && !e.Range() && e.Lo > 0 &&
+			(e.Dim != quantity.Percent || v.Dim == quantity.Percent && c.trend != 0) // rates change by a share, too
 	})
 	scale := 1.0
 	if v.Dim == quantity.Percent {

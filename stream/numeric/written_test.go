@@ -46,6 +46,11 @@ func TestWrittenOtherwise(t *testing.T) {
 		{"Der Fonds steigt auf 250.000 Euro (bisher 200.000 Euro).", "Der Fonds wird um 50.000 Euro aufgestockt.", numeric.Supported},
 		{"Subtotal 2,333.00 EUR, VAT 19 % 443.27 EUR, total 2,776.27 EUR.", "Including VAT the invoice comes to 2,776.27 euros.", numeric.Supported},
 		{"Subtotal 2,333.00 EUR, VAT 19 % 443.27 EUR, total 2,776.27 EUR.", "The VAT comes to 2,333 euros.", numeric.Contradicted},
+		{"Operating margin improved from 14.2% to 16.0%.", "The operating margin rose by 12.7%.", numeric.Supported},
+		{"Operating margin improved from 14.2% to 16.0%.", "The operating margin rose by 1.8 percentage points.", numeric.Supported},
+		{"Operating margin improved from 14.2% to 16.0%.", "The operating margin rose by 2.7%.", numeric.Contradicted},
+		{"Une fois ouvert, le flacon se conserve 28 jours.", "Une fois ouvert, le flacon se conserve quatre semaines.", numeric.Supported},
+		{"Prenez 5 ml une fois par jour.", "Prenez 5 ml deux fois par jour.", numeric.Contradicted},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})
 		if got, findings := x.Check(nil, c.claim, ""); got != c.want {
