@@ -178,9 +178,9 @@ func closes(r rune) bool {
 // fullStop judges a single full stop with a space after it: not every one ends a sentence.
 func (s *Splitter) fullStop(at int) verdict {
 	word := s.lastWord()
-	switch kindOf(word) {
+	switch s.kindBefore(s.pos) {
 	case ordinary:
-		if isLetter(word) {
+		if isLetter(word) && !s.ofScale(s.pos-len(word)) {
 			return s.nextLetter(at, word)
 		}
 		return yes
@@ -214,7 +214,7 @@ func (s *Splitter) stopped() bool {
 		case r != '.':
 			return r == ';' || r == '；' || r == '؛' || stops(r) || r > 0x7f && unicode.Is(unicode.STerm, r)
 		default:
-			switch kindOf(s.wordBefore(at - size)) {
+			switch s.kindBefore(at - size) {
 			case numberWord, neverLast, initial:
 				return false
 			case ordinary, maybeLast:
@@ -237,6 +237,18 @@ func (s *Splitter) beforeCitation(at int) int {
 	}
 	return at
 }
+
+// kindBefore is the kind of the word that ends at a place. The letter of a scale is no initial: 8 °C.
+func (s *Splitter) kindBefore(at int) stopKind {
+	word := s.wordBefore(at)
+	if kind := kindOf(word); kind != initial || !s.ofScale(at-len(word)) {
+		return kind
+	}
+	return ordinary
+}
+
+// ofScale reports whether the sign of degrees stands before a place.
+func (s *Splitter) ofScale(at int) bool { return bytes.HasSuffix(s.buf[:at], []byte("°")) }
 
 // lastWord is the word before pos, with the dots inside it: U.S, e.g, 3.5.
 func (s *Splitter) lastWord() []byte { return s.wordBefore(s.pos) }

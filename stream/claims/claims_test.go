@@ -57,6 +57,7 @@ func TestSplit(t *testing.T) {
 		{"punctuation alone is handed out in code and cells", "```\n}\n```\n| a |\n|---|\n| — |\n", []string{"code:```", "code:}", "code:```", "cell:a", "cell:— <a>"}},
 		{"sentences end at a full stop before a space", "It is tall. It is old.", []string{"It is tall.", "It is old."}},
 		{"decimals and thousands hold no end", "It cost 3.50 or 1.234,5 in all. Then 1,200.", []string{"It cost 3.50 or 1.234,5 in all.", "Then 1,200."}},
+		{"the letter of a scale ends one", "Entre 2 et 8 °C. Après ouverture, à 25 °C. À jeter.", []string{"Entre 2 et 8 °C.", "Après ouverture, à 25 °C.", "À jeter."}},
 		{"a number may end a sentence", "It has 42. The rest is 7.5. Done in 1889. Yes.", []string{"It has 42.", "The rest is 7.5.", "Done in 1889.", "Yes."}},
 		{"a German day does not end one", "Am 3. Mai 1889 kam er. Am 4. ging er.", []string{"Am 3. Mai 1889 kam er.", "Am 4. ging er."}},
 		{"nor a quarter", "Im 3. Quartal 2025 fiel er. 2. Halbjahr: mehr.", []string{"Im 3. Quartal 2025 fiel er.", "2. Halbjahr: mehr."}},

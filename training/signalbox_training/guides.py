@@ -1,7 +1,7 @@
 """Harmless documents in other languages that someone wrote to be read: guides, manuals, codes of conduct, and in English
-the mails, reviews and posts of a treebank, out of clones of their repositories.
+the mails, reviews and posts of a treebank and documents that agents read, out of clones of their repositories.
 
-`guides.tsv` names the repositories, their commits and licences, and which calibrate or are kept for measuring. The texts
+`guides.tsv` and `agents.tsv` name the repositories, their commits and licences, and which calibrate or are kept for measuring. The texts
 themselves are not in this repository.
 
     python -m signalbox_training.guides CLONES --out build/guides.jsonl.gz
@@ -19,12 +19,13 @@ import re
 import subprocess
 from pathlib import Path
 
-LIST = Path(__file__).resolve().parents[1] / "guides.tsv"
+LISTS = [Path(__file__).resolve().parents[1] / name for name in ("guides.tsv", "agents.tsv")]
 MOST = 60  # documents of one language of one repository
 SHORTEST = 400  # characters
 SAME = {"zh-hans": "zh", "zh-cn": "zh", "zh-tw": "zh", "zh-hant": "zh", "pt-br": "pt", "sr-latn": "hr"}
 OTHER = {"en", "images", "pcm", "sa"}  # no language that is read, or English
 KINDS = (".md", ".mdx", ".po", ".yml", ".conllu")
+MORE = {"pages": (".rst", *KINDS), "agents": ("",), "agents kept": ("",)}  # of other parts
 MESSAGE = re.compile(r'^msgstr ((?:".*"\n?)+)', re.M)
 ENTRY = re.compile(r'^ +\w+: "(.+)"$', re.M)
 SENTENCE = re.compile(r"^# text = (.+)$", re.M)
@@ -51,7 +52,7 @@ def plain(path: str, text: str) -> str:
 def documents(clones: Path) -> list[dict]:
     """{"text", "lang", "src", "licence", "part"} of every document."""
     rng, out = random.Random(7), []
-    for line in LIST.read_text().splitlines():
+    for line in [line for file in LISTS for line in file.read_text().splitlines()]:
         if line.startswith("#"):
             continue
         name, commit, licence, part, paths = line.split("\t")
@@ -63,14 +64,14 @@ def documents(clones: Path) -> list[dict]:
         by_language: dict[str, list[str]] = {}
         for path in git("ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
             m = pattern.match(path)
-            if m and path.endswith((".rst", *KINDS) if part == "pages" else KINDS):
+            if m and path.endswith(MORE.get(part, KINDS)):
                 language = fixed or m[1].lower().replace("_", "-")
                 if fixed or language not in OTHER:
                     by_language.setdefault(SAME.get(language, language), []).append(path)
         for language, found in sorted(by_language.items()):
             for path in rng.sample(found, min(MOST, len(found))):
                 text = git("show", f"{commit}:{path}")
-                texts = pieces(text, rng) if path.endswith(".conllu") else [plain(path, text)]
+                texts = pieces(text, rng) if path.endswith(".conllu") else [text if part.startswith("agents") else plain(path, text)]
                 out += [{"text": t, "lang": language, "src": name, "licence": licence, "part": part} for t in texts if len(t) >= SHORTEST]
     return out
 
