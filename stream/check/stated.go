@@ -268,11 +268,15 @@ func itemSays(e *evidence.Evidence, claim []words.Word, sentence int) stance {
 		return silentOn
 	}
 	head := words.Scan(nil, heading)
-	same, other, rest := headed(claim, head, item)
+	same, other, rest, numbers := headed(claim, head, item)
 	if same == other || rest > 0 {
 		return silentOn
 	}
-	return sided(true, same, negations(claim)+negations(head))
+	says := sided(true, same, negations(claim)+negations(head))
+	if numbers > 0 && (says == agrees || lacksNumber(item, claim)) {
+		return silentOn // which release is meant is not looked at
+	}
+	return says
 }
 
 // sided is the stance of what holds, or does not, to a claim that says that it does, or denies it.
@@ -291,9 +295,14 @@ func touches(claim, item []words.Word) bool {
 	)
 }
 
+// lacksNumber reports whether an item has a number that a claim does not have.
+func lacksNumber(item, claim []words.Word) bool {
+	return slices.ContainsFunc(item, func(w words.Word) bool { return w.Has(words.Number) && indexOf(claim, w.Hash) < 0 })
+}
+
 // headed reports whether a claim has a word of the heading of a list, or one of opposite meaning,
-// and counts its words that neither those nor the item are.
-func headed(claim, head, item []words.Word) (same, other bool, rest int) {
+// and counts its words and its numbers that neither those nor the item are.
+func headed(claim, head, item []words.Word) (same, other bool, rest, numbers int) {
 	table := contraries()
 	for _, w := range claim {
 		switch {
@@ -302,11 +311,13 @@ func headed(claim, head, item []words.Word) (same, other bool, rest int) {
 			same = true
 		case slices.ContainsFunc(table[w.Hash], func(h uint64) bool { return indexOf(head, h) >= 0 }):
 			other = true
+		case w.Has(words.Number):
+			numbers++
 		default:
 			rest++
 		}
 	}
-	return same, other, rest
+	return same, other, rest, numbers
 }
 
 // heed lets what is stated without a sentence, which a judge of language reads past, overrule it.

@@ -38,6 +38,8 @@ func TestFieldsBoxesAndHeadings(t *testing.T) {
 		{notes, "Support for PostgreSQL 17 was added.", entails, check.Supported},
 		{notes, "Support for Python 3.8 clients was added.", entails, check.Contradicted},
 		{notes, "Support for Python 3.8 clients was removed.", entails, check.Supported},
+		{notes, "Support for Python 3.8 clients was added in 4.2.", entails, check.Contradicted},
+		{notes, "Dark mode was added in 4.2.", entails, check.Contradicted},
 		{hotel, "Breakfast is never included.", contradicts, check.Unchecked},
 		{hotel, "Breakfast is included.", entails, check.Contradicted},
 	} {
