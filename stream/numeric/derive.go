@@ -505,6 +505,8 @@ func (c *checker) often(v *quantity.Value) candidate {
 		period = quantity.Year / 365.25
 	case hasAnyPrefix(rest, " a week", " per week", " weekly", " each week", " every week"):
 		period = 7 * quantity.Year / 365.25
+	default:
+		period = v.Period
 	}
 	if period == 0 {
 		return nobody

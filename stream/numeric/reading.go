@@ -38,9 +38,31 @@ type reading struct {
 func (r *reading) read(text string) {
 	r.words = words.Scan(r.words[:0], text)
 	r.values = quantity.Parse(r.values[:0], text)
+	r.partsOf(text)
 	r.cutClauses(text)
 	if len(r.values) > 1 {
 		r.rejoin(text)
+	}
+}
+
+// partsOf gives a part of an amount of money the currency that stands with the whole alone: "62,000 of the
+// 80,000 euros", "80,000 euros, of which 62,000".
+func (r *reading) partsOf(text string) {
+	for i := 1; i < len(r.values); i++ {
+		a, b := &r.values[i-1], &r.values[i]
+		if a.Kind != quantity.Count || b.Kind != quantity.Count || a.End > b.Start {
+			continue
+		}
+		switch text[a.End:b.Start] {
+		case " of the ", " of ", " out of ", " out of the ", " von ", " von den ", " der ":
+			if a.Dim == quantity.Plain && b.Dim.IsCurrency() {
+				a.MeasureAs(&quantity.Value{Dim: b.Dim, Factor: b.Factor})
+			}
+		case ", of which ", " of which ", ", davon ", ", dont ":
+			if b.Dim == quantity.Plain && a.Dim.IsCurrency() {
+				b.MeasureAs(&quantity.Value{Dim: a.Dim, Factor: a.Factor})
+			}
+		}
 	}
 }
 

@@ -51,6 +51,12 @@ func TestWrittenOtherwise(t *testing.T) {
 		{"Operating margin improved from 14.2% to 16.0%.", "The operating margin rose by 2.7%.", numeric.Contradicted},
 		{"Une fois ouvert, le flacon se conserve 28 jours.", "Une fois ouvert, le flacon se conserve quatre semaines.", numeric.Supported},
 		{"Prenez 5 ml une fois par jour.", "Prenez 5 ml deux fois par jour.", numeric.Contradicted},
+		{"The filter must be replaced every 3 months.", "The filter is changed four times a year.", numeric.Supported},
+		{"The filter must be replaced every 3 months.", "The filter is changed five times a year.", numeric.Unsupported},
+		{"Der Filter wird alle 3 Monate gewechselt.", "Der Filter wird vier Mal im Jahr gewechselt.", numeric.Supported},
+		{"So far 62,000 of the 80,000 euros have been spent.", "18,000 euros are left.", numeric.Supported},
+		{"So far 62,000 of the 80,000 euros have been spent.", "28,000 euros are left.", numeric.Unsupported},
+		{"So far 62,000 of the 80,000 euros have been spent.", "62,000 euros have been spent.", numeric.Supported},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})
 		if got, findings := x.Check(nil, c.claim, ""); got != c.want {
