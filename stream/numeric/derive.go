@@ -458,10 +458,17 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	ops := c.operands(func(e *quantity.Value) bool {
 		return e.Kind == quantity.Count && (e.Dim == v.Dim || aged && e.Dim == quantity.Plain)
 	})
-	if len(ops) == 0 {
-		return false
+	for _, o := range ops {
+		// The nearest to the claim, and what stands beside it or fits about as well.
+		if (o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle) && within(v, &c.x.known[o.known].value) {
+			return true
+		}
 	}
-	e := &c.x.known[ops[0].known].value // the nearest to the claim
+	return false
+}
+
+// within reports whether v lies on the right side of e, which is a bound or a range.
+func within(v, e *quantity.Value) bool {
 	lo := e.Lo
 	if e.Dim != v.Dim {
 		lo *= v.Factor // an age: "under 12" of "a 10-year-old"
