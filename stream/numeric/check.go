@@ -113,26 +113,27 @@ type checker struct {
 	reading
 	budget
 
-	x       *Index
-	limit   Thresholds
-	claim   string
-	own     int  // words of the claim that the evidence lacks, and negations
-	negated bool // the claim has a negation
-	limited bool // the claim is about a bound itself
-	cues    cue
-	noun    uint64       // what the number that is being judged counts, 0 when that is not told
-	all     float64      // weight of the terms that tell the subject of the number that is being judged
-	said    []words.Word // of the text before
-	tenses  []phase      // of the claim's numbers
-	tense   phase        // of the number that is being judged
-	at      int          // the number that is being judged
-	other   candidate    // a number that agrees with it and is for each of something else
-	zoned   bool         // a time of day of the claim has its time zone
-	than    than
-	unit    uint64   // what the number that is being judged is for each of, 0 when that is not told
-	trend   turn     // which way the number that is being judged went, or 0
-	homes   []int32  // clauses of the claim's numbers
-	places  []around // of the claim's numbers
+	x           *Index
+	limit       Thresholds
+	claim       string
+	own         int  // words of the claim that the evidence lacks, and negations
+	negated     bool // the claim has a negation
+	limited     bool // the claim is about a bound itself
+	cues        cue
+	nearNumbers []int32      // scratch of derivable
+	noun        uint64       // what the number that is being judged counts, 0 when that is not told
+	all         float64      // weight of the terms that tell the subject of the number that is being judged
+	said        []words.Word // of the text before
+	tenses      []phase      // of the claim's numbers
+	tense       phase        // of the number that is being judged
+	at          int          // the number that is being judged
+	other       candidate    // a number that agrees with it and is for each of something else
+	zoned       bool         // a time of day of the claim has its time zone
+	than        than
+	unit        uint64   // what the number that is being judged is for each of, 0 when that is not told
+	trend       turn     // which way the number that is being judged went, or 0
+	homes       []int32  // clauses of the claim's numbers
+	places      []around // of the claim's numbers
 
 	terms  []claimTerm
 	scores []float32 // a sentence each
@@ -402,7 +403,7 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return WithinBound
 	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v), c.percentOf(v):
 		return Multiple
-	case c.restOf(v), c.fromRowToRow(v):
+	case c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v):
 		return Difference
 	}
 	return ""

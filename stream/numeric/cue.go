@@ -29,11 +29,11 @@ var cueWords = func() map[string]cue {
 			m[w] |= c
 		}
 	}
-	add("total totals totaling totalling sum combined altogether together overall insgesamt zusammen gesamt tous suma conjunto both all entire", cueSum)
+	add("total totals totaling totalling sum combined altogether together overall insgesamt zusammen gesamt tous ensemble conjointement suma conjunto both all entire", cueSum)
 	add(`difference more less fewer higher lower taller longer larger smaller shorter bigger heavier lighter older younger increase increased increases
 		decrease decreased rose rise risen grew grow growth fell fall drop dropped declined gain gained lost loss gap remaining remain left change changed
 		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken stieg stiegen sank fiel wuchs gewachsen zugenommen abgenommen anstieg rückgang höher länger
-		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia died dead killed perished rest others remainder without excluding surplus net by cheaper faster slower spread extra added save saves saved saving discount off remains missing
+		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia died dead killed perished rest others remainder without excluding surplus net by cheaper faster slower spread extra added save saves saved saving discount off remains missing majority margin lead
 		günstiger teurer billiger kürzer kleiner größer leichter schwerer schneller langsamer senkt senkte gesenkt erhöht erhöhte steigt sinkt fällt wächst aufgestockt gekürzt
 		spart gespart übrig verbleiben differenz moins reste économise menos más queda ahorra`, cueDiff)
 	add("average averages averaged averaging mean per each durchschnitt durchschnittlich pro moyenne promedio por par", cueMean)

@@ -383,7 +383,7 @@ func (c *checker) instance(v *quantity.Value) bool {
 	return !c.limited && slices.ContainsFunc(c.words[max(0, at-instanceWords):at], func(w words.Word) bool {
 		text := c.claim[w.Start:w.End]
 		switch strings.ToLower(text) {
-		case "a", "an", "un", "une", "una", "um", "uma", "ein", "eine", "einem", "einer":
+		case "a", "an", "one", "each", "every", "un", "une", "una", "um", "uma", "ein", "eine", "einem", "einer":
 			return true
 		}
 		return false
@@ -451,16 +451,17 @@ func versions(a, b string) int {
 // is a bound ("an invoice of 4,000 euros" of "invoices of up to 5,000 euros"): what holds there may
 // hold of it, and no number can tell.
 func (c *checker) bounded(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact || !c.instance(v) && !c.supposed(v) {
+	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact {
 		return false
 	}
+	supposed := c.instance(v) || c.supposed(v)
 	aged := v.Dim == quantity.Duration && v.Factor == quantity.Year
 	ops := c.operands(func(e *quantity.Value) bool {
 		return e.Kind == quantity.Count && (e.Dim == v.Dim || aged && e.Dim == quantity.Plain)
 	})
 	for _, o := range ops {
 		// The nearest to the claim, and what stands beside it or fits about as well.
-		if (o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle) && within(v, &c.x.known[o.known].value) {
+		if (o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle) && (supposed || c.x.known[o.known].value.Range() && !c.limited && !c.x.sentences[o.sentence].row) && within(v, &c.x.known[o.known].value) {
 			return true
 		}
 	}

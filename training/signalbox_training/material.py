@@ -1,7 +1,7 @@
 """What a model is given to read: orders to it that somebody planted there, and what honest people write in such places.
 
-Eleven writers wrote `material/`, each about a world of their own, and saw no figure; of the last three two had seen the first
-lines of the others' files. An *order*
+Eleven writers wrote `material/`, each about a world of their own, without a figure in sight. The last three (`results`,
+`everyday`, `agents`), of whom all had seen the first lines of the others, wrote after 3.12.0, which has not read them. An *order*
 speaks to the model or leads it away from its task, an *ask* is a sentence of the same words that speaks to people, a
 *passage* is such material as a whole.
 """

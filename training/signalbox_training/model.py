@@ -173,16 +173,14 @@ class Spots(nn.Module):
         """Log-odds [batch, seq] of states [batch, seq, 2 * hidden]."""
         return self.logits(F.dropout(F.gelu(self.hidden(states)), drop, self.training)).squeeze(-1)
 
-    @staticmethod
-    def pooled(odds, mask):
+    def pooled(self, odds, mask):
         """The log-odds of the text [batch]; mask [batch, seq] is 1 for its tokens."""
         return ((odds + (mask.float() - 1) * 1e4).softmax(1) * odds).sum(1)
 
-    def forward(self, logits, states, mask, drop: float = 0.0):
-        """Logits [batch, 2] of the head and the tokens together, those of states as above, and the log-odds of the tokens."""
-        odds = self.tokens(states, drop)
-        margin = self.mix[0] * (logits[:, 1] - logits[:, 0]) + self.mix[1] * self.pooled(odds, mask) + self.mix[2]
-        return torch.stack([-margin / 2, margin / 2], 1), odds
+    def forward(self, logits, states, mask):
+        """Logits [batch, 2] of the head and the tokens together, those of states as above."""
+        margin = self.mix[0] * (logits[:, 1] - logits[:, 0]) + self.mix[1] * self.pooled(self.tokens(states), mask) + self.mix[2]
+        return torch.stack([-margin / 2, margin / 2], 1)
 
 
 class Bundle(nn.Module):
@@ -224,22 +222,10 @@ class Bundle(nn.Module):
                     p.sub_(p.mean(0, keepdim=True))
 
     def forward(self, ids, mask):
-        """Returns {task: logits [batch, classes]} with "pii" [batch, seq, labels], "embedding" [batch, hidden] and the log-odds
-        "tokens" [batch, seq] of the spots."""
-        return self.above(self.below(ids, mask), mask)
-
-    def below(self, ids, mask, layers: int = 0):
-        """The states [batch, seq, hidden] above the lowest layers."""
-        x, bias = self.ln(self.words(ids) + self.positions(torch.arange(ids.shape[1]))), self._bias(mask)
-        for layer in self.layers[:layers]:
-            x = layer(x, bias, self.deep)
-        return x
-
-    def above(self, x, mask, layers: int = 0):
-        """What `forward` returns, of what `below` gives."""
-        below, final, read = self._upper(x, mask, layers)
-        out, states, drop = self.answers(*read), torch.cat([below.float(), final], dim=-1), self.dropout if self.training else 0.0
-        out["injection"], out["tokens"] = self.spots(out["injection"], states, mask, drop)
+        """Returns {task: logits [batch, classes]} with "pii" [batch, seq, labels] and "embedding" [batch, hidden]."""
+        below, final, read = self.read(ids, mask)
+        out, states = self.answers(*read), torch.cat([below.float(), final], dim=-1)
+        out["injection"] = self.spots(out["injection"], states, mask)
         out["pii"] = self.pii(F.dropout(states, self.dropout, self.training))
         out["embedding"] = self.embed(read[2])
         return out
@@ -247,21 +233,17 @@ class Bundle(nn.Module):
     def read(self, ids, mask):
         """The trunk: the last layer's inputs and results [batch, seq, hidden], and what the sequence tasks and the
         embedding read of them: the first token [batch, 1, hidden], its context for each task [batch, tasks, hidden], the masked mean."""
-        return self._upper(self.below(ids, mask), mask, 0)
-
-    @staticmethod
-    def _bias(mask):
-        return ((1.0 - mask[:, None, None, :].float()) * -1e4).expand(-1, 1, mask.shape[1], -1)
-
-    def _upper(self, x, mask, layers: int):
-        tasks, bias = len(SEQUENCE), self._bias(mask)
-        for layer in self.layers[layers:-1]:
+        seq, tasks = ids.shape[1], len(SEQUENCE)
+        x = self.ln(self.words(ids) + self.positions(torch.arange(seq)))
+        keep = (1.0 - mask[:, None, None, :].float()) * -1e4
+        bias = keep.expand(-1, 1, seq, -1)
+        for layer in self.layers[:-1]:
             x = layer(x, bias, self.deep)
         last = self.layers[-1]
         q, k, v = last.project(x)
         final = last.rest(x, last.attend(q, k, v, bias), self.deep).float()
-        own = self.adapters.delta("query", x[:, :1].expand(-1, tasks, -1)).view(len(x), tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
-        context = last.attend(q[:, :, :1] + own.to(q.dtype), k, v, bias[:, :, :1].expand(-1, 1, tasks, -1))
+        own = self.adapters.delta("query", x[:, :1].expand(-1, tasks, -1)).view(len(ids), tasks, HEADS, HIDDEN // HEADS).transpose(1, 2)
+        context = last.attend(q[:, :, :1] + own.to(q.dtype), k, v, keep.expand(-1, 1, tasks, -1))
         weight = mask.unsqueeze(-1).float()
         return x, final, (x[:, :1], context, (final * weight).sum(1) / weight.sum(1).clamp(min=1))
 
