@@ -144,17 +144,21 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	case x.Dim == v.Dim && y.Dim == v.Dim:
 		return (sure || c.cues&cueSum != 0) && v.Says(x.Lo+y.Lo) || c.lessBy(v, x.Lo-y.Lo, sure || digits >= about && together)
 	case x.Dim == v.Dim && y.Dim == quantity.Percent:
-		part := x.Lo * y.Lo / 100
-		return sure && (closely(v, part) || closely(v, x.Lo-part) || closely(v, x.Lo+part))
+		return sure && partOf(v, x.Lo, y.Lo/100)
 	case x.Dim == v.Dim && howMany(y) && y.Raw > 1 && v.Dim != quantity.Plain:
 		return (sure || c.cues&cueSum != 0) && v.Says(x.Lo*y.Raw)
 	}
 	return false
 }
 
+// partOf reports whether v says a part of an amount, or the amount less or more that part.
+func partOf(v *quantity.Value, all, part float64) bool {
+	return closely(v, all*part) || closely(v, all*(1-part)) || closely(v, all*(1+part))
+}
+
 // lessBy reports whether v says the difference of two amounts, which is sure without a word for it. Which
 // way something went, and what is more than something else, is looked at elsewhere.
-func (c *checker) lessBy(v *quantity.Value, by float64, sure bool) bool { //nolint:revive // a fact about both
+func (c *checker) lessBy(v *quantity.Value, by float64, sure bool) bool {
 	return (sure || c.cues&cueDiff != 0) && c.trend == 0 && c.than.way == 0 && v.Says(by)
 }
 
