@@ -128,14 +128,11 @@ func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	a, b := &c.x.known[k], &c.x.known[l]
 	x, y := &a.value, &b.value
-	if c.left -= comparing; c.left < 0 {
+	if c.left -= comparing; c.left < 0 || a.lot.amount != 0 || b.lot.amount != 0 {
 		return false
 	}
-	switch {
-	case x.Kind == quantity.Clock && y.Kind == quantity.Clock:
-		return v.Dim == quantity.Duration && v.Says(60*math.Abs(x.Lo-y.Lo))
-	case x.Kind != quantity.Count || y.Kind != quantity.Count || a.lot.amount != 0 || b.lot.amount != 0:
-		return false
+	if x.Kind != quantity.Count || y.Kind != quantity.Count {
+		return x.Kind == y.Kind && v.Dim == quantity.Duration && v.Says(60*math.Abs(x.Lo-y.Lo)) // two times of day
 	}
 	rows := c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row // many amounts of one kind
 	together, digits := !rows && a.sentence == b.sentence, digitsOf(v)
