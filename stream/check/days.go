@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"signalbox/stream/evidence/words"
+	"signalbox/stream/numeric/quantity"
 )
 
 // week is a set of days of the week, Monday first, a bit each.
@@ -35,7 +36,7 @@ var shut = hashes("closed closes shut")
 
 // among reports whether the claim names a day of the week that no premise names and that follows
 // from those that one does: "open on Wednesday" of "Monday to Friday", "closed on Sundays" of the
-// same. A small judge does not count days.
+// same, "on a Tuesday" of 12 March 2024. A small judge does not count days.
 func (r *reading) among() bool {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -50,6 +51,9 @@ func (r *reading) among() bool {
 		return false
 	}
 	for i := range r.found {
+		if !denied && datesOn(r.found[i].Text)&asked != 0 {
+			return true
+		}
 		m.premise = words.Scan(m.premise[:0], r.found[i].Text)
 		named, told := daysOf(m.premise, r.found[i].Text)
 		if told != named && asked&named == 0 && (told&asked == asked) != denied {
@@ -57,6 +61,16 @@ func (r *reading) among() bool {
 		}
 	}
 	return false
+}
+
+// datesOn are the days of the week on which the dates of a text fall.
+func datesOn(text string) (days week) {
+	for _, v := range quantity.Parse(nil, text) {
+		if day := v.DayOfWeek(); v.Kind == quantity.Date && day > 0 {
+			days |= 1 << (day - 1)
+		}
+	}
+	return days
 }
 
 // daysOf are the days that a text names by name, and all that it tells of: those between two days

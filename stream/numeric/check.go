@@ -353,15 +353,14 @@ func (c *checker) judge(i int) Finding {
 	}
 	match, how := c.bestMatch(v)
 	other := c.bestOther(v, match)
+	if c.ofTitle(v, match) {
+		return c.found(f, Supported, how, match)
+	}
 	if match.sentence >= 0 && !c.ofItsPart(v, other) && c.coincidence(match) {
 		match = nobody
 	}
 	if match.sentence >= 0 {
-		if at := c.elsewhere(v, match, other); at.sentence >= 0 {
-			return c.found(f, Contradicted, OtherSubject, at)
-		}
-		f.Untold = c.untold(v, match)
-		return c.found(f, Supported, how, match)
+		return c.matched(f, v, match, other, how)
 	}
 	if from, reason := c.following(v, other); from.sentence >= 0 {
 		return c.found(f, Supported, reason, from)
@@ -369,7 +368,7 @@ func (c *checker) judge(i int) Finding {
 	if c.other.sentence >= 0 && (other.sentence < 0 || other.score <= c.other.score) {
 		return c.rated(f)
 	}
-	if v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) || c.multiplies(v) {
+	if c.noFact(v, other) {
 		f.Reason = NoFact
 		return f
 	}
@@ -381,6 +380,23 @@ func (c *checker) judge(i int) Finding {
 	}
 	f.Verdict, f.Reason = Unsupported, NoSuchNumber
 	return f
+}
+
+// noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
+func (c *checker) noFact(v *quantity.Value, other candidate) bool {
+	return v.Dim == quantity.Multiple && v.Raw == 1 || v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) || c.multiplies(v)
+}
+
+// matched decides about a number that the evidence has: whether it is that of what the claim speaks of.
+func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, how Reason) Finding {
+	if at := c.elsewhere(v, match, other); at.sentence >= 0 {
+		if from := c.workedOutApart(v, match); from.sentence >= 0 {
+			return c.found(f, Supported, Derived, from)
+		}
+		return c.found(f, Contradicted, OtherSubject, at)
+	}
+	f.Untold = c.untold(v, match)
+	return c.found(f, Supported, how, match)
 }
 
 // following looks for what v follows from: a year that it is a part of, a date and a length of time,
@@ -403,7 +419,7 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return WithinBound
 	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v), c.percentOf(v):
 		return Multiple
-	case c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v):
+	case c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
 		return Difference
 	}
 	return ""
@@ -440,10 +456,41 @@ func (c *checker) exact(match candidate) bool {
 // coincidence reports whether a matching number shares nothing with the claim but its value, while
 // the evidence has a sentence about what the claim speaks of.
 func (c *checker) coincidence(match candidate) bool {
-	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 || c.exact(match) {
+	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 || c.exact(match) || c.besideTop(match) {
 		return false
 	}
 	return float64(c.scores[c.top[0]]) >= c.limit.Topic*c.all && c.foreignName(match.known)
+}
+
+// besideTop reports whether an amount with a unit stands in the sentence before or behind that which fits
+// the claim best: "1,200 mg in 24 hours" behind what tells of the tablets.
+func (c *checker) besideTop(match candidate) bool {
+	top := c.top[0]
+	v := &c.x.known[match.known].value
+	return v.Kind == quantity.Count && v.Dim != quantity.Plain && c.x.sentences[top].group == c.x.sentences[match.sentence].group &&
+		(top == match.sentence-1 || top == match.sentence+1)
+}
+
+// titleSentences is among how many sentences at the head of a source its title and fields are; our
+// choice.
+const titleSentences = 3
+
+// ofTitle reports whether v is a date of the head of a source, in a sentence without another number: what
+// it tells is of that date.
+func (c *checker) ofTitle(v *quantity.Value, match candidate) bool {
+	if v.Kind != quantity.Date || match.sentence < 0 || match.known < 0 {
+		return false
+	}
+	in := &c.x.sentences[match.sentence]
+	if i := match.sentence - titleSentences; in.row || !in.line || i >= 0 && c.x.sentences[i].group == in.group {
+		return false
+	}
+	for k := in.known; k < in.knownEnd; k++ {
+		if c.x.known[k].value.Kind != quantity.Date {
+			return false
+		}
+	}
+	return true
 }
 
 // foreignClause reports whether number k stands in a clause with a word that the claim does not

@@ -25,7 +25,8 @@ func (c *checker) derivable(v *quantity.Value) bool {
 	switch {
 	case v.Kind == quantity.Date:
 		return c.monthAfter(v)
-	case v.Kind != quantity.Count || v.Range() || v.Raw <= 0 || v.Dim.Top() == quantity.Multiple:
+	case v.Kind != quantity.Count || v.Range() || v.Raw <= 0 || v.Dim.Top() == quantity.Multiple,
+		v.Hedge != quantity.Exact && v.Hedge != quantity.About && v.Hedge != quantity.Nearly:
 		return false
 	}
 	near := c.numbersNear()
@@ -34,7 +35,106 @@ func (c *checker) derivable(v *quantity.Value) bool {
 			return true
 		}
 		for _, l := range near[:i] {
+			if c.ofBoth(v, k, l) || c.ofBoth(v, l, k) || c.ofSeveral(v, k, l) || c.ofSeveral(v, l, k) {
+				return true
+			}
+		}
+	}
+	return c.ofOneSentence(v)
+}
+
+// fewNumbers is up to how many numbers of the evidence all sentences are asked whether two of their
+// own come to one of the claim; our choice.
+const fewNumbers = 64
+
+// ofOneSentence is ofBoth for the numbers of each sentence of short evidence, wherever it stands.
+func (c *checker) ofOneSentence(v *quantity.Value) bool {
+	if len(c.x.known) > fewNumbers {
+		return false
+	}
+	for s := range c.x.sentences {
+		in := &c.x.sentences[s]
+		if in.row || in.knownEnd-in.known > maxNear {
+			continue
+		}
+		if c.ofAll(v, in) {
+			return true
+		}
+		if c.ofTwoOf(v, in) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofTwoOf is ofBoth for any two numbers of a sentence.
+func (c *checker) ofTwoOf(v *quantity.Value, in *indexed) bool {
+	for k := in.known; k < in.knownEnd; k++ {
+		for l := in.known; l < k; l++ {
+			if c.x.known[k].value.Range() || c.x.known[l].value.Range() {
+				continue
+			}
 			if c.ofBoth(v, k, l) || c.ofBoth(v, l, k) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ofAll reports whether v is the sum of all amounts of its unit in a sentence.
+func (c *checker) ofAll(v *quantity.Value, in *indexed) bool {
+	sum, n := 0.0, 0
+	for k := in.known; k < in.knownEnd; k++ {
+		if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() {
+			sum, n = sum+e.Lo, n+1
+		}
+	}
+	return n > 2 && v.Dim != quantity.Plain && digitsOf(v) >= here && v.Says(sum)
+}
+
+// ofSeveral reports whether v, which is said to be a sum or a difference, follows from amounts k and l of
+// the evidence, of each as many as the claim tells: "two adults and one child", "ten single tickets".
+func (c *checker) ofSeveral(v *quantity.Value, k, l int32) bool {
+	x, y := &c.x.known[k].value, &c.x.known[l].value
+	if c.cues&(cueSum|cueDiff) == 0 || v.Dim == quantity.Plain || x.Dim != v.Dim || y.Dim != v.Dim {
+		return false
+	}
+	for i := range c.values {
+		n := &c.values[i]
+		if !howMany(n) || n.Dim != quantity.Plain {
+			continue
+		}
+		if c.left -= comparing; c.left < 0 {
+			return false
+		}
+		if c.cues&cueDiff != 0 && (v.Says(n.Raw*x.Lo-y.Lo) || v.Says(y.Lo-n.Raw*x.Lo)) {
+			return true
+		}
+		for j := range c.values {
+			m := &c.values[j]
+			if i != j && howMany(m) && m.Dim == quantity.Plain && c.cues&cueSum != 0 && v.Says(n.Raw*x.Lo+m.Raw*y.Lo) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// premise reports whether v is what the claim supposes, from which another amount of it follows: the $50
+// of "a $50 sweater gets $43.05 back".
+func (c *checker) premise(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Range() {
+		return false
+	}
+	for i := range c.values {
+		w := &c.values[i]
+		if i == c.at || w.Dim != v.Dim || digitsOf(w) < about {
+			continue
+		}
+		for _, k := range c.numbersNear() {
+			e := &c.x.known[k].value
+			if e.Dim == v.Dim && e.Kind == quantity.Count && (w.Says(v.Lo-e.Lo) || w.Says(v.Lo+e.Lo)) {
 				return true
 			}
 		}
@@ -50,23 +150,34 @@ func (c *checker) numbersNear() []int32 {
 	if len(top) == 0 && len(c.x.sentences) <= fewSentences {
 		top = allSentences[:len(c.x.sentences)]
 	}
+	if len(top) == 0 && len(c.x.known) <= 2*maxNear { // nothing tells what is meant
+		for k := range c.x.known {
+			if countsNear(&c.x.known[k].value) {
+				c.nearNumbers = append(c.nearNumbers, int32(k))
+			}
+		}
+	}
 	for _, beside := range [...]int32{0, -1, 1} {
 		for _, s := range top {
-			i := s + beside
-			if i < 0 || int(i) >= len(c.x.sentences) || c.x.sentences[i].group != c.x.sentences[s].group {
-				continue
-			}
-			in := &c.x.sentences[i]
-			for k := in.known; k < in.knownEnd && len(c.nearNumbers) < maxNear; k++ {
-				c.left -= maxNear
-				if e := &c.x.known[k].value; (e.Kind == quantity.Count && e.Lo > 0 && !e.Range() || e.Kind == quantity.Clock) &&
-					!slices.Contains(c.nearNumbers, k) {
-					c.nearNumbers = append(c.nearNumbers, k)
-				}
+			if i := s + beside; i >= 0 && int(i) < len(c.x.sentences) && c.x.sentences[i].group == c.x.sentences[s].group {
+				c.takeNear(&c.x.sentences[i])
 			}
 		}
 	}
 	return c.nearNumbers
+}
+
+func (c *checker) takeNear(in *indexed) {
+	for k := in.known; k < in.knownEnd && len(c.nearNumbers) < maxNear; k++ {
+		c.left -= maxNear
+		if countsNear(&c.x.known[k].value) && !slices.Contains(c.nearNumbers, k) {
+			c.nearNumbers = append(c.nearNumbers, k)
+		}
+	}
+}
+
+func countsNear(e *quantity.Value) bool {
+	return e.Kind == quantity.Count && e.Lo > 0 && !e.Range() || e.Kind == quantity.Clock
 }
 
 // scaled reports whether v is number k of the evidence times, or by, a count that the claim tells.
@@ -95,7 +206,25 @@ func (c *checker) scaled(v *quantity.Value, k int32) bool {
 			return true
 		}
 	}
-	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount))
+	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts() && forLonger(v, amount, e.Period)
+}
+
+// lasts reports whether the claim tells a length of time.
+func (c *checker) lasts() bool {
+	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == quantity.Duration })
+}
+
+// forLonger reports whether v is an amount for a length of time for a longer one: 142.80 of 11.90 a month.
+func forLonger(v *quantity.Value, amount, period float64) bool {
+	if period == 0 || digitsOf(v) < about {
+		return false
+	}
+	for _, longer := range [...]float64{quantity.Year / 365.25 * 7, quantity.Year / 12, quantity.Year} {
+		if longer > period && v.Says(amount*math.Round(longer/period)) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesInto reports whether v is how often amount e goes into another one that the claim tells.
@@ -128,25 +257,65 @@ func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	a, b := &c.x.known[k], &c.x.known[l]
 	x, y := &a.value, &b.value
-	if c.left -= comparing; c.left < 0 || a.lot.amount != 0 || b.lot.amount != 0 {
+	if c.left -= comparing; c.left < 0 {
 		return false
 	}
+	if a.lot.amount != 0 || b.lot.amount != 0 {
+		return v.Dim == quantity.Duration && a.lot.dim == v.Dim && v.Says(a.lot.amount) // other lots are priced
+	}
 	if x.Kind != quantity.Count || y.Kind != quantity.Count {
-		return x.Kind == y.Kind && v.Dim == quantity.Duration && v.Says(60*math.Abs(x.Lo-y.Lo)) // two times of day
+		return x.Kind == y.Kind && elapsed(v, x.Lo, y.Lo) // two times of day
 	}
-	rows := c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row // many amounts of one kind
-	together, digits := !rows && a.sentence == b.sentence, digitsOf(v)
-	sure := v.Dim != quantity.Plain && !rows && (digits >= about || digits >= here && together)
-	switch {
-	case x.Dim == v.Dim && y.Dim == v.Dim:
-		return (sure || c.cues&cueSum != 0) && v.Says(x.Lo+y.Lo) || c.lessBy(v, x.Lo-y.Lo, sure || digits >= about && together)
-	case x.Dim == v.Dim && y.Dim == quantity.Percent:
-		return sure && partOf(v, x.Lo, y.Lo/100)
-	case x.Dim == v.Dim && howMany(y) && y.Raw > 1 && v.Dim != quantity.Plain:
-		return (sure || c.cues&cueSum != 0) && v.Says(x.Lo*y.Raw)
+	if x.Dim.Of(v.Dim, y.Dim) {
+		return v.Says(x.Lo * y.Lo) // 120 ml of 2 mg/ml
 	}
-	return false
+	if one := c.oneOfUnit(a, y.Dim); one > 0 && x.Dim == v.Dim && y.Dim != v.Dim {
+		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
+	}
+	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
+
+// oneOfUnit is the amount of a unit of which number e is told to be in one, or 0.
+func (c *checker) oneOfUnit(e *known, dim quantity.Dim) float64 {
+	in := &c.x.sentences[e.sentence]
+	for k := in.known; k < in.knownEnd && dim != quantity.Plain; k++ {
+		if o := &c.x.known[k].value; o.Kind == quantity.Count && o.Dim == dim && o.Raw == 1 && !o.Range() {
+			return o.Lo
+		}
+	}
+	return 0
+}
+
+// pair are two numbers of the evidence, the first with the unit of what may follow from them.
+type pair struct {
+	a, b *known
+	row  bool // one of many amounts of one kind
+}
+
+// ofPair reports whether v follows from a pair.
+func (c *checker) ofPair(v *quantity.Value, p pair) bool {
+	x, y := &p.a.value, &p.b.value
+	together, digits := !p.row && p.a.sentence == p.b.sentence, digitsOf(v)
+	sure := v.Dim != quantity.Plain && !p.row && (digits >= about || digits >= here && together)
+	adds := sure || c.cues&cueSum != 0
+	if y.Dim == v.Dim {
+		return adds && v.Says(x.Lo+y.Lo) || c.lessBy(v, p, sure || digits >= about && together)
+	}
+	if y.Dim == quantity.Percent {
+		return sure && partOf(v, x.Lo, y.Lo/100)
+	}
+	return (adds || p.besides()) && howMany(y) && y.Raw > 1 && v.Dim != quantity.Plain && v.Says(x.Lo*y.Raw)
+}
+
+// besides reports whether the second number stands right before the first one in its clause: "eight sessions
+// of two and a half hours".
+func (p *pair) besides() bool {
+	between := p.a.value.Start - p.b.value.End
+	return p.a.sentence == p.b.sentence && p.a.clause == p.b.clause && between > 0 && between < mostBetween
+}
+
+// mostBetween is how many bytes the words between two such numbers have at most; our choice.
+const mostBetween = 24
 
 // partOf reports whether v says a part of an amount, or the amount less or more that part.
 func partOf(v *quantity.Value, all, part float64) bool {
@@ -155,8 +324,9 @@ func partOf(v *quantity.Value, all, part float64) bool {
 
 // lessBy reports whether v says the difference of two amounts, which is sure without a word for it. Which
 // way something went, and what is more than something else, is looked at elsewhere.
-func (c *checker) lessBy(v *quantity.Value, by float64, sure bool) bool {
-	return (sure || c.cues&cueDiff != 0) && c.trend == 0 && c.than.way == 0 && v.Says(by)
+func (c *checker) lessBy(v *quantity.Value, p pair, sure bool) bool {
+	return (sure || c.cues&cueDiff != 0) && c.trend == 0 && (c.than.way == 0 || p.a.when == 0 && p.b.when == 0) &&
+		v.Says(p.a.value.Lo-p.b.value.Lo)
 }
 
 // closeBy is how far a share may be from what the claim says of it, as a share; our choice.
@@ -170,14 +340,28 @@ func closely(v *quantity.Value, base float64) bool {
 // lasted reports whether v is how long a time of day to another one of the evidence is: 85 minutes of
 // "19:00 to 20:25".
 func (c *checker) lasted(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Range() || len(c.x.byDim[quantity.Hours]) > 2*maxNear {
+	if v.Kind != quantity.Count || v.Range() || len(c.x.byDim[quantity.Hours]) > 2*maxNear {
 		return false
 	}
 	return slices.ContainsFunc(c.x.byDim[quantity.Hours], func(k int32) bool {
 		e := &c.x.known[k].value
-		return e.Range() && v.Says(60*(e.Hi-e.Lo))
+		if e.Range() && elapsed(v, e.Lo, e.Hi) {
+			return true
+		}
+		return slices.ContainsFunc(c.x.byDim[quantity.Hours], func(l int32) bool {
+			return l < k && elapsed(v, c.x.known[l].value.Lo, e.Lo)
+		})
 	})
 }
+
+// elapsed reports whether v is the time from one minute of the day to another, of the next day as well.
+func elapsed(v *quantity.Value, from, to float64) bool {
+	const day = 24 * 60
+	return v.Dim.Top() == quantity.Duration && from != to &&
+		(v.Says(60*math.Abs(to-from)) || v.Says(60*(day-math.Abs(to-from))))
+}
+
+const secondsOfDay = 86400
 
 // monthAfter reports whether v, a month, is that of a day of the evidence and a length of time behind
 // it, or of the day before: what runs for 36 months from 1 September 2023 on ends in August 2026.
@@ -186,21 +370,23 @@ func (c *checker) monthAfter(v *quantity.Value) bool {
 		return false
 	}
 	found := false
-	var days, months [maxOperands]int
+	var days, months, rest [maxOperands]int
 	n, m := 0, 0
 	c.nearby(func(_ int32, e *known) {
 		switch o := &e.value; {
 		case o.Kind == quantity.Date && o.Day > 0 && o.Month >= 1 && o.Month <= 12 && o.Year == o.YearTo && o.Year != 0 && n < maxOperands:
-			days[n], n = int(time.Date(o.Year, time.Month(o.Month), int(o.Day), 0, 0, 0, 0, time.UTC).Unix()/86400), n+1
+			days[n], n = int(time.Date(o.Year, time.Month(o.Month), int(o.Day), 0, 0, 0, 0, time.UTC).Unix()/secondsOfDay), n+1
 		case wholeLength(o) && m < maxOperands:
 			if whole := o.Lo / quantity.Year * 12; math.Abs(whole-math.Round(whole)) < rounding && whole >= 1 {
 				months[m], m = int(math.Round(whole)), m+1
+			} else if o.Lo >= secondsOfDay {
+				rest[m], m = int(math.Round(o.Lo/secondsOfDay)), m+1
 			}
 		}
 	})
 	for _, d := range days[:n] {
-		for _, l := range months[:m] {
-			end := time.Unix(int64(d)*86400, 0).UTC().AddDate(0, l, 0)
+		for i := range m {
+			end := time.Unix(int64(d)*secondsOfDay, 0).UTC().AddDate(0, months[i], rest[i])
 			for _, at := range [...]time.Time{end, end.AddDate(0, 0, -1)} {
 				found = found || at.Year() == v.Year && int(at.Month()) == int(v.Month)
 			}

@@ -63,6 +63,18 @@ func (c *checker) workedOut(v *quantity.Value) candidate {
 	return nobody
 }
 
+// workedOutApart tries v as a sum, a difference or a mean, where another subject has the number by chance.
+func (c *checker) workedOutApart(v *quantity.Value, match candidate) candidate {
+	if c.cues&(cueSum|cueDiff|cueMean) == 0 || v.Dim == quantity.Plain || c.x.sentences[match.sentence].row {
+		return nobody
+	}
+	by := c.workedOut(v)
+	if by.sentence == match.sentence {
+		return nobody
+	}
+	return by
+}
+
 // ratio tries a multiple as that of two numbers, before one of the evidence may be it by chance: "ten
 // times as many".
 func (c *checker) ratio(v *quantity.Value) candidate {
@@ -399,7 +411,7 @@ func (c *checker) supposed(v *quantity.Value) bool {
 	from, _ := c.reading.clauseAround(v.Start)
 	return !c.limited && slices.ContainsFunc(c.words[max(0, at-conditionWords):at], func(w words.Word) bool {
 		switch text := c.claim[w.Start:w.End]; text {
-		case "if", "If", "when", "When", "wenn", "Wenn", "falls", "Falls", "si", "Si", "se", "Se":
+		case "who", "Anyone", "anyone", "Whoever", "wer", "Wer", "if", "If", "when", "When", "wenn", "Wenn", "falls", "Falls", "si", "Si", "se", "Se":
 			return w.Start >= from
 		}
 		return false
@@ -420,17 +432,39 @@ func (c *checker) newer(v *quantity.Value) bool {
 			if c.left--; c.left < 0 {
 				return false
 			}
-			if e.name != name || e.value.Side == quantity.NoSide {
+			if e.name != name {
 				continue
 			}
-			order := versions(c.claim[v.Start:v.End], e.dotted)
-			if e.value.Side == quantity.Upwards && order > 0 || e.value.Side == quantity.Downwards && order < 0 {
+			said := c.claim[v.Start:v.End]
+			order := versions(said, e.dotted)
+			if up, down := c.sideOf(e); up && order > 0 || down && order < 0 || order > 0 && e.until != "" && versions(said, e.until) <= 0 {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// sideOf is on which side of number e, a version, those lie that it tells of: "12 or later", "the minimum
+// version is now 3.9".
+func (c *checker) sideOf(e *known) (up, down bool) {
+	if e.value.Side != quantity.NoSide {
+		return e.value.Side == quantity.Upwards, e.value.Side == quantity.Downwards
+	}
+	in := &c.x.sentences[e.sentence]
+	for _, w := range c.x.terms[in.terms:in.termEnd] {
+		up, down = up || leastWords[w.hash], down || mostWords[w.hash]
+	}
+	return up && !down, down && !up
+}
+
+// Words of the least and of the greatest of what is supported, by hash.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	leastWords = hashSet("minimum minimal oldest lowest mindestens")
+	mostWords  = hashSet("maximum maximal newest höchstens")
+)
 
 // versions compares two versions, part by part.
 func versions(a, b string) int {
@@ -508,6 +542,8 @@ func (c *checker) often(v *quantity.Value) candidate {
 	period := 0.0
 	rest := c.claim[v.End:]
 	switch {
+	case v.Dim.Top() == quantity.Multiple && v.Dim != quantity.Multiple:
+		period = 1 // par heure
 	case v.Dim != quantity.Multiple:
 	case hasAnyPrefix(rest, " a day", " per day", " daily", " each day", " every day", " am Tag", " par jour", " al día"):
 		period = quantity.Year / 365.25

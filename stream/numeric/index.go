@@ -49,6 +49,7 @@ type indexed struct {
 	listed          int32 // Sentence.Listed
 	changes         bool  // a number of it took the place of another of it
 	row             bool  // isRow
+	line            bool  // a title or a field: no sentence that ends as one
 	mixed           bool  // "respectively": clauses do not tell what belongs together
 	carry
 }
@@ -65,7 +66,8 @@ type known struct {
 	value    quantity.Value
 	noun     uint64 // the word right behind it, 0 when there is none
 	name     uint64 // the name right before it, 0 when there is none: PostgreSQL 12
-	dotted   string // of a bare number, as it is written: 3.9
+	dotted   string // of a bare number behind a name, as it is written: 3.9
+	until    string // up to which one: 3.9 to 3.12
 	sentence int32
 	clause   int32
 	partner  int32  // the other one of its change, -1: none
@@ -116,6 +118,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 		list: listed(s.Text, r), listed: int32(s.Listed),
 	}
 	in.row = isRow(s.Text)
+	in.line = !strings.HasSuffix(strings.TrimRight(s.Text, " \"')*_"), ".") && !strings.ContainsAny(s.Text, ";!?")
 	r.numbersOfClauses()
 	for _, w := range r.words {
 		if isRespectively(s.Text[w.Start:w.End]) {
@@ -158,7 +161,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 			partner:  -1,
 		}
 		if k.name != 0 {
-			k.dotted = strings.Clone(s.Text[v.Start:v.End])
+			k.dotted, k.until = r.versionsAt(s.Text, n)
 		}
 		if p := r.partners[n]; p >= 0 {
 			k.partner = first + p

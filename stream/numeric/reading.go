@@ -338,15 +338,49 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	return w.Hash
 }
 
+// versionsAt are the version that value n is, and the one up to which it goes: 3.9 of "3.9 up to and
+// including 3.12", 12 of "12 a 15".
+func (r *reading) versionsAt(text string, n int) (from, until string) {
+	v := &r.values[n]
+	from = strings.Clone(text[v.Start:v.End])
+	if v.Range() {
+		first := strings.IndexFunc(from, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' })
+		last := strings.LastIndexFunc(from, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' })
+		if first > 0 && last < len(from)-1 {
+			return from[:first], from[last+1:]
+		}
+	}
+	if n+1 < len(r.values) && r.values[n+1].Start > v.End {
+		next := &r.values[n+1]
+		switch strings.TrimSpace(text[v.End:next.Start]) {
+		case "up to and including", "up to", "to", "through", "until", "bis", "à", "a", "hasta", "–", "-":
+			until = strings.Clone(text[next.Start:next.End])
+		}
+	}
+	return from, until
+}
+
+// ofVersion reports words between what has a version and the version.
+func ofVersion(word string) bool {
+	switch word {
+	case "is", "now", "version", "must", "be", "at", "least":
+		return true
+	}
+	return false
+}
+
 // name is the name right before a bare number, which may be the version of what has it, or 0.
 func (r *reading) name(text string, v *quantity.Value) uint64 {
 	k := r.wordFrom(v.Start) - 1
 	if k < 0 || v.Kind != quantity.Count || v.Dim != quantity.Plain {
 		return 0
 	}
+	for k > 0 && ofVersion(text[r.words[k].Start:r.words[k].End]) {
+		k-- // Python is now 3.9
+	}
 	w := r.words[k]
-	if w.Has(words.Stop) || w.End+1 != v.Start || text[w.End] != ' ' ||
-		strings.IndexFunc(text[w.Start:w.End], unicode.IsUpper) < 0 { // iOS 16
+	if w.Has(words.Stop) || w.Has(words.Number) || w.End >= len(text) || text[w.End] != ' ' ||
+		strings.IndexFunc(text[w.Start:w.End], unicode.IsUpper) < 0 && text[w.Start:w.End] != "firmware" { // iOS 16
 		return 0
 	}
 	return w.Hash

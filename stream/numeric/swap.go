@@ -42,10 +42,32 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 // belongs reports whether the claim's number belongs where match stands, however well its words fit
 // other.
 func (c *checker) belongs(v *quantity.Value, match, other candidate) bool {
-	return c.sameSubject(match, other) || c.saysBoth(match, other) || c.goesOn(match, other) ||
+	return c.sameSubject(match, other) || c.saysBoth(match, other) || c.saysMore(match) || c.goesOn(match, other) ||
 		c.ofPronoun(v, match, other) || c.inTime(match, other) || c.ofItsPart(v, other) ||
 		v.Kind == quantity.Clock && c.namedHere(match, other) ||
 		v.Side != quantity.NoSide && c.besideIt(other)
+}
+
+// saysMore reports whether another amount of the claim, with a unit, stands in the sentence of match: "1,200
+// mg in 24 hours".
+func (c *checker) saysMore(match candidate) bool {
+	in := &c.x.sentences[match.sentence]
+	if in.row {
+		return false
+	}
+	for i := range c.values {
+		v := &c.values[i]
+		if i == c.at || v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == c.values[c.at].Dim {
+			continue
+		}
+		for k := in.known; k < in.knownEnd; k++ {
+			c.left -= comparing
+			if e := &c.x.known[k].value; e.Dim == v.Dim && quantity.Compare(v, e) == quantity.Equal {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // cellFloor is how well a cell must fit those words of the claim that stand with it or the other one;

@@ -69,3 +69,52 @@ func TestWrittenOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// What follows from the evidence by one step of arithmetic is not flagged, and what does not is.
+func TestOneStepOfArithmetic(t *testing.T) {
+	t.Parallel()
+	const (
+		meal    = "The daily meal allowance is EUR 45, reduced by EUR 10 if breakfast is included."
+		syrup   = "One millilitre contains 2 mg of the substance. The bottle holds 120 ml."
+		volumes = "3 volumes queued: /home 420 GB, /srv 910 GB, /mail 170 GB"
+		course  = "Eight sessions of two and a half hours, on Wednesdays."
+		outage  = "Started: 14 October 2025, 21:35 UTC. Resolved: 15 October 2025, 01:20 UTC."
+		term    = "This Agreement starts on 1 September 2023 and runs for an initial term of 36 months."
+		closed  = "The bridge will be closed from 2 March 2026 for six weeks."
+		plan    = "The Family plan is $11.90 a month."
+		tickets = "Adults pay £5.40 and children £3.20."
+		python  = "fluxgrid works with Python 3.9 up to and including 3.12."
+	)
+	for _, c := range []struct {
+		facts, claim string
+		flagged      bool
+	}{
+		{meal, "With breakfast the allowance drops to EUR 35.", false},
+		{meal, "With breakfast the allowance drops to EUR 37.", true},
+		{syrup, "A full bottle contains 240 mg of the substance.", false},
+		{syrup, "A full bottle contains 270 mg of the substance.", true},
+		{volumes, "The volumes amount to 1,500 GB.", false},
+		{volumes, "The volumes amount to 1,600 GB.", true},
+		{course, "The course comprises 20 hours of teaching.", false},
+		{course, "The course comprises 30 hours of teaching.", true},
+		{outage, "The incident lasted three hours and 45 minutes.", false},
+		{outage, "The incident lasted two hours and 45 minutes.", true},
+		{term, "The initial term ends at the end of August 2026.", false},
+		{term, "The initial term ends at the end of October 2026.", true},
+		{closed, "The closure lasts until mid-April 2026.", false},
+		{closed, "The closure lasts until mid-June 2026.", true},
+		{plan, "A year of the Family plan costs $142.80.", false},
+		{plan, "A year of the Family plan costs $152.80.", true},
+		{tickets, "Two adults and one child pay £14.00 in total.", false},
+		{tickets, "Two adults and one child pay £15.00 in total.", true},
+		{python, "It runs on Python 3.11.", false},
+		{python, "It runs on Python 3.13.", true},
+		{python, "It runs on Python 3.8.", true},
+	} {
+		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})
+		got, findings := x.Check(nil, c.claim, "")
+		if flagged := got == numeric.Contradicted || got == numeric.Unsupported; flagged != c.flagged {
+			t.Errorf("%q beside %q: %v: %+v", c.claim, c.facts, got, findings)
+		}
+	}
+}

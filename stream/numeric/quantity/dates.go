@@ -106,6 +106,14 @@ func weekdayOf(v *Value) uint8 {
 	return uint8(d+6)%7 + 1
 }
 
+// DayOfWeek is the day of the week of a date, 1 for Monday to 7; 0 when it is not told.
+func (v *Value) DayOfWeek() uint8 {
+	if v.Kind != Date {
+		return 0
+	}
+	return weekdayOf(v)
+}
+
 // shortDecade reads decades of the 20th century without it: 60er Jahre, années soixante, años 60.
 func (p *parser) shortDecade(i int, v *Value) int {
 	at, next := i, i+3

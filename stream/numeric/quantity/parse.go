@@ -251,6 +251,17 @@ func (p *parser) percentile(i int) bool {
 	return p.word(i, "percentile") || p.word(i, "percentil") || p.word(i, "Perzentil") || p.word(i, "centile")
 }
 
+// andAHalf adds the half of "two and a half hours" to v, which ends before token j, and returns the token
+// behind it.
+func (p *parser) andAHalf(j int, v *Value) int {
+	if v.Kind != Count || v.Range() || v.Raw != math.Trunc(v.Raw) || !p.word(j, "and") || !p.word(j+1, "a") || !p.word(j+2, "half") {
+		return j
+	}
+	v.Raw, v.RawHi, v.Step, v.Place, v.Weak = v.Raw+0.5, v.Raw+0.5, 0.5, 0.5, false
+	v.scaled()
+	return j + 3
+}
+
 // amount reads a count, a measurement, a percentage, money or a range of them.
 func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	v, j, ok := p.plain(i)
@@ -258,6 +269,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 		return v, i, false
 	}
 	v.Start = p.tok(i).start
+	j = p.andAHalf(j, &v)
 	if opaque := p.tok(j); opaque.kind == tokOpaque && p.touches(j) {
 		return v, j, false
 	}

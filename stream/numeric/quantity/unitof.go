@@ -57,12 +57,28 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 	case p.word(j, "percentage"):
 		return symbols["%"], j + 2, p.word(j+1, "point") || p.word(j+1, "points")
 	}
+	if p.further(j) {
+		j++
+	}
 	t := p.tok(j)
 	if t.kind == tokOpaque || t.unit.dim == Plain || !p.unitStands(j) {
 		return u, j, false
 	}
 	u, next = p.unitTail(t.unit, j+1)
 	return u, next, true
+}
+
+// further reports whether a word that counts on stands at token j before a length of time: 14 more weeks,
+// 3 additional days.
+func (p *parser) further(j int) bool {
+	if p.tok(j+1).unit.dim != Duration {
+		return false
+	}
+	switch p.tokText(j) {
+	case "more", "additional", "extra", "further", "other", "weitere", "mehr", "zusätzliche":
+		return true
+	}
+	return false
 }
 
 // workday reports whether business days stand at token j; calendar days are days.

@@ -91,6 +91,9 @@ func (v *Value) Pounds() bool {
 	return v.Kind == Count && v.Dim == mass && v.Factor == unitNames["pounds"].factor
 }
 
+// Of reports whether d is dimension top per dimension below: mass per volume.
+func (d Dim) Of(top, below Dim) bool { return d>>8 != 0 && d == top.per(below) }
+
 // Top is the dimension above the line: mass for grams per day. Lists often name what a number is
 // per only once.
 func (d Dim) Top() Dim { return d & 0xff }
