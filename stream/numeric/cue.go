@@ -35,7 +35,7 @@ var cueWords = func() map[string]cue {
 		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken stieg stiegen sank fiel wuchs gewachsen zugenommen abgenommen anstieg rückgang höher länger
 		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia died dead killed perished rest others remainder without excluding surplus net by cheaper faster slower spread extra added save saves saved saving discount off remains missing majority margin lead
 		günstiger teurer billiger kürzer kleiner größer leichter schwerer schneller langsamer senkt senkte gesenkt erhöht erhöhte steigt sinkt fällt wächst aufgestockt gekürzt
-		spart gespart übrig verbleiben differenz überschuss moins reste économise économiser menos más queda ahorra`, cueDiff)
+		spart gespart übrig verbleiben differenz überschuss moins reste économise économiser menos más queda quedan faltan restan ahorra`, cueDiff)
 	add("average averages averaged averaging mean per each durchschnitt durchschnittlich pro moyenne promedio por par", cueMean)
 	add("times twice double doubled doubling ratio triple tripled threefold twofold fold half halved mal fois veces quarter third quadrupled tenfold", cueRatio)
 	add("percent percentage % share proportion fraction prozent anteil pourcent porcentaje", cueShare)

@@ -24,12 +24,15 @@ const (
 func (c *checker) derivable(v *quantity.Value) bool {
 	switch {
 	case v.Kind == quantity.Date:
-		return c.monthAfter(v)
+		return c.dateAfter(v)
 	case v.Kind != quantity.Count || v.Range() || v.Raw <= 0 || v.Dim.Top() == quantity.Multiple,
 		v.Hedge != quantity.Exact && v.Hedge != quantity.About && v.Hedge != quantity.Nearly:
 		return false
 	}
 	near := c.numbersNear()
+	if v.Dim == quantity.Plain && (c.perPeriod(v, near) || c.nights(v)) {
+		return true
+	}
 	for i, k := range near {
 		if c.scaled(v, k) || c.withOwn(v, k) {
 			return true
@@ -41,6 +44,43 @@ func (c *checker) derivable(v *quantity.Value) bool {
 		}
 	}
 	return c.ofOneSentence(v)
+}
+
+// perPeriod reports whether v is how often something comes in a length of time that comes in another one: five
+// buses an hour of "every 12 minutes".
+func (c *checker) perPeriod(v *quantity.Value, near []int32) bool {
+	return v.Period != 0 && slices.ContainsFunc(near, func(k int32) bool {
+		e := &c.x.known[k].value
+		return e.Kind == quantity.Count && e.Dim == quantity.Duration && v.Says(v.Period/e.Lo)
+	})
+}
+
+// nights reports whether v is how many nights or days lie between two dates of the evidence.
+func (c *checker) nights(v *quantity.Value) bool {
+	if c.noun == 0 || !nightWords[c.noun] || len(c.x.byDim[quantity.Days]) > maxNear {
+		return false
+	}
+	for i, k := range c.x.byDim[quantity.Days] {
+		for _, l := range c.x.byDim[quantity.Days][:i] {
+			a, aOK := dayOf(&c.x.known[k].value)
+			b, bOK := dayOf(&c.x.known[l].value)
+			if aOK && bOK && v.Says(math.Abs(float64(a-b))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+//nolint:gochecknoglobals // constant table
+var nightWords = hashSet("night nights days Nacht Nächte nuit nuits noche noches")
+
+// dayOf is the day of a date, in days since 1970.
+func dayOf(e *quantity.Value) (day int, ok bool) {
+	if e.Kind != quantity.Date || e.Day == 0 || e.Month < 1 || e.Month > 12 || e.Year == 0 || e.Year != e.YearTo {
+		return 0, false
+	}
+	return int(time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay), true
 }
 
 // fewNumbers is up to how many numbers of the evidence all sentences are asked whether two of their
@@ -240,7 +280,13 @@ func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
 	for i := range c.values {
 		w := &c.values[i]
-		if i == c.at || w.Kind != quantity.Count || w.Range() || w.Dim != v.Dim || v.Dim == quantity.Plain {
+		if i == c.at || w.Kind != quantity.Count || w.Range() || v.Dim == quantity.Plain {
+			continue
+		}
+		if e.Dim.Of(v.Dim, w.Dim) && v.Says(e.Lo*w.Lo) {
+			return true // 200 km at 0.38 euros per km
+		}
+		if w.Dim != v.Dim {
 			continue
 		}
 		if v.Dim == quantity.Percent && v.Says(100-w.Lo) {
@@ -272,6 +318,9 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	if one := c.oneOfUnit(a, y.Dim); one > 0 && x.Dim == v.Dim && y.Dim != v.Dim {
 		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
 	}
+	if v.Dim == quantity.Percent && x.Dim == y.Dim && a.sentence == b.sentence && c.trend == 0 && closely(v, 100*x.Lo/y.Lo) {
+		return true // 640 of 800
+	}
 	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
 
@@ -302,9 +351,12 @@ func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 		return adds && v.Says(x.Lo+y.Lo) || c.lessBy(v, p, sure || digits >= about && together)
 	}
 	if y.Dim == quantity.Percent {
-		return sure && partOf(v, x.Lo, y.Lo/100)
+		return sure && (partOf(v, x.Lo, y.Lo/100) || p.same() && wholeOf(v, x.Lo, y.Lo/100))
 	}
-	return (adds || p.besides()) && howMany(y) && y.Raw > 1 && v.Dim != quantity.Plain && v.Says(x.Lo*y.Raw)
+	if !howMany(y) || y.Raw <= 1 || v.Dim == quantity.Plain {
+		return false
+	}
+	return (adds || p.besides()) && v.Says(x.Lo*y.Raw) || c.cues&cueMean != 0 && v.Says(x.Lo/y.Raw)
 }
 
 // besides reports whether the second number stands right before the first one in its clause: "eight sessions
@@ -317,9 +369,21 @@ func (p *pair) besides() bool {
 // mostBetween is how many bytes the words between two such numbers have at most; our choice.
 const mostBetween = 24
 
+// same reports whether an amount and a share say the same: "30 % (651 euros)".
+func (p *pair) same() bool {
+	const brackets = 5
+	x, y := &p.a.value, &p.b.value
+	return p.a.sentence == p.b.sentence && max(x.Start-y.End, y.Start-x.End) < brackets
+}
+
 // partOf reports whether v says a part of an amount, or the amount less or more that part.
-func partOf(v *quantity.Value, all, part float64) bool {
-	return closely(v, all*part) || closely(v, all*(1-part)) || closely(v, all*(1+part))
+func partOf(v *quantity.Value, amount, part float64) bool {
+	return closely(v, amount*part) || closely(v, amount*(1-part)) || closely(v, amount*(1+part))
+}
+
+// wholeOf reports whether v says all, or the rest, of what an amount is a part of.
+func wholeOf(v *quantity.Value, amount, part float64) bool {
+	return closely(v, amount/part) || closely(v, amount/part*(1-part))
 }
 
 // lessBy reports whether v says the difference of two amounts, which is sure without a word for it. Which
@@ -349,9 +413,17 @@ func (c *checker) lasted(v *quantity.Value) bool {
 			return true
 		}
 		return slices.ContainsFunc(c.x.byDim[quantity.Hours], func(l int32) bool {
-			return l < k && elapsed(v, c.x.known[l].value.Lo, e.Lo)
+			return l < k && c.oneStory(k, l) && elapsed(v, c.x.known[l].value.Lo, e.Lo)
 		})
 	})
+}
+
+// oneStory reports whether two numbers of the evidence are of one thing: of one sentence, or of lines side by
+// side that are no rows of a table.
+func (c *checker) oneStory(k, l int32) bool {
+	a, b := c.x.known[k].sentence, c.x.known[l].sentence
+	return a == b || a-b <= titleSentences && !c.x.sentences[a].row && !c.x.sentences[b].row &&
+		c.x.sentences[a].group == c.x.sentences[b].group
 }
 
 // elapsed reports whether v is the time from one minute of the day to another, of the next day as well.
@@ -363,36 +435,58 @@ func elapsed(v *quantity.Value, from, to float64) bool {
 
 const secondsOfDay = 86400
 
-// monthAfter reports whether v, a month, is that of a day of the evidence and a length of time behind
-// it, or of the day before: what runs for 36 months from 1 September 2023 on ends in August 2026.
-func (c *checker) monthAfter(v *quantity.Value) bool {
-	if v.Day > 0 || v.Month < 1 || v.Month > 12 || v.Year == 0 || v.Range() {
+// dateAfter reports whether v is that of a date of the evidence and a length of time: a month or a year behind
+// it, or of the day before (what runs for 36 months from 1 September 2023 on ends in August 2026), or
+// a day before it, where the length is told to lie there. Days behind are what `reached` looks at. Of
+// evidence with many numbers only those near the claim are tried.
+func (c *checker) dateAfter(v *quantity.Value) bool {
+	if v.Month > 12 || v.Year == 0 || v.Year != v.YearTo {
 		return false
 	}
-	found := false
-	var days, months, rest [maxOperands]int
+	var starts, lengths [maxNear]int32
 	n, m := 0, 0
-	c.nearby(func(_ int32, e *known) {
+	take := func(k int32, e *known) {
 		switch o := &e.value; {
-		case o.Kind == quantity.Date && o.Day > 0 && o.Month >= 1 && o.Month <= 12 && o.Year == o.YearTo && o.Year != 0 && n < maxOperands:
-			days[n], n = int(time.Date(o.Year, time.Month(o.Month), int(o.Day), 0, 0, 0, 0, time.UTC).Unix()/secondsOfDay), n+1
-		case wholeLength(o) && m < maxOperands:
-			if whole := o.Lo / quantity.Year * 12; math.Abs(whole-math.Round(whole)) < rounding && whole >= 1 {
-				months[m], m = int(math.Round(whole)), m+1
-			} else if o.Lo >= secondsOfDay {
-				rest[m], m = int(math.Round(o.Lo/secondsOfDay)), m+1
-			}
+		case o.Kind == quantity.Date && o.Month >= 1 && o.Month <= 12 && o.Year != 0 && o.Year == o.YearTo && n < maxNear:
+			starts[n], n = k, n+1
+		case wholeLength(o) && o.Lo >= secondsOfDay && m < maxNear:
+			lengths[m], m = k, m+1
 		}
-	})
-	for _, d := range days[:n] {
-		for i := range m {
-			end := time.Unix(int64(d)*secondsOfDay, 0).UTC().AddDate(0, months[i], rest[i])
-			for _, at := range [...]time.Time{end, end.AddDate(0, 0, -1)} {
-				found = found || at.Year() == v.Year && int(at.Month()) == int(v.Month)
+	}
+	if len(c.x.known) <= fewNumbers {
+		for k := range c.x.known {
+			take(int32(k), &c.x.known[k])
+		}
+	} else {
+		c.nearby(take)
+	}
+	for _, start := range starts[:n] {
+		for _, length := range lengths[:m] {
+			if c.leadsTo(v, &c.x.known[start], &c.x.known[length]) {
+				return true
 			}
 		}
 	}
-	return found
+	return false
+}
+
+// leadsTo reports whether v is what dateAfter says of a date and a length of time.
+func (c *checker) leadsTo(v *quantity.Value, start, length *known) bool {
+	months, days := 0, int(math.Round(length.value.Lo/secondsOfDay))
+	if whole := length.value.Lo / quantity.Year * 12; math.Abs(whole-math.Round(whole)) < rounding {
+		months, days = int(math.Round(whole)), 0
+	}
+	from := time.Date(start.value.Year, time.Month(start.value.Month), max(1, int(start.value.Day)), 0, 0, 0, 0, time.UTC)
+	if v.Day > 0 {
+		return length.early && start.value.Day > 0 && isOn(v, from.AddDate(0, -months, -days)) && !c.tells(start, length)
+	}
+	end := from.AddDate(0, months, days)
+	return isOn(v, end) || isOn(v, end.AddDate(0, 0, -1))
+}
+
+// isOn reports whether a date, as far as it is told, is that of a day.
+func isOn(v *quantity.Value, day time.Time) bool {
+	return v.Year == day.Year() && (v.Month == 0 || int(v.Month) == int(day.Month())) && (v.Day == 0 || int(v.Day) == day.Day())
 }
 
 // digitsOf is how many digits of a number tell something: 2 of 4,300.

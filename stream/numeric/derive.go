@@ -423,7 +423,7 @@ func (c *checker) supposed(v *quantity.Value) bool {
 // later than 3.9.
 func (c *checker) newer(v *quantity.Value) bool {
 	name := c.reading.name(c.claim, v)
-	if name == 0 || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact {
+	if name == 0 || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact || c.demanded(v) {
 		return false
 	}
 	for _, s := range c.top {
@@ -444,6 +444,16 @@ func (c *checker) newer(v *quantity.Value) bool {
 	}
 	return false
 }
+
+// demanded reports whether the claim tells that a version is what is needed: "needs at least iOS 16".
+func (c *checker) demanded(v *quantity.Value) bool {
+	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
+	return slices.ContainsFunc(c.words[max(0, at-conditionWords):at], func(w words.Word) bool { return demands[w.Hash] })
+}
+
+//nolint:gochecknoglobals // constant table
+var demands = hashSet("require requires required need needs needed minimum least moins menos mindestens benötigt " +
+	"braucht erfordert exige requiert nécessite requiere necesita falta")
 
 // sideOf is on which side of number e, a version, those lie that it tells of: "12 or later", "the minimum
 // version is now 3.9".
@@ -491,7 +501,7 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	supposed := c.instance(v) || c.supposed(v)
 	aged := v.Dim == quantity.Duration && v.Factor == quantity.Year
 	ops := c.operands(func(e *quantity.Value) bool {
-		return e.Kind == quantity.Count && (e.Dim == v.Dim || aged && e.Dim == quantity.Plain)
+		return e.Kind == quantity.Count && (e.Dim == v.Dim || aged && e.Dim == quantity.Plain || ofYears(v, e))
 	})
 	for _, o := range ops {
 		// The nearest to the claim, and what stands beside it or fits about as well.
@@ -502,8 +512,16 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	return false
 }
 
+// ofYears reports whether v is a bare number that may be an age, and e is one.
+func ofYears(v, e *quantity.Value) bool {
+	return v.Dim == quantity.Plain && v.Raw <= maxAge && e.Dim == quantity.Duration && e.Factor == quantity.Year
+}
+
 // within reports whether v lies on the right side of e, which is a bound or a range.
 func within(v, e *quantity.Value) bool {
+	if ofYears(v, e) && e.Range() {
+		return e.Raw <= v.Raw && v.Raw <= e.RawHi // a child of eight of "from 6 to 12 years"
+	}
 	lo := e.Lo
 	if e.Dim != v.Dim {
 		lo *= v.Factor // an age: "under 12" of "a 10-year-old"

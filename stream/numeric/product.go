@@ -57,7 +57,7 @@ func howMany(n *quantity.Value) bool {
 		return n.Kind == quantity.Count && !n.Range() && n.Raw >= 1 && n.Raw == math.Trunc(n.Raw)
 	case quantity.Duration:
 		return n.Kind == quantity.Count && !n.Range() && n.Raw > 0
-	case quantity.Percent, quantity.Mass, quantity.Sterling, quantity.Hours:
+	case quantity.Percent, quantity.Mass, quantity.Sterling, quantity.Hours, quantity.Days:
 	}
 	return false
 }

@@ -338,6 +338,9 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	return w.Hash
 }
 
+// newest stands for the x of "22.x".
+const newest = "999999"
+
 // versionsAt are the version that value n is, and the one up to which it goes: 3.9 of "3.9 up to and
 // including 3.12", 12 of "12 a 15".
 func (r *reading) versionsAt(text string, n int) (from, until string) {
@@ -350,14 +353,23 @@ func (r *reading) versionsAt(text string, n int) (from, until string) {
 			return from[:first], from[last+1:]
 		}
 	}
-	if n+1 < len(r.values) && r.values[n+1].Start > v.End {
-		next := &r.values[n+1]
-		switch strings.TrimSpace(text[v.End:next.Start]) {
-		case "up to and including", "up to", "to", "through", "until", "bis", "à", "a", "hasta", "–", "-":
-			until = strings.Clone(text[next.Start:next.End])
+	rest := strings.TrimLeft(text[v.End:], " ")
+	for _, to := range [...]string{"up to and including ", "up to ", "to ", "through ", "until ", "bis ", "à ", "a ", "hasta ", "– ", "- "} {
+		if next, ok := strings.CutPrefix(rest, to); ok {
+			end := strings.IndexFunc(next, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' && c != 'x' })
+			if end < 0 {
+				end = len(next)
+			}
+			return from, strings.Clone(strings.ReplaceAll(strings.TrimRight(next[:end], "."), "x", newest))
 		}
 	}
 	return from, until
+}
+
+// versioned reports whether a word may be the name of what has versions: iOS, Node.js, firmware.
+func versioned(text string, w words.Word) bool {
+	return strings.IndexFunc(text[w.Start:w.End], unicode.IsUpper) >= 0 || text[w.Start:w.End] == "firmware" ||
+		w.Start > 0 && text[w.Start-1] == '.'
 }
 
 // ofVersion reports words between what has a version and the version.
@@ -380,7 +392,7 @@ func (r *reading) name(text string, v *quantity.Value) uint64 {
 	}
 	w := r.words[k]
 	if w.Has(words.Stop) || w.Has(words.Number) || w.End >= len(text) || text[w.End] != ' ' ||
-		strings.IndexFunc(text[w.Start:w.End], unicode.IsUpper) < 0 && text[w.Start:w.End] != "firmware" { // iOS 16
+		!versioned(text, w) {
 		return 0
 	}
 	return w.Hash

@@ -109,6 +109,8 @@ func TestOneStepOfArithmetic(t *testing.T) {
 		{tickets, "Two adults and one child pay £15.00 in total.", true},
 		{python, "It runs on Python 3.11.", false},
 		{python, "It runs on Python 3.13.", true},
+		{"Compatible avec iOS 15 et versions ultérieures.", "L'application fonctionne avec iOS 16.", false},
+		{"Compatible avec iOS 15 et versions ultérieures.", "L'application exige au moins iOS 16.", true},
 		{python, "It runs on Python 3.8.", true},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.facts}})

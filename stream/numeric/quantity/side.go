@@ -51,6 +51,9 @@ func (p *parser) side(i, j int, v *Value) Side {
 			return Downwards
 		}
 	}
+	if p.romanceSide(j) {
+		return Upwards
+	}
 	k := i - 1
 	for p.money(k) || p.has(k, roleArticle) || p.word(k, "einem") || p.word(k, "zu") ||
 		p.word(k, "age") || p.word(k, "ages") {
@@ -75,4 +78,25 @@ func (p *parser) side(i, j int, v *Value) Side {
 		}
 	}
 	return NoSide
+}
+
+// romanceSide reports whether what stands from token j on says that more is meant as well: "et versions
+// ultérieures", "o superior".
+func (p *parser) romanceSide(j int) bool {
+	switch p.tokText(j) {
+	case "et", "ou", "y", "o", "e":
+	default:
+		return false
+	}
+	switch p.tokText(j + 1) {
+	case "plus", "ultérieur", "ultérieure", "ultérieurs", "ultérieures", "supérieur", "supérieure", "superior",
+		"superiores", "posterior", "posteriores", "más":
+		return true
+	case "versions", "versiones", "version": //nolint:misspell // Spanish
+		switch p.tokText(j + 2) {
+		case "ultérieures", "ultérieure", "supérieures", "posteriores", "superiores":
+			return true
+		}
+	}
+	return false
 }

@@ -79,11 +79,13 @@ const (
 
 func (d Dim) per(below Dim) Dim { return d | below<<8 }
 
-// Mass is that of kilograms and pounds, Sterling that of pounds of money, Hours that of times of day.
+// Mass is that of kilograms and pounds, Sterling that of pounds of money, Hours that of times of day,
+// Days that of dates.
 const (
 	Mass     = mass
 	Sterling = gbp
 	Hours    = clock
+	Days     = calendar
 )
 
 // Pounds reports whether v is written in pounds, which may be money: "3,632 pounds".
