@@ -318,11 +318,15 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	if one := c.oneOfUnit(a, y.Dim); one > 0 && x.Dim == v.Dim && y.Dim != v.Dim {
 		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
 	}
-	if v.Dim == quantity.Percent && x.Dim == y.Dim && a.sentence == b.sentence && c.trend == 0 && closely(v, 100*x.Lo/y.Lo) {
+	if gap := y.Start - x.End; v.Dim == quantity.Percent && x.Dim == y.Dim && a.sentence == b.sentence && gap > 0 &&
+		gap <= outOf && closely(v, 100*x.Lo/y.Lo) {
 		return true // 640 of 800
 	}
 	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
+
+// outOf is how many bytes stand between a part and its whole at most: " out of the ".
+const outOf = 12
 
 // oneOfUnit is the amount of a unit of which number e is told to be in one, or 0.
 func (c *checker) oneOfUnit(e *known, dim quantity.Dim) float64 {
