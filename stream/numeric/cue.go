@@ -29,8 +29,8 @@ var cueWords = func() map[string]cue {
 			m[w] |= c
 		}
 	}
-	add("total totals totaling totalling sum combined altogether together overall insgesamt zusammen gesamt tous ensemble conjointement suma conjunto both all entire", cueSum)
-	add(`difference more less fewer higher lower taller longer larger smaller shorter bigger heavier lighter older younger increase increased increases
+	add("total totals totaling totalling sum combined altogether together overall insgesamt zusammen gesamt tous ensemble conjointement including einschließlich inklusive zuzüglich compris incluyendo suma conjunto both all entire", cueSum)
+	add(`difference more less fewer higher lower taller longer larger smaller shorter bigger heavier lighter wider narrower deeper older younger increase increased increases
 		decrease decreased rose rise risen grew grow growth fell fall drop dropped declined gain gained lost loss gap remaining remain left change changed
 		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken stieg stiegen sank fiel wuchs gewachsen zugenommen abgenommen anstieg rückgang höher länger
 		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia died dead killed perished rest others remainder without excluding surplus net by cheaper faster slower spread extra added save saves saved saving discount off remains missing majority margin lead

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
 
@@ -24,7 +25,7 @@ const (
 func (c *checker) derivable(v *quantity.Value) bool {
 	switch {
 	case v.Kind == quantity.Date:
-		return c.dateAfter(v)
+		return c.dateAfter(v) || c.supposedDates(v)
 	case v.Kind != quantity.Count || v.Range() || v.Raw <= 0 || v.Dim.Top() == quantity.Multiple,
 		v.Hedge != quantity.Exact && v.Hedge != quantity.About && v.Hedge != quantity.Nearly:
 		return false
@@ -246,7 +247,7 @@ func (c *checker) scaled(v *quantity.Value, k int32) bool {
 			return true
 		}
 	}
-	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts() && forLonger(v, amount, e.Period)
+	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts() && c.forLonger(v, amount, e.Period)
 }
 
 // lasts reports whether the claim tells a length of time.
@@ -254,18 +255,28 @@ func (c *checker) lasts() bool {
 	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == quantity.Duration })
 }
 
-// forLonger reports whether v is an amount for a length of time for a longer one: 142.80 of 11.90 a month.
-func forLonger(v *quantity.Value, amount, period float64) bool {
-	if period == 0 || digitsOf(v) < about {
+// forLonger reports whether v is an amount for a length of time for a longer one: 142.80 of 11.90 a month. Of
+// few digits it has to be told to be for a year.
+func (c *checker) forLonger(v *quantity.Value, amount, period float64) bool {
+	if period == 0 {
 		return false
 	}
-	for _, longer := range [...]float64{quantity.Year / 365.25 * 7, quantity.Year / 12, quantity.Year} {
-		if longer > period && v.Says(amount*math.Round(longer/period)) {
+	sure := digitsOf(v) >= about
+	for _, longer := range [...]float64{7 * secondsOfDay, quantity.Year / 12, quantity.Year} {
+		if longer > period && v.Says(amount*math.Round(longer/period)) && (sure || longer == quantity.Year && c.ofYear()) {
 			return true
 		}
 	}
 	return false
 }
+
+// ofYear reports whether the claim speaks of a year.
+func (c *checker) ofYear() bool {
+	return slices.ContainsFunc(c.words, func(w words.Word) bool { return yearWords[w.Hash] })
+}
+
+//nolint:gochecknoglobals // constant table
+var yearWords = hashSet("year yearly annual annually Jahr jährlich an année annuel año")
 
 // goesInto reports whether v is how often amount e goes into another one that the claim tells.
 func (c *checker) goesInto(v, e *quantity.Value) bool {
@@ -318,15 +329,18 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	if one := c.oneOfUnit(a, y.Dim); one > 0 && x.Dim == v.Dim && y.Dim != v.Dim {
 		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
 	}
-	if gap := y.Start - x.End; v.Dim == quantity.Percent && x.Dim == y.Dim && a.sentence == b.sentence && gap > 0 &&
-		gap <= outOf && closely(v, 100*x.Lo/y.Lo) {
-		return true // 640 of 800
+	if v.Dim == quantity.Percent && x.Dim == y.Dim && a.sentence == b.sentence && isPart(x, y) && closely(v, 100*x.Lo/y.Lo) {
+		return true
 	}
 	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
 
-// outOf is how many bytes stand between a part and its whole at most: " out of the ".
-const outOf = 12
+// isPart reports whether a number stands as a part beside its whole: "640 of 800", "3,200 (1,280 women".
+func isPart(part, whole *quantity.Value) bool {
+	const outOf, brackets = 12, 2 // bytes between them at most: " out of the ", " ("
+	before, behind := whole.Start-part.End, part.Start-whole.End
+	return before > 0 && before <= outOf || behind > 0 && behind <= brackets
+}
 
 // oneOfUnit is the amount of a unit of which number e is told to be in one, or 0.
 func (c *checker) oneOfUnit(e *known, dim quantity.Dim) float64 {
@@ -349,7 +363,7 @@ type pair struct {
 func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 	x, y := &p.a.value, &p.b.value
 	together, digits := !p.row && p.a.sentence == p.b.sentence, digitsOf(v)
-	sure := v.Dim != quantity.Plain && !p.row && (digits >= about || digits >= here && together)
+	sure := !p.row && c.surely(v, p.a.sentence, digits, together)
 	adds := sure || c.cues&cueSum != 0
 	if y.Dim == v.Dim {
 		return adds && v.Says(x.Lo+y.Lo) || c.lessBy(v, p, sure || digits >= about && together)
@@ -361,6 +375,24 @@ func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 		return false
 	}
 	return (adds || p.besides()) && v.Says(x.Lo*y.Raw) || c.cues&cueMean != 0 && v.Says(x.Lo/y.Raw)
+}
+
+// surely reports whether two amounts hardly come to v by chance: it has a unit and digits enough, or they are
+// the only two of their sentence.
+func (c *checker) surely(v *quantity.Value, s int32, digits int, together bool) bool {
+	return v.Dim != quantity.Plain && (digits >= about || together && (digits >= here || c.onlyTwo(v.Dim, s)))
+}
+
+// onlyTwo reports whether a sentence has two amounts of a unit and no more, which it sets against each
+// other: "1.2 kg without battery, 1.8 kg with it".
+func (c *checker) onlyTwo(dim quantity.Dim, s int32) bool {
+	in, n := &c.x.sentences[s], 0
+	for k := in.known; k < in.knownEnd; k++ {
+		if c.x.known[k].value.Dim == dim {
+			n++
+		}
+	}
+	return n == 2
 }
 
 // besides reports whether the second number stands right before the first one in its clause: "eight sessions
@@ -486,6 +518,43 @@ func (c *checker) leadsTo(v *quantity.Value, start, length *known) bool {
 	}
 	end := from.AddDate(0, months, days)
 	return isOn(v, end) || isOn(v, end.AddDate(0, 0, -1))
+}
+
+// supposedDates reports whether v and another date of the claim, neither of which the evidence has, are as far
+// from each other as a length of time of it, or less where that is a bound: "a cake made on 2 June
+// keeps until 6 June".
+func (c *checker) supposedDates(v *quantity.Value) bool {
+	day, ok := dayOfAny(v)
+	if !ok || len(c.x.byDim[quantity.Duration]) > maxNear {
+		return false
+	}
+	for i := range c.values {
+		other, ok := dayOfAny(&c.values[i])
+		if i == c.at || !ok || other == day {
+			continue
+		}
+		for _, k := range c.x.byDim[quantity.Duration] {
+			e := &c.x.known[k].value
+			apart := math.Abs(float64(day-other)) * secondsOfDay
+			if spans := math.Abs(apart-e.Lo) <= spanShare*e.Lo; e.Lo >= secondsOfDay && (spans || e.Side == quantity.Downwards && apart <= e.Lo) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spanShare is how far two dates may be from the length of time between them, whose months are of different
+// lengths; our choice.
+const spanShare = 0.03
+
+// dayOfAny is dayOf for dates without a year as well.
+func dayOfAny(e *quantity.Value) (day int, ok bool) {
+	d := *e
+	if d.Kind == quantity.Date && d.Year == 0 {
+		d.Year, d.YearTo = 2001, 2001
+	}
+	return dayOf(&d)
 }
 
 // isOn reports whether a date, as far as it is told, is that of a day.

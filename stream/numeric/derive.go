@@ -505,7 +505,10 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	})
 	for _, o := range ops {
 		// The nearest to the claim, and what stands beside it or fits about as well.
-		if (o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle) && (supposed || c.x.known[o.known].value.Range() && !c.limited && !c.x.sentences[o.sentence].row) && within(v, &c.x.known[o.known].value) {
+		e := &c.x.known[o.known].value
+		near := o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle || aged || ofYears(v, e) ||
+			e.Range() && v.Dim != quantity.Plain
+		if near && (supposed || c.x.known[o.known].value.Range() && !c.limited && !c.x.sentences[o.sentence].row) && within(v, e) {
 			return true
 		}
 	}
