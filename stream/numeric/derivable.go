@@ -30,6 +30,11 @@ func (c *checker) derivable(v *quantity.Value) bool {
 		v.Hedge != quantity.Exact && v.Hedge != quantity.About && v.Hedge != quantity.Nearly:
 		return false
 	}
+	if v.Period != 0 && v.Dim.IsCurrency() && v.Dim != v.Dim.Top() {
+		sum := *v // what is paid a month is told of its parts as well
+		sum.MeasureAs(&quantity.Value{Dim: v.Dim.Top(), Factor: 1})
+		v = &sum
+	}
 	near := c.numbersNear()
 	if v.Dim == quantity.Plain && (c.perPeriod(v, near) || c.nights(v)) {
 		return true
@@ -170,17 +175,30 @@ func (c *checker) premise(v *quantity.Value) bool {
 	}
 	for i := range c.values {
 		w := &c.values[i]
-		if i == c.at || w.Dim != v.Dim || digitsOf(w) < about {
+		if i == c.at || w.Kind != quantity.Count || w.Dim == quantity.Plain {
 			continue
 		}
 		for _, k := range c.numbersNear() {
-			e := &c.x.known[k].value
-			if e.Dim == v.Dim && e.Kind == quantity.Count && (w.Says(v.Lo-e.Lo) || w.Says(v.Lo+e.Lo)) {
+			if e := &c.x.known[k].value; e.Kind == quantity.Count && comesOf(w, v, e) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// comesOf reports whether w, an amount of a claim, comes of another one and an amount, a rate or a share of
+// the evidence.
+func comesOf(w, v, e *quantity.Value) bool {
+	switch {
+	case e.Dim.Of(w.Dim, v.Dim):
+		return w.Says(e.Lo * v.Lo)
+	case w.Dim != v.Dim:
+		return false
+	case e.Dim == quantity.Percent:
+		return closely(w, v.Lo*e.Lo/100) || closely(w, v.Lo*(1-e.Lo/100))
+	}
+	return digitsOf(w) >= about && e.Dim == v.Dim && (w.Says(v.Lo-e.Lo) || w.Says(v.Lo+e.Lo))
 }
 
 // numbersNear are the numbers of the evidence beside the sentences that fit the claim best, rows of
@@ -250,9 +268,9 @@ func (c *checker) scaled(v *quantity.Value, k int32) bool {
 	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts() && c.forLonger(v, amount, e.Period)
 }
 
-// lasts reports whether the claim tells a length of time.
+// lasts reports whether the claim tells a length of time other than a year.
 func (c *checker) lasts() bool {
-	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == quantity.Duration })
+	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == quantity.Duration && v.Lo != quantity.Year })
 }
 
 // forLonger reports whether v is an amount for a length of time for a longer one: 142.80 of 11.90 a month. Of
@@ -286,7 +304,8 @@ func (c *checker) goesInto(v, e *quantity.Value) bool {
 }
 
 // withOwn reports whether v follows from another amount of the claim and number k of the evidence:
-// what is left of a price that the claim supposes, and the other part of all.
+// what is left of a price that the claim supposes, 200 km at .38 euros a kilometre, and the other part
+// of all.
 func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
 	for i := range c.values {
@@ -294,16 +313,7 @@ func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 		if i == c.at || w.Kind != quantity.Count || w.Range() || v.Dim == quantity.Plain {
 			continue
 		}
-		if e.Dim.Of(v.Dim, w.Dim) && v.Says(e.Lo*w.Lo) {
-			return true // 200 km at 0.38 euros per km
-		}
-		if w.Dim != v.Dim {
-			continue
-		}
-		if v.Dim == quantity.Percent && v.Says(100-w.Lo) {
-			return true
-		}
-		if digitsOf(v) >= about && e.Kind == quantity.Count && e.Dim == v.Dim && (v.Says(w.Lo-e.Lo) || v.Says(w.Lo+e.Lo)) {
+		if e.Kind == quantity.Count && comesOf(v, w, e) || v.Dim == quantity.Percent && w.Dim == v.Dim && v.Says(100-w.Lo) {
 			return true
 		}
 	}
@@ -458,7 +468,7 @@ func (c *checker) lasted(v *quantity.Value) bool {
 // side that are no rows of a table.
 func (c *checker) oneStory(k, l int32) bool {
 	a, b := c.x.known[k].sentence, c.x.known[l].sentence
-	return a == b || a-b <= titleSentences && !c.x.sentences[a].row && !c.x.sentences[b].row &&
+	return a == b || (a-b <= titleSentences || len(c.x.byDim[quantity.Hours]) <= maxNear) && !c.x.sentences[a].row && !c.x.sentences[b].row &&
 		c.x.sentences[a].group == c.x.sentences[b].group
 }
 

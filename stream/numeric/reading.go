@@ -395,8 +395,17 @@ func (r *reading) name(text string, v *quantity.Value) uint64 {
 		!versioned(text, w) {
 		return 0
 	}
+	if at := strings.LastIndexAny(text[w.Start:w.End], "'’"); at > 0 && at <= elided {
+		_, size := utf8.DecodeRuneInString(text[w.Start+at:])
+		if own := words.Scan(nil, text[w.Start+at+size:w.End]); len(own) == 1 {
+			return own[0].Hash // d'Android
+		}
+	}
 	return w.Hash
 }
+
+// elided is how many letters an article or a preposition of French has at most before its apostrophe.
+const elided = 2
 
 // inValue reports whether a word lies in a number that is no date, or, with dates, in any; such
 // words tell no subject.
