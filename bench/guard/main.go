@@ -55,6 +55,7 @@ func sections() []section {
 		{"load", (*bench).load},
 		{"planted", (*bench).planted},
 		{"meaning", (*bench).meaning},
+		{"answers", (*bench).answers},
 		{"languages", (*bench).languages},
 		{"numbers", (*bench).numbers},
 		{"grounding", (*bench).grounding},

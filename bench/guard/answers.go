@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	_ "embed" // of what package main reads
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Sentences as answers about a text have them, each set by a writer who had seen neither the
+// product nor its rules: fifty texts of many kinds, ten of them in German, French or Spanish, with
+// two true and two false sentences each. The true ones restate, convert, add, divide, add a length
+// of time to a date, or name a day of the week. Each set was measured before it was looked at, and
+// the rules went on with it in sight: docs/guard.md has both figures.
+//
+//go:embed testdata/answers.jsonl
+var answersSets string
+
+// answers asks about these sentences, set by set.
+func (b *bench) answers(ctx context.Context, r *report) error {
+	var list []pair
+	for line := range strings.Lines(answersSets) {
+		var row struct {
+			Set         int
+			Facts       facts
+			True, False []string
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			return err
+		}
+		for label, texts := range map[string][]string{supported: row.True, unsupported: row.False} {
+			for _, text := range texts {
+				list = append(list, pair{Facts: row.Facts, Answer: text, Label: label, Source: fmt.Sprintf("set %d", row.Set)})
+			}
+		}
+	}
+	all, err := b.judgeSome(ctx, list)
+	if err != nil {
+		return err
+	}
+	for _, set := range sourcesOf(all) {
+		of := of(all, set)
+		r.figure("answers, "+set+": true, flagged", share(of, supported, unsupported), "")
+		r.figure("answers, "+set+": false, flagged", share(of, unsupported, unsupported), "")
+		r.figure("answers, "+set+": false, called supported", share(of, unsupported, supported), "")
+	}
+	b.dump("answers", all)
+	return nil
+}
