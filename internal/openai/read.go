@@ -199,30 +199,34 @@ func (p *chatParser) identifier() error {
 
 const (
 	longestID   = 64 // bytes
-	wordsInID   = 2  // as in "chatcmpl-tool-5f0c"
-	letters     = 4  // of a word, all of them lower case
+	wordsInID   = 3  // as in "chatcmpl-tool-5f0c", and one by chance
+	letters     = 4  // of a word, all of them lower or all upper case
 	digitsOfOne = 8  // one after another: those of a card, an account or a telephone are more
 )
 
 // isMade reports whether s, the inside of a JSON string, has the form of an ID that a program made:
 // letters, digits and at least one of - and _, without room for a sentence or the number of a card.
 func isMade(s []byte) bool {
-	var lower, digits, words, kinds int
+	var lower, upper, digits, words, kinds int
 	for _, c := range s {
 		switch {
 		case '0' <= c && c <= '9':
-			digits, lower, kinds = digits+1, 0, kinds|1
+			digits, lower, upper, kinds = digits+1, 0, 0, kinds|1
 		case 'a' <= c && c <= 'z':
-			if lower++; lower == letters {
-				words++
+			lower++
+			if upper == 1 {
+				lower++ // a word with a capital
 			}
-			digits, kinds = 0, kinds|2
+			digits, upper, kinds = 0, 0, kinds|2
 		case 'A' <= c && c <= 'Z':
-			digits, lower, kinds = 0, 0, kinds|2
+			digits, lower, upper, kinds = 0, 0, upper+1, kinds|2
 		case c == '_' || c == '-':
-			digits, lower, kinds = 0, 0, kinds|4
+			digits, lower, upper, kinds = 0, 0, 0, kinds|4
 		default:
 			return false
+		}
+		if lower == letters || upper == letters {
+			words++
 		}
 		if digits > digitsOfOne || words > wordsInID {
 			return false
