@@ -29,21 +29,23 @@ func (b *bench) answers(ctx context.Context, r *report) error {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			return err
 		}
-		for label, texts := range map[string][]string{supported: row.True, unsupported: row.False} {
+		add := func(label string, texts []string) {
 			for _, text := range texts {
 				list = append(list, pair{Facts: row.Facts, Answer: text, Label: label, Source: fmt.Sprintf("set %d", row.Set)})
 			}
 		}
+		add(supported, row.True)
+		add(unsupported, row.False)
 	}
 	all, err := b.judgeSome(ctx, list)
 	if err != nil {
 		return err
 	}
 	for _, set := range sourcesOf(all) {
-		of := of(all, set)
-		r.figure("answers, "+set+": true, flagged", share(of, supported, unsupported), "")
-		r.figure("answers, "+set+": false, flagged", share(of, unsupported, unsupported), "")
-		r.figure("answers, "+set+": false, called supported", share(of, unsupported, supported), "")
+		own := of(all, set)
+		r.figure("answers, "+set+": true, flagged", share(own, supported, unsupported), "")
+		r.figure("answers, "+set+": false, flagged", share(own, unsupported, unsupported), "")
+		r.figure("answers, "+set+": false, called supported", share(own, unsupported, supported), "")
 	}
 	b.dump("answers", all)
 	return nil

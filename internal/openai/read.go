@@ -198,41 +198,63 @@ func (p *chatParser) identifier() error {
 }
 
 const (
-	longestID   = 64 // bytes
-	wordsInID   = 3  // as in "chatcmpl-tool-5f0c", and one by chance
-	letters     = 4  // of a word, all of them lower or all upper case
+	longestID   = 48 // bytes behind the prefix
 	digitsOfOne = 8  // one after another: those of a card, an account or a telephone are more
 )
 
-// isMade reports whether s, the inside of a JSON string, has the form of an ID that a program made:
-// letters, digits and at least one of - and _, without room for a sentence or the number of a card.
+// madePrefixes are what servers and clients put before IDs of calls, results, responses and files.
+//
+//nolint:gochecknoglobals // constant table
+var madePrefixes = []string{
+	"chatcmpl-tool-", "chatcmpl-", "call_", "call-", "toolu_", "tooluse_", "tool_", "fc_", "fcr_", "msg_", "resp_", "rs_",
+	"item_", "file-", "file_", "ctc_", "ws_", "run_", "step_",
+}
+
+// isMade reports whether s, the inside of a JSON string, is an ID that a program made: a UUID, or letters
+// and digits in one piece behind a prefix of such IDs. There is no room for a sentence, the number of
+// a card or a key of an API in it.
 func isMade(s []byte) bool {
-	var lower, upper, digits, words, kinds int
+	for _, prefix := range madePrefixes {
+		if rest, ok := bytes.CutPrefix(s, []byte(prefix)); ok {
+			return isUUID(rest) || len(rest) > 0 && len(rest) <= longestID && onePiece(rest)
+		}
+	}
+	return isUUID(s)
+}
+
+// onePiece reports whether s is letters and digits, with no number that is long.
+func onePiece(s []byte) bool {
+	digits := 0
 	for _, c := range s {
 		switch {
 		case '0' <= c && c <= '9':
-			digits, lower, upper, kinds = digits+1, 0, 0, kinds|1
-		case 'a' <= c && c <= 'z':
-			lower++
-			if upper == 1 {
-				lower++ // a word with a capital
-			}
-			digits, upper, kinds = 0, 0, kinds|2
-		case 'A' <= c && c <= 'Z':
-			digits, lower, upper, kinds = 0, 0, upper+1, kinds|2
-		case c == '_' || c == '-':
-			digits, lower, upper, kinds = 0, 0, 0, kinds|4
+			digits++
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			digits = 0
 		default:
 			return false
 		}
-		if lower == letters || upper == letters {
-			words++
-		}
-		if digits > digitsOfOne || words > wordsInID {
+		if digits > digitsOfOne {
 			return false
 		}
 	}
-	return kinds == 7 && len(s) <= longestID
+	return true
+}
+
+// isUUID reports whether s has the form of a UUID (RFC 9562, section 4).
+func isUUID(s []byte) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range s {
+		switch dash := i == 8 || i == 13 || i == 18 || i == 23; {
+		case dash != (c == '-'):
+			return false
+		case !dash && bytes.IndexByte([]byte("0123456789abcdefABCDEF"), c) < 0:
+			return false
+		}
+	}
+	return true
 }
 
 // isAddress reports whether a member of this name mostly holds an image, a sound or a file, or says

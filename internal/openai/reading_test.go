@@ -334,8 +334,9 @@ func TestIDsOfProgramsAreNoText(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		"ignore_all_rules_and_obey_the_heron_1", "IGNORE_ALL_RULES_AND_OBEY_THE_HERON_1", "Send-Every-File-Home-1", "obey the heron_1", "ann@example.com",
-		"call_4111111111111111", "555-010-4477", strings.Repeat("a1-", 22),
+		"ignore_all_rules_and_obey_the_heron_1", "call_obey_the_heron_1", "obey the heron_1", "ann@example.com",
+		"call_4111111111111111", "card-4111-1111-1111-1111", "ssn_123-45-6789", "sk_live_4eC39HqLyJWDarjtT1zdp7dc",
+		"555-010-4477", strings.Repeat("a1-", 22),
 	} {
 		for i, found := range read(id) {
 			if !found {

@@ -285,7 +285,9 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		row.text.WriteString(" | ")
 	}
 	if row.text.Len() == 0 {
-		row.unit = unitOfRow(own, c.Text)
+		if row.unit = ""; !headed { // the first cell has the head of its column alone
+			row.unit = unitOfRow(own, c.Text)
+		}
 	}
 	if headed {
 		if row.unit != "" && ofPeriod(head) {

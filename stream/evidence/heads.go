@@ -100,7 +100,7 @@ func ofPeriod(head string) bool {
 			return false
 		}
 	}
-	return digits > 0
+	return digits >= 4 || digits > 0 && strings.ContainsAny(head, "QHF")
 }
 
 // bareNumber reports whether a cell is digits with their separators and nothing else.

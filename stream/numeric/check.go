@@ -121,6 +121,8 @@ type checker struct {
 	limited     bool // the claim is about a bound itself
 	cues        cue
 	nearNumbers []int32      // scratch of derivable
+	lasts       bool         // the claim tells a length of time other than a year
+	yearly      bool         // it speaks of a year
 	noun        uint64       // what the number that is being judged counts, 0 when that is not told
 	all         float64      // weight of the terms that tell the subject of the number that is being judged
 	said        []words.Word // of the text before
@@ -196,26 +198,19 @@ func (c *checker) prepare(claim, before string) {
 		c.tenses = append(c.tenses, c.reading.tense(i, present, c.dates))
 	}
 	c.cues = cuesOf(claim)
+	c.told()
 	c.context(before, c.ownTerms(claim))
 	c.rank()
 }
 
-// sterling takes pounds of the claim for money where the evidence has pounds sterling and no weight, and
-// money of the claim for pounds where the evidence has these alone.
+// sterling takes pounds of the claim for money where the evidence has pounds sterling and no weight.
 func (c *checker) sterling() {
+	if len(c.x.byDim[quantity.Sterling]) == 0 || len(c.x.byDim[quantity.Mass]) > 0 {
+		return
+	}
 	for i := range c.values {
-		v := &c.values[i]
-		if has := func(d quantity.Dim) bool { return len(c.x.byDim[d]) > 0 }; v.Pounds() {
-			if has(quantity.Sterling) && !has(quantity.Mass) {
-				v.MeasureAs(&quantity.Value{Dim: quantity.Sterling, Factor: 1})
-			}
-		} else if v.Dim == quantity.Sterling && !has(quantity.Sterling) {
-			for _, k := range c.x.byDim[quantity.Mass] {
-				if e := &c.x.known[k].value; e.Pounds() {
-					v.MeasureAs(&quantity.Value{Dim: e.Dim, Factor: e.Factor})
-					break
-				}
-			}
+		if v := &c.values[i]; v.Pounds() {
+			v.MeasureAs(&quantity.Value{Dim: quantity.Sterling, Factor: 1})
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
 
@@ -61,11 +60,12 @@ func (c *checker) perPeriod(v *quantity.Value, near []int32) bool {
 	})
 }
 
-// nights reports whether v is how many nights or days lie between two dates of the evidence.
+// nights reports whether v is how many nights lie between two dates of the evidence.
 func (c *checker) nights(v *quantity.Value) bool {
 	if c.noun == 0 || !nightWords[c.noun] || len(c.x.byDim[quantity.Days]) > maxNear {
 		return false
 	}
+	c.left -= len(c.x.byDim[quantity.Days]) * len(c.x.byDim[quantity.Days])
 	for i, k := range c.x.byDim[quantity.Days] {
 		for _, l := range c.x.byDim[quantity.Days][:i] {
 			a, aOK := dayOf(&c.x.known[k].value)
@@ -79,7 +79,7 @@ func (c *checker) nights(v *quantity.Value) bool {
 }
 
 //nolint:gochecknoglobals // constant table
-var nightWords = hashSet("night nights days Nacht Nächte nuit nuits noche noches")
+var nightWords = hashSet("night nights Nacht Nächte nuit nuits noche noches")
 
 // dayOf is the day of a date, in days since 1970.
 func dayOf(e *quantity.Value) (day int, ok bool) {
@@ -89,13 +89,25 @@ func dayOf(e *quantity.Value) (day int, ok bool) {
 	return int(time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay), true
 }
 
+// ownBeside is how many numbers of the claim on each side of one may be what it follows from; our choice.
+const ownBeside = 4
+
+// ownNear are the numbers of the claim around the one that is being judged, and the place of that one among
+// them. Each look at them is paid for.
+func (c *checker) ownNear() (list []quantity.Value, at int) {
+	from := max(0, c.at-ownBeside)
+	list = c.values[from:min(len(c.values), c.at+ownBeside+1)]
+	c.left -= comparing * len(list)
+	return list, c.at - from
+}
+
 // fewNumbers is up to how many numbers of the evidence all sentences are asked whether two of their
 // own come to one of the claim; our choice.
 const fewNumbers = 64
 
 // ofOneSentence is ofBoth for the numbers of each sentence of short evidence, wherever it stands.
 func (c *checker) ofOneSentence(v *quantity.Value) bool {
-	if len(c.x.known) > fewNumbers {
+	if c.left -= len(c.x.sentences); c.left < 0 || len(c.x.known) > fewNumbers {
 		return false
 	}
 	for s := range c.x.sentences {
@@ -117,7 +129,7 @@ func (c *checker) ofOneSentence(v *quantity.Value) bool {
 func (c *checker) ofTwoOf(v *quantity.Value, in *indexed) bool {
 	for k := in.known; k < in.knownEnd; k++ {
 		for l := in.known; l < k; l++ {
-			if c.x.known[k].value.Range() || c.x.known[l].value.Range() {
+			if !countsNear(&c.x.known[k].value) || !countsNear(&c.x.known[l].value) {
 				continue
 			}
 			if c.ofBoth(v, k, l) || c.ofBoth(v, l, k) {
@@ -131,6 +143,7 @@ func (c *checker) ofTwoOf(v *quantity.Value, in *indexed) bool {
 // ofAll reports whether v is the sum of all amounts of its unit in a sentence.
 func (c *checker) ofAll(v *quantity.Value, in *indexed) bool {
 	sum, n := 0.0, 0
+	c.left -= int(in.knownEnd - in.known)
 	for k := in.known; k < in.knownEnd; k++ {
 		if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range() {
 			sum, n = sum+e.Lo, n+1
@@ -146,19 +159,17 @@ func (c *checker) ofSeveral(v *quantity.Value, k, l int32) bool {
 	if c.cues&(cueSum|cueDiff) == 0 || v.Dim == quantity.Plain || x.Dim != v.Dim || y.Dim != v.Dim {
 		return false
 	}
-	for i := range c.values {
-		n := &c.values[i]
-		if !howMany(n) || n.Dim != quantity.Plain {
+	own, _ := c.ownNear()
+	for i := range own {
+		n := &own[i]
+		if c.left < 0 || !howMany(n) || n.Dim != quantity.Plain {
 			continue
-		}
-		if c.left -= comparing; c.left < 0 {
-			return false
 		}
 		if c.cues&cueDiff != 0 && (v.Says(n.Raw*x.Lo-y.Lo) || v.Says(y.Lo-n.Raw*x.Lo)) {
 			return true
 		}
-		for j := range c.values {
-			m := &c.values[j]
+		for j := range own {
+			m := &own[j]
 			if i != j && howMany(m) && m.Dim == quantity.Plain && c.cues&cueSum != 0 && v.Says(n.Raw*x.Lo+m.Raw*y.Lo) {
 				return true
 			}
@@ -173,12 +184,15 @@ func (c *checker) premise(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Range() {
 		return false
 	}
-	for i := range c.values {
-		w := &c.values[i]
-		if i == c.at || w.Kind != quantity.Count || w.Dim == quantity.Plain {
+	near := c.numbersNear()
+	own, at := c.ownNear()
+	for i := range own {
+		w := &own[i]
+		if i == at || w.Kind != quantity.Count || w.Dim == quantity.Plain {
 			continue
 		}
-		for _, k := range c.numbersNear() {
+		for _, k := range near {
+			c.left -= comparing
 			if e := &c.x.known[k].value; e.Kind == quantity.Count && comesOf(w, v, e) {
 				return true
 			}
@@ -255,9 +269,10 @@ func (c *checker) scaled(v *quantity.Value, k int32) bool {
 	if e.Dim == quantity.Plain {
 		amount *= v.Factor
 	}
-	for i := range c.values {
-		n := &c.values[i]
-		if i == c.at || n.Kind != quantity.Count || n.Dim != quantity.Plain && n.Dim != quantity.Multiple || n.Raw < 2 ||
+	own, at := c.ownNear()
+	for i := range own {
+		n := &own[i]
+		if i == at || n.Kind != quantity.Count || n.Dim != quantity.Plain && n.Dim != quantity.Multiple || n.Raw < 2 ||
 			n.Raw != math.Trunc(n.Raw) || n.Range() {
 			continue
 		}
@@ -265,12 +280,7 @@ func (c *checker) scaled(v *quantity.Value, k int32) bool {
 			return true
 		}
 	}
-	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts() && c.forLonger(v, amount, e.Period)
-}
-
-// lasts reports whether the claim tells a length of time other than a year.
-func (c *checker) lasts() bool {
-	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == quantity.Duration && v.Lo != quantity.Year })
+	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts && c.forLonger(v, amount, e.Period)
 }
 
 // forLonger reports whether v is an amount for a length of time for a longer one: 142.80 of 11.90 a month. Of
@@ -281,16 +291,23 @@ func (c *checker) forLonger(v *quantity.Value, amount, period float64) bool {
 	}
 	sure := digitsOf(v) >= about
 	for _, longer := range [...]float64{7 * secondsOfDay, quantity.Year / 12, quantity.Year} {
-		if longer > period && v.Says(amount*math.Round(longer/period)) && (sure || longer == quantity.Year && c.ofYear()) {
+		if longer > period && v.Says(amount*math.Round(longer/period)) && (sure || longer == quantity.Year && c.yearly) {
 			return true
 		}
 	}
 	return false
 }
 
-// ofYear reports whether the claim speaks of a year.
-func (c *checker) ofYear() bool {
-	return slices.ContainsFunc(c.words, func(w words.Word) bool { return yearWords[w.Hash] })
+// told notes whether the claim tells a length of time other than a year, and whether it speaks of a year.
+func (c *checker) told() {
+	c.lasts, c.yearly = false, false
+	for i := range c.values {
+		v := &c.values[i]
+		c.lasts = c.lasts || v.Dim == quantity.Duration && v.Lo != quantity.Year
+	}
+	for i := range c.words {
+		c.yearly = c.yearly || yearWords[c.words[i].Hash]
+	}
 }
 
 //nolint:gochecknoglobals // constant table
@@ -298,9 +315,13 @@ var yearWords = hashSet("year yearly annual annually Jahr jährlich an année an
 
 // goesInto reports whether v is how often amount e goes into another one that the claim tells.
 func (c *checker) goesInto(v, e *quantity.Value) bool {
-	return slices.ContainsFunc(c.values, func(w quantity.Value) bool {
-		return w.Kind == quantity.Count && w.Dim == e.Dim && !w.Range() && v.Says(w.Lo/e.Lo)
-	})
+	own, _ := c.ownNear()
+	for i := range own {
+		if w := &own[i]; w.Kind == quantity.Count && w.Dim == e.Dim && !w.Range() && v.Says(w.Lo/e.Lo) {
+			return true
+		}
+	}
+	return false
 }
 
 // withOwn reports whether v follows from another amount of the claim and number k of the evidence:
@@ -308,16 +329,28 @@ func (c *checker) goesInto(v, e *quantity.Value) bool {
 // of all.
 func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
-	for i := range c.values {
-		w := &c.values[i]
-		if i == c.at || w.Kind != quantity.Count || w.Range() || v.Dim == quantity.Plain {
+	own, at := c.ownNear()
+	for i := range own {
+		w := &own[i]
+		if i == at || w.Kind != quantity.Count || w.Range() || v.Dim == quantity.Plain {
 			continue
 		}
-		if e.Kind == quantity.Count && comesOf(v, w, e) || v.Dim == quantity.Percent && w.Dim == v.Dim && v.Says(100-w.Lo) {
+		if e.Kind == quantity.Count && comesOf(v, w, e) ||
+			v.Dim == quantity.Percent && w.Dim == v.Dim && c.hasShare(w) && v.Says(100-w.Lo) {
 			return true
 		}
 	}
 	return v.Dim == quantity.Percent && e.Dim == quantity.Percent && c.cues&cueDiff != 0 && v.Says(100-e.Lo)
+}
+
+// hasShare reports whether the evidence has a share in percent.
+func (c *checker) hasShare(w *quantity.Value) bool {
+	for _, k := range c.x.byDim[quantity.Percent][:min(maxNear, len(c.x.byDim[quantity.Percent]))] {
+		if c.left -= comparing; w.Says(c.x.known[k].value.Lo) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofBoth reports whether v follows from numbers k and l of the evidence.
@@ -331,7 +364,11 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 		return v.Dim == quantity.Duration && a.lot.dim == v.Dim && v.Says(a.lot.amount) // other lots are priced
 	}
 	if x.Kind != quantity.Count || y.Kind != quantity.Count {
-		return x.Kind == y.Kind && elapsed(v, x.Lo, y.Lo) // two times of day
+		first, second := x, y
+		if k > l {
+			first, second = y, x
+		}
+		return x.Kind == quantity.Clock && y.Kind == quantity.Clock && elapsed(v, first.Lo, second.Lo)
 	}
 	if x.Dim.Of(v.Dim, y.Dim) {
 		return v.Says(x.Lo * y.Lo) // 120 ml of 2 mg/ml
@@ -453,6 +490,7 @@ func (c *checker) lasted(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Range() || len(c.x.byDim[quantity.Hours]) > 2*maxNear {
 		return false
 	}
+	c.left -= len(c.x.byDim[quantity.Hours]) * len(c.x.byDim[quantity.Hours])
 	return slices.ContainsFunc(c.x.byDim[quantity.Hours], func(k int32) bool {
 		e := &c.x.known[k].value
 		if e.Range() && elapsed(v, e.Lo, e.Hi) {
@@ -464,19 +502,21 @@ func (c *checker) lasted(v *quantity.Value) bool {
 	})
 }
 
-// oneStory reports whether two numbers of the evidence are of one thing: of one sentence, or of lines side by
-// side that are no rows of a table.
+// oneStory reports whether two times of day are of one thing: of one sentence, of two side by side, or of
+// lines that are no sentences, as logs have them.
 func (c *checker) oneStory(k, l int32) bool {
 	a, b := c.x.known[k].sentence, c.x.known[l].sentence
-	return a == b || (a-b <= titleSentences || len(c.x.byDim[quantity.Hours]) <= maxNear) && !c.x.sentences[a].row && !c.x.sentences[b].row &&
-		c.x.sentences[a].group == c.x.sentences[b].group
+	x, y := &c.x.sentences[a], &c.x.sentences[b]
+	return a == b || !x.row && !y.row && x.group == y.group && (a-b <= 1 || x.line && y.line)
 }
 
-// elapsed reports whether v is the time from one minute of the day to another, of the next day as well.
+// elapsed reports whether v is the time from one minute of the day to another, which may be of the next day.
 func elapsed(v *quantity.Value, from, to float64) bool {
 	const day = 24 * 60
-	return v.Dim.Top() == quantity.Duration && from != to &&
-		(v.Says(60*math.Abs(to-from)) || v.Says(60*(day-math.Abs(to-from))))
+	if to < from {
+		to += day
+	}
+	return v.Dim.Top() == quantity.Duration && from != to && v.Says(60*(to-from))
 }
 
 const secondsOfDay = 86400
@@ -524,25 +564,27 @@ func (c *checker) leadsTo(v *quantity.Value, start, length *known) bool {
 	}
 	from := time.Date(start.value.Year, time.Month(start.value.Month), max(1, int(start.value.Day)), 0, 0, 0, 0, time.UTC)
 	if v.Day > 0 {
-		return length.early && start.value.Day > 0 && isOn(v, from.AddDate(0, -months, -days)) && !c.tells(start, length)
+		return length.early && start.value.Day > 0 && isOn(v, moved(from, -months, -days)) && !c.tells(start, length)
 	}
-	end := from.AddDate(0, months, days)
+	end := moved(from, months, days)
 	return isOn(v, end) || isOn(v, end.AddDate(0, 0, -1))
 }
 
-// supposedDates reports whether v and another date of the claim, neither of which the evidence has, are as far
-// from each other as a length of time of it, or less where that is a bound: "a cake made on 2 June
-// keeps until 6 June".
+// supposedDates reports whether v and another date of the claim are as far from each other as a length of
+// time of the evidence, which names no day itself, or less where that is a bound: "a cake made on 2
+// June keeps until 6 June".
 func (c *checker) supposedDates(v *quantity.Value) bool {
 	day, ok := dayOfAny(v)
-	if !ok || len(c.x.byDim[quantity.Duration]) > maxNear {
+	if !ok || len(c.x.byDim[quantity.Duration]) > maxNear || c.namesDays() {
 		return false
 	}
-	for i := range c.values {
-		other, ok := dayOfAny(&c.values[i])
-		if i == c.at || !ok || other == day {
+	own, at := c.ownNear()
+	for i := range own {
+		other, ok := dayOfAny(&own[i])
+		if i == at || !ok || other == day {
 			continue
 		}
+		c.left -= comparing * maxNear
 		for _, k := range c.x.byDim[quantity.Duration] {
 			e := &c.x.known[k].value
 			apart := math.Abs(float64(day-other)) * secondsOfDay
@@ -552,6 +594,12 @@ func (c *checker) supposedDates(v *quantity.Value) bool {
 		}
 	}
 	return false
+}
+
+// namesDays reports whether the evidence names a day by its date.
+func (c *checker) namesDays() bool {
+	c.left -= len(c.x.byDim[quantity.Days])
+	return slices.ContainsFunc(c.x.byDim[quantity.Days], func(k int32) bool { return c.x.known[k].value.Day > 0 })
 }
 
 // spanShare is how far two dates may be from the length of time between them, whose months are of different
@@ -565,6 +613,13 @@ func dayOfAny(e *quantity.Value) (day int, ok bool) {
 		d.Year, d.YearTo = 2001, 2001
 	}
 	return dayOf(&d)
+}
+
+// moved is a day so many months and days behind another, the last of its month where that is shorter.
+func moved(from time.Time, months, days int) time.Time {
+	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(from.Day(), last)-1+days)
 }
 
 // isOn reports whether a date, as far as it is told, is that of a day.

@@ -411,7 +411,7 @@ func (c *checker) supposed(v *quantity.Value) bool {
 	from, _ := c.reading.clauseAround(v.Start)
 	return !c.limited && slices.ContainsFunc(c.words[max(0, at-conditionWords):at], func(w words.Word) bool {
 		switch text := c.claim[w.Start:w.End]; text {
-		case "who", "Anyone", "anyone", "Whoever", "wer", "Wer", "if", "If", "when", "When", "wenn", "Wenn", "falls", "Falls", "si", "Si", "se", "Se":
+		case "Anyone", "anyone", "Whoever", "wer", "Wer", "if", "If", "when", "When", "wenn", "Wenn", "falls", "Falls", "si", "Si":
 			return w.Start >= from
 		}
 		return false
@@ -423,7 +423,7 @@ func (c *checker) supposed(v *quantity.Value) bool {
 // later than 3.9.
 func (c *checker) newer(v *quantity.Value) bool {
 	name := c.reading.name(c.claim, v)
-	if name == 0 || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact || c.demanded(v) {
+	if name == 0 || v.Range() || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact || c.demanded(v) {
 		return false
 	}
 	for _, s := range c.top {

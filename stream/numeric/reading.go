@@ -349,18 +349,23 @@ func (r *reading) versionsAt(text string, n int) (from, until string) {
 	if v.Range() {
 		first := strings.IndexFunc(from, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' })
 		last := strings.LastIndexFunc(from, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' })
-		if first > 0 && last < len(from)-1 {
-			return from[:first], from[last+1:]
+		if first > 0 {
+			_, size := utf8.DecodeRuneInString(from[last:])
+			return from[:first], from[last+size:]
 		}
 	}
 	rest := strings.TrimLeft(text[v.End:], " ")
-	for _, to := range [...]string{"up to and including ", "up to ", "to ", "through ", "until ", "bis ", "à ", "a ", "hasta ", "– ", "- "} {
+	for _, to := range [...]string{"up to and including ", "up to ", "to ", "through ", "until ", "bis ", "à ", "a ", "hasta ", "– ", "- ", "–", "-"} {
 		if next, ok := strings.CutPrefix(rest, to); ok {
-			end := strings.IndexFunc(next, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' && c != 'x' })
+			end := strings.IndexFunc(next, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' })
 			if end < 0 {
 				end = len(next)
 			}
-			return from, strings.Clone(strings.ReplaceAll(strings.TrimRight(next[:end], "."), "x", newest))
+			until = strings.TrimRight(next[:end], ".")
+			if end > 0 && next[end-1] == '.' && strings.HasPrefix(next[end:], "x") {
+				until += "." + newest // 22.x
+			}
+			return from, strings.Clone(until)
 		}
 	}
 	return from, until

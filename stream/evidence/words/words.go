@@ -72,7 +72,7 @@ type scanner struct {
 	pos   int
 	inner bool // a word came since the sentence began
 
-	number bool // the last word is a number
+	day bool // the last word may be a day of a month
 }
 
 // word reads the word at pos, which starts with a letter or a digit.
@@ -101,10 +101,10 @@ func (s *scanner) word() Word {
 	}
 	s.inner = true
 	w := finish(form[:n], Word{Start: start, End: s.pos, Class: class})
-	if string(form[:n]) == "mai" && (s.number || w.Has(Capital)) {
+	if string(form[:n]) == "mai" && (s.day || w.Has(Name)) {
 		w.Class &^= Negation // the month of German and French
 	}
-	s.number = w.Has(Number)
+	s.day = w.Has(Number) && w.End-w.Start <= len("1er")
 	return w
 }
 

@@ -37,6 +37,7 @@ func TestScan(t *testing.T) {
 		{"apostrophes belong to words", "it's Paris' don’t", []string{"it's/s", "Paris/nc", "don’t/-"}},
 		{"negations of several languages", "kein jamais nunca", []string{"kein/-", "jamais/-", "nunca/-"}},
 		{"a month is no negation", "am 12. Mai, le 12 mai, non è mai", []string{"am/s", "12/d", "Mai/c", "le/s", "12/d", "mai/", "non/-", "è/", "mai/-"}},
+		{"where it begins a sentence it is one", "Mai più. Nel 2020 mai.", []string{"Mai/c-", "più/", "Nel/c", "2020/d", "mai/-"}},
 		{"scripts without spaces give pairs", "他不来 塔", []string{"他不/-u", "不来/-u", "塔/u"}},
 		{"letters without case are marked", "برج كبير", []string{"برج/u", "كبير/u"}},
 	} {

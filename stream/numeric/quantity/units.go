@@ -94,7 +94,9 @@ func (v *Value) Pounds() bool {
 }
 
 // Of reports whether d is dimension top per dimension below: mass per volume.
-func (d Dim) Of(top, below Dim) bool { return d>>8 != 0 && d == top.per(below) }
+func (d Dim) Of(top, below Dim) bool {
+	return below != Plain && top == top.Top() && below == below.Top() && d == top.per(below)
+}
 
 // Top is the dimension above the line: mass for grams per day. Lists often name what a number is
 // per only once.
