@@ -55,7 +55,7 @@ var turnWords = func() map[string]turn {
 	add(
 		turnVerb,
 		`raised increased reduced lowered cut dropped fell fallen rose risen extended shortened
-		postponed moved shifted pushed rescheduled renamed changed upgraded upgrades bumped bumps migrated migrates downgraded grew grown
+		postponed moved shifted pushed rescheduled renamed changed upgraded upgrades bumps migrates downgraded grew grown
 		shrank shrunk declined climbed jumped slipped lifted bumped doubled halved tripled
 		expanded relocated transferred switched migrated converted adjusted revised amended
 		updated corrected gone brought delayed advanced trimmed slashed boosted widened narrowed

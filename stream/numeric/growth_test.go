@@ -29,6 +29,7 @@ var longSentences = map[string]string{
 	"listed":   "1, 2 and 3, ",
 	"months":   "May 5 June 7 ",
 	"trends":   "rose by 5 % and fell by 7 % ",
+	"prices":   "£99.13 for 7 adults and 3 children and ",
 	"words":    "seven of the two hundred and ",
 }
 
