@@ -51,12 +51,12 @@ func (r *reading) among() bool {
 		return false
 	}
 	for i := range r.found {
-		if !denied && datesOn(r.found[i].Text)&asked != 0 {
-			return true
-		}
 		m.premise = words.Scan(m.premise[:0], r.found[i].Text)
 		named, told := daysOf(m.premise, r.found[i].Text)
 		if told != named && asked&named == 0 && (told&asked == asked) != denied {
+			return true
+		}
+		if !denied && datesOn(r.found[i].Text)&asked != 0 {
 			return true
 		}
 	}
@@ -66,7 +66,7 @@ func (r *reading) among() bool {
 // datesOn are the days of the week on which the dates of a text fall.
 func datesOn(text string) (days week) {
 	for _, v := range quantity.Parse(nil, text) {
-		if day := v.DayOfWeek(); v.Kind == quantity.Date && day > 0 {
+		if day := v.DayOfWeek(); day > 0 {
 			days |= 1 << (day - 1)
 		}
 	}
