@@ -121,6 +121,7 @@ type checker struct {
 	limited     bool // the claim is about a bound itself
 	cues        cue
 	nearNumbers []int32      // scratch of derivable
+	takenIn     []uint64     // words behind "including"
 	lasts       bool         // the claim tells a length of time other than a year
 	yearly      bool         // it speaks of a year
 	noun        uint64       // what the number that is being judged counts, 0 when that is not told
@@ -198,7 +199,7 @@ func (c *checker) prepare(claim, before string) {
 		c.tenses = append(c.tenses, c.reading.tense(i, present, c.dates))
 	}
 	c.cues = cuesOf(claim)
-	c.told()
+	c.noteYears()
 	c.context(before, c.ownTerms(claim))
 	c.rank()
 }
@@ -217,14 +218,18 @@ func (c *checker) sterling() {
 
 // ownTerms notes the words of the claim, and reports whether one is a name.
 func (c *checker) ownTerms(claim string) (named bool) {
-	c.own, c.negated, c.limited = 0, false, false
+	c.own, c.negated, c.limited, c.takenIn = 0, false, false, c.takenIn[:0]
 	for i, w := range c.words {
+		within := i > 0 && len(c.takenIn) < mostTaken && inclusive[c.words[i-1].Hash]
+		if within {
+			c.takenIn = append(c.takenIn, w.Hash)
+		}
 		c.limited = c.limited || limits[w.Hash]
 		if w.Has(words.Negation) {
 			c.own++
 			c.negated = true
 		}
-		if !w.Has(words.Stop) && !c.inValue(w, false) && !c.takenIn(i) {
+		if !w.Has(words.Stop) && !c.inValue(w, false) && !within {
 			named = named || w.Has(words.Name)
 			if c.addTerm(w, c.clause(w.Start), 1) {
 				text := claim[w.Start:w.End]
@@ -412,7 +417,8 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
 	case c.newer(v), c.bounded(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
 		return WithinBound
-	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v), c.percentOf(v):
+	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v),
+		c.percentOf(v):
 		return Multiple
 	case c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
 		return Difference
@@ -462,7 +468,8 @@ func (c *checker) coincidence(match candidate) bool {
 func (c *checker) besideTop(match candidate) bool {
 	top := c.top[0]
 	v := &c.x.known[match.known].value
-	return v.Kind == quantity.Count && v.Dim != quantity.Plain && c.x.sentences[top].group == c.x.sentences[match.sentence].group &&
+	return v.Kind == quantity.Count && v.Dim != quantity.Plain &&
+		c.x.sentences[top].group == c.x.sentences[match.sentence].group &&
 		(top == match.sentence-1 || top == match.sentence+1)
 }
 

@@ -3,7 +3,6 @@ package numeric
 import (
 	"math"
 	"slices"
-	"time"
 
 	"signalbox/stream/numeric/quantity"
 )
@@ -14,8 +13,8 @@ const maxNear = 12
 // Significant digits that an amount has which two others hardly come to by chance: of one sentence,
 // and of sentences side by side. Our choice.
 const (
-	here  = 2
-	about = 3
+	digitsTogether = 2
+	digitsApart    = 3
 )
 
 // derivable reports whether v may follow from values of the evidence near the claim by one step of
@@ -58,35 +57,6 @@ func (c *checker) perPeriod(v *quantity.Value, near []int32) bool {
 		e := &c.x.known[k].value
 		return e.Kind == quantity.Count && e.Dim == quantity.Duration && v.Says(v.Period/e.Lo)
 	})
-}
-
-// nights reports whether v is how many nights lie between two dates of the evidence.
-func (c *checker) nights(v *quantity.Value) bool {
-	if c.noun == 0 || !nightWords[c.noun] || len(c.x.byDim[quantity.Days]) > maxNear {
-		return false
-	}
-	c.left -= len(c.x.byDim[quantity.Days]) * len(c.x.byDim[quantity.Days])
-	for i, k := range c.x.byDim[quantity.Days] {
-		for _, l := range c.x.byDim[quantity.Days][:i] {
-			a, aOK := dayOf(&c.x.known[k].value)
-			b, bOK := dayOf(&c.x.known[l].value)
-			if aOK && bOK && v.Says(math.Abs(float64(a-b))) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-//nolint:gochecknoglobals // constant table
-var nightWords = hashSet("night nights Nacht Nächte nuit nuits noche noches")
-
-// dayOf is the day of a date, in days since 1970.
-func dayOf(e *quantity.Value) (day int, ok bool) {
-	if e.Kind != quantity.Date || e.Day == 0 || e.Month < 1 || e.Month > 12 || e.Year == 0 || e.Year != e.YearTo {
-		return 0, false
-	}
-	return int(time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay), true
 }
 
 // ownBeside is how many numbers of the claim on each side of one may be what it follows from; our choice.
@@ -149,7 +119,7 @@ func (c *checker) ofAll(v *quantity.Value, in *indexed) bool {
 			sum, n = sum+e.Lo, n+1
 		}
 	}
-	return n > 2 && v.Dim != quantity.Plain && digitsOf(v) >= here && v.Says(sum)
+	return n > 2 && v.Dim != quantity.Plain && digitsOf(v) >= digitsTogether && v.Says(sum)
 }
 
 // ofSeveral reports whether v, which is said to be a sum or a difference, follows from amounts k and l of
@@ -212,7 +182,7 @@ func comesOf(w, v, e *quantity.Value) bool {
 	case e.Dim == quantity.Percent:
 		return closely(w, v.Lo*e.Lo/100) || closely(w, v.Lo*(1-e.Lo/100))
 	}
-	return digitsOf(w) >= about && e.Dim == v.Dim && (w.Says(v.Lo-e.Lo) || w.Says(v.Lo+e.Lo))
+	return digitsOf(w) >= digitsApart && e.Dim == v.Dim && (w.Says(v.Lo-e.Lo) || w.Says(v.Lo+e.Lo))
 }
 
 // numbersNear are the numbers of the evidence beside the sentences that fit the claim best, rows of
@@ -289,7 +259,7 @@ func (c *checker) forLonger(v *quantity.Value, amount, period float64) bool {
 	if period == 0 {
 		return false
 	}
-	sure := digitsOf(v) >= about
+	sure := digitsOf(v) >= digitsApart
 	for _, longer := range [...]float64{7 * secondsOfDay, quantity.Year / 12, quantity.Year} {
 		if longer > period && v.Says(amount*math.Round(longer/period)) && (sure || longer == quantity.Year && c.yearly) {
 			return true
@@ -298,8 +268,8 @@ func (c *checker) forLonger(v *quantity.Value, amount, period float64) bool {
 	return false
 }
 
-// told notes whether the claim tells a length of time other than a year, and whether it speaks of a year.
-func (c *checker) told() {
+// noteYears notes whether the claim tells a length of time other than a year, and whether it speaks of a year.
+func (c *checker) noteYears() {
 	c.lasts, c.yearly = false, false
 	for i := range c.values {
 		v := &c.values[i]
@@ -373,11 +343,8 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	if x.Dim.Of(v.Dim, y.Dim) {
 		return v.Says(x.Lo * y.Lo) // 120 ml of 2 mg/ml
 	}
-	if one := c.oneOfUnit(a, y.Dim); one > 0 && x.Dim == v.Dim && y.Dim != v.Dim {
-		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
-	}
-	if v.Dim == quantity.Percent && x.Dim == y.Dim && a.sentence == b.sentence && isPart(x, y) && closely(v, 100*x.Lo/y.Lo) {
-		return true
+	if x.Dim == y.Dim && v.Dim == quantity.Percent && a.sentence == b.sentence {
+		return isPart(x, y) && closely(v, 100*x.Lo/y.Lo)
 	}
 	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
@@ -392,7 +359,11 @@ func isPart(part, whole *quantity.Value) bool {
 // oneOfUnit is the amount of a unit of which number e is told to be in one, or 0.
 func (c *checker) oneOfUnit(e *known, dim quantity.Dim) float64 {
 	in := &c.x.sentences[e.sentence]
-	for k := in.known; k < in.knownEnd && dim != quantity.Plain; k++ {
+	if dim == quantity.Plain {
+		return 0
+	}
+	c.left -= int(in.knownEnd - in.known)
+	for k := in.known; k < in.knownEnd; k++ {
 		if o := &c.x.known[k].value; o.Kind == quantity.Count && o.Dim == dim && o.Raw == 1 && !o.Range() {
 			return o.Lo
 		}
@@ -413,10 +384,13 @@ func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 	sure := !p.row && c.surely(v, p.a.sentence, digits, together)
 	adds := sure || c.cues&cueSum != 0
 	if y.Dim == v.Dim {
-		return adds && v.Says(x.Lo+y.Lo) || c.lessBy(v, p, sure || digits >= about && together)
+		return adds && v.Says(x.Lo+y.Lo) || c.lessBy(v, p, sure || digits >= digitsApart && together)
 	}
 	if y.Dim == quantity.Percent {
 		return sure && (partOf(v, x.Lo, y.Lo/100) || p.same() && wholeOf(v, x.Lo, y.Lo/100))
+	}
+	if one := c.oneOfUnit(p.a, y.Dim); one > 0 {
+		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
 	}
 	if !howMany(y) || y.Raw <= 1 || v.Dim == quantity.Plain {
 		return false
@@ -427,13 +401,14 @@ func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 // surely reports whether two amounts hardly come to v by chance: it has a unit and digits enough, or they are
 // the only two of their sentence.
 func (c *checker) surely(v *quantity.Value, s int32, digits int, together bool) bool {
-	return v.Dim != quantity.Plain && (digits >= about || together && (digits >= here || c.onlyTwo(v.Dim, s)))
+	return v.Dim != quantity.Plain && (digits >= digitsApart || together && (digits >= digitsTogether || c.onlyTwo(v.Dim, s)))
 }
 
 // onlyTwo reports whether a sentence has two amounts of a unit and no more, which it sets against each
 // other: "1.2 kg without battery, 1.8 kg with it".
 func (c *checker) onlyTwo(dim quantity.Dim, s int32) bool {
 	in, n := &c.x.sentences[s], 0
+	c.left -= int(in.knownEnd - in.known)
 	for k := in.known; k < in.knownEnd; k++ {
 		if c.x.known[k].value.Dim == dim {
 			n++
@@ -482,149 +457,6 @@ const closeBy = 0.001
 // closely reports whether v says an amount, rounded but little.
 func closely(v *quantity.Value, base float64) bool {
 	return v.Says(base) && (v.Hedge != quantity.Exact || math.Abs(v.Lo-base) <= closeBy*base)
-}
-
-// lasted reports whether v is how long a time of day to another one of the evidence is: 85 minutes of
-// "19:00 to 20:25".
-func (c *checker) lasted(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Range() || len(c.x.byDim[quantity.Hours]) > 2*maxNear {
-		return false
-	}
-	c.left -= len(c.x.byDim[quantity.Hours]) * len(c.x.byDim[quantity.Hours])
-	return slices.ContainsFunc(c.x.byDim[quantity.Hours], func(k int32) bool {
-		e := &c.x.known[k].value
-		if e.Range() && elapsed(v, e.Lo, e.Hi) {
-			return true
-		}
-		return slices.ContainsFunc(c.x.byDim[quantity.Hours], func(l int32) bool {
-			return l < k && c.oneStory(k, l) && elapsed(v, c.x.known[l].value.Lo, e.Lo)
-		})
-	})
-}
-
-// oneStory reports whether two times of day are of one thing: of one sentence, of two side by side, or of
-// lines that are no sentences, as logs have them.
-func (c *checker) oneStory(k, l int32) bool {
-	a, b := c.x.known[k].sentence, c.x.known[l].sentence
-	x, y := &c.x.sentences[a], &c.x.sentences[b]
-	return a == b || !x.row && !y.row && x.group == y.group && (a-b <= 1 || x.line && y.line)
-}
-
-// elapsed reports whether v is the time from one minute of the day to another, which may be of the next day.
-func elapsed(v *quantity.Value, from, to float64) bool {
-	const day = 24 * 60
-	if to < from {
-		to += day
-	}
-	return v.Dim.Top() == quantity.Duration && from != to && v.Says(60*(to-from))
-}
-
-const secondsOfDay = 86400
-
-// dateAfter reports whether v is that of a date of the evidence and a length of time: a month or a year behind
-// it, or of the day before (what runs for 36 months from 1 September 2023 on ends in August 2026), or
-// a day before it, where the length is told to lie there. Days behind are what `reached` looks at. Of
-// evidence with many numbers only those near the claim are tried.
-func (c *checker) dateAfter(v *quantity.Value) bool {
-	if v.Month > 12 || v.Year == 0 || v.Year != v.YearTo {
-		return false
-	}
-	var starts, lengths [maxNear]int32
-	n, m := 0, 0
-	take := func(k int32, e *known) {
-		switch o := &e.value; {
-		case o.Kind == quantity.Date && o.Month >= 1 && o.Month <= 12 && o.Year != 0 && o.Year == o.YearTo && n < maxNear:
-			starts[n], n = k, n+1
-		case wholeLength(o) && o.Lo >= secondsOfDay && m < maxNear:
-			lengths[m], m = k, m+1
-		}
-	}
-	if len(c.x.known) <= fewNumbers {
-		for k := range c.x.known {
-			take(int32(k), &c.x.known[k])
-		}
-	} else {
-		c.nearby(take)
-	}
-	for _, start := range starts[:n] {
-		for _, length := range lengths[:m] {
-			if c.leadsTo(v, &c.x.known[start], &c.x.known[length]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// leadsTo reports whether v is what dateAfter says of a date and a length of time.
-func (c *checker) leadsTo(v *quantity.Value, start, length *known) bool {
-	months, days := 0, int(math.Round(length.value.Lo/secondsOfDay))
-	if whole := length.value.Lo / quantity.Year * 12; math.Abs(whole-math.Round(whole)) < rounding {
-		months, days = int(math.Round(whole)), 0
-	}
-	from := time.Date(start.value.Year, time.Month(start.value.Month), max(1, int(start.value.Day)), 0, 0, 0, 0, time.UTC)
-	if v.Day > 0 {
-		return length.early && start.value.Day > 0 && isOn(v, moved(from, -months, -days)) && !c.tells(start, length)
-	}
-	end := moved(from, months, days)
-	return isOn(v, end) || isOn(v, end.AddDate(0, 0, -1))
-}
-
-// supposedDates reports whether v and another date of the claim are as far from each other as a length of
-// time of the evidence, which names no day itself, or less where that is a bound: "a cake made on 2
-// June keeps until 6 June".
-func (c *checker) supposedDates(v *quantity.Value) bool {
-	day, ok := dayOfAny(v)
-	if !ok || len(c.x.byDim[quantity.Duration]) > maxNear || c.namesDays() {
-		return false
-	}
-	own, at := c.ownNear()
-	for i := range own {
-		other, ok := dayOfAny(&own[i])
-		if i == at || !ok || other == day {
-			continue
-		}
-		c.left -= comparing * maxNear
-		for _, k := range c.x.byDim[quantity.Duration] {
-			e := &c.x.known[k].value
-			apart := math.Abs(float64(day-other)) * secondsOfDay
-			if spans := math.Abs(apart-e.Lo) <= spanShare*e.Lo; e.Lo >= secondsOfDay && (spans || e.Side == quantity.Downwards && apart <= e.Lo) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// namesDays reports whether the evidence names a day by its date.
-func (c *checker) namesDays() bool {
-	c.left -= len(c.x.byDim[quantity.Days])
-	return slices.ContainsFunc(c.x.byDim[quantity.Days], func(k int32) bool { return c.x.known[k].value.Day > 0 })
-}
-
-// spanShare is how far two dates may be from the length of time between them, whose months are of different
-// lengths; our choice.
-const spanShare = 0.03
-
-// dayOfAny is dayOf for dates without a year as well.
-func dayOfAny(e *quantity.Value) (day int, ok bool) {
-	d := *e
-	if d.Kind == quantity.Date && d.Year == 0 {
-		d.Year, d.YearTo = 2001, 2001
-	}
-	return dayOf(&d)
-}
-
-// moved is a day so many months and days behind another, the last of its month where that is shorter.
-func moved(from time.Time, months, days int) time.Time {
-	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
-	last := first.AddDate(0, 1, -1).Day()
-	return first.AddDate(0, 0, min(from.Day(), last)-1+days)
-}
-
-// isOn reports whether a date, as far as it is told, is that of a day.
-func isOn(v *quantity.Value, day time.Time) bool {
-	return v.Year == day.Year() && (v.Month == 0 || int(v.Month) == int(day.Month())) && (v.Day == 0 || int(v.Day) == day.Day())
 }
 
 // digitsOf is how many digits of a number tell something: 2 of 4,300.

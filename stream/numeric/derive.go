@@ -1,10 +1,8 @@
 package numeric
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -325,6 +323,12 @@ func (c *checker) states(e *quantity.Value) bool {
 	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
 }
 
+// statesNear is states for the numbers of the claim around the one that is being judged.
+func (c *checker) statesNear(e *quantity.Value) bool {
+	own, _ := c.ownNear()
+	return slices.ContainsFunc(own, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
+}
+
 // days tries the days between two dates of the evidence, of one year where they name none.
 func (c *checker) days(v *quantity.Value) candidate {
 	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
@@ -418,79 +422,6 @@ func (c *checker) supposed(v *quantity.Value) bool {
 	})
 }
 
-// newer reports whether a number of the claim is a version of what the evidence names a bound of, on its
-// right side: "PostgreSQL 14" of "PostgreSQL 12 or later". Parts of versions count one by one: 3.11 is
-// later than 3.9.
-func (c *checker) newer(v *quantity.Value) bool {
-	name := c.reading.name(c.claim, v)
-	if name == 0 || v.Range() || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact || c.demanded(v) {
-		return false
-	}
-	for _, s := range c.top {
-		for k := c.x.sentences[s].known; k < c.x.sentences[s].knownEnd; k++ {
-			e := &c.x.known[k]
-			if c.left--; c.left < 0 {
-				return false
-			}
-			if e.name != name {
-				continue
-			}
-			said := c.claim[v.Start:v.End]
-			order := versions(said, e.dotted)
-			if up, down := c.sideOf(e); up && order > 0 || down && order < 0 || order > 0 && e.until != "" && versions(said, e.until) <= 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// demanded reports whether the claim tells that a version is what is needed: "needs at least iOS 16".
-func (c *checker) demanded(v *quantity.Value) bool {
-	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
-	return slices.ContainsFunc(c.words[max(0, at-conditionWords):at], func(w words.Word) bool { return demands[w.Hash] })
-}
-
-//nolint:gochecknoglobals // constant table
-var demands = hashSet("require requires required need needs needed minimum least moins menos mindestens benötigt " +
-	"braucht erfordert exige requiert nécessite requiere necesita falta")
-
-// sideOf is on which side of number e, a version, those lie that it tells of: "12 or later", "the minimum
-// version is now 3.9".
-func (c *checker) sideOf(e *known) (up, down bool) {
-	if e.value.Side != quantity.NoSide {
-		return e.value.Side == quantity.Upwards, e.value.Side == quantity.Downwards
-	}
-	in := &c.x.sentences[e.sentence]
-	for _, w := range c.x.terms[in.terms:in.termEnd] {
-		up, down = up || leastWords[w.hash], down || mostWords[w.hash]
-	}
-	return up && !down, down && !up
-}
-
-// Words of the least and of the greatest of what is supported, by hash.
-//
-//nolint:gochecknoglobals // constant tables
-var (
-	leastWords = hashSet("minimum minimal oldest lowest mindestens")
-	mostWords  = hashSet("maximum maximal newest höchstens")
-)
-
-// versions compares two versions, part by part.
-func versions(a, b string) int {
-	for a != "" || b != "" {
-		var x, y string
-		x, a, _ = strings.Cut(a, ".")
-		y, b, _ = strings.Cut(b, ".")
-		m, _ := strconv.Atoi(x)
-		n, _ := strconv.Atoi(y)
-		if m != n {
-			return cmp.Compare(m, n)
-		}
-	}
-	return 0
-}
-
 // bounded reports whether an amount of the claim lies on the right side of one of the evidence that
 // is a bound ("an invoice of 4,000 euros" of "invoices of up to 5,000 euros"): what holds there may
 // hold of it, and no number can tell.
@@ -508,7 +439,8 @@ func (c *checker) bounded(v *quantity.Value) bool {
 		e := &c.x.known[o.known].value
 		near := o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle || aged || ofYears(v, e) ||
 			e.Range() && v.Dim != quantity.Plain
-		if near && (supposed || c.x.known[o.known].value.Range() && !c.limited && !c.x.sentences[o.sentence].row) && within(v, e) {
+		mayBe := supposed || e.Range() && !c.limited && !c.x.sentences[o.sentence].row
+		if near && mayBe && within(v, e) {
 			return true
 		}
 	}

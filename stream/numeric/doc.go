@@ -11,8 +11,8 @@
 // gives the same subject another value, or the value to another subject, and unsupported when no
 // such number stands anywhere. A number that may follow from values near the claim by one step
 // (derivable.go), or that lies within a bound or a range of the evidence, is neither: it is not
-// checkable, for that is how answers use the numbers of a text. What subject a number belongs to is judged by the words around it,
-// clause by clause; there is no grammar behind it. In a row of a table and a record in JSON a cell is
+// checkable, for that is how answers use the numbers of a text. What subject a number belongs to is
+// judged by the words around it, clause by clause; there is no grammar behind it. In a row of a table and a record in JSON a cell is
 // a clause, and the words of a heading go for all that stands below it. Numbers that are no facts
 // (list numbers, versions, identifiers, citations, labels such as "step 2", code) are not looked at,
 // but tell apart what is called by them.

@@ -49,6 +49,7 @@ type indexed struct {
 	listed          int32 // Sentence.Listed
 	changes         bool  // a number of it took the place of another of it
 	row             bool  // isRow
+	least, most     bool  // it has a word of the least, or of the greatest, of what is supported
 	line            bool  // a title or a field: no sentence that ends as one
 	mixed           bool  // "respectively": clauses do not tell what belongs together
 	carry
@@ -121,6 +122,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 	in.line = !strings.HasSuffix(strings.TrimRight(s.Text, " \"')*_"), ".") && !strings.ContainsAny(s.Text, ";!?")
 	r.numbersOfClauses()
 	for _, w := range r.words {
+		in.least, in.most = in.least || leastWords[w.Hash], in.most || mostWords[w.Hash]
 		if isRespectively(s.Text[w.Start:w.End]) {
 			in.mixed = true
 		}

@@ -340,7 +340,7 @@ func (c *checker) percentOf(v *quantity.Value) bool {
 		for _, b := range ops {
 			of := &c.x.known[b.known].value
 			if of.Dim == v.Dim && v.Says(of.Lo*share.Raw/100) &&
-				(a.sentence == b.sentence || c.states(of) || c.states(share)) {
+				(a.sentence == b.sentence || c.statesNear(of) || c.statesNear(share)) {
 				return true
 			}
 		}

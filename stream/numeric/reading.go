@@ -355,7 +355,9 @@ func (r *reading) versionsAt(text string, n int) (from, until string) {
 		}
 	}
 	rest := strings.TrimLeft(text[v.End:], " ")
-	for _, to := range [...]string{"up to and including ", "up to ", "to ", "through ", "until ", "bis ", "à ", "a ", "hasta ", "– ", "- ", "–", "-"} {
+	for _, to := range [...]string{
+		"up to and including ", "up to ", "to ", "through ", "until ", "bis ", "à ", "a ", "hasta ", "– ", "- ", "–", "-",
+	} {
 		if next, ok := strings.CutPrefix(rest, to); ok {
 			end := strings.IndexFunc(next, func(c rune) bool { return !unicode.IsDigit(c) && c != '.' })
 			if end < 0 {

@@ -55,12 +55,13 @@ func (c *checker) saysMore(match candidate) bool {
 	if in.row {
 		return false
 	}
-	for i := range c.values {
-		v := &c.values[i]
-		if i == c.at || v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == c.values[c.at].Dim {
+	own, at := c.ownNear()
+	for i := range own {
+		v := &own[i]
+		if i == at || v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == own[at].Dim {
 			continue
 		}
-		for k := in.known; k < in.knownEnd; k++ {
+		for k := in.known; k < in.knownEnd && c.left >= 0; k++ {
 			c.left -= comparing
 			if e := &c.x.known[k].value; e.Dim == v.Dim && quantity.Compare(v, e) == quantity.Equal {
 				return true
@@ -384,16 +385,10 @@ func (c *checker) meansPart(without, with *known, in *indexed) bool {
 
 // takesIn reports whether the claim has a word right behind one that says that its amount takes it in:
 // "including VAT" is no amount of VAT.
-func (c *checker) takesIn(hash uint64) bool {
-	for i := range c.words {
-		if c.words[i].Hash == hash && c.takenIn(i) {
-			return true
-		}
-	}
-	return false
-}
+func (c *checker) takesIn(hash uint64) bool { return slices.Contains(c.takenIn, hash) }
 
-func (c *checker) takenIn(i int) bool { return i > 0 && inclusive[c.words[i-1].Hash] }
+// mostTaken is how many such words of a claim count; our choice.
+const mostTaken = 8
 
 // inclusive are words before what an amount takes in.
 //

@@ -254,7 +254,8 @@ func (p *parser) percentile(i int) bool {
 // andAHalf adds the half of "two and a half hours" to v, which ends before token j, and returns the token
 // behind it.
 func (p *parser) andAHalf(j int, v *Value) int {
-	if v.Kind != Count || v.Range() || v.Raw != math.Trunc(v.Raw) || !p.word(j, "and") || !p.word(j+1, "a") || !p.word(j+2, "half") {
+	if v.Kind != Count || v.Range() || v.Raw != math.Trunc(v.Raw) ||
+		!p.word(j, "and") || !p.word(j+1, "a") || !p.word(j+2, "half") {
 		return j
 	}
 	v.Raw, v.RawHi, v.Step, v.Place, v.Weak = v.Raw+0.5, v.Raw+0.5, 0.5, 0.5, false
