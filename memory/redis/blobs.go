@@ -41,7 +41,8 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 		for n := range chunks(o.Packed) {
 			piece := packed[n*chunkSize : min((n+1)*chunkSize, len(packed))]
 			// NX: a chunk that a record refers to must not get a time to live.
-			sets = append(sets, c.B().Set().Key(s.chunkKey(t, o, n)).Value(rueidis.BinaryString(piece)).Nx().Px(uncommitted).Build())
+			sets = append(sets, c.B().Set().Key(s.chunkKey(t, o, n)).Value(rueidis.BinaryString(piece)).Nx().Px(uncommitted).
+				Build().ToRetryable())
 		}
 		for _, r := range c.DoMulti(ctx, sets...) {
 			if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {

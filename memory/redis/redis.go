@@ -140,11 +140,12 @@ func New(o Options) (*Store, error) {
 		o: o, address: address,
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
 		scripts: scripts{
+			// Retryable are those that may run twice: a connection that a restart has broken fails once.
 			// With a shebang Redis 7 refuses a script as a whole when memory is full; what frees
 			// memory must not be refused.
 			commit:  rueidis.NewLuaScript("#!lua\n" + commitScript),
 			shrink:  rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
-			touch:   rueidis.NewLuaScript("#!lua\n" + touchScript),
+			touch:   rueidis.NewLuaScriptRetryable("#!lua\n" + touchScript),
 			rate:    rueidis.NewLuaScript("#!lua\n" + rateScript),
 			budget:  rueidis.NewLuaScript("#!lua\n" + budgetScript),
 			flights: rueidis.NewLuaScript("#!lua\n" + flightsScript),
@@ -153,15 +154,15 @@ func New(o Options) (*Store, error) {
 			unvirtual: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + virtualScript),
 			// What it writes makes room, or almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
-			prune:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + pruneScript),
-			kinds:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + kindsScript),
+			prune:   rueidis.NewLuaScriptRetryable("#!lua flags=allow-oom\n" + pruneScript),
+			kinds:   rueidis.NewLuaScriptRetryable("#!lua flags=allow-oom\n" + kindsScript),
 		},
 	}, nil
 }
 
-// retryBriefly has a read that failed repeated, at once and then after 2 to 32 ms: connections that a
-// restart has broken fail once each. Then no more, for a Redis that refuses connections would
-// otherwise be asked until the budget is spent, each time.
+// retryBriefly has a read that failed repeated, or a write that may run twice, at once and then
+// after 2 to 32 ms: connections that a restart has broken fail once each. Then no more, for a Redis
+// that refuses connections would otherwise be asked until the budget is spent, each time.
 func retryBriefly(attempts int, _ rueidis.Completed, _ error) time.Duration {
 	const most = 6
 	switch {
