@@ -86,7 +86,7 @@ var abbreviations = func() map[string]stopKind {
 	}
 	for _, w := range []string{
 		"etc", "inc", "ltd", "co", "corp", "jr", "llc", "plc", "bros", "est", "dept", "univ", "assn", "ave", "blvd", "rd", "al", "no",
-		"a.m", "p.m", "pm", "jan", "feb", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+		"a.m", "p.m", "pm", "min", "jan", "feb", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 		"gmbh", "mwst", "ust", "nos", "avg", "oz", "lb", "lbs", "hrs", "tel", "ph.d", "b.c", "a.d", "b.c.e", "c.e",
 	} {
 		m[w] = maybeLast

@@ -385,18 +385,3 @@ func (c *checker) speaksOf(k *known) bool {
 	}
 	return true
 }
-
-// apartOf reports whether one of two sides is above and one below.
-func apartOf(a, b quantity.Side) bool {
-	return a != quantity.NoSide && b != quantity.NoSide && a != b
-}
-
-// sides reports words that tell nothing but on which side of a number something lies.
-func sides(word string) bool {
-	switch word {
-	case "below", "above", "under", "over", "exceeding", "minimum", "maximum", "upwards", "upward",
-		"ab", "Ab", "bis", "Bis", "unter", "Unter", "über", "Über", "mindestens", "höchstens", "maximal", "aufwärts", "zu":
-		return true
-	}
-	return false
-}

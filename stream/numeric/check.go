@@ -415,7 +415,7 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 // there is none.
 func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
-	case c.newer(v), c.bounded(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
+	case c.newer(v), c.bounded(v), c.complements(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
 		return WithinBound
 	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v),
 		c.percentOf(v):

@@ -25,8 +25,12 @@ func (c *checker) derivable(v *quantity.Value) bool {
 	case v.Kind == quantity.Date:
 		return c.dateAfter(v) || c.supposedDates(v)
 	case v.Kind != quantity.Count || v.Range() || v.Raw <= 0 || v.Dim.Top() == quantity.Multiple,
-		v.Hedge != quantity.Exact && v.Hedge != quantity.About && v.Hedge != quantity.Nearly:
+		v.Hedge == quantity.Over || v.Hedge == quantity.Under, len(c.opposites(v)) > 0:
 		return false
+	case v.Hedge == quantity.Least || v.Hedge == quantity.Most:
+		limit := *v // 480 euros at most of "at most 160 a night"
+		limit.Hedge = quantity.Exact
+		v = &limit
 	}
 	if v.Period != 0 && v.Dim.IsCurrency() && v.Dim != v.Dim.Top() {
 		sum := *v // what is paid a month is told of its parts as well

@@ -149,11 +149,12 @@ func (c *checker) tied(v *quantity.Value, m, o *known) bool {
 	return c.tiedBy(left, m, o, false)
 }
 
-// strange reports whether a word of the claim stands nowhere in the sentence of a number.
+// strange reports whether a word of the claim, other than one that bounds a number, stands nowhere in
+// the sentence of a number.
 func (c *checker) strange(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {
-		if w.Has(words.Stop) || c.inValue(w, true) || c.left < 0 {
+		if w.Has(words.Stop) || c.inValue(w, true) || sides(c.claim[w.Start:w.End]) || amounting[w.Hash] || c.left < 0 {
 			return false
 		}
 		c.left -= int(in.termEnd - in.terms)

@@ -189,7 +189,8 @@ func asWritten(c, e *Value) Agreement {
 	bare := func(v *Value) bool { return v.Dim == Plain || v.Dim == Multiple || v.Dim == degree }
 	degrees := c.Dim == degree && e.Dim == temperature || c.Dim == temperature && e.Dim == degree
 	anyBare := bare(c) || bare(e)
-	if !anyBare || c.Dim != Plain && e.Dim != Plain && !degrees || c.Dim != Plain && e.Weak && e.Dim == Plain {
+	if !anyBare || c.Dim != Plain && e.Dim != Plain && !degrees || c.Dim != Plain && e.Weak && e.Dim == Plain ||
+		opposed(c, e) {
 		return Differs
 	}
 	cc, ee := *c, *e
@@ -325,11 +326,11 @@ func ranges(c, e *Value) Agreement {
 func amounts(c, e *Value) Agreement {
 	truth := (e.Lo - c.Offset) / c.Factor // in the unit of the claim
 	same := c.Factor == e.Factor && c.Offset == e.Offset
+	if opposed(c, e) {
+		return Differs
+	}
 	if near(c.Raw, truth, exactly*max(math.Abs(truth), math.Abs(c.Raw))) {
-		switch {
-		case opposed(c.Hedge, e.Hedge) && c.Forbids == e.Forbids:
-			return Differs
-		case same:
+		if same {
 			return Equal
 		}
 		return Converted
@@ -382,10 +383,10 @@ func (v *Value) Says(base float64) bool {
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol }
 
 // opposed reports "more than 300" against "fewer than 300".
-func opposed(a, b Hedge) bool {
+func opposed(c, e *Value) bool {
 	up := func(h Hedge) bool { return h == Over || h == Least }
 	down := func(h Hedge) bool { return h == Under || h == Most }
-	return up(a) && down(b) || down(a) && up(b)
+	return c.Forbids == e.Forbids && (up(c.Hedge) && down(e.Hedge) || down(c.Hedge) && up(e.Hedge))
 }
 
 // tolerance is how far the claim may lie from the truth by the precision it is written with.
@@ -413,13 +414,21 @@ func tolerance(c, e *Value) float64 {
 	return min(place/2, limit*math.Abs(c.Raw)) * (1 + 1e-6)
 }
 
+// limitShare is how far from a limit of the claim an amount may lie that it is said of: "at least 300"
+// of 312. Farther, "up to 50 devices" of 25, it is another limit. Our choice.
+const limitShare = 0.1
+
 // bound reports whether truth fits a claim that gives only a bound: more than 300, up to 5 km. A
 // bound far from the truth is one of something else.
 func bound(c *Value, truth float64) bool {
 	if c.Raw == 0 {
 		return false
 	}
-	reach := max(c.Place, 0.5*math.Abs(c.Raw))
+	size := math.Abs(c.Raw)
+	reach := max(min(c.Place, size/2), size/4)
+	if c.Hedge == Least || c.Hedge == Most {
+		reach = size * limitShare
+	}
 	switch c.Hedge {
 	case Over, Least:
 		return truth > c.Raw && truth <= c.Raw+reach

@@ -291,9 +291,12 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	v.End = p.tok(j - 1).end
 	p.period(j, &v)
 	p.spacelessPeriod(i, j, &v)
-	if p.sym(j, '+') && p.touches(j) || p.has(j, roleAnd) && p.word(j+1, "more") || p.word(j, "or") && p.word(j+1, "more") {
+	if p.sym(j, '+') && p.touches(j) {
 		v.Hedge = Least
+	} else if h := p.boundAfter(j); h != Exact {
+		v.Hedge = h
 	}
+	p.ahead(i, j, &v)
 	if p.word(j, "or") && p.word(j+1, "so") {
 		v.Hedge = About
 	}

@@ -278,6 +278,9 @@ func (p *parser) opens(i int, r role) bool {
 
 // hedge reads the words before token i.
 func (p *parser) hedge(i int) Hedge {
+	if h := p.boundBefore(i); h != Exact {
+		return h
+	}
 	k, than := i-1, false
 	if p.money(k) {
 		k--
@@ -337,7 +340,7 @@ func (p *parser) forbids(i int) bool {
 		case "not":
 			switch p.tokText(k - 1) {
 			case "do", "Do", "may", "must", "can", "should", "shall":
-				return true
+				return !p.has(k+1, roleHedge) // "must not exceed 50" is a bound
 			}
 			return false
 		case "", "if", "that", "when", "whether", "because", "who", "which", "since", "and", "but", "or", "only", "just":

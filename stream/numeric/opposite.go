@@ -1,0 +1,64 @@
+package numeric
+
+import (
+	"slices"
+
+	"signalbox/stream/numeric/quantity"
+)
+
+// apartOf reports whether one of two sides is above and one below.
+func apartOf(a, b quantity.Side) bool {
+	return a != quantity.NoSide && b != quantity.NoSide && a != b
+}
+
+// sides reports words that tell nothing but on which side of a number something lies.
+func sides(word string) bool {
+	switch word {
+	case "below", "above", "under", "over", "exceed", "exceeds", "exceeding", "minimum", "maximum", "min", "max",
+		"upwards", "upward", "least", "most", "more", "less", "fewer", "larger", "greater", "higher", "lower",
+		"smaller", "longer", "shorter", "older", "younger", "limit", "limited", "capped",
+		"ab", "Ab", "bis", "Bis", "unter", "Unter", "über", "Über", "mindestens", "höchstens", "maximal",
+		"aufwärts", "zu", "mehr", "weniger", "plus", "moins", "mínimo", "máximo", "más", "menos":
+		return true
+	}
+	return false
+}
+
+// amounting are words that tell nothing but what a number is, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var amounting = hashSet("cost costs weigh weighs measure measures last lasts amount amounts reach reaches hold holds")
+
+// complements reports whether v bounds what lies beyond a bound of the evidence, and the claim says
+// another thing of it: "fewer than 12 characters are rejected" of "must have at least 12". What holds
+// on one side of a number tells no more of the other than that it may not hold there.
+func (c *checker) complements(v *quantity.Value) bool {
+	return slices.ContainsFunc(c.opposites(v), func(o candidate) bool {
+		e := &c.x.known[o.known]
+		return strict(v) != strict(&e.value) && (c.negated || c.strange(e))
+	})
+}
+
+// opposites are the bounds of the evidence at the amount of v, on the other side of it.
+func (c *checker) opposites(v *quantity.Value) []candidate {
+	if v.Kind != quantity.Count || v.Side == quantity.NoSide {
+		return nil
+	}
+	return c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && apartOf(v.Side, e.Side) && meets(v, e)
+	})
+}
+
+// strict reports whether what is spoken of begins beyond the number: over 48, not from 48 on.
+func strict(v *quantity.Value) bool { return v.Hedge == quantity.Over || v.Hedge == quantity.Under }
+
+// meets reports whether two bounds lie at the same amount.
+func meets(v, e *quantity.Value) bool {
+	a, b := *v, *e
+	a.Hedge, b.Hedge = quantity.Exact, quantity.Exact
+	if (ofYears(v, e) || ofYears(e, v)) && v.Raw == e.Raw {
+		return true // an age
+	}
+	agreement := quantity.Compare(&a, &b)
+	return agreement == quantity.Equal || agreement == quantity.Converted
+}
