@@ -25,6 +25,11 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		quick.Err = errors.Join(r.judgeErr, r.markErr)
 		return quick
 	}
+	contrast, how := r.contrast()
+	if contrasts[how] != "" && (!r.final || quick.Verdict == NotCheckable && !r.mute) && r.marks != clean {
+		contrast.Err = errors.Join(r.judgeErr, r.markErr)
+		return contrast
+	}
 	if r.final {
 		if quick.Verdict != Supported { // that needs no model: it stands in the evidence
 			quick.Score = c.cap(quick, support)
@@ -44,6 +49,9 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	r.heed(e, &out)
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
+	}
+	if how == affirmed && out.By == NLI && out.Verdict >= Unsupported {
+		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "denies the opposite of the evidence"}
 	}
 	r.spare(e, &out)
 	out.Err = errors.Join(r.judgeErr, r.markErr)

@@ -292,17 +292,22 @@ func (m *matcher) order(o *overlap, sentence []words.Word) {
 	o.inverted = share(inverted, pairs)
 }
 
-// comparatives are words that a negation before them makes a bound of: "not more than", "pas plus de".
+// comparatives are words that a negation before them makes a bound of, where a thanWord follows: "not
+// more than", "pas plus de".
 //
-//nolint:gochecknoglobals // constant table
-var comparatives = hashes("more less fewer longer shorter older younger later earlier higher lower larger smaller greater " +
-	"mehr weniger länger älter später früher höher plus moins más menos mais")
+//nolint:gochecknoglobals // constant tables
+var (
+	comparatives = hashes("more less fewer longer shorter older younger later earlier higher lower larger smaller greater " +
+		"mehr weniger länger älter später früher höher plus moins más menos mais")
+	thanWords = hashes("than als de que d")
+)
 
 // negations counts the words that deny.
 func negations(list []words.Word) int {
 	n := 0
 	for i := range list {
-		if list[i].Has(words.Negation) && (i+1 == len(list) || !comparatives[list[i+1].Hash]) {
+		bounds := i+2 < len(list) && comparatives[list[i+1].Hash] && thanWords[list[i+2].Hash]
+		if list[i].Has(words.Negation) && !bounds {
 			n++
 		}
 	}

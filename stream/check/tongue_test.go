@@ -51,9 +51,9 @@ func TestOnlyWhatIsRepeatedIsSupportedInOtherLanguages(t *testing.T) {
 		fact, claim string
 		want        check.Verdict
 	}{
-		{"Die Firma kaufte 40 Lastwagen.", "Die Firma verkaufte 40 Lastwagen.", check.Unchecked},
-		{"Le musée ouvre à 9 h.", "Le musée ferme à 9 h.", check.Unchecked},
-		{"La empresa compró 40 camiones.", "La empresa vendió 40 camiones.", check.Unchecked},
+		{"Die Firma kaufte 40 Lastwagen.", "Die Firma verkaufte 40 Lastwagen.", check.Contradicted},
+		{"Le musée ouvre à 9 h.", "Le musée ferme à 9 h.", check.Contradicted},
+		{"La empresa compró 40 camiones.", "La empresa vendió 40 camiones.", check.Contradicted},
 		{"Музей открывается в 9:00.", "Музей закрывается в 9:00.", check.Unchecked},
 		{"美術館は9時に開館します。", "美術館は9時に閉館します。", check.Unchecked},
 		{"회원은 500원 할인을 받을 수 있습니다.", "회원은 500원 할인을 받을 수 없습니다.", check.Unchecked},

@@ -490,11 +490,33 @@ func (c *checker) age(v *quantity.Value) candidate {
 	return nobody
 }
 
-// often compares "three times a day" with "every 8 hours".
+// adverbs are words for how often something comes, by hash, with the seconds between.
+//
+//nolint:gochecknoglobals // constant table
+var adverbs = func() map[uint64]float64 {
+	const day = quantity.Year / 365.25
+	m := map[uint64]float64{}
+	for list, seconds := range map[string]float64{
+		"hourly stündlich": day / 24, "daily nightly täglich quotidien quotidienne diario diaria diariamente": day,
+		"weekly wöchentlich hebdomadaire semanal semanalmente": 7 * day, "fortnightly biweekly vierzehntägig": 14 * day,
+		"monthly monatlich mensuel mensuelle mensual mensualmente":                       quantity.Year / 12,
+		"quarterly vierteljährlich trimestriel trimestrielle trimestral trimestralmente": quantity.Year / 4,
+		"semiannually halbjährlich semestriel semestrielle semestral":                    quantity.Year / 2,
+		"yearly annually annual jährlich annuel annuelle anual anualmente":               quantity.Year, //nolint:misspell // Spanish
+	} {
+		for h := range hashSet(list) {
+			m[h] = seconds
+		}
+	}
+	return m
+}()
+
+// often compares "three times a day" with "every 8 hours", and both with "hourly".
 func (c *checker) often(v *quantity.Value) candidate {
-	period := 0.0
-	rest := c.claim[v.End:]
+	period, rest := 0.0, c.claim[v.End:]
 	switch {
+	case v.Dim == quantity.Duration && !v.Range() && hasAnySuffix(c.claim[:v.Start], "very ", "lle ", "ous les ", "outes les ", "ada "):
+		return c.adverb(func(between float64) bool { return v.Says(between) })
 	case v.Dim.Top() == quantity.Multiple && v.Dim != quantity.Multiple:
 		period = 1 // par heure
 	case v.Dim != quantity.Multiple:
@@ -502,6 +524,8 @@ func (c *checker) often(v *quantity.Value) candidate {
 		period = quantity.Year / 365.25
 	case hasAnyPrefix(rest, " a week", " per week", " weekly", " each week", " every week"):
 		period = 7 * quantity.Year / 365.25
+	case hasAnyPrefix(rest, " a year", " per year", " each year", " every year", " im Jahr", " par an", " al año"):
+		period = quantity.Year
 	default:
 		period = v.Period
 	}
@@ -511,6 +535,21 @@ func (c *checker) often(v *quantity.Value) candidate {
 	for _, n := range c.operands(func(e *quantity.Value) bool { return e.Dim == quantity.Duration && e.Lo > 0 && !e.Range() }) {
 		if v.Says(period / c.x.known[n.known].value.Lo) {
 			return n
+		}
+	}
+	return c.adverb(func(between float64) bool { return v.Says(period / between) })
+}
+
+// adverb is a sentence about the subject of the claim with a word for how often something comes.
+func (c *checker) adverb(fits func(between float64) bool) candidate {
+	for s, in := range c.x.sentences {
+		if c.left -= int(in.termEnd - in.terms); c.left < 0 {
+			break
+		}
+		for _, t := range c.x.terms[in.terms:in.termEnd] {
+			if between := adverbs[t.hash]; between > 0 && fits(between) && c.scores[s] > 0 {
+				return candidate{known: -1, sentence: int32(s)}
+			}
 		}
 	}
 	return nobody

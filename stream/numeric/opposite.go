@@ -30,8 +30,8 @@ func sides(word string) bool {
 var amounting = hashSet("cost costs weigh weighs measure measures last lasts amount amounts reach reaches hold holds")
 
 // complements reports whether v bounds what lies beyond a bound of the evidence, and the claim says
-// another thing of it: "fewer than 12 characters are rejected" of "must have at least 12". What holds
-// on one side of a number tells no more of the other than that it may not hold there.
+// another thing of it: "fewer than 12 characters are rejected" of "must have at least 12". What
+// holds on one side of a number tells no more of the other than that it may not hold there.
 func (c *checker) complements(v *quantity.Value) bool {
 	return slices.ContainsFunc(c.opposites(v), func(o candidate) bool {
 		e := &c.x.known[o.known]

@@ -106,8 +106,8 @@ func (p *parser) bound(table map[string][]phrase, k, step int) Hedge {
 // lower is the text of the word at token k in lower case, empty when it is none.
 func (p *parser) lower(k int) string { return strings.ToLower(p.tokText(k)) }
 
-// ahead turns the bound of a length of time, of tokens [i, j), before something: what is allowed up to
-// 14 days before the arrival is allowed at least 14 days before it.
+// ahead turns the bound of a length of time, of tokens [i, j), before something: what is allowed up
+// to 14 days before the arrival is allowed at least 14 days before it.
 func (p *parser) ahead(i, j int, v *Value) {
 	if v.Hedge != Most || v.Dim != Duration || !p.aheadOf(j) {
 		return
