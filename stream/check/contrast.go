@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"signalbox/stream/claims"
+	"signalbox/stream/evidence"
 	"signalbox/stream/evidence/words"
 )
 
@@ -80,7 +81,7 @@ const (
 	contrary                  // it says another thing of the same
 	denied                    // it has a negation more or less
 	excepted                  // it says of an exception what holds of the rest
-	affirmed                  // it denies the opposite: "not open" of "closed"
+	affirmed                  // it denies the opposite, "not open" of "closed", or tells a clause again
 )
 
 // contrasts are the reasons why a claim that stands so is contradicted; the other relations have
@@ -112,9 +113,14 @@ func (r *reading) contrast() (out Result, how relation) {
 	if how == denied && !m.denies(&o, r.found) {
 		how = unrelated
 	}
+	if how == unrelated {
+		if again := m.retold(r.found); again >= 0 {
+			p, how = &r.found[again], affirmed
+		}
+	}
+	out.name(p)
 	if contrasts[how] != "" {
-		out = Result{Verdict: Contradicted, Score: contrasted, By: NLI, Reason: contrasts[how]}
-		out.name(p)
+		out.Verdict, out.Score, out.By, out.Reason = Contradicted, contrasted, NLI, contrasts[how]
 		if at >= 0 {
 			out.Span = r.claim.span(m.claim[at].Start, m.claim[at].End)
 		}
@@ -154,6 +160,65 @@ func (m *matcher) relate(o *overlap, claim string, sentence []words.Word, text s
 		return denied, -1
 	}
 	return unrelated, -1
+}
+
+// retold is the premise of which the claim has all of a clause, in its order and denied as it is or
+// not, and of its own nothing but what other sentences name: "Child trailers are permitted on the
+// Veltra" of "Child trailers are permitted, child seats are not". It is -1 where there is none.
+func (m *matcher) retold(premises []evidence.Premise) int {
+	if len(m.parts) > maxSentences || len(m.claim) > maxContrast {
+		return -1
+	}
+	for _, p := range m.parts {
+		sentence := m.premise[p.from:p.to]
+		m.clauses = clausesOf(m.clauses[:0], sentence, premises[p.of].Text)
+		for from := 0; from < len(sentence); {
+			to := from + 1
+			for to < len(sentence) && m.clauses[to] == m.clauses[from] {
+				to++
+			}
+			if m.retells(sentence, from, to) {
+				return p.of
+			}
+			from = to
+		}
+	}
+	return -1
+}
+
+// retells reports whether the claim tells the clause [from, to) of a sentence again.
+func (m *matcher) retells(sentence []words.Word, from, to int) bool {
+	clause := sentence[from:to]
+	told, last := 0, -1
+	for i := range clause {
+		w := &clause[i]
+		if terms[w.Hash] == binding && indexOf(m.claim, w.Hash) < 0 {
+			return false
+		}
+		if w.Has(words.Stop) || w.Has(words.Negation) {
+			continue
+		}
+		at := indexOf(m.claim, w.Hash)
+		if at <= last {
+			return false
+		}
+		told, last = told+1, at
+	}
+	if told < 2 || (negations(m.claim)-negations(clause))%2 != 0 {
+		return false
+	}
+	others := 0
+	for i := range m.claim {
+		w := &m.claim[i]
+		switch {
+		case !m.content[i] && !w.Has(words.Number) || indexOf(clause, w.Hash) >= 0 || fillers[w.Hash]:
+		case !m.found[i] || indexOf(sentence, w.Hash) >= 0:
+			return false
+		default:
+			others++
+		}
+	}
+	return others <= told
 }
 
 func has(list []words.Word, set map[uint64]bool) bool {

@@ -42,3 +42,42 @@ func TestContrasts(t *testing.T) {
 		wantVerdict(t, entails, c.fact, c.claim, c.want)
 	}
 }
+
+// A claim that tells a clause again, or denies the opposite of one, is not flagged for what a judge
+// makes of the rest of the sentence.
+func TestRetoldClauses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fact, claim string
+		want        check.Verdict
+	}{
+		{
+			"The Veltra is a bicycle for cities. Child trailers are permitted, child seats are not.",
+			"Child trailers are permitted on the Veltra.", check.Unchecked,
+		},
+		{
+			"The Veltra is a bicycle for cities. Child trailers are permitted, child seats are not.",
+			"Child trailers are not permitted on the Veltra.", check.Contradicted,
+		},
+		{"The museum of Lund is closed on Mondays.", "The museum of Lund is not open on Mondays.", check.Unchecked},
+		{"Photography is allowed everywhere except in the chart room.", "Photography is not allowed in the chart room.", check.Unchecked},
+	} {
+		wantVerdict(t, contradicts, c.fact, c.claim, c.want)
+	}
+	wantVerdict(t, entails, "Photography is allowed everywhere except in the chart room.",
+		"Photography is allowed in the chart room.", check.Contradicted)
+}
+
+// Of a claim that a judge finds neutral its own words tell how much that says.
+func TestOwnWords(t *testing.T) {
+	t.Parallel()
+	const fact = "The lift of Harbour House is out of service while Liftec replaces its cables."
+	for claim, want := range map[string]check.Verdict{
+		"Residents of Harbour House must climb the stairs while Liftec replaces the cables of the lift.":    check.Unchecked,
+		"The doors of the lift of Harbour House are out of service while Liftec replaces its cables.":       check.Unsupported,
+		"Residents of Harbour House must climb the stairs while Ostberg replaces the cables of the lift.":   check.Unsupported,
+		"Harbour House hosts concerts, readings, exhibitions and a popular flea market in summer weekends.": check.Unsupported,
+	} {
+		wantVerdict(t, isNeutral, fact, claim, want)
+	}
+}

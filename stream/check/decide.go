@@ -17,6 +17,12 @@ const (
 	undecided // between the thresholds
 )
 
+// The reasons of verdicts that rest on the models alone.
+const (
+	judgedFalse   = "contradicted"
+	judgedNeutral = "neither entailed nor contradicted"
+)
+
 // decide gives the verdict on a claim that the models read, or should have read.
 func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	quick := r.quick
@@ -50,8 +56,8 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
 	}
-	if how == affirmed && out.By == NLI && out.Verdict >= Unsupported {
-		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "denies the opposite of the evidence"}
+	if how == affirmed && (out.Reason == judgedNeutral || out.Reason == judgedFalse && out.Source == contrast.Source) {
+		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "told again, or its opposite denied"}
 	}
 	r.spare(e, &out)
 	out.Err = errors.Join(r.judgeErr, r.markErr)
@@ -141,7 +147,7 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 	case r.marks != marked && r.machineMade(says):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, which is no prose"
 	case says == refuted && !r.calculated() && !r.bounded() && !r.among():
-		out.Verdict, out.By, out.Reason = Contradicted, NLI, "contradicted"
+		out.Verdict, out.By, out.Reason = Contradicted, NLI, judgedFalse
 		r.name(&out, func(p Inference) float32 { return p.Contradiction })
 	case r.marks != marked && r.settled(e):
 		out = r.supported(e)
@@ -154,8 +160,10 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		out.Verdict, out.Reason = Unchecked, "a day among those of the evidence"
 	case r.held(e):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
+	case r.signs&carried != 0 && r.reworded(e):
+		out.Verdict, out.Reason = Unchecked, "put in other words, of which the model sees nothing"
 	case r.signs&carried != 0:
-		out.Verdict, out.Reason, out.Span = Unsupported, "neither entailed nor contradicted", r.strangerName()
+		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName()
 	default:
 		out.Verdict, out.Reason = NotCheckable, "neither entailed nor contradicted, and names nothing"
 	}
