@@ -14,7 +14,7 @@ func TestEntailedIsNotAlwaysSupported(t *testing.T) {
 		name, fact, claim string
 		want              check.Verdict
 	}{
-		{"roles exchanged", "The city fined the harbour for the spill.", "The harbour fined the city for the spill.", check.Unchecked},
+		{"roles exchanged", "The city fined the harbour for the spill.", "The harbour fined the city for the spill.", check.Contradicted},
 		{"in the passive", "The city fined the harbour for the spill.", "The harbour was fined by the city for the spill.", check.Supported},
 		{"no passive any more", "The harbour was fined by the city for the spill.", "The harbour fined the city for the spill.", check.Unchecked},
 		{"an adjunct moved", "The pool is heated on Sundays in March.", "On Sundays in March the pool is heated.", check.Supported},

@@ -1,54 +1,12 @@
 package check
 
 import (
-	_ "embed" // of the table of rivals
 	"slices"
-	"strings"
-	"sync"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
 	"signalbox/stream/evidence/words"
 )
-
-//go:embed rivals.txt
-var rivalList string
-
-// rivals holds, for a word by hash, the words that exclude it in the same place of a sentence:
-// those of rivals.txt and those of opposite meaning.
-//
-//nolint:gochecknoglobals // constant table
-var rivals = sync.OnceValue(func() map[uint64][]uint64 {
-	m := map[uint64][]uint64{}
-	for word, others := range contraries() {
-		m[word] = slices.Clone(others)
-	}
-	for line := range strings.Lines(rivalList) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		groups := strings.Split(strings.TrimSpace(line), " / ")
-		for i, group := range groups {
-			for k, other := range groups {
-				if i != k {
-					exclude(m, group, other)
-				}
-			}
-		}
-	}
-	return m
-})
-
-// exclude notes that the words of one group exclude those of another.
-func exclude(m map[uint64][]uint64, group, other string) {
-	for word := range strings.SplitSeq(group, "|") {
-		for rival := range strings.SplitSeq(other, "|") {
-			if a, b := hashOf(word), hashOf(rival); a != b && !slices.Contains(m[a], b) {
-				m[a] = append(m[a], b)
-			}
-		}
-	}
-}
 
 //nolint:gochecknoglobals // constant tables
 var (
@@ -81,6 +39,7 @@ const (
 	contrary                  // it says another thing of the same
 	denied                    // it has a negation more or less
 	excepted                  // it says of an exception what holds of the rest
+	exchanged                 // two of its words stand in each other's place
 	affirmed                  // it denies the opposite, "not open" of "closed", or tells a clause again
 )
 
@@ -89,10 +48,11 @@ const (
 //
 //nolint:gochecknoglobals // constant table
 var contrasts = [...]string{
-	affirmed: "",
-	contrary: "one word is another than in the evidence",
-	denied:   "a negation more or less",
-	excepted: "an exception in the evidence",
+	affirmed:  "",
+	contrary:  "one word is another than in the evidence",
+	denied:    "a negation more or less",
+	excepted:  "an exception in the evidence",
+	exchanged: "two words stand in each other's place",
 }
 
 // contrast is how the claim stands to the sentence that fits it best, with the result of a claim
@@ -154,6 +114,8 @@ func (m *matcher) relate(o *overlap, claim string, sentence []words.Word, text s
 		return affirmed, w
 	case w >= 0 && more == 0:
 		return contrary, w
+	case w < 0 && more == 0 && o.missing == 0 && m.exchanged(sentence):
+		return exchanged, -1
 	case more%2 != 0 && o.dropped <= o.denied+noLonger(sentence) && o.inserted <= o.negated && o.inverted == 0 &&
 		!has(m.claim, hinges) && !has(sentence, hinges) && m.deniesWithin(sentence) &&
 		(amountsOf(sentence)|amountsOf(m.claim))&^(1<<noneOf) == 0:
@@ -291,239 +253,4 @@ func (m *matcher) excepts(sentence []words.Word, text string) relation {
 
 func (*matcher) oppositeIn(hash uint64, sentence []words.Word) bool {
 	return slices.ContainsFunc(rivals()[hash], func(other uint64) bool { return indexOf(sentence, other) >= 0 })
-}
-
-// rival is the word of the claim, aligned with a sentence, that differs: it alone has no partner,
-// and one that excludes it stands in its place, or it is the greatest of all where the sentence has
-// a rank. It is -1 where there is none.
-func (m *matcher) rival(sentence []words.Word) int {
-	found := -1
-	from, at := 0, 0 // the gap begins here, in the claim and in the sentence
-	for i := 0; i <= len(m.claim); i++ {
-		to := len(sentence)
-		if i < len(m.claim) {
-			if m.match[i] < 0 {
-				continue
-			}
-			to = int(m.match[i])
-		}
-		w, ok := m.inPlace(from, i, sentence, at, to)
-		if !ok || w >= 0 && found >= 0 {
-			return -1
-		}
-		found = max(found, w)
-		from, at = i+1, to+1
-	}
-	return found
-}
-
-// inPlace is the word of the claim's [from, to) in whose place stands, in the sentence's [at, end),
-// one that excludes it, or -1 where both say the same. ok is false where they differ in another
-// way.
-func (m *matcher) inPlace(from, to int, sentence []words.Word, at, end int) (found int, ok bool) {
-	found = -1
-	for k := from; k < to; k++ {
-		w := &m.claim[k]
-		there := slices.ContainsFunc(sentence[at:end], func(s words.Word) bool { return m.excludes(k, s) })
-		switch {
-		case !there && (fillers[w.Hash] || w.Has(words.Negation) || w.Has(words.Stop) && terms[w.Hash] == 0):
-		case !there, found >= 0 && (found != k-1 || !m.called(found) || !m.called(k)), indexOf(sentence, w.Hash) >= 0,
-			m.saidApart(k):
-			return -1, false
-		case found >= 0: // a name of several words
-		default:
-			found = k
-		}
-	}
-	if found < 0 && from == to && to < len(m.claim) && end > at && ranks[sentence[end-1].Hash] &&
-		superlatives[m.claim[to].Hash] {
-		return to, true
-	}
-	left := slices.ContainsFunc(sentence[at:end], func(s words.Word) bool {
-		return terms[s.Hash] == binding && (found < 0 || !m.excludes(found, s))
-	})
-	return found, !left
-}
-
-// excludes reports whether a word of the sentence excludes word k of the claim in its place: it is
-// one of its rivals, or both are a letter that tells two of a kind apart, as block A and block B.
-func (m *matcher) excludes(k int, s words.Word) bool {
-	w := &m.claim[k]
-	letters := m.letter(k) && s.Has(words.Capital) && s.End-s.Start == 1
-	return letters && w.Hash != s.Hash || slices.Contains(rivals()[w.Hash], s.Hash) || m.otherName(k, s)
-}
-
-// letter reports whether word k of the claim is a letter behind a word, and no initial of a name.
-func (m *matcher) letter(k int) bool {
-	length := func(i int) int { return m.claim[i].End - m.claim[i].Start }
-	return length(k) == 1 && m.claim[k].Has(words.Capital) && k > 0 && length(k-1) > 1 &&
-		(k+1 == len(m.claim) || length(k+1) > 1)
-}
-
-// otherName reports whether word k of the claim and a word of the evidence are names of two that it
-// tells apart: it has both, never beside each other.
-func (m *matcher) otherName(k int, s words.Word) bool {
-	w := &m.claim[k]
-	if !m.found[k] || w.Hash == s.Hash || !m.called(k) || !m.calledSo(s.Hash) {
-		return false
-	}
-	for i := 1; i < len(m.premise); i++ {
-		a, b := m.premise[i-1].Hash, m.premise[i].Hash
-		if a == w.Hash && b == s.Hash || a == s.Hash && b == w.Hash {
-			return false
-		}
-	}
-	return true
-}
-
-// called reports whether word k of the claim is a name in it or in the evidence.
-func (m *matcher) called(k int) bool {
-	w := &m.claim[k]
-	return w.Has(words.Capital) && !w.Has(words.Stop) && !w.Has(words.Number) && w.End-w.Start > 1 && m.calledSo(w.Hash)
-}
-
-// calledSo reports whether a word is a name in the evidence: inside a sentence it has a capital,
-// and it has one wherever it stands.
-func (m *matcher) calledSo(hash uint64) bool {
-	inner := false
-	for _, p := range m.parts {
-		for i := p.from; i < p.to; i++ {
-			switch w := &m.premise[i]; {
-			case w.Hash != hash:
-			case !w.Has(words.Capital) || w.Has(words.Stop):
-				return false
-			default:
-				inner = inner || i > p.from
-			}
-		}
-	}
-	return inner
-}
-
-// rivalOf is the word of the claim that differs from a sentence which has the others in any order,
-// but for what other sentences name: one that excludes it stands beside the same word. It is -1
-// where there is none.
-func (m *matcher) rivalOf(sentence []words.Word) int {
-	found, shared, named := -1, 0, 0
-	for i := range m.claim {
-		w := &m.claim[i]
-		switch {
-		case fillers[w.Hash]:
-		case (w.Has(words.Number) || w.Has(words.Stop) && terms[w.Hash] != 0) && indexOf(sentence, w.Hash) < 0:
-			return -1
-		case !m.content[i]:
-		case indexOf(sentence, w.Hash) >= 0:
-			shared++
-		case m.beside(i, sentence):
-			if found >= 0 || m.saidApart(i) {
-				return -1
-			}
-			found = i
-		case m.found[i]:
-			named++
-		default:
-			return -1
-		}
-	}
-	if shared < 2 || named > shared || found < 0 || named > 0 && m.namesOther(found, sentence) ||
-		m.conditional(sentence) || m.converse(found, sentence) {
-		return -1
-	}
-	return found
-}
-
-// beside reports whether a word that excludes word i of the claim stands in the sentence next to a
-// word that stands next to it in the claim, with or without the function words between, and not in
-// the claim.
-func (m *matcher) beside(i int, sentence []words.Word) bool {
-	for _, other := range rivals()[m.claim[i].Hash] {
-		at := indexOf(sentence, other)
-		if at < 0 || indexOf(m.claim, other) >= 0 {
-			continue
-		}
-		if i > 0 && at > 0 && m.claim[i-1].Hash == sentence[at-1].Hash ||
-			i+1 < len(m.claim) && at+1 < len(sentence) && m.claim[i+1].Hash == sentence[at+1].Hash ||
-			same(next(m.claim, i, -1), next(sentence, at, -1)) || same(next(m.claim, i, 1), next(sentence, at, 1)) {
-			return true
-		}
-	}
-	return false
-}
-
-func same(a, b uint64) bool { return a != 0 && a == b }
-
-// next is the next word from place i on in steps of step that is no function word, by hash; 0 for
-// none.
-func next(list []words.Word, i, step int) uint64 {
-	for i += step; i >= 0 && i < len(list); i += step {
-		if !list[i].Has(words.Stop) {
-			return list[i].Hash
-		}
-	}
-	return 0
-}
-
-// namesOther reports whether the sentence has a name that the claim has not: it may speak of
-// another. One that word k of the claim excludes is told.
-func (m *matcher) namesOther(k int, sentence []words.Word) bool {
-	return slices.ContainsFunc(sentence[1:], func(s words.Word) bool {
-		return s.Has(words.Name) && !s.Has(words.Stop) && indexOf(m.claim, s.Hash) < 0 && !m.excludes(k, s)
-	})
-}
-
-// converse reports whether the words around word k of the claim stand around its opposite the other
-// way round: "Seville is smaller than Madrid" of "Madrid is larger than Seville".
-func (m *matcher) converse(k int, sentence []words.Word) bool {
-	others := rivals()[m.claim[k].Hash]
-	at := slices.IndexFunc(sentence, func(s words.Word) bool { return slices.Contains(others, s.Hash) })
-	before, after := false, false // a word before k that stands behind its opposite; a word behind k before it
-	for i := range m.claim {
-		place := indexOf(sentence, m.claim[i].Hash)
-		if !m.content[i] || place < 0 {
-			continue
-		}
-		before = before || i < k && place > at
-		after = after || i > k && place < at
-	}
-	return before && after
-}
-
-// amongDays reports whether word k of the claim names a day of the week, and the text several that
-// no single name tells: those of a range or the weekend.
-func (m *matcher) amongDays(claim string, k int, text string) bool {
-	if _, day := weekdayWords[strings.ToLower(claim[m.claim[k].Start:m.claim[k].End])]; !day {
-		return false
-	}
-	_, ranges := weekOf(daysIn(text), text)
-	return ranges || containsAny(text, dayGroups)
-}
-
-// conditional reports whether the sentence depends on something that the claim does not name.
-func (m *matcher) conditional(sentence []words.Word) bool {
-	return slices.ContainsFunc(sentence, func(w words.Word) bool {
-		return terms[w.Hash] == binding && indexOf(m.claim, w.Hash) < 0
-	})
-}
-
-// saidApart reports whether word k of the claim stands in another sentence with most of its other
-// content words: there it may be so.
-func (m *matcher) saidApart(k int) bool {
-	for _, p := range m.parts {
-		if p == m.best || indexOf(m.premise[p.from:p.to], m.claim[k].Hash) < 0 {
-			continue
-		}
-		shared, others := 0, 0
-		for i := range m.claim {
-			if i == k || !m.content[i] {
-				continue
-			}
-			if others++; indexOf(m.premise[p.from:p.to], m.claim[i].Hash) >= 0 {
-				shared++
-			}
-		}
-		if 2*shared > others {
-			return true
-		}
-	}
-	return false
 }

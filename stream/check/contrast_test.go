@@ -25,6 +25,15 @@ func TestContrasts(t *testing.T) {
 		},
 		{"Guests are not admitted to the cellar.", "Guests are admitted to the cellar.", check.Contradicted},
 		{"The fee is due once a trip, not once a claim.", "The fee is due once a trip.", check.Unchecked},
+		{"The points jersey passed from Colby to Vos.", "The points jersey passed from Vos to Colby.", check.Contradicted},
+		{
+			"The bonfire is cancelled this year; the seed swap goes ahead as usual.",
+			"The seed swap is cancelled this year, while the bonfire goes ahead as usual.", check.Contradicted,
+		},
+		// What is moved as a whole, or stands in the passive, is no exchange.
+		{"Ab Montag bleibt der Haupteingang geschlossen.", "Der Haupteingang bleibt ab Montag geschlossen.", check.Unchecked},
+		{"The singer left without thanking the band.", "The band was not thanked when the singer left.", check.Unchecked},
+		{"Anna married Ben in the town of Lund.", "Ben married Anna in the town of Lund.", check.Unchecked},
 		// The other way round twice is the same.
 		{"Madrid is larger than Seville.", "Seville is smaller than Madrid.", check.Unchecked},
 		{"Anna sold the house to Ben.", "Ben bought the house from Anna.", check.Unchecked},
@@ -68,15 +77,17 @@ func TestRetoldClauses(t *testing.T) {
 		"Photography is allowed in the chart room.", check.Contradicted)
 }
 
-// Of a claim that a judge finds neutral its own words tell how much that says.
-func TestOwnWords(t *testing.T) {
+// A denial that a judge finds neutral may be true; one with a name of its own, or of many words, is not
+// told by the evidence.
+func TestDenials(t *testing.T) {
 	t.Parallel()
 	const fact = "The lift of Harbour House is out of service while Liftec replaces its cables."
 	for claim, want := range map[string]check.Verdict{
-		"Residents of Harbour House must climb the stairs while Liftec replaces the cables of the lift.":    check.Unchecked,
-		"The doors of the lift of Harbour House are out of service while Liftec replaces its cables.":       check.Unsupported,
-		"Residents of Harbour House must climb the stairs while Ostberg replaces the cables of the lift.":   check.Unsupported,
-		"Harbour House hosts concerts, readings, exhibitions and a popular flea market in summer weekends.": check.Unsupported,
+		"Residents of Harbour House cannot ride up.": check.Unchecked,
+		"Residents of Harbour House must climb.":     check.Unsupported,
+		"Residents of Ostberg House cannot ride up.": check.Unsupported,
+		"Residents of Harbour House have not been told by the manager when workers from other firms will paint the walls, the " +
+			"doors, the windows and the roof.": check.Unsupported,
 	} {
 		wantVerdict(t, isNeutral, fact, claim, want)
 	}

@@ -160,8 +160,8 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		out.Verdict, out.Reason = Unchecked, "a day among those of the evidence"
 	case r.held(e):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
-	case r.signs&carried != 0 && r.reworded(e):
-		out.Verdict, out.Reason = Unchecked, "put in other words, of which the model sees nothing"
+	case r.signs&carried != 0 && r.denial(e):
+		out.Verdict, out.Reason = Unchecked, "a denial, which may tell of an exception or an opposite"
 	case r.signs&carried != 0:
 		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName()
 	default:
