@@ -155,7 +155,7 @@ func New(o Options) (*Store, error) {
 			// What it writes makes room, or almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
 			prune:   rueidis.NewLuaScriptRetryable("#!lua flags=allow-oom\n" + pruneScript),
-			kinds:   rueidis.NewLuaScriptRetryable("#!lua flags=allow-oom\n" + kindsScript),
+			kinds:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + kindsScript),
 		},
 	}, nil
 }

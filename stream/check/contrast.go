@@ -22,11 +22,21 @@ var (
 	// fillers tell nothing of what they stand with.
 	fillers = hashes("even also too again only mr mrs ms dr prof auch sogar herr frau aussi même mme también incluso")
 	// exceptions open what the rest of their sentence does not hold for.
+	// converses tell the same from two sides: a ticket that is sold can be bought.
+	converses = hashes("buy buys bought purchase purchased sell sells sold rent rented lend lends lent borrow borrowed send sends sent " +
+		"receive receives received give gives gave given take takes took taken teach teaches taught learn learns learnt " +
+		"kaufen kauft kaufte gekauft verkaufen verkauft verkaufte leihen leiht verleiht senden sendet gesendet erhalten erhält " +
+		"acheter achète acheté vendre vend vendu prêter prête emprunter emprunte envoyer envoie reçoit recevoir " +
+		"comprar compra compró vender vende vendió enviar envía recibir recibe")
+	untils     = hashes("until till bis jusqu'à hasta até")
 	exceptions = hashes("except excepting außer ausgenommen sauf hormis excepto salvo")
 )
 
 // maxContrast bounds the words of a sentence, and of a claim, that are compared; our choice.
 const maxContrast = 60
+
+// maxText bounds the bytes of a claim that is compared.
+const maxText = 10 * maxContrast
 
 // contrasted is the support of a claim that says the opposite of a sentence in its words.
 const contrasted = 0.05
@@ -55,10 +65,14 @@ var contrasts = [...]string{
 	exchanged: "two words stand in each other's place",
 }
 
+// contradicts reports whether a claim that stands so says something else than the evidence.
+func (r relation) contradicts() bool { return contrasts[r] != "" }
+
 // contrast is how the claim stands to the sentence that fits it best, with the result of a claim
 // that says something else in its words: "Turn right at the church" of "Turn left at the church".
 func (r *reading) contrast() (out Result, how relation) {
-	if r.claim.Kind == claims.Cell || r.claim.Kind == claims.Value || r.verbatim >= 0 || r.bounded() || r.among() {
+	if r.claim.Kind == claims.Cell || r.claim.Kind == claims.Value || r.verbatim >= 0 || len(r.claim.Text) > maxText ||
+		r.bounded() {
 		return out, unrelated
 	}
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
@@ -79,7 +93,10 @@ func (r *reading) contrast() (out Result, how relation) {
 		}
 	}
 	out.name(p)
-	if contrasts[how] != "" {
+	if at >= 0 && dayNames[m.claim[at].Hash] != 0 && r.among() {
+		how = unrelated
+	}
+	if how.contradicts() {
 		out.Verdict, out.Score, out.By, out.Reason = Contradicted, contrasted, NLI, contrasts[how]
 		if at >= 0 {
 			out.Span = r.claim.span(m.claim[at].Start, m.claim[at].End)
@@ -108,7 +125,7 @@ func (m *matcher) relate(o *overlap, claim string, sentence []words.Word, text s
 		}
 	}
 	switch {
-	case w >= 0 && m.amongDays(claim, w, text):
+	case w >= 0 && (m.amongDays(claim, w, text) || m.turns(w, sentence)):
 		return unrelated, -1
 	case w >= 0 && more%2 != 0:
 		return affirmed, w
@@ -183,6 +200,13 @@ func (m *matcher) retells(sentence []words.Word, from, to int) bool {
 	return others <= told
 }
 
+// turns reports whether word w of the claim and its opposite in the sentence may tell the same:
+// what is sold is bought, and what opens until 8 closes at 8.
+func (m *matcher) turns(w int, sentence []words.Word) bool {
+	return has(m.claim, untils) != has(sentence, untils) ||
+		converses[m.claim[w].Hash] && (has(m.claim, passives) || has(sentence, passives))
+}
+
 func has(list []words.Word, set map[uint64]bool) bool {
 	return slices.ContainsFunc(list, func(w words.Word) bool { return set[w.Hash] })
 }
@@ -219,7 +243,7 @@ func (m *matcher) deniesWithin(sentence []words.Word) bool {
 // own nothing is told.
 func (m *matcher) excepts(sentence []words.Word, text string) relation {
 	at := slices.IndexFunc(sentence, func(w words.Word) bool { return exceptions[w.Hash] })
-	if at <= 0 || has(m.claim, exceptions) {
+	if at < 0 || has(m.claim, exceptions) {
 		return unrelated
 	}
 	m.clauses = clausesOf(m.clauses[:0], sentence, text)
@@ -227,17 +251,23 @@ func (m *matcher) excepts(sentence []words.Word, text string) relation {
 	for end < len(sentence) && m.clauses[end] == m.clauses[at] {
 		end++
 	}
-	inside, rest, turned := 0, 0, negations(m.claim)-negations(sentence[:at])-negations(sentence[end:])
+	main := sentence[:at] // a relative clause behind the exception is of that
+	if at == 0 {
+		main = sentence[end:]
+	}
+	inside, rest, turned := 0, 0, negations(m.claim)-negations(main)
 	for i := range m.claim {
 		w := &m.claim[i]
 		switch {
 		case !m.content[i] || fillers[w.Hash]:
 		case indexOf(sentence[at:end], w.Hash) >= 0:
 			inside++
-		case indexOf(sentence, w.Hash) >= 0:
+		case indexOf(main, w.Hash) >= 0:
 			rest++
-		case m.oppositeIn(w.Hash, sentence):
+		case excluded(w.Hash, main):
 			turned++
+		case indexOf(sentence, w.Hash) >= 0:
+			return unrelated
 		case !m.found[i]:
 			return unrelated
 		}
@@ -251,6 +281,7 @@ func (m *matcher) excepts(sentence []words.Word, text string) relation {
 	return affirmed
 }
 
-func (*matcher) oppositeIn(hash uint64, sentence []words.Word) bool {
+// excluded reports whether a word that excludes one stands in a sentence.
+func excluded(hash uint64, sentence []words.Word) bool {
 	return slices.ContainsFunc(rivals()[hash], func(other uint64) bool { return indexOf(sentence, other) >= 0 })
 }

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// One word that excludes the one in its place, or a negation, tells a claim from the sentence it was
-// taken from, whatever a judge says of it.
+// One word that excludes the one in its place, or a negation, tells a claim from the sentence it
+// was taken from, whatever a judge says of it.
 func TestContrasts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -77,8 +77,8 @@ func TestRetoldClauses(t *testing.T) {
 		"Photography is allowed in the chart room.", check.Contradicted)
 }
 
-// A denial that a judge finds neutral may be true; one with a name of its own, or of many words, is not
-// told by the evidence.
+// A denial that a judge finds neutral may be true; one with a name of its own, or of many words, is
+// not told by the evidence.
 func TestDenials(t *testing.T) {
 	t.Parallel()
 	const fact = "The lift of Harbour House is out of service while Liftec replaces its cables."
@@ -90,5 +90,48 @@ func TestDenials(t *testing.T) {
 			"doors, the windows and the roof.": check.Unsupported,
 	} {
 		wantVerdict(t, isNeutral, fact, claim, want)
+	}
+}
+
+// What only looks like another thing is not contradicted: relations that go both ways, the same
+// from the other side, and what lies beyond a bound.
+func TestNoContrasts(t *testing.T) {
+	t.Parallel()
+	for _, c := range [...][2]string{
+		{"Kim danced with Lee at the ball.", "Lee danced with Kim at the ball."},
+		{"Line A connects Oslo with Malmo by rail.", "Line A connects Malmo with Oslo by rail."},
+		{"Oslo is as large as Malmo by area.", "Malmo is as large as Oslo by area."},
+		{"Mr Ford sits next to Ms Gray in the hall.", "Ms Gray sits next to Mr Ford in the hall."},
+		{"Anna competed against Bella in the final.", "Bella competed against Anna in the final."},
+		{"The distance from Rome to Milan by rail is short.", "The distance from Milan to Rome by rail is short."},
+		{"Tickets are sold at the kiosk in the hall.", "Tickets can be bought at the kiosk in the hall."},
+		{"Books are lent for three weeks.", "Books can be borrowed for three weeks."},
+		{"Members are sent a code by email after registration.", "Members receive a code by email after registration."},
+		{"The museum stands on a hill above the town.", "The museum sits on a hill above the town."},
+		{"The trail goes down to the lake.", "The trail comes down to the lake."},
+		{"The bar is open until ten in the evening.", "The bar is open until ten at night."},
+		{"Fill out the form at the front desk.", "Fill in the form at the front desk."},
+		{"The dog is vaccinated against rabies.", "The dog is vaccinated for rabies."},
+		{"The new menu is different from the old one.", "The new menu is different to the old one."},
+		{"La tienda abre hasta las 20 horas.", "La tienda cierra a las 20 horas."},
+		{"Every shop is open except the bakery, which is closed on Monday.", "The bakery is closed on Monday."},
+		{"The firm has 260 workers.", "The firm has at least 200 workers."},
+		{"The town has 12,400 inhabitants.", "The town has at least 10,000 inhabitants."},
+		{"The fee is 40 euros.", "The fee is at most 50 euros."},
+		{"Bookings open up to 60 days before the trip.", "Bookings open at most 60 days before the trip."},
+		{"Cancelling is free up to 14 days before the trip.", "Cancelling is free at least 14 days before the trip."},
+		{"You need a minimum of 60 points and a maximum of 90 points.", "You need at most 90 points."},
+		{"You need a minimum of 60 points and a maximum of 90 points.", "You need at least 60 points."},
+		{"Not more than 3 guests may stay.", "At most 3 guests may stay."},
+		{"No fewer than 3 guests must stay.", "At least 3 guests must stay."},
+		{"Der Rabatt gilt für alle außer Neukunden.", "Der Rabatt gilt nicht für Neukunden."},
+		{"Alle Züge fahren außer am Sonntag.", "Am Sonntag fahren keine Züge."},
+		{"The filter is changed monthly.", "The filter is changed every month."},
+	} {
+		e := facts(t, c[0])
+		got := checker(t, check.Options{Judge: always(entails), English: true}).Check(t.Context(), e, "", []check.Claim{{Text: c[1]}})[0]
+		if got.Verdict >= check.Unsupported {
+			t.Errorf("%q of %q: %s (%s)", c[1], c[0], got.Verdict, got.Reason)
+		}
 	}
 }

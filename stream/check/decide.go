@@ -32,7 +32,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		return quick
 	}
 	contrast, how := r.contrast()
-	if contrasts[how] != "" && (!r.final || quick.Verdict == NotCheckable && !r.mute) && r.marks != clean {
+	if how.contradicts() && (!r.final || quick.Verdict == NotCheckable && !r.mute) && r.marks != clean {
 		contrast.Err = errors.Join(r.judgeErr, r.markErr)
 		return contrast
 	}

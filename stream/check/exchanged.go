@@ -6,23 +6,25 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// mutual are words that say the same when what they join changes places.
-//
-//nolint:gochecknoglobals // constant table
-var mutual = hashes("and or married marry meet meets met between border borders equal equals near opposite beside same " +
-	"similar different differ resemble match together share und oder zwischen et ou entre y o")
-
 //nolint:gochecknoglobals // constant tables
 var (
+	// mutual are words beside which what they join may change places and the same is said.
+	mutual = hashes("and or with against like than next between beside near opposite together versus vs distance " +
+		"marry married divorce divorced meet meets met border borders equal equals match resemble share join joins joined " +
+		"connect connects connected connecting link links linked play plays played face faced fought compete competed " +
+		"adjacent neighbour neighbor same similar different differ differs " +
+		"und oder mit gegen wie neben zwischen verbindet et ou avec contre comme entre relie y o con contra como conecta junto")
 	// leads are prepositions that are no stop words; what follows is moved with them.
 	leads = hashes("ab seit gegen ohne durch um bis vor während wegen laut trotz within until since during despite through " +
 		"pendant depuis selon durante desde según hacia")
+	// passives are forms of to be, in which who does it and what is done change places.
 	passives = hashes("is are was were be been being ist sind war waren wird werden wurde wurden est sont était étaient été es " +
 		"son fue fueron sido")
+	// articles tell nothing of what a noun is in its sentence.
+	articles = hashes("the a an his her its their our der die das den dem des ein eine einen le la les un une el los las una")
 )
 
-//nolint:gochecknoglobals // constant table
-var articles = hashes("the a an his her its their our der die das den dem des ein eine einen le la les un une el los las una")
+var as = hashOf("as") //nolint:gochecknoglobals // constant
 
 // maxExchanged bounds the words of what stands in another's place, a name or a noun with its
 // adjective.
@@ -33,7 +35,7 @@ const maxExchanged = 3
 // stand there twice are left out. What was moved as a whole, as to the beginning, changes places
 // with nothing.
 func (m *matcher) exchanged(sentence []words.Word) bool {
-	if has(m.claim, mutual) || has(m.claim, passives) != has(sentence, passives) ||
+	if has(m.claim, mutual) || count(m.claim, as) > 1 || has(m.claim, passives) != has(sentence, passives) ||
 		differ(m.claim, sentence, by) || differ(m.claim, sentence, from) || differ(m.claim, sentence, to) ||
 		!m.placesOnce(sentence) {
 		return false

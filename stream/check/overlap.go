@@ -195,7 +195,8 @@ func (m *matcher) count(o *overlap) {
 	}
 }
 
-// tools are words in capitals for a program, its parts and places, which name none of them, by hash.
+// tools are words in capitals for a program, its parts and places, which name none of them, by
+// hash.
 //
 //nolint:gochecknoglobals // constant table
 var tools = hashes("API APIs URL URLs HTTP HTTPS UI SDK CLI ID IDs")
@@ -292,8 +293,8 @@ func (m *matcher) order(o *overlap, sentence []words.Word) {
 	o.inverted = share(inverted, pairs)
 }
 
-// comparatives are words that a negation before them makes a bound of, where a thanWord follows: "not
-// more than", "pas plus de".
+// comparatives are words that a negation before them makes a bound of, where a thanWord follows:
+// "not more than", "pas plus de".
 //
 //nolint:gochecknoglobals // constant tables
 var (

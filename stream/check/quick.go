@@ -287,17 +287,19 @@ func (s *sight) held(e *evidence.Evidence) bool {
 			share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
 }
 
-// mostDenied bounds the content words of a denial that a judge may not have understood, and sameShare
-// is the share of them in one sentence from which on it denies what that says. Of the denials of up to
-// as many that it found neutral or contradicted, of answers about 240 documents, 77 were true and 18
-// false; longer ones, of SummEdits, were false: a negation put into a summary. Chosen on these.
+// mostDenied bounds the content words of a denial that a judge may not have understood, and
+// sameShare is the share of them in one sentence from which on it denies what that says. Of the
+// denials of up to as many that it found neutral or contradicted, of answers about 240 documents,
+// 77 were true and 18 false; longer ones, of SummEdits, were false: a negation put into a summary.
+// Chosen on these.
 const (
 	mostDenied = 11
 	sameShare  = 0.8
 )
 
-// denial reports whether the claim denies something, in few words and those not of one sentence, and
-// the evidence holds every name of it. To deny is how an answer tells of an exception or an opposite.
+// denial reports whether the claim denies something, in few words and those not of one sentence,
+// and the evidence holds every name of it. To deny is how an answer tells of an exception or an
+// opposite.
 func (s *sight) denial(e *evidence.Evidence) bool {
 	if s.signs&numeric.HasNegation == 0 || s.signs&(countable|numeric.HasFew) != 0 {
 		return false

@@ -9,6 +9,12 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
+// loosely are words with an antonym that may be said for it: a house that stands on a hill sits
+// there.
+//
+//nolint:gochecknoglobals // constant table
+var loosely = hashes("sit sits stand stands standing lie come go evening night in out")
+
 //go:embed rivals.txt
 var rivalList string
 
@@ -19,7 +25,9 @@ var rivalList string
 var rivals = sync.OnceValue(func() map[uint64][]uint64 {
 	m := map[uint64][]uint64{}
 	for word, others := range contraries() {
-		m[word] = slices.Clone(others)
+		if !loosely[word] {
+			m[word] = slices.DeleteFunc(slices.Clone(others), func(h uint64) bool { return loosely[h] })
+		}
 	}
 	for line := range strings.Lines(rivalList) {
 		if strings.HasPrefix(line, "#") {
@@ -41,7 +49,7 @@ var rivals = sync.OnceValue(func() map[uint64][]uint64 {
 func exclude(m map[uint64][]uint64, group, other string) {
 	for word := range strings.SplitSeq(group, "|") {
 		for rival := range strings.SplitSeq(other, "|") {
-			if a, b := hashOf(word), hashOf(rival); a != b && !slices.Contains(m[a], b) {
+			if a, b := hashOf(word), hashOf(rival); a != 0 && b != 0 && a != b && !slices.Contains(m[a], b) {
 				m[a] = append(m[a], b)
 			}
 		}
@@ -115,11 +123,14 @@ func (m *matcher) letter(k int) bool {
 		(k+1 == len(m.claim) || length(k+1) > 1)
 }
 
+// maxNamed bounds the words of the premises in which names are looked for; our choice.
+const maxNamed = 1000
+
 // otherName reports whether word k of the claim and a word of the evidence are names of two that it
 // tells apart: it has both, never beside each other.
 func (m *matcher) otherName(k int, s words.Word) bool {
 	w := &m.claim[k]
-	if !m.found[k] || w.Hash == s.Hash || !m.called(k) || !m.calledSo(s.Hash) {
+	if !m.found[k] || w.Hash == s.Hash || len(m.premise) > maxNamed || !m.called(k) || !m.calledSo(s.Hash) {
 		return false
 	}
 	for i := 1; i < len(m.premise); i++ {
@@ -264,7 +275,7 @@ func (m *matcher) conditional(sentence []words.Word) bool {
 // content words: there it may be so.
 func (m *matcher) saidApart(k int) bool {
 	for _, p := range m.parts {
-		if p == m.best || indexOf(m.premise[p.from:p.to], m.claim[k].Hash) < 0 {
+		if p.from == m.best.from || indexOf(m.premise[p.from:p.to], m.claim[k].Hash) < 0 {
 			continue
 		}
 		shared, others := 0, 0

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -164,10 +165,18 @@ func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
 	if o.content < 2 || o.missing > 0 || o.negated+o.denied != 1 || o.replaced > 0 || o.opposed > 0 || len(premises) == 0 {
 		return false
 	}
+	sentence := m.premise[m.best.from:m.best.to]
+	if at := slices.IndexFunc(sentence, func(w words.Word) bool { return exceptions[w.Hash] }); at >= 0 {
+		m.partsOf(sentence, premises[m.best.of].Text)
+		for i := at + 1; i < len(sentence) && m.clauses[i] == m.clauses[at]; i++ {
+			if !sentence[i].Has(words.Stop) && indexOf(m.claim, sentence[i].Hash) >= 0 {
+				return false // it speaks of the exception
+			}
+		}
+	}
 	if o.negated == 1 {
 		return true
 	}
-	sentence := m.premise[m.best.from:m.best.to]
 	m.partsOf(sentence, premises[m.best.of].Text)
 	for i := range sentence {
 		if !sentence[i].Has(words.Negation) {

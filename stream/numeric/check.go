@@ -415,7 +415,7 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 // there is none.
 func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
-	case c.newer(v), c.bounded(v), c.complements(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
+	case c.newer(v), c.bounded(v), c.complements(v), c.above(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
 		return WithinBound
 	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v),
 		c.percentOf(v):
@@ -429,6 +429,10 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 // elsewhere is the number of the evidence that the claim means where match, which has its value, is
 // of another subject; nobody where match is what it means.
 func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate {
+	if match.sentence == other.sentence && match.known >= 0 && other.known >= 0 &&
+		c.x.known[match.known].value.Side == v.Side && apartOf(v.Side, c.x.known[other.known].value.Side) {
+		return nobody // the most of "a minimum of 60 and a maximum of 90"
+	}
 	if c.swapped(v, match, other) {
 		return other
 	}

@@ -61,7 +61,8 @@ func (c *checker) workedOut(v *quantity.Value) candidate {
 	return nobody
 }
 
-// workedOutApart tries v as a sum, a difference or a mean, where another subject has the number by chance.
+// workedOutApart tries v as a sum, a difference or a mean, where another subject has the number by
+// chance.
 func (c *checker) workedOutApart(v *quantity.Value, match candidate) candidate {
 	if c.cues&(cueSum|cueDiff|cueMean) == 0 || v.Dim == quantity.Plain || c.x.sentences[match.sentence].row {
 		return nobody
@@ -73,8 +74,8 @@ func (c *checker) workedOutApart(v *quantity.Value, match candidate) candidate {
 	return by
 }
 
-// ratio tries a multiple as that of two numbers, before one of the evidence may be it by chance: "ten
-// times as many".
+// ratio tries a multiple as that of two numbers, before one of the evidence may be it by chance:
+// "ten times as many".
 func (c *checker) ratio(v *quantity.Value) candidate {
 	if v.Dim != quantity.Multiple {
 		return nobody
@@ -140,7 +141,8 @@ func (c *checker) combine(v *quantity.Value) candidate {
 	return c.combineSentence(v)
 }
 
-// ofTwo reports whether a claim that asks for it says the sum, the difference or the mean of two numbers.
+// ofTwo reports whether a claim that asks for it says the sum, the difference or the mean of two
+// numbers.
 func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
 	x, y := c.x.known[a.known].value.Lo, c.x.known[b.known].value.Lo
 	return c.cues&cueSum != 0 && v.Says(x+y) && !c.oneOf(a.known) && !c.oneOf(b.known) ||
@@ -148,8 +150,8 @@ func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
 		c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) && v.Says(math.Abs(x-y))
 }
 
-// oneOf reports whether number k of the evidence is the price of one of several, which is no part of a
-// total.
+// oneOf reports whether number k of the evidence is the price of one of several, which is no part
+// of a total.
 func (c *checker) oneOf(k int32) bool {
 	e := &c.x.known[k]
 	return e.lot.amount > e.value.Lo
@@ -272,9 +274,9 @@ func (c *checker) between(v *quantity.Value) candidate {
 // aLittle is by how much one date has to fit better than another to be meant; our choice.
 const aLittle = 0.05
 
-// fitsBetter reports whether another date of the sentence of two dates fits the claim better than one of
-// them: "led it for 17 years" of "joined in 1961, left in 1978 to direct the school, which he led until
-// 1999".
+// fitsBetter reports whether another date of the sentence of two dates fits the claim better than
+// one of them: "led it for 17 years" of "joined in 1961, left in 1978 to direct the school, which
+// he led until 1999".
 func fitsBetter(ops []candidate, a, b candidate) bool {
 	return a.sentence == b.sentence && slices.ContainsFunc(ops, func(o candidate) bool {
 		return o.sentence == a.sentence && o.known != a.known && o.known != b.known &&
@@ -282,8 +284,8 @@ func fitsBetter(ops []candidate, a, b candidate) bool {
 	})
 }
 
-// others tries a bare number of which something does not hold as all but those of whom it does, told
-// in one sentence: "150 were not invited" of "of 200 applicants, 50 were invited".
+// others tries a bare number of which something does not hold as all but those of whom it does,
+// told in one sentence: "150 were not invited" of "of 200 applicants, 50 were invited".
 func (c *checker) others(v *quantity.Value) candidate {
 	if v.Dim != quantity.Plain || !c.negated {
 		return nobody
@@ -300,8 +302,8 @@ func (c *checker) others(v *quantity.Value) candidate {
 	return nobody
 }
 
-// whole tries what a claim takes a part of ("of the 128 tests 126 passed") as the sum of two counts of
-// one sentence, one of which is the part.
+// whole tries what a claim takes a part of ("of the 128 tests 126 passed") as the sum of two counts
+// of one sentence, one of which is the part.
 func (c *checker) whole(v *quantity.Value) candidate {
 	if v.Dim != quantity.Plain || !hasAnySuffix(c.claim[:v.Start], "of the ", "Of the ", "out of ", "of ") {
 		return nobody
@@ -359,8 +361,8 @@ func (c *checker) days(v *quantity.Value) candidate {
 var takings = strings.Fields(`discount off save saving less reduc rabatt nachlass spar ermäßig remise rabais réduc
 	économis descuento rebaja ahorr sconto risparmi desconto скидк 割引 优惠 減 减 할인 خصم`)
 
-// takenOff tries what the claim says is taken off as an amount below zero of the evidence: "15 % off" of
-// "SUMMER: -15 %".
+// takenOff tries what the claim says is taken off as an amount below zero of the evidence: "15 %
+// off" of "SUMMER: -15 %".
 func (c *checker) takenOff(v *quantity.Value) candidate {
 	ops := c.operands(func(e *quantity.Value) bool { return e.Dim == v.Dim && e.Lo < 0 && !e.Range() })
 	at := slices.IndexFunc(ops, func(n candidate) bool { return v.Says(-c.x.known[n.known].value.Lo) })
@@ -392,8 +394,8 @@ var limits = hashSet("limit limits limited maximum minimum max min cap capped th
 // instanceWords bounds the words from the article of an instance to its amount.
 const instanceWords = 4
 
-// instance reports whether a number of the claim is that of an example: "an invoice of 4,000 euros",
-// "a 10-year-old".
+// instance reports whether a number of the claim is that of an example: "an invoice of 4,000
+// euros", "a 10-year-old".
 func (c *checker) instance(v *quantity.Value) bool {
 	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
 	return !c.limited && slices.ContainsFunc(c.words[max(0, at-instanceWords):at], func(w words.Word) bool {
@@ -409,7 +411,8 @@ func (c *checker) instance(v *quantity.Value) bool {
 // conditionWords bounds the words from a condition to the amount in it.
 const conditionWords = 8
 
-// supposed reports whether a number of the claim stands in a condition: "if you are ill for four days".
+// supposed reports whether a number of the claim stands in a condition: "if you are ill for four
+// days".
 func (c *checker) supposed(v *quantity.Value) bool {
 	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
 	from, _ := c.reading.clauseAround(v.Start)
@@ -498,7 +501,7 @@ var adverbs = func() map[uint64]float64 {
 	m := map[uint64]float64{}
 	for list, seconds := range map[string]float64{
 		"hourly stündlich": day / 24, "daily nightly täglich quotidien quotidienne diario diaria diariamente": day,
-		"weekly wöchentlich hebdomadaire semanal semanalmente": 7 * day, "fortnightly biweekly vierzehntägig": 14 * day,
+		"weekly wöchentlich hebdomadaire semanal semanalmente": 7 * day, "fortnightly vierzehntägig": 14 * day,
 		"monthly monatlich mensuel mensuelle mensual mensualmente":                       quantity.Year / 12,
 		"quarterly vierteljährlich trimestriel trimestrielle trimestral trimestralmente": quantity.Year / 4,
 		"semiannually halbjährlich semestriel semestrielle semestral":                    quantity.Year / 2,
@@ -516,7 +519,7 @@ func (c *checker) often(v *quantity.Value) candidate {
 	period, rest := 0.0, c.claim[v.End:]
 	switch {
 	case v.Dim == quantity.Duration && !v.Range() && hasAnySuffix(c.claim[:v.Start], "very ", "lle ", "ous les ", "outes les ", "ada "):
-		return c.adverb(func(between float64) bool { return v.Says(between) })
+		return c.adverb(func(between float64) bool { return math.Abs(v.Lo-between) <= between/1000 })
 	case v.Dim.Top() == quantity.Multiple && v.Dim != quantity.Multiple:
 		period = 1 // par heure
 	case v.Dim != quantity.Multiple:
@@ -537,17 +540,26 @@ func (c *checker) often(v *quantity.Value) candidate {
 			return n
 		}
 	}
-	return c.adverb(func(between float64) bool { return v.Says(period / between) })
+	return c.adverb(func(between float64) bool { return math.Abs(v.Raw*between-period) <= period/1000 })
 }
 
-// adverb is a sentence about the subject of the claim with a word for how often something comes.
+// adverb is a sentence that fits the claim about as well as any and has a word for how often
+// something comes.
 func (c *checker) adverb(fits func(between float64) bool) candidate {
+	if len(c.x.sentences) == 0 {
+		return nobody
+	}
+	c.left -= len(c.scores)
+	best := slices.Max(c.scores)
 	for s, in := range c.x.sentences {
+		if c.scores[s] == 0 || c.scores[s] < best/2 {
+			continue
+		}
 		if c.left -= int(in.termEnd - in.terms); c.left < 0 {
 			break
 		}
 		for _, t := range c.x.terms[in.terms:in.termEnd] {
-			if between := adverbs[t.hash]; between > 0 && fits(between) && c.scores[s] > 0 {
+			if between := adverbs[t.hash]; between > 0 && fits(between) {
 				return candidate{known: -1, sentence: int32(s)}
 			}
 		}
@@ -573,8 +585,8 @@ func (c *checker) count(v *quantity.Value) candidate {
 	return c.countList(v)
 }
 
-// countList compares v, the number of something that the evidence has no word for, with the entries of a
-// source that is nothing but a list: "three open issues" of three lines.
+// countList compares v, the number of something that the evidence has no word for, with the entries
+// of a source that is nothing but a list: "three open issues" of three lines.
 func (c *checker) countList(v *quantity.Value) candidate {
 	noun := c.reading.noun(c.claim, v)
 	if _, known := c.x.idf[noun]; known || noun == 0 {

@@ -39,6 +39,30 @@ func (c *checker) complements(v *quantity.Value) bool {
 	})
 }
 
+// limiting are words of what is a limit itself, by hash.
+//
+//nolint:gochecknoglobals // constant table
+var limiting = hashSet("allow allows allowed up maximum max limit limits limited most can may permit permits let lets capped " +
+	"höchstens maximal bis darf dürfen kann können erlaubt maximum peut peuvent permet máximo hasta puede pueden permite")
+
+// above reports whether v is the most that something is, and the evidence has a smaller amount of
+// it, which is no limit itself: "at most 50 euros" of a fee of 40. It is true, though nobody says
+// so.
+func (c *checker) above(v *quantity.Value) bool {
+	const near = 0.5 // of v; our choice
+	if v.Kind != quantity.Count || v.Hedge != quantity.Most {
+		return false
+	}
+	ops := c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Count && e.Dim == v.Dim && e.Side == quantity.NoSide && e.Hi < v.Lo && e.Lo >= near*v.Lo
+	})
+	return slices.ContainsFunc(ops, func(o candidate) bool {
+		in := &c.x.sentences[o.sentence]
+		c.left -= int(in.termEnd - in.terms)
+		return !slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(t term) bool { return limiting[t.hash] })
+	})
+}
+
 // opposites are the bounds of the evidence at the amount of v, on the other side of it.
 func (c *checker) opposites(v *quantity.Value) []candidate {
 	if v.Kind != quantity.Count || v.Side == quantity.NoSide {

@@ -89,8 +89,8 @@ func (c *checker) untold(v *quantity.Value, match candidate) bool {
 	return false
 }
 
-// otherEnd reports whether the claim has a word for an end, and the clause of number m only one for a
-// beginning, or the reverse: "the deadline is 1 September" of "studies begin on 1 September".
+// otherEnd reports whether the claim has a word for an end, and the clause of number m only one for
+// a beginning, or the reverse: "the deadline is 1 September" of "studies begin on 1 September".
 func (c *checker) otherEnd(m *known) bool {
 	begins, ends := false, false
 	for _, w := range c.words {
@@ -149,8 +149,8 @@ func (c *checker) tied(v *quantity.Value, m, o *known) bool {
 	return c.tiedBy(left, m, o, false)
 }
 
-// strange reports whether a word of the claim, other than one that bounds a number, stands nowhere in
-// the sentence of a number.
+// strange reports whether a word of the claim, other than one that bounds a number, stands nowhere
+// in the sentence of a number.
 func (c *checker) strange(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {

@@ -106,14 +106,16 @@ func (p *parser) bound(table map[string][]phrase, k, step int) Hedge {
 // lower is the text of the word at token k in lower case, empty when it is none.
 func (p *parser) lower(k int) string { return strings.ToLower(p.tokText(k)) }
 
-// ahead turns the bound of a length of time, of tokens [i, j), before something: what is allowed up
-// to 14 days before the arrival is allowed at least 14 days before it.
-func (p *parser) ahead(i, j int, v *Value) {
+// ahead reports whether a length of time, of tokens [i, j), bounds what lies before something by
+// "up to": what may be cancelled up to 14 days before the arrival may be so at least 14 days before
+// it, and what can be booked up to 60 days before a trip at most 60 days before it.
+func (p *parser) ahead(i, j int, v *Value) bool {
 	if v.Hedge != Most || v.Dim != Duration || !p.aheadOf(j) {
-		return
+		return false
 	}
 	switch p.lower(i - 1) {
 	case "to", "zu", "hasta", "até", "jusqu'à":
-		v.Hedge = Least
+		return true
 	}
+	return false
 }

@@ -125,8 +125,8 @@ func rateOf(rate, sum *Value) bool {
 	return (sum.Dim.currency() || sum.Dim == mass || sum.Dim == volume) && perOf(rate, sum) > 0
 }
 
-// otherPeriod compares amounts for lengths of time that differ: 4,850 a month are 58,200 a year. What
-// is in percent cannot be worked out so.
+// otherPeriod compares amounts for lengths of time that differ: 4,850 a month are 58,200 a year.
+// What is in percent cannot be worked out so.
 func otherPeriod(c, e *Value) Agreement {
 	if c.Dim.Top() != e.Dim.Top() || c.Dim == Percent || c.Range() || e.Range() {
 		return Differs
@@ -183,8 +183,8 @@ func when(ok bool, a Agreement) Agreement {
 	return Differs
 }
 
-// asWritten lets a number without a unit, in degrees or in times meet one with a unit. "A day" is not
-// the one of "one tablet".
+// asWritten lets a number without a unit, in degrees or in times meet one with a unit. "A day" is
+// not the one of "one tablet".
 func asWritten(c, e *Value) Agreement {
 	bare := func(v *Value) bool { return v.Dim == Plain || v.Dim == Multiple || v.Dim == degree }
 	degrees := c.Dim == degree && e.Dim == temperature || c.Dim == temperature && e.Dim == degree
@@ -382,7 +382,8 @@ func (v *Value) Says(base float64) bool {
 
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol }
 
-// opposed reports "more than 300" against "fewer than 300".
+// opposed reports whether one of two amounts is a bound from above and the other one from below,
+// "more than 300" and "fewer than 200", of which not only one is forbidden.
 func opposed(c, e *Value) bool {
 	up := func(h Hedge) bool { return h == Over || h == Least }
 	down := func(h Hedge) bool { return h == Under || h == Most }
@@ -414,8 +415,8 @@ func tolerance(c, e *Value) float64 {
 	return min(place/2, limit*math.Abs(c.Raw)) * (1 + 1e-6)
 }
 
-// limitShare is how far from a limit of the claim an amount may lie that it is said of: "at least 300"
-// of 312. Farther, "up to 50 devices" of 25, it is another limit. Our choice.
+// limitShare is how far below the most that a claim allows an amount may lie that it is said of:
+// "up to 100" of 96. Farther, as "up to 50 devices" of 25, it may be another limit. Our choice.
 const limitShare = 0.1
 
 // bound reports whether truth fits a claim that gives only a bound: more than 300, up to 5 km. A
@@ -424,10 +425,9 @@ func bound(c *Value, truth float64) bool {
 	if c.Raw == 0 {
 		return false
 	}
-	size := math.Abs(c.Raw)
-	reach := max(min(c.Place, size/2), size/4)
-	if c.Hedge == Least || c.Hedge == Most {
-		reach = size * limitShare
+	reach := max(c.Place, 0.5*math.Abs(c.Raw))
+	if c.Hedge == Most {
+		reach = limitShare * math.Abs(c.Raw)
 	}
 	switch c.Hedge {
 	case Over, Least:

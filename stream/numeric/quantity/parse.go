@@ -296,7 +296,6 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	} else if h := p.boundAfter(j); h != Exact {
 		v.Hedge = h
 	}
-	p.ahead(i, j, &v)
 	if p.word(j, "or") && p.word(j+1, "so") {
 		v.Hedge = About
 	}
@@ -306,6 +305,9 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 		}
 	}
 	v.Side = p.side(i, j, &v)
+	if p.ahead(i, j, &v) {
+		v.Hedge, v.Side = Exact, NoSide
+	}
 	p.weaken(i, j, &v)
 	return v, j, true
 }

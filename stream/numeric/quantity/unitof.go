@@ -351,7 +351,8 @@ func (p *parser) forbids(i int) bool {
 }
 
 func (p *parser) hedgeAt(k int, w word, than bool) Hedge {
-	negated := p.word(k-1, "no") || p.word(k-1, "not")
+	before := p.lower(k - 1)
+	negated := before == "no" || before == "not"
 	switch {
 	case w.role&roleNeedsThan != 0 && !than:
 		return Exact
