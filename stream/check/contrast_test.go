@@ -127,6 +127,10 @@ func TestNoContrasts(t *testing.T) {
 		{"Der Rabatt gilt für alle außer Neukunden.", "Der Rabatt gilt nicht für Neukunden."},
 		{"Alle Züge fahren außer am Sonntag.", "Am Sonntag fahren keine Züge."},
 		{"The filter is changed monthly.", "The filter is changed every month."},
+		{
+			"5. Conseil syndical. M. Aubry ne se représente pas. Mme Diallo est élue à sa place.",
+			"M. Aubry ne se représente pas au conseil syndical.",
+		},
 	} {
 		e := facts(t, c[0])
 		got := checker(t, check.Options{Judge: always(entails), English: true}).Check(t.Context(), e, "", []check.Claim{{Text: c[1]}})[0]
