@@ -151,13 +151,17 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case !g.open.Has(k):
 	case k == turnVector:
-		g.open &^= 1 << turnVector
-		if !g.history.settled { // else words have told already what the turn follows
+		// Also where nothing waits for it, for the next turn reads it; but not where words have told
+		// already what this one follows.
+		if v.Vector != nil && !g.history.settled {
 			g.history.after.other = v.Vector
 		}
-		g.settle()
+		if g.open.Has(k) {
+			g.open &^= 1 << turnVector
+			g.settle()
+		}
+	case !g.open.Has(k):
 	default:
 		if d := g.limits[k]; d > 0 && time.Since(g.start) > d {
 			v = signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}

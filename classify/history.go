@@ -351,8 +351,11 @@ func (t *history) remember() {
 	s := t.after
 	if have, ok := t.c.subjects.Get(bounded.Key(t.key)); ok {
 		more := have.kinds &^ s.kinds
-		if s.kinds&^have.kinds == 0 {
+		if s.kinds&^have.kinds == 0 && (have.other != nil || s.other == nil) {
 			return
+		}
+		if s.other == nil {
+			s.other = have.other
 		}
 		for _, k := range more.Kinds() {
 			s.probs[k] = have.probs[k]
