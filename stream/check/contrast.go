@@ -12,20 +12,25 @@ import (
 var (
 	// ranks stand before what is the greatest of the rest: "the second largest".
 	ranks        = hashes("second third fourth fifth sixth seventh eighth ninth tenth")
-	superlatives = hashes("largest biggest greatest highest tallest longest oldest best most fastest smallest lowest " +
-		"shortest youngest worst least richest heaviest deepest busiest strongest cheapest latest newest main")
+	superlatives = hashes("largest biggest greatest highest tallest longest oldest best most fastest smallest " +
+		"lowest shortest youngest worst least richest heaviest deepest busiest strongest " +
+		"cheapest latest newest main")
 	// hinges are words with which a negation says something else than the reverse: "not until 9".
-	hinges = hashes("only but until before unless if except than nur sondern bis seulement mais avant sólo solo sino hasta")
+	hinges = hashes("only but until before unless if except than nur sondern bis seulement mais avant " +
+		"sólo solo sino hasta")
 	// endings a negation has to itself: "no longer".
 	endings = hashes("longer mehr")
 	// fillers tell nothing of what they stand with.
-	fillers = hashes("even also too again only mr mrs ms dr prof auch sogar herr frau aussi même mme también incluso")
+	fillers = hashes("even also too again only mr mrs ms dr prof auch sogar herr frau aussi même mme " +
+		"también incluso")
 	// converses tell the same from two sides: a ticket that is sold can be bought.
-	converses = hashes("buy buys bought purchase purchased sell sells sold rent rented lend lends lent borrow borrowed send sends sent " +
-		"receive receives received give gives gave given take takes took taken teach teaches taught learn learns learnt " +
-		"kaufen kauft kaufte gekauft verkaufen verkauft verkaufte leihen leiht verleiht senden sendet gesendet erhalten erhält " +
-		"acheter achète acheté vendre vend vendu prêter prête emprunter emprunte envoyer envoie reçoit recevoir " +
-		"comprar compra compró vender vende vendió enviar envía recibir recibe")
+	converses = hashes("buy buys bought purchase purchased sell sells sold rent rented lend lends lent " +
+		"borrow borrowed send sends sent receive receives received give gives gave given take " +
+		"takes took taken teach teaches taught learn learns learnt kaufen kauft kaufte " +
+		"gekauft verkaufen verkauft verkaufte leihen leiht verleiht senden sendet gesendet " +
+		"erhalten erhält acheter achète acheté vendre vend vendu prêter prête emprunter " +
+		"emprunte envoyer envoie reçoit recevoir comprar compra compró vender vende vendió " +
+		"enviar envía recibir recibe")
 	// untils stand before an end.
 	untils = hashes("until till bis jusqu'à hasta até")
 	// exceptions open what the rest of their sentence does not hold for.
@@ -266,9 +271,7 @@ func (m *matcher) excepts(sentence []words.Word, text string) relation {
 			rest++
 		case excluded(w.Hash, main):
 			turned++
-		case indexOf(sentence, w.Hash) >= 0:
-			return unrelated
-		case !m.found[i]:
+		case indexOf(sentence, w.Hash) >= 0, !m.found[i]:
 			return unrelated
 		}
 	}

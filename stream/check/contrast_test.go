@@ -133,7 +133,8 @@ func TestNoContrasts(t *testing.T) {
 		},
 	} {
 		e := facts(t, c[0])
-		got := checker(t, check.Options{Judge: always(entails), English: true}).Check(t.Context(), e, "", []check.Claim{{Text: c[1]}})[0]
+		o := check.Options{Judge: always(entails), English: true}
+		got := checker(t, o).Check(t.Context(), e, "", []check.Claim{{Text: c[1]}})[0]
 		if got.Verdict >= check.Unsupported {
 			t.Errorf("%q of %q: %s (%s)", c[1], c[0], got.Verdict, got.Reason)
 		}

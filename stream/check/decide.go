@@ -57,7 +57,10 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
 	}
 	if how == affirmed && (out.Reason == judgedNeutral || out.Reason == judgedFalse && out.Source == contrast.Source) {
-		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI, Reason: "told again, or its opposite denied"}
+		out = Result{
+			Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: NLI,
+			Reason: "told again, or its opposite denied",
+		}
 	}
 	r.spare(e, &out)
 	out.Err = errors.Join(r.judgeErr, r.markErr)

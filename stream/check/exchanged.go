@@ -9,19 +9,21 @@ import (
 //nolint:gochecknoglobals // constant tables
 var (
 	// mutual are words beside which what they join may change places and the same is said.
-	mutual = hashes("and or with against like than next between beside near opposite together versus vs distance " +
-		"marry married divorce divorced meet meets met border borders equal equals match resemble share join joins joined " +
-		"connect connects connected connecting link links linked play plays played face faced fought compete competed " +
-		"adjacent neighbour neighbor same similar different differ differs " +
-		"und oder mit gegen wie neben zwischen verbindet et ou avec contre comme entre relie y o con contra como conecta junto")
+	mutual = hashes("and or with against like than next between beside near opposite together versus vs " +
+		"distance marry married divorce divorced meet meets met border borders equal equals " +
+		"match resemble share join joins joined connect connects connected connecting link " +
+		"links linked play plays played face faced fought compete competed adjacent neighbour " +
+		"neighbor same similar different differ differs und oder mit gegen wie neben zwischen " +
+		"verbindet et ou avec contre comme entre relie y o con contra como conecta junto")
 	// leads are prepositions that are no stop words; what follows is moved with them.
-	leads = hashes("ab seit gegen ohne durch um bis vor während wegen laut trotz within until since during despite through " +
-		"pendant depuis selon durante desde según hacia")
+	leads = hashes("ab seit gegen ohne durch um bis vor während wegen laut trotz within until since " +
+		"during despite through pendant depuis selon durante desde según hacia")
 	// passives are forms of to be, in which who does it and what is done change places.
-	passives = hashes("is are was were be been being ist sind war waren wird werden wurde wurden est sont était étaient été es " +
-		"son fue fueron sido")
+	passives = hashes("is are was were be been being ist sind war waren wird werden wurde wurden est sont " +
+		"était étaient été es son fue fueron sido")
 	// articles tell nothing of what a noun is in its sentence.
-	articles = hashes("the a an his her its their our der die das den dem des ein eine einen le la les un une el los las una")
+	articles = hashes("the a an his her its their our der die das den dem des ein eine einen le la les un " +
+		"une el los las una")
 )
 
 var as = hashOf("as") //nolint:gochecknoglobals // constant

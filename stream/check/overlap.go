@@ -298,8 +298,9 @@ func (m *matcher) order(o *overlap, sentence []words.Word) {
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	comparatives = hashes("more less fewer longer shorter older younger later earlier higher lower larger smaller greater " +
-		"mehr weniger länger älter später früher höher plus moins más menos mais")
+	comparatives = hashes("more less fewer longer shorter older younger later earlier higher lower larger " +
+		"smaller greater mehr weniger länger älter später früher höher plus moins más menos " +
+		"mais")
 	thanWords = hashes("than als de que d")
 )
 

@@ -162,7 +162,8 @@ func (r *reading) alien(e *evidence.Evidence, support float64, says opinion) (ou
 // negation that only one of both has. That of the evidence stands with the words of the claim, and not
 // in a clause of its own: "sofern es nicht gekündigt wird".
 func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
-	if o.content < 2 || o.missing > 0 || o.best < 1 || o.negated+o.denied != 1 || o.replaced > 0 || o.opposed > 0 || len(premises) == 0 {
+	if o.content < 2 || o.missing > 0 || o.best < 1 || o.negated+o.denied != 1 || o.replaced > 0 ||
+		o.opposed > 0 || len(premises) == 0 {
 		return false
 	}
 	sentence := m.premise[m.best.from:m.best.to]

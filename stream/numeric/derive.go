@@ -518,7 +518,8 @@ var adverbs = func() map[uint64]float64 {
 func (c *checker) often(v *quantity.Value) candidate {
 	period, rest := 0.0, c.claim[v.End:]
 	switch {
-	case v.Dim == quantity.Duration && !v.Range() && hasAnySuffix(c.claim[:v.Start], "very ", "lle ", "ous les ", "outes les ", "ada "):
+	case v.Dim == quantity.Duration && !v.Range() &&
+		hasAnySuffix(c.claim[:v.Start], "very ", "lle ", "ous les ", "outes les ", "ada "):
 		return c.adverb(func(between float64) bool { return math.Abs(v.Lo-between) <= between/1000 })
 	case v.Dim.Top() == quantity.Multiple && v.Dim != quantity.Multiple:
 		period = 1 // par heure

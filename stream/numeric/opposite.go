@@ -27,7 +27,8 @@ func sides(word string) bool {
 // amounting are words that tell nothing but what a number is, by hash.
 //
 //nolint:gochecknoglobals // constant table
-var amounting = hashSet("cost costs weigh weighs measure measures last lasts amount amounts reach reaches hold holds")
+var amounting = hashSet("cost costs weigh weighs measure measures last lasts amount amounts reach reaches " +
+	"hold holds")
 
 // complements reports whether v bounds what lies beyond a bound of the evidence, and the claim says
 // another thing of it: "fewer than 12 characters are rejected" of "must have at least 12". What
@@ -42,8 +43,9 @@ func (c *checker) complements(v *quantity.Value) bool {
 // limiting are words of what is a limit itself, by hash.
 //
 //nolint:gochecknoglobals // constant table
-var limiting = hashSet("allow allows allowed up maximum max limit limits limited most can may permit permits let lets capped " +
-	"höchstens maximal bis darf dürfen kann können erlaubt maximum peut peuvent permet máximo hasta puede pueden permite")
+var limiting = hashSet("allow allows allowed up maximum max limit limits limited most can may permit permits " +
+	"let lets capped höchstens maximal bis darf dürfen kann können erlaubt maximum peut " +
+	"peuvent permet máximo hasta puede pueden permite")
 
 // above reports whether v is the most that something is, and the evidence has a smaller amount of
 // it, which is no limit itself: "at most 50 euros" of a fee of 40. It is true, though nobody says
