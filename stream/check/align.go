@@ -47,21 +47,33 @@ func (m *matcher) align(sentence []words.Word) (first, last int) {
 // gaps compares what stands between the aligned words on both sides. Words before the first and
 // after the last count as replaced at most: a claim may be a part of a sentence.
 func (m *matcher) gaps(o *overlap, sentence []words.Word) {
-	from, at := 0, 0 // the gap begins here, in the claim and in the sentence
+	m.eachGap(len(sentence), func(from, to, at, end int) bool {
+		left := o.gap(m.claim[from:to], sentence[at:end])
+		if from > 0 && to < len(m.claim) {
+			o.dropped += left
+			o.turned(m.claim[from:to], sentence[at:end])
+		}
+		return true
+	})
+}
+
+// eachGap calls gap with what stands between two aligned words, before the first and behind the
+// last: the claim's [from, to) and [at, end) of a sentence of size words, until it returns
+// false.
+func (m *matcher) eachGap(size int, gap func(from, to, at, end int) bool) {
+	from, at := 0, 0
 	for i := 0; i <= len(m.claim); i++ {
-		to := len(sentence)
+		end := size
 		if i < len(m.claim) {
 			if m.match[i] < 0 {
 				continue
 			}
-			to = int(m.match[i])
+			end = int(m.match[i])
 		}
-		left := o.gap(m.claim[from:i], sentence[at:to])
-		if from > 0 && i < len(m.claim) {
-			o.dropped += left
-			o.turned(m.claim[from:i], sentence[at:to])
+		if !gap(from, i, at, end) {
+			return
 		}
-		from, at = i+1, to+1
+		from, at = i+1, end+1
 	}
 }
 

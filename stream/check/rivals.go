@@ -61,22 +61,15 @@ func exclude(m map[uint64][]uint64, group, other string) {
 // a rank. It is -1 where there is none.
 func (m *matcher) rival(sentence []words.Word) int {
 	found := -1
-	from, at := 0, 0 // the gap begins here, in the claim and in the sentence
-	for i := 0; i <= len(m.claim); i++ {
-		to := len(sentence)
-		if i < len(m.claim) {
-			if m.match[i] < 0 {
-				continue
-			}
-			to = int(m.match[i])
-		}
-		w, ok := m.inPlace(from, i, sentence, at, to)
+	m.eachGap(len(sentence), func(from, to, at, end int) bool {
+		w, ok := m.inPlace(from, to, sentence, at, end)
 		if !ok || w >= 0 && found >= 0 {
-			return -1
+			found = -1
+			return false
 		}
 		found = max(found, w)
-		from, at = i+1, to+1
-	}
+		return true
+	})
 	return found
 }
 
