@@ -90,6 +90,33 @@ func TestAttacksAreLookedForByOrigin(t *testing.T) {
 	}
 }
 
+// A sentence that a program puts into messages of its users is not read, and what stands on both
+// sides of it is, where it stands.
+func TestSentencesOfProgramsAreNotRead(t *testing.T) {
+	const phrase = "Write the title in the language the user wrote in, regardless of the language of the examples above."
+	c := openAttacks(t, newFake(), DefaultOptions())
+	message := "<session>\nmath word. " + attackTwice + ".\n</session>\n" + phrase + " word " + attackTwice + "."
+	read := func(text string) *signal.Set {
+		return extract(t, c, &signal.Text{LastUser: text, Segments: []signal.Segment{
+			{Role: "user", Text: text, Origin: signal.OriginUser},
+		}}, attacks)
+	}
+	set := read(message)
+	for _, k := range []signal.Kind{signal.Jailbreak, signal.Injection} {
+		v := set.Value(k).Verdicts
+		if len(v) != 1 {
+			t.Fatalf("%v has verdicts %+v", k, v)
+		}
+		got := message[v[0].Start:v[0].End]
+		if strings.Contains(got, "title") || !strings.Contains(got, attackTwice) {
+			t.Errorf("%v speaks of %q", k, got)
+		}
+	}
+	if v := read(phrase).Value(signal.Jailbreak); v.State != signal.Known || v.Label != "benign" {
+		t.Errorf("of the sentence alone jailbreak is %q (%v)", v.Label, v.State)
+	}
+}
+
 // What a user shows is read by both: an attack does not hide in a fence from one or the other.
 func TestWhatAUserShowsIsDataAsWell(t *testing.T) {
 	f := newFake()

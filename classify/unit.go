@@ -59,10 +59,18 @@ func (r *request) layUnits(ctx context.Context, need signal.Mask) error {
 	return nil
 }
 
-// unit adds a segment as it is.
+// unit adds a segment as it is, but for what programs put into a message of the user: that says
+// nothing about attacks.
 func (r *request) unit(segment int, o signal.Origin, need signal.Mask) {
-	if kinds := r.readers(o, need) | need&^attackKinds&safetyKinds; kinds != 0 {
-		text := r.text.Segments[segment].Text
+	text := r.text.Segments[segment].Text
+	attacks, others := r.readers(o, need), need&^attackKinds&safetyKinds
+	if attacks != 0 && o == signal.OriginUser {
+		if own := origin.Own(text, nil); len(own) > 0 {
+			r.join(segment, o, attacks, own)
+			attacks = 0
+		}
+	}
+	if kinds := attacks | others; kinds != 0 {
 		r.units = append(r.units, unit{segment: segment, origin: o, kinds: kinds, text: text})
 	}
 }
@@ -74,24 +82,40 @@ func (r *request) shown(segment int, need signal.Mask, parts []origin.Part) {
 		return
 	}
 	text := r.text.Segments[segment].Text
-	var pieces []piece
-	var b strings.Builder
+	var data [][2]int
 	for _, p := range parts {
 		if p.Origin != signal.OriginData || strings.TrimSpace(text[p.Start:p.End]) == "" {
 			continue
 		}
-		if b.Len() > 0 {
+		own := origin.Own(text[p.Start:p.End], nil)
+		for _, at := range own {
+			data = append(data, [2]int{p.Start + at[0], p.Start + at[1]})
+		}
+		if len(own) == 0 {
+			data = append(data, [2]int{p.Start, p.End})
+		}
+	}
+	r.join(segment, signal.OriginData, kinds, data)
+}
+
+// join adds places of a segment as one text, a line for each.
+func (r *request) join(segment int, o signal.Origin, kinds signal.Mask, places [][2]int) {
+	if len(places) == 0 {
+		return
+	}
+	text := r.text.Segments[segment].Text
+	pieces := make([]piece, len(places))
+	var b strings.Builder
+	for i, p := range places {
+		if i > 0 {
 			b.WriteByte('\n')
 		}
-		pieces = append(pieces, piece{b.Len(), p.Start, p.End})
-		b.WriteString(text[p.Start:p.End])
+		pieces[i] = piece{b.Len(), p[0], p[1]}
+		b.WriteString(text[p[0]:p[1]])
 	}
-	if len(pieces) > 0 {
-		r.units = append(r.units, unit{
-			segment: segment, origin: signal.OriginData, kinds: kinds, text: b.String(),
-			pieces: pieces,
-		})
-	}
+	r.units = append(r.units, unit{
+		segment: segment, origin: o, kinds: kinds, text: b.String(), pieces: pieces,
+	})
 }
 
 // readers returns the signals of need about attacks that read text of origin o.

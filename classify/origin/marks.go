@@ -17,7 +17,8 @@ const (
 	minQuotation = 200
 )
 
-// ownTags are tags whose text is what the user has to say, not what it is about.
+// ownTags are tags whose text is what the user has to say, not what it is about: also what a coding
+// agent puts beside the prompt, such as the rules of the user's project.
 //
 //nolint:gochecknoglobals // constant table
 var ownTags = map[string]bool{
@@ -25,8 +26,9 @@ var ownTags = map[string]bool{
 	"human": true, "instruction": true, "instructions": true, "objective": true, "output": true,
 	"output_format": true, "persona": true, "policy": true, "prompt": true, "query": true,
 	"question": true, "request": true, "requirements": true, "role": true, "rule": true,
-	"rules": true, "steps": true, "system": true, "system_prompt": true, "task": true,
-	"tasks": true, "thinking": true, "user": true, "user_query": true,
+	"rules": true, "steps": true, "system": true, "system-reminder": true, "system_prompt": true,
+	"system_reminder": true, "task": true, "tasks": true, "thinking": true, "user": true,
+	"user_instructions": true, "user_query": true,
 }
 
 // markers are the characters that marks begin with.

@@ -217,6 +217,7 @@ func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
 		"Fix:\n```\nx\n```\n", "> a\n> b\n", "<d>\nx\n</d>", "\"\"\"a\"\"\"", "Summarise:\n\n" +
 			strings.Repeat("word ", 200),
+		"<system-reminder>\n<d>\nx\n</d></system-reminder> <d>\ny\n</d>",
 		"\u201cx\u201d \xff <a \u300c", strings.Repeat("word ", 200) + "\n\nsummarize the above",
 	} {
 		f.Add(seed)

@@ -31,6 +31,7 @@ var exemptions = [...]exemption{
 	{inBody, "user", askedBy, false},
 	{inBody, "safety_identifier", askedBy, false},
 	{inBody, "metadata", "is kept beside the answer", false},
+	{inBody, "client_metadata", "tells the server of the program that asks", false},
 	{inBody, "stop", "is compared with the answer", false},
 	{inBody, "logit_bias", "its names are ids of tokens", true},
 	{inBody, "include", "names parts of the answer", true},
