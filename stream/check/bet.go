@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric"
@@ -461,31 +460,6 @@ func (s *sight) compares() bool {
 		}
 	}
 	return others > 1
-}
-
-// strangerName is where the claim has names that no premise has: the first of them with those right
-// behind it. It is empty where there is none.
-func (r *reading) strangerName() (span claims.Span) {
-	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
-	defer matchers.Put(m)
-	m.read(r.claim.Text, r.found, r.findings)
-	first, last := -1, -1
-	for i, w := range m.claim {
-		strange := m.content[i] && r.claim.names(w) && !m.found[i]
-		switch {
-		case strange && (first < 0 || last == i-1):
-			last = i
-			if first < 0 {
-				first = i
-			}
-		case first >= 0:
-			return r.claim.span(m.claim[first].Start, m.claim[last].End)
-		}
-	}
-	if first < 0 {
-		return span
-	}
-	return r.claim.span(m.claim[first].Start, m.claim[last].End)
 }
 
 // kinds are words for a person, an animal or a thing of any kind, by hash: who is named in the

@@ -44,7 +44,9 @@ type Claim struct {
 	// Context is the claim before it in the same choice, which a pronoun may point to, or the heads
 	// of a Cell. May be empty.
 	Context string
-	Kind    claims.Kind
+	// Question is what the answer answers; may be empty.
+	Question string
+	Kind     claims.Kind
 	// Lead is how much of Text, in bytes, only tells what the claim is about: the names of a Value.
 	// Spans are counted from behind it.
 	Lead int

@@ -44,14 +44,14 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	}
 	if c.opts.English && len(r.inf) > 0 && r.marks != marked {
 		if out, ok := r.alien(e, support, says); ok {
-			r.doubt(&out)
+			r.doubt(e, &out)
 			r.spare(e, &out)
 			out.Err = errors.Join(r.judgeErr, r.markErr)
 			return out
 		}
 	}
 	out := c.rule(e, r, support, says)
-	r.doubt(&out)
+	r.doubt(e, &out)
 	r.heed(e, &out)
 	if r.verbatim >= 0 && (out.Verdict == Unsupported || out.Verdict == Contradicted) {
 		out = Result{Verdict: Unchecked, Score: max(out.Score, halfDoubt), Source: -1, By: out.By, Reason: "stands in the evidence, perhaps of something else"}
@@ -149,6 +149,8 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
 	case r.marks != marked && r.machineMade(says):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, which is no prose"
+	case says == refuted && r.replies():
+		out.Verdict, out.Reason = Unchecked, "denies what was asked"
 	case says == refuted && !r.calculated() && !r.bounded() && !r.among() && !r.denial(e):
 		out.Verdict, out.By, out.Reason = Contradicted, NLI, judgedFalse
 		r.name(&out, func(p Inference) float32 { return p.Contradiction })
@@ -165,8 +167,13 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
 	case r.signs&carried != 0 && r.denial(e):
 		out.Verdict, out.Reason = Unchecked, "a denial, which may tell of an exception or an opposite"
+	case r.signs&carried != 0 && r.guessed():
+		out.Verdict, out.Reason = Unchecked, "a guess, or that the text does not say something"
 	case r.signs&carried != 0:
-		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName()
+		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName(e)
+		if out.Span.End <= out.Span.Start && r.detailed() {
+			out.Verdict, out.Reason = Unchecked, "neither entailed nor contradicted, of what the evidence names"
+		}
 	default:
 		out.Verdict, out.Reason = NotCheckable, "neither entailed nor contradicted, and names nothing"
 	}

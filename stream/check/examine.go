@@ -31,7 +31,7 @@ func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, a
 		return nil, err
 	}
 	steps := math.MaxInt
-	_, open, spans := readings(ctx, e, list, &steps)
+	_, open, spans := readings(ctx, e, question, list, &steps)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("examine text: %w", err)
 	}

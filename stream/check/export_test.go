@@ -14,6 +14,6 @@ func ReadWithin(ctx context.Context, e *evidence.Evidence, answer string, part i
 		return nil, err
 	}
 	steps := textSteps / part
-	results, _, _ := readings(ctx, e, list, &steps)
+	results, _, _ := readings(ctx, e, "", list, &steps)
 	return results, ctx.Err()
 }

@@ -124,6 +124,7 @@ func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (t
 	if s.claim.Kind == claims.Value {
 		s.ofValue(ctx, e, &left)
 	}
+	s.given()
 	return steps - left
 }
 

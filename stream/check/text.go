@@ -41,7 +41,7 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 		return Report{}, err
 	}
 	steps, begun := textSteps, time.Now()
-	seen, open, spans := readings(ctx, e, list, &steps)
+	seen, open, spans := readings(ctx, e, question, list, &steps)
 	if err := ctx.Err(); err != nil {
 		return Report{}, fmt.Errorf("check text: %w", err)
 	}
@@ -109,7 +109,7 @@ func split(answer string) ([]claims.Claim, error) {
 // for which these do not suffice are Unchecked with ErrTooMuch. Nothing of it is of use when ctx has
 // ended.
 func readings(
-	ctx context.Context, e *evidence.Evidence, list []claims.Claim, steps *int,
+	ctx context.Context, e *evidence.Evidence, question string, list []claims.Claim, steps *int,
 ) ([]Result, []*reading, []claims.Span) {
 	var stating, mute []*reading
 	seen, before := make([]Result, len(list)), ""
@@ -118,6 +118,7 @@ func readings(
 			return nil, nil, nil
 		}
 		claim := ClaimOf(&list[i], before)
+		claim.Question = question
 		if claim.Kind != claims.Code {
 			before = claim.Text
 		}

@@ -112,13 +112,13 @@ func (c *Claim) names(w words.Word) bool { return w.Has(words.Name) && w.Start >
 
 // doubt leaves of what a model says of a value of JSON what is sure: it has learnt from sentences.
 // A value fails for a number or a name that the evidence does not hold.
-func (r *reading) doubt(out *Result) {
+func (r *reading) doubt(e *evidence.Evidence, out *Result) {
 	if r.claim.Kind != claims.Value || out.By != NLI {
 		return
 	}
 	bare := out.Span.End <= out.Span.Start
 	if bare && out.Verdict == Contradicted {
-		out.Span = r.strangerName()
+		out.Span = r.strangerName(e)
 		bare = out.Span.End <= out.Span.Start
 	}
 	switch {

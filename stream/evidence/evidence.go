@@ -151,7 +151,7 @@ func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	}
 	list := make([]numeric.Sentence, len(e.sentences))
 	for i, s := range e.sentences {
-		list[i] = numeric.Sentence{Text: s.text, Group: s.source, Listed: e.listed(i)}
+		list[i] = numeric.Sentence{Text: s.text, Group: s.source, Items: e.entries(i), Listed: e.listed(i)}
 		if s.section > 0 {
 			list[i].Heading = e.sentences[s.section-1].text
 		}
@@ -298,6 +298,21 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		row.text.WriteString(c.Text)
 	}
 	row.end = c.Bytes.End
+}
+
+// entries is how many entries the list has that begins with sentence i; 0 where none does.
+func (e *Evidence) entries(i int) (n int) {
+	first := &e.sentences[i]
+	if !first.item || i > 0 && e.sentences[i-1].item && e.sentences[i-1].source == first.source {
+		return 0
+	}
+	text, end := e.sources[first.source].Text, 0
+	for ; i < len(e.sentences) && e.sentences[i].item && e.sentences[i].source == first.source; i++ {
+		if s := &e.sentences[i]; n == 0 || s.start >= end && strings.Contains(text[end:s.start], "\n") {
+			n, end = n+1, max(0, s.end)
+		}
+	}
+	return n
 }
 
 // listed is how many entries the source has that begins with sentence i, where it is nothing but a list

@@ -165,6 +165,7 @@ func (l *ledger) admit(ln *lane, c claims.Claim, now time.Time) (*record, check.
 	ln.entered++
 	ln.open = append(ln.open, r)
 	asked := check.ClaimOf(&r.claim, ln.before)
+	asked.Question = l.job.Question
 	ln.before = asked.Text
 	return r, asked
 }

@@ -46,6 +46,8 @@ const (
 	Derived      Reason = "follows from values of the evidence"
 	Reached      Reason = "follows from a date and a length of time in the evidence"
 	Counted      Reason = "count of listed things"
+	Listed       Reason = "may count what the evidence lists"
+	OfAddress    Reason = "part of an address in the evidence"
 	OtherValue   Reason = "another value for the same subject"
 	OtherSubject Reason = "value of another subject"
 	OtherRate    Reason = "same value, for each of something else"
@@ -351,6 +353,10 @@ func (c *checker) judge(i int) Finding {
 	if by := c.ratio(v); by.sentence >= 0 {
 		return c.found(f, Supported, Derived, by)
 	}
+	if c.eitherOr(v) {
+		f.Reason = NoFact
+		return f
+	}
 	match, how := c.bestMatch(v)
 	other := c.bestOther(v, match)
 	if c.ofTitle(v, match) {
@@ -384,7 +390,8 @@ func (c *checker) judge(i int) Finding {
 
 // noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
 func (c *checker) noFact(v *quantity.Value, other candidate) bool {
-	return v.Dim == quantity.Multiple && v.Raw == 1 || v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) || c.multiplies(v)
+	return v.Dim == quantity.Multiple && v.Raw == 1 || v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) ||
+		c.listsItself(v) || c.multiplies(v)
 }
 
 // matched decides about a number that the evidence has: whether it is that of what the claim speaks of.
@@ -420,7 +427,11 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	case c.multiplied(v, c.own == 0 && other.sentence >= 0 && other.score >= c.limit.Stated), c.factored(v),
 		c.percentOf(v):
 		return Multiple
-	case c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
+	case c.listsAsMany(v, other):
+		return Listed
+	case c.ofAddress(v):
+		return OfAddress
+	case c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
 		return Difference
 	}
 	return ""

@@ -490,6 +490,31 @@ func (c *checker) age(v *quantity.Value) candidate {
 			}
 		}
 	}
+	return c.ageThen(v)
+}
+
+// ageThen tries the years from one of the evidence to one of the claim: "in 1655, aged about 20" of
+// who was born in 1635.
+func (c *checker) ageThen(v *quantity.Value) candidate {
+	own, _ := c.ownNear()
+	dates := c.x.byDim[quantity.Days]
+	if len(dates) > fewNumbers {
+		return nobody
+	}
+	for i := range own {
+		w := &own[i]
+		if w.Kind != quantity.Date || w.Year == 0 || w.Year != w.YearTo {
+			continue
+		}
+		for _, k := range dates {
+			c.left -= comparing
+			e := &c.x.known[k].value
+			years := float64(w.Year - e.Year)
+			if e.Year != 0 && e.Year == e.YearTo && (v.Raw == years || v.Raw == years-1) {
+				return c.by(k, 0)
+			}
+		}
+	}
 	return nobody
 }
 

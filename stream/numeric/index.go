@@ -17,6 +17,7 @@ type Sentence struct {
 	Text    string
 	Heading string // that it stands under, or empty
 	Group   int
+	Items   int // entries of the list that begins with it, under a heading or in a text; else 0
 	Listed  int // entries of its group, told of its first sentence, where that is nothing but a list; else 0
 }
 
@@ -32,6 +33,7 @@ type Index struct {
 	idf       map[uint64]float32
 	equal     [][2]uint64 // what amounts are for each of, and the evidence says is the same
 	values    values
+	mostItems int32 // entries of the longest list, or of all lists of a source
 	lots      int   // how many numbers are the price of one of several
 	past      int32 // while it is built: the only number of the last sentence that was so, or -1
 }
@@ -98,12 +100,18 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 	var r reading
 	var c carrier
 	var head heading
+	items := int32(0) // of the lists of a group
 	for i, s := range sentences {
 		if i%64 == 0 && ctx.Err() != nil {
 			return x
 		}
 		r.read(s.Text)
 		x.add(int32(i), s, &r, c.next(int32(i), s, &r), head.of(s.Heading))
+		if i > 0 && sentences[i-1].Group != s.Group {
+			items = 0
+		}
+		items += int32(s.Items)
+		x.mostItems = max(x.mostItems, items)
 	}
 	x.values = newValues(x.known)
 	x.idf = make(map[uint64]float32, len(x.postings))

@@ -248,7 +248,7 @@ func (p *parser) endsYear(i int) bool {
 	return true
 }
 
-// dayFirst reads 12 May 1889, 12th of May, 12. Mai 1889, 12 de mayo de 1889, 1er mai.
+// dayFirst reads 12 May 1889, 12-May-1889, 12th of May, 12. Mai 1889, 12 de mayo de 1889, 1er mai.
 func (p *parser) dayFirst(i int, v *Value) int {
 	t := p.tok(i)
 	if t.step != 1 || t.num < 1 || t.num > 31 || t.digits > 2 || t.digits == 0 {
@@ -262,13 +262,19 @@ func (p *parser) dayFirst(i int, v *Value) int {
 		v.Day = uint8(t.num)
 		return j
 	}
-	if p.has(j, roleOf) {
+	joined := p.touches(j) && (p.sym(j, '-') || p.sym(j, '/')) && p.touches(j+1)
+	if joined || p.has(j, roleOf) {
 		j++
 	}
 	if !p.monthAt(j) {
 		return i
 	}
 	v.Day, v.Month = uint8(t.num), p.tok(j).word.month
+	if joined && p.touches(j+1) && p.tok(j+1).kind == tokSymbol && p.tok(j+1).sym == p.tok(j-1).sym {
+		if next := p.yearAfter(j+2, v); next > j+2 {
+			return next
+		}
+	}
 	return p.yearAfter(j+1, v)
 }
 

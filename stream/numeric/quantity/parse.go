@@ -278,6 +278,9 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	v.Forbids = v.Hedge != Exact && p.forbids(i)
 	p.sign(i, &v)
 	j = p.unitOf(i, j, &v)
+	if v.Dim == Multiple && v.Raw == 0 {
+		return v, j, false // the prefix of a number in base 16, 0x
+	}
 	p.field(i, &v)
 	if hi, k, ok := p.upper(i, j, &v); ok {
 		j = k

@@ -1,0 +1,100 @@
+package check_test
+
+import (
+	"strings"
+	"testing"
+
+	"signalbox/stream/check"
+)
+
+// page is a text of more than a fact or two.
+var page = "The clinic of Lindholm was opened by Margarethe Holm in 1911. " +
+	"India and Sweden sent nurses, and the World Health Organization sends a doctor each year. " +
+	strings.Repeat("Its garden is tended by the patients and is open to the people of the village. ", 4)
+
+// What a judge finds neither entailed nor contradicted is flagged beside a page only for a name that
+// the page has not.
+func TestNeutralBesideAPage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		claim string
+		want  check.Verdict
+		span  string
+	}{
+		{"Patients of Lindholm look after the plants.", check.Unchecked, ""},
+		{"The clinic of Lindholm was opened by Jonas Berg.", check.Unsupported, "Jonas Berg"},
+		{"Indian and Swedish nurses came to Lindholm.", check.Unchecked, ""},
+		{"The WHO lends Lindholm a doctor.", check.Unchecked, ""},
+		{"The OECD lends Lindholm a doctor.", check.Unsupported, "OECD"},
+		{"The founder of Lindholm probably knew the Red Cross.", check.Unchecked, ""},
+		{"The text does not say whether Lindholm has a bus to Malmö.", check.Unchecked, ""},
+		{"Lindholm has a bus to Malmö.", check.Unsupported, "Malmö"},
+	} {
+		c2, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, page)
+		got := c2.Check(t.Context(), e, "", []check.Claim{{Text: c.claim}})[0]
+		if got.Verdict != c.want {
+			t.Errorf("%q: %v (%s), want %v", c.claim, got.Verdict, got.Reason, c.want)
+		}
+		if span := string([]rune(c.claim)[got.Span.Start:got.Span.End]); span != c.span {
+			t.Errorf("%q: the span is %q, want %q", c.claim, span, c.span)
+		}
+	}
+	c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, "The Louvre is a museum in Paris.")
+	if got := c.Check(t.Context(), e, "", []check.Claim{{Text: "The Louvre pleases Paris."}})[0]; got.Verdict != check.Unsupported {
+		t.Errorf("beside a fact: %v (%s)", got.Verdict, got.Reason)
+	}
+}
+
+func TestShortFormsOfNames(t *testing.T) {
+	t.Parallel()
+	c, e := checker(t, check.Options{Judge: always(isNeutral)}),
+		facts(t, page+" The NHS pays, and WW II ended the first garden. A board of the EU and of France met in Italy.")
+	for claim, want := range map[string]check.Verdict{
+		"Lindholm is paid by the National Health Service.": check.Unchecked,
+		"French and Italian boards met at Lindholm.":       check.Unchecked,
+		"A European board met at Lindholm.":                check.Unchecked,
+		"A Polish board met at Lindholm.":                  check.Unsupported,
+	} {
+		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want {
+			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}
+
+// A claim that only denies the question says nothing that a judge could hold against it.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	for claim, want := range map[string]check.Verdict{
+		"Not necessarily.":             check.Unchecked,
+		"Not in any real sense.":       check.Unchecked,
+		"Nicht unbedingt.":             check.Unchecked,
+		"Not one museum of Paris is.":  check.Contradicted,
+		"Not open to the whole public": check.Unchecked,
+	} {
+		wantVerdict(t, contradicts, "The museum is open to the public.", claim, want)
+	}
+}
+
+// What the question supposes needs no evidence where the claim supposes it too.
+func TestNumbersOfTheQuestion(t *testing.T) {
+	t.Parallel()
+	const fact = "Purchases under $10,000 a year go through the portfolio."
+	for _, c := range []struct {
+		question, claim string
+		want            check.Verdict
+	}{
+		{"We want a tool for $6,000 a year. Who buys it?", "At $6,000 a year, the portfolio buys it.", check.Supported},
+		{"We want a tool for $6,000 a year. Who buys it?", "At $7,000 a week, the portfolio buys it.", check.Contradicted},
+		{"", "At $6,000 a week, the portfolio buys it.", check.Contradicted},
+		{"Is the fee 45 EUR?", "The fee is 45 EUR.", check.Unsupported},
+	} {
+		checker, e := checker(t, check.Options{Judge: always(entails)}), facts(t, fact)
+		report, err := checker.Text(t.Context(), e, c.question, c.claim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Claims[0]; got.Verdict != c.want && (c.want != check.Supported || got.Verdict > check.Supported) {
+			t.Errorf("%q asked %q: %v (%s), want %v", c.claim, c.question, got.Verdict, got.Reason, c.want)
+		}
+	}
+}

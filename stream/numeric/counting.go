@@ -1,0 +1,139 @@
+package numeric
+
+import (
+	"slices"
+	"strings"
+
+	"signalbox/stream/numeric/quantity"
+)
+
+// mostCounted is up to how many things an answer counts itself; our choice.
+const mostCounted = 99
+
+// tally reports whether v may be how many things an answer has counted.
+func tally(v *quantity.Value) bool {
+	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 && v.Raw >= 2 && v.Raw <= mostCounted && !v.Range()
+}
+
+// listsAsMany reports whether a source of the evidence lists so many things or more, of which the
+// claim may count all or some: of fifteen entries under a heading "fifteen sections, five of them
+// for titles". A sentence that gives the same things another number tells better.
+func (c *checker) listsAsMany(v *quantity.Value, other candidate) bool {
+	behind := c.claim[v.End:]
+	counts := c.noun != 0 || strings.HasPrefix(behind, " of ") || strings.HasPrefix(behind, " other")
+	return counts && tally(v) && c.x.mostItems >= int32(v.Raw) && (other.known < 0 || !c.sameNoun(other))
+}
+
+// listsItself reports whether the claim names as many things as v says right behind it: "four
+// fields: a, b, c and d".
+func (c *checker) listsItself(v *quantity.Value) bool {
+	_, list, ok := strings.Cut(c.claim[v.End:], ": ")
+	if !ok || !tally(v) || strings.ContainsAny(c.claim[v.End:len(c.claim)-len(list)-2], ",;.") {
+		return false
+	}
+	list, _, _ = strings.Cut(list, "; ")
+	parts := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '、' })
+	n := 0
+	for i, part := range parts {
+		if strings.TrimSpace(part) == "" {
+			return false
+		}
+		n++
+		if i == len(parts)-1 && joinsTwo(part) {
+			n++
+		}
+	}
+	return float64(n) == v.Raw
+}
+
+// conjunctions stand before the last thing of a list, some of them behind a comma as well.
+//
+//nolint:gochecknoglobals // constant table
+var conjunctions = []string{"and ", "or ", "und ", "oder ", "et ", "ou ", "y ", "o "}
+
+// joinsTwo reports whether the last part of a list holds its last two things: "c and d".
+func joinsTwo(part string) bool {
+	part = strings.TrimLeft(part, " ")
+	return !slices.ContainsFunc(conjunctions, func(w string) bool { return strings.HasPrefix(part, w) }) &&
+		slices.ContainsFunc(conjunctions, func(w string) bool { return strings.Contains(part, " "+w) })
+}
+
+// eitherOr reports whether v is one of two numbers of which the claim leaves open which it is: "two
+// or three of them".
+func (c *checker) eitherOr(v *quantity.Value) bool {
+	if !tally(v) {
+		return false
+	}
+	own, at := c.ownNear()
+	for _, i := range [...]int{at - 1, at + 1} {
+		if i < 0 || i >= len(own) || !tally(&own[i]) {
+			continue
+		}
+		first, last := &own[min(i, at)], &own[max(i, at)]
+		switch c.claim[first.End:last.Start] {
+		case " or ", " oder ", " ou ", " o ":
+			return true
+		}
+	}
+	return false
+}
+
+// digitsOfAddress is how many digits a number has at least that is known from an address; our choice.
+const digitsOfAddress = 3
+
+// ofAddress reports whether v stands in the evidence as a part of what is read as one thing, such as
+// an address: pull request 710 of ".../pull/710".
+func (c *checker) ofAddress(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.End-v.Start < digitsOfAddress ||
+		strings.Trim(c.claim[v.Start:v.End], "0123456789") != "" {
+		return false
+	}
+	k := c.wordFrom(v.Start)
+	if k == len(c.words) || c.words[k].Start != v.Start || c.words[k].End != v.End {
+		return false
+	}
+	_, known := c.x.idf[c.words[k].Hash]
+	return known
+}
+
+// shared reports whether v, an amount for each of something, is one of the evidence divided by how
+// many of those there are: 4,800 pins per worker of 48,000 pins and 10 workers.
+func (c *checker) shared(v *quantity.Value) bool {
+	if c.unit == 0 {
+		return false
+	}
+	near := c.numbersNear()
+	for _, k := range near {
+		n := &c.x.known[k]
+		if n.noun != c.unit || n.value.Kind != quantity.Count || n.value.Lo <= 1 {
+			continue
+		}
+		for _, l := range near {
+			c.left -= comparing
+			if e := &c.x.known[l].value; k != l && e.Kind == quantity.Count && e.Dim == v.Dim && v.Says(e.Lo/n.value.Lo) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// timesOwn reports whether v says how many times an amount of the evidence another one of the claim
+// is: "4,800, or 240 times as many" beside 20.
+func (c *checker) timesOwn(v *quantity.Value) bool {
+	if v.Dim != quantity.Multiple {
+		return false
+	}
+	own, at := c.ownNear()
+	near := c.numbersNear()
+	for i := range own {
+		for _, k := range near {
+			c.left -= comparing
+			e := &c.x.known[k].value
+			if i != at && own[i].Kind == quantity.Count && own[i].Dim == e.Dim && e.Lo > 0 && v.Says(own[i].Lo/e.Lo) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+func TestNumbersThatAnswersCount(t *testing.T) {
+	t.Parallel()
+	list := numeric.NewIndex(t.Context(), []numeric.Sentence{
+		{Text: "The handbook has these sections:"},
+		{Text: "Benefits", Items: 5},
+		{Text: "Rituals"},
+		{Text: "Devices"},
+		{Text: "Titles"},
+		{Text: "Leave"},
+		{Text: "Each office has 12 desks.", Group: 1},
+	})
+	pins := index("A worker alone makes 20 pins in a day, but a business of 10 workers, some of whom do " +
+		"two or three of the 18 tasks, makes 48,000 pins in a day.")
+	address := index("The paper implements it in https://example.com/paper/pull/710 since May.")
+	range3 := index("The overhead was addressed in possibilities 1 through 3.", "The key has no 0x in front.")
+	born := index("He was born on 31 March 1635 in Scotland.", "In 1655 he enlisted at Hamburg.")
+	for _, tt := range []struct {
+		x     *numeric.Index
+		claim string
+		want  numeric.Verdict
+		why   numeric.Reason
+	}{
+		{list, "There are five sections in the handbook.", numeric.NotCheckable, numeric.Listed},
+		{list, "Three of the sections are about leave.", numeric.NotCheckable, numeric.NoFact},
+		{list, "It has 4 other sections.", numeric.NotCheckable, numeric.Listed},
+		{list, "There are 7 sections in the handbook.", numeric.Unsupported, numeric.NoSuchNumber},
+		{list, "Each office has 5 desks.", numeric.Contradicted, numeric.OtherValue},
+		{list, "The body has four fields: a, b, c and d.", numeric.NotCheckable, numeric.NoFact},
+		{list, "The body has eight fields: a, b, c and d.", numeric.Unsupported, numeric.NoSuchNumber},
+		{list, "The body has 8 fields: a, b, c and d.", numeric.Unsupported, numeric.NoSuchNumber},
+		{pins, "Some workers do two or three of them.", numeric.NotCheckable, numeric.NoFact},
+		{pins, "That is 4,800 pins per worker.", numeric.NotCheckable, numeric.Difference},
+		{pins, "That is 4,800 pins per worker, or 240 times as many.", numeric.Supported, numeric.Derived},
+		{pins, "That is 4,800 pins per worker, or 250 times as many.", numeric.Unsupported, numeric.NoSuchNumber},
+		{pins, "That is 5,200 pins per worker.", numeric.Contradicted, numeric.OtherValue},
+		{address, "It is implemented in pull request 710.", numeric.NotCheckable, numeric.OfAddress},
+		{address, "It is implemented in pull request 170.", numeric.Unsupported, numeric.NoSuchNumber},
+		{range3, "Possibilities 1 to 3 address the overhead.", numeric.Supported, numeric.SameValue},
+		{range3, "The key begins without the leading 0x.", numeric.NotCheckable, ""},
+		{born, "In 1655, aged about 20, he enlisted at Hamburg.", numeric.Supported, numeric.Derived},
+		{born, "In 1655, aged about 30, he enlisted at Hamburg.", numeric.Unsupported, numeric.NoSuchNumber},
+	} {
+		verdict, findings := tt.x.Check(nil, tt.claim, "")
+		why := numeric.Reason("")
+		for _, f := range findings {
+			if f.Verdict == verdict && (f.Reason == tt.why || why == "") {
+				why = f.Reason
+			}
+		}
+		if verdict != tt.want || why != tt.why {
+			t.Errorf("%q: %v for %q, want %v for %q: %+v", tt.claim, verdict, why, tt.want, tt.why, findings)
+		}
+	}
+}
