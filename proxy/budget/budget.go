@@ -429,7 +429,7 @@ func (r *Reservation) Settle(ctx context.Context, usd float64) {
 	for i, s := range r.spends {
 		spent[i] = s
 		spent[i].N, spent[i].Floor = nano(usd), 0
-		a := k.accounts[s.Account]
+		a := k.account(s) // a sweep may have taken the one of a reservation of nothing
 		a.reserved -= s.N
 		a.spent += spent[i].N
 		a.told += spent[i].N - s.N

@@ -568,3 +568,24 @@ func TestWhatIsKnownOfAnAccountCountsOnce(t *testing.T) {
 		t.Errorf("%v are spent, want 0.008", usd)
 	}
 }
+
+// Of nothing is what a request reserves that has no estimate, as those for speech have none.
+func TestAReservationOfNothingOutlivesItsAccount(t *testing.T) {
+	t.Parallel()
+	for name, remote := range map[string]Remote{"process": nil, "redis": open(t, testkit.NewRedis(t))} {
+		now := time.Date(2026, 1, 31, 23, 59, 0, 0, time.UTC)
+		k := New(remote, func() time.Time { return now })
+		old, err := k.Reserve(t.Context(), "acme", cent, 0)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		now = now.Add(2*TTL + 2*time.Minute)
+		if _, err := k.Reserve(t.Context(), "acme", cent, 0); err != nil { // sweeps
+			t.Fatal(name, err)
+		}
+		old.Settle(t.Context(), 0.01)
+		if _, err := k.Reserve(t.Context(), "acme", cent, 0.01); err != nil {
+			t.Errorf("%s: what was spent in January counts in February: %v", name, err)
+		}
+	}
+}
