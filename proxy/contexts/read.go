@@ -20,6 +20,9 @@ import (
 // type is an error that names it. An empty body is an empty object where one may be left out. form
 // says in words what the body is.
 func readBody(body []byte, into any, form string) error {
+	if jsontext.Value(body).Kind() == 'n' { // it would be read as an empty object
+		return openai.Invalid("", "the body must be "+form)
+	}
 	err := json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 	if err == nil {
 		return nil

@@ -338,6 +338,9 @@ func parseBody(b []byte, into any) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if jsontext.Value(b).Kind() == 'n' { // it would be read, and set everything to its default
+		return &FieldError{"", "the body is not a JSON object"}
+	}
 	err := json.Unmarshal(b, into, json.RejectUnknownMembers(true))
 	if err == nil {
 		return nil
