@@ -55,6 +55,7 @@ type translator struct {
 	opts   Options
 	size   int          // capacity of the body
 	parts  int          // blocks so far
+	inside int          // contents of blocks that what is read lies in
 	place  openai.Place // of what is translated
 	effort string       // of output_config
 	form   []byte       // response_format
@@ -66,6 +67,10 @@ func ToChat(raw []byte, o Options) (*Request, error) {
 	d := openai.DefaultLimits()
 	o.Limits.MaxParts = cmp.Or(max(o.Limits.MaxParts, 0), d.MaxParts)
 	o.Limits.MaxMessages = cmp.Or(max(o.Limits.MaxMessages, 0), d.MaxMessages)
+	o.Limits.MaxDepth = cmp.Or(max(o.Limits.MaxDepth, 0), d.MaxDepth)
+	if deeper(raw, o.Limits.MaxDepth) {
+		return nil, bad("", "the body is nested deeper than %d levels", o.Limits.MaxDepth)
+	}
 	t := &translator{opts: o, size: cap(raw)}
 	t.out = Request{Exact: true, Chat: make([]byte, 0, len(raw)+len(raw)/8+64)}
 	if err := t.body(raw); err != nil {

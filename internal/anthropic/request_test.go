@@ -358,6 +358,42 @@ func TestBlocksAndMessagesAreBounded(t *testing.T) {
 	}
 }
 
+func TestTheNestingOfABodyIsBounded(t *testing.T) {
+	t.Parallel()
+	const open, end = `{"type":"document","source":{"type":"content","content":[`, `]}}`
+	documents := func(n int) string {
+		return `"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[` +
+			strings.Repeat(open, n) + `{"type":"text","text":"a"}` + strings.Repeat(end, n) + `]}]}]`
+	}
+	nested := func(n int, s string) string {
+		return `"messages":[{"role":"user","content":"a"}],"metadata":` +
+			strings.Repeat(`{"a":`, n) + s + strings.Repeat("}", n)
+	}
+	const in = "messages[0].content[0].content[0].source.content[0].source.content[0].source.content"
+	for _, tt := range []struct{ body, want, param string }{
+		{documents(1), "", ""},
+		{documents(3), "", ""},
+		{documents(4), in + "[0].source.content lies within more than 4 blocks", in + "[0].source.content"},
+		{documents(3000), "the body is nested deeper than 128 levels", ""},
+		{nested(127, "1"), "", ""},
+		{nested(128, "1"), "the body is nested deeper than 128 levels", ""},
+		{nested(127, `"[{\\\"["`), "", ""},
+		{nested(127, `["\\"]`), "the body is nested deeper than 128 levels", ""},
+		{nested(127, `"`), "invalid JSON at byte", ""},
+	} {
+		_, err := ToChat([]byte(`{"model":"m","max_tokens":1,`+tt.body+`}`), Options{})
+		e, _ := errors.AsType[*openai.Error](err)
+		if (tt.want == "") != (err == nil) ||
+			err != nil && (e.Param != tt.param && tt.param != "" || !strings.HasPrefix(e.Message, tt.want)) {
+			t.Errorf("%.200s: %v, want %q", tt.body, err, tt.want)
+		}
+	}
+	o := Options{Limits: openai.Limits{MaxDepth: 200}}
+	if _, err := ToChat([]byte(`{"model":"m","max_tokens":1,`+nested(150, "1")+`}`), o); err != nil {
+		t.Errorf("with a higher limit: %v", err)
+	}
+}
+
 // What is read of a block, and has no meaning for its kind, is left out as well as what nobody
 // knows.
 func TestMembersOfOtherBlocksAreLeftOut(t *testing.T) {

@@ -5,6 +5,10 @@ import (
 	"slices"
 )
 
+// maxInside bounds contents within blocks: each level is read once for every level around it. A
+// document in a result of a tool is in the second.
+const maxInside = 4
+
 // inner translates a content within a block: absent, a text, or blocks without results and calls.
 func (t *translator) inner(v []byte, at string) (pieces []piece, err error) {
 	switch {
@@ -15,6 +19,10 @@ func (t *translator) inner(v []byte, at string) (pieces []piece, err error) {
 	case v[0] != '[':
 		return nil, bad(at, "must be a string or a list of blocks")
 	}
+	if t.inside++; t.inside > maxInside {
+		return nil, bad(at, "lies within more than %d blocks", maxInside)
+	}
+	defer func() { t.inside-- }()
 	err = elements(v, at, func(at string, v []byte) error {
 		b, err := t.block(v, at)
 		if err == nil {

@@ -49,6 +49,42 @@ func (w *walker) value(raw []byte) ([]byte, error) {
 	return raw[end-len(v) : end], nil
 }
 
+// deeper reports whether objects and lists nest in more than so many levels. It takes what is no
+// JSON for what it may be.
+func deeper(raw []byte, levels int) bool {
+	for depth := 0; len(raw) > 0; raw = raw[1:] {
+		switch raw[0] {
+		case '{', '[':
+			if depth++; depth > levels {
+				return true
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			raw = raw[stringEnd(raw):]
+		}
+	}
+	return false
+}
+
+// stringEnd is where the string that raw begins with has its last quote, or raw its last byte.
+func stringEnd(raw []byte) int {
+	for i := 1; ; i++ {
+		n := bytes.IndexByte(raw[i:], '"')
+		if n < 0 {
+			return len(raw) - 1
+		}
+		i += n
+		escapes := 0
+		for raw[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
+}
+
 // members calls f for each member of an object, which at names in errors. A member that is null is
 // passed over: it says the same as none.
 func members(raw []byte, at string, f func(name string, v []byte) error) error {
