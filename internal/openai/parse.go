@@ -20,6 +20,17 @@ func Parse(api API, raw []byte, l Limits) (*Request, error) {
 	return ParseBody(raw, l)
 }
 
+// Reparse reads a body that an edit has made of that of r. What a translator has set, which no body
+// tells, is kept. The edit leaves each message in its place.
+func (r *Request) Reparse(raw []byte) (*Request, error) {
+	out, err := Parse(r.API, raw, Limits{})
+	if err != nil {
+		return nil, err
+	}
+	out.Translated, out.ThinkingBudget, out.Places = r.Translated, r.ThinkingBudget, r.Places
+	return out, nil
+}
+
 const (
 	roleSystem    = "system"
 	roleDeveloper = "developer"

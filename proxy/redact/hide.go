@@ -59,11 +59,10 @@ func Hide(
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := openai.Parse(req.API, body, openai.Limits{})
+	out, err := req.Reparse(body)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the rewritten body does not parse", ErrIncomplete)
 	}
-	out.Translated = req.Translated
 	if err := h.verify(ctx, out); err != nil {
 		return nil, nil, err
 	}

@@ -292,10 +292,14 @@ func TestAHiddenRequestStaysTranslated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Translated = true
+	req.Translated, req.ThinkingBudget, req.Places = true, 1024, []openai.Place{{Message: 3}}
 	hidden, _, err := Hide(t.Context(), req, spansOfMark(req, shortMark), nil, nil)
-	if err != nil || !hidden.Translated || bytes.Contains(hidden.Raw, []byte(shortMark)) {
-		t.Errorf("%v, %+v", err, hidden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !hidden.Translated || hidden.ThinkingBudget != 1024 || !slices.Equal(hidden.Places, req.Places) ||
+		bytes.Contains(hidden.Raw, []byte(shortMark)) {
+		t.Errorf("%+v", hidden)
 	}
 }
 
