@@ -33,7 +33,7 @@ func (*Proxy) classifyRequest(st *State, w *downstream.Writer, r *http.Request) 
 	if !st.auth.MayExplain(who) {
 		return fault.ErrForbidden
 	}
-	texts, need, err := st.Signals.Parse(body)
+	texts, need, err := st.Signals.Parse(body, st.limits.OfBody())
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal, h http.
 func (p *Proxy) explain(
 	ctx context.Context, st *State, body []byte, who Principal, h http.Header,
 ) (*explain.Explanation, error) {
-	req, err := parseAny(body)
+	req, err := parseAny(body, st.limits.OfBody())
 	if err != nil {
 		return nil, err
 	}
@@ -193,16 +193,16 @@ func (p *Proxy) explain(
 
 // parseAny reads the body of a chat completion, or, when it has no messages, of a request to the
 // Responses API or of a completion.
-func parseAny(body []byte) (*openai.Request, error) {
-	req, err := openai.ParseChat(body, openai.Limits{})
+func parseAny(body []byte, l openai.Limits) (*openai.Request, error) {
+	req, err := openai.ParseChat(body, l)
 	if err == nil || openai.Member(body, "messages") != nil {
 		return req, err
 	}
 	switch {
 	case openai.Member(body, "input") != nil:
-		return openai.ParseResponse(body, openai.Limits{})
+		return openai.ParseResponse(body, l)
 	case openai.Member(body, "prompt") != nil:
-		return openai.ParseCompletion(body, openai.Limits{})
+		return openai.ParseCompletion(body, l)
 	}
 	return nil, err
 }

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"signalbox/internal/option"
+	"signalbox/internal/signal"
 	"signalbox/internal/testkit"
+	"signalbox/memory"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/decisionlog"
 	"signalbox/proxy/settings"
@@ -197,6 +199,70 @@ func TestMessagesAndDepthAreBounded(t *testing.T) {
 	}
 	if len(u.Requests()) != 0 {
 		t.Error("one of them reached the model")
+	}
+}
+
+// What a raised limit lets in is read with it wherever it is read again.
+func TestRaisedLimitsHoldForEveryReader(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
+	b := startRedacting(t, &piiClassifier{}, u)
+	for _, m := range b.state.ByName {
+		m.Window = 1 << 20
+	}
+	o := settings.DefaultLimits()
+	o.MaxMessages, o.MaxDepth = 40_000, 500
+	b.state.limits = o
+	many := strings.Repeat(`{"role":"user","content":"hi"},`, 17_000)
+	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
+	for _, text := range []string{"hi", "ann@example.com"} {
+		message := `{"role":"user","content":"` + text + `"}`
+		for what, body := range map[string]string{
+			"messages": `{"model":"auto","messages":[` + many + message + `]}`,
+			"depth":    `{"model":"auto","messages":[` + message + `],"metadata":` + deep + `}`,
+		} {
+			if got := b.chat(body); got.status != 200 {
+				t.Errorf("%s with %s: %d %s", what, text, got.status, got.body)
+			}
+			if got := b.post("/signalbox/v1/explain", body); got.status != 200 {
+				t.Errorf("%s with %s, explained: %d %s", what, text, got.status, got.body)
+			}
+		}
+		for path, body := range map[string]string{
+			"responses":   `{"model":"auto","input":"` + text + `","metadata":` + deep + `}`,
+			"completions": `{"model":"auto","prompt":"` + text + `","metadata":` + deep + `}`,
+		} {
+			if got := b.post("/signalbox/v1/explain", body); got.status != 200 {
+				t.Errorf("%s with %s, explained: %d %s", path, text, got.status, got.body)
+			}
+		}
+		list := `{"messages":[` + many + message + `]}`
+		if got := b.post("/signalbox/v1/classify", list); got.status != 200 {
+			t.Errorf("messages with %s, classified: %d %s", text, got.status, got.body)
+		}
+	}
+}
+
+func TestRaisedLimitsHoldForARequestWithAContextThatIsRedacted(t *testing.T) {
+	t.Parallel()
+	c := &piiClassifier{}
+	c.signals = signal.MaskOf(signal.PII)
+	b := startContexts(t, memory.Options{}, func(s *setup) {
+		s.routes, s.classifier = redactRoutes, &c.fakeClassifier
+	})
+	b.state.Signals.Classifier = c
+	o := settings.DefaultLimits()
+	o.MaxDepth = 500
+	b.state.limits = o
+	id := ok[seen](t, b.post(all, `{"content":"ann@example.com"}`), 200).ID
+	deep := strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200)
+	got := b.chat(`{"model":"auto","messages":[{"role":"user","content":"hi"}],"metadata":`+deep+`}`,
+		"X-Signalbox-Context", id)
+	if got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got = b.chat(ask("hi"), "X-Signalbox-Context", id); got.status != 200 {
+		t.Errorf("without depth: %d %s", got.status, got.body)
 	}
 }
 

@@ -43,6 +43,9 @@ func (c *piiClassifier) Extract(ctx context.Context, text *signal.Text, need sig
 		for _, x := range []struct{ kind, value string }{{"EMAIL_ADDRESS", "ann@example.com"}, {"PERSON", `Jo "JJ" Doe`}} {
 			if k := strings.Index(s.Text, x.value); k >= 0 {
 				v.Spans = append(v.Spans, signal.Span{Type: x.kind, Segment: i, Start: k, End: k + len(x.value), Score: 1})
+				if !slices.Contains(v.Labels, x.kind) {
+					v.Labels, v.Probs = append(v.Labels, x.kind), append(v.Probs, 1)
+				}
 			}
 		}
 	}

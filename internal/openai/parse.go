@@ -23,7 +23,7 @@ func Parse(api API, raw []byte, l Limits) (*Request, error) {
 // Reparse reads a body that an edit has made of that of r. What a translator has set, which no body
 // tells, is kept. The edit leaves each message in its place.
 func (r *Request) Reparse(raw []byte) (*Request, error) {
-	out, err := Parse(r.API, raw, Limits{})
+	out, err := Parse(r.API, raw, Accepted())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"signalbox/internal/signal"
@@ -36,6 +37,14 @@ func DefaultLimits() Limits {
 		MaxMembers:  65_536,
 		MaxContexts: 8,
 		MaxFacts:    512,
+	}
+}
+
+// Accepted returns limits for what has been accepted before, in one or in parts: none.
+func Accepted() Limits {
+	const none = math.MaxInt32
+	return Limits{
+		MaxMessages: none, MaxDepth: none, MaxParts: none, MaxMembers: none, MaxContexts: none, MaxFacts: none,
 	}
 }
 

@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -109,17 +108,12 @@ func removeRuns(edits []edit, n int, span func(i int) Span, removed func(i int) 
 	return edits
 }
 
-// unlimited is for values that have been accepted before.
-func unlimited() Limits {
-	return Limits{MaxDepth: math.MaxInt32, MaxMembers: math.MaxInt32}
-}
-
 // scanObject finds the members of an object, and reports false when raw is none.
 func scanObject(raw []byte) ([]member, bool) {
 	if len(raw) == 0 {
 		return nil, false // most that is looked for is not there
 	}
-	s := newScanner(raw, unlimited())
+	s := newScanner(raw, Accepted())
 	defer s.release()
 	if s.kind() != '{' || s.open() != nil {
 		return nil, false
@@ -153,7 +147,7 @@ type contentPart struct {
 // scanParts finds the elements of a content list that has been parsed before. Offsets are those of
 // raw.
 func scanParts(raw []byte, content Span) []contentPart {
-	s := newScanner(raw[content.Start:content.End], unlimited())
+	s := newScanner(raw[content.Start:content.End], Accepted())
 	defer s.release()
 	var parts []contentPart
 	err := s.elements(func() error {

@@ -72,7 +72,7 @@ func (o Options) ofContexts(r *resolve.Contexts, g *grounds) []found {
 // evidence.
 func (o Options) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
 	body := append(append([]byte(`{"model":"none","messages":`), s.Messages()...), '}')
-	req, err := openai.ParseChat(body, resolve.Limits())
+	req, err := openai.ParseChat(body, openai.Accepted())
 	if err != nil {
 		g.cut = true
 		return nil

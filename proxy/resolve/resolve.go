@@ -380,11 +380,3 @@ func head(s string, n int) string {
 	}
 	return strings.ToValidUTF8(s[:n], "")
 }
-
-// Limits are those of bodies that contexts were put into: each part was accepted before.
-func Limits() openai.Limits {
-	const parts = 9 // contexts and the request
-	l := openai.DefaultLimits()
-	l.MaxMessages, l.MaxParts = parts*l.MaxMessages, parts*l.MaxParts
-	return l
-}

@@ -63,7 +63,7 @@ func unsupportedContexts(req *openai.Request) error {
 // here, all of it: what is stored of a context is which types it holds, and not where. Without
 // knowing, nothing is sent.
 func (rw Change) hidden(ctx context.Context, api openai.API, body []byte) (Payload, error) {
-	req, err := openai.Parse(api, body, resolve.Limits())
+	req, err := openai.Parse(api, body, openai.Accepted())
 	if err != nil {
 		return Payload{}, fmt.Errorf("%w: %w", fault.ErrNotRedacted, err)
 	}

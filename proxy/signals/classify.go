@@ -130,9 +130,9 @@ func (r *Reader) Results(ctx context.Context, text *signal.Text, need signal.Mas
 	return out
 }
 
-// Parse reads the body of a request: the texts, and the signals that are asked for. Errors
-// are those of the API.
-func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
+// Parse reads the body of a request: the texts, and the signals that are asked for. l bounds
+// messages. Errors are those of the API.
+func (r *Reader) Parse(body []byte, l openai.Limits) ([]signal.Text, signal.Mask, error) {
 	var in classifyBody
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -154,7 +154,7 @@ func (r *Reader) Parse(body []byte) ([]signal.Text, signal.Mask, error) {
 	case len(in.Messages) == 0 && (len(in.Input) == 0 || len(in.Input) > maxInputs):
 		return nil, 0, openai.Invalid("input", fmt.Sprintf("between 1 and %d texts, or messages, are required", maxInputs))
 	}
-	texts, err := in.texts()
+	texts, err := in.texts(l)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -181,10 +181,10 @@ const always = 1<<signal.Keyword | 1<<signal.Language | 1<<signal.Domain | 1<<si
 	1<<signal.Injection | 1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck
 
 // texts are what signals are asked of. The errors are those of a chat completion.
-func (in *classifyBody) texts() ([]signal.Text, error) {
+func (in *classifyBody) texts(l openai.Limits) ([]signal.Text, error) {
 	if len(in.Messages) > 0 {
 		req, err := openai.ParseChat(slices.Concat([]byte(`{"model":"-","messages":`), in.Messages,
-			[]byte("}")), openai.Limits{})
+			[]byte("}")), l)
 		if err != nil {
 			return nil, err
 		}
