@@ -97,12 +97,14 @@ func (c *cache) drop(at ledger.Name, rev int64) *ledger.Record {
 }
 
 // extend moves the end of a life that is known.
-func (c *cache) extend(at ledger.Name, end time.Time) {
+func (c *cache) extend(t *ledger.Touch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.items[at]; e != nil {
+	if e := c.items[t.Name]; e != nil {
 		r := e.Value.(*record) //nolint:errcheck,forcetypeassert // the list holds records only
-		r.entry.Expires = end
+		if t.Moves(&r.entry) {
+			r.entry.Expires = t.Expires
+		}
 	}
 }
 

@@ -203,6 +203,37 @@ func TestTouchesReachTheOtherReplicas(t *testing.T) {
 	wantError(t, b, alice, Ref{ID: c.ID}, ErrExpired)
 }
 
+// What was put off before a change of how long a context lives must not undo the change, whichever
+// replica put it off.
+func TestAChangedLifeOutlastsTheUsesBeforeIt(t *testing.T) {
+	t.Parallel()
+	server := testkit.NewRedis(t)
+	short, fixed := 30*time.Second, true
+	for name, p := range map[string]Patch{"a ttl": {TTL: &short}, "a fixed end": {Fixed: &fixed}} {
+		clock := testkit.NewClock()
+		a := newStore(t, testOptions(clock), connect(t, server, clock.Now))
+		b := newStore(t, testOptions(clock), connect(t, server, clock.Now))
+		c := create(t, a, alice, draft("text"))
+		clock.Pass(20 * time.Minute)
+		for _, s := range []*Store{a, b} {
+			wantText(t, s, alice, Ref{ID: c.ID}, "text", page.Gone)
+		}
+		changed, err := a.Patch(t.Context(), alice, Ref{ID: c.ID}, p)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		a.Sweep(t.Context())
+		b.Sweep(t.Context())
+		clock.Pass(b.o.Fresh)
+		for _, s := range []*Store{a, b} {
+			got, err := s.Get(t.Context(), alice, Ref{ID: c.ID})
+			if err != nil || !got.Expires.Equal(changed.Expires) {
+				t.Errorf("%s: it ends %v, want %v (%v)", name, got.Expires, changed.Expires, err)
+			}
+		}
+	}
+}
+
 func TestAnOutageIsServedFromRAM(t *testing.T) {
 	t.Parallel()
 	server := testkit.NewRedis(t)

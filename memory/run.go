@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -103,27 +104,22 @@ func (s *Store) idle() time.Time {
 func (s *Store) flush(ctx context.Context) {
 	s.mu.Lock()
 	touches := s.touches
-	s.touches = map[ledger.Name]time.Time{}
+	s.touches = map[ledger.Name]ledger.Touch{}
 	s.mu.Unlock()
-	list := make([]ledger.Touch, 0, len(touches))
-	for at, end := range touches {
-		list = append(list, ledger.Touch{Tenant: at.Tenant, ID: at.ID, Expires: end})
-	}
-	for batch := range slices.Chunk(list, mostDue) {
+	for batch := range slices.Chunk(slices.Collect(maps.Values(touches)), mostDue) {
 		if err := s.book.Touch(ctx, batch); err != nil {
 			s.again(batch)
 		}
 	}
 }
 
-// again puts touches back that could not be sent.
+// again puts touches back that could not be sent, but for those of records used since.
 func (s *Store) again(list []ledger.Touch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range list {
-		at := ledger.Name{Tenant: t.Tenant, ID: t.ID}
-		if t.Expires.After(s.touches[at]) {
-			s.touches[at] = t.Expires
+		if _, ok := s.touches[t.Name]; !ok {
+			s.touches[t.Name] = t
 		}
 	}
 }

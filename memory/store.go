@@ -38,7 +38,7 @@ type Store struct {
 	alone sync.Mutex // orders commits without a remote: objects are in RAM exactly while the book refers to them
 
 	mu      sync.Mutex // guards what follows
-	touches map[ledger.Name]time.Time
+	touches map[ledger.Name]ledger.Touch
 	pending map[ledger.Name]*pending
 }
 
@@ -60,7 +60,7 @@ func New(o Options, remote Remote) (*Store, error) {
 		o: o, remote: remote, book: remote,
 		wakes: make(chan wake, mostWakes), repairs: make(chan repair, mostRepairs),
 		rereads: make(chan wake, mostWakes),
-		touches: map[ledger.Name]time.Time{}, pending: map[ledger.Name]*pending{},
+		touches: map[ledger.Name]ledger.Touch{}, pending: map[ledger.Name]*pending{},
 	}
 	s.revision.Store(&o.Revision)
 	var source page.Source
@@ -265,13 +265,14 @@ func (s *Store) use(ctx context.Context, at ledger.Name, e ledger.Entry) time.Ti
 	if end.Sub(e.Expires) < min(s.o.TouchEvery, r.TTL/4) {
 		return e.Expires
 	}
+	t := ledger.Touch{Name: at, TTL: r.TTL, Expires: end}
 	if s.remote == nil {
-		if err := s.book.Touch(ctx, []ledger.Touch{{Tenant: at.Tenant, ID: at.ID, Expires: end}}); err != nil {
+		if err := s.book.Touch(ctx, []ledger.Touch{t}); err != nil {
 			return e.Expires
 		}
 		return end
 	}
-	s.cache.extend(at, end)
+	s.cache.extend(&t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pending[at]; p != nil {
@@ -279,7 +280,7 @@ func (s *Store) use(ctx context.Context, at ledger.Name, e ledger.Entry) time.Ti
 		return end
 	}
 	if _, ok := s.touches[at]; ok || len(s.touches) < s.o.Contexts {
-		s.touches[at] = end
+		s.touches[at] = t
 	}
 	return end
 }

@@ -221,11 +221,19 @@ func without(a, b []Object) []Object {
 	return out
 }
 
-// Touch moves the end of a record's life, never nearer.
+// Touch moves the end of a record's life, never nearer. One that comes behind a change of how long
+// the record lives does nothing: the change has set the end, and uses before it are over.
 type Touch struct {
-	Tenant  Tenant
-	ID      string
+	Name
+
+	TTL     time.Duration // of the record that was used
 	Expires time.Time
+}
+
+// Moves tells whether the touch changes an entry.
+func (t *Touch) Moves(e *Entry) bool {
+	r := e.Record
+	return r != nil && r.State == Live && !r.Fixed && r.TTL == t.TTL && t.Expires.After(e.Expires)
 }
 
 // Name is where a record is found.

@@ -137,7 +137,7 @@ func (s *shelf) count(added, dropped []Object) (freed []Object) {
 	return freed
 }
 
-// Touch moves ends of lives. Records that are gone are passed over.
+// Touch moves ends of lives. Records that are gone, or live otherwise since, are passed over.
 func (l *Local) Touch(_ context.Context, touches []Touch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *Local) Touch(_ context.Context, touches []Touch) error {
 		if s == nil {
 			continue
 		}
-		if e, ok := s.entries[t.ID]; ok && e.Record.State == Live && t.Expires.After(e.Expires) {
+		if e, ok := s.entries[t.ID]; ok && t.Moves(&e) {
 			e.Expires = t.Expires
 			s.entries[t.ID] = e
 		}

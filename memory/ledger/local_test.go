@@ -106,7 +106,12 @@ func TestDueRecordsComeOldestFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	touch := []Touch{{"t", "1", start().Add(35 * time.Minute)}, {"t", "2", start()}, {"t", "none", start()}}
+	touch := []Touch{
+		{Name{"t", "1"}, time.Hour, start().Add(35 * time.Minute)},
+		{Name{"t", "2"}, time.Hour, start()},
+		{Name{"t", "3"}, time.Minute, start().Add(35 * time.Minute)},
+		{Name{"t", "none"}, time.Hour, start()},
+	}
 	if err := l.Touch(t.Context(), touch); err != nil {
 		t.Fatal(err)
 	}

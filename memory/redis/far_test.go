@@ -135,7 +135,8 @@ func TestNobodyWaitsForAConnectionToARedisThatHangs(t *testing.T) {
 	defer server.Resume()
 	for range 16 { // which may take seconds, and connect first
 		writers.Go(func() {
-			_ = s.Touch(t.Context(), []ledger.Touch{{Tenant: ledger.TenantOf("acme"), ID: "ctx_a", Expires: time.Now()}})
+			at := ledger.Name{Tenant: ledger.TenantOf("acme"), ID: "ctx_a"}
+			_ = s.Touch(t.Context(), []ledger.Touch{{Name: at, Expires: time.Now()}})
 		})
 	}
 	for range 6 {

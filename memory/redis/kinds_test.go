@@ -55,7 +55,7 @@ func TestAKeyOfAnotherTypeIsAMissAndNoOutage(t *testing.T) {
 	due := func(place) error { return second(s.Due(ctx, start, 5)) }
 	touch := func(at place) error {
 		later = later.Add(time.Hour)
-		return s.Touch(ctx, []ledger.Touch{{Tenant: at.of, ID: "a", Expires: later}})
+		return s.Touch(ctx, []ledger.Touch{{Name: ledger.Name{Tenant: at.of, ID: "a"}, TTL: time.Hour, Expires: later}})
 	}
 	for i, x := range []struct {
 		name string

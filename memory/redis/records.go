@@ -201,7 +201,8 @@ func verdict(answer []int64, l ledger.Limits) (int64, error) {
 	return 0, fmt.Errorf("%w: answer %v", ledger.ErrUnavailable, answer)
 }
 
-// Touch moves ends of lives, in one round trip. Records that are gone are passed over.
+// Touch moves ends of lives, in one round trip. Records that are gone, or live otherwise since, are
+// passed over.
 func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 	if len(touches) == 0 {
 		return nil
@@ -210,7 +211,10 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 	for i, t := range touches {
 		calls[i] = rueidis.LuaExec{
 			Keys: []string{s.key(t.Tenant, "c:"+t.ID), s.key(t.Tenant, "exp")},
-			Args: []string{strconv.FormatInt(t.Expires.UnixMilli(), 10), t.ID, `"state":`}, // Live is left out of the JSON
+			Args: []string{
+				strconv.FormatInt(t.Expires.UnixMilli(), 10), t.ID, `"state":`, // Live is left out of the JSON
+				strconv.FormatInt(int64(t.TTL), 10),
+			},
 		}
 	}
 	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {

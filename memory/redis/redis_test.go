@@ -107,7 +107,8 @@ func TestBothBooksAnswerAlike(t *testing.T) {
 			},
 			"touch": func(r *rapid.T) {
 				at := draw(r)
-				list := []ledger.Touch{{Tenant: at.Tenant, ID: at.ID, Expires: start.Add(time.Duration(rapid.IntRange(0, 100).Draw(r, "end")) * time.Minute)}}
+				end := start.Add(time.Duration(rapid.IntRange(0, 100).Draw(r, "end")) * time.Minute)
+				list := []ledger.Touch{{Name: at, TTL: lifetime(r), Expires: end}}
 				if err := errors.Join(one.Touch(r.Context(), list), s.Touch(r.Context(), list)); err != nil {
 					r.Fatal(err)
 				}
@@ -131,12 +132,19 @@ func change(r *rapid.T, b book, at ledger.Name, objects []ledger.Object) ledger.
 		return c
 	}
 	c.New = &ledger.Record{
-		ID: at.ID, Created: start, TTL: time.Hour, Pinned: rapid.Bool().Draw(r, "pinned"),
+		ID: at.ID, Created: start, Pinned: rapid.Bool().Draw(r, "pinned"),
+		Name: rapid.SampledFrom([]string{"", `"fixed":true`, `"ttl":1,`}).Draw(r, "name"),
+		TTL:  lifetime(r), Fixed: rapid.IntRange(0, 3).Draw(r, "fixed") == 0,
 		State: rapid.SampledFrom([]ledger.State{ledger.Live, ledger.Live, ledger.Deleted, ledger.Expired}).Draw(r, "state"),
 	}
 	segments := rapid.SliceOfNDistinct(rapid.SampledFrom(objects), 1, 3, rapid.ID[ledger.Object]).Draw(r, "segments")
 	c.New.Versions = []ledger.Version{{Created: start, Segments: segments, Bytes: int64(rapid.IntRange(1, 80).Draw(r, "bytes"))}}
 	return c
+}
+
+// lifetime is how long a record lives, or lived when it was used.
+func lifetime(r *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{time.Minute, time.Hour}).Draw(r, "ttl")
 }
 
 // reason is what an error says to a program.
