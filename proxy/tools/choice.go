@@ -121,9 +121,11 @@ func (m *Memo) forms(
 	if field == "functions" {
 		forced = Mentions(req.Field("function_call"))
 	}
-	must := func(name string) bool {
-		return slices.Contains(calls, name) || forced[name] || slices.Contains(want.Always, name)
+	called := make(map[string]bool, len(calls))
+	for _, name := range calls {
+		called[name] = true
 	}
+	must := func(name string) bool { return called[name] || forced[name] || slices.Contains(want.Always, name) }
 	ctx, done := context.WithTimeout(ctx, toolTime)
 	defer done()
 	if want.Share > 0 {

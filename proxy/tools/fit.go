@@ -79,12 +79,7 @@ func (l *List) nearCalled(called []string, vectors [][]float32) []float64 {
 	if !known(vectors) {
 		return nil
 	}
-	var at []int
-	for _, name := range slices.Backward(called) {
-		if i := slices.Index(l.names, name); i >= 0 && !slices.Contains(at, i) && len(at) < calledLately {
-			at = append(at, i)
-		}
-	}
+	at := l.lately(called)
 	if at == nil {
 		return nil
 	}
@@ -96,6 +91,25 @@ func (l *List) nearCalled(called []string, vectors [][]float32) []float64 {
 		}
 	}
 	return near
+}
+
+// lately returns the tools that were called last, each once.
+func (l *List) lately(called []string) (at []int) {
+	if len(called) == 0 {
+		return nil
+	}
+	first := make(map[string]int, l.Len())
+	for i, name := range slices.Backward(l.names) {
+		first[name] = i
+	}
+	for _, name := range slices.Backward(called) {
+		if i, ok := first[name]; ok && !slices.Contains(at, i) {
+			if at = append(at, i); len(at) == calledLately {
+				break
+			}
+		}
+	}
+	return at
 }
 
 // kinds are things that a text can name without the word for them, and the words.

@@ -30,6 +30,11 @@ const (
 	// neighbours is how many of the best tools bring others along, and nearWeight by how much.
 	neighbours = 3
 	nearWeight = .5
+	// maxWork bounds the comparisons of turns with words of tools, to some tenths of a second: of 60
+	// tools of a hundred words, the last 9,000 turns pick. To rank a tool costs as much as rankCost
+	// words.
+	maxWork  = 1 << 26
+	rankCost = 16
 )
 
 // List is a list of tools. It is immutable and safe for concurrent use.
@@ -40,6 +45,7 @@ type List struct {
 	names   []string          // empty for what is no function
 	texts   []string
 	words   map[string][]posting
+	found   int // of all words, in how many tools they stand
 }
 
 // Form is how a tool is sent.
@@ -120,6 +126,7 @@ func (l *List) index(tool int, f *function) {
 	for w, weight := range weights {
 		l.words[w] = append(l.words[w], posting{tool, weight})
 	}
+	l.found += len(weights)
 }
 
 // arguments is what a schema says of the parameters of a function, one level deep.
@@ -180,11 +187,13 @@ type Turn struct {
 // Pick returns which tools are kept, all of them whole: those of must, what is no function, and for
 // each turn the n that fit it best. vectors are the embeddings of the tools, of the dimensions of
 // those of the turns; nil for one that is unknown. It returns nil where nothing can be told: no turn
-// has a word that a tool has, and no embedding. Turns are in their order.
+// has a word that a tool has, and no embedding. Turns are in their order; of more than there is work
+// for, the latest pick.
 func (l *List) Pick(turns []Turn, vectors [][]float32, n int, must func(name string) bool) []Form {
 	forms := l.musts(must)
 	told := false
-	for _, t := range turns {
+	most := max(1, maxWork/(1+rankCost*l.Len()+l.found))
+	for _, t := range turns[max(0, len(turns)-most):] {
 		scores, ok := l.scores([]Turn{t}, vectors)
 		if !ok {
 			continue

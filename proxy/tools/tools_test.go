@@ -1,12 +1,19 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/openai"
+	"signalbox/internal/signal"
+	"signalbox/internal/testkit"
+	"signalbox/rules"
 )
 
 func list(tb testing.TB, entries ...string) *List {
@@ -118,6 +125,47 @@ func TestCalled(t *testing.T) {
 	if m := Mentions([]byte(`{"type":"function","function":{"name":"a"}}`)); !m["a"] || m["b"] {
 		t.Error(m)
 	}
+}
+
+// Whoever sends a request names the tools, the calls and the turns.
+func TestChoosingTakesTimeInProportionToTheRequest(t *testing.T) {
+	t.Parallel()
+	const limit = 5 * time.Second // a search for each takes twice as long
+	many := 100_000
+	if testkit.Race {
+		many = 20_000
+	}
+	tools := `"tools":[` + strings.Repeat(`{"function":{"name":"a"}},`, many) + `{"function":{"name":"found"}}]`
+	calls := strings.Repeat(`{"function":{"name":"b","arguments":"{}"}},`, many/5)
+	for name, body := range map[string]string{
+		"calls": `{"role":"user","content":"a found"},{"role":"assistant","tool_calls":[` + calls +
+			`{"function":{"name":"found","arguments":"{}"}}]},{"role":"user","content":"a"}`,
+		"turns": strings.Repeat(`{"role":"user","content":"a"},`, many/7) + `{"role":"user","content":"found"}`,
+	} {
+		req, err := openai.ParseChat([]byte(`{"model":"m","messages":[`+body+`],`+tools+`}`), openai.Limits{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, want := range []rules.Tools{{Keep: 3}, {Keep: 3, Share: .5}} {
+			var got *Choice
+			took := testkit.CPUTime(t, func() { got = NewMemo().Choose(t.Context(), alike{}, req, &want) })
+			if took > limit {
+				t.Errorf("%s, %+v: %d bytes took %v, want at most %v", name, want, len(req.Raw), took, limit)
+			}
+			if got == nil || !strings.Contains(string(got.JSON), `"found"`) {
+				t.Errorf("%s, %+v: %v is kept", name, want, got)
+			}
+		}
+	}
+}
+
+// alike gives every text the same embedding.
+type alike struct{}
+
+func (alike) Signals() signal.Mask { return signal.MaskOf(signal.Embedding) }
+
+func (alike) Extract(_ context.Context, _ *signal.Text, _ signal.Mask, set *signal.Set) {
+	set.Put(signal.Embedding, signal.Value{State: signal.Known, Vector: []float32{1}})
 }
 
 func FuzzParse(f *testing.F) {
