@@ -70,6 +70,9 @@ type Virtual interface {
 	// or it does not hold now. The error is that keys are not known yet. The key is not changed by
 	// either side.
 	Find(shown string, sum *[sha256.Size]byte) (*KeyOptions, error)
+	// Taken reports whether a key has a name, whether it holds now or not. The error is that keys
+	// are not known yet.
+	Taken(name string) (bool, error)
 	// Lacking says what is wrong with the keys, in words for /readyz; empty when nothing is. blind:
 	// none are known.
 	Lacking() (what string, blind bool)
@@ -231,10 +234,28 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 		return Principal{}, ErrBadKey
 	}
 	who, err := a.tokens.caller(ctx, token)
+	if err == nil {
+		err = a.apart(who.Name)
+	}
 	if err != nil {
 		return Principal{}, err
 	}
 	return a.allow("token", who, nil, RateOptions{}), nil
+}
+
+// apart refuses who is called as a key is: what belongs to the key would be its own.
+func (a *Keys) apart(name string) error {
+	taken := a.taken[name]
+	if !taken && a.virtual != nil {
+		var err error
+		if taken, err = a.virtual.Taken(name); err != nil {
+			return fmt.Errorf("%w: %w", ErrNoKeySet, err)
+		}
+	}
+	if taken {
+		return bad("the token names a caller that is a key")
+	}
+	return nil
 }
 
 // Logged returns what the caller of a logged request may do now: one of whom name, tenant and role

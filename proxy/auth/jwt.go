@@ -135,7 +135,6 @@ type tokens struct {
 	o          JWTOptions
 	algorithms []jose.SignatureAlgorithm
 	roles      []string // that have an entry
-	taken      []string // names that are keys'
 	tenant     string   // of tokens where no claim names one
 	role       string   // of tokens that name none
 	set        *keySet
@@ -161,9 +160,6 @@ func newTokens(o *Options) (*tokens, error) {
 	}
 	for _, r := range o.Roles {
 		t.roles = append(t.roles, r.Name)
-	}
-	for _, k := range o.Keys {
-		t.taken = append(t.taken, k.Name)
 	}
 	return t, nil
 }
@@ -234,9 +230,6 @@ func (t *tokens) read(claims map[string]any) (Principal, error) {
 	var ok bool
 	if who.Name, ok = word(claimAt(claims, t.o.NameClaim)); !ok {
 		return Principal{}, bad("the token names no caller")
-	}
-	if slices.Contains(t.taken, who.Name) {
-		return Principal{}, bad("the token names a caller that is a key") // what belongs to the key would be its own
 	}
 	if t.o.TenantClaim != "" {
 		if who.Tenant, ok = word(claimAt(claims, t.o.TenantClaim)); !ok {

@@ -8,6 +8,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -460,5 +461,38 @@ func TestWhatACallerMayUseIsCutByItsRoleAndItsTenant(t *testing.T) {
 				t.Error("the list is not kept to")
 			}
 		})
+	}
+}
+
+// onlyVirtual is one virtual key, in nobody's hands; or, with err, none that is known.
+type onlyVirtual struct {
+	name string
+	err  error
+}
+
+func (onlyVirtual) Find(string, *[sha256.Size]byte) (*KeyOptions, error) { return nil, nil } //nolint:nilnil // none
+
+func (v onlyVirtual) Taken(name string) (bool, error) { return name == v.name, v.err }
+
+func (onlyVirtual) Lacking() (string, bool) { return "", false }
+
+// What belongs to a key in its tenant, as a private context does, would be the token's.
+func TestATokenIsNobodyWhomAVirtualKeyIsCalledAs(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	for _, tt := range []struct {
+		virtual onlyVirtual
+		want    error
+	}{
+		{onlyVirtual{name: "ada"}, ErrBadKey},
+		{onlyVirtual{name: "bob"}, nil},
+		{onlyVirtual{err: errors.New("not read yet")}, ErrNoKeySet},
+	} {
+		keys := gate(t, withTokens(func(j *JWTOptions) { j.JWKSFile = i.file("set.json", i.set("rsa-1")) }))
+		keys.Accept(tt.virtual)
+		who, err := keys.Identify(t.Context(), bearer(i.sign("RS256", "rsa-1", i.rsa, claims(nil))))
+		if !errors.Is(err, tt.want) || err == nil && who.Name != "ada" {
+			t.Errorf("%+v: %+v, %v, want %v", tt.virtual, who, err, tt.want)
+		}
 	}
 }

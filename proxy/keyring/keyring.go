@@ -143,6 +143,15 @@ func (r *Ring) Find(shown string, sum *[sha256.Size]byte) (*auth.KeyOptions, err
 	return &e.key, nil
 }
 
+// Taken implements auth.Virtual. Of a key that has expired contexts may be left.
+func (r *Ring) Taken(name string) (bool, error) {
+	s := r.current.Load()
+	if s == nil {
+		return false, errUnread
+	}
+	return s.byName[name] != nil, nil
+}
+
 // Lacking implements auth.Virtual.
 func (r *Ring) Lacking() (what string, blind bool) {
 	switch {

@@ -514,6 +514,14 @@ func TestAKeyWhoseNameTheConfigurationTakesIsTold(t *testing.T) {
 	if next.ring.Collision([]string{"other", "web"}) != "web" || next.ring.Collision([]string{"other"}) != "" {
 		t.Error("the collision is not found")
 	}
+	for name, want := range map[string]bool{"web": true, "other": false} {
+		if got, err := next.ring.Taken(name); got != want || err != nil {
+			t.Errorf("%s is taken: %v, %v", name, got, err)
+		}
+	}
+	if _, err := keyring.New(away{}, keyring.Options{Max: 1}).Taken("web"); err == nil {
+		t.Error("a name is free though no key was read")
+	}
 }
 
 // Whoever adds a field to the keys of the configuration adds it to Grants, and gives it one name.
