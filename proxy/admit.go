@@ -15,7 +15,6 @@ import (
 	"signalbox/proxy/exchange"
 	"signalbox/proxy/fault"
 	"signalbox/proxy/headers"
-	"signalbox/proxy/resolve"
 )
 
 // Principal is who makes a request.
@@ -158,7 +157,7 @@ func (st *State) translate(w *downstream.Writer, body []byte, o anthropic.Option
 		return nil, err
 	}
 	req.Translated, req.ThinkingBudget, req.Places = true, t.Budget, t.Places
-	w.Messages.Thinking, w.Messages.Prompt = t.Thinking, req.EstimateTokens()
+	w.Messages.Thinking, w.Messages.Prompt = t.Thinking, req.PromptTokens()
 	if len(t.LeftOut) > 0 {
 		w.Header()["X-Signalbox-Left-Out"] = []string{strings.Join(t.LeftOut, ",")}
 	}
@@ -178,13 +177,13 @@ func (st *State) bodyLimits() downstream.BodyLimits {
 
 // chargeLimits counts what a request may use in the limits of its caller: its prompt, estimated,
 // and the most that it allows for the response.
-func chargeLimits(ctx context.Context, w *downstream.Writer, req *openai.Request, held *resolve.Contexts) error {
+func chargeLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchange) error {
 	if w.Lease == nil {
 		return nil
 	}
-	n := held.PromptTokens(req)
-	if req.API != openai.Other {
-		n += req.MaxOutputTokens()
+	n := o.PromptTokens()
+	if o.Req.API != openai.Other {
+		n += o.Req.MaxOutputTokens()
 	}
 	err := w.Lease.Tokens(ctx, n)
 	if err == nil {

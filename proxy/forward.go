@@ -291,7 +291,7 @@ func headersFor(ctx context.Context, o *exchange.Exchange, in http.Header, body 
 func (p *Proxy) discards(ctx context.Context, st *State, o *exchange.Exchange, u *upstream.Response) bool {
 	x, ok := o.Escalation.Discard(u, o.Params, func(told *response.Tally) response.Usage {
 		p.records.Believe(ctx, o, told)
-		return told.Taken(o.Resolved.PromptTokens(o.Req))
+		return told.Taken(o.PromptTokens())
 	})
 	if !ok {
 		return false

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"signalbox/internal/anthropic"
-	"signalbox/internal/openai"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/count"
 	"signalbox/proxy/decide"
@@ -62,10 +61,7 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 	}
 	n, exact := p.countFor(r.Context(), st, w, d)
 	if !exact {
-		n = req.EstimateTokens() + (len(req.Field("tools"))+3)/openai.BytesPerToken
-		if held.Named() {
-			n += held.Tokens
-		}
+		n = held.PromptTokens(req)
 		w.Header()["X-Signalbox-Degraded"] = []string{"tokenize"}
 	}
 	return downstream.WriteJSON(w, http.StatusOK, map[string]int{"input_tokens": n})

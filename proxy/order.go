@@ -71,7 +71,7 @@ func (p *Proxy) reserve(
 	if !priced || len(o.Who.Budgets) == 0 && !ofModels {
 		return nil
 	}
-	prompt := float64(o.Resolved.PromptTokens(o.Req))
+	prompt := float64(o.PromptTokens())
 	price := func(m *backend.Model) float64 {
 		if o.Req.API == openai.Other {
 			return m.Price.Of(prompt, 0)

@@ -42,7 +42,7 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 		return err
 	}
 	o.Resolved.Describe(w.Header())
-	if err = chargeLimits(ctx, w, req, o.Resolved); err != nil {
+	if err = chargeLimits(ctx, w, &o); err != nil {
 		return err
 	}
 	if done, err := p.recall(ctx, st, w, who, r.Header, &o); done || err != nil {

@@ -21,6 +21,7 @@ import (
 	"signalbox/memory"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/decisionlog"
+	"signalbox/proxy/exchange"
 	"signalbox/proxy/settings"
 )
 
@@ -104,6 +105,31 @@ func TestTokensAreCountedAsTheyWereUsed(t *testing.T) {
 	}
 	if got := b.post("/v1/embeddings", `{"model":"small","input":"x"}`, "Authorization", "Bearer limited"); got.status != 429 {
 		t.Errorf("another endpoint: %d", got.status)
+	}
+}
+
+func TestWhateverAModelReadsCounts(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, okAnswer))
+	text := strings.Repeat("word ", 4000)
+	for _, x := range []struct {
+		path, body string
+		status     int
+	}{
+		{"/v1/embeddings", `"input":"` + text + `"`, 429},
+		{"/v1/embeddings", `"input":[[` + strings.Repeat("7,", 5000) + `7]]`, 429},
+		{"/v1/rerank", `"query":"a","documents":["` + text + `"]`, 429},
+		{"/v1/tokenize", `"prompt":"` + text + `"`, 200}, // no model reads it
+		{exchange.ChatPath, `"max_tokens":1,"messages":[{"role":"assistant","tool_calls":[{"id":"call_1","type":"function",` +
+			`"function":{"name":"f","arguments":"` + text + `"}}]},{"role":"user","content":"a"}]`, 429},
+		{exchange.ChatPath, `"max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function",` +
+			`"function":{"name":"f","description":"` + text + `"}}]`, 429},
+	} {
+		b := start(t, oneModel(u), limited(auth.RateOptions{TPM: 1000}))
+		got := b.post(x.path, `{"model":"small",`+x.body+`}`, "Authorization", "Bearer limited")
+		if got.status != x.status {
+			t.Errorf("%s %.60s: %d %s", x.path, x.body, got.status, got.body)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ var surfaces = [...]exchange.Surface{
 	{Path: downstream.MessagesPath, API: openai.Chat, Operation: "chat", Messages: true},
 	{Path: "/v1/embeddings", API: openai.Other, Operation: exchange.Embeddings},
 	{Path: "/v1/rerank", API: openai.Other, Operation: "rerank"},
-	{Path: "/v1/tokenize", API: openai.Other, Operation: "tokenize"},
+	{Path: "/v1/tokenize", API: openai.Other, Operation: exchange.Tokenize},
 	{Path: "/v1/audio/speech", API: openai.Other, Operation: "speech"},
 	{Path: "/v1/audio/transcriptions", API: openai.Other, Operation: "transcription", Form: true},
 	{Path: "/v1/audio/translations", API: openai.Other, Operation: "translation", Form: true},

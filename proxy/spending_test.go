@@ -97,6 +97,18 @@ func TestACallerOverItsBudgetIsToldWhenItResets(t *testing.T) {
 	}
 }
 
+func TestEmbeddingsAreReservedFor(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, `{"object":"list","data":[],"usage":{"prompt_tokens":10}}`))
+	b := start(t, oneModel(u), withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: .01}}))
+	for _, x := range []struct{ words, want int }{{10, 200}, {10_000, 429}} { // at $1 a million tokens
+		body := `{"model":"small","input":"` + strings.Repeat("word ", x.words) + `"}`
+		if got := b.post("/v1/embeddings", body, "Authorization", "Bearer team"); got.status != x.want {
+			t.Errorf("%d words: %d %s", x.words, got.status, got.body)
+		}
+	}
+}
+
 // An answer that was thrown away for a better one counts to the budget, and is reserved for.
 func TestAThrownAnswerIsPaid(t *testing.T) {
 	t.Parallel()

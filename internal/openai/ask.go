@@ -10,8 +10,8 @@ import (
 // right for English under byte-pair vocabularies, and near one token a character for CJK in UTF-8.
 const BytesPerToken = 4
 
-// EstimateTokens estimates the length of the prompt in tokens: its text by BytesPerToken and, for
-// each message, four tokens of template. Ids of tokens count as they are.
+// EstimateTokens estimates how long the conversation is, in tokens: what messages say by
+// BytesPerToken and, for each message, four tokens of template. Ids of tokens count as they are.
 func (r *Request) EstimateTokens() int {
 	const template = 4
 	n := r.TokenIDs
@@ -20,6 +20,25 @@ func (r *Request) EstimateTokens() int {
 	}
 	for i := range r.Messages {
 		n += len(r.Messages[i].Text)/BytesPerToken + template
+	}
+	return n
+}
+
+// PromptTokens estimates what the prompt takes, in tokens: EstimateTokens and all else that a model
+// is given to read, by BytesPerToken: calls of tools and reasoning in messages, the input of APIs
+// without messages, documents, and tools as they are spelled, for so templates have them.
+func (r *Request) PromptTokens() int {
+	n := sizeOf(r.texts) + sizeOf(r.loose) - r.toolsText + r.toolsJSON
+	for i := range r.Messages {
+		n += len(r.Messages[i].Name)
+	}
+	return r.EstimateTokens() + r.ids + (n+BytesPerToken-1)/BytesPerToken
+}
+
+// sizeOf is how long texts are together, in bytes.
+func sizeOf(list []text) (n int) {
+	for i := range list {
+		n += len(list[i].text)
 	}
 	return n
 }

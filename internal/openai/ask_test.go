@@ -1,6 +1,9 @@
 package openai
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestAsk(t *testing.T) {
 	t.Parallel()
@@ -102,6 +105,46 @@ func TestBringsToolResult(t *testing.T) {
 		}
 		if got := r.BringsToolResult(); got != want {
 			t.Errorf("%s: got %t, want %t", body, got, want)
+		}
+	}
+}
+
+// Each text of 400 bytes is 100 tokens wherever it stands, and counts once.
+func TestAPromptIsAllThatAModelReads(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("word ", 80)
+	const hi = `{"model":"m","messages":[{"role":"user","content":"hi"}`
+	tool := `{"type":"function","function":{"name":"f","description":"` + text + `","parameters":{"type":"object"}}}`
+	for name, tt := range map[string]struct {
+		api                API
+		body               string
+		conversation, more int // tokens; more may be some too few
+	}{
+		"a message": {Chat, hi + `,{"role":"user","content":"` + text + `"}]}`, 108, 0},
+		"parts":     {Chat, hi + `,{"role":"user","content":[{"type":"text","text":"` + text + `"}]}]}`, 108, 0},
+		"reasoning": {Chat, hi + `,{"role":"assistant","content":"","reasoning_content":"` + text + `"}]}`, 8, 100},
+		"arguments": {Chat, hi + `,{"role":"assistant","tool_calls":[{"id":"call_1","type":"function",` +
+			`"function":{"name":"f","arguments":"` + text + `"}}]}]}`, 8, 100},
+		"tools":     {Chat, hi + `],"tools":[` + tool + `,` + tool + `]}`, 4, 2 * len(tool) / 4},
+		"functions": {Chat, hi + `],"functions":[{"name":"f","description":"` + text + `"}]}`, 4, 107},
+		"documents": {Chat, hi + `],"documents":["` + text + `"]}`, 4, 100},
+		"an answer": {Response, `{"model":"m","instructions":"` + text + `","input":"` + text + `"}`, 208, 0},
+		"a prompt":  {Completion, `{"model":"m","prompt":["` + text + `",` + `"` + text + `"]}`, 208, 0},
+		"ids":       {Completion, `{"model":"m","prompt":[1,2,3]}`, 3, 0},
+		"texts":     {Other, `{"model":"m","input":["` + text + `","` + text + `"]}`, 0, 200},
+		"lists":     {Other, `{"model":"m","input":[[1,2,3],[4,5]]}`, 0, 5},
+		"a ranking": {Other, `{"model":"m","query":"` + text + `","documents":["` + text +
+			`",{"text":"` + text + `"}]}`, 0, 300},
+		"own fields": {Chat, hi + `],"signalbox":{"facts":["` + text + `"]},"user":"` + text + `"}`, 4, 0},
+	} {
+		r, err := Parse(tt.api, []byte(tt.body), Limits{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		want := tt.conversation + tt.more
+		if n := r.PromptTokens(); r.EstimateTokens() != tt.conversation || n < want || n > want+4 {
+			t.Errorf("%s: %d tokens, of them %d of the conversation; want %d and %d",
+				name, n, r.EstimateTokens(), want, tt.conversation)
 		}
 	}
 }

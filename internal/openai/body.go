@@ -83,9 +83,20 @@ func (p *chatParser) input() error {
 			return p.item()
 		default:
 			p.req.OpaquePrompt = true
-			return p.skip()
+			return p.numbers()
 		}
 	})
+}
+
+// numbers reads an id of a token, or a list of them; what is neither is for the server to judge.
+func (p *chatParser) numbers() error {
+	switch p.kind() {
+	case '[':
+		return p.elements(p.numbers)
+	case '0':
+		p.req.ids++
+	}
+	return p.skip()
 }
 
 // item reads one item of a list: a message, a tool call, its result, or a content part.

@@ -252,10 +252,15 @@ func (p *chatParser) tools() error {
 		return p.mistyped("a list or null")
 	}
 	p.as(roleTool, signal.OriginInstructions)
-	return p.elements(func() error {
-		p.req.HasTools = true
+	r, start := p.req, p.start()
+	first := len(r.loose)
+	err := p.elements(func() error {
+		r.HasTools = true
 		return p.anything()
 	})
+	p.keepShort()
+	r.toolsJSON, r.toolsText = r.toolsJSON+p.end()-start, r.toolsText+sizeOf(r.loose[first:])
+	return err
 }
 
 func (p *chatParser) messages() error {

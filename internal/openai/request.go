@@ -150,6 +150,9 @@ type Request struct {
 	loose   []text   // texts outside messages, in order
 
 	instructions Span // the value of instructions; zero when absent
+	toolsJSON    int  // bytes of tools and functions as they are spelled
+	toolsText    int  // bytes of loose that are theirs
+	ids          int  // numbers in the input of an API without a parser of its own
 	refers       bool // some item of the input of a Response stands for one that the server keeps
 
 	form    bool     // the body is a form and no JSON

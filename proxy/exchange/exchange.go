@@ -63,6 +63,15 @@ type Exchange struct {
 	Upstream       trace.Span       // of the attempt that is answered; nil without one
 }
 
+// PromptTokens estimates what the prompt takes, with the contexts that it names: nothing where no
+// model reads it.
+func (o *Exchange) PromptTokens() int {
+	if o.Surface.Operation == Tokenize {
+		return 0
+	}
+	return o.Resolved.PromptTokens(o.Req)
+}
+
 // Saves reports whether the response is to be stored as a context.
 func (o *Exchange) Saves() bool { return o.Contexts != nil && o.Req.Extras.SaveContext != nil }
 
@@ -96,6 +105,9 @@ func (s *Surface) UpstreamPath(direct bool) string { //nolint:revive // what the
 	}
 	return strings.TrimPrefix(path, "/v1/")
 }
+
+// Tokenize is the operation of the API that counts tokens and asks no model.
+const Tokenize = "tokenize"
 
 // Embeddings is the operation of the only API beside those of completions whose answers tell their
 // usage everywhere.

@@ -37,7 +37,7 @@ func (r *Recorder) Believe(ctx context.Context, o *exchange.Exchange, told *resp
 	}
 	u, was := &told.Usage, told.Usage
 	if most := mostPrompt(o); outside(u.Input, most) || outside(u.Cached, most) {
-		u.Input, u.Cached = o.Resolved.PromptTokens(o.Req), 0
+		u.Input, u.Cached = o.PromptTokens(), 0
 	}
 	if outside(u.Output, mostOutput(o)) {
 		u.Output, u.Reasoning = int(told.Length()), 0

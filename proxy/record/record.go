@@ -148,7 +148,7 @@ func tells(o *exchange.Exchange, status int) bool {
 func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	cut := err != nil || o.Guarded.Cut && o.Req.Streams()
 	if cut && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
-		o.Tally.Usage = o.Tally.Taken(o.Resolved.PromptTokens(o.Req))
+		o.Tally.Usage = o.Tally.Taken(o.PromptTokens())
 		o.Estimated = o.Tally.Usage != response.Usage{}
 	}
 }
@@ -384,7 +384,7 @@ func takenLast(w *downstream.Writer, o *exchange.Exchange, status int) response.
 	if unanswered(w, o, status) {
 		return response.Usage{}
 	}
-	return o.Tally.Taken(o.Resolved.PromptTokens(o.Req))
+	return o.Tally.Taken(o.PromptTokens())
 }
 
 // unanswered reports whether no model answered, so that nothing was used: none was asked, or the

@@ -42,7 +42,7 @@ func tooLong(u *upstream.Response, o *exchange.Exchange) error {
 	if u.Status != http.StatusBadRequest {
 		return nil
 	}
-	asked := upstream.Asked{Prompt: o.Resolved.PromptTokens(o.Req), PromptField: o.Req.PromptField()}
+	asked := upstream.Asked{Prompt: o.PromptTokens(), PromptField: o.Req.PromptField()}
 	if o.Limit.ClientsOwn(o.Req) {
 		asked.Limit, _ = o.Req.AnswerLimit()
 		asked.LimitField = o.Req.LimitField()
@@ -213,7 +213,7 @@ func (s *Stage) copyStream(
 	}
 	if o.Guarding != nil {
 		if o.Req.IncludeUsage && o.Req.API != openai.Response && w.Messages == nil { // those tell their own
-			o.Guarding.Job.Usage = func() response.Usage { return t.Taken(o.Resolved.PromptTokens(o.Req)) }
+			o.Guarding.Job.Usage = func() response.Usage { return t.Taken(o.PromptTokens()) }
 		}
 		return copyChecked(ctx, u, o, client, to)
 	}

@@ -88,9 +88,9 @@ func (r *Contexts) Release() {
 // Named reports whether there are contexts to put into the prompt.
 func (r *Contexts) Named() bool { return r != nil && len(r.Snaps) > 0 }
 
-// PromptTokens estimates the length of the prompt of req with the contexts that it names.
+// PromptTokens estimates what the prompt of req takes with the contexts that it names.
 func (r *Contexts) PromptTokens(req *openai.Request) int {
-	n := req.EstimateTokens()
+	n := req.PromptTokens()
 	if r.Named() {
 		n += r.Tokens
 	}
