@@ -154,7 +154,7 @@ func (st *State) translate(w *downstream.Writer, body []byte, o anthropic.Option
 	}
 	req, err := openai.ParseChat(t.Chat, o.Limits)
 	if err != nil {
-		return nil, err
+		return nil, t.Blame(err)
 	}
 	req.Translated, req.ThinkingBudget, req.Places = true, t.Budget, t.Places
 	w.Messages.Thinking, w.Messages.Prompt = t.Thinking, req.PromptTokens()

@@ -23,3 +23,20 @@ func TestTheDetailOfAnErrorIsItsMessage(t *testing.T) {
 		}
 	}
 }
+
+// A schema of a tool lies one level deeper in the chat that is read.
+func TestAnErrorOfTheChatNamesTheFieldOfTheMessage(t *testing.T) {
+	t.Parallel()
+	b := start(t, oneModel(testkit.NewUpstream(t, testkit.JSON(200, testkit.Completion))))
+	b.state.limits.MaxDepth = 8
+	schema := strings.Repeat(`{"a":`, 5) + "1" + strings.Repeat("}", 5)
+	body := askMessage("hi", `,"tools":[{"name":"f","input_schema":`+schema+`}]`)
+	const want = "tools.0.input_schema.a.a.a.a nested deeper than 8 levels"
+	if got := b.message(body); got.status != 400 || got.failure(t) != "invalid_request_error: "+want {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	got := b.post("/signalbox/v1/explain", body, "Anthropic-Version", "2023-06-01")
+	if got.status != 400 || !strings.Contains(got.body, "input_schema.a.a.a.a nested") {
+		t.Errorf("explained: %d %s", got.status, got.body)
+	}
+}

@@ -217,16 +217,17 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 	if !st.auth.MayExplain(who) {
 		return fault.ErrForbidden
 	}
+	blame := func(err error) error { return err }
 	if ofAnthropic(r) {
 		t, err := anthropic.ToChat(body, anthropic.Options{Limits: st.limits.OfBody()})
 		if err != nil {
 			return err
 		}
-		body = t.Chat
+		body, blame = t.Chat, t.Blame
 	}
 	e, err := p.explain(r.Context(), st, body, who, r.Header)
 	if err != nil {
-		return err
+		return blame(err)
 	}
 	return downstream.WriteJSON(w, http.StatusOK, e)
 }

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -62,6 +63,40 @@ func message(e *openai.Error) string {
 		return e.Message
 	}
 	return at + ": " + e.Message
+}
+
+// Blame is an error about Chat as one about the body as it came, where the translation has given the
+// field at fault another name or place: those of tools and of the form of an answer. Messages of a
+// chat are written here, and have none of their own at fault.
+func (r *Request) Blame(err error) error {
+	e, ok := errors.AsType[*openai.Error](err)
+	if !ok || e.Param == "" {
+		return err
+	}
+	out := *e
+	if out.Param = r.sent(e.Param); out.Param == e.Param {
+		return err
+	}
+	if rest, named := strings.CutPrefix(e.Message, e.Param); named {
+		out.Message = out.Param + rest
+	}
+	return &out
+}
+
+// sent is the field of the body as it came that became one of Chat.
+func (r *Request) sent(field string) string {
+	const tool = "tools["
+	if strings.HasPrefix(field, tool) {
+		at, in, _ := strings.Cut(field, ".function")
+		if rest, schema := strings.CutPrefix(in, ".parameters"); schema {
+			in = ".input_schema" + rest
+		}
+		return at + in
+	}
+	if rest, ok := strings.CutPrefix(field, "response_format"); ok {
+		return r.form + strings.TrimPrefix(rest, ".json_schema")
+	}
+	return field
 }
 
 // AppendStreamError appends an error as an event of a stream.

@@ -38,6 +38,8 @@ type Request struct {
 	// Exact: nothing was left out, nor changed beyond what the two APIs say in different ways, so
 	// that whatever a server reads in the body itself is read in Chat as well.
 	Exact bool
+
+	form string // the field that response_format was made of
 }
 
 // Options of a translation.
@@ -331,6 +333,7 @@ func (t *translator) format(raw []byte, at string) error {
 	case schema == nil || schema[0] != '{':
 		return bad(join(at, "schema"), "must be an object")
 	}
+	t.out.form = at
 	const head = `{"type":"json_schema","json_schema":{"name":"output","strict":true,"schema":`
 	t.form = append([]byte(head), schema...)
 	t.form = append(t.form, "}}"...)

@@ -256,6 +256,34 @@ func TestErrorsNameTheFieldInTheirMessage(t *testing.T) {
 	}
 }
 
+// A schema of a tool lies one level deeper in a chat, so that it is the parser's to refuse.
+func TestErrorsOfTheChatNameTheFieldThatWasSent(t *testing.T) {
+	t.Parallel()
+	const hi = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}],`
+	const deep = `{"a":{"b":{}}}`
+	for in, want := range map[string]string{
+		`"tools":[{"name":"f","input_schema":` + deep + `}]`:                      "tools[0].input_schema.a",
+		`"output_config":{"format":{"type":"json_schema","schema":` + deep + `}}`: "output_config.format.schema.a.b",
+		`"output_format":{"type":"json_schema","schema":` + deep + `}`:            "output_format.schema.a.b",
+		`"x":{"function":{"parameters":` + deep + `}}`:                            "x.function.parameters.a.b",
+	} {
+		r, err := ToChat([]byte(hi+in+"}"), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = openai.ParseChat(r.Chat, openai.Limits{MaxDepth: 5})
+		e, ok := errors.AsType[*openai.Error](r.Blame(err))
+		if !ok || e.Param != want || e.Message != want+" nested deeper than 5 levels" {
+			t.Errorf("%s: %v, want an error about %s", in, r.Blame(err), want)
+		}
+	}
+	for _, err := range []error{errors.New("other"), &openai.Error{Message: "no field"}, nil} {
+		if got := new(Request).Blame(err); !errors.Is(got, err) {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
 func TestBadRequestsNameTheField(t *testing.T) {
 	t.Parallel()
 	const hi = `,"messages":[{"role":"user","content":"hi"}]`
