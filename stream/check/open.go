@@ -259,3 +259,21 @@ func (s *sight) given() {
 	}
 	s.numbers = worstOf(s.findings)
 }
+
+// mostTold is up to how many things a line counts that it tells next; our choice.
+const mostTold = 20
+
+// tally takes the only number of a line that ends in a colon for how many things follow it, where
+// the evidence has no such number: "Three pages stand out:".
+func (s *sight) tally() {
+	if len(s.findings) != 1 || s.numbers != numeric.Unsupported ||
+		!strings.HasSuffix(strings.TrimRight(s.claim.Text, " *_\n"), ":") {
+		return
+	}
+	f := &s.findings[0]
+	v := quantity.Parse(nil, s.claim.Text[f.Start:f.End])
+	if len(v) == 1 && v[0].Kind == quantity.Count && v[0].Dim == quantity.Plain && !v[0].Range() && v[0].Raw <= mostTold {
+		*f = numeric.Finding{Start: f.Start, End: f.End, Sentence: -1, Reason: numeric.NoFact}
+		s.numbers = numeric.NotCheckable
+	}
+}

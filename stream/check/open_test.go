@@ -98,3 +98,17 @@ func TestNumbersOfTheQuestion(t *testing.T) {
 		}
 	}
 }
+
+// A line that announces so many things counts what the answer tells next.
+func TestTallies(t *testing.T) {
+	t.Parallel()
+	for claim, want := range map[string]check.Verdict{
+		"Three pages cost 40 euros:":             check.Unsupported,
+		"Five of the core handlers use the net:": check.Unchecked,
+	} {
+		c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, page)
+		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want && (want != check.Unchecked || got.Verdict > want) {
+			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}

@@ -125,6 +125,7 @@ func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (t
 		s.ofValue(ctx, e, &left)
 	}
 	s.given()
+	s.tally()
 	return steps - left
 }
 

@@ -47,7 +47,7 @@ const (
 	Reached      Reason = "follows from a date and a length of time in the evidence"
 	Counted      Reason = "count of listed things"
 	Listed       Reason = "may count what the evidence lists"
-	OfAddress    Reason = "part of an address in the evidence"
+	Named        Reason = "part of what something is called in the evidence"
 	OtherValue   Reason = "another value for the same subject"
 	OtherSubject Reason = "value of another subject"
 	OtherRate    Reason = "same value, for each of something else"
@@ -353,7 +353,7 @@ func (c *checker) judge(i int) Finding {
 	if by := c.ratio(v); by.sentence >= 0 {
 		return c.found(f, Supported, Derived, by)
 	}
-	if c.eitherOr(v) {
+	if c.eitherOr(v) || c.ownSum(v) {
 		f.Reason = NoFact
 		return f
 	}
@@ -429,9 +429,9 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return Multiple
 	case c.listsAsMany(v, other):
 		return Listed
-	case c.ofAddress(v):
-		return OfAddress
-	case c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
+	case c.named(v):
+		return Named
+	case c.spans(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
 		return Difference
 	}
 	return ""

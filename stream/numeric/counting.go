@@ -78,22 +78,62 @@ func (c *checker) eitherOr(v *quantity.Value) bool {
 	return false
 }
 
-// digitsOfAddress is how many digits a number has at least that is known from an address; our choice.
-const digitsOfAddress = 3
+// sizeOfName is how many bytes a number has at least that is known by its digits alone; our choice.
+const sizeOfName = 3
 
-// ofAddress reports whether v stands in the evidence as a part of what is read as one thing, such as
-// an address: pull request 710 of ".../pull/710".
-func (c *checker) ofAddress(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.End-v.Start < digitsOfAddress ||
-		strings.Trim(c.claim[v.Start:v.End], "0123456789") != "" {
+// named reports whether v stands in the evidence as a part of what something is called, such as an
+// address or a version: pull request 710 of ".../pull/710", "5.2 or later" of "version 5.2".
+func (c *checker) named(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.Range() {
 		return false
 	}
 	k := c.wordFrom(v.Start)
-	if k == len(c.words) || c.words[k].Start != v.Start || c.words[k].End != v.End {
+	if k == len(c.words) || c.words[k].Start != v.Start {
 		return false
 	}
-	_, known := c.x.idf[c.words[k].Hash]
+	w := &c.words[k]
+	if w.End-w.Start < sizeOfName || strings.Trim(c.claim[w.Start:w.End], "0123456789.") != "" {
+		return false
+	}
+	_, known := c.x.idf[w.Hash]
 	return known
+}
+
+// spans reports whether v is a range, and the evidence has both of its ends in one sentence: "100 to
+// 1000" of "100 and 1000 spans".
+func (c *checker) spans(v *quantity.Value) bool {
+	if !v.Range() || v.Kind != quantity.Count {
+		return false
+	}
+	for _, s := range c.top {
+		in := &c.x.sentences[s]
+		low, high := false, false
+		for k := in.known; k < in.knownEnd; k++ {
+			c.left -= comparing
+			e := &c.x.known[k].value
+			same := e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range()
+			low, high = low || same && e.Lo == v.Lo, high || same && e.Lo == v.Hi
+		}
+		if low && high {
+			return true
+		}
+	}
+	return false
+}
+
+// ownSum reports whether v is said to be the sum of other numbers of the claim, and is.
+func (c *checker) ownSum(v *quantity.Value) bool {
+	if c.cues&cueSum == 0 || v.Kind != quantity.Count || v.Dim == quantity.Plain {
+		return false
+	}
+	own, at := c.ownNear()
+	sum, n := 0.0, 0
+	for i := range own[:at] {
+		if own[i].Kind == quantity.Count && own[i].Dim == v.Dim && !own[i].Range() {
+			sum, n = sum+own[i].Lo, n+1
+		}
+	}
+	return n > 1 && v.Says(sum)
 }
 
 // shared reports whether v, an amount for each of something, is one of the evidence divided by how

@@ -41,7 +41,7 @@ func TestNumbersThatAnswersCount(t *testing.T) {
 		{pins, "That is 4,800 pins per worker, or 240 times as many.", numeric.Supported, numeric.Derived},
 		{pins, "That is 4,800 pins per worker, or 250 times as many.", numeric.Unsupported, numeric.NoSuchNumber},
 		{pins, "That is 5,200 pins per worker.", numeric.Contradicted, numeric.OtherValue},
-		{address, "It is implemented in pull request 710.", numeric.NotCheckable, numeric.OfAddress},
+		{address, "It is implemented in pull request 710.", numeric.NotCheckable, numeric.Named},
 		{address, "It is implemented in pull request 170.", numeric.Unsupported, numeric.NoSuchNumber},
 		{range3, "Possibilities 1 to 3 address the overhead.", numeric.Supported, numeric.SameValue},
 		{range3, "The key begins without the leading 0x.", numeric.NotCheckable, ""},
