@@ -149,7 +149,7 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		r.name(&out, func(p Inference) float32 { return p.Entailment })
 	case r.marks != marked && r.machineMade(says):
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, which is no prose"
-	case says == refuted && r.replies():
+	case (says == refuted || says == neutral) && r.replies():
 		out.Verdict, out.Reason = Unchecked, "denies what was asked"
 	case says == refuted && !r.calculated() && !r.bounded() && !r.among() && !r.denial(e):
 		out.Verdict, out.By, out.Reason = Contradicted, NLI, judgedFalse

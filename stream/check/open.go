@@ -26,16 +26,25 @@ func (r *reading) detailed() bool { return len(r.found) > 0 && r.found[0].Page >
 // mostReply bounds the content words of a claim that only denies the question; our choice.
 const mostReply = 3
 
-//nolint:gochecknoglobals // constant table
-var denials = hashes("not nicht pas")
+//nolint:gochecknoglobals // constant tables
+var (
+	denials = hashes("not nicht pas")
+	nothing = hashes("none nothing unknown yes no keine keiner nichts ja nein aucun aucune rien oui non ninguno ninguna nada sí")
+)
 
 // replies reports whether the claim only denies what was asked, without naming it, as in "Not
-// necessarily" and "Not in any real sense".
+// necessarily" and "Not in any real sense", or says that there is none, perhaps behind a title:
+// "Open questions: None."
 func (r *reading) replies() bool {
+	said := r.claim.states()
+	said = said[titleOf(said):]
+	list := words.Scan(make([]words.Word, 0, 2*mostReply), said)
+	if len(list) == 1 {
+		return nothing[list[0].Hash]
+	}
 	if r.signs&carried&^numeric.HasNegation != 0 {
 		return false
 	}
-	list := words.Scan(make([]words.Word, 0, 2*mostReply), r.claim.states())
 	n := 0
 	for _, w := range list {
 		if !w.Has(words.Stop) && !w.Has(words.Negation) {
@@ -43,6 +52,31 @@ func (r *reading) replies() bool {
 		}
 	}
 	return len(list) > 0 && denials[list[0].Hash] && n <= mostReply
+}
+
+// mostTitle bounds the words of a title before what it tells of; our choice.
+const mostTitle = 7
+
+// titleOf is how many bytes of a text are a title that ends in a colon, as those of an answer that is
+// a form: "Files and Code Sections:". It is 0 where the text begins with none. Its words begin with
+// capitals, function words apart.
+func titleOf(text string) int {
+	end := strings.IndexByte(text[:min(len(text), maxLine)], ':')
+	if end < 0 {
+		return 0
+	}
+	var room [mostTitle + 1]words.Word
+	list := words.Scan(room[:0], text[:end])
+	if len(list) == 0 || len(list) > mostTitle {
+		return 0
+	}
+	for _, w := range list {
+		if w.Has(words.Number) || !w.Has(words.Capital) && !w.Has(words.Stop) {
+			return 0
+		}
+	}
+	rest := strings.TrimLeft(text[end+1:], " *_\n")
+	return len(text) - len(rest)
 }
 
 //nolint:gochecknoglobals // constant tables
@@ -196,9 +230,10 @@ func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
 	m.read(r.claim.Text, r.found, r.findings)
+	title := r.claim.Lead + titleOf(r.claim.states())
 	strange := func(i int) bool {
 		w := m.claim[i]
-		return m.content[i] && r.claim.names(w) && !m.found[i] && !ordinals[w.Hash] &&
+		return m.content[i] && w.Start >= title && r.claim.names(w) && !m.found[i] && !ordinals[w.Hash] &&
 			!m.holdsName(r.claim.Text[w.Start:w.End], e, r.found)
 	}
 	for first := 0; first < len(m.claim); first++ {

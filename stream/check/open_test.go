@@ -70,6 +70,9 @@ func TestReplies(t *testing.T) {
 		"Nicht unbedingt.":             check.Unchecked,
 		"Not one museum of Paris is.":  check.Contradicted,
 		"Not open to the whole public": check.Unchecked,
+		"None.":                        check.Unchecked,
+		"Open Questions: None.":        check.Unchecked,
+		"Open Questions: The museum.":  check.Contradicted,
 	} {
 		wantVerdict(t, contradicts, "The museum is open to the public.", claim, want)
 	}
@@ -108,6 +111,23 @@ func TestTallies(t *testing.T) {
 	} {
 		c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, page)
 		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want && (want != check.Unchecked || got.Verdict > want) {
+			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
+		}
+	}
+}
+
+// Titles of an answer that is a form are no names.
+func TestTitlesAreNoNames(t *testing.T) {
+	t.Parallel()
+	for claim, want := range map[string]check.Verdict{
+		"Files and Code Sections:":                   check.NotCheckable,
+		"**Key Takeaways:**":                         check.NotCheckable,
+		"Overall Risk Assessment: Lindholm is safe.": check.Unchecked,
+		"Overall Risk Assessment: the bus to Malmö.": check.Unsupported,
+		"The head of Malmö: a risk for Lindholm.":    check.Unsupported,
+	} {
+		c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, page)
+		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want {
 			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
 		}
 	}

@@ -218,6 +218,15 @@ func (p *parser) listNumber() int {
 	return n + 2
 }
 
+// follows reports whether the word at i goes on about what stands before it: "line 7 in main.go".
+func (p *parser) follows(i int) bool {
+	switch p.tokText(i) {
+	case "in", "is", "was", "at", "has", "had", "ist", "war", "dans", "est", "en", "es":
+		return true
+	}
+	return false
+}
+
 // labelled reports whether the number at i is a name by the word before it (step 2) or by what is
 // around it.
 func (p *parser) labelled(i int) bool {
@@ -240,7 +249,7 @@ func (p *parser) labelled(i int) bool {
 	case "no", "p", "fig", "eq", "pp", "nos", "vol":
 		return dotted
 	case "room", "line", "lines", "level", "part", "note", "issue", "item", "items", "exercise", "problem", "option", "question", "building", "release", "rule", "article", "examples":
-		return p.tok(i+1).kind != tokWord || !dotted && p.touches(i)
+		return p.tok(i+1).kind != tokWord || p.has(i+1, roleOf|roleAnd|roleTo) || p.follows(i+1) || !dotted && p.touches(i)
 	}
 	return true
 }
