@@ -131,8 +131,8 @@ func (g *grounding) lacking() string {
 const verifyTime = time.Second
 
 // claims makes what the proxy checks answers with. least is the probability that marks a token; 0
-// leaves what the bundle says. g may be nil.
-func (g *grounding) claims(least float64) (guardrail.Claims, error) {
+// leaves what the bundle says. strict is check.Options.Strict. g may be nil.
+func (g *grounding) claims(least float64, strict bool) (guardrail.Claims, error) {
 	out := guardrail.Claims{Lacking: g.lacking}
 	o, err := g.readers(least)
 	if err != nil {
@@ -141,6 +141,7 @@ func (g *grounding) claims(least float64) (guardrail.Claims, error) {
 	if g != nil && g.place.remote.URL == "" {
 		o.Time = verifyTime
 	}
+	o.Strict = strict
 	out.Checker, err = check.New(o)
 	return out, err
 }

@@ -194,7 +194,7 @@ func (n *neural) prepareClaims(ctx context.Context, cfg *config.Config, set *mod
 			set.fresh = append(set.fresh, set.grounding)
 		}
 	}
-	set.claims, err = set.grounding.claims(leastMark(&cfg.Classify))
+	set.claims, err = set.grounding.claims(leastMark(&cfg.Classify), cfg.Guard.Strict)
 	set.claims.Wanted = cfg.Guarded
 	return err
 }

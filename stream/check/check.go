@@ -106,6 +106,10 @@ type Options struct {
 	// or beside evidence in one, then counts only where the claim has the words of the evidence;
 	// numbers and names decide as far as they can, and the rest is Unchecked.
 	English bool
+	// Strict flags a claim that the Judge finds neither entailed nor contradicted also where it names
+	// nothing that the evidence lacks and its source is a page: more falsehoods are found, and most of
+	// what is flagged besides is true.
+	Strict bool
 	// Time is about how long Text takes where it has much to read, 0 for as long as it needs: after
 	// it the Judge is asked no more. It bounds what one text costs on a slow machine, where the
 	// bound by tokens does not. The first few dozen pairs are read in any case.

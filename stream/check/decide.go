@@ -132,7 +132,7 @@ func (c *Checker) fused(r *reading) float64 {
 func (r *reading) long() bool { return len(r.found) > 0 && r.found[0].Page > pageFrom }
 
 // rule turns what the models say into a verdict, by the rules of the package comment.
-func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
+func (c *Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
 	out := Result{Score: support, Source: -1, By: r.by()}
 	believed := says == entailed && (len(r.inf) == 0 || r.bet(e, r.found))
 	switch {
@@ -171,7 +171,7 @@ func (*Checker) rule(e *evidence.Evidence, r *reading, support float64, says opi
 		out.Verdict, out.Reason = Unchecked, "a guess, or that the text does not say something"
 	case r.signs&carried != 0:
 		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName(e)
-		if out.Span.End <= out.Span.Start && r.detailed() {
+		if out.Span.End <= out.Span.Start && r.detailed() && !c.opts.Strict {
 			out.Verdict, out.Reason = Unchecked, "neither entailed nor contradicted, of what the evidence names"
 		}
 	default:

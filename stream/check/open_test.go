@@ -39,6 +39,10 @@ func TestNeutralBesideAPage(t *testing.T) {
 			t.Errorf("%q: the span is %q, want %q", c.claim, span, c.span)
 		}
 	}
+	strict, e := checker(t, check.Options{Judge: always(isNeutral), Strict: true}), facts(t, page)
+	if got := strict.Check(t.Context(), e, "", []check.Claim{{Text: "Patients of Lindholm look after the plants."}})[0]; got.Verdict != check.Unsupported {
+		t.Errorf("strict, beside a page: %v (%s)", got.Verdict, got.Reason)
+	}
 	c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, "The Louvre is a museum in Paris.")
 	if got := c.Check(t.Context(), e, "", []check.Claim{{Text: "The Louvre pleases Paris."}})[0]; got.Verdict != check.Unsupported {
 		t.Errorf("beside a fact: %v (%s)", got.Verdict, got.Reason)
