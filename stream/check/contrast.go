@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"signalbox/stream/claims"
 	"signalbox/stream/evidence"
@@ -76,7 +77,7 @@ func (r relation) contradicts() bool { return contrasts[r] != "" }
 // contrast is how the claim stands to the sentence that fits it best, with the result of a claim
 // that says something else in its words: "Turn right at the church" of "Turn left at the church".
 func (r *reading) contrast() (out Result, how relation) {
-	if r.claim.Kind == claims.Cell || r.claim.Kind == claims.Value || r.verbatim >= 0 || len(r.claim.Text) > maxText ||
+	if strings.HasSuffix(strings.TrimRight(r.claim.Text, " *_\n"), ":") || r.claim.Kind == claims.Cell || r.claim.Kind == claims.Value || r.verbatim >= 0 || len(r.claim.Text) > maxText ||
 		r.bounded() {
 		return out, unrelated
 	}

@@ -33,11 +33,11 @@ var (
 )
 
 // replies reports whether the claim only denies what was asked, without naming it, as in "Not
-// necessarily" and "Not in any real sense", or says that there is none, perhaps behind a title:
-// "Open questions: None."
+// necessarily" and "Not in any real sense", or says that there is none, perhaps behind a title, as in
+// "Open questions: None".
 func (r *reading) replies() bool {
 	said := r.claim.states()
-	said = said[titleOf(said):]
+	said = said[max(titleOf(said), strings.LastIndexByte(said, ':')+1):]
 	list := words.Scan(make([]words.Word, 0, 2*mostReply), said)
 	if len(list) == 1 {
 		return nothing[list[0].Hash]
@@ -311,4 +311,23 @@ func (s *sight) tally() {
 		*f = numeric.Finding{Start: f.Start, End: f.End, Sentence: -1, Reason: numeric.NoFact}
 		s.numbers = numeric.NotCheckable
 	}
+}
+
+// bare takes a claim that is nothing but a number, such as "(1965)" behind a title that ends in a
+// mark, for no statement: nothing tells what it is of.
+func (s *sight) bare() {
+	if s.claim.Kind == claims.Cell || s.claim.Kind == claims.Value || len(s.findings) != 1 || s.numbers < numeric.Unsupported {
+		return
+	}
+	f := &s.findings[0]
+	if hasWord(s.claim.Text[:f.Start]) || hasWord(s.claim.Text[f.End:]) || !hasBracket(s.claim.Text) {
+		return
+	}
+	*f = numeric.Finding{Start: f.Start, End: f.End, Sentence: -1, Reason: numeric.NoFact}
+	s.numbers = numeric.NotCheckable
+}
+
+func hasBracket(text string) bool {
+	text = strings.Trim(text, " *_.\n")
+	return strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")")
 }

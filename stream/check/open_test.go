@@ -75,6 +75,7 @@ func TestReplies(t *testing.T) {
 		"Not one museum of Paris is.":  check.Contradicted,
 		"Not open to the whole public": check.Unchecked,
 		"None.":                        check.Unchecked,
+		"Short answer: no.":            check.Unchecked,
 		"Open Questions: None.":        check.Unchecked,
 		"Open Questions: The museum.":  check.Contradicted,
 	} {

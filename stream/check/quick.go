@@ -126,6 +126,7 @@ func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (t
 	}
 	s.given()
 	s.tally()
+	s.bare()
 	return steps - left
 }
 

@@ -431,6 +431,8 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return Listed
 	case c.named(v):
 		return Named
+	case c.unitAlone(v):
+		return NoFact
 	case c.spans(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
 		return Difference
 	}

@@ -177,3 +177,20 @@ func (c *checker) timesOwn(v *quantity.Value) bool {
 	}
 	return false
 }
+
+// unitAlone reports whether v is one of a unit of time that the evidence has without a number: "one week"
+// of "a week of work".
+func (c *checker) unitAlone(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Raw != 1 || v.Range() {
+		return false
+	}
+	k := c.wordFrom(v.Start)
+	for k < len(c.words) && c.words[k].End < v.End {
+		k++
+	}
+	if k == len(c.words) {
+		return false
+	}
+	_, known := c.x.idf[c.words[k].Hash]
+	return known
+}

@@ -20,6 +20,11 @@ func TestNumbersThatAnswersCount(t *testing.T) {
 	pins := index("A worker alone makes 20 pins in a day, but a business of 10 workers, some of whom do " +
 		"two or three of the 18 tasks, makes 48,000 pins in a day.")
 	address := index("The paper implements it in https://example.com/paper/pull/710 since May.")
+	war := numeric.NewIndex(t.Context(), []numeric.Sentence{
+		{Text: "He became a prisoner on May 12, 1780."}, {Text: "He was exchanged in November 1780."},
+	})
+	work := index("The author estimates that a week of work is required.")
+	warm := index("It is up to 29 ºC in January and down to 24º C in June.")
 	range3 := index("The overhead was addressed in possibilities 1 through 3.", "The key has no 0x in front.")
 	born := index("He was born on 31 March 1635 in Scotland.", "In 1655 he enlisted at Hamburg.")
 	for _, tt := range []struct {
@@ -43,6 +48,12 @@ func TestNumbersThatAnswersCount(t *testing.T) {
 		{pins, "That is 5,200 pins per worker.", numeric.Contradicted, numeric.OtherValue},
 		{address, "It is implemented in pull request 710.", numeric.NotCheckable, numeric.Named},
 		{address, "It is implemented in pull request 170.", numeric.Unsupported, numeric.NoSuchNumber},
+		{war, "He was exchanged about six months later.", numeric.Supported, numeric.Derived},
+		{war, "He was exchanged about nine months later.", numeric.Unsupported, numeric.NoSuchNumber},
+		{work, "The author estimates one week.", numeric.NotCheckable, numeric.NoFact},
+		{work, "The author estimates one month.", numeric.Unsupported, numeric.NoSuchNumber},
+		{warm, "It is about 24 ºC in June.", numeric.Supported, numeric.SameValue},
+		{warm, "It is about 14 ºC in June.", numeric.Contradicted, numeric.OtherValue},
 		{range3, "Possibilities 1 to 3 address the overhead.", numeric.Supported, numeric.SameValue},
 		{range3, "The key begins without the leading 0x.", numeric.NotCheckable, ""},
 		{born, "In 1655, aged about 20, he enlisted at Hamburg.", numeric.Supported, numeric.Derived},

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
@@ -331,30 +330,6 @@ func (c *checker) statesNear(e *quantity.Value) bool {
 	return slices.ContainsFunc(own, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
 }
 
-// days tries the days between two dates of the evidence, of one year where they name none.
-func (c *checker) days(v *quantity.Value) candidate {
-	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
-		return nobody
-	}
-	ops := c.operands(func(e *quantity.Value) bool {
-		return e.Kind == quantity.Date && e.Year == e.YearTo && e.Month >= 1 && e.Month <= 12 && e.Day > 0
-	})
-	dayOf := func(e *quantity.Value) time.Time {
-		return time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC)
-	}
-	for i, a := range ops {
-		x := &c.x.known[a.known].value
-		for _, b := range ops[:i] {
-			y := &c.x.known[b.known].value
-			apart := dayOf(x).Sub(dayOf(y)).Abs()
-			if (x.Year == 0) == (y.Year == 0) && apart > 0 && v.Says(apart.Seconds()) {
-				return a
-			}
-		}
-	}
-	return nobody
-}
-
 // takings are beginnings of words for what is taken off a price.
 //
 //nolint:gochecknoglobals // constant table
@@ -472,51 +447,6 @@ func within(v, e *quantity.Value) bool {
 
 // maxAge is the greatest age in years that a bare number is taken for.
 const maxAge = 120
-
-// age tries a bare number as the years between two dates of the evidence, the last of them perhaps
-// not full: "was 27 when".
-func (c *checker) age(v *quantity.Value) candidate {
-	if v.Dim != quantity.Plain || v.Kind != quantity.Count || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || c.cues&cueAge == 0 {
-		return nobody
-	}
-	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Date && e.Year != 0 && e.Year == e.YearTo })
-	for i, a := range ops {
-		x := &c.x.known[a.known].value
-		for _, b := range ops[:i] {
-			y := &c.x.known[b.known].value
-			years := math.Abs(float64(x.Year - y.Year))
-			if v.Raw == years || v.Raw == years-1 && (x.Month != 0 || y.Month != 0) {
-				return a
-			}
-		}
-	}
-	return c.ageThen(v)
-}
-
-// ageThen tries the years from one of the evidence to one of the claim: "in 1655, aged about 20" of
-// who was born in 1635.
-func (c *checker) ageThen(v *quantity.Value) candidate {
-	own, _ := c.ownNear()
-	dates := c.x.byDim[quantity.Days]
-	if len(dates) > fewNumbers {
-		return nobody
-	}
-	for i := range own {
-		w := &own[i]
-		if w.Kind != quantity.Date || w.Year == 0 || w.Year != w.YearTo {
-			continue
-		}
-		for _, k := range dates {
-			c.left -= comparing
-			e := &c.x.known[k].value
-			years := float64(w.Year - e.Year)
-			if e.Year != 0 && e.Year == e.YearTo && (v.Raw == years || v.Raw == years-1) {
-				return c.by(k, 0)
-			}
-		}
-	}
-	return nobody
-}
 
 // adverbs are words for how often something comes, by hash, with the seconds between.
 //

@@ -54,6 +54,8 @@ func (l *lexer) run() {
 		switch {
 		case r == '`':
 			l.code()
+		case r == ordinalMark && l.degree():
+			l.symbol('°', size)
 		case r == '[' && l.citation():
 		case (isDigit(r) || r == '+' || r == '(') && l.phone():
 		case isDigit(r):
@@ -83,6 +85,16 @@ func (l *lexer) emphasis() bool {
 	}
 	l.pos = len(l.text) - len(rest)
 	return true
+}
+
+// ordinalMark is written for the degree sign as well.
+const ordinalMark = 'º'
+
+// degree reports whether the ordinal mark stands here for the degree sign: 24 ºC, 24º C.
+func (l *lexer) degree() bool {
+	rest, ok := strings.CutPrefix(l.text[l.pos:], string(ordinalMark))
+	rest = strings.TrimPrefix(rest, " ")
+	return ok && rest != "" && (rest[0] == 'C' || rest[0] == 'F') && !startsWord(rest[1:])
 }
 
 // symbol takes one rune, or the degree sign with its scale.

@@ -349,7 +349,7 @@ func (l *lexer) suffix() {
 		l.hangul()
 		return
 	}
-	if !unicode.IsLetter(r) {
+	if !unicode.IsLetter(r) || l.degree() {
 		return
 	}
 	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !isDigit(r) })

@@ -1,0 +1,112 @@
+package numeric
+
+import (
+	"math"
+	"time"
+
+	"signalbox/stream/numeric/quantity"
+)
+
+// age tries a bare number as the years between two dates of the evidence, the last of them perhaps
+// not full: "was 27 when".
+func (c *checker) age(v *quantity.Value) candidate {
+	if v.Dim != quantity.Plain || v.Kind != quantity.Count || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || c.cues&cueAge == 0 {
+		return nobody
+	}
+	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Date && e.Year != 0 && e.Year == e.YearTo })
+	for i, a := range ops {
+		x := &c.x.known[a.known].value
+		for _, b := range ops[:i] {
+			y := &c.x.known[b.known].value
+			years := math.Abs(float64(x.Year - y.Year))
+			if v.Raw == years || v.Raw == years-1 && (x.Month != 0 || y.Month != 0) {
+				return a
+			}
+		}
+	}
+	return c.ageThen(v)
+}
+
+// ageThen tries the years from one of the evidence to one of the claim: "in 1655, aged about 20" of
+// who was born in 1635.
+func (c *checker) ageThen(v *quantity.Value) candidate {
+	own, _ := c.ownNear()
+	dates := c.x.byDim[quantity.Days]
+	if len(dates) > fewNumbers {
+		return nobody
+	}
+	for i := range own {
+		w := &own[i]
+		if w.Kind != quantity.Date || w.Year == 0 || w.Year != w.YearTo {
+			continue
+		}
+		for _, k := range dates {
+			c.left -= comparing
+			e := &c.x.known[k].value
+			years := float64(w.Year - e.Year)
+			if e.Year != 0 && e.Year == e.YearTo && (v.Raw == years || v.Raw == years-1) {
+				return c.by(k, 0)
+			}
+		}
+	}
+	return nobody
+}
+
+// days tries the days between two dates of the evidence, of one year where they name none.
+func (c *checker) days(v *quantity.Value) candidate {
+	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
+		return nobody
+	}
+	ops := c.operands(func(e *quantity.Value) bool {
+		return e.Kind == quantity.Date && e.Year == e.YearTo && e.Month >= 1 && e.Month <= 12 && e.Day > 0
+	})
+	dayOf := func(e *quantity.Value) time.Time {
+		return time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC)
+	}
+	for i, a := range ops {
+		x := &c.x.known[a.known].value
+		for _, b := range ops[:i] {
+			y := &c.x.known[b.known].value
+			apart := dayOf(x).Sub(dayOf(y)).Abs()
+			if (x.Year == 0) == (y.Year == 0) && apart > 0 && v.Says(apart.Seconds()) {
+				return a
+			}
+		}
+	}
+	return c.months(v)
+}
+
+// months tries the months from a date of the sentence that fits best to one of it or of a sentence
+// beside it, where both tell month and year; of days that may be a month less.
+func (c *checker) months(v *quantity.Value) candidate {
+	const month = 30.44 * 24 * 3600 // seconds
+	dates := c.x.byDim[quantity.Days]
+	if n := v.Factor / month; n < 0.95 || n > 1.05 || len(c.top) == 0 || len(dates) > fewNumbers {
+		return nobody
+	}
+	top := c.top[0]
+	for _, k := range dates {
+		x := &c.x.known[k]
+		if x.sentence != top || !monthOfYear(&x.value) {
+			continue
+		}
+		for _, l := range dates {
+			c.left -= comparing
+			y := &c.x.known[l]
+			if !monthOfYear(&y.value) || max(x.sentence-y.sentence, y.sentence-x.sentence) > 1 ||
+				c.x.sentences[x.sentence].group != c.x.sentences[y.sentence].group {
+				continue
+			}
+			apart := math.Abs(float64(12*(x.value.Year-y.value.Year) + int(x.value.Month) - int(y.value.Month)))
+			if apart > 0 && (v.Raw == apart || v.Raw == apart-1) {
+				return c.by(k, 0)
+			}
+		}
+	}
+	return nobody
+}
+
+// monthOfYear reports whether a value is a date that tells its month and its year.
+func monthOfYear(v *quantity.Value) bool {
+	return v.Kind == quantity.Date && v.Year != 0 && v.Year == v.YearTo && v.Month >= 1 && v.Month <= 12
+}
