@@ -328,7 +328,8 @@ func TestKeysSayWhoIsCalling(t *testing.T) {
 			if got.status != tt.status {
 				t.Errorf("status %d, want %d: %s", got.status, tt.status, got.body)
 			}
-			if tt.status == 401 && (got.code(t) != "invalid_api_key" || got.header.Get("Www-Authenticate") != "Bearer") {
+			if tt.status == 401 && (got.code(t) != "invalid_api_key" || got.header.Get("Www-Authenticate") != "Bearer" ||
+				got.header.Get("X-Should-Retry") != "false") {
 				t.Errorf("got %s with %v", got.body, got.header)
 			}
 		})

@@ -264,6 +264,9 @@ const CodeTooLong = "context_length_exceeded"
 // CodeUpstream is the error code where a model server did not answer, or of no use.
 const CodeUpstream = "upstream_error"
 
+// codeTooLarge is the error code of a body, or a text, with more bytes than are read.
+const codeTooLarge = "request_too_large"
+
 // Unreadable is the error of a prompt of token ids or vectors, in the field param, where a route
 // needs its text: no retry of the request can pass.
 func Unreadable(param string) error {

@@ -11,10 +11,14 @@ import (
 
 	"signalbox/internal/openai"
 	"signalbox/internal/signal"
+	"signalbox/memory"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/rate"
 )
+
+// settledHeader is the header of an error that no retry changes.
+const settledHeader = "X-Should-Retry=false"
 
 func TestWire(t *testing.T) {
 	t.Parallel()
@@ -23,23 +27,41 @@ func TestWire(t *testing.T) {
 		err    error
 		status int
 		code   string
-		header string // set by Describe, as name=value; empty for none
+		header string // one that Describe sets, as name=value; empty for none
 	}{
 		{ErrClientGone, StatusClientGone, "client_closed_request", ""},
 		{context.Canceled, StatusClientGone, "client_closed_request", ""},
 		{&NoResponseError{context.Canceled}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
 		{ErrStopped, http.StatusServiceUnavailable, "server_shutdown", "Retry-After=1"},
 		{ErrBodyTooLarge, http.StatusRequestEntityTooLarge, "request_too_large", "Connection=close"},
+		{ErrBodyTooLarge, http.StatusRequestEntityTooLarge, "request_too_large", settledHeader},
 		{auth.ErrBadKey, http.StatusUnauthorized, "invalid_api_key", "Www-Authenticate=Bearer"},
+		{auth.ErrBadKey, http.StatusUnauthorized, "invalid_api_key", settledHeader},
+		{auth.ErrNoKey, http.StatusUnauthorized, "invalid_api_key", settledHeader},
+		{ErrForbidden, http.StatusForbidden, "insufficient_permissions", settledHeader},
+		{ErrNoModelAllowed, http.StatusForbidden, "model_not_allowed", settledHeader},
+		{&NoRouteError{Meant: "/v1/models"}, http.StatusNotFound, "", settledHeader},
+		{ErrMethod, http.StatusMethodNotAllowed, "", settledHeader},
+		{ErrMedia, http.StatusUnsupportedMediaType, "", settledHeader},
+		{ErrManyHeaders, http.StatusRequestHeaderFieldsTooLarge, "", settledHeader},
+		{TooLarge("input", "too long"), http.StatusRequestEntityTooLarge, "request_too_large", settledHeader},
+		{openai.Invalid("stream", "must be a boolean"), http.StatusBadRequest, "", settledHeader},
+		{
+			openai.Refusal(http.StatusNotImplemented, "warm_not_supported", "", "no such server"),
+			http.StatusNotImplemented, "warm_not_supported", settledHeader,
+		},
+		{memory.ErrNotFound, http.StatusNotFound, "context_not_found", ""},
+		{&memory.ConflictError{}, http.StatusConflict, "context_version_conflict", ""},
+		{&memory.QuotaError{}, http.StatusRequestEntityTooLarge, "context_quota", ""},
 		{
 			&rate.ExceededError{Kind: rate.Tokens, Limit: 10, Used: 9, Asked: 5, Wait: 1500 * time.Millisecond},
 			http.StatusTooManyRequests, "rate_limit_exceeded", "Retry-After=2",
 		},
 		{&rate.ExceededError{Kind: rate.Tokens}, http.StatusTooManyRequests, "rate_limit_exceeded", "X-Should-Retry=false"},
 		{&budget.ExceededError{Wait: time.Minute}, http.StatusTooManyRequests, "insufficient_quota", "Retry-After=60"},
-		{&UnknownModelError{Model: "nobody"}, http.StatusNotFound, "model_not_found", ""},
-		{&BlockedError{Message: "no"}, http.StatusBadRequest, "content_policy_violation", ""},
-		{&TooLongError{}, http.StatusBadRequest, CodeTooLong, ""},
+		{&UnknownModelError{Model: "nobody"}, http.StatusNotFound, "model_not_found", settledHeader},
+		{&BlockedError{Message: "no"}, http.StatusBadRequest, "content_policy_violation", settledHeader},
+		{&TooLongError{}, http.StatusBadRequest, CodeTooLong, settledHeader},
 		{ErrNoEndpoint, http.StatusServiceUnavailable, "no_endpoint", "Retry-After=5"},
 		{timeout, http.StatusGatewayTimeout, "upstream_timeout", "X-Should-Retry=false"},
 		{&InterruptedError{errors.New("reset")}, http.StatusBadGateway, "upstream_error", "X-Should-Retry=false"},
@@ -79,6 +101,17 @@ func TestWire(t *testing.T) {
 				t.Errorf("headers %v, want none", h)
 			}
 		})
+	}
+}
+
+func TestABodyThatDidNotArriveMayBeSentAgain(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{ErrBodyBroken, ErrBodyTimeout} {
+		h := http.Header{}
+		Describe(h, err)
+		if h.Get("X-Should-Retry") != "" || h.Get("Connection") != "close" {
+			t.Errorf("%v: headers %v", err, h)
+		}
 	}
 }
 

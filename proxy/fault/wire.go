@@ -83,7 +83,7 @@ func refusal(err error) *openai.Error {
 		return openai.Refusal(http.StatusBadRequest, "", "",
 			"the header "+header.Name+" is given twice or with an underscore")
 	case errors.Is(err, ErrBodyTooLarge):
-		return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", "",
+		return openai.Refusal(http.StatusRequestEntityTooLarge, codeTooLarge, "",
 			"the request body is larger than this server accepts")
 	case errors.Is(err, ErrBodyTimeout):
 		return openai.Refusal(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
@@ -223,7 +223,7 @@ func ofContexts(err error) *openai.Error {
 
 // TooLarge is the error, with status 413, of a field with more data than the proxy reads.
 func TooLarge(param, message string) error {
-	return openai.Refusal(http.StatusRequestEntityTooLarge, "request_too_large", param, message)
+	return openai.Refusal(http.StatusRequestEntityTooLarge, codeTooLarge, param, message)
 }
 
 // readPace is how many bytes of prose one idle core of our machine reads for personal data in a
@@ -253,8 +253,12 @@ func Length(text *signal.Text) int {
 	return n
 }
 
-// Describe sets the headers of an error response: when to retry, and that the connection ends.
+// Describe sets the headers of an error response: when to retry, or that it is of no use, and that
+// the connection ends.
 func Describe(h http.Header, err error) {
+	if settled(err) {
+		h.Set("X-Should-Retry", "false")
+	}
 	if lacking, ok := errors.AsType[*SignalError](err); ok {
 		switch {
 		case lacking.Lasting():
@@ -290,6 +294,28 @@ func Describe(h http.Header, err error) {
 	case errors.Is(err, ErrBodyTooLarge), errors.Is(err, ErrBodyTimeout), errors.Is(err, ErrBodyBroken), errors.Is(err, ErrManyHeaders), errors.Is(err, ErrMedia):
 		h.Set("Connection", "close") // the rest of the body is not worth reading
 	}
+}
+
+// settled reports an error of the request itself: sent again as it is, it would be refused again.
+// Some clients repeat a 401 (Claude Code, for a minute), and SDKs a 501. Of what is not found only
+// models and paths count, since what is stored may come; a body that broke off may arrive, and a
+// conflict of versions be over.
+func settled(err error) bool {
+	if errors.Is(err, ErrBodyBroken) {
+		return false
+	}
+	switch e := Wire(err, ""); e.Status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
+		http.StatusRequestHeaderFieldsTooLarge, http.StatusNotImplemented:
+		return true
+	case http.StatusNotFound:
+		_, unknown := errors.AsType[*UnknownModelError](err)
+		return unknown || errors.Is(err, ErrNoRoute)
+	case http.StatusRequestEntityTooLarge:
+		return e.Code == codeTooLarge // of contexts, room may be made
+	}
+	return false
 }
 
 // retryAfterOverload, in seconds: a queue of passes of some 10 ms each has moved on by then.
