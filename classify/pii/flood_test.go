@@ -38,6 +38,8 @@ func floods(size int) map[string]string {
 		"heads of accounts":    fill("DE89 "),
 		"cued digits":          fill("call 5 card 4242 zip 1 "),
 		"sites":                fill("https://a.brightfield.com/x "),
+		"mail in one site":     "https://a.brightfield.com/" + fill("a@b.co/https://c.brightfield.com/"),
+		"keys before mail":     fill("a=a=a=a@b.co,"),
 		"area codes":           fill("(555) "),
 		"clocks":               fill("12:"),
 		"parentheses":          fill("((1))"),

@@ -9,66 +9,6 @@ import (
 	"signalbox/internal/script"
 )
 
-// atext are the characters of an unquoted local part besides letters and digits (RFC 5322, section
-// 3.2.3) as far as mail providers hand them out. The rest of the RFC's set is punctuation in prose.
-const atext = ".!#$%&'*+-/=?^_`{|}~"
-
-// Limits of an address (RFC 5321, section 4.5.3.1) in octets.
-const (
-	maxLocal  = 64
-	maxDomain = 255
-)
-
-// email reads the address around the @ at i, which is written in size bytes: @, or %40 in addresses
-// of sites.
-func (s *scanner) email(i, size int) int {
-	start := i
-	for start > 0 && i-start <= maxLocal && localByte(s.text[start-1]) {
-		if s.text[start-1] < utf8.RuneSelf {
-			start--
-			continue
-		}
-		// Scripts without spaces run into the address ("我的邮箱是a@b.org"), so they end it.
-		r, size := utf8.DecodeLastRuneInString(s.text[:start])
-		if !spaced(r) {
-			break
-		}
-		start -= size
-	}
-	for start < i && !isAlnum(s.text[start]) && s.text[start] != '_' &&
-		s.text[start] < utf8.RuneSelf {
-		start++ // quotes and the like before an address
-	}
-	if size > 1 { // ?user=anna%40posteo.net
-		start += strings.LastIndexAny(s.text[start:i], "=&?/%:") + 1
-	}
-	local := s.text[start:i]
-	if local == "" || len(local) > maxLocal || local[len(local)-1] == '.' ||
-		strings.Contains(local, "..") {
-		return 0
-	}
-	end, tld, _ := s.host(i + size)
-	if end == 0 || end-i > maxDomain || !isTLD(tld) && !reserved(tld) {
-		return 0
-	}
-	s.mailed(start, i)
-	return s.add(EmailAddress, start, end, scoreChecksum)
-}
-
-func localByte(b byte) bool {
-	return isAlnum(b) || b >= utf8.RuneSelf || strings.IndexByte(atext, b) >= 0
-}
-
-// reserved reports the domains of RFC 2606 and RFC 6762, which are no public ones and still name
-// the host of a mailbox or a machine.
-func reserved(tld string) bool {
-	switch strings.ToLower(tld) {
-	case "test", "example", "invalid", "localhost", "local", "internal", "lan", "corp":
-		return true
-	}
-	return false
-}
-
 // host reads a host name of at least two labels that begins at i and returns its end and its last
 // label; the end is 0 when there is none. read is how far it looked. Labels are letters, digits and
 // inner hyphens of any script (RFC 1123, section 2.1; RFC 5890), 63 octets at most.
@@ -156,10 +96,11 @@ func (s *scanner) url(i int) int {
 		return 0
 	}
 	last := s.pathEnd(end)
-	if s.reference(start, last, s.text[from:end]) {
-		return last
+	mail, next := s.mails(end, last)
+	if !s.reference(start, last, s.text[from:end]) {
+		s.add(DomainName, start, mail, scoreSyntax)
 	}
-	return s.add(DomainName, start, last, scoreSyntax)
+	return next
 }
 
 // pathEnd returns the end of the port, path and query behind a host, without the punctuation of the
@@ -224,7 +165,9 @@ func (s *scanner) domain(i int) int {
 		len(first) == 1 && !s.cued(start, cueWidth, siteCues)):
 		return skip
 	}
-	return s.add(DomainName, start, s.pathEnd(end), scoreSyntax)
+	mail, behind := s.mails(end, s.pathEnd(end))
+	s.add(DomainName, start, mail, scoreSyntax)
+	return behind
 }
 
 func spacedBefore(s string) bool {

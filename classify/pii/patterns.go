@@ -111,7 +111,7 @@ func (s *scanner) look(i int) int {
 	case capital:
 		return s.word(i)
 	case at:
-		end = s.email(i, 1)
+		end = s.email(i, 1, 0)
 	case dot:
 		if end = s.title(i); end == 0 {
 			end = s.domain(i)
@@ -122,7 +122,7 @@ func (s *scanner) look(i int) int {
 		}
 	case percent:
 		if strings.HasPrefix(s.text[i:], "%40") {
-			end = s.email(i, len("%40"))
+			end = s.email(i, len("%40"), 0)
 		}
 	case plain:
 	}
