@@ -117,8 +117,8 @@ func isForwarded(path string) bool {
 //nolint:gochecknoglobals // constant table
 var unserved = [...]string{
 	"/v1/assistants", "/v1/batches", "/v1/containers", "/v1/conversations", "/v1/evals", "/v1/files",
-	"/v1/fine_tuning", "/v1/images", "/v1/moderations", "/v1/realtime", "/v1/threads",
-	"/v1/uploads", "/v1/vector_stores", "/v1/videos",
+	"/v1/fine_tuning", "/v1/images", "/v1/moderations", "/v1/realtime", "/v1/responses/compact",
+	"/v1/responses/input_tokens", "/v1/threads", "/v1/uploads", "/v1/vector_stores", "/v1/videos",
 }
 
 // noRoute says that nothing is at a path: that it is one of the API, but not served, or which path
@@ -130,8 +130,13 @@ func noRoute(path string) error {
 			return &fault.UnservedError{Path: api}
 		}
 	}
-	if strings.HasPrefix(path, "/v1/responses/") { // POST /v1/responses is served
-		return &fault.UnservedError{Path: "/v1/responses/{id}"}
+	// POST /v1/responses is served.
+	if rest, below := strings.CutPrefix(path, "/v1/responses/"); below {
+		api := "/v1/responses/{id}"
+		if _, part, _ := strings.Cut(rest, "/"); part == "cancel" || part == "input_items" {
+			api += "/" + part
+		}
+		return &fault.UnservedError{Path: api}
 	}
 	for _, meant := range [...]string{version + path, strings.TrimPrefix(path, version)} {
 		if isForwarded(meant) || meant == modelsPath {

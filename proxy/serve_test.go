@@ -42,7 +42,12 @@ func TestAPathOfTheAPIThatIsNotServedSaysSo(t *testing.T) {
 		{"POST", "/v1/vector_stores/vs_1/search", "/v1/vector_stores"},
 		{"POST", "/v1/assistants", "/v1/assistants"},
 		{"POST", "/v1/threads/runs", "/v1/threads"},
-		{"POST", "/v1/responses/resp_1/cancel", "/v1/responses/{id}"},
+		{"GET", "/v1/responses/resp_1", "/v1/responses/{id}"},
+		{"POST", "/v1/responses/resp_1/cancel", "/v1/responses/{id}/cancel"},
+		{"GET", "/v1/responses/resp_1/input_items", "/v1/responses/{id}/input_items"},
+		{"GET", "/v1/responses/resp_1/other", "/v1/responses/{id}"},
+		{"POST", "/v1/responses/compact", "/v1/responses/compact"},
+		{"POST", "/v1/responses/input_tokens", "/v1/responses/input_tokens"},
 	} {
 		want := "this proxy does not serve " + c.api + " of the API: ask the model server itself"
 		for _, header := range [][]string{nil, {"Connection", "Upgrade", "Upgrade", "websocket"}} {
