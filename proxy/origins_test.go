@@ -135,6 +135,26 @@ func TestARefusalNamesTheMessage(t *testing.T) {
 	}
 }
 
+func TestARefusalOfTheResponsesAPINamesThePlace(t *testing.T) {
+	t.Parallel()
+	b := startReading(t, routesOfOrigins)
+	const call = `{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"c","output":"r"}`
+	part := func(text string) string { return `{"type":"input_text","text":"` + text + `"}` }
+	for param, input := range map[string]string{
+		"input":    `"Hm. ` + attackText + `"`,
+		"input[2]": `[` + call + `,` + saidBy("user", "Hm. "+attackText) + `]`,
+		"input[2].content[1]": `[` + call + `,{"role":"user","content":[` + part("hi") + `,` +
+			part(attackText) + `]},` + saidBy("assistant", "no") + `,` + saidBy("user", "go on") + `]`,
+	} {
+		got := b.post("/v1/responses", `{"model":"auto","instructions":"s","input":`+input+`}`)
+		at := got.error(t).Param
+		if got.status != http.StatusBadRequest || at == nil || *at != param {
+			t.Errorf("%d %s, want %s", got.status, got.body, param)
+		}
+	}
+}
+
 // The Messages API has no member for the place: the text of the error names it, as the client sent it.
 func TestARefusalOfTheMessagesAPINamesThePlace(t *testing.T) {
 	t.Parallel()

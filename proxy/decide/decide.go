@@ -325,8 +325,8 @@ func (d *Decision) TimedOut() bool {
 }
 
 // refused is the place in the body of the message that speaks most for the attack for which the
-// request is refused, such as messages[7]. It is empty where something else is the reason, and
-// where no message holds the text.
+// request is refused, such as messages[7] or input[3]. It is empty where something else is the
+// reason, and where no message holds the text.
 func (d *Decision) refused(req *openai.Request) string {
 	k, origins, ok := d.Program.Cause(&d.Decision, d.Set)
 	if !ok {
@@ -346,7 +346,7 @@ func (d *Decision) refused(req *openai.Request) string {
 	if worst == nil {
 		return ""
 	}
-	return req.SegmentField(worst.Segment)
+	return req.SegmentField(worst.Segment, openai.Span{Start: worst.Start, End: worst.End})
 }
 
 // unread is the error of a request that was refused because it is too long to be read for personal
