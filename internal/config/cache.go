@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -47,6 +48,44 @@ func (c *checker) cache(catalog *Catalog) {
 		c.warn("cache", "mode is off and no route turns the cache on, so the section has no effect")
 	}
 }
+
+// uncached warns of a cache that keeps nothing, as every route that would use it redacts: of any
+// request, or of those that are routed.
+func (c *checker) uncached() {
+	if c.cfg.Program == nil || rules.HasErrors(c.problems) {
+		return
+	}
+	mode, first := c.cfg.Cache.Mode, ""
+	actions := c.cfg.Program.Actions()
+	for i, a := range actions {
+		switch {
+		case a.Verb != rules.Use || cmp.Or(a.Cache, mode) == cacheOff:
+		case a.Redact == nil:
+			return
+		case first != "":
+		case i == len(actions)-1:
+			first = "default"
+		default:
+			first = fmt.Sprintf("routes[%d].use", i)
+		}
+	}
+	switch {
+	case first == "":
+	case mode == cacheOff:
+		c.warn(first+".cache", "%s", keepsNothing)
+	case c.cfg.Server.RouteNamedModels:
+		c.warn("cache.mode", "%s", keepsNothing)
+	default:
+		c.warn("cache.mode", "only answers to requests that name a model are kept: "+eachHides)
+	}
+}
+
+// keepsNothing is the warning of a cache that can never have an answer, eachHides the reason.
+const (
+	keepsNothing = "no answer is ever kept: " + eachHides
+	eachHides    = "each route that uses the cache has redact, and what is hidden differs from " +
+		"request to request"
+)
 
 // modesOf are the values that routes and the default give a key of use.
 func (c *checker) modesOf(key string) []string {

@@ -66,6 +66,7 @@ func (c *checker) check() {
 	c.cache(&catalog)
 	c.rules(catalog)
 	c.named()
+	c.uncached()
 	c.outcomes()
 	c.guard(&catalog)
 	c.memory()
