@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -358,6 +359,32 @@ func TestParseChatReadsExtras(t *testing.T) {
 				t.Errorf("forwarded %s, want %s", got, want)
 			}
 		})
+	}
+}
+
+// A picture says nothing of what a request is about: neither one of the user nor one of a tool,
+// which goes to the user's turn behind the result.
+func TestTheLastWordOfTheUserHasText(t *testing.T) {
+	const (
+		picture = `{"type":"image_url","image_url":{"url":"data:,"}}`
+		call    = `,{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}` +
+			`,{"role":"tool","tool_call_id":"c","content":"[image]"}`
+		shown = `{"role":"user","content":[` + picture + `]}`
+	)
+	for messages, want := range map[string]signal.Text{
+		`{"role":"user","content":"first"},{"role":"user","content":"second"}` + call + `,` + shown: {
+			LastUser: "second", Before: []string{"first"},
+		},
+		`{"role":"user","content":"first"},` + shown + `,{"role":"user","content":" \n"},{"role":"user","content":"second"}`: {
+			LastUser: "second", Before: []string{"first"},
+		},
+		shown + `,{"role":"user","content":"first"}`: {LastUser: "first"},
+		shown: {},
+	} {
+		got := mustParse(t, `{"model":"m","messages":[`+messages+`]}`).Text()
+		if got.LastUser != want.LastUser || !slices.Equal(got.Before, want.Before) {
+			t.Errorf("%s: %q behind %q, want %q behind %q", messages, got.LastUser, got.Before, want.LastUser, want.Before)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"signalbox/internal/signal"
@@ -256,7 +257,8 @@ type SaveContext struct {
 // refusals of earlier turns, retrieved documents (as role tool, since like tool results they are
 // data from elsewhere), tools and schemas, prediction, chat_template, chat_template_kwargs, and
 // whatever else a body holds that nobody here knows. Instructions come first. The last word of the
-// user is that of a message where there is one.
+// user is that of a message where there is one: the last that has text, for a picture says nothing
+// of the subject, be it the user's or one that a tool returned.
 //
 // Short strings and names outside of contents are one segment for each message, or for each member
 // of the body, a line each: Segment.List tells.
@@ -279,10 +281,8 @@ func (r *Request) Text() signal.Text {
 		m := &r.Messages[i]
 		from := originOf(m.Role)
 		if m.Role == roleUser {
-			if spoke && r.API != Completion { // whose prompts stand beside each other
-				out.Before = append(out.Before, out.LastUser)
-			}
-			out.LastUser, spoke = m.Text, true
+			r.hear(&out, m.Text)
+			spoke = true
 		}
 		if m.Name != "" {
 			out.Segments = append(out.Segments, signal.Segment{
@@ -313,6 +313,17 @@ func (r *Request) Text() signal.Text {
 		})
 	}
 	return out
+}
+
+// hear notes what the user says in a message, unless that has no text.
+func (r *Request) hear(out *signal.Text, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if out.LastUser != "" && r.API != Completion { // whose prompts stand beside each other
+		out.Before = append(out.Before, out.LastUser)
+	}
+	out.LastUser = text
 }
 
 // Shape is what the messages of a request tell of the conversation: how many are of the user, how

@@ -366,7 +366,7 @@ func (s *Set) Fail(m Mask, why Reason) {
 
 // Text is a request's text in the views that extractors read. Strings are shared with the request.
 type Text struct {
-	LastUser string    // the last message of role user: what the request is about
+	LastUser string    // the last message of role user that has text: what the request is about
 	Before   []string  // the messages of role user before it, the oldest first
 	Segments []Segment // every text of the request in order: all roles, tool results, names
 }

@@ -108,16 +108,26 @@ const (
 	keptTurnBytes = 1 << 10
 )
 
-// addEarlierTurns gives a text that leaves out what the user said before what is known of that.
+// addEarlierTurns gives a text that leaves out what the user said before what is known of that. A
+// turn without text, as a picture is, goes on with what was said last.
 func (t *Talk) addEarlierTurns(text *signal.Text) {
-	if t != nil && t.short && t.before != nil && len(text.Before) == 0 {
-		text.Before = t.before.Said
+	if t == nil || !t.short || t.before == nil || len(text.Before) > 0 {
+		return
+	}
+	text.Before = t.before.Said
+	if last := len(text.Before) - 1; text.LastUser == "" && last >= 0 {
+		text.Before, text.LastUser = text.Before[:last], text.Before[last]
 	}
 }
 
 // said is what is kept of what the user said.
 func (t *Talk) said(text *signal.Text) []string {
-	if !t.named || text.LastUser == "" {
+	switch {
+	case !t.named:
+		return nil
+	case text.LastUser == "" && t.short && t.before != nil:
+		return t.before.Said
+	case text.LastUser == "":
 		return nil
 	}
 	all := append(slices.Clip(text.Before), text.LastUser)
