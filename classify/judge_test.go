@@ -112,8 +112,8 @@ func TestSentencesOfProgramsAreNotRead(t *testing.T) {
 			t.Errorf("%v speaks of %q", k, got)
 		}
 	}
-	if v := read(phrase).Value(signal.Jailbreak); v.State != signal.Known || v.Label != "benign" {
-		t.Errorf("of the sentence alone jailbreak is %q (%v)", v.Label, v.State)
+	if v := read(phrase).Value(signal.Jailbreak); v.State != signal.Known || v.Label != "benign" || v.Read != 0 {
+		t.Errorf("of the sentence alone jailbreak is %q (%v), after %d windows", v.Label, v.State, v.Read)
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *request) unit(segment int, o signal.Origin, need signal.Mask) {
 	text := r.text.Segments[segment].Text
 	attacks, others := r.readers(o, need), need&^attackKinds&safetyKinds
 	if attacks != 0 && o == signal.OriginUser {
-		if own := origin.Own(text, nil); len(own) > 0 {
+		if own, found := origin.Own(text, nil); found {
 			r.join(segment, o, attacks, own)
 			attacks = 0
 		}
@@ -87,11 +87,11 @@ func (r *request) shown(segment int, need signal.Mask, parts []origin.Part) {
 		if p.Origin != signal.OriginData || strings.TrimSpace(text[p.Start:p.End]) == "" {
 			continue
 		}
-		own := origin.Own(text[p.Start:p.End], nil)
+		own, found := origin.Own(text[p.Start:p.End], nil)
 		for _, at := range own {
 			data = append(data, [2]int{p.Start + at[0], p.Start + at[1]})
 		}
-		if len(own) == 0 {
+		if !found {
 			data = append(data, [2]int{p.Start, p.End})
 		}
 	}

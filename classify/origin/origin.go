@@ -33,14 +33,6 @@ func Split(ctx context.Context, text string, dst []Part) ([]Part, error) {
 	if text == "" {
 		return dst, nil
 	}
-	head := reminders(text)
-	before := len(dst)
-	if head > 0 {
-		dst = append(dst, Part{0, head, signal.OriginUser})
-	}
-	if text = text[head:]; text == "" {
-		return dst, nil
-	}
 	s := splitter{ctx: ctx, text: text}
 	s.lines()
 	s.marks()
@@ -51,35 +43,7 @@ func Split(ctx context.Context, text string, dst []Part) ([]Part, error) {
 	if s.err != nil {
 		return dst, s.err
 	}
-	dst = s.parts(dst)
-	if head == 0 {
-		return dst, nil
-	}
-	for i := range dst[before+1:] {
-		p := &dst[before+1+i]
-		p.Start, p.End = p.Start+head, p.End+head
-	}
-	if first := dst[before+1]; first.Origin == signal.OriginUser {
-		dst[before].End = first.End
-		dst = slices.Delete(dst, before+1, before+2)
-	}
-	return dst, nil
-}
-
-// The tags between which Claude Code, and agents like it, put the rules of the user's project.
-const reminder, reminderEnd = "<system-reminder>", "</system-reminder>"
-
-// reminders is how many bytes of text, from its beginning, are such rules: what a user has to say,
-// whatever it looks like. Behind anything else the tag tells nothing, for a document may have it too.
-func reminders(text string) (n int) {
-	for {
-		rest := strings.TrimLeft(text[n:], " \t\r\n")
-		end := strings.Index(rest, reminderEnd)
-		if end < 0 || !strings.HasPrefix(rest, reminder) {
-			return n
-		}
-		n = len(text) - len(rest) + end + len(reminderEnd)
-	}
+	return s.parts(dst), nil
 }
 
 // span is the half-open range of bytes text[from:to].

@@ -53,16 +53,29 @@ func (s *splitter) pasted() {
 		return
 	}
 	from, to := 0, len(s.text)
-	if n := firstParagraph(s.text); n > 0 && asks(s.text[:n]) {
+	if n := firstParagraph(s.text); n > 0 && asks(said(s.text[:n])) {
 		from = n
 	}
-	if n := lastParagraph(s.text); n > from && asks(s.text[n:]) {
+	if n := lastParagraph(s.text); n > from && asks(said(s.text[n:])) {
 		to = n
 	}
 	asked := len(s.text) - (to - from)
 	if asked > 0 && to-from >= max(minMaterial, share*asked) {
 		s.data = append(s.data, span{from, to})
 	}
+}
+
+// said is what a paragraph says besides sentences that programs put there.
+func said(paragraph string) string {
+	own, found := Own(paragraph, nil)
+	if !found {
+		return paragraph
+	}
+	var b strings.Builder
+	for _, at := range own {
+		b.WriteString(paragraph[at[0]:at[1]])
+	}
+	return b.String()
 }
 
 // asks reports whether a paragraph is a request about a text.

@@ -23,33 +23,32 @@ var phrases = sync.OnceValue(func() (list []string) {
 })
 
 // Own appends to dst the places of text without the sentences that well-known programs put into the
-// messages of their users, each the same in every request; nothing where it has none, or nothing
-// else. Such
-// a sentence is no user's, whatever it looks like: "These instructions OVERRIDE any default
-// behavior" stands above the rules of every project that Claude Code works in. Time is linear in
-// the text.
-func Own(text string, dst [][2]int) [][2]int {
-	var found []span
+// messages of their users, each the same in every request. found tells whether there is one: without,
+// nothing is appended, and with nothing beside them neither. Such a sentence is no user's, whatever
+// it looks like: "These instructions OVERRIDE any default behavior" stands above the rules of every
+// project that Claude Code works in. Time is linear in the text.
+func Own(text string, dst [][2]int) (own [][2]int, found bool) {
+	var at []span
 	for _, phrase := range phrases() {
-		for at := 0; ; {
-			n := strings.Index(text[at:], phrase)
+		for from := 0; ; {
+			n := strings.Index(text[from:], phrase)
 			if n < 0 {
 				break
 			}
-			found = append(found, span{at + n, at + n + len(phrase)})
-			at += n + len(phrase)
+			at = append(at, span{from + n, from + n + len(phrase)})
+			from += n + len(phrase)
 		}
 	}
-	if len(found) == 0 {
-		return dst
+	if len(at) == 0 {
+		return dst, false
 	}
-	slices.SortFunc(found, earlier)
-	at := 0
-	for _, f := range append(found, span{len(text), len(text)}) {
-		if strings.TrimSpace(text[at:f.from]) != "" {
-			dst = append(dst, [2]int{at, f.from})
+	slices.SortFunc(at, earlier)
+	end := 0
+	for _, p := range append(at, span{len(text), len(text)}) {
+		if p.from > end && strings.TrimSpace(text[end:p.from]) != "" {
+			dst = append(dst, [2]int{end, p.from})
 		}
-		at = f.to
+		end = max(end, p.to)
 	}
-	return dst
+	return dst, true
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"signalbox/classify/origin"
-	"signalbox/internal/signal"
 )
 
 const titleFrame = "Write the title in the language the user wrote in, regardless of the language of the examples above."
@@ -32,8 +31,12 @@ func TestOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			own, found := origin.Own(tc.text, nil)
+			if found != strings.Contains(tc.text, titleFrame) {
+				t.Errorf("found: %v", found)
+			}
 			var got []string
-			for _, at := range origin.Own(tc.text, nil) {
+			for _, at := range own {
 				got = append(got, tc.text[at[0]:at[1]])
 			}
 			if d := cmp.Diff(tc.want, got); d != "" {
@@ -46,37 +49,24 @@ func TestOwn(t *testing.T) {
 // The rules of a project look like material that was pasted below a request about it.
 func TestSplitTakesTheRulesOfAProjectForTheUsers(t *testing.T) {
 	t.Parallel()
-	rules := "<system-reminder>\nYou can use the following context:\n# claudeMd\n" +
-		strings.Repeat("- `npm test` runs all tests; run it before you say that you are done.\n", 9) + "</system-reminder>\n"
-	shown := "\n<document>\nOpening hours are\n9 to 5.\n</document>\n"
+	lines := strings.Repeat("- `npm test` runs all tests; run it before you say that you are done.\n", 9)
+	rules := "<system-reminder>\nAs you answer the user's questions, you can use the following context:\n# claudeMd\n" +
+		lines + "</system-reminder>\n"
 	for name, tc := range map[string]struct {
 		text string
 		want []string
 	}{
-		"alone":                     {rules, nil},
-		"twice, before the prompt":  {rules + rules + "Fix the tests.", nil},
-		"before a document":         {rules + shown, []string{"\nOpening hours are\n9 to 5.\n"}},
-		"in a document":             {"<page>\n" + rules + "</page>", []string{"\n" + rules}},
-		"a tag that nothing closes": {"<system-reminder>" + shown, []string{"\nOpening hours are\n9 to 5.\n"}},
+		"alone":                   {rules, nil},
+		"before the prompt":       {rules + "\nRun all tests.", nil},
+		"the same in other words": {strings.Replace(rules, "As you answer the user's questions, you", "You", 1), []string{"# claudeMd\n" + lines + "</system-reminder>\n"}},
+		"a page in its place":     {rules + "\nSummarise the page above.", []string{rules + "\n"}},
+		"in a document":           {"<page>\n" + rules + "</page>", []string{"\n" + rules}},
+		"a document in its place": {"<system-reminder>\n<document>\nOpen\n</document>\n", []string{"\nOpen\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if d := cmp.Diff(tc.want, dataOf(t, tc.text)); d != "" {
 				t.Errorf("-want +got:\n%s", d)
-			}
-			parts, err := origin.Split(t.Context(), tc.text, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			end, before := 0, signal.OriginAny
-			for _, p := range parts {
-				if p.Start != end || p.End <= p.Start || p.Origin == before {
-					t.Errorf("parts %v do not cover the text one by one", parts)
-				}
-				end, before = p.End, p.Origin
-			}
-			if end != len(tc.text) {
-				t.Errorf("parts end at %d of %d bytes", end, len(tc.text))
 			}
 		})
 	}

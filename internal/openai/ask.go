@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // BytesPerToken is how many bytes of text one token stands for where nobody has counted: about
@@ -35,10 +36,12 @@ func (r *Request) PromptTokens() int {
 	return r.EstimateTokens() + r.ids + (n+BytesPerToken-1)/BytesPerToken
 }
 
-// sizeOf is how long texts are together, in bytes.
+// sizeOf is how long texts are together, in bytes, but for files as data URLs, which are no text.
 func sizeOf(list []text) (n int) {
 	for i := range list {
-		n += len(list[i].text)
+		if t := list[i].text; !strings.HasPrefix(t, "data:") || !IsFile([]byte(t)) {
+			n += len(t)
+		}
 	}
 	return n
 }

@@ -167,8 +167,8 @@ func (c *Checker) rule(e *evidence.Evidence, r *reading, support float64, says o
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
 	case r.signs&carried != 0 && r.denial(e):
 		out.Verdict, out.Reason = Unchecked, "a denial, which may tell of an exception or an opposite"
-	case r.signs&carried != 0 && r.guessed():
-		out.Verdict, out.Reason = Unchecked, "a guess, or that the text does not say something"
+	case r.signs&carried != 0 && r.tellsNothing():
+		out.Verdict, out.Reason = Unchecked, "that the text does not say something"
 	case r.signs&carried != 0:
 		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName(e)
 		if out.Span.End <= out.Span.Start && r.detailed() && !c.opts.Strict {

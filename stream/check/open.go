@@ -29,7 +29,7 @@ const mostReply = 3
 //nolint:gochecknoglobals // constant tables
 var (
 	denials = hashes("not nicht pas")
-	nothing = hashes("none nothing unknown yes no keine keiner nichts ja nein aucun aucune rien oui non ninguno ninguna nada sí")
+	nothing = hashes("none nothing keine keiner nichts aucun aucune rien ninguno ninguna nada")
 )
 
 // replies reports whether the claim only denies what was asked, without naming it, as in "Not
@@ -37,7 +37,7 @@ var (
 // "Open questions: None".
 func (r *reading) replies() bool {
 	said := r.claim.states()
-	said = said[max(titleOf(said), strings.LastIndexByte(said, ':')+1):]
+	said = said[titleOf(said):]
 	list := words.Scan(make([]words.Word, 0, 2*mostReply), said)
 	if len(list) == 1 {
 		return nothing[list[0].Hash]
@@ -57,9 +57,20 @@ func (r *reading) replies() bool {
 // mostTitle bounds the words of a title before what it tells of; our choice.
 const mostTitle = 7
 
+// forms are words of titles of an answer that is a form, such as a report or the summary of a session.
+//
+//nolint:gochecknoglobals // constant table
+var forms = hashes("answer assessment background code concepts conclusion conclusions current details error errors " +
+	"example examples files findings fixes goal goals idea implementation intent issue issues key limitations " +
+	"next notes optional outcome overall overview pending plan point points primary problem problems pros cons " +
+	"purpose question questions reasoning recommendation recommendations request requirements result results " +
+	"risk risks section sections solution solving status step steps summary takeaway takeaways task tasks " +
+	"technical timeline topic topics work aufgaben ergebnis ergebnisse fazit fragen hinweise nächste offene " +
+	"risiken schritte status zusammenfassung étapes questions résumé risques pasos preguntas resumen riesgos")
+
 // titleOf is how many bytes of a text are a title that ends in a colon, as those of an answer that is
 // a form: "Files and Code Sections:". It is 0 where the text begins with none. Its words begin with
-// capitals, function words apart.
+// capitals, function words apart, and one of them is of forms.
 func titleOf(text string) int {
 	end := strings.IndexByte(text[:min(len(text), maxLine)], ':')
 	if end < 0 {
@@ -70,10 +81,15 @@ func titleOf(text string) int {
 	if len(list) == 0 || len(list) > mostTitle {
 		return 0
 	}
+	form := false
 	for _, w := range list {
 		if w.Has(words.Number) || !w.Has(words.Capital) && !w.Has(words.Stop) {
 			return 0
 		}
+		form = form || forms[w.Hash]
+	}
+	if !form {
+		return 0
 	}
 	rest := strings.TrimLeft(text[end+1:], " *_\n")
 	return len(text) - len(rest)
@@ -81,44 +97,50 @@ func titleOf(text string) int {
 
 //nolint:gochecknoglobals // constant tables
 var (
-	// guesses say that a claim is what the answer makes of the evidence.
-	guesses = hashes("presumably probably perhaps maybe apparently seemingly appears appear seems seem guess " +
-		"roughly reading vermutlich wahrscheinlich vielleicht offenbar anscheinend scheint " +
-		"probablement semble apparemment probablemente quizá quizás parece aparentemente")
 	// texts are words for the evidence itself.
-	texts = hashes("text article document section passage excerpt speech proposal report author authors post " +
-		"page paragraph letter interview context source sources notes description summary snippet " +
-		"information facts textes artikel dokument abschnitt auszug bericht autor quelle quellen " + //nolint:misspell // German
-		"gesetz vorschrift texte document article passage extrait rapport auteur texto documento " +
-		"artículo pasaje autor fuente fuentes") //nolint:misspell // Spanish
+	texts = hashes("text article document section passage excerpt speech proposal report author authors " +
+		"interview context summary snippet artikel dokument abschnitt auszug bericht texte extrait " +
+		"rapport auteur texto documento artículo pasaje")
+	// saying are verbs for what a text does.
+	saying = hashes("say says mention mentions state states tell tells specify specifies give gives name names " +
+		"list lists describe describes explain explains cover covers include includes provide provides " +
+		"sagt nennt erwähnt gibt steht enthält dit mentionne précise indique dice menciona indica")
 )
 
-// subjectWords is among how many words at the beginning of a claim what it speaks of stands; our
-// choice.
-const subjectWords = 6
+// subjectWords is among how many words at the beginning of a claim what it speaks of stands, and how
+// many words behind it at most are between a negation and what is denied; our choice.
+const subjectWords = 4
 
-// guessed reports whether the claim says of itself that it is a guess, with a word that no premise
-// has, or denies that the text says something, which no part of it could tell.
-func (r *reading) guessed() bool {
-	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
-	defer matchers.Put(m)
-	m.read(r.claim.Text, r.found, r.findings)
-	for i := range m.claim {
-		switch w := &m.claim[i]; {
-		case guesses[w.Hash] && !m.found[i]:
-			return true
-		case i < subjectWords && texts[w.Hash] && negations(m.claim) > 0:
-			return true
+// tellsNothing reports whether the claim denies that the text says something, which no part of it
+// could tell: "The text does not say whether there is a bus".
+func (r *reading) tellsNothing() bool {
+	list := words.Scan(make([]words.Word, 0, 16), r.claim.states())
+	for i, w := range list[:min(len(list), subjectWords)] {
+		if !texts[w.Hash] {
+			continue
+		}
+		denied := false
+		for _, w := range list[i+1 : min(len(list), i+1+subjectWords)] {
+			denied = denied || w.Has(words.Negation)
+			if denied && saying[w.Hash] {
+				return true
+			}
+		}
+		for k := i + 1; k+1 < min(len(list), i+1+subjectWords); k++ {
+			if saying[list[k].Hash] && list[k+1].Has(words.Negation) {
+				return true // sagt nicht
+			}
 		}
 	}
 	return false
 }
 
-// peoples are what names of places and of those who live there end in.
+// Endings of the names of places, and of those who live there.
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	peoples = strings.Fields("a an ans ia ian ians n ns y o e ese ish i is er ers erner erners s ic en and land tish")
+	places  = strings.Fields("a y o e en ia land and")
+	peoples = strings.Fields("n ns an ans ian ians ese ish i is er ers erner erners ic tish")
 	// lands are places, and those who live there, whose names share too little.
 	lands = groups("france french / poland polish pole poles / spain spanish spaniards / greece greek greeks / " +
 		"denmark danish danes / finland finnish finns / norway norwegian norwegians / turkey turkish turks / " +
@@ -147,12 +169,16 @@ func alike(a, b string) bool {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
-	ends := func(s string) bool { return s == "" || slices.Contains(peoples, s) }
-	if n >= leastAlike && ends(a[n:]) && ends(b[n:]) {
+	if a == b || n >= leastAlike && (livesIn(a[n:], b[n:]) || livesIn(b[n:], a[n:])) {
 		return true
 	}
 	land := lands[strings.ToLower(a)]
 	return land > 0 && land == lands[strings.ToLower(b)]
+}
+
+// livesIn reports whether two words that begin alike may be those who live in a place, and the place.
+func livesIn(people, place string) bool {
+	return slices.Contains(peoples, people) && (place == "" || slices.Contains(places, place))
 }
 
 // holdsName reports whether the evidence has a name: as it stands, perhaps inside of another word,
@@ -182,7 +208,7 @@ func spells(list []words.Word, text, name string) bool {
 		return false
 	}
 	for i := range len(name) {
-		if text[list[i].Start]&^0x20 != name[i] {
+		if list[i].Has(words.Stop) || text[list[i].Start]&^0x20 != name[i] {
 			return false
 		}
 	}
@@ -267,22 +293,25 @@ var suppositions = []string{
 	"für", "falls", "angenommen", "à", "si", "pour", "avec", "con", "para", "cuando",
 }
 
-// given takes numbers of the question for what they are where the claim begins by supposing them:
-// no evidence has to hold them.
+// maxAsked is how much of the end of a question is read for numbers, in bytes.
+const maxAsked = 2 << 10
+
+// given takes numbers of the question for what they are where the claim begins with a clause
+// that supposes them: no evidence has to hold them.
 func (s *sight) given() {
 	var form [maxTalk]byte
 	if s.numbers < numeric.Unsupported || s.claim.Question == "" ||
 		!beginsWith(foldTo(&form, strings.TrimLeft(s.claim.Text, " *_-#\"“")), suppositions) {
 		return
 	}
-	asked := quantity.Parse(nil, s.claim.Question)
-	end := len(s.claim.Text)
-	if at := strings.Index(s.claim.Text, ", "); at >= 0 {
-		end = at
+	end := strings.Index(s.claim.Text, ", ")
+	if end < 0 {
+		return
 	}
+	asked := quantity.Parse(nil, s.claim.Question[max(0, len(s.claim.Question)-maxAsked):])
 	for i := range s.findings {
 		f := &s.findings[i]
-		if f.Verdict < numeric.Unsupported || f.Start >= end {
+		if f.Verdict != numeric.Unsupported || f.Start >= end {
 			continue
 		}
 		said := quantity.Parse(nil, s.claim.Text[f.Start:f.End])
@@ -298,14 +327,17 @@ func (s *sight) given() {
 // mostTold is up to how many things a line counts that it tells next; our choice.
 const mostTold = 20
 
-// tally takes the only number of a line that ends in a colon for how many things follow it, where
-// the evidence has no such number: "Three pages stand out:".
+// tally takes the only number of a line that it begins with, and that ends in a colon, for how many
+// things follow, where the evidence has no such number: "Three pages stand out:".
 func (s *sight) tally() {
 	if len(s.findings) != 1 || s.numbers != numeric.Unsupported ||
 		!strings.HasSuffix(strings.TrimRight(s.claim.Text, " *_\n"), ":") {
 		return
 	}
 	f := &s.findings[0]
+	if strings.TrimLeft(s.claim.Text[:f.Start], " *_-#") != "" {
+		return
+	}
 	v := quantity.Parse(nil, s.claim.Text[f.Start:f.End])
 	if len(v) == 1 && v[0].Kind == quantity.Count && v[0].Dim == quantity.Plain && !v[0].Range() && v[0].Raw <= mostTold {
 		*f = numeric.Finding{Start: f.Start, End: f.End, Sentence: -1, Reason: numeric.NoFact}

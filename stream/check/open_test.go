@@ -26,7 +26,8 @@ func TestNeutralBesideAPage(t *testing.T) {
 		{"Indian and Swedish nurses came to Lindholm.", check.Unchecked, ""},
 		{"The WHO lends Lindholm a doctor.", check.Unchecked, ""},
 		{"The OECD lends Lindholm a doctor.", check.Unsupported, "OECD"},
-		{"The founder of Lindholm probably knew the Red Cross.", check.Unchecked, ""},
+		{"The founder of Lindholm probably knew the Red Cross.", check.Unsupported, "Red Cross"},
+		{"The authors of Lindholm did not visit Oslo.", check.Unsupported, "Oslo"},
 		{"The text does not say whether Lindholm has a bus to Malmö.", check.Unchecked, ""},
 		{"Lindholm has a bus to Malmö.", check.Unsupported, "Malmö"},
 	} {
@@ -75,7 +76,7 @@ func TestReplies(t *testing.T) {
 		"Not one museum of Paris is.":  check.Contradicted,
 		"Not open to the whole public": check.Unchecked,
 		"None.":                        check.Unchecked,
-		"Short answer: no.":            check.Unchecked,
+		"Smoking in the rooms: none.":  check.Contradicted,
 		"Open Questions: None.":        check.Unchecked,
 		"Open Questions: The museum.":  check.Contradicted,
 	} {
@@ -86,15 +87,17 @@ func TestReplies(t *testing.T) {
 // What the question supposes needs no evidence where the claim supposes it too.
 func TestNumbersOfTheQuestion(t *testing.T) {
 	t.Parallel()
-	const fact = "Purchases under $10,000 a year go through the portfolio."
+	const fact = "Small purchases go through the portfolio, and there are 40 of them."
 	for _, c := range []struct {
 		question, claim string
 		want            check.Verdict
 	}{
 		{"We want a tool for $6,000 a year. Who buys it?", "At $6,000 a year, the portfolio buys it.", check.Supported},
-		{"We want a tool for $6,000 a year. Who buys it?", "At $7,000 a week, the portfolio buys it.", check.Contradicted},
-		{"", "At $6,000 a week, the portfolio buys it.", check.Contradicted},
+		{"We want a tool for $6,000 a year. Who buys it?", "At $7,000 a week, the portfolio buys it.", check.Unsupported},
+		{"", "At $6,000 a week, the portfolio buys it.", check.Unsupported},
 		{"Is the fee 45 EUR?", "The fee is 45 EUR.", check.Unsupported},
+		{"Are there 60 of them?", "For the portfolio, there are 60 of them.", check.Contradicted},
+		{"Is the limit $12,000 a year?", "For purchases the limit is $12,000 a year.", check.Unsupported},
 	} {
 		checker, e := checker(t, check.Options{Judge: always(entails)}), facts(t, fact)
 		report, err := checker.Text(t.Context(), e, c.question, c.claim)
@@ -127,6 +130,7 @@ func TestTitlesAreNoNames(t *testing.T) {
 	for claim, want := range map[string]check.Verdict{
 		"Files and Code Sections:":                   check.NotCheckable,
 		"**Key Takeaways:**":                         check.NotCheckable,
+		"The founder **Jonas Berg:** a doctor.":      check.Unsupported,
 		"Overall Risk Assessment: Lindholm is safe.": check.Unchecked,
 		"Overall Risk Assessment: the bus to Malmö.": check.Unsupported,
 		"The head of Malmö: a risk for Lindholm.":    check.Unsupported,

@@ -17,8 +17,9 @@ func TestEntriesOfListsAreCounted(t *testing.T) {
 	}
 	for claim, want := range map[string]numeric.Verdict{
 		"There are 3 sections.": numeric.NotCheckable,
-		"There are 5 entries.":  numeric.NotCheckable,
-		"There are 6 sections.": numeric.Unsupported,
+		"There are 2 sections.": numeric.NotCheckable,
+		"There are 4 sections.": numeric.Unsupported,
+		"There are 3 doctors.":  numeric.Unsupported,
 	} {
 		if got, findings := e.Numbers().Check(nil, claim, ""); got != want {
 			t.Errorf("%q: %v, want %v: %+v", claim, got, want, findings)

@@ -353,7 +353,7 @@ func (c *checker) judge(i int) Finding {
 	if by := c.ratio(v); by.sentence >= 0 {
 		return c.found(f, Supported, Derived, by)
 	}
-	if c.eitherOr(v) || c.ownSum(v) {
+	if c.eitherOr(v) {
 		f.Reason = NoFact
 		return f
 	}
@@ -391,7 +391,7 @@ func (c *checker) judge(i int) Finding {
 // noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
 func (c *checker) noFact(v *quantity.Value, other candidate) bool {
 	return v.Dim == quantity.Multiple && v.Raw == 1 || v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) ||
-		c.listsItself(v) || c.multiplies(v)
+		c.listsItself(v, other) || c.multiplies(v)
 }
 
 // matched decides about a number that the evidence has: whether it is that of what the claim speaks of.
@@ -399,6 +399,10 @@ func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, 
 	if at := c.elsewhere(v, match, other); at.sentence >= 0 {
 		if from := c.workedOutApart(v, match); from.sentence >= 0 {
 			return c.found(f, Supported, Derived, from)
+		}
+		if c.ownSum(v) {
+			f.Reason = NoFact
+			return f
 		}
 		return c.found(f, Contradicted, OtherSubject, at)
 	}
@@ -431,9 +435,9 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return Listed
 	case c.named(v):
 		return Named
-	case c.unitAlone(v):
+	case c.unitAlone(v, other), c.ownSum(v):
 		return NoFact
-	case c.spans(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
+	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
 		return Difference
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
 )
 
@@ -15,20 +16,51 @@ func tally(v *quantity.Value) bool {
 	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 && v.Raw >= 2 && v.Raw <= mostCounted && !v.Range()
 }
 
-// listsAsMany reports whether a source of the evidence lists so many things or more, of which the
-// claim may count all or some: of fifteen entries under a heading "fifteen sections, five of them
-// for titles". A sentence that gives the same things another number tells better.
+// wordsCounted bounds the words behind a number that tell what it counts: "five of the core handlers";
+// our choice.
+const wordsCounted = 4
+
+// listsAsMany reports whether the evidence has a list of so many things or more which the claim may
+// count, all or some: of fifteen entries under a heading "fifteen sections, five of them for titles".
+// A word behind the number stands in what introduces the list, or in its first entry. A sentence that
+// gives the same things another number tells better.
 func (c *checker) listsAsMany(v *quantity.Value, other candidate) bool {
-	behind := c.claim[v.End:]
-	counts := c.noun != 0 || strings.HasPrefix(behind, " of ") || strings.HasPrefix(behind, " other")
-	return counts && tally(v) && c.x.mostItems >= int32(v.Raw) && (other.known < 0 || !c.sameNoun(other))
+	if !tally(v) || other.known >= 0 && c.sameNoun(other) {
+		return false
+	}
+	from := c.wordFrom(v.End)
+	for _, l := range c.x.lists {
+		if l.entries < int32(v.Raw) {
+			continue
+		}
+		for _, w := range c.words[from:min(len(c.words), from+wordsCounted)] {
+			if !w.Has(words.Stop) && c.introduces(l, w.Hash) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// introduces reports whether a word stands in the sentence before a list, in the heading above it or
+// in its first entry.
+func (c *checker) introduces(l list, word uint64) bool {
+	for s := max(0, l.first-1); s <= l.first; s++ {
+		in := &c.x.sentences[s]
+		c.left -= int(in.termEnd - in.terms)
+		if in.group == c.x.sentences[l.first].group &&
+			slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(t term) bool { return t.hash == word }) {
+			return true
+		}
+	}
+	return false
 }
 
 // listsItself reports whether the claim names as many things as v says right behind it: "four
 // fields: a, b, c and d".
-func (c *checker) listsItself(v *quantity.Value) bool {
+func (c *checker) listsItself(v *quantity.Value, other candidate) bool {
 	_, list, ok := strings.Cut(c.claim[v.End:], ": ")
-	if !ok || !tally(v) || strings.ContainsAny(c.claim[v.End:len(c.claim)-len(list)-2], ",;.") {
+	if !ok || !tally(v) || c.sameNoun(other) || strings.ContainsAny(c.claim[v.End:len(c.claim)-len(list)-2], ",;.") {
 		return false
 	}
 	list, _, _ = strings.Cut(list, "; ")
@@ -58,8 +90,13 @@ func joinsTwo(part string) bool {
 		slices.ContainsFunc(conjunctions, func(w string) bool { return strings.Contains(part, " "+w) })
 }
 
-// eitherOr reports whether v is one of two numbers of which the claim leaves open which it is: "two
-// or three of them".
+// ofThem are words behind a number that say of what it is by pointing back.
+//
+//nolint:gochecknoglobals // constant table
+var ofThem = []string{" of them", " of these", " of those", " davon", " d'entre", " de ellos", " de ellas"}
+
+// eitherOr reports whether v is one of two numbers of which the claim leaves open which it is, and
+// does not say of what: "two or three of them".
 func (c *checker) eitherOr(v *quantity.Value) bool {
 	if !tally(v) {
 		return false
@@ -72,7 +109,7 @@ func (c *checker) eitherOr(v *quantity.Value) bool {
 		first, last := &own[min(i, at)], &own[max(i, at)]
 		switch c.claim[first.End:last.Start] {
 		case " or ", " oder ", " ou ", " o ":
-			return true
+			return slices.ContainsFunc(ofThem, func(w string) bool { return strings.HasPrefix(c.claim[last.End:], w) })
 		}
 	}
 	return false
@@ -84,7 +121,7 @@ const sizeOfName = 3
 // named reports whether v stands in the evidence as a part of what something is called, such as an
 // address or a version: pull request 710 of ".../pull/710", "5.2 or later" of "version 5.2".
 func (c *checker) named(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.Range() {
+	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.Range() || c.noun != 0 {
 		return false
 	}
 	k := c.wordFrom(v.Start)
@@ -99,23 +136,22 @@ func (c *checker) named(v *quantity.Value) bool {
 	return known
 }
 
-// spans reports whether v is a range, and the evidence has both of its ends in one sentence: "100 to
-// 1000" of "100 and 1000 spans".
+// spans reports whether v is a range, and the evidence has its ends one after the other, of the same
+// thing: "100 to 1000" of "100 and 1000 spans".
 func (c *checker) spans(v *quantity.Value) bool {
 	if !v.Range() || v.Kind != quantity.Count {
 		return false
 	}
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
-		low, high := false, false
-		for k := in.known; k < in.knownEnd; k++ {
+		for k := in.known; k+1 < in.knownEnd; k++ {
 			c.left -= comparing
-			e := &c.x.known[k].value
-			same := e.Kind == quantity.Count && e.Dim == v.Dim && !e.Range()
-			low, high = low || same && e.Lo == v.Lo, high || same && e.Lo == v.Hi
-		}
-		if low && high {
-			return true
+			low, high := &c.x.known[k], &c.x.known[k+1]
+			same := low.value.Dim == v.Dim && high.value.Dim == v.Dim &&
+				(low.noun == 0 || low.noun == high.noun) && !low.value.Range() && !high.value.Range()
+			if same && low.value.Lo == v.Lo && high.value.Lo == v.Hi {
+				return true
+			}
 		}
 	}
 	return false
@@ -180,8 +216,8 @@ func (c *checker) timesOwn(v *quantity.Value) bool {
 
 // unitAlone reports whether v is one of a unit of time that the evidence has without a number: "one week"
 // of "a week of work".
-func (c *checker) unitAlone(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Raw != 1 || v.Range() {
+func (c *checker) unitAlone(v *quantity.Value, other candidate) bool {
+	if other.sentence >= 0 && other.score >= c.limit.Stray || v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Raw != 1 || v.Range() {
 		return false
 	}
 	k := c.wordFrom(v.Start)

@@ -24,16 +24,16 @@ func (c *checker) age(v *quantity.Value) candidate {
 			}
 		}
 	}
-	return c.ageThen(v)
+	return nobody
 }
 
-// ageThen tries the years from one of the evidence to one of the claim: "in 1655, aged about 20" of
-// who was born in 1635.
-func (c *checker) ageThen(v *quantity.Value) candidate {
+// agedThen reports whether v may be the years from one of the evidence to one of the claim: "in 1655,
+// aged about 20" of who was born in 1635.
+func (c *checker) agedThen(v *quantity.Value) bool {
 	own, _ := c.ownNear()
 	dates := c.x.byDim[quantity.Days]
-	if len(dates) > fewNumbers {
-		return nobody
+	if c.cues&cueAge == 0 || v.Dim != quantity.Plain || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || len(dates) > fewNumbers {
+		return false
 	}
 	for i := range own {
 		w := &own[i]
@@ -45,11 +45,11 @@ func (c *checker) ageThen(v *quantity.Value) candidate {
 			e := &c.x.known[k].value
 			years := float64(w.Year - e.Year)
 			if e.Year != 0 && e.Year == e.YearTo && (v.Raw == years || v.Raw == years-1) {
-				return c.by(k, 0)
+				return true
 			}
 		}
 	}
-	return nobody
+	return false
 }
 
 // days tries the days between two dates of the evidence, of one year where they name none.
@@ -73,16 +73,17 @@ func (c *checker) days(v *quantity.Value) candidate {
 			}
 		}
 	}
-	return c.months(v)
+	return nobody
 }
 
-// months tries the months from a date of the sentence that fits best to one of it or of a sentence
-// beside it, where both tell month and year; of days that may be a month less.
-func (c *checker) months(v *quantity.Value) candidate {
+// months reports whether v may be the months from a date of the sentence that fits best to one of it
+// or of a sentence beside it, where both tell month and year: a month less where the later day comes
+// before the earlier one in its month, and one more from the first to the last where no day is told.
+func (c *checker) months(v *quantity.Value) bool {
 	const month = 30.44 * 24 * 3600 // seconds
 	dates := c.x.byDim[quantity.Days]
-	if n := v.Factor / month; n < 0.95 || n > 1.05 || len(c.top) == 0 || len(dates) > fewNumbers {
-		return nobody
+	if n := v.Factor / month; v.Dim != quantity.Duration || n < 0.95 || n > 1.05 || len(c.top) == 0 || len(dates) > fewNumbers {
+		return false
 	}
 	top := c.top[0]
 	for _, k := range dates {
@@ -93,17 +94,25 @@ func (c *checker) months(v *quantity.Value) candidate {
 		for _, l := range dates {
 			c.left -= comparing
 			y := &c.x.known[l]
-			if !monthOfYear(&y.value) || max(x.sentence-y.sentence, y.sentence-x.sentence) > 1 ||
-				c.x.sentences[x.sentence].group != c.x.sentences[y.sentence].group {
-				continue
-			}
-			apart := math.Abs(float64(12*(x.value.Year-y.value.Year) + int(x.value.Month) - int(y.value.Month)))
-			if apart > 0 && (v.Raw == apart || v.Raw == apart-1) {
-				return c.by(k, 0)
+			if monthOfYear(&y.value) && max(x.sentence-y.sentence, y.sentence-x.sentence) <= 1 &&
+				c.x.sentences[x.sentence].group == c.x.sentences[y.sentence].group && monthsApart(v, &x.value, &y.value) {
+				return true
 			}
 		}
 	}
-	return nobody
+	return false
+}
+
+// monthsApart reports whether v may be the months between two dates.
+func monthsApart(v, x, y *quantity.Value) bool {
+	apart := 12*(x.Year-y.Year) + int(x.Month) - int(y.Month)
+	if apart < 0 {
+		apart, x, y = -apart, y, x
+	}
+	days := x.Day > 0 && y.Day > 0
+	said := int(v.Raw)
+	return apart > 0 && float64(said) == v.Raw && (said == apart || days && x.Day < y.Day && said == apart-1 ||
+		x.Day == 0 && y.Day == 0 && said == apart+1)
 }
 
 // monthOfYear reports whether a value is a date that tells its month and its year.

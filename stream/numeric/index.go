@@ -33,10 +33,13 @@ type Index struct {
 	idf       map[uint64]float32
 	equal     [][2]uint64 // what amounts are for each of, and the evidence says is the same
 	values    values
-	mostItems int32 // entries of the longest list, or of all lists of a source
-	lots      int   // how many numbers are the price of one of several
-	past      int32 // while it is built: the only number of the last sentence that was so, or -1
+	lists     []list // that stand among other text
+	lots      int    // how many numbers are the price of one of several
+	past      int32  // while it is built: the only number of the last sentence that was so, or -1
 }
+
+// list is one of the evidence: the sentence that is its first entry, and how many entries it has.
+type list struct{ first, entries int32 }
 
 // isRow reports whether a sentence is a row of a table, put together, or a record in JSON.
 func isRow(text string) bool { return strings.Contains(text, " | ") || isRecord(text) }
@@ -100,18 +103,15 @@ func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 	var r reading
 	var c carrier
 	var head heading
-	items := int32(0) // of the lists of a group
 	for i, s := range sentences {
 		if i%64 == 0 && ctx.Err() != nil {
 			return x
 		}
 		r.read(s.Text)
 		x.add(int32(i), s, &r, c.next(int32(i), s, &r), head.of(s.Heading))
-		if i > 0 && sentences[i-1].Group != s.Group {
-			items = 0
+		if s.Items > 0 {
+			x.lists = append(x.lists, list{first: int32(i), entries: int32(s.Items)})
 		}
-		items += int32(s.Items)
-		x.mostItems = max(x.mostItems, items)
 	}
 	x.values = newValues(x.known)
 	x.idf = make(map[uint64]float32, len(x.postings))
