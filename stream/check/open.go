@@ -348,7 +348,8 @@ func (s *sight) tally() {
 // bare takes a claim that is nothing but a number, such as "(1965)" behind a title that ends in a
 // mark, for no statement: nothing tells what it is of.
 func (s *sight) bare() {
-	if s.claim.Kind == claims.Cell || s.claim.Kind == claims.Value || len(s.findings) != 1 || s.numbers < numeric.Unsupported {
+	if s.claim.Kind == claims.Cell || s.claim.Kind == claims.Value || len(s.findings) != 1 ||
+		s.numbers < numeric.Unsupported {
 		return
 	}
 	f := &s.findings[0]

@@ -13,7 +13,8 @@ const mostCounted = 99
 
 // tally reports whether v may be how many things an answer has counted.
 func tally(v *quantity.Value) bool {
-	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 && v.Raw >= 2 && v.Raw <= mostCounted && !v.Range()
+	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 && v.Raw >= 2 &&
+		v.Raw <= mostCounted && !v.Range()
 }
 
 // wordsCounted bounds the words behind a number that tell what it counts: "five of the core handlers";
@@ -217,7 +218,8 @@ func (c *checker) timesOwn(v *quantity.Value) bool {
 // unitAlone reports whether v is one of a unit of time that the evidence has without a number: "one week"
 // of "a week of work".
 func (c *checker) unitAlone(v *quantity.Value, other candidate) bool {
-	if other.sentence >= 0 && other.score >= c.limit.Stray || v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Raw != 1 || v.Range() {
+	told := other.sentence >= 0 && other.score >= c.limit.Stray
+	if told || v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Raw != 1 || v.Range() {
 		return false
 	}
 	k := c.wordFrom(v.Start)

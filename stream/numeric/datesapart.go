@@ -10,7 +10,7 @@ import (
 // age tries a bare number as the years between two dates of the evidence, the last of them perhaps
 // not full: "was 27 when".
 func (c *checker) age(v *quantity.Value) candidate {
-	if v.Dim != quantity.Plain || v.Kind != quantity.Count || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || c.cues&cueAge == 0 {
+	if !c.isAge(v) {
 		return nobody
 	}
 	ops := c.operands(func(e *quantity.Value) bool { return e.Kind == quantity.Date && e.Year != 0 && e.Year == e.YearTo })
@@ -27,12 +27,18 @@ func (c *checker) age(v *quantity.Value) candidate {
 	return nobody
 }
 
+// isAge reports whether v may be the age of somebody, and the claim speaks of one.
+func (c *checker) isAge(v *quantity.Value) bool {
+	return c.cues&cueAge != 0 && v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 &&
+		v.Raw >= 1 && v.Raw <= maxAge
+}
+
 // agedThen reports whether v may be the years from one of the evidence to one of the claim: "in 1655,
 // aged about 20" of who was born in 1635.
 func (c *checker) agedThen(v *quantity.Value) bool {
 	own, _ := c.ownNear()
 	dates := c.x.byDim[quantity.Days]
-	if c.cues&cueAge == 0 || v.Dim != quantity.Plain || v.Step != 1 || v.Raw < 1 || v.Raw > maxAge || len(dates) > fewNumbers {
+	if !c.isAge(v) || len(dates) > fewNumbers {
 		return false
 	}
 	for i := range own {
@@ -82,7 +88,8 @@ func (c *checker) days(v *quantity.Value) candidate {
 func (c *checker) months(v *quantity.Value) bool {
 	const month = 30.44 * 24 * 3600 // seconds
 	dates := c.x.byDim[quantity.Days]
-	if n := v.Factor / month; v.Dim != quantity.Duration || n < 0.95 || n > 1.05 || len(c.top) == 0 || len(dates) > fewNumbers {
+	if n := v.Factor / month; v.Dim != quantity.Duration || n < 0.95 || n > 1.05 || len(c.top) == 0 ||
+		len(dates) > fewNumbers {
 		return false
 	}
 	top := c.top[0]
