@@ -52,14 +52,20 @@ func TestNeutralBesideAPage(t *testing.T) {
 
 func TestShortFormsOfNames(t *testing.T) {
 	t.Parallel()
-	c, e := checker(t, check.Options{Judge: always(isNeutral)}),
-		facts(t, page+" The NHS pays, and WW II ended the first garden. A board of the EU and of France met in Italy.")
-	for claim, want := range map[string]check.Verdict{
+	text := page + " The NHS pays, and WW II ended the first garden. A board of the EU and of France met in Italy."
+	wantNeutral(t, text, map[string]check.Verdict{
 		"Lindholm is paid by the National Health Service.": check.Unchecked,
 		"French and Italian boards met at Lindholm.":       check.Unchecked,
 		"A European board met at Lindholm.":                check.Unchecked,
 		"A Polish board met at Lindholm.":                  check.Unsupported,
-	} {
+	})
+}
+
+// wantNeutral checks the verdicts on claims that a judge finds neither entailed nor contradicted.
+func wantNeutral(t *testing.T, text string, claims map[string]check.Verdict) {
+	t.Helper()
+	c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, text)
+	for claim, want := range claims {
 		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want {
 			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
 		}
@@ -113,31 +119,23 @@ func TestNumbersOfTheQuestion(t *testing.T) {
 // A line that announces so many things counts what the answer tells next.
 func TestTallies(t *testing.T) {
 	t.Parallel()
-	for claim, want := range map[string]check.Verdict{
-		"Three pages cost 40 euros:":             check.Unsupported,
-		"Five of the core handlers use the net:": check.Unchecked,
-	} {
-		c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, page)
-		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want && (want != check.Unchecked || got.Verdict > want) {
-			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
-		}
-	}
+	wantNeutral(t, page, map[string]check.Verdict{
+		"3 pages of Lindholm stand out:": check.Unchecked,
+		"3 pages of Lindholm stand out.": check.Unsupported,
+		"Lindholm has 3 pages:":          check.Unsupported,
+		"3 pages cost 40 euros:":         check.Unsupported,
+	})
 }
 
 // Titles of an answer that is a form are no names.
 func TestTitlesAreNoNames(t *testing.T) {
 	t.Parallel()
-	for claim, want := range map[string]check.Verdict{
+	wantNeutral(t, page, map[string]check.Verdict{
 		"Files and Code Sections:":                   check.NotCheckable,
 		"**Key Takeaways:**":                         check.NotCheckable,
 		"The founder **Jonas Berg:** a doctor.":      check.Unsupported,
 		"Overall Risk Assessment: Lindholm is safe.": check.Unchecked,
 		"Overall Risk Assessment: the bus to Malmö.": check.Unsupported,
 		"The head of Malmö: a risk for Lindholm.":    check.Unsupported,
-	} {
-		c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, page)
-		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want {
-			t.Errorf("%q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
-		}
-	}
+	})
 }

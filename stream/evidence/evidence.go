@@ -151,7 +151,8 @@ func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	}
 	list := make([]numeric.Sentence, len(e.sentences))
 	for i, s := range e.sentences {
-		list[i] = numeric.Sentence{Text: s.text, Group: s.source, Items: e.entries(i), Listed: e.listed(i)}
+		list[i] = numeric.Sentence{Text: s.text, Group: s.source, Listed: e.listed(i)}
+		list[i].Items, _ = e.entries(i)
 		if s.section > 0 {
 			list[i].Heading = e.sentences[s.section-1].text
 		}
@@ -300,19 +301,25 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 	row.end = c.Bytes.End
 }
 
-// entries is how many entries the list has that begins with sentence i; 0 where none does.
-func (e *Evidence) entries(i int) (n int) {
+// entries is how many entries the list has that begins with sentence i, and the first sentence behind
+// it; 0 where none begins there.
+func (e *Evidence) entries(i int) (n, next int) {
 	first := &e.sentences[i]
 	if !first.item || i > 0 && e.sentences[i-1].item && e.sentences[i-1].source == first.source {
-		return 0
+		return 0, i
 	}
 	text, end := e.sources[first.source].Text, 0
-	for ; i < len(e.sentences) && e.sentences[i].item && e.sentences[i].source == first.source; i++ {
-		if s := &e.sentences[i]; n == 0 || s.start >= end && strings.Contains(text[end:s.start], "\n") {
-			n, end = n+1, max(0, s.end)
+	for ; i < len(e.sentences); i++ {
+		s := &e.sentences[i]
+		if !s.item || s.source != first.source || s.start < end {
+			break
 		}
+		if n == 0 || strings.Contains(text[end:s.start], "\n") {
+			n++
+		}
+		end = s.end
 	}
-	return n
+	return n, i
 }
 
 // listed is how many entries the source has that begins with sentence i, where it is nothing but a list
@@ -326,16 +333,9 @@ func (e *Evidence) listed(i int) int {
 	if !first.item {
 		return texts(text)
 	}
-	n, end := 0, 0
-	for ; i < len(e.sentences) && e.sentences[i].source == first.source; i++ {
-		s := &e.sentences[i]
-		if !s.item || s.start < end {
-			return 0
-		}
-		if n == 0 || strings.Contains(text[end:s.start], "\n") {
-			n++
-		}
-		end = s.end
+	n, next := e.entries(i)
+	if next < len(e.sentences) && e.sentences[next].source == first.source {
+		return 0
 	}
 	return n
 }

@@ -30,11 +30,15 @@ func (c *checker) listsAsMany(v *quantity.Value, other candidate) bool {
 		return false
 	}
 	from := c.wordFrom(v.End)
+	c.left -= len(c.x.lists)
 	for _, l := range c.x.lists {
 		if l.entries < int32(v.Raw) {
 			continue
 		}
 		for _, w := range c.words[from:min(len(c.words), from+wordsCounted)] {
+			if c.left < 0 {
+				return false
+			}
 			if !w.Has(words.Stop) && c.introduces(l, w.Hash) {
 				return true
 			}
