@@ -296,7 +296,7 @@ def from_base(dropout: float = 0.1) -> Bundle:
             nn.init.normal_(module.weight, std=1 / math.sqrt(module.in_features))
             nn.init.zeros_(module.bias)
     missing, unexpected = model.load_state_dict(state, strict=False)
-    own = ("heads.", "adapters.", "pii.", "metric.")
+    own = ("heads.", "adapters.", "pii.", "spots.", "metric.")
     if unexpected or any(not n.startswith(own) and not n.endswith((".smooth", ".limit")) for n in missing):
         raise ValueError(f"base weights do not fit: {missing} {unexpected}")
     return model

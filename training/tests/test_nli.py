@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from signalbox_training import batches, nli_changes, nli_course, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_train, nli_values
+from signalbox_training import batches, model, nli_changes, nli_course, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_train, nli_values
 
 
 def test_a_long_premise_is_cut_before_the_claim():
@@ -213,3 +213,8 @@ def test_a_start_has_no_limits_and_keeps_its_weights():
 def test_what_a_teacher_reads_is_not_what_rules_made():
     rows = [nli_data.Pair("p", "c", nli_data.ANY, src) for src in ("own/order", "nli_synthetic", "stsb", "pages", "mnli_dev")]
     assert [r.src for r in rows if not r.src.startswith(nli_course.TAUGHT)] == ["pages", "mnli_dev"]
+
+
+def test_training_begins_with_the_base_weights():
+    state, trunk = nli_model.from_base().state_dict(), model.load_file(model.base_folder() / "model.safetensors")
+    assert torch.equal(state["layers.0.up.weight"], next(t for n, t in trunk.items() if n.endswith("encoder.layer.0.intermediate.dense.weight")))
