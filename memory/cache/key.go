@@ -114,6 +114,7 @@ func keyOf(kind string, req *openai.Request, scope *Scope, cut openai.Span) (Key
 	d.scope(scope)
 	d.extras(&req.Extras)
 	d.text(keeping(req))
+	d.number(int(req.ThinkingBudget))
 	d.body = append(d.body[:0], req.Raw[:cut.Start]...)
 	if cut.Present() {
 		d.body = append(d.body, `""`...)

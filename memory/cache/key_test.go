@@ -118,6 +118,19 @@ func TestAResponseThatIsNotKeptAnswersNoneThatIs(t *testing.T) {
 	}
 }
 
+// Of a request that was translated, the body has the effort alone.
+func TestABudgetForReasoningMakesAnotherKey(t *testing.T) {
+	t.Parallel()
+	of := func(tokens int64) cache.Identity {
+		req := parse(t, plain)
+		req.Translated, req.ThinkingBudget = true, tokens
+		return cache.DefaultIdentifier().Identify(req, &cache.Scope{})
+	}
+	if a, b := of(3000), of(16000); a.Key == b.Key || a.Partition == b.Partition {
+		t.Errorf("keys equal %t, partitions equal %t", a.Key == b.Key, a.Partition == b.Partition)
+	}
+}
+
 func TestAPartitionLeavesOutTheLastQuestionAlone(t *testing.T) {
 	t.Parallel()
 	want := identify(t, plain, cache.Scope{Tenant: "t"})
