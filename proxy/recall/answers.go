@@ -109,7 +109,8 @@ type Cache struct {
 // Treatment tells actions apart that make other requests of one: responses to questions meet only
 // where it agrees.
 func Treatment(a *rules.Action) string {
-	return fmt.Sprintf("%q %t %+v %+v %q %q", a.Reasoning, a.Override, a.Prompt, a.MaxTokens, a.Body, a.Headers)
+	return fmt.Sprintf("%q %t %+v %+v %q %q %+v",
+		a.Reasoning, a.Override, a.Prompt, a.MaxTokens, a.Body, a.Headers, a.Tools)
 }
 
 // Generation stands for what decides requests and is not in them.
