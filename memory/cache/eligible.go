@@ -189,8 +189,35 @@ func lastQuestion(req *openai.Request) *openai.Message {
 		return nil
 	}
 	m := &req.Messages[len(req.Messages)-1]
-	if m.Role != "user" || m.Text == "" || len(m.Text) > question.MaxBytes || !m.Content.Present() {
+	if m.Role != "user" || m.Text == "" || len(m.Text) > question.MaxBytes || !m.Content.Present() ||
+		!textAlone(req.Raw[m.Content.Start:m.Content.End]) {
 		return nil
 	}
 	return m
+}
+
+// textAlone reports whether a content is a text, or a list of parts that are texts and tell nothing
+// else that an answer depends on: it would be left out of the partition, and is in no question.
+func textAlone(content []byte) bool {
+	if content[0] == '"' {
+		return true
+	}
+	var parts []map[string]json.RawMessage
+	if json.Unmarshal(content, &parts) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(parts, func(part map[string]json.RawMessage) bool {
+		for name, value := range part {
+			switch name {
+			case "type":
+				if kind := string(value); kind != `"text"` && kind != `"input_text"` {
+					return true
+				}
+			case "text", "cache_control":
+			default:
+				return true
+			}
+		}
+		return part["text"] == nil
+	})
 }
