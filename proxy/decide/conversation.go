@@ -199,7 +199,9 @@ func (t *Talk) name(n namer, session string, req *openai.Request) (find []conver
 	}
 	if name := req.QuotedField("prompt_cache_key"); name != "" {
 		k := n.key(byCacheKey, name)
-		find, t.keys = append(find, k), append(t.keys, k)
+		if t.keys = append(t.keys, k); len(find) > 0 { // a first message goes on with nothing
+			find = append(find, k)
+		}
 	}
 	return find
 }
