@@ -14,6 +14,7 @@ import (
 	"signalbox/memory/ledger"
 	"signalbox/memory/redis"
 	"signalbox/proxy/auth"
+	"signalbox/proxy/backend"
 	"signalbox/proxy/budget"
 	"signalbox/proxy/choose"
 )
@@ -178,6 +179,26 @@ func TestStreamsThatABudgetPaysAreAskedForTheirUsage(t *testing.T) {
 	big := bounded(t, u, u, 1)
 	if big.chat(askStream("hi")); !asked() {
 		t.Error("the stream of a model with a budget is not asked for its usage")
+	}
+}
+
+// Some servers tell the usage in the event that ends the choice. An answer is of 10 tokens, $0.01.
+func TestUsageBesideTheEndOfAChoiceIsPaid(t *testing.T) {
+	t.Parallel()
+	end := strings.Replace(testkit.Finish, `"choices"`, `"usage":{"prompt_tokens":5,"completion_tokens":10},"choices"`, 1)
+	for _, setting := range []string{"", backend.UsageNever} {
+		u := testkit.NewUpstream(t, testkit.Stream(testkit.Event("ok"), end, testkit.Done))
+		b := priced(t, u, 0.035, func(s *setup) {
+			for i := range s.models {
+				s.models[i].StreamUsage = setting
+			}
+		})
+		for i, want := range []int{200, 200, 200, 429} {
+			body := strings.Replace(askStream("hi"), `{`, `{"max_tokens":10,`, 1)
+			if got := b.chat(body, "Authorization", "Bearer team"); got.status != want {
+				t.Errorf("%q, request %d: %d %s", setting, i, got.status, got.body)
+			}
+		}
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	usageEvent = `data: {"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
-	contentOf  = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"\"usage\":null, {\"usage\": 1}"},"finish_reason":null}],"x":{"usage":null}`
+	usageEvent  = `data: {"id":"c","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
+	usageBeside = `data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}}` + "\n\n"
+	contentOf   = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"\"usage\":null, {\"usage\": 1}"},"finish_reason":null}],"x":{"usage":null}`
 )
 
 // What the proxy asks for itself the client does not see; everything else of the stream is what the
@@ -36,12 +37,14 @@ func TestUsageThatOnlyTheProxyAskedForStaysThere(t *testing.T) {
 		{name: "null in all others", limit: true, sent: contentOf + `,"usage":null}` + "\n\n" + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true, tokens: 18},
 		{name: "null in front", limit: true, sent: `data: { "usage" : null , "id":"c"}` + "\r\n\r\n" + testkit.Finish + usageEvent + testkit.Done, seen: `data: {  "id":"c"}` + "\r\n\r\n" + testkit.Finish + testkit.Done, wants: true, tokens: 18},
 		{name: "no limit", sent: chunk + testkit.Finish + testkit.Done, seen: chunk + testkit.Finish + testkit.Done},
-		{name: "no limit, and the server tells it all the same", sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + usageEvent + testkit.Done},
+		{name: "no limit, and the server tells it all the same", sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + usageEvent + testkit.Done, tokens: 18},
 		{name: "always", setting: backend.UsageAlways, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true, tokens: 18},
 		{name: "never", setting: backend.UsageNever, limit: true, sent: chunk + testkit.Finish + testkit.Done, seen: chunk + testkit.Finish + testkit.Done},
 		{name: "the client asks too", limit: true, extra: asks, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + usageEvent + testkit.Done, wants: true, tokens: 18},
 		{name: "the client asks not to", limit: true, extra: `,"stream_options":{"include_usage":false}`, sent: chunk + testkit.Finish + usageEvent + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true, tokens: 18},
 		{name: "beside a choice it is the server's own", limit: true, sent: `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}` + "\n\n" + testkit.Done, seen: `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}` + "\n\n" + testkit.Done, wants: true},
+		{name: "beside the end of a choice", limit: true, sent: chunk + usageBeside + testkit.Done, seen: chunk + usageBeside + testkit.Done, wants: true, tokens: 18},
+		{name: "beside the end of a choice, unasked", setting: backend.UsageNever, limit: true, sent: chunk + usageBeside + testkit.Done, seen: chunk + usageBeside + testkit.Done, tokens: 18},
 		{name: "no usage comes", limit: true, sent: chunk + testkit.Finish + testkit.Done, seen: chunk + testkit.Finish + testkit.Done, wants: true},
 		{name: "a completion", limit: true, path: "/v1/completions", sent: `data: {"choices":[{"index":0,"text":"a","finish_reason":"stop"}],"usage":null}` + "\n\n" + usageEvent + testkit.Done, seen: `data: {"choices":[{"index":0,"text":"a","finish_reason":"stop"}]}` + "\n\n" + testkit.Done, wants: true, tokens: 18},
 	} {

@@ -114,9 +114,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
 	h["Server-Timing"] = []string{o.Timing(o.Queue, u.Took)}
-	t := &meter{
-		metrics: s.Metrics, model: u.Model.Name, usage: o.Req.IncludeUsage, direct: u.Direct,
-	}
+	t := &meter{metrics: s.Metrics, model: u.Model.Name, direct: u.Direct}
 	t.API, t.ticket = o.Req.API, o.Where.Ticket()
 	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
@@ -346,7 +344,6 @@ type meter struct {
 
 	metrics   *telemetry.Metrics
 	model     string
-	usage     bool             // the client asked for usage, so the stream carries it
 	direct    bool             // the stream is of the Messages API
 	last      time.Time        // when the last piece came
 	ticket    *affinity.Ticket // told of the first text
@@ -378,7 +375,7 @@ func (t *meter) Put(c *response.Chunk) {
 	}
 	e := c.Content()
 	t.Note(e)
-	if t.usage && e.HasUsage {
+	if e.HasUsage { // also one that nobody asked for
 		t.Usage = e.Usage
 	}
 }

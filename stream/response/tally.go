@@ -179,12 +179,16 @@ func (t *Tally) Length() int64 { return int64(TokensIn(t.text)) }
 func TokensIn(size int) int { return (size + bytesPerToken - 1) / bytesPerToken }
 
 // Taken is what the answer took: its usage, or an estimate where it tells none, for a prompt of so
-// many tokens and up to where it was cut.
+// many tokens and up to where it was cut. Some servers tell the prompt's alone ahead of a stream.
 func (t *Tally) Taken(prompt int) Usage {
-	if t.Usage.Input+t.Usage.Output > 0 {
-		return t.Usage
+	u := t.Usage
+	if u.Input+u.Output == 0 {
+		u = Usage{Input: prompt}
 	}
-	return Usage{Input: prompt, Output: int(min(max(t.Length(), 0), math.MaxInt32))}
+	if u.Output == 0 {
+		u.Output = int(min(max(t.Length(), 0), math.MaxInt32))
+	}
+	return u
 }
 
 // TailSize is how much of the end of a body is searched when it came in several pieces, in bytes.
