@@ -202,6 +202,31 @@ func TestUsageBesideTheEndOfAChoiceIsPaid(t *testing.T) {
 	}
 }
 
+// An answer that is no stream is paid by what it tells, wherever that stands. A token costs $0.001.
+func TestWhatABodyTookIsPaidWhereverItTellsIt(t *testing.T) {
+	t.Parallel()
+	told := strings.TrimSuffix(tenTokens, "}")
+	for name, tt := range map[string]struct {
+		body string
+		pass int
+	}{
+		"told":                         {tenTokens, 3},
+		"in front of a client's usage": {told + `,"metadata":{"usage":"x"}}`, 3},
+		"of a client's own":            {told + `,"metadata":{"usage":{"prompt_tokens":1,"completion_tokens":1}}}`, 3},
+	} {
+		b := priced(t, testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tt.body)), 0.045)
+		passed := 0
+		for range 7 {
+			if b.chat(upTo(20), "Authorization", "Bearer team").status == http.StatusOK {
+				passed++
+			}
+		}
+		if passed != tt.pass {
+			t.Errorf("%s: %d passed, want %d", name, passed, tt.pass)
+		}
+	}
+}
+
 // What is reserved is told where it is more than the budget. Each token costs $0.001.
 func TestTheLimitThatIsInForceIsReserved(t *testing.T) {
 	t.Parallel()

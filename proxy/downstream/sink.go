@@ -88,6 +88,9 @@ func Drain(u *upstream.Response, client *Sink) {
 // CopyBody passes on a body that is no stream of events, through r when hidden values are to be put
 // back.
 func CopyBody(w *Writer, u *upstream.Response, t *response.Tally, r *redact.Body) error {
+	if u.Err() == nil {
+		t.Begin(u.Piece())
+	}
 	for {
 		piece, err := u.Piece(), u.Err()
 		if len(piece) > 0 {

@@ -194,6 +194,19 @@ func (t *Tally) Taken(prompt int) Usage {
 // TailSize is how much of the end of a body is searched when it came in several pieces, in bytes.
 const TailSize = 1 << 10
 
+// Begin notes usage that stands ahead of the data of an answer that is no stream, as llama.cpp has it
+// for embeddings. first is the first piece of several; what Body finds counts in place of it.
+func (t *Tally) Begin(first []byte) {
+	i := bytes.Index(first, []byte(usageName))
+	if i < 0 || depth(first[:i]) != 1 {
+		return
+	}
+	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
+	defer bodies.Put(e)
+	e.readAt(first, i, usageName, usage)
+	t.Usage = e.Usage
+}
+
 // Body notes the end of an answer that is no stream, which may have been passed on before all of it
 // was there: before is the end of what was passed on before last. What it tells is found by name
 // there; inside a text the quotes around a name would be escaped.
@@ -203,8 +216,8 @@ func (t *Tally) Body(before, last []byte) {
 	}
 	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
 	defer bodies.Put(e)
-	if e.readMember(last, `"usage"`, usage); e.HasUsage {
-		t.Usage = e.Usage
+	if u, _ := e.readUsage(last); u != (Usage{}) {
+		t.Usage = u
 	}
 	if t.API != openai.Response {
 		e.readMember(last, `"finish_reason"`, finishReason)
@@ -250,20 +263,68 @@ func lastIndex(b, name []byte) int {
 	return last
 }
 
+// usageName is how usage is called, usageTries how many members of that name are looked at: a
+// response may repeat what its client calls so.
+const (
+	usageName  = `"usage"`
+	usageTries = 16
+)
+
+// readUsage reads the usage in b, the end of a body, and where it stands: the last that is a member of
+// the body itself, or else of anything in it.
+func (e *Event) readUsage(b []byte) (u Usage, at openai.Span) {
+	for i, n := len(b), 0; n < usageTries; n++ {
+		if i = lastIndex(b[:i], []byte(usageName)); i < 0 {
+			break
+		}
+		found := e.readAt(b, i, usageName, usage)
+		switch {
+		case e.Usage == (Usage{}):
+		case depth(b[found.End:]) == -1:
+			return e.Usage, found
+		case u == (Usage{}):
+			u, at = e.Usage, found
+		}
+	}
+	return u, at
+}
+
+// depth is how many objects and lists a part of a body opens and does not close, negative for those
+// that it closes and does not open.
+func depth(part []byte) (n int) {
+	for i := 0; i < len(part); i++ {
+		switch part[i] {
+		case '{', '[':
+			n++
+		case '}', ']':
+			n--
+		case '"':
+			i += 1 + max(0, stringEnd(part[i+1:]))
+		}
+	}
+	return n
+}
+
 // readMember reads the last member of a name in b, a part of a body, for what it is.
 func (e *Event) readMember(b []byte, name string, as role) {
 	*e = Event{data: b, Finishes: e.Finishes[:0]}
-	i := lastIndex(b, []byte(name))
-	if i < 0 {
-		return
+	if i := lastIndex(b, []byte(name)); i >= 0 {
+		e.readAt(b, i, name, as)
 	}
+}
+
+// readAt reads the member whose name begins at i, and returns where its value stands.
+func (e *Event) readAt(b []byte, i int, name string, as role) (at openai.Span) {
+	*e = Event{data: b, Finishes: e.Finishes[:0]}
 	s := scanner{e: e, b: b, i: i + len(name)}
 	if s.peek() != ':' {
-		return
+		return at
 	}
 	s.i++
 	s.peek()
-	if at := s.i; s.value(as, 0) {
-		s.note(ignored, as, openai.Span{Start: at, End: s.i}, i)
+	if from := s.i; s.value(as, 0) {
+		at = openai.Span{Start: from, End: s.i}
+		s.note(ignored, as, at, i)
 	}
+	return at
 }

@@ -156,10 +156,13 @@ func BenchmarkMeasureChunk(b *testing.B) {
 func TestUsageIsFoundWhereverItStands(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"compact":           testkit.Completion,
-		"spaced":            `{ "usage" : { "prompt_tokens" : 9, "completion_tokens" : 12, "prompt_tokens_details" : {"cached_tokens": 4} } }`,
-		"quoted in a text":  `{"choices":[{"text":"\"usage\":{\"prompt_tokens\":1}"}],"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}}`,
-		"null, then filled": `{"usage":null}{"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}}`,
+		"compact":                          testkit.Completion,
+		"spaced":                           `{ "usage" : { "prompt_tokens" : 9, "completion_tokens" : 12, "prompt_tokens_details" : {"cached_tokens": 4} } }`,
+		"quoted in a text":                 `{"choices":[{"text":"\"usage\":{\"prompt_tokens\":1}"}],"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}}`,
+		"what a client calls so behind it": `{"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12},"metadata":{"a":"}","usage":"x"}}`,
+		"an object of a client behind it":  `{"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12},"metadata":{"usage":{"prompt_tokens":1}},"x":[{}]}`,
+		"in an object, and no other":       `{"meta":{"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}},"usage":"low"}`,
+		"null, then filled":                `{"usage":null}{"usage":{"prompt_tokens":9,"cached_tokens":4,"completion_tokens":12}}`,
 	} {
 		var c Tally
 		c.Body(nil, []byte(body))
@@ -183,5 +186,28 @@ func TestUsageIsFoundWhereverItStands(t *testing.T) {
 	var none Tally
 	if none.Body(nil, []byte(`{"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0}}}`)); !none.Usage.Uncached {
 		t.Errorf("none of the prompt was cached: %+v", none.Usage)
+	}
+}
+
+// llama.cpp tells the usage of embeddings ahead of them.
+func TestUsageAheadOfALongBodyCounts(t *testing.T) {
+	t.Parallel()
+	const told = `"usage":{"prompt_tokens":9,"total_tokens":9}`
+	rows := strings.Repeat("0.01,", TailSize)
+	for _, tt := range []struct {
+		name, first, last string
+		input             int
+	}{
+		{"ahead", `{"model":"m",` + told + `,"data":[` + rows, rows + "1]}", 9},
+		{"at the end too", `{` + told + `,"data":[` + rows, rows + `1],"usage":{"prompt_tokens":7}}`, 7},
+		{"of something else", `{"data":[{` + told + `,"embedding":[` + rows, rows + "1]}]}", 0},
+		{"nowhere", `{"data":[` + rows, rows + "1]}", 0},
+	} {
+		m := Tally{API: openai.Other}
+		m.Begin([]byte(tt.first))
+		m.Body([]byte(tt.first[len(tt.first)-TailSize:]), []byte(tt.last))
+		if m.Usage.Input != tt.input {
+			t.Errorf("%s: %+v, want %d", tt.name, m, tt.input)
+		}
 	}
 }
