@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/testkit"
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
+	"signalbox/proxy/downstream"
 )
 
 const (
@@ -97,6 +98,29 @@ func TestTheQuestionForUsageIsAllThatChanges(t *testing.T) {
 		b.chat(sent)
 		if diff := cmp.Diff(want, string(up.Last(t).Body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", sent, diff)
+		}
+	}
+}
+
+// What came from a cache counts apart there, and is a part of the prompt here.
+func TestAMessageOfTheServersOwnIsCountedWhole(t *testing.T) {
+	t.Parallel()
+	const usage = `"usage":{"input_tokens":100,"cache_creation_input_tokens":400,"cache_read_input_tokens":9500,"output_tokens":5}`
+	up := testkit.NewUpstream(t, testkit.JSON(200, `{"id":"msg_1","type":"message","role":"assistant","model":"m",`+
+		`"content":[{"type":"text","text":"x"}],"stop_reason":"max_tokens","stop_sequence":null,`+usage+`}`))
+	models := oneModel(up)
+	for i := range models {
+		models[i].Messages = backend.MessagesPass
+	}
+	b := start(t, models, func(s *setup) { s.routes = "routes: []\ndefault: {models: [small]}" })
+	b.message(askMessage("hi", ""))
+	if up.Last(t).Path != downstream.MessagesPath {
+		t.Fatalf("%s was asked", up.Last(t).Path)
+	}
+	waitFor(t, "the record", func() bool { return strings.Contains(b.log.String(), `"msg":"request"`) })
+	for kind, want := range map[string]string{"prompt": "10000", "cached": "9500", "completion": "5"} {
+		if line := `signalbox_tokens_total{kind="` + kind + `"} ` + want; !strings.Contains(b.metrics(), line) {
+			t.Errorf("%s is missing", line)
 		}
 	}
 }

@@ -114,8 +114,8 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 	headers.ForClient(h, u.Header)
 	headers.CapRetryAfter(h, time.Now(), u.MaxRetryAfter)
 	h["Server-Timing"] = []string{o.Timing(o.Queue, u.Took)}
-	t := &meter{metrics: s.Metrics, model: u.Model.Name, direct: u.Direct}
-	t.API, t.ticket = o.Req.API, o.Where.Ticket()
+	t := &meter{metrics: s.Metrics, model: u.Model.Name}
+	t.API, t.Messages, t.ticket = o.Req.API, u.Direct, o.Where.Ticket()
 	if !u.Events && u.Good() {
 		// All of it is there, or soon will be. A refusal has computed nothing.
 		t.ticket.First(time.Now())
@@ -344,7 +344,6 @@ type meter struct {
 
 	metrics   *telemetry.Metrics
 	model     string
-	direct    bool             // the stream is of the Messages API
 	last      time.Time        // when the last piece came
 	ticket    *affinity.Ticket // told of the first text
 	requested time.Time        // when the client asked; zero where the head was measured
@@ -366,7 +365,7 @@ func (t *meter) pace() {
 
 // Put implements response.Sink.
 func (t *meter) Put(c *response.Chunk) {
-	if t.direct {
+	if t.Messages {
 		t.NoteMessage(c)
 		return
 	}

@@ -24,9 +24,10 @@ const (
 // Tally sums up an answer: how it ended, what it used and, for a stream that does not tell its
 // usage, about how long it was. The zero value is ready for one answer to a chat completion.
 type Tally struct {
-	API    openai.API // of the request
-	Usage  Usage
-	Finish string // one of the finish reasons; empty as long as there is none
+	API      openai.API // of the request
+	Messages bool       // the answer is one of Anthropic's Messages API
+	Usage    Usage
+	Finish   string // one of the finish reasons; empty as long as there is none
 	// Failed: the stream told of an error that is the server's own, and not of the request, or the body
 	// is of no use to any client.
 	Failed bool
@@ -108,36 +109,46 @@ func (t *Tally) NoteMessage(c *Chunk) {
 	}
 }
 
+// messageUsage is the usage of a message, which counts what came from a cache apart.
+type messageUsage struct {
+	Input   *int `json:"input_tokens"`
+	Output  *int `json:"output_tokens"`
+	Read    int  `json:"cache_read_input_tokens"`
+	Created int  `json:"cache_creation_input_tokens"`
+}
+
 // noteEnd reads the usage and the reason of an end, of which the last that is told stands.
 func (t *Tally) noteEnd(data []byte) {
-	type usage struct {
-		Input   *int `json:"input_tokens"`
-		Output  *int `json:"output_tokens"`
-		Read    int  `json:"cache_read_input_tokens"`
-		Created int  `json:"cache_creation_input_tokens"`
-	}
 	var e struct {
 		Message struct {
-			Usage usage `json:"usage"`
+			Usage messageUsage `json:"usage"`
 		} `json:"message"`
 		Delta struct {
 			Reason string `json:"stop_reason"`
 		} `json:"delta"`
-		Usage usage `json:"usage"`
+		Usage messageUsage `json:"usage"`
 	}
 	if json.Unmarshal(data, &e) != nil {
 		return
 	}
-	for _, u := range [...]usage{e.Message.Usage, e.Usage} {
-		if u.Input != nil {
-			t.Usage.Input = max(0, *u.Input) + max(0, u.Read) + max(0, u.Created)
-			t.Usage.Cached = max(0, u.Read)
-		}
-		if u.Output != nil {
-			t.Usage.Output = max(0, *u.Output)
-		}
+	t.take(e.Message.Usage)
+	t.take(e.Usage)
+	t.stop(e.Delta.Reason)
+}
+
+func (t *Tally) take(u messageUsage) {
+	if u.Input != nil {
+		t.Usage.Input = max(0, *u.Input) + max(0, u.Read) + max(0, u.Created)
+		t.Usage.Cached = max(0, u.Read)
 	}
-	switch e.Delta.Reason {
+	if u.Output != nil {
+		t.Usage.Output = max(0, *u.Output)
+	}
+}
+
+// stop notes why a message ended, if it tells.
+func (t *Tally) stop(reason string) {
+	switch reason {
 	case "":
 	case "end_turn", "stop_sequence":
 		t.Finish = FinishStop
@@ -198,7 +209,7 @@ const TailSize = 1 << 10
 // for embeddings. first is the first piece of several; what Body finds counts in place of it.
 func (t *Tally) Begin(first []byte) {
 	i := bytes.Index(first, []byte(usageName))
-	if i < 0 || depth(first[:i]) != 1 {
+	if i < 0 || t.Messages || depth(first[:i]) != 1 {
 		return
 	}
 	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
@@ -216,7 +227,12 @@ func (t *Tally) Body(before, last []byte) {
 	}
 	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
 	defer bodies.Put(e)
-	if u, _ := e.readUsage(last); u != (Usage{}) {
+	u, at := e.readUsage(last)
+	switch {
+	case t.Messages:
+		t.message(e, last, at)
+		return
+	case u != (Usage{}):
 		t.Usage = u
 	}
 	if t.API != openai.Response {
@@ -240,6 +256,18 @@ func (t *Tally) Body(before, last []byte) {
 		t.Finish = FinishFilter
 	default:
 		t.Finish = FinishOther
+	}
+}
+
+// message notes the end of a message, whose usage stands at a place.
+func (t *Tally) message(e *Event, last []byte, at openai.Span) {
+	var u messageUsage
+	if json.Unmarshal(last[at.Start:at.End], &u) == nil {
+		t.take(u)
+	}
+	e.readMember(last, `"stop_reason"`, finishReason)
+	for i := range e.Finishes {
+		t.stop(string(e.Finishes[i].Reason))
 	}
 }
 

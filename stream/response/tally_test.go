@@ -211,3 +211,23 @@ func TestUsageAheadOfALongBodyCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestAMessageThatIsNoStreamTellsItsEnd(t *testing.T) {
+	t.Parallel()
+	const input = `"content":[{"type":"tool_use","input":{"usage":{"input_tokens":1},"stop_reason":"x"}}]`
+	for body, want := range map[string]Tally{
+		`{` + input + `,"stop_reason":"max_tokens","usage":{"input_tokens":100,"cache_creation_input_tokens":400,"cache_read_input_tokens":9500,"output_tokens":5}}`: {
+			Finish: FinishLength, Usage: Usage{Input: 10_000, Cached: 9500, Output: 5},
+		},
+		`{"usage":{"input_tokens":100,"output_tokens":5},"stop_reason":"tool_use","content":[]}`: {
+			Finish: FinishTools, Usage: Usage{Input: 100, Output: 5},
+		},
+		`{` + `"content":[],"stop_reason":null}`: {},
+	} {
+		got := Tally{Messages: true}
+		want.Messages = true
+		if got.Body(nil, []byte(body)); got != want {
+			t.Errorf("%s: %+v, want %+v", body, got, want)
+		}
+	}
+}
