@@ -202,9 +202,13 @@ func TestUsageBesideTheEndOfAChoiceIsPaid(t *testing.T) {
 	}
 }
 
-// An answer that is no stream is paid by what it tells, wherever that stands. A token costs $0.001.
+// An answer that is no stream is paid by what it tells, wherever that stands, by its text where it
+// tells nothing, and by its limit where that is too long to be held. A token costs $0.001.
 func TestWhatABodyTookIsPaidWhereverItTellsIt(t *testing.T) {
 	t.Parallel()
+	const text = `{"object":"chat.completion","choices":[{"index":0,` +
+		`"message":{"role":"assistant","content":"%"},"finish_reason":"stop"}]}`
+	of := func(n int) string { return strings.Replace(text, "%", strings.Repeat("word", n), 1) }
 	told := strings.TrimSuffix(tenTokens, "}")
 	for name, tt := range map[string]struct {
 		body string
@@ -213,6 +217,8 @@ func TestWhatABodyTookIsPaidWhereverItTellsIt(t *testing.T) {
 		"told":                         {tenTokens, 3},
 		"in front of a client's usage": {told + `,"metadata":{"usage":"x"}}`, 3},
 		"of a client's own":            {told + `,"metadata":{"usage":{"prompt_tokens":1,"completion_tokens":1}}}`, 3},
+		"untold":                       {of(5), 6},
+		"untold and long":              {of(20_000), 2},
 	} {
 		b := priced(t, testkit.NewUpstream(t, testkit.JSON(http.StatusOK, tt.body)), 0.045)
 		passed := 0

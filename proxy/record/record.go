@@ -384,7 +384,11 @@ func takenLast(w *downstream.Writer, o *exchange.Exchange, status int) response.
 	if unanswered(w, o, status) {
 		return response.Usage{}
 	}
-	return o.Tally.Taken(o.PromptTokens())
+	u := o.Tally.Taken(o.PromptTokens())
+	if o.Tally.Unread() && !o.Tally.Failed {
+		u.Output = o.MaxOutputTokens(o.Model.Window)
+	}
+	return u
 }
 
 // unanswered reports whether no model answered, so that nothing was used: none was asked, or the

@@ -32,8 +32,9 @@ type Tally struct {
 	// is of no use to any client.
 	Failed bool
 
-	begun bool
-	text  int // bytes
+	begun  bool
+	text   int  // bytes
+	unread bool // there is text that was not counted
 }
 
 // Note takes in an event of a stream.
@@ -222,7 +223,8 @@ func (t *Tally) Begin(first []byte) {
 // was there: before is the end of what was passed on before last. What it tells is found by name
 // there; inside a text the quotes around a name would be escaped.
 func (t *Tally) Body(before, last []byte) {
-	if len(last) < TailSize && len(before) > 0 {
+	whole := len(before) == 0
+	if len(last) < TailSize && !whole {
 		last = append(bytes.Clone(before), last...)
 	}
 	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
@@ -234,6 +236,8 @@ func (t *Tally) Body(before, last []byte) {
 		return
 	case u != (Usage{}):
 		t.Usage = u
+	case t.Usage == (Usage{}) && t.API != openai.Other:
+		t.unread = !whole || !t.count(last)
 	}
 	if t.API != openai.Response {
 		e.readMember(last, `"finish_reason"`, finishReason)
@@ -262,14 +266,25 @@ func (t *Tally) Body(before, last []byte) {
 // message notes the end of a message, whose usage stands at a place.
 func (t *Tally) message(e *Event, last []byte, at openai.Span) {
 	var u messageUsage
-	if json.Unmarshal(last[at.Start:at.End], &u) == nil {
-		t.take(u)
-	}
+	t.unread = json.Unmarshal(last[at.Start:at.End], &u) != nil
+	t.take(u)
 	e.readMember(last, `"stop_reason"`, finishReason)
 	for i := range e.Finishes {
 		t.stop(string(e.Finishes[i].Reason))
 	}
 }
+
+// count counts the text of a whole body, and reports whether it can be read.
+func (t *Tally) count(body []byte) bool {
+	e := new(Reader).ReadBody(body)
+	for i := range e.Deltas {
+		t.text += e.Deltas[i].At.End - e.Deltas[i].At.Start
+	}
+	return e.Shape != Opaque
+}
+
+// Unread reports whether an answer that is no stream has told no usage, and its text was not counted.
+func (t *Tally) Unread() bool { return t.unread && t.Usage == (Usage{}) }
 
 var bodies = sync.Pool{New: func() any { return new(Event) }} //nolint:gochecknoglobals // buffers, no state
 

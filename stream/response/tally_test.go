@@ -130,11 +130,11 @@ func TestTheTallyReadsEachAPI(t *testing.T) {
 	}
 	for body, want := range map[string]Tally{
 		`{"incomplete_details":{"reason":"max_output_tokens"},"status":"incomplete","output":[{"status":"completed"}],"usage":{"input_tokens":1,"output_tokens":9}}`: {API: openai.Response, Finish: FinishLength, Usage: Usage{Input: 1, Output: 9}},
-		`{"incomplete_details":{"reason":"content_filter"},"status":"incomplete"}`:                                                                                   {API: openai.Response, Finish: FinishFilter},
-		`{"incomplete_details":null,"status":"completed"}`:                                                                                                           {API: openai.Response, Finish: FinishStop},
-		`{"status":"completed"}`:                   {API: openai.Response, Finish: FinishStop},
-		`"the end of a text"`:                      {API: openai.Response},
-		`{"choices":[{"finish_reason":"length"}]}`: {Finish: FinishLength},
+		`{"incomplete_details":{"reason":"content_filter"},"status":"incomplete","output":[]}`:                                                                       {API: openai.Response, Finish: FinishFilter},
+		`{"incomplete_details":null,"status":"completed","output":[]}`:                                                                                               {API: openai.Response, Finish: FinishStop},
+		`{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"abcd"}]}]}`:                                                      {API: openai.Response, Finish: FinishStop, text: 4},
+		`"the end of a text"`: {API: openai.Response, unread: true},
+		`{"choices":[{"message":{"content":"ab","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"length"}]}`: {Finish: FinishLength, text: 5},
 	} {
 		got := Tally{API: want.API}
 		if got.Body(nil, []byte(body)); got != want {
@@ -206,7 +206,7 @@ func TestUsageAheadOfALongBodyCounts(t *testing.T) {
 		m := Tally{API: openai.Other}
 		m.Begin([]byte(tt.first))
 		m.Body([]byte(tt.first[len(tt.first)-TailSize:]), []byte(tt.last))
-		if m.Usage.Input != tt.input {
+		if m.Usage.Input != tt.input || m.Unread() {
 			t.Errorf("%s: %+v, want %d", tt.name, m, tt.input)
 		}
 	}
@@ -222,12 +222,29 @@ func TestAMessageThatIsNoStreamTellsItsEnd(t *testing.T) {
 		`{"usage":{"input_tokens":100,"output_tokens":5},"stop_reason":"tool_use","content":[]}`: {
 			Finish: FinishTools, Usage: Usage{Input: 100, Output: 5},
 		},
-		`{` + `"content":[],"stop_reason":null}`: {},
+		`{` + `"content":[],"stop_reason":null}`: {unread: true},
 	} {
 		got := Tally{Messages: true}
 		want.Messages = true
 		if got.Body(nil, []byte(body)); got != want {
 			t.Errorf("%s: %+v, want %+v", body, got, want)
 		}
+	}
+}
+
+func TestABodyWithoutUsageIsCountedByItsText(t *testing.T) {
+	t.Parallel()
+	whole := `{"choices":[{"message":{"content":"` + strings.Repeat("word", 10) + `"},"finish_reason":"stop"}]}`
+	var m, long Tally
+	m.Body(nil, []byte(whole))
+	if u := m.Taken(7); u != (Usage{Input: 7, Output: 10}) || m.Unread() {
+		t.Errorf("of a whole body: %+v, %+v", u, m)
+	}
+	if long.Body([]byte(whole[:20]), []byte(whole[20:])); !long.Unread() {
+		t.Errorf("what came before is not here: %+v", long)
+	}
+	long.Body(nil, []byte(testkit.Completion))
+	if long.Unread() {
+		t.Errorf("it tells its usage: %+v", long)
 	}
 }
