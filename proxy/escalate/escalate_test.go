@@ -281,6 +281,8 @@ func TestRefusalsBeginAnAnswer(t *testing.T) {
 		"I cannot provide instructions for that.", "Unfortunately, I can't share the text.", "I apologize, but I cannot fulfill this request.",
 		"As an AI language model, I don't have feelings.", "Lo siento, pero no puedo ayudar " +
 			"con eso.", "Es tut mir leid, aber ich kann dabei nicht helfen.",
+		"I can't help but I can point you to those who do.", "I won't give instructions for that.",
+		"I can't help, but here is a number to call.", "I cannot give in-depth advice on this.",
 		"I can’t help with that.", "We are not able to discuss this.",
 	} {
 		if !Refuses(s) {
@@ -291,7 +293,8 @@ func TestRefusalsBeginAnAnswer(t *testing.T) {
 		"", "It is 4.", "I'm sorry to hear that. Here is what you can do:", "Sorry for the delay! The answer is 4.", "I can help with that.",
 		"The model said: I'm sorry, but I can't assist with that.", "I cannot stress enough " +
 			"how important tests are.", "Unfortunately, the proof is long. First,",
-		"You cannot divide by zero.", "I am not able-bodied? That phrase means",
+		"I can't help but notice that x is 4.", "I’m sorry, I cannot help but laugh.", "I won't give up on this proof.",
+		"We will not give in to pressure, she wrote.", "You cannot divide by zero.", "I am not able-bodied? That phrase means",
 	} {
 		if Refuses(s) {
 			t.Errorf("%q is a refusal", s)

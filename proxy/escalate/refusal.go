@@ -32,5 +32,26 @@ func Refuses(text string) bool {
 	if len(text) > lead {
 		text = text[:lead]
 	}
-	return refusal.MatchString(strings.ReplaceAll(strings.ToLower(text), "’", "'"))
+	text = strings.ReplaceAll(strings.ToLower(text), "’", "'")
+	at := refusal.FindStringIndex(text)
+	return at != nil && !figure(text[:at[1]], text[at[1]:])
+}
+
+// figure reports whether what looks like a refusal is a figure of speech: I can't help but notice, I
+// won't give up. The refusal ends in front of rest.
+func figure(refusal, rest string) bool {
+	switch {
+	case strings.HasSuffix(refusal, "help"):
+		next, but := strings.CutPrefix(rest, " but ")
+		next, _, _ = strings.Cut(next, " ")
+		switch next {
+		case "i", "i'm", "i'd", "i'll", "i've", "we", "we're", "we'd", "we'll", "you", "your", "here", "here's", "there",
+			"if", "please":
+			return false
+		}
+		return but
+	case strings.HasSuffix(refusal, "giv"):
+		return strings.HasPrefix(rest, "e up") || strings.HasPrefix(rest, "e in ")
+	}
+	return false
 }
