@@ -181,7 +181,8 @@ func (s *Store) Lease(ctx context.Context, owner Owner, ref Ref, d time.Duration
 	return lease, err
 }
 
-// Unlease ends the lease that ref names. The bytes of a deleted context go with its last lease.
+// Unlease ends the lease that ref names. The bytes of a deleted context go with its last lease; any
+// other lives no longer than if it had been used now.
 func (s *Store) Unlease(ctx context.Context, owner Owner, ref Ref) error {
 	_, _, err := s.update(ctx, owner, ref, func(e ledger.Entry) (edit, error) {
 		r := *e.Record
@@ -189,9 +190,13 @@ func (s *Store) Unlease(ctx context.Context, owner Owner, ref Ref) error {
 		if r.State == ledger.Deleted && len(r.Leases) == 0 {
 			return edit{}, nil
 		}
-		expires := e.Expires
-		if r.State == ledger.Deleted {
-			expires = later(s.now(), r.Leases)
+		own := s.now()
+		if r.State != ledger.Deleted {
+			own = own.Add(r.TTL)
+		}
+		expires := later(own, r.Leases)
+		if e.Expires.Before(expires) {
+			expires = e.Expires
 		}
 		return edit{record: &r, expires: expires}, nil
 	})

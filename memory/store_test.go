@@ -172,6 +172,38 @@ func TestALeaseKeepsADeletedContextForItsHolder(t *testing.T) {
 	}
 }
 
+func TestAContextOutlivesNoLeaseThatHasEnded(t *testing.T) {
+	t.Parallel()
+	clock := testkit.NewClock()
+	s := newStore(t, testOptions(clock), nil)
+	leased, brief := draft("leased"), draft("brief")
+	leased.TTL, brief.TTL = time.Hour, time.Hour
+	brief.Fixed = true
+	c, d := create(t, s, alice, leased), create(t, s, alice, brief)
+	lease := func(id string, d time.Duration) string {
+		l, err := s.Lease(t.Context(), alice, Ref{ID: id}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.ID
+	}
+	unlease := func(id, lease string) {
+		if err := s.Unlease(t.Context(), alice, Ref{ID: id, Lease: lease}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, long := lease(c.ID, 2*time.Hour), lease(c.ID, 5*time.Hour)
+	unlease(c.ID, long)
+	unlease(d.ID, lease(d.ID, 5*time.Hour))
+	clock.Pass(61 * time.Minute)
+	s.Sweep(t.Context())
+	wantText(t, s, alice, Ref{ID: c.ID, Lease: short}, "leased", page.L2)
+	wantError(t, s, alice, Ref{ID: d.ID}, ErrExpired)
+	clock.Pass(2 * time.Hour)
+	s.Sweep(t.Context())
+	wantError(t, s, alice, Ref{ID: c.ID}, ErrExpired)
+}
+
 func TestARequestInFlightKeepsWhatWasDeleted(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, testOptions(testkit.NewClock()), nil)
