@@ -108,14 +108,14 @@ func (m *match) pair(i int, n round) {
 // pairs reports whether two words may be paired in a round.
 func (m *match) pairs(x, y *token, n round) bool {
 	if n == equals {
-		return equal(x.form, y.form)
+		return x.is(y)
 	}
 	return (n == rest || x.class != soft && y.class != soft) && m.same(x, y)
 }
 
 // same reports whether two different words may stand for each other.
 func (m *match) same(x, y *token) bool {
-	if x.quoted || y.quoted || x.class >= number || y.class >= number {
+	if x.quoted || y.quoted || x.class >= number || y.class >= number || equal(x.form, y.form) && x.clashes(y) {
 		return false
 	}
 	if !m.literal || x.meta && y.meta {
@@ -180,7 +180,7 @@ func unpaired(r, other *Reading, partner *[MaxWords]int8) (n int, d Difference) 
 
 // says reports whether the reading holds the very word.
 func (r *Reading) says(w *token) bool {
-	return slices.ContainsFunc(r.words, func(x token) bool { return equal(x.form, w.form) })
+	return slices.ContainsFunc(r.words, func(x token) bool { return x.is(w) })
 }
 
 // swapped reports whether two words stand in another order, and that matters.

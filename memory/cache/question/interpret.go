@@ -126,7 +126,7 @@ func (r *Reading) takePhrase(p *phrase, quoted bool, ahead role) {
 // take keeps a word if it matters, and reports whether it does. e is nil for a word that the
 // lexicon does not know.
 func (r *Reading) take(e *word, w *rawWord) bool {
-	t := token{form: r.arena[w.from:w.to], name: w.capital, quoted: w.quoted, owner: w.owner}
+	t := token{form: r.arena[w.from:w.to], name: w.capital, quoted: w.quoted, owner: w.owner, capitals: w.capitals}
 	switch {
 	case w.sign:
 		t.class = sign

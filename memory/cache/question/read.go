@@ -70,6 +70,7 @@ type token struct {
 	meta     bool // speaks about words
 	asked    bool // stands for what the question word asks for
 	owner    bool // a possessive
+	capitals capitals
 	verb     bool // the participle of a passive
 	role     role // the preposition in front
 	chain    role // the same, of all words up to the next one that does not matter
@@ -101,6 +102,7 @@ type rawWord struct {
 	acronym  bool // two capital letters or more
 	quoted   bool
 	owner    bool // 's stands behind it
+	capitals capitals
 }
 
 // Clone returns a copy that shares nothing with r.
@@ -145,10 +147,17 @@ type splitter struct {
 	inner  bool // a word came since the sentence began
 	quoted bool
 	single bool // by a single quotation mark
+
+	end     int    // of the text without blanks
+	letters int    // with which it begins
+	code    string // the code in it
+	coded   int    // where that begins
+	exact   bool   // it is a flag, of which capitals count
 }
 
 func (s *splitter) split() {
 	for s.pos < len(s.text) {
+		s.enter()
 		c, size := utf8.DecodeRuneInString(s.text[s.pos:])
 		switch {
 		case unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c):
@@ -161,15 +170,21 @@ func (s *splitter) split() {
 			s.quoted = s.single
 		case c == '%':
 			s.put("percent")
+		case s.inCode(c):
+			s.sign(c)
 		case c == '.' || c == '!' || c == '?' || c == ':' || c == '\n' || c == '¿' || c == '¡':
 			s.inner = false
 		case s.isSign(c, size):
-			at := len(s.r.arena)
-			s.r.arena = utf8.AppendRune(s.r.arena, c)
-			s.r.raw = append(s.r.raw, rawWord{from: at, to: len(s.r.arena), sign: true})
+			s.sign(c)
 		}
 		s.pos += size
 	}
+}
+
+func (s *splitter) sign(c rune) {
+	at := len(s.r.arena)
+	s.r.arena = utf8.AppendRune(s.r.arena, c)
+	s.r.raw = append(s.r.raw, rawWord{from: at, to: len(s.r.arena), sign: true})
 }
 
 // singleQuote reports whether a single quotation mark opens or closes a quotation here, and is no
@@ -188,7 +203,8 @@ func (s *splitter) singleQuote(c rune, size int) bool {
 	return c != '’' && free && unicode.IsLetter(next) && strings.ContainsAny(rest, "'’")
 }
 
-// isSign reports whether a rune is a sign that matters. A minus is one in front of a digit or between spaces before one.
+// isSign reports whether a rune is a sign that matters. A minus is one in front of a digit or between
+// spaces before one. Of signs beyond ASCII all that are no punctuation matter: ∪, x², ½, 👍.
 func (s *splitter) isSign(c rune, size int) bool {
 	switch c {
 	case '+', '*', '=', '<', '>', '^', '$', '€', '£', '¥', '&', '|', '~', '@', '°', '#', '√', '≤', '≥', '≠', '×', '÷', '\\', '{', '}', '[', ']':
@@ -200,12 +216,16 @@ func (s *splitter) isSign(c rune, size int) bool {
 		}
 		return len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9'
 	}
-	return false
+	switch c {
+	case '‰', '‱', '′', '″', '§':
+		return true
+	}
+	return c > unicode.MaxASCII && (unicode.IsSymbol(c) || unicode.IsNumber(c))
 }
 
 // word reads the word at pos.
 func (s *splitter) word(first rune) {
-	r, start := s.r, len(s.r.arena)
+	r, start, from, opens := s.r, len(s.r.arena), s.pos, !s.inner
 	w := rawWord{from: start, quoted: s.quoted}
 	w.capital = s.inner && (unicode.IsUpper(first) || unicode.IsTitle(first))
 	runes, upper := 0, 0
@@ -225,10 +245,10 @@ func (s *splitter) word(first rune) {
 		if unicode.IsUpper(c) {
 			upper++
 		}
-		if (c == ',' || c == '\'') || len(r.arena)-start > maxForm-utf8.UTFMax {
+		if s.silent(c) || len(r.arena)-start > maxForm-utf8.UTFMax {
 			continue
 		}
-		r.arena = utf8.AppendRune(r.arena, unicode.ToLower(c))
+		r.arena = utf8.AppendRune(r.arena, s.fold(c))
 		if script.IsUnspaced(c) {
 			break
 		}
@@ -236,11 +256,23 @@ func (s *splitter) word(first rune) {
 	w.to = len(r.arena)
 	w.label = w.capital && runes == 1 && first != 'I'
 	w.acronym = runes > 1 && upper == runes
+	w.capitals = s.capitals(from, runes, upper, opens)
 	s.inner = true
 	r.raw = append(r.raw, w)
 	if s.apostrophe() {
 		s.contraction(w)
 	}
+}
+
+// silent reports whether a rune in front of pos only parts the thousands of a number.
+func (s *splitter) silent(c rune) bool { return (c == ',' || c == '\'') && thousands(s.text[s.pos:]) }
+
+// fold returns a rune as it is compared.
+func (s *splitter) fold(c rune) rune {
+	if s.exact {
+		return c
+	}
+	return unicode.ToLower(c)
 }
 
 // joins reports whether a rune between two digits belongs to their number.
@@ -249,6 +281,15 @@ func (s *splitter) joins(c rune, size int) bool {
 		return false
 	}
 	return digit(s.text[s.pos-1]) && digit(s.text[s.pos+size])
+}
+
+// thousands reports whether the mark in front of a text parts thousands: three digits follow.
+func thousands(text string) bool {
+	n := 0
+	for n < len(text) && digit(text[n]) {
+		n++
+	}
+	return n == 3
 }
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
