@@ -1,7 +1,7 @@
 // Command guard measures what the check of streamed answers costs and how soon it tells: on this
 // machine, in this process, over loopback, with the product built as its commands build it.
 //
-//	go run ./bench/guard [--only passthrough,gaps,verdicts,load,planted,meaning,answers,languages,numbers,grounding]
+//	go run ./bench/guard [--only passthrough,gaps,verdicts,load,planted,meaning,answers,documents,languages,numbers,grounding]
 //		[--quick] [--data FOLDER [--limit ROWS] [--dump FOLDER]]
 //
 // --data names a folder of labelled answers, dev/grounding_*.jsonl and grounding_*/rows.jsonl.gz,

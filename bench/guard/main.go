@@ -56,6 +56,7 @@ func sections() []section {
 		{"planted", (*bench).planted},
 		{"meaning", (*bench).meaning},
 		{"answers", (*bench).answers},
+		{"documents", (*bench).documents},
 		{"languages", (*bench).languages},
 		{"numbers", (*bench).numbers},
 		{"grounding", (*bench).grounding},

@@ -75,7 +75,10 @@ func percent(n, of int) string { return fmt.Sprintf("%.2f %%", 100*float64(n)/fl
 type verified struct {
 	Verdict string `json:"verdict"`
 	Claims  []struct {
-		Score float64 `json:"score"`
+		Verdict string  `json:"verdict"`
+		Score   float64 `json:"score"`
+		Start   int     `json:"start"`
+		End     int     `json:"end"`
 	} `json:"claims"`
 }
 

@@ -104,12 +104,9 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	for _, p := range r.inf {
 		entail, contra = max(entail, float64(p.Entailment)), max(contra, float64(p.Contradiction))
 	}
-	support, t := entail, DefaultThresholds()
+	support, t := entail, c.cuts(r)
 	if c.opts.Fusion != nil {
-		support, t = c.fused(r), c.opts.Fusion.thresholds
-		if len(r.found) > 0 && !r.long() {
-			t = c.opts.Fusion.short
-		}
+		support = c.fused(r)
 	}
 	switch {
 	case support >= t.Supported && (c.opts.Fusion != nil || entail >= contra):
@@ -120,6 +117,18 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 		return support, neutral
 	}
 	return support, undecided
+}
+
+// cuts are the thresholds for a claim beside its evidence.
+func (c *Checker) cuts(r *reading) Thresholds {
+	switch f := c.opts.Fusion; {
+	case f == nil:
+		return DefaultThresholds()
+	case len(r.found) > 0 && !r.long():
+		return f.short
+	default:
+		return f.thresholds
+	}
 }
 
 // fused is the fused support of a claim.
@@ -167,11 +176,13 @@ func (c *Checker) rule(e *evidence.Evidence, r *reading, support float64, says o
 		out.Verdict, out.Reason = Unchecked, "its numbers are in the evidence, its words neither entailed nor contradicted"
 	case r.signs&carried != 0 && r.denial(e):
 		out.Verdict, out.Reason = Unchecked, "a denial, which may tell of an exception or an opposite"
+	case r.announces():
+		out.Verdict, out.Reason = Unchecked, "announces what follows"
 	case r.signs&carried != 0 && r.tellsNothing():
 		out.Verdict, out.Reason = Unchecked, "that the text does not say something"
 	case r.signs&carried != 0:
 		out.Verdict, out.Reason, out.Span = Unsupported, judgedNeutral, r.strangerName(e)
-		if out.Span.End <= out.Span.Start && r.detailed() && !c.opts.Strict {
+		if out.Span.End <= out.Span.Start && r.detailed() && !c.opts.Strict && support >= c.cuts(r).Alone {
 			out.Verdict, out.Reason = Unchecked, "neither entailed nor contradicted, of what the evidence names"
 		}
 	default:

@@ -27,6 +27,9 @@ type Thresholds struct {
 	Supported    float64 `json:"supported"`    // support from here on is entailment
 	Contradicted float64 `json:"contradicted"` // of neutral support, a judge's probability of contradiction from here on is one
 	Unsupported  float64 `json:"unsupported"`  // support below here is neutral; between it and Supported nobody can tell
+	// Alone: neutral support below here flags a claim though the evidence, which tells more than a fact or
+	// two, has every name of it. 0, the default, flags none.
+	Alone float64 `json:"alone"`
 }
 
 // DefaultThresholds are those of a judge without a Fusion: what is more likely than not. Support is
@@ -36,13 +39,16 @@ func DefaultThresholds() Thresholds {
 }
 
 func (t Thresholds) validate() error {
-	for _, x := range [...]float64{t.Supported, t.Contradicted, t.Unsupported} {
+	for _, x := range [...]float64{t.Supported, t.Contradicted, t.Unsupported, t.Alone} {
 		if !(x >= 0 && x <= 1) {
 			return fmt.Errorf("threshold %v: not in [0, 1]", x)
 		}
 	}
 	if t.Unsupported > t.Supported {
 		return fmt.Errorf("threshold unsupported %v: above supported %v", t.Unsupported, t.Supported)
+	}
+	if t.Alone > t.Unsupported {
+		return fmt.Errorf("threshold alone %v: above unsupported %v", t.Alone, t.Unsupported)
 	}
 	return nil
 }
@@ -104,7 +110,7 @@ func (c calibrationData) validate() error {
 //	 "base": 0.1,                                           // the sum begins with it
 //	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
 //	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
-//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4},
+//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4, "alone": 0.1}, // alone may be left out
 //	 "thresholds_short": {...},                             // where the best premise is of at most 150 words; may be left out
 //	 "long": {"base": 0, "trees": [...], "calibration": {...}}} // where it is of more: added to the sum, and the calibration; may be left out
 //

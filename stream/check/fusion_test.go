@@ -111,6 +111,7 @@ func TestReadFusionRefuses(t *testing.T) {
 		{"a slope of 0", `"slope": 2`, `"slope": 0`},
 		{"a threshold above 1", `"supported": 0.6`, `"supported": 1.1`},
 		{"thresholds the wrong way round", `"unsupported": 0.3`, `"unsupported": 0.7`},
+		{"a threshold for more than is unsupported", `"unsupported": 0.3`, `"unsupported": 0.3, "alone": 0.4`},
 		{"text after the end", `0.3}}`, `0.3}} {}`},
 		{"an end too early", `0.3}}`, `0.3}`},
 	} {

@@ -95,6 +95,12 @@ func titleOf(text string) int {
 	return len(text) - len(rest)
 }
 
+// announces reports whether the claim ends in a colon and holds no number: what it says is told by what
+// comes next.
+func (r *reading) announces() bool {
+	return r.signs&countable == 0 && strings.HasSuffix(strings.TrimRight(r.claim.states(), " *_\n"), ":")
+}
+
 //nolint:gochecknoglobals // constant tables
 var (
 	// texts are words for the evidence itself.

@@ -13,7 +13,7 @@ var page = "The clinic of Lindholm was opened by Margarethe Holm in 1911. " +
 	strings.Repeat("Its garden is tended by the patients and is open to the people of the village. ", 4)
 
 // What a judge finds neither entailed nor contradicted is flagged beside a page only for a name that
-// the page has not.
+// the page has not, or where the fusion is surer than that.
 func TestNeutralBesideAPage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -38,6 +38,16 @@ func TestNeutralBesideAPage(t *testing.T) {
 		}
 		if span := string([]rune(c.claim)[got.Span.Start:got.Span.End]); span != c.span {
 			t.Errorf("%q: the span is %q, want %q", c.claim, span, c.span)
+		}
+	}
+	alone := strings.Replace(byEntailment, `"unsupported": 0.3`, `"unsupported": 0.3, "alone": 0.2`, 1)
+	for claim, want := range map[string]check.Verdict{
+		"Patients of Lindholm look after the plants.":  check.Unsupported,
+		"At Lindholm, patients look after two things:": check.Unchecked, // told by what comes next
+	} {
+		c, e := checker(t, check.Options{Judge: always(isNeutral), Fusion: fusion(t, alone)}), facts(t, page)
+		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want {
+			t.Errorf("support below alone: %q: %v (%s), want %v", claim, got.Verdict, got.Reason, want)
 		}
 	}
 	strict, e := checker(t, check.Options{Judge: always(isNeutral), Strict: true}), facts(t, page)

@@ -37,6 +37,9 @@ func (c *checker) derivable(v *quantity.Value) bool {
 		sum.MeasureAs(&quantity.Value{Dim: v.Dim.Top(), Factor: 1})
 		v = &sum
 	}
+	if c.paidOut(v) {
+		return true
+	}
 	near := c.numbersNear()
 	if v.Dim == quantity.Plain && (c.perPeriod(v, near) || c.nights(v)) {
 		return true
@@ -350,7 +353,48 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	if x.Dim == y.Dim && v.Dim == quantity.Percent && a.sentence == b.sentence {
 		return isPart(x, y) && closely(v, 100*x.Lo/y.Lo)
 	}
-	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
+	p := pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row}
+	return x.Dim == v.Dim && c.ofPair(v, p) || c.ofMoney(v, p)
+}
+
+// ofMoney reports whether v is the sum or the difference of two amounts of money in one sentence of
+// which one, or v, has no currency: a saving of 150 euros of "at 90 euros instead of 240".
+func (c *checker) ofMoney(v *quantity.Value, p pair) bool {
+	x, y := &p.a.value, &p.b.value
+	money, plain := quantity.Plain, 0
+	for _, dim := range [...]quantity.Dim{v.Dim, x.Dim, y.Dim} {
+		switch {
+		case dim == quantity.Plain:
+			plain++
+		case !dim.IsCurrency() || money != quantity.Plain && dim.Top() != money:
+			return false
+		default:
+			money = dim.Top()
+		}
+	}
+	if plain == 0 || plain == 3 || p.row || p.a.sentence != p.b.sentence || digitsOf(v) < digitsTogether {
+		return false
+	}
+	return c.cues&cueSum != 0 && v.Says(x.Lo+y.Lo) || c.cues&cueDiff != 0 && c.trend == 0 && v.Says(x.Lo-y.Lo)
+}
+
+// paidOut reports whether v is an amount of money that stands in the evidence with a minus, as an account
+// or a bill has what was paid: "Down payment received: −4,000.00".
+func (c *checker) paidOut(v *quantity.Value) bool {
+	if !v.Dim.IsCurrency() {
+		return false
+	}
+	for _, dim := range [...]quantity.Dim{v.Dim, quantity.Plain} {
+		for _, k := range c.x.byDim[dim][:min(fewNumbers, len(c.x.byDim[dim]))] {
+			if c.left -= comparing; c.left < 0 {
+				return false
+			}
+			if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Lo < 0 && v.Says(-e.Lo) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isPart reports whether a number stands as a part beside its whole: "640 of 800", "3,200 (1,280 women".

@@ -130,8 +130,8 @@ def main() -> None:
     fit = nli_fusion.gather(names, lines, given, ("wice",) if args.known else ())
     fusion, support = nli_fusion.make(names, fit, args.trees)
     nli_bundle.write(args.out, graph, heat, fusion)
-    figures["left_out"], summaries, pages = nli_long.left_out(args, fusion)
-    fusion = nli_long.added(fusion, nli_long.fit(summaries, pages, np.ones(len(summaries.given), bool)))
+    figures["left_out"], sets = nli_long.left_out(args, fusion)
+    fusion = nli_long.added(fusion, sets.all())
     nli_bundle.write(args.out, graph, heat, fusion)
     figures["fit"] = nli_card.fitted(fusion) | {"rows": len(given), "claims": len(fit.y), "auc_by_group": {g: nli_evaluate.auc(1 - support[m], ~fit.y[m]) for g in nli_fusion.GROUPS
                                                                                 for m in [np.array([given[i]["group"] == g for i in fit.row])] if not fit.known[m].all()}}

@@ -13,7 +13,7 @@ from .nli_evaluate import ROW
 from .nli_export import INPUTS
 from .nli_model import LABELS
 
-VERSION = "1.3.0"
+VERSION = "1.4.0"
 CANARY = {"text": "The Harbour Tower is 330 metres tall and was completed in 1889.", "second": "The Harbour Tower is 250 metres tall.",
           "expect": {"nli": "contradiction"}}
 EASY = CANARY | {"second": CANARY["text"], "expect": {"nli": "entailment"}}  # for a model of little training
@@ -31,6 +31,8 @@ PROVENANCE = [
     ("WikiSplit (google-research-datasets/wiki-split)", "CC BY-SA 4.0"),
     ("STS benchmark, English: judged headlines, captions and forum sentences", "CC BY-SA 4.0"),
     ("Readmes and documentation of public repositories (repository and licence in every row): sentences retold", "MIT, BSD, Apache-2.0, CC0, CC BY 4.0"),
+    ("Sentences of this project, true and false, about its own texts and texts of these sets, of Standard Ebooks and of public repositories "
+     "(training/signalbox_training/written names each)", "Apache-2.0; texts CC0, CC BY, MIT, Apache-2.0, ODC-BY"),
     ("Generated facts, claims, changes and retold sentences of this project (training/signalbox_training: nli_facts.py, nli_plain.py, "
      "nli_order.py, nli_changes.py, nli_retold.py)", "Apache-2.0"),
 ]

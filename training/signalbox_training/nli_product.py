@@ -96,6 +96,7 @@ def arguments(what: str) -> argparse.ArgumentParser:
     repository = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--clones", type=Path, default=Path("build/clones"), help="of the repositories of written/texts.tsv, a folder owner+name each")
     parser.add_argument("--repository", type=Path, default=repository, help="where training/features is run")
     parser.add_argument("--out", type=Path, default=repository / "models" / "grounding")
     return parser

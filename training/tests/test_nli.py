@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from signalbox_training import batches, model, nli_changes, nli_course, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_train, nli_values
+from signalbox_training import batches, model, nli_changes, nli_course, nli_data, nli_evaluate, nli_facts, nli_fusion, nli_long, nli_model, nli_order, nli_plain, nli_product, nli_retold, nli_train, nli_values, nli_written
 
 
 def test_a_long_premise_is_cut_before_the_claim():
@@ -149,6 +149,7 @@ def test_what_is_added_beside_long_evidence_adds_to_the_log_odds():
     odds = long["calibration"]["slope"] * (fusion["base"] + long["base"] + nli_product.total(long["trees"], x)) + long["calibration"]["offset"]
     np.testing.assert_allclose(odds, nli_long.CURVE * (1.7 * 0.2 - 0.4 + model.decision_function(x)), atol=1e-4)
     assert out["thresholds"]["supported"] == nli_long.CUTS["supported"] and fusion["thresholds"]["supported"] == 0.5 and "long" not in fusion
+    assert out["thresholds_short"] == {"supported": 0.5, "unsupported": 0.3, "alone": nli_long.SHORT_ALONE}
 
 
 def test_of_a_false_answer_the_claim_in_doubt_counts_alone():
@@ -218,3 +219,23 @@ def test_what_a_teacher_reads_is_not_what_rules_made():
 def test_training_begins_with_the_base_weights():
     state, trunk = nli_model.from_base().state_dict(), model.load_file(model.base_folder() / "model.safetensors")
     assert torch.equal(state["layers.0.up.weight"], next(t for n, t in trunk.items() if n.endswith("encoder.layer.0.intermediate.dense.weight")))
+
+
+def test_twins_about_own_texts_are_read_with_their_text():
+    found = nli_written.read({})
+    assert len(found) > 1500 and not any("===" in t.text or not t.text or t.true == t.false for t in found)
+    rows = nli_written.pairs(found[:40])
+    for i, r in enumerate(rows):
+        beside = rows[i - 1 : i] + rows[i + 1 : i + 2]
+        assert r.may == nli_data.SURE["entailment"] or r.kind == "opposite" or r.may == nli_data.UNSUPPORTED
+        assert r.may != nli_data.SURE["entailment"] or any(nli_data.twins(r, b) for b in beside), r.claim
+
+
+def test_texts_are_found_by_their_words_and_reference():
+    whole = "one two\n\nthree four five\n\nsix"
+    assert list(nli_written.cuts(whole, {3, 5})) == ["one two\n\nthree four five", "three four five"]
+    assert nli_written.reference("one two\n\nthree four five") in map(nli_written.reference, nli_written.cuts(whole, {5}))
+
+
+def test_markdown_is_read_without_front_matter_code_and_addresses():
+    assert nli_written.clean("---\ntitle: x\n---\nSee [the page](a.md) and [b][1].\n\n```\ncode\n```\n<b>Bold</b> {{< x >}}") == "See the page and b.\n\n\nBold".replace("\n\n\n", "\n\n")

@@ -183,6 +183,8 @@ func (l *lexer) wordOrName() {
 	switch {
 	case digits && l.account():
 		return
+	case digits && l.currency(end):
+		return
 	case end == start:
 		l.pos += utf8.RuneLen(first)
 		return
@@ -209,6 +211,24 @@ func (l *lexer) wordOrName() {
 	}
 	l.toks = append(l.toks, t)
 	l.pos = end
+}
+
+// currency takes the code of a currency that is glued to an amount, as in EUR200 and USD1,500; the word
+// with its digits ends at end.
+func (l *lexer) currency(end int) bool {
+	const code = 3
+	at := l.pos + code
+	if at >= end || strings.Trim(l.text[at:end], "0123456789") != "" {
+		return false
+	}
+	t := token{start: l.pos, end: at, kind: tokWord, unit: symbols[l.text[l.pos:at]]}
+	if !t.unit.dim.currency() {
+		return false
+	}
+	l.fold(&t)
+	l.toks = append(l.toks, t)
+	l.pos = at
+	return true
 }
 
 // wordEnd returns the end of the word that begins at start, and whether it has a digit in it.

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	_ "embed" // of what package main reads
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Whole answers of an assistant about documents, faithful ones of 4 to 8 sentences, of each three
+// sentences made false as models err. All is made up, by writers who had seen neither the product nor
+// its rules; the model of the guard has learnt sentences that others wrote about other texts.
+//
+//go:embed testdata/documents.jsonl
+var documentsSet string
+
+// documented is a document, a question and the answer to it.
+type documented struct {
+	Document, Question, Answer string
+	False                      []struct{ Sentence, Instead string }
+}
+
+// documents asks about these answers, each as it is and with one false sentence at a time.
+func (b *bench) documents(ctx context.Context, r *report) error {
+	var sentences, falsified []judged
+	var answers []judged
+	for line := range strings.Lines(documentsSet) {
+		var d documented
+		if err := json.Unmarshal([]byte(line), &d); err != nil {
+			return err
+		}
+		got, err := b.verify(ctx, []string{d.Document}, d.Question, d.Answer)
+		if err != nil {
+			return err
+		}
+		answers = append(answers, judged{pair: &pair{Label: supported}, verdict: got.Verdict})
+		for _, c := range got.Claims {
+			sentences = append(sentences, judged{pair: &pair{Label: supported}, verdict: flat(c.Verdict)})
+		}
+		for _, f := range d.False {
+			v, err := b.falsified(ctx, &d, f.Sentence, f.Instead)
+			if err != nil {
+				return err
+			}
+			falsified = append(falsified, judged{pair: &pair{Label: unsupported}, verdict: v})
+		}
+		if b.seeds == quick().seeds && len(answers) == 3 {
+			break
+		}
+	}
+	r.figure("documents: faithful answers with a mark", share(answers, supported, unsupported), "")
+	r.figure("documents: sentences of them, flagged", share(sentences, supported, unsupported), "")
+	r.figure("documents: false sentences, flagged", share(falsified, unsupported, unsupported), "")
+	r.figure("documents: false sentences, called supported", share(falsified, unsupported, supported), "")
+	return nil
+}
+
+// flat is a verdict on a claim as one on an answer.
+func flat(verdict string) string {
+	if verdict == "contradicted" {
+		return unsupported
+	}
+	return verdict
+}
+
+// falsified is the verdict on a false sentence in its answer: unsupported when a claim of it is
+// flagged, supported when all are.
+func (b *bench) falsified(ctx context.Context, d *documented, sentence, instead string) (string, error) {
+	before, after, ok := strings.Cut(d.Answer, sentence)
+	if !ok {
+		return "", fmt.Errorf("no sentence %q in its answer", sentence)
+	}
+	got, err := b.verify(ctx, []string{d.Document}, d.Question, before+instead+after)
+	if err != nil {
+		return "", err
+	}
+	from := utf8.RuneCountInString(before)
+	to, verdict := from+utf8.RuneCountInString(instead), ""
+	for _, c := range got.Claims {
+		switch v := flat(c.Verdict); {
+		case c.Start >= to || c.End <= from:
+		case v == unsupported:
+			return unsupported, nil
+		case verdict == "" || verdict == supported:
+			verdict = v
+		}
+	}
+	return verdict, nil
+}
