@@ -178,12 +178,14 @@ func (c *checker) premise(v *quantity.Value) bool {
 	return false
 }
 
-// comesOf reports whether w, an amount of a claim, comes of another one and an amount, a rate or a share of
-// the evidence.
+// comesOf reports whether w, an amount of a claim, comes of another one, or a share that it tells, and an
+// amount, a rate or a share of the evidence.
 func comesOf(w, v, e *quantity.Value) bool {
 	switch {
 	case e.Dim.Of(w.Dim, v.Dim):
 		return w.Says(e.Lo * v.Lo)
+	case v.Dim == quantity.Percent && w.Dim == e.Dim && w.Dim.IsCurrency():
+		return closely(w, e.Lo*v.Lo/100) || closely(w, e.Lo*(1-v.Lo/100))
 	case w.Dim != v.Dim:
 		return false
 	case e.Dim == quantity.Percent:

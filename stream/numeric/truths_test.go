@@ -48,6 +48,7 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 		{"A permit costs 90 euros a year instead of 240.", "The permit is 90 euros a year, a saving of 150 euros."},
 		{"Cost: 410,000 euros, of which 250,000 come from the region.", "The region pays 250,000, and 160,000 remain."},
 		{"Down payment: −4,000.00\nDue: EUR 8,463.49", "After a down payment of EUR 4,000, EUR 8,463.49 is due."},
+		{"2% may be deducted. Due: EUR 8,463.49", "You can deduct 2%, or roughly EUR 169."},
 		{"งานจัดขึ้นเมื่อวันที่ 5 มีนาคม 2024", "งานจัดขึ้นเมื่อวันที่ 5 มีนาคม พ.ศ. 2567"},
 	} {
 		x := numeric.NewIndex(t.Context(), []numeric.Sentence{{Text: c.fact}})
@@ -64,6 +65,7 @@ func TestOtherDiscountsAndAgesAreFlagged(t *testing.T) {
 		{"A permit costs 90 euros a year instead of 240.", "The permit is 90 euros a year, a saving of 160 euros."},
 		{"Cost: 410,000 euros, of which 250,000 come from the region.", "The region pays 250,000, and 170,000 remain."},
 		{"Down payment: −4,000.00\nDue: EUR 8,463.49", "After a down payment of EUR 4,500, EUR 8,463.49 is due."},
+		{"2% may be deducted. Due: EUR 8,463.49", "You can deduct 2%, or roughly EUR 190."},
 		{"SUMMER2025: -15 %", "SUMMER2025 gives a discount of 20 %."},
 		{"The change of the price is -15 %.", "The change of the price is 15 %."},
 		{"Children of 6–15 years pay 5 euros.", "A child of 20 years pays 5 euros."},
