@@ -37,9 +37,6 @@ func (c *checker) derivable(v *quantity.Value) bool {
 		sum.MeasureAs(&quantity.Value{Dim: v.Dim.Top(), Factor: 1})
 		v = &sum
 	}
-	if c.paidOut(v) {
-		return true
-	}
 	near := c.numbersNear()
 	if v.Dim == quantity.Plain && (c.perPeriod(v, near) || c.nights(v)) {
 		return true
@@ -383,7 +380,7 @@ func (c *checker) ofMoney(v *quantity.Value, p pair) bool {
 // paidOut reports whether v is an amount of money that stands in the evidence with a minus, as an account
 // or a bill has what was paid: "Down payment received: −4,000.00".
 func (c *checker) paidOut(v *quantity.Value) bool {
-	if !v.Dim.IsCurrency() {
+	if v.Kind != quantity.Count || v.Range() || !v.Dim.IsCurrency() {
 		return false
 	}
 	for _, dim := range [...]quantity.Dim{v.Dim, quantity.Plain} {
