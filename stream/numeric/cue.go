@@ -33,8 +33,7 @@ var cueWords = func() map[string]cue {
 	add(`difference more less fewer higher lower taller longer larger smaller shorter bigger heavier lighter wider narrower deeper older younger increase increased increases
 		decrease decreased rose rise risen grew grow growth fell fall drop dropped declined gain gained lost loss gap remaining remain left change changed
 		exceeds exceeded ahead behind unterschied mehr weniger différence diferencia gestiegen gesunken stieg stiegen sank fiel wuchs gewachsen zugenommen abgenommen anstieg rückgang höher länger
-		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia died dead killed perished rest others remainder without excluding surplus net by cheaper faster slower spread extra added save saves saved saving savings discount off remains missing majority margin lead
-		short beyond excess
+		augmenté augmentation hausse baisse baissé diminué progressé subió bajó aumentó creció cayó disminuyó diferencia died dead killed perished rest others remainder without excluding surplus net by cheaper faster slower spread extra added save saves saved saving discount off remains missing majority margin lead
 		günstiger teurer billiger kürzer kleiner größer leichter schwerer schneller langsamer senkt senkte gesenkt erhöht erhöhte steigt sinkt fällt wächst aufgestockt gekürzt
 		spart gespart übrig verbleiben differenz überschuss moins reste économise économiser menos más queda quedan faltan restan ahorra`, cueDiff)
 	add("average averages averaged averaging mean per each durchschnitt durchschnittlich pro moyenne promedio por par", cueMean)

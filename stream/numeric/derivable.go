@@ -175,14 +175,12 @@ func (c *checker) premise(v *quantity.Value) bool {
 	return false
 }
 
-// comesOf reports whether w, an amount of a claim, comes of another one, or a share that it tells, and an
-// amount, a rate or a share of the evidence.
+// comesOf reports whether w, an amount of a claim, comes of another one and an amount, a rate or a share of
+// the evidence.
 func comesOf(w, v, e *quantity.Value) bool {
 	switch {
 	case e.Dim.Of(w.Dim, v.Dim):
 		return w.Says(e.Lo * v.Lo)
-	case v.Dim == quantity.Percent && w.Dim == e.Dim && w.Dim.IsCurrency():
-		return closely(w, e.Lo*v.Lo/100) || closely(w, e.Lo*(1-v.Lo/100))
 	case w.Dim != v.Dim:
 		return false
 	case e.Dim == quantity.Percent:
@@ -352,48 +350,7 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	if x.Dim == y.Dim && v.Dim == quantity.Percent && a.sentence == b.sentence {
 		return isPart(x, y) && closely(v, 100*x.Lo/y.Lo)
 	}
-	p := pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row}
-	return x.Dim == v.Dim && c.ofPair(v, p) || c.ofMoney(v, p)
-}
-
-// ofMoney reports whether v is the sum or the difference of two amounts of money in one sentence of
-// which one, or v, has no currency: a saving of 150 euros of "at 90 euros instead of 240".
-func (c *checker) ofMoney(v *quantity.Value, p pair) bool {
-	x, y := &p.a.value, &p.b.value
-	money, plain := quantity.Plain, 0
-	for _, dim := range [...]quantity.Dim{v.Dim, x.Dim, y.Dim} {
-		switch {
-		case dim == quantity.Plain:
-			plain++
-		case !dim.IsCurrency() || money != quantity.Plain && dim.Top() != money:
-			return false
-		default:
-			money = dim.Top()
-		}
-	}
-	if plain == 0 || plain == 3 || p.row || p.a.sentence != p.b.sentence || digitsOf(v) < digitsTogether {
-		return false
-	}
-	return c.cues&cueSum != 0 && v.Says(x.Lo+y.Lo) || c.cues&cueDiff != 0 && c.trend == 0 && v.Says(x.Lo-y.Lo)
-}
-
-// paidOut reports whether v is an amount of money that stands in the evidence with a minus, as an account
-// or a bill has what was paid: "Down payment received: −4,000.00".
-func (c *checker) paidOut(v *quantity.Value) bool {
-	if v.Kind != quantity.Count || v.Range() || !v.Dim.IsCurrency() {
-		return false
-	}
-	for _, dim := range [...]quantity.Dim{v.Dim, quantity.Plain} {
-		for _, k := range c.x.byDim[dim][:min(fewNumbers, len(c.x.byDim[dim]))] {
-			if c.left -= comparing; c.left < 0 {
-				return false
-			}
-			if e := &c.x.known[k].value; e.Kind == quantity.Count && e.Lo < 0 && v.Says(-e.Lo) {
-				return true
-			}
-		}
-	}
-	return false
+	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
 
 // isPart reports whether a number stands as a part beside its whole: "640 of 800", "3,200 (1,280 women".
