@@ -191,7 +191,11 @@ func (s *Store) Unlease(ctx context.Context, owner Owner, ref Ref) error {
 			return edit{}, nil
 		}
 		own := s.now()
-		if r.State != ledger.Deleted {
+		switch {
+		case r.State == ledger.Deleted:
+		case r.Fixed:
+			own = r.Created.Add(r.TTL)
+		default:
 			own = own.Add(r.TTL)
 		}
 		expires := later(own, r.Leases)

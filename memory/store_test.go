@@ -172,6 +172,25 @@ func TestALeaseKeepsADeletedContextForItsHolder(t *testing.T) {
 	}
 }
 
+func TestALeaseDoesNotLengthenAFixedLife(t *testing.T) {
+	t.Parallel()
+	clock := testkit.NewClock()
+	s := newStore(t, testOptions(clock), nil)
+	c := create(t, s, alice, Draft{Content: Content{Text: "a"}, TTL: time.Hour, Fixed: true})
+	clock.Pass(50 * time.Minute)
+	l, err := s.Lease(t.Context(), alice, Ref{ID: c.ID}, 5*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unlease(t.Context(), alice, Ref{ID: c.ID, Lease: l.ID}); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, s, alice, Ref{ID: c.ID}, "a", page.Hot)
+	clock.Pass(11 * time.Minute)
+	s.Sweep(t.Context())
+	wantError(t, s, alice, Ref{ID: c.ID}, ErrExpired)
+}
+
 func TestAContextOutlivesNoLeaseThatHasEnded(t *testing.T) {
 	t.Parallel()
 	clock := testkit.NewClock()
