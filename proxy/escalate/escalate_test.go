@@ -283,6 +283,8 @@ func TestRefusalsBeginAnAnswer(t *testing.T) {
 			"con eso.", "Es tut mir leid, aber ich kann dabei nicht helfen.",
 		"I can't help but I can point you to those who do.", "I won't give instructions for that.",
 		"I can't help, but here is a number to call.", "I cannot give in-depth advice on this.",
+		"I can't help but maybe a doctor can.", "I can't give up customer data.", "I can't give up-to-date prices.",
+		"I can't help but think that is unsafe, so I won't answer.",
 		"I can’t help with that.", "We are not able to discuss this.",
 	} {
 		if !Refuses(s) {

@@ -34,24 +34,27 @@ func Refuses(text string) bool {
 	}
 	text = strings.ReplaceAll(strings.ToLower(text), "’", "'")
 	at := refusal.FindStringIndex(text)
-	return at != nil && !figure(text[:at[1]], text[at[1]:])
+	return at != nil && !isFigure(text[:at[1]]+rest(text[at[1]:]))
 }
 
-// figure reports whether what looks like a refusal is a figure of speech: I can't help but notice, I
-// won't give up. The refusal ends in front of rest.
-func figure(refusal, rest string) bool {
-	switch {
-	case strings.HasSuffix(refusal, "help"):
-		next, but := strings.CutPrefix(rest, " but ")
-		next, _, _ = strings.Cut(next, " ")
-		switch next {
-		case "i", "i'm", "i'd", "i'll", "i've", "we", "we're", "we'd", "we'll", "you", "your", "here", "here's", "there",
-			"if", "please":
-			return false
-		}
-		return but
-	case strings.HasSuffix(refusal, "giv"):
-		return strings.HasPrefix(rest, "e up") || strings.HasPrefix(rest, "e in ")
+var (
+	// figure is what looks like a refusal and is a figure of speech: I can't help but notice, I won't
+	// give up on this.
+	figure = regexp.MustCompile(`help but (?:notice|wonder|laugh|smile|admire|agree|love|feel (?:that|like|a)|think (?:of|about|that))\b` +
+		`|give up(?:$|[,;]| on\b| until\b| hope\b)|give in (?:to|easily)\b`)
+	again = regexp.MustCompile(`can't|cannot|won't|unable|not able`)
+)
+
+// isFigure reports whether a sentence has such a figure, and declines nothing behind it.
+func isFigure(sentence string) bool {
+	at := figure.FindStringIndex(sentence)
+	return at != nil && !again.MatchString(sentence[at[1]:])
+}
+
+// rest is a text up to the end of its first sentence.
+func rest(text string) string {
+	if i := strings.IndexAny(text, ".!?\n"); i >= 0 {
+		return text[:i]
 	}
-	return false
+	return text
 }
