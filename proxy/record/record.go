@@ -147,9 +147,10 @@ func tells(o *exchange.Exchange, status int) bool {
 // when its client left or the guard cut its stream: limits and budgets are settled by the same.
 func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	cut := err != nil || o.Guarded.Cut && o.Req.Streams()
-	if cut && o.Req != nil && o.Tally.Usage == (response.Usage{}) && !unanswered(w, o, status) {
+	if cut && o.Req != nil && o.Tally.Partial() && !unanswered(w, o, status) {
+		told := o.Tally.Usage
 		o.Tally.Usage = o.Tally.Taken(o.PromptTokens())
-		o.Estimated = o.Tally.Usage != response.Usage{}
+		o.Estimated = o.Tally.Usage != told
 	}
 }
 

@@ -191,17 +191,22 @@ func (t *Tally) Length() int64 { return int64(TokensIn(t.text)) }
 func TokensIn(size int) int { return (size + bytesPerToken - 1) / bytesPerToken }
 
 // Taken is what the answer took: its usage, or an estimate where it tells none, for a prompt of so
-// many tokens and up to where it was cut. Some servers tell the prompt's alone ahead of a stream.
+// many tokens and up to where it was cut. Some servers tell the prompt's alone ahead of a stream, and
+// the Messages API one token of the answer with it.
 func (t *Tally) Taken(prompt int) Usage {
 	u := t.Usage
 	if u.Input+u.Output == 0 {
 		u = Usage{Input: prompt}
 	}
-	if u.Output == 0 {
-		u.Output = int(min(max(t.Length(), 0), math.MaxInt32))
+	if t.Partial() {
+		u.Output = max(u.Output, int(min(max(t.Length(), 0), math.MaxInt32)))
 	}
 	return u
 }
+
+// Partial reports whether the answer has not told what it used: nothing, its prompt alone, or the start
+// of a message that never ended.
+func (t *Tally) Partial() bool { return t.Usage.Output == 0 || t.Messages && t.Finish == "" }
 
 // TailSize is how much of the end of a body is searched when it came in several pieces, in bytes.
 const TailSize = 1 << 10
@@ -209,6 +214,7 @@ const TailSize = 1 << 10
 // Begin notes usage that stands ahead of the data of an answer that is no stream, as llama.cpp has it
 // for embeddings. first is the first piece of several; what Body finds counts in place of it.
 func (t *Tally) Begin(first []byte) {
+	t.unread = t.API != openai.Other // until Body has seen the end, which a client may not wait for
 	i := bytes.Index(first, []byte(usageName))
 	if i < 0 || t.Messages || depth(first[:i]) != 1 {
 		return
@@ -227,6 +233,7 @@ func (t *Tally) Body(before, last []byte) {
 	if len(last) < TailSize && !whole {
 		last = append(bytes.Clone(before), last...)
 	}
+	t.unread = false
 	e := bodies.Get().(*Event) //nolint:errcheck,forcetypeassert // only events are in it
 	defer bodies.Put(e)
 	u, at := e.readUsage(last)
