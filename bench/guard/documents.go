@@ -66,7 +66,7 @@ func flat(verdict string) string {
 }
 
 // falsified is the verdict on a false sentence in its answer: unsupported when a claim of it is
-// flagged, supported when all are.
+// flagged, supported when all of its claims are, else that of another; empty when it has no claim.
 func (b *bench) falsified(ctx context.Context, d *documented, sentence, instead string) (string, error) {
 	before, after, ok := strings.Cut(d.Answer, sentence)
 	if !ok {

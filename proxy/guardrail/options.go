@@ -44,10 +44,10 @@ type Options struct {
 	// instead of replacing them; 0: hold replaces each and terminate ends at the first. 0 to 1000.
 	// Default 1 for terminate, never for hold. Reloadable.
 	Failures int `yaml:"failures"`
-	// Strict flags also what the model of claims finds neither entailed nor contradicted beside a text
-	// of 60 words and more, though it names nothing that the text lacks. It finds a third more of what
-	// is false, and of what it flags besides most is true where few sentences are false. Default
-	// false. Reloadable.
+	// Strict flags all that the model of claims finds neither entailed nor contradicted beside a text
+	// of more than 150 words, though it names nothing that the text lacks and the model is not sure. It
+	// finds more of what is false, and of what it flags besides most is true where few sentences are
+	// false. Default false. Reloadable.
 	Strict bool `yaml:"strict"`
 	// ToolResults makes the results of tools in the conversation evidence. Default true.
 	// Reloadable.

@@ -119,7 +119,7 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	return support, undecided
 }
 
-// cuts are the thresholds for a claim beside its evidence.
+// cuts are the thresholds for a claim: others beside a source of at most 150 words than beside a longer one.
 func (c *Checker) cuts(r *reading) Thresholds {
 	switch f := c.opts.Fusion; {
 	case f == nil:

@@ -93,7 +93,7 @@ def seen(folder: Path) -> list[Pair]:
 
 def sources(folder: Path, retold: list[Path], clones: Path | None = None) -> dict[str, list[Pair]]:
     """The pairs of each name."""
-    written = nli_written.read(nli_written.texts(folder, clones)) if clones else []
+    written = nli_written.read(nli_written.texts(folder, clones)) if clones else []  # the course that learns them asks for clones
     known = nli_train.pairs(folder)
     return {"old": [r for r in known if not r.root] + nli_similar.build(folder), "pages": [r for r in known if r.root], "seen": seen(folder),
             "plain": nli_plain.build(30_000), "easy": nli_order.easy(60_000), "order": nli_order.build(30_000),
@@ -132,6 +132,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hurry", type=float, default=1.0, help="share of the minutes, to try the steps out")
     args = parser.parse_args()
+    if args.learn == "written" and not args.clones and not args.mean:
+        parser.error("--learn written needs --clones, a folder of clones")
     args.out.mkdir(parents=True, exist_ok=True)
     if args.mean:
         torch.save(mean(args.mean), args.out / "course.pt")

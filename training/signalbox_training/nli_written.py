@@ -71,6 +71,8 @@ def wholes(folder: Path, clones: Path, source: str):
     """The texts that may be, or may have, a text of the source: a set of the data folder, or `owner/name@commit:path`."""
     if "@" in source:
         repository, commit, path = re.fullmatch(r"([^@]+)@([^:]+):(.+)", source).groups()
+        if not (clones / repository.replace("/", "+")).exists():
+            return
         shown = subprocess.run(["git", "-C", str(clones / repository.replace("/", "+")), "show", f"{commit}:{path}"], stdout=subprocess.PIPE, check=True)
         text = shown.stdout.decode("utf-8", "replace")
         yield chapter(text) if path.endswith(".xhtml") else clean(text)
@@ -85,7 +87,7 @@ def wholes(folder: Path, clones: Path, source: str):
 
 
 def texts(folder: Path, clones: Path) -> dict[str, str]:
-    """The texts of `texts.tsv` that are there, by their references."""
+    """The texts of `texts.tsv` that are there, by their references; what no clone has is told."""
     wanted = defaultdict(dict)
     for line in (HERE / "texts.tsv").read_text().splitlines():
         if not line.startswith("#"):
@@ -97,6 +99,9 @@ def texts(folder: Path, clones: Path) -> dict[str, str]:
             for text in (whole, *cuts(whole, set(refs.values()))):
                 if (ref := reference(text)) in refs:
                     out[ref] = text
+    lacking = sum(map(len, wanted.values())) - len(out)
+    if lacking:
+        print(f"{lacking} texts of written/texts.tsv are not there: clone their repositories into {clones}", flush=True)
     return out
 
 
