@@ -203,8 +203,9 @@ func (s *splitter) singleQuote(c rune, size int) bool {
 	return c != '’' && free && unicode.IsLetter(next) && strings.ContainsAny(rest, "'’")
 }
 
-// isSign reports whether a rune is a sign that matters. A minus is one in front of a digit or between
-// spaces before one. Of signs beyond ASCII all that are no punctuation matter: ∪, x², ½, 👍.
+// isSign reports whether a rune is a sign that matters. A minus or a slash is one in front of a digit,
+// also behind a space, and between words of one letter. Of signs beyond ASCII all that are no
+// punctuation matter, but for those of a brand: ∪, x², ½, 👍.
 func (s *splitter) isSign(c rune, size int) bool {
 	switch c {
 	case '+', '*', '=', '<', '>', '^', '$', '€', '£', '¥', '&', '|', '~', '@', '°', '#', '√', '≤', '≥', '≠', '×', '÷', '\\', '{', '}', '[', ']':
@@ -214,13 +215,23 @@ func (s *splitter) isSign(c rune, size int) bool {
 		if len(rest) > 0 && rest[0] == ' ' {
 			rest = rest[1:]
 		}
-		return len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9'
+		return len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' || s.betweenLetters(size)
 	}
 	switch c {
 	case '‰', '‱', '′', '″', '§':
 		return true
+	case '™', '®', '©':
+		return false
 	}
 	return c > unicode.MaxASCII && (unicode.IsSymbol(c) || unicode.IsNumber(c))
+}
+
+// betweenLetters reports whether a sign stands between two words of one letter, as in a - b.
+func (s *splitter) betweenLetters(size int) bool {
+	before, behind := strings.TrimRight(s.text[:s.pos], " "), strings.TrimLeft(s.text[s.pos+size:], " ")
+	lone := func(letter, beside string) bool { return isLetter(letter[0]) && (beside == "" || !isLetter(beside[0])) }
+	n := len(before)
+	return n > 0 && behind != "" && lone(before[n-1:], before[max(0, n-2):n-1]) && lone(behind[:1], behind[1:])
 }
 
 // word reads the word at pos.
@@ -283,13 +294,14 @@ func (s *splitter) joins(c rune, size int) bool {
 	return digit(s.text[s.pos-1]) && digit(s.text[s.pos+size])
 }
 
-// thousands reports whether the mark in front of a text parts thousands: three digits follow.
+// thousands reports whether the mark in front of a text parts thousands: three digits follow, or two and
+// another mark, as in 12,34,567.
 func thousands(text string) bool {
 	n := 0
 	for n < len(text) && digit(text[n]) {
 		n++
 	}
-	return n == 3
+	return n == 3 || n == 2 && n < len(text) && text[n] == ','
 }
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }

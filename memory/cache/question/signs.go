@@ -165,7 +165,7 @@ const (
 // scaled are units of which the first letter may be mega or milli.
 //
 //nolint:gochecknoglobals // constant table
-var scaled = [...]string{"mw", "mv", "ma", "ms", "mg", "ml", "mm", "mj", "mn", "mpa", "mhz", "mwh"}
+var scaled = [...]string{"mw", "mv", "ma", "ms", "mj", "mn", "mpa", "mhz", "mwh"}
 
 // shortest is up to how many letters capitals tell words apart: longer ones are written either way.
 const shortest = 3
@@ -192,6 +192,9 @@ func unitOf(word string) capitals {
 	const longest = 5
 	if len(word) < 2 || len(word) > longest {
 		return 0
+	}
+	if strings.ToLower(word) == word && strings.HasSuffix(word, "b") {
+		return 0 // 5 gb, as people type it
 	}
 	of, at := unit, 1
 	if word[1] == 'i' {
