@@ -147,11 +147,17 @@ func (v *views) dropIf(test func(viewKey, time.Time) bool) {
 	}
 }
 
-// board returns the flight that makes k, and whether the caller is to make it.
-func (v *views) board(k viewKey) (f *flight, leads bool) {
+// board returns the flight that makes k, and whether the caller is to make it. Unless it is to be made
+// anew, one that has landed since the view was looked for will do.
+func (v *views) board(k viewKey, anew bool) (f *flight, leads bool) { //nolint:revive // as of view
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if f = v.flights[k]; f != nil {
+		return f, false
+	}
+	if made := v.items[k]; made != nil && !anew {
+		f = &flight{view: made.view, done: make(chan struct{})}
+		close(f.done)
 		return f, false
 	}
 	if v.flights == nil {
@@ -205,7 +211,7 @@ func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error
 		})
 		return found, nil
 	}
-	f, leads := s.views.board(k)
+	f, leads := s.views.board(k, anew)
 	if !leads && found != nil {
 		return found, nil
 	}
