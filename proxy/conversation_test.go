@@ -266,7 +266,8 @@ func TestAConversationIsFoundByItsNames(t *testing.T) {
 		b.chat(chatOf(as[0], "system In short: a sum."+strings.Repeat(" and so on", 300), "user It was.", "assistant It is.", "user perhaps explain it"), h...).
 			goes(t, name+": turns that nobody knows", "kept prefill big high")
 	}
-	b.chat(chatOf(`,"prompt_cache_key":"k1"`, "user law")).goes(t, "a new conversation of the same cache key", "new  effort high")
+	b.chat(chatOf(`,"prompt_cache_key":"k1"`, "user law")).
+		goes(t, "a new conversation of the same cache key", "new  effort high")
 	b.post("/v1/responses", `{"model":"auto","prompt_cache_key":"k1","input":"perhaps"}`).
 		goes(t, "a new response of the same cache key", "new  effort high")
 }

@@ -1,8 +1,8 @@
 // Command guard measures what the check of streamed answers costs and how soon it tells: on this
 // machine, in this process, over loopback, with the product built as its commands build it.
 //
-//	go run ./bench/guard [--only passthrough,gaps,verdicts,load,planted,meaning,answers,documents,languages,numbers,grounding]
-//		[--quick] [--data FOLDER [--limit ROWS] [--dump FOLDER]]
+//	go run ./bench/guard [--only passthrough,gaps,verdicts,load,planted,meaning,answers,documents,
+//		languages,numbers,grounding] [--quick] [--data FOLDER [--limit ROWS] [--dump FOLDER]]
 //
 // --data names a folder of labelled answers, dev/grounding_*.jsonl and grounding_*/rows.jsonl.gz,
 // and of texts, real_benign/long_prose.jsonl.gz; without it the last two sections say so and end.

@@ -295,8 +295,10 @@ func TestRefusalsBeginAnAnswer(t *testing.T) {
 		"", "It is 4.", "I'm sorry to hear that. Here is what you can do:", "Sorry for the delay! The answer is 4.", "I can help with that.",
 		"The model said: I'm sorry, but I can't assist with that.", "I cannot stress enough " +
 			"how important tests are.", "Unfortunately, the proof is long. First,",
-		"I can't help but notice that x is 4.", "I’m sorry, I cannot help but laugh.", "I won't give up on this proof.",
-		"We will not give in to pressure, she wrote.", "You cannot divide by zero.", "I am not able-bodied? That phrase means",
+		"I can't help but notice that x is 4.", "I’m sorry, I cannot help but laugh.",
+		"I won't give up on this proof.",
+		"We will not give in to pressure, she wrote.", "You cannot divide by zero.",
+		"I am not able-bodied? That phrase means",
 	} {
 		if Refuses(s) {
 			t.Errorf("%q is a refusal", s)

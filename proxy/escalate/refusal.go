@@ -40,7 +40,8 @@ func Refuses(text string) bool {
 var (
 	// figure is what looks like a refusal and is a figure of speech: I can't help but notice, I won't
 	// give up on this.
-	figure = regexp.MustCompile(`help but (?:notice|wonder|laugh|smile|admire|agree|love|feel (?:that|like|a)|think (?:of|about|that))\b` +
+	figure = regexp.MustCompile(`help but (?:notice|wonder|laugh|smile|admire|agree|love` +
+		`|feel (?:that|like|a)|think (?:of|about|that))\b` +
 		`|give up(?:$|[,;]| on\b| until\b| hope\b)|give in (?:to|easily)\b`)
 	again = regexp.MustCompile(`can't|cannot|won't|unable|not able`)
 )

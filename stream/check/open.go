@@ -14,10 +14,11 @@ import (
 )
 
 // detailedFrom is how many words a source has at least beside which "neither entailed nor
-// contradicted" flags nothing without a name, unless the support is below Thresholds.Alone. Beside a fact or two it tells: of sentences about one or two
-// sentences (dev_real) 38 % of the false ones are flagged and 3 % of the true. Of faithful answers
-// about 71 real texts of 180 to 420 words it flagged 3 % of the sentences, and 6 % of those that
-// were made false: where one sentence in ten is false, four such flags of five are wrong.
+// contradicted" flags nothing without a name, unless the support is below Thresholds.Alone. Beside
+// a fact or two it tells: of sentences about one or two sentences (dev_real) 38 % of the false ones
+// are flagged and 3 % of the true. Of faithful answers about 71 real texts of 180 to 420 words it
+// flagged 3 % of the sentences, and 6 % of those that were made false: where one sentence in ten is
+// false, four such flags of five are wrong.
 const detailedFrom = 60
 
 // detailed reports whether the source that fits best tells more than a fact or two.

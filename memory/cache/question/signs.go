@@ -234,7 +234,8 @@ func (s *splitter) capitals(from, runes, upper int, first bool) capitals {
 // clashes reports whether the capitals of two words that are spelled alike tell them apart. A word
 // without any may be either.
 func (x *token) clashes(y *token) bool {
-	return x.capitals != 0 && y.capitals != 0 && (x.capitals >= unit) == (y.capitals >= unit) && x.capitals != y.capitals
+	told := x.capitals != 0 && y.capitals != 0
+	return told && (x.capitals >= unit) == (y.capitals >= unit) && x.capitals != y.capitals
 }
 
 // is reports whether two words are the same.
