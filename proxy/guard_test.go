@@ -546,7 +546,9 @@ func judged(tb testing.TB, j check.Judge, lacking string) func(*setup) {
 func TestAModelReadsWhatNumbersCannotTell(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, testkit.Stream(towerStream("The tower stands in Paris.", " The tower stands in Rome.")...))
-	b := watched(t, "annotate", up, judged(t, sayingJudge{}, ""))
+	b := watched(t, "annotate", up, judged(t, sayingJudge{}, ""), func(s *setup) {
+		s.guard.MaxHold = option.Duration(time.Minute) // a crowded machine does not change what is said
+	})
 	got := b.chat(guarded(askStream("hi"), `"facts":[{"id":"place","text":"The tower stands in Paris."}]`))
 	heard := hear(t, got.body)
 	if heard.text != "The tower stands in Paris. The tower stands in Rome. [unverified]" || got.header.Get("X-Signalbox-Degraded") != "" {
