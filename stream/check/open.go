@@ -96,10 +96,25 @@ func titleOf(text string) int {
 	return len(text) - len(rest)
 }
 
-// announces reports whether the claim ends in a colon and holds no number: what it says is told by what
+// mostRunIn is how many words a run-in head has at most; our choice.
+const mostRunIn = 6
+
+// isRunIn reports whether a text is a head in bold print that ends like a sentence, of few words:
+// "**Keep it light and short.**".
+func isRunIn(text string) bool {
+	const bold = "**"
+	text, ok := strings.CutPrefix(strings.TrimLeft(text, "- \n"), bold)
+	if !ok {
+		return false
+	}
+	head, rest, ok := strings.Cut(text, bold)
+	return ok && strings.Trim(rest, " .:\n") == "" && len(strings.Fields(head)) <= mostRunIn
+}
+
+// announces reports whether the claim ends in a colon and states no number: what it says is told by what
 // comes next.
 func (r *reading) announces() bool {
-	return r.signs&countable == 0 && strings.HasSuffix(strings.TrimRight(r.claim.states(), " *_\n"), ":")
+	return (r.signs&countable == 0 || r.numbers == numeric.NotCheckable) && strings.HasSuffix(strings.TrimRight(r.claim.states(), " *_\n"), ":")
 }
 
 //nolint:gochecknoglobals // constant tables
@@ -257,16 +272,18 @@ func holdsWord(text, word string) bool {
 //nolint:gochecknoglobals // constant table
 var ordinals = hashes("first second third fourth fifth")
 
-// strangerName is where the claim has a name that the evidence has not, with the parts of it right
-// behind the first. It is empty where there is none.
+// strangerName is where the claim has a name that neither the evidence has nor the question, with the
+// parts of it right behind the first. It is empty where there is none.
 func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
 	m.read(r.claim.Text, r.found, r.findings)
 	title := r.claim.Lead + titleOf(r.claim.states())
+	asked := words.Scan(nil, r.claim.Question[max(0, len(r.claim.Question)-maxAsked):])
 	strange := func(i int) bool {
 		w := m.claim[i]
 		return m.content[i] && w.Start >= title && r.claim.names(w) && !m.found[i] && !ordinals[w.Hash] &&
+			!slices.ContainsFunc(asked, func(a words.Word) bool { return a.Hash == w.Hash }) &&
 			!m.holdsName(r.claim.Text[w.Start:w.End], e, r.found)
 	}
 	for first := 0; first < len(m.claim); first++ {
@@ -303,6 +320,18 @@ var suppositions = []string{
 // maxAsked is how much of the end of a question is read for numbers, in bytes.
 const maxAsked = 2 << 10
 
+// suppositionWords is within how many words of its beginning a claim without a comma supposes a number:
+// "At about $6,000 a year it goes to Operations".
+const suppositionWords = 2
+
+// yesOrNo begin questions that ask whether something is so: what they suppose is what is asked.
+//
+//nolint:gochecknoglobals // constant table
+var yesOrNo = []string{
+	"is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "can", "could", "will", "would", "should", "may",
+	"ist", "sind", "war", "hat", "haben", "kann", "darf", "muss", "est-ce", "es", "son", "fue", "puede", "puedo",
+}
+
 // given takes numbers of the question for what they are where the claim begins with a clause
 // that supposes them: no evidence has to hold them.
 func (s *sight) given() {
@@ -312,13 +341,12 @@ func (s *sight) given() {
 		return
 	}
 	end := strings.Index(s.claim.Text, ", ")
-	if end < 0 {
-		return
-	}
+	leans := !beginsWith(foldTo(&form, s.claim.Question), yesOrNo)
 	asked := quantity.Parse(nil, s.claim.Question[max(0, len(s.claim.Question)-maxAsked):])
 	for i := range s.findings {
 		f := &s.findings[i]
-		if f.Verdict != numeric.Unsupported || f.Start >= end {
+		near := f.Start < end || leans && strings.Count(s.claim.Text[:f.Start], " ") <= suppositionWords
+		if !near || f.Verdict != numeric.Unsupported && (f.Reason != numeric.OtherValue || !leans) {
 			continue
 		}
 		said := quantity.Parse(nil, s.claim.Text[f.Start:f.End])
@@ -334,15 +362,15 @@ func (s *sight) given() {
 // mostTold is up to how many things a line counts that it tells next; our choice.
 const mostTold = 20
 
-// tally takes the only number of a line that it begins with, and that ends in a colon, for how many
-// things follow, where the evidence has no such number: "Three pages stand out:".
+// tally takes the only number of a line that ends in a colon for how many things follow, where the
+// evidence has no such number: "3 pages stand out:", and in words "The speaker points to four people:".
 func (s *sight) tally() {
 	if len(s.findings) != 1 || s.numbers != numeric.Unsupported ||
 		!strings.HasSuffix(strings.TrimRight(s.claim.Text, " *_\n"), ":") {
 		return
 	}
 	f := &s.findings[0]
-	if strings.TrimLeft(s.claim.Text[:f.Start], " *_-#") != "" {
+	if strings.TrimLeft(s.claim.Text[:f.Start], " *_-#") != "" && !inLetters(s.claim.Text[f.Start:]) {
 		return
 	}
 	v := quantity.Parse(nil, s.claim.Text[f.Start:f.End])
@@ -350,6 +378,11 @@ func (s *sight) tally() {
 		*f = numeric.Finding{Start: f.Start, End: f.End, Sentence: -1, Reason: numeric.NoFact}
 		s.numbers = numeric.NotCheckable
 	}
+}
+
+func inLetters(number string) bool {
+	first, _ := utf8.DecodeRuneInString(number)
+	return unicode.IsLetter(first)
 }
 
 // bare takes a claim that is nothing but a number, such as "(1965)" behind a title that ends in a

@@ -113,6 +113,9 @@ func TestNumbersOfTheQuestion(t *testing.T) {
 		{"", "At $6,000 a week, the portfolio buys it.", check.Unsupported},
 		{"Is the fee 45 EUR?", "The fee is 45 EUR.", check.Unsupported},
 		{"Are there 60 of them?", "For the portfolio, there are 60 of them.", check.Contradicted},
+		{"We are a team of 60. Is that too many?", "For 60 people there is the portfolio.", check.Supported},
+		{"We are a team of 60. Is that too many?", "For 70 people there is the portfolio.", check.Contradicted},
+		{"Are 60 too many?", "For 60 people there is the portfolio.", check.Contradicted},
 		{"Is the limit $12,000 a year?", "For purchases the limit is $12,000 a year.", check.Unsupported},
 	} {
 		checker, e := checker(t, check.Options{Judge: always(entails)}), facts(t, fact)
@@ -130,11 +133,28 @@ func TestNumbersOfTheQuestion(t *testing.T) {
 func TestTallies(t *testing.T) {
 	t.Parallel()
 	wantNeutral(t, page, map[string]check.Verdict{
-		"3 pages of Lindholm stand out:": check.Unchecked,
-		"3 pages of Lindholm stand out.": check.Unsupported,
-		"Lindholm has 3 pages:":          check.Unsupported,
-		"3 pages cost 40 euros:":         check.Unsupported,
+		"3 pages of Lindholm stand out:":  check.Unchecked,
+		"3 pages of Lindholm stand out.":  check.Unsupported,
+		"Lindholm has 3 pages:":           check.Unsupported,
+		"3 pages cost 40 euros:":          check.Unsupported,
+		"Lindholm points to four people:": check.Unchecked,
+		"Lindholm lasts four years:":      check.Unsupported,
 	})
+}
+
+// A head in bold print that ends like a sentence states nothing, unless it has a number or a name.
+func TestRunInHeads(t *testing.T) {
+	t.Parallel()
+	for claim, want := range map[string]check.Verdict{
+		"**Open to all.**":                                         check.NotCheckable,
+		"**The museum is open to all.**":                           check.NotCheckable,
+		"The museum is open to all.":                               check.Contradicted,
+		"**The museum is open to all** now.":                       check.Contradicted,
+		"**The museum opens at 9:00.**":                            check.Unsupported,
+		"**The museum is open to all of the people of the city.**": check.Contradicted,
+	} {
+		wantVerdict(t, contradicts, "The museum is open to the public.", claim, want)
+	}
 }
 
 // Titles of an answer that is a form are no names.

@@ -105,7 +105,8 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	s.signs = numeric.Look(says)
 	opens, counts := introduces(says)
 	s.counts = counts
-	s.mute = claim.Kind == claims.Heading || says != "" && titleOf(says) == len(says) || asks(says) || addresses(says) ||
+	s.mute = claim.Kind == claims.Heading || says != "" && titleOf(says) == len(says) ||
+		s.signs&carried == 0 && isRunIn(says) || asks(says) || addresses(says) ||
 		opens && (counts || s.signs&countable == 0)
 	if !s.mute && claim.Kind != claims.Cell {
 		s.verbatim = e.Says(says)

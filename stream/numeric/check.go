@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"signalbox/stream/evidence/words"
 	"signalbox/stream/numeric/quantity"
@@ -53,6 +55,7 @@ const (
 	OtherRate    Reason = "same value, for each of something else"
 	NoSuchNumber Reason = "no such number in the evidence"
 	NoFact       Reason = "small number that may be no fact"
+	Elsewhere    Reason = "stands in the evidence, perhaps of something else"
 	WithinBound  Reason = "within a bound of the evidence"
 	Multiple     Reason = "perhaps a multiple of an amount of the evidence"
 	Difference   Reason = "perhaps what lies between two numbers of the evidence"
@@ -362,7 +365,8 @@ func (c *checker) judge(i int) Finding {
 	if c.ofTitle(v, match) {
 		return c.found(f, Supported, how, match)
 	}
-	if match.sentence >= 0 && !c.ofItsPart(v, other) && c.coincidence(match) {
+	stray := match.sentence >= 0 && !c.ofItsPart(v, other) && c.coincidence(match)
+	if stray {
 		match = nobody
 	}
 	if match.sentence >= 0 {
@@ -384,8 +388,26 @@ func (c *checker) judge(i int) Finding {
 	if other.sentence >= 0 && other.score >= c.limit.SameSubject {
 		return c.found(f, Contradicted, OtherValue, other)
 	}
-	f.Verdict, f.Reason = Unsupported, NoSuchNumber
+	_, counted := c.x.idf[c.noun]
+	switch {
+	case stray:
+		f.Reason = Elsewhere
+	case counted && c.fewInWords(v):
+		f.Reason = NoFact
+	default:
+		f.Verdict, f.Reason = Unsupported, NoSuchNumber
+	}
 	return f
+}
+
+// few is up to which number answers count things in words that no text counts for them; our choice.
+const few = 12
+
+// fewInWords reports whether v is a small count in words: "two of the three men". Of such counts that the
+// evidence has not, or has of something else, more are true than false (ADR 72).
+func (c *checker) fewInWords(v *quantity.Value) bool {
+	first, _ := utf8.DecodeRuneInString(c.claim[v.Start:])
+	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Raw <= few && unicode.In(first, unicode.Latin)
 }
 
 // noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
@@ -401,6 +423,10 @@ func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, 
 			return c.found(f, Supported, Derived, from)
 		}
 		if c.ownSum(v) {
+			f.Reason = NoFact
+			return f
+		}
+		if c.fewInWords(v) && !c.x.sentences[at.sentence].row { // a record tells each count
 			f.Reason = NoFact
 			return f
 		}

@@ -31,12 +31,25 @@ func TestNumbersThatAnswersCount(t *testing.T) {
 	warm := index("It is up to 29 ºC in January and down to 24º C in June.")
 	range3 := index("The overhead was addressed in possibilities 1 through 3.", "The key has no 0x in front.")
 	born := index("He was born on 31 March 1635 in Scotland.", "In 1655 he enlisted at Hamburg.")
+	river := index("The River Trent is long and calm.", "A lamp by Osram costs 61 euros.", "Three of the men of Derby are tall.")
+	stand := index("The budget for the stand is 6,500 euros, and it costs 7,200 euros by the door.")
+	cups := index("Ruth won the cup in 1975.", "Lind won the bowl in 1981.")
+	record := index(`{"hotel":"Aurora","stars":4}`, `{"hotel":"Borea","stars":2}`)
 	for _, tt := range []struct {
 		x     *numeric.Index
 		claim string
 		want  numeric.Verdict
 		why   numeric.Reason
 	}{
+		{river, "The River Trent has 60 arms.", numeric.Unsupported, numeric.NoSuchNumber},
+		{river, "The River Trent has 61 arms.", numeric.NotCheckable, numeric.Elsewhere},
+		{river, "The River Trent has nine arms.", numeric.Unsupported, numeric.NoSuchNumber},
+		{river, "The River Trent has nine men.", numeric.NotCheckable, numeric.NoFact},
+		{river, "The River Trent has 9 men.", numeric.Unsupported, numeric.NoSuchNumber},
+		{stand, "The stand costs 7,200 euros, which is 700 euros over the budget.", numeric.Supported, numeric.SameValue},
+		{stand, "The stand costs 7,200 euros, which is 900 euros over the budget.", numeric.Contradicted, numeric.OtherValue},
+		{cups, "Ruth won the cup in 1981.", numeric.Contradicted, numeric.OtherSubject},
+		{record, "The Aurora has two stars.", numeric.Contradicted, numeric.OtherSubject},
 		{list, "There are five sections in the handbook.", numeric.NotCheckable, numeric.Listed},
 		{list, "Three of the sections are about leave.", numeric.NotCheckable, numeric.NoFact},
 		{list, "It has 4 other sections.", numeric.NotCheckable, numeric.Listed},

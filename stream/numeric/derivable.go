@@ -309,12 +309,24 @@ func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 		if i == at || w.Kind != quantity.Count || w.Range() || v.Dim == quantity.Plain {
 			continue
 		}
-		if e.Kind == quantity.Count && comesOf(v, w, e) ||
+		if e.Kind == quantity.Count && (comesOf(v, w, e) || c.fitsOwn(v, w, k)) ||
 			v.Dim == quantity.Percent && w.Dim == v.Dim && c.hasShare(w) && v.Says(100-w.Lo) {
 			return true
 		}
 	}
 	return v.Dim == quantity.Percent && e.Dim == quantity.Percent && c.cues&cueDiff != 0 && v.Says(100-e.Lo)
+}
+
+// ownFit is how well the words around a number of the evidence agree with a claim that sets one of its own
+// against it; our choice.
+const ownFit = 0.5
+
+// fitsOwn reports whether v is the sum or the difference of amount w of the claim and number k of the
+// evidence, which is told of what the claim speaks of: "7,200 euros, which is 700 over the budget".
+func (c *checker) fitsOwn(v, w *quantity.Value, k int32) bool {
+	e := &c.x.known[k].value
+	return w.Dim == v.Dim && e.Dim == v.Dim && e.Lo != w.Lo &&
+		(v.Says(w.Lo-e.Lo) || v.Says(e.Lo-w.Lo) || v.Says(w.Lo+e.Lo)) && c.affinity(k) > ownFit
 }
 
 // hasShare reports whether the evidence has a share in percent.

@@ -22,7 +22,11 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if other.score < c.limit.SwapFloor || c.belongs(v, match, other) {
 		return false
 	}
-	if other.score-match.score < c.limit.SwapMargin && !c.namedApart(match, other) && !c.otherSection(match, other) {
+	margin := c.limit.SwapMargin
+	if v.Kind == quantity.Date {
+		margin = c.limit.DateMargin
+	}
+	if other.score-match.score < margin && !c.namedApart(match, other) && !c.otherSection(match, other) {
 		return false
 	}
 	if c.sameNoun(match) && !c.sameNoun(other) {

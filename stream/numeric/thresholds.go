@@ -11,6 +11,8 @@ type Thresholds struct {
 	// for the number to be that of another subject; its square where the two differ in their names
 	// alone. Default 0.24.
 	SwapMargin float64 `json:"swap_margin"`
+	// DateMargin is SwapMargin for a date, of which a text about one thing has several. Default 0.50.
+	DateMargin float64 `json:"date_margin"`
 	// SwapFloor is how well that other value must fit at least. Default 0.60.
 	SwapFloor float64 `json:"swap_floor"`
 	// Stray is the agreement below which a matching number shares no words with the claim, and
@@ -27,5 +29,5 @@ type Thresholds struct {
 // DefaultThresholds were chosen on the generated fact sheets of package planted and on textbook
 // sentences with swapped numbers (nli_synthetic, training part).
 func DefaultThresholds() Thresholds {
-	return Thresholds{SameSubject: 0.40, SwapMargin: 0.24, SwapFloor: 0.60, Stray: 0.05, Topic: 0.60, Stated: 0.75}
+	return Thresholds{SameSubject: 0.40, SwapMargin: 0.24, DateMargin: 0.50, SwapFloor: 0.60, Stray: 0.05, Topic: 0.60, Stated: 0.75}
 }

@@ -213,22 +213,29 @@ func (l *lexer) wordOrName() {
 	l.pos = end
 }
 
-// currency takes the code of a currency that is glued to an amount, as in EUR200 and USD1,500; the word
-// with its digits ends at end.
+// currency takes the sign or code of a currency that is glued to an amount, as in Rs200, EUR200 and
+// USD1,500, and any code before an amount with thousands, IRR200,000; the word with its digits ends at
+// end.
 func (l *lexer) currency(end int) bool {
 	const code = 3
-	at := l.pos + code
-	if at >= end || strings.Trim(l.text[at:end], "0123456789") != "" {
+	at := l.pos + strings.IndexAny(l.text[l.pos:end], "0123456789")
+	if at < l.pos+2 || at > l.pos+code || strings.Trim(l.text[at:end], "0123456789") != "" {
 		return false
 	}
 	t := token{start: l.pos, end: at, kind: tokWord, unit: symbols[l.text[l.pos:at]]}
-	if !t.unit.dim.currency() {
+	if !t.unit.dim.currency() && (at < l.pos+code || end > at+code || !threeMore(l.text[end:])) {
 		return false
 	}
 	l.fold(&t)
 	l.toks = append(l.toks, t)
 	l.pos = at
 	return true
+}
+
+// threeMore reports whether a text goes on with a comma and three digits.
+func threeMore(s string) bool {
+	return len(s) > 3 && s[0] == ',' && isDigit(rune(s[1])) && isDigit(rune(s[2])) && isDigit(rune(s[3])) &&
+		(len(s) == 4 || !isDigit(rune(s[4])))
 }
 
 // wordEnd returns the end of the word that begins at start, and whether it has a digit in it.

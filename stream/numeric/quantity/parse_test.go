@@ -62,6 +62,7 @@ func TestParse(t *testing.T) {
 	}{
 		{"the conjunction once", "The refund is paid once the parcel arrives.", nil},
 		{"separators", "It costs 1,234.5 or 1.234,5 or 1 234 or 1'234 people", []string{"1,234.5=1234.5", "1.234,5=1234.5", "1 234=1234", "1'234=1234"}},
+		{"codes glued to amounts", "IRR200,000, Rs200,000, INR45, IRR200", []string{"200,000=200000", "Rs200,000=200000d27", "INR45=45d27"}},
 		{"magnitudes and money", "12k users, 3.2 million people, $5m, $3.2 billion, US$ 4, 5 USD, EUR 7, EUR60, 8 €, £3-4 million", []string{"12k=12000", "3.2 million=3.2e+06", "$5m=5e+06d22", "$3.2 billion=3.2e+09d22", "US$ 4=4d22", "5 USD=5d22", "EUR 7=7d23", "EUR60=60d23", "8 €=8d23", "£3-4 million=3e+06..4e+06d24"}},
 		{"percentages", "5 %, 5 percent, 12 per cent, 3 percentage points", []string{"5 %=5d1", "5 percent=5d1", "12 per cent=12d1", "3 percentage points=3d1"}},
 		{"ranks", "1st, 2nd, 3rd and the fourth place", []string{"1st=#1", "2nd=#2", "3rd=#3", "fourth=#4"}},
