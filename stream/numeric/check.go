@@ -463,7 +463,7 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return Named
 	case c.unitAlone(v, other), c.ownSum(v):
 		return NoFact
-	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v):
+	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v), c.reckoned(v):
 		return Difference
 	}
 	return ""

@@ -46,7 +46,7 @@ func Compare(c, e *Value) Agreement {
 	case c.Kind == Clock && e.Kind == Clock:
 		return sameTime(c, e)
 	case c.Kind == Ordinal || e.Kind == Ordinal:
-		return when(c.Kind == e.Kind && c.Raw == e.Raw, Equal)
+		return when(sameRank(c, e) || sameRank(e, c), Equal)
 	case c.Kind == Clock || e.Kind == Clock:
 		return when(sayTime(c, e) || sayTime(e, c), Equal)
 	case c.Kind == Date || e.Kind == Date:
@@ -68,6 +68,23 @@ func Compare(c, e *Value) Agreement {
 		return ranges(c, e)
 	}
 	return amounts(c, e)
+}
+
+// highRank is from which rank on a number or a date may say it: "number 176" is the 176th; our choice.
+const highRank = 10
+
+// sameRank reports whether a rank is another one, the day of a date ("on the 12th" of 12 November) or a bare
+// number.
+func sameRank(rank, o *Value) bool {
+	switch {
+	case rank.Kind != Ordinal:
+		return false
+	case o.Kind == Date:
+		return rank.Raw >= highRank && rank.Raw == float64(o.Day)
+	case o.Kind == Count:
+		return rank.Raw >= highRank && rank.Raw == o.Raw && o.Dim == Plain && !o.Range()
+	}
+	return o.Kind == Ordinal && rank.Raw == o.Raw
 }
 
 // sayTime reports whether a number may say a time of the day.

@@ -1,0 +1,141 @@
+package numeric
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"signalbox/stream/numeric/quantity"
+)
+
+// reckoned reports whether v is what an answer works out before the reader's eyes, or of a share: such a
+// number needs no evidence beyond what it is worked out of, and that is judged by itself.
+func (c *checker) reckoned(v *quantity.Value) bool {
+	return v.Hedge <= quantity.Nearly && !v.Range() && (c.ofOwnTwo(v) || c.ofOwnShare(v) || c.points(v))
+}
+
+// ofOwnTwo reports whether v lies between two numbers that the claim tells: times of day, dates, amounts,
+// or the ends of a range ("pages 329 to 338 are ten pages"). Of many numbers of a claim two come to
+// another by chance.
+func (c *checker) ofOwnTwo(v *quantity.Value) bool {
+	own, at := c.ownNear()
+	if len(own) > ownBeside && digitsOf(v) < digitsTogether {
+		return false
+	}
+	for i := range own {
+		if i == at {
+			continue
+		}
+		if a := &own[i]; a.Range() && a.Kind == quantity.Count && a.Dim == v.Dim &&
+			(v.Says(a.Hi-a.Lo) || v.Dim == quantity.Plain && v.Says(a.Hi-a.Lo+1)) {
+			return true
+		}
+		for j := range own[:i] {
+			if c.left -= comparing; j != at && liesBetween(v, &own[j], &own[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// liesBetween reports whether v says how far it is from one number to the other.
+func liesBetween(v, a, b *quantity.Value) bool {
+	switch {
+	case v.Kind == quantity.Date:
+		return yearsBack(v, a, b) || yearsBack(v, b, a)
+	case v.Kind != quantity.Count || a.Kind != b.Kind || a.Range() || b.Range():
+		return false
+	case a.Kind == quantity.Clock:
+		return elapsed(v, a.Lo, b.Lo)
+	case a.Kind == quantity.Date:
+		return datesApart(v, a, b)
+	}
+	percents := a.Dim == quantity.Percent && v.Dim == quantity.Plain
+	return a.Kind == quantity.Count && a.Dim == b.Dim && (a.Dim == v.Dim || percents) &&
+		v.Says(math.Abs(a.Lo-b.Lo)+v.Offset)
+}
+
+// yearsBack reports whether v is the year of a date less a number of years, or plus it, the last of them
+// perhaps not full: who died in 2018 at 76 was born in 1941 or 1942.
+func yearsBack(v, date, n *quantity.Value) bool {
+	if v.Month != 0 || v.Year != v.YearTo || date.Kind != quantity.Date || date.Year == 0 || date.Year != date.YearTo ||
+		n.Kind != quantity.Count || n.Dim != quantity.Plain && n.Factor != quantity.Year || n.Raw <= 0 {
+		return false
+	}
+	back := float64(date.Year - v.Year)
+	return back == n.Raw || back == n.Raw+1 || back == -n.Raw
+}
+
+// datesApart reports whether v says how many years or days lie between two dates.
+func datesApart(v, a, b *quantity.Value) bool {
+	years := math.Abs(float64(a.Year - b.Year))
+	if a.Year != 0 && b.Year != 0 && years > 0 &&
+		(v.Dim == quantity.Duration && v.Says(years*quantity.Year) || v.Dim == quantity.Plain && v.Says(years)) {
+		return true
+	}
+	x, y := *a, *b
+	if x.Year == 0 || y.Year == 0 {
+		x.Year, x.YearTo, y.Year, y.YearTo = someYear, someYear, someYear, someYear
+	}
+	from, known := dayOf(&x)
+	to, both := dayOf(&y)
+	return known && both && v.Dim == quantity.Duration && v.Says(math.Abs(float64(to-from))*secondsOfDay)
+}
+
+// someYear stands for the year of two dates that name none.
+const someYear = 2001
+
+// ofOwnShare reports whether v is the part of an amount of the evidence that the claim tells in percent, or
+// the rest of it, or the share itself: "74 % of it, $41,500".
+func (c *checker) ofOwnShare(v *quantity.Value) bool {
+	if v.Kind != quantity.Count || v.Dim == quantity.Percent {
+		return false
+	}
+	own, at := c.ownNear()
+	for i := range own {
+		w := &own[i]
+		if i == at || w.Dim != quantity.Percent || w.Range() {
+			continue
+		}
+		if slices.ContainsFunc(c.numbersNear(), func(k int32) bool {
+			c.left -= comparing
+			e := &c.x.known[k].value
+			return e.Kind == quantity.Count && e.Dim == v.Dim && partOf(v, e.Lo, w.Lo/100)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// points reports whether v is how many points lie between two shares of the evidence near the claim, or one
+// of them and one of the claim.
+func (c *checker) points(v *quantity.Value) bool {
+	rest := strings.TrimLeft(c.claim[v.End:], " -\u00a0")
+	if v.Kind != quantity.Count || !strings.HasPrefix(rest, "point") && !strings.HasPrefix(rest, "percentage point") &&
+		!strings.HasPrefix(rest, "Prozentpunkt") && !strings.HasPrefix(rest, "Punkt") && !strings.HasPrefix(rest, "puntos") {
+		return false
+	}
+	var list [2 * maxNear]float64
+	n := 0
+	for _, k := range c.numbersNear() {
+		if e := &c.x.known[k].value; e.Dim == quantity.Percent {
+			list[n], n = e.Raw, n+1
+		}
+	}
+	own, _ := c.ownNear()
+	for i := range own {
+		if own[i].Dim == quantity.Percent && n < len(list) {
+			list[n], n = own[i].Raw, n+1
+		}
+	}
+	for i := range n {
+		for _, other := range list[:i] {
+			if c.left -= comparing; math.Abs(math.Abs(list[i]-other)-v.Raw) < v.Step/2 {
+				return true
+			}
+		}
+	}
+	return false
+}

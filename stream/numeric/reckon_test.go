@@ -1,0 +1,44 @@
+package numeric_test
+
+import (
+	"testing"
+
+	"signalbox/stream/numeric"
+)
+
+// What an answer works out of its own numbers needs no evidence, what it gets wrong is flagged.
+func TestReckonedBeforeTheReader(t *testing.T) {
+	t.Parallel()
+	x := index("Item one was posted on 3 April 2019 at 09:02, and item two at 16:56.",
+		"The sheets of Jensen run from 329 to 338.", "The metal cools from 178.0 °C to 29.7 °C.",
+		"Russell died in 2018 at 76.", "In the shop 74 % of the sales of 56,100 euros came through phones.",
+		"Canada has 88 % and Britain 70 %.", "The festival opens on 9 November and ends on the 12th.",
+		"Zverev beat Kay, who is ranked 176.")
+	for _, tt := range []struct {
+		claim string
+		want  bool // flagged
+	}{
+		{"Items one and two are seven hours and 54 minutes apart (09:02 and 16:56).", false},
+		{"Items one and two are six hours and 54 minutes apart (09:02 and 16:56).", true},
+		{"Jensen fills ten sheets (329 to 338).", false},
+		{"Jensen fills 14 sheets (329 to 338).", true},
+		{"The metal cools from 178.0 °C to 29.7 °C, a drop of 148.3 °C.", false},
+		{"The metal cools from 178.0 °C to 29.7 °C, a drop of 158.3 °C.", true},
+		{"He died in 2018 at 76, so Russell was born in 1941 or 1942.", false},
+		{"He died in 2018 at 76, so Russell was born in 1944.", true},
+		{"At 74 % some 41,514 euros came through phones.", false},
+		{"At 74 % some 44,514 euros came through phones.", true},
+		{"Britain lies 18 points behind Canada.", false},
+		{"Britain lies 28 points behind Canada.", true},
+		{"It lasts from 9 November to 12 November, three days.", false},
+		{"It lasts from 9 November to 12 November, 13 days.", true},
+		{"The festival ends on 12 November.", false},
+		{"Zverev beat Kay, who is ranked 176th.", false},
+		{"Zverev beat Kay, who is ranked 167th.", true},
+	} {
+		verdict, findings := x.Check(nil, tt.claim, "")
+		if (verdict >= numeric.Unsupported) != tt.want {
+			t.Errorf("%q: %v, flagged %v wanted: %+v", tt.claim, verdict, tt.want, findings)
+		}
+	}
+}
