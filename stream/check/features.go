@@ -134,6 +134,9 @@ func numbered(f []float64, findings []numeric.Finding) {
 		case numeric.Unsupported:
 			f[numbersAbsent]++
 		case numeric.NotCheckable:
+			if n.Reason == numeric.Elsewhere {
+				f[numbersAbsent]++
+			}
 		}
 	}
 }
