@@ -128,10 +128,9 @@ func (p *Plan) litellm(top map[string]yaml.Node) error {
 			}
 		}
 	}
-	for _, section := range []map[string]yaml.Node{router, settings} {
+	for _, section := range []map[string]yaml.Node{router, settings} { // of two the first counts
 		p.times(section)
 	}
-	p.Server = slices.CompactFunc(p.Server, func(a, b string) bool { return strings.Split(a, ":")[0] == strings.Split(b, ":")[0] })
 	if n, ok := settings["cache"]; ok && n.Value == "true" {
 		p.note("cache: an answer is given again to the same request (mode exact); over replicas it takes memory.redis and cache.shared, see docs/cache.md")
 		p.More = join(p.More, "cache: {mode: exact}")
@@ -156,11 +155,18 @@ func (p *Plan) times(section map[string]yaml.Node) {
 	}
 	for _, key := range []string{"timeout", "request_timeout"} {
 		if x, ok := float(section, key); ok && x > 0 {
-			p.Server = append(p.Server, fmt.Sprintf("answer_timeout: %gs", x))
+			p.serves("answer_timeout", fmt.Sprintf("%gs", x))
 		}
 	}
 	if n, ok := float(section, "num_retries"); ok && n >= 0 && n < 10 {
-		p.Server = append(p.Server, fmt.Sprintf("max_attempts: %d", int(n)+1))
+		p.serves("max_attempts", strconv.Itoa(int(n)+1))
+	}
+}
+
+// serves sets a key of the section server, unless it is set already.
+func (p *Plan) serves(key, value string) {
+	if !slices.ContainsFunc(p.Server, func(s string) bool { return strings.HasPrefix(s, key+":") }) {
+		p.Server = append(p.Server, key+": "+value)
 	}
 }
 
@@ -305,7 +311,5 @@ func (p *Plan) fallback(name string, others []string) {
 	}
 	one, _ := scalar(name)
 	p.Extra = join(p.Extra, fmt.Sprintf("  - name: fallback-%d # of %s\n    when: {model: %s}\n    use: {models: %s}", 1+strings.Count(p.Extra, "- name: "), oneLine(name), one, words))
-	if !slices.Contains(p.Server, "route_named_models: true") {
-		p.Server = append(p.Server, "route_named_models: true")
-	}
+	p.serves("route_named_models", "true")
 }

@@ -67,6 +67,22 @@ func TestOtherRoutersAreKeptAsFarAsTheyCan(t *testing.T) {
 	}
 }
 
+// A file may say a setting in two places: that of the router counts, and it is written once.
+func TestASettingThatIsSaidTwiceIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	p, err := FromFile("f.yaml", []byte(`
+model_list: [{model_name: a, litellm_params: {model: openai/a}}, {model_name: b, litellm_params: {model: openai/b}}]
+router_settings: {timeout: 30, num_retries: 1, fallbacks: [{a: [b]}]}
+litellm_settings: {request_timeout: 60, num_retries: 2}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(p.Server, ", "), "route_named_models: true, answer_timeout: 30s, max_attempts: 2"; got != want {
+		t.Errorf("server has %s, want %s", got, want)
+	}
+}
+
 func TestFilesOfNobodyAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "models: []\n", "- a\n", "model_list: 7\n", "model_list: []\n", "{", "vllm_endpoints: {}\n"} {
