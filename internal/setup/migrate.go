@@ -87,6 +87,8 @@ type deployment struct {
 		Output *float64  `yaml:"output_cost_per_token"`
 		RPM    yaml.Node `yaml:"rpm"`
 		TPM    yaml.Node `yaml:"tpm"`
+
+		Rest map[string]yaml.Node `yaml:",inline"`
 	} `yaml:"litellm_params"`
 	About struct {
 		Window int      `yaml:"max_input_tokens"`
@@ -106,6 +108,10 @@ func speaks(provider string) (base string, ok bool) {
 	}[provider]
 	return base, ok
 }
+
+// foreign are the providers with an API of their own, whatever their address is; azure_text and the
+// like too. One that is in no list may speak that of OpenAI at the address that the file gives.
+var foreign = regexp.MustCompile(`^(azure|azure_text|(anthropic|bedrock|vertex_ai|sagemaker|gemini|palm|cohere|replicate|watsonx)(_.*)?)$`)
 
 func (p *Plan) litellm(top map[string]yaml.Node) error {
 	var items []deployment
@@ -200,7 +206,7 @@ func (p *Plan) deployment(d *deployment) {
 	case !option.VisibleASCII(d.Name) || len(d.Name) > 200:
 		p.note("model %q: a name has visible ASCII characters alone", d.Name)
 		return
-	case !ok && d.Params.Base == "":
+	case foreign.MatchString(provider), !ok && d.Params.Base == "":
 		p.note("model %q: %s does not speak OpenAI's API; put a server in front that does, and name it under endpoints", d.Name, provider)
 		return
 	case d.Params.Base != "":
@@ -230,6 +236,7 @@ func (p *Plan) deployment(d *deployment) {
 	if d.Params.RPM.Value != "" || d.Params.TPM.Value != "" {
 		p.note("rpm and tpm of deployments: limits are of callers here (auth.roles[].rate); a server is bounded by endpoints[].max_inflight")
 	}
+	p.leave("litellm_params.", d.Params.Rest)
 	m.Endpoints = append(m.Endpoints, e)
 }
 

@@ -83,6 +83,41 @@ litellm_settings: {request_timeout: 60, num_retries: 2}
 	}
 }
 
+// An address does not make a provider speak another API, and what a deployment says besides is told
+// by its name alone.
+func TestDeploymentsThatCannotBeKeptAreTold(t *testing.T) {
+	t.Parallel()
+	p, err := FromFile("f.yaml", []byte(`
+model_list:
+  - {model_name: a, litellm_params: {model: openai/a, api_base: "http://h/v1", timeout: 600, max_retries: 1, extra_headers: {x: canary}}}
+  - {model_name: custom, litellm_params: {model: mine/b, api_base: "http://h/v1"}}
+  - {model_name: az, litellm_params: {model: azure/gpt, api_base: "https://x.openai.azure.com", api_version: "1"}}
+  - {model_name: cl, litellm_params: {model: anthropic/claude, api_base: "https://gateway"}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for _, m := range p.Models {
+		kept = append(kept, m.Name)
+	}
+	if got := strings.Join(kept, " "); got != "a custom" {
+		t.Errorf("kept %s", got)
+	}
+	notes := strings.Join(p.Notes, "\n")
+	for _, w := range []string{
+		`"az": azure does not speak`, `"cl": anthropic does not speak`,
+		"not kept: litellm_params.extra_headers, litellm_params.max_retries, litellm_params.timeout",
+	} {
+		if !strings.Contains(notes, w) {
+			t.Errorf("not told: %s in\n%s", w, notes)
+		}
+	}
+	if strings.Contains(notes, "canary") || strings.Contains(notes, "api_version") {
+		t.Errorf("told too much:\n%s", notes)
+	}
+}
+
 func TestFilesOfNobodyAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "models: []\n", "- a\n", "model_list: 7\n", "model_list: []\n", "{", "vllm_endpoints: {}\n"} {
