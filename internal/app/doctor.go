@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -201,8 +202,12 @@ func (x *examination) refusals() {
 
 // ports opens the listeners for a moment.
 func (x *examination) ports(ctx context.Context) {
-	for _, l := range []struct{ path, addr string }{
-		{"server.listen", x.cfg.Server.Listen}, {"server.admin_listen", x.cfg.Server.AdminListen},
+	scheme := "http"
+	if x.cfg.Server.TLS.CertFile != "" {
+		scheme = "https"
+	}
+	for _, l := range []struct{ path, scheme, addr string }{
+		{"server.listen", scheme, x.cfg.Server.Listen}, {"server.admin_listen", "http", x.cfg.Server.AdminListen},
 	} {
 		open, err := listen(ctx, l.addr)
 		if err == nil {
@@ -210,7 +215,7 @@ func (x *examination) ports(ctx context.Context) {
 			x.say("ports", LevelOK, l.path, "", "%s is free", l.addr)
 			continue
 		}
-		if runs(ctx, l.addr) {
+		if runs(ctx, l.scheme, l.addr) {
 			x.runs = true
 			x.say("ports", LevelOK, l.path, "", "a signalbox runs on %s", l.addr)
 			continue
@@ -220,7 +225,7 @@ func (x *examination) ports(ctx context.Context) {
 }
 
 // runs reports a signalbox at an address.
-func runs(ctx context.Context, addr string) bool {
+func runs(ctx context.Context, scheme, addr string) bool {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return false
@@ -230,11 +235,15 @@ func runs(ctx context.Context, addr string) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+"/readyz", nil)
 	if err != nil {
 		return false
 	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	way := &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // nothing is sent
+		DisableKeepAlives: true,
+	}
+	res, err := (&http.Client{Transport: way}).Do(req)
 	if err != nil {
 		return false
 	}

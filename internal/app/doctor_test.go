@@ -331,6 +331,25 @@ func TestAProbeOfAnEndpointLooksForItsModel(t *testing.T) {
 	}
 }
 
+func TestTheDoctorKnowsARunningSignalboxByTLS(t *testing.T) {
+	t.Parallel()
+	ca := testkit.NewAuthority(t)
+	cert, key := ca.Issue("proxy.internal")
+	secure := fmt.Sprintf("tls: {cert_file: %q, key_file: %q}", cert, key)
+	s := serve(t, configure(t, "server: {"+secure+"}\n"), config.Settings{})
+	at := strings.TrimPrefix(s.url, "http://")
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	text := fmt.Sprintf("server: {listen: %q, admin_listen: '127.0.0.1:0', %s}\n", at, secure) +
+		"models: [{name: m, endpoints: [{name: a, url: 'http://127.0.0.1:1/v1'}]}]\ndefault: {models: [m]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := said(Examine(t.Context(), file, Options{Env: os.LookupEnv, Log: io.Discard}))
+	if want := "ok ports server.listen: a signalbox runs on " + at; !strings.Contains(got, want) {
+		t.Errorf("want %s in\n%s", want, got)
+	}
+}
+
 func TestTheDoctorGoesOnWithoutAFile(t *testing.T) {
 	t.Parallel()
 	got := said(Examine(t.Context(), filepath.Join(t.TempDir(), "none.yaml"), Options{Env: os.LookupEnv, Log: io.Discard, Settings: config.Settings{}}))
