@@ -118,6 +118,32 @@ model_list:
 	}
 }
 
+// Of Semantic Router's file what is not there is not spoken of, and what nothing was made of is.
+func TestWhatSemanticRouterLosesIsTold(t *testing.T) {
+	t.Parallel()
+	p, err := FromFile("f.yaml", []byte(`
+vllm_endpoints: [{name: e, address: h, port: 8000}]
+model_config: {m: {preferred_endpoints: [e]}}
+categories: [{name: math, model_scores: [{model: m, score: 1}, {model: gone, score: 0.3}]}]
+semantic_cache: {enabled: true, backend_type: milvus, max_entries: 500}
+prompt_guard: {enabled: true, use_modernbert: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(p.Notes, "\n")
+	for _, w := range []string{
+		`model "gone" is not in model_config`, "not kept: semantic_cache.backend_type, semantic_cache.max_entries", "not kept: prompt_guard.use_modernbert",
+	} {
+		if !strings.Contains(notes, w) {
+			t.Errorf("not told: %s in\n%s", w, notes)
+		}
+	}
+	if strings.Contains(notes, "threshold") {
+		t.Errorf("thresholds are told of that the file does not have:\n%s", notes)
+	}
+}
+
 func TestFilesOfNobodyAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "models: []\n", "- a\n", "model_list: 7\n", "model_list: []\n", "{", "vllm_endpoints: {}\n"} {

@@ -45,10 +45,15 @@ type semanticFile struct {
 	Guard     struct {
 		Enabled   bool    `yaml:"enabled"`
 		Threshold float64 `yaml:"threshold"`
+
+		Rest map[string]yaml.Node `yaml:",inline"`
 	} `yaml:"prompt_guard"`
 	Cache struct {
-		Enabled bool `yaml:"enabled"`
-		TTL     int  `yaml:"ttl_seconds"`
+		Enabled    bool    `yaml:"enabled"`
+		TTL        int     `yaml:"ttl_seconds"`
+		Similarity float64 `yaml:"similarity_threshold"`
+
+		Rest map[string]yaml.Node `yaml:",inline"`
 	} `yaml:"semantic_cache"`
 }
 
@@ -103,7 +108,10 @@ func (p *Plan) semantic(top map[string]yaml.Node) error {
 	if f.Guard.Enabled {
 		text := "{any: [{jailbreak: true}, {injection: true}]}"
 		p.Extra = "  - name: block-attacks # was prompt_guard\n    when: " + text + "\n    block: {message: \"This request was declined by policy.\"}"
-		p.note("prompt_guard.threshold %g was that of another model: the embedded one brings its own (classify.tasks[].threshold)", f.Guard.Threshold)
+		p.leave("prompt_guard.", f.Guard.Rest)
+		if f.Guard.Threshold > 0 {
+			p.note("prompt_guard.threshold %g was that of another model: the embedded one brings its own (classify.tasks[].threshold)", f.Guard.Threshold)
+		}
 	}
 	var prompts []string
 	slices.SortStableFunc(f.Decisions, func(a, b semanticDecision) int { return b.Priority - a.Priority })
@@ -124,7 +132,10 @@ func (p *Plan) semantic(top map[string]yaml.Node) error {
 			cache += fmt.Sprintf(", ttl: %ds", f.Cache.TTL)
 		}
 		p.More = join(p.More, cache+"}")
-		p.note("semantic_cache.similarity_threshold was that of another model: cache.min_similarity was measured with the embedded one")
+		p.leave("semantic_cache.", f.Cache.Rest)
+		if f.Cache.Similarity > 0 {
+			p.note("semantic_cache.similarity_threshold was that of another model: cache.min_similarity was measured with the embedded one")
+		}
 	}
 	p.leave("", top, "vllm_endpoints", "model_config", "reasoning_families", "categories", "decisions", "default_model",
 		"default_reasoning_effort", "prompt_guard", "semantic_cache", "bert_model", "classifier")
@@ -212,10 +223,15 @@ func (p *Plan) dialect(f *semanticFile, name string) string {
 func (p *Plan) candidates(refs []modelRef) (models []string) {
 	slices.SortStableFunc(refs, func(a, b modelRef) int { return cmp.Compare(b.Score, a.Score) })
 	for _, r := range refs {
+		known := false
 		for _, m := range p.Models {
+			known = known || m.ServedAs == r.Model
 			if m.ServedAs == r.Model && !slices.Contains(models, m.Name) {
 				models = append(models, m.Name)
 			}
+		}
+		if !known {
+			p.note("model %q is not in model_config, or has no endpoint: no route names it", r.Model)
 		}
 	}
 	return models
