@@ -148,7 +148,8 @@ func TestRequestFidelity(t *testing.T) {
 		}
 		defer res.Body.Close()
 		text, _ := io.ReadAll(res.Body)
-		if got := (answered{res.StatusCode, res.Header, string(text), nil}); got.status != 413 || got.code(t) != "request_too_large" {
+		if got := (answered{res.StatusCode, res.Header, string(text), nil}); got.status != 413 || got.code(t) != "request_too_large" ||
+			!strings.Contains(got.body, "larger than this server accepts: more than ") {
 			t.Errorf("got %d %.200s", got.status, got.body)
 		}
 	})

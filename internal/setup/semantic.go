@@ -126,23 +126,28 @@ func (p *Plan) semantic(top map[string]yaml.Node) error {
 	if len(prompts) > 0 {
 		p.More = join(p.More, "prompts:\n"+strings.Join(prompts, "\n"))
 	}
-	if f.Cache.Enabled {
-		cache := "cache: {mode: semantic"
-		if f.Cache.TTL > 0 {
-			cache += fmt.Sprintf(", ttl: %ds", f.Cache.TTL)
-		}
-		p.More = join(p.More, cache+"}")
-		p.leave("semantic_cache.", f.Cache.Rest)
-		if f.Cache.Similarity > 0 {
-			p.note("semantic_cache.similarity_threshold was that of another model: cache.min_similarity was measured with the embedded one")
-		}
-	}
+	p.semanticCache(&f)
 	p.leave("", top, "vllm_endpoints", "model_config", "reasoning_families", "categories", "decisions", "default_model",
 		"default_reasoning_effort", "prompt_guard", "semantic_cache", "bert_model", "classifier")
 	if has(top, "classifier") || has(top, "bert_model") {
 		p.note("classifier, bert_model: the embedded models take their place; docs/models.md has how to use others")
 	}
 	return nil
+}
+
+func (p *Plan) semanticCache(f *semanticFile) {
+	if !f.Cache.Enabled {
+		return
+	}
+	cache := "cache: {mode: semantic"
+	if f.Cache.TTL > 0 {
+		cache += fmt.Sprintf(", ttl: %ds", f.Cache.TTL)
+	}
+	p.More = join(p.More, cache+"}")
+	p.leave("semantic_cache.", f.Cache.Rest)
+	if f.Cache.Similarity > 0 {
+		p.note("semantic_cache.similarity_threshold was that of another model: cache.min_similarity was measured with the embedded one")
+	}
 }
 
 // decision makes a route of a decision over domains, and returns the prompts with its own.

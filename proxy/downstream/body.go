@@ -2,6 +2,7 @@ package downstream
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -30,7 +31,7 @@ const firstRead = 1 << 20
 func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 	limit := o.Bytes
 	if r.ContentLength > limit {
-		return nil, fault.ErrBodyTooLarge
+		return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrBodyTooLarge, limit)
 	}
 	size := int64(4 << 10)
 	if r.ContentLength >= 0 {
@@ -53,7 +54,7 @@ func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
-			return nil, fault.ErrBodyTooLarge
+			return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrBodyTooLarge, limit)
 		}
 		if err == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"signalbox/internal/openai"
@@ -84,7 +85,7 @@ func refusal(err error) *openai.Error {
 			"the header "+header.Name+" is given twice or with an underscore")
 	case errors.Is(err, ErrBodyTooLarge):
 		return openai.Refusal(http.StatusRequestEntityTooLarge, codeTooLarge, "",
-			"the request body is larger than this server accepts")
+			"the request body is larger than this server accepts"+strings.TrimPrefix(err.Error(), ErrBodyTooLarge.Error()))
 	case errors.Is(err, ErrBodyTimeout):
 		return openai.Refusal(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
 	case errors.Is(err, ErrMedia):
@@ -156,6 +157,7 @@ func failure(err error, id string) *openai.Error {
 		refused *WarmRefusedError
 		barred  *CredentialsError
 		late    *LateError
+		misfit  *UnusableError
 	)
 	switch {
 	case errors.As(err, &late):
@@ -190,6 +192,9 @@ func failure(err error, id string) *openai.Error {
 	case isUpstream(err) && (errors.Is(err, ErrNoProgress) || errors.As(err, &timeout) && timeout.Timeout()):
 		return openai.Refusal(http.StatusGatewayTimeout, "upstream_timeout", "",
 			"the model server did not answer in time")
+	case errors.As(err, &misfit):
+		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
+			"the model server sent a response that cannot be used")
 	case isUpstream(err):
 		return openai.Refusal(http.StatusBadGateway, CodeUpstream, "",
 			"the model server could not be reached or broke off")
