@@ -16,6 +16,12 @@ import (
 //go:embed testdata/documents.jsonl
 var documentsSet string
 
+// The same of answers that work something out in every second sentence, a tenth of them in German,
+// French or Spanish, with four or five mistakes each.
+//
+//go:embed testdata/calculations.jsonl
+var calculationsSet string
+
 // documented is a document, a question and the answer to it.
 type documented struct {
 	Document, Question, Answer string
@@ -24,9 +30,15 @@ type documented struct {
 
 // documents asks about these answers, each as it is and with one false sentence at a time.
 func (b *bench) documents(ctx context.Context, r *report) error {
-	var sentences, falsified []judged
-	var answers []judged
-	for line := range strings.Lines(documentsSet) {
+	if err := b.answersAbout(ctx, r, "documents", documentsSet); err != nil {
+		return err
+	}
+	return b.answersAbout(ctx, r, "calculations", calculationsSet)
+}
+
+func (b *bench) answersAbout(ctx context.Context, r *report, name, set string) error {
+	var answers, sentences, falsified []judged
+	for line := range strings.Lines(set) {
 		var d documented
 		if err := json.Unmarshal([]byte(line), &d); err != nil {
 			return err
@@ -50,10 +62,10 @@ func (b *bench) documents(ctx context.Context, r *report) error {
 			break
 		}
 	}
-	r.figure("documents: faithful answers with a mark", share(answers, supported, unsupported), "")
-	r.figure("documents: sentences of them, flagged", share(sentences, supported, unsupported), "")
-	r.figure("documents: false sentences, flagged", share(falsified, unsupported, unsupported), "")
-	r.figure("documents: false sentences, called supported", share(falsified, unsupported, supported), "")
+	r.figure(name+": faithful answers with a mark", share(answers, supported, unsupported), "")
+	r.figure(name+": sentences of them, flagged", share(sentences, supported, unsupported), "")
+	r.figure(name+": false sentences, flagged", share(falsified, unsupported, unsupported), "")
+	r.figure(name+": false sentences, called supported", share(falsified, unsupported, supported), "")
 	return nil
 }
 

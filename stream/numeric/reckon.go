@@ -31,7 +31,9 @@ func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 			return true
 		}
 		for j := range own[:i] {
-			if c.left -= comparing; j != at && liesBetween(v, &own[j], &own[i]) {
+			c.left -= comparing
+			if a, b := &own[j], &own[i]; j != at && (liesBetween(v, a, b) ||
+				digitsOf(v) >= digitsTogether && (worksOut(v, a, b) || worksOut(v, b, a))) {
 				return true
 			}
 		}
@@ -54,6 +56,25 @@ func liesBetween(v, a, b *quantity.Value) bool {
 	percents := a.Dim == quantity.Percent && v.Dim == quantity.Plain
 	return a.Kind == quantity.Count && a.Dim == b.Dim && (a.Dim == v.Dim || percents) &&
 		v.Says(math.Abs(a.Lo-b.Lo)+v.Offset)
+}
+
+// worksOut reports whether v is the sum, the product or the quotient of two amounts, a share of the first one
+// or which share of the second it is: "14 nights at 95 euros are 1,330".
+func worksOut(v, a, b *quantity.Value) bool {
+	if v.Kind != quantity.Count || a.Kind != quantity.Count || b.Kind != quantity.Count || a.Range() || b.Range() || b.Lo <= 0 {
+		return false
+	}
+	switch {
+	case a.Dim == b.Dim && a.Dim == v.Dim && v.Dim != quantity.Plain:
+		return v.Says(a.Lo + b.Lo)
+	case a.Dim == b.Dim && v.Dim == quantity.Percent:
+		return closely(v, 100*a.Lo/b.Lo)
+	case a.Dim != v.Dim:
+		return false
+	case b.Dim == quantity.Percent:
+		return partOf(v, a.Lo, b.Lo/100)
+	}
+	return howMany(b) && b.Raw > 1 && (v.Says(a.Lo*b.Raw) || v.Says(a.Lo/b.Raw))
 }
 
 // yearsBack reports whether v is the year of a date less a number of years, or plus it, the last of them

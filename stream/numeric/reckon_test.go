@@ -13,7 +13,7 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		"The sheets of Jensen run from 329 to 338.", "The metal cools from 178.0 °C to 29.7 °C.",
 		"Russell died in 2018 at 76.", "In the shop 74 % of the sales of 56,100 euros came through phones.",
 		"Canada has 88 % and Britain 70 %.", "The festival opens on 9 November and ends on the 12th.",
-		"Zverev beat Kay, who is ranked 176.")
+		"Zverev beat Kay, who is ranked 176.", "The shop pays 95 euros a night for 14 nights, and 41,500 euros a year.")
 	for _, tt := range []struct {
 		claim string
 		want  bool // flagged
@@ -28,6 +28,10 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		{"He died in 2018 at 76, so Russell was born in 1944.", true},
 		{"At 74 % some 41,514 euros came through phones.", false},
 		{"At 74 % some 44,514 euros came through phones.", true},
+		{"For 14 nights at 95 euros the shop pays 1,330 euros.", false},
+		{"For 14 nights at 95 euros the shop pays 1,430 euros.", true},
+		{"Of 56,100 euros 41,500 euros, or 74.0 %, came through phones.", false},
+		{"Of 56,100 euros 41,500 euros, or 64.0 %, came through phones.", true},
 		{"Britain lies 18 points behind Canada.", false},
 		{"Britain lies 28 points behind Canada.", true},
 		{"It lasts from 9 November to 12 November, three days.", false},
