@@ -270,7 +270,11 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 // one fails: what holds within the bound may hold of it.
 func (s *sight) bounded() bool {
 	return s.numbers <= numeric.Supported && slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
-		return f.Reason == numeric.WithinBound || f.Reason == numeric.Multiple || f.Reason == numeric.Difference
+		switch f.Reason { //nolint:exhaustive // the others are not
+		case numeric.WithinBound, numeric.Multiple, numeric.Difference, numeric.Concluded:
+			return true
+		}
+		return false
 	})
 }
 

@@ -59,6 +59,7 @@ const (
 	WithinBound  Reason = "within a bound of the evidence"
 	Multiple     Reason = "perhaps a multiple of an amount of the evidence"
 	Difference   Reason = "perhaps what lies between two numbers of the evidence"
+	Concluded    Reason = "a conclusion, which the evidence does not tell"
 )
 
 // Finding is the verdict on one number of a claim.
@@ -465,6 +466,8 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return NoFact
 	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v), c.reckoned(v):
 		return Difference
+	case c.concluded(v):
+		return Concluded
 	}
 	return ""
 }

@@ -104,6 +104,36 @@ func datesApart(v, a, b *quantity.Value) bool {
 	return known && both && v.Dim == quantity.Duration && v.Says(math.Abs(float64(to-from))*secondsOfDay)
 }
 
+// conclusions begin what an answer concludes, and conditionals what would be; of English, German, French
+// and Spanish.
+//
+//nolint:gochecknoglobals // constant tables
+var (
+	conclusions  = hashSet("so therefore thus hence daher somit folglich demnach donc entonces")
+	conditionals = hashSet("would you'd würde würden")
+	outcomes     = hashSet("you sie ihr have be come leave cost pay get need take remain save")
+)
+
+// concluded reports whether v stands behind a word that begins a conclusion, at the head of a clause: "Eight
+// are done, so eleven remain", or behind one that tells what would be: "you would hear 45 minutes". Such
+// numbers are as often right as wrong where no step of arithmetic is found that leads to them.
+func (c *checker) concluded(v *quantity.Value) bool {
+	from := strings.LastIndexByte(c.claim[:v.Start], ';') + 1
+	for i := c.wordFrom(v.Start) - 1; i >= 0 && c.words[i].Start >= from; i-- {
+		c.left--
+		w := &c.words[i]
+		if conclusions[w.Hash] {
+			head := strings.TrimRight(c.claim[:w.Start], " *_")
+			return head == "" || strings.HasSuffix(head, " and") || strings.HasSuffix(head, "–") || strings.ContainsAny(head[len(head)-1:], ",;:(.")
+		}
+		if conditionals[w.Hash] {
+			return strings.HasSuffix(c.claim[w.Start:w.End], "d") && strings.ContainsAny(c.claim[w.Start:w.End], "'’") || i > 0 && outcomes[c.words[i-1].Hash] ||
+				i+1 < len(c.words) && outcomes[c.words[i+1].Hash]
+		}
+	}
+	return false
+}
+
 // someYear stands for the year of two dates that name none.
 const someYear = 2001
 

@@ -13,7 +13,8 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		"The sheets of Jensen run from 329 to 338.", "The metal cools from 178.0 °C to 29.7 °C.",
 		"Russell died in 2018 at 76.", "In the shop 74 % of the sales of 56,100 euros came through phones.",
 		"Canada has 88 % and Britain 70 %.", "The festival opens on 9 November and ends on the 12th.",
-		"Zverev beat Kay, who is ranked 176.", "The shop pays 95 euros a night for 14 nights, and 41,500 euros a year.")
+		"Zverev beat Kay, who is ranked 176.", "The shop pays 95 euros a night for 14 nights, and 41,500 euros a year.",
+		"Kay has 22 rooms, of which nine are let at 95 euros.")
 	for _, tt := range []struct {
 		claim string
 		want  bool // flagged
@@ -25,13 +26,18 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		{"The metal cools from 178.0 °C to 29.7 °C, a drop of 148.3 °C.", false},
 		{"The metal cools from 178.0 °C to 29.7 °C, a drop of 158.3 °C.", true},
 		{"He died in 2018 at 76, so Russell was born in 1941 or 1942.", false},
-		{"He died in 2018 at 76, so Russell was born in 1944.", true},
+		{"He died in 2018 at 76, and Russell was born in 1944.", true},
 		{"At 74 % some 41,514 euros came through phones.", false},
 		{"At 74 % some 44,514 euros came through phones.", true},
 		{"For 14 nights at 95 euros the shop pays 1,330 euros.", false},
 		{"For 14 nights at 95 euros the shop pays 1,430 euros.", true},
 		{"Of 56,100 euros 41,500 euros, or 74.0 %, came through phones.", false},
 		{"Of 56,100 euros 41,500 euros, or 64.0 %, came through phones.", true},
+		{"Of the rooms nine are let, so Kay has 13 left.", false},
+		{"Kay has 13 rooms so cold that nine are let.", true},
+		{"With a cat Kay would pay 140 euros.", false},
+		{"Kay would not let 140 rooms.", true},
+		{"You'd pay Kay 140 euros.", false},
 		{"Britain lies 18 points behind Canada.", false},
 		{"Britain lies 28 points behind Canada.", true},
 		{"It lasts from 9 November to 12 November, three days.", false},
