@@ -466,7 +466,7 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return NoFact
 	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v), c.reckoned(v):
 		return Difference
-	case c.concluded(v):
+	case (other.sentence < 0 || other.score < c.limit.Stated) && c.concluded(v): // else the evidence tells it
 		return Concluded
 	}
 	return ""

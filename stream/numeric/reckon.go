@@ -65,7 +65,7 @@ func worksOut(v, a, b *quantity.Value) bool {
 		return false
 	}
 	switch {
-	case a.Dim == b.Dim && a.Dim == v.Dim && v.Dim != quantity.Plain:
+	case v.Dim != quantity.Plain && b.Dim == v.Dim && a.Dim == v.Dim:
 		return v.Says(a.Lo + b.Lo)
 	case a.Dim == b.Dim && v.Dim == quantity.Percent:
 		return closely(v, 100*a.Lo/b.Lo)
