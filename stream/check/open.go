@@ -108,13 +108,15 @@ func isRunIn(text string) bool {
 		return false
 	}
 	head, rest, ok := strings.Cut(text, bold)
-	return ok && strings.Trim(rest, " .:\n") == "" && len(strings.Fields(head)) <= mostRunIn
+	return ok && strings.Trim(rest, " .:\n") == "" && strings.Count(head, " ") < mostRunIn
 }
 
 // announces reports whether the claim ends in a colon and states no number: what it says is told by what
 // comes next.
 func (r *reading) announces() bool {
-	return (r.signs&countable == 0 || r.numbers == numeric.NotCheckable) && strings.HasSuffix(strings.TrimRight(r.claim.states(), " *_\n"), ":")
+	elsewhere := func(f numeric.Finding) bool { return f.Reason == numeric.Elsewhere }
+	quiet := r.numbers == numeric.NotCheckable && !slices.ContainsFunc(r.findings, elsewhere)
+	return (r.signs&countable == 0 || quiet) && strings.HasSuffix(strings.TrimRight(r.claim.states(), " *_\n"), ":")
 }
 
 //nolint:gochecknoglobals // constant tables
@@ -272,18 +274,21 @@ func holdsWord(text, word string) bool {
 //nolint:gochecknoglobals // constant table
 var ordinals = hashes("first second third fourth fifth")
 
-// strangerName is where the claim has a name that neither the evidence has nor the question, with the
-// parts of it right behind the first. It is empty where there is none.
+// strangerName is where the claim has a name that neither the evidence has nor, unless that asks whether
+// something is so, the end of the question, with the parts of it right behind the first. It is empty where there is none.
 func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
 	m.read(r.claim.Text, r.found, r.findings)
 	title := r.claim.Lead + titleOf(r.claim.states())
-	asked := words.Scan(nil, r.claim.Question[max(0, len(r.claim.Question)-maxAsked):])
+	var asked []words.Word
+	if !asksWhether(r.claim.Question) {
+		asked = words.Scan(nil, r.claim.Question[max(0, len(r.claim.Question)-maxAsked):])
+	}
 	strange := func(i int) bool {
 		w := m.claim[i]
 		return m.content[i] && w.Start >= title && r.claim.names(w) && !m.found[i] && !ordinals[w.Hash] &&
-			!slices.ContainsFunc(asked, func(a words.Word) bool { return a.Hash == w.Hash }) &&
+			!slices.ContainsFunc(asked, func(a words.Word) bool { return a.Hash == w.Hash && a.Has(words.Capital) }) &&
 			!m.holdsName(r.claim.Text[w.Start:w.End], e, r.found)
 	}
 	for first := 0; first < len(m.claim); first++ {
@@ -329,7 +334,24 @@ const suppositionWords = 2
 //nolint:gochecknoglobals // constant table
 var yesOrNo = []string{
 	"is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "can", "could", "will", "would", "should", "may",
-	"ist", "sind", "war", "hat", "haben", "kann", "darf", "muss", "est-ce", "es", "son", "fue", "puede", "puedo",
+	"isn't", "aren't", "doesn't", "ist", "sind", "war", "hat", "haben", "kann", "darf", "muss", "gilt", "gibt", "stimmt",
+	"est-ce", "es", "son", "fue", "puede", "puedo",
+}
+
+// asksWhether reports whether a question, or the last sentence of it, asks whether something is so.
+func asksWhether(question string) bool {
+	const marks = " \n\"“¿*_-#"
+	var form [maxTalk]byte
+	text := strings.TrimRight(question, " \n?!.\"”*_")
+	last := text[1+max(strings.LastIndex(text, ". "), strings.LastIndex(text, "! "), strings.LastIndex(text, "? "), -1):]
+	return beginsWith(foldTo(&form, strings.TrimLeft(question, marks)), yesOrNo) ||
+		beginsWith(foldTo(&form, strings.TrimLeft(last, marks)), ifTrue)
+}
+
+//nolint:gochecknoglobals // constant table
+var ifTrue = []string{
+	"is that right", "is that correct", "is that true", "is this right", "is this correct", "is this true",
+	"is it right", "is it true", "is it correct", "right", "correct", "stimmt das",
 }
 
 // given takes numbers of the question for what they are where the claim begins with a clause
@@ -341,7 +363,7 @@ func (s *sight) given() {
 		return
 	}
 	end := strings.Index(s.claim.Text, ", ")
-	leans := !beginsWith(foldTo(&form, s.claim.Question), yesOrNo)
+	leans := !asksWhether(s.claim.Question)
 	asked := quantity.Parse(nil, s.claim.Question[max(0, len(s.claim.Question)-maxAsked):])
 	for i := range s.findings {
 		f := &s.findings[i]

@@ -106,7 +106,7 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	opens, counts := introduces(says)
 	s.counts = counts
 	s.mute = claim.Kind == claims.Heading || says != "" && titleOf(says) == len(says) ||
-		s.signs&carried == 0 && isRunIn(says) || asks(says) || addresses(says) ||
+		s.signs&(carried|numeric.HasNegation) == 0 && isRunIn(says) || asks(says) || addresses(says) ||
 		opens && (counts || s.signs&countable == 0)
 	if !s.mute && claim.Kind != claims.Cell {
 		s.verbatim = e.Says(says)
@@ -270,11 +270,7 @@ func (s *sight) settled(e *evidence.Evidence) bool {
 // one fails: what holds within the bound may hold of it.
 func (s *sight) bounded() bool {
 	return s.numbers <= numeric.Supported && slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
-		switch f.Reason { //nolint:exhaustive // the others are not
-		case numeric.WithinBound, numeric.Multiple, numeric.Difference, numeric.Concluded:
-			return true
-		}
-		return false
+		return f.Reason == numeric.WithinBound || f.Reason == numeric.Multiple || f.Reason == numeric.Difference
 	})
 }
 
@@ -356,10 +352,11 @@ func plainly(o *overlap) bool {
 	return o.missingNames == o.missingTools && o.negated == 0 && o.denied == 0 && o.opposed == 0 && o.amount < 1
 }
 
-// calculated reports whether all numbers are supported and at least one of them needed rounding,
-// conversion or calculation, which a judge of language is no good at.
+// calculated reports whether all numbers are supported, none being left open, and at least one of them
+// needed rounding, conversion or calculation, which a judge of language is no good at.
 func (s *sight) calculated() bool {
-	if s.numbers != numeric.Supported {
+	open := func(f numeric.Finding) bool { return f.Reason == numeric.Concluded || f.Reason == numeric.Elsewhere }
+	if s.numbers != numeric.Supported || slices.ContainsFunc(s.findings, open) {
 		return false
 	}
 	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {

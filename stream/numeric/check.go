@@ -408,7 +408,7 @@ const few = 12
 // evidence has not, or has of something else, more are true than false (ADR 72).
 func (c *checker) fewInWords(v *quantity.Value) bool {
 	first, _ := utf8.DecodeRuneInString(c.claim[v.Start:])
-	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Raw <= few && unicode.In(first, unicode.Latin)
+	return v.Kind == quantity.Count && v.Dim == quantity.Plain && !v.Range() && v.Raw >= 1 && v.Raw <= few && unicode.In(first, unicode.Latin)
 }
 
 // noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
@@ -427,8 +427,8 @@ func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, 
 			f.Reason = NoFact
 			return f
 		}
-		if c.fewInWords(v) && !c.x.sentences[at.sentence].row { // a record tells each count
-			f.Reason = NoFact
+		if c.fewInWords(v) && !c.x.sentences[at.sentence].row && (!c.sameNoun(at) || c.sameNoun(match)) {
+			f.Reason = NoFact // records and counts of the same thing apart
 			return f
 		}
 		return c.found(f, Contradicted, OtherSubject, at)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"signalbox/stream/numeric/quantity"
 )
@@ -14,9 +15,9 @@ func (c *checker) reckoned(v *quantity.Value) bool {
 	return v.Hedge <= quantity.Nearly && !v.Range() && (c.ofOwnTwo(v) || c.ofOwnShare(v) || c.points(v))
 }
 
-// ofOwnTwo reports whether v lies between two numbers that the claim tells: times of day, dates, amounts,
-// or the ends of a range ("pages 329 to 338 are ten pages"). Of many numbers of a claim two come to
-// another by chance.
+// ofOwnTwo reports whether v is what two numbers of the claim come to, or how far it is from one to the
+// other: times of day, dates, amounts that the evidence has, or the ends of a range ("pages 329 to 338 are
+// ten pages"). Of many numbers of a claim two come to another by chance.
 func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 	own, at := c.ownNear()
 	if len(own) > ownBeside && digitsOf(v) < digitsTogether {
@@ -26,14 +27,16 @@ func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 		if i == at {
 			continue
 		}
-		if a := &own[i]; a.Range() && a.Kind == quantity.Count && a.Dim == v.Dim &&
-			(v.Says(a.Hi-a.Lo) || v.Dim == quantity.Plain && v.Says(a.Hi-a.Lo+1)) {
+		if ofRange(v, &own[i]) {
 			return true
 		}
 		for j := range own[:i] {
 			c.left -= comparing
-			if a, b := &own[j], &own[i]; j != at && (liesBetween(v, a, b) ||
-				digitsOf(v) >= digitsTogether && (worksOut(v, a, b) || worksOut(v, b, a))) {
+			a, b := &own[j], &own[i]
+			if j == at || !c.held(a) || !c.held(b) {
+				continue
+			}
+			if c.liesBetween(v, a, b) || digitsOf(v) >= digitsTogether && (worksOut(v, a, b) || worksOut(v, b, a)) {
 				return true
 			}
 		}
@@ -41,21 +44,32 @@ func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 	return false
 }
 
+// ofRange reports whether v says how much lies in a range, its ends among it where things are counted.
+func ofRange(v, a *quantity.Value) bool {
+	return a.Range() && a.Kind == quantity.Count && v.Kind == a.Kind && a.Dim == v.Dim &&
+		(v.Says(a.Hi-a.Lo) || v.Dim == quantity.Plain && v.Says(a.Hi-a.Lo+1))
+}
+
 // liesBetween reports whether v says how far it is from one number to the other.
-func liesBetween(v, a, b *quantity.Value) bool {
+func (c *checker) liesBetween(v, a, b *quantity.Value) bool {
 	switch {
 	case v.Kind == quantity.Date:
-		return yearsBack(v, a, b) || yearsBack(v, b, a)
+		return c.yearsBack(v, a, b) || c.yearsBack(v, b, a)
 	case v.Kind != quantity.Count || a.Kind != b.Kind || a.Range() || b.Range():
 		return false
 	case a.Kind == quantity.Clock:
 		return elapsed(v, a.Lo, b.Lo)
 	case a.Kind == quantity.Date:
-		return datesApart(v, a, b)
+		return c.datesApart(v, a, b)
 	}
-	percents := a.Dim == quantity.Percent && v.Dim == quantity.Plain
-	return a.Kind == quantity.Count && a.Dim == b.Dim && (a.Dim == v.Dim || percents) &&
-		v.Says(math.Abs(a.Lo-b.Lo)+v.Offset)
+	if a.Kind != quantity.Count || a.Dim != b.Dim || !v.Says(math.Abs(a.Lo-b.Lo)+v.Offset) {
+		return false
+	}
+	if a.Dim == quantity.Percent {
+		return v.Dim == quantity.Plain || v.Dim == a.Dim && c.cues&cueDiff != 0
+	}
+	return a.Dim == v.Dim && (v.Dim != quantity.Plain || c.noun == 0 || c.cues&cueDiff != 0 ||
+		c.reading.noun(c.claim, a) == c.noun || c.reading.noun(c.claim, b) == c.noun)
 }
 
 // worksOut reports whether v is the sum, the product or the quotient of two amounts, a share of the first one
@@ -79,28 +93,28 @@ func worksOut(v, a, b *quantity.Value) bool {
 
 // yearsBack reports whether v is the year of a date less a number of years, or plus it, the last of them
 // perhaps not full: who died in 2018 at 76 was born in 1941 or 1942.
-func yearsBack(v, date, n *quantity.Value) bool {
+func (c *checker) yearsBack(v, date, n *quantity.Value) bool {
 	if v.Month != 0 || v.Year != v.YearTo || date.Kind != quantity.Date || date.Year == 0 || date.Year != date.YearTo ||
-		n.Kind != quantity.Count || n.Dim != quantity.Plain && n.Factor != quantity.Year || n.Raw <= 0 {
+		n.Kind != quantity.Count || n.Raw <= 0 {
 		return false
+	}
+	if n.Dim == quantity.Plain && c.reading.noun(c.claim, n) != 0 || n.Dim != quantity.Plain && n.Factor != quantity.Year {
+		return false // three children are no age
 	}
 	back := float64(date.Year - v.Year)
 	return back == n.Raw || back == n.Raw+1 || back == -n.Raw
 }
 
 // datesApart reports whether v says how many years or days lie between two dates.
-func datesApart(v, a, b *quantity.Value) bool {
+func (c *checker) datesApart(v, a, b *quantity.Value) bool {
 	years := math.Abs(float64(a.Year - b.Year))
 	if a.Year != 0 && b.Year != 0 && years > 0 &&
-		(v.Dim == quantity.Duration && v.Says(years*quantity.Year) || v.Dim == quantity.Plain && v.Says(years)) {
+		(v.Dim == quantity.Duration && v.Says(years*quantity.Year) || v.Dim == quantity.Plain && c.noun == 0 && v.Says(years)) {
 		return true
 	}
-	x, y := *a, *b
-	if x.Year == 0 || y.Year == 0 {
-		x.Year, x.YearTo, y.Year, y.YearTo = someYear, someYear, someYear, someYear
-	}
-	from, known := dayOf(&x)
-	to, both := dayOf(&y)
+	from, known := dayOfAny(a)
+	to, both := dayOfAny(b)
+	known = known && (a.Year == 0) == (b.Year == 0)
 	return known && both && v.Dim == quantity.Duration && v.Says(math.Abs(float64(to-from))*secondsOfDay)
 }
 
@@ -116,15 +130,18 @@ var (
 
 // concluded reports whether v stands behind a word that begins a conclusion, at the head of a clause: "Eight
 // are done, so eleven remain", or behind one that tells what would be: "you would hear 45 minutes". Such
-// numbers are as often right as wrong where no step of arithmetic is found that leads to them.
+// numbers are right as often as what is flagged where no step of arithmetic is found that leads to them.
 func (c *checker) concluded(v *quantity.Value) bool {
 	from := strings.LastIndexByte(c.claim[:v.Start], ';') + 1
 	for i := c.wordFrom(v.Start) - 1; i >= 0 && c.words[i].Start >= from; i-- {
 		c.left--
 		w := &c.words[i]
 		if conclusions[w.Hash] {
+			if next := c.claim[w.End:]; strings.HasPrefix(next, " far") || strings.HasPrefix(next, " that") {
+				return false
+			}
 			head := strings.TrimRight(c.claim[:w.Start], " *_")
-			return head == "" || strings.HasSuffix(head, " and") || strings.HasSuffix(head, "–") || strings.ContainsAny(head[len(head)-1:], ",;:(.")
+			return head == "" || strings.HasSuffix(head, " and") || strings.HasSuffix(head, "–") || strings.HasSuffix(head, "—") || strings.ContainsAny(head[len(head)-1:], ",;:(.")
 		}
 		if conditionals[w.Hash] {
 			return strings.HasSuffix(c.claim[w.Start:w.End], "d") && strings.ContainsAny(c.claim[w.Start:w.End], "'’") || i > 0 && outcomes[c.words[i-1].Hash] ||
@@ -133,9 +150,6 @@ func (c *checker) concluded(v *quantity.Value) bool {
 	}
 	return false
 }
-
-// someYear stands for the year of two dates that name none.
-const someYear = 2001
 
 // ofOwnShare reports whether v is the part of an amount of the evidence that the claim tells in percent, or
 // the rest of it, or the share itself: "74 % of it, $41,500".
@@ -164,14 +178,17 @@ func (c *checker) ofOwnShare(v *quantity.Value) bool {
 // of them and one of the claim.
 func (c *checker) points(v *quantity.Value) bool {
 	rest := strings.TrimLeft(c.claim[v.End:], " -\u00a0")
-	if v.Kind != quantity.Count || !strings.HasPrefix(rest, "point") && !strings.HasPrefix(rest, "percentage point") &&
-		!strings.HasPrefix(rest, "Prozentpunkt") && !strings.HasPrefix(rest, "Punkt") && !strings.HasPrefix(rest, "puntos") {
+	i := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) })
+	if i < 0 {
+		i = len(rest)
+	}
+	if v.Kind != quantity.Count || !pointWords[rest[:i]] {
 		return false
 	}
 	var list [2 * maxNear]float64
 	n := 0
 	for _, k := range c.numbersNear() {
-		if e := &c.x.known[k].value; e.Dim == quantity.Percent {
+		if e := &c.x.known[k].value; e.Dim == quantity.Percent && n < len(list) {
 			list[n], n = e.Raw, n+1
 		}
 	}
@@ -186,6 +203,26 @@ func (c *checker) points(v *quantity.Value) bool {
 			if c.left -= comparing; math.Abs(math.Abs(list[i]-other)-v.Raw) < v.Step/2 {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// pointWords are words for points between two shares.
+//
+//nolint:gochecknoglobals // constant table
+var pointWords = map[string]bool{
+	"points": true, "percentage": true, "Punkte": true, "Prozentpunkte": true, "Prozentpunkten": true, "puntos": true,
+}
+
+// held reports whether the evidence has amount w of the claim; a bare number may be supposed.
+func (c *checker) held(w *quantity.Value) bool {
+	if w.Kind != quantity.Count || w.Dim == quantity.Plain {
+		return true
+	}
+	for _, k := range c.x.byDim[w.Dim] {
+		if c.left -= comparing; c.left < 0 || w.Says(c.x.known[k].value.Lo) {
+			return true
 		}
 	}
 	return false

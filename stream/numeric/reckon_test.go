@@ -14,7 +14,7 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		"Russell died in 2018 at 76.", "In the shop 74 % of the sales of 56,100 euros came through phones.",
 		"Canada has 88 % and Britain 70 %.", "The festival opens on 9 November and ends on the 12th.",
 		"Zverev beat Kay, who is ranked 176.", "The shop pays 95 euros a night for 14 nights, and 41,500 euros a year.",
-		"Kay has 22 rooms, of which nine are let at 95 euros.")
+		"The flat has three bedrooms and two bathrooms.", "Kay has 22 rooms, of which nine are let at 95 euros.")
 	for _, tt := range []struct {
 		claim string
 		want  bool // flagged
@@ -38,6 +38,12 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		{"With a cat Kay would pay 140 euros.", false},
 		{"Kay would not let 140 rooms.", true},
 		{"You'd pay Kay 140 euros.", false},
+		{"For 14 nights at 99 euros the shop pays 1,386 euros.", true},
+		{"Russell had 3 children, died in 2018 and married in 2015.", true},
+		{"So far Kay has let 1,900 rooms.", true},
+		{"Rooms are let to guests, so far by 1,900 firms.", true},
+		{"The flat has two bedrooms and three bathrooms.", true},
+		{"Britain has 18 pointed roofs.", true},
 		{"Britain lies 18 points behind Canada.", false},
 		{"Britain lies 28 points behind Canada.", true},
 		{"It lasts from 9 November to 12 November, three days.", false},

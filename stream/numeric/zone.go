@@ -16,6 +16,10 @@ func (c *checker) agree(v *quantity.Value, k int32) quantity.Agreement {
 			return quantity.Differs
 		}
 	}
+	counted := e.value.Kind == quantity.Count && e.noun != 0
+	if v.Kind == quantity.Ordinal && (counted || e.value.Kind == quantity.Date && c.reading.noun(c.claim, v) != 0) {
+		return quantity.Differs // the 12th house, of twelve rooms or 12 November
+	}
 	return quantity.Compare(v, &e.value)
 }
 

@@ -217,13 +217,13 @@ func (l *lexer) wordOrName() {
 // USD1,500, and any code before an amount with thousands, IRR200,000; the word with its digits ends at
 // end.
 func (l *lexer) currency(end int) bool {
-	const code = 3
+	const code, capitals = 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	at := l.pos + strings.IndexAny(l.text[l.pos:end], "0123456789")
 	if at < l.pos+2 || at > l.pos+code || strings.Trim(l.text[at:end], "0123456789") != "" {
 		return false
 	}
 	t := token{start: l.pos, end: at, kind: tokWord, unit: symbols[l.text[l.pos:at]]}
-	if !t.unit.dim.currency() && (at < l.pos+code || end > at+code || !threeMore(l.text[end:])) {
+	if !t.unit.dim.currency() && (strings.Trim(l.text[l.pos:at], capitals) != "" || at < l.pos+code || end > at+code || !threeMore(l.text[end:])) {
 		return false
 	}
 	l.fold(&t)
