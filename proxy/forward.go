@@ -46,6 +46,7 @@ func (p *Proxy) forward(
 	if err == nil || w.Heartbeat == nil || w.Status == 0 || errors.As(err, &cut) || errors.Is(err, fault.ErrClientGone) || errors.Is(err, fault.ErrClientStalled) {
 		return err
 	}
+	o.Silent = w.Heartbeat.Silent()
 	w.TellError(fault.Wire(err, w.ID), o.Req, 0, "") // the head went out with a keep-alive comment
 	return err
 }

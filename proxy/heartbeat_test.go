@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/option"
 	"signalbox/internal/testkit"
 	"signalbox/internal/testkit/hostile"
+	"signalbox/proxy/auth"
 	"signalbox/proxy/downstream"
 )
 
@@ -96,5 +97,32 @@ func TestNoCommentIsSentWhenTheRequestHasEndedInAPanic(t *testing.T) {
 	time.Sleep(5 * time.Duration(b.state.opts.KeepaliveAfter)) // nothing tells that nothing comes
 	if n := w.late.Load(); n > 0 {
 		t.Errorf("%d comments behind the end of the request", n)
+	}
+}
+
+// A comment has sent the head with 200, and yet no model has answered.
+func TestWhatNoModelAnswersBehindACommentCostsNothing(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]testkit.Answer{
+		"a refusal":            testkit.JSON(http.StatusTooManyRequests, `{"error":{"message":"busy"}}`),
+		"a broken connection":  testkit.Raw("", testkit.FIN),
+		"a refusal for length": testkit.JSON(http.StatusBadRequest, `{"error":{"message":"no"}}`),
+	} {
+		gate := make(chan struct{})
+		u := testkit.NewUpstream(t, testkit.After(gate, answer))
+		keys := withKeys(auth.KeyOptions{Name: "team", Budget: auth.BudgetOptions{USD: 1}})
+		b := start(t, oneModel(u), keys, commenting)
+		time.AfterFunc(150*time.Millisecond, func() { close(gate) })
+		got := b.chat(askStream("hi"), "Authorization", "Bearer team")
+		if got.status != 200 || !strings.HasPrefix(got.body, downstream.KeepAlive) || got.err == nil {
+			t.Fatalf("%s: %d %v %q", name, got.status, got.err, got.body)
+		}
+		who, err := b.state.auth.Identify(t.Context(), http.Header{"Authorization": {"Bearer team"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if usd, _ := b.proxy.spending.Look(t.Context(), who.Tenant, who.Budgets); usd[0] != 0 {
+			t.Errorf("%s: $%g is spent", name, usd[0])
+		}
 	}
 }

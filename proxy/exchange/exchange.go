@@ -58,6 +58,7 @@ type Exchange struct {
 	Placed         placement.Placed // how its endpoint was picked
 	Unsaved        error            // why the response was not stored as a context; nil when it was, or was not to be
 	Took, TTFT     time.Duration    // of the whole request, and until its stream began
+	Silent         bool             // no response began, though a comment has sent the head
 	Failure        string           // code or type of the error that the client got
 	Who            auth.Principal   // the zero value until it was identified
 	Upstream       trace.Span       // of the attempt that is answered; nil without one

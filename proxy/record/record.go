@@ -396,7 +396,7 @@ func takenLast(w *downstream.Writer, o *exchange.Exchange, status int) response.
 // request failed before a response began, and not because the client left.
 func unanswered(w *downstream.Writer, o *exchange.Exchange, status int) bool {
 	return o.Model == nil ||
-		status >= http.StatusBadRequest && status != fault.StatusClientGone && w.Status != http.StatusOK
+		status >= http.StatusBadRequest && status != fault.StatusClientGone && (w.Status != http.StatusOK || o.Silent)
 }
 
 // cacheable reports whether the response to a request may be given to others: it came from the
