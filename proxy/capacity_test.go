@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"signalbox/proxy/auth"
 	"signalbox/proxy/backend"
 	"signalbox/proxy/pool"
+	"signalbox/proxy/reasoning"
 	"signalbox/proxy/settings"
 )
 
@@ -133,5 +135,34 @@ func TestAnEndpointThatFailsIsLeftAndComesBack(t *testing.T) {
 	e.Succeeded()
 	if !strings.Contains(b.metrics(), `signalbox_endpoint_up{endpoint="small-a",model="small"} 1`) {
 		t.Error("after a success it is not up")
+	}
+}
+
+// An endpoint that has refused a request does nothing for it while another one works on it.
+func TestARefusalHoldsNoSlotWhileAnotherEndpointIsAsked(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]testkit.Answer{
+		"JSON": testkit.JSON(http.StatusServiceUnavailable, `{"error":{"message":"no"}}`),
+		"page": testkit.Body(http.StatusBadGateway, "text/html", "<html>"),
+	} {
+		gate := make(chan struct{})
+		busy := testkit.NewUpstream(t, refusal)
+		slow := testkit.NewUpstream(t, testkit.After(gate, testkit.JSON(http.StatusOK, tenTokens)))
+		models := []backend.ModelOptions{
+			modelOptions("big", "", reasoning.Options{}, busy), modelOptions("small", "", reasoning.Options{}, slow),
+		}
+		models[0].Endpoints[0].MaxInflight = 1
+		models[0].Queue = pool.QueueOptions{}
+		b := start(t, models, func(s *setup) { s.routes = "routes: []\ndefault: {models: [big, small]}\n" })
+		done := make(chan answered, 1)
+		go func() { done <- b.chat(ask("hi")) }()
+		waitFor(t, "the second attempt", func() bool { return len(slow.Requests()) == 1 })
+		if n := b.state.ByName["big"].Endpoints[0].Inflight(); n != 0 {
+			t.Errorf("%s: the endpoint that refused has %d requests in flight", name, n)
+		}
+		close(gate)
+		if got := within(t, done, "the answer"); got.status != 200 {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
 	}
 }

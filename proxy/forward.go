@@ -121,8 +121,10 @@ func (p *Proxy) send(
 	return p.relayRefusal(ctx, st, w, refusal, effort, o)
 }
 
-// hold holds the better of two refusals, with the effort that it was asked for.
+// hold holds the better of two refusals, with the effort that it was asked for, and no slot: its
+// endpoint is done with the request.
 func hold(held, u *upstream.Response, effort, asked string) (better *upstream.Response, of string) {
+	u.Vacate()
 	if better = upstream.Better(held, u); better == u {
 		return better, asked
 	}

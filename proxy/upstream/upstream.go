@@ -329,6 +329,10 @@ func (u *Response) Late() bool { return u.watch.expired() }
 // than that which reads.
 func (u *Response) Cancel() { u.watch.cancel() }
 
+// Vacate gives the slot at the endpoint back before Close, where that has nothing more to do for the
+// request. What it sent can be read as before.
+func (u *Response) Vacate() { u.lease.Close() }
+
 // Close gives everything back; the request to the endpoint is cancelled if it still runs. A second
 // call, and a call on nil, do nothing.
 func (u *Response) Close() {
