@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"signalbox/internal/testkit"
+	"signalbox/proxy/downstream"
 )
 
 func TestTheDetailOfAnErrorIsItsMessage(t *testing.T) {
@@ -38,5 +40,22 @@ func TestAnErrorOfTheChatNamesTheFieldOfTheMessage(t *testing.T) {
 	got := b.post("/signalbox/v1/explain", body, "Anthropic-Version", "2023-06-01")
 	if got.status != 400 || !strings.Contains(got.body, "input_schema.a.a.a.a nested") {
 		t.Errorf("explained: %d %s", got.status, got.body)
+	}
+}
+
+// The body of an error is the proxy's own, and what the server said of its body is not true of it.
+func TestAnErrorHasNoHeadersOfTheBodyThatItStandsFor(t *testing.T) {
+	t.Parallel()
+	u := testkit.NewUpstream(t, testkit.JSON(http.StatusOK, "\x1f\x8b\x08 no message",
+		"Content-Encoding", "gzip", "ETag", `"x"`, "Cache-Control", "public, max-age=60"))
+	b := start(t, oneModel(u))
+	got := b.post(downstream.MessagesPath, askMessage("hi", ""), "Accept-Encoding", "identity")
+	if got.status != http.StatusBadGateway || !strings.HasPrefix(got.body, "{") {
+		t.Fatalf("%d %q", got.status, got.body)
+	}
+	for _, name := range []string{"Content-Encoding", "Etag", "Cache-Control"} {
+		if v := got.header.Get(name); v != "" {
+			t.Errorf("%s: %s", name, v)
+		}
 	}
 }

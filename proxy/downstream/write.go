@@ -11,6 +11,7 @@ import (
 	"signalbox/internal/anthropic"
 	"signalbox/internal/openai"
 	"signalbox/proxy/fault"
+	"signalbox/proxy/headers"
 )
 
 // eventWriter puts a short stream together.
@@ -81,6 +82,7 @@ func Fail(w *Writer, err error) {
 		return
 	}
 	h := w.Header()
+	headers.DropBody(h)
 	w.Lease.Describe(h)
 	fault.Describe(h, err)
 	if w.Messages != nil {

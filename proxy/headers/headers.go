@@ -143,6 +143,18 @@ func DropStale(h http.Header) {
 	}
 }
 
+// DropBody removes the headers that speak of a body, in whatever form, where another one takes its
+// place: with the coding of the first one nobody could read it, and caches would keep it.
+func DropBody(h http.Header) {
+	DropStale(h)
+	for _, name := range [...]string{
+		"Content-Encoding", "Content-Language", "Content-Disposition", "Content-Location", "Content-Range",
+		"Cache-Control", "Expires", "Last-Modified", "Age",
+	} {
+		delete(h, name)
+	}
+}
+
 // RetryAfter reads how long a server asks to be left alone: seconds or a date (RFC 9110, section
 // 10.2.3), and parts of a second, which the standard does not know but some servers send. It is not
 // ok without one, or with one that cannot be read or is negative. A date that has passed is 0.
