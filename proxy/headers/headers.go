@@ -177,7 +177,16 @@ const maxSeconds = 1 << 32
 
 // CapRetryAfter leaves in h a Retry-After that a client can take at its word: in seconds, of at
 // most limit, or none where what is there cannot be read.
+// Clients that know Retry-After-Ms take that before it, so that goes by the same.
 func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
+	if ms := h["Retry-After-Ms"]; len(ms) > 0 {
+		n, err := strconv.ParseFloat(ms[0], 64)
+		if err != nil || !(n >= 0) {
+			delete(h, "Retry-After-Ms")
+		} else if n > float64(limit.Milliseconds()) {
+			h["Retry-After-Ms"] = []string{strconv.FormatInt(limit.Milliseconds(), 10)}
+		}
+	}
 	if len(h["Retry-After"]) == 0 {
 		return
 	}

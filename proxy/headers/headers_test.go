@@ -70,6 +70,20 @@ func TestWaitsAreReadAsServersWriteThem(t *testing.T) {
 	}
 }
 
+func TestWaitsInMillisecondsAreCutAsThoseInSeconds(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"7": "7", "1500.5": "1500.5", "60000": "60000", "3600000": "60000", "1e40": "60000",
+		"-1": "", "NaN": "", "soon": "", "": "",
+	} {
+		h := http.Header{"Retry-After-Ms": {written}}
+		CapRetryAfter(h, time.Now(), time.Minute)
+		if got := h.Get("Retry-After-Ms"); got != want {
+			t.Errorf("%q becomes %q, want %q", written, got, want)
+		}
+	}
+}
+
 // S36: a credential by any name that servers behind this one, or in front of it, know it by.
 func TestCredentialsEndHereInEverySpelling(t *testing.T) {
 	t.Parallel()
