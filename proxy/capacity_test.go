@@ -166,3 +166,25 @@ func TestARefusalHoldsNoSlotWhileAnotherEndpointIsAsked(t *testing.T) {
 		}
 	}
 }
+
+// Gateways before model servers refuse with a page or a line of text.
+func TestARefusalThatIsNoJSONSaysWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"text/plain", "text/html"} {
+		for written, want := range map[string]string{"7": "7", "9999": "60", "": ""} {
+			header := []string{"Retry-After", written}
+			if written == "" {
+				header = nil
+			}
+			u := testkit.NewUpstream(t, testkit.Body(http.StatusServiceUnavailable, kind, "no healthy upstream", header...))
+			b := start(t, oneModel(u))
+			for _, body := range []string{ask("hi"), askStream("hi")} {
+				got := b.chat(body)
+				if got.status != http.StatusServiceUnavailable || got.code(t) != "overloaded" ||
+					got.header.Get("Retry-After") != want || got.header.Get("X-Should-Retry") != "" {
+					t.Errorf("%s, %q: %d %s %v", kind, written, got.status, got.body, got.header)
+				}
+			}
+		}
+	}
+}

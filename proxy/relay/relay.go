@@ -93,6 +93,9 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		w.Messages.Prompt = cmp.Or(o.Where.Length(), w.Messages.Prompt)
 	}
 	if what := u.Misfit(o.Req.Streams()); what != "" {
+		if u.Status == http.StatusServiceUnavailable {
+			return busy(w, u)
+		}
 		return &fault.UnusableError{Problem: what}
 	}
 	if err := tooLong(u, o); err != nil {
@@ -148,6 +151,17 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		o.First = t.first
 	}
 	return concluded(ctx, w, u, o, err)
+}
+
+// busy is a refusal of which the body is no JSON, as gateways before model servers send it, in the
+// words of the API: when to come back is told in its head.
+func busy(w *downstream.Writer, u *upstream.Response) error {
+	if after := u.Header["Retry-After"]; len(after) > 0 && w.Status == 0 {
+		w.Header()["Retry-After"] = after
+		headers.CapRetryAfter(w.Header(), time.Now(), u.MaxRetryAfter)
+	}
+	return openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
+		"the model server takes no requests at the moment")
 }
 
 // concluded tells the endpoint its part in how a response ended, and the client that it was cut
