@@ -306,7 +306,7 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 		if int(left) < tightest.Left {
 			tightest = Room{Limit: c.Room, Left: int(left), Reset: leak(full[i], c.Room)}
 		}
-		if over := full[i] + float64(c.N) - float64(c.Room); !fits && over > 0 {
+		if over := full[i] + float64(c.N) - float64(c.Room); !fits && over > -rounded {
 			wait := max(leak(over, c.Room), time.Millisecond)
 			if broken == nil || wait > broken.Wait {
 				broken = &ExceededError{
@@ -326,6 +326,10 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 	}
 	return nil
 }
+
+// rounded is by how much less a Remote may tell of a bucket than it has compared: Redis prints six
+// digits. What did not fit was not charged.
+const rounded = 1e-6
 
 // leak is how long an amount takes to leak out, rounded up to milliseconds.
 func leak(amount float64, room int) time.Duration {

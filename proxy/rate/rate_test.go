@@ -281,3 +281,22 @@ func TestALookCountsNothing(t *testing.T) {
 		t.Errorf("of a kind without a limit: %+v", left)
 	}
 }
+
+// rounding refuses a token more for a bucket that is 99.0000004 full of 100, as Redis tells it.
+type rounding struct{ brokenRemote }
+
+func (*rounding) Charge(context.Context, string, []Charge) ([]float64, bool, error) {
+	return []float64{99}, false, nil
+}
+
+func TestWhatARemoteRefusesByARoundingIsRefused(t *testing.T) {
+	t.Parallel()
+	s, err := New(&rounding{}, startClock().now).Admit(t.Context(), "", limits(Limit{Scope: "a", Tokens: 100}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if e := refusal(t, s.Tokens(t.Context(), 1)); e.Kind != Tokens || e.Wait != time.Millisecond {
+		t.Errorf("refused with %+v", e)
+	}
+}
