@@ -93,10 +93,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		w.Messages.Prompt = cmp.Or(o.Where.Length(), w.Messages.Prompt)
 	}
 	if what := u.Misfit(o.Req.Streams()); what != "" {
-		if u.Status == http.StatusServiceUnavailable {
-			return busy(w, u)
-		}
-		return &fault.UnusableError{Problem: what}
+		return misfit(w, u, what)
 	}
 	if err := tooLong(u, o); err != nil {
 		u.Endpoint.Succeeded() // it has answered
@@ -153,9 +150,13 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 	return concluded(ctx, w, u, o, err)
 }
 
-// busy is a refusal of which the body is no JSON, as gateways before model servers send it, in the
-// words of the API: when to come back is told in its head.
-func busy(w *downstream.Writer, u *upstream.Response) error {
+// misfit is the error of a response that no client of the API expects. A 503 of which the body is no
+// JSON, as gateways before model servers send it, is told in the words of the API: when to come back
+// stands in its head.
+func misfit(w *downstream.Writer, u *upstream.Response, what string) error {
+	if u.Status != http.StatusServiceUnavailable {
+		return &fault.UnusableError{Problem: what}
+	}
 	if after := u.Header["Retry-After"]; len(after) > 0 && w.Status == 0 {
 		w.Header()["Retry-After"] = after
 		headers.CapRetryAfter(w.Header(), time.Now(), u.MaxRetryAfter)
