@@ -143,7 +143,7 @@ func TestImportOrderIsOneWay(t *testing.T) {
 		},
 		"proxy/downstream": {
 			"internal/anthropic", "internal/openai", "internal/option", "proxy/auth", "proxy/backend",
-			"proxy/budget", "proxy/fault", "proxy/rate", "proxy/redact", "proxy/upstream",
+			"proxy/budget", "proxy/fault", "proxy/headers", "proxy/rate", "proxy/redact", "proxy/upstream",
 			"stream/messages", "stream/response",
 		},
 		"proxy/recall": {
