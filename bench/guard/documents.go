@@ -16,7 +16,7 @@ import (
 //go:embed testdata/documents.jsonl
 var documentsSet string
 
-// The same of answers that work something out in every second sentence, a tenth of them in German,
+// The same of answers that work something out in every second sentence, an eighth of them in German,
 // French or Spanish, with four or five mistakes each.
 //
 //go:embed testdata/calculations.jsonl

@@ -2,7 +2,6 @@ package downstream
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -31,7 +30,7 @@ const firstRead = 1 << 20
 func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 	limit := o.Bytes
 	if r.ContentLength > limit {
-		return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrBodyTooLarge, limit)
+		return nil, &fault.BodyTooLargeError{Limit: limit}
 	}
 	size := int64(4 << 10)
 	if r.ContentLength >= 0 {
@@ -54,7 +53,7 @@ func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		if int64(len(buf)) > limit {
-			return nil, fmt.Errorf("%w: more than %d bytes", fault.ErrBodyTooLarge, limit)
+			return nil, &fault.BodyTooLargeError{Limit: limit}
 		}
 		if err == nil {
 			continue

@@ -219,6 +219,17 @@ func (e *NoResponseError) Error() string { return "no answer: " + e.Err.Error() 
 // Unwrap returns the cause.
 func (e *NoResponseError) Unwrap() error { return e.Err }
 
+// BodyTooLargeError reports a request body above the limit.
+type BodyTooLargeError struct{ Limit int64 } // bytes
+
+// Error tells the limit.
+func (e *BodyTooLargeError) Error() string {
+	return ErrBodyTooLarge.Error() + ": more than " + strconv.FormatInt(e.Limit, 10) + " bytes"
+}
+
+// Unwrap returns ErrBodyTooLarge.
+func (*BodyTooLargeError) Unwrap() error { return ErrBodyTooLarge }
+
 // UnusableError reports a response that no client of the API expects.
 type UnusableError struct{ Problem string }
 

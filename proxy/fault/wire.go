@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"signalbox/internal/openai"
@@ -78,14 +77,15 @@ func refusal(err error) *openai.Error {
 		elsewhere *NoRouteError
 		unserved  *UnservedError
 		spent     *budget.ExceededError
+		large     *BodyTooLargeError
 	)
 	switch {
 	case errors.As(err, &header):
 		return openai.Refusal(http.StatusBadRequest, "", "",
 			"the header "+header.Name+" is given twice or with an underscore")
-	case errors.Is(err, ErrBodyTooLarge):
+	case errors.As(err, &large):
 		return openai.Refusal(http.StatusRequestEntityTooLarge, codeTooLarge, "",
-			"the request body is larger than this server accepts"+strings.TrimPrefix(err.Error(), ErrBodyTooLarge.Error()))
+			fmt.Sprintf("the request body is larger than this server accepts: more than %d bytes", large.Limit))
 	case errors.Is(err, ErrBodyTimeout):
 		return openai.Refusal(http.StatusRequestTimeout, "", "", "the request body did not arrive in time")
 	case errors.Is(err, ErrMedia):

@@ -274,8 +274,9 @@ func holdsWord(text, word string) bool {
 //nolint:gochecknoglobals // constant table
 var ordinals = hashes("first second third fourth fifth")
 
-// strangerName is where the claim has a name that neither the evidence has nor, unless that asks whether
-// something is so, the end of the question, with the parts of it right behind the first. It is empty where there is none.
+// strangerName is where the claim has a name that the evidence has not, with the parts of it right
+// behind the first; names of the end of the question are none, unless that asks whether something is
+// so. It is empty where there is none.
 func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)

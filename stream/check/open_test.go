@@ -82,10 +82,18 @@ func wantNeutral(t *testing.T, text string, claims map[string]check.Verdict) {
 	}
 }
 
+// wantRefuted asks for verdicts on claims about a museum that is open, by a judge that contradicts all.
+func wantRefuted(t *testing.T, cases map[string]check.Verdict) {
+	t.Helper()
+	for claim, want := range cases {
+		wantVerdict(t, contradicts, "The museum is open to the public.", claim, want)
+	}
+}
+
 // A claim that only denies the question says nothing that a judge could hold against it.
 func TestReplies(t *testing.T) {
 	t.Parallel()
-	for claim, want := range map[string]check.Verdict{
+	wantRefuted(t, map[string]check.Verdict{
 		"Not necessarily.":             check.Unchecked,
 		"Not in any real sense.":       check.Unchecked,
 		"Nicht unbedingt.":             check.Unchecked,
@@ -95,9 +103,7 @@ func TestReplies(t *testing.T) {
 		"Smoking in the rooms: none.":  check.Contradicted,
 		"Open Questions: None.":        check.Unchecked,
 		"Open Questions: The museum.":  check.Contradicted,
-	} {
-		wantVerdict(t, contradicts, "The museum is open to the public.", claim, want)
-	}
+	})
 }
 
 // What the question supposes needs no evidence where the claim supposes it too.
@@ -145,16 +151,14 @@ func TestTallies(t *testing.T) {
 // A head in bold print that ends like a sentence states nothing, unless it has a number or a name.
 func TestRunInHeads(t *testing.T) {
 	t.Parallel()
-	for claim, want := range map[string]check.Verdict{
+	wantRefuted(t, map[string]check.Verdict{
 		"**Open to all.**":                                         check.NotCheckable,
 		"**The museum is open to all.**":                           check.NotCheckable,
 		"The museum is open to all.":                               check.Contradicted,
 		"**The museum is open to all** now.":                       check.Contradicted,
 		"**The museum opens at 9:00.**":                            check.Unsupported,
 		"**The museum is open to all of the people of the city.**": check.Contradicted,
-	} {
-		wantVerdict(t, contradicts, "The museum is open to the public.", claim, want)
-	}
+	})
 }
 
 // Titles of an answer that is a form are no names.

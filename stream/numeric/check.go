@@ -408,7 +408,8 @@ const few = 12
 // evidence has not, or has of something else, more are true than false (ADR 72).
 func (c *checker) fewInWords(v *quantity.Value) bool {
 	first, _ := utf8.DecodeRuneInString(c.claim[v.Start:])
-	return v.Kind == quantity.Count && v.Dim == quantity.Plain && !v.Range() && v.Raw >= 1 && v.Raw <= few && unicode.In(first, unicode.Latin)
+	return v.Kind == quantity.Count && v.Dim == quantity.Plain && !v.Range() && v.Raw >= 1 && v.Raw <= few &&
+		unicode.In(first, unicode.Latin)
 }
 
 // noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
@@ -464,7 +465,8 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 		return Named
 	case c.unitAlone(v, other), c.ownSum(v):
 		return NoFact
-	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v), c.lasted(v), c.derivable(v), c.premise(v), c.reckoned(v):
+	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v),
+		c.lasted(v), c.derivable(v), c.premise(v), c.reckoned(v):
 		return Difference
 	case (other.sentence < 0 || other.score < c.limit.Stated) && c.concluded(v): // else the evidence tells it
 		return Concluded

@@ -325,8 +325,8 @@ const ownFit = 0.5
 // evidence, which is told of what the claim speaks of: "7,200 euros, which is 700 over the budget".
 func (c *checker) fitsOwn(v, w *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
-	return w.Dim == v.Dim && e.Dim == v.Dim && e.Lo != w.Lo && c.held(w) &&
-		(v.Says(w.Lo-e.Lo) || v.Says(e.Lo-w.Lo) || v.Says(w.Lo+e.Lo)) && c.affinity(k) > ownFit
+	return w.Dim == v.Dim && e.Dim == v.Dim && e.Lo != w.Lo &&
+		(v.Says(w.Lo-e.Lo) || v.Says(e.Lo-w.Lo) || v.Says(w.Lo+e.Lo)) && c.held(w) && c.affinity(k) > ownFit
 }
 
 // hasShare reports whether the evidence has a share in percent.

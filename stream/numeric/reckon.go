@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"signalbox/stream/numeric/quantity"
 )
@@ -33,10 +34,10 @@ func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 		for j := range own[:i] {
 			c.left -= comparing
 			a, b := &own[j], &own[i]
-			if j == at || !c.held(a) || !c.held(b) {
+			if j == at || !c.liesBetween(v, a, b) && (digitsOf(v) < digitsTogether || !worksOut(v, a, b) && !worksOut(v, b, a)) {
 				continue
 			}
-			if c.liesBetween(v, a, b) || digitsOf(v) >= digitsTogether && (worksOut(v, a, b) || worksOut(v, b, a)) {
+			if c.held(a) && c.held(b) {
 				return true
 			}
 		}
@@ -75,7 +76,8 @@ func (c *checker) liesBetween(v, a, b *quantity.Value) bool {
 // worksOut reports whether v is the sum, the product or the quotient of two amounts, a share of the first one
 // or which share of the second it is: "14 nights at 95 euros are 1,330".
 func worksOut(v, a, b *quantity.Value) bool {
-	if v.Kind != quantity.Count || a.Kind != quantity.Count || b.Kind != quantity.Count || a.Range() || b.Range() || b.Lo <= 0 {
+	counts := v.Kind == quantity.Count && a.Kind == quantity.Count && b.Kind == quantity.Count
+	if !counts || a.Range() || b.Range() || b.Lo <= 0 {
 		return false
 	}
 	switch {
@@ -108,8 +110,9 @@ func (c *checker) yearsBack(v, date, n *quantity.Value) bool {
 // datesApart reports whether v says how many years or days lie between two dates.
 func (c *checker) datesApart(v, a, b *quantity.Value) bool {
 	years := math.Abs(float64(a.Year - b.Year))
-	if a.Year != 0 && b.Year != 0 && years > 0 &&
-		(v.Dim == quantity.Duration && v.Says(years*quantity.Year) || v.Dim == quantity.Plain && c.noun == 0 && v.Says(years)) {
+	inYears := v.Dim == quantity.Duration && v.Says(years*quantity.Year) ||
+		v.Dim == quantity.Plain && c.noun == 0 && v.Says(years)
+	if a.Year != 0 && b.Year != 0 && years > 0 && inYears {
 		return true
 	}
 	from, known := dayOfAny(a)
@@ -141,10 +144,11 @@ func (c *checker) concluded(v *quantity.Value) bool {
 				return false
 			}
 			head := strings.TrimRight(c.claim[:w.Start], " *_")
-			return head == "" || strings.HasSuffix(head, " and") || strings.HasSuffix(head, "–") || strings.HasSuffix(head, "—") || strings.ContainsAny(head[len(head)-1:], ",;:(.")
+			last, _ := utf8.DecodeLastRuneInString(head)
+			return head == "" || strings.HasSuffix(head, " and") || strings.ContainsRune(",;:(.–—", last)
 		}
 		if conditionals[w.Hash] {
-			return strings.HasSuffix(c.claim[w.Start:w.End], "d") && strings.ContainsAny(c.claim[w.Start:w.End], "'’") || i > 0 && outcomes[c.words[i-1].Hash] ||
+			return strings.ContainsAny(c.claim[w.Start:w.End], "'’") || i > 0 && outcomes[c.words[i-1].Hash] ||
 				i+1 < len(c.words) && outcomes[c.words[i+1].Hash]
 		}
 	}

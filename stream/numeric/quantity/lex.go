@@ -223,7 +223,8 @@ func (l *lexer) currency(end int) bool {
 		return false
 	}
 	t := token{start: l.pos, end: at, kind: tokWord, unit: symbols[l.text[l.pos:at]]}
-	if !t.unit.dim.currency() && (strings.Trim(l.text[l.pos:at], capitals) != "" || at < l.pos+code || end > at+code || !threeMore(l.text[end:])) {
+	named := at == l.pos+code && strings.Trim(l.text[l.pos:at], capitals) == ""
+	if !t.unit.dim.currency() && (!named || end > at+code || !threeMore(l.text[end:])) {
 		return false
 	}
 	l.fold(&t)
