@@ -64,8 +64,7 @@ func (q *queue) rejoin(turn chan struct{}) {
 	q.waiting = slices.Insert(q.waiting, 0, turn)
 }
 
-// leave takes a request out. Where its turn has come, or it was the first, that of the next has: a
-// request of a newer configuration may find room where this one found none.
+// leave takes a request out. Where its turn has come, that of the next has.
 func (q *queue) leave(turn chan struct{}) {
 	q.mu.Lock()
 	at := slices.Index(q.waiting, turn)
@@ -73,7 +72,7 @@ func (q *queue) leave(turn chan struct{}) {
 		q.waiting = slices.Delete(q.waiting, at, at+1)
 	}
 	q.mu.Unlock()
-	if at <= 0 {
+	if at < 0 {
 		q.wake()
 	}
 }

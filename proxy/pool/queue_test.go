@@ -316,38 +316,6 @@ func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	}
 }
 
-// A configuration with more room is there while requests of the old one wait for what stays full.
-func TestRoomOfASuccessorIsFoundWhenWhoWaitedFirstGivesUp(t *testing.T) {
-	t.Parallel()
-	for name, gone := range map[string]bool{"late": false, "gone": true} {
-		synctest.Test(t, func(t *testing.T) {
-			line := QueueOptions{Max: 9, Wait: option.Duration(30 * time.Second)}
-			old, e := capped(t, 1, line)
-			_, _ = e.Enter() // for longer than anybody waits
-			ctx, leave := context.WithCancel(t.Context())
-			go func() { _ = old.Wait(ctx, nil, taking(e, nil)) }()
-			synctest.Wait()
-			time.Sleep(10 * time.Second)
-			next, wide := capped(t, 3, line)
-			next.Adopt(old)
-			got := make(chan error, 2)
-			for range 2 {
-				go func() { got <- next.Wait(t.Context(), nil, taking(wide, nil)) }()
-			}
-			synctest.Wait()
-			if gone {
-				leave()
-			}
-			for range 2 {
-				if err := <-got; err != nil {
-					t.Errorf("%s: with two places free: %v", name, err)
-				}
-			}
-			leave()
-		})
-	}
-}
-
 func TestWeightsShareIdleAndBusyTime(t *testing.T) {
 	t.Parallel()
 	g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1", Weight: 3}, {Name: "b", URL: "http://b/v1"}}, HealthOptions{}, QueueOptions{}, nil)
