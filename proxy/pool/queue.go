@@ -10,14 +10,14 @@ import (
 	"signalbox/internal/option"
 )
 
-// QueueOptions bounds the requests that wait for an endpoint of a model when all of them have
-// max_inflight requests.
+// QueueOptions limits the requests that wait while every endpoint of a model has max_inflight
+// requests in flight.
 type QueueOptions struct {
-	// Max is how many requests may wait; one more goes to the route's next model, and is answered
-	// with 503 where there is none. At least 1. Default 100.
+	// Max is the maximum number of waiting requests. When the queue is full, a request falls back
+	// to the route's next model, or gets a 503 if there is none. At least 1. Default 100.
 	Max int `yaml:"max"`
-	// Wait is how long a request waits before it goes to the route's next model, or is answered
-	// with 503. Default 30s.
+	// Wait is the maximum time that a request waits in the queue. After that it falls back to the
+	// route's next model, or gets a 503 if there is none. Default 30s.
 	Wait option.Duration `yaml:"wait"`
 }
 
