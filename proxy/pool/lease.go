@@ -15,7 +15,7 @@ type Lease struct {
 func (e *Endpoint) Enter() (*Lease, bool) {
 	for {
 		n := e.inflight.Load()
-		if e.cap > 0 && n >= e.cap {
+		if most := e.cap.Load(); most > 0 && n >= most {
 			return nil, false
 		}
 		if e.inflight.CompareAndSwap(n, n+1) {
@@ -35,7 +35,7 @@ func (l *Lease) Close() {
 	}
 	e := l.endpoint
 	e.inflight.Add(-1)
-	if e.cap > 0 {
+	if e.cap.Load() > 0 {
 		e.wakeNext()
 	}
 }

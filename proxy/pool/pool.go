@@ -54,7 +54,6 @@ type Endpoint struct {
 	probe  *url.URL // of the health check; nil when it has none
 	second *url.URL // asked where probe is not there; nil when nothing is
 	weight float64
-	cap    int64 // requests in flight; 0 is no bound
 	queue  *queue
 }
 
@@ -62,7 +61,8 @@ type Endpoint struct {
 // both see the requests of both.
 type vitals struct {
 	inflight atomic.Int64
-	alone    queue // requests that no other endpoint of the model will do for
+	cap      atomic.Int64 // of inflight, by the newest configuration; 0 is no bound
+	alone    queue        // requests that no other endpoint of the model will do for
 
 	mu        sync.Mutex // guards what follows
 	down      bool       // by active checks
@@ -109,9 +109,10 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, line Q
 		}
 		e := &Endpoint{
 			Model: model, Name: o.Name, Chat: base.JoinPath(chatPath), vitals: new(vitals), base: base,
-			weight: float64(max(o.Weight, 1)), cap: int64(o.MaxInflight), queue: g.queue,
+			weight: float64(max(o.Weight, 1)), queue: g.queue,
 		}
-		g.capped = g.capped || e.cap > 0
+		e.cap.Store(int64(o.MaxInflight))
+		g.capped = g.capped || o.MaxInflight > 0
 		if g.health.Path != healthOff {
 			e.probe = base.ResolveReference(&url.URL{Path: g.health.Path})
 		}
@@ -159,7 +160,10 @@ func (e *Endpoint) Probed() bool { return e.probe != nil }
 func (e *Endpoint) Inflight() int64 { return e.inflight.Load() }
 
 // Full reports whether no request may be added.
-func (e *Endpoint) Full() bool { return e.cap > 0 && e.inflight.Load() >= e.cap }
+func (e *Endpoint) Full() bool {
+	most := e.cap.Load()
+	return most > 0 && e.inflight.Load() >= most
+}
 
 // load is what placement compares: requests in flight for each unit of weight, which count for more
 // at an endpoint that failed lately.
@@ -395,15 +399,18 @@ func (e *Endpoint) checked(err error) {
 }
 
 // Adopt makes the group the successor of an older one of the same model: endpoints that both have,
-// by name and address, go on with what is known of them, and those who wait do so in one line. To
-// be called before the group is used.
+// by name and address, continue with what is known of them, and requests of both wait in one line.
+// The successor's max_inflight holds for both from now on, so that a request that waits since
+// before the change gets the room that it brings. To be called before the group is used.
 func (g *Group) Adopt(old *Group) {
 	g.queue = old.queue
 	for _, e := range g.Endpoints {
 		e.queue = old.queue
 		for _, b := range old.Endpoints {
 			if b.Name == e.Name && *b.Chat == *e.Chat {
+				b.cap.Store(e.cap.Load())
 				e.vitals = b.vitals
+				e.wakeNext()
 				if e.own != nil && b.own != nil && e.own.mark == b.own.mark {
 					e.own = b.own
 				}

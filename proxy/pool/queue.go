@@ -38,71 +38,78 @@ var (
 	ErrQueueLate = errors.New("no endpoint was free in time")
 )
 
-// queue is the requests that wait, first come, first served. A group and its successors share one,
-// and so do an endpoint and its own.
+// queue holds the requests that wait, in the order in which they came. A group and its successors
+// share one, and so do an endpoint and its successors. Requests of one group want the same, so that
+// where one finds nothing free the ones behind it do not either; one of another group may.
 type queue struct {
 	mu      sync.Mutex // guards waiting; a leaf
-	waiting []chan struct{}
+	waiting []*waiter
 }
 
-// join puts a request at the end, unless limit of them wait.
-func (q *queue) join(limit int) (turn chan struct{}, ok bool) {
+// waiter is one request in a queue. It keeps its place until it has a slot or gives up.
+type waiter struct {
+	of   *Group
+	turn chan struct{} // holds one: something may be free
+}
+
+// call lets the request try. Calling again before it has done so changes nothing.
+func (w *waiter) call() {
+	select {
+	case w.turn <- struct{}{}:
+	default:
+	}
+}
+
+// join adds a request of g at the end, unless limit of them wait, and reports whether it is the
+// first of its group.
+func (q *queue) join(g *Group, limit int) (w *waiter, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) >= limit {
 		return nil, false
 	}
-	turn = make(chan struct{}, 1)
-	q.waiting = append(q.waiting, turn)
-	return turn, true
+	w = &waiter{of: g, turn: make(chan struct{}, 1)}
+	first = !slices.ContainsFunc(q.waiting, func(other *waiter) bool { return other.of == g })
+	q.waiting = append(q.waiting, w)
+	return w, first
 }
 
-// rejoin puts a request whose turn came in vain back to the front.
-func (q *queue) rejoin(turn chan struct{}) {
+// leave removes a request and calls the first one: it may have been this one's turn.
+func (q *queue) leave(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = slices.Insert(q.waiting, 0, turn)
-}
-
-// leave takes a request out. Where its turn has come, that of the next has.
-func (q *queue) leave(turn chan struct{}) {
-	q.mu.Lock()
-	at := slices.Index(q.waiting, turn)
-	if at >= 0 {
+	if at := slices.Index(q.waiting, w); at >= 0 {
 		q.waiting = slices.Delete(q.waiting, at, at+1)
 	}
-	q.mu.Unlock()
-	if at < 0 {
-		q.wake()
-	}
+	q.callFirst()
 }
 
-// pass takes out a request that got what it waited for, and gives the turn to the next.
-func (q *queue) pass(turn chan struct{}) {
-	q.mu.Lock()
-	if at := slices.Index(q.waiting, turn); at >= 0 {
-		q.waiting = slices.Delete(q.waiting, at, at+1)
-	}
-	q.mu.Unlock()
-	q.wake()
-}
-
-// first reports whether nobody waits longer.
-func (q *queue) first(turn chan struct{}) bool {
+// yield calls the first request behind w whose group has none before it: w found nothing free.
+func (q *queue) yield(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting) > 0 && q.waiting[0] == turn
+	at := slices.Index(q.waiting, w)
+	for i := at + 1; i < len(q.waiting); i++ {
+		next := q.waiting[i]
+		if !slices.ContainsFunc(q.waiting[:i], func(other *waiter) bool { return other.of == next.of }) {
+			next.call()
+			return
+		}
+	}
 }
 
-// wake tells the first that something may be free.
+// wake calls the first request: something may be free.
 func (q *queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		return
+	q.callFirst()
+}
+
+// callFirst is wake for a caller that holds the lock.
+func (q *queue) callFirst() {
+	if len(q.waiting) > 0 {
+		q.waiting[0].call()
 	}
-	q.waiting[0] <- struct{}{} // holds one, and only whoever is in the list is told
-	q.waiting = q.waiting[1:]
 }
 
 // length is how many wait.
@@ -134,36 +141,33 @@ func (g *Group) lineOf(only *Endpoint) *queue {
 }
 
 // Wait waits until try, which is called at once and whenever something may have become free,
-// returns true. only is the endpoint that is waited for, nil for any of the group. Whoever gets
-// something lets the next in the line try: an endpoint that comes up, or a new one, has more than
-// one place. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
+// returns true. only is the endpoint to wait for, nil for any of the group. A request that gets a
+// slot lets the next in the line try, since an endpoint that comes up, or a new one, has more than
+// one. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
 func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error {
 	if g.Queued() >= g.line.Max { // over all lines; a line has no more either
 		return ErrQueueFull
 	}
 	q := g.lineOf(only)
-	turn, ok := q.join(g.line.Max)
-	if !ok {
+	w, first := q.join(g, g.line.Max)
+	if w == nil {
 		return ErrQueueFull
+	}
+	defer q.leave(w)
+	if first && try() { // a slot that became free before the join has called nobody
+		return nil
 	}
 	late := time.After(time.Duration(g.line.Wait))
 	for {
-		if q.first(turn) && try() { // what became free before the join has told nobody
-			q.pass(turn)
-			return nil
-		}
 		select {
-		case <-turn:
+		case <-w.turn:
 			if try() {
-				q.wake()
 				return nil
 			}
-			q.rejoin(turn)
+			q.yield(w)
 		case <-late:
-			q.leave(turn)
 			return ErrQueueLate
 		case <-ctx.Done():
-			q.leave(turn)
 			return ctx.Err() //nolint:wrapcheck // the caller's own
 		}
 	}

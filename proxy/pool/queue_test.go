@@ -316,6 +316,119 @@ func TestASuccessorSeesTheRequestsOfBoth(t *testing.T) {
 	}
 }
 
+// Requests that wait since before a reload get the room that it brings, and do not keep those that
+// came after it from endpoints that only the new configuration has.
+func TestAReloadServesThoseThatWait(t *testing.T) {
+	t.Parallel()
+	line := QueueOptions{Max: 9, Wait: option.Duration(30 * time.Second)}
+	t.Run("a higher cap is for those that wait already", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			old, e := capped(t, 1, line)
+			held, _ := e.Enter()
+			got := make(chan error, 4)
+			for range 3 {
+				go func() { got <- old.Wait(t.Context(), nil, taking(e, nil)) }()
+			}
+			synctest.Wait()
+			next, wide := capped(t, 3, line)
+			next.Adopt(old)
+			synctest.Wait()
+			if wide.Inflight() != 3 || next.Queued() != 1 {
+				t.Errorf("a cap of 3: %d in flight, %d wait", wide.Inflight(), next.Queued())
+			}
+			held.Close()
+			synctest.Wait()
+			if wide.Inflight() != 3 || next.Queued() != 0 {
+				t.Errorf("behind one that ended: %d in flight, %d wait", wide.Inflight(), next.Queued())
+			}
+		})
+	})
+	t.Run("a lower cap holds for those that wait already", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			old, e := capped(t, 2, line)
+			one, _ := e.Enter()
+			two, _ := e.Enter()
+			go func() { _ = old.Wait(t.Context(), nil, taking(e, nil)) }()
+			synctest.Wait()
+			next, narrow := capped(t, 1, line)
+			next.Adopt(old)
+			one.Close()
+			synctest.Wait()
+			if narrow.Inflight() != 1 || next.Queued() != 1 {
+				t.Errorf("a cap of 1: %d in flight, %d wait", narrow.Inflight(), next.Queued())
+			}
+			two.Close()
+			synctest.Wait()
+			if narrow.Inflight() != 1 || next.Queued() != 0 {
+				t.Errorf("behind both: %d in flight, %d wait", narrow.Inflight(), next.Queued())
+			}
+		})
+	})
+	t.Run("a new endpoint is for those that know it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			old, e := capped(t, 1, line)
+			_, _ = e.Enter() // for longer than anybody waits
+			ctx, leave := context.WithCancel(t.Context())
+			gone := make(chan error, 1)
+			go func() { gone <- old.Wait(ctx, nil, taking(e, nil)) }()
+			synctest.Wait()
+			next, err := New("m", []EndpointOptions{
+				{Name: "a", URL: "http://a/v1", MaxInflight: 1}, {Name: "b", URL: "http://b/v1", MaxInflight: 1},
+			}, HealthOptions{}, line, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next.Adopt(old)
+			b := next.Endpoints[1]
+			var lease *Lease
+			begun := time.Now()
+			if err := next.Wait(t.Context(), nil, taking(b, &lease)); err != nil || time.Since(begun) > 0 {
+				t.Fatalf("beside a free endpoint got %v after %s", err, time.Since(begun))
+			}
+			got := make(chan error, 1)
+			go func() { got <- next.Wait(t.Context(), nil, taking(b, nil)) }()
+			synctest.Wait()
+			time.Sleep(time.Second)
+			lease.Close()
+			if err := <-got; err != nil || time.Since(begun) != time.Second {
+				t.Errorf("behind one that ended got %v after %s", err, time.Since(begun))
+			}
+			leave()
+			if err := <-gone; !errors.Is(err, context.Canceled) || next.Queued() != 0 {
+				t.Errorf("the oldest got %v, %d wait", err, next.Queued())
+			}
+		})
+	})
+}
+
+// A request that finds nothing free when it is called keeps its place.
+func TestACallInVainCostsNoPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, e := capped(t, 1, QueueOptions{Max: 9, Wait: option.Duration(time.Hour)})
+		held, _ := e.Enter()
+		order := make(chan int, 3)
+		for i := range 3 {
+			go func() {
+				var lease *Lease
+				if g.Wait(t.Context(), nil, taking(e, &lease)) == nil {
+					order <- i
+					lease.Close()
+				}
+			}()
+			synctest.Wait()
+			g.queue.wake()
+			synctest.Wait()
+		}
+		held.Close()
+		for want := range 3 {
+			if got := <-order; got != want {
+				t.Errorf("request %d came in place %d", got, want)
+			}
+		}
+	})
+}
+
 func TestWeightsShareIdleAndBusyTime(t *testing.T) {
 	t.Parallel()
 	g, err := New("m", []EndpointOptions{{Name: "a", URL: "http://a/v1", Weight: 3}, {Name: "b", URL: "http://b/v1"}}, HealthOptions{}, QueueOptions{}, nil)
