@@ -19,103 +19,108 @@ import (
 
 // Server is the section `server`.
 type Server struct {
-	// Listen is the address that clients call, HOST:PORT. Default 127.0.0.1:8080. Restart needed.
+	// Listen is the address on which the proxy serves clients, as HOST:PORT. Default
+	// 127.0.0.1:8080. Restart needed.
 	Listen string `yaml:"listen"`
-	// AdminListen is the address of metrics, console and reload, HOST:PORT. Default 127.0.0.1:9090.
-	// Restart needed.
+	// AdminListen is the address of the admin listener, as HOST:PORT. It serves metrics, the
+	// console and reloads. Default 127.0.0.1:9090. Restart needed.
 	AdminListen string `yaml:"admin_listen"`
-	// AdminToken is what requests to the admin listener show as a bearer token to reload, to
-	// profile or to read the console's data. A reference, ${NAME} or file:PATH. Default: none,
-	// which is enough on loopback; on another address these are refused without it. Restart needed.
+	// AdminToken is the bearer token that the admin listener requires for reloads, profiles and the
+	// data of the console. A reference, ${NAME} or file:PATH. Default: none. Without a token, these
+	// requests are served if admin_listen is on loopback and refused otherwise. Restart needed.
 	AdminToken string `yaml:"admin_token" secret:"true"`
-	// Pprof serves profiles of the process at /debug/pprof of the admin listener. Default false.
+	// Pprof serves Go profiles of the process at /debug/pprof on the admin listener. Default false.
 	// Restart needed.
 	Pprof bool `yaml:"pprof"`
-	// TLS makes the main listener speak HTTPS. Default: it speaks HTTP.
+	// TLS enables HTTPS on the main listener. Default: the listener serves plain HTTP.
 	TLS TLS `yaml:"tls"`
-	// MaxBodyBytes is the largest request body, as a number or with a unit such as 64MiB; a larger
-	// one is answered with 413. At least 1KiB. Default 64MiB. Reloadable.
+	// MaxBodyBytes is the maximum size of a request body, as a number or with a unit such as 64MiB.
+	// A larger body is rejected with a 413. At least 1KiB. Default 64MiB. Reloadable.
 	MaxBodyBytes option.Bytes `yaml:"max_body_bytes"`
-	// DrainDelay is how long new requests are still served when the process stops and /readyz says
-	// 503, each with Connection: close, until load balancers have seen it. 1s to 5m. Default 1s.
-	// Restart needed.
+	// DrainDelay is how long a stopping process continues to accept requests while /readyz returns
+	// 503, so that load balancers can take it out of rotation. Responses carry Connection: close
+	// during this time. 1s to 5m. Default 1s. Restart needed.
 	DrainDelay option.Duration `yaml:"drain_delay"`
-	// DrainTimeout is how long requests in flight may take to end when the process stops. Default
-	// 30s. Restart needed.
+	// DrainTimeout is the maximum time that requests in flight get to finish when the process
+	// stops. Default 30s. Restart needed.
 	DrainTimeout option.Duration `yaml:"drain_timeout"`
-	// ReadHeaderTimeout bounds the time in which a client sends the head of a request, and how long a
-	// new connection may say nothing: clients open spare ones, and a request that goes out as one is
-	// closed is lost to them. At least 1s. Default 1m. Restart needed.
+	// ReadHeaderTimeout limits how long a client may take to send the headers of a request, and how
+	// long a new connection may stay silent. Avoid low values: clients open spare connections, and
+	// a request sent just as such a connection is closed is lost. At least 1s. Default 1m. Restart
+	// needed.
 	ReadHeaderTimeout option.Duration `yaml:"read_header_timeout"`
-	// IdleTimeout is how long a client's connection may stay open between requests. Default 120s.
-	// Restart needed.
+	// IdleTimeout is how long a client connection may stay idle between requests before it is
+	// closed. Default 120s. Restart needed.
 	IdleTimeout option.Duration `yaml:"idle_timeout"`
-	// BodyTimeout is how long a client may pause while it sends a body. Default 30s; 0 never gives
-	// up. Reloadable.
+	// BodyTimeout is the longest pause that a client may make while it sends a request body. 0
+	// disables the timeout. Default 30s. Reloadable.
 	BodyTimeout option.Duration `yaml:"body_timeout"`
-	// WriteTimeout is how long a client may leave an answer unread before its connection is closed.
-	// Default 30s; 0 never gives up. Reloadable.
+	// WriteTimeout is how long a client may stop reading a response before its connection is
+	// closed. 0 disables the timeout. Default 30s. Reloadable.
 	WriteTimeout option.Duration `yaml:"write_timeout"`
-	// ConnectTimeout bounds the connection to an endpoint. Default 2s. Restart needed.
+	// ConnectTimeout limits the time to connect to an endpoint. Default 2s. Restart needed.
 	ConnectTimeout option.Duration `yaml:"connect_timeout"`
-	// FirstByteTimeout bounds the time to the first byte of a streamed answer. Default 60s; 0 is no
-	// bound. Reloadable.
+	// FirstByteTimeout limits the time to the first byte of a streamed response. 0 disables the
+	// timeout. Default 60s. Reloadable.
 	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
-	// AnswerTimeout bounds the time to the head of an answer that is not streamed, which the
-	// upstream sends when the whole text is there. Default 10m; 0 is no bound. Reloadable.
-	AnswerTimeout option.Duration `yaml:"answer_timeout"`
-	// GapTimeout is how long an answer may pause: a stream between two events, another between two
-	// reads. Default 300s; 0 is no bound. Reloadable.
-	GapTimeout option.Duration `yaml:"gap_timeout"`
-	// KeepaliveAfter is how long a stream is silent, from the request on, before a comment is sent
-	// to the client, and again after each: load balancers close connections that say nothing. The
-	// first one may go out before an answer begins, and then no other endpoint is tried. Default 0:
-	// none are sent. Reloadable.
-	KeepaliveAfter option.Duration `yaml:"keepalive_after"`
-	// CommentsAreProgress says whether comments that a model server sends in a stream, as some do
-	// to say that they still work, count for first_byte_timeout and gap_timeout as events do.
-	// Default true. Reloadable.
-	CommentsAreProgress bool `yaml:"comments_are_progress"`
-	// MaxRetryAfter is the longest Retry-After of a model server that is waited for and passed on;
-	// a longer one is cut to it. Default 60s. Reloadable.
-	MaxRetryAfter option.Duration `yaml:"max_retry_after"`
-	// MaxAttempts is how often a request is sent upstream before it fails, the first time included.
-	// 1 to 10. Default 3. Reloadable.
-	MaxAttempts int `yaml:"max_attempts"`
-	// RetryBudget is the share of recent requests that may be sent a second time, so that retries
-	// cannot multiply the load on a failing pool. 0 to 1. Default 0.2. Reloadable.
-	RetryBudget float64 `yaml:"retry_budget"`
-	// AutoModels are the model names that ask for routing. Default [auto]. Reloadable.
-	AutoModels []string `yaml:"auto_models"`
-	// AllowEngineParams lets callers steer the model servers by fields of bodies and headers that
-	// are otherwise kept from them: transfers of cached blocks, priority, ranks and the like.
-	// Default: none. Reloadable.
-	AllowEngineParams []engine.Param `yaml:"allow_engine_params"`
-	// RouteNamedModels evaluates every route also for requests that name a configured model.
-	// Default false: such requests only meet routes that block. Reloadable.
-	RouteNamedModels bool `yaml:"route_named_models"`
-	// Placement says how an endpoint is picked among those of a model: `auto` sends a prompt where
-	// most of it should be in the cache, weighed against the load there, and any other to the less
-	// loaded of two; `off` is the latter for all. Default auto. Reloadable.
-	Placement string `yaml:"placement" words:"auto off"`
-	// VaguePrompts are the system prompts that say nothing, which a route's prompt may replace.
-	// Case, spacing and closing punctuation do not matter. The default is a list of common ones.
+	// AnswerTimeout limits the time to the headers of a response that is not streamed. The upstream
+	// sends them only when it has generated the whole text. 0 disables the timeout. Default 10m.
 	// Reloadable.
+	AnswerTimeout option.Duration `yaml:"answer_timeout"`
+	// GapTimeout is the longest pause allowed within a response: between two events of a stream, or
+	// between two reads of any other response. 0 disables the timeout. Default 300s. Reloadable.
+	GapTimeout option.Duration `yaml:"gap_timeout"`
+	// KeepaliveAfter is how long a stream may be silent before the proxy sends a comment to the
+	// client, and the interval between further comments, so that load balancers do not close the
+	// connection. The time counts from the arrival of the request. A comment may be sent before the
+	// response begins; after that, no other endpoint is tried. Default 0: no comments are sent.
+	// Reloadable.
+	KeepaliveAfter option.Duration `yaml:"keepalive_after"`
+	// CommentsAreProgress selects whether comments in the stream of a model server reset
+	// first_byte_timeout and gap_timeout as events do. Some servers send comments to signal that
+	// they are still working. Default true. Reloadable.
+	CommentsAreProgress bool `yaml:"comments_are_progress"`
+	// MaxRetryAfter is the longest Retry-After of a model server that the proxy waits for and
+	// passes on. A longer one is reduced to this value. Default 60s. Reloadable.
+	MaxRetryAfter option.Duration `yaml:"max_retry_after"`
+	// MaxAttempts is the maximum number of times that a request is sent upstream, including the
+	// first. 1 to 10. Default 3. Reloadable.
+	MaxAttempts int `yaml:"max_attempts"`
+	// RetryBudget is the share of recent requests that may be retried, so that retries cannot
+	// multiply the load on a failing pool. 0 to 1. Default 0.2. Reloadable.
+	RetryBudget float64 `yaml:"retry_budget"`
+	// AutoModels lists the model names that request routing. Default [auto]. Reloadable.
+	AutoModels []string `yaml:"auto_models"`
+	// AllowEngineParams lists body fields and headers that callers may send to control the model
+	// servers, such as transfers of cached blocks, priority and ranks. Otherwise a request with
+	// such a field is refused, and such a header is removed. Default: none are allowed. Reloadable.
+	AllowEngineParams []engine.Param `yaml:"allow_engine_params"`
+	// RouteNamedModels evaluates all routes also for requests that name a configured model. Default
+	// false: for such requests, only routes that block are evaluated. Reloadable.
+	RouteNamedModels bool `yaml:"route_named_models"`
+	// Placement selects how an endpoint of a model is chosen. `auto` sends a prompt to the endpoint
+	// that is expected to have most of it in its cache, weighed against the load there; other
+	// prompts go to the less loaded of two endpoints. `off` uses the less loaded of two for all
+	// prompts. Default auto. Reloadable.
+	Placement string `yaml:"placement" words:"auto off"`
+	// VaguePrompts lists generic system prompts that a route's prompt may replace. Case, spacing
+	// and closing punctuation are ignored. Default: a list of common ones. Reloadable.
 	VaguePrompts []string `yaml:"vague_prompts"`
-	// AutoMaxTokens says how `max_tokens: auto` finds its limit. Reloadable.
+	// AutoMaxTokens configures how `max_tokens: auto` computes its limit. Reloadable.
 	AutoMaxTokens lengths.Options `yaml:"auto_max_tokens"`
 }
 
-// TLS is how the main listener is secured. Files are read again when one of them changes, without a
-// restart. One that cannot be used makes the configuration invalid: what was read before stays.
-// Whether there is TLS at all takes a restart to change.
+// TLS secures the main listener. Its files are read again when one of them changes, without a
+// restart. A file that cannot be used makes the configuration invalid, and the files read before
+// stay in use. Turning TLS on or off takes a restart.
 type TLS struct {
-	// CertFile holds the certificate of the server, in PEM, with its intermediates.
+	// CertFile is the file with the server's certificate and its intermediates, in PEM.
 	CertFile string `yaml:"cert_file" path:"true"`
-	// KeyFile holds the key of cert_file, in PEM.
+	// KeyFile is the file with the private key of cert_file, in PEM.
 	KeyFile string `yaml:"key_file" path:"true"`
-	// ClientCAFile holds the certificates, in PEM, of the authorities that certificates of clients
-	// may come from. With it a client without a certificate gets no connection.
+	// ClientCAFile is the file with the certificates of the authorities that client certificates
+	// may come from, in PEM. If it is set, a connection without a valid client certificate is
+	// refused.
 	ClientCAFile string `yaml:"client_ca_file" path:"true"`
 }
 
@@ -269,31 +274,32 @@ func isPort(s string) bool {
 
 // Prompt is one item of the list `prompts`.
 type Prompt struct {
-	// Name is what routes name. Required, unique.
+	// Name is the name by which routes refer to the prompt. Required, unique.
 	Name string `yaml:"name"`
-	// Text is the system prompt. Required.
+	// Text is the text of the system prompt. Required.
 	Text string `yaml:"text"`
 }
 
-// Limits is the section `limits`: what keeps requests from using up the process. Limits of
-// callers are in `auth`.
+// Limits is the section `limits`: bounds that keep requests from exhausting the process. Limits of
+// individual callers are in `auth`.
 type Limits struct {
-	// MaxConnections is how many clients may be connected at a time. When one more comes, the
-	// connection that has been idle longest is closed for it, or one that has said nothing for a
-	// second; when all have requests under way, it waits. 0 to 1000000. Default 0: half of the
-	// files that the process may have open (ulimit -n), less 96, and at most 65536. Restart needed.
+	// MaxConnections is the maximum number of client connections. When one more arrives, the
+	// connection that has been idle longest is closed, or one that has been silent for a second. If
+	// all connections have requests in flight, the new one waits. 0 to 1000000. Default 0: half of
+	// the process's limit on open files (ulimit -n), less 96, and at most 65536. Restart needed.
 	MaxConnections int `yaml:"max_connections"`
-	// MaxBytesInFlight bounds the bodies of all requests that are under way, together; one that
-	// does not fit is answered with 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
+	// MaxBytesInFlight limits the total size of the bodies of all requests in flight. A request
+	// that does not fit gets a 503. At least server.max_body_bytes. Default 1GiB. Reloadable.
 	MaxBytesInFlight option.Bytes `yaml:"max_bytes_in_flight"`
-	// MaxMessages is the most messages or input items of a request. 1 to 1000000. Default 16384.
-	// Reloadable.
+	// MaxMessages is the maximum number of messages or input items in a request. 1 to 1000000.
+	// Default 16384. Reloadable.
 	MaxMessages int `yaml:"max_messages"`
-	// MaxDepth is how deep objects and arrays of a body may be nested. 8 to 1000. Default 128.
-	// Reloadable.
+	// MaxDepth is the maximum nesting depth of objects and arrays in a request body. 8 to 1000.
+	// Default 128. Reloadable.
 	MaxDepth int `yaml:"max_depth"`
-	// MinBodyRate is how many bytes a second a client must send of a body, on average, once the
-	// first five seconds are over. 0 is no bound. Default 1KiB. Reloadable.
+	// MinBodyRate is the minimum average rate, in bytes per second, at which a client must send a
+	// request body, enforced after the first five seconds. 0 disables the check. Default 1KiB.
+	// Reloadable.
 	MinBodyRate option.Bytes `yaml:"min_body_rate"`
 }
 
