@@ -1,12 +1,11 @@
-// Package auth says who calls, and what a caller may do: it compares the bearer token of a request
-// with the configured keys, or reads it as a signed token.
+// Package auth authenticates callers and determines what they may do. It compares the bearer token
+// of a request with the configured keys, or verifies it as a signed token. Roles and tenants are
+// names that rules can read; this package maps them to the models that a caller may use and to the
+// limits that apply, which other packages enforce.
 //
-// Roles and tenants are words that rules read; here they lead to the models that a caller may use
-// and to the limits that hold for it, which others keep. The package holds hashes of keys and never
-// a key.
-//
-// A Keys is immutable but for the key set that it verifies tokens with, and safe for concurrent
-// use. Watch owns one goroutine's worth of work, on the caller's goroutine; nothing else runs.
+// The package holds hashes of keys and never a key. A Keys is immutable except for the key set that
+// it verifies tokens with, and is safe for concurrent use. Watch runs on the caller's goroutine;
+// nothing else runs in the background.
 package auth
 
 import (

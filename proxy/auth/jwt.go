@@ -16,41 +16,42 @@ import (
 	"signalbox/internal/option"
 )
 
-// JWTOptions says which tokens are accepted, and who their callers are. Exactly one of jwks_url,
-// jwks_file, public_key_file and secret says what they are signed with.
+// JWTOptions configures which tokens are accepted and how their callers are identified. Exactly one
+// of jwks_url, jwks_file, public_key_file and secret must be set; it supplies the keys that verify
+// signatures.
 type JWTOptions struct {
-	// JWKSURL is where the issuer publishes its keys, an https URL. They are read again every
-	// refresh, and when a token names a key that is not among them; when they cannot be read, those
-	// that are known stay.
+	// JWKSURL is the https URL at which the issuer publishes its keys. The keys are fetched every
+	// refresh, and when a token names an unknown key. If a fetch fails, the known keys stay in use.
 	JWKSURL string `yaml:"jwks_url"`
-	// JWKSFile is a file with a key set in the same format.
+	// JWKSFile is a file with a key set in the format of jwks_url (a JSON Web Key Set).
 	JWKSFile string `yaml:"jwks_file" path:"true"`
-	// PublicKeyFile is a file with one public key in PEM.
+	// PublicKeyFile is a file with one public key, in PEM.
 	PublicKeyFile string `yaml:"public_key_file" path:"true"`
-	// Secret is the shared secret of tokens with an HS algorithm, of at least 32 bytes. A
+	// Secret is the shared secret for tokens signed with an HS algorithm, at least 32 bytes long. A
 	// reference, ${NAME} or file:PATH.
 	Secret string `yaml:"secret" secret:"true"`
-	// Algorithms are those that a token may be signed with: RS256, RS384, RS512, PS256, PS384,
-	// PS512, ES256, ES384, ES512, EdDSA; or HS256, HS384, HS512 with secret, and no others then.
-	// Default [RS256, ES256, EdDSA], and [HS256] with secret.
+	// Algorithms lists the accepted signature algorithms: RS256, RS384, RS512, PS256, PS384, PS512,
+	// ES256, ES384, ES512 and EdDSA. With secret, only HS256, HS384 and HS512 are allowed. Default
+	// [RS256, ES256, EdDSA]; with secret [HS256].
 	Algorithms []string `yaml:"algorithms" words:"RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA HS256 HS384 HS512"`
-	// Issuer is what the claim iss must be. Required.
+	// Issuer is the required value of the claim iss. Required.
 	Issuer string `yaml:"issuer"`
-	// Audience are the names of this service, one of which the claim aud must hold. Required.
+	// Audience lists the names of this service. The claim aud must contain one of them. Required.
 	Audience []string `yaml:"audience"`
-	// Leeway is by how much clocks may differ where exp, nbf and iat are compared. At most 5m.
+	// Leeway is the clock difference tolerated when exp, nbf and iat are checked. At most 5m.
 	// Default 30s.
 	Leeway option.Duration `yaml:"leeway"`
-	// NameClaim is the claim that names the caller, for logs, limits and what belongs to the caller
-	// alone. Dots lead into objects. Default sub.
+	// NameClaim is the claim with the name of the caller. The name is used for logs, limits and
+	// data that belongs to the caller alone. Dots address members of nested objects. Default sub.
 	NameClaim string `yaml:"name_claim"`
-	// TenantClaim is the claim that names the tenant; a token without it is refused. Default: none,
+	// TenantClaim is the claim with the tenant. A token without it is rejected. Default: none;
 	// every caller belongs to default_tenant.
 	TenantClaim string `yaml:"tenant_claim"`
-	// RoleClaim is the claim that names the role; of a list, the first that has an entry in roles,
-	// in their order, or the first of all. A token without it has default_role. Default: none.
+	// RoleClaim is the claim with the role. If it holds a list, the role is the first entry of
+	// roles that is in the list, or else the first of the list. A token without the claim gets
+	// default_role. Default: none.
 	RoleClaim string `yaml:"role_claim"`
-	// Refresh is how often jwks_url is read. At least 10s. Default 10m.
+	// Refresh is the interval at which jwks_url is fetched. At least 10s. Default 10m.
 	Refresh option.Duration `yaml:"refresh"`
 }
 

@@ -24,65 +24,68 @@ const (
 
 // Options is the section `auth`.
 type Options struct {
-	// Mode is none, keys, or jwt. With jwt a caller shows a JSON Web Token or one of keys. Default
-	// none, which is refused where server.listen is not on loopback, unless allow_anonymous says
-	// that it is meant. Reloadable, as everything here but virtual.
+	// Mode selects how callers authenticate: none, keys or jwt. With jwt, a caller presents a JSON
+	// Web Token or one of keys. Default none. If server.listen is not on loopback, none is refused
+	// unless allow_anonymous is set. Reloadable, as is everything in this section except virtual.
 	Mode string `yaml:"mode" words:"none keys jwt"`
-	// AllowAnonymous says for a second time that everyone may call: mode none on an address that
-	// others can reach. Default false.
+	// AllowAnonymous confirms that everyone may call: it permits mode none on an address that is
+	// not loopback. Default false.
 	AllowAnonymous bool `yaml:"allow_anonymous"`
-	// Keys are the keys that modes keys and jwt accept.
+	// Keys lists the API keys accepted in modes keys and jwt.
 	Keys []KeyOptions `yaml:"keys"`
-	// Virtual are keys that operators make, change and revoke while the proxy runs, by /-/keys of
-	// the admin listener. Modes keys and jwt accept them.
+	// Virtual enables virtual keys, which operators create, change and revoke at /-/keys of the
+	// admin listener while the proxy runs. Modes keys and jwt accept them.
 	Virtual VirtualOptions `yaml:"virtual"`
-	// JWT says which tokens mode jwt accepts, and who their callers are.
+	// JWT configures which tokens mode jwt accepts and how their callers are identified.
 	JWT JWTOptions `yaml:"jwt"`
-	// Roles says what callers of a role may do. A role needs no entry here to be read by rules.
+	// Roles configures what the callers of a role may do. Rules can read a role that has no entry
+	// here.
 	Roles []RoleOptions `yaml:"roles"`
-	// Tenants says what the callers of a tenant may do, all of them together.
+	// Tenants configures what all callers of a tenant together may do.
 	Tenants []TenantOptions `yaml:"tenants"`
-	// AdminRoles are the roles that may see explanations and call the classify endpoint when mode
-	// is not none. Default [admin].
+	// AdminRoles lists the roles that may see explanations and call the classify endpoint, unless
+	// mode is none. Default [admin].
 	AdminRoles []string `yaml:"admin_roles"`
-	// DefaultRole is the role of a request without a role of its own. Default empty.
+	// DefaultRole is the role of a request that has none of its own. Default empty.
 	DefaultRole string `yaml:"default_role"`
-	// DefaultTenant is the tenant of a request without a tenant of its own. Default: default.
+	// DefaultTenant is the tenant of a request that has none of its own. Default: default.
 	DefaultTenant string `yaml:"default_tenant"`
 }
 
-// KeyOptions is one API key. The key itself is nowhere in the configuration.
+// KeyOptions is one API key. The configuration holds its hash, never the key.
 type KeyOptions struct {
-	// Name appears in logs. Required, unique.
+	// Name identifies the key in logs. Required, unique.
 	Name string `yaml:"name"`
-	// SHA256 is the hash of the key as 64 hexadecimal digits: printf %s KEY | sha256sum.
+	// SHA256 is the SHA-256 hash of the key, as 64 hexadecimal digits: printf %s KEY | sha256sum.
 	SHA256 string `yaml:"sha256"`
-	// Tenant is whom the caller belongs to. Default: default_tenant.
+	// Tenant is the tenant that the caller belongs to. Default: default_tenant.
 	Tenant string `yaml:"tenant"`
-	// Role is what rules may read as the caller's role. Default: default_role.
+	// Role is the caller's role, as rules read it. Default: default_role.
 	Role string `yaml:"role"`
-	// Models are the models that requests with the key may go to, by name or by routing. Default:
-	// all. What the role and the tenant allow is cut by it.
+	// Models lists the models that requests with the key may be sent to, whether by name or by
+	// routing. It narrows what the role and the tenant allow. Default: all.
 	Models []string `yaml:"models"`
-	// Rate bounds what the key may be used for. Default: what the role says.
+	// Rate limits the requests made with the key. Default: the rate of the role.
 	Rate RateOptions `yaml:"rate"`
-	// Budget bounds what requests with the key may cost.
+	// Budget limits the cost of requests made with the key.
 	Budget BudgetOptions `yaml:"budget"`
 }
 
-// VirtualOptions says where virtual keys are kept. See keys.md.
+// VirtualOptions configures where virtual keys are stored. See keys.md.
 type VirtualOptions struct {
-	// File keeps them on this machine: JSON, of hashes, written anew with every change. Several
-	// processes of a machine may share one. Default: there are no virtual keys. Restart needed.
+	// File is the file that stores virtual keys on this machine: JSON with hashes of the keys,
+	// rewritten at every change. Several processes on one machine may share it. Default: none, so
+	// there are no virtual keys unless redis is set. Restart needed.
 	File string `yaml:"file" path:"true"`
-	// Redis keeps them in memory.redis, for all replicas, in place of a file. Default false.
+	// Redis stores virtual keys in memory.redis instead of a file, for all replicas. Default false.
 	// Restart needed.
 	Redis bool `yaml:"redis"`
-	// Max is how many there may be, expired ones included. Default 10000, at most 100000. Restart
-	// needed.
+	// Max is the maximum number of virtual keys, including expired ones. At most 100000. Default
+	// 10000. Restart needed.
 	Max int `yaml:"max"`
-	// Refresh is how often a replica looks for changes that others made, 100ms to 1m: a revoked key
-	// works elsewhere for so long, and for the time to read the keys. Default 2s. Restart needed.
+	// Refresh is the interval at which a replica checks for changes made by others. A revoked key
+	// continues to work on other replicas for up to this time, plus the time to read the keys.
+	// 100ms to 1m. Default 2s. Restart needed.
 	Refresh option.Duration `yaml:"refresh"`
 }
 
@@ -107,38 +110,39 @@ func (o VirtualOptions) check(p *option.Problems) {
 	option.Between(p, "virtual.refresh", time.Duration(o.Refresh), soonestLook, latestLook)
 }
 
-// RoleOptions is what callers of one role may do.
+// RoleOptions configures what the callers of one role may do.
 type RoleOptions struct {
-	// Name is the role. Required, unique.
+	// Name is the name of the role. Required, unique.
 	Name string `yaml:"name"`
-	// Models are the models that their requests may go to. Default: all.
+	// Models lists the models that requests of these callers may be sent to. Default: all.
 	Models []string `yaml:"models"`
-	// Rate bounds each caller of the role that has no rate of its own.
+	// Rate limits each caller of the role that has no rate of its own.
 	Rate RateOptions `yaml:"rate"`
 }
 
-// TenantOptions is what the callers of one tenant may do.
+// TenantOptions configures what the callers of one tenant may do.
 type TenantOptions struct {
-	// Name is the tenant. Required, unique.
+	// Name is the name of the tenant. Required, unique.
 	Name string `yaml:"name"`
-	// Models are the models that their requests may go to. Default: all.
+	// Models lists the models that requests of these callers may be sent to. Default: all.
 	Models []string `yaml:"models"`
-	// Rate bounds all callers of the tenant together.
+	// Rate limits all callers of the tenant together.
 	Rate RateOptions `yaml:"rate"`
-	// Budget bounds what all callers of the tenant together may cost.
+	// Budget limits the total cost of all callers of the tenant.
 	Budget BudgetOptions `yaml:"budget"`
 }
 
-// BudgetOptions bounds what requests cost by models[].price in a period. A request whose estimated
-// cost does not fit is answered with 429. Models without a price cost nothing.
+// BudgetOptions limits the cost of requests in a period, computed from models[].price. A request
+// whose estimated cost exceeds what is left gets a 429. Requests to models without a price cost
+// nothing.
 type BudgetOptions struct {
 	// Soft makes requests cheaper when the budget is nearly used up.
 	Soft budget.SoftOptions `yaml:"soft" json:"soft,omitzero"`
 
-	// USD is how many US dollars may be spent in a period, over all replicas with memory.redis,
-	// else in each process. 0 is no bound.
+	// USD is the budget for one period, in US dollars. It applies to all replicas together with
+	// memory.redis, else to each process. 0 is unlimited.
 	USD float64 `yaml:"usd" json:"usd,omitzero"`
-	// Period is day or month, of the calendar in UTC. Default month.
+	// Period is the calendar period of the budget, in UTC: day or month. Default month.
 	Period string `yaml:"period" json:"period,omitzero" words:"day month"`
 }
 
@@ -152,16 +156,17 @@ func (o BudgetOptions) of(name string) budget.Budget {
 	return budget.Budget{Name: name, USD: o.USD, Period: budget.Period(cmp.Or(o.Period, string(budget.Month))), Soft: o.Soft.Of()}
 }
 
-// RateOptions bounds requests. A request that is over one of the bounds is answered with 429.
-// Minutes roll: an allowance comes back bit by bit, and can be used at once as far as it has.
+// RateOptions limits requests. A request that exceeds one of the limits gets a 429. The limits per
+// minute roll: an allowance is refilled continuously, and whatever has been refilled can be used at
+// once.
 type RateOptions struct {
-	// RPM is how many requests a minute are allowed. 0 is no bound.
+	// RPM is the maximum number of requests per minute. 0 is unlimited.
 	RPM int `yaml:"rpm" json:"rpm,omitzero"`
-	// TPM is how many tokens a minute are allowed, of prompts and answers. A request is let in by
-	// an estimate, which is settled with what it used. 0 is no bound.
+	// TPM is the maximum number of tokens per minute, prompts and responses together. A request is
+	// admitted by an estimate, which is later corrected to the actual usage. 0 is unlimited.
 	TPM int `yaml:"tpm" json:"tpm,omitzero"`
-	// Concurrency is how many requests may be under way at a time: over all replicas with
-	// memory.redis, else in each process. 0 is no bound.
+	// Concurrency is the maximum number of requests in flight. It applies to all replicas together
+	// with memory.redis, else to each process. 0 is unlimited.
 	Concurrency int `yaml:"concurrency" json:"concurrency,omitzero"`
 }
 
