@@ -1,13 +1,14 @@
-// Package budget keeps budgets in US dollars over a day or a month of the calendar in UTC.
+// Package budget keeps budgets in US dollars over a calendar day or month in UTC.
 //
-// Before a request its estimated price is reserved, and afterwards what it cost takes its place. A
-// request whose estimate no longer fits is refused, so a budget is exceeded by no more than what
-// estimates fall short of. Reservations of a process that died are free again after a while.
+// Before a request is sent, its estimated price is reserved; afterwards the actual cost replaces
+// the reservation. A request whose estimate no longer fits is refused, so a budget is exceeded at
+// most by the amount that estimates are too low. Reservations of a process that died expire after a
+// while.
 //
-// Accounts are kept in this process, and in a Remote for all replicas. While the Remote does not
-// answer, the account of this process stands in; what was spent meanwhile is told to the Remote
-// when it answers again. A Remote that has lost accounts is told what was spent, as far as a
-// process knows.
+// Accounts are kept in this process and, for all replicas, in a Remote. While the Remote does not
+// answer, the account of this process is used, and what it spends is reported to the Remote when
+// that answers again. A Remote that has lost its accounts is told the amounts that each process
+// knows of.
 //
 // A Keeper is safe for concurrent use and starts no goroutine. Its lock is a leaf.
 package budget

@@ -6,12 +6,12 @@ import (
 	"signalbox/internal/option"
 )
 
-// Options bounds what requests cost in a period by the model's price.
+// Options limits the cost of requests in a period, computed from the model's price.
 type Options struct {
-	// USD is how many US dollars may be spent in a period, over all replicas with memory.redis,
-	// else in each process. 0 is no bound.
+	// USD is the budget for one period, in US dollars. It applies to all replicas together with
+	// memory.redis, else to each process. 0 is unlimited.
 	USD float64 `yaml:"usd"`
-	// Period is day or month, of the calendar in UTC. Default month.
+	// Period is the calendar period of the budget, in UTC: day or month. Default month.
 	Period string `yaml:"period" words:"day month"`
 }
 
@@ -35,13 +35,14 @@ func (o Options) Of(name string) Budget {
 	return Budget{Name: name, USD: o.USD, Period: Period(cmp.Or(o.Period, string(Month)))}
 }
 
-// SoftOptions says what becomes of requests whose budget is nearly used up.
+// SoftOptions configures what happens to requests when their budget is nearly used up.
 type SoftOptions struct {
-	// At is the share of the budget, spent and reserved, from which on requests are made cheaper,
-	// in (0,1]. Default 0: they are not.
+	// At is the share of the budget, spent and reserved amounts together, from which requests are
+	// made cheaper, in (0,1]. Default 0: never.
 	At float64 `yaml:"at" json:"at,omitzero"`
-	// Then is what is done: cheaper sends requests to the cheapest candidate of their route,
-	// less_effort lets models reason one step less, both does both. Default cheaper.
+	// Then selects how requests are made cheaper: cheaper sends them to the cheapest candidate of
+	// their route, less_effort lowers the reasoning effort by one step, both does both. Default
+	// cheaper.
 	Then string `yaml:"then" json:"then,omitzero" words:"cheaper less_effort both"`
 }
 

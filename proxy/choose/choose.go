@@ -1,12 +1,12 @@
-// Package choose puts the models that a route names in the order to try them: as the file lists
-// them, by weight, by quality, by cost or by latency.
+// Package choose puts the models that a route lists in the order in which they are tried: as
+// listed, by weight, by quality, by cost or by latency.
 //
-// It picks no endpoint and knows nothing of their health; see package pool. Which models come into
-// question is for the rules to say.
+// It picks no endpoint and knows nothing of endpoint health; see package pool. The rules determine
+// which models are candidates.
 //
-// Invariants: what is not known is never taken for good or for bad, but stands behind what is
-// known, with a word that says so; equals keep the order of the file. Nothing here starts a
-// goroutine. The locks of Speeds are leaves.
+// Invariants: an unknown value is never treated as good or bad. A candidate with an unknown value
+// is placed behind those with known values, with a word that says so; equal candidates keep the
+// order of the file. Nothing here starts a goroutine. The locks of Speeds are leaves.
 package choose
 
 import (

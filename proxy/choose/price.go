@@ -6,12 +6,12 @@ import (
 	"signalbox/internal/option"
 )
 
-// Price is a price in USD per million tokens. When both are 0 the price is not known; a model
-// that costs nothing, and is to win by cost, says so with a price next to nothing.
+// Price is a price in USD per million tokens. If both are 0, the price is unknown. For a free model
+// that should win by cost, set a price slightly above 0.
 type Price struct {
-	// Input is the price of a million prompt tokens. Default 0.
+	// Input is the price of one million prompt tokens, in US dollars. Default 0.
 	Input float64 `yaml:"input"`
-	// Output is the price of a million completion tokens. Default 0.
+	// Output is the price of one million completion tokens, in US dollars. Default 0.
 	Output float64 `yaml:"output"`
 }
 

@@ -1,11 +1,11 @@
-// Package lengths remembers how long the answers of models were, and says from it which token limit
-// the coming ones need and how long they will be on average.
+// Package lengths records how long the responses of models were, and derives from that the token
+// limits for new requests and their expected length.
 //
-// It is no source of exact figures: quantiles come from sketches with a known relative error, and
-// old answers fade. it reads no answers; see stream/response.
+// The figures are not exact: quantiles come from sketches with a known relative error, and the
+// weight of old responses decays. The package does not read responses; see stream/response.
 //
-// Invariants: memory is bounded, however many kinds of answers there are; an automatic limit is
-// never below its floor; noting an answer of a known kind, and asking for a limit, allocates
+// Invariants: memory is bounded, however many kinds of responses there are; an automatic limit is
+// never below its floor; recording a response of a known kind, and asking for a limit, allocates
 // nothing. A Sketches is safe for concurrent use; its one lock is a leaf.
 package lengths
 

@@ -2,32 +2,33 @@ package lengths
 
 import "signalbox/internal/option"
 
-// Options is the section `server.auto_max_tokens`: how `max_tokens: auto` finds its limit.
+// Options is the section `server.auto_max_tokens`: how `max_tokens: auto` computes its limit.
 type Options struct {
-	// Floor is the least automatic limit, in tokens. At least 1. Default 256. Reloadable, as
-	// everything here.
+	// Floor is the lowest automatic limit, in tokens. At least 1. Default 256. Reloadable, as is
+	// everything in this section.
 	Floor int `yaml:"floor"`
-	// Headroom is what the 99th percentile of the answers seen is multiplied with. 1 to 100.
-	// Default 1.5.
+	// Headroom is the factor by which the 99th percentile of the observed response lengths is
+	// multiplied to get the limit. 1 to 100. Default 1.5.
 	Headroom float64 `yaml:"headroom"`
-	// MinAnswers is how many answers of a kind must have been seen before they decide; with fewer,
-	// cold_start does. 1 to 250. Default 100: of fewer, the 99th percentile is just the longest.
+	// MinAnswers is the number of observed responses of a kind from which their lengths set the
+	// limit. With fewer, the limits in cold_start apply. 1 to 250. Default 100, since with fewer
+	// the 99th percentile is simply the longest response.
 	MinAnswers int `yaml:"min_answers"`
-	// ColdStart holds the limits that hold until enough answers were seen. Reasoning counts towards
-	// the limit, so they grow with the effort.
+	// ColdStart sets the limits that apply until min_answers responses were observed. They increase
+	// with the reasoning effort, because reasoning tokens count towards the limit.
 	ColdStart ColdStart `yaml:"cold_start"`
 }
 
-// ColdStart are automatic limits by reasoning effort, in tokens.
+// ColdStart is the automatic limits by reasoning effort, in tokens.
 type ColdStart struct {
-	// None is the limit without reasoning. At least 1. Default 2048.
+	// None is the limit without reasoning, in tokens. At least 1. Default 2048.
 	None int `yaml:"none"`
-	// Low is the limit at low effort. At least 1. Default 4096.
+	// Low is the limit at low effort, in tokens. At least 1. Default 4096.
 	Low int `yaml:"low"`
-	// Medium is the limit at medium effort, and for models with a reasoning dialect that nobody
-	// tells an effort. At least 1. Default 8192.
+	// Medium is the limit at medium effort, in tokens. It also applies to models with a reasoning
+	// dialect whose request sets no effort. At least 1. Default 8192.
 	Medium int `yaml:"medium"`
-	// High is the limit at high effort. At least 1. Default 16384.
+	// High is the limit at high effort, in tokens. At least 1. Default 16384.
 	High int `yaml:"high"`
 }
 
