@@ -1,10 +1,10 @@
-// Package kv is what an operator and a model server say of the server's key-value cache: how much
-// it holds, whether prompts share it, what runs there now, and from where it can take what it
-// lacks.
+// Package kv holds what operators and model servers state about a server's key-value cache: its
+// size, whether prompts share it, what runs on the server now, and from which other server it can
+// fetch missing blocks.
 //
-// It places nothing; package affinity does, with what is read here. Everything that a server says
-// is a hint: a server that says nothing, or nonsense, is served as before.
+// The package places no requests; package affinity does, with these values. All statements of a
+// server are hints: a server that reports nothing, or nonsense, is served as before.
 //
-// Everything is safe for concurrent use. Watch owns one goroutine for each endpoint that is asked
-// and returns when they have ended; nothing else starts one.
+// Everything is safe for concurrent use. Watch owns one goroutine per polled endpoint and returns
+// when they have ended; nothing else starts a goroutine.
 package kv

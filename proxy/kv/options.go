@@ -19,68 +19,70 @@ const (
 
 // Options is the section `kv` of an endpoint.
 type Options struct {
-	// Level says what the endpoint can do beyond the OpenAI API: `openai` nothing; `apc`, vLLM with
-	// automatic prefix caching, gets a cache_salt that keeps tenants apart and is asked for its
-	// /metrics; `auto` finds out from /metrics and counts as openai until then. Default: that of
-	// the model.
+	// Level states what the endpoint supports beyond the OpenAI API. `openai` is nothing more.
+	// `apc` is vLLM with automatic prefix caching: the proxy sends a cache_salt that separates
+	// tenants, and polls the server's /metrics. `auto` detects this from /metrics and is treated as
+	// openai until then. Default: the level of the model.
 	Level string `yaml:"level" words:"openai apc auto"`
-	// PrefillUsPerToken is what the endpoint takes for a token of a prompt before that was
-	// observed, in microseconds. Default: that of the model.
+	// PrefillUsPerToken is the assumed prefill time per prompt token, in microseconds, until it has
+	// been observed. Default: the value of the model.
 	PrefillUsPerToken float64 `yaml:"prefill_us_per_token"`
-	// Seats is how many requests the endpoint runs at once, vLLM's --max-num-seqs. Default: that of
-	// the model.
+	// Seats is the number of requests that the endpoint runs at once (--max-num-seqs of vLLM).
+	// Default: the value of the model.
 	Seats int `yaml:"seats"`
-	// Tokens is how many tokens the endpoint's key-value cache holds; vLLM logs it at start as `GPU
-	// KV cache size`. At levels apc and auto the endpoint's own word counts. Default: that of the
-	// model.
+	// Tokens is the capacity of the endpoint's key-value cache, in tokens; vLLM logs it at startup
+	// as `GPU KV cache size`. At levels apc and auto, the value that the endpoint reports takes
+	// precedence. Default: the value of the model.
 	Tokens int `yaml:"tokens"`
-	// P2P is where other endpoints of the model can take cached blocks from this one, vLLM's
-	// offloading connector with the p2p tier. Where two endpoints both have one, a request that
-	// goes to the one that lacks its prefix names the other. Default: none.
+	// P2P is the address from which other endpoints of the model can fetch cached blocks of this
+	// one, with vLLM's offloading connector and its p2p tier. If two endpoints have an address and
+	// a request goes to the one that lacks its prefix, the request names the other. Default: none.
 	P2P Peer `yaml:"p2p"`
 }
 
-// ModelOptions is the section `kv` of a model: what holds for its endpoints unless they say
-// otherwise, and how the model's chat template begins.
+// ModelOptions is the section `kv` of a model: defaults for its endpoints, and how the model's chat
+// template begins.
 type ModelOptions struct {
-	// Level is the level of endpoints that name none: openai, apc or auto. Default openai.
+	// Level is the level of endpoints that set none: openai, apc or auto. Default openai.
 	Level string `yaml:"level" words:"openai apc auto"`
-	// PrefillUsPerToken is what an endpoint takes for a token of a prompt before that was observed,
-	// in microseconds. Default 60.
+	// PrefillUsPerToken is the assumed prefill time per prompt token of an endpoint, in
+	// microseconds, until it has been observed. Default 60.
 	PrefillUsPerToken float64 `yaml:"prefill_us_per_token"`
-	// Seats is how many requests an endpoint runs at once. Default 0: not known.
+	// Seats is the number of requests that an endpoint runs at once. Default 0: unknown.
 	Seats int `yaml:"seats"`
-	// Tokens is how many tokens the key-value cache of an endpoint holds. Default 0: not known,
-	// 400,000 are assumed.
+	// Tokens is the capacity of an endpoint's key-value cache, in tokens. Default 0: unknown, and
+	// 400,000 is assumed.
 	Tokens int `yaml:"tokens"`
-	// EffortLeadsPrompt says that the chat template puts the reasoning effort in front of the
-	// system prompt, as that of gpt-oss does: then prompts with different efforts share nothing.
-	// Default false.
+	// EffortLeadsPrompt states that the chat template puts the reasoning effort before the system
+	// prompt, as that of gpt-oss does. Prompts with different efforts then share no prefix. Default
+	// false.
 	EffortLeadsPrompt bool `yaml:"effort_leads_prompt"`
-	// ToolsLeadPrompt says that the chat template puts the tools in front of the system prompt:
-	// then prompts with different tools share nothing. Default false.
+	// ToolsLeadPrompt states that the chat template puts the tools before the system prompt.
+	// Prompts with different tools then share no prefix. Default false.
 	ToolsLeadPrompt bool `yaml:"tools_lead_prompt"`
-	// WarmTokensPerS bounds how many tokens of contexts an endpoint is made to read ahead of need,
-	// in a second. Default 20000.
+	// WarmTokensPerS limits the rate at which an endpoint is made to read contexts ahead of
+	// requests, in tokens per second. Default 20000.
 	WarmTokensPerS float64 `yaml:"warm_tokens_per_s"`
-	// Scrape says how endpoints are asked what they do. Those of level openai are asked for sleep
-	// alone, unless `health.path` is `off`, and where no vLLM answers every 5 minutes only.
+	// Scrape configures how the state of endpoints is polled. Endpoints at level openai are polled
+	// only for whether they are asleep, unless `health.path` is `off`; if no vLLM answers there,
+	// only every 5 minutes.
 	Scrape ScrapeOptions `yaml:"scrape"`
 }
 
-// ScrapeOptions configures the reading of /metrics.
+// ScrapeOptions configures the polling of /metrics.
 type ScrapeOptions struct {
-	// Path is asked with GET on the endpoint's host. Default /metrics.
+	// Path is the path that is requested with GET on the endpoint's host. Default /metrics.
 	Path string `yaml:"path"`
-	// Interval is the time between two readings. At least 100ms. Default 2s.
+	// Interval is the time between two polls. At least 100ms. Default 2s.
 	Interval option.Duration `yaml:"interval"`
-	// Timeout bounds one reading. Default 1s.
+	// Timeout limits one poll. Default 1s.
 	Timeout option.Duration `yaml:"timeout"`
 }
 
 // Peer is the address of a server's p2p tier.
 type Peer struct {
-	// Host is the name or address under which other endpoints reach this one. Required with port.
+	// Host is the host name or address under which other endpoints reach this one. Required with
+	// port.
 	Host string `yaml:"host"`
 	// Port is the port of the p2p tier. Required with host.
 	Port int `yaml:"port"`

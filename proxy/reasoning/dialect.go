@@ -1,16 +1,17 @@
-// Package reasoning tells a model how much to think, in the words that the model understands, and
-// reads what a client said about it in any of the dialects in use.
+// Package reasoning tells a model how much to reason, in the dialect that the model understands,
+// and reads the effort that a client set in any of the dialects in use.
 //
-// A dialect is written for chat completions. In the Responses API the field reasoning_effort is
-// reasoning.effort, and all else stands where it stands in chat: vLLM reads chat_template_kwargs
-// there as well (ResponsesRequest, vllm/entrypoints/openai/responses/protocol.py at 055e47c2). A
-// completion that is no chat is rendered by no template, so nothing is said in it.
+// Dialects are defined for chat completions. In the Responses API the field reasoning_effort is
+// reasoning.effort; all other fields are in the same place as in chat: vLLM reads
+// chat_template_kwargs there as well (ResponsesRequest,
+// vllm/entrypoints/openai/responses/protocol.py at 055e47c2). A plain completion is not rendered by
+// a chat template, so nothing is set in it.
 //
-// It does not decide how much thinking a request deserves: a route says that. It edits no body; it
-// notes edits in a patch.
+// The package does not decide how much reasoning a request deserves: a route does. It edits no
+// body; it records edits in a patch.
 //
-// A route speaks of four efforts, None, Low, Medium and High. Models and clients have more words;
-// each has a rank, and an effort that a model lacks becomes its nearest.
+// A route uses four efforts: None, Low, Medium and High. Models and clients know more; each has a
+// rank, and an effort that a model lacks is replaced by the nearest one.
 package reasoning
 
 import (

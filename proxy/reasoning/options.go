@@ -33,34 +33,37 @@ const (
 	DialectMistral = "mistral"
 )
 
-// Options names a dialect. A route's effort that the model lacks becomes its nearest, the lower
-// of two that are equally near.
+// Options selects a dialect. An effort that the model lacks is replaced by the nearest one; of two
+// equally near, the lower.
 type Options struct {
-	// Dialect is openai, gpt_oss, qwen3, deepseek, mistral, reasoning_effort, chat_template_kwargs,
-	// custom or none. Default none: nothing is sent. The named ones are presets: openai, gpt_oss
-	// and mistral of reasoning_effort, qwen3 and deepseek of chat_template_kwargs. Models that
-	// always reason, such as Magistral and DeepSeek-R1, have none.
+	// Dialect selects how the reasoning effort is sent to the model: openai, gpt_oss, qwen3,
+	// deepseek, mistral, reasoning_effort, chat_template_kwargs, custom or none. openai, gpt_oss
+	// and mistral are presets of reasoning_effort; qwen3 and deepseek are presets of
+	// chat_template_kwargs. Use none for models that always reason, such as Magistral and
+	// DeepSeek-R1. Default none: nothing is sent.
 	Dialect string `yaml:"dialect" words:"openai gpt_oss qwen3 deepseek mistral reasoning_effort chat_template_kwargs custom none"`
-	// Key is the member of chat_template_kwargs, such as enable_thinking (Qwen3, GLM) or thinking
-	// (DeepSeek, Granite). Required by that dialect; qwen3 and deepseek have theirs.
+	// Key is the member of chat_template_kwargs that is set, such as enable_thinking (Qwen3, GLM)
+	// or thinking (DeepSeek, Granite). Required by dialect chat_template_kwargs; qwen3 and deepseek
+	// set their own.
 	Key string `yaml:"key"`
-	// Efforts are the words of reasoning_effort that the model takes, out of none, minimal, low,
-	// medium, high, xhigh and max. Only with dialects of that field. Default none, low, medium and
-	// high; with gpt_oss low, medium and high, since it has no off; with mistral none and high.
+	// Efforts lists the values of reasoning_effort that the model accepts, out of none, minimal,
+	// low, medium, high, xhigh and max. Only for dialects that use this field. Default none, low,
+	// medium and high; with gpt_oss low, medium and high, since it cannot turn reasoning off; with
+	// mistral none and high.
 	Efforts []string `yaml:"efforts"`
-	// Values are what key is set to, by effort, such as {none: false, high: true}; an effort left
-	// out becomes its nearest. Only with dialects of chat_template_kwargs. Default false for none
-	// and low, true for medium and high.
+	// Values maps efforts to the values that key is set to, such as {none: false, high: true}. An
+	// effort that is left out is replaced by the nearest one. Only for dialects that use
+	// chat_template_kwargs. Default false for none and low, true for medium and high.
 	Values map[string]any `yaml:"values"`
-	// Custom holds the fields of the body to set, by effort: {none: {FIELD: VALUE}, high: {FIELD:
-	// VALUE}}. Where VALUE is a mapping, its members are set beside those that the client sent.
-	// Required by dialect custom, and only with it; an effort left out becomes its nearest. Limits
-	// on the answer, n, tools and stream_options are refused.
+	// Custom maps efforts to the body fields that are set: {none: {FIELD: VALUE}, high: {FIELD:
+	// VALUE}}. If VALUE is a mapping, its members are merged into those that the client sent. An
+	// effort that is left out is replaced by the nearest one. Fields that limit the response, n,
+	// tools and stream_options are refused. Required by dialect custom, and only allowed with it.
 	Custom map[string]map[string]any `yaml:"custom"`
-	// Budget is the field of the body that bounds reasoning in tokens: thinking_token_budget (vLLM
-	// 0.20 and later; without its --reasoning-parser it refuses such requests) or
-	// thinking_budget_tokens (llama.cpp). It is set to the budget that a client of the Messages API
-	// names, where the model is to reason. Default none: a budget is an effort alone.
+	// Budget is the body field that limits reasoning in tokens: thinking_token_budget (vLLM 0.20
+	// and later, which refuses it unless started with --reasoning-parser) or thinking_budget_tokens
+	// (llama.cpp). If the model is to reason, the field is set to the budget that a client of the
+	// Messages API gives. Default none: such a budget only selects an effort.
 	Budget string `yaml:"budget"`
 }
 
