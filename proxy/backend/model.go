@@ -1,5 +1,5 @@
 // Package backend holds models as requests are served from them: their options, prices and limits,
-// their endpoints, and what placement knows of each. It sends nothing.
+// their endpoints, and the placement data of each. It sends nothing.
 package backend
 
 import (
@@ -22,64 +22,65 @@ import (
 
 // ModelOptions is one item of the list `models`.
 type ModelOptions struct {
-	// Name is what routes name and clients may ask for. Required, unique. Reloadable, as everything
-	// here.
+	// Name is the name of the model, as routes and clients use it. Required, unique. Reloadable, as
+	// is everything in this section.
 	Name string `yaml:"name"`
-	// ServedAs is the model name sent upstream. Default: name.
+	// ServedAs is the model name that is sent upstream. Default: name.
 	ServedAs string `yaml:"served_as"`
-	// Endpoints are the servers that serve the model. At least one.
+	// Endpoints lists the servers that serve the model. At least one.
 	Endpoints []pool.EndpointOptions `yaml:"endpoints"`
-	// ContextWindow is the model's context length in tokens, prompt and answer together. Prompts
-	// are refused that no tokenizer, or not the model's own, could fit into it. Default 0: not
-	// known, nothing is clamped or refused; clients are told what the servers say.
+	// ContextWindow is the context length of the model in tokens, prompt and response together. A
+	// prompt is refused if it cannot fit with any tokenizer, or does not fit when counted with the
+	// model's own. Default 0: unknown. Then nothing is clamped or refused, and clients see the
+	// value that the servers report.
 	ContextWindow int `yaml:"context_window"`
-	// Price is what the model's tokens cost, for the cost metrics and for `by: cost`.
+	// Price is the price of the model's tokens, used for the cost metrics, budgets and `by: cost`.
 	Price choose.Price `yaml:"price"`
-	// Budget bounds what all requests to the model may cost by its price. Those that do not fit go
-	// to the next candidate of their route; a request without another one is answered with 429.
+	// Budget limits the total cost of all requests to the model, computed from its price. A request
+	// that does not fit goes to the next candidate of its route, or gets a 429 if there is none.
 	Budget budget.Options `yaml:"budget"`
-	// Skills says how well the model answers, for `by: quality` and `quality_margin`: a share of
-	// right answers in [0,1] for each domain, and under `default` for all others, such as {default:
-	// 0.5, math: 0.8}. Without a default, other domains get the mean of those given. Default: not
-	// known.
+	// Skills rates how well the model answers, for `by: quality` and `quality_margin`: the share of
+	// correct answers, in [0,1], for each domain, and under `default` for all other domains, such
+	// as {default: 0.5, math: 0.8}. Without default, other domains get the mean of the given
+	// values. Default: unknown.
 	Skills map[string]float64 `yaml:"skills"`
-	// SkillsFrom takes the skills from the results of a public model on MMLU-Pro that are built in,
-	// such as Meta-Llama-3_1-8B-Instruct; entries of skills stand over them. Default: none.
+	// SkillsFrom takes the skills from the built-in MMLU-Pro results of a public model, such as
+	// Meta-Llama-3_1-8B-Instruct. Entries of skills take precedence. Default: none.
 	SkillsFrom string `yaml:"skills_from"`
-	// Reasoning says how the model is told to think more or less.
+	// Reasoning configures how the reasoning effort is sent to the model.
 	Reasoning reasoning.Options `yaml:"reasoning"`
-	// MaxTokensField is the field in which a limit on the answer is sent, max_tokens or
-	// max_completion_tokens; a client's limit in the other one is moved there, or goes where the
-	// client gave both, unless the client asked for this very model. OpenAI's o-series and gpt-5
-	// take max_completion_tokens only, older servers max_tokens only. Default max_completion_tokens
-	// with reasoning dialect openai; else max_tokens for limits of routes, and a client's limit
-	// stays in the field that it has.
+	// MaxTokensField is the field in which the model takes a limit on the response: max_tokens or
+	// max_completion_tokens. A client's limit in the other field is moved to this one, or removed
+	// if the client set both, unless the client asked for this very model. OpenAI's o-series and
+	// gpt-5 accept only max_completion_tokens, older servers only max_tokens. Default
+	// max_completion_tokens with reasoning dialect openai. Otherwise limits of routes use
+	// max_tokens, and a client's limit stays in its field.
 	MaxTokensField string `yaml:"max_tokens_field" words:"max_tokens max_completion_tokens"`
-	// StreamUsage says when the servers are asked how many tokens a stream took although its client
-	// did not ask, who does not see it then: auto, where a limit on tokens a minute or a budget is
-	// settled by it; always, also for metrics, costs and the lengths that automatic limits learn
-	// from; never, for servers that refuse stream_options. Default auto.
+	// StreamUsage selects when the servers are asked for the token usage of a stream whose client
+	// did not ask for it. The client does not see that usage. auto asks if a token rate limit or a
+	// budget is settled by it; always also asks for metrics, costs and the lengths that automatic
+	// limits learn from; never is for servers that refuse stream_options. Default auto.
 	StreamUsage string `yaml:"stream_usage" words:"auto always never"`
-	// Messages says what becomes of requests to /v1/messages, Anthropic's API: translate makes chat
-	// completions of them, which every server takes; pass sends them on as they came, to servers
-	// with a /messages of their own, as vLLM has, wherever neither the request nor its answer has
-	// to be changed or looked at, and translates the rest. Default translate.
+	// Messages selects how requests to /v1/messages, Anthropic's API, are forwarded. translate
+	// converts them to chat completions, which every server accepts. pass forwards them unchanged
+	// to servers with their own /messages endpoint, such as vLLM, if neither the request nor its
+	// response has to be changed or inspected, and translates the rest. Default translate.
 	Messages string `yaml:"messages" words:"translate pass"`
-	// ContextRole is who says the stored contexts that a request names, at the start of the prompt:
-	// system, or user for models whose template takes no system message. Default system.
+	// ContextRole is the message role of the stored contexts that are inserted at the start of the
+	// prompt: system, or user for models whose template accepts no system message. Default system.
 	ContextRole string `yaml:"context_role" words:"system user"`
-	// Health configures the active checks of the endpoints.
+	// Health configures active health checks of the endpoints.
 	Health pool.HealthOptions `yaml:"health"`
-	// Queue bounds the requests that wait while all endpoints have max_inflight requests.
+	// Queue limits the requests that wait while every endpoint has max_inflight requests in flight.
 	Queue pool.QueueOptions `yaml:"queue"`
-	// KV says what is known of the key-value caches of the endpoints, which decide where a prompt
-	// is answered soonest.
+	// KV describes the key-value caches of the endpoints, which determine where a prompt is
+	// answered soonest.
 	KV kv.ModelOptions `yaml:"kv"`
-	// FirstByteTimeout replaces server.first_byte_timeout for this model. Default 0: not replaced.
+	// FirstByteTimeout overrides server.first_byte_timeout for this model. Default 0: no override.
 	FirstByteTimeout option.Duration `yaml:"first_byte_timeout"`
-	// AnswerTimeout replaces server.answer_timeout for this model. Default 0: not replaced.
+	// AnswerTimeout overrides server.answer_timeout for this model. Default 0: no override.
 	AnswerTimeout option.Duration `yaml:"answer_timeout"`
-	// GapTimeout replaces server.gap_timeout for this model. Default 0: not replaced.
+	// GapTimeout overrides server.gap_timeout for this model. Default 0: no override.
 	GapTimeout option.Duration `yaml:"gap_timeout"`
 }
 

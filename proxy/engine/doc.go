@@ -1,6 +1,6 @@
-// Package engine holds what of a request steers a model server and is not for every client: the
-// fields and headers that parts of a serving system tell each other, and the salt that keeps the
-// prefix caches of tenants apart.
+// Package engine holds the parts of a request that control a model server and are not open to every
+// client: the fields and headers that the parts of a serving system exchange, and the salt that
+// separates the prefix caches of tenants.
 //
 // Controls and Salts are immutable and safe for concurrent use.
 package engine

@@ -15,12 +15,12 @@ import (
 	"signalbox/proxy/headers"
 )
 
-// Param lets callers send one of the fields, or headers, that steer the model server.
+// Param allows callers to send one of the fields or headers that control the model server.
 type Param struct {
-	// Name is the field of the body or the header, such as priority or x-data-parallel-rank.
-	// Required, unique; headers in any case. docs/security.md lists them.
+	// Name is the name of the body field or header, such as priority or x-data-parallel-rank.
+	// Header names are matched in any case. docs/security.md lists the names. Required, unique.
 	Name string `yaml:"name"`
-	// Roles are the roles that may send it. Default: every caller may.
+	// Roles lists the roles that may send it. Default: every caller may.
 	Roles []string `yaml:"roles"`
 }
 
