@@ -7,16 +7,17 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// relative reports shares and ratios, which are no amounts.
+// relative reports whether v is a share or a ratio, and therefore not an amount.
 func relative(v *quantity.Value) bool { return v.Dim == quantity.Percent || v.Dim == quantity.Multiple }
 
-// several reports whether a number may be how many there are of something: two or more, and whole.
+// several reports whether n may be a number of things: a whole number of at least 2, not a range.
 func several(n *quantity.Value) bool {
 	return n.Kind == quantity.Count && !n.Range() && n.Raw >= 2 && n.Raw == math.Trunc(n.Raw)
 }
 
-// times tries v as so many times an amount of the evidence as another number of the claim says:
-// "two tickets cost 40 euros" of "a ticket costs 20 euros".
+// times looks for an amount in the evidence that, multiplied by another number of the claim, yields
+// v. Example: the evidence "a ticket costs 20 euros" supports the claim "two tickets cost 40
+// euros".
 func (c *checker) times(v *quantity.Value) candidate {
 	near := c.beside()
 	for i := range near {
@@ -27,22 +28,22 @@ func (c *checker) times(v *quantity.Value) candidate {
 	return nobody
 }
 
-// besideNumbers bounds the numbers before and behind another that may be its factor.
+// besideNumbers is how many numbers before and after a number are considered as its factor.
 const besideNumbers = 2
 
-// beside are the numbers of the claim around the one that is being judged, that one included.
+// beside returns the numbers of the claim around the one being judged, including that one.
 func (c *checker) beside() []quantity.Value {
 	return c.values[max(0, c.at-besideNumbers):min(len(c.values), c.at+besideNumbers+1)]
 }
 
-// multiplies reports whether n is what another number of the claim was multiplied by.
+// multiplies reports whether n is the factor of another number of the claim.
 func (c *checker) multiplies(n *quantity.Value) bool {
 	near := c.beside()
 	return slices.ContainsFunc(near, func(v quantity.Value) bool { return c.multiple(n, &v).sentence >= 0 })
 }
 
-// multiple is an amount of the evidence of which v is n times as much: one that fits the claim about as
-// well as any, with the unit of v, or in a record without one.
+// multiple returns an amount in the evidence of which v is n times as much. The amount must fit the
+// claim about as well as the best one. It has the unit of v, or no unit if it comes from a record.
 func (c *checker) multiple(n, v *quantity.Value) candidate {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || relative(v) || v.Range() || n.Dim == v.Dim || !several(n) {
 		return nobody
@@ -63,7 +64,8 @@ func (c *checker) multiple(n, v *quantity.Value) candidate {
 	return nobody
 }
 
-// factor is how often number k of the evidence is in v by n; 0 where that cannot be.
+// factor returns how many times evidence number k is contained in v according to n, or 0 if the
+// units do not allow it.
 func (c *checker) factor(n, v *quantity.Value, k int32) float64 {
 	switch e := &c.x.known[k].value; {
 	case e.Dim != v.Dim && !c.unnamed(v, k):
@@ -74,11 +76,11 @@ func (c *checker) factor(n, v *quantity.Value, k int32) float64 {
 	return n.Raw
 }
 
-// rounding is how far two lengths of time may be apart that are the same, as a share.
+// rounding is the relative difference up to which two lengths of time count as equal.
 const rounding = 1e-9
 
-// periods is how many of the lengths of time that amount e is for are in n, a length of time as
-// well: 24 months in 2 years. 0 where it is no whole number.
+// periods returns how many periods of amount e fit into n, which is a length of time: 24 for an
+// amount per month and "2 years". It returns 0 if the result is not a whole number.
 func periods(n, e *quantity.Value) float64 {
 	if n.Dim != quantity.Duration || e.Period == 0 {
 		return 0
@@ -90,7 +92,8 @@ func periods(n, e *quantity.Value) float64 {
 	return count
 }
 
-// Words in whose sentence a share is taken off an amount, and put on it, by hash.
+// Words, by hash, that say that a share is subtracted from an amount (takenOff) or added to it
+// (putOn).
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -100,9 +103,10 @@ var (
 		"supplément IVA recargo")
 )
 
-// reduced tries v as an amount of the evidence less or plus a share that another sentence tells, of
-// which the claim has a word that the amount stands without: "students pay 28 euros" of "Entry: 35
-// euros. Students get 20 % off.".
+// reduced looks for an amount in the evidence that yields v after a percentage from another
+// sentence is subtracted or added. The claim must contain a word that occurs with the percentage
+// but not with the amount. Example: "Entry: 35 euros. Students get 20 % off." supports "students
+// pay 28 euros".
 func (c *checker) reduced(v *quantity.Value) candidate {
 	if v.Kind != quantity.Count || relative(v) || v.Dim == quantity.Duration || v.Range() {
 		return nobody
@@ -126,14 +130,14 @@ func (c *checker) reduced(v *quantity.Value) candidate {
 	return nobody
 }
 
-// countNames are names of what a record has so many of, by hash.
+// countNames are names, by hash, of record fields that hold a number of things.
 //
 //nolint:gochecknoglobals // constant table
 var countNames = hashSet("qty quantity count units pieces nights seats hours days months " +
 	"Menge Anzahl Stück quantité cantidad")
 
-// ofRecord tries v as what so many of a thing cost, where the row or record that the claim speaks of
-// has the number of things and what one of them costs.
+// ofRecord looks for a row or record about the claim's subject that contains both a number of
+// things and the price of one, with v as their product.
 func (c *checker) ofRecord(v *quantity.Value) candidate {
 	if v.Kind != quantity.Count || v.Range() {
 		return nobody
@@ -156,7 +160,8 @@ func (c *checker) ofRecord(v *quantity.Value) candidate {
 	return nobody
 }
 
-// priced is a number of a row that number i of it, how many there are, makes v.
+// priced returns a number of row in that yields v when multiplied by number i of the same row,
+// which is a number of things.
 func (c *checker) priced(v *quantity.Value, i int32, in *indexed) candidate {
 	n := &c.x.known[i].value
 	for k := in.known; k < in.knownEnd; k++ {
@@ -171,7 +176,7 @@ func (c *checker) priced(v *quantity.Value, i int32, in *indexed) candidate {
 	return nobody
 }
 
-// counts reports whether the cell of number k says that it is how many there are of something.
+// counts reports whether the cell of number k is named as a number of things, such as "qty".
 func (c *checker) counts(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -181,8 +186,8 @@ func (c *checker) counts(k int32) bool {
 	})
 }
 
-// signed is the share of a candidate as its sentence means it: below 0 where it is taken off, above
-// where it is put on, 0 where no word tells.
+// signed returns a percentage as a fraction with the sign its sentence implies: negative if it is
+// subtracted, positive if it is added, 0 if no word says which.
 func (c *checker) signed(share candidate) float64 {
 	in := &c.x.sentences[share.sentence]
 	c.left -= int(in.termEnd - in.terms)
@@ -197,7 +202,7 @@ func (c *checker) signed(share candidate) float64 {
 	return 0
 }
 
-// saysOf reports whether the claim has a word that stands with one number and not with the other.
+// saysOf reports whether the claim has a word that occurs with one number but not with the other.
 func (c *checker) saysOf(with, without candidate) bool {
 	for i := range c.terms {
 		t := &c.terms[i]

@@ -7,17 +7,17 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// reachWords is how many words on each side of a number tell its place.
+// reachWords is how many words on each side of a number describe its place.
 const reachWords = 3
 
-// around is what stands next to a number, nearest first: words by hash, other numbers by value, the
-// ends of the text.
+// around holds what is next to a number, nearest first: words by hash, other numbers by value, and
+// the ends of the text.
 type around struct{ left, right [reachWords]mark }
 
-// mark is a word, a number or an end.
+// mark identifies a word, a number or an end of the text.
 type mark uint64
 
-// What a mark is, by its highest bits.
+// Kinds of marks, encoded in the highest bits.
 const (
 	edge    mark = 1
 	isValue mark = 1 << 63
@@ -25,7 +25,7 @@ const (
 	isPlain mark = 1 << 61 // a function word
 )
 
-// content reports whether a mark is a word other than a function word, or a number.
+// content reports whether m is a number or a word other than a function word.
 func (m mark) content() bool { return m&isValue != 0 || m&isWord != 0 && m&isPlain == 0 }
 
 func markOf(w words.Word) mark {
@@ -41,7 +41,7 @@ func valueMark(v *quantity.Value) mark {
 	return isValue | mark(bits>>2)
 }
 
-// placesOf appends what stands around each value of the reading, in order.
+// placesOf appends the surroundings of each value of the reading to dst, in order.
 func (r *reading) placesOf(dst []around) []around {
 	w := 0
 	for i := range r.values {
@@ -58,7 +58,7 @@ func (r *reading) placesOf(dst []around) []around {
 	return dst
 }
 
-// side reads the marks from word w and value v on, in a direction.
+// side collects the marks starting at word w and value v. step is -1 (leftwards) or 1 (rightwards).
 func (r *reading) side(w, v, step int) (side [reachWords]mark) {
 	for k := range side {
 		switch {
@@ -79,22 +79,22 @@ func (r *reading) side(w, v, step int) (side [reachWords]mark) {
 	return side
 }
 
-// alike is how far the places of two numbers are the same, and whether more than function words
-// are: words and numbers in common count, other numbers in the same place count against it, except
-// where one stands for the other.
+// alike compares the places of two numbers. Common words and numbers raise the score; different
+// numbers in the same position lower it, except where one of the two compared numbers (said, held)
+// takes the other's position. told reports whether the places share more than function words.
 func alike(claim, evidence *around, said, held mark) (score int, told bool) {
 	left, tellsLeft := alikeOn(&claim.left, &evidence.left, said, held)
 	right, tellsRight := alikeOn(&claim.right, &evidence.right, said, held)
 	return left + right, tellsLeft || tellsRight
 }
 
-// alikeOn is alike on one side.
+// alikeOn is alike for one side.
 func alikeOn(claim, evidence *[reachWords]mark, said, held mark) (score int, told bool) {
 	for k, a := range claim {
 		b := evidence[k]
 		numbers := a&isValue != 0 && b&isValue != 0
 		switch {
-		case numbers && (b == said || a == held): // exchanged with its neighbour
+		case numbers && (b == said || a == held): // swapped with its neighbour
 			continue
 		case a != b && numbers:
 			return score - 2, told
@@ -112,16 +112,15 @@ func alikeOn(claim, evidence *[reachWords]mark, said, held mark) (score int, tol
 	return score, told
 }
 
-// Words in common around a number of the claim and one of the evidence from which on they are the
-// same place, and by how many more than around the number that has its value. Chosen on exchanged
-// numbers in training pages.
+// The minimum score at which two places count as the same, and the lead it needs over the best
+// place of the equal number. Both were chosen on training pages with swapped numbers.
 const (
 	samePlace  = 4
 	placeAhead = 3
 )
 
-// exchanged finds the number of the evidence in whose place number i of the claim stands, where the
-// evidence has that of the claim in another place alone.
+// exchanged returns the evidence number whose place number i of the claim occupies, if the evidence
+// has the claim's own value only in a different place. It returns nobody if there is none.
 func (c *checker) exchanged(i int, match candidate) candidate {
 	v, place := &c.values[i], &c.places[i]
 	said := valueMark(v)
@@ -153,10 +152,10 @@ func (c *checker) exchanged(i int, match candidate) candidate {
 	return best
 }
 
-// tellsApart reports whether the claim has, in the clause of its number i, words that stand with
-// one number of the evidence and not with the other, and none the other way: "in its second week it
-// sold 420" of "310 in its first week and 420 in its second". What stands before the number of a
-// clause may go for the clauses after it as well, and tells nothing.
+// tellsApart reports whether words in the clause of claim number i occur with one evidence number
+// (match) and not with other, and no words occur the other way round. Example: the claim "in its
+// second week it sold 420" against "310 in its first week and 420 in its second". Words before the
+// first number of a clause may also apply to later clauses, so they do not distinguish.
 func (c *checker) tellsApart(i int, match, other int32) bool {
 	if match < 0 || other < 0 {
 		return false
@@ -187,7 +186,7 @@ func (c *checker) tellsApart(i int, match, other int32) bool {
 	return own
 }
 
-// besides reports whether a number stands in the clause of another.
+// besides reports whether the clause of evidence number k contains a number compatible with v.
 func (c *checker) besides(v *quantity.Value, k *known) bool {
 	s := &c.x.sentences[k.sentence]
 	c.left -= comparing * int(s.knownEnd-s.known)
@@ -199,7 +198,8 @@ func (c *checker) besides(v *quantity.Value, k *known) bool {
 	return false
 }
 
-// stands reports whether a word stands in the clause of a number, and behind a number there.
+// stands reports whether a word occurs in the clause of number k, and whether a number precedes it
+// there.
 func (c *checker) stands(hash uint64, k *known) (in, behind bool) {
 	s := &c.x.sentences[k.sentence]
 	c.left -= int(s.termEnd - s.terms)

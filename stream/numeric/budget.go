@@ -5,26 +5,26 @@ import (
 	"errors"
 )
 
-// ErrBudget is returned by CheckFrom when its steps did not suffice.
+// ErrBudget is returned by CheckFrom when the budget of steps is used up.
 var ErrBudget = errors.New("more numbers and words to compare than the budget allows")
 
-// comparing is what it takes to compare two numbers, in steps.
+// comparing is the cost of comparing two numbers, in steps.
 const comparing = 8
 
-// pause is after how many steps, about, a check looks whether its context has ended; a power of 2.
+// pause is the approximate number of comparisons between two checks of the context; a power of 2.
 const pause = 1024
 
-// budget bounds the work of one check.
+// budget limits the work of one check.
 type budget struct {
 	ctx  context.Context //nolint:containedctx // of one call, cleared when it ends
-	left int             // steps; below 0 the check ends
+	left int             // remaining steps; the check ends when negative
 }
 
-// CheckFrom is Check within a number of steps, a step being a word or a number that is looked at:
-// one or two nanoseconds. It takes those that it needs from steps, which claims may share. It fails
-// with ErrBudget when they do not suffice, steps being less than 0 then, and with the context's
-// error when that ends. The findings and the verdict are then those of the numbers before, each as
-// Check finds it. It overruns its steps by no more than the words of two sentences.
+// CheckFrom is Check with a limit on its work. A step is one word or number looked at, about one or
+// two nanoseconds. CheckFrom subtracts the steps it uses from *steps, which several claims may
+// share. It returns ErrBudget if they run out (*steps is then negative) and the context's error if
+// the context ends. In both cases the findings and the verdict cover the numbers judged so far,
+// each as Check would judge it. The budget is overrun by at most the words of two sentences.
 func (x *Index) CheckFrom(ctx context.Context, dst []Finding, claim, before string, steps *int) (Verdict, []Finding, error) {
 	t, b := DefaultThresholds(), budget{ctx: ctx, left: *steps}
 	verdict, dst, err := x.check(dst, claim, before, &t, &b)
@@ -32,8 +32,8 @@ func (x *Index) CheckFrom(ctx context.Context, dst []Finding, claim, before stri
 	return verdict, dst, err
 }
 
-// spent reports whether the check should end. A context that has ended takes the steps that are
-// left.
+// spent reports whether the check should end. If the context has ended, spent discards the
+// remaining steps.
 func (b *budget) spent() bool {
 	if b.left >= 0 && b.ctx.Err() != nil {
 		b.left = -1
@@ -41,7 +41,7 @@ func (b *budget) spent() bool {
 	return b.left < 0
 }
 
-// err is why the check ended early.
+// err returns why the check ended early, or nil if it did not.
 func (b *budget) err() error {
 	if b.left >= 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// ledgerOf is an index of n sentences of four numbers.
+// ledgerOf returns an index of n sentences with numbers.
 func ledgerOf(n int) *numeric.Index {
 	var list []numeric.Sentence
 	for i := range n {
@@ -22,7 +22,7 @@ func ledgerOf(n int) *numeric.Index {
 	return numeric.NewIndex(context.Background(), list)
 }
 
-// checkWithin is CheckFrom with steps of its own.
+// checkWithin is CheckFrom with a budget of its own.
 func checkWithin(
 	ctx context.Context, x *numeric.Index, dst []numeric.Finding, claim, before string, steps int,
 ) (numeric.Verdict, []numeric.Finding, error) {
@@ -62,8 +62,8 @@ func TestCheckFromEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestStepsBoundTheWork counts numbers that are looked at by their effect: what a claim of many
-// numbers is charged grows with the numbers of the claim, so that a bound leaves most of them out.
+// TestStepsBoundTheWork checks that the charge for a claim with many numbers grows with them, so
+// that a limit leaves most of them unjudged.
 func TestStepsBoundTheWork(t *testing.T) {
 	t.Parallel()
 	x := ledgerOf(1000)

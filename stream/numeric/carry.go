@@ -6,17 +6,18 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// opening tells how a sentence names what it speaks of.
+// opening classifies how a sentence names its subject.
 type opening uint8
 
 const (
 	nameless opening = iota // no name: "the company employs 312 people", "opened 1883"
 	pronoun                 // a pronoun before any name: "In 2020 it moved to Oslo"
-	titled                  // no capital but that of its first word, a name or not: "Tullis employs", "Tickets cost"
-	named                   // a name of its own
+	titled                  // only the first word is capitalized: "Tullis employs", "Tickets cost"
+	named                   // a proper name
 )
 
-// opens reads the opening of a sentence. Months in dates and signs of units name nothing.
+// opens determines the opening of a sentence. Month names in dates and unit symbols do not count as
+// names.
 func (r *reading) opens(text string) opening {
 	first := nameless
 	for i, w := range r.words {
@@ -36,7 +37,7 @@ func (r *reading) opens(text string) opening {
 	return first
 }
 
-// stands reports pronouns that stand for a subject, of English, German and French.
+// stands reports whether s is an English, German or French pronoun that replaces a subject.
 func stands(s string) bool {
 	var form [12]byte
 	switch string(appendLower(form[:0], s)) {
@@ -46,8 +47,9 @@ func stands(s string) bool {
 	return false
 }
 
-// refers reports pronouns that go back to what was named before, of English, German, French and
-// Spanish. Some are other words inside a sentence: "Las torres son", "la tour est".
+// refers reports whether s is an English, German, French or Spanish pronoun that refers back to
+// something named before. Some of these words count only as the first word, because they mean
+// something else inside a sentence: "Las torres son", "la tour est".
 func refers(s string, first bool) bool {
 	if stands(s) {
 		return true
@@ -62,22 +64,24 @@ func refers(s string, first bool) bool {
 	return false
 }
 
-// carry tells whose names a sentence goes on with.
+// carry says whose names a sentence inherits.
 type carry struct {
-	from int32    // the sentence of its group that has them, -1: none
-	as   standing // how much they count: beside for a sentence with a subject of its own, up to ahead for an item of a list
+	from int32 // sentence of the same group whose names are inherited, -1: none
+	// How much those names count: from beside (the sentence has a subject of its own) to ahead (a
+	// list item).
+	as standing
 }
 
-// carrier follows the subject through the sentences of a group. Its zero value is ready.
+// carrier tracks the subject through the sentences of a group. The zero value is ready to use.
 type carrier struct {
 	group   int
 	began   int32 // first sentence of the group
 	subject int32 // last sentence that named a subject, -1: none yet
-	colons  int   // of the sentence that began the list that goes on
-	listing bool  // the sentence before ended with a semicolon
+	colons  int   // colons in the sentence that began the current list
+	listing bool  // the previous sentence ended with a semicolon
 }
 
-// next is the carry of sentence i, which r has read. Sentences come in order.
+// next returns the carry of sentence i, which r has read. Sentences must be passed in order.
 func (c *carrier) next(i int32, s Sentence, r *reading) carry {
 	if i == 0 || c.group != s.Group {
 		*c = carrier{group: s.Group, began: i, subject: -1}
@@ -87,7 +91,7 @@ func (c *carrier) next(i int32, s Sentence, r *reading) carry {
 		how.from = i - 1
 	}
 	switch {
-	case isRecord(s.Text): // each is of its own
+	case isRecord(s.Text): // each record has a subject of its own
 		how.from, c.subject = -1, i
 	case how.as == beside:
 		c.subject = i
@@ -99,9 +103,9 @@ func (c *carrier) next(i int32, s Sentence, r *reading) carry {
 	return how
 }
 
-// standing is how much the names before a sentence count for it. An item of a list speaks of what
-// stands before the colon: "Orrin Building: height 241 m; Opened 1883; by Jon Marlow". With a colon
-// as the first item has, it names its own subject: "Brixa: 120 people; Oltmann: 340 people".
+// standing returns how much the names of earlier sentences count for this one. A list item is about
+// what precedes the colon: "Orrin Building: height 241 m; Opened 1883; by Jon Marlow". An item with
+// a colon of its own names its own subject: "Brixa: 120 people; Oltmann: 340 people".
 func (c *carrier) standing(text string, r *reading) standing {
 	opening := r.opens(text)
 	switch {
@@ -115,10 +119,10 @@ func (c *carrier) standing(text string, r *reading) standing {
 	return neighbour
 }
 
-// colons counts those that open something; the one in 14:30 does not.
+// colons counts the colons that introduce something, unlike the one in 14:30.
 func colons(text string) int { return strings.Count(text, ": ") + strings.Count(text, "：") }
 
-// capital reports whether a text begins with a capital.
+// capital reports whether the text begins with a capital letter.
 func (r *reading) capital() bool {
 	return len(r.words) > 0 && r.words[0].Has(words.Capital)
 }

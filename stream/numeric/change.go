@@ -8,38 +8,38 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// phase tells which value of a change a number is: what something was before, or what it is since.
+// phase says which value of a change a number is: the former one or the present one.
 type phase uint8
 
 const (
-	always phase = iota // no change is told, or the text speaks of the past
+	always phase = iota // no change is stated, or the text is about the past
 	former              // "from 2 GiB to 8 GiB", "(was 8443)", "formerly 10 s", "bisher 9 Euro"
-	since               // the other number of the two; in a claim, what it says of the present
+	since               // the new value; in a claim, a statement about the present
 )
 
-// turn is what a word tells about a change; the bits combine.
+// turn is a bit set of what a word says about a change.
 type turn uint16
 
 const (
-	turnFrom   turn = 1 << iota // stands before the value that was
-	turnTo                      // stands before the value that is
-	turnAuf                     // the same, and is never said of a range
-	turnVerb                    // tells that something was changed
-	turnFormer                  // tells that a value beside it was before
-	turnWas                     // does so where it has its clause for itself
-	turnLink                    // may stand between such a word and the number
-	turnPast                    // a claim with it does not speak of the present
-	turnNow                     // a claim with it does, whatever its verb ends in
-	turnRise                    // tells that something became more
-	turnFall                    // tells that something became less
-	turnNoun                    // names a change, where "from" follows: "the drop from 4 to 3"
-	turnUndone                  // a sentence with it plans, denies or supposes a change, or tells a course
-	turnWidens                  // of a change whose first place or day still holds: expanded
-	turnOwn                     // a clause with it has a verb, or a subject, of its own
+	turnFrom   turn = 1 << iota // precedes the former value
+	turnTo                      // precedes the present value
+	turnAuf                     // same, but never used for a range
+	turnVerb                    // a verb of change
+	turnFormer                  // a value beside it is a former one
+	turnWas                     // same, if it has a clause of its own
+	turnLink                    // may occur between such a word and the number
+	turnPast                    // a claim with it is not about the present
+	turnNow                     // a claim with it is, whatever its verb ends in
+	turnRise                    // something increased
+	turnFall                    // something decreased
+	turnNoun                    // a noun of change if "from" follows: "the drop from 4 to 3"
+	turnUndone                  // the sentence plans or denies a change, or describes a course
+	turnWidens                  // a change after which the first place or day still holds: expanded
+	turnOwn                     // the clause has a verb or a subject of its own
 )
 
-// turnWords are the words of changes, of English and German. Verbs of changes are those of the
-// past: what "rises from 300 m to 900 m" has both values.
+// turnWords are the English and German words of change. Verbs of change are in past forms only:
+// something that "rises from 300 m to 900 m" has both values.
 //
 //nolint:gochecknoglobals // constant table
 var turnWords = func() map[string]turn {
@@ -107,7 +107,7 @@ var turnWords = func() map[string]turn {
 	return m
 }()
 
-// turnOf is what a word tells about a change.
+// turnOf returns what a word says about a change, or 0.
 func turnOf(word string) turn {
 	var form [24]byte
 	if len(word) > len(form)-4 {
@@ -116,7 +116,7 @@ func turnOf(word string) turn {
 	return turnWords[string(appendLower(form[:0], word))]
 }
 
-// phasesOf notes for each value of the reading, in order, which value of a change it is.
+// phasesOf records, for each value of the reading, which value of a change it is.
 func (r *reading) phasesOf(text string) {
 	r.phases = slices.Grow(r.phases[:0], len(r.values))[:len(r.values)]
 	clear(r.phases)
@@ -149,7 +149,7 @@ func (r *reading) phasesOf(text string) {
 	}
 }
 
-// noteTurns notes for each word of the reading what it tells about a change.
+// noteTurns records what each word of the reading says about a change.
 func (r *reading) noteTurns(text string) {
 	r.turns, r.allTurns = slices.Grow(r.turns[:0], len(r.words)), 0
 	for _, w := range r.words {
@@ -164,14 +164,14 @@ func (r *reading) noteTurns(text string) {
 	}
 }
 
-// How many numbers and words apart the parts of a change may stand; our choice.
+// Maximum distance, in numbers and in words, between the parts of a change; our choice.
 const (
 	nearValues = 3
 	nearWords  = 12
 )
 
-// fromTo reports whether value i, before which the words up to at stand, is the one that was, of
-// two that the words "from" and "to" name, and notes both.
+// fromTo reports whether value i is the former one of two values introduced by "from" and "to", and
+// records both. The words of the reading before index at precede the value.
 func (r *reading) fromTo(i, at int) bool {
 	if r.lead(at)&turnFrom == 0 {
 		return false
@@ -203,7 +203,7 @@ func (r *reading) fromTo(i, at int) bool {
 	return false
 }
 
-// lead is what the word before word at tells, words that link aside.
+// lead returns what the word before word at says about a change, skipping linking words.
 func (r *reading) lead(at int) turn {
 	for k := at - 1; k >= max(0, at-2); k-- {
 		if t := r.turns[k]; t&(turnFrom|turnTo|turnAuf) != 0 || t&turnLink == 0 {
@@ -213,9 +213,9 @@ func (r *reading) lead(at int) turn {
 	return 0
 }
 
-// told reports whether one of the words before word at tells of a change from one value, or place,
-// to another, in a clause that goes on up to there. A noun does where "from" follows at once, but
-// not of times: a meeting went from 9 to 5.
+// told reports whether a word before word at states a change from one value or place to another, in
+// a clause that continues up to that word. A noun counts only if "from" follows directly, and not
+// for times of day (times): a meeting that went from 9 to 5 did not change.
 func (r *reading) told(at int, times bool) bool { //nolint:revive // a fact about the values
 	own := false
 	for k := min(at, len(r.turns)-1) - 1; k >= max(0, at-nearWords); k-- {
@@ -234,15 +234,15 @@ func (r *reading) told(at int, times bool) bool { //nolint:revive // a fact abou
 	return false
 }
 
-// undone reports whether a change between words from and to, or near them, is but planned, denied or
+// undone reports whether a change between or near words from and to is only planned, denied or
 // supposed, or is a course that has both values: "steigt von 300 m auf 900 m".
 func (r *reading) undone(from, to int) bool {
 	near := r.turns[max(0, from-nearWords):min(len(r.turns), to+nearWords)]
 	return slices.ContainsFunc(near, func(t turn) bool { return t&turnUndone != 0 })
 }
 
-// formerly reports whether the words beside value i, before which those up to at stand, say that it
-// was before: "previously 8443", "it used to be 10 s", "was 20 before".
+// formerly reports whether the words next to value i mark it as a former value: "previously 8443",
+// "it used to be 10 s", "was 20 before". The words before index at precede the value.
 func (r *reading) formerly(text string, i, at int) bool {
 	v := &r.values[i]
 	home, was := r.clause(v.Start), false
@@ -253,7 +253,7 @@ func (r *reading) formerly(text string, i, at int) bool {
 		case t&turnFormer != 0:
 			return v.Dim != quantity.Duration || !strings.HasPrefix(text[r.words[k].Start:], "previous ")
 		case t&turnFrom != 0 && k > 0 && upDown(text[r.words[k-1].Start:r.words[k].Start]):
-			return true // up from 12 million
+			return true // "up from 12 million"
 		case t&turnWas != 0:
 			was = true
 		case t&turnLink == 0 && t&turnTo == 0:
@@ -263,7 +263,7 @@ func (r *reading) formerly(text string, i, at int) bool {
 	return was && home > 0 && (k < 0 || r.words[k].End <= v.Start)
 }
 
-// upDown reports whether the word before "from" tells which way a number went.
+// upDown reports whether the word before "from" states a direction: up or down.
 func upDown(word string) bool {
 	switch word {
 	case "up ", "Up ", "down ", "Down ":
@@ -272,7 +272,8 @@ func upDown(word string) bool {
 	return false
 }
 
-// upOrDown reports whether a word tells a direction only beside a number: up 20 percent, down by 3.
+// upOrDown reports whether a word states a direction only next to a number: "up 20 percent", "down
+// by 3".
 func upOrDown(word string) bool {
 	switch word {
 	case "up", "Up", "down", "Down":
@@ -281,15 +282,15 @@ func upOrDown(word string) bool {
 	return false
 }
 
-// moves reports whether what stands behind "up" or "down" is how far, or from where.
+// moves reports whether the text after "up" or "down" says how far or from where.
 func moves(tail string) bool {
 	tail = strings.TrimLeft(tail, " ~$€£")
 	return strings.HasPrefix(tail, "by ") || strings.HasPrefix(tail, "from ") ||
 		tail != "" && tail[0] >= '0' && tail[0] <= '9'
 }
 
-// follow notes, for value i that was before, the nearest other value of the same kind as the one
-// that is; without one, value i was not told to be replaced.
+// follow records the nearest other value of the same kind as the one that replaced value i, a
+// former value. Without such a value, nothing is recorded.
 func (r *reading) follow(i int) {
 	for step := 1; step <= nearValues; step++ {
 		for _, j := range [...]int{i - step, i + step} {
@@ -301,20 +302,20 @@ func (r *reading) follow(i int) {
 	}
 }
 
-// replace notes that value j took the place of value i.
+// replace records that value j replaced value i.
 func (r *reading) replace(i, j int) {
 	r.phases[i], r.phases[j] = former, since
 	r.partners[i], r.partners[j] = int32(j), int32(i)
 }
 
-// oneKind reports whether one of two numbers can take the place of the other.
+// oneKind reports whether one of two numbers can replace the other.
 func oneKind(a, b *quantity.Value) bool {
 	return a.Kind == b.Kind && (a.Dim.Top() == b.Dim.Top() || a.Dim == quantity.Plain || b.Dim == quantity.Plain)
 }
 
-// tense, after present and dated, is the phase of value i of a claim, whose words have been read:
-// what is told of no change is told of the present, unless a word speaks of the past or a date
-// stands beside it.
+// tense returns the phase of value i of a claim. It needs the results of present and datesOf. A
+// value without a stated change is about the present, unless a word refers to the past or a date is
+// next to it.
 func (r *reading) tense(i int, present bool, dates int) phase {
 	if r.phases[i] != always {
 		return r.phases[i]
@@ -332,8 +333,8 @@ func (r *reading) tense(i int, present bool, dates int) phase {
 	return since
 }
 
-// present reports whether no word of a text, of which they are noted, speaks of the past or of a
-// change.
+// present reports whether no word of a text refers to the past or to a change. noteTurns must have
+// run.
 func (r *reading) present(text string) bool {
 	if r.allTurns&(turnVerb|turnPast|turnFormer|turnWas) != 0 {
 		return false
@@ -342,9 +343,9 @@ func (r *reading) present(text string) bool {
 	return r.allTurns&turnNow != 0 || !slices.ContainsFunc(r.words, past)
 }
 
-// denies reports whether number k, though equal to number i of the claim, says something else: it
-// is the other one of a change, went the other way, or the same is said of what lies on the other side
-// of it.
+// denies reports whether number k of the evidence says something different from the claim's number
+// v although the two are equal. It does if k is the other value of a change, moved in the other
+// direction, or is a bound to the other side of the same subject.
 func (c *checker) denies(v *quantity.Value, k *known) bool {
 	switch {
 	case c.replaced(k), c.own == 0 && apartOf(v.Side, k.value.Side) && c.speaksOf(k):
@@ -353,10 +354,10 @@ func (c *checker) denies(v *quantity.Value, k *known) bool {
 	return k.trend != 0 && c.trend != 0 && k.trend != c.trend
 }
 
-// replaced reports whether number k is the other one of a change than what a claim says: the one
-// that was, where it speaks of the present, or the one that is, where it says what was. A claim that
-// tells both numbers of a change has to have exchanged them: what one change ends with another may
-// begin with.
+// replaced reports whether number k is the wrong value of a change: the former value if the claim
+// is about the present, or the present value if the claim is about the past. A claim with both
+// values of a change must have them swapped, because the value that ends one change may begin
+// another.
 func (c *checker) replaced(k *known) bool {
 	if c.tense == since && k.stale && c.partners[c.at] < 0 {
 		return true
@@ -370,8 +371,8 @@ func (c *checker) replaced(k *known) bool {
 	return true
 }
 
-// speaksOf reports whether every word of the claim stands with number k of the evidence, and not
-// elsewhere or with another number: the same is said of both.
+// speaksOf reports whether every word of the claim occurs with number k of the evidence, and not
+// elsewhere or with another number.
 func (c *checker) speaksOf(k *known) bool {
 	for i := range c.terms {
 		t := &c.terms[i]

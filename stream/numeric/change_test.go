@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What was before a change is no claim about the present, and the other way round.
+// TestValuesThatWereReplaced checks that a former value is not accepted for the present, and vice
+// versa.
 func TestValuesThatWereReplaced(t *testing.T) {
 	t.Parallel()
 	const upload = "The maximum upload size was raised from 2 GiB to 8 GiB."
@@ -36,7 +37,7 @@ func TestValuesThatWereReplaced(t *testing.T) {
 		{"Der Preis wurde von 80 auf 60 Euro gesenkt.", "Der Preis beträgt 60 Euro.", numeric.Supported},
 		{"Der Preis wurde von 80 auf 60 Euro gesenkt.", "Der Preis betrug früher 80 Euro.", numeric.Supported},
 		{"Der Beitrag beträgt 12 Euro (bisher 9 Euro).", "Der Beitrag beträgt 9 Euro.", numeric.Contradicted},
-		// neither is old
+		// neither value is a former one
 		{"The bus runs from 6:00 to 22:00.", "The bus runs until 22:00.", numeric.Supported},
 		{"The bus runs from 6:00 to 22:00.", "The bus starts at 6:00.", numeric.Supported},
 		{"Prices range from 10 to 20 euros.", "The lowest price is 10 euros.", numeric.Supported},

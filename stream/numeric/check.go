@@ -12,18 +12,18 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// Verdict is the outcome of a check, in the words of the guard.
+// Verdict is the outcome of a check, with the names the guard uses.
 type Verdict uint8
 
 // The verdicts, from the mildest to the worst.
 const (
-	NotCheckable Verdict = iota // holds no number
-	Supported                   // every number stands in the evidence, or follows from it
-	Unsupported                 // a number stands nowhere in the evidence
-	Contradicted                // the evidence gives the same subject another number
+	NotCheckable Verdict = iota // there is no number to check
+	Supported                   // every number is in the evidence or follows from it
+	Unsupported                 // a number is nowhere in the evidence
+	Contradicted                // the evidence has another number for the same subject
 )
 
-// String is the name of the verdict on the wire.
+// String returns the name of the verdict as used in the API.
 func (v Verdict) String() string {
 	switch v {
 	case Supported:
@@ -37,7 +37,7 @@ func (v Verdict) String() string {
 	return "not_checkable"
 }
 
-// Reason tells why a number got its verdict.
+// Reason says why a number got its verdict.
 type Reason string
 
 // The reasons.
@@ -67,10 +67,10 @@ type Finding struct {
 	Start, End int // byte offsets of the number in the claim
 	Verdict    Verdict
 	Reason     Reason
-	Sentence   int     // sentence of the evidence that decided, or -1
-	Score      float64 // how well the words around both numbers agree, in [0,1]
-	// Untold: the sentence that decided has another date as well, and no word of the claim tells
-	// which of them it means.
+	Sentence   int     // index of the evidence sentence that decided, or -1
+	Score      float64 // agreement of the words around both numbers, in [0,1]
+	// Untold is set if the deciding sentence has another date as well and no word of the claim says
+	// which date it means.
 	Untold bool
 }
 
@@ -78,15 +78,16 @@ type Finding struct {
 var checkers = sync.Pool{New: func() any { return new(checker) }}
 
 // Check compares every number of a claim with the evidence. The text before is what the claim
-// continues, such as the sentence before it or the head of its table row; it may be empty. Findings
-// are appended to dst, one a number, in order; the verdict is the worst of them. Its cost grows
-// with the numbers of both; CheckFrom bounds it. Safe for concurrent use.
+// continues, such as the previous sentence or the head of its table row; it may be empty. Check
+// appends one finding per number to dst, in order, and returns the worst verdict. The cost grows
+// with the numbers in the claim and in the evidence; use CheckFrom to limit it. Safe for concurrent
+// use.
 func (x *Index) Check(dst []Finding, claim, before string) (Verdict, []Finding) {
 	t := DefaultThresholds()
 	return x.CheckWith(dst, claim, before, &t)
 }
 
-// CheckWith is Check under thresholds of the caller's choice.
+// CheckWith is Check with thresholds chosen by the caller.
 func (x *Index) CheckWith(dst []Finding, claim, before string, t *Thresholds) (Verdict, []Finding) {
 	verdict, dst, _ := x.check(dst, claim, before, t, &budget{ctx: context.Background(), left: math.MaxInt})
 	return verdict, dst
@@ -105,7 +106,7 @@ func (x *Index) check(dst []Finding, claim, before string, t *Thresholds, b *bud
 		}
 		f := c.judge(i)
 		if c.spent() {
-			break // f may lack what was not looked at
+			break // f may be incomplete
 		}
 		worst = max(worst, f.Verdict)
 		dst = append(dst, f)
@@ -122,47 +123,48 @@ type checker struct {
 	x           *Index
 	limit       Thresholds
 	claim       string
-	own         int  // words of the claim that the evidence lacks, and negations
+	own         int  // words of the claim missing from the evidence, plus negations
 	negated     bool // the claim has a negation
 	limited     bool // the claim is about a bound itself
 	cues        cue
-	nearNumbers []int32      // scratch of derivable
-	takenIn     []uint64     // words behind "including"
-	lasts       bool         // the claim tells a length of time other than a year
-	yearly      bool         // it speaks of a year
-	noun        uint64       // what the number that is being judged counts, 0 when that is not told
-	all         float64      // weight of the terms that tell the subject of the number that is being judged
-	said        []words.Word // of the text before
-	tenses      []phase      // of the claim's numbers
-	tense       phase        // of the number that is being judged
-	at          int          // the number that is being judged
-	other       candidate    // a number that agrees with it and is for each of something else
-	zoned       bool         // a time of day of the claim has its time zone
-	than        than
-	unit        uint64   // what the number that is being judged is for each of, 0 when that is not told
-	trend       turn     // which way the number that is being judged went, or 0
-	homes       []int32  // clauses of the claim's numbers
-	places      []around // of the claim's numbers
+	nearNumbers []int32  // scratch of derivable
+	takenIn     []uint64 // words after "including"
+	lasts       bool     // the claim has a length of time other than a year
+	yearly      bool     // the claim mentions a year
+	noun        uint64   // noun counted by the number being judged, or 0
+	// total weight of the terms that describe the subject of the number being judged
+	all    float64
+	said   []words.Word // words of the preceding text
+	tenses []phase      // of the claim's numbers
+	tense  phase        // of the number being judged
+	at     int          // index of the number being judged
+	other  candidate    // an equal number that is per another unit
+	zoned  bool         // a time of day in the claim has a time zone
+	than   than
+	unit   uint64   // unit that the number being judged is per, or 0
+	trend  turn     // direction of the number being judged, or 0
+	homes  []int32  // clauses of the claim's numbers
+	places []around // of the claim's numbers
 
 	terms  []claimTerm
-	scores []float32 // a sentence each
-	names  []float32 // a sentence each: what names alone score
+	scores []float32 // per sentence
+	names  []float32 // per sentence: score of names alone
 	top    []int32   // sentences by score
 	near   []candidate
 }
 
-// claimTerm is a word of the claim that the evidence knows.
+// claimTerm is a word of the claim that occurs in the evidence.
 type claimTerm struct {
 	hash   uint64
 	weight float64
 	clause int32 // -1: from the context
 	date   bool
-	name   bool     // has a capital, or its script has none
-	side   bool     // tells on which side of a number something lies, or of a change
-	at     standing // in the claim, with respect to the number that is being judged
+	name   bool     // capitalized, or of a script without capitals
+	side   bool     // describes only the side of a bound, or a change
+	at     standing // place in the claim relative to the number being judged
 }
 
-// candidate is a number of the evidence, or a sentence that lists things.
+// candidate is a number of the evidence, or a sentence with a list.
 type candidate struct {
 	known, sentence int32
 	score           float64
@@ -175,7 +177,7 @@ func (c *checker) by(known int32, score float64) candidate {
 	return candidate{known: known, sentence: c.x.known[known].sentence, score: score}
 }
 
-// maxTop bounds the sentences whose numbers are weighed one by one.
+// maxTop is the maximum number of sentences whose numbers are compared one by one.
 const maxTop = 24
 
 func (c *checker) prepare(claim, before string) {
@@ -210,7 +212,7 @@ func (c *checker) prepare(claim, before string) {
 	c.rank()
 }
 
-// sterling takes pounds of the claim for money where the evidence has pounds sterling and no weight.
+// sterling reads pounds in the claim as money if the evidence has pounds sterling and no weights.
 func (c *checker) sterling() {
 	if len(c.x.byDim[quantity.Sterling]) == 0 || len(c.x.byDim[quantity.Mass]) > 0 {
 		return
@@ -222,7 +224,7 @@ func (c *checker) sterling() {
 	}
 }
 
-// ownTerms notes the words of the claim, and reports whether one is a name.
+// ownTerms records the words of the claim and reports whether one of them is a name.
 func (c *checker) ownTerms(claim string) (named bool) {
 	c.own, c.negated, c.limited, c.takenIn = 0, false, false, c.takenIn[:0]
 	for i, w := range c.words {
@@ -249,7 +251,8 @@ func (c *checker) ownTerms(claim string) (named bool) {
 	return named
 }
 
-// context notes the names of the text before, which count less where the claim has its own.
+// context records the names in the preceding text. They weigh less if the claim has names of its
+// own (named).
 func (c *checker) context(before string, named bool) { //nolint:revive // a fact about the claim
 	weight := 0.6
 	if named {
@@ -263,8 +266,8 @@ func (c *checker) context(before string, named bool) { //nolint:revive // a fact
 	}
 }
 
-// addTerm notes a word of the claim, and reports whether it is one that the evidence knows and no
-// word before it was.
+// addTerm records a word of the claim, weighted by factor. It reports false if the evidence lacks
+// the word or the word was already recorded.
 func (c *checker) addTerm(w words.Word, clause int32, factor float64) bool {
 	idf, ok := c.x.idf[w.Hash]
 	if !ok {
@@ -288,8 +291,8 @@ func (c *checker) addTerm(w words.Word, clause int32, factor float64) bool {
 	return true
 }
 
-// rank finds the sentences of the evidence that share most with the claim. A sentence that goes on
-// about what another names shares those names.
+// rank finds the sentences of the evidence that share most with the claim. A sentence that
+// continues about an earlier subject also gets the score of that subject's names.
 func (c *checker) rank() {
 	c.left -= 2 * len(c.x.sentences)
 	for i := range c.terms {
@@ -320,7 +323,7 @@ func (c *checker) rank() {
 	}
 }
 
-// zeros is a slice of n zeros in the space of list, where it suffices.
+// zeros returns n zeros, reusing the space of list if it suffices.
 func zeros(list []float32, n int) []float32 {
 	list = slices.Grow(list[:0], n)[:n]
 	clear(list)
@@ -329,7 +332,7 @@ func zeros(list []float32, n int) []float32 {
 
 func isName(class words.Class) bool { return class&(words.Capital|words.Uncased) != 0 }
 
-// keep holds the best maxTop sentences, best first.
+// keep maintains the best maxTop sentences, best first.
 func (c *checker) keep(s int32, score float32) {
 	if len(c.top) == maxTop {
 		if score <= c.scores[c.top[maxTop-1]] {
@@ -344,7 +347,7 @@ func (c *checker) keep(s int32, score float32) {
 	c.top = slices.Insert(c.top, at, s)
 }
 
-// judge decides about number i of the claim.
+// judge decides on number i of the claim.
 func (c *checker) judge(i int) Finding {
 	v := &c.values[i]
 	c.unit, c.at, c.other = c.each[i], i, nobody
@@ -401,24 +404,27 @@ func (c *checker) judge(i int) Finding {
 	return f
 }
 
-// few is up to which number answers count things in words that no text counts for them; our choice.
+// few is the largest count written in words that an answer may have counted itself; our choice.
 const few = 12
 
-// fewInWords reports whether v is a small count in words: "two of the three men". Of such counts that the
-// evidence has not, or has of something else, more are true than false (ADR 72).
+// fewInWords reports whether v is a small count written in words: "two of the three men". If the
+// evidence lacks such a count or has it for something else, it is more often true than false (ADR
+// 72).
 func (c *checker) fewInWords(v *quantity.Value) bool {
 	first, _ := utf8.DecodeRuneInString(c.claim[v.Start:])
 	return v.Kind == quantity.Count && v.Dim == quantity.Plain && !v.Range() && v.Raw >= 1 && v.Raw <= few &&
 		unicode.In(first, unicode.Latin)
 }
 
-// noFact reports whether v may be no fact: "one of them", "once", what another number is multiplied by.
+// noFact reports whether v may not be a factual number: "one of them", "once", or a factor of
+// another number.
 func (c *checker) noFact(v *quantity.Value, other candidate) bool {
 	return v.Dim == quantity.Multiple && v.Raw == 1 || v.Weak && !(v.Raw >= 2 && c.sameNoun(other)) ||
 		c.listsItself(v, other) || c.multiplies(v)
 }
 
-// matched decides about a number that the evidence has: whether it is that of what the claim speaks of.
+// matched decides on a number whose value is in the evidence: whether it belongs to the claim's
+// subject.
 func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, how Reason) Finding {
 	if at := c.elsewhere(v, match, other); at.sentence >= 0 {
 		if from := c.workedOutApart(v, match); from.sentence >= 0 {
@@ -429,7 +435,7 @@ func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, 
 			return f
 		}
 		if c.fewInWords(v) && !c.x.sentences[at.sentence].row && (!c.sameNoun(at) || c.sameNoun(match)) {
-			f.Reason = NoFact // records and counts of the same thing apart
+			f.Reason = NoFact // not for records, nor for counts of the same thing
 			return f
 		}
 		return c.found(f, Contradicted, OtherSubject, at)
@@ -438,8 +444,8 @@ func (c *checker) matched(f Finding, v *quantity.Value, match, other candidate, 
 	return c.found(f, Supported, how, match)
 }
 
-// following looks for what v follows from: a year that it is a part of, a date and a length of time,
-// or arithmetic.
+// following looks for what v follows from: the year a quarter belongs to, a date plus a length of
+// time, or arithmetic.
 func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reason) {
 	if year := c.yearAlone(v); year.sentence >= 0 {
 		return year, SameValue
@@ -450,8 +456,8 @@ func (c *checker) following(v *quantity.Value, other candidate) (candidate, Reas
 	return c.derive(v, other)
 }
 
-// possible is the reason for which v may be true although the evidence does not hold it; empty where
-// there is none.
+// possible returns why v may be true although the evidence does not contain it, or "" if there is
+// no reason.
 func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	switch {
 	case c.newer(v), c.bounded(v), c.complements(v), c.above(v), c.tiered(v), c.datedWithin(v), c.clockedWithin(v):
@@ -468,18 +474,19 @@ func (c *checker) possible(v *quantity.Value, other candidate) Reason {
 	case c.spans(v), c.months(v), c.agedThen(v), c.shared(v), c.timesOwn(v), c.restOf(v), c.fromRowToRow(v),
 		c.lasted(v), c.derivable(v), c.premise(v), c.reckoned(v):
 		return Difference
-	case (other.sentence < 0 || other.score < c.limit.Stated) && c.concluded(v): // else the evidence tells it
+	case (other.sentence < 0 || other.score < c.limit.Stated) && c.concluded(v):
+		// otherwise the evidence states it
 		return Concluded
 	}
 	return ""
 }
 
-// elsewhere is the number of the evidence that the claim means where match, which has its value, is
-// of another subject; nobody where match is what it means.
+// elsewhere returns the number of the evidence that the claim actually refers to if match, which
+// has the claim's value, belongs to another subject. It returns nobody if match is the right one.
 func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate {
 	if match.sentence == other.sentence && match.known >= 0 && other.known >= 0 &&
 		c.x.known[match.known].value.Side == v.Side && apartOf(v.Side, c.x.known[other.known].value.Side) {
-		return nobody // the most of "a minimum of 60 and a maximum of 90"
+		return nobody // "a minimum of 60 and a maximum of 90"
 	}
 	if c.swapped(v, match, other) {
 		return other
@@ -496,9 +503,9 @@ func (c *checker) elsewhere(v *quantity.Value, match, other candidate) candidate
 	return c.ofOtherDate(v, match)
 }
 
-// exact reports whether a number has so many digits that another one is hardly the same by chance,
-// and stands in a line of a few words, which cannot say what it is of: "126 passed in 14.32s". Our
-// choice.
+// exact reports whether a number has so many digits that another is unlikely to equal it by chance,
+// and is in a line of so few words that the line cannot state a subject: "126 passed in 14.32s".
+// Our choice.
 func (c *checker) exact(match candidate) bool {
 	const digits, few = 1e3, 4
 	v, in := &c.x.known[match.known].value, &c.x.sentences[match.sentence]
@@ -507,7 +514,7 @@ func (c *checker) exact(match candidate) bool {
 }
 
 // coincidence reports whether a matching number shares nothing with the claim but its value, while
-// the evidence has a sentence about what the claim speaks of.
+// the evidence has a sentence about the claim's subject.
 func (c *checker) coincidence(match candidate) bool {
 	if match.score >= c.limit.Stray || len(c.top) == 0 || c.all == 0 || c.exact(match) || c.besideTop(match) {
 		return false
@@ -515,8 +522,8 @@ func (c *checker) coincidence(match candidate) bool {
 	return float64(c.scores[c.top[0]]) >= c.limit.Topic*c.all && c.foreignName(match.known)
 }
 
-// besideTop reports whether an amount with a unit stands in the sentence before or behind that which fits
-// the claim best: "1,200 mg in 24 hours" behind what tells of the tablets.
+// besideTop reports whether an amount with a unit is in the sentence directly before or after the
+// best matching one. Example: "1,200 mg in 24 hours" after the sentence about the tablets.
 func (c *checker) besideTop(match candidate) bool {
 	top := c.top[0]
 	v := &c.x.known[match.known].value
@@ -525,12 +532,12 @@ func (c *checker) besideTop(match candidate) bool {
 		(top == match.sentence-1 || top == match.sentence+1)
 }
 
-// titleSentences is among how many sentences at the head of a source its title and fields are; our
+// titleSentences is how many sentences at the start of a source may be its title and fields; our
 // choice.
 const titleSentences = 3
 
-// ofTitle reports whether v is a date of the head of a source, in a sentence without another number: what
-// it tells is of that date.
+// ofTitle reports whether v matches a date at the head of a source, in a line without other
+// numbers. The content of the source is of that date.
 func (c *checker) ofTitle(v *quantity.Value, match candidate) bool {
 	if v.Kind != quantity.Date || match.sentence < 0 || match.known < 0 {
 		return false
@@ -547,8 +554,8 @@ func (c *checker) ofTitle(v *quantity.Value, match candidate) bool {
 	return true
 }
 
-// foreignClause reports whether number k stands in a clause with a word that the claim does not
-// have. A clause without words of its own speaks of the subject of its sentence.
+// foreignClause reports whether number k is in a clause with a word that the claim lacks. A clause
+// without words of its own is about the subject of its sentence.
 func (c *checker) foreignClause(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -563,9 +570,9 @@ func (c *checker) foreignClause(k int32) bool {
 	return false
 }
 
-// foreignName reports whether the sentence of number k names something that the claim does not, by
-// a name or a number that is one ("article 4471"), or goes on about something that it does not
-// name.
+// foreignName reports whether the sentence of number k names something that the claim does not: by
+// a name, by a number used as a name ("article 4471"), or by continuing about an unmentioned
+// subject.
 func (c *checker) foreignName(k int32) bool {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]
@@ -596,8 +603,8 @@ func (*checker) found(f Finding, v Verdict, r Reason, by candidate) Finding {
 	return f
 }
 
-// bestOther finds the comparable value of the evidence that differs from v and whose words agree
-// best. Where v meets a number without a unit in a record, others without one are comparable.
+// bestOther returns the comparable evidence value that differs from v and whose words agree best.
+// If v matches a number without a unit in a record, other numbers without units are comparable too.
 func (c *checker) bestOther(v *quantity.Value, match candidate) candidate {
 	best := nobody
 	bare := match.known >= 0 && c.x.sentences[match.sentence].row && c.x.known[match.known].value.Dim == quantity.Plain
@@ -622,8 +629,8 @@ func (c *checker) bestOther(v *quantity.Value, match candidate) candidate {
 	return best
 }
 
-// unnamed reports whether number k stands in a record without a unit, as v may: where v has one,
-// what a cell says it has so many of is none of them.
+// unnamed reports whether number k is in a record and has no unit, so that it may have the unit of
+// v. If v has a unit, cells that count things are excluded.
 func (c *checker) unnamed(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k]
 	return c.x.sentences[e.sentence].row && e.value.Dim == quantity.Plain && e.value.Kind == quantity.Count &&

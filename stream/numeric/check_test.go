@@ -111,8 +111,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// library is about n bytes of facts of one kind about many things: the worst case for telling
-// subjects apart.
+// library returns an index of about n bytes of similar facts about many things: the worst case for
+// distinguishing subjects.
 func library(n int) *numeric.Index {
 	var list []string
 	for i := 0; n > 0; i++ {

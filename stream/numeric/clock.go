@@ -9,11 +9,11 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// dayMinutes are the minutes of a day.
+// dayMinutes is the number of minutes in a day.
 const dayMinutes = 24 * 60
 
-// hours tries a length of time as that between the two times of day of one sentence or row: "stops for
-// two minutes" of "arr. 06:33 | dep. 06:35".
+// hours compares a length of time with the time between the two times of day in one sentence or
+// row. Example: "arr. 06:33 | dep. 06:35" supports "stops for two minutes".
 func (c *checker) hours(v *quantity.Value) candidate {
 	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
 		return nobody
@@ -37,15 +37,16 @@ func (c *checker) hours(v *quantity.Value) candidate {
 	return nobody
 }
 
-// oneSpan reports whether two times of day are both ends of one thing: "from 8:00 to 20:00", "leaves at
-// 21:30 and arrives at 6:45", and not of two: "opens at 10:00 and the tour starts at 11:30".
+// oneSpan reports whether two times of day are the ends of one event ("from 8:00 to 20:00", "leaves
+// at 21:30 and arrives at 6:45") rather than two events ("opens at 10:00 and the tour starts at
+// 11:30").
 func (c *checker) oneSpan(first, last int32) bool {
 	a, b := &c.x.known[first], &c.x.known[last]
 	return b.to || b.takes > nothing && b.takes < unclear ||
 		c.relatesTo(leaving, a) && (c.relatesTo(arriving, b) || c.relatesTo(reaching, b))
 }
 
-// Words for the two ends of a journey, by hash.
+// Words, by hash, for the ends of a journey.
 //
 //nolint:gochecknoglobals // constants
 var (
@@ -54,8 +55,8 @@ var (
 	reaching = words.Scan(nil, "reaches")[0].Hash
 )
 
-// otherEndOf reports whether value i is a time of day up to which goes what the value before it begins:
-// "from 8:00 to 20:00", "between 8:00 and 10:00".
+// otherEndOf reports whether value i is the end of a span of time that starts at the value before
+// it: "from 8:00 to 20:00", "between 8:00 and 10:00".
 func (r *reading) otherEndOf(text string, i int) bool {
 	if i == 0 || r.values[i].Kind != quantity.Clock || r.values[i-1].Kind != quantity.Clock ||
 		r.values[i-1].End > r.values[i].Start {
@@ -71,15 +72,15 @@ func (r *reading) otherEndOf(text string, i int) bool {
 	return false
 }
 
-// apart is how many seconds it is from time of day a of the evidence to b, on the next day where that
-// is earlier.
+// apart returns the seconds from time of day a of the evidence to b. If b is earlier in the day, it
+// counts as the next day.
 func (c *checker) apart(a, b int32) float64 {
 	const minute = 60
 	return minute * math.Mod(c.x.known[b].value.Lo-c.x.known[a].value.Lo+dayMinutes, dayMinutes)
 }
 
-// fromRowToRow reports whether a length of time may be that between two times of day that follow each
-// other, or of two sentences or rows, each of which has a name of the claim that the other one lacks.
+// fromRowToRow reports whether v may be the time between two consecutive times of day, or between
+// those of two sentences or rows, each with a name of the claim that the other lacks.
 func (c *checker) fromRowToRow(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Range() || c.cues&(cueSpan|cueDiff) == 0 {
 		return false
@@ -106,7 +107,7 @@ func (c *checker) fromRowToRow(v *quantity.Value) bool {
 	return false
 }
 
-// namesOf reports whether the claim has a name of sentence a that b lacks.
+// namesOf reports whether the claim contains a name of sentence a that b lacks.
 func (c *checker) namesOf(a, b int32) bool {
 	in, out := &c.x.sentences[a], &c.x.sentences[b]
 	lacking := c.x.terms[out.terms:out.termEnd]
@@ -117,9 +118,9 @@ func (c *checker) namesOf(a, b int32) bool {
 	})
 }
 
-// clockedWithin reports whether a time of day of the claim is an example of what lies on the right
-// side of the nearest one of the evidence: "a pupil who comes at 8:45" of "pupils who arrive after
-// 8:40".
+// clockedWithin reports whether a time of day in the claim is an example on the permitted side of
+// the nearest one in the evidence. Example: "a pupil who comes at 8:45" against "pupils who arrive
+// after 8:40".
 func (c *checker) clockedWithin(v *quantity.Value) bool {
 	if v.Kind != quantity.Clock || c.boundOf(c.claim, v) != 0 || !c.supposes(v) {
 		return false
@@ -135,12 +136,13 @@ func (c *checker) clockedWithin(v *quantity.Value) bool {
 	}
 	if c.x.known[k].to {
 		a, b := c.x.known[k-1].value.Lo, c.x.known[k].value.Lo
-		return a <= v.Lo && v.Lo <= b || a > b && (a <= v.Lo || v.Lo <= b) // perhaps over midnight
+		return a <= v.Lo && v.Lo <= b || a > b && (a <= v.Lo || v.Lo <= b) // may span midnight
 	}
 	return e.bound != 0 && sign(int(v.Lo)-int(e.value.Lo)) == int(e.bound)
 }
 
-// supposes reports whether a word before v says that the claim is about a case of several.
+// supposes reports whether a word before v marks the claim as one case of several, such as "if" or
+// "a".
 func (c *checker) supposes(v *quantity.Value) bool {
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {
 		if w.Start > v.Start {
@@ -155,9 +157,9 @@ func (c *checker) supposes(v *quantity.Value) bool {
 	})
 }
 
-// namedHere reports whether a name of the claim, such as a day of the week, stands with match and not
-// with other, and none the other way round; or other stands with one that the claim lacks, and match
-// with none.
+// namedHere reports whether a name of the claim, such as a weekday, occurs with match and not with
+// other, and none the other way round. It also reports true if other has a name that the claim
+// lacks while match has none of those.
 func (c *checker) namedHere(match, other candidate) bool {
 	if match.known < 0 || other.known < 0 {
 		return false
@@ -179,14 +181,14 @@ func (c *checker) namedHere(match, other candidate) bool {
 		(row || !slices.ContainsFunc(m, strange))
 }
 
-// dayNames are words for several days of the week, which begin small, by hash.
+// dayNames are words, by hash, for kinds of days or several weekdays that are not capitalized.
 //
 //nolint:gochecknoglobals // constant table
 var dayNames = hashSet("weekday weekdays weekend weekends holiday holidays workday workdays werktags wochenende " +
 	"sonntags samstags feiertags montags dienstags mittwochs donnerstags freitags")
 
-// namesWith are the names in the row of number k, or in its clause and those before it up to another
-// time of day.
+// namesWith returns the names that apply to number k: those of its row, or those of its clause and
+// of earlier clauses back to another time of day.
 func (c *checker) namesWith(k int32) []term {
 	e := &c.x.known[k]
 	in := &c.x.sentences[e.sentence]

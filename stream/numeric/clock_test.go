@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// A time of day is that of the day, and of the row, whose name the claim has, and what lies between two
-// is a length of time.
+// TestTimesOfDayBelongToWhatIsNamed checks that a time of day belongs to the day or row named in
+// the claim, and that the time between two of them is a length of time.
 func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 	t.Parallel()
 	const (
@@ -63,8 +63,9 @@ func TestTimesOfDayBelongToWhatIsNamed(t *testing.T) {
 	})
 }
 
-// Two times of day are the ends of one thing where a word says so, or one subject has both; between them
-// lies what is an example of it, over midnight too.
+// TestTwoTimesOfDayAreOfOneThingWhereThatIsSaid checks that two times of day form a span if a word
+// says so or if they share a subject, and that a time within the span is accepted as an example,
+// also over midnight.
 func TestTwoTimesOfDayAreOfOneThingWhereThatIsSaid(t *testing.T) {
 	t.Parallel()
 	const (

@@ -8,23 +8,23 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// mostCounted is up to how many things an answer counts itself; our choice.
+// mostCounted is the largest number of things that an answer may have counted itself; our choice.
 const mostCounted = 99
 
-// tally reports whether v may be how many things an answer has counted.
+// tally reports whether v may be a number of things that an answer counted itself.
 func tally(v *quantity.Value) bool {
 	return v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 && v.Raw >= 2 &&
 		v.Raw <= mostCounted && !v.Range()
 }
 
-// wordsCounted bounds the words behind a number that tell what it counts: "five of the core handlers";
-// our choice.
+// wordsCounted is how many words after a number may name what it counts, as in "five of the core
+// handlers"; our choice.
 const wordsCounted = 4
 
-// listsAsMany reports whether the evidence has a list of so many things or more which the claim may
-// count, all or some: of fifteen entries under a heading "fifteen sections, five of them for titles".
-// A word behind the number stands in what introduces the list, or in its first entry. A sentence that
-// gives the same things another number tells better.
+// listsAsMany reports whether the evidence has a list with at least as many entries as v says,
+// which the claim may be counting in whole or in part. A word after the number must occur in the
+// list's introduction or its first entry. A different number for the same noun in the evidence
+// takes precedence.
 func (c *checker) listsAsMany(v *quantity.Value, other candidate) bool {
 	if !tally(v) || other.known >= 0 && c.sameNoun(other) {
 		return false
@@ -47,8 +47,8 @@ func (c *checker) listsAsMany(v *quantity.Value, other candidate) bool {
 	return false
 }
 
-// introduces reports whether a word stands in the sentence before a list, in the heading above it or
-// in its first entry.
+// introduces reports whether a word occurs in the sentence before a list, in the heading above it,
+// or in its first entry.
 func (c *checker) introduces(l list, word uint64) bool {
 	for s := max(0, l.first-1); s <= l.first; s++ {
 		in := &c.x.sentences[s]
@@ -61,8 +61,8 @@ func (c *checker) introduces(l list, word uint64) bool {
 	return false
 }
 
-// listsItself reports whether the claim names as many things as v says right behind it: "four
-// fields: a, b, c and d".
+// listsItself reports whether the claim itself lists as many things as v says, directly after a
+// colon: "four fields: a, b, c and d".
 func (c *checker) listsItself(v *quantity.Value, other candidate) bool {
 	_, list, ok := strings.Cut(c.claim[v.End:], ": ")
 	if !ok || !tally(v) || c.sameNoun(other) || strings.ContainsAny(c.claim[v.End:len(c.claim)-len(list)-2], ",;.") {
@@ -83,25 +83,25 @@ func (c *checker) listsItself(v *quantity.Value, other candidate) bool {
 	return float64(n) == v.Raw
 }
 
-// conjunctions stand before the last thing of a list, some of them behind a comma as well.
+// conjunctions precede the last item of a list, sometimes after a comma.
 //
 //nolint:gochecknoglobals // constant table
 var conjunctions = []string{"and ", "or ", "und ", "oder ", "et ", "ou ", "y ", "o "}
 
-// joinsTwo reports whether the last part of a list holds its last two things: "c and d".
+// joinsTwo reports whether the last part of a list contains its last two items: "c and d".
 func joinsTwo(part string) bool {
 	part = strings.TrimLeft(part, " ")
 	return !slices.ContainsFunc(conjunctions, func(w string) bool { return strings.HasPrefix(part, w) }) &&
 		slices.ContainsFunc(conjunctions, func(w string) bool { return strings.Contains(part, " "+w) })
 }
 
-// ofThem are words behind a number that say of what it is by pointing back.
+// ofThem are phrases after a number that refer back to what it counts.
 //
 //nolint:gochecknoglobals // constant table
 var ofThem = []string{" of them", " of these", " of those", " davon", " d'entre", " de ellos", " de ellas"}
 
-// eitherOr reports whether v is one of two numbers of which the claim leaves open which it is, and
-// does not say of what: "two or three of them".
+// eitherOr reports whether v is one of two alternative numbers that refer back to something else:
+// "two or three of them".
 func (c *checker) eitherOr(v *quantity.Value) bool {
 	if !tally(v) {
 		return false
@@ -120,11 +120,12 @@ func (c *checker) eitherOr(v *quantity.Value) bool {
 	return false
 }
 
-// sizeOfName is how many bytes a number has at least that is known by its digits alone; our choice.
+// sizeOfName is the minimum length, in bytes, of a number that is identified by its digits alone;
+// our choice.
 const sizeOfName = 3
 
-// named reports whether v stands in the evidence as a part of what something is called, such as an
-// address or a version: pull request 710 of ".../pull/710", "5.2 or later" of "version 5.2".
+// named reports whether v occurs in the evidence as part of a name, address or version. Examples:
+// pull request 710 in ".../pull/710"; "5.2 or later" for "version 5.2".
 func (c *checker) named(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim != quantity.Plain || v.Range() || c.noun != 0 {
 		return false
@@ -141,8 +142,8 @@ func (c *checker) named(v *quantity.Value) bool {
 	return known
 }
 
-// spans reports whether v is a range, and the evidence has its ends one after the other, of the same
-// thing: "100 to 1000" of "100 and 1000 spans".
+// spans reports whether v is a range whose ends occur one after the other in the evidence, for the
+// same thing: "100 to 1000" for "100 and 1000 spans".
 func (c *checker) spans(v *quantity.Value) bool {
 	if !v.Range() || v.Kind != quantity.Count {
 		return false
@@ -162,7 +163,8 @@ func (c *checker) spans(v *quantity.Value) bool {
 	return false
 }
 
-// ownSum reports whether v is said to be the sum of other numbers of the claim, and is.
+// ownSum reports whether the claim presents v as the sum of its preceding numbers with that unit,
+// and the sum is right.
 func (c *checker) ownSum(v *quantity.Value) bool {
 	if c.cues&cueSum == 0 || v.Kind != quantity.Count || v.Dim == quantity.Plain {
 		return false
@@ -177,8 +179,8 @@ func (c *checker) ownSum(v *quantity.Value) bool {
 	return n > 1 && v.Says(sum)
 }
 
-// shared reports whether v, an amount for each of something, is one of the evidence divided by how
-// many of those there are: 4,800 pins per worker of 48,000 pins and 10 workers.
+// shared reports whether v, an amount per unit, is an evidence amount divided by a number of those
+// units. Example: 4,800 pins per worker from 48,000 pins and 10 workers.
 func (c *checker) shared(v *quantity.Value) bool {
 	if c.unit == 0 {
 		return false
@@ -199,8 +201,8 @@ func (c *checker) shared(v *quantity.Value) bool {
 	return false
 }
 
-// timesOwn reports whether v says how many times an amount of the evidence another one of the claim
-// is: "4,800, or 240 times as many" beside 20.
+// timesOwn reports whether v is the ratio of another amount of the claim to an amount of the
+// evidence: "4,800, or 240 times as many" with 20 in the evidence.
 func (c *checker) timesOwn(v *quantity.Value) bool {
 	if v.Dim != quantity.Multiple {
 		return false
@@ -219,8 +221,8 @@ func (c *checker) timesOwn(v *quantity.Value) bool {
 	return false
 }
 
-// unitAlone reports whether v is one of a unit of time that the evidence has without a number: "one week"
-// of "a week of work".
+// unitAlone reports whether v is one unit of time that the evidence mentions without a number: "one
+// week" for "a week of work".
 func (c *checker) unitAlone(v *quantity.Value, other candidate) bool {
 	told := other.sentence >= 0 && other.score >= c.limit.Stray
 	if told || v.Kind != quantity.Count || v.Dim != quantity.Duration || v.Raw != 1 || v.Range() {

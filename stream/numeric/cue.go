@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// cue is a set of hints that a number was worked out from others.
+// cue is a set of hints that a number was calculated from others.
 type cue uint16
 
 const (
@@ -19,7 +19,7 @@ const (
 	cueAge   // an age in years
 )
 
-// cueWords are the words that carry a hint, of English, German, French and Spanish.
+// cueWords maps English, German, French and Spanish words to their hints.
 //
 //nolint:gochecknoglobals // constant table
 var cueWords = func() map[string]cue {
@@ -46,7 +46,7 @@ var cueWords = func() map[string]cue {
 	return m
 }()
 
-// cuesOf collects the hints of a claim that its numbers were worked out.
+// cuesOf returns the hints of a claim that its numbers were calculated.
 func cuesOf(claim string) cue {
 	var found cue
 	var form [48]byte
@@ -67,7 +67,7 @@ func cuesOf(claim string) cue {
 	return found
 }
 
-// appendLower appends s in lower case, as much of it as dst has room for.
+// appendLower appends s in lower case to dst, up to the capacity of dst.
 func appendLower(dst []byte, s string) []byte {
 	for _, r := range s {
 		if len(dst)+4 > cap(dst) {

@@ -6,8 +6,9 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// dateOf is the date that a number of the evidence is told for, or -1: the only one of its clause,
-// or, where numbers and dates alternate ("from 61 % in 2018 to 67 % in 2022"), its neighbour.
+// dateOf returns the index of the date that number k applies to, or -1. That is the only date in
+// its clause, or its neighbour where numbers and dates alternate ("from 61 % in 2018 to 67 % in
+// 2022").
 func (c *checker) dateOf(k int32) int32 {
 	e := &c.x.known[k]
 	if e.value.Kind != quantity.Count {
@@ -43,8 +44,9 @@ func (c *checker) dateOf(k int32) int32 {
 	return k + 1
 }
 
-// ofOtherDate is the number of the same sentence that the claim means by its date, where match is
-// told for another one: "67 % in 2018" beside "61 % in 2018 and 67 % in 2022".
+// ofOtherDate returns the number of the same sentence that the evidence gives for the claim's date,
+// if match is for a different date. Example: the claim "67 % in 2018" against "61 % in 2018 and 67
+// % in 2022".
 func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 	in := &c.x.sentences[match.sentence]
 	said := c.onlyDate()
@@ -70,7 +72,7 @@ func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 			continue
 		}
 		if c.agree(v, k) != quantity.Differs {
-			return nobody // the number is told for that date as well
+			return nobody // the number holds for that date as well
 		}
 		if e.noun == c.x.known[match.known].noun || e.value.Dim != quantity.Plain {
 			best = c.by(k, c.affinity(k))
@@ -79,15 +81,16 @@ func (c *checker) ofOtherDate(v *quantity.Value, match candidate) candidate {
 	return best
 }
 
-// yearAlone is the year of a quarter, or half, of the claim, where the evidence tells no part of
-// any year: it may go by days that are told without theirs. An amount of the claim that is told of
-// the whole year is not one of its part.
+// yearAlone returns the year of a quarter or half-year in the claim, if the evidence has no
+// quarters or half-years: it may give days without a year. If an amount of the claim is stated for
+// the whole year, it does not hold for a part, and yearAlone returns nobody.
 func (c *checker) yearAlone(v *quantity.Value) candidate {
 	best := nobody
 	if v.Kind != quantity.Date || v.Month < quantity.Quarters {
 		return best
 	}
-	for _, dim := range [...]quantity.Dim{v.Dim, quantity.Plain} { // "2006 tour dates" may be no year
+	// "2006 tour dates" may be read as a plain number
+	for _, dim := range [...]quantity.Dim{v.Dim, quantity.Plain} {
 		for _, k := range c.x.byDim[dim] {
 			e := &c.x.known[k].value
 			if c.left -= comparing; c.left < 0 || e.Month >= quantity.Quarters {
@@ -107,8 +110,8 @@ func (c *checker) yearAlone(v *quantity.Value) candidate {
 	return best
 }
 
-// ofWholeYear reports whether the sentence of a year of the evidence tells, for that year, an
-// amount that stands in the clause of the date that is being judged.
+// ofWholeYear reports whether the sentence of a year in the evidence gives, for that whole year, an
+// amount from the clause of the date being judged.
 func (c *checker) ofWholeYear(year int32) bool {
 	in := &c.x.sentences[c.x.known[year].sentence]
 	for i := range c.values {
@@ -128,8 +131,8 @@ func (c *checker) ofWholeYear(year int32) bool {
 	return false
 }
 
-// ofTwin is the number of another sentence that says the same for the date of the claim, in the
-// same words: of "revenue in Q2 was 3.9 million" beside "revenue in Q3 was 4.2 million".
+// ofTwin returns the number of another sentence with the same words but the claim's date. Example:
+// "revenue in Q2 was 3.9 million" next to "revenue in Q3 was 4.2 million".
 func (c *checker) ofTwin(v, said *quantity.Value, match candidate) candidate {
 	best := nobody
 	for _, s := range c.top {
@@ -154,12 +157,12 @@ func (c *checker) ofTwin(v, said *quantity.Value, match candidate) candidate {
 	return best
 }
 
-// twins reports whether two sentences have the same words, those of dates aside.
+// twins reports whether two sentences have the same words, apart from dates.
 func (c *checker) twins(a, b int32) bool {
 	return c.within(a, b) && c.within(b, a)
 }
 
-// within reports whether sentence b has the words of sentence a, those of dates aside.
+// within reports whether sentence b has all words of sentence a, apart from dates.
 func (c *checker) within(a, b int32) bool {
 	of, in := &c.x.sentences[a], &c.x.sentences[b]
 	c.left -= int(of.termEnd-of.terms) * int(in.termEnd-in.terms)
@@ -172,7 +175,7 @@ func (c *checker) within(a, b int32) bool {
 	})
 }
 
-// onlyDate is the date that stands alone in the clause of the number that is being judged, or nil.
+// onlyDate returns the only date in the clause of the number being judged, or nil.
 func (c *checker) onlyDate() *quantity.Value {
 	var date *quantity.Value
 	for i := range c.values {

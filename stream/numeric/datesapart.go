@@ -7,8 +7,8 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// age tries a bare number as the years between two dates of the evidence, the last of them perhaps
-// not full: "was 27 when".
+// age compares a bare number with the years between two dates in the evidence, allowing for a last
+// year that is not complete: "was 27 when".
 func (c *checker) age(v *quantity.Value) candidate {
 	if !c.isAge(v) {
 		return nobody
@@ -27,14 +27,14 @@ func (c *checker) age(v *quantity.Value) candidate {
 	return nobody
 }
 
-// isAge reports whether v may be the age of somebody, and the claim speaks of one.
+// isAge reports whether v may be an age in years and the claim speaks of one.
 func (c *checker) isAge(v *quantity.Value) bool {
 	return c.cues&cueAge != 0 && v.Kind == quantity.Count && v.Dim == quantity.Plain && v.Step == 1 &&
 		v.Raw >= 1 && v.Raw <= maxAge
 }
 
-// agedThen reports whether v may be the years from one of the evidence to one of the claim: "in 1655,
-// aged about 20" of who was born in 1635.
+// agedThen reports whether v may be the years from a date in the evidence to one in the claim: "in
+// 1655, aged about 20" for someone born in 1635.
 func (c *checker) agedThen(v *quantity.Value) bool {
 	own, _ := c.ownNear()
 	dates := c.x.byDim[quantity.Days]
@@ -58,7 +58,8 @@ func (c *checker) agedThen(v *quantity.Value) bool {
 	return false
 }
 
-// days tries the days between two dates of the evidence, of one year where they name none.
+// days compares v with the days between two dates of the evidence. Dates without a year count as
+// dates of the same year.
 func (c *checker) days(v *quantity.Value) candidate {
 	if v.Dim != quantity.Duration || c.cues&(cueSpan|cueDiff) == 0 {
 		return nobody
@@ -82,11 +83,11 @@ func (c *checker) days(v *quantity.Value) candidate {
 	return nobody
 }
 
-// months reports whether v may be the months from a date of the sentence that fits best to one of it
-// or of a sentence beside it, where both tell month and year: a month less where the later day comes
-// before the earlier one in its month, and one more from the first to the last where no day is told.
+// months reports whether v may be the months from a date in the best sentence to one in that
+// sentence or an adjacent one, both with month and year. If both have a day, an incomplete last
+// month may be left out; if neither has one, both the first and the last month may be counted.
 func (c *checker) months(v *quantity.Value) bool {
-	const month = 30.44 * 24 * 3600 // seconds
+	const month = 30.44 * 24 * 3600 // in seconds
 	dates := c.x.byDim[quantity.Days]
 	if n := v.Factor / month; v.Dim != quantity.Duration || n < 0.95 || n > 1.05 || len(c.top) == 0 ||
 		len(dates) > fewNumbers {
@@ -122,7 +123,7 @@ func monthsApart(v, x, y *quantity.Value) bool {
 		x.Day == 0 && y.Day == 0 && said == apart+1)
 }
 
-// monthOfYear reports whether a value is a date that tells its month and its year.
+// monthOfYear reports whether v is a date with a month and a year.
 func monthOfYear(v *quantity.Value) bool {
 	return v.Kind == quantity.Date && v.Year != 0 && v.Year == v.YearTo && v.Month >= 1 && v.Month <= 12
 }

@@ -7,19 +7,20 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// maxNear bounds the values near the claim that one of it may follow from; our choice.
+// maxNear is the maximum number of evidence values near the claim from which a number may follow;
+// our choice.
 const maxNear = 12
 
-// Significant digits that an amount has which two others hardly come to by chance: of one sentence,
-// and of sentences side by side. Our choice.
+// How many significant digits make it unlikely that two other amounts yield a number by chance: for
+// amounts of one sentence, and for those of adjacent sentences. Our choice.
 const (
 	digitsTogether = 2
 	digitsApart    = 3
 )
 
-// derivable reports whether v may follow from values of the evidence near the claim by one step of
-// arithmetic: such a number is no proof of anything, and none against the claim. A step needs a
-// word for it in the claim, or its factor, or an amount with a unit of two or three digits.
+// derivable reports whether v may follow from evidence values near the claim by one step of
+// arithmetic. Such a number is neither supported nor contradicted. A step needs a matching word in
+// the claim, its factor in the claim, or an amount with a unit and two or three digits.
 func (c *checker) derivable(v *quantity.Value) bool {
 	switch {
 	case v.Kind == quantity.Date:
@@ -28,12 +29,12 @@ func (c *checker) derivable(v *quantity.Value) bool {
 		v.Hedge == quantity.Over || v.Hedge == quantity.Under, len(c.opposites(v)) > 0:
 		return false
 	case v.Hedge == quantity.Least || v.Hedge == quantity.Most:
-		limit := *v // 480 euros at most of "at most 160 a night"
+		limit := *v // "480 euros at most" from "at most 160 a night"
 		limit.Hedge = quantity.Exact
 		v = &limit
 	}
 	if v.Period != 0 && v.Dim.IsCurrency() && v.Dim != v.Dim.Top() {
-		sum := *v // what is paid a month is told of its parts as well
+		sum := *v // a monthly amount also applies to its parts
 		sum.MeasureAs(&quantity.Value{Dim: v.Dim.Top(), Factor: 1})
 		v = &sum
 	}
@@ -54,8 +55,8 @@ func (c *checker) derivable(v *quantity.Value) bool {
 	return c.ofOneSentence(v)
 }
 
-// perPeriod reports whether v is how often something comes in a length of time that comes in another one: five
-// buses an hour of "every 12 minutes".
+// perPeriod reports whether v is a frequency that follows from an interval: "five buses an hour"
+// from "every 12 minutes".
 func (c *checker) perPeriod(v *quantity.Value, near []int32) bool {
 	return v.Period != 0 && slices.ContainsFunc(near, func(k int32) bool {
 		e := &c.x.known[k].value
@@ -63,11 +64,12 @@ func (c *checker) perPeriod(v *quantity.Value, near []int32) bool {
 	})
 }
 
-// ownBeside is how many numbers of the claim on each side of one may be what it follows from; our choice.
+// ownBeside is how many numbers on each side of one in the claim may be operands for it; our
+// choice.
 const ownBeside = 4
 
-// ownNear are the numbers of the claim around the one that is being judged, and the place of that one among
-// them. Each look at them is paid for.
+// ownNear returns the numbers of the claim around the one being judged, and the index of that one
+// in the list. It charges the budget for looking at them.
 func (c *checker) ownNear() (list []quantity.Value, at int) {
 	from := max(0, c.at-ownBeside)
 	list = c.values[from:min(len(c.values), c.at+ownBeside+1)]
@@ -75,11 +77,11 @@ func (c *checker) ownNear() (list []quantity.Value, at int) {
 	return list, c.at - from
 }
 
-// fewNumbers is up to how many numbers of the evidence all sentences are asked whether two of their
-// own come to one of the claim; our choice.
+// fewNumbers is the maximum size of the evidence, in numbers, at which every sentence is tried for
+// two numbers that yield one of the claim; our choice.
 const fewNumbers = 64
 
-// ofOneSentence is ofBoth for the numbers of each sentence of short evidence, wherever it stands.
+// ofOneSentence is ofBoth for the numbers of each sentence of short evidence, wherever it is.
 func (c *checker) ofOneSentence(v *quantity.Value) bool {
 	if c.left -= len(c.x.sentences); c.left < 0 || len(c.x.known) > fewNumbers {
 		return false
@@ -114,7 +116,7 @@ func (c *checker) ofTwoOf(v *quantity.Value, in *indexed) bool {
 	return false
 }
 
-// ofAll reports whether v is the sum of all amounts of its unit in a sentence.
+// ofAll reports whether v is the sum of all amounts in a sentence that have its unit.
 func (c *checker) ofAll(v *quantity.Value, in *indexed) bool {
 	sum, n := 0.0, 0
 	c.left -= int(in.knownEnd - in.known)
@@ -126,8 +128,8 @@ func (c *checker) ofAll(v *quantity.Value, in *indexed) bool {
 	return n > 2 && v.Dim != quantity.Plain && digitsOf(v) >= digitsTogether && v.Says(sum)
 }
 
-// ofSeveral reports whether v, which is said to be a sum or a difference, follows from amounts k and l of
-// the evidence, of each as many as the claim tells: "two adults and one child", "ten single tickets".
+// ofSeveral reports whether v, called a sum or a difference, follows from amounts k and l of the
+// evidence, multiplied by counts in the claim: "two adults and one child", "ten single tickets".
 func (c *checker) ofSeveral(v *quantity.Value, k, l int32) bool {
 	x, y := &c.x.known[k].value, &c.x.known[l].value
 	if c.cues&(cueSum|cueDiff) == 0 || v.Dim == quantity.Plain || x.Dim != v.Dim || y.Dim != v.Dim {
@@ -152,8 +154,8 @@ func (c *checker) ofSeveral(v *quantity.Value, k, l int32) bool {
 	return false
 }
 
-// premise reports whether v is what the claim supposes, from which another amount of it follows: the $50
-// of "a $50 sweater gets $43.05 back".
+// premise reports whether v is an assumption of the claim from which another of its amounts
+// follows: the $50 in "a $50 sweater gets $43.05 back".
 func (c *checker) premise(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Range() {
 		return false
@@ -175,8 +177,8 @@ func (c *checker) premise(v *quantity.Value) bool {
 	return false
 }
 
-// comesOf reports whether w, an amount of a claim, comes of another one and an amount, a rate or a share of
-// the evidence.
+// comesOf reports whether w, an amount of a claim, follows from another amount v and an amount,
+// rate or share e of the evidence.
 func comesOf(w, v, e *quantity.Value) bool {
 	switch {
 	case e.Dim.Of(w.Dim, v.Dim):
@@ -189,15 +191,15 @@ func comesOf(w, v, e *quantity.Value) bool {
 	return digitsOf(w) >= digitsApart && e.Dim == v.Dim && (w.Says(v.Lo-e.Lo) || w.Says(v.Lo+e.Lo))
 }
 
-// numbersNear are the numbers of the evidence beside the sentences that fit the claim best, rows of
-// tables among them.
+// numbersNear returns the evidence numbers in and next to the sentences that fit the claim best,
+// including table rows.
 func (c *checker) numbersNear() []int32 {
 	c.nearNumbers = c.nearNumbers[:0]
 	top := c.top[:min(len(c.top), fewSentences)]
 	if len(top) == 0 && len(c.x.sentences) <= fewSentences {
 		top = allSentences[:len(c.x.sentences)]
 	}
-	if len(top) == 0 && len(c.x.known) <= 2*maxNear { // nothing tells what is meant
+	if len(top) == 0 && len(c.x.known) <= 2*maxNear { // no sentence stands out
 		for k := range c.x.known {
 			if countsNear(&c.x.known[k].value) {
 				c.nearNumbers = append(c.nearNumbers, int32(k))
@@ -227,11 +229,12 @@ func countsNear(e *quantity.Value) bool {
 	return e.Kind == quantity.Count && e.Lo > 0 && !e.Range() || e.Kind == quantity.Clock
 }
 
-// scaled reports whether v is number k of the evidence times, or by, a count that the claim tells.
+// scaled reports whether v is number k of the evidence multiplied or divided by a count in the
+// claim.
 func (c *checker) scaled(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
 	if e.Kind != quantity.Count || v.Dim == quantity.Percent || c.x.known[k].lot.amount != 0 {
-		return false // several of one thing are counted elsewhere
+		return false // prices for several items are handled by lots
 	}
 	if v.Dim == quantity.Plain && e.Dim != quantity.Plain {
 		return c.goesInto(v, e)
@@ -257,8 +260,8 @@ func (c *checker) scaled(v *quantity.Value, k int32) bool {
 	return c.cues&cueRatio != 0 && (v.Says(amount/2) || v.Says(2*amount)) || !c.lasts && c.forLonger(v, amount, e.Period)
 }
 
-// forLonger reports whether v is an amount for a length of time for a longer one: 142.80 of 11.90 a month. Of
-// few digits it has to be told to be for a year.
+// forLonger reports whether v is a periodic amount converted to a longer period: 142.80 a year from
+// 11.90 a month. An amount with few digits must be stated per year.
 func (c *checker) forLonger(v *quantity.Value, amount, period float64) bool {
 	if period == 0 {
 		return false
@@ -272,7 +275,8 @@ func (c *checker) forLonger(v *quantity.Value, amount, period float64) bool {
 	return false
 }
 
-// noteYears notes whether the claim tells a length of time other than a year, and whether it speaks of a year.
+// noteYears records whether the claim has a length of time other than a year, and whether it
+// mentions a year.
 func (c *checker) noteYears() {
 	c.lasts, c.yearly = false, false
 	for i := range c.values {
@@ -287,7 +291,7 @@ func (c *checker) noteYears() {
 //nolint:gochecknoglobals // constant table
 var yearWords = hashSet("year yearly annual annually Jahr jährlich an année annuel año")
 
-// goesInto reports whether v is how often amount e goes into another one that the claim tells.
+// goesInto reports whether v is the quotient of another amount in the claim and amount e.
 func (c *checker) goesInto(v, e *quantity.Value) bool {
 	own, _ := c.ownNear()
 	for i := range own {
@@ -299,8 +303,7 @@ func (c *checker) goesInto(v, e *quantity.Value) bool {
 }
 
 // withOwn reports whether v follows from another amount of the claim and number k of the evidence:
-// what is left of a price that the claim supposes, 200 km at .38 euros a kilometre, and the other part
-// of all.
+// the rest of an assumed price, 200 km at .38 euros a kilometre, or the complement of a percentage.
 func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
 	own, at := c.ownNear()
@@ -317,19 +320,19 @@ func (c *checker) withOwn(v *quantity.Value, k int32) bool {
 	return v.Dim == quantity.Percent && e.Dim == quantity.Percent && c.cues&cueDiff != 0 && v.Says(100-e.Lo)
 }
 
-// ownFit is how well the words around a number of the evidence agree with a claim that sets one of its own
-// against it; our choice.
+// ownFit is the score that the words around an evidence number need if the claim compares it with
+// an amount of its own; our choice.
 const ownFit = 0.5
 
-// fitsOwn reports whether v is the sum or the difference of amount w of the claim and number k of the
-// evidence, which is told of what the claim speaks of: "7,200 euros, which is 700 over the budget".
+// fitsOwn reports whether v is the sum or difference of amount w of the claim and number k of the
+// evidence, which is about the claim's subject: "7,200 euros, which is 700 over the budget".
 func (c *checker) fitsOwn(v, w *quantity.Value, k int32) bool {
 	e := &c.x.known[k].value
 	return w.Dim == v.Dim && e.Dim == v.Dim && e.Lo != w.Lo &&
 		(v.Says(w.Lo-e.Lo) || v.Says(e.Lo-w.Lo) || v.Says(w.Lo+e.Lo)) && c.held(w) && c.affinity(k) > ownFit
 }
 
-// hasShare reports whether the evidence has a share in percent.
+// hasShare reports whether the evidence contains the percentage w.
 func (c *checker) hasShare(w *quantity.Value) bool {
 	for _, k := range c.x.byDim[quantity.Percent][:min(maxNear, len(c.x.byDim[quantity.Percent]))] {
 		if c.left -= comparing; w.Says(c.x.known[k].value.Lo) {
@@ -347,7 +350,8 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 		return false
 	}
 	if a.lot.amount != 0 || b.lot.amount != 0 {
-		return v.Dim == quantity.Duration && a.lot.dim == v.Dim && v.Says(a.lot.amount) // other lots are priced
+		// other multi-item prices are handled by lots
+		return v.Dim == quantity.Duration && a.lot.dim == v.Dim && v.Says(a.lot.amount)
 	}
 	if x.Kind != quantity.Count || y.Kind != quantity.Count {
 		first, second := x, y
@@ -365,14 +369,15 @@ func (c *checker) ofBoth(v *quantity.Value, k, l int32) bool {
 	return x.Dim == v.Dim && c.ofPair(v, pair{a, b, c.x.sentences[a.sentence].row || c.x.sentences[b.sentence].row})
 }
 
-// isPart reports whether a number stands as a part beside its whole: "640 of 800", "3,200 (1,280 women".
+// isPart reports whether part is written next to its whole: "640 of 800", "3,200 (1,280 women".
 func isPart(part, whole *quantity.Value) bool {
-	const outOf, brackets = 12, 2 // bytes between them at most: " out of the ", " ("
+	const outOf, brackets = 12, 2 // maximum bytes between them: " out of the ", " ("
 	before, behind := whole.Start-part.End, part.Start-whole.End
 	return before > 0 && before <= outOf || behind > 0 && behind <= brackets
 }
 
-// oneOfUnit is the amount of a unit of which number e is told to be in one, or 0.
+// oneOfUnit returns the amount in unit dim, written as 1 in the sentence of e, to which e applies,
+// or 0.
 func (c *checker) oneOfUnit(e *known, dim quantity.Dim) float64 {
 	in := &c.x.sentences[e.sentence]
 	if dim == quantity.Plain {
@@ -387,7 +392,7 @@ func (c *checker) oneOfUnit(e *known, dim quantity.Dim) float64 {
 	return 0
 }
 
-// pair are two numbers of the evidence, the first with the unit of what may follow from them.
+// pair holds two numbers of the evidence; the first has the unit of the result.
 type pair struct {
 	a, b *known
 	row  bool // one of many amounts of one kind
@@ -406,7 +411,7 @@ func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 		return sure && (partOf(v, x.Lo, y.Lo/100) || p.same() && wholeOf(v, x.Lo, y.Lo/100))
 	}
 	if one := c.oneOfUnit(p.a, y.Dim); one > 0 {
-		return v.Says(x.Lo * y.Lo / one) // one millilitre contains 2 mg
+		return v.Says(x.Lo * y.Lo / one) // "one millilitre contains 2 mg"
 	}
 	if !howMany(y) || y.Raw <= 1 || v.Dim == quantity.Plain {
 		return false
@@ -414,14 +419,14 @@ func (c *checker) ofPair(v *quantity.Value, p pair) bool {
 	return (adds || p.besides()) && v.Says(x.Lo*y.Raw) || c.cues&cueMean != 0 && v.Says(x.Lo/y.Raw)
 }
 
-// surely reports whether two amounts hardly come to v by chance: it has a unit and digits enough, or they are
-// the only two of their sentence.
+// surely reports whether two amounts are unlikely to yield v by chance: v has a unit and enough
+// digits, or they are the only two of their sentence.
 func (c *checker) surely(v *quantity.Value, s int32, digits int, together bool) bool {
 	return v.Dim != quantity.Plain && (digits >= digitsApart || together && (digits >= digitsTogether || c.onlyTwo(v.Dim, s)))
 }
 
-// onlyTwo reports whether a sentence has two amounts of a unit and no more, which it sets against each
-// other: "1.2 kg without battery, 1.8 kg with it".
+// onlyTwo reports whether a sentence has exactly two amounts of a unit, which it contrasts: "1.2 kg
+// without battery, 1.8 kg with it".
 func (c *checker) onlyTwo(dim quantity.Dim, s int32) bool {
 	in, n := &c.x.sentences[s], 0
 	c.left -= int(in.knownEnd - in.known)
@@ -433,49 +438,50 @@ func (c *checker) onlyTwo(dim quantity.Dim, s int32) bool {
 	return n == 2
 }
 
-// besides reports whether the second number stands right before the first one in its clause: "eight sessions
-// of two and a half hours".
+// besides reports whether the second number directly precedes the first one in its clause: "eight
+// sessions of two and a half hours".
 func (p *pair) besides() bool {
 	between := p.a.value.Start - p.b.value.End
 	return p.a.sentence == p.b.sentence && p.a.clause == p.b.clause && between > 0 && between < mostBetween
 }
 
-// mostBetween is how many bytes the words between two such numbers have at most; our choice.
+// mostBetween is the maximum number of bytes between two such numbers; our choice.
 const mostBetween = 24
 
-// same reports whether an amount and a share say the same: "30 % (651 euros)".
+// same reports whether an amount and a share state the same quantity: "30 % (651 euros)".
 func (p *pair) same() bool {
 	const brackets = 5
 	x, y := &p.a.value, &p.b.value
 	return p.a.sentence == p.b.sentence && max(x.Start-y.End, y.Start-x.End) < brackets
 }
 
-// partOf reports whether v says a part of an amount, or the amount less or more that part.
+// partOf reports whether v is a part of an amount, or the amount minus or plus that part.
 func partOf(v *quantity.Value, amount, part float64) bool {
 	return closely(v, amount*part) || closely(v, amount*(1-part)) || closely(v, amount*(1+part))
 }
 
-// wholeOf reports whether v says all, or the rest, of what an amount is a part of.
+// wholeOf reports whether v is the whole of which an amount is a part, or the rest of it.
 func wholeOf(v *quantity.Value, amount, part float64) bool {
 	return closely(v, amount/part) || closely(v, amount/part*(1-part))
 }
 
-// lessBy reports whether v says the difference of two amounts, which is sure without a word for it. Which
-// way something went, and what is more than something else, is looked at elsewhere.
+// lessBy reports whether v is the difference of two amounts. If it is not sure, the claim needs a
+// word for a difference. Directions of change and comparisons between dates are handled elsewhere.
 func (c *checker) lessBy(v *quantity.Value, p pair, sure bool) bool {
 	return (sure || c.cues&cueDiff != 0) && c.trend == 0 && (c.than.way == 0 || p.a.when == 0 && p.b.when == 0) &&
 		v.Says(p.a.value.Lo-p.b.value.Lo)
 }
 
-// closeBy is how far a share may be from what the claim says of it, as a share; our choice.
+// closeBy is the maximum relative difference between a share and the claim's number for it; our
+// choice.
 const closeBy = 0.001
 
-// closely reports whether v says an amount, rounded but little.
+// closely reports whether v states an amount with hardly any rounding.
 func closely(v *quantity.Value, base float64) bool {
 	return v.Says(base) && (v.Hedge != quantity.Exact || math.Abs(v.Lo-base) <= closeBy*base)
 }
 
-// digitsOf is how many digits of a number tell something: 2 of 4,300.
+// digitsOf returns how many digits of a number are significant: 2 for 4,300.
 func digitsOf(v *quantity.Value) int {
 	if v.Place <= 0 || v.Raw <= 0 {
 		return 0

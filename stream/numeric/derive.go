@@ -9,17 +9,18 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// maxOperands bounds the values that arithmetic may combine: the more there are, the likelier a
-// false number is the sum of two of them by chance.
+// maxOperands is the maximum number of values that arithmetic may combine. The more there are, the
+// likelier a false number equals the sum of two of them by chance.
 const maxOperands = 8
 
-// fewSentences is how many sentences of evidence a claim is about that shares no word with any.
+// fewSentences is the maximum number of evidence sentences that a claim may refer to without
+// sharing a word with them.
 const fewSentences = 4
 
 var allSentences = [fewSentences]int32{0, 1, 2, 3} //nolint:gochecknoglobals // constant
 
-// derive looks for v among sums, differences, ratios, shares and counts of values of the evidence,
-// each only when the claim has a word for it.
+// derive looks for v among sums, differences, ratios, shares and counts of evidence values. Each
+// needs a matching word in the claim.
 func (c *checker) derive(v *quantity.Value, other candidate) (candidate, Reason) {
 	if v.Kind != quantity.Count && v.Kind != quantity.Fraction || v.Range() {
 		return nobody, NoSuchNumber
@@ -60,8 +61,8 @@ func (c *checker) workedOut(v *quantity.Value) candidate {
 	return nobody
 }
 
-// workedOutApart tries v as a sum, a difference or a mean, where another subject has the number by
-// chance.
+// workedOutApart tries v as a sum, a difference or a mean, in case another subject has the same
+// number by chance.
 func (c *checker) workedOutApart(v *quantity.Value, match candidate) candidate {
 	if c.cues&(cueSum|cueDiff|cueMean) == 0 || v.Dim == quantity.Plain || c.x.sentences[match.sentence].row {
 		return nobody
@@ -73,8 +74,8 @@ func (c *checker) workedOutApart(v *quantity.Value, match candidate) candidate {
 	return by
 }
 
-// ratio tries a multiple as that of two numbers, before one of the evidence may be it by chance:
-// "ten times as many".
+// ratio tries v as the ratio of two numbers ("ten times as many") before it is compared with single
+// numbers, which may equal it by chance.
 func (c *checker) ratio(v *quantity.Value) candidate {
 	if v.Dim != quantity.Multiple {
 		return nobody
@@ -82,12 +83,13 @@ func (c *checker) ratio(v *quantity.Value) candidate {
 	return c.workedOut(v)
 }
 
-// operands collects the numbers nearest to the claim that pass want, best first, into c.near.
+// operands collects the numbers nearest to the claim that pass want, best first, into c.near. The
+// result is valid until the next call.
 func (c *checker) operands(want func(e *quantity.Value) bool) []candidate {
 	c.near = c.near[:0]
 	top := c.top
 	if len(top) == 0 && len(c.x.sentences) <= fewSentences {
-		top = allSentences[:len(c.x.sentences)] // nothing else is meant
+		top = allSentences[:len(c.x.sentences)] // nothing else can be meant
 	}
 	for _, s := range top {
 		in := &c.x.sentences[s]
@@ -120,7 +122,7 @@ func (c *checker) insert(n candidate) {
 	c.near[at] = n
 }
 
-// combine tries sums, differences and means of numbers of the dimension of v.
+// combine tries sums, differences and means of numbers with the dimension of v.
 func (c *checker) combine(v *quantity.Value) candidate {
 	ops := c.operands(func(e *quantity.Value) bool {
 		return e.Kind == quantity.Count && (e.Dim == v.Dim || large(v) && large(e)) && !e.Range()
@@ -140,8 +142,8 @@ func (c *checker) combine(v *quantity.Value) candidate {
 	return c.combineSentence(v)
 }
 
-// ofTwo reports whether a claim that asks for it says the sum, the difference or the mean of two
-// numbers.
+// ofTwo reports whether v is the sum, the difference or the mean of two numbers, as the words of
+// the claim require.
 func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
 	x, y := c.x.known[a.known].value.Lo, c.x.known[b.known].value.Lo
 	return c.cues&cueSum != 0 && v.Says(x+y) && !c.oneOf(a.known) && !c.oneOf(b.known) ||
@@ -149,21 +151,21 @@ func (c *checker) ofTwo(v *quantity.Value, a, b candidate) bool {
 		c.cues&cueDiff != 0 && (c.went(a.known, b.known) || c.went(b.known, a.known)) && v.Says(math.Abs(x-y))
 }
 
-// oneOf reports whether number k of the evidence is the price of one of several, which is no part
-// of a total.
+// oneOf reports whether number k of the evidence is the price of one of several items, which is not
+// part of a total.
 func (c *checker) oneOf(k int32) bool {
 	e := &c.x.known[k]
 	return e.lot.amount > e.value.Lo
 }
 
-// large reports whether an amount is of a thousand, a million or more in words, behind which the
-// currency may be left out: "3.1 million more than in 2023".
+// large reports whether an amount is written with "thousand", "million" or more, after which the
+// currency may be omitted: "3.1 million more than in 2023".
 func large(v *quantity.Value) bool {
 	return v.Scale >= 1e3 && v.Factor == 1 && (v.Dim == quantity.Plain || v.Dim.IsCurrency())
 }
 
-// combineSentence tries the sum and the mean of all numbers of one sentence, and of all the
-// evidence when it is small.
+// combineSentence tries the sum and the mean of all numbers of one sentence, and of all top
+// sentences if there are few numbers.
 func (c *checker) combineSentence(v *quantity.Value) candidate {
 	all := 0.0
 	count, last := 0, int32(-1)
@@ -190,9 +192,9 @@ func (c *checker) combineSentence(v *quantity.Value) candidate {
 	return c.combineUnit(v)
 }
 
-// combineUnit tries the sum and the mean of all numbers of the evidence that are written in the
-// unit of v, of bare numbers where there are few. It helps claims that sum up a list without naming
-// what is in it.
+// combineUnit tries the sum and the mean of all evidence numbers written in the unit of v, or of
+// all bare numbers if there are few. It supports claims that sum up a list without naming its
+// items.
 func (c *checker) combineUnit(v *quantity.Value) candidate {
 	sum, n, last := 0.0, 0, int32(-1)
 	if c.left -= len(c.x.byDim[v.Dim]); c.left < 0 {
@@ -223,11 +225,12 @@ func (c *checker) total(v *quantity.Value, sum float64, n int) bool {
 	return c.cues&cueSum != 0 && v.Says(sum) || c.cues&cueMean != 0 && v.Says(sum/float64(n))
 }
 
-// relate tries ratios, shares and relative changes of two numbers of one dimension.
+// relate tries ratios, shares and relative changes of two numbers of the same dimension.
 func (c *checker) relate(v *quantity.Value) candidate {
 	ops := c.operands(func(e *quantity.Value) bool {
 		return e.Kind == quantity.Count && e.Dim != quantity.Multiple && !e.Range() && e.Lo > 0 &&
-			(e.Dim != quantity.Percent || v.Dim == quantity.Percent && c.trend != 0) // rates change by a share, too
+			// rates also change by a percentage
+			(e.Dim != quantity.Percent || v.Dim == quantity.Percent && c.trend != 0)
 	})
 	scale := 1.0
 	if v.Dim == quantity.Percent {
@@ -270,12 +273,12 @@ func (c *checker) between(v *quantity.Value) candidate {
 	return nobody
 }
 
-// aLittle is by how much one date has to fit better than another to be meant; our choice.
+// aLittle is the lead in score that one date needs over another to be the one meant; our choice.
 const aLittle = 0.05
 
-// fitsBetter reports whether another date of the sentence of two dates fits the claim better than
-// one of them: "led it for 17 years" of "joined in 1961, left in 1978 to direct the school, which
-// he led until 1999".
+// fitsBetter reports whether another date in the same sentence fits the claim better than a or b.
+// Example: the claim "led it for 17 years" against "joined in 1961, left in 1978 to direct the
+// school, which he led until 1999".
 func fitsBetter(ops []candidate, a, b candidate) bool {
 	return a.sentence == b.sentence && slices.ContainsFunc(ops, func(o candidate) bool {
 		return o.sentence == a.sentence && o.known != a.known && o.known != b.known &&
@@ -283,8 +286,8 @@ func fitsBetter(ops []candidate, a, b candidate) bool {
 	})
 }
 
-// others tries a bare number of which something does not hold as all but those of whom it does,
-// told in one sentence: "150 were not invited" of "of 200 applicants, 50 were invited".
+// others tries a bare number in a negated claim as the difference between two counts of one
+// sentence: "150 were not invited" from "of 200 applicants, 50 were invited".
 func (c *checker) others(v *quantity.Value) candidate {
 	if v.Dim != quantity.Plain || !c.negated {
 		return nobody
@@ -301,8 +304,8 @@ func (c *checker) others(v *quantity.Value) candidate {
 	return nobody
 }
 
-// whole tries what a claim takes a part of ("of the 128 tests 126 passed") as the sum of two counts
-// of one sentence, one of which is the part.
+// whole tries a total ("of the 128 tests 126 passed") as the sum of two counts in one sentence, one
+// of which the claim also states.
 func (c *checker) whole(v *quantity.Value) candidate {
 	if v.Dim != quantity.Plain || !hasAnySuffix(c.claim[:v.Start], "of the ", "Of the ", "out of ", "of ") {
 		return nobody
@@ -319,25 +322,25 @@ func (c *checker) whole(v *quantity.Value) candidate {
 	return nobody
 }
 
-// states reports whether the claim gives a value of the evidence.
+// states reports whether the claim contains an evidence value.
 func (c *checker) states(e *quantity.Value) bool {
 	return slices.ContainsFunc(c.values, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
 }
 
-// statesNear is states for the numbers of the claim around the one that is being judged.
+// statesNear is states for the claim's numbers around the one being judged.
 func (c *checker) statesNear(e *quantity.Value) bool {
 	own, _ := c.ownNear()
 	return slices.ContainsFunc(own, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
 }
 
-// takings are beginnings of words for what is taken off a price.
+// takings are fragments of words for deductions from a price.
 //
 //nolint:gochecknoglobals // constant table
 var takings = strings.Fields(`discount off save saving less reduc rabatt nachlass spar ermäßig remise rabais réduc
 	économis descuento rebaja ahorr sconto risparmi desconto скидк 割引 优惠 減 减 할인 خصم`)
 
-// takenOff tries what the claim says is taken off as an amount below zero of the evidence: "15 %
-// off" of "SUMMER: -15 %".
+// takenOff compares a deduction in the claim with a negative amount in the evidence: "15 % off"
+// with "SUMMER: -15 %".
 func (c *checker) takenOff(v *quantity.Value) candidate {
 	ops := c.operands(func(e *quantity.Value) bool { return e.Dim == v.Dim && e.Lo < 0 && !e.Range() })
 	at := slices.IndexFunc(ops, func(n candidate) bool { return v.Says(-c.x.known[n.known].value.Lo) })
@@ -351,7 +354,7 @@ func (c *checker) takenOff(v *quantity.Value) candidate {
 	return ops[at]
 }
 
-// hashSet is the words of a list, by hash.
+// hashSet returns the hashes of the words in a list.
 func hashSet(list string) map[uint64]bool {
 	m := map[uint64]bool{}
 	for _, w := range words.Scan(nil, list) {
@@ -360,16 +363,16 @@ func hashSet(list string) map[uint64]bool {
 	return m
 }
 
-// limits are words of a claim that is about the bound itself, by hash.
+// limits are words, by hash, of claims that are about a bound itself.
 //
 //nolint:gochecknoglobals // constant table
 var limits = hashSet("limit limits limited maximum minimum max min cap capped threshold deadline period window " +
 	"most least")
 
-// instanceWords bounds the words from the article of an instance to its amount.
+// instanceWords is the maximum number of words from the article of an example to its amount.
 const instanceWords = 4
 
-// instance reports whether a number of the claim is that of an example: "an invoice of 4,000
+// instance reports whether a number of the claim belongs to an example: "an invoice of 4,000
 // euros", "a 10-year-old".
 func (c *checker) instance(v *quantity.Value) bool {
 	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
@@ -383,11 +386,10 @@ func (c *checker) instance(v *quantity.Value) bool {
 	})
 }
 
-// conditionWords bounds the words from a condition to the amount in it.
+// conditionWords is the maximum number of words from a conjunction such as "if" to the amount.
 const conditionWords = 8
 
-// supposed reports whether a number of the claim stands in a condition: "if you are ill for four
-// days".
+// supposed reports whether a number of the claim is in a condition: "if you are ill for four days".
 func (c *checker) supposed(v *quantity.Value) bool {
 	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
 	from, _ := c.reading.clauseAround(v.Start)
@@ -400,9 +402,9 @@ func (c *checker) supposed(v *quantity.Value) bool {
 	})
 }
 
-// bounded reports whether an amount of the claim lies on the right side of one of the evidence that
-// is a bound ("an invoice of 4,000 euros" of "invoices of up to 5,000 euros"): what holds there may
-// hold of it, and no number can tell.
+// bounded reports whether an amount of the claim is on the permitted side of a bound or inside a
+// range in the evidence: "an invoice of 4,000 euros" for "invoices of up to 5,000 euros". The rule
+// may apply to it, but the number itself cannot be verified.
 func (c *checker) bounded(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Side != quantity.NoSide || v.Range() || v.Hedge != quantity.Exact {
 		return false
@@ -413,7 +415,8 @@ func (c *checker) bounded(v *quantity.Value) bool {
 		return e.Kind == quantity.Count && (e.Dim == v.Dim || aged && e.Dim == quantity.Plain || ofYears(v, e))
 	})
 	for _, o := range ops {
-		// The nearest to the claim, and what stands beside it or fits about as well.
+		// Consider the number nearest to the claim, those in the same sentence, and those that fit
+		// about as well.
 		e := &c.x.known[o.known].value
 		near := o.sentence == ops[0].sentence || o.score > ops[0].score-aLittle || aged || ofYears(v, e) ||
 			e.Range() && v.Dim != quantity.Plain
@@ -425,30 +428,31 @@ func (c *checker) bounded(v *quantity.Value) bool {
 	return false
 }
 
-// ofYears reports whether v is a bare number that may be an age, and e is one.
+// ofYears reports whether v is a bare number that may be an age and e is a length of time in years.
 func ofYears(v, e *quantity.Value) bool {
 	return v.Dim == quantity.Plain && v.Raw <= maxAge && e.Dim == quantity.Duration && e.Factor == quantity.Year
 }
 
-// within reports whether v lies on the right side of e, which is a bound or a range.
+// within reports whether v is on the permitted side of bound e or inside range e.
 func within(v, e *quantity.Value) bool {
 	if ofYears(v, e) && e.Range() {
-		return e.Raw <= v.Raw && v.Raw <= e.RawHi // a child of eight of "from 6 to 12 years"
+		return e.Raw <= v.Raw && v.Raw <= e.RawHi // a child of eight for "from 6 to 12 years"
 	}
 	lo := e.Lo
 	if e.Dim != v.Dim {
-		lo *= v.Factor // an age: "under 12" of "a 10-year-old"
+		lo *= v.Factor // an age: "under 12" for "a 10-year-old"
 	}
 	if e.Range() {
-		return e.Dim == v.Dim && e.Lo <= v.Lo && v.Lo <= e.Hi // a child of 10 of "children from 6 to 15 years"
+		// a child of 10 for "children from 6 to 15 years"
+		return e.Dim == v.Dim && e.Lo <= v.Lo && v.Lo <= e.Hi
 	}
 	return e.Side == quantity.Downwards && v.Lo <= lo || e.Side == quantity.Upwards && v.Lo >= lo
 }
 
-// maxAge is the greatest age in years that a bare number is taken for.
+// maxAge is the largest bare number that is read as an age, in years.
 const maxAge = 120
 
-// adverbs are words for how often something comes, by hash, with the seconds between.
+// adverbs maps words of frequency, by hash, to the interval in seconds.
 //
 //nolint:gochecknoglobals // constant table
 var adverbs = func() map[uint64]float64 {
@@ -469,7 +473,8 @@ var adverbs = func() map[uint64]float64 {
 	return m
 }()
 
-// often compares "three times a day" with "every 8 hours", and both with "hourly".
+// often compares frequencies and intervals: "three times a day" with "every 8 hours", and both with
+// adverbs such as "hourly".
 func (c *checker) often(v *quantity.Value) candidate {
 	period, rest := 0.0, c.claim[v.End:]
 	switch {
@@ -477,7 +482,7 @@ func (c *checker) often(v *quantity.Value) candidate {
 		hasAnySuffix(c.claim[:v.Start], "very ", "lle ", "ous les ", "outes les ", "ada "):
 		return c.adverb(func(between float64) bool { return math.Abs(v.Lo-between) <= between/1000 })
 	case v.Dim.Top() == quantity.Multiple && v.Dim != quantity.Multiple:
-		period = 1 // par heure
+		period = 1 // "par heure"
 	case v.Dim != quantity.Multiple:
 	case hasAnyPrefix(rest, " a day", " per day", " daily", " each day", " every day", " am Tag", " par jour", " al día"):
 		period = quantity.Year / 365.25
@@ -499,8 +504,8 @@ func (c *checker) often(v *quantity.Value) candidate {
 	return c.adverb(func(between float64) bool { return math.Abs(v.Raw*between-period) <= period/1000 })
 }
 
-// adverb is a sentence that fits the claim about as well as any and has a word for how often
-// something comes.
+// adverb returns a sentence that fits the claim about as well as the best one and has an adverb of
+// frequency whose interval, in seconds, passes fits.
 func (c *checker) adverb(fits func(between float64) bool) candidate {
 	if len(c.x.sentences) == 0 {
 		return nobody
@@ -531,7 +536,7 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
-// count compares v with the number of things that a sentence about the same subject lists.
+// count compares v with the number of items that a sentence about the same subject lists.
 func (c *checker) count(v *quantity.Value) candidate {
 	for _, s := range c.top {
 		if float64(c.x.sentences[s].list) == v.Raw {
@@ -541,8 +546,8 @@ func (c *checker) count(v *quantity.Value) candidate {
 	return c.countList(v)
 }
 
-// countList compares v, the number of something that the evidence has no word for, with the entries
-// of a source that is nothing but a list: "three open issues" of three lines.
+// countList compares v with the entries of a source that is only a list, if the evidence has no
+// word for what v counts: "three open issues" for three lines.
 func (c *checker) countList(v *quantity.Value) candidate {
 	noun := c.reading.noun(c.claim, v)
 	if _, known := c.x.idf[noun]; known || noun == 0 {

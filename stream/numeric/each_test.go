@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What an amount is for each of has more than one name, and of two names that may be the same thing
-// none speaks against the other.
+// TestWhatAnAmountIsForEachOf checks that a "per" unit can have several names, and that names which
+// may mean the same do not contradict each other.
 func TestWhatAnAmountIsForEachOf(t *testing.T) {
 	t.Parallel()
 	const (
@@ -75,8 +75,8 @@ func TestWhatAnAmountIsForEachOf(t *testing.T) {
 	})
 }
 
-// Words for a length of time are told as they are meant: nightly is per night, and what a daily
-// newsletter has it does not have every day.
+// TestWordsForALengthOfTime checks which noun a word such as "nightly" applies to: what a daily
+// newsletter has is not an amount per day.
 func TestWordsForALengthOfTime(t *testing.T) {
 	t.Parallel()
 	const (
@@ -123,8 +123,8 @@ func TestWordsForALengthOfTime(t *testing.T) {
 	})
 }
 
-// The minus behind the colon of a record belongs to its number, and one letter is a unit where the
-// name of the field says what is measured.
+// TestSignsAndUnitsOfRecords checks that a minus after the colon of a record belongs to the number,
+// and that a single letter is a unit if the field name says what is measured.
 func TestSignsAndUnitsOfRecords(t *testing.T) {
 	t.Parallel()
 	const (

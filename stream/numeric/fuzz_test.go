@@ -7,7 +7,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// changeSeeds are texts of changes, in pieces that fuzzing takes apart.
+// changeSeeds are texts about changes, as seeds for fuzzing.
 var changeSeeds = []string{
 	"The office moved from Bonn to Cologne in May.", "Der Termin wurde von Montag auf Mittwoch verlegt.",
 	"raised from 2 GiB to 8 GiB", "9443 (was 8443)", "The old price was 30; it is now 20.", "It is now 20 euros.",

@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// longSentences are pieces which, repeated, make one sentence that is hard to read: many numbers,
-// many words of changes, many clauses.
+// longSentences are fragments that, when repeated, form one sentence that is expensive to read:
+// with many numbers, words of change or clauses.
 var longSentences = map[string]string{
 	"numbers":  "12 34 kg 56 % 7:30 ",
 	"from":     "from 3 euros up to 5 euros to 9 euros ",
@@ -33,13 +33,13 @@ var longSentences = map[string]string{
 	"words":    "seven of the two hundred and ",
 }
 
-// longSentence is one sentence of n bytes or a few more.
+// longSentence returns one sentence of n bytes or slightly more.
 func longSentence(piece string, n int) string {
 	return strings.TrimSpace(strings.Repeat(piece, n/len(piece)+1)) + "."
 }
 
-// BenchmarkLongSentence tells what a byte of one sentence takes to be read, as evidence and as a
-// claim: the figure should not grow with the sentence.
+// BenchmarkLongSentence measures the time per byte to read one sentence as evidence and as a claim.
+// It should not grow with the length of the sentence.
 func BenchmarkLongSentence(b *testing.B) {
 	for name, piece := range longSentences {
 		for _, size := range [...]int{8 << 10, 16 << 10, 32 << 10, 64 << 10} {

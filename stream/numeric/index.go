@@ -10,15 +10,15 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// Sentence is one sentence of the evidence. Sentences of one Group (a fact, a document) follow each
-// other: one that names no subject of its own goes on about that of the one before, as do the items
-// of a list cut at its semicolons.
+// Sentence is one sentence of the evidence. Sentences with the same Group (a fact, a document)
+// follow each other. A sentence without a subject of its own continues the subject of the previous
+// one, as do list items cut at semicolons.
 type Sentence struct {
 	Text    string
-	Heading string // that it stands under, or empty
+	Heading string // heading above the sentence, or empty
 	Group   int
-	Items   int // entries of the list that begins with it, under a heading or in a text; else 0
-	Listed  int // entries of its group, told of its first sentence, where that is nothing but a list; else 0
+	Items   int // entries of the list that begins with it, under a heading or in a text, or 0
+	Listed  int // entries of its group if that is only a list, set on its first sentence, or 0
 }
 
 // Index holds the numbers of the evidence with the words around them. It is immutable and safe for
@@ -28,20 +28,20 @@ type Index struct {
 	terms     []term                   // of all sentences, one after the other
 	known     []known                  // numbers of all sentences, in order
 	places    []around                 // of the known numbers
-	postings  map[uint64][]int32       // word to the sentences that hold it, ascending
+	postings  map[uint64][]int32       // word to the sentences that contain it, ascending
 	byDim     map[quantity.Dim][]int32 // dimension to known numbers
 	idf       map[uint64]float32
-	equal     [][2]uint64 // what amounts are for each of, and the evidence says is the same
+	equal     [][2]uint64 // units of "per" amounts that the evidence equates
 	values    values
-	lists     []list // that stand among other text
-	lots      int    // how many numbers are the price of one of several
-	past      int32  // while it is built: the only number of the last sentence that was so, or -1
+	lists     []list // lists that are among other text
+	lots      int    // how many numbers are the price of one of several items
+	past      int32  // while building: the only past value of the previous sentence, or -1
 }
 
-// list is one of the evidence: the sentence that is its first entry, and how many entries it has.
+// list is a list in the evidence: the sentence of its first entry, and the number of entries.
 type list struct{ first, entries int32 }
 
-// isRow reports whether a sentence is a row of a table, put together, or a record in JSON.
+// isRow reports whether a sentence is an assembled table row or a JSON record.
 func isRow(text string) bool { return strings.Contains(text, " | ") || isRecord(text) }
 
 func isRecord(text string) bool { return strings.Contains(text, `":`) }
@@ -50,13 +50,13 @@ type indexed struct {
 	group           int32
 	terms, termEnd  int32
 	known, knownEnd int32
-	list            int32 // things listed, or 0
+	list            int32 // items listed, or 0
 	listed          int32 // Sentence.Listed
-	changes         bool  // a number of it took the place of another of it
+	changes         bool  // one of its numbers replaced another of its numbers
 	row             bool  // isRow
-	least, most     bool  // it has a word of the least, or of the greatest, of what is supported
-	line            bool  // a title or a field: no sentence that ends as one
-	mixed           bool  // "respectively": clauses do not tell what belongs together
+	least, most     bool  // has a word for the least, or the greatest, supported version
+	line            bool  // a title or a field, not punctuated as a sentence
+	mixed           bool  // "respectively": clauses do not show what belongs together
 	carry
 }
 
@@ -65,34 +65,34 @@ type term struct {
 	clause int32
 	class  words.Class
 	date   bool // part of a date
-	behind bool // a number of its clause stands before it
+	behind bool // a number precedes it in its clause
 }
 
 type known struct {
 	value    quantity.Value
-	noun     uint64 // the word right behind it, 0 when there is none
-	name     uint64 // the name right before it, 0 when there is none: PostgreSQL 12
-	dotted   string // of a bare number behind a name, as it is written: 3.9
-	until    string // up to which one: 3.9 to 3.12
+	noun     uint64 // word directly after it, or 0
+	name     uint64 // name directly before it, or 0: PostgreSQL 12
+	dotted   string // a bare number after a name, as written: 3.9
+	until    string // end of its range: 3.12 in "3.9 to 3.12"
 	sentence int32
 	clause   int32
-	partner  int32  // the other one of its change, -1: none
+	partner  int32  // other value of its change, -1: none
 	phase    phase  // which value of a change it is
-	trend    turn   // which way it went, or 0: turnRise, turnFall
-	when     int32  // the month it is of, from year 0 on, or of any year up to 12; 0 when not told
-	each     uint64 // what it is for each of, 0 when that is not told
-	stale    bool   // the next sentence tells what took its place
-	takes    uint8  // what its clause takes from the one before it
-	early    bool   // of a length of time: it lies before something
-	bound    bound  // of a date or a time of day: 1 where what is spoken of lies behind it, -1 before
-	to       bool   // of a time of day: the one before it is where what goes up to it begins
-	bill     item   // what its clause says that it is of a bill, or empty
-	lot      lot    // that it is the price of one of
-	bare     bool   // its clause has names and no other words: it goes on with the words of the clause before
+	trend    turn   // its direction: turnRise, turnFall or 0
+	when     int32  // month it applies to, counted from year 0; up to 12: of any year; 0: unknown
+	each     uint64 // unit that it is per, or 0
+	stale    bool   // the next sentence replaces it
+	takes    uint8  // what its clause takes from the previous one
+	early    bool   // a length of time that lies before something
+	bound    bound  // of a date or time of day: 1 if the subject is after it, -1 if before
+	to       bool   // of a time of day: end of a span that begins at the previous value
+	bill     item   // which item of a bill its clause names, or empty
+	lot      lot    // the lot that it is the price of
+	bare     bool   // its clause has names only and continues the words of the previous clause
 }
 
-// NewIndex reads the sentences once. Sentence i of the result of a check is sentences[i]. Of an
-// index whose ctx ended before it was whole nothing may be asked.
+// NewIndex reads the sentences once. Finding.Sentence is an index into sentences. If ctx ends
+// before NewIndex returns, the index is incomplete and must not be used.
 func NewIndex(ctx context.Context, sentences []Sentence) *Index {
 	x := &Index{
 		sentences: make([]indexed, 0, len(sentences)),
@@ -135,7 +135,7 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 			in.mixed = true
 		}
 		if w.Has(words.Stop) || r.inValue(w, false) && (!in.row || !r.bareAt(w)) {
-			continue // a bare number of a row may be what it is called
+			continue // a bare number in a row may be a name
 		}
 		t := term{hash: w.Hash, clause: r.clause(w.Start), class: w.Class, date: r.inDate(w)}
 		t.behind = r.behindNumber(w.Start, t.clause)
@@ -192,19 +192,20 @@ func (x *Index) add(i int32, s Sentence, r *reading, from carry, heading []words
 	x.sentences = append(x.sentences, in)
 }
 
-// inHeading is the clause of the words of a heading, in no sentence below it.
+// inHeading is the clause of heading words; it is in no sentence below the heading.
 const inHeading = -2
 
-// maxHeading bounds the words of a heading that are noted with each sentence below it; our choice.
+// maxHeading is the maximum number of heading words recorded with each sentence below it; our
+// choice.
 const maxHeading = 12
 
-// heading is the one that sentences stand under, read once for all of them.
+// heading caches the words of a heading, so that it is read once for all sentences below it.
 type heading struct {
 	text  string
 	words []words.Word
 }
 
-// of is the words of a heading that are noted.
+// of returns the recorded words of a heading.
 func (h *heading) of(text string) []words.Word {
 	if text != h.text {
 		h.text, h.words = text, words.Scan(h.words[:0], text)
@@ -212,7 +213,7 @@ func (h *heading) of(text string) []words.Word {
 	return h.words[:min(len(h.words), maxHeading)]
 }
 
-// addHeading notes the words of the heading that sentence i stands under as words of it.
+// addHeading records the words of the heading above sentence i as words of the sentence.
 func (x *Index) addHeading(i int32, heading []words.Word) {
 	for _, w := range heading {
 		if w.Has(words.Stop) || w.Has(words.Number) {
@@ -225,14 +226,14 @@ func (x *Index) addHeading(i int32, heading []words.Word) {
 	}
 }
 
-// What the words of a clause are.
+// Which words a clause has.
 const (
 	noWord   = iota
 	onlyName // a name and no other word: "and Okoye 39 %"
 	anyWord
 )
 
-// bareClauses tells of each clause what its words are.
+// bareClauses returns, per clause, which words it has.
 func (r *reading) bareClauses(terms []term) []uint8 {
 	r.bare = append(r.bare[:0], make([]uint8, len(r.bounds)+1)...)
 	for i := range terms {
@@ -246,7 +247,7 @@ func (r *reading) bareClauses(terms []term) []uint8 {
 	return r.bare
 }
 
-// Len is the number of numbers in the evidence.
+// Len returns how many numbers the evidence has.
 func (x *Index) Len() int { return len(x.known) }
 
 func isRespectively(s string) bool {
@@ -257,14 +258,15 @@ func isRespectively(s string) bool {
 	return false
 }
 
-// listed counts the items of the longest "A, B and C" of a sentence; 0 when there is no list.
+// listed returns the number of items in the longest "A, B and C" of a sentence, or 0 without a
+// list.
 func listed(text string, r *reading) int32 {
 	best, items := int32(0), int32(1)
 	bounds := slices.Clone(r.bounds)
 	slices.Sort(bounds)
 	for _, b := range bounds {
 		switch text[b] {
-		case ',', 0xe3, 0xef: // the latter two begin 、 and ，
+		case ',', 0xe3, 0xef: // the last two begin 、 and ，
 			items++
 		case 'a', 'u', 'e', 'y': // and, und, et, y
 			if b < 2 || text[b-2] != ',' {
@@ -279,7 +281,7 @@ func listed(text string, r *reading) int32 {
 	return best
 }
 
-// Knows reports whether the evidence has the words of a text, function words aside.
+// Knows reports whether the evidence contains all words of a text, except function words.
 func (x *Index) Knows(text string) bool {
 	return !slices.ContainsFunc(words.Scan(nil, text), func(w words.Word) bool {
 		_, known := x.idf[w.Hash]
@@ -287,10 +289,11 @@ func (x *Index) Knows(text string) bool {
 	})
 }
 
-// identifying is how many bytes a number has at least that tells what something is: 2024-117.
+// identifying is the minimum length, in bytes, of a number that identifies something: 2024-117.
 const identifying = 4
 
-// KnowsOf is Knows for at least one of the words; short numbers are none.
+// KnowsOf reports whether the evidence contains at least one word of a text. Function words and
+// short numbers do not count.
 func (x *Index) KnowsOf(text string) bool {
 	return slices.ContainsFunc(words.Scan(nil, text), func(w words.Word) bool {
 		_, known := x.idf[w.Hash]

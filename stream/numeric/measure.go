@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// measures are adjectives behind an amount, by hash, to the nouns of what they measure: heads of
-// columns have those.
+// measures maps adjectives after an amount, by hash, to the nouns of what they measure, as used in
+// column heads.
 //
 //nolint:gochecknoglobals // constant table
 var measures = func() map[uint64][]uint64 {
@@ -24,8 +24,8 @@ var measures = func() map[uint64][]uint64 {
 	return m
 }()
 
-// nameMeasures takes an adjective of the claim right behind an amount for the noun of what it measures,
-// where the evidence has that alone: "75 cm wide" of a column "width".
+// nameMeasures replaces an adjective directly after an amount of the claim by the noun of what it
+// measures, if the evidence has only the noun: "75 cm wide" for a column "width".
 func (c *checker) nameMeasures() {
 	for i := range c.values {
 		k := c.wordFrom(c.values[i].End)

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// "75 cm wide" is of the column of widths.
+// TestAnAdjectiveTellsWhatIsMeasured checks that "75 cm wide" is compared with the column of
+// widths.
 func TestAnAdjectiveTellsWhatIsMeasured(t *testing.T) {
 	t.Parallel()
 	const (

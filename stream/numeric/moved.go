@@ -10,15 +10,15 @@ import (
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var readings = sync.Pool{New: func() any { return new(reading) }}
 
-// Stretch is a part of a text, in bytes; End is the place after the last.
+// Stretch is a byte range of a text; End is exclusive.
 type Stretch struct{ Start, End int }
 
-// mostMoved is how many words name what was, or what is, at most.
+// mostMoved is the maximum number of words that name the former or the present value.
 const mostMoved = 4
 
-// Moved finds a change that a sentence tells in words: "moved from Bonn to Cologne", "von Montag auf
-// Mittwoch verlegt". was and is are where the words for what was and for what is stand. Safe for
-// concurrent use; does not allocate in steady state.
+// Moved finds a change that a sentence states in words: "moved from Bonn to Cologne", "von Montag
+// auf Mittwoch verlegt". was and is are the positions of the former and the present value; ok is
+// false if there is no change. Safe for concurrent use; does not allocate in steady state.
 func Moved(sentence string) (was, is Stretch, ok bool) {
 	r := readings.Get().(*reading) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer readings.Put(r)
@@ -40,8 +40,8 @@ func Moved(sentence string) (was, is Stretch, ok bool) {
 	return was, is, false
 }
 
-// until is the last word of what stands behind the word "to": function words, a word, and names
-// behind it.
+// until returns the last word of the phrase after the word "to": function words, one word, and the
+// names after it.
 func (r *reading) until(text string, to int) int {
 	last, content := to, false
 	for k := to + 1; k < min(len(r.words), to+1+mostMoved) && !ends(text[r.words[k-1].End:r.words[k].Start]); k++ {
@@ -53,14 +53,14 @@ func (r *reading) until(text string, to int) int {
 	return last
 }
 
-// scanTurns reads the words of a text and what they tell about a change.
+// scanTurns reads the words of a text and what they say about a change.
 func (r *reading) scanTurns(text string) {
 	r.words = words.Scan(r.words[:0], text)
 	r.noteTurns(text)
 }
 
-// leads reports whether the word "to" leads what is, of a change whose "from" stands before it: a
-// verb goes before both, or, in German, behind.
+// leads reports whether the word "to" introduces the present value of a change whose "from"
+// precedes it. The verb precedes both or, in German, follows them.
 func (r *reading) leads(text string, from, to int) bool {
 	word := text[r.words[to].Start:r.words[to].End]
 	switch {
@@ -72,11 +72,11 @@ func (r *reading) leads(text string, from, to int) bool {
 	return false
 }
 
-// ends reports whether what stands between two words ends a name.
+// ends reports whether the text between two words ends a name.
 func ends(between string) bool { return strings.Trim(between, " -*_`") != "" }
 
-// Present reports whether a claim speaks of the present: no word of it is of the past, of a change,
-// or names where something comes from. Safe for concurrent use; does not allocate in steady state.
+// Present reports whether a claim is about the present: no word refers to the past, to a change, or
+// to an origin ("from"). Safe for concurrent use; does not allocate in steady state.
 func Present(claim string) bool {
 	r := readings.Get().(*reading) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer readings.Put(r)

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Numbers of telephones and accounts, quarters, and thousands of euros meet in any notation, and
-// what differs is found.
+// TestOtherNotationsOfTheSame checks that telephone and account numbers, quarters, and thousands of
+// euros match in any notation, and that differences are found.
 func TestOtherNotationsOfTheSame(t *testing.T) {
 	t.Parallel()
 	const (

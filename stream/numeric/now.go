@@ -5,7 +5,7 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// nowWords say that what follows is so since a change, and sayVerbs what it is said with.
+// nowWords mark a value as current after a change; sayVerbs are verbs that state a value.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -18,9 +18,9 @@ func among(set map[string]bool, word string) bool {
 	return len(word) < len(form)-4 && set[string(appendLower(form[:0], word))]
 }
 
-// byNow notes the changes that a clause about the past and one about the present tell between them:
-// "the old price was 30; it is now 20". The present one speaks of nothing that the past one does not
-// name.
+// byNow records changes stated by a clause about the past together with one about the present: "the
+// old price was 30; it is now 20". The clause about the present must name nothing that the other
+// does not.
 func (r *reading) byNow(text string) {
 	pasts := 0
 	for i := range r.values {
@@ -45,15 +45,15 @@ func (r *reading) byNow(text string) {
 	}
 }
 
-// clauseWords are the first and behind the last of the words of the clause of value i, no more than
-// nearWords on each side of it.
+// clauseWords returns the index of the first word of value i's clause and the index after the last,
+// limited to nearWords on each side of the value.
 func (r *reading) clauseWords(i int) (first, last int) {
 	from, to := r.clauseAround(r.values[i].Start)
 	at := r.wordFrom(r.values[i].Start)
 	return max(at-nearWords, r.wordFrom(from)), min(at+nearWords, r.wordFrom(to))
 }
 
-// wasIn reports whether the clause of value i says, before it, that something was so.
+// wasIn reports whether a word for the past precedes value i in its clause.
 func (r *reading) wasIn(i int) bool {
 	first, _ := r.clauseWords(i)
 	for k := first; k < r.wordFrom(r.values[i].Start); k++ {
@@ -64,8 +64,8 @@ func (r *reading) wasIn(i int) bool {
 	return false
 }
 
-// isNow reports whether the clause of value j says that something is so now, and names nothing but
-// what clause past names; with past -1, nothing at all.
+// isNow reports whether the clause of value j states something current and names nothing that
+// clause past does not name. With past -1, it must name nothing at all.
 func (r *reading) isNow(text string, j int, past int32) bool {
 	first, last := r.clauseWords(j)
 	at, now := r.wordFrom(r.values[j].Start), false
@@ -88,12 +88,11 @@ func (r *reading) isNow(text string, j int, past int32) bool {
 	return now
 }
 
-// alikeNouns reports whether two numbers count the same, as far as both say what: the words behind
-// them.
+// alikeNouns reports whether two numbers count the same thing, judged by the words after them. An
+// unknown noun (0) matches any other.
 func alikeNouns(a, b uint64) bool { return a == 0 || b == 0 || a == b }
 
-// names reports whether one of the words of a clause, up to nearWords from where it begins, is the
-// same.
+// names reports whether a word occurs among the first nearWords words of a clause.
 func (r *reading) names(hash uint64, clause int32) bool {
 	from := 0
 	if clause > 0 {
@@ -108,8 +107,8 @@ func (r *reading) names(hash uint64, clause int32) bool {
 	return false
 }
 
-// presentOf is the only value of a sentence that goes on with a pronoun and says that something is so
-// now: "It is now 20 euros." It is -1 where there is none.
+// presentOf returns 0, the index of the value, if it is the only value of a sentence that states
+// something current: "It is now 20 euros." Otherwise it returns -1.
 func (r *reading) presentOf(text string) int {
 	if len(r.values) != 1 || r.phases[0] != always || !r.isNow(text, 0, -1) {
 		return -1
@@ -117,8 +116,8 @@ func (r *reading) presentOf(text string) int {
 	return 0
 }
 
-// replaceBefore notes, where sentence i goes on with a pronoun about the one before it, that its
-// number took the place of the only one that was so there.
+// replaceBefore records that the number of a sentence that continues with a pronoun replaced the
+// only past value of the previous sentence.
 func (x *Index) replaceBefore(in *indexed, s Sentence, r *reading, before int32) {
 	if in.as != meant || in.from < 0 || before < 0 || x.known[before].sentence != in.from || r.presentOf(s.Text) < 0 {
 		return
@@ -131,11 +130,12 @@ func (x *Index) replaceBefore(in *indexed, s Sentence, r *reading, before int32)
 	x.known[k].phase, x.known[k].partner = since, before
 }
 
-// mostChanged bounds the numbers of a sentence that are compared with those of the next.
+// mostChanged is the maximum number of values of a sentence that are compared with those of the
+// next.
 const mostChanged = 8
 
-// supersede marks what a change of the sentence before came to, where "It was raised from 12 to 15
-// euros in 2024", which is added, tells that this changed, too.
+// supersede marks the result of a change in the previous sentence as outdated if the sentence being
+// added changes it again, as "It was raised from 12 to 15 euros in 2024" does.
 func (x *Index) supersede(in *indexed) {
 	if in.as != meant || in.from < 0 || !in.changes || !x.sentences[in.from].changes {
 		return

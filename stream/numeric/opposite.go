@@ -6,12 +6,12 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// apartOf reports whether one of two sides is above and one below.
+// apartOf reports whether one side is upwards and the other downwards.
 func apartOf(a, b quantity.Side) bool {
 	return a != quantity.NoSide && b != quantity.NoSide && a != b
 }
 
-// sides reports words that tell nothing but on which side of a number something lies.
+// sides reports whether a word only says on which side of a number something lies.
 func sides(word string) bool {
 	switch word {
 	case "below", "above", "under", "over", "exceed", "exceeds", "exceeding", "minimum", "maximum", "min", "max",
@@ -24,15 +24,15 @@ func sides(word string) bool {
 	return false
 }
 
-// amounting are words that tell nothing but what a number is, by hash.
+// amounting are words, by hash, that only introduce an amount.
 //
 //nolint:gochecknoglobals // constant table
 var amounting = hashSet("cost costs weigh weighs measure measures last lasts amount amounts reach reaches " +
 	"hold holds")
 
-// complements reports whether v bounds what lies beyond a bound of the evidence, and the claim says
-// another thing of it: "fewer than 12 characters are rejected" of "must have at least 12". What
-// holds on one side of a number tells no more of the other than that it may not hold there.
+// complements reports whether v is the opposite side of a bound in the evidence and the claim says
+// something else about it. Example: "fewer than 12 characters are rejected" for "must have at least
+// 12". A rule for one side of a number only implies that it may not hold on the other side.
 func (c *checker) complements(v *quantity.Value) bool {
 	return slices.ContainsFunc(c.opposites(v), func(o candidate) bool {
 		e := &c.x.known[o.known]
@@ -40,18 +40,18 @@ func (c *checker) complements(v *quantity.Value) bool {
 	})
 }
 
-// limiting are words of what is a limit itself, by hash.
+// limiting are words, by hash, for an amount that is itself a limit.
 //
 //nolint:gochecknoglobals // constant table
 var limiting = hashSet("allow allows allowed up maximum max limit limits limited most can may permit permits " +
 	"let lets capped höchstens maximal bis darf dürfen kann können erlaubt maximum peut " +
 	"peuvent permet máximo hasta puede pueden permite")
 
-// above reports whether v is the most that something is, and the evidence has a smaller amount of
-// it, which is no limit itself: "at most 50 euros" of a fee of 40. It is true, though nobody says
-// so.
+// above reports whether v is an upper bound ("at most") and the evidence has a smaller amount of
+// the same unit that is not a limit itself: "at most 50 euros" for a fee of 40. Such a claim is
+// true although the evidence does not state it.
 func (c *checker) above(v *quantity.Value) bool {
-	const near = 0.5 // of v; our choice
+	const near = 0.5 // as a share of v; our choice
 	if v.Kind != quantity.Count || v.Hedge != quantity.Most {
 		return false
 	}
@@ -65,7 +65,7 @@ func (c *checker) above(v *quantity.Value) bool {
 	})
 }
 
-// opposites are the bounds of the evidence at the amount of v, on the other side of it.
+// opposites returns the bounds in the evidence at the amount of v but on the other side.
 func (c *checker) opposites(v *quantity.Value) []candidate {
 	if v.Kind != quantity.Count || v.Side == quantity.NoSide {
 		return nil
@@ -75,10 +75,10 @@ func (c *checker) opposites(v *quantity.Value) []candidate {
 	})
 }
 
-// strict reports whether what is spoken of begins beyond the number: over 48, not from 48 on.
+// strict reports whether a bound excludes the number itself: "over 48" rather than "from 48".
 func strict(v *quantity.Value) bool { return v.Hedge == quantity.Over || v.Hedge == quantity.Under }
 
-// meets reports whether two bounds lie at the same amount.
+// meets reports whether two bounds are at the same amount.
 func meets(v, e *quantity.Value) bool {
 	a, b := *v, *e
 	a.Hedge, b.Hedge = quantity.Exact, quantity.Exact

@@ -13,7 +13,8 @@ func verdict(t *testing.T, fact, claim string) numeric.Verdict {
 	return got
 }
 
-// A bound is none on the other side of the same number, in any words for the one and the other.
+// TestBounds checks that a bound is not accepted for the other side of the same number, in various
+// wordings.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []struct {
@@ -65,7 +66,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestOtherSideOfABound has claims about what lies beyond a bound.
+// TestOtherSideOfABound checks claims about what lies beyond a bound.
 func TestOtherSideOfABound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,9 +82,9 @@ func TestOtherSideOfABound(t *testing.T) {
 		{"The tank holds at most 60 litres.", "The tank holds more than 60 litres.", numeric.Contradicted},
 		{"Speed must not exceed 50 km/h.", "The speed is at least 50 km/h.", numeric.Contradicted},
 		{"Guests must be no older than 30 years.", "Guests must be at least 30 years old.", numeric.Contradicted},
-		// What is allowed up to two weeks before is allowed earlier.
+		// What is allowed up to two weeks before is also allowed earlier.
 		{"Cancelling is free up to 14 days before arrival.", "Cancelling is free at least 14 days before arrival.", numeric.Supported},
-		// A limit is not that of the evidence because it would hold as well.
+		// A looser limit is not supported just because it would hold as well.
 		{"The plan allows 25 devices.", "The plan allows up to 50 devices.", numeric.Contradicted},
 		{"Delivery takes 3 days.", "Delivery takes up to 10 days.", numeric.Contradicted},
 		{"The hall has 312 seats.", "The hall has at least 300 seats.", numeric.Supported},

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Two numbers of one sentence keep to their parts of it and to their dates.
+// TestNumbersOfOtherParts checks that two numbers of one sentence stay with their parts of it and
+// with their dates.
 func TestNumbersOfOtherParts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -73,7 +74,8 @@ func TestNumbersOfOtherParts(t *testing.T) {
 	}
 }
 
-// A small number in words is not the number of a unit, nor is what a sentence counts.
+// TestNumbersOfOtherKinds checks that a small number in words is not compared with a number that
+// has a unit or counts something else.
 func TestNumbersOfOtherKinds(t *testing.T) {
 	t.Parallel()
 	x := numeric.NewIndex(t.Context(), []numeric.Sentence{
@@ -90,7 +92,8 @@ func TestNumbersOfOtherKinds(t *testing.T) {
 	}
 }
 
-// A claim may take its numbers from several sentences, and count what rows have numbers of.
+// TestNumbersOfProgramsOutput checks claims that combine numbers of several sentences or count
+// rows.
 func TestNumbersOfProgramsOutput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Which number stands where: two that were exchanged are found, and those that moved with their
-// words are not.
+// TestNumbersKeepTheirPlaces checks that two swapped numbers are found, and that numbers which
+// moved together with their words are not flagged.
 func TestNumbersKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -97,7 +97,7 @@ func TestNumbersKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// Times of the day, lengths of time, and numbers in code.
+// TestTimesAndCodeAreRead checks times of day, lengths of time, and numbers in code.
 func TestTimesAndCodeAreRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

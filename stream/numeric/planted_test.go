@@ -10,8 +10,8 @@ import (
 	"signalbox/stream/numeric/planted"
 )
 
-// TestPlantedNumbers holds the bar: at least 95 % of the false claims are caught, and at most 2 %
-// of the true ones.
+// TestPlantedNumbers requires that at least 95 % of the false claims are caught and at most 2 % of
+// the true ones are flagged.
 func TestPlantedNumbers(t *testing.T) {
 	t.Parallel()
 	type cell struct{ n, flagged int }
@@ -19,10 +19,11 @@ func TestPlantedNumbers(t *testing.T) {
 	var total [2]cell
 	seeds := uint64(300)
 	if testkit.Race {
-		seeds = 30 // ten times as slow, and nothing here runs beside anything
+		// The race detector is ten times as slow, and nothing here runs in parallel.
+		seeds = 30
 	}
 	for seed := range seeds {
-		// sheets of three kinds stand in one evidence, as facts of one request do
+		// Sheets of three kinds form one body of evidence, like the facts of one request.
 		sheets := planted.Sheets(seed)
 		var list []numeric.Sentence
 		for _, s := range sheets {
@@ -67,7 +68,7 @@ func TestPlantedNumbers(t *testing.T) {
 	}
 }
 
-// regroup puts a sentence that begins with a pronoun into the group of the one before.
+// regroup puts a sentence that begins with a pronoun into the group of the previous one.
 func regroup(list []numeric.Sentence) []numeric.Sentence {
 	group := -1
 	for i := range list {

@@ -8,19 +8,19 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// lot is what several of a thing cost or weigh together, where the evidence tells how many there
-// are and what one of them does: "2 x 89 EUR", "two chairs at 89 EUR each", "12 hours at 80 EUR per
-// hour".
+// lot is the total cost or weight of several things, if the evidence states their number and the
+// amount of one: "2 x 89 EUR", "two chairs at 89 EUR each", "12 hours at 80 EUR per hour".
 type lot struct {
-	amount float64      // in the base unit, 0: there is none
-	dim    quantity.Dim // of the amount, not of one for a length of time
-	period float64      // seconds that the amount is for, 0 when it is not told
+	amount float64      // in the base unit, 0: none
+	dim    quantity.Dim // of the amount, without its "per" period
+	period float64      // seconds that the amount is for, 0: not stated
 }
 
-// mostThings bounds the words between how many there are and what one of them costs; our choice.
+// mostThings is the maximum number of words between a number of things and the price of one; our
+// choice.
 const mostThings = 6
 
-// lotsOf notes of each value of the reading the lot that it is the price of one of.
+// lotsOf records, for each value of the reading, the lot whose single price it is.
 func (r *reading) lotsOf(text string) {
 	r.lots = append(r.lots[:0], make([]lot, len(r.values))...)
 	for i := 1; i < len(r.values); i++ {
@@ -43,14 +43,14 @@ func (r *reading) lotsOf(text string) {
 	}
 }
 
-// severalTimes reports whether there is so much of n for each of another number, so that nothing tells
-// what of them an amount is for: "3 rooms for 4 nights at 95 EUR".
+// severalTimes reports whether n is combined with another number before it, so that it is unclear
+// which of them an amount is for: "3 rooms for 4 nights at 95 EUR".
 func (r *reading) severalTimes(text string, other, n *quantity.Value) bool {
 	return howMany(other) && other.End <= n.Start && r.wordsIn(other.End, n.Start) <= mostThings/2 &&
 		hasAnySuffix(text[other.End:n.Start], " for ", " für ", " pour ", " por ", " à ")
 }
 
-// howMany reports whether a number may tell how many there are of what another is the price of.
+// howMany reports whether a number may be the quantity that a price is multiplied by.
 func howMany(n *quantity.Value) bool {
 	switch n.Dim {
 	case quantity.Plain, quantity.Multiple:
@@ -62,8 +62,8 @@ func howMany(n *quantity.Value) bool {
 	return false
 }
 
-// timesOne reports whether the text says that v is for one of n: by a sign of multiplication
-// between them, by a word before v ("at", "à", "je") or by one behind it ("each").
+// timesOne reports whether the text says that v is for one of n: by a multiplication sign between
+// them, by a word before v ("at", "à", "je"), or by one after it ("each").
 func (r *reading) timesOne(text string, n, v *quantity.Value) bool {
 	between := strings.TrimSpace(text[n.End:v.Start])
 	signed := n.Dim == quantity.Multiple
@@ -79,7 +79,7 @@ func (r *reading) timesOne(text string, n, v *quantity.Value) bool {
 	return forOne(between) || forEach(text[v.End:])
 }
 
-// forOne reports whether a text ends in a word behind which stands what one of something costs.
+// forOne reports whether a text ends in a word that introduces the price of one thing.
 func forOne(text string) bool {
 	last := text[strings.LastIndexAny(text, " \t")+1:]
 	switch last {
@@ -89,15 +89,14 @@ func forOne(text string) bool {
 	return false
 }
 
-// forEach reports whether a text begins with words that say that what stands before it is for one
-// of several.
+// forEach reports whether a text begins with words that mark the preceding amount as per piece.
 func forEach(text string) bool {
 	return hasAnyPrefix(strings.TrimLeft(text, " ("), "each", "apiece", "a piece", "per piece", "per unit", "per item",
 		"pro Stück", "je Stück", "das Stück", "/Stück", "l'unité", "la pièce", "chacun", "cada un", "por unidad")
 }
 
-// addLots notes what the numbers of a sentence are the price of, and which are totals. Its own
-// terms are those without its heading.
+// addLots records the lots, bill items and totals of a sentence. own are the terms of the sentence
+// without its heading.
 func (x *Index) addLots(in *indexed, r *reading, own []term) {
 	items := r.items(own)
 	for i := range r.values {
@@ -116,18 +115,18 @@ func (x *Index) addLots(in *indexed, r *reading, own []term) {
 	}
 }
 
-// item is what an amount is of a bill.
+// item is a bit set of the roles an amount can have in a bill.
 type item uint8
 
-// What an amount may be of a bill.
+// The roles.
 const (
-	billTotal item = 1 << iota // what several things come to
-	billLess                   // taken off
-	billApart                  // within another amount, or what was paid: "including 28 EUR VAT"
+	billTotal item = 1 << iota // the total of several things
+	billLess                   // subtracted
+	billApart                  // part of another amount, or already paid: "including 28 EUR VAT"
 )
 
-// items tells of each clause what it says that its amounts are of a bill, or the one before it
-// does, which has no number: "Total: 178 EUR". It is nil where none says that.
+// items returns, per clause, the roles of its amounts in a bill. A clause without a number passes
+// its role on to the next one: "Total: 178 EUR". The result is nil if no clause has a role.
 func (r *reading) items(own []term) []item {
 	var out []item
 	for _, w := range own {
@@ -152,8 +151,7 @@ func (r *reading) items(own []term) []item {
 	return out
 }
 
-// lotOfRow notes the lot of a row or record that has how many there are of something and one amount
-// beside it.
+// lotOfRow records the lot of a row or record that has one number of things and one amount.
 func (x *Index) lotOfRow(in *indexed, own []term) {
 	count, price := int32(-1), int32(-1)
 	for k := in.known; k < int32(len(x.known)); k++ {
@@ -179,34 +177,35 @@ func (x *Index) lotOfRow(in *indexed, own []term) {
 	}
 }
 
-// hasName reports whether a clause has one of some words.
+// hasName reports whether a clause contains one of the words in names.
 func hasName(own []term, clause int32, names map[uint64]bool) bool {
 	return slices.ContainsFunc(own, func(w term) bool { return w.clause == clause && names[w.hash] })
 }
 
-// Words by hash.
+// Words, by hash.
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	// Names of what one of something costs.
+	// Names of the price of one thing.
 	priceNames = hashSet("price prices cost costs rate fee EUR USD GBP CHF Preis Einzelpreis Stückpreis " +
 		"Kosten prix tarif precio")
-	// Names of what may be that of one of something, or of all of a row.
+	// Names of an amount for one thing or for the whole row.
 	lineNames = hashSet("amount Betrag montant importe")
-	// Names of what several things come to, which evidence that has them tells itself.
+	// Names of totals.
 	sumNames = hashSet("total totals totalling sum subtotal altogether overall combined gesamt insgesamt zusammen " +
 		"Summe Gesamtsumme Gesamtbetrag Gesamtpreis Zwischensumme Rechnungsbetrag total montant suma importe")
-	// Words of amounts that lie within another one, or were paid.
+	// Words for amounts that are part of another amount, or already paid.
 	withinNames = hashSet("including includes include included incl inclusive thereof paid inkl inklusive " +
 		"einschließlich enthalten enthält darin davon bezahlt gezahlt angezahlt inclus compris dont payé incluye " +
 		"incluido pagado")
-	// Names of what one thing is, of which a lot says nothing.
+	// Words for a single thing, about which a lot says nothing.
 	oneNames = hashSet("each apiece single unit jeweils Einzelpreis Stückpreis chacun chaque cada")
 )
 
-// lots tries v as what several of a thing come to, or all of what the evidence counts: "the total
-// is 178 euros" of "2 x 89 EUR". Where the evidence tells a total itself, that is what the claim
-// means; where something is taken off, one that names nothing is what is left.
+// lots compares v with the total of several things, or of everything the evidence counts: "the
+// total is 178 euros" for "2 x 89 EUR". If the evidence states a total itself, the claim refers to
+// that one, and lots returns nobody. If amounts are subtracted, a claim that names nothing else
+// refers to the remainder.
 func (c *checker) lots(v *quantity.Value) candidate {
 	if v.Kind != quantity.Count || relative(v) || v.Range() || c.unit != 0 || c.x.lots == 0 || !c.sums() {
 		return nobody
@@ -239,15 +238,16 @@ func (c *checker) lots(v *quantity.Value) candidate {
 	return best
 }
 
-// bill is what all that the evidence counts comes to.
+// bill adds up everything that the evidence counts.
 type bill struct {
 	all  float64
-	part float64 // what is left of it by shares that are taken off
-	cut  bool    // something is taken off
-	n    int     // amounts
+	part float64 // share that remains after percentage reductions
+	cut  bool    // something is subtracted
+	n    int     // number of amounts
 }
 
-// add takes in number e, which adds amount where ok, and reports whether that is of a lot.
+// add adds number e to the bill, with the given amount if ok. It reports whether e is the price of
+// a lot.
 func (b *bill) add(e *known, amount float64, ok bool) (lot bool) {
 	lot = ok && e.lot.amount != 0
 	switch {
@@ -263,8 +263,8 @@ func (b *bill) add(e *known, amount float64, ok bool) (lot bool) {
 	return lot
 }
 
-// billed is what number e of the evidence adds to a total that is counted in the unit of v: its
-// lot, or itself.
+// billed returns what number e of the evidence contributes to a total in the unit of v: its lot or
+// itself. ok is false if it does not fit.
 func (*checker) billed(v *quantity.Value, e *known) (amount float64, ok bool) {
 	l, dim := &e.lot, v.Dim.Top()
 	switch {
@@ -276,14 +276,13 @@ func (*checker) billed(v *quantity.Value, e *known) (amount float64, ok bool) {
 		return 0, false
 	case v.Period == 0:
 		return l.amount, true
-	case v.Dim != dim: // for a second
+	case v.Dim != dim: // per second
 		return l.amount / l.period, true
 	}
 	return l.amount * v.Period / l.period, true
 }
 
-// sums reports whether the claim has a word for what several things come to, and none for one of
-// them.
+// sums reports whether the claim has a word for a total and none for a single thing.
 func (c *checker) sums() bool {
 	sum := false
 	for _, w := range c.words {
@@ -295,15 +294,15 @@ func (c *checker) sums() bool {
 	return sum
 }
 
-// billNames are words of claims about what is to be paid, by hash.
+// billNames are words, by hash, of claims about what is to be paid.
 //
 //nolint:gochecknoglobals // constant table
 var billNames = hashSet("amounts bill invoice invoiced due owe owed payable pay comes together both all entire " +
 	"Rechnung zahlen fällig facture payer factura pagar")
 
-// factored reports whether v, which is said to be a total, is the only amount of a sentence of the
-// evidence times all its numbers, of which there are two or more: "3 rooms, 4 nights, 95 EUR per room
-// and night". What of them is for one of what else is not read.
+// factored reports whether v, called a total, is the only amount of an evidence sentence multiplied
+// by all its other numbers, of which there are at least two: "3 rooms, 4 nights, 95 EUR per room
+// and night". Which number applies to which is not analysed.
 func (c *checker) factored(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || relative(v) || v.Range() || c.unit != 0 || !c.sums() {
 		return false
@@ -323,8 +322,8 @@ func (c *checker) factored(v *quantity.Value) bool {
 	return false
 }
 
-// percentOf reports whether v is a share in percent of the evidence of an amount of it, of one sentence
-// or one of them stated by the claim: 800 of "of 1,250 people 64 % said yes".
+// percentOf reports whether v is an evidence percentage of an evidence amount. Both must be in one
+// sentence, or the claim must state one of them. Example: 800 for "of 1,250 people 64 % said yes".
 func (c *checker) percentOf(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || relative(v) || v.Range() {
 		return false
@@ -348,7 +347,8 @@ func (c *checker) percentOf(v *quantity.Value) bool {
 	return false
 }
 
-// product is the only amount of a sentence that v may be several of, times all its other numbers.
+// product multiplies the only amount of a sentence with the unit of v by all its other numbers. ok
+// is false if there is no single such amount or a number is not a factor.
 func (c *checker) product(v *quantity.Value, in *indexed) (all float64, ok bool) {
 	all = v.Factor
 	amounts := 0

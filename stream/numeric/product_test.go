@@ -6,8 +6,9 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What several of a thing come to is known where the evidence tells how many there are and what one
-// of them costs, and is flagged where it is another sum, that of another thing, or told of one.
+// TestTotalsOfSeveralThings checks that a total is supported if the evidence states the number of
+// things and the price of one. It is flagged if the sum is wrong, belongs to something else, or is
+// claimed for a single thing.
 func TestTotalsOfSeveralThings(t *testing.T) {
 	t.Parallel()
 	const (
@@ -76,8 +77,9 @@ func TestTotalsOfSeveralThings(t *testing.T) {
 	})
 }
 
-// What is the price of one of several is no part of a total, and beside two numbers of things nothing
-// tells which of them it is for.
+// TestThePriceOfOneOfSeveralIsNoPartOfATotal checks that the price of one of several things is not
+// added to a total, and that an amount after two numbers of things is not multiplied by one of
+// them.
 func TestThePriceOfOneOfSeveralIsNoPartOfATotal(t *testing.T) {
 	t.Parallel()
 	const (

@@ -8,12 +8,12 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// mostTold bounds the words on each side of a number that are asked for the length of time it is
-// for, nearest first; our choice.
+// mostTold is how many words with a length of time are considered on each side of a number, nearest
+// first; our choice.
 const mostTold = 8
 
-// ratesOf notes of each value of the reading what its clause tells of the length of time that it is
-// for ("monthly fee", "price per month") and of what it is for each of ("per key").
+// ratesOf records, for each value of the reading, the period that its clause gives for it ("monthly
+// fee", "price per month") and the unit that it is per ("per key").
 func (r *reading) ratesOf(text string) {
 	r.each = append(r.each[:0], make([]uint64, len(r.values))...)
 	r.lengths, r.lasting = r.lengths[:0], r.lasting[:0]
@@ -35,8 +35,9 @@ func (r *reading) ratesOf(text string) {
 	}
 }
 
-// noteOwners notes, for each word, the last word before it that says what something has, and the
-// next word, itself or behind it, that stands behind "per" and is no length of time.
+// noteOwners records two things for each word. owns is the last word before it that says what
+// something has. pers is the next word, itself or later, that follows "per" and is not a length of
+// time.
 func (r *reading) noteOwners(text string) {
 	r.owns = slices.Grow(r.owns[:0], len(r.words)+1)[:len(r.words)+1]
 	r.pers = slices.Grow(r.pers[:0], len(r.words)+1)[:len(r.words)+1]
@@ -58,7 +59,8 @@ func (r *reading) noteOwners(text string) {
 	}
 }
 
-// periodAt is the length of time that word i tells amounts are for, by itself or behind "per".
+// periodAt returns the period in seconds that word i gives for amounts, by itself or after "per",
+// or 0.
 func (r *reading) periodAt(text string, i int) float64 {
 	w := &r.words[i]
 	if w.Has(words.Number) || w.End-w.Start > 24 {
@@ -85,8 +87,8 @@ func (r *reading) perAnnum(text string, i int) bool {
 		strings.TrimRight(r.behind(text, i-1), " ") == "." && strings.HasPrefix(text[w.End:], ".")
 }
 
-// behindPer reports whether "per" stands before word i, perhaps with a word that only says which year
-// or day is meant.
+// behindPer reports whether "per" precedes word i, possibly with a word in between that only says
+// which year or day is meant.
 func (r *reading) behindPer(text string, i int) bool {
 	if i > 1 && quantity.Whole(text[r.words[i-1].Start:r.words[i-1].End]) {
 		i--
@@ -94,15 +96,16 @@ func (r *reading) behindPer(text string, i int) bool {
 	return r.underPer(text, i)
 }
 
-// underPer reports whether "per" stands right before word i, or before the word that "and" or a slash
-// joins it to, one of them a length of time: "per user and month", "pro Nutzer/Monat". A word with one
-// behind it that it may belong to is no such word: "8 euros per child and day tickets are 20".
+// underPer reports whether "per" directly precedes word i, or precedes the word that it is joined
+// to by "and" or a slash, where one of the two is a length of time: "per user and month", "pro
+// Nutzer/Monat". It does not apply if the following word may belong to word i: "8 euros per child
+// and day tickets are 20".
 func (r *reading) underPer(text string, i int) bool {
 	word := func(k int) string { return text[r.words[k].Start:r.words[k].End] }
 	if i == 0 || isPer(word(i-1)) {
 		return i > 0
 	}
-	first := i - 1 // what it is joined to
+	first := i - 1 // the word it is joined to
 	if isAnd(word(first)) {
 		first--
 	} else if r.behind(text, first) != "/" {
@@ -115,7 +118,8 @@ func (r *reading) underPer(text string, i int) bool {
 		r.words[i+1].Has(words.Stop) || billed(word(i+1))
 }
 
-// behind is what stands between word k and the next one; nothing where words overlap, as in Chinese.
+// behind returns the text between word k and the next one. It is empty if words overlap, as in
+// Chinese.
 func (r *reading) behind(text string, k int) string {
 	if k+1 == len(r.words) || r.words[k+1].Start < r.words[k].End {
 		return ""
@@ -123,7 +127,7 @@ func (r *reading) behind(text string, k int) string {
 	return text[r.words[k].End:r.words[k+1].Start]
 }
 
-// isLength reports words for a length of time.
+// isLength reports whether a word is a unit of time.
 func isLength(word string) bool {
 	var form [32]byte
 	return len(word) <= 24 && quantity.LengthOf(string(appendLower(form[:0], word))) != 0
@@ -137,7 +141,7 @@ func isAnd(word string) bool {
 	return false
 }
 
-// billed reports words that stand behind a price.
+// billed reports whether a word may follow a price.
 func billed(word string) bool {
 	switch word {
 	case "plus", "net", "billed", "paid", "payable", "excluding", "including", "excl", "incl", "zzgl", "zuzüglich", "inkl",
@@ -155,8 +159,8 @@ func isPer(word string) bool {
 	return false
 }
 
-// owns reports verbs that say what something has, whose subject is no amount: a daily newsletter
-// that has 5,000 readers has them every day.
+// owns reports whether a word is a verb of having, whose subject is not an amount: a daily
+// newsletter with 5,000 readers has them every day.
 func owns(word string) bool {
 	switch word {
 	case "has", "have", "had", "having", "contains", "contain", "contained", "holds", "includes", "include", "lists",
@@ -166,7 +170,7 @@ func owns(word string) bool {
 	return false
 }
 
-// is reports verbs and prepositions behind which stands the amount that their subject is.
+// is reports whether a word is a verb or preposition that links a subject to its amount.
 func is(word string) bool {
 	switch word {
 	case "is", "are", "was", "were", "be", "been", "of", "at", "equals", "totals", "totalled", "totaled", "exceeds",
@@ -177,7 +181,7 @@ func is(word string) bool {
 	return false
 }
 
-// rate notes what value i is for.
+// rate records the period and the unit of value i.
 func (r *reading) rate(text string, i int) {
 	v := &r.values[i]
 	if v.Kind != quantity.Count || v.Dim == quantity.Duration {
@@ -207,9 +211,10 @@ func (r *reading) rate(text string, i int) {
 	}
 }
 
-// isFor reports whether word k, which tells a length of time, tells it of value i, which stands
-// before the words from behind on and behind those up to at: as an adverb, or as the adjective of what
-// the number is. Of another noun it is none: "our daily newsletter has 5,000 readers".
+// isFor reports whether word k, a period, applies to value i: as an adverb, or as the adjective of
+// the noun that the number describes. at is the index of the first word of the value, behind that
+// of the first word after it. The adjective of another noun does not apply: "our daily newsletter
+// has 5,000 readers".
 func (r *reading) isFor(text string, k, i, at, behind int) bool {
 	plain := r.values[i].Dim == quantity.Plain
 	switch {
@@ -231,14 +236,13 @@ func (r *reading) isFor(text string, k, i, at, behind int) bool {
 	return is(text[r.words[last].Start:r.words[last].End])
 }
 
-// periodic reports whether word k tells a length of time as an adjective or an adverb.
+// periodic reports whether word k is an adjective or adverb of time.
 func (r *reading) periodic(text string, k int) bool {
 	var form [32]byte
 	return quantity.Periodic(string(appendLower(form[:0], text[r.words[k].Start:r.words[k].End])))
 }
 
-// adjective reports whether word k, which tells a length of time, stands before a word that it may
-// belong to.
+// adjective reports whether word k, a period, directly precedes a word that it may modify.
 func (r *reading) adjective(text string, k int) bool {
 	if k+1 >= len(r.words) {
 		return false
@@ -248,8 +252,8 @@ func (r *reading) adjective(text string, k int) bool {
 		r.lengths[k+1] == 0
 }
 
-// Words for the same thing that an amount is for each of, by hash, to the first of their line; and
-// those for a place in a contract, which are the same only where the evidence says so.
+// eachNames maps words for the same unit, by hash, to the first of their line. seatNames are words
+// for a seat in a contract, which mean the same only if the evidence says so.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -279,7 +283,7 @@ var (
 	}()
 )
 
-// eachOf is the one name of what a word names.
+// eachOf returns the canonical word for a unit.
 func eachOf(hash uint64) uint64 {
 	if one, ok := eachNames[hash]; ok {
 		return one
@@ -287,11 +291,11 @@ func eachOf(hash uint64) uint64 {
 	return hash
 }
 
-// mostEquated bounds how many pairs of words an index keeps that the evidence says are the same.
+// mostEquated is the maximum number of equated word pairs that an index keeps.
 const mostEquated = 16
 
-// equate notes words for a place in a contract that a sentence says are the same: "a seat is one
-// user", "per seat (user)".
+// equate records words for a seat in a contract that a sentence equates: "a seat is one user", "per
+// seat (user)".
 func (x *Index) equate(text string, r *reading) {
 	last := -1
 	for k, w := range r.words {
@@ -309,8 +313,8 @@ func (x *Index) equate(text string, r *reading) {
 	}
 }
 
-// equates reports whether what stands between two words, and the word before the first, say that they
-// are the same: "one seat per user", but not "two seats per user".
+// equates reports whether the text between two words, and the word before the first, say that both
+// mean the same: "one seat per user", but not "two seats per user".
 func equates(before, between string) bool {
 	switch strings.TrimSpace(between) {
 	case "(", "/", "=", "i.e.", "(i.e.":
@@ -324,13 +328,14 @@ func equates(before, between string) bool {
 	}
 	switch said[0] {
 	case "is", "are", "means", "equals", "ist", "sind", "entspricht":
-		// "are users", "is one user", "means an active user", but not "is five users", "are shared by users"
+		// "are users", "is one user", "means an active user", but not "is five users", "are shared
+		// by users"
 		return len(said) == 1 || len(said) <= 3 && one(said[1])
 	}
 	return false
 }
 
-// one reports words that say that there is one of what follows.
+// one reports whether a word says that there is one of what follows.
 func one(word string) bool {
 	switch word {
 	case "a", "an", "one", "1", "exactly", "each", "ein", "eine", "einem", "einer", "genau":
@@ -339,8 +344,8 @@ func one(word string) bool {
 	return false
 }
 
-// sameEach tells what the evidence knows of the two things that amounts are for each of: whether they
-// are the same, and whether they may be.
+// sameEach reports whether two "per" units are the same according to the evidence, and whether they
+// may be.
 func (c *checker) sameEach(a, b uint64) (same, perhaps bool) {
 	if a == b || slices.Contains(c.x.equal, [2]uint64{a, b}) || slices.Contains(c.x.equal, [2]uint64{b, a}) {
 		return true, true
@@ -348,8 +353,8 @@ func (c *checker) sameEach(a, b uint64) (same, perhaps bool) {
 	return false, seatNames[a] && seatNames[b]
 }
 
-// forOther reports whether number k of the evidence is for each of something else than the number of
-// the claim that is being judged.
+// forOther reports whether number k of the evidence is per another unit than the claim's number
+// being judged, and the claim does not mention that unit.
 func (c *checker) forOther(k *known) bool {
 	if k.each == 0 || c.unit == 0 {
 		return false
@@ -361,8 +366,8 @@ func (c *checker) forOther(k *known) bool {
 	return !slices.ContainsFunc(c.words, func(w words.Word) bool { return eachOf(w.Hash) == k.each })
 }
 
-// rated is the finding on a number that the evidence has for each of something else: that is no
-// contradiction, for both may be true, or be the same in other words.
+// rated completes the finding on a number that the evidence has per another unit. It is not a
+// contradiction, because both may be true, or mean the same in different words.
 func (c *checker) rated(f Finding) Finding {
 	f = c.found(f, Unsupported, OtherRate, c.other)
 	if _, perhaps := c.sameEach(c.x.known[c.other.known].each, c.unit); perhaps {

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// An amount for a month is none for a year, however it is put, and one for each user none for each
-// team.
+// TestRatesHaveAPeriod checks that an amount per month is not accepted per year, in any wording,
+// nor one per user for one per team.
 func TestRatesHaveAPeriod(t *testing.T) {
 	t.Parallel()
 	const (

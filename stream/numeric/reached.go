@@ -9,10 +9,10 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// reached tries a day, or a time, as one of the evidence and a length of time that it tells behind
-// it, or before: a payment that is due within 30 days of 14 March is due by 13 April, what runs for
-// three years from 1 July 2024 ends on 30 June 2027, and who comes 20 minutes early for 10:15 is
-// there at 9:55.
+// reached compares a day or a time of day with one of the evidence plus or minus a length of time
+// from the evidence. Examples: a payment due within 30 days of 14 March is due by 13 April; a
+// contract for three years from 1 July 2024 ends on 30 June 2027; someone who is 20 minutes early
+// for 10:15 is there at 9:55.
 func (c *checker) reached(v *quantity.Value) candidate {
 	if v.Range() || !begins(v, v) {
 		return nobody
@@ -39,9 +39,9 @@ func (c *checker) reached(v *quantity.Value) candidate {
 	return nobody
 }
 
-// tells reports whether the claim tells of what happened on a date of the evidence itself, and not
-// of what follows from it and a length of time: it has no word but those of the date, or says that
-// something was signed or issued, which the clause of the length does not speak of.
+// tells reports whether the claim is about the start date itself rather than a date calculated from
+// it. That is the case if the claim has no other words than the clause of the date, or says that
+// something was signed or issued, which the clause of the length does not mention.
 func (c *checker) tells(start, length *known) bool {
 	told, some, of := true, false, *start
 	if !c.ownWordsOf(start) {
@@ -60,8 +60,7 @@ func (c *checker) tells(start, length *known) bool {
 	return told && some
 }
 
-// begins reports whether e is a day, or a time of day, from which on a length of time may lead to
-// v.
+// begins reports whether e is a day or time of day from which a length of time may lead to v.
 func begins(e, v *quantity.Value) bool {
 	switch {
 	case e.Kind != v.Kind || e.Range():
@@ -84,8 +83,8 @@ const (
 	oneMonth = quantity.Year / 12
 )
 
-// lasts reports whether a length of time from a day or time on, or before it, leads to v; months
-// and years may end on the day before.
+// lasts reports whether a length of time after start, or before it, leads to v. Months and years
+// may end one day earlier.
 func lasts(start *quantity.Value, length *known, v *quantity.Value) bool {
 	n, early := int(min(length.value.Raw, 1e5)), false
 	if length.early {
@@ -99,7 +98,7 @@ func lasts(start *quantity.Value, length *known, v *quantity.Value) bool {
 	}
 	year := start.Year
 	if year == 0 {
-		year = 2001 // any without a leap day
+		year = 2001 // any year without a leap day
 	}
 	day := time.Date(year, time.Month(start.Month), int(start.Day), 0, 0, 0, 0, time.UTC)
 	switch length.value.Factor {
@@ -110,7 +109,7 @@ func lasts(start *quantity.Value, length *known, v *quantity.Value) bool {
 	case oneMonth:
 		last := time.Date(year, time.Month(start.Month)+time.Month(n)+1, 0, 0, 0, 0, 0, time.UTC)
 		if day.AddDate(0, 0, 1).Day() == 1 && onDay(last, v, start) {
-			return true // from the end of a month to that of another
+			return true // from the end of a month to the end of another
 		}
 		if day, early = day.AddDate(0, n, 0), n > 0; day.After(last) {
 			day = last
@@ -123,7 +122,7 @@ func lasts(start *quantity.Value, length *known, v *quantity.Value) bool {
 	return onDay(day, v, start) || early && onDay(day.AddDate(0, 0, -1), v, start)
 }
 
-// before reports whether a word right behind a length of time says that it lies before something.
+// before reports whether the word after a length of time says that it lies before something.
 func (r *reading) before(text string, v *quantity.Value) bool {
 	i := r.wordFrom(v.End)
 	if v.Kind != quantity.Count || v.Dim != quantity.Duration || i == len(r.words) {
@@ -136,18 +135,17 @@ func (r *reading) before(text string, v *quantity.Value) bool {
 	return false
 }
 
-// onDay reports whether v is a day, of any year where it or the day that was reckoned from names
-// none.
+// onDay reports whether v is the given day. The year is ignored if v or start has none.
 func onDay(day time.Time, v, start *quantity.Value) bool {
 	return int(v.Month) == int(day.Month()) && int(v.Day) == day.Day() &&
 		(v.Year == 0 || start.Year == 0 || v.Year == day.Year())
 }
 
-// bound is the side of a date, or a time of day, on which lies what is spoken of.
+// bound is the side of a date or time of day on which the subject lies: 1 after, -1 before, 0
+// unknown.
 type bound int8
 
-// boundOf tells of a date, or a time of day, of the reading whether a word before it says that what is spoken of lies
-// behind it, or before.
+// boundOf returns the side that the word before a date or time of day of the reading indicates.
 func (r *reading) boundOf(text string, v *quantity.Value) bound {
 	if v.Kind != quantity.Date && v.Kind != quantity.Clock {
 		return 0
@@ -174,9 +172,9 @@ func (r *reading) boundOf(text string, v *quantity.Value) bound {
 
 var theWord = words.Scan(nil, "the")[0].Hash //nolint:gochecknoglobals // constant
 
-// datedWithin reports whether a date of the claim lies on the right side of one that bounds what
-// the evidence says, and the claim has a number that is told of that side: "bought in March 2025 has
-// a warranty of 36 months" of "36 months for devices bought after 1 January 2025".
+// datedWithin reports whether a date of the claim is on the valid side of a date in the evidence,
+// and the claim has a number that the evidence gives for that side. Example: "bought in March 2025
+// has a warranty of 36 months" for "36 months for devices bought after 1 January 2025".
 func (c *checker) datedWithin(v *quantity.Value) bool {
 	for _, s := range c.top {
 		in := &c.x.sentences[s]
@@ -190,8 +188,8 @@ func (c *checker) datedWithin(v *quantity.Value) bool {
 	return false
 }
 
-// lies tells of a date of the claim whether it lies on the side of a date of the evidence on which
-// lies what is spoken of (1), or on the other (-1); 0 where that is not told.
+// lies returns 1 if a date of the claim is on the valid side of date e of the evidence, -1 if it is
+// on the other, and 0 if that is unknown.
 func (c *checker) lies(v *quantity.Value, e *known) int {
 	if e.bound == 0 || !oneDate(&e.value) || !oneDate(v) || c.boundOf(c.claim, v) != 0 {
 		return 0
@@ -199,13 +197,13 @@ func (c *checker) lies(v *quantity.Value, e *known) int {
 	return sign(dayNumber(v)-dayNumber(&e.value)) * int(e.bound)
 }
 
-// oneDate reports whether v is a day, a month or a year that is told.
+// oneDate reports whether v is a day, a month or a year, with its year stated.
 func oneDate(v *quantity.Value) bool {
 	return v.Kind == quantity.Date && v.Year != 0 && v.Year == v.YearTo && v.Month < quantity.Quarters
 }
 
-// boundFor is the date that bounds what number k is told for: of its sentence that by the next
-// clause, of two the first; -1 where there is none.
+// boundFor returns the bounding date that applies to number k: the one in the nearest clause of its
+// sentence, the first of two, or -1 if there is none.
 func (c *checker) boundFor(k int32) int32 {
 	e := &c.x.known[k]
 	in, best, apart := &c.x.sentences[e.sentence], int32(-1), int32(math.MaxInt32)
@@ -219,8 +217,9 @@ func (c *checker) boundFor(k int32) int32 {
 	return best
 }
 
-// inTime reports whether the date of the claim lies where match is told for, and not where other is:
-// "in 2024 it was 15" of "from 2025 on the fee is 20, before 2025 it was 15".
+// inTime reports whether the claim's date is on the valid side of the bound for match and on the
+// wrong side of that for other: "in 2024 it was 15" for "from 2025 on the fee is 20, before 2025 it
+// was 15".
 func (c *checker) inTime(match, other candidate) bool {
 	date := c.onlyDate()
 	if date == nil || match.known < 0 || other.known < 0 || c.values[c.at].Kind != quantity.Count {
@@ -230,7 +229,7 @@ func (c *checker) inTime(match, other candidate) bool {
 	return m >= 0 && o >= 0 && c.lies(date, &c.x.known[m]) > 0 && c.lies(date, &c.x.known[o]) < 0
 }
 
-// dayNumber orders days, months and years.
+// dayNumber returns a number by which days, months and years can be ordered.
 func dayNumber(v *quantity.Value) int { return v.Year*10000 + int(v.Month)*100 + int(v.Day) }
 
 func sign(n int) int {
@@ -243,7 +242,8 @@ func sign(n int) int {
 	return 0
 }
 
-// sharesCount reports whether the claim has an amount that date k of the evidence bounds.
+// sharesCount reports whether the claim has an amount to which date k of the evidence applies as a
+// bound.
 func (c *checker) sharesCount(k int32) bool {
 	in := &c.x.sentences[c.x.known[k].sentence]
 	return slices.ContainsFunc(c.values, func(v quantity.Value) bool {
@@ -261,22 +261,20 @@ func (c *checker) sharesCount(k int32) bool {
 	})
 }
 
-// mostTimes bounds the numbers that an amount may have been multiplied by without a word for it;
-// our choice.
+// mostTimes is the largest factor that needs no matching word in the claim; our choice.
 const mostTimes = 31
 
-// multiplied reports whether an amount is a whole multiple or a share of one of the evidence, by a
-// number that it has as well: what it is of may be known by that, "a deposit of 1,900 euros" of
-// "two monthly rents" and "the monthly rent is 950 euros". Nothing tells that it is meant. Where
-// stated, the claim is in the words of another amount, and the number has to be of something that
-// it names, or that the amount is for: "the monthly rent is 1,900 euros" is not of the flat's two
-// rooms.
+// multiplied reports whether an amount is an evidence amount multiplied by a number or percentage
+// of the evidence: "a deposit of 1,900 euros" from "two monthly rents" and "the monthly rent is 950
+// euros". It is not certain that the claim means this calculation. If stated, the claim has the
+// words of another amount, and the factor must count something that the claim names or that the
+// amount is per: "the monthly rent is 1,900 euros" does not multiply by the flat's two rooms.
 func (c *checker) multiplied(v *quantity.Value, stated bool) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Plain || v.Dim == quantity.Duration || relative(v) || v.Range() ||
 		c.unit != 0 || c.one() || c.x.lots > 0 && c.sums() {
 		return false
 	}
-	var amounts, factors [maxOperands]int32 // factors: numbers and shares
+	var amounts, factors [maxOperands]int32 // numbers and percentages
 	n, m := 0, 0
 	c.nearby(func(k int32, e *known) {
 		switch e := &e.value; {
@@ -301,8 +299,8 @@ func (c *checker) multiplied(v *quantity.Value, stated bool) bool {
 	return false
 }
 
-// makes reports whether an amount times a number, or a share of it, or with it put on or taken off,
-// is v.
+// makes reports whether v is amount times a number, a percentage of it, or amount with the
+// percentage added or subtracted.
 func (c *checker) makes(amount, factor *known, v *quantity.Value) bool {
 	if c.x.sentences[amount.sentence].group != c.x.sentences[factor.sentence].group {
 		return false
@@ -315,7 +313,7 @@ func (c *checker) makes(amount, factor *known, v *quantity.Value) bool {
 	return v.Says(amount.value.Lo*by) || v.Says(amount.value.Lo*(1+c.signedBy(factor, by)))
 }
 
-// signedBy is a share as the words of its sentence mean it: put on, or taken off where they say so.
+// signedBy returns a share with a negative sign if its sentence says that it is subtracted.
 func (c *checker) signedBy(e *known, part float64) float64 {
 	in := &c.x.sentences[e.sentence]
 	c.left -= int(in.termEnd - in.terms)
@@ -325,8 +323,8 @@ func (c *checker) signedBy(e *known, part float64) float64 {
 	return part
 }
 
-// nearby gives the numbers of the sentences that share most with the claim, and of those beside
-// them, rows and records apart.
+// nearby calls take for each number in the sentences that share most with the claim and in those
+// next to them, except rows and records. It may pass a number twice.
 func (c *checker) nearby(take func(k int32, e *known)) {
 	last := int32(-1)
 	top := c.top[:min(len(c.top), fewSentences)]
@@ -348,7 +346,7 @@ func (c *checker) nearby(take func(k int32, e *known)) {
 	}
 }
 
-// one reports whether the claim has a word for one of several things.
+// one reports whether the claim has a word for a single thing.
 func (c *checker) one() bool {
 	return slices.ContainsFunc(c.words, func(w words.Word) bool { return oneNames[w.Hash] })
 }

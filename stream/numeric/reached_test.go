@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// A day may follow from one of the evidence and a length of time, and a date may lie behind one
-// that bounds what is told.
+// TestDatesThatFollow checks dates that follow from a date and a length of time, and dates beyond a
+// date that limits a rule.
 func TestDatesThatFollow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -63,8 +63,8 @@ func TestDatesThatFollow(t *testing.T) {
 	})
 }
 
-// What is a whole multiple of an amount by a number that stands there as well may have been worked
-// out, and is left to others; what is no such multiple is flagged.
+// TestMultiplesThatNoWordTells checks that a whole multiple of an amount by another number of the
+// evidence is left open, and that other amounts are flagged.
 func TestMultiplesThatNoWordTells(t *testing.T) {
 	t.Parallel()
 	const (
@@ -95,8 +95,9 @@ func TestMultiplesThatNoWordTells(t *testing.T) {
 	})
 }
 
-// Rates of machines are divided, where that is exact; growth may be told by a fraction; the amounts
-// of one list belong to their words also where the claim gives two of them.
+// TestRatesGrowthAndAmountsOfAList checks that machine rates are divided if the result is exact,
+// that growth may be given as a fraction, and that the amounts of a list stay with their words if
+// the claim has two of them.
 func TestRatesGrowthAndAmountsOfAList(t *testing.T) {
 	t.Parallel()
 	const (

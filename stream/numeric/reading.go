@@ -11,28 +11,29 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// reading is one text with its words, numbers and clauses.
+// reading holds a text with its words, numbers and clauses, and what the methods named below record
+// about them.
 type reading struct {
 	words    []words.Word
 	values   []quantity.Value
 	bounds   []int     // byte offsets at which a new clause begins
-	ends     []int     // of numbersOfClauses
-	lengths  []float64 // of time that the words tell amounts are for, 0 for none, after ratesOf
-	lasting  []int32   // words with such a length, after ratesOf
-	owns     []int32   // of each word: the last before it that says what something has, or -1, after noteOwners
-	pers     []int32   // of each word: the next, itself or behind it, behind "per", after noteOwners
-	lots     []lot     // that the values are the price of one of, after lotsOf
-	each     []uint64  // what the values are for each of, 0 when that is not told, after ratesOf
-	bare     []uint8   // what the words of each clause are, after bareClauses
-	dates    int       // how many values are dates, after datesOf
-	only     int32     // month of the last of them, as in known.when, after datesOf
-	months   bool      // a word names a month, and no value is a date, after datesOf
-	phases   []phase   // of the values, after phasesOf
-	partners []int32   // of each value: the other one of its change, or -1, after phasesOf
-	past     int       // the only value that is told to have been so, -1: none or several, after phasesOf
-	courses  []course  // of the clauses, after phasesOf
-	turns    []turn    // of the words, after phasesOf
-	allTurns turn      // of all words, after phasesOf
+	ends     []int     // see numbersOfClauses
+	lengths  []float64 // per word: period in seconds or 0; ratesOf
+	lasting  []int32   // words with a period; ratesOf
+	owns     []int32   // per word: last verb of having before it, or -1; noteOwners
+	pers     []int32   // per word: next word, itself or later, after "per"; noteOwners
+	lots     []lot     // per value: lot it is the single price of; lotsOf
+	each     []uint64  // per value: unit it is per, or 0; ratesOf
+	bare     []uint8   // per clause: which words it has; bareClauses
+	dates    int       // how many values are dates; datesOf
+	only     int32     // month of the last date, as in known.when; datesOf
+	months   bool      // a word names a month, no value is a date; datesOf
+	phases   []phase   // per value; phasesOf
+	partners []int32   // per value: other value of its change, or -1; phasesOf
+	past     int       // the only past value, -1: none or several; phasesOf
+	courses  []course  // per clause; phasesOf
+	turns    []turn    // per word; phasesOf
+	allTurns turn      // of all words together; phasesOf
 }
 
 func (r *reading) read(text string) {
@@ -45,8 +46,8 @@ func (r *reading) read(text string) {
 	}
 }
 
-// partsOf gives a part of an amount of money the currency that stands with the whole alone: "62,000 of the
-// 80,000 euros", "80,000 euros, of which 62,000".
+// partsOf gives a part of an amount of money the currency that is written only with the whole:
+// "62,000 of the 80,000 euros", "80,000 euros, of which 62,000".
 func (r *reading) partsOf(text string) {
 	for i := 1; i < len(r.values); i++ {
 		a, b := &r.values[i-1], &r.values[i]
@@ -66,8 +67,8 @@ func (r *reading) partsOf(text string) {
 	}
 }
 
-// cutClauses notes where clauses begin, after the words. The head of a cell and the name of a field
-// are of the clause of their number: "Upload (Mbit/s): 40".
+// cutClauses records where clauses begin. The words must have been scanned. The head of a cell and
+// the name of a field belong to the clause of their number: "Upload (Mbit/s): 40".
 func (r *reading) cutClauses(text string) {
 	r.bounds = r.bounds[:0]
 	row := isRow(text)
@@ -94,17 +95,17 @@ func (r *reading) cutClauses(text string) {
 	slices.Sort(r.bounds)
 }
 
-// What a clause takes from the one before it.
+// What a clause takes from the previous one.
 const (
 	nothing   = iota
 	subject   // "and may be raised to 5000"
 	predicate // "and again in 2019", "then 3 months"
-	sentence  // the subject alone: "and ends on 12 July"
-	unclear   // the subject alone, or nothing: "and reached general availability", "and members pay"
+	sentence  // only the subject: "and ends on 12 July"
+	unclear   // only the subject or nothing: "and reached general availability", "and members pay"
 )
 
-// takes is what a clause that begins with "and" or the like, with a pronoun, or behind a comma with
-// a verb takes from the one before it.
+// takes returns what a clause takes from the previous one. That can be a clause that begins with
+// "and" or a similar word, with a pronoun, or with a verb after a comma.
 func (r *reading) takes(text string, clause int32) uint8 {
 	if clause == 0 || int(clause) > len(r.bounds) {
 		return nothing
@@ -150,7 +151,7 @@ func (r *reading) takes(text string, clause int32) uint8 {
 	return nothing
 }
 
-// standsIn reports pronouns that stand for a subject.
+// standsIn reports whether a word is a pronoun that replaces a subject.
 func standsIn(word string) bool {
 	switch word {
 	case "it", "he", "she", "they", "er", "sie", "il", "elle":
@@ -159,9 +160,9 @@ func standsIn(word string) bool {
 	return false
 }
 
-// lacksSubject reports whether word i, which begins a clause, is a verb that takes its subject from
-// the clause before, as far as its form and the next word tell: "and released on 16 July", "und
-// tritt am 1. Dezember in Kraft".
+// lacksSubject reports whether word i, the first of a clause, is a verb that takes its subject from
+// the previous clause, judged by its form and the next word: "and released on 16 July", "und tritt
+// am 1. Dezember in Kraft".
 func (r *reading) lacksSubject(text string, i int) bool {
 	w := r.words[i]
 	if w.Has(words.Stop|words.Capital|words.Number) || i+1 == len(r.words) {
@@ -181,7 +182,7 @@ func (r *reading) lacksSubject(text string, i int) bool {
 	return follows(text[r.words[i+1].Start:r.words[i+1].End]) && r.behind(text, i) == " "
 }
 
-// follows reports prepositions that stand between a verb and a date.
+// follows reports whether a word may stand between a verb and a date.
 func follows(word string) bool {
 	switch word {
 	case "on", "at", "in", "by", "until", "till", "from", "to", "for", "again",
@@ -191,8 +192,8 @@ func follows(word string) bool {
 	return false
 }
 
-// Words that begin a clause which goes on with all of the one before it, and months of languages
-// that write them small, by hash.
+// thenWords, by hash, begin a clause that continues all of the previous one. monthWords are month
+// names, by hash, in languages that do not capitalize them.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -215,12 +216,12 @@ func (r *reading) joinsUnits(text string, i int) bool {
 	return i > 0 && i+1 < len(r.words) && isAnd(text[r.words[i].Start:r.words[i].End]) && r.underPer(text, i+1)
 }
 
-// joined is how many words a subject has at most that shares the number of the one before it.
+// joined is the maximum number of words in a subject that shares the number of the previous one.
 const joined = 3
 
-// rejoin takes a clause without a number of its own to that whose number it shares: "and 90 days on
-// Business and Enterprise", "and children and seniors 5 euros". Which it is tells whether numbers
-// stand before their subjects.
+// rejoin attaches a clause without a number to the clause whose number it shares: "and 90 days on
+// Business and Enterprise", "and children and seniors 5 euros". Which neighbour that is depends on
+// whether numbers precede their subjects.
 func (r *reading) rejoin(text string) {
 	kept := r.bounds[:0]
 	value := 0 // the first that does not end before the bound
@@ -246,7 +247,7 @@ func (r *reading) rejoin(text string) {
 			from = kept[len(kept)-2]
 		}
 		switch {
-		case r.values[before].Start < from: // nor has the clause before
+		case r.values[before].Start < from: // nor does the previous clause
 		case r.wordsIn(r.values[before].End, b) > counted(&r.values[before]):
 			kept = kept[:len(kept)-1]
 		case next < len(text) && adds(text[next:]) && value < len(r.values) && r.values[value].Start < end:
@@ -256,12 +257,12 @@ func (r *reading) rejoin(text string) {
 	r.bounds = kept
 }
 
-// adds reports whether a text begins with a word that adds a subject to another.
+// adds reports whether a text begins with a word for "and".
 func adds(text string) bool {
 	return hasAnyPrefix(text, "and ", "und ", "et ", "y ")
 }
 
-// counted is how many words behind a number tell what it counts.
+// counted returns how many words after a number name what it counts.
 func counted(v *quantity.Value) int {
 	if v.Dim == quantity.Plain {
 		return 1
@@ -272,7 +273,7 @@ func counted(v *quantity.Value) int {
 // wordsIn counts the words that begin in [from, to).
 func (r *reading) wordsIn(from, to int) int { return r.wordFrom(to) - r.wordFrom(from) }
 
-// joins reports words that begin a clause with a subject of its own.
+// joins reports whether a word begins a clause with a subject of its own.
 func joins(s string) bool {
 	switch s {
 	case "and", "while", "whereas", "but", "und", "aber", "et", "mais", "y", "pero", "versus", "vs":
@@ -281,13 +282,13 @@ func joins(s string) bool {
 	return false
 }
 
-// clause is the number of the clause that holds offset at.
+// clause returns the number of the clause at offset at.
 func (r *reading) clause(at int) int32 {
 	n, _ := slices.BinarySearch(r.bounds, at+1)
 	return int32(n)
 }
 
-// clauseAround is where the clause that holds offset at begins and ends.
+// clauseAround returns the range of the clause at offset at.
 func (r *reading) clauseAround(at int) (from, to int) {
 	to = math.MaxInt
 	n := r.clause(at)
@@ -300,13 +301,13 @@ func (r *reading) clauseAround(at int) (from, to int) {
 	return from, to
 }
 
-// wordFrom is the first word that begins at or behind an offset.
+// wordFrom returns the index of the first word that begins at or after an offset.
 func (r *reading) wordFrom(at int) int {
 	k, _ := slices.BinarySearchFunc(r.words, at, func(w words.Word, at int) int { return w.Start - at })
 	return k
 }
 
-// numbersOfClauses notes, for each clause, where its first number ends; -1 for one without any.
+// numbersOfClauses records, for each clause, where its first number ends, or -1 if it has none.
 func (r *reading) numbersOfClauses() {
 	r.ends = slices.Grow(r.ends[:0], len(r.bounds)+1)[:len(r.bounds)+1]
 	for i := range r.ends {
@@ -319,13 +320,13 @@ func (r *reading) numbersOfClauses() {
 	}
 }
 
-// behindNumber reports whether a number of the clause stands before an offset in it, after
-// numbersOfClauses.
+// behindNumber reports whether a number of the clause ends at or before an offset. numbersOfClauses
+// must have run.
 func (r *reading) behindNumber(at int, clause int32) bool {
 	return r.ends[clause] >= 0 && r.ends[clause] <= at
 }
 
-// noun is the word right behind a value, what it counts; 0 when there is none.
+// noun returns the word directly after a value, which is what it counts, or 0.
 func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	k := r.wordFrom(v.End)
 	if k == len(r.words) {
@@ -338,11 +339,11 @@ func (r *reading) noun(text string, v *quantity.Value) uint64 {
 	return w.Hash
 }
 
-// newest stands for the x of "22.x".
+// newest replaces the x of "22.x".
 const newest = "999999"
 
-// versionsAt are the version that value n is, and the one up to which it goes: 3.9 of "3.9 up to and
-// including 3.12", 12 of "12 a 15".
+// versionsAt returns the version that value n is, and the end of its range: 3.9 and 3.12 for "3.9
+// up to and including 3.12", 12 and 15 for "12 a 15".
 func (r *reading) versionsAt(text string, n int) (from, until string) {
 	v := &r.values[n]
 	from = strings.Clone(text[v.Start:v.End])
@@ -373,13 +374,13 @@ func (r *reading) versionsAt(text string, n int) (from, until string) {
 	return from, until
 }
 
-// versioned reports whether a word may be the name of what has versions: iOS, Node.js, firmware.
+// versioned reports whether a word may name something that has versions: iOS, Node.js, firmware.
 func versioned(text string, w words.Word) bool {
 	return strings.IndexFunc(text[w.Start:w.End], unicode.IsUpper) >= 0 || text[w.Start:w.End] == "firmware" ||
 		w.Start > 0 && text[w.Start-1] == '.'
 }
 
-// ofVersion reports words between what has a version and the version.
+// ofVersion reports whether a word may stand between a name and its version.
 func ofVersion(word string) bool {
 	switch word {
 	case "is", "now", "version", "must", "be", "at", "least":
@@ -388,7 +389,7 @@ func ofVersion(word string) bool {
 	return false
 }
 
-// name is the name right before a bare number, which may be the version of what has it, or 0.
+// name returns the name directly before a bare number, which may be its version, or 0.
 func (r *reading) name(text string, v *quantity.Value) uint64 {
 	k := r.wordFrom(v.Start) - 1
 	if k < 0 || v.Kind != quantity.Count || v.Dim != quantity.Plain {
@@ -411,17 +412,18 @@ func (r *reading) name(text string, v *quantity.Value) uint64 {
 	return w.Hash
 }
 
-// elided is how many letters an article or a preposition of French has at most before its apostrophe.
+// elided is the maximum length in bytes of a French article or preposition before its apostrophe.
 const elided = 2
 
-// inValue reports whether a word lies in a number that is no date, or, with dates, in any; such
-// words tell no subject.
+// inValue reports whether a word is part of a number other than a date or, if dates is set, of any
+// number. Such words do not describe a subject.
 func (r *reading) inValue(w words.Word, dates bool) bool {
 	v := r.valueOf(w)
 	return v != nil && (v.Kind != quantity.Date || dates)
 }
 
-// inDate reports whether a word is part of a date, as a day or the name of a month.
+// inDate reports whether a word is part of a date, such as a day or a month name, or is a number
+// within a value.
 func (r *reading) inDate(w words.Word) bool {
 	v := r.valueOf(w)
 	return v != nil && (v.Kind == quantity.Date || w.Has(words.Number))
@@ -433,7 +435,7 @@ func (r *reading) bareAt(w words.Word) bool {
 	return v != nil && v.Start == w.Start && v.End == w.End && v.Dim == quantity.Plain
 }
 
-// valueOf is the number that a word lies in, or nil.
+// valueOf returns the value that contains a word, or nil.
 func (r *reading) valueOf(w words.Word) *quantity.Value {
 	i, _ := slices.BinarySearchFunc(r.values, w.Start, func(v quantity.Value, at int) int { return v.End - at - 1 })
 	if i == len(r.values) || r.values[i].Start >= w.End {

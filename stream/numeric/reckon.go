@@ -10,15 +10,16 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// reckoned reports whether v is what an answer works out before the reader's eyes, or of a share: such a
-// number needs no evidence beyond what it is worked out of, and that is judged by itself.
+// reckoned reports whether v is calculated within the claim itself, or from a percentage. Such a
+// number needs no evidence beyond its operands, which are judged separately.
 func (c *checker) reckoned(v *quantity.Value) bool {
 	return v.Hedge <= quantity.Nearly && !v.Range() && (c.ofOwnTwo(v) || c.ofOwnShare(v) || c.points(v))
 }
 
-// ofOwnTwo reports whether v is what two numbers of the claim come to, or how far it is from one to the
-// other: times of day, dates, amounts that the evidence has, or the ends of a range ("pages 329 to 338 are
-// ten pages"). Of many numbers of a claim two come to another by chance.
+// ofOwnTwo reports whether v is the result of two numbers of the claim, or the distance between
+// them: times of day, dates, amounts that the evidence has, or the ends of a range ("pages 329 to
+// 338 are ten pages"). If the claim has many numbers, v needs more digits, because two of many
+// yield another by chance.
 func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 	own, at := c.ownNear()
 	if len(own) > ownBeside && digitsOf(v) < digitsTogether {
@@ -45,13 +46,13 @@ func (c *checker) ofOwnTwo(v *quantity.Value) bool {
 	return false
 }
 
-// ofRange reports whether v says how much lies in a range, its ends among it where things are counted.
+// ofRange reports whether v is the size of a range. Counted things may include both ends.
 func ofRange(v, a *quantity.Value) bool {
 	return a.Range() && a.Kind == quantity.Count && v.Kind == a.Kind && a.Dim == v.Dim &&
 		(v.Says(a.Hi-a.Lo) || v.Dim == quantity.Plain && v.Says(a.Hi-a.Lo+1))
 }
 
-// liesBetween reports whether v says how far it is from one number to the other.
+// liesBetween reports whether v is the distance between two numbers.
 func (c *checker) liesBetween(v, a, b *quantity.Value) bool {
 	switch {
 	case v.Kind == quantity.Date:
@@ -73,8 +74,8 @@ func (c *checker) liesBetween(v, a, b *quantity.Value) bool {
 		c.reading.noun(c.claim, a) == c.noun || c.reading.noun(c.claim, b) == c.noun)
 }
 
-// worksOut reports whether v is the sum, the product or the quotient of two amounts, a share of the first one
-// or which share of the second it is: "14 nights at 95 euros are 1,330".
+// worksOut reports whether v is the sum, product or quotient of two amounts, a percentage b of a,
+// or a as a percentage of b: "14 nights at 95 euros are 1,330".
 func worksOut(v, a, b *quantity.Value) bool {
 	counts := v.Kind == quantity.Count && a.Kind == quantity.Count && b.Kind == quantity.Count
 	if !counts || a.Range() || b.Range() || b.Lo <= 0 {
@@ -93,21 +94,21 @@ func worksOut(v, a, b *quantity.Value) bool {
 	return howMany(b) && b.Raw > 1 && (v.Says(a.Lo*b.Raw) || v.Says(a.Lo/b.Raw))
 }
 
-// yearsBack reports whether v is the year of a date less a number of years, or plus it, the last of them
-// perhaps not full: who died in 2018 at 76 was born in 1941 or 1942.
+// yearsBack reports whether v is the year of a date minus or plus a number of years, allowing for
+// an incomplete last year: someone who died in 2018 at 76 was born in 1941 or 1942.
 func (c *checker) yearsBack(v, date, n *quantity.Value) bool {
 	if v.Month != 0 || v.Year != v.YearTo || date.Kind != quantity.Date || date.Year == 0 || date.Year != date.YearTo ||
 		n.Kind != quantity.Count || n.Raw <= 0 {
 		return false
 	}
 	if n.Dim == quantity.Plain && c.reading.noun(c.claim, n) != 0 || n.Dim != quantity.Plain && n.Factor != quantity.Year {
-		return false // three children are no age
+		return false // "three children" is not an age
 	}
 	back := float64(date.Year - v.Year)
 	return back == n.Raw || back == n.Raw+1 || back == -n.Raw
 }
 
-// datesApart reports whether v says how many years or days lie between two dates.
+// datesApart reports whether v is the number of years or days between two dates.
 func (c *checker) datesApart(v, a, b *quantity.Value) bool {
 	years := math.Abs(float64(a.Year - b.Year))
 	inYears := v.Dim == quantity.Duration && v.Says(years*quantity.Year) ||
@@ -121,8 +122,8 @@ func (c *checker) datesApart(v, a, b *quantity.Value) bool {
 	return known && both && v.Dim == quantity.Duration && v.Says(math.Abs(float64(to-from))*secondsOfDay)
 }
 
-// conclusions begin what an answer concludes, and conditionals what would be; of English, German, French
-// and Spanish.
+// conclusions introduce a conclusion, conditionals a hypothetical result; outcomes are words next
+// to a conditional. English, German, French and Spanish.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -131,9 +132,9 @@ var (
 	outcomes     = hashSet("you sie ihr have be come leave cost pay get need take remain save")
 )
 
-// concluded reports whether v stands behind a word that begins a conclusion, at the head of a clause: "Eight
-// are done, so eleven remain", or behind one that tells what would be: "you would hear 45 minutes". Such
-// numbers are right as often as what is flagged where no step of arithmetic is found that leads to them.
+// concluded reports whether v follows a word for a conclusion at the head of a clause ("Eight are
+// done, so eleven remain") or a word for a hypothetical result ("you would hear 45 minutes"). If no
+// step of arithmetic is found that leads to such a number, it is right as often as wrong.
 func (c *checker) concluded(v *quantity.Value) bool {
 	from := strings.LastIndexByte(c.claim[:v.Start], ';') + 1
 	for i := c.wordFrom(v.Start) - 1; i >= 0 && c.words[i].Start >= from; i-- {
@@ -155,8 +156,8 @@ func (c *checker) concluded(v *quantity.Value) bool {
 	return false
 }
 
-// ofOwnShare reports whether v is the part of an amount of the evidence that the claim tells in percent, or
-// the rest of it, or the share itself: "74 % of it, $41,500".
+// ofOwnShare reports whether v is an evidence amount multiplied by a percentage of the claim, or
+// the remainder: "74 % of it, $41,500".
 func (c *checker) ofOwnShare(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Dim == quantity.Percent {
 		return false
@@ -178,8 +179,8 @@ func (c *checker) ofOwnShare(v *quantity.Value) bool {
 	return false
 }
 
-// points reports whether v is how many points lie between two shares of the evidence near the claim, or one
-// of them and one of the claim.
+// points reports whether v is the difference in percentage points between two percentages near the
+// claim, in the evidence or in the claim.
 func (c *checker) points(v *quantity.Value) bool {
 	rest := strings.TrimLeft(c.claim[v.End:], " -\u00a0")
 	i := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -212,14 +213,15 @@ func (c *checker) points(v *quantity.Value) bool {
 	return false
 }
 
-// pointWords are words for points between two shares.
+// pointWords are words for percentage points.
 //
 //nolint:gochecknoglobals // constant table
 var pointWords = map[string]bool{
 	"points": true, "percentage": true, "Punkte": true, "Prozentpunkte": true, "Prozentpunkten": true, "puntos": true,
 }
 
-// held reports whether the evidence has amount w of the claim; a bare number may be supposed.
+// held reports whether the evidence has amount w of the claim. A bare number may be an assumption,
+// so it always counts.
 func (c *checker) held(w *quantity.Value) bool {
 	if w.Kind != quantity.Count || w.Dim == quantity.Plain {
 		return true

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What an answer works out of its own numbers needs no evidence, what it gets wrong is flagged.
+// TestReckonedBeforeTheReader checks that a calculation from the claim's own numbers needs no
+// evidence, and that a wrong one is flagged.
 func TestReckonedBeforeTheReader(t *testing.T) {
 	t.Parallel()
 	x := index("Item one was posted on 3 April 2019 at 09:02, and item two at 16:56.",
@@ -17,7 +18,7 @@ func TestReckonedBeforeTheReader(t *testing.T) {
 		"The flat has three bedrooms and two bathrooms.", "Kay has 22 rooms, of which nine are let at 95 euros.")
 	for _, tt := range []struct {
 		claim string
-		want  bool // flagged
+		want  bool // whether the claim is flagged
 	}{
 		{"Items one and two are seven hours and 54 minutes apart (09:02 and 16:56).", false},
 		{"Items one and two are six hours and 54 minutes apart (09:02 and 16:56).", true},

@@ -10,9 +10,9 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// newer reports whether a number of the claim is a version of what the evidence names a bound of, on its
-// right side: "PostgreSQL 14" of "PostgreSQL 12 or later". Parts of versions count one by one: 3.11 is
-// later than 3.9.
+// newer reports whether a number of the claim is a version on the supported side of a bound in the
+// evidence: "PostgreSQL 14" for "PostgreSQL 12 or later". Version parts are compared one by one:
+// 3.11 is later than 3.9.
 func (c *checker) newer(v *quantity.Value) bool {
 	name := c.reading.name(c.claim, v)
 	if name == 0 || v.Range() || c.limited || v.Side != quantity.NoSide || v.Hedge != quantity.Exact || c.demanded(v) {
@@ -38,7 +38,7 @@ func (c *checker) newer(v *quantity.Value) bool {
 	return false
 }
 
-// demanded reports whether the claim tells that a version is what is needed: "needs at least iOS 16".
+// demanded reports whether the claim states that a version is required: "needs at least iOS 16".
 func (c *checker) demanded(v *quantity.Value) bool {
 	at, _ := slices.BinarySearchFunc(c.words, v.Start, func(w words.Word, start int) int { return w.Start - start })
 	return slices.ContainsFunc(c.words[max(0, at-conditionWords):at], func(w words.Word) bool { return demands[w.Hash] })
@@ -48,8 +48,8 @@ func (c *checker) demanded(v *quantity.Value) bool {
 var demands = hashSet("require requires required need needs needed minimum least moins menos mindestens benötigt " +
 	"braucht erfordert exige requiert nécessite requiere necesita falta")
 
-// sideOf is on which side of number e, a version, those lie that it tells of: "12 or later", "the minimum
-// version is now 3.9".
+// sideOf returns on which sides of version e the supported versions lie: "12 or later", "the
+// minimum version is now 3.9".
 func (c *checker) sideOf(e *known) (up, down bool) {
 	if e.value.Side != quantity.NoSide {
 		return e.value.Side == quantity.Upwards, e.value.Side == quantity.Downwards
@@ -58,7 +58,7 @@ func (c *checker) sideOf(e *known) (up, down bool) {
 	return in.least && !in.most, in.most && !in.least
 }
 
-// Words of the least and of the greatest of what is supported, by hash.
+// Words, by hash, for the lowest and the highest supported version.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -66,7 +66,8 @@ var (
 	mostWords  = hashSet("maximum maximal newest höchstens")
 )
 
-// versions compares two versions, part by part.
+// versions compares two dotted versions part by part, as cmp.Compare does. Parts that are missing
+// or not numbers count as 0.
 func versions(a, b string) int {
 	for a != "" || b != "" {
 		var x, y string

@@ -6,9 +6,10 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// restOf reports whether v may be all but those of whom the evidence tells, of a number that the claim
-// itself takes it from: "18 of the 41 members were absent" of "present: 23 of 41 members". A claim in the
-// words of the evidence speaks of those themselves.
+// restOf reports whether v may be the complement of an evidence number in a total that the claim
+// and the evidence share: "18 of the 41 members were absent" for "present: 23 of 41 members". It
+// does not apply if the claim has no negation and only the words of the evidence, because it is
+// then about the same part.
 func (c *checker) restOf(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || relative(v) || v.Range() || v.Weak {
 		return false
@@ -29,8 +30,8 @@ func (c *checker) restOf(v *quantity.Value) bool {
 	})
 }
 
-// ofAnother reports whether number k is a part of the number before it in its sentence, which is not the
-// whole: "five withdrew, four of them".
+// ofAnother reports whether number k is a part of the number before it in its sentence, and that
+// number is not the total: "five withdrew, four of them".
 func (c *checker) ofAnother(k int32, whole *quantity.Value) bool {
 	e := &c.x.known[k]
 	if e.noun != 0 || k == c.x.sentences[e.sentence].known {
@@ -40,14 +41,15 @@ func (c *checker) ofAnother(k int32, whole *quantity.Value) bool {
 	return alikeIn(o, whole) && o.Raw > e.value.Raw && o.Raw != whole.Raw
 }
 
-// alikeIn reports whether one of two numbers may be a part of the other: of one unit, or large amounts
-// of which one lacks its currency.
+// alikeIn reports whether one of two numbers may be a part of the other: both have the same unit,
+// or both are large amounts of which one lacks its currency.
 func alikeIn(a, b *quantity.Value) bool {
 	return a.Kind == quantity.Count && b.Kind == quantity.Count && !a.Range() && !b.Range() &&
 		(a.Dim == b.Dim && a.Factor == b.Factor || large(a) && large(b))
 }
 
-// takenFrom is the number of the claim that v is a part of: "79 of 84", "of 84 participants 79".
+// takenFrom returns the number of the claim that v is a part of: "79 of 84", "of 84 participants
+// 79". It returns nil if there is none.
 func (c *checker) takenFrom(v *quantity.Value) *quantity.Value {
 	for i := range c.values {
 		o := &c.values[i]
@@ -58,14 +60,14 @@ func (c *checker) takenFrom(v *quantity.Value) *quantity.Value {
 	return nil
 }
 
-// isWhole reports whether the claim takes a part of one of its numbers.
+// isWhole reports whether the claim names a part of its number v.
 func (c *checker) isWhole(v *quantity.Value) bool {
 	return hasAnySuffix(c.claim[:v.Start], "of ", "of the ", "of all ", "of its ", "of our ", "Of ", "Of the ", "Of all ",
 		"von ", "von den ", "Von ", "Von den ", " der ")
 }
 
-// ofItsPart reports whether a number that the claim takes a part of is called in the evidence as that
-// part is: "of 84 participants" of "84 adults. Five participants withdrew".
+// ofItsPart reports whether other, the evidence number that fits the words around v, is actually a
+// part of the total v: "of 84 participants" with "84 adults. Five participants withdrew".
 func (c *checker) ofItsPart(v *quantity.Value, other candidate) bool {
 	return v.Kind == quantity.Count && other.known >= 0 && c.isWhole(v) && alikeIn(&c.x.known[other.known].value, v) &&
 		c.x.known[other.known].value.Raw < v.Raw

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What is left of a number that the claim itself takes a part of may follow: of both numbers the one that
-// stands in the evidence is supported, and the other one left open.
+// TestTheRestOfANumberIsLeftOpen checks that the complement of a part may follow: the number in the
+// evidence is supported, and the other one is left open.
 func TestTheRestOfANumberIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	const (

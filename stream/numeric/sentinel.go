@@ -11,18 +11,18 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// Signs tells what a claim holds that can be checked; the bits combine.
+// Signs is a bit set of what a claim contains that can be checked.
 type Signs uint8
 
-// The signs of something checkable.
+// The signs.
 const (
 	HasNumber   Signs = 1 << iota // a count, a measurement, an amount of money, a share, a rank
 	HasDate                       // a date, a year, a time of day
-	HasName                       // a name: capitals inside a sentence, a capitalised run, a quotation
+	HasName                       // a name: a capital inside a sentence, a run of capitals, a quotation
 	HasQuantity                   // a quantity without a number: all, most, none, several
-	HasNegation                   // denies something
-	HasFew                        // a small number in words before what it counts: "two lanes", "both" not among them
-	Uncased                       // of a script without letter case, where names cannot be told: to be checked to be safe
+	HasNegation                   // a negation
+	HasFew                        // a small count in words: "two lanes", but not "both"
+	Uncased                       // a script without letter case: names are unknown, check to be safe
 )
 
 // Checkable reports whether there is anything to check.
@@ -36,9 +36,9 @@ type sentinel struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var sentinels = sync.Pool{New: func() any { return new(sentinel) }}
 
-// Look tells what a claim holds that can be checked. It takes microseconds and needs no evidence;
-// most sentences of small talk have no sign and need no further check. Safe for concurrent use;
-// does not allocate in steady state.
+// Look reports what a claim contains that can be checked. It takes microseconds and needs no
+// evidence. Most sentences of small talk have no sign and need no further check. Safe for
+// concurrent use; does not allocate in steady state.
 func Look(claim string) Signs {
 	s := sentinels.Get().(*sentinel) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer sentinels.Put(s)
@@ -60,7 +60,7 @@ func Look(claim string) Signs {
 	return signs | s.wordSigns(claim) | quoted(claim)
 }
 
-// counts reports whether a word that is no function word stands right behind a number.
+// counts reports whether a content word directly follows a number.
 func (s *sentinel) counts(claim string, v *quantity.Value) bool {
 	k, _ := slices.BinarySearchFunc(s.words, v.End, func(w words.Word, at int) int { return w.Start - at })
 	if k == len(s.words) {
@@ -92,8 +92,8 @@ func (s *sentinel) wordSigns(claim string) Signs {
 	return signs
 }
 
-// name reports whether word i is part of a name. "I" is none; the first word of a sentence is one
-// only when a second capital follows it (New York is) or it is in capitals (NASA is).
+// name reports whether word i is part of a name. "I" is not. The first word of a sentence is one
+// only if another capitalized word follows (New York is) or it is in capitals (NASA is).
 func (s *sentinel) name(i int, claim string) bool {
 	w := s.words[i]
 	text := claim[w.Start:w.End]
@@ -122,7 +122,7 @@ func acronym(s string) bool {
 	return n >= 2
 }
 
-// quoted finds a title or a saying between quotation marks.
+// quoted finds a title or a quotation between quotation marks.
 func quoted(claim string) Signs {
 	for _, pair := range [...][2]string{{`"`, `"`}, {"“", "”"}, {"«", "»"}, {"„", "“"}, {"「", "」"}, {"《", "》"}} {
 		_, rest, ok := strings.Cut(claim, pair[0])
@@ -137,8 +137,8 @@ func quoted(claim string) Signs {
 	return 0
 }
 
-// quantities are words for amounts without a number, of English, German, French and Spanish, and days of
-// the week that have no capital.
+// quantities are English, German, French and Spanish words for amounts without a number, and
+// weekdays that are not capitalized.
 //
 //nolint:gochecknoglobals // constant table
 var quantities = func() map[string]bool {

@@ -6,7 +6,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// The same is not said of what lies above a number and of what lies below it.
+// TestSidesOfANumber checks that a rule above a number is not accepted below it.
 func TestSidesOfANumber(t *testing.T) {
 	t.Parallel()
 	const (

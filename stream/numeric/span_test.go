@@ -7,7 +7,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// said is a claim beside sentences of one fact, which " // " parts, and its verdict.
+// said is a claim with the sentences of one fact, separated by " // ", and the expected verdict.
 type said struct {
 	facts, claim string
 	want         numeric.Verdict
@@ -27,8 +27,8 @@ func wantSaid(t *testing.T, list []said) {
 	}
 }
 
-// What one sentence says of one side of a number, or of one step of a change, is no word against
-// another sentence that speaks of something else, or of another step.
+// TestSpansOfOtherSentences checks that a sentence about one side of a number, or about one step of
+// a change, does not contradict a claim about something else or about another step.
 func TestSpansOfOtherSentences(t *testing.T) {
 	t.Parallel()
 	const (
@@ -72,14 +72,14 @@ func TestSpansOfOtherSentences(t *testing.T) {
 		{park, "The limit is 9 users.", numeric.Contradicted},
 		{"The limit was raised for members and guests from 10 to 20.", "The limit is 10.", numeric.Contradicted},
 		{"The price was cut, after long talks, from 30 to 20 euros.", "The price is 30 euros.", numeric.Contradicted},
-		// what goes on with a pronoun says another thing of the same subject
+		// a sentence with a pronoun adds something about the same subject
 		{"The museum is 40 m high. // It is 90 m long.", "The museum is 90 m high.", numeric.Contradicted},
 		{"The museum is 40 m high. // It is 90 m long.", "The museum is 40 m high.", numeric.Supported},
 	})
 }
 
-// What was is no claim about the present where the next clause, or the next sentence, says what is
-// now.
+// TestWhatIsNow checks that a former value is not accepted for the present if the next clause or
+// sentence states the present one.
 func TestWhatIsNow(t *testing.T) {
 	t.Parallel()
 	const (
@@ -113,7 +113,7 @@ func TestWhatIsNow(t *testing.T) {
 		{"The team was 12 people. // It is now 20 people.", "The team has 12 people.", numeric.Contradicted},
 		{"The score was 3 at half-time and is now 5.", "The score is 5.", numeric.Supported},
 		{"The score was 3 at half-time and is now 5.", "The score is 3.", numeric.Contradicted},
-		// of the past, in verbs that do not end in -ed
+		// about the past, with verbs that do not end in -ed
 		{"The trip was 5 hours; it is now 3 hours.", "The trip took 5 hours.", numeric.Supported},
 		{"The trip was 5 hours; it is now 3 hours.", "The trip takes 5 hours.", numeric.Contradicted},
 		{"The trip was cut from 5 hours to 3 hours.", "The trip took 5 hours.", numeric.Supported},
@@ -121,7 +121,7 @@ func TestWhatIsNow(t *testing.T) {
 		{"The stake was 30 percent; it is now 20 percent.", "The stake stands at 30 percent.", numeric.Contradicted},
 		{was, "Members paid 30 euros.", numeric.Supported},
 		{"Die Fahrt war 5 Stunden lang; sie dauert jetzt 3 Stunden.", "Die Fahrt dauerte 5 Stunden.", numeric.Supported},
-		// of something else
+		// about something else
 		{server, "The old server had 16 GB.", numeric.Supported},
 		{server, "The old server has 16 GB.", numeric.Supported},
 		{server, "The new server has 64 GB.", numeric.Supported},
@@ -136,7 +136,8 @@ func TestWhatIsNow(t *testing.T) {
 	})
 }
 
-// A time of day in another time zone may be one of the day before or behind.
+// TestTimeZonesOverMidnight checks that a time of day in another time zone may fall on the day
+// before or after.
 func TestTimeZonesOverMidnight(t *testing.T) {
 	t.Parallel()
 	const (

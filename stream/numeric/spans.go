@@ -8,7 +8,7 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// nights reports whether v is how many nights lie between two dates of the evidence.
+// nights reports whether v is the number of nights between two dates of the evidence.
 func (c *checker) nights(v *quantity.Value) bool {
 	if c.noun == 0 || !nightWords[c.noun] || len(c.x.byDim[quantity.Days]) > maxNear {
 		return false
@@ -29,7 +29,7 @@ func (c *checker) nights(v *quantity.Value) bool {
 //nolint:gochecknoglobals // constant table
 var nightWords = hashSet("night nights Nacht Nächte nuit nuits noche noches")
 
-// dayOf is the day of a date, in days since 1970.
+// dayOf returns a date in days since 1970. ok is false if e is not a complete date.
 func dayOf(e *quantity.Value) (day int, ok bool) {
 	if e.Kind != quantity.Date || e.Day == 0 || e.Month < 1 || e.Month > 12 || e.Year == 0 || e.Year != e.YearTo {
 		return 0, false
@@ -37,7 +37,7 @@ func dayOf(e *quantity.Value) (day int, ok bool) {
 	return int(time.Date(e.Year, time.Month(e.Month), int(e.Day), 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay), true
 }
 
-// lasted reports whether v is how long a time of day to another one of the evidence is: 85 minutes of
+// lasted reports whether v is the time between two times of day of the evidence: 85 minutes for
 // "19:00 to 20:25".
 func (c *checker) lasted(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Range() || len(c.x.byDim[quantity.Hours]) > 2*maxNear {
@@ -55,15 +55,16 @@ func (c *checker) lasted(v *quantity.Value) bool {
 	})
 }
 
-// oneStory reports whether two times of day are of one thing: of one sentence, of two side by side, or of
-// lines that are no sentences, as logs have them.
+// oneStory reports whether two times of day belong together: in one sentence, in adjacent
+// sentences, or in lines that are not sentences, as in logs.
 func (c *checker) oneStory(k, l int32) bool {
 	a, b := c.x.known[k].sentence, c.x.known[l].sentence
 	x, y := &c.x.sentences[a], &c.x.sentences[b]
 	return a == b || !x.row && !y.row && x.group == y.group && (a-b <= 1 || x.line && y.line)
 }
 
-// elapsed reports whether v is the time from one minute of the day to another, which may be of the next day.
+// elapsed reports whether v is the time from one minute of the day to another, possibly of the next
+// day.
 func elapsed(v *quantity.Value, from, to float64) bool {
 	const day = 24 * 60
 	if to < from {
@@ -74,10 +75,10 @@ func elapsed(v *quantity.Value, from, to float64) bool {
 
 const secondsOfDay = 86400
 
-// dateAfter reports whether v is that of a date of the evidence and a length of time: a month or a year behind
-// it, or of the day before (what runs for 36 months from 1 September 2023 on ends in August 2026), or
-// a day before it, where the length is told to lie there. Days behind are what `reached` looks at. Of
-// evidence with many numbers only those near the claim are tried.
+// dateAfter reports whether v is a date of the evidence plus or minus a length of time. After the
+// date, v is a month or a year, or that of the day before: 36 months from 1 September 2023 end in
+// August 2026. A day is accepted only before the date, if the length says so; days after it are
+// handled by reached. If the evidence has many numbers, only those near the claim are tried.
 func (c *checker) dateAfter(v *quantity.Value) bool {
 	if v.Month > 12 || v.Year == 0 || v.Year != v.YearTo {
 		return false
@@ -109,7 +110,7 @@ func (c *checker) dateAfter(v *quantity.Value) bool {
 	return false
 }
 
-// leadsTo reports whether v is what dateAfter says of a date and a length of time.
+// leadsTo reports whether v follows from a date and a length of time as dateAfter describes.
 func (c *checker) leadsTo(v *quantity.Value, start, length *known) bool {
 	months, days := 0, int(math.Round(length.value.Lo/secondsOfDay))
 	if whole := length.value.Lo / quantity.Year * 12; math.Abs(whole-math.Round(whole)) < rounding {
@@ -123,9 +124,9 @@ func (c *checker) leadsTo(v *quantity.Value, start, length *known) bool {
 	return isOn(v, end) || isOn(v, end.AddDate(0, 0, -1))
 }
 
-// supposedDates reports whether v and another date of the claim are as far from each other as a length of
-// time of the evidence, which names no day itself, or less where that is a bound: "a cake made on 2
-// June keeps until 6 June".
+// supposedDates reports whether v and another date of the claim are as far apart as a length of
+// time in the evidence, or less if that is an upper bound. The evidence itself must name no day.
+// Example: "a cake made on 2 June keeps until 6 June".
 func (c *checker) supposedDates(v *quantity.Value) bool {
 	day, ok := dayOfAny(v)
 	if !ok || len(c.x.byDim[quantity.Duration]) > maxNear || c.namesDays() {
@@ -150,17 +151,17 @@ func (c *checker) supposedDates(v *quantity.Value) bool {
 	return false
 }
 
-// namesDays reports whether the evidence names a day by its date.
+// namesDays reports whether the evidence contains a date with a day.
 func (c *checker) namesDays() bool {
 	c.left -= len(c.x.byDim[quantity.Days])
 	return slices.ContainsFunc(c.x.byDim[quantity.Days], func(k int32) bool { return c.x.known[k].value.Day > 0 })
 }
 
-// spanShare is how far two dates may be from the length of time between them, whose months are of different
-// lengths; our choice.
+// spanShare is the tolerance, as a share of the length of time, because months differ in length;
+// our choice.
 const spanShare = 0.03
 
-// dayOfAny is dayOf for dates without a year as well.
+// dayOfAny is dayOf that also accepts dates without a year.
 func dayOfAny(e *quantity.Value) (day int, ok bool) {
 	d := *e
 	if d.Kind == quantity.Date && d.Year == 0 {
@@ -169,14 +170,14 @@ func dayOfAny(e *quantity.Value) (day int, ok bool) {
 	return dayOf(&d)
 }
 
-// moved is a day so many months and days behind another, the last of its month where that is shorter.
+// moved adds months and days to a date. If the month is shorter, it uses its last day.
 func moved(from time.Time, months, days int) time.Time {
 	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()
 	return first.AddDate(0, 0, min(from.Day(), last)-1+days)
 }
 
-// isOn reports whether a date, as far as it is told, is that of a day.
+// isOn reports whether a date is the given day, as far as its parts are stated.
 func isOn(v *quantity.Value, day time.Time) bool {
 	return v.Year == day.Year() && (v.Month == 0 || int(v.Month) == int(day.Month())) &&
 		(v.Day == 0 || int(v.Day) == day.Day())

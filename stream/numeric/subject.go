@@ -7,27 +7,28 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// standing tells where a word stands with respect to a number of its sentence.
+// standing says where a word is relative to a number of its sentence.
 type standing uint8
 
 const (
 	absent     standing = iota
-	beside              // a name in a sentence that goes before one with a subject of its own
-	distant             // a name in the first sentence of the group, where another subject came since
-	neighbour           // a name in the sentence before one that names nothing: it may go on about it
-	meant               // a name in the sentence before one with a pronoun, which stands for it
-	ahead               // a name before the colon of the list that the sentence is an item of
+	beside              // a name in the previous sentence, but this one has its own subject
+	distant             // a name in the group's first sentence, with another subject since
+	neighbour           // a name in the previous sentence; this one names nothing
+	meant               // a name in the previous sentence, which this one refers to by a pronoun
+	ahead               // a name before the colon of the list that the sentence belongs to
 	inOther             // in the clause of another number of this dimension
-	inSentence          // in a clause with no number of this dimension
+	inSentence          // in a clause without a number of this dimension
 	inClause            // in the clause of the number
 )
 
-// neighbourName weighs a name of the sentence before. Names nearer than that are weighed up to one
-// in the same sentence; our choice.
+// neighbourName is the weight of a name in the previous sentence. Nearer names weigh up to as much
+// as one in the same sentence; our choice.
 const neighbourName = 0.5
 
-// together weighs a shared word by where it stands in the claim and in the evidence. A word in the
-// clause of another number on one side only tells that the numbers belong to different things.
+// together returns the weight of a shared word, in [0,1], by its places in the claim and in the
+// evidence. A word that is in the clause of another number on one side only indicates that the
+// numbers belong to different things.
 func together(claim, evidence standing) float64 {
 	switch {
 	case evidence == absent:
@@ -50,7 +51,8 @@ func together(claim, evidence standing) float64 {
 	return 0.9
 }
 
-// affinity is the share of the claim's words, weighted, that stand with number k of the evidence.
+// affinity returns the weighted share of the claim's words that occur with number k of the
+// evidence, in [0,1].
 func (c *checker) affinity(k int32) float64 {
 	if c.all == 0 {
 		return 0
@@ -68,7 +70,7 @@ func (c *checker) affinity(k int32) float64 {
 	return got / c.all
 }
 
-// locate notes where the words of the claim stand with respect to its number v.
+// locate records where the words of the claim are relative to its number v.
 func (c *checker) locate(v *quantity.Value) {
 	home := c.clause(v.Start)
 	c.all = 0
@@ -78,7 +80,7 @@ func (c *checker) locate(v *quantity.Value) {
 		t.at = inSentence
 		switch {
 		case t.date && v.Kind == quantity.Date:
-			t.at = absent // other dates tell no subject
+			t.at = absent // other dates do not describe a subject
 			continue
 		case t.clause == home:
 			t.at = inClause
@@ -89,7 +91,7 @@ func (c *checker) locate(v *quantity.Value) {
 	}
 }
 
-// reach is the most that affinity can be for a number of sentence s.
+// reach returns an upper bound of affinity for the numbers of sentence s.
 func (c *checker) reach(s int32) float64 {
 	if c.all == 0 {
 		return 0
@@ -101,7 +103,8 @@ func (c *checker) reach(s int32) float64 {
 	return (held + max(0, c.all-held)*around) / c.all
 }
 
-// claimed reports whether a clause of the claim holds a number that v could be taken for.
+// claimed reports whether a clause of the claim contains another number that v could be confused
+// with.
 func (c *checker) claimed(clause int32, v *quantity.Value) bool {
 	c.left -= len(c.values)
 	for i := range c.values {
@@ -112,7 +115,7 @@ func (c *checker) claimed(clause int32, v *quantity.Value) bool {
 	return false
 }
 
-// place tells where word t stands with respect to number e.
+// place returns where word t is relative to number e.
 func (c *checker) place(t *claimTerm, e *known) standing {
 	in := &c.x.sentences[e.sentence]
 	best := absent
@@ -144,8 +147,8 @@ func (c *checker) place(t *claimTerm, e *known) standing {
 	return best
 }
 
-// replacedBefore reports whether word t stands in another sentence, with the number that e took the
-// place of: "The old price was 30; it is now 20".
+// replacedBefore reports whether word t occurs in another sentence, with the number that e
+// replaced: "The old price was 30; it is now 20".
 func (c *checker) replacedBefore(t *claimTerm, e *known) bool {
 	if e.partner < 0 || e.phase != since || c.x.known[e.partner].sentence == e.sentence {
 		return false
@@ -155,15 +158,15 @@ func (c *checker) replacedBefore(t *claimTerm, e *known) bool {
 	return slices.ContainsFunc(c.x.terms[in.terms:in.termEnd], func(w term) bool { return w.hash == t.hash })
 }
 
-// replacedIn reports whether a clause tells what number e took the place of, or what took its place:
-// that is the same thing.
+// replacedIn reports whether a clause contains the other value of e's change, which has the same
+// subject.
 func (c *checker) replacedIn(clause int32, e *known) bool {
 	return e.partner >= 0 && c.x.known[e.partner].clause == clause && c.x.known[e.partner].sentence == e.sentence
 }
 
-// placeAround looks for word t, as a name, in the sentence whose subject goes on in that of number
-// e, and in the first of its group. A sentence with a subject of its own takes nothing from one
-// that says the same kind of thing of another.
+// placeAround looks for word t, as a name, in the sentence whose subject number e's sentence
+// continues, and in the first of its group. A sentence with a subject of its own takes nothing from
+// one with a comparable number, because that one is about something else.
 func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
 	switch {
 	case in.from < 0:
@@ -181,7 +184,7 @@ func (c *checker) placeAround(t *claimTerm, e *known, in *indexed) standing {
 	return min(in.as, distant)
 }
 
-// holdsName reports whether sentence s holds the word as a name.
+// holdsName reports whether sentence s contains the word as a name.
 func (c *checker) holdsName(s int32, hash uint64) bool {
 	in := &c.x.sentences[s]
 	c.left -= int(in.termEnd - in.terms)
@@ -193,7 +196,7 @@ func (c *checker) holdsName(s int32, hash uint64) bool {
 	return false
 }
 
-// rivals reports whether sentence s holds a number of the dimension of e.
+// rivals reports whether sentence s contains a number of the dimension of e.
 func (c *checker) rivals(s int32, e *known) bool {
 	in := &c.x.sentences[s]
 	c.left -= int(in.knownEnd - in.known)
@@ -208,7 +211,8 @@ func (c *checker) rivals(s int32, e *known) bool {
 func (c *checker) groupHead(s int32) int32 {
 	group := c.x.sentences[s].group
 	lo, hi := 0, int(s)
-	for lo < hi { // groups are consecutive and ascending
+	// Groups are consecutive and ascending.
+	for lo < hi {
 		mid := (lo + hi) / 2
 		if c.x.sentences[mid].group < group {
 			lo = mid + 1
@@ -219,8 +223,8 @@ func (c *checker) groupHead(s int32) int32 {
 	return int32(lo)
 }
 
-// foreignSubject reports whether a sentence goes on about what another names, and the claim has
-// none of those names.
+// foreignSubject reports whether a sentence continues the subject of another, and the claim has
+// none of that sentence's names.
 func (c *checker) foreignSubject(in *indexed) bool {
 	if in.from < 0 || in.as < neighbour {
 		return false
@@ -237,13 +241,12 @@ func (c *checker) foreignSubject(in *indexed) bool {
 	return foreign
 }
 
-// apart is how much of the claim must stand with a number for names alone to tell it from one that
-// matches.
+// apart is the affinity from which names alone can distinguish a number from the matching one.
 const apart = 0.9
 
-// namedApart reports whether two numbers have the words of the claim but not its names: other has
-// them, and match is that of something the claim does not name. However common a name is in the
-// evidence, it tells the two apart.
+// namedApart reports whether only the claim's names distinguish two numbers: other has them, and
+// match belongs to something that the claim does not name. This holds however common the name is in
+// the evidence.
 func (c *checker) namedApart(match, other candidate) bool {
 	margin := c.limit.SwapMargin * c.limit.SwapMargin
 	if other.score < apart || other.score-match.score < margin || match.sentence == other.sentence || !c.foreignName(match.known) {
@@ -263,7 +266,7 @@ func (c *checker) namedApart(match, other candidate) bool {
 	return here
 }
 
-// taken reports whether a clause of a sentence holds another number of the dimension of e.
+// taken reports whether a clause of a sentence contains another number of the dimension of e.
 func (c *checker) taken(in *indexed, clause int32, e *known) bool {
 	c.left -= int(in.knownEnd - in.known)
 	for k := in.known; k < in.knownEnd; k++ {

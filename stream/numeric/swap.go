@@ -7,8 +7,8 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// swapped reports whether the number of the claim belongs to another subject: other fits the claim
-// better than match, and match stands with words that the claim lacks.
+// swapped reports whether the claim's number belongs to another subject: other fits the claim
+// better than match, and match occurs with words that the claim lacks.
 func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 	if other.sentence < 0 || c.tense == since && other.known >= 0 && c.x.known[other.known].partner == match.known {
 		return false
@@ -30,21 +30,20 @@ func (c *checker) swapped(v *quantity.Value, match, other candidate) bool {
 		return false
 	}
 	if c.sameNoun(match) && !c.sameNoun(other) {
-		return false // both count the same things, the other number counts something else
+		return false // match counts the claim's things, other does not
 	}
 	in := &c.x.sentences[other.sentence]
 	for k := in.known; k < in.knownEnd; k++ {
 		c.left -= comparing
 		e := &c.x.known[k]
 		if c.agree(v, k) != quantity.Differs && !c.denies(v, e) && !c.forOther(e) && !c.foreignClause(k) {
-			return false // the sentence about the subject has the number as well
+			return false // the sentence about the subject also has the number
 		}
 	}
 	return c.foreignClause(match.known) || match.sentence != other.sentence && c.foreignName(match.known)
 }
 
-// belongs reports whether the claim's number belongs where match stands, however well its words fit
-// other.
+// belongs reports whether match is the right number, however well the words fit other.
 func (c *checker) belongs(v *quantity.Value, match, other candidate) bool {
 	return c.sameSubject(match, other) || c.saysBoth(match, other) || c.saysMore(match) || c.goesOn(match, other) ||
 		c.ofPronoun(v, match, other) || c.inTime(match, other) || c.ofItsPart(v, other) ||
@@ -52,8 +51,8 @@ func (c *checker) belongs(v *quantity.Value, match, other candidate) bool {
 		v.Side != quantity.NoSide && c.besideIt(other)
 }
 
-// saysMore reports whether another amount of the claim, with a unit, stands in the sentence of match: "1,200
-// mg in 24 hours".
+// saysMore reports whether another amount of the claim, with a different unit, is in the sentence
+// of match: "1,200 mg in 24 hours".
 func (c *checker) saysMore(match candidate) bool {
 	in := &c.x.sentences[match.sentence]
 	if in.row {
@@ -75,13 +74,13 @@ func (c *checker) saysMore(match candidate) bool {
 	return false
 }
 
-// cellFloor is how well a cell must fit those words of the claim that stand with it or the other one;
-// our choice.
+// cellFloor is the minimum score of a cell, relative to the claim's words that occur with it or
+// with the other cell; our choice.
 const cellFloor = 0.5
 
-// otherCell reports whether match and other are cells of a table and the claim tells that it means
-// the latter: by the head of its column in one row, else by what names its row. Words of the claim
-// that stand with neither tell nothing.
+// otherCell reports whether match and other are cells of a table and the claim refers to other.
+// Within a row the column heads decide, otherwise the words that name the row. Words of the claim
+// that occur with neither do not count.
 func (c *checker) otherCell(match, other candidate) bool {
 	m, o := &c.x.sentences[match.sentence], &c.x.sentences[other.sentence]
 	if !m.row || !o.row || m.group != o.group || match.known < 0 || other.known < 0 {
@@ -107,8 +106,9 @@ func (c *checker) otherCell(match, other candidate) bool {
 	return all > 0 && there >= cellFloor*all && there-here >= c.limit.SwapMargin*all
 }
 
-// oneOfMany reports whether the row of number k has another without a unit, and the claim has no word
-// of what k is: "2 open pull requests" means neither the additions nor the deletions of one.
+// oneOfMany reports whether the row of number k has another number without a unit, and the claim
+// has no word for what k is: "2 open pull requests" refers neither to the additions nor to the
+// deletions of one.
 func (c *checker) oneOfMany(k int32) bool {
 	e, many := &c.x.known[k], false
 	in := &c.x.sentences[e.sentence]
@@ -131,9 +131,9 @@ func (c *checker) oneOfMany(k int32) bool {
 	return true
 }
 
-// otherKind reports whether match is of another kind than v, told by its unit or by what it counts, and
-// other of its own: 5 GB is not the 5 of "5 users and 20 GB". A unit alone does not tell what is meant
-// by a number in a sentence that fits better.
+// otherKind reports whether match differs from v in its unit or in what it counts, while other
+// agrees: 5 GB is not the 5 of "5 users and 20 GB". A unit alone does not decide if the sentence of
+// match fits better.
 func (c *checker) otherKind(v *quantity.Value, match, other candidate) bool {
 	if match.known < 0 || other.known < 0 {
 		return false
@@ -150,15 +150,15 @@ func (c *checker) otherKind(v *quantity.Value, match, other candidate) bool {
 		(match.sentence == other.sentence || other.score > match.score)
 }
 
-// otherSection reports whether match and other stand under two headings of which the claim has words
-// of the latter alone.
+// otherSection reports whether match and other are under two headings, and the claim has words only
+// of the heading of other.
 func (c *checker) otherSection(match, other candidate) bool {
 	return match.sentence != other.sentence && other.score > match.score &&
 		c.saysOfHeading(other.sentence, match.sentence) && !c.saysOfHeading(match.sentence, other.sentence)
 }
 
-// saysOfHeading reports whether the claim has a word of the heading of one sentence that another
-// sentence and its heading lack, which has one as well.
+// saysOfHeading reports whether the claim has a word from the heading of one sentence that the
+// other sentence and its heading lack. Both must have a heading.
 func (c *checker) saysOfHeading(of, without int32) bool {
 	a, b := &c.x.sentences[of], &c.x.sentences[without]
 	lacking := c.x.terms[b.terms:b.termEnd]
@@ -177,8 +177,8 @@ func (c *checker) saysOfHeading(of, without int32) bool {
 	return false
 }
 
-// headed reports whether the clause of the number that is being judged has all words of one cell of a
-// row that another cell lacks, and none that it has alone.
+// headed reports whether the clause of the number being judged has all words that are only in cell
+// with, and none that are only in cell without. Both are cells of one row.
 func (c *checker) headed(without, with int32) bool {
 	m, o := &c.x.known[without], &c.x.known[with]
 	in, all := &c.x.sentences[o.sentence], false
@@ -205,10 +205,10 @@ func (c *checker) headed(without, with int32) bool {
 	return all
 }
 
-// otherPart is the number of the same sentence that the claim means, where match is one of another part
-// of it: "deleted after 10 days" beside "suspended after 10 days and deleted after 60". The claim has
-// words of that part, and none that match's part has alone; what it has of the subject at the head of
-// the sentence tells nothing.
+// otherPart returns the number of the same sentence that the claim refers to, if match belongs to
+// another part of it: "deleted after 10 days" against "suspended after 10 days and deleted after
+// 60". The claim must have words of that part and none that only the part of match has. Words of
+// the shared subject at the head of the sentence do not count.
 func (c *checker) otherPart(v *quantity.Value, match candidate) candidate {
 	in := &c.x.sentences[match.sentence]
 	if match.known < 0 || in.row || in.mixed || in.changes || in.knownEnd-in.known < 2 || c.comparesMore(v) {
@@ -227,9 +227,9 @@ func (c *checker) otherPart(v *quantity.Value, match candidate) candidate {
 	return nobody
 }
 
-// sameSubject reports whether match stands in a clause without a subject of its own, behind that of
-// other, and the claim has words of the latter at its head alone: those of the subject. Of a clause
-// without a verb of its own it may have all.
+// sameSubject reports whether match is in a clause without a subject of its own, after that of
+// other, and the claim has only the subject's words from the clause of other. If the clause of
+// match has no verb of its own either, the claim may have all of them.
 func (c *checker) sameSubject(match, other candidate) bool {
 	if match.sentence != other.sentence || match.known < 0 || other.known < 0 {
 		return false
@@ -248,12 +248,12 @@ func (c *checker) sameSubject(match, other candidate) bool {
 	return c.saysHead(m, o)
 }
 
-// goesOnFrom reports whether the clause of m is the next one with words behind that of o, or those
-// between them take their subject from it as well.
+// goesOnFrom reports whether the clause of m is the next one with words after that of o, or whether
+// those between them also take their subject from it.
 func (c *checker) goesOnFrom(m, o *known) bool {
 	in := &c.x.sentences[m.sentence]
 	c.left -= int(in.termEnd-in.terms) + int(in.knownEnd-in.known)
-	taken, said := o.clause, o.clause // the last clause that is one of them, and that has words
+	taken, said := o.clause, o.clause // the last clause that continues it, and the last with words
 	k := in.known
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
 		if w.clause <= said || w.clause >= m.clause {
@@ -272,8 +272,8 @@ func (c *checker) goesOnFrom(m, o *known) bool {
 	return o.clause < m.clause && said == taken
 }
 
-// saysHead reports whether the claim has words at the head of the clause of o, which stands in the
-// sentence of m, and none behind them that the clause of m lacks.
+// saysHead reports whether the claim has words from the head of o's clause and, after the head,
+// none that the clause of m lacks.
 func (c *checker) saysHead(m, o *known) bool {
 	in, head := &c.x.sentences[o.sentence], true
 	for _, w := range c.x.terms[in.terms:in.termEnd] {
@@ -294,9 +294,9 @@ func (c *checker) saysHead(m, o *known) bool {
 	return !head
 }
 
-// saysPredicate reports whether the claim has a word of the clause of a number behind its subject,
-// that is its first word and what stands there up to the first word of the claim, where it has one.
-// Names and months tell nothing.
+// saysPredicate reports whether the claim has a word of a number's clause after its subject. The
+// subject ends with the clause's first word or, if there is one, the first word that it shares with
+// the claim. Names and months do not count.
 func (c *checker) saysPredicate(of *known) bool {
 	in, first := &c.x.sentences[of.sentence], of.takes != sentence
 	subject := c.firstOf(of)
@@ -312,7 +312,7 @@ func (c *checker) saysPredicate(of *known) bool {
 	return false
 }
 
-// firstOf is the first word of the claim that stands in the clause of a number; 0 where none does.
+// firstOf returns the first word of the claim that occurs in the clause of a number, or 0.
 func (c *checker) firstOf(k *known) uint64 {
 	for i := range c.terms {
 		if t := &c.terms[i]; t.clause >= 0 && !t.date {
@@ -324,17 +324,18 @@ func (c *checker) firstOf(k *known) uint64 {
 	return 0
 }
 
-// ofPronoun reports whether the sentence of a date goes on, with a pronoun, about what that of
-// another names, and the claim has no more of the latter than its subject: "The contract begins on
-// 1 April" of "The contract was signed on 3 March. It starts on 1 April.".
+// ofPronoun reports whether the sentence of a date continues, with a pronoun, about the subject of
+// the sentence of other, and the claim has nothing from the latter but its subject: "The contract
+// begins on 1 April" for "The contract was signed on 3 March. It starts on 1 April.".
 func (c *checker) ofPronoun(v *quantity.Value, match, other candidate) bool {
 	in := &c.x.sentences[match.sentence]
 	return (v.Kind == quantity.Date || v.Kind == quantity.Clock) && other.known >= 0 && match.known >= 0 &&
 		in.as == meant && in.from == other.sentence && !c.saysPredicate(&c.x.known[other.known])
 }
 
-// saysBoth reports whether the clause of the claim has number other as well, which stands in another sentence than
-// match: "126 of 128 tests passed" where one says that 128 were found and another that 126 passed.
+// saysBoth reports whether the clause of the claim also has number other, which is in another
+// sentence than match: "126 of 128 tests passed" if one sentence says that 128 were found and
+// another that 126 passed.
 func (c *checker) saysBoth(match, other candidate) bool {
 	if match.sentence == other.sentence {
 		return false
@@ -348,8 +349,8 @@ func (c *checker) saysBoth(match, other candidate) bool {
 	return false
 }
 
-// comparesMore reports whether the clause of the claim has another number that could be compared
-// with v: it may tell how two parts of a sentence stand to each other.
+// comparesMore reports whether the clause of the claim has another number comparable with v. It may
+// then relate two parts of a sentence to each other.
 func (c *checker) comparesMore(v *quantity.Value) bool {
 	for i := range c.values {
 		if i != c.at && c.homes[i] == c.homes[c.at] && quantity.Commensurable(v, &c.values[i]) {
@@ -359,10 +360,10 @@ func (c *checker) comparesMore(v *quantity.Value) bool {
 	return false
 }
 
-// meansPart reports whether the clause of the number that is being judged has words of the clause of
-// with alone, and none of the clause of without alone. Of two clauses the first may share its subject,
-// the words at its head, with the other. Where nothing tells the first apart but its subject, the
-// claim must have all words of the other.
+// meansPart reports whether the clause of the number being judged has words that are only in the
+// clause of with, and none that are only in that of without. The first clause may share the subject
+// at its head with the second. If only the subject distinguishes the first clause, the claim must
+// have all words of the second.
 func (c *checker) meansPart(without, with *known, in *indexed) bool {
 	some, all, apart, head := false, true, false, true
 	c.left -= 2 * int(in.termEnd-in.terms)
@@ -387,20 +388,20 @@ func (c *checker) meansPart(without, with *known, in *indexed) bool {
 	return some && (apart || all && without.value.Start < with.value.Start)
 }
 
-// takesIn reports whether the claim has a word right behind one that says that its amount takes it in:
-// "including VAT" is no amount of VAT.
+// takesIn reports whether a word of the claim directly follows one such as "including": the amount
+// in "including VAT" is not an amount of VAT.
 func (c *checker) takesIn(hash uint64) bool { return slices.Contains(c.takenIn, hash) }
 
-// mostTaken is how many such words of a claim count; our choice.
+// mostTaken is the maximum number of such words; our choice.
 const mostTaken = 8
 
-// inclusive are words before what an amount takes in.
+// inclusive are words, by hash, before something that an amount includes.
 //
 //nolint:gochecknoglobals // constant table
 var inclusive = hashSet("including incl inclusive inkl inklusive einschließlich inclus compris incluyendo")
 
-// alone is the clause of the one of two numbers that a word, which is no number, stands with alone, or
-// inHeading where it is none of them.
+// alone returns the clause of the only one of two numbers that a word occurs with. It returns
+// inHeading for numbers, dates and words that occur with both or neither.
 func (c *checker) alone(w term, a, b *known) int32 {
 	if w.class&words.Number != 0 || w.date {
 		return inHeading
@@ -417,7 +418,7 @@ func (c *checker) alone(w term, a, b *known) int32 {
 	return w.clause
 }
 
-// saysHere reports whether the clause of the number that is being judged has a word.
+// saysHere reports whether the clause of the number being judged contains a word.
 func (c *checker) saysHere(hash uint64) bool {
 	c.left -= len(c.words)
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {
@@ -425,9 +426,9 @@ func (c *checker) saysHere(hash uint64) bool {
 	})
 }
 
-// goesOn reports whether the sentence of match goes on, with a pronoun, about a change that the sentence
-// of other tells, and nothing says that the claim means the latter: no number of it stands there alone.
-// What a fee was raised to in 2022 and what it was raised to in 2024 are of one subject.
+// goesOn reports whether the sentence of match continues, with a pronoun, about a change in the
+// sentence of other, and no number of the claim is only in the latter. What a fee was raised to in
+// 2022 and in 2024 has one subject.
 func (c *checker) goesOn(match, other candidate) bool {
 	in := &c.x.sentences[match.sentence]
 	if in.as != meant || in.from != other.sentence || !in.changes || !c.x.sentences[other.sentence].changes {
@@ -444,9 +445,9 @@ func (c *checker) goesOn(match, other candidate) bool {
 	return true
 }
 
-// besideIt reports whether the clause of the number that is being judged has number other of the
-// evidence as well: "up to 80 dollars delivery costs 5" of "Up to 80 dollars it costs something.
-// Delivery costs 5 dollars." says on what the amount depends.
+// besideIt reports whether the clause of the number being judged also contains number other, as the
+// condition of the amount: "up to 80 dollars delivery costs 5" for "Up to 80 dollars it costs
+// something. Delivery costs 5 dollars."
 func (c *checker) besideIt(other candidate) bool {
 	c.left -= comparing * len(c.values)
 	for i := range c.values {
@@ -458,7 +459,7 @@ func (c *checker) besideIt(other candidate) bool {
 	return false
 }
 
-// holds reports whether a sentence of the evidence has number i of the claim.
+// holds reports whether a sentence of the evidence contains number i of the claim.
 func (c *checker) holds(i int, sentence int32) bool {
 	in := &c.x.sentences[sentence]
 	c.left -= comparing * int(in.knownEnd-in.known)
@@ -470,8 +471,8 @@ func (c *checker) holds(i int, sentence int32) bool {
 	return false
 }
 
-// chained reports whether number i of the claim is the other one of a change whose end is match, in
-// several steps: from 10 to 12, and from 12 to 15.
+// chained reports whether number i of the claim is the start of a change in several steps that ends
+// at match: from 10 to 12, and from 12 to 15.
 func (c *checker) chained(i int, match candidate) bool {
 	m := &c.x.known[match.known]
 	if c.partners[c.at] != int32(i) || m.partner < 0 {
@@ -489,8 +490,8 @@ func (c *checker) chained(i int, match candidate) bool {
 	return false
 }
 
-// sameNoun reports whether the number that is being judged counts what a number of the evidence
-// counts: the word behind both is the same.
+// sameNoun reports whether the number being judged and a number of the evidence count the same
+// thing: the same word follows both.
 func (c *checker) sameNoun(by candidate) bool {
 	return c.noun != 0 && by.known >= 0 && c.x.known[by.known].noun == c.noun
 }

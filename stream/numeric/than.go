@@ -7,13 +7,14 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// than is what a claim compares that has "more than in 2023" in it.
+// than is the comparison in a claim such as "more than in 2023".
 type than struct {
-	way      turn  // turnRise where it says that the first is more, turnFall where it is less; else 0
-	from, to int32 // month of what it is compared with, and of what it is said of; to is 0 when not told
+	way turn // turnRise if the first is more, turnFall if it is less, or 0
+	// Months of the date after "than" and of the other date, which is 0 if not stated.
+	from, to int32
 }
 
-// Words that compare, by hash.
+// Words of comparison, by hash.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -24,7 +25,8 @@ var (
 		"kleiner kürzer tiefer menos menor")
 )
 
-// thanOf reads a comparison of two dates: a word for more or less, "than", and one date behind it.
+// thanOf reads a comparison of two dates: a word for more or less, "than", and one date after it.
+// It returns the zero value if there is none.
 func (c *checker) thanOf() (t than) {
 	at := slices.IndexFunc(c.words, func(w words.Word) bool { return thanWords[w.Hash] })
 	if at <= 0 || c.negated {
@@ -56,8 +58,8 @@ func (c *checker) thanOf() (t than) {
 	return t
 }
 
-// compares reports whether number a of the evidence is, to number b, what the claim says of the two
-// dates that it compares, as far as both have theirs.
+// compares reports whether numbers a and b of the evidence are in the relation that the claim
+// states between two dates. It reports true if a date is unknown.
 func (c *checker) compares(a, b *known) bool {
 	if c.than.way == 0 || a.when == 0 || b.when == 0 {
 		return true

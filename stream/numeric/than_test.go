@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What is more or less than in another year is told by the dates, and by which of both is more.
+// TestWhatIsMoreThanAtAnotherTime checks that a comparison of two dates depends on the dates and on
+// which amount is larger.
 func TestWhatIsMoreThanAtAnotherTime(t *testing.T) {
 	t.Parallel()
 	const (
@@ -25,7 +26,8 @@ func TestWhatIsMoreThanAtAnotherTime(t *testing.T) {
 	})
 }
 
-// A unit may be told before a value that is set, and a half in one word with what it is added to.
+// TestUnitsAndHalvesInOtherPlaces checks units that are stated before the value, and a half written
+// in one word with its number.
 func TestUnitsAndHalvesInOtherPlaces(t *testing.T) {
 	t.Parallel()
 	const (
@@ -47,7 +49,8 @@ func TestUnitsAndHalvesInOtherPlaces(t *testing.T) {
 	})
 }
 
-// A total of all that a sentence counts may be what its only amount comes to; nothing tells how.
+// TestTotalsOfMoreThanTwoFactors checks that a total may be the only amount of a sentence
+// multiplied by all its other numbers.
 func TestTotalsOfMoreThanTwoFactors(t *testing.T) {
 	t.Parallel()
 	const (

@@ -16,7 +16,8 @@ func TestThresholdsDecide(t *testing.T) {
 		after  numeric.Verdict
 	}{
 		"what contradicts": {
-			"The Eiffel Tower is 350 m tall.", func(t *numeric.Thresholds) { t.SameSubject = 1 }, // less than every word
+			// less than every word
+			"The Eiffel Tower is 350 m tall.", func(t *numeric.Thresholds) { t.SameSubject = 1 },
 			numeric.Contradicted, numeric.Contradicted,
 		},
 		"what is only not there": {

@@ -6,10 +6,10 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// otherTier is the number of the row that the claim names by a number of the first column, where
-// match stands in another row of the table: "the fee is 1.1 %" for "over 50,000 euros" beside
-// "between 10,001 and 50,000 euros the fee is 1.1 %". A number may also lie in what one row alone
-// is for: 70 in "50 to 99.99 euros".
+// otherTier returns the number of the table row that the claim identifies by a number of the first
+// column, if match is in another row. Example: the claim "over 50,000 euros the fee is 1.1 %"
+// against a row "between 10,001 and 50,000 euros: 1.1 %". A number inside a row's range also
+// identifies it: 70 for "50 to 99.99 euros".
 func (c *checker) otherTier(v *quantity.Value, match candidate) candidate {
 	if match.known < 0 || !c.x.sentences[match.sentence].row || c.x.known[match.known].clause == 0 {
 		return nobody
@@ -45,8 +45,8 @@ func (c *checker) otherTier(v *quantity.Value, match candidate) candidate {
 	return nobody
 }
 
-// tiered reports whether a number of the claim lies in what a row of a table is for, and so is none
-// of the evidence: the 70 of "an order of 70 euros" beside "50 to 99.99 euros".
+// tiered reports whether a number of the claim only selects a table row by lying in its range, and
+// therefore is not in the evidence: the 70 of "an order of 70 euros" for "50 to 99.99 euros".
 func (c *checker) tiered(v *quantity.Value) bool {
 	if v.Kind != quantity.Count || v.Range() || v.Side != quantity.NoSide {
 		return false
@@ -66,9 +66,9 @@ func (c *checker) tiered(v *quantity.Value) bool {
 	return false
 }
 
-// namesTier reports whether a number that lies in what a row is for tells that row: the claim has
-// another number of the row, or the row has none that this one could be meant for. The 4.90 of "an
-// order of 70 euros costs 4.90 euros" does not, beside "under 50 euros: 6.90 euros".
+// namesTier reports whether a number in the range of a row really selects that row: the claim has
+// another number of the row, or the row has none that this number could stand for. The 4.90 of "an
+// order of 70 euros costs 4.90 euros" does not select the row "under 50 euros: 6.90 euros".
 func (c *checker) namesTier(v *quantity.Value, row int32) bool {
 	in, alone := &c.x.sentences[row], true
 	for k := in.known; k < in.knownEnd; k++ {
@@ -89,8 +89,8 @@ func (c *checker) namesTier(v *quantity.Value, row int32) bool {
 	return alone
 }
 
-// tier is the only row of a table whose first cell is for a number, as it stands or as one that it
-// holds; -1 where none is or several are.
+// tier returns the only row of the table whose first cell equals v or, failing that, contains it.
+// It returns -1 if there is no such row or several.
 func (c *checker) tier(v *quantity.Value, row int32) int32 {
 	group, same, holds := c.x.sentences[row].group, int32(-1), int32(-1)
 	equal, held := 0, 0
@@ -120,7 +120,7 @@ func (c *checker) tier(v *quantity.Value, row int32) int32 {
 	return -1
 }
 
-// inTier reports whether a number lies in a range, or beyond a bound, of the evidence.
+// inTier reports whether a number is strictly inside a range or beyond a bound of the evidence.
 func inTier(n float64, e *quantity.Value) bool {
 	from, to := e.Lo, e.Hi
 	switch e.Side {

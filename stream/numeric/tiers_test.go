@@ -7,7 +7,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// A row of a table whose first cell is a range or a bound is told by a number of the claim.
+// TestTiersOfATable checks that a number of the claim selects the row whose first cell is a
+// matching range or bound.
 func TestTiersOfATable(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,8 +51,9 @@ func TestTiersOfATable(t *testing.T) {
 	}
 }
 
-// A number is of the date that its sentence tells, where another sentence says the same of another
-// date, also where the claim writes the date in another way.
+// TestNumbersOfTwoDatesInTheSameWords checks that a number belongs to the date of its sentence if
+// another sentence has the same words for another date, also if the claim writes the date
+// differently.
 func TestNumbersOfTwoDatesInTheSameWords(t *testing.T) {
 	t.Parallel()
 	x := numeric.NewIndex(t.Context(), []numeric.Sentence{
@@ -71,8 +73,8 @@ func TestNumbersOfTwoDatesInTheSameWords(t *testing.T) {
 	}
 }
 
-// A clause that only tells when something ends, or what holds then, goes on about the subject of
-// the clause before it.
+// TestClausesThatGoOnAboutTheSameSubject checks that a clause which only says when something ends,
+// or what holds then, continues the subject of the previous clause.
 func TestClausesThatGoOnAboutTheSameSubject(t *testing.T) {
 	t.Parallel()
 	const (

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Times of day, of timestamps and of opening hours, and days of the week beside dates.
+// TestTimesInOtherNotations checks times of day in timestamps and opening hours, and weekdays next
+// to dates.
 func TestTimesInOtherNotations(t *testing.T) {
 	t.Parallel()
 	const (
@@ -57,7 +58,8 @@ func TestTimesInOtherNotations(t *testing.T) {
 	}
 }
 
-// The name of a field has the unit of its number, and "a week" is seven days.
+// TestLengthsAndFields checks that a field name may carry the unit of its number, and that "a week"
+// is seven days.
 func TestLengthsAndFields(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,13 +7,13 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// course is what the words of a clause tell about changes.
+// course is what the words of a clause say about changes.
 type course struct {
 	turns  turn
 	denied bool // one is a negation
 }
 
-// noteCourses notes what the words of each clause tell, after noteTurns.
+// noteCourses records the course of each clause. noteTurns must have run.
 func (r *reading) noteCourses() {
 	r.courses = append(r.courses[:0], make([]course, len(r.bounds)+1)...)
 	n := 0
@@ -26,14 +26,14 @@ func (r *reading) noteCourses() {
 	}
 }
 
-// wordsBefore is how many words end at or before an offset.
+// wordsBefore returns how many words end at or before an offset.
 func (r *reading) wordsBefore(at int) int {
 	k, _ := slices.BinarySearchFunc(r.words, at, func(w words.Word, at int) int { return w.End - at - 1 })
 	return k
 }
 
-// trend tells which way value i went, where the number is how far: "rose by 15 %", "a 20 % cut". It
-// is 0 where that is not told, and of what it rose or fell to.
+// trend returns the direction of value i if it is the size of a change: "rose by 15 %", "a 20 %
+// cut". It returns 0 if no direction is stated or the value is the result of the change.
 func (r *reading) trend(i int) turn {
 	v := &r.values[i]
 	if r.allTurns&(turnRise|turnFall) == 0 || v.Kind != quantity.Count && v.Kind != quantity.Fraction ||
@@ -51,7 +51,7 @@ func (r *reading) trend(i int) turn {
 	return way
 }
 
-// datesOf counts the dates of the reading, and notes whether a word is the name of a month.
+// datesOf counts the dates of the reading and records whether a word is a month name.
 func (r *reading) datesOf(text string) {
 	r.dates, r.only = 0, 0
 	for i := range r.values {
@@ -62,7 +62,7 @@ func (r *reading) datesOf(text string) {
 	r.months = r.dates == 0 && slices.ContainsFunc(r.words, func(w words.Word) bool { return month(text, w) != 0 })
 }
 
-// month is the month that a word names, 0 where it names none.
+// month returns the month that a word names, or 0.
 func month(text string, w words.Word) int32 {
 	if w.Class&(words.Capital|words.Number) != words.Capital {
 		return 0
@@ -70,9 +70,9 @@ func month(text string, w words.Word) int32 {
 	return int32(quantity.MonthOf(text[w.Start:w.End]))
 }
 
-// when is the month that value i is of, after datesOf: of the date, or the name of a month, between
-// it and the next number, else between it and the one before, else of the only date of the sentence.
-// Without a year it is 1 to 12.
+// when returns the month that value i applies to, or 0. It is taken from the date or month name
+// between the value and the next number, else from that between it and the previous one, else from
+// the only date of the sentence. Without a year it is 1 to 12. datesOf must have run.
 func (r *reading) when(text string, i int) int32 {
 	v := &r.values[i]
 	if r.dates == 0 && !r.months || v.Kind == quantity.Date || v.Kind == quantity.Clock {
@@ -106,7 +106,8 @@ func (r *reading) when(text string, i int) int32 {
 	return 0
 }
 
-// monthsBeside are the last month named before v and the first named behind it, in [from, to).
+// monthsBeside returns the last month named before v and the first one named after it, in [from,
+// to).
 func (r *reading) monthsBeside(text string, v *quantity.Value, from, to int) (before, after int32) {
 	at, _ := slices.BinarySearchFunc(r.words, from, func(w words.Word, at int) int { return w.Start - at })
 	for ; at < len(r.words) && r.words[at].Start < to; at++ {
@@ -121,10 +122,10 @@ func (r *reading) monthsBeside(text string, v *quantity.Value, from, to int) (be
 	return before, after
 }
 
-// monthOf is a date as months from year 0 on.
+// monthOf returns a date as a number of months from year 0, or 1 to 12 if it has no year.
 func monthOf(v *quantity.Value) int32 {
 	month := int32(v.Month)
-	if month > 100 { // a quarter or half of the year
+	if month > 100 { // a quarter or half-year
 		month = month % 10 * 3
 	}
 	if v.Year <= 0 {
@@ -133,7 +134,8 @@ func monthOf(v *quantity.Value) int32 {
 	return 12*int32(v.Year) + 12 + month
 }
 
-// order is -1 where number a is told to be of an earlier time than b, 1 of a later one, else 0.
+// order returns -1 if number a applies to an earlier time than b, 1 if to a later one, and 0 if
+// that is unknown.
 func order(a, b *known) int {
 	switch {
 	case a.sentence == b.sentence && a.phase != always && b.phase != always && a.phase != b.phase:
@@ -151,8 +153,8 @@ func order(a, b *known) int {
 	return 0
 }
 
-// went reports whether the change from number b of the evidence to a is what the claim says of its
-// way, as far as both are told.
+// went reports whether the change from number b of the evidence to a has the direction that the
+// claim states, as far as both are known.
 func (c *checker) went(a, b int32) bool {
 	x, y := &c.x.known[a], &c.x.known[b]
 	if !c.compares(x, y) {

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What rose did not fall, where the evidence tells which number came first.
+// TestRisesAreToldFromFalls checks that a rise is not accepted as a fall if the evidence shows
+// which number came first.
 func TestRisesAreToldFromFalls(t *testing.T) {
 	t.Parallel()
 	const (
@@ -32,11 +33,12 @@ func TestRisesAreToldFromFalls(t *testing.T) {
 		{"Output rose by 15%.", "Output fell by 15%.", numeric.Contradicted},
 		{"Output rose by 15%.", "Output increased by 15%.", numeric.Supported},
 		{"Output fell by 15%, while costs rose by 3%.", "Output fell by 15%.", numeric.Supported},
-		{"Output fell to 85 tonnes.", "Output rose to 85 tonnes.", numeric.Supported}, // the number is right: for a model
+		// The number is right; the direction is left to a model.
+		{"Output fell to 85 tonnes.", "Output rose to 85 tonnes.", numeric.Supported},
 		{"Der Umsatz stieg von 200 auf 250 Euro.", "Der Umsatz stieg um 25 Prozent.", numeric.Supported},
 		{"Der Umsatz stieg von 200 auf 250 Euro.", "Der Umsatz sank um 25 Prozent.", numeric.Unsupported},
 		{"Der Umsatz fiel von 250 auf 200 Euro.", "Der Umsatz ging um 20 Prozent zurück.", numeric.Supported},
-		// the order is not told
+		// the order is unknown
 		{"Plan A costs 20 euros and plan B costs 30 euros.", "Plan B is 50% more expensive than plan A.", numeric.Supported},
 		{"The old pump used 500 W, the new one uses 400 W.", "The new pump uses 20% less power.", numeric.Supported},
 	} {

@@ -6,8 +6,9 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What is true stays so beside a change that is planned or denied, a range that tells of no change,
-// the hours of an event, and words that look like a rise or a fall.
+// TestTruthsBesideNumbersThatLookLikeChanges checks that true claims are not flagged because of a
+// planned or denied change, a range, the hours of an event, or words that look like a rise or a
+// fall.
 func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ fact, claim string }{
@@ -54,7 +55,8 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 	}
 }
 
-// What is taken off, and what lies within a range, is flagged where it is another.
+// TestOtherDiscountsAndAgesAreFlagged checks that a wrong discount, or an age outside a range, is
+// flagged.
 func TestOtherDiscountsAndAgesAreFlagged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ fact, claim string }{
@@ -70,7 +72,8 @@ func TestOtherDiscountsAndAgesAreFlagged(t *testing.T) {
 	}
 }
 
-// What a claim takes a part of may be the sum of two counts that stand together, one of them the part.
+// TestTheWholeOfAPartIsASumOfWhatStandsTogether checks that a total may be the sum of two adjacent
+// counts, one of which the claim states.
 func TestTheWholeOfAPartIsASumOfWhatStandsTogether(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

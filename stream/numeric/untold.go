@@ -7,7 +7,7 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// families are words for what happens on a date, by hash, to the first of their line.
+// families maps words for events on a date, by hash, to the first of their line.
 //
 //nolint:gochecknoglobals // constant table
 var families = func() map[uint64]uint64 {
@@ -34,7 +34,7 @@ var families = func() map[uint64]uint64 {
 	return m
 }()
 
-// fromOutside are the families of what no length of time leads to, by hash.
+// fromOutside are the events, by hash, that do not result from a length of time.
 //
 //nolint:gochecknoglobals // constant table
 var fromOutside = hashSet("approve found sign issue")
@@ -45,13 +45,13 @@ var (
 	ending    = words.Scan(nil, "end")[0].Hash
 )
 
-// occurs are words that say no more than that something was, by hash.
+// occurs are words, by hash, that only say that something happened.
 //
 //nolint:gochecknoglobals // constant table
 var occurs = hashSet("take takes took place " +
 	"happen happens happened occur occurs occurred statt stattfindet fand findet")
 
-// family is the one word for what a word tells.
+// family returns the canonical word for an event.
 func family(hash uint64) uint64 {
 	if one, ok := families[hash]; ok {
 		return one
@@ -59,16 +59,17 @@ func family(hash uint64) uint64 {
 	return hash
 }
 
-// untold reports whether the evidence has another date, or time, beside match that the claim may
-// mean as well, for no word of it tells the two apart: "took place on 12 November" of "approved on
-// 12 November and in force from 1 December". The word that tells is the one next to the date.
+// untold reports whether the evidence has another date or time of day near match that the claim may
+// mean as well, because none of its words distinguishes the two. The word that distinguishes is the
+// one next to the date. Example: "took place on 12 November" for "approved on 12 November and in
+// force from 1 December".
 func (c *checker) untold(v *quantity.Value, match candidate) bool {
 	if match.known < 0 || v.Kind != quantity.Date && v.Kind != quantity.Clock || c.x.sentences[match.sentence].row {
 		return false
 	}
 	for i := range c.values {
 		if o := &c.values[i]; i != c.at && (o.Kind == v.Kind || o.Kind == quantity.Count && !o.Weak) {
-			return false // two dates of the claim tell of each other, and numbers what a date is for
+			return false // other dates or numbers in the claim identify the date
 		}
 	}
 	m := &c.x.known[match.known]
@@ -89,8 +90,8 @@ func (c *checker) untold(v *quantity.Value, match candidate) bool {
 	return false
 }
 
-// otherEnd reports whether the claim has a word for an end, and the clause of number m only one for
-// a beginning, or the reverse: "the deadline is 1 September" of "studies begin on 1 September".
+// otherEnd reports whether the claim has a word for an end and the clause of number m only one for
+// a beginning, or the reverse: "the deadline is 1 September" for "studies begin on 1 September".
 func (c *checker) otherEnd(m *known) bool {
 	begins, ends := false, false
 	for _, w := range c.words {
@@ -107,7 +108,7 @@ func (c *checker) otherEnd(m *known) bool {
 }
 
 // rivalDate reports whether number k is another date than v, in another clause than m, and no word
-// of the claim tells that it means m.
+// of the claim shows that it means m.
 func (c *checker) rivalDate(v *quantity.Value, m *known, k int32) bool {
 	e := &c.x.known[k]
 	c.left -= comparing
@@ -115,7 +116,7 @@ func (c *checker) rivalDate(v *quantity.Value, m *known, k int32) bool {
 		c.agree(v, k) == quantity.Differs && c.ownWordsOf(e) && c.ownWordsOf(m) && !c.tied(v, m, e)
 }
 
-// oneSubject reports whether two sentences are one, or the later one goes on about the subject of
+// oneSubject reports whether two sentences are the same, or the later one continues the subject of
 // the other.
 func (c *checker) oneSubject(a, b int32) bool {
 	if a == b {
@@ -125,7 +126,7 @@ func (c *checker) oneSubject(a, b int32) bool {
 	return in.group == c.x.sentences[min(a, b)].group && !in.row && in.from == min(a, b) && in.as >= neighbour
 }
 
-// ownWordsOf reports whether the clause of a number has a word that is part of no date.
+// ownWordsOf reports whether the clause of a number has a word that is not part of a date.
 func (c *checker) ownWordsOf(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	c.left -= int(in.termEnd - in.terms)
@@ -134,9 +135,8 @@ func (c *checker) ownWordsOf(k *known) bool {
 	})
 }
 
-// tied reports whether the word of the claim next to its date v stands with number m and not with
-// o. A word that stands with both tells nothing; behind a verb that only says that something is so,
-// all words count.
+// tied reports whether the claim's word next to its date v occurs with number m and not with o. A
+// word that occurs with both does not distinguish. After a verb such as "is", all words count.
 func (c *checker) tied(v *quantity.Value, m, o *known) bool {
 	at := c.wordFrom(v.Start)
 	left := c.words[:at]
@@ -144,13 +144,13 @@ func (c *checker) tied(v *quantity.Value, m, o *known) bool {
 		return c.tiedBy(left, m, o, true)
 	}
 	if !slices.ContainsFunc(left, func(w words.Word) bool { return !w.Has(words.Stop) }) {
-		left = c.words[c.wordFrom(v.End):] // the date stands first
+		left = c.words[c.wordFrom(v.End):] // the date comes first
 	}
 	return c.tiedBy(left, m, o, false)
 }
 
-// strange reports whether a word of the claim, other than one that bounds a number, stands nowhere
-// in the sentence of a number.
+// strange reports whether the claim has a word that is missing from the sentence of a number. Words
+// that only bound or introduce a number do not count.
 func (c *checker) strange(k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	return slices.ContainsFunc(c.words, func(w words.Word) bool {
@@ -165,8 +165,8 @@ func (c *checker) strange(k *known) bool {
 	})
 }
 
-// tiedBy reports whether the last of some words that tell something stands with m and not with o;
-// further: where it does not, the words before it count as well.
+// tiedBy reports whether the last distinguishing word of list occurs with m and not with o. If
+// further is set and that word does not, earlier words count as well.
 func (c *checker) tiedBy(list []words.Word, m, o *known, further bool) bool {
 	for _, w := range slices.Backward(list) {
 		if w.Has(words.Stop) && families[w.Hash] == 0 || c.inValue(w, true) || occurs[w.Hash] {
@@ -184,7 +184,7 @@ func (c *checker) tiedBy(list []words.Word, m, o *known, further bool) bool {
 	return false
 }
 
-// relatesTo reports whether a word, or one of its family, stands in the clause of a number.
+// relatesTo reports whether a word, or one of its family, occurs in the clause of a number.
 func (c *checker) relatesTo(hash uint64, k *known) bool {
 	in := &c.x.sentences[k.sentence]
 	c.left -= int(in.termEnd - in.terms)

@@ -7,8 +7,9 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Of two dates of one subject a claim may mean either, unless a word of it stands with one of them.
-// With a word of the other one it is contradicted; the name of a month tells no subject.
+// TestWhichOfTwoDatesIsMeant checks that a claim may mean either of two dates of one subject,
+// unless one of its words occurs with one of them. A word of the other date contradicts. Month
+// names do not count.
 func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 	t.Parallel()
 	const (
@@ -82,8 +83,8 @@ func TestWhichOfTwoDatesIsMeant(t *testing.T) {
 	}
 }
 
-// An amount that the evidence tells of a year is not that of a quarter or a half; what is told of
-// days of the year may be.
+// TestFiguresOfAYearAreNotThoseOfItsParts checks that an amount for a year is not accepted for a
+// quarter or a half-year, while one for days of the year may be.
 func TestFiguresOfAYearAreNotThoseOfItsParts(t *testing.T) {
 	t.Parallel()
 	const (

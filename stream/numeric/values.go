@@ -9,12 +9,12 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// values finds the numbers of the evidence that one of a claim could agree with, by their amounts.
+// values finds, by amount, the evidence numbers that a number of a claim could agree with.
 type values struct {
-	written []amount                  // single amounts by the number as written: units may be left out
+	written []amount                  // single amounts by number as written: a unit may be omitted
 	base    map[quantity.Dim][]amount // those with a unit by the amount in its base unit
-	rates   []int32                   // those told to be for a length of time; ascending
-	rest    []int32                   // what is more than one amount: dates, ranges, "1.234"; ascending
+	rates   []int32                   // those with a period; ascending
+	rest    []int32                   // dates, ranges, ambiguous numbers such as "1.234"; ascending
 }
 
 type amount struct {
@@ -48,22 +48,22 @@ func newValues(list []known) values {
 
 func single(v *quantity.Value) bool { return v.Kind == quantity.Count && !v.Range() }
 
-// inside returns the amounts in [lo, hi] of a sorted list.
+// inside returns the amounts of a sorted list that are in [lo, hi].
 func inside(list []amount, lo, hi float64) []amount {
 	from := sort.Search(len(list), func(i int) bool { return list[i].at >= lo })
 	to := from + sort.Search(len(list)-from, func(i int) bool { return list[from+i].at > hi })
 	return list[from:to]
 }
 
-// match is the best number so far that agrees with one of the claim.
+// match is the best agreeing number so far.
 type match struct {
 	candidate
 
 	how Reason
 }
 
-// bestMatch finds the value of the evidence that agrees with v and whose words agree best, of
-// equals the first.
+// bestMatch returns the evidence value that agrees with v and whose words agree best, the first one
+// of several equals, and how it agrees. It returns nobody if there is none.
 func (c *checker) bestMatch(v *quantity.Value) (candidate, Reason) {
 	m := match{nobody, NoSuchNumber}
 	if !single(v) {
@@ -106,7 +106,8 @@ func (c *checker) tryAll(m *match, v *quantity.Value, list []amount) {
 	}
 }
 
-// try weighs number k of the evidence, and reports whether there is time for more.
+// try compares number k of the evidence with v and updates m. It reports whether the budget allows
+// more.
 func (c *checker) try(m *match, v *quantity.Value, k int32) bool {
 	e := &c.x.known[k]
 	c.left--

@@ -6,7 +6,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What releases, leave and invoices are told by, as two people write it.
+// TestWrittenOtherwise checks version, leave and invoice rules in different wordings.
 func TestWrittenOtherwise(t *testing.T) {
 	t.Parallel()
 	const db = "Supported databases: PostgreSQL 12 or later, MySQL 8.0 or later, and SQLite 3.35 or later."
@@ -70,7 +70,8 @@ func TestWrittenOtherwise(t *testing.T) {
 	}
 }
 
-// What follows from the evidence by one step of arithmetic is not flagged, and what does not is.
+// TestOneStepOfArithmetic checks that numbers which follow by one step of arithmetic are not
+// flagged and others are.
 func TestOneStepOfArithmetic(t *testing.T) {
 	t.Parallel()
 	const (

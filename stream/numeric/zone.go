@@ -2,9 +2,8 @@ package numeric
 
 import "signalbox/stream/numeric/quantity"
 
-// agree compares the number of the claim that is being judged with number k of the evidence. A day
-// whose time of day is told in another time zone may be the one before or behind it: 23:30 UTC on 3
-// December is 00:30 CET on the 4th.
+// agree compares the number being judged with number k of the evidence. A day may shift by one if
+// its time of day is in another time zone: 23:30 UTC on 3 December is 00:30 CET on the 4th.
 func (c *checker) agree(v *quantity.Value, k int32) quantity.Agreement {
 	e := &c.x.known[k]
 	if v.Kind == quantity.Date && v.Day != 0 && e.value.Day != 0 && c.zoned {
@@ -18,13 +17,14 @@ func (c *checker) agree(v *quantity.Value, k int32) quantity.Agreement {
 	}
 	counted := e.value.Kind == quantity.Count && e.noun != 0
 	if v.Kind == quantity.Ordinal && (counted || e.value.Kind == quantity.Date && c.reading.noun(c.claim, v) != 0) {
-		return quantity.Differs // the 12th house, of twelve rooms or 12 November
+		return quantity.Differs // the 12th house, with twelve rooms or 12 November
 	}
 	return quantity.Compare(v, &e.value)
 }
 
-// overMidnight is how many days the time of day beside date k of the evidence is moved by when it
-// is told in the time zone of that beside the date of the claim, where both say the same time.
+// overMidnight returns by how many days date k of the evidence shifts when the time of day next to
+// it is converted to the time zone of that next to the claim's date. It returns 0 if they are not
+// the same time.
 func (c *checker) overMidnight(k int32) int {
 	e := &c.x.known[k]
 	said := clockBeside(len(c.values), c.at, func(i int) (*quantity.Value, bool) {
@@ -41,8 +41,9 @@ func (c *checker) overMidnight(k int32) int {
 	return quantity.DaysApart(said, held)
 }
 
-// clockBeside is the time of day with a time zone that stands right beside value at of n, best in its
-// clause, where at tells a value and whether it is of that clause; nil where there is none.
+// clockBeside returns the time of day with a time zone that is next to value at of n values,
+// preferably in its clause, or nil. The function value returns value i and whether it is in the
+// clause of value at.
 func clockBeside(n, at int, value func(i int) (*quantity.Value, bool)) *quantity.Value {
 	var best *quantity.Value
 	for _, i := range [...]int{at - 1, at + 1} {
