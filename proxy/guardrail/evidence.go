@@ -1,6 +1,6 @@
-// Package guardrail says what a response is checked against, in which mode, and whether a classifier
-// ends it: the options of the guard, the evidence of a request, and output moderation. Claims are
-// checked by stream/guard.
+// Package guardrail determines what a response is checked against, in which mode, and whether a
+// classifier ends it: the options of the guard, the evidence of a request, and output moderation.
+// Package stream/guard checks the claims.
 package guardrail
 
 import (

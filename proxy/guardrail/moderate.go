@@ -17,20 +17,21 @@ import (
 	"signalbox/stream/guard"
 )
 
-// Output lets a signal read the answers, sentence by sentence.
+// Output applies a signal to responses, sentence by sentence.
 type Output struct {
-	// Classifier is the name of one of classify.classifiers, or pii, jailbreak, injection, keyword,
-	// domain or language. Required.
+	// Classifier is the name of an entry of classify.classifiers, or one of pii, jailbreak,
+	// injection, keyword, domain and language. Required.
 	Classifier string `yaml:"classifier"`
-	// Labels are what an answer must not be: labels of the classifier, types of personal data,
-	// names of signals.keywords, domains or languages. Default: of two labels the one that is looked
-	// for, of a guard model unsafe, of pii and keyword any. Reloadable.
+	// Labels lists the labels that a response must not have: labels of the classifier, types of
+	// personal data, names of signals.keywords, domains or languages. Default: for a classifier
+	// with two labels its positive one, for a guard model unsafe, for pii and keyword any.
+	// Reloadable.
 	Labels []string `yaml:"labels"`
 	// MinScore is the probability from which a label counts, in (0,1]. Default: the threshold of
-	// the classifier or the signal. Reloadable.
+	// the classifier or signal. Reloadable.
 	MinScore float64 `yaml:"min_score"`
-	// Action is what happens at a sentence that is so: observe, annotate, terminate or hold, as the
-	// modes of the guard. Default terminate. Reloadable.
+	// Action is what happens at a sentence with one of the labels: observe, annotate, terminate or
+	// hold, with the meanings of guard.mode. Default terminate. Reloadable.
 	Action string `yaml:"action"`
 
 	// Kind is the signal of the classifier. Least is the probability from which each of its labels

@@ -11,62 +11,64 @@ import (
 	"signalbox/internal/option"
 )
 
-// Options is the section `guard`: answers are checked, claim by claim, against the evidence of
+// Options is the section `guard`: responses are checked, claim by claim, against the evidence of
 // their request.
 type Options struct {
-	// Mode is what happens to answers of routes that do not say `guard` themselves: off, observe
-	// (verdicts in metrics and log), annotate (a marker behind each claim that failed), terminate
-	// (the answer ends there) or hold (text is released claim by claim, after its verdict). Default
-	// observe; without the section off. A request may ask for a stricter mode, never for a looser
-	// one. Reloadable.
+	// Mode is what happens to responses of routes that set no `guard` of their own. off does
+	// nothing; observe records verdicts in metrics and the log; annotate inserts a marker after
+	// each claim that failed; terminate ends the response at such a claim; hold releases the text
+	// claim by claim, each after its verdict. A request may ask for a stricter mode, but not for a
+	// looser one. Default observe; off if the section is absent. Reloadable.
 	Mode string `yaml:"mode" words:"off observe annotate terminate hold"`
-	// ActOn are the verdicts that annotate, terminate and hold act on: contradicted, unsupported,
+	// ActOn lists the verdicts that annotate, terminate and hold act on: contradicted, unsupported,
 	// or both. Default [contradicted, unsupported]. Reloadable.
 	ActOn []string `yaml:"act_on" words:"contradicted unsupported"`
-	// Marker is the text that stands behind, or in hold in place of, a claim that failed. 1 to 200
+	// Marker is the text that follows a claim that failed, or replaces it in mode hold. 1 to 200
 	// bytes. Default " [unverified]". Reloadable.
 	Marker string `yaml:"marker"`
-	// MarkerAs is how annotate marks: text, a piece of the answer itself, or field, an
-	// `x_signalbox` member of a chunk without text. Default text. Reloadable.
+	// MarkerAs selects how annotate marks a claim: text inserts the marker into the response text;
+	// field adds an `x_signalbox` member in a chunk without text. Default text. Reloadable.
 	MarkerAs string `yaml:"marker_as" words:"text field"`
-	// MaxHold is how long text may wait for its verdict, and the end of a stream for the last ones.
-	// 1ms to 1m. Default 400ms. Reloadable.
+	// MaxHold is how long text may wait for its verdict, and the end of a stream for the last
+	// verdicts. 1ms to 1m. Default 400ms. Reloadable.
 	MaxHold option.Duration `yaml:"max_hold"`
-	// OnUnchecked is what becomes of a claim whose check was late or had no place in the queue:
-	// pass or block, which ends the answer. Default pass. Reloadable.
+	// OnUnchecked is what happens to a claim whose check was late or found the queue full: pass, or
+	// block, which ends the response. Default pass. Reloadable.
 	OnUnchecked string `yaml:"on_unchecked" words:"pass block"`
-	// Structured is what annotate does with an answer that has a form to keep (`response_format`,
-	// guided decoding), in which a marker would break the form: report leaves the text alone and
-	// tells each failed claim in an `x_signalbox` member, of a chunk without text or of the body;
-	// terminate and hold treat such an answer in that mode. Default report. Reloadable.
+	// Structured is what annotate does with a response in a prescribed format (`response_format`,
+	// guided decoding), which a marker would break. report leaves the text unchanged and reports
+	// each failed claim in an `x_signalbox` member, of a chunk without text or of the body;
+	// terminate and hold handle the response in that mode. Default report. Reloadable.
 	Structured string `yaml:"structured" words:"report terminate hold"`
-	// Failures is how many claims must fail before terminate ends the answer, and before hold does
-	// instead of replacing them; 0: hold replaces each and terminate ends at the first. 0 to 1000.
-	// Default 1 for terminate, never for hold. Reloadable.
+	// Failures is the number of failed claims at which terminate ends the response, and at which
+	// hold ends it instead of replacing further claims. With 0, terminate ends at the first failed
+	// claim and hold replaces every one. 0 to 1000. Default: 1 for terminate, never for hold.
+	// Reloadable.
 	Failures int `yaml:"failures"`
-	// Strict flags all that the model of claims finds neither entailed nor contradicted beside a text
-	// of more than 150 words, though it names nothing that the text lacks and the model is not sure. It
-	// finds more of what is false, and of what it flags besides most is true where few sentences are
-	// false. Default false. Reloadable.
+	// Strict also flags claims that the claim model finds neither entailed nor contradicted by a
+	// text of more than 150 words, even if they name nothing that is missing from the text and the
+	// model is not certain. This finds more false claims; if few sentences are false, most of the
+	// additional flags are false positives. Default false. Reloadable.
 	Strict bool `yaml:"strict"`
-	// ToolResults makes the results of tools in the conversation evidence. Default true.
+	// ToolResults uses the results of tools in the conversation as evidence. Default true.
 	// Reloadable.
 	ToolResults bool `yaml:"tool_results"`
-	// Documents makes documents in the prompt evidence: the field documents of the request, and
-	// messages of system, developer and user with at least 20 words, questions aside. A prompt that
-	// only instructs counts as a document too, so leave it off where prompts hold none. Default
-	// false. Reloadable.
+	// Documents uses documents in the prompt as evidence: the field documents of the request, and
+	// system, developer and user messages with at least 20 words, except questions. A prompt of
+	// instructions counts as a document too, so leave this off if prompts contain no documents.
+	// Default false. Reloadable.
 	Documents bool `yaml:"documents"`
-	// Reasoning checks the model's reasoning as well. Default false. Reloadable.
+	// Reasoning also checks the model's reasoning. Default false. Reloadable.
 	Reasoning bool `yaml:"reasoning"`
-	// Outputs are signals that read every answer while it streams, with or without evidence:
-	// classifiers of one's own, personal data and others. Default none. Reloadable.
+	// Outputs lists signals that are computed on every response while it streams, with or without
+	// evidence: your own classifiers, personal data and others. Default none. Reloadable.
 	Outputs []Output `yaml:"outputs"`
-	// Workers is how many checks run beside each other, for all answers together. 1 to 256; 0 is
-	// half of the cores, at least one, so that streams keep the others. Default 0. Reloadable.
+	// Workers is the number of checks that run in parallel, for all responses together. 0 selects
+	// half of the cores, but at least one, which leaves the others to streams. 1 to 256, or 0.
+	// Default 0. Reloadable.
 	Workers int `yaml:"workers"`
-	// Queue is how many claims may wait for a check; what finds it full is unchecked, and counted.
-	// 1 to 65536. Default 256. Reloadable.
+	// Queue is the maximum number of claims that wait for a check. A claim that finds the queue
+	// full gets the verdict unchecked and is counted. 1 to 65536. Default 256. Reloadable.
 	Queue int `yaml:"queue"`
 }
 

@@ -9,46 +9,47 @@ import (
 	"signalbox/memory/cache"
 )
 
-// Options is the section `cache`: answers are kept, and given again to the same request, or to
-// one that asks the same in other words.
+// Options is the section `cache`: responses are stored and returned for the same request, or for
+// one that asks the same question in other words.
 type Options struct {
-	// Mode holds for routes that do not say `cache` themselves: off, exact (the same request gets
-	// the same answer) or semantic (so does one whose last question asks the same in other words).
-	// Default off. Reloadable.
+	// Mode selects caching for routes that set no `cache` of their own. off disables it; exact
+	// returns a cached response for the same request; semantic also does so for a request whose
+	// last question asks the same in other words. Default off. Reloadable.
 	Mode string `yaml:"mode" words:"off exact semantic"`
-	// TTL is how long an answer is kept. 1s to 720h. Default 1h. Reloadable.
+	// TTL is how long a response is kept. 1s to 720h. Default 1h. Reloadable.
 	TTL option.Duration `yaml:"ttl"`
-	// MinSimilarity is the cosine of two embeddings from which on their questions are compared word
-	// by word, in [0,1]. The default was measured with the embedded model; another model needs
-	// another number. Default 0.72. Reloadable.
+	// MinSimilarity is the cosine similarity of two question embeddings from which the questions
+	// are compared word by word, in [0,1]. The default was measured with the embedded model;
+	// another model needs a different value. Default 0.72. Reloadable.
 	MinSimilarity float64 `yaml:"min_similarity"`
-	// MaxEntries is how many questions are kept for other wordings; the one that was not asked for
-	// the longest time goes first. 1 to 1000000. Default 10000. Reloadable.
+	// MaxEntries is the maximum number of questions kept for matching other wordings. The least
+	// recently asked one is evicted first. 1 to 1000000. Default 10000. Reloadable.
 	MaxEntries int `yaml:"max_entries"`
-	// MaxBytes is how much memory the answers of this process take; one answer takes at most a
-	// quarter of it, and at most 1MiB. 1MiB or more. Default 64MiB. Reloadable.
+	// MaxBytes limits the memory for cached responses in this process. A single response may take
+	// at most a quarter of it, and at most 1MiB. At least 1MiB. Default 64MiB. Reloadable.
 	MaxBytes option.Bytes `yaml:"max_bytes"`
-	// Shared keeps answers in the Redis of memory.redis as well, where the replicas of this
-	// configuration find them, for the same and for other wordings. Default false. Reloadable.
+	// Shared also stores responses in the Redis of memory.redis, where replicas with the same
+	// configuration find them, both for the same request and for other wordings. Default false.
+	// Reloadable.
 	Shared bool `yaml:"shared"`
-	// MaxSharedBytes is how much of that Redis answers take; what ends first is dropped for more.
-	// 1MiB or more. Default 256MiB. Restart needed.
+	// MaxSharedBytes limits the space that cached responses take in that Redis. To make room, the
+	// responses that expire first are evicted. At least 1MiB. Default 256MiB. Restart needed.
 	MaxSharedBytes option.Bytes `yaml:"max_shared_bytes"`
-	// MaxTemperature is up to which temperature of a request its answer is kept, in [0,2]; a
-	// request that names none counts as fit. Default 0.3. Reloadable.
+	// MaxTemperature is the highest temperature of a request whose response is cached, in [0,2]. A
+	// request that sets no temperature qualifies. Default 0.3. Reloadable.
 	MaxTemperature float64 `yaml:"max_temperature"`
-	// Pace is how fast a stream is given again.
+	// Pace configures how fast a cached stream is replayed.
 	Pace PaceOptions `yaml:"pace"`
 }
 
-// PaceOptions is how fast a stream is given again.
+// PaceOptions configures how fast a cached stream is replayed.
 type PaceOptions struct {
-	// Speed is how many times faster than it came a stream is given again; 0 gives it at once. 0 to
-	// 1000. Default 4. Reloadable.
+	// Speed is the replay speed of a stream as a multiple of its original speed. 0 replays it at
+	// once. 0 to 1000. Default 4. Reloadable.
 	Speed float64 `yaml:"speed"`
-	// MaxGap bounds the wait in front of a piece. At most 10s. Default 20ms. Reloadable.
+	// MaxGap limits the delay before each chunk. At most 10s. Default 20ms. Reloadable.
 	MaxGap option.Duration `yaml:"max_gap"`
-	// MaxTotal bounds all waits of one answer together. At most 1m. Default 2s. Reloadable.
+	// MaxTotal limits the total delay of one response. At most 1m. Default 2s. Reloadable.
 	MaxTotal option.Duration `yaml:"max_total"`
 }
 

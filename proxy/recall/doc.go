@@ -1,5 +1,5 @@
-// Package recall is the cache of responses as requests use it: which responses are stored, under
-// which key, the record of a response while it passes, and the replay of a stored stream. Package
+// Package recall is the response cache as requests use it: which responses are stored, under which
+// key, the recording of a response while it streams, and the replay of a stored stream. Package
 // memory/cache stores them.
 //
 // It does not decide whether a request may be answered from the cache; the pipeline does. Answers
