@@ -1,15 +1,16 @@
-// Package decide makes the decision of a request: it steps through the rules, has the signals read
-// that they ask for, and adds what the turns before, outcomes, canaries and budgets have to say.
+// Package decide makes the decision for a request: it evaluates the rules, has the signals computed
+// that they ask for, and adds the influence of earlier turns, outcomes, canaries and budgets.
+//
 // Its files, in that order:
 //
-//   - base (what a configuration decides by), decision (what comes of it), decide (rules and
-//     signals)
-//   - conversation and stick_options: what stays as it was
-//   - canary: conversations that go to a model that is tried out
-//   - outcomes and outcome_options: what earlier answers let one expect of models and efforts
-//   - choice: the models in the order to try them
-//   - lookup: what the cache has for the request
-//   - describe: the headers that tell a client of the decision
+//   - base (what the decisions of a configuration are made from), decision (the result), decide
+//     (rules and signals)
+//   - conversation and stick_options: what stays the same within a conversation
+//   - canary: conversations that are sent to a model on trial
+//   - outcomes and outcome_options: what earlier responses predict about models and efforts
+//   - choice: the models in the order in which they are tried
+//   - lookup: the cache lookup for the request
+//   - describe: the response headers that describe the decision
 //
 // It sends nothing and picks no endpoint. A Base is safe for concurrent use, a Decision belongs to
 // the goroutine of its request.

@@ -7,41 +7,41 @@ import (
 	"signalbox/memory/outcomes/signs"
 )
 
-// OutcomeOptions is the section `outcomes`: how good answers were is remembered, by tenant, and
-// decides among the models of a route.
+// OutcomeOptions is the section `outcomes`: ratings of responses are stored per tenant and used to
+// choose among the models of a route.
 type OutcomeOptions struct {
-	// Learn says from what: off, feedback, what callers say by POST /signalbox/v1/feedback, or all,
-	// from signs besides. Default off. Reloadable.
+	// Learn selects the sources of outcomes: off; feedback, which callers report with POST
+	// /signalbox/v1/feedback; or all, which adds signs derived from later requests and from the
+	// responses themselves. Default off. Reloadable.
 	Learn string `yaml:"learn" words:"off feedback all"`
-	// Signs says how far signs are to be trusted, with learn: all.
+	// Signs sets the weights of signs, with `learn: all`.
 	Signs SignOptions `yaml:"signs"`
-	// Path is the file that outcomes are kept in over restarts; one process writes it. It holds no
-	// text, but embeddings of what users asked. Default: they are kept in memory alone. Restart
-	// needed.
+	// Path is the file in which outcomes are kept across restarts. It is written by one process
+	// only. It holds no text, but embeddings of what users asked. Default: outcomes are kept in
+	// memory only. Restart needed.
 	Path string `yaml:"path" path:"true"`
-	// MaxPerTenant is how many outcomes are kept of a tenant, the newest, 900 bytes each. 1 to
-	// 100000. Default 10000. Restart needed.
+	// MaxPerTenant is the number of outcomes kept per tenant, the newest ones, at 900 bytes each. 1
+	// to 100000. Default 10000. Restart needed.
 	MaxPerTenant int `yaml:"max_per_tenant"`
-	// MaxTenants is of how many tenants, those that gave feedback last. 1 to 10000. Default 100.
-	// Restart needed.
+	// MaxTenants is the number of tenants whose outcomes are kept: those that gave feedback most
+	// recently. 1 to 10000. Default 100. Restart needed.
 	MaxTenants int `yaml:"max_tenants"`
-	// MaxWaiting is how many answers wait for feedback, of all tenants; the oldest goes first. 1 to
-	// 1000000. Default 10000. Restart needed.
+	// MaxWaiting is the number of responses, of all tenants together, that can await feedback. The
+	// oldest is dropped first. 1 to 1000000. Default 10000. Restart needed.
 	MaxWaiting int `yaml:"max_waiting"`
-	// Shared tells replicas of outcomes over memory.redis, in a stream a tenant of about
-	// max_per_tenant lines; the decisions that wait are told as well, so that feedback may come to
-	// any replica. Default false. Restart needed.
+	// Shared exchanges outcomes between replicas through memory.redis, in one stream per tenant of
+	// about max_per_tenant entries. Decisions that await feedback are shared too, so that feedback
+	// may be sent to any replica. Default false. Restart needed.
 	Shared bool `yaml:"shared"`
-	// MinNeighbours is how many outcomes of near requests, counted by how near they are, have to be
-	// known of an effort before `reasoning: auto` chooses it by outcomes, and of a model before
-	// `max_tokens: auto` goes by them. Below it both do as without outcomes. More than 0, up to
-	// 1000. Default 5. Reloadable.
+	// MinNeighbours is the number of outcomes of similar requests, weighted by similarity, that
+	// must be known: of an effort before `reasoning: auto` uses outcomes to choose it, and of a
+	// model before `max_tokens: auto` uses them. Below it, both behave as without outcomes. More
+	// than 0, up to 1000. Default 5. Reloadable.
 	MinNeighbours float64 `yaml:"min_neighbours"`
-	// MaxQualityLoss is what `reasoning: auto` may lose, on the mean over requests, of the quality
-	// that is expected of the best effort, in [0,1]. Default 0.005. Reloadable.
+	// MaxQualityLoss is the expected quality that `reasoning: auto` may give up against the best
+	// effort, as a mean over requests, in [0,1]. Default 0.005. Reloadable.
 	MaxQualityLoss float64 `yaml:"max_quality_loss"`
-	// Explore sends some requests to another model than the best, so that outcomes of it become
-	// known.
+	// Explore sends some requests to a model other than the best one, to obtain outcomes for it.
 	Explore ExploreOptions `yaml:"explore"`
 }
 
@@ -103,29 +103,31 @@ func (o OutcomeOptions) Validate() error {
 // On reports whether outcomes are learnt from.
 func (o OutcomeOptions) On() bool { return o.Learn != learnOff }
 
-// SignOptions is how far each sign of how good an answer was is to be trusted, in [0,1]: it is the
-// weight of the outcome that is made of it. 0 turns a sign off. What callers say has the weight 1
-// and stands above.
+// SignOptions sets the weights of signs: the weight, in [0,1], of the outcome that is derived from
+// each sign of how good a response was. 0 disables a sign. Feedback of callers has weight 1 and
+// takes precedence.
 type SignOptions struct {
-	// Regenerated weighs that the same messages came again within 30 minutes. The outcome is 0.
-	// Default 0.3. Reloadable.
+	// Regenerated is the weight of the sign that the same messages were sent again within 30
+	// minutes, in [0,1]. Its outcome is 0. Default 0.3. Reloadable.
 	Regenerated float64 `yaml:"regenerated"`
-	// Edited weighs that the last message of the user came again in other words. The outcome is 0.
-	// Default 0.15. Reloadable.
+	// Edited is the weight of the sign that the user's last message was sent again in other words,
+	// in [0,1]. Its outcome is 0. Default 0.15. Reloadable.
 	Edited float64 `yaml:"edited"`
-	// Continued weighs that another turn followed. The outcome is 1. Default 0.1. Reloadable.
+	// Continued is the weight of the sign that another turn followed, in [0,1]. Its outcome is 1.
+	// Default 0.1. Reloadable.
 	Continued float64 `yaml:"continued"`
-	// ToolCall weighs that the next turn shows that the answer called a tool with arguments that are
-	// no JSON. The outcome is 0. Default 0.5. Reloadable.
+	// ToolCall is the weight of the sign that the response called a tool with arguments that are
+	// not valid JSON, as the next turn shows, in [0,1]. Its outcome is 0. Default 0.5. Reloadable.
 	ToolCall float64 `yaml:"tool_call"`
-	// Length weighs that the answer was cut at its limit. The outcome is 0. Default 0.2. Reloadable.
+	// Length is the weight of the sign that the response was cut off at a token limit that the
+	// client did not set itself, in [0,1]. Its outcome is 0. Default 0.2. Reloadable.
 	Length float64 `yaml:"length"`
-	// Guard weighs that the guard of answers found a claim that it acts on. The outcome is 0.
-	// Default 0.3. Reloadable.
+	// Guard is the weight of the sign that the guard found a claim that it acts on, in [0,1]. Its
+	// outcome is 0. Default 0.3. Reloadable.
 	Guard float64 `yaml:"guard"`
-	// Metadata weighs what the metadata of a request have under feedback, up or down, of the answer
-	// before, or of that which they name under feedback_request_id. The outcome is 1 or 0. Default
-	// 1. Reloadable.
+	// Metadata is the weight of feedback in the metadata of a request, in [0,1]: its member
+	// feedback, up or down, rates the previous response, or the one named by feedback_request_id.
+	// Its outcome is 1 or 0. Default 1. Reloadable.
 	Metadata float64 `yaml:"metadata"`
 }
 
@@ -153,15 +155,17 @@ func (o *SignOptions) validate(p *option.Problems) {
 	}
 }
 
-// ExploreOptions is how much is given up to learn. A request goes to each candidate with the chance
-// that it is the right one, as far as that is uncertain (Thompson sampling).
+// ExploreOptions limits what is given up to learn. As far as it is uncertain which candidate is the
+// right one, a request goes to each with the probability that it is (Thompson sampling).
 type ExploreOptions struct {
-	// Share is how many of the requests, at most, go to another candidate than the first, in [0,1].
-	// 0 turns exploring off. Default 0. Reloadable.
+	// Share is the maximum share of requests that go to a candidate other than the first, in [0,1].
+	// 0 disables exploration. Default 0. Reloadable.
 	Share float64 `yaml:"share"`
-	// MaxQualityLoss bounds what exploring costs a tenant on the mean over its requests: against
-	// choosing without outcomes, or without exploring where that is the worse one. Expectations may
-	// be wrong, so they spend half of it, and that of 200 requests more where the model that skills
-	// praise proves to be worse than they say. In [0,1]. Default 0.005. Reloadable.
+	// MaxQualityLoss limits the quality that exploration costs a tenant, as a mean over its
+	// requests, in [0,1]. The loss is measured against choosing without outcomes, or against
+	// choosing without exploration, whichever is worse. As expectations may be wrong, only half of
+	// the limit is spent on them. If the model with the best skills turns out worse than rated, up
+	// to 200 times this value may be spent in addition (one response at 0.005). Default 0.005.
+	// Reloadable.
 	MaxQualityLoss float64 `yaml:"max_quality_loss"`
 }

@@ -6,17 +6,17 @@ import (
 	"signalbox/internal/option"
 )
 
-// StickOptions is the section `stick`: a conversation stays with its model, and with what its route
-// asks of it, unless another is worth the prefill that a move throws away.
+// StickOptions is the section `stick`: a conversation stays with its model, and with the settings
+// of its route, unless a move is worth the prefill that it discards.
 type StickOptions struct {
-	// Margin is the gain from which on a conversation whose whole prompt is cached moves, in [0,1]:
-	// how much more probable the new subject is than the old one, or the share of the cost or of
-	// the time that another model saves. Where a move throws less away, less is enough, in
-	// proportion. 0 moves for any gain. Default 0.3. Reloadable.
+	// Margin is the gain that moves a conversation whose whole prompt is cached, in [0,1]. The gain
+	// is how much more probable the new subject is than the old one, or the share of cost or
+	// latency that another model saves. If a move discards less of the cache, a proportionally
+	// smaller gain is enough. 0 moves for any gain. Default 0.3. Reloadable.
 	Margin float64 `yaml:"margin"`
-	// MaxAge is how long a conversation may pause before it is decided anew, as long as its prefix
-	// is worth something to its servers. 0 turns stickiness off. At most 24h. Default 1h.
-	// Reloadable.
+	// MaxAge is how long a conversation may pause before it is decided anew, provided that its
+	// prefix is still worth something to its servers. 0 disables stickiness. At most 24h. Default
+	// 1h. Reloadable.
 	MaxAge option.Duration `yaml:"max_age"`
 }
 
