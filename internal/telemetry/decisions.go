@@ -17,28 +17,29 @@ import (
 	"signalbox/internal/option"
 )
 
-// DecisionOptions configure the decision log: what was decided for each request, and on which
-// signals, as one JSON object a line. `signalbox replay` reads it.
+// DecisionOptions configures the decision log: the decision for each request and the signals it was
+// based on, as one JSON object per line. `signalbox replay` reads it.
 type DecisionOptions struct {
-	// File is where decisions are written, readable by its owner only. One process a file. One that
-	// was moved or removed is made anew within a second, and at once with SIGHUP. A relative path
-	// resolves against the configuration's folder. Empty, the default, logs none. Restart needed.
+	// File is the file to which decisions are written, readable by its owner only. Each process
+	// needs a file of its own. A file that was moved or removed is created again within a second,
+	// or at once on SIGHUP. A relative path resolves against the folder of the configuration.
+	// Empty, the default, disables the decision log. Restart needed.
 	File string `yaml:"file"`
 	// Sample is the share of requests that are logged, 0 to 1. Default 1. Restart needed.
 	Sample float64 `yaml:"sample"`
-	// MaxBytes is the size at which the file is renamed to FILE.1 and a new one begun. At least
-	// 64KiB. Default 100MiB. Restart needed.
+	// MaxBytes is the size at which the file is renamed to FILE.1 and a new one is started. At
+	// least 64KiB. Default 100MiB. Restart needed.
 	MaxBytes option.Bytes `yaml:"max_bytes"`
-	// Backups is how many renamed files are kept, FILE.1 being the newest; 0 to 100. Default 3.
-	// Restart needed.
+	// Backups is the number of renamed files that are kept; FILE.1 is the newest. 0 to 100. Default
+	// 3. Restart needed.
 	Backups int `yaml:"backups"`
-	// Headers is how the values of request headers that rules name are logged: hash, which lets
-	// replay compare them with the words of a configuration and shows nothing else, or literal.
-	// Headers whose names speak of a credential (key, token, secret, auth, cookie, session,
-	// signature, password, credential) are hashed in any case. Default hash. Restart needed.
+	// Headers selects how the values of request headers that rules refer to are logged. hash lets
+	// replay compare them with the values in a configuration and reveals nothing else; literal logs
+	// them as they are. Headers whose names suggest a credential (key, token, secret, auth, cookie,
+	// session, signature, password, credential) are always hashed. Default hash. Restart needed.
 	Headers string `yaml:"headers" words:"hash literal"`
-	// To gets the lines in place of File: whole lines, several at a time, from one goroutine. nil:
-	// they go to File.
+	// To receives the lines in place of File: whole lines, several at a time, from one goroutine.
+	// If nil, they are written to File.
 	To io.Writer `yaml:"-"`
 }
 

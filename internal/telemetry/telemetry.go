@@ -1,5 +1,5 @@
-// Package telemetry sets up logging, metrics and tracing, and owns every metric and attribute
-// name of the product. Call sites hand it values; it holds no call-site logic.
+// Package telemetry sets up logging, metrics and tracing, and owns every metric and attribute name
+// of the product. Callers pass values in; the package holds no logic of theirs.
 //
 // Everything here is safe for concurrent use. Shutdown flushes the exporters.
 package telemetry
@@ -35,32 +35,31 @@ import (
 	"signalbox/internal/option"
 )
 
-// Options configure logging, metrics and tracing.
+// Options configures logging, metrics and tracing.
 type Options struct {
-	// Log is the least severe level written: debug, info, warn or error. Default info. Restart
-	// needed.
+	// Log is the minimum severity of log lines that are written: debug, info, warn or error.
+	// Default info. Restart needed.
 	Log string `yaml:"log" words:"debug info warn error"`
-	// LogFormat is text or json. Durations, such as took, are written as 1.5ms in text, and as a
-	// number of nanoseconds in JSON. Default text. Restart needed.
+	// LogFormat is the format of log lines: text or json. Durations, such as took, are written as
+	// 1.5ms in text and as a number of nanoseconds in JSON. Default text. Restart needed.
 	LogFormat string `yaml:"log_format" words:"text json"`
-	// OTLPEndpoint is the OTLP/HTTP endpoint that receives traces, such as http://collector:4318.
-	// What the collector wants of credentials is put into the environment variable
-	// OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Basic%20TOKEN. Empty, the default, turns
-	// tracing off. Restart needed.
+	// OTLPEndpoint is the OTLP/HTTP endpoint to which traces are sent, such as
+	// http://collector:4318. Credentials for the collector are set in the environment variable
+	// OTEL_EXPORTER_OTLP_HEADERS, such as Authorization=Basic%20TOKEN. Empty, the default, disables
+	// tracing. Restart needed.
 	OTLPEndpoint string `yaml:"otlp_endpoint"`
-	// OTLPMetricsEndpoint is the OTLP/HTTP endpoint that receives metrics every minute, such as
-	// http://collector:4318; they are those of /metrics. Empty, the default, sends none. Restart
-	// needed.
+	// OTLPMetricsEndpoint is the OTLP/HTTP endpoint to which the metrics of /metrics are sent every
+	// minute, such as http://collector:4318. Empty, the default, disables this. Restart needed.
 	OTLPMetricsEndpoint string `yaml:"otlp_metrics_endpoint"`
 	// SampleRatio is the share of requests without a sampled parent that are traced, 0 to 1.
 	// Default 1. Restart needed.
 	SampleRatio float64 `yaml:"sample_ratio"`
 	// Prometheus serves /metrics on the admin listener. Default true. Restart needed.
 	Prometheus bool `yaml:"prometheus"`
-	// RecordPrompts allows prompt text in logs, spans and the decision log. Default false. Turning
-	// it off holds at once, turning it on needs a restart.
+	// RecordPrompts permits prompt text in logs, spans and the decision log. Default false. Turning
+	// it off takes effect on reload; turning it on needs a restart.
 	RecordPrompts bool `yaml:"record_prompts"`
-	// Decisions is the decision log.
+	// Decisions configures the decision log.
 	Decisions DecisionOptions `yaml:"decisions"`
 }
 
