@@ -20,18 +20,19 @@ const (
 
 // Intent declares a class of requests by examples.
 type Intent struct {
-	// Name is what conditions refer to. Required. Its words, cut at anything but letters and digits
-	// and where lower case turns to upper, help to tell the intent from others: parcel_lost says
-	// more than intent_7.
+	// Name is the name by which conditions refer to the intent. Required. Its words also help to
+	// distinguish the intent from others, so prefer parcel_lost to intent_7. Words are separated by
+	// any character that is not a letter or a digit, and by a change from lower to upper case.
 	Name string `yaml:"name"`
-	// Examples are sentences as users write them, at least one, no two of them equal in all
-	// intents. Reloadable.
+	// Examples lists example sentences as users write them: at least one, and no two alike across
+	// all intents. Reloadable.
 	Examples []string `yaml:"examples"`
-	// Negatives are sentences that are near the examples and yet not meant: a text that is nearer
-	// to one of them than to every example is not of the intent. Default none. Reloadable.
+	// Negatives lists sentences that are similar to the examples but not meant. A text that is
+	// nearer to one of them than to every example does not belong to the intent. Default none.
+	// Reloadable.
 	Negatives []string `yaml:"negatives"`
-	// Threshold is the score from which the intent is recognised: auto, derived from the examples
-	// and a background set, or a number in (0,1]. Default auto. Reloadable.
+	// Threshold is the score from which the intent is recognised: auto, which derives it from the
+	// examples and a background set, or a number in (0,1]. Default auto. Reloadable.
 	Threshold Threshold `yaml:"threshold"`
 }
 

@@ -1,39 +1,38 @@
 // Package knn recognises private intents: classes that an operator declares with a few example
-// sentences each. Nothing is trained but in
-// closed form, in milliseconds. A text is compared with the examples, and a text that is
-// like none of them has no intent.
+// sentences each. A text is compared with the examples; a text that is similar to none of them has
+// no intent. All fitting is in closed form and takes milliseconds.
 //
 // # How a text is scored
 //
 // The similarity of a text and an example is (cos(v) + 0.3 cos(g)) / 1.3, at least 0. v are the
 // embeddings less the mean of all examples and of a background set of everyday sentences in many
-// languages (background.txt), which no private intent is expected to be about. g are bags of
-// hashed character n-grams (2 to 5, inside words) weighted 1+ln(tf) times ln((1+N)/(1+df))+1 over
-// the same texts. The score of an intent is (s1 + 2 m) / 3: s1 is the similarity of its nearest
-// example, m the mean of its Options.Neighbours nearest. Scores are in [0,1].
+// languages (background.txt), which no private intent is expected to be about. g are bags of hashed
+// character n-grams (2 to 5, inside words) weighted 1+ln(tf) times ln((1+N)/(1+df))+1 over the same
+// texts. The score of an intent is (s1 + 2 m) / 3, where s1 is the similarity of its nearest
+// example and m is the mean similarity of its Options.Neighbours nearest ones. Scores are in [0,1].
 //
-// An intent also has a crowd level h, the mean of the best scores that texts of others reach (one
-// in a hundred, at least ten): examples of other intents and the background. Intents are ranked by
-// score - 0.5 h + 0.6 r + l/n. The second term keeps a broad intent from swallowing its neighbours,
-// the idea of cross-domain local scaling (Lample et al., "Word translation without parallel data",
-// ICLR 2018, section 2.3); r is a ridge regression on the examples, in closed form (regress.go),
-// which tells near intents apart; l is the similarity of the text and the words of the intent's
-// name, which says less the more examples, n, there are. Thresholds are compared with the score,
-// which knows no names.
+// An intent also has a crowd level h: the mean of the best scores that other texts reach (one in a
+// hundred, at least ten), that is, examples of other intents and the background. Intents are ranked
+// by score - 0.5 h + 0.6 r + l/n. The second term keeps a broad intent from absorbing its
+// neighbours, following cross-domain local scaling (Lample et al., "Word translation without
+// parallel data", ICLR 2018, section 2.3). r is a ridge regression on the examples, in closed form
+// (regress.go), which separates similar intents. l is the similarity of the text and the words of
+// the intent's name; its weight decreases with the number of examples, n. Thresholds apply to the
+// score, which does not depend on names.
 //
-// The automatic threshold of an intent is h + 0.4 (p - h). p is what its examples score when each
+// The automatic threshold of an intent is h + 0.4 (p - h). p is the score of its examples when each
 // is left out in turn, shrunk towards the mean over all intents by three pseudo-examples, and that
-// mean towards 0.5 by five: an intent with one example has a threshold too.
+// mean towards 0.5 by five, so that an intent with one example has a threshold too.
 //
-// The constants were chosen on CLINC150 and HWU64; EVALUATION.md has the figures, also those of
-// SNIPS and BANKING77, on which nothing was chosen.
+// The constants were chosen on CLINC150 and HWU64; EVALUATION.md has the figures, including those
+// for SNIPS and BANKING77, on which nothing was chosen.
 //
 // # Limits
 //
-// Similarity is the embedding's: where it is blind (languages it was not made for), so is the
-// intent, but for shared n-grams. Where Options.Latin says that it knows no other script, they are
-// all that a text in another script, or an example in one, is compared by: an embedding that has
-// never seen a script finds all texts in it alike. The scan is exact and reads every example.
+// Similarity is limited by the embedding: in languages that it was not trained for, intents rely on
+// shared n-grams. If Options.Latin states that the embedding knows only the Latin script, a text or
+// an example in another script is compared by n-grams alone, because an embedding that has never
+// seen a script finds all texts in it alike. The scan is exact and reads every example.
 //
 // # Concurrency
 //
@@ -58,18 +57,19 @@ import (
 // vectors and do not change them.
 type Embedder func(ctx context.Context, texts []string) ([][]float32, error)
 
-// Options tunes an Index.
+// Options configures an Index.
 type Options struct {
-	// Margin is by how much the best intent must lead the second in the ranking, which is about the
-	// scale of scores, or none is recognised. Default 0, in [0,1). Reloadable.
+	// Margin is the lead that the best intent must have over the second in the ranking, which is on
+	// about the scale of scores. With a smaller lead, no intent is recognised. In [0,1). Default 0.
+	// Reloadable.
 	Margin float64 `yaml:"margin"`
-	// Neighbours is how many of an intent's nearest examples vote, at least 1. Default 10.
+	// Neighbours is the number of an intent's nearest examples that vote, at least 1. Default 10.
 	// Reloadable.
 	Neighbours int `yaml:"neighbours"`
-	// Model identifies the embedding in the cache, such as the checksum of its graph.
+	// Model identifies the embedding in the cache, for example by the checksum of its graph.
 	Model string `yaml:"-"`
-	// Latin says that the embedding knows words of the Latin script alone: texts in other scripts are
-	// compared by their n-grams. Default false.
+	// Latin states that the embedding knows only words in the Latin script. Texts in other scripts
+	// are then compared by their n-grams. Default false.
 	Latin bool `yaml:"-"`
 	// Cache keeps vectors across indexes and runs. Default none: every New embeds all texts.
 	Cache *Cache `yaml:"-"`

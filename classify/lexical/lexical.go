@@ -1,14 +1,14 @@
 // Package lexical finds named sets of words, phrases and patterns in the text of a request.
 //
-// A phrase matches on word boundaries: neither end of the match may continue a word. Scripts that
-// are written without spaces (Han, kana, Thai and kin) have no boundaries inside, so there a phrase
-// matches anywhere. Korean sets spaces, and particles right behind a word: they may follow a phrase,
-// and Hangul beside another script is a boundary. Both phrase and text are compared after
-// composition (Unicode NFC), with runs of white space as one space, and without regard to case
-// unless the set says otherwise.
+// A phrase matches on word boundaries: neither end of the match may continue a word. Scripts
+// written without spaces (Han, kana, Thai and related scripts) have no boundaries inside a run of
+// text, so a phrase matches anywhere there. Korean uses spaces and attaches particles to the end of
+// a word: particles may follow a phrase, and a change between Hangul and another script is a
+// boundary. Phrase and text are compared after composition (Unicode NFC), with runs of white space
+// as one space, and without regard to case unless the set says otherwise.
 //
-// Sets read every segment, whatever its role: a client chooses the role of its messages, so a word
-// that must not pass must not pass as a system message either.
+// Sets are applied to every segment, whatever its role. A client chooses the roles of its messages,
+// so a word that must not pass must not pass in a system message either.
 //
 // A Matcher is immutable and safe for concurrent use. The package starts no goroutines.
 package lexical
@@ -41,21 +41,21 @@ const runesPerEdit = 4
 // maxFuzzyRunes is the longest phrase with edits: its prefixes are the bits of one word.
 const maxFuzzyRunes = 63
 
-// Options declares one set. It matches when any of its phrases or its pattern is found.
+// Options declares one set. The set matches if any of its phrases or its pattern is found.
 type Options struct {
-	// Name is what conditions refer to. Required.
+	// Name is the name by which conditions refer to the set. Required.
 	Name string `yaml:"name"`
-	// Any are the words and phrases, each found as a whole: refund does not find refunds. Behind a word
-	// of Korean its particles may stand.
-	// Reloadable.
+	// Any lists the words and phrases of the set. Each is matched as a whole: refund does not match
+	// refunds. Korean particles may follow a word. Reloadable.
 	Any []string `yaml:"any"`
-	// CaseSensitive compares as written. Default false. Reloadable.
+	// CaseSensitive makes matching case-sensitive. Default false. Reloadable.
 	CaseSensitive bool `yaml:"case_sensitive"`
-	// Fuzzy is the most edits (a character inserted, deleted or replaced) between phrase and text,
-	// 0 to 2; every phrase needs four characters an edit. Default 0. Reloadable.
+	// Fuzzy is the maximum number of edits (inserted, deleted or replaced characters) between
+	// phrase and text. Every phrase needs at least four characters per edit. 0 to 2. Default 0.
+	// Reloadable.
 	Fuzzy int `yaml:"fuzzy"`
-	// Regex is a pattern in RE2 syntax, searched in the text as it came, without word boundaries.
-	// Default none. Reloadable.
+	// Regex is a pattern in RE2 syntax. It is searched for in the original text, without word
+	// boundaries. Default none. Reloadable.
 	Regex string `yaml:"regex"`
 }
 
