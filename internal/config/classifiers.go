@@ -12,52 +12,55 @@ import (
 	"signalbox/internal/signal"
 )
 
-// OwnClassifier is a classifier of one's own: trained by `signalbox fit`, or a model on another
-// server. It reads the last user message; rules ask it by `classifier: {name, label, min_score}`.
+// OwnClassifier is a classifier of your own: trained by `signalbox fit`, or a model on another
+// server. It reads the last user message; rules refer to it as `classifier: {name, label,
+// min_score}`.
 type OwnClassifier struct {
-	// Name is what rules and requests call it. Required; not the name of a signal.
+	// Name is the name by which rules and requests refer to the classifier. Required; must not be
+	// the name of a signal.
 	Name string `yaml:"name"`
-	// Model is the folder of models_dir that `signalbox fit` wrote. Default the name. Reloadable,
-	// also when the folder is written anew.
+	// Model is the folder in models_dir that `signalbox fit` wrote. Default: the name of the
+	// classifier. Reloadable, also when the folder is written again.
 	Model string `yaml:"model"`
-	// Threshold is the probability from which a label holds when a rule gives no min_score, in
-	// (0,1]. Default: of a trained one that for the share of false positives it was trained for; of
-	// a model elsewhere 0.5. It has no meaning for labels that exclude each other, of which the
-	// most probable one holds. Reloadable.
+	// Threshold is the probability from which a label counts if a rule sets no min_score, in (0,1].
+	// It has no effect on mutually exclusive labels, of which the most probable one counts.
+	// Default: for a trained classifier, the threshold for the false positive rate it was trained
+	// for; for a model on another server 0.5. Reloadable.
 	Threshold float64 `yaml:"threshold"`
-	// HTTP is the server that is asked in place of a trained classifier.
+	// HTTP is the server that is called in place of a trained classifier.
 	HTTP HTTPClassifier `yaml:"http"`
 }
 
-// HTTPClassifier is a model on another server that says what a text is. It is asked only where all
-// that is computed here does not settle a decision.
+// HTTPClassifier is a model on another server that classifies a text. It is called only if the
+// signals computed in this process do not settle a decision.
 type HTTPClassifier struct {
-	// URL is the server without the last part of the path, as http://guard:8000/v1. vLLM has
-	// classify and pooling at its root: for these /v1 is optional.
+	// URL is the base URL of the server, without the last part of the path, such as
+	// http://guard:8000/v1. vLLM serves classify and pooling at its root; for these, /v1 is
+	// optional.
 	URL string `yaml:"url"`
-	// API is classify or pooling (vLLM), tei (Text Embeddings Inference, /predict), or chat (a
-	// guard model of any OpenAI-compatible server). Default chat.
+	// API selects the API of the server: classify or pooling (vLLM), tei (Text Embeddings
+	// Inference, /predict) or chat (a guard model on any OpenAI-compatible server). Default chat.
 	API string `yaml:"api"`
-	// Model is the name that the model has there. tei needs none.
+	// Model is the name of the model on the server. tei needs none.
 	Model string `yaml:"model"`
-	// Template, of chat, is how the model is asked and how its answer is read: llama_guard,
-	// qwen3guard, shieldgemma, gpt_oss_safeguard, or instruct for any other model, which then
-	// answers with one of labels.
+	// Template selects, for api chat, the prompt for the model and how its response is parsed:
+	// llama_guard, qwen3guard, shieldgemma, gpt_oss_safeguard, or instruct for any other model,
+	// which then responds with one of labels.
 	Template string `yaml:"template"`
-	// Policy is what shieldgemma, gpt_oss_safeguard and instruct are to look for, in words.
+	// Policy describes in words what shieldgemma, gpt_oss_safeguard and instruct look for.
 	Policy string `yaml:"policy"`
-	// Labels are those of the model in its order, for classify, pooling and tei, and those to
-	// choose from for instruct. Default: what the server or the template says.
+	// Labels lists the labels of the model in its order, for classify, pooling and tei, or the
+	// labels to choose from, for instruct. Default: those of the server or the template.
 	Labels []string `yaml:"labels"`
-	// Timeout bounds one request; the classifier is unknown (timeout) then. Default 2s.
+	// Timeout limits one request. On timeout, the classifier is unknown (timeout). Default 2s.
 	Timeout option.Duration `yaml:"timeout"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
-	// Memo is how many answers are remembered, each by the SHA-256 of its text. Default 4096; -1
-	// turns it off.
+	// Memo is the number of results that are remembered, keyed by the SHA-256 of the text. -1
+	// disables the memo. Default 4096.
 	Memo int `yaml:"memo"`
-	// MaxBytes is how much of a text is sent; of a longer one the start and the end are. Default
-	// 32KiB.
+	// MaxBytes is the maximum amount of a text that is sent. Of a longer text, the start and the
+	// end are sent. Default 32KiB.
 	MaxBytes option.Bytes `yaml:"max_bytes"`
 }
 

@@ -1,9 +1,10 @@
-// Package config reads the one YAML file: flags and environment through viper, the file itself
-// strictly, so that every problem carries file, line, column, path and the nearest known key.
-// It composes the Options of the other packages and owns none of their meaning; checks that need
-// more than one section (a route naming a model) live here and in rules.
+// Package config reads the configuration, which is a single YAML file. Flags and environment are
+// read through viper; the file is read strictly, so that every problem is reported with file, line,
+// column, path and the nearest known key. The package composes the Options of other packages
+// without interpreting them. Checks that involve more than one section, such as a route naming a
+// model, live here and in rules.
 //
-// Load is pure in the file and the environment it is given. The result is immutable.
+// Load depends only on the file and the environment it is given. The result is immutable.
 package config
 
 import (
@@ -38,60 +39,62 @@ import (
 	"signalbox/rules"
 )
 
-// Config is the whole configuration. Each section is documented where its type is.
+// Config is the whole configuration. Each section is documented at its type.
 type Config struct {
-	// Server holds listeners, limits and timeouts of the HTTP edge.
+	// Server configures listeners, size limits and timeouts of the HTTP server, and general
+	// settings of routing.
 	Server settings.Server `yaml:"server"`
-	// Limits keeps requests from using up the process.
+	// Limits sets bounds that keep requests from exhausting the process.
 	Limits settings.Limits `yaml:"limits"`
-	// Auth says who may call and as whom.
+	// Auth configures who may call, and as whom.
 	Auth auth.Options `yaml:"auth"`
-	// Models is the pool: what routes name and clients may ask for.
+	// Models lists the models that routes refer to and clients may ask for.
 	Models []backend.ModelOptions `yaml:"models"`
 	// Classify configures the neural signals.
 	Classify Classify `yaml:"classify"`
-	// Signals declares keywords and private intents.
+	// Signals defines keywords and private intents.
 	Signals Signals `yaml:"signals"`
-	// Prompts are the system prompts that routes name.
+	// Prompts lists the system prompts that routes refer to.
 	Prompts []settings.Prompt `yaml:"prompts"`
-	// Conditions are named conditions, used as `condition: NAME`.
+	// Conditions defines named conditions, used as `condition: NAME`.
 	Conditions yaml.Node `yaml:"conditions"`
-	// Routes are tried in order; the first that is true wins.
+	// Routes lists the routes. They are evaluated in order; the first whose condition is true
+	// applies.
 	Routes yaml.Node `yaml:"routes"`
-	// Default answers what no route matched; it takes the same keys as a route's `use`.
+	// Default handles requests that no route matches. It takes the same keys as a route's `use`.
 	Default yaml.Node `yaml:"default"`
-	// Guard checks answers against facts while they stream. Without the section no answer is
-	// checked, unless a route or a request asks for it.
+	// Guard checks responses against evidence while they stream. Without the section, no response
+	// is checked unless a route or a request asks for it.
 	Guard guardrail.Options `yaml:"guard"`
-	// Memory keeps contexts, which requests name instead of sending a long text again.
+	// Memory stores contexts, which requests reference instead of sending a long text again.
 	Memory Memory `yaml:"memory"`
-	// Cache keeps answers and gives them again. Without the section it is off, unless a route turns
-	// it on.
+	// Cache stores responses and returns them for repeated requests. Without the section it is off,
+	// unless a route turns it on.
 	Cache recall.Options `yaml:"cache"`
-	// Stick keeps conversations with their models. Without the section it is on.
+	// Stick keeps conversations with their models. Without the section it is on, with its defaults.
 	Stick decide.StickOptions `yaml:"stick"`
-	// Outcomes are how good answers were, which the choice among models learns from. Without the
-	// section nothing is learnt.
+	// Outcomes configures learning from ratings of responses, for the choice among models. Without
+	// the section, nothing is learnt.
 	Outcomes decide.OutcomeOptions `yaml:"outcomes"`
 	// Telemetry configures logs, metrics and traces.
 	Telemetry telemetry.Options `yaml:"telemetry"`
 
 	// File is the path the configuration was read from.
 	File string `yaml:"-"`
-	// Fingerprint tells the content of the file apart from that of another.
+	// Fingerprint identifies the content of the file.
 	Fingerprint string `yaml:"-"`
-	// Text is the content of the file. Its secrets are references.
+	// Text is the content of the file. Secrets appear in it as references.
 	Text string `yaml:"-"`
-	// Warnings are what Load warned of.
+	// Warnings are the warnings of Load.
 	Warnings []rules.Problem `yaml:"-"`
 	// SecretFiles are the files that references of the form file:PATH were read from.
 	SecretFiles []string `yaml:"-"`
-	// Program is what the routes compile to.
+	// Program is the compiled form of the routes.
 	Program *rules.Program `yaml:"-"`
 
-	// Catalog says what the configured models can compute.
+	// Catalog lists what the configured models can compute.
 	Catalog Catalog `yaml:"-"`
-	// Guarded: the section `guard`, or a route, turns the guard on.
+	// Guarded reports whether the section `guard`, or a route, turns the guard on.
 	Guarded bool `yaml:"-"`
 }
 
@@ -148,115 +151,120 @@ func (c *Config) Threshold(k signal.Kind) float64 { return threshold(&c.Catalog,
 // defaultThreshold is that of signals whose model tells none.
 const defaultThreshold = 0.5
 
-// Classify is the section of the neural signals.
+// Classify is the section `classify`: the neural signals.
 type Classify struct {
 	gpu.Options `yaml:",inline"`
 
-	// ModelsDir is where downloaded models and bundles are looked for. Default
+	// ModelsDir is the folder in which downloaded models and bundles are looked up. Default
 	// ~/.cache/signalbox/models. Reloadable.
 	ModelsDir string `yaml:"models_dir"`
-	// Timeout bounds the extraction of the signals of one request; those that are not there by then
-	// are unknown. The safety signal reads the whole prompt, so this bounds the length of prompts
-	// that pass a safety route. Default 10s. Reloadable.
+	// Timeout limits the computation of all signals of one request. Signals that are missing by
+	// then are unknown. The safety signals read the whole prompt, so this limits the length of
+	// prompts that can pass a safety route. Default 10s. Reloadable.
 	Timeout option.Duration `yaml:"timeout"`
-	// Timeouts bounds single signals, as in {jailbreak: 300ms, keyword: 20ms}: one that is not
-	// there by then is unknown, which its routes' on_unknown answers, and the others go on. The
-	// time counts from when the signal is asked for. Names are keyword, domain, jailbreak,
-	// injection, pii, complexity, factcheck, embedding and intent; the time of embedding holds for
-	// intent too. Each is at most timeout. Default none. Reloadable.
+	// Timeouts limits individual signals, such as {jailbreak: 300ms, keyword: 20ms}. A signal that
+	// is late is unknown, and the on_unknown of its routes applies; the other signals continue. The
+	// time counts from the moment the signal is requested. Names are keyword, domain, jailbreak,
+	// injection, pii, complexity, factcheck, embedding and intent; the timeout of embedding also
+	// applies to intent. Each is at most timeout. Default none. Reloadable.
 	Timeouts map[string]option.Duration `yaml:"timeouts"`
-	// Windows bounds what the safety signals read of the texts of one request that they do not
-	// remember: so many windows, or as many tokens in shorter texts, and at least what the newest
-	// text asks for. The newest text is read first, then those in which a fast scan of all of it
-	// finds most. Routes with `windows: all` read every window. Default 12. Reloadable.
+	// Windows limits how much text the safety signals read per request, not counting texts whose
+	// verdicts are remembered: this many windows, or the same number of tokens in shorter texts,
+	// but at least what the newest text needs. The newest text is read first, then those in which a
+	// fast scan of all texts finds the most. Routes with `windows: all` read every window. Default
+	// 12. Reloadable.
 	Windows int `yaml:"windows"`
-	// Memo is how many verdicts on texts each model remembers at most, so that what was read in one
-	// turn of a conversation is not read again in the next: about 400 bytes a verdict, named by the
-	// SHA-256 of its text, in memory alone. 0 turns it off. Default 65536. Reloadable.
+	// Memo is the maximum number of verdicts on texts that each model remembers, so that a text
+	// read in one turn of a conversation is not read again in the next. A verdict takes about 400
+	// bytes, is keyed by the SHA-256 of its text, and is kept in memory only. 0 disables the memo.
+	// Default 65536. Reloadable.
 	Memo int `yaml:"memo"`
-	// Isolation is none (default) or process: models run in a process of their own, which is
-	// started again when a fault in native code ends it; signals are unknown meanwhile. Restart
-	// needed.
+	// Isolation selects where models run: none, in the proxy's process, or process, in a separate
+	// process. If a fault in native code ends the separate process, it is started again; signals
+	// are unknown meanwhile. Default none. Restart needed.
 	Isolation string `yaml:"isolation" words:"none process"`
-	// Tasks says which model computes which signal; a signal without an entry comes from the
+	// Tasks configures which model computes which signal. A signal without an entry comes from the
 	// embedded bundle. Reloadable.
 	Tasks []Task `yaml:"tasks"`
-	// Classifiers are classifiers of one's own, which rules ask as they ask signals. At most 12.
-	// See classifiers.md. Reloadable.
+	// Classifiers lists classifiers of your own, which rules use like signals. At most 12. See
+	// classifiers.md. Reloadable.
 	Classifiers []OwnClassifier `yaml:"classifiers"`
 }
 
-// Task binds one neural signal to a bundle.
+// Task binds one neural signal to a model.
 type Task struct {
-	// Name is the signal: domain, jailbreak, injection, pii, complexity, factcheck or embedding; or
-	// grounding, the model that judges claims for the guard: one over pairs (premise, claim), or
-	// one that marks tokens of the answer.
+	// Name is the signal: domain, jailbreak, injection, pii, complexity, factcheck or embedding.
+	// grounding is the model that judges claims for the guard: either a model for pairs (premise,
+	// claim), or one that marks tokens of the response.
 	Name string `yaml:"name"`
-	// Model is `embedded`, a model of models_dir such as ORG/NAME, or, for pii, `patterns`, which
-	// finds what patterns alone can. Default embedded.
+	// Model is `embedded`, a model in models_dir such as ORG/NAME, or, for pii only, `patterns`,
+	// which detects what patterns alone can find. Default embedded.
 	Model string `yaml:"model"`
-	// Classifier is the name of one of classify.classifiers with http, which gives the signal in
-	// place of a model here: domain and complexity by its labels, jailbreak, injection and
-	// factcheck by the probability of positive. Attacks are asked about text by text. It is asked
-	// only where all that is computed here does not settle a decision. Default: a model here does.
-	// Reloadable.
+	// Classifier is the name of an entry of classify.classifiers with http that computes the signal
+	// in place of a local model. domain and complexity take its labels; jailbreak, injection and
+	// factcheck take the probability of positive. For attacks, each text is sent separately. It is
+	// called only if the signals computed in this process do not settle a decision. Default: a
+	// local model. Reloadable.
 	Classifier string `yaml:"classifier"`
-	// Threshold is the probability from which a yes-or-no signal counts as yes, in (0,1]. 0 takes
-	// the bundle's, with classifier 0.5.
+	// Threshold is the probability from which a yes-or-no signal is yes, in (0,1]. 0 selects the
+	// threshold of the bundle, or 0.5 with classifier.
 	Threshold float64 `yaml:"threshold"`
-	// Origins says whose text jailbreak or injection reads: instructions (system and developer
-	// messages, descriptions of tools), user, model (earlier answers and tool calls) and data
-	// (results of tools, contexts, documents, quoted material). Rules that name origins read those
-	// besides. Default [user] for jailbreak, [data] for injection. Reloadable.
+	// Origins lists the origins of the texts that jailbreak or injection reads: instructions
+	// (system and developer messages, tool descriptions), user, model (earlier responses and tool
+	// calls) and data (tool results, contexts, documents, quoted material). Rules that name origins
+	// read those in addition. Default [user] for jailbreak, [data] for injection. Reloadable.
 	Origins []string `yaml:"origins" words:"instructions user model data"`
 
-	// MaxTokens is the longest row that the model reads. 0 takes what the model says. This key and
-	// those below describe models in the Hugging Face layout; a bundle says the same in its own
-	// file.
+	// MaxTokens is the longest row that the model reads, in tokens. 0 selects the value of the
+	// model. This key and those below it describe models in the Hugging Face layout; a bundle has
+	// the same settings in its manifest.
 	MaxTokens int `yaml:"max_tokens"`
-	// Window is how a text is read that is longer than one row.
+	// Window configures how a text that is longer than one row is read.
 	Window TaskWindow `yaml:"window"`
-	// Kind is sequence, token, pair or embedding. Default: found in the files.
+	// Kind is the kind of the model: sequence, token, pair or embedding. Default: detected from the
+	// files.
 	Kind string `yaml:"kind" words:"sequence token pair embedding"`
-	// Positive is the model's label that jailbreak, injection or factcheck looks for. Default:
-	// found by its name; with classifier what that looks for, such as unsafe.
+	// Positive is the label that jailbreak, injection or factcheck looks for. Default: detected by
+	// its name; with classifier, the label that the classifier looks for, such as unsafe.
 	Positive string `yaml:"positive"`
-	// Labels renames labels of the model, as in {LABEL_1: jailbreak}. A model that names none has
-	// LABEL_0, LABEL_1 and so on.
+	// Labels renames labels of the model, such as {LABEL_1: jailbreak}. A model without label names
+	// has LABEL_0, LABEL_1 and so on.
 	Labels map[string]string `yaml:"labels"`
-	// Temperature divides the logits before they become probabilities. 0 stands for 1.
+	// Temperature divides the logits before they are converted to probabilities. 0 means 1.
 	Temperature float64 `yaml:"temperature"`
-	// Pooling is mean, cls, last_token or none, for embedding. Default: found in the files.
+	// Pooling is how an embedding model pools token vectors: mean, cls, last_token or none.
+	// Default: detected from the files.
 	Pooling string `yaml:"pooling" words:"mean cls last_token none"`
-	// Dims cuts the vectors of embedding to their first numbers. 0 keeps all.
+	// Dims truncates embedding vectors to this many dimensions. 0 keeps all.
 	Dims int `yaml:"dims"`
-	// Prefix is put before every text that embedding reads. Default: found in the files.
+	// Prefix is prepended to every text that an embedding model reads. Default: detected from the
+	// files.
 	Prefix *string `yaml:"prefix"`
-	// Layer is the layer at which embedding leaves a model that allows several. 0 takes the
-	// deepest.
+	// Layer is the layer whose output an embedding model returns, if it supports several. 0 selects
+	// the deepest.
 	Layer int `yaml:"layer"`
 
-	// Remote is the server that runs the graph. The model named above still gives tokenizer, labels
-	// and thresholds; of a bundle the graph need not be here, a folder in the Hugging Face layout
-	// is read with its graph. Default: it runs here.
+	// Remote is a server that runs the graph. The model named by model still supplies tokenizer,
+	// labels and thresholds. A bundle may lack its graph; a folder in the Hugging Face layout must
+	// contain it. Default: the graph runs here.
 	Remote Remote `yaml:"remote"`
 }
 
-// TaskWindow is how a model reads a text that is longer than one row.
+// TaskWindow configures how a model reads a text that is longer than one row.
 type TaskWindow struct {
-	// Tokens is the length of a row, 8 to 32768, special tokens included, and at most max_tokens.
-	// Memory and time of most models grow with its square. Default: 512, or max_tokens where that
-	// is less; 4096 for models that judge the tokens of an answer.
+	// Tokens is the length of a row, including special tokens. 8 to 32768, and at most max_tokens.
+	// Memory and time of most models grow with its square. Default: 512, or max_tokens if that is
+	// less; 4096 for models that judge the tokens of a response.
 	Tokens int `yaml:"tokens"`
-	// Stride is the distance between the starts of two rows; they overlap by the rest. Default:
-	// three quarters of tokens.
+	// Stride is the distance between the starts of two consecutive rows, in tokens; rows overlap by
+	// the rest. Default: three quarters of tokens.
 	Stride int `yaml:"stride"`
-	// Max is the most rows of a text that are read: the first ones and the last. Default 4; all for
-	// jailbreak, injection and pii.
+	// Max is the maximum number of rows of a text that are read: the first ones and the last.
+	// Default 4; all for jailbreak, injection and pii.
 	Max int `yaml:"max"`
-	// Long, of domain, complexity, factcheck and embedding, is how a text is read that does not fit
-	// into one row: skeleton, one row of what says most of it, or windows, all of it, row by row, of
-	// which the mean counts. Default skeleton.
+	// Long selects how domain, complexity, factcheck and embedding read a text that does not fit
+	// into one row: skeleton reads one row with the most informative parts; windows reads the whole
+	// text row by row and takes the mean. Default skeleton.
 	Long string `yaml:"long" words:"skeleton windows"`
 }
 
@@ -269,28 +277,28 @@ const (
 // Remote is a model on a server that speaks the Open Inference Protocol v2, such as KServe or
 // Triton.
 type Remote struct {
-	// URL is where the server is, as in http://triton:8000, without the /v2.
+	// URL is the base URL of the server, without /v2, such as http://triton:8000.
 	URL string `yaml:"url"`
-	// Model is the name that the model has there.
+	// Model is the name of the model on the server.
 	Model string `yaml:"model"`
-	// Version is the version of the model there. Default: the server's choice.
+	// Version is the version of the model on the server. Default: chosen by the server.
 	Version string `yaml:"version"`
-	// Timeout bounds one request; signals that are not there by then are unknown (timeout). Default
+	// Timeout limits one request. Signals that are missing by then are unknown (timeout). Default
 	// 2s.
 	Timeout option.Duration `yaml:"timeout"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
 }
 
-// Signals is the section of the signals that a user defines.
+// Signals is the section `signals`: signals that the operator defines.
 type Signals struct {
-	// Keywords are named sets of words and phrases. They are looked for in what a text says and in
-	// what it hides behind look-alike letters, invisible characters and encodings.
+	// Keywords lists named sets of words and phrases. They are searched for in the text as written
+	// and in text disguised by look-alike letters, invisible characters and encodings.
 	Keywords []lexical.Options `yaml:"keywords"`
-	// Intents are private intents, each known by a few examples.
+	// Intents lists private intents, each defined by a few examples.
 	Intents []knn.Intent `yaml:"intents"`
-	// IntentMargin is how far the score of an intent has to be above the next best for a text to
-	// belong to it, in [0,1). Reloadable.
+	// IntentMargin is the lead that the score of an intent must have over the next best for a text
+	// to belong to it, in [0,1). Default 0. Reloadable.
 	IntentMargin float64 `yaml:"intent_margin"`
 }
 

@@ -15,92 +15,94 @@ import (
 	"signalbox/memory/redis"
 )
 
-// Memory is the section of the contexts: texts that are stored once and then named by requests.
-// Without the section they are kept in RAM, within the default quotas.
+// Memory is the section `memory`: contexts, that is, texts that are stored once and then referenced
+// by requests. Without the section they are kept in RAM, within the default quotas.
 type Memory struct {
-	// Enabled turns contexts on. Default true; with false requests that name one are refused, and
-	// /v1/contexts is not there. Restart needed.
+	// Enabled turns contexts on. If it is false, requests that reference a context are refused and
+	// /v1/contexts is not served. Default true. Restart needed.
 	Enabled bool `yaml:"enabled"`
-	// L2Bytes is the most RAM that stored contexts take, ready ones and packed ones together; what
-	// requests in flight use may come on top. At least 1MiB. Default 1GiB. Restart needed.
+	// L2Bytes limits the RAM for stored contexts, ready and packed ones together. Contexts used by
+	// requests in flight may take more on top. At least 1MiB. Default 1GiB. Restart needed.
 	L2Bytes option.Bytes `yaml:"l2_bytes"`
-	// IdleToL2 is how long a context stays ready without use; then it is packed. At least 1s.
-	// Default 30s. Restart needed.
+	// IdleToL2 is how long an unused context stays ready before it is packed. At least 1s. Default
+	// 30s. Restart needed.
 	IdleToL2 option.Duration `yaml:"idle_to_l2"`
-	// IdleToL3 is how long a context stays in RAM without use; then only Redis has it. Without
-	// Redis it stays. At least idle_to_l2. Default 5m. Restart needed.
+	// IdleToL3 is how long an unused context stays in RAM before it is kept only in Redis. Without
+	// Redis it stays in RAM. At least idle_to_l2. Default 5m. Restart needed.
 	IdleToL3 option.Duration `yaml:"idle_to_l3"`
-	// DefaultTTL is how long a context that names no time lives after its last use. At least 10s,
-	// at most max_ttl. Default 1h. Restart needed.
+	// DefaultTTL is how long a context lives after its last use if it is created without a
+	// lifetime. At least 10s, at most max_ttl. Default 1h. Restart needed.
 	DefaultTTL option.Duration `yaml:"default_ttl"`
-	// MaxTTL is the longest life that may be asked for. At least 10s. Default 168h. Restart needed.
+	// MaxTTL is the longest lifetime that a caller may request for a context. At least 10s. Default
+	// 168h. Restart needed.
 	MaxTTL option.Duration `yaml:"max_ttl"`
-	// Durability is what a creation that names none gets while Redis cannot be reached: strict, it
-	// is refused; best_effort, it is kept in RAM until Redis is back. Default strict. Restart
-	// needed.
+	// Durability is what happens to a request that creates a context, and names no durability
+	// itself, while Redis is unreachable: strict refuses it; best_effort keeps the context in RAM
+	// until Redis is back. Default strict. Restart needed.
 	Durability string `yaml:"durability" words:"strict best_effort"`
-	// DeriveTimeout bounds the reading of a new context for its safety; what is not read by then is
-	// unknown, and routes that fail closed take it for unsafe. At least 1s. Default 5m. Restart
-	// needed.
+	// DeriveTimeout limits how long the safety signals may read a new context. What is not read by
+	// then is unknown, and routes that fail closed treat it as unsafe. At least 1s. Default 5m.
+	// Restart needed.
 	DeriveTimeout option.Duration `yaml:"derive_timeout"`
-	// Quotas is what one tenant may have. Reloadable.
+	// Quotas limits what each tenant may store. Reloadable.
 	Quotas MemoryQuota `yaml:"quotas"`
-	// Tenants replaces quotas for single tenants; a key that is left out takes the value of quotas.
-	// Reloadable.
+	// Tenants overrides quotas for individual tenants. A key that is left out takes the value of
+	// quotas. Reloadable.
 	Tenants []MemoryTenant `yaml:"tenants"`
-	// Redis is the third tier, which replicas share. Without it contexts live in this process
-	// alone, and end with it.
+	// Redis is the third tier of contexts, shared by replicas. Without it, contexts exist in this
+	// process only and are lost when it ends.
 	Redis MemoryRedis `yaml:"redis"`
-	// SaltSecret keeps tenants from finding out by the time of an answer what others have asked:
-	// prefixes that model servers cache are salted with it. Forwarded credentials stand under it in
-	// the keys of the answer cache. A reference; all replicas need the same. Default: one that is
-	// made up at start. Restart needed.
+	// SaltSecret keys the salts of the prefixes that model servers cache, so that tenants cannot
+	// infer from response times what others asked. Forwarded credentials enter the keys of the
+	// response cache hashed with it. A reference, ${NAME} or file:PATH. All replicas need the same
+	// value. Default: generated at start. Restart needed.
 	SaltSecret string `yaml:"salt_secret" secret:"true"`
 }
 
-// MemoryQuota is what one tenant may have; 0 takes the default.
+// MemoryQuota limits what one tenant may store. 0 selects the default.
 type MemoryQuota struct {
-	// Contexts is how many contexts, and sessions with facts, may be stored. Default 10000.
+	// Contexts is the maximum number of stored contexts, and sessions with facts. Default 10000.
 	Contexts int64 `yaml:"contexts"`
-	// Bytes bounds all of them, unpacked; what is stored twice counts once. Default 1GiB.
+	// Bytes limits the total size of contexts and facts, unpacked; content that is stored twice
+	// counts once. Default 1GiB.
 	Bytes option.Bytes `yaml:"bytes"`
-	// PinnedBytes bounds the text of pinned contexts. Default 256MiB.
+	// PinnedBytes limits the total text size of pinned contexts. Default 256MiB.
 	PinnedBytes option.Bytes `yaml:"pinned_bytes"`
-	// ContextBytes bounds the text of one context. Default 16MiB.
+	// ContextBytes limits the text size of one context. Default 16MiB.
 	ContextBytes option.Bytes `yaml:"context_bytes"`
-	// Versions bounds the versions of one context. Default 1000.
+	// Versions is the maximum number of versions of one context. Default 1000.
 	Versions int `yaml:"versions"`
-	// Facts bounds the facts of one context or session. Default 512.
+	// Facts is the maximum number of facts of one context or session. Default 512.
 	Facts int `yaml:"facts"`
-	// FactBytes bounds their text. Default 64KiB.
+	// FactBytes limits the total text size of the facts of one context or session. Default 64KiB.
 	FactBytes option.Bytes `yaml:"fact_bytes"`
 }
 
 // MemoryTenant is the quota of one tenant.
 type MemoryTenant struct {
-	// Name is the tenant, as auth has it. Required, unique.
+	// Name is the name of the tenant, as in auth. Required, unique.
 	Name        string `yaml:"name"`
 	MemoryQuota `yaml:",inline"`
 }
 
-// MemoryRedis is where replicas keep what they share: contexts, cached answers and where prompts
-// were sent.
+// MemoryRedis configures the Redis in which replicas keep shared data: contexts, cached responses
+// and where prompts were sent.
 type MemoryRedis struct {
-	// URL is redis://HOST:PORT/DATABASE, rediss:// with TLS, or unix://PATH; with a password in it,
-	// it must be a reference such as ${REDIS_URL}. Empty, the default: no Redis. Redis 7 or newer,
-	// with maxmemory-policy noeviction. Restart needed.
+	// URL is the address of Redis: redis://HOST:PORT/DATABASE, rediss:// for TLS, or unix://PATH. A
+	// URL with a password must be a reference, such as ${REDIS_URL}. Requires Redis 7 or newer with
+	// maxmemory-policy noeviction. Empty, the default: no Redis. Restart needed.
 	URL string `yaml:"url" secret:"may"`
-	// Prefix starts every key. Default cx. Restart needed.
+	// Prefix is the prefix of every key. Default cx. Restart needed.
 	Prefix string `yaml:"prefix"`
-	// LimitTimeout bounds the counting of a request against the limits of its caller, which the
-	// request waits for; one that Redis answers later is counted by this replica alone. Default
-	// 8ms. Restart needed.
+	// LimitTimeout limits how long a request waits while it is counted against the rate limits of
+	// its caller. If Redis answers later, only this replica counts the request. Default 8ms.
+	// Restart needed.
 	LimitTimeout option.Duration `yaml:"limit_timeout"`
-	// MetaTimeout bounds the reading of one record. Default 20ms. Restart needed.
+	// MetaTimeout limits the time to read one record. Default 20ms. Restart needed.
 	MetaTimeout option.Duration `yaml:"meta_timeout"`
-	// BlobTimeout bounds the reading of one text. Default 250ms. Restart needed.
+	// BlobTimeout limits the time to read one text. Default 250ms. Restart needed.
 	BlobTimeout option.Duration `yaml:"blob_timeout"`
-	// WriteTimeout bounds the writing of a record or a text. Default 5s. Restart needed.
+	// WriteTimeout limits the time to write a record or a text. Default 5s. Restart needed.
 	WriteTimeout option.Duration `yaml:"write_timeout"`
 }
 
