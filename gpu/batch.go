@@ -22,18 +22,19 @@ const (
 	BatchOff  = "off"
 )
 
-// BatchOptions says when runs of several requests become one. Only runs over rows of similar length
-// are put together, so that little is computed for padding.
+// BatchOptions configures the batching of runs of several requests. Only rows of similar length are
+// batched, so that little computation is spent on padding.
 type BatchOptions struct {
-	// Mode is auto (default), on or off. auto: on devices other than the CPU always; on the CPU
-	// only runs that have to wait for a place anyway, and only at lengths where rows together have
-	// turned out to take less time than rows alone. on: on the CPU as well, without looking at the
-	// gain.
+	// Mode selects when runs are batched: auto, on or off. auto always batches on devices other
+	// than the CPU; on the CPU it batches only runs that have to wait for a slot anyway, and only
+	// at row lengths for which batching has proven faster. on batches on the CPU as well, whether
+	// or not it is faster. Default auto.
 	Mode string `yaml:"mode" words:"auto on off"`
-	// MaxBatch is the most rows of one run, 2 to 256. Default 16.
+	// MaxBatch is the maximum number of rows in one run, 2 to 256. Default 16.
 	MaxBatch int `yaml:"max_batch"`
-	// MaxWait is how long the first of several requests at once waits for others, up to 100ms. A
-	// request that is alone never waits. On the CPU auto does not wait. Default 1ms.
+	// MaxWait is how long the first of several concurrent requests waits for others to join its
+	// run. At most 100ms. A single request never waits, and with mode auto nothing waits on the
+	// CPU. Default 1ms.
 	MaxWait option.Duration `yaml:"max_wait"`
 }
 

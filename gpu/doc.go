@@ -1,21 +1,21 @@
-// Package gpu runs ONNX graphs: it finds and loads ONNX Runtime's shared library, proves which
-// execution providers work, and offers sessions that take tensors and give tensors. It knows no
-// labels, no text and no thresholds. It is the only package that uses cgo; built without cgo it
-// has the same names and [Open] returns [ErrUnavailable].
+// Package gpu runs ONNX graphs. It finds and loads ONNX Runtime's shared library, determines which
+// execution providers work, and offers sessions that take and return tensors. It knows no labels,
+// no text and no thresholds. It is the only package that uses cgo; built without cgo it has the
+// same names and [Open] returns [ErrUnavailable].
 //
 // # Invariants
 //
-//   - A library from the cache directory is loaded only when its SHA-256 is a known one; every
+//   - A library from the cache directory is loaded only if its SHA-256 is a known one; every
 //     library is loaded by absolute path. See [Locate].
-//   - What reaches C has been checked: the graph's signature is read in Go before the library sees
-//     the bytes, and names, element types and shapes are checked before every run, because a fault
-//     in C ends the process.
-//   - Weights are in the bytes of the graph: none are read from files that nobody has checked.
-//   - Callers give and get float32 and int64. A graph that takes int32 or float16 is given the same
-//     numbers in that type, or an [InputError] when they have no place in it; narrower outputs are
-//     widened. Caches of a decoder are given empty.
+//   - Everything that is passed to C has been checked, because a fault in C ends the process: the
+//     graph's signature is read in Go before the library receives the bytes, and names, element
+//     types and shapes are checked before every run.
+//   - Weights are part of the graph's bytes: none are read from files that were not checked.
+//   - Callers pass and receive float32 and int64. A graph that takes int32 or float16 receives the
+//     same numbers in that type, or an [InputError] if they do not fit; narrower outputs are
+//     widened. Caches of a decoder are passed empty.
 //   - Outputs are Go memory owned by the caller, and finite.
-//   - Native memory has one owner, which releases it. [Runtime.Handles] counts what is alive.
+//   - Native memory has one owner, which releases it. [Runtime.Handles] counts the live handles.
 //
 // # Concurrency
 //
@@ -23,22 +23,22 @@
 // share it, and it stays loaded until the process ends. Unloading is not offered, because threads
 // and signal handlers of a provider may outlive it.
 //
-// A run blocks an operating system thread. [Runtime] lets as many start as its options say; the
-// others wait in a bounded queue, first come first served, and leave it when their context ends. A
-// full queue answers [ErrOverloaded] at once. A run whose context ends is terminated; one that goes
-// on nevertheless, because a driver hangs, is reported (Options.Hung).
+// A run blocks an operating system thread. [Runtime] starts as many runs as its options allow. The
+// others wait in a bounded queue, first come, first served, and leave it when their context ends.
+// If the queue is full, a run fails with [ErrOverloaded] at once. A run whose context ends is
+// terminated; one that continues nevertheless, because a driver hangs, is reported (Options.Hung).
 //
-// On devices other than the CPU each has a queue of its own, and a run goes to the device with the
-// fewest.
+// Each device other than the CPU has a queue of its own, and a run goes to the device with the
+// fewest runs.
 //
-// Runs of several callers may become one ([BatchOptions]). Such a run has a goroutine of its own,
-// which ends with the last of its callers: the run is terminated when all have left. A probe that
-// does not answer leaves its goroutine behind, because a native call cannot be interrupted.
+// Runs of several callers may be batched ([BatchOptions]). A batched run has a goroutine of its
+// own, which ends with the last of its callers: the run is terminated when all have left. A probe
+// that does not return leaves its goroutine behind, because a native call cannot be interrupted.
 // Otherwise the package starts no goroutine that outlives a call: a cancellation runs in the
 // goroutine of [context.AfterFunc], and the run waits for it.
 //
 // # Signal handlers
 //
 // Starting a provider may replace signal handlers of the process, which would end it at the next
-// SIGTERM. They are put back after every probe and after loading every graph on a device.
+// SIGTERM. They are restored after every probe and after loading a graph on a device.
 package gpu

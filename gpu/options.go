@@ -14,67 +14,71 @@ import (
 	"signalbox/internal/option"
 )
 
-// Options configures the runtime that all sessions of a process share. Nothing in it can be
-// changed while the process runs: restart needed.
+// Options configures the ONNX Runtime environment that all sessions of a process share. None of it
+// can be changed while the process runs: restart needed.
 type Options struct {
 	// Library is the absolute path of ONNX Runtime's shared library, or of the directory that holds
-	// it. Empty (default): looked for where the variable SIGNALBOX_ONNXRUNTIME says, in the cache
-	// directory, beside the program and among the system's libraries. A path that does not work is
-	// an error; nothing else is tried then.
+	// it. If the path does not work, that is an error; no other place is tried. Empty, the default:
+	// the library is looked for at the path in the environment variable SIGNALBOX_ONNXRUNTIME, in
+	// the cache directory, beside the program and among the system's libraries.
 	Library string `yaml:"library"`
-	// LibrarySHA256 is the SHA-256, in hexadecimal, that the library must have. Empty (default):
-	// the built-in checksums hold for the cache directory, other places are trusted as they are.
+	// LibrarySHA256 is the required SHA-256 of the library, in hexadecimal. Empty, the default: a
+	// library in the cache directory must have one of the built-in checksums, and libraries in
+	// other places are trusted without a check.
 	LibrarySHA256 string `yaml:"library_sha256"`
-	// Provider is the execution provider of sessions that name none: auto (default), cpu, cuda,
-	// tensorrt, migraphx, openvino or webgpu. auto takes migraphx where it works, else cpu. One that
-	// does not work here is replaced by cpu, and /readyz says why.
+	// Provider is the execution provider for sessions that name none: auto, cpu, cuda, tensorrt,
+	// migraphx, openvino or webgpu. auto selects migraphx if it works, else cpu. A provider that
+	// does not work on this machine is replaced by cpu, and /readyz gives the reason. Default auto.
 	Provider string `yaml:"provider" words:"auto cpu cuda tensorrt migraphx openvino webgpu"`
-	// ProviderLibrary is the absolute path of a plugin of ONNX Runtime that brings execution
-	// providers. It is asked for a provider that the core library does not have. Default none.
+	// ProviderLibrary is the absolute path of an ONNX Runtime plugin with execution providers. It
+	// is used for a provider that the core library lacks. Default none.
 	ProviderLibrary string `yaml:"provider_library"`
-	// Devices are the numbers of the devices that a provider other than cpu uses, at most 16: every
-	// model is loaded on each of them, and a run goes to the one with the fewest. Default [0].
+	// Devices lists the device numbers that a provider other than cpu uses, at most 16. Every model
+	// is loaded on each device, and a run goes to the device with the fewest runs. Default [0].
 	Devices []int `yaml:"devices"`
-	// MemoryLimit bounds what each model takes of the memory of a device, such as 2GiB; a run that
-	// needs more fails, and its signals are unknown (overload). webgpu and openvino know no limit.
+	// MemoryLimit limits the device memory of each model, such as 2GiB. A run that needs more
+	// fails, and its signals are unknown (overload). webgpu and openvino do not support a limit.
 	// Default none.
 	MemoryLimit option.Bytes `yaml:"device_memory"`
-	// EngineCache is the absolute path of the folder where tensorrt, migraphx and openvino keep
-	// what they compiled from models, which takes minutes without it. Default
-	// <cache>/signalbox/engines.
+	// EngineCache is the absolute path of the folder in which tensorrt, migraphx and openvino cache
+	// compiled models. Without the cache, compilation takes minutes. Default: signalbox/engines in
+	// the user's cache directory.
 	EngineCache string `yaml:"engine_cache"`
-	// Batch puts runs of several requests together.
+	// Batch configures the batching of runs of several requests.
 	Batch BatchOptions `yaml:"batch"`
-	// IntraOpThreads is the number of threads that one run uses, 1 to 256. Default 1: models of up
-	// to 22M parameters gain more from runs side by side.
+	// IntraOpThreads is the number of threads of one run, 1 to 256. Default 1, since models of up
+	// to 22M parameters gain more from parallel runs.
 	IntraOpThreads int `yaml:"intra_op_threads"`
-	// MaxConcurrent is the number of runs at once, up to 4096; on devices other than the CPU that
-	// of each device. 0 (default): on the CPU as many as there are cores, divided by
+	// MaxConcurrent is the maximum number of concurrent runs, up to 4096; on devices other than the
+	// CPU it applies per device. Default 0: on the CPU the number of cores divided by
 	// intra_op_threads, at least 1; on a device 2, so that one run is prepared while another
 	// computes.
 	MaxConcurrent int `yaml:"max_concurrent"`
-	// QueueDepth is the number of runs that may wait for one of these places, up to 65536; of one
-	// more the signals are unknown (overload). 0: the default, 256. -1: none may wait.
+	// QueueDepth is the maximum number of runs that wait for a slot, up to 65536. If the queue is
+	// full, the signals of a further run are unknown (overload). -1: no run may wait. 0: the
+	// default, 256.
 	QueueDepth int `yaml:"queue_depth"`
 
-	// EnvLibrary is like Library, from the environment. The caller reads it; this package does not.
+	// EnvLibrary is the same as Library, from the environment. The caller reads it; this package
+	// does not.
 	EnvLibrary string `yaml:"-"`
-	// CacheDir is the user's cache directory, such as /home/u/.cache. Empty: what os.UserCacheDir
-	// says.
+	// CacheDir is the user's cache directory, such as /home/u/.cache. Empty: the result of
+	// os.UserCacheDir.
 	CacheDir string `yaml:"-"`
-	// ProbeAll asks every provider whether it works, not only those that Provider may lead to.
+	// ProbeAll probes every provider, not only those that Provider may lead to.
 	ProbeAll bool `yaml:"-"`
-	// Logger receives warnings, such as a session that nobody closed. Nil: they are discarded.
+	// Logger receives warnings, such as about a session that was not closed. If nil, they are
+	// discarded.
 	Logger *slog.Logger `yaml:"-"`
-	// Observer is told of every run. Nil: nobody is.
+	// Observer is notified of every run. If nil, nothing is notified.
 	Observer Observer `yaml:"-"`
 
-	// HangLimit is how long a run may go on after its context ended. 0: 2 minutes, and 15 of a
+	// HangLimit is how long a run may continue after its context ended. 0: 2 minutes, and 15 for a
 	// provider that may be compiling, which cannot be interrupted.
 	HangLimit time.Duration `yaml:"-"`
-	// Hung is told the session of a run that goes on for longer, as when a driver hangs: nothing
-	// but the end of the process frees its thread and its place. It is called on a goroutine of its
-	// own, once for each such run. Nil: an error goes to the Logger.
+	// Hung is called with the session of a run that exceeds HangLimit, as when a driver hangs: only
+	// the end of the process frees its thread and its slot. It is called on a goroutine of its own,
+	// once for each such run. If nil, an error goes to the Logger.
 	Hung func(session string) `yaml:"-" json:"-"`
 
 	deviceRuns int // MaxConcurrent of a device that is not the CPU
