@@ -1,15 +1,14 @@
-// Package keyring keeps virtual keys: those that operators make, change, rotate and revoke while
-// the proxy runs. It is not for the keys of the configuration, which proxy/auth holds; what a
-// virtual key may do is checked and compiled there too.
+// Package keyring keeps virtual keys: keys that operators create, change, rotate and revoke while
+// the proxy runs. Keys of the configuration belong to proxy/auth, which also checks and compiles
+// what a virtual key may do.
 //
-// A key is `sk-sbv-ID-SECRET`. ID is no secret and finds the record; the SHA-256 of the whole, which
-// is all that is kept, is compared in constant time. Records are texts in a Store, by name, and are
-// swapped one by one against what was read, so that no change of another replica is lost. What
-// requests are served from is a snapshot behind an atomic pointer: they take no lock and ask no
-// Store.
+// A key is `sk-sbv-ID-SECRET`. The ID is not secret and finds the record. Only the SHA-256 of the
+// whole key is stored; it is compared in constant time. Records are texts in a Store, by name, and
+// each is replaced by compare-and-swap, so that no change by another replica is lost. Requests are
+// served from a snapshot behind an atomic pointer: they take no lock and query no Store.
 //
-// A record that cannot be read, as one of a newer version with a field that this one does not know,
-// lets nobody in: what it would not enforce it must not accept.
+// A record that cannot be read, such as one of a newer version with an unknown field, admits
+// nobody: a restriction that this version cannot enforce must not be ignored.
 //
-// A Ring is safe for concurrent use. Run owns its caller's goroutine and starts none.
+// A Ring is safe for concurrent use. Run uses its caller's goroutine and starts none.
 package keyring

@@ -19,7 +19,7 @@ type Options struct {
 	ColdStart ColdStart `yaml:"cold_start"`
 }
 
-// ColdStart is the automatic limits by reasoning effort, in tokens.
+// ColdStart holds the automatic limits by reasoning effort, in tokens.
 type ColdStart struct {
 	// None is the limit without reasoning, in tokens. At least 1. Default 2048.
 	None int `yaml:"none"`
