@@ -6,15 +6,16 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// align pairs the words of the claim with those of a sentence so that as many as possible stand in
-// the same order: the longest common subsequence by dynamic programming (Wagner and Fischer, "The
-// string-to-string correction problem", JACM 21, 1974). It fills m.match and returns the first and
-// the last place in the sentence that has a partner; -1 when none has.
+// align aligns the claim with a sentence: it pairs as many equal words as possible in the same
+// order. This is the longest common subsequence, found by dynamic programming (Wagner and Fischer,
+// "The string-to-string correction problem", JACM 21, 1974). align fills m.match and returns the
+// first and the last index in the sentence that has a partner, or -1 if none has.
 func (m *matcher) align(sentence []words.Word) (first, last int) {
 	n, width := len(m.claim), len(sentence)+1
 	m.grid = slices.Grow(m.grid[:0], (n+1)*width)[:(n+1)*width]
 	clear(m.grid[n*width:])
-	for i := n - 1; i >= 0; i-- { // grid[i][j]: the best for the rest from word i and place j on
+	// grid[i][j] is the best result for the claim from word i on and the sentence from word j on.
+	for i := n - 1; i >= 0; i-- {
 		m.grid[i*width+width-1] = 0
 		for j := width - 2; j >= 0; j-- {
 			if m.claim[i].Hash == sentence[j].Hash {
@@ -30,7 +31,7 @@ func (m *matcher) align(sentence []words.Word) (first, last int) {
 	for i := range n {
 		m.match[i] = -1
 		for j < len(sentence) && m.grid[i*width+j] == m.grid[i*width+j+1] {
-			j++ // word j is not needed for the best
+			j++ // word j is not needed for the best result
 		}
 		if j == len(sentence) || m.claim[i].Hash != sentence[j].Hash {
 			continue
@@ -44,8 +45,9 @@ func (m *matcher) align(sentence []words.Word) (first, last int) {
 	return first, last
 }
 
-// gaps compares what stands between the aligned words on both sides. Words before the first and
-// after the last count as replaced at most: a claim may be a part of a sentence.
+// gaps compares the words between aligned words on both sides. Words before the first and after the
+// last aligned one can count as replaced, but not as dropped, because a claim may be part of a
+// sentence.
 func (m *matcher) gaps(o *overlap, sentence []words.Word) {
 	m.eachGap(len(sentence), func(from, to, at, end int) bool {
 		left := o.gap(m.claim[from:to], sentence[at:end])
@@ -57,9 +59,9 @@ func (m *matcher) gaps(o *overlap, sentence []words.Word) {
 	})
 }
 
-// eachGap calls gap with what stands between two aligned words, before the first and behind the
-// last: the claim's [from, to) and [at, end) of a sentence of size words, until it returns
-// false.
+// eachGap calls gap for each stretch between two aligned words, before the first and after the
+// last: words [from, to) of the claim and [at, end) of a sentence of size words. It stops if gap
+// returns false.
 func (m *matcher) eachGap(size int, gap func(from, to, at, end int) bool) {
 	from, at := 0, 0
 	for i := 0; i <= len(m.claim); i++ {
@@ -77,8 +79,8 @@ func (m *matcher) eachGap(size int, gap func(from, to, at, end int) bool) {
 	}
 }
 
-// gap compares one stretch that is not aligned and counts the words that stand in each other's
-// place. It returns what is left of the sentence's.
+// gap compares one stretch that is not aligned and counts replaced and inserted words. It returns
+// how many content words of the sentence are left over.
 func (o *overlap) gap(claim, sentence []words.Word) (left int) {
 	said, there := weighty(claim), weighty(sentence)
 	both := min(said, there)
@@ -92,8 +94,8 @@ func (o *overlap) gap(claim, sentence []words.Word) (left int) {
 	return there - both
 }
 
-// turned counts the words of a stretch between aligned ones in whose place the sentence says the
-// opposite.
+// turned counts the words of a stretch whose opposite is in the corresponding stretch of the
+// sentence.
 func (o *overlap) turned(claim, sentence []words.Word) {
 	for _, w := range claim {
 		if oppositeIn(sentence, w.Hash) >= 0 {
@@ -102,7 +104,7 @@ func (o *overlap) turned(claim, sentence []words.Word) {
 	}
 }
 
-// weighty is the number of words that are no mere function words.
+// weighty returns the number of words other than function words; negations count.
 func weighty(list []words.Word) int {
 	n := 0
 	for i := range list {

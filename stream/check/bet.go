@@ -12,16 +12,17 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// force is how firmly a sentence puts something.
+// force is how certain or binding a sentence is.
 type force uint8
 
 const (
-	asIs    force = iota
-	perhaps       // may, might, plans to, almost: what is said need not be so
-	surely        // must, required, always: nothing else can be
+	asIs force = iota
+	// "may", "might", "plans to", "almost": the statement need not be true.
+	perhaps
+	surely // "must", "required", "always": no alternative
 )
 
-// forces are words that tell how firmly something is put, of English, by hash.
+// forces maps English words, by hash, to how certain or binding they make a sentence.
 //
 //nolint:gochecknoglobals // constant table
 var forces = func() map[uint64]force {
@@ -43,8 +44,8 @@ var forces = func() map[uint64]force {
 	return m
 }()
 
-// Words that a statement depends on, of English, by hash: when, on what condition, with what
-// exception. Without one that is binding it says more.
+// Weights of the words, by hash, that make a statement conditional on a time, a condition or an
+// exception. A claim that omits a binding word says more than its evidence.
 const (
 	loose   = 1
 	binding = 2
@@ -64,15 +65,15 @@ var terms = func() map[uint64]int {
 	return m
 }()
 
-// turns tells what of a claim may turn it round although its words are those of the sentence that
-// fits it best. A judge of language this small hardly sees the order of words, and not always a
-// small word.
+// turns lists differences that may reverse the meaning of a claim although it uses the words of the
+// best matching sentence. A small language model often overlooks word order and sometimes small
+// words.
 type turns struct {
-	firmer   bool // what may be is, or what must be may be
-	terms    bool // the claim depends on something else, or on nothing
-	reversed bool // three words or more stand the other way round, and no passive tells why
-	contrary bool // a word of the claim is the opposite of one that it leaves out
-	mixed    bool // what one clause says is said of the subject of another
+	firmer   bool // uncertain became certain, or required became optional
+	terms    bool // the claim has other conditions, or lacks one
+	reversed bool // three or more words are in reverse order without a passive to explain it
+	contrary bool // a word of the claim is the opposite of one it omits
+	mixed    bool // a predicate is moved to the subject of another clause
 }
 
 func (t turns) any() bool { return t.firmer || t.terms || t.reversed || t.mixed || t.contrary }
@@ -103,7 +104,7 @@ var (
 	in  = hashOf("in")
 )
 
-// isMonth reports whether a word is the month of May: a number stands beside it, or "in" before it.
+// isMonth reports whether a word is the month of May: a number is next to it, or "in" before it.
 func isMonth(list []words.Word, i int) bool {
 	if list[i].Hash != may || !list[i].Has(words.Capital) {
 		return false
@@ -112,17 +113,17 @@ func isMonth(list []words.Word, i int) bool {
 		i+1 < len(list) && list[i+1].Has(words.Number)
 }
 
-// firmer reports whether the claim is put more firmly than the stretch that it takes its words
-// from, or what must be only may be: the stretch says that something may be, or no premise says
-// that it must.
+// firmer reports whether the claim is more certain than the stretch it takes its words from, or
+// makes a requirement optional. It also reports true if the claim states a requirement that no
+// premise has.
 func firmer(claim, stretch, premises []words.Word) bool {
 	said, there := forceOf(claim), forceOf(stretch)
 	return there[perhaps] != said[perhaps] && (there[perhaps] || there[surely]) ||
 		said[surely] && !forceOf(premises)[surely]
 }
 
-// termsDiffer reports whether the claim has a condition that no premise has, or lacks one of the
-// stretch that it takes its words from, without which that does not hold.
+// termsDiffer reports whether the claim has a condition that no premise has, or lacks a binding
+// condition of the stretch it takes its words from.
 func (m *matcher) termsDiffer(stretch []words.Word) bool {
 	for i := range m.claim {
 		if terms[m.claim[i].Hash] != 0 && indexOf(m.premise, m.claim[i].Hash) < 0 {
@@ -137,8 +138,8 @@ func (m *matcher) termsDiffer(stretch []words.Word) bool {
 	return false
 }
 
-// amountTurned reports whether the claim has another quantity word than the stretch: one that it
-// lacks, or none for one that says less than all.
+// amountTurned reports whether the claim has a quantity word that the stretch lacks, or lacks one
+// of the stretch that means less than all.
 func amountTurned(claim, stretch []words.Word) bool {
 	said, there := amountsOf(claim), amountsOf(stretch)
 	const full = 1<<allOf | 1<<manyOf
@@ -153,10 +154,10 @@ var (
 	joint = [...]uint64{hashOf("and"), hashOf("or")}
 )
 
-// reversed reports whether who does it to whom is another: three content words of the claim stand
-// in the sentence the other way round ("The builder sued the city" of "The city sued the builder")
-// without a word that tells why, or they stand in the same order though one of both is in the
-// passive.
+// reversed reports whether the claim exchanges subject and object. Either three of its content
+// words are in reverse order in the sentence without a word that explains it ("The builder sued the
+// city" against "The city sued the builder"), or the order is the same although only one of the two
+// is in the passive voice.
 func (m *matcher) reversed(sentence []words.Word) bool {
 	m.at = m.at[:0]
 	for i, w := range m.claim {
@@ -173,12 +174,12 @@ func (m *matcher) reversed(sentence []words.Word) bool {
 	return turned && !differ(m.claim, sentence, by) && !differ(m.claim, sentence, from) && !differ(m.claim, sentence, to)
 }
 
-// differ reports whether one of both alone has a word.
+// differ reports whether only one of two lists contains a word.
 func differ(a, b []words.Word, hash uint64) bool {
 	return (indexOf(a, hash) >= 0) != (indexOf(b, hash) >= 0)
 }
 
-// agent reports whether "by" stands before a word that other has as well.
+// agent reports whether "by" precedes a content word that other also contains.
 func agent(list, other []words.Word) bool {
 	at := indexOf(list, by)
 	for i := max(at, 0) + 1; at >= 0 && i < len(list); i++ {
@@ -189,10 +190,11 @@ func agent(list, other []words.Word) bool {
 	return false
 }
 
-// falls reports whether three of the places in m.at come one before the other.
+// falls reports whether the positions in m.at contain a decreasing subsequence of three.
 func (m *matcher) falls() bool {
 	m.run = slices.Grow(m.run[:0], len(m.at))[:len(m.at)]
-	for i := range m.at { // run[i]: the longest fall that ends at i
+	// run[i] is the length of the longest decreasing subsequence that ends at i.
+	for i := range m.at {
 		m.run[i] = 1
 		for k := range i {
 			if m.at[k] > m.at[i] {
@@ -209,8 +211,8 @@ func (m *matcher) falls() bool {
 //go:embed opposites.txt
 var antonyms string
 
-// contraries holds, for a word by hash, the words of opposite meaning: those of opposites, a few
-// of prices and settings and those of WordNet. The fusion was fitted with opposites alone.
+// contraries returns, for each word by hash, the words of opposite meaning: those of opposites,
+// some for prices and settings, and those of WordNet. The fusion was fitted with opposites only.
 //
 //nolint:gochecknoglobals // constant table
 var contraries = sync.OnceValue(func() map[uint64][]uint64 {
@@ -241,8 +243,7 @@ var contraries = sync.OnceValue(func() map[uint64][]uint64 {
 	return m
 })
 
-// contrary reports whether the sentence has, in the place of a word of the claim, one of opposite
-// meaning.
+// contrary reports whether the sentence contains the opposite of a word that only the claim has.
 func (m *matcher) contrary(sentence []words.Word) bool {
 	table := contraries()
 	for _, w := range m.claim {
@@ -258,8 +259,8 @@ func (m *matcher) contrary(sentence []words.Word) bool {
 	return false
 }
 
-// clausesOf numbers the clauses of a sentence: a comma, a semicolon, a colon, a bracket or a
-// joining word begins another.
+// clausesOf appends the clause number of each word of a sentence to dst. A comma, a semicolon, a
+// colon, a bracket or a conjunction begins a new clause.
 func clausesOf(dst []int32, sentence []words.Word, text string) []int32 {
 	n := int32(0)
 	for i := range sentence {
@@ -282,18 +283,18 @@ func joins(s string) bool {
 	return false
 }
 
-// clause is what a claim has of a clause.
+// clause is what a claim shares with one clause of a sentence.
 type clause struct {
 	subject [2]uint64 // its first content words
 	led     [2]bool   // whether the claim has them
-	took    int       // words behind the first that the claim has and no other clause
-	meant   int       // 1 where a pronoun may stand for a word of a clause before
+	took    int       // later words that the claim shares with this clause only
+	meant   int       // 1 if a pronoun may stand for a word of an earlier clause
 }
 
-// mixed reports whether the claim, one clause, takes the first word of one clause of the sentence
-// and other words of another whose first word it leaves out: "Petra plays the trumpet" of "Petra
-// plays the cello and Jonas plays the trumpet". Of two clauses that begin alike the second words
-// count: flights to Oslo, and flights to Rome.
+// mixed reports whether the claim combines the first word of one clause with other words of a
+// clause whose first word it omits: "Petra plays the trumpet" against "Petra plays the cello and
+// Jonas plays the trumpet". If both clauses begin with the same word, their second words are
+// compared: flights to Oslo, and flights to Rome.
 func (m *matcher) mixed(sentence []words.Word, text string) bool {
 	m.clauses = clausesOf(m.clauses[:0], sentence, text)
 	last := m.clauses[max(0, len(m.clauses)-1):]
@@ -325,7 +326,7 @@ func (m *matcher) mixed(sentence []words.Word, text string) bool {
 	return false
 }
 
-// tell notes what word i of the sentence says of its clause.
+// tell adds word i of the sentence to its clause.
 func (m *matcher) tell(c *clause, sentence []words.Word, i int) {
 	w := &sentence[i]
 	if pronouns[w.Hash] {
@@ -344,8 +345,8 @@ func (m *matcher) tell(c *clause, sentence []words.Word, i int) {
 	}
 }
 
-// givesTo reports whether the claim has the subject of a and not that of b, but words of b, more than
-// pronouns of a may stand for.
+// givesTo reports whether the claim has the subject of a, not that of b, and more words of b than
+// the pronouns in a may stand for.
 func (b *clause) givesTo(a *clause, meant int) bool {
 	at := 0
 	if a.subject[0] == b.subject[0] {
@@ -354,15 +355,15 @@ func (b *clause) givesTo(a *clause, meant int) bool {
 	return a.led[at] && !b.led[at] && b.took > meant && b.subject[at] != 0 && a.subject[at] != b.subject[at]
 }
 
-// pronouns stand for something that was named before: premium accounts keep them for a year.
+// pronouns stand for something named earlier: "premium accounts keep them for a year".
 //
 //nolint:gochecknoglobals // constant table
 var pronouns = hashes(`it them they`)
 
-// maxClauses bounds the clauses that are compared; a sentence of more is a list.
+// maxClauses is the maximum number of clauses that are compared; a sentence with more is a list.
 const maxClauses = 6
 
-// once reports whether word i of the sentence stands in no other clause of it.
+// once reports whether word i of the sentence occurs in only one of its clauses.
 func (m *matcher) once(sentence []words.Word, i int) bool {
 	for k := range sentence {
 		if sentence[k].Hash == sentence[i].Hash && m.clauses[k] != m.clauses[i] {
@@ -378,9 +379,9 @@ var (
 	less = hashes(`more less fewer higher lower cheaper dearer longer shorter older younger bigger smaller heavier lighter faster slower earlier later`)
 )
 
-// compared reports whether the claim compares two things that the evidence does not: it has "than"
-// and no premise has, or its number is a difference that was worked out, of which nothing tells
-// whose is the greater.
+// compared reports whether the claim makes a comparison that the evidence does not: it has "than"
+// and no premise has, or its number is a calculated difference (worked) and nothing shows which
+// value is greater.
 func (m *matcher) compared(worked bool) bool {
 	if indexOf(m.claim, than) >= 0 {
 		return indexOf(m.premise, than) < 0
@@ -390,7 +391,7 @@ func (m *matcher) compared(worked bool) bool {
 	})
 }
 
-// Words of ranges and their ends, of English, by hash.
+// English words, by hash, for ranges and their ends.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -400,9 +401,8 @@ var (
 	lowest = hashes(`least minimum`)
 )
 
-// ended reports whether the claim says of one end of a range of the sentence what the other one
-// tells: that a course "from 2 March to 24 April" starts on 24 April, or that 3 to 5 days are at
-// least 5.
+// ended reports whether the claim uses the wrong end of a range in the sentence: that a course
+// "from 2 March to 24 April" starts on 24 April, or that 3 to 5 days are at least 5.
 func (m *matcher) ended(sentence []words.Word) bool {
 	has := func(set map[uint64]bool) bool {
 		return slices.ContainsFunc(m.claim, func(w words.Word) bool { return set[w.Hash] })
@@ -423,14 +423,14 @@ func (m *matcher) ended(sentence []words.Word) bool {
 	return false
 }
 
-// endWords bounds the words of an end of a range: "2 March 2026", "9 am".
+// endWords is the maximum number of words at each end of a range: "2 March 2026", "9 am".
 const endWords = 3
 
-// fullHour is what half of all times of day end in.
+// fullHour is how half of all times of day end.
 var fullHour = hashOf("00") //nolint:gochecknoglobals // constant
 
-// numbered reports whether a number of the claim is among some words; of a claim without one, a name,
-// as that of a month.
+// numbered reports whether a list contains a number of the claim or, if the claim has none, a name
+// such as a month.
 func (m *matcher) numbered(list []words.Word) bool {
 	class := words.Name
 	if slices.ContainsFunc(m.claim, func(w words.Word) bool { return w.Has(words.Number) }) {
@@ -441,8 +441,9 @@ func (m *matcher) numbered(list []words.Word) bool {
 	})
 }
 
-// compares reports whether the claim tells by a word of its own which of two things is the more,
-// "Hotel Sol costs 30 euros more" of the prices of two: their difference does not tell whose it is.
+// compares reports whether the claim says which of two things is more in a word of its own: "Hotel
+// Sol costs 30 euros more", given two prices. The difference alone does not show which price is
+// higher.
 func (s *sight) compares() bool {
 	if len(s.premises) == 0 {
 		return false
@@ -462,15 +463,15 @@ func (s *sight) compares() bool {
 	return others > 1
 }
 
-// kinds are words for a person, an animal or a thing of any kind, by hash: who is named in the
-// evidence may be called so.
+// kinds are general words, by hash, for a person, an animal or a thing. They may refer to anyone
+// named in the evidence.
 //
 //nolint:gochecknoglobals // constant table
 var kinds = hashes(`person people someone somebody human man woman men women boy girl child children kid kids adult adults individual individuals animal animals
 	group team company firm building place vehicle thing something`)
 
-// otherSubject reports whether all that the claim has of its own is the first word of what it
-// speaks of: "The tenant pays for the repair" of "The landlord pays for the repair".
+// otherSubject reports whether the claim differs only in its first content word, the subject: "The
+// tenant pays for the repair" against "The landlord pays for the repair".
 func (m *matcher) otherSubject(o *overlap) bool {
 	if o.missing != 1 || o.content < 3 {
 		return false
@@ -483,8 +484,8 @@ func (m *matcher) otherSubject(o *overlap) bool {
 	return false
 }
 
-// elsewhere reports whether a number of the claim was found in a heading whose section does not hold
-// the sentence that fits the rest of the claim best: "added on 2 March" of what stands under another
+// elsewhere reports whether a number of the claim was found in a heading that is not above the
+// sentence that fits the rest of the claim best: "added on 2 March" for an entry under another
 // release.
 func (s *sight) elsewhere(e *evidence.Evidence, premises []evidence.Premise) bool {
 	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
@@ -498,8 +499,8 @@ func (s *sight) elsewhere(e *evidence.Evidence, premises []evidence.Premise) boo
 	})
 }
 
-// bet reports whether a reader who finds the claim entailed should believe it: nothing that a small
-// judge overlooks tells the claim from the sentence that fits it best.
+// bet reports whether an entailment by the Judge can be trusted: there is none of the differences
+// between the claim and the best sentence that a small model overlooks. It also sets s.stale.
 func (s *sight) bet(e *evidence.Evidence, premises []evidence.Premise) bool {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -518,6 +519,7 @@ func (s *sight) bet(e *evidence.Evidence, premises []evidence.Premise) bool {
 		return false
 	}
 	t := m.turned(m.premise[m.best.from:m.best.to], premises[m.best.of].Text)
-	t.contrary = t.contrary && !s.reasoned(numeric.Reached) // what begins and lasts has an end
+	// something with a start and a length has an end
+	t.contrary = t.contrary && !s.reasoned(numeric.Reached)
 	return !t.any()
 }

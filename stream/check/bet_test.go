@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// What a judge finds entailed is supported only where nothing tells the claim from the sentence
-// that it was taken from.
+// TestEntailedIsNotAlwaysSupported checks that an entailed claim is supported only if nothing
+// distinguishes it from the sentence it is based on.
 func TestEntailedIsNotAlwaysSupported(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -55,8 +55,8 @@ func TestEntailedIsNotAlwaysSupported(t *testing.T) {
 	}
 }
 
-// A sentence that the evidence says is never worse than unchecked, whatever a judge says; one that
-// points back may be about something else.
+// TestWhatTheEvidenceSaysIsNeverUnsupported checks that a sentence of the evidence is never worse
+// than unchecked, whatever a judge says. One that refers back may be about something else.
 func TestWhatTheEvidenceSaysIsNeverUnsupported(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "The server listens on `port 8080`. It was installed by Nora Quist in 2019.")
@@ -72,7 +72,8 @@ func TestWhatTheEvidenceSaysIsNeverUnsupported(t *testing.T) {
 	}
 }
 
-// A line that something stands behind states nothing, but for numbers and what it is said of them.
+// TestNumbersOfALineThatIntroducesAreChecked checks that a line that introduces something states
+// only its numbers.
 func TestNumbersOfALineThatIntroducesAreChecked(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "The Hamburg office has 42 employees.")
@@ -93,8 +94,9 @@ func TestNumbersOfALineThatIntroducesAreChecked(t *testing.T) {
 	}
 }
 
-// A day that follows from another one and a length of time is that of the end, for which the
-// evidence has the opposite word or none; what happens on it is for the judge to tell.
+// TestADayThatFollowsIsThatOfTheEnd checks that a time calculated from a start and a length is the
+// end, for which the evidence has the opposite word or none. What happens then is decided by the
+// judge.
 func TestADayThatFollowsIsThatOfTheEnd(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "The film starts at 20:15 and lasts 90 minutes.")
@@ -113,7 +115,8 @@ func TestADayThatFollowsIsThatOfTheEnd(t *testing.T) {
 	}
 }
 
-// What stands under a heading is of the date in it, and not of that in another one.
+// TestADateInAHeadingIsOfItsSection checks that text under a heading belongs to the date in it, and
+// not to that of another heading.
 func TestADateInAHeadingIsOfItsSection(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "## 3.2.0 (2025-04-08)\n\n### Added\n- Dark mode for the editor\n- Export to PDF\n\n### Removed\n"+
@@ -131,8 +134,8 @@ func TestADateInAHeadingIsOfItsSection(t *testing.T) {
 	}
 }
 
-// A word in capitals for a program of any kind is no name that the evidence would have to hold, where it
-// holds the numbers.
+// TestAWordForAProgramIsNoStrangeName checks that a capitalized term for any program is not a
+// missing name if the evidence has the numbers.
 func TestAWordForAProgramIsNoStrangeName(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "A request that exceeds the quota is answered with 429. A request without a key is answered with 401.")

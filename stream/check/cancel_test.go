@@ -10,7 +10,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// Reading the numbers of a long text takes seconds: nobody is left to read them for.
+// TestATextThatNobodyWaitsForIsReadNoFurther checks that reading the numbers of a long text, which
+// takes seconds, stops when the caller is gone.
 func TestATextThatNobodyWaitsForIsReadNoFurther(t *testing.T) {
 	t.Parallel()
 	answer := strings.Repeat("The Eiffel Tower is 350 m tall. ", 100)

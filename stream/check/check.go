@@ -12,28 +12,29 @@ import (
 // Pair is what a Judge reads together.
 type Pair struct {
 	Premise string // text of the evidence
-	Claim   string // the claim, with the text that it continues in front when it cannot be understood alone
+	// The claim, preceded by the text it continues if it cannot be understood alone.
+	Claim string
 }
 
-// Inference is what a Judge says of a pair: three probabilities in [0,1] that sum to 1.
+// Inference is what a Judge returns for a pair: three probabilities in [0,1] that sum to 1.
 type Inference struct{ Entailment, Neutral, Contradiction float32 }
 
-// Judge tells whether premises entail claims. Judge returns one Inference for each pair, in order,
-// or an error, also the context's; it does not keep the slice. Implementations are safe for
-// concurrent use.
+// Judge decides whether premises entail claims. Method Judge returns one Inference per pair, in
+// order, or an error, including that of the context. It does not keep the slice. Implementations
+// must be safe for concurrent use.
 type Judge interface {
 	Judge(ctx context.Context, pairs []Pair) ([]Inference, error)
 }
 
-// Mark is a stretch of an answer that the evidence does not carry.
+// Mark is a stretch of an answer that the evidence does not support.
 type Mark struct {
-	Start, End int     // bytes of the answer; End is the place after the last
-	Score      float64 // probability that it is not carried, [0,1]
+	Start, End int     // byte range in the answer; End is exclusive
+	Score      float64 // probability that it is not supported, [0,1]
 }
 
-// Marker finds the stretches of an answer that the evidence does not carry. Mark returns those that
-// pass the model's threshold, or an error, also the context's. It does not keep the evidence.
-// Implementations are safe for concurrent use.
+// Marker finds the stretches of an answer that the evidence does not support. Mark returns those
+// above the model's threshold, or an error, including that of the context. It does not keep the
+// evidence. Implementations must be safe for concurrent use.
 type Marker interface {
 	Mark(ctx context.Context, evidence []string, question, answer string) ([]Mark, error)
 }
@@ -41,23 +42,23 @@ type Marker interface {
 // Claim is a claim with what is needed to understand it.
 type Claim struct {
 	Text string
-	// Context is the claim before it in the same choice, which a pronoun may point to, or the heads
+	// Context is the previous claim of the same choice, which a pronoun may refer to, or the heads
 	// of a Cell. May be empty.
 	Context string
-	// Question is what the answer answers; may be empty.
+	// Question is what the answer responds to; may be empty.
 	Question string
 	Kind     claims.Kind
-	// Lead is how much of Text, in bytes, only tells what the claim is about: the names of a Value.
-	// Spans are counted from behind it.
+	// Lead is the length, in bytes, of the start of Text that only says what the claim is about:
+	// the names of a Value. Spans are counted from its end.
 	Lead int
-	// Frame tells whether it stands in JSON that may be no statement.
+	// Frame says whether the claim is in JSON that may not be a statement.
 	Frame claims.Frame
-	// Unfinished: the text stopped in the middle of it. Nobody can tell whether it is true; whether
-	// it may be said at all can be.
+	// Unfinished is set if the text stopped in the middle of the claim. It cannot be verified then,
+	// but it can still be refuted.
 	Unfinished bool
 }
 
-// ClaimOf is a claim of an answer with the one before it.
+// ClaimOf returns a claim of an answer, with the previous claim as its context.
 func ClaimOf(c *claims.Claim, before string) Claim {
 	out := Claim{Text: c.Says(), Context: before, Kind: c.Kind, Lead: c.Lead, Frame: c.Frame}
 	if c.Kind == claims.Cell || c.Kind == claims.Value {
@@ -66,10 +67,11 @@ func ClaimOf(c *claims.Claim, before string) Claim {
 	return out
 }
 
-// states is the text of the claim without its lead.
+// states returns the text of the claim without its lead.
 func (c *Claim) states() string { return c.Text[c.Lead:] }
 
-// span is a place in bytes of the text in code points behind the lead; empty where it is of that.
+// span converts a byte range of the text to code points after the lead. It is empty if the range
+// starts in the lead.
 func (c *Claim) span(start, end int) claims.Span {
 	if start < c.Lead {
 		return claims.Span{}
@@ -80,39 +82,42 @@ func (c *Claim) span(start, end int) claims.Span {
 // Result is the verdict on one claim.
 type Result struct {
 	Verdict Verdict
-	Score   float64 // support of the claim by the evidence, [0,1]; 1 when it states nothing, 0.5 when nobody read it
-	Source  int     // index of the source that decided, -1 when none did
-	ID      string  // of that source; may be empty
-	Premise string  // text of the evidence that decided; empty with Source -1
-	// Span is where the number, the date or the name stands that failed, in code points of the
-	// claim, its lead apart; empty where none decided.
+	// Support of the claim by the evidence, in [0,1]: 1 if it states nothing, 0.5 if no model read
+	// it.
+	Score   float64
+	Source  int    // index of the source that decided, or -1
+	ID      string // ID of that source; may be empty
+	Premise string // evidence text that decided; empty with Source -1
+	// Span is the position of the number, date or name that failed, in code points of the claim
+	// without its lead. It is empty if none decided.
 	Span   claims.Span
 	By     Stage
 	Reason string // a few words for the log
 	Err    error  // why a model that should have read the claim did not
 }
 
-// Options are the readers of a Checker. Without Judge and Marker it works on numbers alone.
+// Options configure a Checker. Without Judge and Marker it checks numbers only.
 type Options struct {
 	Judge  Judge
 	Marker Marker
-	// Fusion weighs the features of a claim together with the Judge's probabilities; nil compares
-	// the probabilities with DefaultThresholds. It is not used when there is no Judge.
+	// Fusion combines the features of a claim with the Judge's probabilities. If it is nil, the
+	// probabilities are compared with DefaultThresholds. It is not used without a Judge.
 	Fusion *Fusion
-	// Premises is how many premises of a claim the Judge reads, [1, 8]; 0 is 2. Beside a source of
-	// more than 150 words it may read one more, gathered from it (evidence.Gather).
+	// Premises is how many premises of a claim the Judge reads, in [1, 8]; 0 selects the default of
+	// 2. For a source of more than 150 words it may read one more, gathered from the source
+	// (evidence.Gather).
 	Premises int
-	// English says that the Judge reads English alone. What it says of a claim in another language,
-	// or beside evidence in one, then counts only where the claim has the words of the evidence;
-	// numbers and names decide as far as they can, and the rest is Unchecked.
+	// English says that the Judge reads only English. Its result for a claim or evidence in another
+	// language then counts only if the claim has the words of the evidence. Numbers and names
+	// decide as far as they can, and other claims are Unchecked.
 	English bool
-	// Strict flags a claim that the Judge finds neither entailed nor contradicted also where it names
-	// nothing that the evidence lacks and its source is a page: more falsehoods are found, and most of
-	// what is flagged besides is true.
+	// Strict also flags a claim that the Judge finds neither entailed nor contradicted if the
+	// evidence has all its names and its source is a page. This finds more false claims, but most
+	// of the additional flags are on true ones.
 	Strict bool
-	// Time is about how long Text takes where it has much to read, 0 for as long as it needs: after
-	// it the Judge is asked no more. It bounds what one text costs on a slow machine, where the
-	// bound by tokens does not. The first few dozen pairs are read in any case.
+	// Time is the approximate limit for Text, or 0 for no limit. After it, the Judge receives no
+	// more pairs. It limits the cost of one text on a slow machine, where the limit by tokens does
+	// not. The first few dozen pairs are read in any case.
 	Time time.Duration
 }
 
@@ -121,7 +126,7 @@ const (
 	maxPremises     = 8
 )
 
-// Validate reports every field out of its range.
+// Validate returns an error if a field is out of range.
 func (o Options) Validate() error {
 	if o.Premises < 0 || o.Premises > maxPremises {
 		return fmt.Errorf("premises %d: not in [1, %d]", o.Premises, maxPremises)
@@ -132,7 +137,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// models reports whether there is one to read claims.
+// models reports whether there is a model to read claims.
 func (c *Checker) models() bool { return c.opts.Judge != nil || c.opts.Marker != nil }
 
 // Checker checks claims. It is immutable and safe for concurrent use.
@@ -140,7 +145,7 @@ type Checker struct {
 	opts Options
 }
 
-// New returns a Checker. It fails when the options do not hold.
+// New returns a Checker, or an error if the options are invalid.
 func New(o Options) (*Checker, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("claim checker: %w", err)

@@ -24,11 +24,11 @@ var (
 	contradicts = check.Inference{Entailment: 0.05, Neutral: 0.05, Contradiction: 0.9}
 )
 
-// judge answers by a function and keeps what it was asked.
+// judge returns the result of a function and records what it was asked.
 type judge struct {
 	says  func(check.Pair) check.Inference
 	err   error
-	takes time.Duration // for each call
+	takes time.Duration // per call
 
 	mu      sync.Mutex
 	batches [][]check.Pair
@@ -86,7 +86,8 @@ func checker(tb testing.TB, o check.Options) *check.Checker {
 	return c
 }
 
-// wantVerdict judges an English claim beside one fact, with a model that says the same of every pair.
+// wantVerdict checks the verdict on an English claim against one fact, with a model that returns
+// says for every pair.
 func wantVerdict(t *testing.T, says check.Inference, fact, claim string, want check.Verdict) {
 	t.Helper()
 	c := checker(t, check.Options{Judge: always(says), English: true})
@@ -331,7 +332,7 @@ func TestAnAnswerOfTheWrongLengthIsAFailure(t *testing.T) {
 	}
 }
 
-// mute is a judge that says nothing.
+// mute is a judge that returns nothing.
 type mute struct{}
 
 func (mute) Judge(context.Context, []check.Pair) ([]check.Inference, error) { return nil, nil }
@@ -376,7 +377,7 @@ func TestPermutedFactsGiveTheSameVerdicts(t *testing.T) {
 		{Text: "Gerda bought 77 apples."},
 		{Text: "It holds 89 km³ of water.", Context: "We saw Lake Geneva."},
 	}
-	// A judge that decides by the words of the pair alone, as a model does.
+	// The judge decides only by the words of the pair, as a model does.
 	c := checker(t, check.Options{Judge: &judge{says: func(p check.Pair) check.Inference {
 		switch (len(p.Premise) + len(p.Claim)) % 3 {
 		case 0:
@@ -447,7 +448,7 @@ func TestPremisesBoundsThePairsOfAClaim(t *testing.T) {
 	}
 }
 
-// free is a judge that costs nothing.
+// free is a judge without cost.
 type free struct{}
 
 func (free) Judge(_ context.Context, pairs []check.Pair) ([]check.Inference, error) {

@@ -11,20 +11,20 @@ import (
 
 //nolint:gochecknoglobals // constant tables
 var (
-	// ranks stand before what is the greatest of the rest: "the second largest".
+	// ranks turn a superlative into something else: "the second largest".
 	ranks        = hashes("second third fourth fifth sixth seventh eighth ninth tenth")
 	superlatives = hashes("largest biggest greatest highest tallest longest oldest best most fastest smallest " +
 		"lowest shortest youngest worst least richest heaviest deepest busiest strongest " +
 		"cheapest latest newest main")
-	// hinges are words with which a negation says something else than the reverse: "not until 9".
+	// hinges change the meaning of a negation: "not until 9".
 	hinges = hashes("only but until before unless if except than nur sondern bis seulement mais avant " +
 		"sólo solo sino hasta")
-	// endings a negation has to itself: "no longer".
+	// endings are words that belong to a negation: "no longer".
 	endings = hashes("longer mehr")
-	// fillers tell nothing of what they stand with.
+	// fillers do not affect the meaning.
 	fillers = hashes("even also too again only mr mrs ms dr prof auch sogar herr frau aussi même mme " +
 		"también incluso")
-	// converses tell the same from two sides: a ticket that is sold can be bought.
+	// converses describe the same event from two sides: what is sold is bought.
 	converses = hashes("buy buys bought purchase purchased sell sells sold rent rented lend lends lent " +
 		"borrow borrowed send sends sent receive receives received give gives gave given take " +
 		"takes took taken teach teaches taught learn learns learnt kaufen kauft kaufte " +
@@ -32,35 +32,35 @@ var (
 		"erhalten erhält acheter achète acheté vendre vend vendu prêter prête emprunter " +
 		"emprunte envoyer envoie reçoit recevoir comprar compra compró vender vende vendió " +
 		"enviar envía recibir recibe")
-	// untils stand before an end.
+	// untils precede an end.
 	untils = hashes("until till bis jusqu'à hasta até")
-	// exceptions open what the rest of their sentence does not hold for.
+	// exceptions introduce something to which the rest of the sentence does not apply.
 	exceptions = hashes("except excepting außer ausgenommen sauf hormis excepto salvo")
 )
 
-// maxContrast bounds the words of a sentence, and of a claim, that are compared; our choice.
+// maxContrast is the maximum number of words of a sentence, and of a claim, that are compared; our
+// choice.
 const maxContrast = 60
 
-// maxText bounds the bytes of a claim that is compared.
+// maxText is the maximum length, in bytes, of a claim that is compared.
 const maxText = 10 * maxContrast
 
-// contrasted is the support of a claim that says the opposite of a sentence in its words.
+// contrasted is the support of a claim that says the opposite of a sentence in the same words.
 const contrasted = 0.05
 
-// relation is how a claim stands to the sentence that fits it best, as far as single words tell.
+// relation is how a claim relates to the sentence that fits it best, judged by single words.
 type relation uint8
 
 const (
-	unrelated relation = iota // they tell nothing
-	contrary                  // it says another thing of the same
-	denied                    // it has a negation more or less
-	excepted                  // it says of an exception what holds of the rest
-	exchanged                 // two of its words stand in each other's place
-	affirmed                  // it denies the opposite, "not open" of "closed", or tells a clause again
+	unrelated relation = iota // no conclusion
+	contrary                  // it says something else about the same subject
+	denied                    // it has one negation more or fewer
+	excepted                  // it applies to an exception what holds for the rest
+	exchanged                 // two of its words are swapped
+	affirmed                  // it denies the opposite ("not open", "closed"), or repeats a clause
 )
 
-// contrasts are the reasons why a claim that stands so is contradicted; the other relations have
-// none.
+// contrasts are the reasons of the relations that contradict. It is empty for the others.
 //
 //nolint:gochecknoglobals // constant table
 var contrasts = [...]string{
@@ -71,11 +71,11 @@ var contrasts = [...]string{
 	exchanged: "two words stand in each other's place",
 }
 
-// contradicts reports whether a claim that stands so says something else than the evidence.
+// contradicts reports whether a relation means that the claim conflicts with the evidence.
 func (r relation) contradicts() bool { return contrasts[r] != "" }
 
-// contrast is how the claim stands to the sentence that fits it best, with the result of a claim
-// that says something else in its words: "Turn right at the church" of "Turn left at the church".
+// contrast relates the claim to the sentence that fits it best. If they conflict, it also returns
+// the result: "Turn right at the church" against "Turn left at the church".
 func (r *reading) contrast() (out Result, how relation) {
 	if strings.HasSuffix(strings.TrimRight(r.claim.Text, " *_\n"), ":") || r.claim.Kind == claims.Cell || r.claim.Kind == claims.Value || r.verbatim >= 0 || len(r.claim.Text) > maxText ||
 		r.bounded() {
@@ -111,7 +111,8 @@ func (r *reading) contrast() (out Result, how relation) {
 	return out, how
 }
 
-// relate tells how the claim stands to a sentence, and the word of it that tells, or -1.
+// relate returns how the claim relates to a sentence, and the index of the claim's word that
+// decided, or -1.
 func (m *matcher) relate(o *overlap, claim string, sentence []words.Word, text string) (relation, int) {
 	if how := m.excepts(sentence, text); how != unrelated {
 		return how, -1
@@ -121,7 +122,7 @@ func (m *matcher) relate(o *overlap, claim string, sentence []words.Word, text s
 		w = m.rivalOf(sentence)
 	}
 	more := o.negated - o.denied
-	if w >= 0 { // one that denies is counted among the negations
+	if w >= 0 { // an opposing word that is a negation was already counted
 		at := slices.IndexFunc(sentence, func(s words.Word) bool { return m.excludes(w, s) })
 		if m.claim[w].Has(words.Negation) {
 			more--
@@ -147,9 +148,10 @@ func (m *matcher) relate(o *overlap, claim string, sentence []words.Word, text s
 	return unrelated, -1
 }
 
-// retold is the premise of which the claim has all of a clause, in its order and denied as it is or
-// not, and of its own nothing but what other sentences name: "Child trailers are permitted on the
-// Veltra" of "Child trailers are permitted, child seats are not". It is -1 where there is none.
+// retold returns the index of a premise with a clause that the claim repeats completely, in order
+// and with the same negation. Other content words of the claim must occur in other sentences.
+// Example: "Child trailers are permitted on the Veltra" for "Child trailers are permitted, child
+// seats are not". It returns -1 if there is none.
 func (m *matcher) retold(premises []evidence.Premise) int {
 	if len(m.parts) > maxSentences || len(m.claim) > maxContrast {
 		return -1
@@ -171,7 +173,7 @@ func (m *matcher) retold(premises []evidence.Premise) int {
 	return -1
 }
 
-// retells reports whether the claim tells the clause [from, to) of a sentence again.
+// retells reports whether the claim repeats clause [from, to) of a sentence.
 func (m *matcher) retells(sentence []words.Word, from, to int) bool {
 	clause := sentence[from:to]
 	told, last := 0, -1
@@ -206,8 +208,8 @@ func (m *matcher) retells(sentence []words.Word, from, to int) bool {
 	return others <= told
 }
 
-// turns reports whether word w of the claim and its opposite in the sentence may tell the same:
-// what is sold is bought, and what opens until 8 closes at 8.
+// turns reports whether word w of the claim and its opposite in the sentence may describe the same
+// fact: what is sold is bought, and what is open until 8 closes at 8.
 func (m *matcher) turns(w int, sentence []words.Word) bool {
 	return has(m.claim, untils) != has(sentence, untils) ||
 		converses[m.claim[w].Hash] && (has(m.claim, passives) || has(sentence, passives))
@@ -217,7 +219,7 @@ func has(list []words.Word, set map[uint64]bool) bool {
 	return slices.ContainsFunc(list, func(w words.Word) bool { return set[w.Hash] })
 }
 
-// noLonger counts the words that a negation has to itself: "no longer".
+// noLonger counts the words that belong to a negation: "no longer".
 func noLonger(sentence []words.Word) (n int) {
 	for i := 1; i < len(sentence); i++ {
 		if sentence[i-1].Has(words.Negation) && endings[sentence[i].Hash] {
@@ -227,8 +229,8 @@ func noLonger(sentence []words.Word) (n int) {
 	return n
 }
 
-// deniesWithin reports whether no negation of the sentence stands apart from what the claim has of
-// it, as in "due once a trip, not once a claim".
+// deniesWithin reports whether all negations of the sentence are within the part that the claim
+// shares. They are not in "due once a trip, not once a claim" if the claim has only the first half.
 func (m *matcher) deniesWithin(sentence []words.Word) bool {
 	first, last := len(sentence), -1
 	for _, at := range m.match {
@@ -244,9 +246,9 @@ func (m *matcher) deniesWithin(sentence []words.Word) bool {
 	return true
 }
 
-// excepts tells how a claim about an exception of the sentence stands to it: where it says what
-// holds of the rest, it is excepted, where it denies that, affirmed. Of a claim with words of its
-// own nothing is told.
+// excepts handles a claim about the exception in a sentence. If the claim applies the rule to the
+// exception, the relation is excepted; if it denies the rule for it, affirmed. If the claim has
+// words that no premise has, the result is unrelated.
 func (m *matcher) excepts(sentence []words.Word, text string) relation {
 	at := slices.IndexFunc(sentence, func(w words.Word) bool { return exceptions[w.Hash] })
 	if at < 0 || has(m.claim, exceptions) {
@@ -257,7 +259,7 @@ func (m *matcher) excepts(sentence []words.Word, text string) relation {
 	for end < len(sentence) && m.clauses[end] == m.clauses[at] {
 		end++
 	}
-	main := sentence[:at] // a relative clause behind the exception is of that
+	main := sentence[:at] // a relative clause after the exception belongs to it
 	if at == 0 {
 		main = sentence[end:]
 	}
@@ -285,7 +287,7 @@ func (m *matcher) excepts(sentence []words.Word, text string) relation {
 	return affirmed
 }
 
-// excluded reports whether a word that excludes one stands in a sentence.
+// excluded reports whether a sentence contains a word that excludes the given one.
 func excluded(hash uint64, sentence []words.Word) bool {
 	return slices.ContainsFunc(rivals()[hash], func(other uint64) bool { return indexOf(sentence, other) >= 0 })
 }

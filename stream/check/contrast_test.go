@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// One word that excludes the one in its place, or a negation, tells a claim from the sentence it
-// was taken from, whatever a judge says of it.
+// TestContrasts checks that a word that excludes the one in its position, or a negation,
+// distinguishes a claim from its sentence, whatever a judge says.
 func TestContrasts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -30,11 +30,11 @@ func TestContrasts(t *testing.T) {
 			"The bonfire is cancelled this year; the seed swap goes ahead as usual.",
 			"The seed swap is cancelled this year, while the bonfire goes ahead as usual.", check.Contradicted,
 		},
-		// What is moved as a whole, or stands in the passive, is no exchange.
+		// A phrase that moved as a whole, or a passive, is not a swap.
 		{"Ab Montag bleibt der Haupteingang geschlossen.", "Der Haupteingang bleibt ab Montag geschlossen.", check.Unchecked},
 		{"The singer left without thanking the band.", "The band was not thanked when the singer left.", check.Unchecked},
 		{"Anna married Ben in the town of Lund.", "Ben married Anna in the town of Lund.", check.Unchecked},
-		// The other way round twice is the same.
+		// Reversing it twice gives the same meaning.
 		{"Madrid is larger than Seville.", "Seville is smaller than Madrid.", check.Unchecked},
 		{"Anna sold the house to Ben.", "Ben bought the house from Anna.", check.Unchecked},
 		// Another sentence says so.
@@ -52,8 +52,8 @@ func TestContrasts(t *testing.T) {
 	}
 }
 
-// A claim that tells a clause again, or denies the opposite of one, is not flagged for what a judge
-// makes of the rest of the sentence.
+// TestRetoldClauses checks that a claim that repeats a clause, or denies the opposite of one, is
+// not flagged because of a judge's opinion on the whole sentence.
 func TestRetoldClauses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -77,8 +77,8 @@ func TestRetoldClauses(t *testing.T) {
 		"Photography is allowed in the chart room.", check.Contradicted)
 }
 
-// A denial that a judge finds neutral may be true; one with a name of its own, or of many words, is
-// not told by the evidence.
+// TestDenials checks that a denial that the judge finds neutral is left open, unless it has a name
+// of its own or many words.
 func TestDenials(t *testing.T) {
 	t.Parallel()
 	const fact = "The lift of Harbour House is out of service while Liftec replaces its cables."
@@ -93,8 +93,8 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// What only looks like another thing is not contradicted: relations that go both ways, the same
-// from the other side, and what lies beyond a bound.
+// TestNoContrasts checks claims that only look different: symmetric relations, the same fact from
+// the other side, and statements beyond a bound.
 func TestNoContrasts(t *testing.T) {
 	t.Parallel()
 	for _, c := range [...][2]string{

@@ -7,7 +7,7 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// week is a set of days of the week, Monday first, a bit each.
+// week is a bit set of weekdays; Monday is the lowest bit.
 type week uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	weekend  week = 3 << 5
 )
 
-// dayNames are the days of the week and words for several of them, of English, by hash.
+// dayNames maps English names of weekdays and of groups of them, by hash, to the days.
 //
 //nolint:gochecknoglobals // constant table
 var dayNames = func() map[uint64]week {
@@ -34,9 +34,9 @@ var dayNames = func() map[uint64]week {
 //nolint:gochecknoglobals // constant table
 var shut = hashes("closed closes shut")
 
-// among reports whether the claim names a day of the week that no premise names and that follows
-// from those that one does: "open on Wednesday" of "Monday to Friday", "closed on Sundays" of the
-// same, "on a Tuesday" of 12 March 2024. A small judge does not count days.
+// among reports whether the claim names a weekday that no premise names but that follows from one:
+// "open on Wednesday" or "closed on Sundays" from "Monday to Friday", or "on a Tuesday" from 12
+// March 2024. A small model cannot count days.
 func (r *reading) among() bool {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -63,7 +63,7 @@ func (r *reading) among() bool {
 	return false
 }
 
-// datesOn are the days of the week on which the dates of a text fall.
+// datesOn returns the weekdays of the dates in a text.
 func datesOn(text string) (days week) {
 	for _, v := range quantity.Parse(nil, text) {
 		if day := v.DayOfWeek(); day > 0 {
@@ -73,10 +73,10 @@ func datesOn(text string) (days week) {
 	return days
 }
 
-// daysOf are the days that a text names by name, and all that it tells of: those between two days
-// of a range and those of words for several.
+// daysOf returns the days that a text names, and all days that it covers, including those within a
+// range and those of words such as "weekdays".
 func daysOf(list []words.Word, text string) (named, told week) {
-	last := -1 // word that names a day
+	last := -1 // the last word that names a day
 	for i := range list {
 		days := dayNames[list[i].Hash]
 		if days == 0 {
@@ -98,8 +98,8 @@ func daysOf(list []words.Word, text string) (named, told week) {
 	return named, told
 }
 
-// ranged reports whether a range lies between the first and the last of some words: "Monday to
-// Friday", "Monday–Friday".
+// ranged reports whether the first and the last of some words form a range: "Monday to Friday",
+// "Monday–Friday".
 func ranged(list []words.Word, text string) bool {
 	if len(list) == 3 {
 		return until[list[1].Hash]

@@ -6,24 +6,24 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// opinion is what the models say of a claim, weighed.
+// opinion is the weighed result of the models.
 type opinion uint8
 
 const (
-	noOpinion opinion = iota // nobody read it
+	noOpinion opinion = iota // no model read the claim
 	entailed
 	neutral
 	refuted
 	undecided // between the thresholds
 )
 
-// The reasons of verdicts that rest on the models alone.
+// Reasons of verdicts based on the models alone.
 const (
 	judgedFalse   = "contradicted"
 	judgedNeutral = "neither entailed nor contradicted"
 )
 
-// decide gives the verdict on a claim that the models read, or should have read.
+// decide returns the verdict on a claim that the models read, or should have read.
 func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	quick := r.quick
 	support, says := c.weigh(r)
@@ -37,7 +37,7 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 		return contrast
 	}
 	if r.final {
-		if quick.Verdict != Supported { // that needs no model: it stands in the evidence
+		if quick.Verdict != Supported { // supported by a number, without a model
 			quick.Score = c.cap(quick, support)
 		}
 		return quick
@@ -67,8 +67,8 @@ func (c *Checker) decide(e *evidence.Evidence, r *reading) Result {
 	return out
 }
 
-// cap is the support of a claim whose verdict was fixed without a model: the fused one knows of the
-// numbers, that of a judge alone does not.
+// cap returns the support of a claim whose verdict was fixed without a model. The fused support
+// includes the numbers, that of a Judge alone does not.
 func (c *Checker) cap(quick Result, support float64) float64 {
 	switch {
 	case quick.Verdict == NotCheckable:
@@ -79,8 +79,8 @@ func (c *Checker) cap(quick Result, support float64) float64 {
 	return min(quick.Score, support)
 }
 
-// weigh is the support of the claim and what the models say of it. A Marker that marks outweighs a
-// Judge that does not.
+// weigh returns the support of the claim and the opinion of the models. If a Marker marks it, that
+// outweighs a Judge that does not contradict.
 func (c *Checker) weigh(r *reading) (float64, opinion) {
 	if len(r.inf) == 0 {
 		switch r.marks {
@@ -119,7 +119,7 @@ func (c *Checker) judged(r *reading) (float64, opinion) {
 	return support, undecided
 }
 
-// cuts are the thresholds for a claim: others beside a source of at most 150 words than beside a longer one.
+// cuts returns the thresholds for a claim. Sources of at most 150 words have their own.
 func (c *Checker) cuts(r *reading) Thresholds {
 	switch f := c.opts.Fusion; {
 	case f == nil:
@@ -131,16 +131,16 @@ func (c *Checker) cuts(r *reading) Thresholds {
 	}
 }
 
-// fused is the fused support of a claim.
+// fused returns the fused support of a claim, in [0,1].
 func (c *Checker) fused(r *reading) float64 {
 	var room [numFeatures]float64
 	return c.opts.Fusion.Support(Features(room[:0], r.claim, r.found, r.findings, r.inf), r.long())
 }
 
-// long reports whether the best premise is of a page.
+// long reports whether the best premise is from a page, a source of more than 150 words.
 func (r *reading) long() bool { return len(r.found) > 0 && r.found[0].Page > pageFrom }
 
-// rule turns what the models say into a verdict, by the rules of the package comment.
+// rule turns the opinion of the models into a verdict, following the rules of the package comment.
 func (c *Checker) rule(e *evidence.Evidence, r *reading, support float64, says opinion) Result {
 	out := Result{Score: support, Source: -1, By: r.by()}
 	believed := says == entailed && (len(r.inf) == 0 || r.bet(e, r.found))
@@ -194,7 +194,7 @@ func (c *Checker) rule(e *evidence.Evidence, r *reading, support float64, says o
 	return out
 }
 
-// by is the reader whose word decides.
+// by returns the stage whose result decides.
 func (r *reading) by() Stage {
 	if len(r.inf) == 0 && r.marks != unread || r.marks == marked {
 		return Tokens
@@ -202,7 +202,7 @@ func (r *reading) by() Stage {
 	return NLI
 }
 
-// name notes the premise for which the judge is surest.
+// name records the premise with the highest value of sure in the result.
 func (r *reading) name(out *Result, sure func(Inference) float32) {
 	if len(r.inf) == 0 {
 		return
@@ -216,7 +216,7 @@ func (r *reading) name(out *Result, sure func(Inference) float32) {
 	out.name(&r.read[best])
 }
 
-// name notes the premise that decided.
+// name records the premise that decided.
 func (r *Result) name(p *evidence.Premise) {
 	r.Source, r.ID, r.Premise = p.Source, p.ID, p.Text
 }

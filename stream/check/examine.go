@@ -10,21 +10,21 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// Examined is a claim of a text with everything that its verdict was made from, for those who fit a
+// Examined is a claim of a text with everything its verdict is based on. It is used to fit a
 // Fusion.
 type Examined struct {
 	claims.Claim
 
-	Premises   []evidence.Premise // that the words are looked for in, best first
-	Read       []evidence.Premise // that the Judge read
-	Inferences []Inference        // of these, in their order
-	Features   []float64          // as Features gives them
+	Premises   []evidence.Premise // premises whose words are compared, best first
+	Read       []evidence.Premise // premises that the Judge read
+	Inferences []Inference        // one per premise in Read, in order
+	Features   []float64          // see the function Features
 	Result     Result
 }
 
-// Examine is Text for training: it returns the claims that count for Report.Support, with their
-// features. An error of the Judge is one of Examine, so that no features are taken for complete
-// that are not.
+// Examine is Text for training. It returns the claims that count for Report.Support, with their
+// features. If the Judge or the Marker fails, Examine returns the error, so that incomplete
+// features are not taken for complete ones.
 func (c *Checker) Examine(ctx context.Context, e *evidence.Evidence, question, answer string) ([]Examined, error) {
 	list, err := split(answer)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// ReadWithin gives the results of the claims of a text, as Text does without a model, where only
-// one part of the steps may be taken that Text takes.
+// ReadWithin returns the results of the claims of a text, like Text without a model, with only
+// 1/part of the steps.
 func ReadWithin(ctx context.Context, e *evidence.Evidence, answer string, part int) ([]Result, error) {
 	list, err := split(answer)
 	if err != nil {

@@ -8,44 +8,44 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Feature is the place of one feature in what Features gives.
+// feature is the index of one feature in the result of Features.
 type feature int
 
-// The features, in their order. A Fusion names those it uses, so that new ones may be added at the
-// end.
+// The features, in order. A Fusion names those it uses, so new ones may be appended.
 const (
-	entailMax     feature = iota // highest probability of entailment over the premises read by the judge
-	entailBest                   // that of the best window
-	neutralMin                   // lowest probability of neither
-	neutralBest                  // that of the best window
-	contraMax                    // highest probability of contradiction
-	contraMin                    // lowest
-	contraBest                   // that of the best window
-	wordsMissing                 // content words of the claim that no premise has
-	missingShare                 // their share
-	missingWeight                // their share, long words and names weighing more: rarity without a corpus
-	namesMissing                 // names of the claim that no premise has
-	namesShare                   // their share of the names
-	numbersSame                  // numbers that stand in the evidence as they are
-	numbersWorked                // numbers that are supported after rounding, conversion or calculation
-	numbersContra                // numbers that are contradicted
-	numbersAbsent                // numbers that stand nowhere
-	negationMore                 // negations that the best sentence lacks
-	negationLess                 // negations of the best sentence that the claim lacks
-	oppositeWords                // words whose opposite stands in the best sentence
-	amountDiffers                // 1: another quantity word than in the best sentence; 0.5: one on one side only
-	replacedWords                // words in the place of others of the best sentence
-	replacedNames                // names among them
-	insertedWords                // words where the best sentence has none
-	droppedWords                 // words of the best sentence left out
-	sentenceShare                // share of the content words in the best sentence
-	bigramShare                  // share of the pairs of neighbouring words that a premise has
-	runShare                     // longest common run of words, as a share of the claim
-	orderInverted                // share of pairs of content words in another order than in the best sentence
-	claimWords                   // words of the claim
-	premiseScore                 // of the first premise: its share of the claim's words, weighted by rarity in the evidence; at most 1
-	premiseCount                 // premises that share words or numbers with the claim
-	pointsBack                   // 1 when the claim begins with a pronoun and was read with the claim before it
+	// highest probability of entailment over the premises that the judge read
+	entailMax     feature = iota
+	entailBest            // probability for the best window
+	neutralMin            // lowest neutral probability
+	neutralBest           // for the best window
+	contraMax             // highest probability of contradiction
+	contraMin             // lowest
+	contraBest            // for the best window
+	wordsMissing          // content words of the claim that no premise has
+	missingShare          // their share
+	missingWeight         // their share, weighted by length and name: rarity without a corpus
+	namesMissing          // names of the claim that no premise has
+	namesShare            // their share of the names
+	numbersSame           // numbers that are in the evidence as they are
+	numbersWorked         // numbers supported after rounding, conversion or calculation
+	numbersContra         // contradicted numbers
+	numbersAbsent         // numbers that are nowhere in the evidence
+	negationMore          // negations that the best sentence lacks
+	negationLess          // negations of the best sentence that the claim lacks
+	oppositeWords         // words whose opposite is in the best sentence
+	amountDiffers         // 1: other quantity word than the best sentence; 0.5: only one has any
+	replacedWords         // words in the place of others of the best sentence
+	replacedNames         // names among them
+	insertedWords         // words where the best sentence has none
+	droppedWords          // omitted words of the best sentence
+	sentenceShare         // share of the content words in the best sentence
+	bigramShare           // share of adjacent word pairs that a premise has
+	runShare              // longest common run of words, as a share of the claim
+	orderInverted         // share of content word pairs in another order than in the best sentence
+	claimWords            // words of the claim
+	premiseScore          // share of the claim's words in the first premise, by rarity; at most 1
+	premiseCount          // premises that share words or numbers with the claim
+	pointsBack            // 1 if the claim begins with a pronoun and has a context
 
 	numFeatures
 )
@@ -63,17 +63,17 @@ var featureNames = [numFeatures]string{
 	claimWords: "claim_words", premiseScore: "premise_score", premiseCount: "premise_count", pointsBack: "points_back",
 }
 
-// FeatureNames are the names of the features, in the order of Features.
+// FeatureNames returns the names of the features, in the order of Features.
 func FeatureNames() []string { return slices.Clone(featureNames[:]) }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var matchers = sync.Pool{New: func() any { return new(matcher) }}
 
-// Features appends the features of a claim to dst, in the order of FeatureNames, and returns it.
-// Premises are those that evidence gave for the claim, best first; findings are what the numbers
-// said; inf is what a Judge said of what it read, of the first of the premises first, and with none
-// its features are 0. Counts are at least 0, shares and probabilities in [0,1]. Safe for concurrent
-// use; allocates only to grow dst.
+// Features appends the features of a claim to dst, in the order of FeatureNames, and returns the
+// extended slice. premises are those that the evidence returned for the claim, best first; findings
+// are the results for its numbers. inf are the results of a Judge for the premises it read, the
+// first premise first; if it is empty, the features of the Judge are 0. Counts are at least 0;
+// shares and probabilities are in [0,1]. Safe for concurrent use; allocates only to grow dst.
 func Features(dst []float64, claim Claim, premises []evidence.Premise, findings []numeric.Finding, inf []Inference) []float64 {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -95,7 +95,7 @@ func Features(dst []float64, claim Claim, premises []evidence.Premise, findings 
 	return dst
 }
 
-// sharing counts the premises that were found by what they share with the claim.
+// sharing counts the premises that share something with the claim.
 func sharing(premises []evidence.Premise) float64 {
 	n := 0
 	for i := range premises {

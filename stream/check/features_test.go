@@ -12,8 +12,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// seen is the feature of a claim by name, with the premises and findings that evidence gives for
-// it.
+// seen returns the features of a claim by name, with the premises and findings of the evidence.
 func seen(tb testing.TB, e *evidence.Evidence, claim check.Claim, inf ...check.Inference) map[string]float64 {
 	tb.Helper()
 	_, findings := e.Numbers().Check([]numeric.Finding{}, claim.Text, claim.Context)
@@ -121,7 +120,7 @@ func FuzzFeatures(f *testing.F) {
 	})
 }
 
-// library is about 16 KiB of facts of one kind.
+// library returns about 16 KiB of similar facts.
 func library(tb testing.TB) *evidence.Evidence {
 	tb.Helper()
 	var list []string
@@ -132,7 +131,7 @@ func library(tb testing.TB) *evidence.Evidence {
 	return facts(tb, list...)
 }
 
-// stations are claims about it.
+// stations are claims about library.
 var stations = []check.Claim{
 	{Text: "Station Ba of the northern line was opened in 1851 and has many platforms."},
 	{Text: "Station Cb was opened in 1999."},
@@ -187,7 +186,7 @@ func BenchmarkFeatures(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck is a batch of four claims with a judge that costs nothing: what a check adds to
+// BenchmarkCheck measures a batch of four claims with a judge without cost: what a check adds to
 // the model.
 func BenchmarkCheck(b *testing.B) {
 	c, e := checker(b, check.Options{Judge: free{}, Fusion: fusion(b, byEntailment)}), library(b)

@@ -7,11 +7,11 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// fill adds windows of the evidence to premises until there are k, so that a claim in other words
-// than those of the evidence is read as well. Windows at the start of their source come first, of
-// equals the one whose text sorts first, so that the order of facts changes nothing. What is added
-// has score 0. It looks at all of the evidence, well under a millisecond for 64 KiB, but only for
-// claims that share words with less than k of its sentences.
+// fill adds windows of the evidence to premises until there are k, so that claims in other words
+// than the evidence are read as well. Windows at the start of their source come first; equals are
+// ordered by text, so that the order of facts has no effect. Added windows have score 0. fill scans
+// all of the evidence, which takes well under a millisecond for 64 KiB, but only for claims that
+// share words with fewer than k of its sentences.
 func fill(e *evidence.Evidence, premises []evidence.Premise, k int) []evidence.Premise {
 	for len(premises) < k {
 		p, ok := opening(e, premises)
@@ -23,7 +23,7 @@ func fill(e *evidence.Evidence, premises []evidence.Premise, k int) []evidence.P
 	return premises
 }
 
-// opening is the window nearest to the start of its source that the premises do not hold.
+// opening returns the window nearest to the start of its source that is not among the premises.
 func opening(e *evidence.Evidence, premises []evidence.Premise) (best evidence.Premise, ok bool) {
 	source, first, place := -1, 0, 0
 	for i := range e.Len() {

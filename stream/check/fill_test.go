@@ -16,7 +16,7 @@ func TestPremisesAreFilledUpFromTheStartOfTheSources(t *testing.T) {
 		name  string
 		claim string
 		facts []string
-		want  []string // what each pair's premise begins with
+		want  []string // how the premise of each pair begins
 	}{
 		{"nothing shared", "Gerda lives near Hamburg.", []string{"Paris is large.", "Bananas ripen."}, []string{"Bananas", "Paris"}},
 		{"one shares a word", "Gerda lives near Paris.", []string{"Bananas ripen.", "Paris is large."}, []string{"Paris", "Bananas"}},
@@ -49,8 +49,8 @@ func reversed(list []string) []string {
 	return out
 }
 
-// BenchmarkCheckFilled is a claim that shares no word with 64 KiB of facts, beside one that the
-// premises are found for.
+// BenchmarkCheckFilled compares a claim that shares no word with 64 KiB of facts with one that
+// does.
 func BenchmarkCheckFilled(b *testing.B) {
 	var list []string
 	for i := range 480 {

@@ -11,21 +11,21 @@ const leaf = -1
 
 // node is one node of a tree: a test with two children, or a leaf with a value.
 type node struct {
-	feature     int32 // of Features; leaf: none
-	left, right int32 // nodes of the forest
+	feature     int32 // index into Features, or leaf
+	left, right int32 // indices into forest.nodes
 	value       float64
 }
 
 // forest is a sum of regression trees, the result of gradient boosting: Friedman, "Greedy function
-// approximation: a gradient boosting machine", Annals of Statistics 29 (2001). A node tests whether
-// its feature is at most its value and goes left if so. Immutable.
+// approximation: a gradient boosting machine", Annals of Statistics 29 (2001). A test goes left if
+// its feature is at most its value. Immutable.
 type forest struct {
 	base  float64
 	roots []int32
 	nodes []node
 }
 
-// sum is from and the value of the forest for the features x. It does not allocate.
+// sum returns from plus the value of the forest for the features x. It does not allocate.
 func (f *forest) sum(from float64, x []float64) float64 {
 	total := from + f.base
 	for _, at := range f.roots {
@@ -45,11 +45,11 @@ func (f *forest) sum(from float64, x []float64) float64 {
 // Limits of a forest: it is read with the model, and run for every claim.
 const (
 	maxTrees = 2000
-	maxNodes = 1023 // of a tree
+	maxNodes = 1023 // per tree
 )
 
-// grow makes a forest of trees whose features are indices into names, which gives their place in
-// Features.
+// grow builds a forest. The features of the trees are indices into names, which maps them to
+// indices into Features.
 func grow(base float64, trees []treeData, names []int32) (forest, error) {
 	f := forest{base: base}
 	if !finite(base) {
@@ -66,8 +66,7 @@ func grow(base float64, trees []treeData, names []int32) (forest, error) {
 	return f, nil
 }
 
-// add appends a tree. Features of the tree are indices into names, which gives their place in
-// Features.
+// add appends a tree. Its features are indices into names, as in grow.
 func (f *forest) add(t *treeData, names []int32) error {
 	n := len(t.Feature)
 	switch {
@@ -100,8 +99,8 @@ func (f *forest) add(t *treeData, names []int32) error {
 	return nil
 }
 
-// inner checks node i, a test. Children come after their parent and have no other, so that there is
-// no cycle.
+// inner validates node i, a test. Children must come after their parent and have only one, so that
+// there is no cycle.
 func (t *treeData) inner(i, features int, parents []bool) error {
 	if t.Feature[i] < 0 || int(t.Feature[i]) >= features {
 		return fmt.Errorf("feature %d: not in [0, %d)", t.Feature[i], features)

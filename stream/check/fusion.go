@@ -10,30 +10,35 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Fusion turns the features of a claim into its support: a forest of regression trees over
-// Features, a logistic calibration of its sum, and the thresholds of the verdicts. It is data that
-// comes with a model. Make one with ReadFusion; it is immutable and safe for concurrent use.
+// Fusion turns the features of a claim into its support. It consists of a forest of regression
+// trees over Features, a logistic calibration of their sum, and the thresholds of the verdicts. It
+// is data that comes with a model; load it with ReadFusion. Immutable and safe for concurrent use.
 type Fusion struct {
 	forest     forest
-	long       forest // added beside long evidence; empty where there is none
+	long       forest // added for long evidence; may be empty
 	scale      calibrationData
 	longScale  calibrationData
 	thresholds Thresholds
-	short      Thresholds // beside short evidence
+	short      Thresholds // for short evidence
 }
 
 // Thresholds turn support and the probability of contradiction, both in [0,1], into verdicts.
 type Thresholds struct {
-	Supported    float64 `json:"supported"`    // support from here on is entailment
-	Contradicted float64 `json:"contradicted"` // of neutral support, a judge's probability of contradiction from here on is one
-	Unsupported  float64 `json:"unsupported"`  // support below here is neutral; between it and Supported nobody can tell
-	// Alone: neutral support below here flags a claim though the evidence, which tells more than a fact or
-	// two, has every name of it. 0, the default, flags none.
+	// Supported is the support from which a claim counts as entailed.
+	Supported float64 `json:"supported"`
+	// Contradicted is the judge's probability of contradiction from which a claim with neutral
+	// support counts as contradicted.
+	Contradicted float64 `json:"contradicted"`
+	// Unsupported is the support below which a claim counts as neutral. Between it and Supported
+	// the claim is undecided.
+	Unsupported float64 `json:"unsupported"`
+	// Alone is the neutral support below which a claim is flagged even if the evidence has every
+	// name of it and is more than a fact or two. The default 0 flags none.
 	Alone float64 `json:"alone"`
 }
 
-// DefaultThresholds are those of a judge without a Fusion: what is more likely than not. Support is
-// then the highest probability of entailment.
+// DefaultThresholds returns the thresholds of a judge without a Fusion: the more likely outcome
+// wins. Support is then the highest probability of entailment.
 func DefaultThresholds() Thresholds {
 	return Thresholds{Supported: 0.5, Contradicted: 0.5, Unsupported: 0.5}
 }
@@ -59,7 +64,7 @@ const FusionFormat = 1
 // ErrFusion is wrapped by the errors of ReadFusion about the data.
 var ErrFusion = errors.New("invalid fusion")
 
-// maxFusionBytes bounds the file.
+// maxFusionBytes is the maximum size of the file.
 const maxFusionBytes = 8 << 20
 
 // fusionData is the file, format 1.
@@ -74,7 +79,7 @@ type fusionData struct {
 	Long        *longData       `json:"long"`
 }
 
-// longData is what is added to the sum beside long evidence, and the calibration that holds then.
+// longData is what is added to the sum for long evidence, with the calibration that applies then.
 type longData struct {
 	Base        float64         `json:"base"`
 	Trees       []treeData      `json:"trees"`
@@ -82,7 +87,7 @@ type longData struct {
 }
 
 // treeData is a tree as arrays over its nodes; node 0 is the root. Feature is an index into
-// features, or -1 for a leaf, whose value counts; a test reads threshold, left and right.
+// features, or -1 for a leaf, which uses Value. A test uses Threshold, Left and Right.
 type treeData struct {
 	Feature   []int32   `json:"feature"`
 	Threshold []float64 `json:"threshold"`
@@ -106,17 +111,22 @@ func (c calibrationData) validate() error {
 // ReadFusion reads a Fusion from JSON:
 //
 //	{"format": 1,
-//	 "features": ["entail_max", "missing_share"],           // names of FeatureNames that the trees use
-//	 "base": 0.1,                                           // the sum begins with it
-//	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
-//	 "calibration": {"slope": 1, "offset": 0},              // support = 1 / (1 + exp(-(slope * sum + offset)))
-//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4, "alone": 0.1}, // alone may be left out
-//	 "thresholds_short": {...},                             // where the best premise is of at most 150 words; may be left out
-//	 "long": {"base": 0, "trees": [...], "calibration": {...}}} // where it is of more: added to the sum, and the calibration; may be left out
+//	 "features": ["entail_max", "missing_share"], // names of FeatureNames that the trees use
+//	 "base": 0.1,                                 // the sum begins with it
+//	 "trees": [{"feature": [0, -1, -1], "threshold": [0.5, 0, 0],
+//	            "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -1, 1]}],
+//	 // support = 1 / (1 + exp(-(slope * sum + offset)))
+//	 "calibration": {"slope": 1, "offset": 0},
+//	 // alone is optional
+//	 "thresholds": {"supported": 0.5, "contradicted": 0.5, "unsupported": 0.4, "alone": 0.1},
+//	 // optional: if the best premise is from a source of at most 150 words
+//	 "thresholds_short": {...},
+//	 // optional: for longer sources, added to the sum, with a calibration of its own
+//	 "long": {"base": 0, "trees": [...], "calibration": {...}}}
 //
-// A test goes left when its feature is at most its threshold. Unknown and repeated keys, unknown
-// features, indices out of range, nodes with two parents or none, numbers that are not finite and a
-// slope that is not above 0 are errors.
+// A test goes left if its feature is at most its threshold. ReadFusion returns an error that wraps
+// ErrFusion for unknown and repeated keys, unknown features, indices out of range, nodes with two
+// parents or none, numbers that are not finite, and a slope that is not above 0.
 func ReadFusion(r io.Reader) (*Fusion, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFusionBytes+1))
 	if err != nil {
@@ -171,7 +181,7 @@ func (d *fusionData) fusion() (*Fusion, error) {
 	return f, nil
 }
 
-// places are the places in Features of the features that the file names.
+// places returns the indices into Features of the features that the file names.
 func (d *fusionData) places() ([]int32, error) {
 	var at []int32
 	for _, name := range d.Features {
@@ -187,8 +197,8 @@ func (d *fusionData) places() ([]int32, error) {
 	return at, nil
 }
 
-// Support is the support of a claim with these features, which are those of Features, in [0,1].
-// long says that the source of its best premise has more than 150 words. It does not allocate.
+// Support returns the support of a claim, in [0,1]. features must be those of Features; long says
+// that the source of its best premise has more than 150 words. It does not allocate.
 func (f *Fusion) Support(features []float64, long bool) float64 { //nolint:revive // a feature of the claim
 	sum, scale := f.forest.sum(0, features), f.scale
 	if long {

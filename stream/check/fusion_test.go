@@ -9,14 +9,14 @@ import (
 	"signalbox/stream/check"
 )
 
-// byEntailment trusts the judge's entailment, and doubts where words are missing.
+// byEntailment follows the judge's entailment, and lowers it if words are missing.
 const byEntailment = `{"format": 1, "features": ["entail_max", "words_missing"], "base": 0.5,
 	"trees": [
 		{"feature": [0, -1, -1], "threshold": [0.4, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, -2, 2]},
 		{"feature": [1, 0, -1, -1, -1], "threshold": [1, 0.8, 0, 0, 0], "left": [1, 2, 0, 0, 0], "right": [4, 3, 0, 0, 0], "value": [0, 0, 0.25, 1, -1]}],
 	"calibration": {"slope": 2, "offset": -0.5}, "thresholds": {"supported": 0.6, "contradicted": 0.7, "unsupported": 0.3}}`
 
-// byLength is byEntailment with more trees, and a flatter curve, beside long evidence.
+// byLength is byEntailment with more trees and a flatter calibration for long evidence.
 var byLength = strings.TrimSuffix(byEntailment, "}") + `,
 	"long": {"base": 0.25, "trees": [{"feature": [1, -1, -1], "threshold": [0.5, 0, 0], "left": [1, 0, 0], "right": [2, 0, 0], "value": [0, 1, -3]}],
 		"calibration": {"slope": 0.5, "offset": 0.125}}}`
@@ -30,7 +30,7 @@ func fusion(tb testing.TB, data string) *check.Fusion {
 	return f
 }
 
-// at is a list of features with some set.
+// at returns a list of features with some set.
 func at(tb testing.TB, set map[string]float64) []float64 {
 	tb.Helper()
 	x := make([]float64, len(check.FeatureNames()))
@@ -189,7 +189,8 @@ func TestSupportDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The source of the best premise decides which of both weighs a claim, not the other sources.
+// TestTheLengthOfTheSourceDecidesWhichTreesWeigh checks that the source of the best premise, and no
+// other, decides which trees apply.
 func TestTheLengthOfTheSourceDecidesWhichTreesWeigh(t *testing.T) {
 	t.Parallel()
 	f := fusion(t, byLength)

@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// FuzzVerdicts looks for a claim whose verdict depends on what was checked before it, or whose place
-// lies outside it: fields, boxes, headings and changes are read beside what the judge says.
+// FuzzVerdicts looks for a claim whose verdict depends on earlier checks, or whose span is outside
+// it. Fields, checkboxes, headings and changes are read in addition to the judge's result.
 func FuzzVerdicts(f *testing.F) {
 	for _, s := range [][2]string{
 		{`{"in_stock": false, "qty": 0}`, "It is in stock."},

@@ -12,8 +12,9 @@ import (
 	"signalbox/stream/check"
 )
 
-// Beside a long source the judge reads the best window and what the page says of the claim in
-// several places; beside short ones windows.
+// TestFactsFromAllOverAPageAreReadTogether checks that for a long source the judge reads the best
+// window and a premise gathered from several places of the page, and for short sources only
+// windows.
 func TestFactsFromAllOverAPageAreReadTogether(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("Bananas ripen on the way to the market in spring. ", 12)
@@ -28,7 +29,8 @@ func TestFactsFromAllOverAPageAreReadTogether(t *testing.T) {
 		}
 		return isNeutral
 	}
-	for premises, want := range map[int]int{1: 2, 2: 2, 3: 4} { // the third window is of the other source
+	// The third window is from the other source.
+	for premises, want := range map[int]int{1: 2, 2: 2, 3: 4} {
 		j := &judge{says: says}
 		got := checker(t, check.Options{Judge: j, Premises: premises}).Check(t.Context(), facts(t, page, "The moon is far."), "", []check.Claim{{Text: claim}})[0]
 		if got.Verdict != check.Supported || !strings.Contains(got.Premise, "granite") || got.ID != "f0" {
@@ -54,7 +56,8 @@ func TestFactsFromAllOverAPageAreReadTogether(t *testing.T) {
 	}
 }
 
-// What another source says of the claim is read beside a page, and both are named when they decide.
+// TestAFactBesideAPageIsRead checks that another source is read in addition to a page, and that the
+// one that decides is named.
 func TestAFactBesideAPageIsRead(t *testing.T) {
 	t.Parallel()
 	filler := strings.Repeat("Bananas ripen on the way to the market in spring. ", 20)
@@ -75,8 +78,8 @@ func TestAFactBesideAPageIsRead(t *testing.T) {
 	}
 }
 
-// A source of 150 words is read in windows, one of more is a page; the words are looked for in the
-// same premises either way.
+// TestAPageHasMoreThan150Words checks that a source of 150 words is read in windows and a longer
+// one is a page. The features of words use the same premises in both cases.
 func TestAPageHasMoreThan150Words(t *testing.T) {
 	t.Parallel()
 	const claim = "The Astra harbour, opened by Anna Berg, has a lighthouse of granite."

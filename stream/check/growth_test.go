@@ -9,8 +9,8 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// longRecords are pieces which, repeated, make evidence or an answer without an end that is hard to
-// read: fields, boxes, headings, tables, changes.
+// longRecords are fragments that, when repeated, form evidence or an answer that is expensive to
+// read: fields, checkboxes, headings, tables, changes.
 var longRecords = map[string]string{
 	"fields":   `"in_stock": false, "qty": 3, `,
 	"colons":   ": a = b : ",
@@ -29,8 +29,8 @@ var longRecords = map[string]string{
 	"quotes":   "'in stock' \"a\" `b` ",
 }
 
-// BenchmarkLongText tells what a byte of evidence, and of an answer, takes to be read: the figure
-// should not grow with the text.
+// BenchmarkLongText measures the time per byte to read evidence and an answer. It should not grow
+// with the text.
 func BenchmarkLongText(b *testing.B) {
 	c := checker(b, check.Options{Judge: free{}, English: true})
 	for name, piece := range longRecords {

@@ -14,7 +14,7 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// larges are texts of some size bytes that are worst for one of the readers each.
+// larges returns texts of the given size in bytes, each the worst case for one of the readers.
 func larges(size int) map[string]string {
 	fill := func(part func(i int) string) string {
 		var b strings.Builder
@@ -24,7 +24,8 @@ func larges(size int) map[string]string {
 		return b.String()[:b.Len()]
 	}
 	same := func(part string) string { return fill(func(int) string { return part }) }
-	counted := func(format string, factors ...int) string { // of i, times each factor, below 100,000
+	// Formats i times each factor, modulo 99,991.
+	counted := func(format string, factors ...int) string {
 		args := make([]any, len(factors))
 		return fill(func(i int) string {
 			for k, f := range factors {
@@ -94,8 +95,8 @@ func BenchmarkLargeTexts(b *testing.B) {
 	}
 }
 
-// What a judge reads of one text has a bound, whatever the text; what is behind it is unchecked and
-// says why.
+// TestAJudgeReadsSoManyClaimsOfOneText checks that the work of a judge for one text is limited, and
+// that claims beyond the limit are unchecked with a reason.
 func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
 	t.Parallel()
 	const claims = 1000
@@ -118,7 +119,7 @@ func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
 	if last.Verdict != check.Unchecked || !errors.Is(last.Err, check.ErrTooMuch) {
 		t.Errorf("the last claim: %+v", last.Result)
 	}
-	// A claim that is told twice costs its premises twice, for they have to be found.
+	// A repeated claim is charged each time, because its premises have to be found.
 	j = always(entails)
 	same := strings.Repeat("Ann met Bo in Paris. ", claims)
 	got, err = checker(t, check.Options{Judge: j}).Text(t.Context(), facts(t, towers...), "", same)
@@ -130,7 +131,8 @@ func TestAJudgeReadsSoManyClaimsOfOneText(t *testing.T) {
 	}
 }
 
-// On a slow machine it is the time that ends a long text. The first portion is read in any case.
+// TestAJudgeOfATextIsAskedNoMoreAfterItsTime checks that on a slow machine the time limit ends a
+// long text. The first portion is read in any case.
 func TestAJudgeOfATextIsAskedNoMoreAfterItsTime(t *testing.T) {
 	t.Parallel()
 	const claims, each = 1000, time.Second
@@ -140,7 +142,7 @@ func TestAJudgeOfATextIsAskedNoMoreAfterItsTime(t *testing.T) {
 	}
 	for _, c := range []struct {
 		limit    time.Duration
-		portions int // 0 for all there are
+		portions int // 0: all
 	}{{0, 0}, {1, 1}, {each, 1}, {each + 1, 2}, {3 * each, 3}} {
 		limit, portions := c.limit, c.portions
 		synctest.Test(t, func(t *testing.T) {
@@ -168,7 +170,8 @@ func TestAJudgeOfATextIsAskedNoMoreAfterItsTime(t *testing.T) {
 	}
 }
 
-// What is spent on comparing numbers is not spent on the model again.
+// TestAJudgeReadsLessBesideMoreComparing checks that the work for comparing numbers reduces the
+// quota of the model.
 func TestAJudgeReadsLessBesideMoreComparing(t *testing.T) {
 	t.Parallel()
 	const name = "numbers as sentences"
@@ -187,14 +190,14 @@ func TestAJudgeReadsLessBesideMoreComparing(t *testing.T) {
 	}
 }
 
-// Comparing each claim of a text with each sentence of the evidence is quadratic: that ends at a
-// bound which prose never gets to.
+// TestTheWorkForOneTextHasABound checks that comparing each claim with each evidence sentence,
+// which is quadratic, ends at a limit that prose never reaches.
 func TestTheWorkForOneTextHasABound(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 10
 	all, prose := larges(size), proseOf(size)
 	quarters := []string{"semicolons", "a word a sentence", "a wide table"}
-	if testkit.Race { // under which the whole takes 20 s
+	if testkit.Race { // the whole takes 20 s under the race detector
 		quarters = append(quarters, "one number")
 	} else if n := unread(t, readWhole(t, all["one number"])); n == 0 {
 		t.Error("one number: every claim was read")
@@ -202,8 +205,8 @@ func TestTheWorkForOneTextHasABound(t *testing.T) {
 	if n := unread(t, readWhole(t, prose)); n > 0 {
 		t.Errorf("%d claims of prose were not read", n)
 	}
-	// The work grows with the square of the size: who needs more than a sixteenth of the steps for a
-	// quarter of these texts needs more than all for the whole.
+	// The work grows with the square of the size. A text whose quarter needs more than a sixteenth
+	// of the steps needs more than all of them as a whole.
 	for _, name := range quarters {
 		text := larges(size / 4)[name]
 		results, err := check.ReadWithin(t.Context(), factOf(t, text), text, 16)
@@ -249,7 +252,7 @@ func readWhole(t *testing.T, text string) []check.Result {
 	return out
 }
 
-// unread counts the claims that were left for the work that others had taken.
+// unread counts the claims left unchecked because the work was used up.
 func unread(t *testing.T, results []check.Result) (n int) {
 	t.Helper()
 	for i := range results {
@@ -263,7 +266,8 @@ func unread(t *testing.T, results []check.Result) (n int) {
 	return n
 }
 
-// Who leaves while the premises of claims are found ends that at the next claim.
+// TestPremisesAreNotFoundForNobody checks that finding the premises of claims ends at the next
+// claim if the caller is gone.
 func TestPremisesAreNotFoundForNobody(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("The Louvre stands in Paris. ", 100)
@@ -272,7 +276,7 @@ func TestPremisesAreNotFoundForNobody(t *testing.T) {
 	if _, err := checker(t, check.Options{Judge: j}).Text(all, facts(t, towers...), "", text); err != nil {
 		t.Fatal(err)
 	}
-	left := all.Looks() - 50 // among the claims whose premises are found
+	left := all.Looks() - 50 // while the premises of claims are found
 	gone := testkit.NewCountdown(t.Context(), left, context.Canceled)
 	j = always(entails)
 	_, _ = checker(t, check.Options{Judge: j}).Text(gone, facts(t, towers...), "", text)

@@ -10,8 +10,8 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// continues reports whether a claim begins with a word that points back: a pronoun, a demonstrative
-// or a possessive. Such a claim is read together with the one before it.
+// continues reports whether a claim begins with a word that refers back: a pronoun, a demonstrative
+// or a possessive. Such a claim is read together with the previous one.
 func continues(claim string) bool {
 	start := strings.IndexFunc(claim, unicode.IsLetter)
 	if start < 0 {
@@ -36,8 +36,8 @@ func continues(claim string) bool {
 	return pointers[string(form[:n])]
 }
 
-// pointers are words that stand for something said before, of English, German, French and Spanish.
-// Left out are those that are articles as well in one of them ("die", "la").
+// pointers are English, German, French and Spanish words that refer to something said before. Words
+// that are also articles in one of these languages ("die", "la") are omitted.
 //
 //nolint:gochecknoglobals // constant table
 var pointers = words.Set(`it he she they its his her their him them this that these those both former latter such
@@ -59,7 +59,7 @@ const (
 	justOf          // only, exclusively
 )
 
-// amounts are quantity words by hash, of English, German, French and Spanish.
+// amounts maps English, German, French and Spanish quantity words, by hash, to their kinds.
 //
 //nolint:gochecknoglobals // constant table
 var amounts = func() map[uint64]amount {
@@ -81,7 +81,7 @@ var amounts = func() map[uint64]amount {
 	return m
 }()
 
-// opposites holds, for a word by hash, the words that say the opposite of it.
+// opposites maps a word, by hash, to the words of opposite meaning.
 //
 //nolint:gochecknoglobals // constant table
 var opposites = func() map[uint64][]uint64 {
@@ -105,7 +105,7 @@ var opposites = func() map[uint64][]uint64 {
 	return m
 }()
 
-// oppositePairs are common words that turn a statement round, left|left/right|right.
+// oppositePairs are common words that reverse a statement, as left|left/right|right.
 //
 //go:embed pairs.txt
 var oppositePairs string

@@ -10,24 +10,24 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// signShare is what share of the words of a text are signs, or hold some, where a program has written
-// it; our choice.
+// signShare is the share of words with signs from which a text counts as written by a program; our
+// choice.
 const signShare = 0.15
 
-// besideNumber is how far the words of a claim must agree with those beside its numbers where a model
-// finds neither a reason for it nor one against it; our choice.
+// besideNumber is the score that the words next to the claim's numbers must reach if the model is
+// neutral; our choice.
 const besideNumber = 0.2
 
-// machineMade reports whether the numbers of the claim stand in evidence that a program has written: a
-// log, a listing, code, a record. What a model says of it that learnt from sentences is not worth a
-// flag, unless the claim shares nothing with it but a number.
+// machineMade reports whether the numbers of the claim are in evidence written by a program: a log,
+// a listing, code, a record. A model trained on sentences is not reliable enough there to flag a
+// claim, unless the claim shares only a number with the evidence.
 func (r *reading) machineMade(says opinion) bool {
 	return r.numbers == numeric.Supported && len(r.found) > 0 && !prose(r.found[0].Text) &&
 		(says == refuted || r.worst(numeric.Supported).Score >= besideNumber)
 }
 
-// prose reports whether people would have written a text: few of its words hold signs, and it ends
-// like a sentence or has one of the words that sentences cannot do without.
+// prose reports whether a text looks like written by a person: few of its words contain signs, and
+// it ends like a sentence or contains a function word.
 func prose(text string) bool {
 	signs, all, ends := 0, 0, false
 	for w := range strings.FieldsSeq(text) {

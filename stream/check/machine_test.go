@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// What a judge of sentences says against a claim is worth no flag where its numbers stand in the output
-// of a program.
+// TestOutputOfPrograms checks that a judge's objection does not flag a claim whose numbers are in
+// the output of a program.
 func TestOutputOfPrograms(t *testing.T) {
 	t.Parallel()
 	const (

@@ -12,7 +12,7 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// numbersOf is evidence of size bytes of numbers, and a claim of 48 of them.
+// numbersOf returns evidence with size bytes of numbers, and a claim with 48 of them.
 func numbersOf(tb testing.TB, size int) (*evidence.Evidence, check.Claim) {
 	tb.Helper()
 	text := []byte("Stock: ")
@@ -95,8 +95,8 @@ func TestQuickOfManyNumbersDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkManyNumbers is a claim of 48 numbers beside 250 KiB of them: on the way of the stream,
-// and on a worker.
+// BenchmarkManyNumbers measures a claim with 48 numbers against 250 KiB of numbers, as in the
+// stream and as on a worker.
 func BenchmarkManyNumbers(b *testing.B) {
 	e, claim := numbersOf(b, 250<<10)
 	c := checker(b, check.Options{})

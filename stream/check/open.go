@@ -13,18 +13,19 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// detailedFrom is how many words a source has at least beside which "neither entailed nor
-// contradicted" flags nothing without a name, unless the support is below Thresholds.Alone. Beside
-// a fact or two it tells: of sentences about one or two sentences (dev_real) 38 % of the false ones
-// are flagged and 3 % of the true. Of faithful answers about 71 real texts of 180 to 420 words it
-// flagged 3 % of the sentences, and 6 % of those that were made false: where one sentence in ten is
-// false, four such flags of five are wrong.
+// detailedFrom is the number of words of a source from which a neutral opinion alone does not flag
+// a claim without an unknown name, unless its support is below Thresholds.Alone. For evidence of
+// one or two sentences the opinion is useful: it flags 38 % of the false sentences of dev_real and
+// 3 % of the true ones. In faithful answers about 71 real texts of 180 to 420 words it flagged 3 %
+// of the sentences, and 6 % of those that were made false: if one sentence in ten is false, four
+// such flags of five are wrong.
 const detailedFrom = 60
 
-// detailed reports whether the source that fits best tells more than a fact or two.
+// detailed reports whether the best source is more than a fact or two.
 func (r *reading) detailed() bool { return len(r.found) > 0 && r.found[0].Page >= detailedFrom }
 
-// mostReply bounds the content words of a claim that only denies the question; our choice.
+// mostReply is the maximum number of content words in a claim that only denies the question; our
+// choice.
 const mostReply = 3
 
 //nolint:gochecknoglobals // constant tables
@@ -33,9 +34,9 @@ var (
 	nothing = hashes("none nothing keine keiner nichts aucun aucune rien ninguno ninguna nada")
 )
 
-// replies reports whether the claim only denies what was asked, without naming it, as in "Not
-// necessarily" and "Not in any real sense", or says that there is none, perhaps behind a title, as in
-// "Open questions: None".
+// replies reports whether the claim only denies what was asked without naming it ("Not
+// necessarily", "Not in any real sense"), or says that there is none, possibly after a title ("Open
+// questions: None").
 func (r *reading) replies() bool {
 	said := r.claim.states()
 	said = said[titleOf(said):]
@@ -55,10 +56,11 @@ func (r *reading) replies() bool {
 	return len(list) > 0 && denials[list[0].Hash] && n <= mostReply
 }
 
-// mostTitle bounds the words of a title before what it tells of; our choice.
+// mostTitle is the maximum number of words in a title before its content; our choice.
 const mostTitle = 7
 
-// forms are words of titles of an answer that is a form, such as a report or the summary of a session.
+// forms are words, by hash, in the titles of an answer that is a form, such as a report or a
+// session summary.
 //
 //nolint:gochecknoglobals // constant table
 var forms = hashes("answer assessment background code concepts conclusion conclusions current details error errors " +
@@ -69,9 +71,9 @@ var forms = hashes("answer assessment background code concepts conclusion conclu
 	"technical timeline topic topics work aufgaben ergebnis ergebnisse fazit fragen hinweise nächste offene " +
 	"risiken schritte status zusammenfassung étapes questions résumé risques pasos preguntas resumen riesgos")
 
-// titleOf is how many bytes of a text are a title that ends in a colon, as those of an answer that is
-// a form: "Files and Code Sections:". It is 0 where the text begins with none. Its words begin with
-// capitals, function words apart, and one of them is of forms.
+// titleOf returns the length, in bytes, of a title that begins a text and ends in a colon, as in an
+// answer that is a form: "Files and Code Sections:". Its words must be capitalized, except function
+// words, and one of them must be in forms. It returns 0 if there is no title.
 func titleOf(text string) int {
 	end := strings.IndexByte(text[:min(len(text), maxLine)], ':')
 	if end < 0 {
@@ -96,11 +98,11 @@ func titleOf(text string) int {
 	return len(text) - len(rest)
 }
 
-// mostRunIn is how many words a run-in head has at most; our choice.
+// mostRunIn is the maximum number of words in a run-in head; our choice.
 const mostRunIn = 6
 
-// isRunIn reports whether a text is a head in bold print that ends like a sentence, of few words:
-// "**Keep it light and short.**".
+// isRunIn reports whether a text is a short head in bold print that ends like a sentence: "**Keep
+// it light and short.**".
 func isRunIn(text string) bool {
 	const bold = "**"
 	text, ok := strings.CutPrefix(strings.TrimLeft(text, "- \n"), bold)
@@ -111,8 +113,8 @@ func isRunIn(text string) bool {
 	return ok && strings.Trim(rest, " .:\n") == "" && strings.Count(head, " ") < mostRunIn
 }
 
-// announces reports whether the claim ends in a colon and states no number: what it says is told by what
-// comes next.
+// announces reports whether the claim ends in a colon and states no number, so that its content
+// follows.
 func (r *reading) announces() bool {
 	elsewhere := func(f numeric.Finding) bool { return f.Reason == numeric.Elsewhere }
 	quiet := r.numbers == numeric.NotCheckable && !slices.ContainsFunc(r.findings, elsewhere)
@@ -131,12 +133,12 @@ var (
 		"sagt nennt erwähnt gibt steht enthält dit mentionne précise indique dice menciona indica")
 )
 
-// subjectWords is among how many words at the beginning of a claim what it speaks of stands, and how
-// many words behind it at most are between a negation and what is denied; our choice.
+// subjectWords is how many words at the start of a claim may name its subject, and the maximum
+// distance in words between a negation and what it denies; our choice.
 const subjectWords = 4
 
-// tellsNothing reports whether the claim denies that the text says something, which no part of it
-// could tell: "The text does not say whether there is a bus".
+// tellsNothing reports whether the claim denies that the text says something, which no part of the
+// text could show: "The text does not say whether there is a bus".
 func (r *reading) tellsNothing() bool {
 	list := words.Scan(make([]words.Word, 0, 16), r.claim.states())
 	for i, w := range list[:min(len(list), subjectWords)] {
@@ -159,20 +161,20 @@ func (r *reading) tellsNothing() bool {
 	return false
 }
 
-// Endings of the names of places, and of those who live there.
+// Endings of the names of places and of their inhabitants.
 //
 //nolint:gochecknoglobals // constant tables
 var (
 	places  = strings.Fields("a y o e en ia land and")
 	peoples = strings.Fields("n ns an ans ian ians ese ish i is er ers erner erners ic tish")
-	// lands are places, and those who live there, whose names share too little.
+	// lands groups places with their inhabitants if their names share too little.
 	lands = groups("france french / poland polish pole poles / spain spanish spaniards / greece greek greeks / " +
 		"denmark danish danes / finland finnish finns / norway norwegian norwegians / turkey turkish turks / " +
 		"wales welsh / ireland irish / switzerland swiss / netherlands dutch / britain british uk / " +
 		"america american americans us usa / europe european europeans eu / thailand thai / iraq iraqi")
 )
 
-// groups is the number of the group that a word is of, from groups between slashes.
+// groups maps each word to the number of its group, from 1. Slashes separate the groups.
 func groups(list string) map[string]int {
 	m := map[string]int{}
 	for i, group := range strings.Split(list, " / ") {
@@ -183,7 +185,8 @@ func groups(list string) map[string]int {
 	return m
 }
 
-// leastAlike is how many letters two words have in common that may be forms of one name; our choice.
+// leastAlike is the number of common initial bytes from which two words may be forms of one name;
+// our choice.
 const leastAlike = 4
 
 // alike reports whether two words may be forms of one name: India and Indian, France and French.
@@ -200,14 +203,14 @@ func alike(a, b string) bool {
 	return land > 0 && land == lands[strings.ToLower(b)]
 }
 
-// livesIn reports whether two words that begin alike may be those who live in a place, and the place.
+// livesIn reports whether the different endings of two words can be those of inhabitants and of
+// their place.
 func livesIn(people, place string) bool {
 	return slices.Contains(peoples, people) && (place == "" || slices.Contains(places, place))
 }
 
-// holdsName reports whether the evidence has a name: as it stands, perhaps inside of another word,
-// as in the address of a page; in the form for those who live there; or, of capitals alone, as the
-// words that it is the initials of.
+// holdsName reports whether the evidence has a name: as written, possibly inside another word such
+// as a URL; in the form for inhabitants; or, if it is all capitals, as the initials of a phrase.
 func (m *matcher) holdsName(name string, e *evidence.Evidence, premises []evidence.Premise) bool {
 	if utf8.RuneCountInString(name) >= leastAlike &&
 		slices.ContainsFunc(e.Texts(), func(text string) bool { return strings.Contains(text, name) }) {
@@ -226,7 +229,7 @@ func (m *matcher) holdsName(name string, e *evidence.Evidence, premises []eviden
 	return false
 }
 
-// spells reports whether a name is the initials of the first words of a list.
+// spells reports whether a name consists of the initials of the first words of a list.
 func spells(list []words.Word, text, name string) bool {
 	if len(list) < len(name) {
 		return false
@@ -239,8 +242,8 @@ func spells(list []words.Word, text, name string) bool {
 	return true
 }
 
-// shortened reports whether the evidence has the initials of two words or more of the claim: NHS for
-// the National Health Service.
+// shortened reports whether the evidence has the initials of two or more words of the claim: NHS
+// for the National Health Service.
 func shortened(name []words.Word, claim string, e *evidence.Evidence) bool {
 	if len(name) < 2 {
 		return false
@@ -252,7 +255,7 @@ func shortened(name []words.Word, claim string, e *evidence.Evidence) bool {
 	return slices.ContainsFunc(e.Texts(), func(text string) bool { return holdsWord(text, string(initials)) })
 }
 
-// holdsWord reports whether a word stands in a text, with no letter before or behind it.
+// holdsWord reports whether a text contains a word with no letter directly before or after it.
 func holdsWord(text, word string) bool {
 	for at := 0; ; {
 		n := strings.Index(text[at:], word)
@@ -269,14 +272,14 @@ func holdsWord(text, word string) bool {
 	}
 }
 
-// ordinals begin names that others begin with a number: the Second World War.
+// ordinals begin names that others write with a number: the Second World War.
 //
 //nolint:gochecknoglobals // constant table
 var ordinals = hashes("first second third fourth fifth")
 
-// strangerName is where the claim has a name that the evidence has not, with the parts of it right
-// behind the first; names of the end of the question are none, unless that asks whether something is
-// so. It is empty where there is none.
+// strangerName returns the span of the first name in the claim that the evidence lacks, with
+// adjacent unknown parts. Names at the end of the question do not count, unless the question asks
+// whether something is so. The span is empty if there is none.
 func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -300,7 +303,7 @@ func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 		for last+1 < len(m.claim) && strange(last+1) {
 			last++
 		}
-		from, to := first, last+1 // with parts of the name that the evidence has
+		from, to := first, last+1 // include adjacent parts that the evidence has
 		for from > 0 && m.claim[from-1].Has(words.Capital) {
 			from--
 		}
@@ -315,7 +318,8 @@ func (r *reading) strangerName(e *evidence.Evidence) (span claims.Span) {
 	return span
 }
 
-// suppositions begin what an answer supposes with its question: "At $6,000 a year you need no bid".
+// suppositions begin a claim that assumes something from the question: "At $6,000 a year you need
+// no bid".
 //
 //nolint:gochecknoglobals // constant table
 var suppositions = []string{
@@ -323,14 +327,14 @@ var suppositions = []string{
 	"für", "falls", "angenommen", "à", "si", "pour", "avec", "con", "para", "cuando",
 }
 
-// maxAsked is how much of the end of a question is read for numbers, in bytes.
+// maxAsked is how much of the end of a question is read, in bytes.
 const maxAsked = 2 << 10
 
-// suppositionWords is within how many words of its beginning a claim without a comma supposes a number:
-// "At about $6,000 a year it goes to Operations".
+// suppositionWords is the maximum number of words before an assumed number in a claim without a
+// comma: "At about $6,000 a year it goes to Operations".
 const suppositionWords = 2
 
-// yesOrNo begin questions that ask whether something is so: what they suppose is what is asked.
+// yesOrNo begin questions that ask whether something is so; what they assume is what they ask.
 //
 //nolint:gochecknoglobals // constant table
 var yesOrNo = []string{
@@ -339,7 +343,7 @@ var yesOrNo = []string{
 	"est-ce", "es", "son", "fue", "puede", "puedo",
 }
 
-// asksWhether reports whether a question, or the last sentence of it, asks whether something is so.
+// asksWhether reports whether a question, or its last sentence, asks whether something is so.
 func asksWhether(question string) bool {
 	const marks = " \n\"“¿*_-#"
 	var form [maxTalk]byte
@@ -355,8 +359,8 @@ var ifTrue = []string{
 	"is it right", "is it true", "is it correct", "right", "correct", "stimmt das",
 }
 
-// given takes numbers of the question for what they are where the claim begins with a clause
-// that supposes them: no evidence has to hold them.
+// given accepts numbers of the question if the claim begins with a clause that assumes them; they
+// need no evidence.
 func (s *sight) given() {
 	var form [maxTalk]byte
 	if s.numbers < numeric.Unsupported || s.claim.Question == "" ||
@@ -382,11 +386,11 @@ func (s *sight) given() {
 	s.numbers = worstOf(s.findings)
 }
 
-// mostTold is up to how many things a line counts that it tells next; our choice.
+// mostTold is the maximum number of things that a line counts before it lists them; our choice.
 const mostTold = 20
 
-// tally takes the only number of a line that ends in a colon for how many things follow, where the
-// evidence has no such number: "3 pages stand out:", and in words "The speaker points to four people:".
+// tally reads the only number of a line that ends in a colon as the number of items that follow, if
+// the evidence lacks it: "3 pages stand out:", or in words "The speaker points to four people:".
 func (s *sight) tally() {
 	if len(s.findings) != 1 || s.numbers != numeric.Unsupported ||
 		!strings.HasSuffix(strings.TrimRight(s.claim.Text, " *_\n"), ":") {
@@ -408,8 +412,8 @@ func inLetters(number string) bool {
 	return unicode.IsLetter(first)
 }
 
-// bare takes a claim that is nothing but a number, such as "(1965)" behind a title that ends in a
-// mark, for no statement: nothing tells what it is of.
+// bare does not check a claim that is only a number in brackets, such as "(1965)" after a title
+// with a full stop, because its subject is unknown.
 func (s *sight) bare() {
 	if s.claim.Kind == claims.Cell || s.claim.Kind == claims.Value || len(s.findings) != 1 ||
 		s.numbers < numeric.Unsupported {

@@ -12,8 +12,8 @@ var page = "The clinic of Lindholm was opened by Margarethe Holm in 1911. " +
 	"India and Sweden sent nurses, and the World Health Organization sends a doctor each year. " +
 	strings.Repeat("Its garden is tended by the patients and is open to the people of the village. ", 4)
 
-// What a judge finds neither entailed nor contradicted is flagged beside a page only for a name that
-// the page has not, or where the fusion is surer than that.
+// TestNeutralBesideAPage checks that a neutral result on a page flags a claim only for a name that
+// the page lacks, or if the fused support is very low.
 func TestNeutralBesideAPage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestNeutralBesideAPage(t *testing.T) {
 	alone := strings.Replace(byEntailment, `"unsupported": 0.3`, `"unsupported": 0.3, "alone": 0.2`, 1)
 	for claim, want := range map[string]check.Verdict{
 		"Patients of Lindholm look after the plants.":  check.Unsupported,
-		"At Lindholm, patients look after two things:": check.Unchecked, // told by what comes next
+		"At Lindholm, patients look after two things:": check.Unchecked, // its content follows
 	} {
 		c, e := checker(t, check.Options{Judge: always(isNeutral), Fusion: fusion(t, alone)}), facts(t, page)
 		if got := c.Check(t.Context(), e, "", []check.Claim{{Text: claim}})[0]; got.Verdict != want {
@@ -71,7 +71,7 @@ func TestShortFormsOfNames(t *testing.T) {
 	})
 }
 
-// wantNeutral checks the verdicts on claims that a judge finds neither entailed nor contradicted.
+// wantNeutral checks the verdicts on claims that a judge finds neutral.
 func wantNeutral(t *testing.T, text string, claims map[string]check.Verdict) {
 	t.Helper()
 	c, e := checker(t, check.Options{Judge: always(isNeutral)}), facts(t, text)
@@ -82,7 +82,8 @@ func wantNeutral(t *testing.T, text string, claims map[string]check.Verdict) {
 	}
 }
 
-// wantRefuted asks for verdicts on claims about a museum that is open, by a judge that contradicts all.
+// wantRefuted checks the verdicts on claims about a museum that is open, with a judge that
+// contradicts all.
 func wantRefuted(t *testing.T, cases map[string]check.Verdict) {
 	t.Helper()
 	for claim, want := range cases {
@@ -90,7 +91,7 @@ func wantRefuted(t *testing.T, cases map[string]check.Verdict) {
 	}
 }
 
-// A claim that only denies the question says nothing that a judge could hold against it.
+// TestReplies checks that a claim that only denies the question is not refuted by a judge.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	wantRefuted(t, map[string]check.Verdict{
@@ -106,7 +107,8 @@ func TestReplies(t *testing.T) {
 	})
 }
 
-// What the question supposes needs no evidence where the claim supposes it too.
+// TestNumbersOfTheQuestion checks that an assumption of the question needs no evidence if the claim
+// repeats it as an assumption.
 func TestNumbersOfTheQuestion(t *testing.T) {
 	t.Parallel()
 	const fact = "Small purchases go through the portfolio, and there are 40 of them."
@@ -135,7 +137,7 @@ func TestNumbersOfTheQuestion(t *testing.T) {
 	}
 }
 
-// A line that announces so many things counts what the answer tells next.
+// TestTallies checks that a line which announces a number of things may count what follows.
 func TestTallies(t *testing.T) {
 	t.Parallel()
 	wantNeutral(t, page, map[string]check.Verdict{
@@ -148,7 +150,8 @@ func TestTallies(t *testing.T) {
 	})
 }
 
-// A head in bold print that ends like a sentence states nothing, unless it has a number or a name.
+// TestRunInHeads checks that a bold head that ends like a sentence states nothing, unless it has a
+// number or a name.
 func TestRunInHeads(t *testing.T) {
 	t.Parallel()
 	wantRefuted(t, map[string]check.Verdict{
@@ -161,7 +164,7 @@ func TestRunInHeads(t *testing.T) {
 	})
 }
 
-// Titles of an answer that is a form are no names.
+// TestTitlesAreNoNames checks that titles in an answer that is a form are not names.
 func TestTitlesAreNoNames(t *testing.T) {
 	t.Parallel()
 	wantNeutral(t, page, map[string]check.Verdict{

@@ -8,9 +8,9 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// outdated reports whether the claim says of the present what the evidence says was replaced: "The
-// office is in Bonn" of "The office moved from Bonn to Cologne". Numbers are not looked at:
-// numeric.Index knows which of them were replaced.
+// outdated reports whether the claim states as present what the evidence says was replaced: "The
+// office is in Bonn" for "The office moved from Bonn to Cologne". Numbers are not considered here,
+// because numeric.Index handles replaced numbers.
 func (r *reading) outdated() bool {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -18,7 +18,7 @@ func (r *reading) outdated() bool {
 	return m.outdated(r.claim.Text, r.found)
 }
 
-// outdated is reading.outdated, after read.
+// outdated is reading.outdated; read must have been called.
 func (m *matcher) outdated(claim string, premises []evidence.Premise) bool {
 	sentence := m.premise[m.best.from:m.best.to]
 	if len(premises) == 0 || len(sentence) == 0 {
@@ -42,14 +42,14 @@ func (m *matcher) outdated(claim string, premises []evidence.Premise) bool {
 	return held
 }
 
-// twice reports whether a word stands in a sentence outside [from, to) as well.
+// twice reports whether a word of a sentence also occurs outside [from, to).
 func twice(sentence []words.Word, w words.Word, from, to int) bool {
 	return slices.ContainsFunc(sentence, func(o words.Word) bool {
 		return o.Hash == w.Hash && (o.Start < from || to <= o.Start)
 	})
 }
 
-// replaced is the result of an outdated claim.
+// replaced returns the result for an outdated claim.
 func (r *reading) replaced(support float64) Result {
 	p := &r.found[0]
 	return Result{

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// What moved is not where it was, however sure the judge is.
+// TestWhatWasReplacedIsNotSupported checks that a former state is not supported, however certain
+// the judge is.
 func TestWhatWasReplacedIsNotSupported(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -9,60 +9,61 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// overlap tells how the words of a claim stand in its premises. Content words are those that are
-// neither function words nor part of a number that was checked; a sentence of the premises is best
-// when it holds most of them.
+// overlap describes how the words of a claim occur in its premises. Content words are words other
+// than function words, negations and parts of a checked number. The best sentence is the one with
+// most of them.
 type overlap struct {
 	words         int     // of the claim
 	content       int     // content words of the claim
-	missing       int     // of these, words that no premise has
+	missing       int     // content words that no premise has
 	weight        float64 // of the content words, by length and name
 	missingWeight float64
-	names         int // capitalised words inside the claim
+	names         int // capitalized words inside the claim
 	missingNames  int
-	missingTools  int     // of these, names of what an answer may call anything that is a program
-	best          float64 // share of the content words in the best sentence; 1 when there are none
-	bigrams       float64 // share of the claim's pairs of neighbours that stand so in a premise
-	run           float64 // longest run of words that claim and a premise have in common, as a share of the claim
-	inverted      float64 // share of pairs of words whose order is another in the best sentence
+	missingTools  int     // missing names that are general terms for programs
+	best          float64 // share of the content words in the best sentence; 1 without any
+	bigrams       float64 // share of the claim's adjacent pairs that a premise has
+	run           float64 // longest common run of words, as a share of the claim
+	inverted      float64 // share of word pairs in another order in the best sentence
 	negated       int     // negations more than in the matching stretch of the best sentence
-	denied        int     // negations less
-	opposed       int     // words whose opposite stands there
+	denied        int     // negations fewer
+	opposed       int     // words whose opposite is there
 	replaced      int     // words in the place of others of the best sentence
 	replacedNames int     // names among them
 	inserted      int     // words where the best sentence has none
-	dropped       int     // words of the best sentence left out
-	amount        float64 // 1: another quantity word; 0.5: one that the premise lacks, or lacking one
+	dropped       int     // omitted words of the best sentence
+	amount        float64 // 1: different quantity word; 0.5: only one side has one
 }
 
 // matcher compares a claim with premises. It is scratch space, kept in a pool.
 type matcher struct {
 	claim   []words.Word
 	content []bool // claim word i is a content word
-	found   []bool // claim word i stands in a premise
+	found   []bool // claim word i occurs in a premise
 	premise []words.Word
 	parts   []part
 	run     []int32 // length of the common run that ends at a word of the premise
-	at      []int32 // places of the claim's content words in the best sentence
+	at      []int32 // positions of the claim's content words in the best sentence
 	grid    []int32 // of align
 	clauses []int32 // of the words of the best sentence
-	stretch [2]int  // words of it around what the claim took from it
-	best    part    // the sentence that the claim was compared with last
-	match   []int32 // place of claim word i in the best sentence, aligned; -1 when it has none
+	stretch [2]int  // range of its words around those shared with the claim
+	best    part    // the sentence that the claim was last compared with
+	match   []int32 // aligned position of claim word i in the best sentence, or -1
 }
 
 // part is a sentence of a premise.
 type part struct {
-	from, to int // words of matcher.premise
+	from, to int // range of matcher.premise
 	hits     int
 	of       int // index of the premise
 }
 
-// nameWeight is how much more a missing name weighs than another word; the ranking of evidence uses
+// nameWeight is the weight of a missing name relative to another word; the ranking of evidence uses
 // the same.
 const nameWeight = 1.5
 
-// read compares a claim with its premises.
+// read compares a claim with its premises and returns the result. The matcher keeps the words,
+// parts and alignment for later methods.
 func (m *matcher) read(claim string, premises []evidence.Premise, findings []numeric.Finding) overlap {
 	m.scanClaim(claim, findings)
 	m.premise, m.parts = m.premise[:0], m.parts[:0]
@@ -106,7 +107,7 @@ func inNumber(w words.Word, findings []numeric.Finding) bool {
 	})
 }
 
-// scanPremise adds the words of a premise and cuts them into sentences.
+// scanPremise adds the words of a premise and splits them into sentences.
 func (m *matcher) scanPremise(text string, of int) {
 	from := len(m.premise)
 	m.premise = words.Scan(m.premise, text)
@@ -136,7 +137,7 @@ func indexOf(list []words.Word, hash uint64) int {
 	return -1
 }
 
-// longestRun is the number of words of the longest run that the claim and the premise share.
+// longestRun returns the length, in words, of the longest run that the claim and the premise share.
 func (m *matcher) longestRun(premise []words.Word) int {
 	m.run = slices.Grow(m.run[:0], len(premise)+1)[:len(premise)+1]
 	clear(m.run)
@@ -154,7 +155,7 @@ func (m *matcher) longestRun(premise []words.Word) int {
 	return int(best)
 }
 
-// neighbours counts the pairs of neighbours of the claim that are neighbours in the premise.
+// neighbours counts the adjacent word pairs of the claim that are adjacent in the premise.
 func (m *matcher) neighbours(premise []words.Word) int {
 	n := 0
 	for i := 1; i < len(m.claim); i++ {
@@ -168,7 +169,7 @@ func (m *matcher) neighbours(premise []words.Word) int {
 	return n
 }
 
-// count fills in what concerns all premises together.
+// count fills in the fields that depend on all premises together.
 func (m *matcher) count(o *overlap) {
 	for i, w := range m.claim {
 		if !m.content[i] {
@@ -195,14 +196,14 @@ func (m *matcher) count(o *overlap) {
 	}
 }
 
-// tools are words in capitals for a program, its parts and places, which name none of them, by
-// hash.
+// tools are capitalized words, by hash, for programs and their parts in general, which name none of
+// them.
 //
 //nolint:gochecknoglobals // constant table
 var tools = hashes("API APIs URL URLs HTTP HTTPS UI SDK CLI ID IDs")
 
-// bestPart finds the sentence that holds most content words of the claim; of equals the first. It
-// is empty when there is no premise.
+// bestPart returns the sentence with most content words of the claim, the first of several equals.
+// It is empty if there is no premise.
 func (m *matcher) bestPart(o *overlap) part {
 	best := part{}
 	for _, p := range m.parts {
@@ -221,11 +222,10 @@ func (m *matcher) bestPart(o *overlap) part {
 	return best
 }
 
-// margin is how many words around the aligned stretch of a sentence belong to it: room for "not"
-// and "all".
+// margin is how many words around the aligned stretch belong to it, to include "not" and "all".
 const margin = 3
 
-// compare fills in what concerns the best sentence.
+// compare fills in the fields that depend on the best sentence.
 func (m *matcher) compare(o *overlap, best part) {
 	sentence := m.premise[best.from:best.to]
 	m.stretch = [2]int{}
@@ -246,7 +246,7 @@ func (m *matcher) compare(o *overlap, best part) {
 	}
 }
 
-// opposed counts the words of the claim that the sentence lacks while the stretch has their
+// opposed counts the words of the claim that the sentence lacks while the stretch contains their
 // opposite, which the claim lacks.
 func (m *matcher) opposed(sentence, stretch []words.Word) int {
 	n := 0
@@ -261,7 +261,7 @@ func (m *matcher) opposed(sentence, stretch []words.Word) int {
 	return n
 }
 
-// oppositeIn is the place of a word that says the opposite; -1 when there is none.
+// oppositeIn returns the index of a word of opposite meaning, or -1.
 func oppositeIn(list []words.Word, hash uint64) int {
 	for _, other := range opposites[hash] {
 		if at := indexOf(list, other); at >= 0 {
@@ -271,7 +271,7 @@ func oppositeIn(list []words.Word, hash uint64) int {
 	return -1
 }
 
-// order counts the pairs of content words that stand in another order in the sentence.
+// order computes the share of content word pairs that are in another order in the sentence.
 func (m *matcher) order(o *overlap, sentence []words.Word) {
 	m.at = m.at[:0]
 	for i, w := range m.claim {
@@ -293,8 +293,8 @@ func (m *matcher) order(o *overlap, sentence []words.Word) {
 	o.inverted = share(inverted, pairs)
 }
 
-// comparatives are words that a negation before them makes a bound of, where a thanWord follows:
-// "not more than", "pas plus de".
+// comparatives are words that turn a preceding negation into a bound if a word of thanWords
+// follows: "not more than", "pas plus de".
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -304,7 +304,7 @@ var (
 	thanWords = hashes("than als de que d")
 )
 
-// negations counts the words that deny.
+// negations counts the words that deny something.
 func negations(list []words.Word) int {
 	n := 0
 	for i := range list {
@@ -327,7 +327,7 @@ func amountsDiffer(claim, stretch []words.Word) float64 {
 	return 0.5
 }
 
-// amountsOf is the set of the quantity words of a text, a bit each kind.
+// amountsOf returns the set of quantity kinds in a text, one bit per kind.
 func amountsOf(list []words.Word) uint16 {
 	var bits uint16
 	for i := range list {

@@ -6,9 +6,9 @@ import (
 	"signalbox/stream/check"
 )
 
-// Facts of the kind that people try, each with a true claim and a false one: of products, opening
-// hours, prices, tables, results of tools, contracts, release notes and minutes. The numbers decide
-// about the false one whatever the model says.
+// TestFactsThatPeopleTry checks typical facts, each with a true and a false claim: products,
+// opening hours, prices, tables, tool results, contracts, release notes and minutes. The numbers
+// decide on the false one, whatever the model says.
 func TestFactsThatPeopleTry(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

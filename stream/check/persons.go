@@ -11,23 +11,23 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// Persons are told in scripts without capitals by what stands beside their names.
+// Words and characters next to the names of persons in scripts without capitals.
 //
 //nolint:gochecknoglobals // constant tables
 var (
-	// titlesBehind stand right behind a name, or behind a blank.
+	// titlesBehind directly follow a name, possibly after a space.
 	titlesBehind = []string{
 		"さん", "氏", "先生", "教授", "様", "女士", "小姐", "老师", "老師", "经理", "經理", "主任", "医生", "博士",
 		"씨", "님", "교수", "박사", "선생님", "팀장", "부장", "과장",
 	}
-	// titlesBefore stand before a name.
+	// titlesBefore precede a name.
 	titlesBefore = []string{
 		"السيد", "السيدة", "الدكتور", "الدكتورة", "المهندس", "المهندسة", "الأستاذ", "الأستاذة",
 	}
-	// actsBehind and cuesBefore are what stands beside a name of Chinese without a title.
+	// actsBehind and cuesBefore are next to a Chinese name without a title.
 	actsBehind = []string{"主持", "负责", "担任", "主讲", "讲授", "授课", "表示", "指出", "带领"}
 	cuesBefore = []string{"联系", "联系人", "负责人", "主持人", "主讲人", "讲师", "导师", "作者", "由"}
-	// surnames are the first characters of most names of Chinese.
+	// surnames are the first characters of most Chinese names.
 	surnames = "王李张刘陈杨赵黄周吴徐孙胡朱林何郭罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴" +
 		"夏钟汪田姜范石姚谭廖邹熊陆郝孔崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎武乔贺赖龚張劉陳楊趙黃吳孫羅鄭謝韓馮鄧許蘇盧蔣葉鍾"
 	// noNames are words before a title that name nobody.
@@ -41,7 +41,7 @@ type personAt struct {
 	start, end int
 }
 
-// personsIn are the persons that a text names, as far as what stands beside a name tells.
+// personsIn returns the persons that a text names, as far as the words next to a name show.
 func personsIn(text string) (list []personAt) {
 	add := func(start, end int) {
 		if end > start {
@@ -67,7 +67,8 @@ func personsIn(text string) (list []personAt) {
 	return list
 }
 
-// nameBefore is the name that ends at a place, before a title; empty where none does.
+// nameBefore returns the range of the name before a title at offset at. The range is empty if there
+// is no name.
 func nameBefore(text string, at int) (start, end int) {
 	end = len(strings.TrimRight(text[:at], " "))
 	last, _ := utf8.DecodeLastRuneInString(text[:end])
@@ -80,7 +81,7 @@ func nameBefore(text string, at int) (start, end int) {
 	case !unicode.Is(unicode.Han, last):
 		return 0, 0
 	case end < at:
-		return 0, 0 // no blank stands in a name of Chinese or Japanese
+		return 0, 0 // a Chinese or Japanese name contains no space
 	}
 	start = end
 	for n := 0; start > 0 && n < 9; n++ {
@@ -108,14 +109,15 @@ func firstRune(s string) rune {
 	return r
 }
 
-// nobody reports whether a word before a title names no one.
+// nobody reports whether a word before a title is not a name.
 func nobody(name string) bool {
 	return slices.ContainsFunc(noNames, func(w string) bool { return strings.HasSuffix(name, w) && name != "" }) ||
 		strings.HasSuffix(name, "者")
 }
 
-// chineseBefore is the name of two or three characters, the first a surname, that ends at a place and
-// begins a clause or stands behind a word that tells.
+// chineseBefore returns the range of a Chinese name that ends at offset end. It has two or three
+// characters, begins with a surname, and is at the start of a clause or after a word that
+// introduces a name. The range is empty if there is none.
 func chineseBefore(text string, end int) (start, to int) {
 	at := end
 	for n := 1; n <= 3 && at > 0; n++ {
@@ -136,15 +138,16 @@ func titled(text string) bool {
 	return slices.ContainsFunc(titlesBehind, func(w string) bool { return strings.HasSuffix(text, w) })
 }
 
-// nameBegins reports whether a name may begin behind a text.
+// nameBegins reports whether a name may begin after the given text.
 func nameBegins(before string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	return !unicode.IsLetter(r) || strings.ContainsRune("由请和与及是系为被跟让", r) ||
 		slices.ContainsFunc(cuesBefore, func(w string) bool { return strings.HasSuffix(before, w) })
 }
 
-// chineseFrom is the name of two or three characters, the first a surname, that begins at a place and
-// ends its clause or stands before a title or what its bearer does.
+// chineseFrom returns the range of a Chinese name that begins at offset at. It has two or three
+// characters, begins with a surname, and ends its clause or precedes a title or a verb of its
+// bearer. The range is empty if there is none.
 func chineseFrom(text string, at int) (start, end int) {
 	rest := strings.TrimLeft(text[at:], "：: ")
 	start = len(text) - len(rest)
@@ -171,7 +174,7 @@ func hasPrefixOf(s string, list []string) bool {
 	return slices.ContainsFunc(list, func(w string) bool { return strings.HasPrefix(s, w) })
 }
 
-// wordFrom is the word behind a title, which a blank parts from it.
+// wordFrom returns the range of the word after a title and a space.
 func wordFrom(text string, at int) (start, end int) {
 	rest := strings.TrimLeft(text[at:], " ")
 	start = len(text) - len(rest)
@@ -185,8 +188,9 @@ func wordFrom(text string, at int) (start, end int) {
 	return start, end
 }
 
-// strangePerson is where a claim names a person of a script without capitals that the evidence does not
-// name, while it names another.
+// strangePerson returns the span of a person that the claim names and the evidence does not, if the
+// evidence names another person. It covers scripts without capitals. The span is empty if there is
+// none.
 func strangePerson(text string, e *evidence.Evidence) (span claims.Span) {
 	for _, p := range personsIn(text) {
 		others := false

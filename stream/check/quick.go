@@ -13,61 +13,61 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// What of a claim makes a neutral judge's verdict unsupported: something that evidence would have
-// to name. Scripts without letter case do not show their names, so that they do not count here.
+// carried are the signs for which a neutral result makes a claim unsupported: things that evidence
+// would have to name. Scripts without letter case do not show their names, so they do not count.
 const (
 	countable = numeric.HasNumber | numeric.HasDate
 	carried   = countable | numeric.HasName | numeric.HasFew
 )
 
-// Shares of a claim's words, our choice: a claim without a sign of anything checkable is read only
-// when a premise holds closeShare of its words by weight; calculated numbers settle a claim only
-// when at most restShare of its other words are missing.
+// Shares of a claim's words; our choice. A claim without a checkable sign is read only if a premise
+// has closeShare of its words by weight. Calculated numbers settle a claim only if at most
+// restShare of its other words are missing.
 const (
 	closeShare = 0.5
 	restShare  = 0.5
 )
 
-// Support by numbers alone, where no model has read the claim.
+// Support if no model has read the claim.
 const (
 	noDoubt       = 1.0 // states nothing
 	wordForWord   = 0.99
-	halfDoubt     = 0.5 // nobody read it
+	halfDoubt     = 0.5 // no model read it
 	absentNumber  = 0.2
-	refutedNumber = 0.1 // less as the words around the numbers agree
+	refutedNumber = 0.1 // lower the more the words around the numbers agree
 )
 
-// sight is what is seen of a claim without a model. It is scratch space; the zero value is ready.
+// sight is what is known of a claim without a model. It is scratch space; the zero value is ready
+// to use.
 type sight struct {
 	claim    Claim
 	signs    numeric.Signs
-	mute     bool // a heading, a question or talk about the conversation: states nothing but its numbers
+	mute     bool // a heading, a question or talk: only its numbers are checked
 	counts   bool // its only number counts what follows
 	numbers  numeric.Verdict
 	findings []numeric.Finding
 	premises []evidence.Premise
-	verbatim int  // sentence of the evidence that is the claim word for word, or -1
-	stale    bool // states what was, before it changed; after bet
+	verbatim int  // evidence sentence identical to the claim, or -1
+	stale    bool // states what was replaced; set by bet
 	versions []string
-	stopped  error // why numbers of the claim were not looked at
+	stopped  error // why the numbers were not all compared
 }
 
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var sights = sync.Pool{New: func() any { return new(sight) }}
 
-// What numbers of one claim may cost, in steps of numeric.Index.CheckFrom: under a millisecond
-// where a stream waits, and some fifty where a worker does it. Claims of a few numbers need a tenth
-// of the first beside 64 KiB of facts.
+// Limits on the work for the numbers of one claim, in steps of numeric.Index.CheckFrom: less than a
+// millisecond if a stream is waiting, about fifty on a worker. With 64 KiB of facts, claims with
+// few numbers need a tenth of the first.
 const (
 	quickSteps = 150_000
 	checkSteps = 20_000_000
 )
 
-// Quick gives the verdict of the sentinel and of the numbers, in microseconds and without a model.
-// final is false when a model should read the claim; the result is then what stands if none can.
-// final is also false, with and without models, and the result Unchecked, when comparing the
-// numbers would take a millisecond or more: that is for Check. It does not allocate in steady
-// state.
+// Quick returns the verdict of the sentinel and the numbers, in microseconds and without a model.
+// final is false if a model should read the claim; the result then applies if none can. final is
+// also false, with the result Unchecked, if comparing the numbers would take a millisecond or more;
+// use Check then. Safe for concurrent use; does not allocate in steady state.
 func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool) {
 	s := sights.Get().(*sight) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer sights.Put(s)
@@ -81,8 +81,8 @@ func (c *Checker) Quick(e *evidence.Evidence, claim Claim) (r Result, final bool
 	return r, final
 }
 
-// lookWithin reads the signs and the numbers of a claim. Where numbers are so many that they take
-// time, it takes no more than steps and ends with the context. It returns how many it took.
+// lookWithin reads the signs and the numbers of a claim. If there are many numbers, it uses at most
+// about the given steps and stops when the context ends. It returns the steps used.
 func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Claim, steps int) (took int) {
 	took = s.glance(e, claim) //nolint:contextcheck // is over sooner than a context could end
 	if s.stopped != nil {
@@ -91,7 +91,8 @@ func (s *sight) lookWithin(ctx context.Context, e *evidence.Evidence, claim Clai
 	return took
 }
 
-// glance reads the signs of a claim, and its numbers as far as that is quick.
+// glance reads the signs of a claim, and its numbers as far as that is quick. It returns the steps
+// used.
 func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	if s.findings == nil {
 		s.findings = make([]numeric.Finding, 0, 8)
@@ -117,8 +118,7 @@ func (s *sight) glance(e *evidence.Evidence, claim Claim) (took int) {
 	return s.compare(context.Background(), e, quickSteps)
 }
 
-// compare compares the numbers of the claim with the evidence, and returns how many steps that
-// took.
+// compare compares the numbers of the claim with the evidence and returns the steps used.
 func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (took int) {
 	left := steps
 	s.numbers, s.findings, s.stopped = e.Numbers().CheckFrom(ctx, s.findings[:0], s.claim.Text, s.claim.Context, &left)
@@ -131,7 +131,7 @@ func (s *sight) compare(ctx context.Context, e *evidence.Evidence, steps int) (t
 	return steps - left
 }
 
-// verdict is what stands without a model, and whether a model could change it.
+// verdict returns the verdict without a model. final is false if a model could change it.
 func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 	odd, strange := s.version(e)
 	r, final = s.verdictStated(e)
@@ -142,7 +142,7 @@ func (s *sight) verdict(e *evidence.Evidence) (r Result, final bool) {
 	return r, final
 }
 
-// verdictStated is verdict, of a claim that states what it says.
+// verdictStated is verdict without the handling of versions and examples.
 func (s *sight) verdictStated(e *evidence.Evidence) (r Result, final bool) {
 	switch {
 	case s.claim.Kind == claims.Code:
@@ -175,7 +175,7 @@ func silent(reason string) Result {
 	return Result{Verdict: NotCheckable, Score: noDoubt, Source: -1, Reason: reason}
 }
 
-// refuted is the result of a number that is contradicted.
+// refuted returns the result for a contradicted number.
 func (s *sight) refuted(e *evidence.Evidence) Result {
 	f := s.worst(numeric.Contradicted)
 	r := s.numbered(e, f, Contradicted, refutedNumber*(1-min(1, max(0, f.Score))))
@@ -183,13 +183,13 @@ func (s *sight) refuted(e *evidence.Evidence) Result {
 	return r
 }
 
-// spanOf is a place in bytes of a text in code points.
+// spanOf converts a byte range of a text to code points.
 func spanOf(text string, start, end int) claims.Span {
 	from := utf8.RuneCountInString(text[:start])
 	return claims.Span{Start: from, End: from + utf8.RuneCountInString(text[start:end])}
 }
 
-// repeated is the result of a claim that the evidence says word for word.
+// repeated returns the result for a claim that the evidence contains word for word.
 func (s *sight) repeated(e *evidence.Evidence) Result {
 	p := e.Premise(s.verbatim)
 	return Result{Verdict: Supported, Score: wordForWord, Source: p.Source, ID: p.ID, Premise: p.Text, By: Sentinel, Reason: "stands in the evidence"}
@@ -206,7 +206,8 @@ func (s *sight) supported(e *evidence.Evidence) Result {
 	return s.numbered(e, f, Supported, halfDoubt+halfDoubt*min(1, max(0, f.Score)))
 }
 
-// worst is the finding with this verdict whose words agree least, or most for a contradiction.
+// worst returns the finding with the given verdict whose words agree least for Supported, or most
+// otherwise. There must be one.
 func (s *sight) worst(v numeric.Verdict) numeric.Finding {
 	at := -1
 	for i, f := range s.findings {
@@ -226,15 +227,15 @@ func (*sight) numbered(e *evidence.Evidence, f numeric.Finding, v Verdict, score
 	return r
 }
 
-// close reports whether the evidence speaks of what the claim speaks of, so that a claim without
-// any sign is worth a model.
+// close reports whether the evidence is about the claim's subject, so that a claim without any sign
+// is worth a model.
 func (s *sight) close(e *evidence.Evidence) bool {
 	s.premises = e.For(s.premises[:0], s.claim.Text, s.findings, 1)
 	return len(s.premises) > 0 && s.premises[0].Score >= closeShare
 }
 
-// rest compares the claim with the premises that a judge would read, the sentences that decided
-// about its numbers first.
+// rest compares the claim with the premises that a judge would read. Sentences that decided on its
+// numbers come first.
 func (s *sight) rest(e *evidence.Evidence) overlap {
 	s.premises = e.For(s.premises[:0], s.claim.Text, s.findings, featurePremises)
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
@@ -242,8 +243,8 @@ func (s *sight) rest(e *evidence.Evidence) overlap {
 	return m.read(s.claim.Text, s.premises, s.findings)
 }
 
-// worded reports whether a claim whose numbers are all supported says nothing else that its
-// premises do not say, word for word.
+// worded reports whether all numbers of a claim are supported and the premises also contain
+// everything else it says, word for word.
 func (s *sight) worded(e *evidence.Evidence) bool {
 	if s.numbers != numeric.Supported || s.signs&countable == 0 || s.untold() {
 		return false
@@ -253,57 +254,55 @@ func (s *sight) worded(e *evidence.Evidence) bool {
 		s.misplaced(e, s.premises) < 0
 }
 
-// settled reports whether supported numbers settle a claim that a judge of language does not find
-// entailed: they had to be calculated, and the premises hold its names and most of its other words.
+// settled reports whether supported numbers settle a claim that the judge does not find entailed:
+// they had to be calculated, and the premises contain its names and most of its other words.
 func (s *sight) settled(e *evidence.Evidence) bool {
 	if s.signs&countable == 0 || !s.calculated() {
 		return false
 	}
 	o := s.rest(e)
 	if o.missing > 0 && s.reasoned(numeric.Reached) {
-		return false // what happens on that day is not told
+		return false // the evidence does not say what happens on that day
 	}
 	return plainly(&o) && share(o.missing, o.content) <= restShare && !s.compares()
 }
 
-// bounded reports whether a number of the claim lies within a bound of the evidence and no other
-// one fails: what holds within the bound may hold of it.
+// bounded reports whether a number of the claim is within a bound or may be calculated, and no
+// other number fails. The claim may then be true.
 func (s *sight) bounded() bool {
 	return s.numbers <= numeric.Supported && slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
 		return f.Reason == numeric.WithinBound || f.Reason == numeric.Multiple || f.Reason == numeric.Difference
 	})
 }
 
-// held reports whether the evidence holds every number of the claim, as it stands or worked out,
-// and every name: then it carries nothing that the evidence does not hold, and words that a judge
-// cannot place (a sum of "the two firms", another language) are no reason to call it unsupported,
-// unless they are nearly all of it.
+// held reports whether the evidence contains every number of the claim, directly or by calculation,
+// and every name. Then words that a judge cannot relate (a sum of "the two firms", another
+// language) do not make the claim unsupported, unless nearly all of its words are missing.
 func (s *sight) held(e *evidence.Evidence) bool {
 	if s.signs&countable == 0 && !s.calculated() || s.numbers != numeric.Supported {
 		return false
 	}
 	o := s.rest(e)
 	if s.reasoned(numeric.Reached) {
-		o.opposed = 0 // what begins and lasts has an end
+		o.opposed = 0 // something with a start and a length has an end
 	}
 	return plainly(&o) &&
 		(s.reasoned(numeric.Derived) || s.reasoned(numeric.Reached) || s.reasoned(numeric.Counted) ||
 			share(o.missing, o.content) <= heldShare || o.missing <= recordWords && s.recorded())
 }
 
-// mostDenied bounds the content words of a denial that a judge may not have understood, and
-// sameShare is the share of them in one sentence from which on it denies what that says. Of the
-// denials of up to as many that it found neutral or contradicted, of answers about 240 documents,
-// 77 were true and 18 false; longer ones, of SummEdits, were false: a negation put into a summary.
-// Chosen on these.
+// mostDenied is the maximum number of content words in a denial that a judge may have
+// misunderstood. sameShare is their share in one sentence from which the claim denies that
+// sentence. Both were chosen on answers about 240 documents: of the denials up to this length that
+// the judge found neutral or contradicted, 77 were true and 18 false. Longer ones, from SummEdits,
+// were false: a negation inserted into a summary.
 const (
 	mostDenied = 11
 	sameShare  = 0.8
 )
 
-// denial reports whether the claim denies something, in few words and those not of one sentence,
-// and the evidence holds every name of it. To deny is how an answer tells of an exception or an
-// opposite.
+// denial reports whether the claim is a short denial whose words are not from one sentence and
+// whose names are all in the evidence. Answers express exceptions and opposites in this way.
 func (s *sight) denial(e *evidence.Evidence) bool {
 	if s.signs&numeric.HasNegation == 0 || s.signs&(countable|numeric.HasFew) != 0 {
 		return false
@@ -312,12 +311,12 @@ func (s *sight) denial(e *evidence.Evidence) bool {
 	return o.missingNames == o.missingTools && o.content > 2 && o.content <= mostDenied && o.best < sameShare
 }
 
-// recordWords is how many words of its own a claim may have whose numbers stand in a record: "Your
-// parcel will be delivered on 4 December" of a date and the name of its field.
+// recordWords is how many words of its own a claim may have if its numbers are in a record: "Your
+// parcel will be delivered on 4 December" for a date and its field name.
 const recordWords = 2
 
-// recorded reports whether the premise that fits best is no sentence but a record, such as JSON: it
-// has a colon, and no function word that tells what belongs to what.
+// recorded reports whether the best premise is a record, such as JSON, and not a sentence: it has a
+// colon and no function word.
 func (s *sight) recorded() bool {
 	if len(s.premises) == 0 || !strings.ContainsRune(s.premises[0].Text, ':') {
 		return false
@@ -328,32 +327,32 @@ func (s *sight) recorded() bool {
 	return !slices.ContainsFunc(m.premise, func(w words.Word) bool { return english[w.Hash] || german[w.Hash] })
 }
 
-// untold reports whether nothing tells which of two dates of the evidence the claim means.
+// untold reports whether it is unclear which of two dates of the evidence the claim means.
 func (s *sight) untold() bool {
 	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool { return f.Untold })
 }
 
-// reasoned reports whether a number of the claim was worked out of others, or counted, for which
-// the claim needs words of its own ("total", "issues" of a list without a name) that no evidence
-// has.
+// reasoned reports whether a number of the claim is supported for the given reason. A calculated or
+// counted number needs words ("total", "issues" for an untitled list) that the evidence does not
+// contain.
 func (s *sight) reasoned(how numeric.Reason) bool {
 	return slices.ContainsFunc(s.findings, func(f numeric.Finding) bool {
 		return f.Verdict == numeric.Supported && f.Reason == how
 	})
 }
 
-// heldShare is the share of a claim's words, numbers aside, that the evidence may lack where it
-// holds the numbers; chosen on made-up sums and translations.
+// heldShare is the share of a claim's content words that may be missing if the evidence contains
+// its numbers; chosen on generated sums and translations.
 const heldShare = 0.7
 
-// plainly reports whether nothing turns a claim against its premises: a name, a negation, an
-// opposite, a quantity word.
+// plainly reports whether nothing reverses a claim relative to its premises: no missing name, no
+// negation, opposite or quantity word.
 func plainly(o *overlap) bool {
 	return o.missingNames == o.missingTools && o.negated == 0 && o.denied == 0 && o.opposed == 0 && o.amount < 1
 }
 
-// calculated reports whether all numbers are supported, none being left open, and at least one of them
-// needed rounding, conversion or calculation, which a judge of language is no good at.
+// calculated reports whether all numbers are supported, none is left open, and at least one needed
+// rounding, conversion or calculation, at which language models are poor.
 func (s *sight) calculated() bool {
 	open := func(f numeric.Finding) bool { return f.Reason == numeric.Concluded || f.Reason == numeric.Elsewhere }
 	if s.numbers != numeric.Supported || slices.ContainsFunc(s.findings, open) {

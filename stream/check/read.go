@@ -15,42 +15,44 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// featurePremises is how many premises the features look at; the judge reads the first
-// Options.Premises of them, and of a page what pageFrom says.
+// featurePremises is how many premises the features use. The judge reads the first Options.Premises
+// of them, and for a page also a gathered premise.
 const featurePremises = 4
 
-// pageFrom is how many words a source has at most of which windows are read alone. A longer one is
-// a page: of the best premise's page the judge reads the sentences that hold most of the claim
-// between them as well, in the place of the last window if that is of the same page. What another
-// source says is read in any case.
+// pageFrom is the number of words of a source up to which only windows are read. A longer source is
+// a page: the judge also reads the sentences of the best premise's page that together contain most
+// of the claim. They replace the last window if it is from the same page. Other sources are read in
+// any case.
 const pageFrom = 150
 
-// maxContext bounds what of the claim before is read with one that begins with a pronoun, in bytes:
-// enough for a sentence, and little enough that premise and claim still fit a row of the model.
+// maxContext is the maximum length, in bytes, of the previous claim that is read with one that
+// begins with a pronoun. It fits a sentence and leaves room for premise and claim in a row of the
+// model.
 const maxContext = 200
 
-// errJudge is wrapped when a Judge answers with something that is no answer.
+// errJudge is wrapped if the result of a Judge is invalid.
 var errJudge = errors.New("judge's answer is no use")
 
-// reading is a claim on its way through the models.
+// reading is a claim while the models read it.
 type reading struct {
 	sight
 
-	at         int // in the list of claims
+	at         int // index in the list of claims
 	quick      Result
 	final      bool // no model can change quick
 	hypothesis string
 	found      []evidence.Premise // best first, then what fill added
-	read       []evidence.Premise // what the judge reads: the first of found, and what was gathered from a page
-	pairs      []int              // of the batch, one for each premise that the judge reads
-	inf        []Inference
-	judgeErr   error
-	marks      marking
-	mark       float64 // score of the worst mark on the claim
-	markErr    error
+	// What the judge reads: the first of found, and what was gathered from a page.
+	read     []evidence.Premise
+	pairs    []int // index of the inference for each premise in read
+	inf      []Inference
+	judgeErr error
+	marks    marking
+	mark     float64 // score of the worst mark on the claim
+	markErr  error
 }
 
-// marking tells what a Marker said of a claim.
+// marking is the result of a Marker for a claim.
 type marking uint8
 
 const (
@@ -59,9 +61,9 @@ const (
 	marked
 )
 
-// Check gives the verdicts on claims, in their order. All pairs of all claims go to the Judge in
-// one call, each once; claims for which Quick is final do not. A Judge or Marker that fails, or a
-// ctx that ends, leaves what Quick says, with Err set.
+// Check returns the verdicts on claims, in order. All pairs of all claims go to the Judge in one
+// call, each pair once; claims for which Quick is final do not. If a Judge or Marker fails or ctx
+// ends, the result is that of Quick, with Err set.
 func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question string, list []Claim) []Result {
 	out := make([]Result, len(list))
 	open := make([]*reading, 0, len(list))
@@ -85,8 +87,8 @@ func (c *Checker) Check(ctx context.Context, e *evidence.Evidence, question stri
 	return out
 }
 
-// join puts the claims behind each other as an answer that a Marker can read, and tells where each
-// of them stands.
+// join concatenates the claims to an answer that a Marker can read, and returns their positions in
+// it.
 func join(open []*reading) (string, []claims.Span) {
 	var b strings.Builder
 	spans := make([]claims.Span, len(open))
@@ -101,18 +103,18 @@ func join(open []*reading) (string, []claims.Span) {
 	return b.String(), spans
 }
 
-// quota is what the Judge may read for one text.
+// quota limits what the Judge reads for one text.
 type quota struct {
-	tokens  int       // of its pairs
-	portion int       // tokens of the pairs that it reads in one call
-	until   time.Time // from when on no further portion is read; zero for none
+	tokens  int       // in total, for all pairs
+	portion int       // per call
+	until   time.Time // no further call from then on; zero: no limit
 }
 
-// unbounded is a quota for all pairs, in one call.
+// unbounded returns a quota for all pairs, in one call.
 func unbounded() quota { return quota{tokens: math.MaxInt, portion: math.MaxInt} }
 
-// ask lets the models read the open claims, the Judge as far as q goes. Claim i stands at
-// spans[i] of the answer.
+// ask lets the models read the open claims, the Judge as far as q allows. Claim i is at spans[i] of
+// the answer.
 func (c *Checker) ask(
 	ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span,
 	open []*reading, q quota,
@@ -123,8 +125,8 @@ func (c *Checker) ask(
 	c.mark(ctx, e, question, answer, spans, open)
 }
 
-// judge finds the premises of the claims and lets the Judge read each pair once, in portions. Claims
-// for whose premises there is no more room are left with ErrTooMuch.
+// judge finds the premises of the claims and lets the Judge read each pair once, in portions.
+// Claims beyond the quota get ErrTooMuch.
 func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*reading, q quota) {
 	var inf []Inference
 	place := map[Pair]int{}
@@ -153,15 +155,15 @@ func (c *Checker) judge(ctx context.Context, e *evidence.Evidence, open []*readi
 	}
 }
 
-// portion prepares the first claims of open, as many as fit one call of the Judge and at least one,
-// and gives how many those are, with their pairs that no portion before had. place holds where in
-// the Judge's answers each pair is.
+// portion prepares the first claims of open, as many as fit one call of the Judge and at least one.
+// It returns their number, and their pairs that were in no earlier portion. place maps each pair to
+// the index of its inference.
 func (c *Checker) portion(
 	ctx context.Context, e *evidence.Evidence, open []*reading, q *quota, place map[Pair]int,
 ) (n int, batch []Pair) {
 	for left := q.portion; n < len(open) && left > 0 && q.tokens > 0; n++ {
 		if n > 0 && ctx.Err() != nil {
-			break // infer says so
+			break // infer returns the error
 		}
 		r := open[n]
 		r.prepare(e, c.opts.Premises)
@@ -181,8 +183,8 @@ func (c *Checker) portion(
 	return n, batch
 }
 
-// tokens is about how many tokens a pair has: a word has one for each four letters, anything else
-// one for each byte.
+// tokens estimates the number of tokens of a pair: one for every four letters of a word, and one
+// for every other byte except spaces.
 func (p *Pair) tokens() int {
 	n, letters := 3, 0 // special tokens
 	for _, s := range [...]string{p.Premise, p.Claim} {
@@ -204,7 +206,7 @@ func (p *Pair) tokens() int {
 	return n
 }
 
-// infer asks the Judge and checks its answer.
+// infer calls the Judge and validates its result.
 func (c *Checker) infer(ctx context.Context, batch []Pair) ([]Inference, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("judge claims: %w", err)
@@ -229,8 +231,8 @@ func (c *Checker) infer(ctx context.Context, batch []Pair) ([]Inference, error) 
 	return inf, nil
 }
 
-// prepare finds the premises of a claim, read of them for the judge. One that begins with a pronoun
-// is looked for, and read, with the claim before it.
+// prepare finds the premises of a claim, of which the judge reads the first ones. A claim that
+// begins with a pronoun is searched for, and read, together with the previous claim.
 func (r *reading) prepare(e *evidence.Evidence, read int) {
 	r.hypothesis = r.claim.alone()
 	r.found = fill(e, e.For(nil, r.hypothesis, r.findings, max(featurePremises, read)), read)
@@ -248,8 +250,8 @@ func (r *reading) prepare(e *evidence.Evidence, read int) {
 	}
 }
 
-// alone is the claim as a text that can be understood without the rest of the answer: a cell with
-// its heads, a claim that begins with a pronoun with the one before it.
+// alone returns the claim as a text that can be understood without the rest of the answer: a cell
+// with its heads, a claim that begins with a pronoun with the previous claim.
 func (c *Claim) alone() string {
 	switch {
 	case c.Context == "":
@@ -261,7 +263,7 @@ func (c *Claim) alone() string {
 	return c.Text
 }
 
-// clip cuts a context to maxContext bytes, after a whole word where there is one.
+// clip cuts a context to at most maxContext bytes, after a whole word if possible.
 func clip(s string) string {
 	if len(s) <= maxContext {
 		return s
@@ -276,7 +278,7 @@ func clip(s string) string {
 	return s[:end]
 }
 
-// mark lets the Marker read the answer. A claim is marked when a mark covers any of it.
+// mark lets the Marker read the answer. A claim is marked if a mark overlaps it.
 func (c *Checker) mark(ctx context.Context, e *evidence.Evidence, question, answer string, spans []claims.Span, open []*reading) {
 	if c.opts.Marker == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// loosely are words with an antonym that may be said for it: a house that stands on a hill sits
-// there.
+// loosely are words, by hash, whose antonym may be used for them: a house that stands on a hill
+// sits there.
 //
 //nolint:gochecknoglobals // constant table
 var loosely = hashes("sit sits stand stands standing lie come go evening night in out")
@@ -18,8 +18,8 @@ var loosely = hashes("sit sits stand stands standing lie come go evening night i
 //go:embed rivals.txt
 var rivalList string
 
-// rivals holds, for a word by hash, the words that exclude it in the same place of a sentence:
-// those of rivals.txt and those of opposite meaning.
+// rivals returns, for each word by hash, the words that exclude it in the same position of a
+// sentence: those of rivals.txt and those of opposite meaning.
 //
 //nolint:gochecknoglobals // constant table
 var rivals = sync.OnceValue(func() map[uint64][]uint64 {
@@ -45,7 +45,7 @@ var rivals = sync.OnceValue(func() map[uint64][]uint64 {
 	return m
 })
 
-// exclude notes that the words of one group exclude those of another.
+// exclude records that the words of one group exclude those of another.
 func exclude(m map[uint64][]uint64, group, other string) {
 	for word := range strings.SplitSeq(group, "|") {
 		for rival := range strings.SplitSeq(other, "|") {
@@ -56,9 +56,9 @@ func exclude(m map[uint64][]uint64, group, other string) {
 	}
 }
 
-// rival is the word of the claim, aligned with a sentence, that differs: it alone has no partner,
-// and one that excludes it stands in its place, or it is the greatest of all where the sentence has
-// a rank. It is -1 where there is none.
+// rival returns the index of the only word of the claim that differs from an aligned sentence: a
+// word that excludes it is in its position, or it is a superlative where the sentence has a rank.
+// It returns -1 if there is none.
 func (m *matcher) rival(sentence []words.Word) int {
 	found := -1
 	m.eachGap(len(sentence), func(from, to, at, end int) bool {
@@ -73,9 +73,9 @@ func (m *matcher) rival(sentence []words.Word) int {
 	return found
 }
 
-// inPlace is the word of the claim's [from, to) in whose place stands, in the sentence's [at, end),
-// one that excludes it, or -1 where both say the same. ok is false where they differ in another
-// way.
+// inPlace compares words [from, to) of the claim with words [at, end) of the sentence. It returns
+// the index of the claim's word that is excluded there, or -1 if both say the same. ok is false if
+// they differ in another way.
 func (m *matcher) inPlace(from, to int, sentence []words.Word, at, end int) (found int, ok bool) {
 	found = -1
 	for k := from; k < to; k++ {
@@ -101,26 +101,28 @@ func (m *matcher) inPlace(from, to int, sentence []words.Word, at, end int) (fou
 	return found, !left
 }
 
-// excludes reports whether a word of the sentence excludes word k of the claim in its place: it is
-// one of its rivals, or both are a letter that tells two of a kind apart, as block A and block B.
+// excludes reports whether a word of the sentence excludes word k of the claim in its position: it
+// is one of its rivals, both are distinguishing letters such as block A and block B, or both are
+// names that the evidence distinguishes.
 func (m *matcher) excludes(k int, s words.Word) bool {
 	w := &m.claim[k]
 	letters := m.letter(k) && s.Has(words.Capital) && s.End-s.Start == 1
 	return letters && w.Hash != s.Hash || slices.Contains(rivals()[w.Hash], s.Hash) || m.otherName(k, s)
 }
 
-// letter reports whether word k of the claim is a letter behind a word, and no initial of a name.
+// letter reports whether word k of the claim is a single letter after a word, and not the initial
+// of a name.
 func (m *matcher) letter(k int) bool {
 	length := func(i int) int { return m.claim[i].End - m.claim[i].Start }
 	return length(k) == 1 && m.claim[k].Has(words.Capital) && k > 0 && length(k-1) > 1 &&
 		(k+1 == len(m.claim) || length(k+1) > 1)
 }
 
-// maxNamed bounds the words of the premises in which names are looked for; our choice.
+// maxNamed is the maximum number of premise words in which names are searched; our choice.
 const maxNamed = 1000
 
-// otherName reports whether word k of the claim and a word of the evidence are names of two that it
-// tells apart: it has both, never beside each other.
+// otherName reports whether word k of the claim and a word of the evidence are names of two
+// different things: the evidence contains both, never next to each other.
 func (m *matcher) otherName(k int, s words.Word) bool {
 	w := &m.claim[k]
 	if !m.found[k] || w.Hash == s.Hash || len(m.premise) > maxNamed || !m.called(k) || !m.calledSo(s.Hash) {
@@ -135,14 +137,14 @@ func (m *matcher) otherName(k int, s words.Word) bool {
 	return true
 }
 
-// called reports whether word k of the claim is a name in it or in the evidence.
+// called reports whether word k of the claim is capitalized and a name in the evidence.
 func (m *matcher) called(k int) bool {
 	w := &m.claim[k]
 	return w.Has(words.Capital) && !w.Has(words.Stop) && !w.Has(words.Number) && w.End-w.Start > 1 && m.calledSo(w.Hash)
 }
 
-// calledSo reports whether a word is a name in the evidence: inside a sentence it has a capital,
-// and it has one wherever it stands.
+// calledSo reports whether a word is a name in the evidence: it occurs inside a sentence and is
+// always capitalized.
 func (m *matcher) calledSo(hash uint64) bool {
 	inner := false
 	for _, p := range m.parts {
@@ -159,9 +161,9 @@ func (m *matcher) calledSo(hash uint64) bool {
 	return inner
 }
 
-// rivalOf is the word of the claim that differs from a sentence which has the others in any order,
-// but for what other sentences name: one that excludes it stands beside the same word. It is -1
-// where there is none.
+// rivalOf returns the index of the only word of the claim that differs from a sentence containing
+// the other words in any order, apart from words of other sentences. A word that excludes it must
+// be next to the same word. It returns -1 if there is none.
 func (m *matcher) rivalOf(sentence []words.Word) int {
 	found, shared, named := -1, 0, 0
 	for i := range m.claim {
@@ -191,9 +193,8 @@ func (m *matcher) rivalOf(sentence []words.Word) int {
 	return found
 }
 
-// beside reports whether a word that excludes word i of the claim stands in the sentence next to a
-// word that stands next to it in the claim, with or without the function words between, and not in
-// the claim.
+// beside reports whether the sentence has a word that excludes word i of the claim, is not in the
+// claim, and has the same neighbour as word i, with or without function words in between.
 func (m *matcher) beside(i int, sentence []words.Word) bool {
 	for _, other := range rivals()[m.claim[i].Hash] {
 		at := indexOf(sentence, other)
@@ -211,8 +212,7 @@ func (m *matcher) beside(i int, sentence []words.Word) bool {
 
 func same(a, b uint64) bool { return a != 0 && a == b }
 
-// next is the next word from place i on in steps of step that is no function word, by hash; 0 for
-// none.
+// next returns the first content word after index i in steps of step, or 0.
 func next(list []words.Word, i, step int) uint64 {
 	for i += step; i >= 0 && i < len(list); i += step {
 		if !list[i].Has(words.Stop) {
@@ -222,20 +222,21 @@ func next(list []words.Word, i, step int) uint64 {
 	return 0
 }
 
-// namesOther reports whether the sentence has a name that the claim has not: it may speak of
-// another. One that word k of the claim excludes is told.
+// namesOther reports whether the sentence has a name that the claim lacks, so that it may be about
+// something else. A name that word k of the claim excludes does not count.
 func (m *matcher) namesOther(k int, sentence []words.Word) bool {
 	return slices.ContainsFunc(sentence[1:], func(s words.Word) bool {
 		return s.Has(words.Name) && !s.Has(words.Stop) && indexOf(m.claim, s.Hash) < 0 && !m.excludes(k, s)
 	})
 }
 
-// converse reports whether the words around word k of the claim stand around its opposite the other
-// way round: "Seville is smaller than Madrid" of "Madrid is larger than Seville".
+// converse reports whether the words around word k of the claim are around its opposite in reverse
+// order: "Seville is smaller than Madrid" for "Madrid is larger than Seville".
 func (m *matcher) converse(k int, sentence []words.Word) bool {
 	others := rivals()[m.claim[k].Hash]
 	at := slices.IndexFunc(sentence, func(s words.Word) bool { return slices.Contains(others, s.Hash) })
-	before, after := false, false // a word before k that stands behind its opposite; a word behind k before it
+	// before: a word before k follows its opposite; after: a word after k precedes it.
+	before, after := false, false
 	for i := range m.claim {
 		place := indexOf(sentence, m.claim[i].Hash)
 		if !m.content[i] || place < 0 {
@@ -247,8 +248,8 @@ func (m *matcher) converse(k int, sentence []words.Word) bool {
 	return before && after
 }
 
-// amongDays reports whether word k of the claim names a day of the week, and the text several that
-// no single name tells: those of a range or the weekend.
+// amongDays reports whether word k of the claim names a weekday and the text covers days without
+// naming each, by a range or by "weekend".
 func (m *matcher) amongDays(claim string, k int, text string) bool {
 	if _, day := weekdayWords[strings.ToLower(claim[m.claim[k].Start:m.claim[k].End])]; !day {
 		return false
@@ -257,15 +258,15 @@ func (m *matcher) amongDays(claim string, k int, text string) bool {
 	return ranges || containsAny(text, dayGroups)
 }
 
-// conditional reports whether the sentence depends on something that the claim does not name.
+// conditional reports whether the sentence has a binding condition that the claim does not.
 func (m *matcher) conditional(sentence []words.Word) bool {
 	return slices.ContainsFunc(sentence, func(w words.Word) bool {
 		return terms[w.Hash] == binding && indexOf(m.claim, w.Hash) < 0
 	})
 }
 
-// saidApart reports whether word k of the claim stands in another sentence with most of its other
-// content words: there it may be so.
+// saidApart reports whether word k of the claim is in another sentence together with most of its
+// other content words. It may be true there.
 func (m *matcher) saidApart(k int) bool {
 	for _, p := range m.parts {
 		if p.from == m.best.from || indexOf(m.premise[p.from:p.to], m.claim[k].Hash) < 0 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every word of rivals.txt is one word, stands in its line once, and excludes no form of its own
-// group.
+// TestRivalsAreWords checks that every entry of rivals.txt is one word, occurs once in its line,
+// and excludes no form of its own group.
 func TestRivalsAreWords(t *testing.T) {
 	t.Parallel()
 	for line := range strings.Lines(rivalList) {

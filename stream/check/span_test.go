@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// A number, a date or a name that failed is told by its place in the claim, in code points.
+// TestWhatFailedIsTold checks that a failed number, date or name is reported by its position in the
+// claim, in code points.
 func TestWhatFailedIsTold(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "The Börse tower is 329 m tall.", "Jürgen Öst opened the Börse on 3 May 1999.")

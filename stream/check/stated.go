@@ -9,7 +9,7 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// stance is what evidence that is no sentence says of a claim.
+// stance is what evidence other than a sentence says about a claim.
 type stance uint8
 
 const (
@@ -18,13 +18,13 @@ const (
 	disagrees
 )
 
-// Bounds on what is compared with a field or an item, in words; our choice. A longer claim says more
-// than whether something is so.
+// statedWords is the maximum number of words in a claim that is compared with a field or an item;
+// our choice. A longer claim says more than whether something is so.
 const statedWords = 12
 
-// stated compares a claim with what its premises say without a sentence: the truth of a field
-// ("in_stock": false), a box ("- [ ] payment page"), and the heading of a list ("## Removed"). at is
-// the premise that says it.
+// stated compares a claim with what its premises say without a sentence: a boolean field
+// ("in_stock": false), a checkbox ("- [ ] payment page"), or the heading of a list ("## Removed").
+// at is the index of the premise that decided.
 func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
 	var claim []words.Word
 	for i := range r.found {
@@ -55,7 +55,7 @@ func (r *reading) stated(e *evidence.Evidence) (s stance, at int) {
 	return s, at
 }
 
-// namesOther reports whether a claim has a name that a record does not have.
+// namesOther reports whether a claim has a name that a record lacks.
 func namesOther(claim []words.Word, record string) bool {
 	all := words.Scan(nil, unjoin(record))
 	return slices.ContainsFunc(claim, func(w words.Word) bool {
@@ -63,14 +63,14 @@ func namesOther(claim []words.Word, record string) bool {
 	})
 }
 
-// plainClaim reports whether a claim is short, and depends on nothing.
+// plainClaim reports whether a claim is short and unconditional.
 func plainClaim(claim []words.Word) bool {
 	return len(claim) <= statedWords && !follows(claim, toBe) && !slices.ContainsFunc(claim, func(w words.Word) bool {
 		return terms[w.Hash] != 0 || forces[w.Hash] == perhaps || laterWords[w.Hash]
 	})
 }
 
-// tells reports whether a premise has a field that is true or false, a box or a heading.
+// tells reports whether a premise has a boolean field, a checkbox or a heading.
 func tells(e *evidence.Evidence, p *evidence.Premise) bool {
 	if p.Sentence >= 0 {
 		if _, heading := e.Item(p.Sentence); heading != "" {
@@ -92,11 +92,11 @@ func tells(e *evidence.Evidence, p *evidence.Premise) bool {
 	}
 }
 
-// fieldsSay compares a claim with the fields of a record that are true or false. Where two of one
-// name differ, they are of things that the claim is not told apart by.
+// fieldsSay compares a claim with the boolean fields of a record. If two fields that match
+// disagree, the result is silentOn, because it is unclear which one the claim means.
 func fieldsSay(claim []words.Word, record string) (s stance) {
 	rest := record
-	var all []words.Word // of the record, once a field needs them
+	var all []words.Word // of the record; scanned when first needed
 	for {
 		at := strings.IndexAny(rest, ":=")
 		if at < 0 {
@@ -126,7 +126,7 @@ func fieldsSay(claim []words.Word, record string) (s stance) {
 	}
 }
 
-// fieldName is the name that a text ends with, quoted or not.
+// fieldName returns the name at the end of a text, without quotes.
 func fieldName(text string) string {
 	text = strings.TrimRight(text, " \"'`")
 	return text[1+strings.LastIndexFunc(text, func(r rune) bool {
@@ -134,7 +134,7 @@ func fieldName(text string) string {
 	}):]
 }
 
-// truth reads the boolean that a text begins with.
+// truth reads the boolean at the start of a text.
 func truth(text string) (holds, ok bool) {
 	text = strings.TrimLeft(text, " \"'")
 	end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -154,7 +154,8 @@ func truth(text string) (holds, ok bool) {
 	return false, false
 }
 
-// fieldTold is the words of the name of a field, and whether a claim holds them beside each other.
+// fieldTold returns the words of a field name, and whether the claim contains them next to each
+// other.
 func fieldTold(claim []words.Word, name string) (parts []words.Word, ok bool) {
 	if len(name) > maxName {
 		return nil, false
@@ -167,10 +168,10 @@ func fieldTold(claim []words.Word, name string) (parts []words.Word, ok bool) {
 	return parts, len(parts) > 0 && follows(claim, parts)
 }
 
-// maxName bounds the name of a field that is compared, in bytes; our choice.
+// maxName is the maximum length of a field name that is compared, in bytes; our choice.
 const maxName = 128
 
-// fieldSays compares a claim that holds the name of a field with what it says.
+// fieldSays compares a claim that contains the name of a field with the value of the field.
 func fieldSays(claim, name []words.Word, holds bool) stance { //nolint:revive // a fact about the field
 	if holds == ((negations(claim)+negations(name))%2 == 0) {
 		return agrees
@@ -178,7 +179,7 @@ func fieldSays(claim, name []words.Word, holds bool) stance { //nolint:revive //
 	return disagrees
 }
 
-// unjoin puts spaces between the words of a name: in_stock, inStock.
+// unjoin separates the words of a name by spaces: in_stock, inStock.
 func unjoin(name string) string {
 	var b strings.Builder
 	lower := false
@@ -196,7 +197,8 @@ func unjoin(name string) string {
 	return b.String()
 }
 
-// isAux reports whether a name begins with a verb that a sentence puts elsewhere: is_active.
+// isAux reports whether a name begins with an auxiliary verb that a sentence has elsewhere:
+// is_active.
 func isAux(name string) bool {
 	first, _, _ := strings.Cut(name, " ")
 	switch first {
@@ -206,7 +208,7 @@ func isAux(name string) bool {
 	return false
 }
 
-// follows reports whether the words of part stand beside each other in list, in their order.
+// follows reports whether the words of part occur in list, adjacent and in order.
 func follows(list, part []words.Word) bool {
 	for i := 0; i+len(part) <= len(list); i++ {
 		if slices.EqualFunc(list[i:i+len(part)], part, func(a, b words.Word) bool { return a.Hash == b.Hash }) {
@@ -216,7 +218,7 @@ func follows(list, part []words.Word) bool {
 	return false
 }
 
-// foreignTo counts the words of a claim, function words aside, that other does not have.
+// foreignTo counts the content words of a claim that other lacks.
 func foreignTo(claim, other []words.Word) int {
 	n := 0
 	for _, w := range claim {
@@ -227,8 +229,8 @@ func foreignTo(claim, other []words.Word) int {
 	return n
 }
 
-// ownWords reports whether a claim has words that a record does not have, names and what a field that
-// is true says of its name aside: they may turn it round, as "prohibited" does.
+// ownWords reports whether a claim has words that a record lacks, except names and words such as
+// "allowed". They may reverse it, as "prohibited" does.
 func ownWords(claim, record []words.Word) bool {
 	return slices.ContainsFunc(claim, func(w words.Word) bool {
 		return !w.Has(words.Stop) && !w.Has(words.Negation) && !w.Has(words.Name) && !mayBe[w.Hash] &&
@@ -236,7 +238,7 @@ func ownWords(claim, record []words.Word) bool {
 	})
 }
 
-// Words for what is done and what is not, of English and German, by hash.
+// English and German words, by hash, for what is done and what is not.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -247,12 +249,12 @@ var (
 	// What is not yet, or has to be.
 	laterWords = hashes("will would shall must should could soon yet about going planned " +
 		"muss müssen soll sollen wird werden noch bald")
-	// What a field that is true says of its name.
+	// What a true field says of its name.
 	mayBe     = hashes("allowed available possible included enabled active erlaubt möglich verfügbar enthalten aktiv")
 	openWords = hashes("open pending missing outstanding todo incomplete unfinished offen ausstehend unerledigt")
 )
 
-// itemSays compares a claim with an item of a list: with its box, and with its heading.
+// itemSays compares a claim with a list item: with its checkbox, or with its heading.
 func itemSays(e *evidence.Evidence, claim []words.Word, sentence int) stance {
 	text, heading := e.Item(sentence)
 	item := words.Scan(nil, text)
@@ -274,12 +276,13 @@ func itemSays(e *evidence.Evidence, claim []words.Word, sentence int) stance {
 	}
 	says := sided(true, same, negations(claim)+negations(head))
 	if numbers > 0 && (says == agrees || lacksNumber(item, claim)) {
-		return silentOn // which release is meant is not looked at
+		return silentOn // the releases are not distinguished
 	}
 	return says
 }
 
-// sided is the stance of what holds, or does not, to a claim that says that it does, or denies it.
+// sided returns the stance of a fact (holds or not) towards a claim that states it (said) or its
+// opposite, with a number of negations.
 func sided(holds, said bool, negations int) stance { //nolint:revive // facts about the evidence and the claim
 	if holds == said == (negations%2 == 0) {
 		return agrees
@@ -287,7 +290,7 @@ func sided(holds, said bool, negations int) stance { //nolint:revive // facts ab
 	return disagrees
 }
 
-// touches reports whether a claim has a word of an item that is no function word.
+// touches reports whether a claim has a content word of an item.
 func touches(claim, item []words.Word) bool {
 	return slices.ContainsFunc(
 		claim,
@@ -295,13 +298,13 @@ func touches(claim, item []words.Word) bool {
 	)
 }
 
-// lacksNumber reports whether an item has a number that a claim does not have.
+// lacksNumber reports whether an item has a number that the claim lacks.
 func lacksNumber(item, claim []words.Word) bool {
 	return slices.ContainsFunc(item, func(w words.Word) bool { return w.Has(words.Number) && indexOf(claim, w.Hash) < 0 })
 }
 
-// headed reports whether a claim has a word of the heading of a list, or one of opposite meaning,
-// and counts its words and its numbers that neither those nor the item are.
+// headed compares a claim with the heading of a list item. same: it has a word of the heading;
+// other: it has an opposite of one. rest and numbers count its remaining words and numbers.
 func headed(claim, head, item []words.Word) (same, other bool, rest, numbers int) {
 	table := contraries()
 	for _, w := range claim {
@@ -320,7 +323,7 @@ func headed(claim, head, item []words.Word) (same, other bool, rest, numbers int
 	return same, other, rest, numbers
 }
 
-// heed lets what is stated without a sentence, which a judge of language reads past, overrule it.
+// heed applies stated, which takes precedence over a judge that misses such evidence.
 func (r *reading) heed(e *evidence.Evidence, out *Result) {
 	switch s, at := r.stated(e); {
 	case s == disagrees && out.Verdict != Contradicted:

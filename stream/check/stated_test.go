@@ -6,7 +6,7 @@ import (
 	"signalbox/stream/check"
 )
 
-// What is stated without a sentence decides, whatever a judge of sentences says.
+// TestFieldsBoxesAndHeadings checks that evidence without sentences decides, whatever a judge says.
 func TestFieldsBoxesAndHeadings(t *testing.T) {
 	t.Parallel()
 	const (

@@ -6,16 +6,17 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// maxSentences bounds the sentences of the premises that are told apart.
+// maxSentences is the maximum number of premise sentences that are distinguished.
 const maxSentences = 64
 
-// back are words that a sentence begins with which goes on about what another one spoke of.
+// back are words that begin a sentence about an earlier subject.
 //
 //nolint:gochecknoglobals // constant table
 var back = hashes(`it he she they this that these those its his her their there both each here`)
 
-// crossed reports whether the claim says of its first word what a sentence that does not have this
-// word says of another ("Osei treats adults" of "Kim treats adults. Osei treats children").
+// crossed reports whether the claim combines its subject with words that the evidence has only in a
+// sentence about another subject: "Osei treats adults" for "Kim treats adults. Osei treats
+// children".
 func (m *matcher) crossed() bool {
 	subject := slices.Index(m.content, true)
 	if subject < 0 || len(m.parts) < 2 || len(m.parts) > maxSentences {
@@ -43,9 +44,8 @@ func (m *matcher) crossed() bool {
 	return false
 }
 
-// about is the set of sentences, a bit each, that hold the first word of the claim, at place i, and
-// what tells it from others of its kind: the letter, number or name right behind it ("Plan B",
-// "Version 3.1").
+// about returns a bit set of the sentences with word i of the claim, its subject, and with the
+// letter, number or name after it that distinguishes it ("Plan B", "Version 3.1").
 func (m *matcher) about(i int) uint64 {
 	set := m.holding(m.claim[i].Hash)
 	for k := i + 1; k < len(m.claim); k++ {
@@ -62,7 +62,7 @@ func (m *matcher) about(i int) uint64 {
 	return set
 }
 
-// holding is the set of sentences that have a word, a bit each.
+// holding returns a bit set of the sentences with a word.
 func (m *matcher) holding(hash uint64) (set uint64) {
 	for p, in := range m.parts {
 		if indexOf(m.premise[in.from:in.to], hash) >= 0 {
@@ -72,7 +72,7 @@ func (m *matcher) holding(hash uint64) (set uint64) {
 	return set
 }
 
-// headOf is the first content word of a sentence, 0 for none.
+// headOf returns the first content word of a sentence, or 0.
 func headOf(sentence []words.Word) uint64 {
 	for i := range sentence {
 		if !sentence[i].Has(words.Stop) && !sentence[i].Has(words.Negation) {

@@ -6,7 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// A small judge finds everything entailed whose words are there, whoever they are said of.
+// TestWhatIsSaidOfAnotherIsNotSupported checks claims that combine a subject with what is said of
+// another. A small judge finds a claim entailed if its words are there.
 func TestWhatIsSaidOfAnotherIsNotSupported(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -61,8 +62,8 @@ func TestWhatIsSaidOfAnotherIsNotSupported(t *testing.T) {
 	}
 }
 
-// What a judge of language refutes for its numbers is left open where arithmetic, the calendar or a
-// bound may bear it out.
+// TestWhatFollowsIsNotRefuted checks that a claim which a judge refutes for its numbers is left
+// open if arithmetic, the calendar or a bound may confirm it.
 func TestWhatFollowsIsNotRefuted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

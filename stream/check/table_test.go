@@ -12,7 +12,8 @@ type cellClaim struct {
 	false bool
 }
 
-// wantCells has claims judged by a model that finds all of them entailed: what fails, fails by its numbers.
+// wantCells checks claims with a model that finds all of them entailed, so that only their numbers
+// can fail.
 func wantCells(t *testing.T, list []cellClaim, texts ...string) {
 	t.Helper()
 	c, e := checker(t, check.Options{Judge: always(entails)}), facts(t, texts...)
@@ -28,8 +29,8 @@ func wantCells(t *testing.T, list []cellClaim, texts ...string) {
 	}
 }
 
-// A number of a table belongs to its row and its column, also where most words of the claim stand
-// elsewhere in the facts.
+// TestANumberBelongsToItsCell checks that a number in a table belongs to its row and column, even
+// if most words of the claim are elsewhere in the facts.
 func TestANumberBelongsToItsCell(t *testing.T) {
 	t.Parallel()
 	const plans = `# Northwind plans
@@ -67,7 +68,8 @@ func TestANumberBelongsToItsCell(t *testing.T) {
 	}, plans, terms)
 }
 
-// A number of a record belongs to its field, and to what its own record is of.
+// TestANumberBelongsToItsRecord checks that a number in a record belongs to its field and to the
+// subject of its own record.
 func TestANumberBelongsToItsRecord(t *testing.T) {
 	t.Parallel()
 	const order = `{"order":{"id":"A-10442","status":"shipped","placed":"2026-10-03T08:15:00Z","items":[
@@ -123,8 +125,9 @@ func TestANumberBelongsToItsRecord(t *testing.T) {
 	}, invoice)
 }
 
-// The heading above a text tells whose numbers it has; rows, records and sentences may be called by a
-// number, and a number with a unit is none without.
+// TestANumberBelongsToItsSectionAndItsName checks that the heading above a text decides whose
+// numbers it has, that rows, records and sentences may be named by a number, and that a number with
+// a unit does not match one without.
 func TestANumberBelongsToItsSectionAndItsName(t *testing.T) {
 	t.Parallel()
 	wantCells(t, []cellClaim{

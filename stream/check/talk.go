@@ -18,9 +18,9 @@ func asks(claim string) bool {
 	return strings.HasSuffix(claim, "?") || strings.HasSuffix(claim, "？") || strings.HasSuffix(claim, "؟") || echoes(claim)
 }
 
-// echoes reports whether a claim is a question without its mark, such as a title that repeats it: a
-// question word, perhaps the word that it asks for, and a verb that stands before its subject ("How
-// much did the company pay"), or such a verb alone ("Is it open").
+// echoes reports whether a claim is a question without a question mark, such as a title that
+// repeats the question. It has a question word, possibly a word that it asks for, and an inverted
+// verb ("How much did the company pay"), or begins with such a verb ("Is it open").
 func echoes(claim string) bool {
 	var form [maxTalk]byte
 	folded := foldTo(&form, strings.TrimLeft(claim, " *_#\"“"))
@@ -43,7 +43,7 @@ func echoes(claim string) bool {
 	return false
 }
 
-// questionWords begin questions, of English.
+// questionWords begin English questions.
 //
 //nolint:gochecknoglobals // constant table
 var questionWords = []string{
@@ -51,13 +51,13 @@ var questionWords = []string{
 	"where", "who", "what", "which",
 }
 
-// asked are verbs that begin questions and hardly a statement, of English.
+// asked are English verbs that begin questions and hardly ever statements.
 //
 //nolint:gochecknoglobals // constant table
 var asked = []string{"is", "are", "was", "were", "does", "did", "has"}
 
-// inverted are verbs that stand before the subject in a question alone, of English: "what is"
-// begins statements as well.
+// inverted are English verbs with a subject after them that occur only in questions. "what is" also
+// begins statements.
 //
 //nolint:gochecknoglobals // constant table
 var inverted = []string{
@@ -65,11 +65,12 @@ var inverted = []string{
 	"do you", "did you", "do i", "does he", "did he", "did she", "does she", "did we", "do we",
 }
 
-// addresses reports whether a claim speaks of the conversation and not of the world: offers,
-// thanks, apologies, that something is not known. It goes by how the claim begins; one that goes on
-// with "that", a colon or a semicolon may state something behind it.
+// addresses reports whether a claim is about the conversation and not about the world: an offer,
+// thanks, an apology, or that something is unknown. It looks at the start of the claim. A claim
+// with "that", a colon or a semicolon may state something and is not accepted.
 func addresses(claim string) bool {
-	for len(claim) > 0 { // marks of emphasis and quotation
+	// Skip marks of emphasis and quotation.
+	for len(claim) > 0 {
 		r, size := utf8.DecodeRuneInString(claim)
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			break
@@ -84,8 +85,8 @@ func addresses(claim string) bool {
 	return !strings.Contains(claim, " that ") && !strings.ContainsAny(claim, ":;")
 }
 
-// introduces reports whether a claim says that something follows: "Here is the order:". It counts
-// what follows where its only number, up to 99, stands first: "Here are 3 facts:".
+// introduces reports whether a claim only says that something follows: "Here is the order:". counts
+// is set if its only number, up to 99, comes first and counts what follows: "Here are 3 facts:".
 func introduces(claim string) (opens, counts bool) {
 	const digits = "0123456789"
 	var form [maxTalk]byte
@@ -103,11 +104,11 @@ func introduces(claim string) (opens, counts bool) {
 		slices.Contains(introductions, string(foldTo(&form, strings.TrimRight(claim[:at], " *_"))))
 }
 
-// mostAnnounced bounds the words of a line that announces something; our choice.
+// mostAnnounced is the maximum number of words in a line that announces something; our choice.
 const mostAnnounced = 8
 
-// announces reports whether a line that ends in a colon names what follows and states nothing: a few
-// words, one of them for an answer or its form, and no number or name.
+// announces reports whether a line that ends in a colon only names what follows: a few words, one
+// of them for an answer or its format, and no number or name.
 func announces(line string) bool {
 	list := words.Scan(make([]words.Word, 0, mostAnnounced+1), line[:min(len(line), maxLine)])
 	found, told := false, false
@@ -121,12 +122,13 @@ func announces(line string) bool {
 	return found && len(line) <= maxLine && len(list) <= mostAnnounced
 }
 
-// soldiers reports whether a word ends like one for data and is one for people.
+// soldiers reports whether a word ends like the German word for data but means people.
 func soldiers(word string) bool {
 	return strings.HasSuffix(word, "Soldaten") || strings.HasSuffix(word, "soldaten") || strings.HasSuffix(word, "didaten")
 }
 
-// verbs tell what an answer is, by hash; behind one that announces only stand the words of onward.
+// verbs say what an answer is, by hash. In a line that only announces, they are followed by words
+// of onward.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -137,10 +139,10 @@ var (
 		siguiente siguientes`)
 )
 
-// maxLine is longer than a line that announces something, in bytes.
+// maxLine is the maximum length, in bytes, of a line that announces something.
 const maxLine = 80
 
-// announced are words for an answer and for the forms that it may have, by hash.
+// announced are words, by hash, for an answer and its possible formats.
 //
 //nolint:gochecknoglobals // constant table
 var announced = hashes(`json result results answer output record records data extraction extracted object list array
@@ -148,7 +150,7 @@ var announced = hashes(`json result results answer output record records data ex
 	zusammenfassung tabelle felder werte liste résultat résultats réponse données tableau résumé resultado resultados
 	respuesta datos tabla resumen`)
 
-// introductions begin lines behind which something follows, in English, German, French and Spanish.
+// introductions begin lines that introduce something, in English, German, French and Spanish.
 //
 //nolint:gochecknoglobals // constant table
 var introductions = []string{
@@ -163,10 +165,10 @@ func beginsWith(folded []byte, phrases []string) bool {
 	})
 }
 
-// maxTalk is longer than any of talk.
+// maxTalk is longer than every phrase in talk.
 const maxTalk = 40
 
-// foldTo is the start of s in lower case, with the straight apostrophe.
+// foldTo returns the start of s in lower case, with straight apostrophes. It is stored in form.
 func foldTo(form *[maxTalk]byte, s string) []byte {
 	n := 0
 	for _, r := range s {
@@ -186,8 +188,7 @@ func letterFirst(s []byte) bool {
 	return unicode.IsLetter(r)
 }
 
-// talk is how sentences begin that are about the conversation, in English, German, French and
-// Spanish.
+// talk lists how sentences about the conversation begin in English, German, French and Spanish.
 //
 //nolint:gochecknoglobals // constant table
 var talk = []string{
@@ -201,7 +202,7 @@ var talk = []string{
 	"puedo ayudar", "no puedo", "no tengo información", "no sé", "espero que", "gracias", "lo siento",
 }
 
-// causes begin like thanks and name a cause: "Thanks to its harbour, the town grew."
+// causes begin like thanks but name a cause: "Thanks to its harbour, the town grew."
 //
 //nolint:gochecknoglobals // constant table
 var causes = []string{"thanks to", "gracias a"}

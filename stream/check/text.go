@@ -13,28 +13,28 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// Report is the outcome for a whole text.
+// Report is the result for a whole text.
 type Report struct {
 	Verdict Verdict
 	Claims  []Checked
-	// Support is the least support of a claim that states something, [0,1]. Where none does,
-	// headings, questions and talk count instead, if a model read them; 1 without any words. The
+	// Support is the lowest support, in [0,1], of a claim that states something. If no claim does,
+	// headings, questions and talk count, if a model read them. It is 1 if there are no words. The
 	// score of a text in the grounding task is 1 - Support.
 	Support float64
 }
 
-// Checked is a claim with its place in the text and its verdict.
+// Checked is a claim with its position in the text and its verdict.
 type Checked struct {
 	claims.Claim
 	Result
 }
 
-// Text splits a whole text and checks its claims, each with the one before it as context. Other
-// than Check it lets the models read every claim that counts for Report.Support, also where that
-// cannot change the verdict, so that each of these has a model's Score, as far as the work for one
-// text goes: claims behind that are Unchecked with ErrTooMuch. Models that fail show in the
-// results; an error is one of the splitter's options, or that of ctx, when it ends before all
-// claims were looked at.
+// Text splits a whole text and checks its claims, each with the previous one as context. Unlike
+// Check, it lets the models read every claim that counts for Report.Support, even if that cannot
+// change the verdict, so that each has a model's score. If the work for one text is used up, the
+// remaining claims are Unchecked with ErrTooMuch. Failures of models are reported in the results.
+// Text returns an error only if the splitter fails, or if ctx ends before all claims were looked
+// at. Safe for concurrent use.
 func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answer string) (Report, error) {
 	list, err := split(answer)
 	if err != nil {
@@ -69,28 +69,26 @@ func (c *Checker) Text(ctx context.Context, e *evidence.Evidence, question, answ
 	return report, nil
 }
 
-// What is done for one text. Prose of 64 KiB beside as much evidence takes a fifth of the steps, and
-// leaves the model the rest. A step takes 6 to 11 ns. A token of the embedded model takes 80 us on a
-// core with AVX-512 VNNI, and 280 us on one with AVX2 alone, where Options.Time is what keeps a text
-// made up to take long within two seconds of processor time (go test ./internal/app -run
-// VerifyingAFlood, by make test-timed).
+// Limits on the work for one text. 64 KiB of prose with as much evidence uses a fifth of the steps,
+// which leaves the rest for the model. A step takes 6 to 11 ns. A token of the embedded model takes
+// 80 us on a core with AVX-512 VNNI, and 280 us on one with AVX2 only; there, Options.Time keeps a
+// text made to be slow within two seconds of processor time (go test ./internal/app -run
+// VerifyingAFlood, run by make test-timed).
 const (
-	textSteps  = 100_000_000 // as numeric.Index.CheckFrom counts them
-	textTokens = 20_000      // of the pairs that a Judge reads; about 110 claims of prose
-	// stepsPerToken is how many steps take room of the Judge for a token.
+	textSteps  = 100_000_000 // in steps of numeric.Index.CheckFrom
+	textTokens = 20_000      // of the pairs for a Judge; about 110 claims of prose
+	// stepsPerToken is how many steps reduce the Judge's quota by one token.
 	stepsPerToken = 6_250
-	// portionTokens is how many tokens of pairs a Judge reads between two looks at the clock.
+	// portionTokens is how many tokens a Judge reads between two checks of the time limit.
 	portionTokens = 1_500
-	// lookSteps is what looking for the words of a claim in one sentence of the evidence counts
-	// for.
+	// lookSteps is the charge for searching one evidence sentence for the words of a claim.
 	lookSteps = 10
 )
 
-// tokensBeside is how many tokens are left to a Judge beside so many steps.
+// tokensBeside returns how many tokens remain for a Judge after the given steps.
 func tokensBeside(steps int) int { return textTokens - min(steps, textSteps)/stepsPerToken }
 
-// ErrTooMuch is wrapped by Result.Err for claims behind those for which the work that is done for
-// one text was enough.
+// ErrTooMuch is wrapped by Result.Err for claims beyond the limit on the work for one text.
 var ErrTooMuch = errors.New("more claims than are read of one text")
 
 func split(answer string) ([]claims.Claim, error) {
@@ -102,12 +100,12 @@ func split(answer string) ([]claims.Claim, error) {
 	return append(list, splitter.Flush()...), nil
 }
 
-// readings looks at all claims of a text with what each may point back to, the last claim before it
-// that is text, or the heads of a cell. It gives the results that stand without a model, and, with
-// their places, the claims that count for the support of the text: those that state something, or,
-// where none does, all that have words. Code never counts. It takes what it needs from steps; claims
-// for which these do not suffice are Unchecked with ErrTooMuch. Nothing of it is of use when ctx has
-// ended.
+// readings looks at all claims of a text. The context of a claim is the last text claim before it,
+// or the heads of a cell. readings returns three things: the results without a model, the claims
+// that count for the support of the text, and their positions. Claims that state something count,
+// or if there is none, all that have words; code never counts. readings subtracts its work from
+// *steps. Claims after the steps are used up are Unchecked with ErrTooMuch. If ctx has ended, the
+// results must not be used.
 func readings(
 	ctx context.Context, e *evidence.Evidence, question string, list []claims.Claim, steps *int,
 ) ([]Result, []*reading, []claims.Span) {
@@ -153,7 +151,7 @@ func readings(
 	return seen, open, spans
 }
 
-// hasWord reports whether there is anything to read but punctuation and pictures.
+// hasWord reports whether a text has letters or digits, and not only punctuation and pictures.
 func hasWord(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }

@@ -13,7 +13,7 @@ import (
 	"signalbox/stream/claims"
 )
 
-// louvre contradicts what names Rome and entails what else names Paris.
+// louvre contradicts claims with Rome and entails other claims with Paris.
 func louvre(p check.Pair) check.Inference {
 	switch {
 	case strings.Contains(p.Claim, "Rome"):

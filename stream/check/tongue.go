@@ -10,8 +10,8 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// Function words that tell English from other languages that write Latin letters, by hash. Words of
-// both sides are left out.
+// Function words, by hash, that distinguish English from other languages in Latin script. Words of
+// both sides are omitted.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -32,13 +32,13 @@ var (
 		sulla ed questo questa entro può possono viene vengono avete hanno puede pueden debe deben esta
 		este vous votre nous peut peuvent doit doivent het een op niet zijn voor te uit naar ook wordt werd aan och att
 		det som är av inte ett og til ikke jest się nie że był była oraz przez`)
-	// german are words of the languages that write every noun with a capital.
+	// german are words of languages that capitalize every noun.
 	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für
 		von bei nach aus auch wird wurde wurden werden sind mit sich um als kein keine ab bis man
 		oder aber sein seine ihren ihrem ihrer hat sie wir ich ihnen ihm ihn können kann müssen muss
 		diese dieser dieses diesen diesem bitte zwischen seit unter über`)
-	// possessive are words of German that other languages have as well, or that stand before nouns
-	// alone: in a text that is not English they tell it, too.
+	// possessive are German words that other languages have as well or that only precede nouns. In
+	// a text that is not English they also indicate German.
 	possessive = hashes(
 		`die ihr ihre unser unsere unseren unserem unserer dein deine deinen deiner euer eure am beim haben`,
 	)
@@ -52,8 +52,8 @@ func hashes(list string) map[uint64]bool {
 	return m
 }
 
-// foreign reports whether a text is in another language than English, told by its letters and its
-// function words; a text that shows neither counts as English.
+// foreign reports whether a text is not in English, judged by its letters and function words. A
+// text without either counts as English.
 func foreign(list []words.Word, text string) bool {
 	other, latin, votes := 0, 0, 0
 	for i := range list {
@@ -78,36 +78,37 @@ func foreign(list []words.Word, text string) bool {
 	return other > latin || votes < 0
 }
 
-// initial reports whether a word is the initial of a name, or the end of the name of a site, as those
-// of J. Y. Cheng and example.com.
+// initial reports whether a word is the initial of a name or the end of a domain name: J. Y. Cheng,
+// example.com.
 func initial(text string, w *words.Word) bool {
 	return w.End-w.Start == 1 && w.Has(words.Capital) || w.Start > 0 && text[w.Start-1] == '.'
 }
 
-// elsewhere reports whether a letter is of no Latin script.
+// elsewhere reports whether a letter is not Latin.
 func elsewhere(r rune) bool { return r > 0x24f && unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
 
-// accented reports whether a letter is one that English words hardly have.
+// accented reports whether a letter is rare in English words.
 func accented(r rune) bool { return r > 0x7f && unicode.IsLetter(r) }
 
-// elided reports whether a word begins with an article that lost its vowel: l'eau, d'accord.
+// elided reports whether a word begins with an elided article: l'eau, d'accord.
 func elided(s string) bool {
 	head, rest, found := strings.Cut(strings.ReplaceAll(s, "’", "'"), "'")
-	switch strings.ToLower(head) { // articles and pronouns of French and Italian
+	// Articles and pronouns of French and Italian.
+	switch strings.ToLower(head) {
 	case "l", "d", "qu", "j", "c", "n", "s", "m", "t":
 		return found && len(rest) > 1
 	}
 	return false
 }
 
-// tongues is what a claim and its evidence are written in, as far as a Judge of English alone must
-// know.
+// tongues says whether a claim and its evidence are in English, as far as an English Judge needs
+// it.
 type tongues struct {
-	alien  bool // one of both is not English: the Judge cannot read it
-	across bool // only one of both is
+	alien  bool // at least one is not in English, so the Judge cannot read it
+	across bool // exactly one is not in English
 }
 
-// tongues looks at a claim and the premise that fits it best.
+// tongues compares the languages of a claim and its best premise.
 func (m *matcher) tongues(text string, premises []evidence.Premise) (t tongues) {
 	claim, premise := foreign(m.claim, text), false
 	if len(premises) > 0 {
@@ -122,9 +123,9 @@ func (m *matcher) tongues(text string, premises []evidence.Premise) (t tongues) 
 	return tongues{alien: claim || premise, across: claim != premise}
 }
 
-// alien is the verdict on a claim that a Judge of English was asked about though it, or its
-// evidence, is in another language. Numbers and names decide; its words count where they are those
-// of the evidence. ok is false where both are English.
+// alien returns the verdict on a claim that an English Judge was asked about although the claim or
+// its evidence is in another language. Numbers and names decide, and words if the evidence has the
+// same ones. ok is false if both are in English.
 func (r *reading) alien(e *evidence.Evidence, support float64, says opinion) (out Result, ok bool) {
 	m := matchers.Get().(*matcher) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer matchers.Put(m)
@@ -158,9 +159,9 @@ func (r *reading) alien(e *evidence.Evidence, support float64, says opinion) (ou
 	return out, true
 }
 
-// denies reports whether the claim, after read, has all of its words from the evidence, but for a
-// negation that only one of both has. That of the evidence stands with the words of the claim, and not
-// in a clause of its own: "sofern es nicht gekündigt wird".
+// denies reports whether all words of the claim are from the evidence except one negation on either
+// side. The negation of the evidence must be in the same clause as words of the claim, unlike
+// "sofern es nicht gekündigt wird". read must have been called.
 func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
 	if o.content < 2 || o.missing > 0 || o.best < 1 || o.negated+o.denied != 1 || o.replaced > 0 ||
 		o.opposed > 0 || len(premises) == 0 {
@@ -171,7 +172,7 @@ func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
 		m.partsOf(sentence, premises[m.best.of].Text)
 		for i := at + 1; i < len(sentence) && m.clauses[i] == m.clauses[at]; i++ {
 			if !sentence[i].Has(words.Stop) && indexOf(m.claim, sentence[i].Hash) >= 0 {
-				return false // it speaks of the exception
+				return false // it is about the exception
 			}
 		}
 	}
@@ -193,16 +194,15 @@ func (m *matcher) denies(o *overlap, premises []evidence.Premise) bool {
 	return false
 }
 
-// repeats reports whether the claim, after read, says no more than a sentence of the evidence, told
-// without understanding either: all of its words stand there, in their order and in one clause, and none
-// of them denies. A word of its own may be the opposite of what stands there.
+// repeats reports whether the claim only repeats a sentence of the evidence, judged without
+// understanding the language: all its words are there, in order and in one clause, and none is a
+// negation. A word of its own could mean the opposite. read must have been called.
 func (m *matcher) repeats(o *overlap, premises []evidence.Premise) bool {
 	return len(premises) > 0 && plainly(o) && o.missing == 0 && o.best == 1 && o.inverted == 0 &&
 		negations(m.claim) == 0 && !m.spread(m.premise[m.best.from:m.best.to], premises[m.best.of].Text)
 }
 
-// spread reports whether words of the claim, function words apart, come from several clauses of the
-// sentence.
+// spread reports whether content words of the claim come from several clauses of the sentence.
 func (m *matcher) spread(sentence []words.Word, text string) bool {
 	m.partsOf(sentence, text)
 	from := int32(-1)
@@ -220,8 +220,8 @@ func (m *matcher) spread(sentence []words.Word, text string) bool {
 	return false
 }
 
-// partsOf numbers the clauses of a sentence in m.clauses as clausesOf does, but for a colon: the name of
-// a field and its value are one.
+// partsOf numbers the clauses of a sentence in m.clauses, like clausesOf, but a colon does not
+// begin a clause: a field name and its value belong together.
 func (m *matcher) partsOf(sentence []words.Word, text string) {
 	m.clauses = m.clauses[:0]
 	n := int32(0)
@@ -235,9 +235,9 @@ func (m *matcher) partsOf(sentence []words.Word, text string) {
 	}
 }
 
-// stranger is where the claim has a name that no premise has. Where nouns have capitals like names
-// only two such words beside each other count; beside evidence in another language, which may write
-// places and countries otherwise, as well, and where both is so nothing tells.
+// stranger returns the span of a name in the claim that no premise has. If the language capitalizes
+// nouns, only two adjacent such words count. The same holds if the evidence is in another language,
+// which may spell places and countries differently. If both apply, nothing counts.
 func (m *matcher) stranger(c *Claim, t tongues) (span claims.Span) {
 	text := c.Text
 	nouns, perhaps := !t.across && m.germanPremise(), false
@@ -263,8 +263,8 @@ func (m *matcher) stranger(c *Claim, t tongues) (span claims.Span) {
 	return span
 }
 
-// germanPremise reports whether the premise that fits best is German and the claim has no word of
-// another language: one without function words is of the same.
+// germanPremise reports whether the best premise is German and the claim has no function word of
+// another language; a claim without function words counts as German then.
 func (m *matcher) germanPremise() bool {
 	for i := range m.claim {
 		if h := m.claim[i].Hash; strange[h] && !german[h] && !possessive[h] {
@@ -285,12 +285,12 @@ func (m *matcher) germanPremise() bool {
 	return told > 1
 }
 
-// unknown reports whether word i of the claim begins with a capital, as a name does, and stands in no
-// premise. German has a capital in "Ihre", and in any noun behind it or behind "die".
+// unknown reports whether word i of the claim is capitalized like a name and in no premise. German
+// words such as "Ihre" do not count.
 func (m *matcher) unknown(i int) bool {
 	w := &m.claim[i]
 	return m.content[i] && w.Has(words.Capital) && !m.found[i] && !german[w.Hash] && !possessive[w.Hash]
 }
 
-// behindArticle reports whether word i of the claim is a noun of German by the word before it.
+// behindArticle reports whether word i of the claim is a German noun, judged by the word before it.
 func (m *matcher) behindArticle(i int) bool { return i > 0 && possessive[m.claim[i-1].Hash] }

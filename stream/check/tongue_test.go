@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// A judge of English says something of every text, also of one that it cannot read: what it says
-// then never flags a claim, and never supports one in other words.
+// TestAJudgeOfEnglishBesideOtherLanguages checks that the result of an English judge for another
+// language never flags a claim, and never supports one in other words.
 func TestAJudgeOfEnglishBesideOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,8 +43,9 @@ func TestAJudgeOfEnglishBesideOtherLanguages(t *testing.T) {
 	}
 }
 
-// A reader who does not understand a language takes a claim for supported where it repeats a clause of
-// the evidence, and nowhere else: a word of its own may be the opposite of what stands there.
+// TestOnlyWhatIsRepeatedIsSupportedInOtherLanguages checks that a claim in an unknown language is
+// supported only if it repeats a clause of the evidence, because a word of its own may mean the
+// opposite.
 func TestOnlyWhatIsRepeatedIsSupportedInOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -86,7 +87,8 @@ func TestOnlyWhatIsRepeatedIsSupportedInOtherLanguages(t *testing.T) {
 	}
 }
 
-// A noun of German is no name, beside English and beside data, which is in no language.
+// TestNounsOfGermanBesideData checks that a German noun is not a name, with English evidence and
+// with data, which has no language.
 func TestNounsOfGermanBesideData(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -104,7 +106,7 @@ func TestNounsOfGermanBesideData(t *testing.T) {
 		{"Die Leiterin ist Anna Berg.", "Ihre Leiterin ist Maria Lang.", check.Unsupported},
 		{"Sie können uns den Betrag auch überweisen.", "Zahlung per Überweisung möglich.", check.Unchecked},
 		{"Sie können bei Herrn Berg bezahlen.", "Zahlung bei Maria Lang möglich.", check.Unsupported},
-		// what stands in a record is believed in few words of the claim's own, and in no name
+		// a record supports few additional words of the claim, and no name
 		{`{"delivery_date":"2026-12-04"}`, "Your parcel will be delivered on 4 December 2026.", check.Unchecked},
 		{`{"delivery_date":"2026-12-04"}`, "Your parcel will be delivered on 5 December 2026.", check.Unsupported},
 		{`{"delivery_date":"2026-12-04"}`, "Bob Kent will be seen on 4 December 2026.", check.Unsupported},

@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// What is true stays so where a change is planned or of something else, where a field says no in its
-// name, and where text stands between a heading and a list.
+// TestTruthsBesideChangesAndFields checks that true claims are not flagged because of a change that
+// is planned or about something else, a negative field name, or text between a heading and a list.
 func TestTruthsBesideChangesAndFields(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ fact, claim string }{
@@ -37,7 +37,8 @@ func TestTruthsBesideChangesAndFields(t *testing.T) {
 	}
 }
 
-// What a list without a name has is known by how many entries it has: what they are stands nowhere.
+// TestTheEntriesOfAListWithoutANameAreCounted checks that the entries of an untitled list are
+// counted, although the evidence does not say what they are.
 func TestTheEntriesOfAListWithoutANameAreCounted(t *testing.T) {
 	t.Parallel()
 	const dashes = "- Login fails on Safari\n- Export is slow. It takes long.\n- Dark mode flickers"

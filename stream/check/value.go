@@ -14,12 +14,12 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// sureOf is the support from which a value of JSON, which is no sentence, counts as entailed; our
+// sureOf is the support from which a JSON value counts as entailed, which is not a sentence; our
 // choice.
 const sureOf = 0.9
 
-// ofValue leaves of the findings about a value of JSON those about itself: its names are judged
-// where they stand. A bare number below 1 may be a share: 0.15 of "15 %".
+// ofValue keeps only the findings about the JSON value itself; its names are judged where they
+// occur. A bare number below 1 may be a share: 0.15 for "15 %".
 func (s *sight) ofValue(ctx context.Context, e *evidence.Evidence, left *int) {
 	s.findings = slices.DeleteFunc(s.findings, func(f numeric.Finding) bool { return f.Start < s.claim.Lead })
 	s.numbers = worstOf(s.findings)
@@ -49,19 +49,19 @@ func (s *sight) ofValue(ctx context.Context, e *evidence.Evidence, left *int) {
 	s.findings, s.numbers = append(s.findings[:0], f), numeric.Supported
 }
 
-// mayCount is up to where a number may count what the answer itself lists; our choice.
+// mayCount is the largest number that may count what the answer itself lists; our choice.
 const mayCount = 10
 
-// knowsMember reports whether the evidence knows the name of the member.
+// knowsMember reports whether the evidence contains the words of the member's name.
 func (s *sight) knowsMember(e *evidence.Evidence) bool {
 	name := strings.TrimSuffix(s.claim.Text[:s.claim.Lead], ": ")
 	return e.Numbers().Knows(name[strings.LastIndex(name, ": ")+1:])
 }
 
-// unbound reports whether the value stands in the evidence and nothing speaks against it but what
-// its object is called, or that neither name stands with it: the evidence does not know that of its
-// member, which may be that of either of two dates, or of either of two values of one sentence.
-// What was found of it is then that it is there.
+// unbound reports whether the value is in the evidence and only the name of its object, or neither
+// name, disagrees. The evidence must not know the member's name, which may be that of either of two
+// dates or of two values in one sentence. The findings are then replaced by those for the value
+// alone.
 func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bool {
 	if s.numbers == numeric.Contradicted && s.knowsMember(e) {
 		return false
@@ -82,9 +82,9 @@ func (s *sight) unbound(ctx context.Context, e *evidence.Evidence, left *int) bo
 	return true
 }
 
-// spare leaves open what is found wrong with a claim of JSON that may be no statement about the
-// evidence: all of an example, and of what else is shown a value of which the evidence knows neither
-// a word of its name nor what its object is called.
+// spare makes a negative verdict Unchecked for a JSON claim that may not be about the evidence:
+// everything in an example, and otherwise a shown value if the evidence contains no word of its
+// name or of its object's name.
 func (s *sight) spare(e *evidence.Evidence, out *Result) {
 	if s.claim.Frame == claims.NoFrame || out.Verdict != Unsupported && out.Verdict != Contradicted {
 		return
@@ -99,7 +99,7 @@ func (s *sight) spare(e *evidence.Evidence, out *Result) {
 	}
 }
 
-// worstOf is the worst verdict on a number.
+// worstOf returns the worst verdict on a number.
 func worstOf(list []numeric.Finding) (worst numeric.Verdict) {
 	for _, f := range list {
 		worst = max(worst, f.Verdict)
@@ -110,8 +110,8 @@ func worstOf(list []numeric.Finding) (worst numeric.Verdict) {
 // names reports whether a word is a name that the claim states.
 func (c *Claim) names(w words.Word) bool { return w.Has(words.Name) && w.Start >= c.Lead }
 
-// doubt leaves of what a model says of a value of JSON what is sure: it has learnt from sentences.
-// A value fails for a number or a name that the evidence does not hold.
+// doubt keeps only reliable results of a model for a JSON value, because models are trained on
+// sentences. A value fails only because of a number or name that the evidence lacks.
 func (r *reading) doubt(e *evidence.Evidence, out *Result) {
 	if r.claim.Kind != claims.Value || out.By != NLI {
 		return

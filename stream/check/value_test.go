@@ -7,9 +7,9 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// Each value of an answer that is JSON is compared with the evidence by itself, bound to the name
-// of its member and to what its object is called. What a model says of such a value is believed
-// where it is sure.
+// TestValuesOfJSONAreChecked checks that each value of a JSON answer is compared by itself with the
+// evidence, bound to its member name and its object, and that a model decides on it only if its
+// result is certain.
 func TestValuesOfJSONAreChecked(t *testing.T) {
 	t.Parallel()
 	e := facts(t,
@@ -18,7 +18,7 @@ func TestValuesOfJSONAreChecked(t *testing.T) {
 		"The call for the Horizon grant opens on 8 January 2026.", "Members get a discount of 15 %.",
 		"The Hamburg office has 42 employees.", "The Munich office has 17 employees.",
 	)
-	flags := map[string]string{ // what of the answer is flagged
+	flags := map[string]string{ // flagged parts of the answer
 		`{"text": "The Hamburg office has 42 employees.", "confidence": 0.92, "page": 81}`:                    "",
 		`{"text": "The Hamburg office has 42 employees.\nThe Munich office has 18 employees."}`:               "18",
 		`{"text": "B\u00fcro: the Munich office has 18 employees."}`:                                          "18",
@@ -45,7 +45,8 @@ func TestValuesOfJSONAreChecked(t *testing.T) {
 	}
 }
 
-// checkFlags compares what of an answer is flagged with what should be, where a model refutes all.
+// checkFlags compares the flagged parts of an answer with want, with a model that refutes
+// everything.
 func checkFlags(t *testing.T, e *evidence.Evidence, answer, want string) {
 	t.Helper()
 	report, err := checker(t, check.Options{Judge: always(contradicts)}).Text(t.Context(), e, "", answer)
@@ -70,8 +71,8 @@ func checkFlags(t *testing.T, e *evidence.Evidence, answer, want string) {
 	}
 }
 
-// JSON in a block behind other text is judged like an answer in JSON, unless it is an example, or
-// states nothing that the evidence knows.
+// TestBlocksOfJSONBehindTextAreChecked checks that JSON in a block after other text is judged like
+// a JSON answer, unless it is an example or states nothing that the evidence knows.
 func TestBlocksOfJSONBehindTextAreChecked(t *testing.T) {
 	t.Parallel()
 	e := facts(t,
@@ -99,7 +100,8 @@ func TestBlocksOfJSONBehindTextAreChecked(t *testing.T) {
 	}
 }
 
-// A line that names the form of what follows states nothing, one with a number or a name does.
+// TestALineThatAnnouncesWhatFollowsStatesNothing checks that a line that names the format of what
+// follows states nothing, unless it has a number or a name.
 func TestALineThatAnnouncesWhatFollowsStatesNothing(t *testing.T) {
 	t.Parallel()
 	e := facts(t, "The Pro plan costs 19 euros a month.")

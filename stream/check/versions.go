@@ -9,15 +9,15 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// Shares of the words of a claim, our choice: what stands under another version holds so many of them
-// where the claim is contradicted, and what stands under its own fewer than the second.
+// Shares of the words of a claim; our choice. The claim is contradicted if the text under another
+// version has at least ofVersion of them and no text under its own version has ofOwnVersion.
 const (
 	ofVersion    = 0.7
 	ofOwnVersion = 0.4
 )
 
-// version notes the versions of the claim, and finds one that the evidence does not name though it
-// names others.
+// version records the versions of the claim. It returns a result if the evidence names versions,
+// but not one of these.
 func (s *sight) version(e *evidence.Evidence) (r Result, strange bool) {
 	s.versions = evidence.Versions(s.versions[:0], s.claim.states())
 	for _, v := range s.versions {
@@ -31,14 +31,14 @@ func (s *sight) version(e *evidence.Evidence) (r Result, strange bool) {
 	return Result{}, false
 }
 
-// spanOfVersion is where a version of the claim stands.
+// spanOfVersion returns the position of a version in the claim.
 func (s *sight) spanOfVersion(v string) claims.Span {
 	at := s.claim.Lead + strings.Index(s.claim.states(), v)
 	return s.claim.span(at, at+len(v))
 }
 
-// misplaced is the first of the premises that tells what the claim says, where it tells it of another
-// version than the claim does, or of none; -1 where there is none.
+// misplaced returns the index of the first premise that is not a heading, if it belongs to another
+// version than the claim, or to none. Otherwise it returns -1.
 func (s *sight) misplaced(e *evidence.Evidence, premises []evidence.Premise) int {
 	if len(s.versions) != 1 {
 		return -1
@@ -56,12 +56,14 @@ func (s *sight) misplaced(e *evidence.Evidence, premises []evidence.Premise) int
 	return -1
 }
 
-// namesLine reports whether a version of the claim may stand for all that begin so: 2.4, and not 2.4.0.
+// namesLine reports whether a version of the claim may stand for all versions that begin with it:
+// 2.4, but not 2.4.0.
 func (s *sight) namesLine(v string) bool {
 	return strings.Contains(v, ".") && !strings.Contains(s.claim.states(), v+".0")
 }
 
-// isOf reports whether the only version of the claim is one of some versions, or the beginning of one.
+// isOf reports whether the only version of the claim is in the list, or is the beginning of one
+// that is.
 func (s *sight) isOf(list []string) bool {
 	return slices.ContainsFunc(list, func(v string) bool {
 		rest, begins := strings.CutPrefix(v, s.versions[0])
@@ -69,8 +71,8 @@ func (s *sight) isOf(list []string) bool {
 	})
 }
 
-// otherVersion reports whether premise i, which misplaced gave, tells all but all of what the claim
-// says, and no other one does of the version of the claim.
+// otherVersion reports whether premise i, the result of misplaced, contains nearly everything the
+// claim says, while no premise of the claim's version does.
 func (s *sight) otherVersion(e *evidence.Evidence, premises []evidence.Premise, i int) bool {
 	if i < 0 || len(e.VersionsOf(premises[i].Sentence)) == 0 || s.covered(premises[i].Text) < ofVersion {
 		return false
@@ -84,8 +86,8 @@ func (s *sight) otherVersion(e *evidence.Evidence, premises []evidence.Premise, 
 	return true
 }
 
-// covered is the share of the words of the claim that stand in a text, numbers and words for what a
-// release does apart.
+// covered returns the share of the claim's content words that a text contains, without numbers and
+// release words.
 func (s *sight) covered(text string) float64 {
 	list := words.Scan(nil, text)
 	all, found := 0, 0
@@ -101,7 +103,7 @@ func (s *sight) covered(text string) float64 {
 	return share(found, all)
 }
 
-// released are words for what happens in a release, by hash, which may stand in a heading.
+// released are words, by hash, for changes in a release; they may be in a heading instead.
 //
 //nolint:gochecknoglobals // constant table
 var released = hashes(`version release released add added adds new introduced introduces fix fixed fixes remove removed

@@ -7,7 +7,8 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// What is told of one version is not true of another one, whatever a model finds.
+// TestAVersionIsOfWhatIsToldOfIt checks that a change of one version is not accepted for another,
+// whatever a model says.
 func TestAVersionIsOfWhatIsToldOfIt(t *testing.T) {
 	t.Parallel()
 	notes := facts(t, "## 3.1.4 - 2 June\n### Added\n- Retries of failed uploads.\n### Fixed\n"+

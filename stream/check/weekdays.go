@@ -12,8 +12,8 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// weekdayLists are the names of the days of the week from Monday on in languages that part words by
-// blanks; weekdayRuns are those that stand anywhere in a text.
+// weekdayLists are the names of the weekdays, from Monday on, in languages that separate words by
+// spaces. weekdayRuns are names that may occur anywhere in a text.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -51,17 +51,18 @@ var (
 		}
 		return words, runs
 	}()
-	// dayGroups tell of several days, or of days in short: what the evidence names then is not told.
+	// dayGroups are expressions for several days or abbreviated ranges. A text with one of them is
+	// not analysed further.
 	dayGroups = strings.Split("wochenend|wochentags|werktags|täglich|jeden tag|week-end|weekend|weekday|daily|every day|"+
 		"tous les jours|toute la semaine|en semaine|chaque jour|fin de semana|entre semana|todos los días|cada día|"+
 		"a diario|fine settimana|tutti i giorni|ogni giorno|feriali|todos os dias|cada dia|diariamente|fim de semana|"+
 		"ежедневно|будни|будням|выходн|каждый день|周末|週末|每天|每日|毎日|平日|土日|工作日|주말|매일|평일|يوميا|"+
 		"نهاية الأسبوع|أيام الأسبوع|ทุกวัน|mo-|mo–|mo.-|lun-|lun–|пн-|пн–|seg-|seg–|mon-|mon–|月～|月〜|月~|月-|月・|月、|"+
 		"월~|월-|월,|월·", "|")
-	// dayShut tell of days on which something is not; of the others it may be.
+	// dayShut are expressions for days on which something is closed; it may be open on the others.
 	dayShut = strings.Fields(`geschlossen schließ ruhetag fermé ferme cerrad cierra descans chius chiud fechad fecha закрыт
 		выходн 休 关门 閉 关闭 闭 휴무 휴관 쉽니다 쉬 닫 مغلق إجازة عطلة closed`)
-	// dayUntil join the days of a range.
+	// dayUntil are words between the days of a range.
 	dayUntil = strings.Fields("- – — ~ 〜 ～ bis au à al hasta até fino to through until по до 至 到 から 부터 إلى الى حتى ถึง")
 )
 
@@ -70,17 +71,17 @@ type dayRun struct {
 	day  uint8
 }
 
-// dayAt is a day of the week in a text.
+// dayAt is a weekday in a text.
 type dayAt struct {
 	day        uint8
 	start, end int
 }
 
-// daysIn are the days of the week that a text names, in order.
+// daysIn returns the weekdays that a text names, in order.
 func daysIn(text string) (list []dayAt) {
 	lower := strings.ToLower(text)
 	if len(lower) != len(text) {
-		return nil // places would differ
+		return nil // the offsets would differ
 	}
 	for at := 0; at < len(lower); {
 		end := wordEnd(lower, at)
@@ -107,7 +108,8 @@ func daysIn(text string) (list []dayAt) {
 	return list
 }
 
-// wordEnd is where the word ends that begins at a place: at the place itself where none does.
+// wordEnd returns the end of the word that begins at an offset, or the offset itself if there is
+// none.
 func wordEnd(text string, at int) int {
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])
@@ -119,8 +121,8 @@ func wordEnd(text string, at int) int {
 	return at
 }
 
-// dayStands reports whether a name of a day is one before what follows it: 每周一次 is once a week, and
-// الأحداث are events.
+// dayStands reports whether a run of characters really is a weekday, given the text after it. 每周一次
+// means "once a week", and الأحداث "events".
 func dayStands(name, behind string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	next, _ := utf8.DecodeRuneInString(behind)
@@ -130,8 +132,7 @@ func dayStands(name, behind string) bool {
 	return !strings.ContainsRune("次个個回趟节節年岁程期本常种種份", next)
 }
 
-// weekOf is the set of the days of a list, those between the days of a range included, and whether there
-// is a range.
+// weekOf returns the days of a list, including those within ranges, and whether there is a range.
 func weekOf(list []dayAt, text string) (days week, ranges bool) {
 	for i, d := range list {
 		days |= 1 << d.day
@@ -146,9 +147,9 @@ func weekOf(list []dayAt, text string) (days week, ranges bool) {
 	return days, ranges
 }
 
-// joinsDays reports whether what stands between two days makes a range of them.
+// joinsDays reports whether the text between two days makes them a range.
 func joinsDays(between string) bool {
-	const most = 24 // bytes
+	const most = 24 // in bytes
 	if len(between) > most {
 		return false
 	}
@@ -159,7 +160,7 @@ func joinsDays(between string) bool {
 		})
 }
 
-// dated reports whether a text names a day by its date, whose day of the week follows from it.
+// dated reports whether a text contains a date with a day, from which the weekday follows.
 func dated(text string) bool {
 	return slices.ContainsFunc(quantity.Parse(nil, text), func(v quantity.Value) bool {
 		return v.Kind == quantity.Date && v.Day != 0
@@ -171,9 +172,9 @@ func containsAny(text string, list []string) bool {
 	return slices.ContainsFunc(list, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// strangeDay is where a claim in another language than English names a day of the week, or the first
-// of a range, that the evidence does not name while it names others. What follows from "daily" or from
-// the days on which something is closed is not told.
+// strangeDay returns the span of a weekday, or the first of a range, that a claim in another
+// language than English names and the evidence does not, although it names others. If "daily" or
+// closing days are involved, nothing is concluded.
 func (m *matcher) strangeDay(text string, e *evidence.Evidence) (span claims.Span) {
 	asked := daysIn(text)
 	if len(asked) == 0 || dated(text) || negations(m.claim) > 0 ||

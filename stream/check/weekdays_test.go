@@ -6,8 +6,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// A day of the week that the evidence does not name, while it names another, is told in any language;
-// what follows from a range or from the days on which something is closed is not.
+// TestDaysOfTheWeekOfOtherLanguages checks that a wrong weekday is flagged in any language, unless
+// it may follow from a range or from closing days.
 func TestDaysOfTheWeekOfOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,7 +43,8 @@ func TestDaysOfTheWeekOfOtherLanguages(t *testing.T) {
 	}
 }
 
-// Names in scripts without capitals are told by titles and by what their bearers do.
+// TestPersonsOfScriptsWithoutCapitals checks that names in scripts without capitals are found by
+// titles and by what their bearers do.
 func TestPersonsOfScriptsWithoutCapitals(t *testing.T) {
 	t.Parallel()
 	const japanese, korean = "司会は田中さんで、受付は佐藤様です。お客様は早めにお越しください。", "회의는 김민수 씨가 진행하고 문의는 박영희 팀장이 받습니다."

@@ -18,11 +18,11 @@ type Signs uint8
 const (
 	HasNumber   Signs = 1 << iota // a count, a measurement, an amount of money, a share, a rank
 	HasDate                       // a date, a year, a time of day
-	HasName                       // a name: a capital inside a sentence, a run of capitals, a quotation
+	HasName                       // a name: a capital inside a sentence, or a quotation
 	HasQuantity                   // a quantity without a number: all, most, none, several
 	HasNegation                   // a negation
 	HasFew                        // a small count in words: "two lanes", but not "both"
-	Uncased                       // a script without letter case: names are unknown, check to be safe
+	Uncased                       // a script without letter case, where names are unknown
 )
 
 // Checkable reports whether there is anything to check.
