@@ -9,14 +9,14 @@ import (
 //go:embed bounds.txt
 var boundLists string
 
-// phrase makes a number a bound.
+// phrase is a phrase that makes a number a bound.
 type phrase struct {
-	words []string // before a number the last one first, behind it the first one first
+	words []string // nearest to the number first
 	hedge Hedge
 }
 
-// boundsBefore and boundsAfter are the phrases by the word that stands nearest to the number, the
-// longest first.
+// boundsBefore and boundsAfter map the word nearest to the number to its phrases, the longest
+// first.
 //
 //nolint:gochecknoglobals // constant tables
 var boundsBefore, boundsAfter = buildBounds()
@@ -52,7 +52,7 @@ func buildBounds() (before, after map[string][]phrase) {
 	return before, after
 }
 
-// boundBefore is the bound that a phrase before the number at token i makes of it, Exact for none.
+// boundBefore returns the bound from a phrase before the number at token i, or Exact.
 func (p *parser) boundBefore(i int) Hedge {
 	k := i - 1
 	for p.money(k) || p.has(k, roleArticle) {
@@ -64,8 +64,9 @@ func (p *parser) boundBefore(i int) Hedge {
 	return p.bound(boundsBefore, k, -1)
 }
 
-// boundAfter is the bound that a phrase makes of the number before token j, Exact for none: "48 or
-// fewer", "48 students or fewer". One before the next number is of that.
+// boundAfter returns the bound from a phrase after the number that ends before token j, or Exact:
+// "48 or fewer", "48 students or fewer". A phrase directly before another number belongs to that
+// number.
 func (p *parser) boundAfter(j int) Hedge {
 	for k := j; k <= j+1; k++ {
 		if h := p.bound(boundsAfter, k, 1); h != Exact || p.tokText(k) == "" || p.has(k, roleAnd) {
@@ -75,7 +76,8 @@ func (p *parser) boundAfter(j int) Hedge {
 	return Exact
 }
 
-// bound is that of the phrase of the table that begins at token k and goes on in steps of step.
+// bound returns the bound of the phrase in table that begins at token k and continues in steps of
+// step.
 func (p *parser) bound(table map[string][]phrase, k, step int) Hedge {
 	for _, ph := range table[p.lower(k)] {
 		n := k
@@ -94,7 +96,7 @@ func (p *parser) bound(table map[string][]phrase, k, step int) Hedge {
 		}
 		switch next := p.tok(n); {
 		case step > 0 && (next.kind == tokNumber || p.has(n, roleCardinal|roleOf) || p.has(n, roleThan) && !p.word(n, "to")):
-			return Exact // 3 adults at least 5 children; or more than
+			return Exact // "3 adults at least 5 children"; "or more than"
 		case step < 0 && len(ph.words) == 1 && next.kind == tokNumber:
 			return Exact // 30 min 48 s
 		}
@@ -103,12 +105,12 @@ func (p *parser) bound(table map[string][]phrase, k, step int) Hedge {
 	return Exact
 }
 
-// lower is the text of the word at token k in lower case, empty when it is none.
+// lower returns the word at token k in lower case, or "" if it is not a word.
 func (p *parser) lower(k int) string { return strings.ToLower(p.tokText(k)) }
 
-// ahead reports whether a length of time, of tokens [i, j), bounds what lies before something by
-// "up to": what may be cancelled up to 14 days before the arrival may be so at least 14 days before
-// it, and what can be booked up to 60 days before a trip at most 60 days before it.
+// ahead reports whether the length of time in tokens [i, j) uses "up to" for a time before
+// something, which is ambiguous: "may be cancelled up to 14 days before arrival" means at least 14
+// days before it, "may be booked up to 60 days before a trip" at most 60 days.
 func (p *parser) ahead(i, j int, v *Value) bool {
 	if v.Hedge != Most || v.Dim != Duration || !p.aheadOf(j) {
 		return false

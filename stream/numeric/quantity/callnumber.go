@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Numbers that name something and measure nothing: one to call, an account. They agree where they
-// are the same, in whatever groups they are written.
+// Telephone and account numbers identify something and measure nothing. Two of them agree if their
+// digits are the same, however they are grouped.
 
-// Digits of a telephone number with the code of its country, by ITU-T E.164; and of one without
-// that is taken for one.
+// Limits on telephone numbers: maxPhone is the maximum number of digits with a country code, by
+// ITU-T E.164; leastPhone is the minimum without one.
 const (
 	maxPhone   = 15
 	leastPhone = 7
-	leastAbove = 8  // behind a plus sign
-	maxCall    = 40 // bytes that one takes
-	maxTalked  = 24 // bytes before one in which a word for calling counts
+	leastAbove = 8  // minimum digits after a plus sign
+	maxCall    = 40 // maximum length in bytes
+	maxTalked  = 24 // bytes before a number in which a word for calling counts
 )
 
-// phone is a telephone number that begins at a place of the text: with + and the code of a country,
-// or with a 0 or the code of an area in brackets.
+// phone takes a telephone number at the current position: with + and a country code, or with a
+// leading 0 or an area code in brackets.
 func (l *lexer) phone() bool {
 	text := l.text[l.pos:min(len(l.text), l.pos+maxCall)]
 	if before, _ := utf8.DecodeLastRuneInString(l.text[:l.pos]); isDigit(before) || unicode.IsLetter(before) ||
@@ -41,7 +41,7 @@ func (l *lexer) phone() bool {
 	return true
 }
 
-// isAmount reports whether what follows a number makes an amount of it: +1234567890 EUR.
+// isAmount reports whether the text after a number makes it an amount: +1234567890 EUR.
 func isAmount(rest string) bool {
 	rest = strings.TrimLeft(rest, " \u00a0\u202f")
 	for _, unit := range [...]string{
@@ -54,19 +54,19 @@ func isAmount(rest string) bool {
 	return false
 }
 
-// call is a telephone number as it is written.
+// call is a telephone number as written.
 type call struct {
 	digits  [maxPhone + 1]byte
 	n       int
-	groups  [maxGroups]int  // digits of each
-	seps    [maxGroups]byte // what stands behind each, 0 for nothing
+	groups  [maxGroups]int  // digits in each
+	seps    [maxGroups]byte // separator after each, 0: none
 	parts   int
 	plus    bool
-	bracket bool // the code of an area is in brackets
-	dots    bool // something else than blanks stands between its digits
+	bracket bool // the area code is in brackets
+	dots    bool // separators other than spaces occur
 }
 
-// read reads the digits and what stands between them; 0 where that is no number to call.
+// read reads digits and separators. It returns the end of the number, or 0 if there is none.
 func (c *call) read(text string) (end int) {
 	at := 0
 	if c.plus = text[0] == '+'; c.plus {
@@ -88,7 +88,8 @@ func (c *call) read(text string) (end int) {
 	return end
 }
 
-// group reads a group of digits, in brackets too; (0) behind the code of a country is none.
+// group reads a group of digits, possibly in brackets, and returns its length in bytes. The (0)
+// after a country code is skipped and does not count as a group.
 func (c *call) group(text string) int {
 	size, open := 0, strings.HasPrefix(text, "(")
 	if open {
@@ -119,7 +120,7 @@ func (c *call) group(text string) int {
 	return size
 }
 
-// gap is how long what stands before the next group is; -1 where none follows.
+// gap returns the length of the separator before the next group, or -1 if no group follows.
 func (c *call) gap(text string) int {
 	for _, sep := range [...]string{" / ", "/", "-", ".", " ", "\u00a0", "\u202f", ""} {
 		rest, ok := strings.CutPrefix(text, sep)
@@ -140,8 +141,8 @@ func (c *call) gap(text string) int {
 	return -1
 }
 
-// stands reports whether the digits are those of a number to call, and no date, and no amount with
-// a plus sign. Without + and 0 they are only behind a word for it.
+// stands reports whether the digits are a telephone number, and not a date or an amount with a plus
+// sign. Without + or a leading 0, a word for calling must precede them.
 func (c *call) stands(before string) bool {
 	if c.n > maxPhone || c.parts == 0 || c.dated() || !c.plus && !c.bracket && c.timed() {
 		return false
@@ -155,7 +156,7 @@ func (c *call) stands(before string) bool {
 		return c.n >= leastPhone && c.parts > 1 && (g[0] == 3 || g[0] > 3 && c.digits[0] == '0')
 	case c.digits[0] == '0':
 		return c.n >= leastPhone && g[0] > 1 && (c.parts > 1 || c.n > leastAbove) && string(c.digits[:3]) != "000"
-	case c.n == 10 && c.parts == 3 && c.dots && g[0] == 3 && g[1] == 3, // of North America
+	case c.n == 10 && c.parts == 3 && c.dots && g[0] == 3 && g[1] == 3, // North America
 		c.n == 11 && c.parts == 4 && c.dots && c.digits[0] == '1' && g[1] == 3 && g[2] == 3:
 		return true
 	}
@@ -174,8 +175,8 @@ func (c *call) dated() bool {
 		(g[0] == 2 && (g[2] == 4 || c.parts == 3) || g[0] == 4 && g[2] == 2)
 }
 
-// timed reports whether the groups are parted as those of hours, dates and ranges are: 08.30-12.00,
-// 05.06.24 14, 03/2024-05/2024. Of numbers to call only 02/123.45.67 has dots beside other signs.
+// timed reports whether the separators are those of times, dates or ranges: 08.30-12.00, 05.06.24
+// 14, 03/2024-05/2024. Only telephone numbers like 02/123.45.67 combine dots with other separators.
 func (c *call) timed() bool {
 	slashes, dots, others := 0, 0, 0
 	for _, sep := range c.seps[:c.parts-1] {
@@ -192,7 +193,7 @@ func (c *call) timed() bool {
 	return slashes > 1 || dots > 0 && (others > 0 || slashes > 0 && !area)
 }
 
-// calls reports whether a text ends in a word for calling.
+// calls reports whether the end of a text contains a word for calling.
 func calls(before string) bool {
 	var form [2 * maxTalked]byte
 	n := 0
@@ -212,8 +213,8 @@ func calls(before string) bool {
 	return false
 }
 
-// parse is the code of the country, 0 where none is told, and the number without it and without the
-// 0 before the code of an area.
+// parse returns the country code, or 0 if there is none, and the number without the country code.
+// Leading zeros do not count.
 func (c *call) parse() (country int16, number float64) {
 	digits, code := c.digits[:c.n], 0
 	switch {
@@ -234,11 +235,11 @@ func (c *call) parse() (country int16, number float64) {
 	return country, number
 }
 
-// twoDigits are the codes of countries of two digits.
+// twoDigits are the country codes with two digits.
 const twoDigits = "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 " +
 	"65 66 81 82 84 86 90 91 92 93 94 95 98"
 
-// countryCode is how many digits the code of a country has that a number begins with, by ITU-T
+// countryCode returns how many digits at the start of a number are its country code, by ITU-T
 // E.164.
 func countryCode(digits string) int {
 	switch two := digits[:min(2, len(digits))]; {
@@ -250,11 +251,11 @@ func countryCode(digits string) int {
 	return min(3, len(digits))
 }
 
-// accounts are the countries of IBANs with how long these are, by the registry of ISO 13616.
+// accounts are the IBAN countries with the length of their IBANs, from the registry of ISO 13616.
 const accounts = "AD24 AE23 AT20 BE16 BG22 CH21 CY28 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GR27 HR21 HU28 IE22 " +
 	"IS26 IT27 LI21 LT20 LU20 LV21 MC27 MT31 NL18 NO15 PL28 PT25 RO24 SA24 SE24 SI19 SK24 SM27 TR26 UA29"
 
-// account takes an IBAN, in one piece or in groups of four.
+// account takes an IBAN, written in one piece or in groups of four.
 func (l *lexer) account() bool {
 	text := l.text[l.pos:]
 	if len(text) < 15 || !isUpper(text[0]) || !isUpper(text[1]) || !isDigit(rune(text[2])) {
@@ -289,7 +290,7 @@ func (l *lexer) account() bool {
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// code is the number of a telephone or an account at token i.
+// code returns the telephone or account number at token i.
 func (p *parser) code(i int) (v Value, ok bool) {
 	t := p.tok(i)
 	if t.kind != tokCode {

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Years a bare four-digit number is read as.
+// Limits for reading a bare four-digit number as a year.
 const (
 	minYear = 1000
 	maxYear = 2199
-	// Before a month, as in 2024 Nov 12.
+	// Limits before a month, as in 2024 Nov 12.
 	firstListed = 1800
 	lastListed  = 2099
 )
@@ -27,7 +27,7 @@ func (v *Value) years(from, to int) {
 	v.Lo, v.Hi = v.Raw, v.RawHi
 }
 
-// date reads a date at token i in any of its notations.
+// date reads a date at token i in any notation. It returns the token after it.
 func (p *parser) date(i int) (v Value, next int, ok bool) {
 	t := p.tok(i)
 	v = dateValue(t.start)
@@ -59,8 +59,8 @@ func (p *parser) date(i int) (v Value, next int, ok bool) {
 	return v, next, true
 }
 
-// weekday takes the day of the week before a date that begins at token i: Friday, 4 December; Freitag,
-// den 4. Dezember.
+// weekday adds the weekday before a date that begins at token i: Friday, 4 December; Freitag, den
+// 4. Dezember.
 func (p *parser) weekday(i int, v *Value) {
 	if v.Month == 0 || v.Day == 0 {
 		return
@@ -78,7 +78,7 @@ func (p *parser) weekday(i int, v *Value) {
 	}
 }
 
-// weekdays are the names of the days of the week, from Monday on.
+// weekdays maps the names of weekdays to 1 (Monday) to 7.
 //
 //nolint:gochecknoglobals // constant table
 var weekdays = func() map[string]uint8 {
@@ -95,8 +95,8 @@ var weekdays = func() map[string]uint8 {
 	return m
 }()
 
-// weekdayOf is the day of the week of a date, 1 for Monday to 7: that which it is written with, else
-// that of the calendar; 0 when it is not told.
+// weekdayOf returns the weekday of a date, 1 for Monday to 7: the one written with it, otherwise
+// that of the calendar. It returns 0 if the weekday is unknown.
 func weekdayOf(v *Value) uint8 {
 	if v.Weekday != 0 || v.Year < minYear || v.Year != v.YearTo || v.Month == 0 || v.Month > 12 || v.Day == 0 ||
 		v.Swap {
@@ -106,7 +106,8 @@ func weekdayOf(v *Value) uint8 {
 	return uint8(d+6)%7 + 1
 }
 
-// DayOfWeek is the day of the week of a date, 1 for Monday to 7; 0 when it is not told.
+// DayOfWeek returns the weekday of a date, 1 for Monday to 7, or 0 if v is not a date or the
+// weekday is unknown.
 func (v *Value) DayOfWeek() uint8 {
 	if v.Kind != Date {
 		return 0
@@ -114,7 +115,8 @@ func (v *Value) DayOfWeek() uint8 {
 	return weekdayOf(v)
 }
 
-// shortDecade reads decades of the 20th century without it: 60er Jahre, années soixante, años 60.
+// shortDecade reads decades of the 20th century written without the century: 60er Jahre, années
+// soixante, años 60.
 func (p *parser) shortDecade(i int, v *Value) int {
 	at, next := i, i+3
 	switch {
@@ -136,7 +138,7 @@ func (p *parser) shortDecade(i int, v *Value) int {
 }
 
 // numberDate reads dates that begin with a number: 12 May 1889, 1990s, 2024年5月12日, 1889, 19th
-// century. It returns i when there is none.
+// century. It returns i if there is none.
 func (p *parser) numberDate(i int, v *Value) int {
 	t := p.tok(i)
 	if next := p.dayFirst(i, v); next > i {
@@ -165,7 +167,7 @@ func (p *parser) numberDate(i int, v *Value) int {
 	return p.bareYear(i, n, v)
 }
 
-// bareYear reads year n of token i alone, or as the start of a decade.
+// bareYear reads n at token i as a year or as the start of a decade.
 func (p *parser) bareYear(i, n int, v *Value) int {
 	if p.touches(i+1) && p.word(i+1, "s") || p.touches(i+1) && p.sym(i+1, '\'') && p.word(i+2, "s") || p.word(i+1, "er") {
 		v.years(n, n)
@@ -208,8 +210,8 @@ func decadeEnd(n int) int {
 
 func (p *parser) era(i int) bool { return p.has(i, roleEra) }
 
-// yearStands tells a year from a count: a year follows "in", a month, a bracket, or ends its
-// clause.
+// yearStands reports whether a number is a year and not a count: it follows "in", a month or a
+// bracket, or ends its clause.
 func (p *parser) yearStands(i int) bool {
 	if p.money(i-1) || p.money(i+1) || p.magnitude(i+1) > 0 || p.has(i-1, roleHedge) && !p.has(i-1, roleYearCue) {
 		return false
@@ -235,10 +237,10 @@ func (p *parser) yearStands(i int) bool {
 	return p.endsYear(i)
 }
 
-// endsYear reports whether what stands behind the number of token i may follow a year.
+// endsYear reports whether the text after the number at token i may follow a year.
 func (p *parser) endsYear(i int) bool {
 	if p.monthAt(i+1) && (p.tok(i).num < firstListed || p.tok(i).num > lastListed) {
-		return false // the size of a file, and when it was changed
+		return false // a file size followed by its date
 	}
 	if after := p.tok(i + 1); after.kind == tokWord {
 		r, _ := utf8.DecodeRuneInString(p.text[after.start:])
@@ -278,8 +280,8 @@ func (p *parser) dayFirst(i int, v *Value) int {
 	return p.yearAfter(j+1, v)
 }
 
-// toLaterDay reports whether "to" or a dash stands at token i and behind it a later day of the same
-// month, and reads that: 10-12 May 2025, 10. bis 12. Mai.
+// toLaterDay reads "to" or a dash at token i and a later day of the same month after it: 10-12 May
+// 2025, 10. bis 12. Mai. It reports whether it found them.
 func (p *parser) toLaterDay(i int, day float64, v *Value) bool {
 	dash := (p.sym(i, '-') || p.sym(i, '–') || p.sym(i, '—')) && p.dashRange(i)
 	later := p.tok(i + 1)
@@ -294,7 +296,7 @@ func (p *parser) toLaterDay(i int, day float64, v *Value) bool {
 	return true
 }
 
-// monthAt reports whether token i is a month. "may" and "march" need their capital.
+// monthAt reports whether token i is a month. "may" and "march" must be capitalized.
 func (p *parser) monthAt(i int) bool {
 	t := p.tok(i)
 	if t.kind != tokWord || t.word.role&roleMonth == 0 {
@@ -333,7 +335,7 @@ func (p *parser) yearAfter(i int, v *Value) int {
 	return i
 }
 
-// monthDate reads May 12, 1889 and May 1889. A month alone is none.
+// monthDate reads May 12, 1889 and May 1889. A month alone is not a date.
 func (p *parser) monthDate(i int, v *Value) int {
 	if !p.monthAt(i) {
 		return i
@@ -401,7 +403,7 @@ func (p *parser) dayMark(i int) bool {
 	return p.word(i, "日") || p.word(i, "号") || p.word(i, "號") || p.word(i, "일")
 }
 
-// quarter reads Q3 2024 and Q3/2024, T3 2024 in French and Spanish.
+// quarter reads Q3 2024 and Q3/2024, and the French and Spanish T3 2024.
 func (p *parser) quarter(i int, v *Value) int {
 	at := i + 1
 	if p.sym(at, '/') && p.touches(at) {
@@ -416,7 +418,7 @@ func (p *parser) quarter(i int, v *Value) int {
 	if part == 'T' {
 		part = 'Q'
 	}
-	v.Month = 100 + 10*(part%10) + s[1] - '0' // no month, but a part of the year that must agree
+	v.Month = 100 + 10*(part%10) + s[1] - '0' // a code above 100 for a part of the year
 	return j
 }
 
@@ -494,8 +496,8 @@ func (p *parser) tokText(i int) string {
 	return p.text[t.start:t.end]
 }
 
-// roman reads a small Roman numeral, with the French ordinal endings; 0 when s is none. One letter
-// alone is no numeral but an initial.
+// roman returns the value of a small Roman numeral, possibly with a French ordinal ending, or 0 if
+// s is not one.
 func roman(s string) int {
 	for len(s) > 1 && (s[len(s)-1] == 'e' || s[len(s)-1] > 0x7f || s[len(s)-1] == 'm') {
 		s = s[:len(s)-1]
@@ -523,7 +525,7 @@ func roman(s string) int {
 	return total
 }
 
-// MonthOf is the month that a word names, 1 to 12; 0 where it names none.
+// MonthOf returns the month that a word names, 1 to 12, or 0 if it names none.
 func MonthOf(word string) uint8 {
 	var form [16]byte
 	if len(word) > len(form)/2 && len(word) > 12 || word == "may" || word == "march" || word == "mars" || word == "ago" ||

@@ -2,8 +2,8 @@ package quantity
 
 import "strings"
 
-// fieldUnits are units at the end of the name of a field, behind an underscore, that symbols and
-// unitNames do not have, or have as something else there.
+// fieldUnits are units at the end of a field name, after an underscore, that symbols and unitNames
+// lack or define differently.
 //
 //nolint:gochecknoglobals // constant table
 var fieldUnits = map[string]unit{
@@ -13,8 +13,8 @@ var fieldUnits = map[string]unit{
 	"m": {length, 1, 0}, "c": {temperature, 1, 273.15}, "pct": {Percent, 1, 0}, "kwh": {energy, 3.6e6, 0},
 }
 
-// field gives v, a bare number that begins at token i, the unit that the name of its field ends in:
-// "duration_ms": 90000. Cents are hundredths of a currency that is not told.
+// field gives v, a bare number at token i, the unit at the end of its field name: "duration_ms":
+// 90000. Cents become hundredths of an unknown currency.
 func (p *parser) field(i int, v *Value) {
 	if v.Dim != Plain {
 		return
@@ -34,12 +34,11 @@ func (p *parser) field(i int, v *Value) {
 	}
 }
 
-// unitGap bounds the tokens between a unit that is told and the number that it is of; our choice.
+// unitGap is the maximum number of tokens between a preceding unit and its number; our choice.
 const unitGap = 8
 
-// unitSaid is the unit that is told before the bare number at token i, behind "in" and with nothing
-// between them but marks and words for a value that is set: "how long to wait, in milliseconds;
-// default 1500".
+// unitSaid returns the unit that precedes the bare number at token i, after "in" and separated only
+// by punctuation and words for a setting: "how long to wait, in milliseconds; default 1500".
 func (p *parser) unitSaid(i int) (u unit, ok bool) {
 	set := false
 	for k := i - 1; k >= max(p.free, i-unitGap); k-- {
@@ -60,7 +59,7 @@ func (p *parser) unitSaid(i int) (u unit, ok bool) {
 	return u, false
 }
 
-// setting are words for a value that is set.
+// setting are words for a configured value.
 //
 //nolint:gochecknoglobals // constant table
 var setting = func() map[string]bool {
@@ -72,7 +71,7 @@ var setting = func() map[string]bool {
 	return m
 }()
 
-// measures reports whether what is before a unit of one letter names what is measured: weight_g.
+// measures reports whether the name before a unit of one letter says what is measured: weight_g.
 func measures(name string) bool {
 	name = strings.ToLower(name[strings.LastIndexByte(name, '_')+1:])
 	switch name {
@@ -82,8 +81,7 @@ func measures(name string) bool {
 	return false
 }
 
-// times reports whether what is before seconds or hours of one letter names a length of time:
-// duration_s.
+// times reports whether the name before "s" or "h" is a length of time: duration_s.
 func times(name, letter string) bool {
 	if letter != "s" && letter != "h" {
 		return false
@@ -106,7 +104,7 @@ func times(name, letter string) bool {
 	return false
 }
 
-// fieldName is the name of the field before the number at token i; empty where there is none.
+// fieldName returns the name of the field before the number at token i, or "".
 func (p *parser) fieldName(i int) string {
 	k := i - 1
 	if (p.sym(k, '-') || p.sym(k, '−')) && p.touches(i) {
@@ -121,8 +119,8 @@ func (p *parser) fieldName(i int) string {
 	return p.tokText(k)
 }
 
-// amountField reports whether the number at token i is of a field whose name, or a part of it, says
-// that it is an amount, and so no year: "total_amount": 1290.
+// amountField reports whether the field name of the number at token i, or a part of it, says that
+// the number is an amount and not a year: "total_amount": 1290.
 func (p *parser) amountField(i int) bool {
 	for part := range strings.SplitSeq(p.fieldName(i), "_") {
 		switch strings.ToLower(part) {
@@ -135,7 +133,7 @@ func (p *parser) amountField(i int) bool {
 	return false
 }
 
-// fieldUnit is the unit that the name of the field before the number at token i ends in.
+// fieldUnit returns the unit at the end of the field name before the number at token i.
 func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	name := p.fieldName(i)
 	at := strings.LastIndexByte(name, '_')
@@ -152,7 +150,8 @@ func (p *parser) fieldUnit(i int) (u unit, cents, ok bool) {
 	switch string(suffix) {
 	case "cents", "cent":
 		return u, true, true
-	case "year", "month", "week", "day", "hour", "minute", "second", "in": // one of them by its number; expires_in
+	// A number of that unit, such as day 3; expires_in.
+	case "year", "month", "week", "day", "hour", "minute", "second", "in":
 		return u, false, false
 	}
 	if u, ok = fieldUnits[string(suffix)]; !ok {

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// hanKind is what an ideograph is in a number.
+// hanKind is the role of an ideograph in a number.
 type hanKind uint8
 
 const (
 	hanDigit hanKind = iota + 1 // 三
 	hanPart                     // multiplies one digit: 十, 百, 千
-	hanGroup                    // multiplies all before it: 万, 亿
+	hanGroup                    // multiplies everything before it: 万, 亿
 )
 
 type hanRune struct {
@@ -29,9 +29,9 @@ var hanRunes = map[rune]hanRune{
 	'万': {hanGroup, 1e4}, '萬': {hanGroup, 1e4}, '亿': {hanGroup, 1e8}, '億': {hanGroup, 1e8},
 }
 
-// hanNumeral takes a number in ideographs of at least two of them: 一百五十六万, 十二, 二〇二一. Alone they are
-// parts of words as often as numbers, unless a unit says what is counted, and so are runs that begin with
-// a multiplier other than ten (万一, 千万).
+// hanNumeral takes a number of at least two ideographs: 一百五十六万, 十二, 二〇二一. A single ideograph is a
+// part of a word as often as a number, so it counts only before a unit. Runs that begin with a
+// multiplier other than ten (万一, 千万) do not count.
 func (l *lexer) hanNumeral() bool {
 	total, count, digits, end := hanRun(l.text, l.pos)
 	step := 1.0
@@ -54,8 +54,8 @@ func (l *lexer) hanNumeral() bool {
 	return true
 }
 
-// hanRun reads the ideographs of a number that begin at end: their value, how many they are, and whether
-// they are nothing but digits.
+// hanRun reads the ideographs of a number from offset end. It returns the value, the number of
+// ideographs, whether all are digits, and the offset after them.
 func hanRun(text string, end int) (total float64, count int, digits bool, next int) {
 	digits = true // a year, read digit by digit
 	var part, digit, positional float64
@@ -91,7 +91,7 @@ func hanRun(text string, end int) (total float64, count int, digits bool, next i
 	return total + part + digit, count, false, end
 }
 
-// hanDecimals adds what stands behind 点 at end: 十二点五.
+// hanDecimals adds the decimals after 点 at offset end: 十二点五.
 func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 	point, size := utf8.DecodeRuneInString(l.text[end:])
 	step, next = 1, end
@@ -112,8 +112,8 @@ func (l *lexer) hanDecimals(n float64, end int) (num, step float64, next int) {
 	return n, step, next
 }
 
-// behindNumber reports whether the last token is a number, or what multiplies one, that ends where
-// the lexer stands.
+// behindNumber reports whether the last token is a number or a multiplier that ends at the current
+// position.
 func (l *lexer) behindNumber() bool {
 	if len(l.toks) == 0 {
 		return false
@@ -122,7 +122,7 @@ func (l *lexer) behindNumber() bool {
 	return last.end == l.pos && (last.kind == tokNumber || last.word.role&(roleMagnitude|roleCardinal) != 0)
 }
 
-// hanUnit takes a unit in ideographs behind a number: 1240米, 2.3公斤.
+// hanUnit takes a unit in ideographs after a number: 1240米, 2.3公斤.
 func (l *lexer) hanUnit() bool {
 	if !l.behindNumber() {
 		return false
@@ -157,7 +157,7 @@ func (l *lexer) hanUnit() bool {
 	return false
 }
 
-// metresAndMore takes the centimetres that stand right behind metres, at end: 1米75, 1米8.
+// metresAndMore takes centimetres directly after metres, at offset end: 1米75, 1米8.
 func (l *lexer) metresAndMore(t *token, end int) int {
 	digits := 0
 	for digits < 3 && end+digits < len(l.text) && l.text[end+digits] >= '0' && l.text[end+digits] <= '9' {
@@ -173,8 +173,8 @@ func (l *lexer) metresAndMore(t *token, end int) int {
 	return end + digits
 }
 
-// discount makes the tenths of a price that are left of number t: 85折 is 8.5折. What is taken off is
-// its other reading: 八折 is 20 % off.
+// discount converts the discount notation of number t, the tenths of a price that remain: 85折 is
+// 8.5折. Its alternative reading is what is subtracted: 八折 is 20 % off.
 func discount(t *token) {
 	if t.kind != tokNumber || t.num < 1 || t.num >= 100 {
 		return
@@ -185,10 +185,10 @@ func discount(t *token) {
 	t.alt, t.digits = 10-t.num, 0
 }
 
-// half is what stands between a number and its unit for a half more: 一个半小时.
+// half stands between a number and its unit and adds a half: 一个半小时.
 const half = "个半"
 
-// andHalf adds the half that stands between number t and its unit, and reports whether there is one.
+// andHalf adds a half that stands between number t and its unit, and reports whether there is one.
 func (l *lexer) andHalf(t *token) bool {
 	rest := l.text[l.pos:]
 	if t.kind != tokNumber || !halfOfUnit(rest) {
@@ -228,15 +228,15 @@ func (l *lexer) hanHalf() bool {
 	return false
 }
 
-// notCounted are what follows on a unit where it is another word: 80年代, 三年级, 3分の1.
+// notCounted are the characters that turn a unit into another word: 80年代, 三年级, 3分の1.
 //
 //nolint:gochecknoglobals // constant table
 var notCounted = map[string]string{
 	"年": "代级級生目次度", "折": "叠疊合返射断斷", "分": "之の析野类類別别钟鐘", "周": "年岁歲", "週": "年",
 }
 
-// hanCounts reports whether what stands at end says that the one ideograph before it is a number n: a
-// unit, or the month, the day or the hour of something.
+// hanCounts reports whether the text at offset end shows that the single ideograph before it is the
+// number n: a unit, a month, a day or an hour follows.
 func (l *lexer) hanCounts(n float64, end int) bool {
 	rest, before := l.text[end:], l.text[:l.pos]
 	switch {
@@ -248,8 +248,9 @@ func (l *lexer) hanCounts(n float64, end int) bool {
 		return strings.HasSuffix(before, "月")
 	}
 	for _, u := range hanUnits {
-		if u.name != "分" && strings.HasPrefix(rest, u.name) { // 十分 is "very"
-			// one of a short unit is as often "once" or "some": 一天, 一年
+		// 十分 means "very".
+		if u.name != "分" && strings.HasPrefix(rest, u.name) {
+			// One of a short unit often means "once" or "some": 一天, 一年.
 			after, _ := utf8.DecodeRuneInString(rest[len(u.name):])
 			return (n > 1 || len(u.name) > len("天")) && !strings.ContainsRune(notCounted[u.name], after)
 		}
@@ -259,14 +260,14 @@ func (l *lexer) hanCounts(n float64, end int) bool {
 		strings.HasPrefix(rest, "点半") || strings.HasPrefix(rest, "時半")
 }
 
-// hanVague reports whether text ends in what makes the ideograph of a number behind it part of a rank or
-// of a rough number: 第三, 几十, 数十.
+// hanVague reports whether text ends in a character that makes the following number part of a rank
+// or an approximate number: 第三, 几十, 数十.
 func hanVague(text string) bool {
 	r, _ := utf8.DecodeLastRuneInString(text)
 	return strings.ContainsRune("第十几幾数數好何", r)
 }
 
-// hanCounter reports whether s begins with a word behind a number of persons, things or times.
+// hanCounter reports whether s begins with a measure word for persons, things or times.
 func hanCounter(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	if !strings.ContainsRune("个個名位人岁歲次回件项項", r) || halfOfUnit(s) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hangulFactors are the multipliers of Korean, which digits stand before: 5천만.
+// hangulFactors are the Korean multipliers, which follow digits: 5천만.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -14,15 +14,15 @@ var (
 		n    float64
 	}{{"조", trillion}, {"억", 1e8}, {"만", 1e4}, {"천", 1e3}, {"백", 100}}
 	hangulUnits = units("hangul")
-	// notHangul are what follows on a unit where it is another word: 80년대, 3분기, 3원칙, 2주택.
+	// notHangul are continuations that turn a unit into another word: 80년대, 3분기, 3원칙, 2주택.
 	notHangul = map[string][]string{
 		"년": {"대", "생", "차", "도", "식"}, "분": {"기", "의"}, "초": {"등"},
 		"원": {"칙", "소", "인"}, "프로": {"젝", "그", "세"}, "주": {"택", "년", "차", "민"},
 	}
 )
 
-// hangul takes what Korean writes right behind the number that was taken last: multipliers with the
-// digits between them, then an hour, a part of a date or a unit. What stands behind it is a word.
+// hangul takes what Korean writes directly after the last number: multipliers with digits between
+// them, then an hour, a part of a date or a unit.
 func (l *lexer) hangul() {
 	l.hangulFactor()
 	if !l.hangulClock() {
@@ -30,7 +30,7 @@ func (l *lexer) hangul() {
 	}
 }
 
-// hangulFactor makes one number of 3억 5천만.
+// hangulFactor combines numbers such as 3억 5천만 into one.
 func (l *lexer) hangulFactor() {
 	last := &l.toks[len(l.toks)-1]
 	if last.kind != tokNumber {
@@ -57,8 +57,8 @@ func (l *lexer) hangulFactor() {
 	}
 }
 
-// hangulProduct is the product of the multipliers that stand at i, 1 without any, and the place behind
-// them.
+// hangulProduct returns the product of the multipliers at offset i, 1 without any, and the offset
+// after them.
 func hangulProduct(text string, i int) (factor float64, end int) {
 	factor = 1
 	for n := 0; n < len(hangulFactors); n++ {
@@ -72,7 +72,7 @@ func hangulProduct(text string, i int) (factor float64, end int) {
 	return factor, i
 }
 
-// hangulUnit takes a unit behind a number: 24개월, 9900원.
+// hangulUnit takes a unit after a number: 24개월, 9900원.
 func (l *lexer) hangulUnit() {
 	at := len(l.text) - len(strings.TrimPrefix(l.text[l.pos:], " "))
 	for _, u := range hangulUnits {
@@ -93,7 +93,8 @@ func (l *lexer) hangulUnit() {
 		l.pos = end
 		return
 	}
-	for _, part := range [...]string{"년", "월", "일"} { // of a date
+	// Parts of a date.
+	for _, part := range [...]string{"년", "월", "일"} {
 		if strings.HasPrefix(l.text[l.pos:], part) {
 			end := l.pos + len(part)
 			l.toks = append(l.toks, token{start: l.pos, end: end, kind: tokWord})
@@ -103,8 +104,8 @@ func (l *lexer) hangulUnit() {
 	}
 }
 
-// dayCounted reports whether s, behind a number of days, says that it is a length of time and no day of
-// a month.
+// dayCounted reports whether the text after a number of days shows that it is a length of time and
+// not a day of the month.
 func dayCounted(s string) bool {
 	s = strings.TrimPrefix(s, " ")
 	for _, word := range [...]string{"이내", "안에", "간", "동안", "내"} {
@@ -115,7 +116,7 @@ func dayCounted(s string) bool {
 	return false
 }
 
-// hangulClock makes a time of the day: 오후 3시, 9시 30분, 17시 반.
+// hangulClock converts the last number to a time of day: 오후 3시, 9시 30분, 17시 반.
 func (l *lexer) hangulClock() bool {
 	last := &l.toks[len(l.toks)-1]
 	rest, ok := strings.CutPrefix(l.text[l.pos:], "시")

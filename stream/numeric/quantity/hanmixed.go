@@ -8,8 +8,8 @@ import (
 	"signalbox/internal/script"
 )
 
-// hanMixed goes on from the number that was taken last over the digits and ideographs that make up one
-// number with it: 3億5000万, 12亿5千万, 3万2千, 1万2000.
+// hanMixed extends the last number with the digits and ideographs that belong to it: 3億5000万,
+// 12亿5千万, 3万2千, 1万2000.
 func (l *lexer) hanMixed() {
 	last := &l.toks[len(l.toks)-1]
 	if last.kind != tokNumber || last.step != 1 {
@@ -40,10 +40,11 @@ func (l *lexer) hanMixed() {
 	}
 }
 
-// trillion is what 兆 stands for where money is counted.
+// trillion is the value of 兆 for amounts of money.
 const trillion = 1e12
 
-// hanFactor is the product of the multipliers that stand at i, 1 without any, and the place behind them.
+// hanFactor returns the product of the multipliers at offset i, 1 without any, and the offset after
+// them.
 func hanFactor(text string, i int) (factor float64, end int) {
 	factor = 1
 	for {
@@ -65,7 +66,7 @@ func isDigitAt(text string, i int) bool {
 	return isDigit(r)
 }
 
-// eras are those of Japan and of Taiwan, with the year before their first.
+// eras are the eras of Japan and of Taiwan, with the year before their first year.
 //
 //nolint:gochecknoglobals // constant table
 var eras = [...]struct {
@@ -73,10 +74,10 @@ var eras = [...]struct {
 	before float64
 }{{"令和", 2018}, {"平成", 1988}, {"昭和", 1925}, {"大正", 1911}, {"明治", 1867}, {"民國", 1911}, {"民国", 1911}}
 
-// mostOfEra bounds the years of an era.
+// mostOfEra is the maximum number of years of an era.
 const mostOfEra = 189
 
-// japaneseYear takes a year of an era, as the one of the calendar that it is: 令和7年, 平成元年, 昭和五十年.
+// japaneseYear takes a year of an era and converts it to a calendar year: 令和7年, 平成元年, 昭和五十年.
 func (l *lexer) japaneseYear() bool {
 	for _, era := range eras {
 		rest, ok := strings.CutPrefix(l.text[l.pos:], era.name)
@@ -100,7 +101,7 @@ func (l *lexer) japaneseYear() bool {
 	return false
 }
 
-// yearOfEra is the number that s begins with, in digits or ideographs, and what stands behind it.
+// yearOfEra returns the number at the start of s, in digits or ideographs, and the rest of s.
 func yearOfEra(s string) (n float64, rest string) {
 	for s != "" {
 		r, size := utf8.DecodeRuneInString(s)
@@ -120,8 +121,8 @@ func yearOfEra(s string) (n float64, rest string) {
 	return n, s
 }
 
-// halfOfDay is what the word before an hour adds to it, and whether one stands there that tells in
-// which half of the day it is.
+// halfOfDay returns the hours that the word before an hour adds, and whether that word identifies
+// the half of the day.
 func halfOfDay(before string, hour float64) (later float64, known bool) {
 	before = strings.TrimRight(before, " ")
 	for _, w := range [...]string{"午後", "下午", "傍晚", "오후"} {
@@ -147,7 +148,8 @@ func halfOfDay(before string, hour float64) (later float64, known bool) {
 	return 0, false
 }
 
-// hanClock makes a time of the day of an hour in ideographs, and minutes: 8点30分, 午後5時半, 下午3点.
+// hanClock converts the last number to a time of day if an hour in ideographs follows, possibly
+// with minutes: 8点30分, 午後5時半, 下午3点.
 func (l *lexer) hanClock() bool {
 	if !l.behindNumber() {
 		return false
@@ -175,7 +177,7 @@ func (l *lexer) hanClock() bool {
 	return true
 }
 
-// hanMinutes reads what stands behind an hour, at i: 30分, 30, 半, 整. end is i where nothing does.
+// hanMinutes reads what follows an hour, at offset i: 30分, 30, 半, 整. end is i if nothing does.
 func hanMinutes(text string, i int) (minutes float64, end int) {
 	rest := text[i:]
 	if strings.HasPrefix(rest, "半") {
@@ -201,8 +203,8 @@ func hanMinutes(text string, i int) (minutes float64, end int) {
 	return minutes, i + digits
 }
 
-// hourAlone reports whether an hour without minutes is one, and no length of time, point of a list or
-// part of a word: 15時から, 于15点召开.
+// hourAlone reports whether an hour without minutes is a time of day, and not a length of time, a
+// point of a list or part of a word: 15時から, 于15点召开.
 func hourAlone(mark rune, before, after string) bool {
 	next, _ := utf8.DecodeRuneInString(after)
 	if mark == '時' || mark == '时' {

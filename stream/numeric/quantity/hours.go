@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// opensHours reports whether the bare number at token i is the first of two hours, the second of
-// which says so: von 8 bis 18 Uhr, between 8 and 10 am, 14-16 Uhr, 9 to 17:00.
+// opensHours reports whether the bare number at token i is the first of two hours, of which the
+// second is marked as one: von 8 bis 18 Uhr, between 8 and 10 am, 14-16 Uhr, 9 to 17:00.
 func (p *parser) opensHours(i int) bool {
 	if !p.hour(i) {
 		return false
@@ -23,14 +23,14 @@ func (p *parser) opensHours(i int) bool {
 	return p.hour(k) && (p.has(k+1, roleClockCue) || p.has(k+1, roleMeridiem)) || p.nineToFive(i) != 0
 }
 
-// hour reports whether token i is digits that can be an hour.
+// hour reports whether token i is a number that can be an hour.
 func (p *parser) hour(i int) bool {
 	t := p.tok(i)
 	return t.kind == tokNumber && t.step == 1 && t.digits > 0 && t.digits <= 2 && t.num <= 24
 }
 
-// hoursJoin is the token behind the word or the dash that joins the hour at token i to another; 0
-// where none does.
+// hoursJoin returns the token after the word or dash that joins the hour at token i to another, or
+// 0 if there is none.
 func (p *parser) hoursJoin(i int) int {
 	switch {
 	case (p.sym(i+1, '-') || p.sym(i+1, '–') || p.sym(i+1, '—')) && p.dashRange(i+1),
@@ -41,8 +41,9 @@ func (p *parser) hoursJoin(i int) int {
 	return 0
 }
 
-// nineToFive is the place of the other hour of "from 9 to 5", where the second is the smaller and
-// nothing is counted: 1 for the number at token i being the first, 2 for the second, 0 for neither.
+// nineToFive returns 1 if the number at token i is the first hour of a phrase like "from 9 to 5", 2
+// if it is the second, and 0 if it is neither. The second hour must be the smaller one, and nothing
+// may be counted.
 func (p *parser) nineToFive(i int) int {
 	first, place := i, 1
 	if p.hour(i-2) && p.has(i-1, roleTo) {
@@ -65,9 +66,9 @@ func (p *parser) nineToFive(i int) int {
 	return place
 }
 
-// tellsHours reports whether one of the words before token i says that hours follow.
+// tellsHours reports whether a word before token i indicates that hours follow.
 func (p *parser) tellsHours(i int) bool {
-	const near = 8 // tokens
+	const near = 8 // in tokens
 	told := false
 	for k := i - 1; k >= max(0, i-near); k-- {
 		switch strings.ToLower(p.tokText(k)) {
@@ -81,8 +82,8 @@ func (p *parser) tellsHours(i int) bool {
 	return told
 }
 
-// openingHour is the time of the hour at token i, by the second of the two: 8 to 10 pm begins in the
-// evening, 9 to 5 pm in the morning.
+// openingHour returns the time of the hour at token i, using the second hour: 8 to 10 pm begins in
+// the evening, 9 to 5 pm in the morning. half reports that the half of the day is unknown.
 func (p *parser) openingHour(i int, minutes float64) (at float64, half bool) {
 	switch p.nineToFive(i) {
 	case 1:
@@ -101,10 +102,10 @@ func (p *parser) openingHour(i int, minutes float64) (at float64, half bool) {
 	return inHalf(minutes, p.tok(k+1).word.num), false
 }
 
-// utc is Value.Zone of Coordinated Universal Time.
+// utc is Value.Zone for Coordinated Universal Time.
 const utc = 24 * 60
 
-// zones are the time zones that are written behind a time of day: Value.Zone by their names.
+// zones maps the time zones written after a time of day to Value.Zone.
 //
 //nolint:gochecknoglobals // constant table
 var zones = map[string]int16{
@@ -113,7 +114,7 @@ var zones = map[string]int16{
 	"EST":  utc - 300, "EDT": utc - 240, "PST": utc - 480, "PDT": utc - 420,
 }
 
-// sameTime compares two times of day, in one time zone where both are told.
+// sameTime compares two times of day, converted to one time zone if both have one.
 func sameTime(c, e *Value) Agreement {
 	at, how := e.Lo, Equal
 	if c.Zone != 0 && e.Zone != 0 && c.Zone != e.Zone {
@@ -125,9 +126,9 @@ func sameTime(c, e *Value) Agreement {
 	return when(c.Lo == at || (c.Half || e.Half) && math.Abs(c.Lo-at) == 12*60, how)
 }
 
-// DaysApart is how many days time c lies behind time e, of another time zone, when both are the same
-// moment: 1 for 00:30 CET and 23:30 UTC, -1 the other way round. It is 0 for times of one day, of one
-// zone, or that are not the same.
+// DaysApart returns by how many days the date at time c differs from that at time e, in another
+// time zone, if both are the same moment: 1 for 00:30 CET and 23:30 UTC, -1 the other way round. It
+// returns 0 for times of the same day or zone, and for different moments.
 func DaysApart(c, e *Value) int {
 	if c.Kind != Clock || e.Kind != Clock || c.Zone == 0 || e.Zone == 0 {
 		return 0
@@ -141,8 +142,8 @@ func DaysApart(c, e *Value) int {
 	return 0
 }
 
-// Shifted is a date some days later, or earlier; one without a year is taken for one of a year of 365
-// days.
+// Shifted returns a date some days later, or earlier if days is negative. A date without a year is
+// treated as one in a year of 365 days. A value that is not a complete date is returned unchanged.
 func (v *Value) Shifted(days int) Value {
 	out := *v
 	if v.Kind != Date || v.Day == 0 || v.Month == 0 || v.Month > 12 || v.Swap || v.Year != v.YearTo {

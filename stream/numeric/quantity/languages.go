@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// buddhistYears is how many years the calendar of Thailand is ahead.
+// buddhistYears is how many years the Thai calendar is ahead.
 const buddhistYears = 543
 
-// thaiYears are what stands before a year of Thailand: the era, "year", months.
+// thaiYears may precede a Thai year: the era, "year", months.
 //
 //nolint:gochecknoglobals // constant table
 var thaiYears = [...]string{
@@ -17,7 +17,8 @@ var thaiYears = [...]string{
 	"ส.ค.", "ก.ย.", "ต.ค.", "พ.ย.", "ธ.ค.",
 }
 
-// buddhist reports whether number t, behind a text, is a year of Thailand's calendar: พ.ศ. 2567 is 2024.
+// buddhist reports whether number t, after the given text, is a year of the Thai calendar: พ.ศ.
+// 2567 is 2024.
 func buddhist(before string, t *token) bool {
 	if t.digits != 4 || t.num < 1900+buddhistYears || t.num > 2100+buddhistYears {
 		return false
@@ -34,8 +35,9 @@ func buddhist(before string, t *token) bool {
 	return false
 }
 
-// shortCardinals are cardinals that are frequent words of other languages, or hold a half, and count
-// before a length of time alone: due settimane, sei mesi, once días, dez dias, anderthalb Jahre.
+// shortCardinals are cardinals that are frequent words in other languages or contain a half. They
+// count only before a length of time: due settimane, sei mesi, once días, dez dias, anderthalb
+// Jahre.
 //
 //nolint:gochecknoglobals // constant table
 var shortCardinals = map[string]float64{
@@ -44,7 +46,7 @@ var shortCardinals = map[string]float64{
 	"Due": 2, "Tre": 3, "Quattro": 4, "Sei": 6, "Otto": 8,
 }
 
-// duals are two of a length of time in one word, as Arabic has them.
+// duals are Arabic words for two units of time.
 //
 //nolint:gochecknoglobals // constant table
 var duals = func() map[string]unit {
@@ -60,7 +62,7 @@ var duals = func() map[string]unit {
 	return m
 }()
 
-// dual reads two of a length of time that token i tells in one word.
+// dual reads two units of time that token i expresses in one word.
 func (p *parser) dual(i int) (v Value, ok bool) {
 	u, ok := duals[p.tokText(i)]
 	if !ok {
@@ -72,14 +74,14 @@ func (p *parser) dual(i int) (v Value, ok bool) {
 	return v, true
 }
 
-// arabicTeens are eleven and twelve of Arabic, by the word before ten.
+// arabicTeens are eleven and twelve in Arabic, by the word before ten.
 //
 //nolint:gochecknoglobals // constant table
 var arabicTeens = map[string]float64{
 	"أحد": 11, "احد": 11, "إحدى": 11, "احدى": 11, "اثنا": 12, "اثني": 12, "اثنتا": 12, "اثنتي": 12,
 }
 
-// beside is the cardinal that token i is by the word beside it, or 0.
+// beside returns the cardinal that token i is because of an adjacent word, or 0.
 func (p *parser) beside(i int) float64 {
 	if n := shortCardinals[p.tokText(i)]; n > 0 && p.tok(i+1).unit.dim == Duration {
 		return n
@@ -90,7 +92,8 @@ func (p *parser) beside(i int) float64 {
 	return 0
 }
 
-// arabicTens reports whether token t is the tens behind ones in Arabic, last: خمسة وعشرون, خمسة عشر.
+// arabicTens reports whether token t is the tens after the ones in Arabic, where last is the ones:
+// خمسة وعشرون, خمسة عشر.
 func (p *parser) arabicTens(t *token, last float64) bool {
 	if last < 1 || last > 9 || t.word.num < 10 || t.word.num > 90 {
 		return false

@@ -12,36 +12,40 @@ type tokenKind uint8
 
 const (
 	tokWord   tokenKind = iota
-	tokNumber           // digits, with separators read
+	tokNumber           // digits, with separators resolved
 	tokClock            // 14:30: num is minutes after midnight
 	tokDate             // 1889-05-12, 12.05.1889: year, month, day
-	tokSymbol           // one rune that is neither
-	tokOpaque           // version, identifier, address, code: no fact
-	tokCode             // the number of a telephone or an account
+	tokSymbol           // a single rune that is neither
+	tokOpaque           // version, identifier, address, code: not a fact
+	tokCode             // a telephone or account number
 )
 
-// token is one piece of the text. Numbers with letters glued on (12k, 5km, 3rd, 1990s) are a number
-// and a word that touch.
+// token is one piece of the text. A number with letters attached (12k, 5km, 3rd, 1990s) becomes a
+// number and a word that touch.
 type token struct {
 	start, end int
 	kind       tokenKind
 	sym        rune // of a symbol
 
-	num, alt, step float64 // of a number: value, other reading or NaN, place of its last digit
-	digits         int     // digits before the decimal sign, 0 when the number has separators or decimals: it may be a year
-	word           word    // of a word: its entry of the lexicon
-	unit           unit    // of a word or a symbol: the unit it names; dim is plain when it names none
+	// of a number: value, alternative reading or NaN, place of its last digit
+	num, alt, step float64
+	// Digits before the decimal sign if the number may be a year; 0 if it has separators or
+	// decimals.
+	digits int
+	word   word // of a word: its lexicon entry
+	unit   unit // unit that a word or symbol names; dim is Plain if none
 
-	zone       int16 // of a clock, as in Value
-	country    int16 // of a telephone, as in Value
-	weak       bool  // of a number: one ideograph, which may be no fact
-	told       bool  // of a clock: a word says in which half of the day it is; of a number: that it is a year
-	year       int   // of a date
+	zone    int16 // of a clock, as in Value
+	country int16 // of a telephone number, as in Value
+	weak    bool  // of a number: one ideograph, which may not be a fact
+	// Of a clock: a word states the half of the day. Of a number: it is known to be a year.
+	told       bool
+	year       int // of a date
 	month, day uint8
 	swap       bool
 }
 
-// lexer cuts a text into tokens.
+// lexer splits a text into tokens.
 type lexer struct {
 	text string
 	pos  int
@@ -76,8 +80,8 @@ func (l *lexer) run() {
 	}
 }
 
-// emphasis skips underscores that begin or end emphasis beside a number, as in _20 days_, and reports
-// whether these do; others begin a name.
+// emphasis skips underscores of emphasis next to a number, as in _20 days_, and reports whether it
+// did. Other underscores begin a name.
 func (l *lexer) emphasis() bool {
 	rest := strings.TrimLeft(l.text[l.pos:], "_")
 	if rest != "" && (rest[0] < '0' || rest[0] > '9') && startsWord(rest) {
@@ -87,10 +91,10 @@ func (l *lexer) emphasis() bool {
 	return true
 }
 
-// ordinalMark is written for the degree sign as well.
+// ordinalMark is also written for the degree sign.
 const ordinalMark = 'º'
 
-// degree reports whether the ordinal mark stands here for the degree sign: 24 ºC, 24º C.
+// degree reports whether the ordinal mark stands for the degree sign here: 24 ºC, 24º C.
 func (l *lexer) degree() bool {
 	rest, ok := strings.CutPrefix(l.text[l.pos:], string(ordinalMark))
 	rest = strings.TrimPrefix(rest, " ")
@@ -117,8 +121,8 @@ func (l *lexer) symbol(r rune, size int) {
 	l.pos = end
 }
 
-// code reads text between backticks that is plain ("port 8080") and skips what is not; an unpaired run is a symbol like
-// any other.
+// code reads text between backticks if it is plain ("port 8080") and skips it otherwise. An
+// unpaired run of backticks is skipped alone.
 func (l *lexer) code() {
 	run := 1
 	for l.pos+run < len(l.text) && l.text[l.pos+run] == '`' {
@@ -137,7 +141,7 @@ func (l *lexer) code() {
 	whole := l.text
 	l.text = whole[:l.pos+run+end]
 	l.pos += run
-	l.run() // holds no backtick
+	l.run() // contains no backtick
 	l.text = whole
 	l.pos += run
 }
@@ -170,8 +174,8 @@ func (l *lexer) citation() bool {
 	return false
 }
 
-// wordOrName takes a word. A word with a digit in it is an identifier, unless it is a unit (m2) or
-// a quarter (Q3); a hyphen and digits after a capitalised word or an abbreviation belong to it
+// wordOrName takes a word. A word that contains a digit is an identifier, unless it is a unit (m2)
+// or a quarter (Q3). A hyphen and digits after a capitalized word or an abbreviation belong to it
 // (COVID-19).
 func (l *lexer) wordOrName() {
 	start := l.pos
@@ -213,9 +217,9 @@ func (l *lexer) wordOrName() {
 	l.pos = end
 }
 
-// currency takes the sign or code of a currency that is glued to an amount, as in Rs200, EUR200 and
-// USD1,500, and any code before an amount with thousands, IRR200,000; the word with its digits ends at
-// end.
+// currency takes a currency sign or code attached to an amount (Rs200, EUR200, USD1,500), and any
+// three-letter code before an amount with thousands (IRR200,000). end is the end of the word with
+// its digits.
 func (l *lexer) currency(end int) bool {
 	const code, capitals = 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	at := l.pos + strings.IndexAny(l.text[l.pos:end], "0123456789")
@@ -233,13 +237,13 @@ func (l *lexer) currency(end int) bool {
 	return true
 }
 
-// threeMore reports whether a text goes on with a comma and three digits.
+// threeMore reports whether a text continues with a comma and exactly three digits.
 func threeMore(s string) bool {
 	return len(s) > 3 && s[0] == ',' && isDigit(rune(s[1])) && isDigit(rune(s[2])) && isDigit(rune(s[3])) &&
 		(len(s) == 4 || !isDigit(rune(s[4])))
 }
 
-// wordEnd returns the end of the word that begins at start, and whether it has a digit in it.
+// wordEnd returns the end of the word that begins at start, and whether it contains a digit.
 func (l *lexer) wordEnd(start int) (end int, digits bool) {
 	for end = start; end < len(l.text); {
 		r, size := utf8.DecodeRuneInString(l.text[end:])
@@ -259,7 +263,7 @@ func (l *lexer) wordEnd(start int) (end int, digits bool) {
 }
 
 // joins reports whether a mark inside a word belongs to it: an apostrophe, the dot of a.m. and
-// B.C., the hyphen of per-cent and year-old. A hyphen joins only what the lexicon knows.
+// B.C., the hyphen of year-old and light-year.
 func (l *lexer) joins(r rune, at, size int) bool {
 	rest := l.text[at+size:]
 	switch r {
@@ -273,7 +277,7 @@ func (l *lexer) joins(r rune, at, size int) bool {
 	return false
 }
 
-// dotted is the end of what goes on with dots and digits after at: v1.2.3.
+// dotted returns the end of the dots, hyphens and digits that follow offset at: v1.2.3.
 func (l *lexer) dotted(at int) int {
 	for at+1 < len(l.text) && (l.text[at] == '.' || l.text[at] == '-') && l.text[at+1] >= '0' && l.text[at+1] <= '9' {
 		at++
@@ -298,7 +302,7 @@ func (l *lexer) spaceFrom(at int) int {
 	return len(l.text)
 }
 
-// fold looks the word up, in lower case.
+// fold looks up the word of a token in lower case and sets its lexicon entry and unit.
 func (l *lexer) fold(t *token) {
 	var form [48]byte
 	n := 0
@@ -323,7 +327,8 @@ func (l *lexer) fold(t *token) {
 	}
 }
 
-// german reads compounds: einundzwanzig, dreihundert, zweitausendfünfhundert; 0 when w is none.
+// german returns the value of a German compound, or 0: einundzwanzig, dreihundert,
+// zweitausendfünfhundert.
 func german(w []byte) float64 {
 	for _, mult := range [...]struct {
 		name string
@@ -370,7 +375,7 @@ func germanPart(w []byte) float64 {
 	return german(w)
 }
 
-// cardinal is the value of a cardinal of the lexicon, or 0.
+// cardinal returns the value of a cardinal in the lexicon, or 0.
 func cardinal(w []byte) float64 {
 	if known, ok := lexicon[string(w)]; ok && known.role&roleCardinal != 0 {
 		return known.num
@@ -387,7 +392,7 @@ func quarterName(s string) bool {
 	return len(s) == 2 && (s[0] == 'Q' || s[0] == 'H' || s[0] == 'T') && s[1] >= '1' && s[1] <= '4'
 }
 
-// vulgar is the value of a one-character fraction, or 0.
+// vulgar returns the value of a one-character fraction, or 0.
 func vulgar(r rune) float64 {
 	switch r {
 	case '½':

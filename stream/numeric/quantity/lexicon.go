@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// role is what a word can be in a number phrase; the bits combine.
+// role is a bit set of the roles a word can have in a number phrase.
 type role uint32
 
 const (
@@ -18,7 +18,7 @@ const (
 	roleAnd       // joins parts of a number: and, und, y, et
 	roleTo        // joins the ends of a range
 	roleBetween   // opens a range whose ends "and" joins
-	roleFrom      // opens two numbers that are no range
+	roleFrom      // opens two numbers that are not a range
 	roleLabel     // the number after it is a name: step 2, page 3
 	roleHedge     // carries word.hedge
 	roleThan      // after more, less, fewer
@@ -38,13 +38,13 @@ const (
 	roleClockCue // o'clock, Uhr
 )
 
-// word is what the lexicon knows of a word.
+// word is the lexicon entry of a word.
 type word struct {
 	role  role
 	num   float64
 	month uint8
 	hedge Hedge
-	span  bool // tells a length of time: a four-digit number before it may be a year
+	span  bool // a word for a length of time: a four-digit number before it may be a year
 }
 
 //go:embed lexicon.txt
@@ -90,7 +90,7 @@ func buildLexicon() map[string]word {
 	return m
 }
 
-// with is a word that is what another list says as well.
+// with returns w combined with its entry from another list.
 func (w word) with(more word) word {
 	w.role |= more.role
 	if more.num != 0 && (more.role != roleOrdinal || w.num == 0) {

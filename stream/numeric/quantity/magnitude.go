@@ -61,7 +61,7 @@ func superscriptDigit(r rune) int {
 	return -1
 }
 
-// magnitudes multiplies by thousand, million, k and M that follow.
+// magnitudes multiplies v by the magnitudes that follow: thousand, million, k, M.
 func (p *parser) magnitudes(v Value, i int) (Value, int) {
 	for {
 		if p.andMore(i) && p.magnitude(i+1) > 0 {
@@ -83,7 +83,7 @@ func (p *parser) magnitudes(v Value, i int) (Value, int) {
 	}
 }
 
-// abbreviated reports whether the magnitude at token i is written with a full stop.
+// abbreviated reports whether the magnitude at token i is an abbreviation with a full stop.
 func (p *parser) abbreviated(i int) bool {
 	switch p.tokText(i) {
 	case "Tsd", "tsd", "Mio", "mio", "Mrd", "mrd":
@@ -92,8 +92,8 @@ func (p *parser) abbreviated(i int) bool {
 	return false
 }
 
-// andMore reports whether token i says that a little more is meant, behind a number of a script
-// without spaces.
+// andMore reports whether token i means "and a little more" after a number in a script without
+// spaces.
 func (p *parser) andMore(i int) bool { return p.word(i, "多") || p.word(i, "余") }
 
 func (p *parser) magnitude(i int) float64 {
@@ -110,11 +110,11 @@ func (p *parser) magnitude(i int) float64 {
 		return t.word.num
 	}
 	if p.word(i, "兆") && p.tok(i+1).unit.dim.currency() {
-		return trillion // and a million elsewhere, as of bits
+		return trillion // elsewhere, as for bits, it is a million
 	}
 	if p.money(i+1) && p.touches(i+1) && t.end-t.start <= 2 {
 		if p.word(i, "T") && p.sym(i+1, '€') {
-			return 1e3 // of German balance sheets
+			return 1e3 // in German balance sheets
 		}
 		return shortMagnitude(p.text[t.start:t.end]) // M€, Md€
 	}
@@ -143,7 +143,7 @@ func (p *parser) gluedMagnitude(i int) float64 {
 	return 0
 }
 
-// shortMagnitude is what stands between a number and a currency sign.
+// shortMagnitude returns the magnitude between a number and a currency sign, or 0.
 func shortMagnitude(s string) float64 {
 	switch s {
 	case "k", "K":

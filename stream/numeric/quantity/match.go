@@ -2,30 +2,32 @@ package quantity
 
 import "math"
 
-// exactly is the relative difference that arithmetic on float64 may leave between equal amounts.
+// exactly is the relative rounding error of float64 arithmetic that equal amounts may have.
 const exactly = 1e-9
 
-// How far a rounded number may lie from the truth, as a share of it, however few digits it is
-// written with: "about 300" may stand for 329, not for 400. Our choice.
+// Maximum relative error of a rounded number, however few digits it has: "about 300" can stand for
+// 329, but not for 400. Our choice.
 const (
 	looseShare  = 0.18 // hedged, or in another unit
 	strictShare = 0.12
-	spanShare   = 0.09 // a length of time in another unit: "one month" may stand for 28 days, not for 27
+	spanShare   = 0.09 // a length of time in another unit: "one month" can be 28 days, but not 27
 )
 
-// Agreement is how a number of a claim and one of the evidence relate.
+// Agreement is the relation between a number of a claim and one of the evidence.
 type Agreement uint8
 
 // The agreements.
 const (
-	Differs   Agreement = iota
-	Equal               // the same value, however written
-	Rounded             // the claim says no more than the evidence: rounded, a bound that holds, a range around it
-	Converted           // the same value in another unit, perhaps rounded
+	Differs Agreement = iota
+	Equal             // the same value, however written
+	// The claim says no more than the evidence: it is rounded, a bound that holds, or a range
+	// around it.
+	Rounded
+	Converted // the same value in another unit, possibly rounded
 )
 
 // Commensurable reports whether two values measure the same thing, so that a difference between
-// them means something.
+// them is meaningful.
 func Commensurable(c, e *Value) bool {
 	if c.Kind == Fraction || e.Kind == Fraction {
 		return (c.Kind == Fraction || c.Dim == Percent) && (e.Kind == Fraction || e.Dim == Percent)
@@ -33,9 +35,9 @@ func Commensurable(c, e *Value) bool {
 	return c.Kind == e.Kind && (c.Dim == e.Dim || c.Period != 0 && c.Period == e.Period && c.Dim.Top() == e.Dim.Top())
 }
 
-// Compare compares number c of a claim with number e of the evidence. Beyond comparable ones it
-// lets numbers without a unit meet numbers with one, for units often stand in a heading: equal as
-// written, they agree.
+// Compare compares number c of a claim with number e of the evidence. A number without a unit also
+// agrees with one that has a unit if both are written the same, because units are often in a
+// heading.
 func Compare(c, e *Value) Agreement {
 	switch {
 	case c.Dim == telephone || c.Dim == account || e.Dim == telephone || e.Dim == account:
@@ -70,11 +72,12 @@ func Compare(c, e *Value) Agreement {
 	return amounts(c, e)
 }
 
-// highRank is from which rank on a number or a date may say it: "number 176" is the 176th; our choice.
+// highRank is the rank from which a number or a date may express it: "number 176" is the 176th; our
+// choice.
 const highRank = 10
 
-// sameRank reports whether a rank is another one, the day of a date ("on the 12th" of 12 November) or a bare
-// number.
+// sameRank reports whether a rank equals another rank, the day of a date ("on the 12th" for 12
+// November) or a bare number.
 func sameRank(rank, o *Value) bool {
 	switch {
 	case rank.Kind != Ordinal:
@@ -87,12 +90,12 @@ func sameRank(rank, o *Value) bool {
 	return o.Kind == Ordinal && rank.Raw == o.Raw
 }
 
-// sayTime reports whether a number may say a time of the day.
+// sayTime reports whether a number may be a time of day.
 func sayTime(clock, n *Value) bool {
 	return hoursMinutes(clock, n) || hours(clock, n) || dotted(clock, n)
 }
 
-// hoursMinutes reports whether four digits without a unit say a time of the day: 2100 for 21:00.
+// hoursMinutes reports whether four digits without a unit are a time of day: 2100 for 21:00.
 func hoursMinutes(clock, digits *Value) bool {
 	if clock.Kind != Clock || digits.End-digits.Start != 4 || digits.Range() || digits.Dim != Plain && digits.Dim != calendar {
 		return false
@@ -101,13 +104,13 @@ func hoursMinutes(clock, digits *Value) bool {
 	return hours*60+digits.Raw-100*hours == clock.Lo
 }
 
-// hours reports whether hours may say a time of the day: à 9 h, for 9:00.
+// hours reports whether a number of hours may be a time of day: à 9 h, for 9:00.
 func hours(clock, h *Value) bool {
 	return clock.Kind == Clock && h.Kind == Count && h.Dim == Duration && h.Factor == hour && !h.Range() &&
 		(h.Raw*60 == clock.Lo || clock.Half && h.Raw*60 == clock.Lo+12*60)
 }
 
-// dotted reports whether a number with two decimals may say a time of the day: 7.30 for 7:30.
+// dotted reports whether a number with two decimals may be a time of day: 7.30 for 7:30.
 func dotted(clock, n *Value) bool {
 	if clock.Kind != Clock || n.Kind != Count || n.Dim != Plain || n.Step != 0.01 {
 		return false
@@ -122,19 +125,19 @@ func dotted(clock, n *Value) bool {
 	return false
 }
 
-// slackShare is how much weaker than the evidence's own bound one of the claim may be: "under 2.4
-// GB" lets "under 2.5 GB" pass. Much more is another limit, though it follows: "for children under
-// 15". Our choice.
+// slackShare is how much weaker than the evidence's bound the claim's may be: "under 2.4 GB"
+// supports "under 2.5 GB". A much weaker bound is a different one, although it follows: "for
+// children under 15". Our choice.
 const slackShare = 0.05
 
-// weaker reports whether the claim's bound is that of the evidence, made a little wider.
+// weaker reports whether the claim's bound is slightly weaker than that of the evidence.
 func weaker(c *Value, truth float64) bool {
 	return (c.Hedge == Over || c.Hedge == Under) && math.Abs(c.Raw-truth) <= slackShare*math.Abs(truth)
 }
 
-// rateOf reports whether rate is an amount per something, and sum the same without: claims leave
-// out what the money is paid for, or say "of vitamin C a day". Lengths are not among them: 90 km is
-// no 90 km/h.
+// rateOf reports whether rate is an amount per unit and sum the same amount without "per". Claims
+// often omit the unit that money is paid for, or say "of vitamin C a day". Lengths are excluded: 90
+// km is not 90 km/h.
 func rateOf(rate, sum *Value) bool {
 	if sum.Dim>>8 != 0 || rate.Dim>>8 == 0 || rate.Dim&0xff != sum.Dim || rate.Range() || sum.Range() {
 		return false
@@ -142,8 +145,8 @@ func rateOf(rate, sum *Value) bool {
 	return (sum.Dim.currency() || sum.Dim == mass || sum.Dim == volume) && perOf(rate, sum) > 0
 }
 
-// otherPeriod compares amounts for lengths of time that differ: 4,850 a month are 58,200 a year.
-// What is in percent cannot be worked out so.
+// otherPeriod compares amounts for different periods: 4,850 a month is 58,200 a year. Percentages
+// cannot be converted this way.
 func otherPeriod(c, e *Value) Agreement {
 	if c.Dim.Top() != e.Dim.Top() || c.Dim == Percent || c.Range() || e.Range() {
 		return Differs
@@ -165,7 +168,7 @@ func otherPeriod(c, e *Value) Agreement {
 	factor := c.Period / e.Period
 	if whole := math.Round(e.Raw * factor); factor < 1 && c.Dim == Plain &&
 		(e.Period > hour || !near(whole, e.Raw*factor, exactly*whole)) {
-		return Differs // 90 a year are not 1.7 a week, where things are counted; 600 a minute are 10 a second
+		return Differs // 90 things a year are not 1.7 a week, but 600 a minute are 10 a second
 	}
 	sum.Raw, sum.Step, sum.Place = sum.Raw*factor, sum.Step*factor, sum.Place*factor
 	sum.RawHi = sum.Raw
@@ -174,8 +177,8 @@ func otherPeriod(c, e *Value) Agreement {
 	return when(exact && amounts(c, &sum) != Differs, Converted)
 }
 
-// perOf is the unit below the line of rate, in base units, when the one above it is that of sum; 0
-// when it is not.
+// perOf returns the factor of the unit that rate is per, in base units, if its amount has the unit
+// of sum. Otherwise it returns 0.
 func perOf(rate, sum *Value) float64 {
 	for _, per := range [...]float64{1, minute, hour, day, 7 * day, month, year, 1e-3} {
 		if near(rate.Factor*per, sum.Factor, exactly*sum.Factor) {
@@ -185,7 +188,7 @@ func perOf(rate, sum *Value) float64 {
 	return 0
 }
 
-// numerator is a rate without what it is per, in the unit of sum.
+// numerator returns a rate without the unit it is per, in the unit of sum.
 func numerator(rate, sum *Value) Value {
 	n := *rate
 	n.setUnit(unit{sum.Dim, sum.Factor, 0})
@@ -200,8 +203,8 @@ func when(ok bool, a Agreement) Agreement {
 	return Differs
 }
 
-// asWritten lets a number without a unit, in degrees or in times meet one with a unit. "A day" is
-// not the one of "one tablet".
+// asWritten compares a number without a unit, in degrees or in times with one that has a unit. "A
+// day" does not match the one of "one tablet".
 func asWritten(c, e *Value) Agreement {
 	bare := func(v *Value) bool { return v.Dim == Plain || v.Dim == Multiple || v.Dim == degree }
 	degrees := c.Dim == degree && e.Dim == temperature || c.Dim == temperature && e.Dim == degree
@@ -233,8 +236,8 @@ func yearAsCount(c, e *Value) Agreement {
 	return when(c.Lo == e.Lo || c.Range() && c.Lo <= e.Lo && e.Lo <= c.Hi, Equal)
 }
 
-// sameDate holds when everything that the claim says of the date stands in the evidence; a claim
-// may say less, not more.
+// sameDate compares two dates. They agree if the evidence contains everything the claim says about
+// the date; the claim may be less precise.
 func sameDate(c, e *Value) Agreement {
 	if !dayFits(c, e, c.Month, c.Day) && (!c.Swap || !dayFits(c, e, c.Day, c.Month)) {
 		return Differs
@@ -262,8 +265,8 @@ func dayFits(c, e *Value, month, day uint8) bool {
 	return fits(e.Month, e.Day) || e.Swap && fits(e.Day, e.Month) || c.Month == 0 && c.Day == 0
 }
 
-// quarterOf reports whether month m lies in the third, quarter or half of the year that part codes
-// (see parser.quarter).
+// quarterOf reports whether month m is in the quarter or half-year that part encodes (see
+// parser.quarter).
 func quarterOf(part, m uint8) bool {
 	if part < 100 || m == 0 || m > 12 {
 		return false
@@ -275,8 +278,8 @@ func quarterOf(part, m uint8) bool {
 	return part/10%10 == 'Q'%10 && (m-1)/3+1 == n
 }
 
-// fills reports whether two months are the first and the last of the part of the year that part
-// codes.
+// fills reports whether two months are the first and the last of the quarter or half-year that part
+// encodes.
 func fills(part, from, to uint8) bool {
 	return from != 0 && quarterOf(part, from) && quarterOf(part, to) &&
 		!quarterOf(part, from-1) && (to == 12 || !quarterOf(part, to+1))
@@ -297,7 +300,8 @@ func share(c, e *Value) Agreement {
 	if c.Kind == Fraction && e.Kind == Fraction {
 		return when(math.Abs(cc.Raw-ee.Raw) < 1, Equal)
 	}
-	if c.Kind == Fraction { // in words: two thirds of 66.4 %
+	// In words: two thirds for 66.4 %.
+	if c.Kind == Fraction {
 		return when(math.Abs(cc.Raw-ee.Raw) <= 1.5 || c.Hedge != Exact && math.Abs(cc.Raw-ee.Raw) <= 4, Rounded)
 	}
 	return amounts(&cc, &ee)
@@ -321,7 +325,7 @@ func ranges(c, e *Value) Agreement {
 		return max(a, b)
 	case c.Range():
 		if c.Dim == Plain && c.Hi > 2*c.Lo {
-			return Differs // pages, scores: too wide to say something of a bare number
+			return Differs // pages, scores: too wide for a bare number
 		}
 		slack := exactly * math.Abs(c.Hi)
 		return when(e.Lo >= c.Lo-slack && e.Lo <= c.Hi+slack, Rounded)
@@ -339,7 +343,7 @@ func ranges(c, e *Value) Agreement {
 	return Differs
 }
 
-// amounts compares two single amounts of one dimension.
+// amounts compares two single amounts of the same dimension.
 func amounts(c, e *Value) Agreement {
 	truth := (e.Lo - c.Offset) / c.Factor // in the unit of the claim
 	same := c.Factor == e.Factor && c.Offset == e.Offset
@@ -360,7 +364,8 @@ func amounts(c, e *Value) Agreement {
 		kind = Converted
 		other := (e.Alt*e.Factor + e.Offset - c.Offset) / c.Factor
 		if near(c.Raw, other, exactly*math.Abs(c.Raw)) || near(c.Alt, truth, exactly*math.Abs(truth)) {
-			return Converted // "1.240 Meter" is 1.24 km where the full stop stands between thousands
+			// "1.240 Meter" is 1.24 km if the full stop separates thousands.
+			return Converted
 		}
 	}
 	if bound(c, truth) && (c.Hedge != e.Hedge || weaker(c, truth)) {
@@ -369,9 +374,9 @@ func amounts(c, e *Value) Agreement {
 	return when(near(c.Raw, truth, tolerance(c, e)), kind)
 }
 
-// Reach is how far from v, a single amount of a claim, a single amount of the evidence can lie and
-// still agree with it: in the unit of v, or as both are written. It is a bound for searching;
-// Compare decides.
+// Reach returns an upper bound for the distance between v, a single amount of a claim, and an
+// amount of the evidence that agrees with it, in the unit of v or as both are written. It is meant
+// for searching; Compare decides.
 func (v *Value) Reach() float64 {
 	size := math.Abs(v.Raw)
 	reach := min(max(v.Place, v.Step)/2, looseShare*size) + 1e-6*max(1, size)
@@ -385,8 +390,8 @@ func (v *Value) Reach() float64 {
 	return reach
 }
 
-// Says reports whether v says base, an amount in base units that was worked out from others, by the
-// precision that v is written with.
+// Says reports whether v states base, a calculated amount in base units, within the precision that
+// v is written with.
 func (v *Value) Says(base float64) bool {
 	e := *v
 	e.Hedge = Exact
@@ -399,19 +404,19 @@ func (v *Value) Says(base float64) bool {
 
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol }
 
-// opposed reports whether one of two amounts is a bound from above and the other one from below,
-// "more than 300" and "fewer than 200", of which not only one is forbidden.
+// opposed reports whether one amount is an upper bound and the other a lower bound: "more than 300"
+// and "fewer than 200". If only one of them is forbidden, they are not opposed.
 func opposed(c, e *Value) bool {
 	up := func(h Hedge) bool { return h == Over || h == Least }
 	down := func(h Hedge) bool { return h == Under || h == Most }
 	return c.Forbids == e.Forbids && (up(c.Hedge) && down(e.Hedge) || down(c.Hedge) && up(e.Hedge))
 }
 
-// tolerance is how far the claim may lie from the truth by the precision it is written with.
-// Rounding goes from fine to coarse: a number not coarser than its source must equal it.
+// tolerance returns how far the claim may be from the truth, in its own unit, given the precision
+// it is written with. Only a claim coarser than its source may be rounded.
 func tolerance(c, e *Value) float64 {
 	same := c.Factor == e.Factor && c.Offset == e.Offset
-	hedged := c.Hedge == About // what is nearly so is less: see bound
+	hedged := c.Hedge == About // "nearly" means less: see bound
 	place := c.Step
 	if hedged || !same || c.Place >= 100*c.Step && significant(c.Raw, c.Place) >= 2 {
 		place = c.Place
@@ -432,12 +437,13 @@ func tolerance(c, e *Value) float64 {
 	return min(place/2, limit*math.Abs(c.Raw)) * (1 + 1e-6)
 }
 
-// limitShare is how far below the most that a claim allows an amount may lie that it is said of:
-// "up to 100" of 96. Farther, as "up to 50 devices" of 25, it may be another limit. Our choice.
+// limitShare is how far an amount may be below an upper bound in the claim, as a share of it: "up
+// to 100" for 96. A bound much higher, as "up to 50 devices" for 25, may be a different limit. Our
+// choice.
 const limitShare = 0.1
 
-// bound reports whether truth fits a claim that gives only a bound: more than 300, up to 5 km. A
-// bound far from the truth is one of something else.
+// bound reports whether truth satisfies a claim that only states a bound: more than 300, up to 5
+// km. A bound far from the truth is about something else.
 func bound(c *Value, truth float64) bool {
 	if c.Raw == 0 {
 		return false

@@ -14,8 +14,8 @@ func nan() float64 { return math.NaN() }
 // isDigit reports whether r is a decimal digit of a script that digitOf reads.
 func isDigit(r rune) bool { return digitOf(r) >= 0 }
 
-// digitOf is the value of a decimal digit, or -1. The blocks are those of Unicode's general
-// category Nd that are in everyday use.
+// digitOf returns the value of a decimal digit, or -1. It covers the blocks of Unicode's general
+// category Nd in everyday use.
 func digitOf(r rune) int {
 	if r >= '0' && r <= '9' {
 		return int(r - '0')
@@ -31,8 +31,8 @@ func digitOf(r rune) int {
 	return -1
 }
 
-// maxGroups bounds the groups of digits of one numeral; 12 groups of three are more than any amount
-// needs.
+// maxGroups is the maximum number of digit groups in a numeral; 12 groups of three exceed any
+// amount.
 const maxGroups = 12
 
 // group is a run of digits with the separator before it.
@@ -61,7 +61,7 @@ func (l *lexer) numeral() {
 	l.suffix()
 }
 
-// groups reads runs of digits and the separators between them, without judging them.
+// groups reads runs of digits and the separators between them, without interpreting them.
 func (l *lexer) groups(dst []group) []group {
 	at, sep := l.pos, rune(0)
 	for {
@@ -96,8 +96,8 @@ func separator(r rune) bool {
 	return false
 }
 
-// special takes what is no plain number: clock times, numeric dates, versions, addresses, telephone
-// numbers.
+// special takes numerals that are not plain numbers: times of day, numeric dates, versions,
+// addresses, telephone numbers.
 func (l *lexer) special(g []group) bool {
 	if len(g) < 2 {
 		return false
@@ -129,8 +129,8 @@ func (l *lexer) special(g []group) bool {
 	return false
 }
 
-// dashed takes dates and telephone numbers that a hyphen parts; same are the first groups of g, as
-// far as their separator is the same.
+// dashed takes dates and telephone numbers with hyphens. same are the first groups of g that have
+// the same separator.
 func (l *lexer) dashed(g, same []group) bool {
 	if len(same) == 3 {
 		return l.date(same) || l.dialled(same)
@@ -152,7 +152,7 @@ func (l *lexer) clock(g []group) bool {
 	return true
 }
 
-// slash takes 24/7 and sends small fractions on as numbers.
+// slash skips 24/7 and takes small fractions as numbers.
 func (l *lexer) slash(g []group) bool {
 	a, b := g[0], g[1]
 	if a.value == 24 && b.value == 7 {
@@ -167,7 +167,8 @@ func (l *lexer) slash(g []group) bool {
 	return true
 }
 
-// date takes year-month-day, day.month.year and day/month/year, where month and day may be swapped.
+// date takes year-month-day, day.month.year and day/month/year; in the last, month and day may be
+// swapped.
 func (l *lexer) date(g []group) bool {
 	t := token{start: g[0].start, end: g[2].end, kind: tokDate}
 	a, b, c := int(g[0].value), int(g[1].value), int(g[2].value)
@@ -190,8 +191,8 @@ func (l *lexer) date(g []group) bool {
 	return true
 }
 
-// timestamp takes the time of day of 2026-11-25T09:30:00Z, ISO 8601, behind its date: with its
-// seconds and its offset from UTC, which are told of no clock.
+// timestamp takes the time of day after a date in ISO 8601: 2026-11-25T09:30:00Z. Seconds are
+// skipped, and the offset from UTC is kept.
 func (l *lexer) timestamp() {
 	rest := l.text[l.pos:]
 	if len(rest) < 6 || rest[0] != 'T' && rest[0] != 't' && rest[0] != ' ' || !isTime(rest[1:]) {
@@ -203,14 +204,14 @@ func (l *lexer) timestamp() {
 	t := token{start: l.pos + 1, end: l.pos + end, kind: tokClock, num: hours*60 + minutes}
 	zone, size := zoneOf(rest[end:])
 	if rest[0] == ' ' && end == 6 && size > 1 {
-		zone, size = 0, 0 // 09:00-17:00 is from and to
+		zone, size = 0, 0 // 09:00-17:00 is a range
 	}
 	t.zone, end = zone, end+size
 	l.toks = append(l.toks, t)
 	l.pos += end
 }
 
-// secondsOf is how many bytes of the seconds of a time of day, with their fraction, s begins with.
+// secondsOf returns the length in bytes of the seconds at the start of s, with their fraction.
 func secondsOf(s string) int {
 	if len(s) < 3 || s[0] != ':' || !isMinutes(s[1:]) {
 		return 0
@@ -225,7 +226,8 @@ func secondsOf(s string) int {
 	return end
 }
 
-// zoneOf is the offset from UTC that s begins with, as in Value.Zone, and its size in bytes.
+// zoneOf returns the offset from UTC at the start of a text, as in Value.Zone, and its length in
+// bytes.
 func zoneOf(tail string) (zone int16, size int) {
 	switch {
 	case strings.HasPrefix(tail, "Z") && !startsWord(tail[1:]):
@@ -240,19 +242,19 @@ func zoneOf(tail string) (zone int16, size int) {
 	return 0, 0
 }
 
-// isTime reports whether s begins with the digits of a time of day: 09:30.
+// isTime reports whether s begins with a time of day: 09:30.
 func isTime(s string) bool {
 	return len(s) >= 5 && s[0] >= '0' && s[0] <= '2' && isDigit(rune(s[1])) && s[2] == ':' && isMinutes(s[3:])
 }
 
-// dialled takes 555-0123 and page-like codes: three groups that are no date are no amount either.
+// dialled skips 555-0123 and similar codes. Three groups that are not a date are not an amount
+// either.
 func (l *lexer) dialled(g []group) bool {
 	l.opaque(g[len(g)-1].end)
 	return true
 }
 
-// thousands reports whether the separators of g can stand between thousands, or between lakhs
-// (12,34,567).
+// thousands reports whether the separators of g may separate thousands, or lakhs (12,34,567).
 func thousands(g []group) bool {
 	if g[0].digits > 3 || g[0].digits == 0 {
 		return false
@@ -266,7 +268,7 @@ func thousands(g []group) bool {
 	return three || indian && g[1].sep == ','
 }
 
-// assemble makes a number of the first groups of g and tells how many it took.
+// assemble builds a number from the first groups of g and returns how many it used.
 func assemble(g []group) (int, token) {
 	t := token{start: g[0].start, kind: tokNumber, num: g[0].value, alt: nan(), step: 1, digits: g[0].digits}
 	if len(g) == 1 {
@@ -306,8 +308,9 @@ func assemble(g []group) (int, token) {
 
 func decimalAfter(sep rune, g group) bool { return normalSep(g.sep) != sep }
 
-// ambiguous settles 1,234 and 1.234, which are a thousand or a fraction by country: the comma is
-// read the English way, the full stop as a decimal sign, and the other reading is kept.
+// ambiguous decides 1,234 and 1.234, which are thousands or fractions depending on the country. The
+// comma is read as in English, the full stop as a decimal sign, and the other reading is kept in
+// t.alt.
 func ambiguous(t *token, whole float64, g group, sep rune) {
 	var other token
 	fraction(&other, whole, g)
@@ -336,8 +339,8 @@ func normalSep(r rune) rune {
 	return r
 }
 
-// suffix takes letters glued to a number: 3rd, 1990s, 12k, 5km stay a word beside it; 3D, 4K0,
-// 14h30 do not.
+// suffix handles letters attached to a number. 3rd, 1990s, 12k and 5km become a number and a word,
+// 14h30 becomes a time of day, and 3D and 4K0 are opaque.
 func (l *lexer) suffix() {
 	rest := l.text[l.pos:]
 	r, _ := utf8.DecodeRuneInString(rest)
@@ -365,7 +368,7 @@ func (l *lexer) suffix() {
 	case (tail[0] == 'h' || tail[0] == 'H') && len(tail) == 3 && isMinutes(tail[1:]) && last.num < 25:
 		last.kind, last.num, last.end = tokClock, last.num*60+float64(tail[1]-'0')*10+float64(tail[2]-'0'), l.pos+end
 	case last.digits == 4 && len(tail) == 1 && tail[0] >= 'a' && tail[0] <= 'f':
-		// 2011a of a reference list: the year stays
+		// 2011a in a reference list: the year remains
 	case glued(tail) != plainWord:
 		return // read as a word of its own
 	default:
@@ -413,7 +416,7 @@ func isMinutes(s string) bool {
 	return len(s) > 1 && s[0] >= '0' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9'
 }
 
-// gluedKind is what letters right after a number mean.
+// gluedKind is the meaning of letters directly after a number.
 type gluedKind uint8
 
 const (
@@ -427,7 +430,7 @@ const (
 func glued(s string) gluedKind {
 	switch s {
 	case "e", "E":
-		return gluedUnit // an exponent, or the ordinal mark of French
+		return gluedUnit // an exponent, or the French ordinal mark
 	case "st", "nd", "rd", "th", "er", "ère", "ème", "º", "ª", "ᵉ":
 		return gluedOrdinal
 	case "k", "K", "M", "B", "bn", "mn", "tn", "mio", "mrd", "m", "T":

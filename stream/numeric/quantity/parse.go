@@ -9,9 +9,9 @@ import (
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// Parse appends the numbers, dates and times of text to dst, in order, and returns it. What is no
-// fact is left out: list numbers, "step 2", versions, citations, identifiers, addresses, code. Safe
-// for concurrent use; allocates only to grow dst.
+// Parse appends the numbers, dates and times of text to dst, in order, and returns the extended
+// slice. Numbers that state no fact are omitted: list numbers, "step 2", versions, citations,
+// identifiers, addresses, code. Safe for concurrent use; allocates only to grow dst.
 func Parse(dst []Value, text string) []Value {
 	p := parsers.Get().(*parser) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer parsers.Put(p)
@@ -21,8 +21,8 @@ func Parse(dst []Value, text string) []Value {
 type parser struct {
 	text string
 	toks []token
-	none token // stands before the first token and behind the last
-	free int   // first token that no value holds yet
+	none token // returned for indices outside of toks
+	free int   // first token that belongs to no value yet
 }
 
 func (p *parser) parse(dst []Value, text string) []Value {
@@ -51,7 +51,7 @@ func (p *parser) parse(dst []Value, text string) []Value {
 	return dst
 }
 
-// value reads what starts at token i.
+// value reads the value that starts at token i and returns the token after it.
 func (p *parser) value(i int) (v Value, next int, ok bool) {
 	if v, ok = p.code(i); ok {
 		return v, i + 1, true
@@ -77,9 +77,9 @@ func (p *parser) value(i int) (v Value, next int, ok bool) {
 	return p.amount(i)
 }
 
-// oneLength reads an article before a unit of time, where a word says that it is a length: for a
-// week, within a month, dauert eine Woche. Not being written as a number, it is weak, but for an hour
-// before something.
+// oneLength reads an article before a unit of time if another word shows that it is a length: for a
+// week, within a month, dauert eine Woche. It is weak, because it is not written as a number,
+// except for a time before something.
 func (p *parser) oneLength(i int) (v Value, next int, ok bool) {
 	t, u := p.tok(i), p.tok(i+1).unit
 	if t.word.role&roleArticle == 0 || u.dim != Duration || u.offset != 0 || u.factor < hour || p.has(i+2, roleAnd) ||
@@ -93,7 +93,7 @@ func (p *parser) oneLength(i int) (v Value, next int, ok bool) {
 	return v, i + 2, true
 }
 
-// lasts reports whether the word at token k, hedges aside, tells that a length of time follows.
+// lasts reports whether the word at token k, after hedges are skipped, announces a length of time.
 func (p *parser) lasts(k int) bool {
 	for n := 0; n < 2 && p.has(k, roleHedge); n++ {
 		k--
@@ -106,12 +106,12 @@ func (p *parser) lasts(k int) bool {
 	return false
 }
 
-// aheadOf reports whether the word at token k tells that a length of time lies before something.
+// aheadOf reports whether the word at token k says that a length of time lies before something.
 func (p *parser) aheadOf(k int) bool {
 	return p.word(k, "before") || p.word(k, "prior") || p.word(k, "vor") || p.word(k, "avant")
 }
 
-// push appends v, or joins it to the value before it: 2 hours 30 minutes, 5 ft 10 in.
+// push appends v, or merges it with the previous value: 2 hours 30 minutes, 5 ft 10 in.
 func (p *parser) push(dst []Value, first int, v Value) []Value {
 	if len(dst) > first && v.Kind == Clock {
 		p.shareZone(&dst[len(dst)-1], &v)
@@ -136,8 +136,7 @@ func (p *parser) push(dst []Value, first int, v Value) []Value {
 	return dst
 }
 
-// shareZone gives the first of two times of day the time zone that is told behind the second: 08:00 to
-// 20:00 CET.
+// shareZone gives the first of two times of day the time zone after the second: 08:00 to 20:00 CET.
 func (p *parser) shareZone(from, to *Value) {
 	if from.Kind != Clock || from.Zone != 0 || to.Zone == 0 {
 		return
@@ -148,8 +147,8 @@ func (p *parser) shareZone(from, to *Value) {
 	}
 }
 
-// withOne adds the "an hour and" that stands before v, which begins at token i: an article is no
-// number by itself.
+// withOne adds a preceding "an hour and" to v, which begins at token i. An article alone is not a
+// number.
 func (p *parser) withOne(i int, v *Value) {
 	if i < 3 || i-3 < p.free || v.Kind != Count || v.Range() || v.Dim != length && v.Dim != Duration && v.Dim != mass {
 		return
@@ -182,13 +181,12 @@ func (p *parser) sym(i int, r rune) bool {
 	return t.kind == tokSymbol && t.sym == r
 }
 
-// touches reports whether nothing stands between token i and the one before it.
+// touches reports whether there is nothing between token i and the one before it.
 func (p *parser) touches(i int) bool {
 	return i > 0 && i < len(p.toks) && p.toks[i-1].end == p.toks[i].start
 }
 
-// listNumber is the number of tokens that a list mark takes at the start: 3. or (3) or 3) or a
-// bullet.
+// listNumber returns the number of tokens in a list mark at the start: 3. or (3) or 3) or a bullet.
 func (p *parser) listNumber() int {
 	i := 0
 	for p.sym(i, '-') || p.sym(i, '*') || p.sym(i, '•') || p.sym(i, '|') || p.sym(i, '>') {
@@ -218,7 +216,7 @@ func (p *parser) listNumber() int {
 	return n + 2
 }
 
-// follows reports whether the word at i goes on about what stands before it: "line 7 in main.go".
+// follows reports whether the word at i continues about what precedes it: "line 7 in main.go".
 func (p *parser) follows(i int) bool {
 	switch p.tokText(i) {
 	case "in", "is", "was", "at", "has", "had", "ist", "war", "dans", "est", "en", "es":
@@ -227,8 +225,8 @@ func (p *parser) follows(i int) bool {
 	return false
 }
 
-// labelled reports whether the number at i is a name by the word before it (step 2) or by what is
-// around it.
+// labelled reports whether the number at i is a name because of the word before it (step 2) or its
+// context.
 func (p *parser) labelled(i int) bool {
 	t, before := p.tok(i), p.tok(i-1)
 	if t.kind == tokDate || t.kind == tokClock {
@@ -254,14 +252,14 @@ func (p *parser) labelled(i int) bool {
 	return true
 }
 
-// percentile reports whether the rank before token i is that of a percentile, which names a measure
-// and counts nothing.
+// percentile reports whether the rank before token i is a percentile, which names a measure and
+// counts nothing.
 func (p *parser) percentile(i int) bool {
 	return p.word(i, "percentile") || p.word(i, "percentil") || p.word(i, "Perzentil") || p.word(i, "centile")
 }
 
-// andAHalf adds the half of "two and a half hours" to v, which ends before token j, and returns the token
-// behind it.
+// andAHalf adds the half of "two and a half hours" to v, which ends before token j, and returns the
+// token after it.
 func (p *parser) andAHalf(j int, v *Value) int {
 	if v.Kind != Count || v.Range() || v.Raw != math.Trunc(v.Raw) ||
 		!p.word(j, "and") || !p.word(j+1, "a") || !p.word(j+2, "half") {
@@ -272,7 +270,7 @@ func (p *parser) andAHalf(j int, v *Value) int {
 	return j + 3
 }
 
-// amount reads a count, a measurement, a percentage, money or a range of them.
+// amount reads a count, a measurement, a percentage, money, or a range of them.
 func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	v, j, ok := p.plain(i)
 	if !ok {
@@ -288,7 +286,7 @@ func (p *parser) amount(i int) (v Value, next int, ok bool) {
 	p.sign(i, &v)
 	j = p.unitOf(i, j, &v)
 	if v.Dim == Multiple && v.Raw == 0 {
-		return v, j, false // the prefix of a number in base 16, 0x
+		return v, j, false // 0x, the prefix of a hexadecimal number
 	}
 	p.field(i, &v)
 	if hi, k, ok := p.upper(i, j, &v); ok {
@@ -329,8 +327,8 @@ func (p *parser) word(i int, s string) bool {
 	return t.kind == tokWord && p.text[t.start:t.end] == s
 }
 
-// weaken marks small numbers in words that carry no unit: "one of them", "the two". "One" alone
-// with no unit is a pronoun.
+// weaken marks small numbers in words without a unit as weak, because they may not be facts: "one
+// of them", "the two".
 func (p *parser) weaken(i, j int, v *Value) {
 	t := p.tok(i)
 	if j == i+1 && v.Dim == Plain && (t.weak || t.kind == tokWord && v.Raw < 4) {
@@ -352,7 +350,7 @@ func (p *parser) plain(i int) (v Value, next int, ok bool) {
 	return v, i, false
 }
 
-// literal reads digits, a fraction after them, a power of ten and magnitude words.
+// literal reads digits, a fraction after them, a power of ten, and magnitude words.
 func (p *parser) literal(i int) (v Value, next int) {
 	t := p.tok(i)
 	v = plainValue(t.num, t.step)
@@ -369,12 +367,12 @@ func (p *parser) literal(i int) (v Value, next int) {
 	return p.magnitudes(v, next)
 }
 
-// opensValue reports whether token i is a mark behind which a value stands: "temp":-4.5.
+// opensValue reports whether token i is a mark that precedes a value: "temp":-4.5.
 func (p *parser) opensValue(i int) bool {
 	return p.sym(i, ':') || p.sym(i, '=') || p.sym(i, '(') || p.sym(i, '[') || p.sym(i, '|')
 }
 
-// sign makes the value negative for a minus that is no hyphen and no list mark.
+// sign makes the value negative if a minus precedes it that is neither a hyphen nor a list mark.
 func (p *parser) sign(i int, v *Value) {
 	k := i - 1
 	if p.money(k) && p.touches(i) {

@@ -12,7 +12,7 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// show prints the values of a text as "what was written=what it is".
+// show returns the values of a text as "what was written=what it is".
 func show(text string) []string {
 	var out []string
 	for _, v := range quantity.Parse(nil, text) {
@@ -52,8 +52,8 @@ func show(text string) []string {
 	return out
 }
 
-// TestParse spells out values as "written=read": dates as year/month/day, ranks with #, shares with
-// f, d and the number of the dimension, h and the number of the hedge.
+// TestParse writes values as "written=read": dates as year/month/day, ranks with #, shares with f,
+// the number of the dimension after d, and the number of the hedge after h.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -165,7 +165,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// checkValues fails when values are out of order, overlap or hold what no text can say.
+// checkValues fails if values are out of order, overlap, or have impossible contents.
 func checkValues(t *testing.T, text string) {
 	t.Helper()
 	end := 0
@@ -211,7 +211,8 @@ func TestAmountsAreForALengthOfTimeInScriptsWithoutSpaces(t *testing.T) {
 	}
 }
 
-// What is left of a price tells what was taken off.
+// TestDiscountsInTenthsMeetThoseInPercent checks that the remaining share of a price matches the
+// share subtracted from it.
 func TestDiscountsInTenthsMeetThoseInPercent(t *testing.T) {
 	t.Parallel()
 	for _, e := range []string{"20% off", "8折", "80%", "八折"} {

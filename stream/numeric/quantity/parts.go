@@ -2,14 +2,14 @@ package quantity
 
 import "strings"
 
-// dayPart is a part of the day, as it stands behind an hour.
+// dayPart is a phrase for a part of the day after an hour.
 type dayPart struct {
 	words string
-	later float64 // hours that it adds; of the night to those before midnight
+	later float64 // hours that it adds; for the night only to hours before midnight
 	night bool
 }
 
-// dayParts are the words of dayPartNames.
+// dayParts are the words of dayPartNames, split.
 //
 //nolint:gochecknoglobals // constant table
 var dayParts = func() (list [][]string) {
@@ -52,7 +52,7 @@ var dayPartNames = [...]dayPart{
 	{"ночи", 0, false},
 }
 
-// partElsewhere reads a part of the day of another language at token i, as partOfDay does.
+// partElsewhere is partOfDay for languages other than English.
 func (p *parser) partElsewhere(i int, minutes float64) (later float64, next int) {
 	if p.tok(i).kind != tokWord {
 		return 0, i
@@ -74,8 +74,8 @@ func (p *parser) partElsewhere(i int, minutes float64) (later float64, next int)
 	return 0, i
 }
 
-// hourOfPart is the token behind the hour at token i that a part of the day of another language tells:
-// à 8 heures du soir, a las 8 de la tarde, в 8 часов вечера. It is i where none does.
+// hourOfPart returns the token after the hour at token i if a part of the day in another language
+// follows: à 8 heures du soir, a las 8 de la tarde, в 8 часов вечера. Otherwise it returns i.
 func (p *parser) hourOfPart(i int) int {
 	t, next := p.tok(i), i+1
 	word := t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num >= 1
@@ -85,7 +85,7 @@ func (p *parser) hourOfPart(i int) int {
 	if u := p.tok(next).unit; u.dim == Duration && u.factor == hour {
 		next++
 	} else if p.word(next, "дня") {
-		return i // as often days
+		return i // it often means days
 	}
 	if _, end := p.partElsewhere(next, 0); end == next {
 		return i
@@ -93,8 +93,8 @@ func (p *parser) hourOfPart(i int) int {
 	return next
 }
 
-// spokenHour reads an hour that words tell at token i: halb acht, acht Uhr, das 8 às 14 horas, 8 heures
-// du soir.
+// spokenHour reads an hour in words at token i: halb acht, acht Uhr, das 8 às 14 horas, 8 heures du
+// soir. It sets minutes and the next token, and reports whether there is one.
 func (p *parser) spokenHour(i int, minutes *float64, next *int) bool {
 	t := p.tok(i)
 	switch end := p.hourOfPart(i); {
@@ -114,7 +114,7 @@ func (p *parser) spokenHour(i int, minutes *float64, next *int) bool {
 	return true
 }
 
-// halfBefore reports whether "halb acht" stands at token i, half past seven.
+// halfBefore reports whether token i begins "halb acht", which is half past seven.
 func (p *parser) halfBefore(i int) bool {
 	t := p.tok(i + 1)
 	hour := t.kind == tokWord && t.word.role&roleCardinal != 0 && t.word.num <= 12 && t.word.num >= 1 ||

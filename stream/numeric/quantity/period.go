@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxCounted is how many words of what is counted stand between a number and what it is per: "100
-// API requests per minute".
+// maxCounted is the maximum number of words between a number and its "per" that name what is
+// counted: "100 API requests per minute".
 const maxCounted = 3
 
-// period notes what length of time v is for, where the words behind it, from token j on, tell it: a
-// month, per year, im Monat.
+// period sets the period that v is for if the words from token j on state it: a month, per year, im
+// Monat.
 func (p *parser) period(j int, v *Value) {
 	if v.Period != 0 || v.Dim == Duration || v.Dim == workdays {
 		return
@@ -35,8 +35,8 @@ func (p *parser) period(j int, v *Value) {
 	}
 }
 
-// lengthAt is the length of time that token k names, behind what only says which one is meant. told is
-// false where it names none; of units that are no lengths to multiply by, the length is 0.
+// lengthAt returns the length of time in seconds that token k names, after words such as
+// "calendar". told is false if it names none. For units that cannot be converted the length is 0.
 func (p *parser) lengthAt(k int) (length float64, told bool) {
 	if Whole(p.tokText(k)) {
 		k++
@@ -53,7 +53,7 @@ func (p *parser) lengthAt(k int) (length float64, told bool) {
 	}
 }
 
-// each reports words before what something is for each of.
+// each reports whether the word at token k precedes a "per" unit.
 func (p *parser) each(k int) bool {
 	switch t := p.tok(k); p.text[t.start:t.end] {
 	case "each", "every", "im", "je", "al", "jeden", "jede", "jedes", "ao", "в":
@@ -62,8 +62,8 @@ func (p *parser) each(k int) bool {
 	return false
 }
 
-// periods are words that tell by themselves for what length of time an amount is, and the beginnings
-// of German compounds that do.
+// periods are words that state the period of an amount by themselves. compounds are the first
+// parts, and paid the second parts, of German compounds that do.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -110,8 +110,8 @@ var (
 	}
 )
 
-// PeriodOf is the length of time in seconds that a word, in lower case, tells an amount is for:
-// monthly, jährlich, Monatsbeitrag. It is 0 where it tells none.
+// PeriodOf returns the period in seconds that a word, in lower case, states for an amount, or 0:
+// monthly, jährlich, Monatsbeitrag.
 func PeriodOf(word string) float64 {
 	if s := periods[word]; s != 0 {
 		return s
@@ -126,7 +126,7 @@ func PeriodOf(word string) float64 {
 	return 0
 }
 
-// shortLengths are lengths of time in one character of Chinese and Japanese, and those of Korean.
+// shortLengths are lengths of time in one Chinese or Japanese character, and Korean ones.
 //
 //nolint:gochecknoglobals // constant table
 var shortLengths = map[string]float64{
@@ -134,8 +134,8 @@ var shortLengths = map[string]float64{
 	"연": year, "매년": year, "연간": year, "년": year, "월": month, "매월": month, "매달": month, "달": month,
 }
 
-// spacelessPeriod notes what length of time money v, the number in tokens [i, j), is for in Chinese,
-// Japanese and Korean: 月99元, 每年1188元, 月額9,800円, 99元/月, 월 9,900원.
+// spacelessPeriod sets the period of money v, in tokens [i, j), in Chinese, Japanese and Korean:
+// 月99元, 每年1188元, 月額9,800円, 99元/月, 월 9,900원.
 func (p *parser) spacelessPeriod(i, j int, v *Value) {
 	if v.Period != 0 || !v.Dim.currency() || v.Dim > 0xff {
 		return
@@ -170,15 +170,14 @@ func (p *parser) spacelessPeriod(i, j int, v *Value) {
 	v.Period = shortLengths[p.tokText(k)]
 }
 
-// thatOne reports whether token i says of the year, the month or the day behind it which one it is, or
-// that it is a part of it: 去年, 上月, 半年.
+// thatOne reports whether token i says which year, month or day follows, or that it is a part of
+// one: 去年, 上月, 半年.
 func (p *parser) thatOne(i int) bool {
 	r, _ := utf8.DecodeRuneInString(p.tokText(i))
 	return p.touches(i+1) && strings.ContainsRune("去今明前後后昨本上下半当當同翌次季隔来來", r)
 }
 
-// Whole reports whether a word says no more of a length of time than which one is meant: per calendar
-// year.
+// Whole reports whether a word only specifies which kind of period is meant: per calendar year.
 func Whole(word string) bool {
 	switch word {
 	case "calendar", "full", "whole", "fiscal", "financial", "contract", "single":
@@ -187,11 +186,12 @@ func Whole(word string) bool {
 	return false
 }
 
-// Periodic reports whether a word, in lower case, tells a length of time as an adjective or an adverb:
-// monthly, and not Monatsbeitrag.
+// Periodic reports whether a word, in lower case, is an adjective or adverb of time: monthly, but
+// not Monatsbeitrag.
 func Periodic(word string) bool { return periods[word] != 0 }
 
-// night reports whether a word, a noun of German perhaps in lower case, is a night, which amounts are for as for a day.
+// night reports whether a word means a night, which counts as a day for amounts. German nouns may
+// be in lower case.
 func night(word string) bool {
 	switch word {
 	case "night", "Nacht", "nacht", "nuit", "noche":
@@ -200,8 +200,7 @@ func night(word string) bool {
 	return false
 }
 
-// LengthOf is the length of time in seconds that a word, in lower case, is a unit of; 0 for any
-// other.
+// LengthOf returns the length in seconds of a unit of time, given in lower case, or 0.
 func LengthOf(word string) float64 {
 	if night(word) {
 		return day

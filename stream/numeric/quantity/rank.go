@@ -59,7 +59,7 @@ func (p *parser) clock(i int) (v Value, next int, ok bool) {
 	return v, next, true
 }
 
-// inHalf is a time in the first half of the day or, with later 12, in the second.
+// inHalf moves a time to the first half of the day or, with later 12, to the second.
 func inHalf(minutes, later float64) float64 {
 	if minutes >= 12*60 {
 		minutes -= 12 * 60
@@ -67,8 +67,8 @@ func inHalf(minutes, later float64) float64 {
 	return minutes + later*60
 }
 
-// partOfDay reads "in the morning" and its like at token i: the hours that it adds, and the token
-// after it. It is i where none stands.
+// partOfDay reads a phrase such as "in the morning" at token i. It returns the hours that it adds
+// and the token after it, which is i if there is none.
 func (p *parser) partOfDay(i int, minutes float64) (later float64, next int) {
 	switch {
 	case p.word(i, "in") && p.word(i+1, "the") && p.word(i+2, "morning"):
@@ -84,7 +84,7 @@ func (p *parser) partOfDay(i int, minutes float64) (later float64, next int) {
 	return p.partElsewhere(i, minutes)
 }
 
-// hourOfDay reports whether token i is an hour by what stands around it: at six in the morning.
+// hourOfDay reports whether token i is an hour because of its context: at six in the morning.
 func (p *parser) hourOfDay(i int) bool {
 	t := p.tok(i)
 	hour := t.kind == tokNumber && t.step == 1 && t.digits > 0 || t.kind == tokWord && t.word.role&roleCardinal != 0
@@ -100,13 +100,13 @@ func (p *parser) hourOfDay(i int) bool {
 	return false
 }
 
-// dottedClock reports whether token t is 7.42 before Uhr.
+// dottedClock reports whether token t is a number such as 7.42 before Uhr.
 func (p *parser) dottedClock(t *token, next int) bool {
 	return t.kind == tokNumber && t.step == 0.01 && t.num < 24.6 && t.num-math.Floor(t.num) < 0.595 && p.word(next, "Uhr")
 }
 
-// portugueseHour reports whether the hours at token i are one of the day: das 9h às 17h, and not
-// German's das 24h-Rennen.
+// portugueseHour reports whether the hours at token i are a time of day: das 9h às 17h, but not the
+// German das 24h-Rennen.
 func (p *parser) portugueseHour(i int) bool {
 	if p.hour(i) && p.word(i-1, "às") && (p.word(i+1, "horas") || p.word(i+1, "hora")) {
 		return true
@@ -117,7 +117,7 @@ func (p *parser) portugueseHour(i int) bool {
 	return p.word(i-1, "às") || p.word(i-1, "das") && (p.word(i+2, "às") || p.word(i+2, "até"))
 }
 
-// frenchClock reports whether 14 h 30 stands at i, and not 14 h 30 min.
+// frenchClock reports whether token i begins a time such as 14 h 30, but not 14 h 30 min.
 func (p *parser) frenchClock(i int) bool {
 	t, m := p.tok(i), p.tok(i+2)
 	if t.kind != tokNumber || t.step != 1 || t.num > 24 || !p.word(i+1, "h") && !p.word(i+1, "heures") && !p.word(i+1, "heure") {
@@ -170,8 +170,8 @@ func (p *parser) fractionWords(i int) (v Value, next int, ok bool) {
 	return p.fractionValue(i, j+1, count*share), j + 1, true
 }
 
-// fractionOf reads what a share in words is taken of: half an hour, three quarters of a mile, half
-// a million.
+// fractionOf reads the unit of a share in words: half an hour, three quarters of a mile, half a
+// million.
 func (p *parser) fractionOf(i, j int, n float64) (v Value, next int, ok bool) {
 	if p.has(j, roleOf) {
 		j++

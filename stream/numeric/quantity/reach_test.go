@@ -9,8 +9,8 @@ import (
 	"signalbox/stream/numeric/quantity"
 )
 
-// TestWhatAgreesLiesInReach draws pairs of amounts, close to each other in one of their units, and
-// holds every pair that agrees against Reach.
+// TestWhatAgreesLiesInReach draws pairs of amounts that are close to each other in one of their
+// units, and checks every pair that agrees against Reach.
 func TestWhatAgreesLiesInReach(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))

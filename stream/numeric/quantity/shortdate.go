@@ -18,7 +18,7 @@ var dayCues = func() map[string]bool {
 	return m
 }()
 
-// dayNames are the last words of names of fields that hold a date: "date": "06-01".
+// dayNames are the last words of field names that hold a date: "date": "06-01".
 //
 //nolint:gochecknoglobals // constant table
 var dayNames = func() map[string]bool {
@@ -29,9 +29,9 @@ var dayNames = func() map[string]bool {
 	return m
 }()
 
-// fieldDate takes a month and a day of two digits each, 06-01, behind the name of a field that
-// holds a date, and before no word: "Dates: 10-12 May" and "due: 10-12 days" are ranges. Which of
-// them is the month is not told where both may be.
+// fieldDate takes a month and a day of two digits each, 06-01, after a field name for dates. No
+// word may follow: "Dates: 10-12 May" and "due: 10-12 days" are ranges. If both numbers may be a
+// month, the order is unknown.
 func (l *lexer) fieldDate(g []group) bool {
 	if len(g) != 2 || g[0].digits != 2 || g[1].digits != 2 || !l.inDateField(g[0].start) {
 		return false
@@ -50,8 +50,8 @@ func (l *lexer) fieldDate(g []group) bool {
 	return true
 }
 
-// inDateField reports whether the name of a field that holds a date stands before a place, with a
-// colon, perhaps quoted.
+// inDateField reports whether the name of a date field, a colon and possibly quotes precede an
+// offset.
 func (l *lexer) inDateField(at int) bool {
 	name, ok := strings.CutSuffix(strings.TrimRight(l.text[:at], " \"'"), ":")
 	if !ok {
@@ -62,8 +62,8 @@ func (l *lexer) inDateField(at int) bool {
 	return len(word) <= len("birthday") && dayNames[strings.ToLower(word)]
 }
 
-// shortDate takes a day and a month without a year, as numbers: 20.06. behind a word for it, 15/06
-// behind such a word or, where one of both is no month, behind a mark.
+// shortDate takes a day and a month in digits without a year. 20.06. needs a word such as "am"
+// before it; 15/06 needs such a word or, if only one number may be a month, a preceding mark.
 func (l *lexer) shortDate(g []group) bool {
 	if len(g) != 2 {
 		return false
@@ -95,7 +95,7 @@ func (l *lexer) shortDate(g []group) bool {
 	return true
 }
 
-// before reports whether a word that a date follows on stands before a place, or a mark or nothing.
+// before reports whether a word that introduces a date precedes an offset, or a mark or nothing.
 func (l *lexer) before(at int) (cue, mark bool) {
 	text := strings.TrimRight(l.text[:at], " ")
 	last, _ := utf8.DecodeLastRuneInString(text)

@@ -1,11 +1,11 @@
 package quantity
 
-// between bounds how many tokens stand between the two numbers of "from 10 euros in winter to 20 euros
-// in summer"; our choice.
+// between is the maximum number of tokens between the two numbers of "from 10 euros in winter to 20
+// euros in summer"; our choice.
 const between = 8
 
-// paired reports whether what stands from token j on, up to the end of the clause, is the other number
-// of "from ... to": then nothing is said of what lies beyond.
+// paired reports whether the other number of "from ... to" follows from token j on, within the
+// clause. Then "from" is not a lower bound.
 func (p *parser) paired(j int) bool {
 	for k := j; k < j+between; k++ {
 		t := p.tok(k)
@@ -25,8 +25,9 @@ func (p *parser) paired(j int) bool {
 	return false
 }
 
-// side is on which side of v, of tokens [i, j), lies what is spoken of. What an order forbids lies on
-// one, and what it allows on the other.
+// side returns the side of v, in tokens [i, j), on which the subject lies. It is NoSide for orders
+// that forbid something, because the forbidden values are on one side and the allowed ones on the
+// other.
 func (p *parser) side(i, j int, v *Value) Side {
 	if v.Range() || v.Forbids {
 		return NoSide
@@ -80,7 +81,7 @@ func (p *parser) side(i, j int, v *Value) Side {
 	return NoSide
 }
 
-// romanceSide reports whether what stands from token j on says that more is meant as well: "et versions
+// romanceSide reports whether the text from token j on includes larger values: "et versions
 // ultérieures", "o superior".
 func (p *parser) romanceSide(j int) bool {
 	switch p.tokText(j) {

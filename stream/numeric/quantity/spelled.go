@@ -44,7 +44,7 @@ func (p *parser) spelled(i int) (v Value, next int, ok bool) {
 	}
 }
 
-// inOneWord is a number that one word tells, also one and a half.
+// inOneWord returns a number written in one word, such as one and a half.
 func inOneWord(n float64) Value {
 	if n != math.Trunc(n) {
 		return plainValue(n, 0.5)
@@ -52,8 +52,8 @@ func inOneWord(n float64) Value {
 	return plainValue(n, 1)
 }
 
-// bareMagnitude allows hundert, mil, cent, mille without a number before them; English says "a
-// hundred".
+// bareMagnitude reports whether token i is a magnitude without a number before it, such as hundert,
+// mil, cent or mille. English says "a hundred".
 func (p *parser) bareMagnitude(i int) bool {
 	t := p.tok(i)
 	if t.word.role&roleMagnitude == 0 || t.word.num > 1000 {
@@ -66,7 +66,7 @@ func (p *parser) bareMagnitude(i int) bool {
 	return false
 }
 
-// fits reports whether cardinal n can follow last inside one number.
+// fits reports whether cardinal n can follow last within one number.
 func fits(n, last float64, seen bool) bool {
 	switch {
 	case !seen:

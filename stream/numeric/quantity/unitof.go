@@ -2,7 +2,8 @@ package quantity
 
 import "strings"
 
-// unitOf gives v the unit around the number in tokens [i, j) and returns the token after it.
+// unitOf gives v the unit before or after the number in tokens [i, j) and returns the token after
+// it.
 func (p *parser) unitOf(i, j int, v *Value) int {
 	if money := p.tok(i - 1); p.money(i-1) && i > p.free && (money.kind == tokSymbol || money.end-money.start >= 2) {
 		v.setUnit(money.unit)
@@ -40,7 +41,8 @@ func dollarOf(prefix string, u unit) unit {
 	return u
 }
 
-// unitAt reads a unit at token j, with a hyphen before it (10-metre) and square or cubic.
+// unitAt reads a unit at token j, possibly with a hyphen before it (10-metre), and square or cubic
+// units.
 func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 	if p.sym(j, '-') && p.touches(j) && p.touches(j+1) {
 		j++
@@ -68,7 +70,7 @@ func (p *parser) unitAt(j int) (u unit, next int, ok bool) {
 	return u, next, true
 }
 
-// further reports whether a word that counts on stands at token j before a length of time: 14 more weeks,
+// further reports whether token j is a word such as "more" before a length of time: 14 more weeks,
 // 3 additional days.
 func (p *parser) further(j int) bool {
 	if p.tok(j+1).unit.dim != Duration {
@@ -81,7 +83,7 @@ func (p *parser) further(j int) bool {
 	return false
 }
 
-// workday reports whether business days stand at token j; calendar days are days.
+// workday reports whether tokens j and j+1 are business days; calendar days are plain days.
 func (p *parser) workday(j int) bool {
 	next := p.tok(j + 1).unit
 	if next.dim != Duration || next.factor != day {
@@ -100,8 +102,8 @@ func (p *parser) poweredUnit(j, n int) (u unit, next int, ok bool) {
 	return u, j + 2, ok
 }
 
-// unitTail reads what belongs to unit u after it: an exponent, the scale of degrees, "points" after
-// percent.
+// unitTail reads what belongs to unit u after it: an exponent, the scale of degrees, or "points"
+// after percent.
 func (p *parser) unitTail(u unit, next int) (tail unit, end int) {
 	t := p.tok(next)
 	switch {
@@ -123,8 +125,9 @@ func (p *parser) unitTail(u unit, next int) (tail unit, end int) {
 	return u, next
 }
 
-// unitStands tells units from the words they look like: "in" must touch its number, and so must "d"
-// and "x"; "m" and other letters must not be followed by an apostrophe or begin a name.
+// unitStands distinguishes units from words that look the same. "in" must touch its number or
+// precede a symbol; others such as "d" and "x" must touch it or not be followed by a name. An
+// apostrophe must not follow.
 func (p *parser) unitStands(j int) bool {
 	t := p.tok(j)
 	s := p.text[t.start:t.end]
@@ -150,8 +153,8 @@ func (p *parser) tokStartsName(j int) bool {
 	return next.kind == tokWord && next.start < len(p.text) && p.text[next.start] >= 'A' && p.text[next.start] <= 'Z'
 }
 
-// perLength notes the longer time that a length of time is a part of: 20 days per year, 20 days a
-// year. It stays a length of time, as in "20 days of annual leave".
+// perLength sets the longer period that a length of time is a part of: 20 days per year, 20 days a
+// year. The value remains a length of time.
 func (p *parser) perLength(j int, v *Value) (next int, ok bool) {
 	if v.Dim != Duration || !p.sym(j, '/') && !p.has(j, rolePer|roleArticle) && !p.each(j) {
 		return j, false
@@ -164,7 +167,7 @@ func (p *parser) perLength(j int, v *Value) (next int, ok bool) {
 	return j + 2, true
 }
 
-// perUnit reads "/h" and "per hour" after a unit. The unit below the line needs a dimension of its
+// perUnit reads "/h" and "per hour" after a unit. The unit after "per" needs a dimension of its
 // own.
 func (p *parser) perUnit(j int, v *Value) int {
 	if next, ok := p.perLength(j, v); ok {
@@ -262,8 +265,8 @@ func (p *parser) dashRange(k int) bool {
 	return spacedBefore == spacedAfter
 }
 
-// opens reports whether a word of role r stands before the number at i, with at most a hedge or a
-// currency between.
+// opens reports whether a word of role r precedes the number at i, with only hedges or a currency
+// in between.
 func (p *parser) opens(i int, r role) bool {
 	for k := i - 1; k >= 0 && k >= i-3; k-- {
 		if p.has(k, r) {
@@ -276,7 +279,7 @@ func (p *parser) opens(i int, r role) bool {
 	return false
 }
 
-// hedge reads the words before token i.
+// hedge returns the hedge from the words before token i.
 func (p *parser) hedge(i int) Hedge {
 	if h := p.boundBefore(i); h != Exact {
 		return h
@@ -307,8 +310,8 @@ func (p *parser) hedge(i int) Hedge {
 	return Exact
 }
 
-// dialled reports whether the number at token i is one to call, behind "unter" at token k: "erreichbar
-// unter 116 116" is no bound.
+// dialled reports whether the number at token i is a telephone number after "unter" at token k:
+// "erreichbar unter 116 116" is not a bound.
 func (p *parser) dialled(k, i int) bool {
 	if !p.word(k, "unter") || p.money(i-1) || p.tok(i+1).unit.dim != Plain {
 		return false
@@ -326,12 +329,12 @@ func (p *parser) dialled(k, i int) bool {
 	return false
 }
 
-// ordered bounds how many words stand between an order not to do something and the number that bounds
-// it: "do not iron silk above 110 degrees"; our choice.
+// ordered is the maximum number of words between a prohibition and its number: "do not iron silk
+// above 110 degrees"; our choice.
 const ordered = 6
 
-// forbids reports whether an order not to do something stands before the number at token i, in its
-// clause. What is told of it, that over 4 is forbidden or that 4 is the most, are the same then.
+// forbids reports whether a prohibition precedes the number at token i in its clause. "Over 4 is
+// forbidden" and "at most 4" then mean the same.
 func (p *parser) forbids(i int) bool {
 	for k := i - 1; k >= i-ordered; k-- {
 		switch p.tokText(k) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Dim is a dimension: what a unit measures. Values compare only within one dimension. The low byte
-// is the dimension above the line, the high byte the one below it: metres per second is length over
-// time.
+// Dim is a dimension: what a unit measures. Only values of the same dimension are comparable. The
+// low byte is the dimension of the numerator, the high byte that of the denominator: metres per
+// second is length over time.
 type Dim uint16
 
-// The dimensions that arithmetic treats in ways of their own. There is one for each currency, too,
-// as there are no exchange rates here.
+// Dimensions that arithmetic treats specially. Each currency has its own as well, because there are
+// no exchange rates.
 const (
 	Plain    Dim = 0 // no unit
 	Percent  Dim = 1
@@ -20,7 +20,7 @@ const (
 	Multiple Dim = 18 // 3 times, threefold
 )
 
-// The others.
+// The other dimensions.
 const (
 	_ Dim = iota // Plain
 	_            // Percent
@@ -79,8 +79,8 @@ const (
 
 func (d Dim) per(below Dim) Dim { return d | below<<8 }
 
-// Mass is that of kilograms and pounds, Sterling that of pounds of money, Hours that of times of day,
-// Days that of dates.
+// Dimensions used outside the package: Mass is that of kilograms and pounds, Sterling of pounds as
+// money, Hours of times of day, Days of dates.
 const (
 	Mass     = mass
 	Sterling = gbp
@@ -93,23 +93,23 @@ func (v *Value) Pounds() bool {
 	return v.Kind == Count && v.Dim == mass && v.Factor == unitNames["pounds"].factor
 }
 
-// Of reports whether d is dimension top per dimension below: mass per volume.
+// Of reports whether d is dimension top per dimension below, such as mass per volume.
 func (d Dim) Of(top, below Dim) bool {
 	return below != Plain && top == top.Top() && below == below.Top() && d == top.per(below)
 }
 
-// Top is the dimension above the line: mass for grams per day. Lists often name what a number is
-// per only once.
+// Top returns the dimension of the numerator: mass for grams per day. Lists often state the "per"
+// unit only once.
 func (d Dim) Top() Dim { return d & 0xff }
 
-// IsCurrency reports whether d is that of an amount of money, for a length of time or not.
+// IsCurrency reports whether d is an amount of money, with or without a "per" unit.
 func (d Dim) IsCurrency() bool { return d.currency() }
 
 func (d Dim) currency() bool { d &= 0xff; return d >= firstCurrency && d <= lastCurrency }
 
 type unit struct {
 	dim    Dim
-	factor float64 // base units in one of this
+	factor float64 // base units per unit
 	offset float64
 }
 
@@ -122,13 +122,13 @@ const (
 	year   = Year
 )
 
-// Year is the Julian year in seconds, the base unit of Duration.
+// Year is the length of the Julian year in seconds. Seconds are the base unit of Duration.
 const Year = 365.25 * day
 
 //go:embed units.txt
 var unitLists string
 
-// dimensions are the names of dimensions in units.txt, in their order.
+// dimensions are the names of the dimensions in units.txt, in the order of the constants.
 const dimensions = `plain percent length area volume mass duration temperature degree storage energy power pressure
 	frequency voltage current force pixels multiple calendar clock rank
 	usd eur gbp jpy cny inr chf cad aud krw brl rub mxn sek
@@ -139,7 +139,7 @@ type namedUnit struct {
 	unit
 }
 
-// units are those of a section of units.txt.
+// units returns the units of a section of units.txt.
 func units(section string) (list []namedUnit) {
 	dims := map[string]Dim{}
 	for i, name := range strings.Fields(dimensions) {
@@ -173,7 +173,7 @@ func number(s string) float64 {
 	return f
 }
 
-// symbols are units as written after a number, case kept; unitNames are units in words, folded to
+// symbols are units as written after a number, case-sensitive; unitNames are units in words, in
 // lower case; hanUnits are units in ideographs.
 //
 //nolint:gochecknoglobals // constant tables
@@ -187,7 +187,7 @@ func byName(list []namedUnit) map[string]unit {
 	return m
 }
 
-// powered is the unit of area (n = 2) or volume (n = 3) over a length.
+// powered returns the unit of area (n = 2) or volume (n = 3) for a unit of length.
 func (u unit) powered(n int) (unit, bool) {
 	switch {
 	case u.dim != length:
