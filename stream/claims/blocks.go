@@ -5,35 +5,36 @@ import (
 	"unicode"
 )
 
-// blockForm is how a block of code is told from text.
+// blockForm says how a code block is recognized.
 type blockForm uint8
 
 const (
-	fenced  blockForm = iota // by fences of Markdown
-	edited                   // by the lines that frame an edit: <<<<<<< SEARCH, >>>>>>> REPLACE
+	fenced  blockForm = iota // by Markdown fences
+	edited                   // by the lines around an edit: <<<<<<< SEARCH, >>>>>>> REPLACE
 	patched                  // by the lines of a patch: *** Begin Patch, *** End Patch
-	diffed                   // by the signs of a diff at the beginnings of its lines
+	diffed                   // by the signs of a diff at the start of its lines
 	tagged                   // by tags in which agents write calls and files
 )
 
-// maxBlock bounds in bytes a block that no fence began, and that may lack its end.
+// maxBlock is the maximum size, in bytes, of a block without a fence, whose end may be missing.
 const maxBlock = 128 << 10
 
-// maxHeader bounds in bytes the line before the one that tells that a diff begins.
+// maxHeader is the maximum length, in bytes, of the line before the one that identifies a diff.
 const maxHeader = 256
 
-// Place is where in an answer the end of the text so far stands.
+// Place says where in an answer the text so far ends.
 type Place uint8
 
 // The places.
 const (
 	Free   Place = iota // in text
-	Within              // in inline code, a formula, or what may be the beginning of a block of code
-	Behind              // on the line that ended a block of code
-	Inside              // in a block of code, in indented code or a JSON object, or behind such an object
+	Within              // in inline code, a formula, or the possible start of a code block
+	Behind              // on the line that ended a code block
+	// In a code block, in indented code or a JSON object, or directly after such an object.
+	Inside
 )
 
-// Place is where the text so far ends.
+// Place returns where the text so far ends.
 func (s *Splitter) Place() Place {
 	switch {
 	case s.fence.open && !s.fence.last:
@@ -52,7 +53,7 @@ func (s *Splitter) Place() Place {
 	return Free
 }
 
-// openBlock begins a block of code; what it begins with is code as well.
+// openBlock begins a code block. The text that opens it belongs to the block.
 func (s *Splitter) openBlock(f fence) {
 	s.endLineClaim()
 	s.table.leave()
@@ -64,7 +65,7 @@ func (s *Splitter) openBlock(f fence) {
 	s.value, s.layout = value{}, layout{}
 }
 
-// endBlock ends a block of code; what follows is read as from the start of a line.
+// endBlock ends a code block. The following text is read as from the start of a line.
 func (s *Splitter) endBlock() {
 	if s.open {
 		s.close(s.end, false)
@@ -74,7 +75,7 @@ func (s *Splitter) endBlock() {
 	s.lineStart = true
 }
 
-// beginBlock looks whether a block begins at the start of the line, whose text begins at at.
+// beginBlock checks whether a block begins on the current line, whose text starts at offset at.
 func (s *Splitter) beginBlock(at int) verdict {
 	var f fence
 	v := no
@@ -110,7 +111,7 @@ func (s *Splitter) beginBlock(at int) verdict {
 	return v
 }
 
-// peekByte is the byte at at, or 0 where none has come.
+// peekByte returns the byte at offset at, or 0 if it has not arrived.
 func (s *Splitter) peekByte(at int) byte {
 	if at < len(s.buf) {
 		return s.buf[at]
@@ -118,8 +119,8 @@ func (s *Splitter) peekByte(at int) byte {
 	return 0
 }
 
-// beginBlockLine looks at the start of a line of a block whether it belongs to it: yes or no, as
-// long as that can be told.
+// beginBlockLine decides whether the current line belongs to the open block, and ends the block if
+// not. It returns more if that is not known yet, and otherwise yes.
 func (s *Splitter) beginBlockLine(at int) verdict {
 	v := yes
 	switch s.fence.form {
@@ -146,7 +147,7 @@ func (s *Splitter) beginBlockLine(at int) verdict {
 	return yes
 }
 
-// paragraphGoesOn reports whether the line is no empty one whose text begins at a place.
+// paragraphGoesOn reports whether the line with text at an offset is not empty.
 func (s *Splitter) paragraphGoesOn(at int) verdict {
 	switch s.peekByte(at) {
 	case '\n':
@@ -172,7 +173,7 @@ func (s *Splitter) beginEditLine(at int) verdict {
 	return yes
 }
 
-// frame reads a line that frames an edit: five to nine times the sign, a blank and the word.
+// frame recognizes a line that frames an edit: five to nine times the sign, a space and the word.
 func frame(h lineHead, sign byte, word string) verdict {
 	run := 0
 	for run < len(h.text) && run < 10 && h.text[run] == sign {
@@ -202,7 +203,8 @@ func begins(h lineHead, text string) verdict {
 	return yes
 }
 
-// lineOf reports whether a line is a text, with nothing but blanks behind it, or > as some write.
+// lineOf reports whether a line consists of a text, followed only by white space or a > that some
+// models add.
 func lineOf(h lineHead, text string) verdict {
 	if v := begins(h, text); v != yes {
 		return v
@@ -217,7 +219,7 @@ func lineOf(h lineHead, text string) verdict {
 	return yes
 }
 
-// beginPatchLine reads a line of a patch, which a sign begins; another one is none.
+// beginPatchLine decides whether a line belongs to a patch, by its first character.
 func (s *Splitter) beginPatchLine() verdict {
 	switch s.buf[s.pos] {
 	case ' ', '\t', '+', '-', '@', '\\', '\n', '\r':
@@ -233,18 +235,18 @@ func (s *Splitter) beginPatchLine() verdict {
 	return no
 }
 
-// hunk is what is left of the hunk of a diff that is being read.
+// hunk is the remainder of the diff hunk that is being read.
 type hunk struct {
 	open     bool
 	counted  bool
-	old, now int  // lines by its head that have not come
-	blank    bool // the line before was empty
+	old, now int  // lines still to come, according to its header
+	blank    bool // the previous line was empty
 }
 
-// over reports whether all the lines have come that the head of the hunk tells.
+// over reports whether all lines announced by the hunk's header have arrived.
 func (h *hunk) over() bool { return h.counted && h.old <= 0 && h.now <= 0 }
 
-// headers begin the lines before the hunks of a diff.
+// headers are the beginnings of lines before the hunks of a diff.
 //
 //nolint:gochecknoglobals // constant table
 var headers = [...]string{
@@ -253,8 +255,8 @@ var headers = [...]string{
 	"Binary files ",
 }
 
-// beginDiffLine reads a line of a diff. Where a hunk has the lines that its head tells, and an
-// empty one behind them, signs are marks of a list again.
+// beginDiffLine decides whether a line belongs to a diff. After a complete hunk and an empty line,
+// plus and minus signs are list marks again.
 func (s *Splitter) beginDiffLine() verdict {
 	f, h := &s.fence, s.lineHead(s.pos)
 	c := h.text[0]
@@ -300,7 +302,7 @@ func (s *Splitter) beginDiffLine() verdict {
 	return v
 }
 
-// header reports whether a line stands before the hunks of a diff.
+// header reports whether a line is a diff header.
 func header(h lineHead) verdict {
 	v := no
 	for _, text := range headers {
@@ -315,7 +317,7 @@ func header(h lineHead) verdict {
 	return v
 }
 
-// hunkOf reads the head of a hunk: @@ -1,2 +3,4 @@.
+// hunkOf reads a hunk header: @@ -1,2 +3,4 @@.
 func hunkOf(h lineHead) (hunk, verdict) {
 	out := hunk{open: true, counted: true}
 	at := 0
@@ -339,7 +341,7 @@ func hunkOf(h lineHead) (hunk, verdict) {
 	return out, yes
 }
 
-// rangeOf reads 1,2 or 1 at at, and returns the number of lines and the size.
+// rangeOf reads 1,2 or 1 at offset at. It returns the number of lines and the length of the text.
 func rangeOf(h lineHead, at int) (n, size int, v verdict) {
 	n, first := 1, at
 	for range 2 {
@@ -366,7 +368,7 @@ func rangeOf(h lineHead, at int) (n, size int, v verdict) {
 	return n, at - first, yes
 }
 
-// files reads two lines that name the files of a diff: --- a/x and +++ b/x.
+// files recognizes two lines that name the files of a diff: --- a/x and +++ b/x.
 func (s *Splitter) files(at int) verdict {
 	if v := begins(s.lineHead(at), "--- "); v != yes {
 		return v
@@ -382,8 +384,8 @@ func (s *Splitter) files(at int) verdict {
 	return begins(lineHead{text[end+1:], s.final}, "+++ ")
 }
 
-// blockRune takes the next rune of a block that no fence began: yes means that it is text of the
-// block, no that what follows is to be read anew.
+// blockRune handles the next rune of a block without a fence. It returns yes if the rune belongs to
+// the block, and no if the following text must be read again.
 func (s *Splitter) blockRune(r rune, size int) verdict {
 	switch {
 	case s.fence.left <= 0:
@@ -395,15 +397,15 @@ func (s *Splitter) blockRune(r rune, size int) verdict {
 		}
 	case r == '\n' && s.fence.last:
 		s.endBlock()
-		s.lineStart = false // the line break is one of the text
+		s.lineStart = false // the line break belongs to the text
 		return no
 	}
 	s.fence.left -= size
 	return yes
 }
 
-// beginForm looks for what programs read that begins in a line: yes where a block does. An object
-// is text.
+// beginForm checks whether a block for programs begins within a line. A JSON object is noted, but
+// counts as text.
 func (s *Splitter) beginForm(r rune) verdict {
 	if r == '<' {
 		return s.beginTag()
@@ -414,7 +416,7 @@ func (s *Splitter) beginForm(r rune) verdict {
 	return no
 }
 
-// heed takes note of the next rune of a text behind a block, or in or behind an object.
+// heed tracks the next rune of text after a block, or in or after a JSON object.
 func (s *Splitter) heed(r rune) {
 	s.behind = s.behind && unicode.IsSpace(r)
 	s.value.follow(r)

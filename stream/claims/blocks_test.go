@@ -10,7 +10,7 @@ import (
 	"signalbox/stream/claims"
 )
 
-// said are the claims without the code.
+// said returns the claims except code.
 func said(list []claims.Claim) []string {
 	var out []string
 	for _, c := range list {
@@ -21,10 +21,10 @@ func said(list []claims.Claim) []string {
 	return out
 }
 
-// What agents write for programs is code, and ends where it ends.
+// blocks are texts with code that agents write for programs; the code ends where its block does.
 var blocks = []struct {
 	name, text string
-	want       []string // what is no code
+	want       []string // what is not code
 }{
 	{
 		"a file of Cline", "I write it. Port is 1.\n<write_to_file>\n<path>a/b.md</path>\n<content>\n# A tower\n\nThe " +
@@ -292,7 +292,7 @@ func TestATagWithoutAnEndIsBounded(t *testing.T) {
 	}
 }
 
-// agents is what random texts with blocks are made of.
+// agents are the parts of random texts with blocks.
 var agents = []string{
 	"<write_to_file>", "<path>", "</path>", "<content>\n", "</content>", "</write_to_file>", "<tool_call>",
 	"</tool_call>\n", "{\"a\": \"b. C\"}", "{\"", "\\\"", "}",

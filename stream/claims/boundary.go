@@ -8,11 +8,11 @@ import (
 	"signalbox/internal/script"
 )
 
-// maxAhead bounds in bytes how far a boundary is looked for beyond its terminal. Past it the place
-// counts as decided.
+// maxAhead is how far, in bytes, a boundary looks ahead beyond its terminal. After that the
+// position counts as decided.
 const maxAhead = 64
 
-// ends judges whether the rune at pos ends the claim, and closes it when it does.
+// ends decides whether the rune at pos ends the claim, and closes the claim if it does.
 func (s *Splitter) ends(r rune, size int) verdict {
 	switch {
 	case !s.open:
@@ -27,7 +27,7 @@ func (s *Splitter) ends(r rune, size int) verdict {
 	return no
 }
 
-// semicolon ends a clause, unless inside brackets or inside a word (an HTML entity).
+// semicolon ends a clause, unless it is inside brackets or a word (an HTML entity).
 func (s *Splitter) semicolon(r rune, size int) verdict {
 	if s.depth > 0 {
 		return no
@@ -63,10 +63,10 @@ func (s *Splitter) wideTerminal(size int) verdict {
 	return yes
 }
 
-// terminal judges . ! ? and runs of them.
+// terminal decides on . ! ? and runs of them.
 func (s *Splitter) terminal() verdict {
 	if prev, _ := utf8.DecodeLastRune(s.buf[s.start:s.pos]); stops(prev) {
-		return no // judged at the first of its run
+		return no // decided at the first of its run
 	}
 	at := s.pos
 	for at < len(s.buf) && at-s.pos < maxAhead {
@@ -86,7 +86,7 @@ func (s *Splitter) terminal() verdict {
 	case v == more:
 		return more
 	case next == 0 && s.final:
-		return no // the end closes it
+		return no // the end of the text closes it
 	case !unicode.IsSpace(next):
 		if script.IsIdeograph(next) && len(dots) == 1 && dots[0] != '.' {
 			break
@@ -109,7 +109,7 @@ func (s *Splitter) terminal() verdict {
 
 func stops(r rune) bool { return r == '.' || r == '!' || r == '?' || r == '…' }
 
-// closing skips quotes, brackets, emphasis and citations after a terminal.
+// closing skips quotation marks, brackets, emphasis and citations after a terminal.
 func (s *Splitter) closing(at int) (int, verdict) {
 	for at-s.pos < maxAhead {
 		r, v := s.peek(at)
@@ -132,7 +132,7 @@ func (s *Splitter) closing(at int) (int, verdict) {
 	return at, no
 }
 
-// citation finds the end of [3] or [3, 4] at at.
+// citation finds the end of [3] or [3, 4] at offset at.
 func (s *Splitter) citation(at int) (int, verdict) {
 	for i := at + 1; i < at+16; i++ {
 		if i >= len(s.buf) {
@@ -152,7 +152,8 @@ func (s *Splitter) citation(at int) (int, verdict) {
 	return at, no
 }
 
-// peek is the rune at byte at; 0 past the end of the text, and more when it has not come yet.
+// peek returns the rune at offset at. It returns 0 after the end of the text, and more if the rune
+// has not arrived yet.
 func (s *Splitter) peek(at int) (rune, verdict) {
 	if at >= len(s.buf) || !utf8.FullRune(s.buf[at:]) {
 		if !s.final {
@@ -166,7 +167,7 @@ func (s *Splitter) peek(at int) (rune, verdict) {
 	return r, no
 }
 
-// closes reports whether r may stand between a terminal and the space after it.
+// closes reports whether r may be between a terminal and the space after it.
 func closes(r rune) bool {
 	switch r {
 	case '"', '\'', '”', '’', '»', '›', ')', ']', '}', '*', '_', '」', '』', '）', '】', '》', '〉', '“':
@@ -175,7 +176,7 @@ func closes(r rune) bool {
 	return false
 }
 
-// fullStop judges a single full stop with a space after it: not every one ends a sentence.
+// fullStop decides whether a single full stop followed by a space ends a sentence.
 func (s *Splitter) fullStop(at int) verdict {
 	word := s.lastWord()
 	switch s.kindBefore(s.pos) {
@@ -196,9 +197,9 @@ func (s *Splitter) fullStop(at int) verdict {
 	return yes
 }
 
-// stopped reports whether the open claim ends like a sentence: with a terminal, behind which closing
-// marks and citations may stand, or with its line where that is an item. A full stop behind a
-// number of two digits or an abbreviation may be one inside of a sentence, or of a longer number.
+// stopped reports whether the open claim ends like a sentence: with a terminal, possibly followed
+// by closing marks and citations, or with its line if it is an item. A full stop after a number of
+// up to two digits or after an abbreviation may be inside a sentence or a longer number.
 func (s *Splitter) stopped() bool {
 	if s.kind != Prose && bytes.IndexByte(s.buf[s.end:], '\n') >= 0 {
 		return true
@@ -225,8 +226,8 @@ func (s *Splitter) stopped() bool {
 	return false
 }
 
-// beforeCitation is the place before a citation whose bracket closes at at, or at for another
-// bracket.
+// beforeCitation returns the offset before a citation whose bracket closes at offset at, or at if
+// it is another bracket.
 func (s *Splitter) beforeCitation(at int) int {
 	i := at
 	for i > s.start && bytes.IndexByte([]byte("0123456789, -^"), s.buf[i-1]) >= 0 {
@@ -238,7 +239,8 @@ func (s *Splitter) beforeCitation(at int) int {
 	return at
 }
 
-// kindBefore is the kind of the word that ends at a place. The letter of a scale is no initial: 8 °C.
+// kindBefore returns the kind of the word that ends at an offset. The letter of a scale, as in 8
+// °C, is not an initial.
 func (s *Splitter) kindBefore(at int) stopKind {
 	word := s.wordBefore(at)
 	if kind := kindOf(word); kind != initial || !s.ofScale(at-len(word)) {
@@ -247,13 +249,13 @@ func (s *Splitter) kindBefore(at int) stopKind {
 	return ordinary
 }
 
-// ofScale reports whether the sign of degrees stands before a place.
+// ofScale reports whether a degree sign precedes an offset.
 func (s *Splitter) ofScale(at int) bool { return bytes.HasSuffix(s.buf[:at], []byte("°")) }
 
-// lastWord is the word before pos, with the dots inside it: U.S, e.g, 3.5.
+// lastWord returns the word before pos, including the dots inside it: U.S, e.g, 3.5.
 func (s *Splitter) lastWord() []byte { return s.wordBefore(s.pos) }
 
-// wordBefore is the word that ends at a place.
+// wordBefore returns the word that ends at an offset.
 func (s *Splitter) wordBefore(at int) []byte {
 	i := at
 	for i > s.start {
@@ -266,8 +268,8 @@ func (s *Splitter) wordBefore(at int) []byte {
 	return s.buf[i:at]
 }
 
-// nextWord is the first word after at, past spaces and opening marks. It is complete when the
-// verdict is yes; no means that the text or the line ends first.
+// nextWord returns the first word after offset at, after spaces and opening marks. With yes it is
+// complete; no means that the text or the line ends first.
 func (s *Splitter) nextWord(at int) ([]byte, verdict) {
 	limit := at + maxAhead
 	for at < limit {
@@ -305,7 +307,7 @@ func opens(r rune) bool {
 	return false
 }
 
-// nextOpens judges by the word after the stop: a small letter goes on.
+// nextOpens decides by the word after the stop: a lower-case letter continues the sentence.
 func (s *Splitter) nextOpens(at int) verdict {
 	word, v := s.nextWord(at)
 	if v == no {
@@ -324,7 +326,8 @@ func (s *Splitter) nextOpens(at int) verdict {
 	return yes
 }
 
-// nextAfterDay judges like nextOpens after a number, where a month goes on too: 3. Mai.
+// nextAfterDay is nextOpens after a number, where a German month also continues the sentence: 3.
+// Mai.
 func (s *Splitter) nextAfterDay(at int) verdict {
 	if v := s.nextOpens(at); v != yes {
 		return v
@@ -339,8 +342,8 @@ func (s *Splitter) nextAfterDay(at int) verdict {
 	return yes
 }
 
-// nextStarter judges a stop after an initial or a dotted acronym: only a word that begins sentences
-// ends the claim.
+// nextStarter decides on a stop after an initial or a dotted acronym: only a word that typically
+// begins a sentence ends the claim.
 func (s *Splitter) nextStarter(at int) verdict {
 	word, v := s.nextWord(at)
 	switch v {
@@ -356,8 +359,8 @@ func (s *Splitter) nextStarter(at int) verdict {
 	return no
 }
 
-// nextLetter judges a stop after a small letter alone, which may be one of several that stand for
-// words: z. B., p. a.
+// nextLetter decides on a stop after a single lower-case letter, which may be part of an
+// abbreviation: z. B., p. a.
 func (s *Splitter) nextLetter(at int, letter []byte) verdict {
 	before := bytes.TrimRightFunc(s.buf[s.start:s.pos-len(letter)], unicode.IsSpace)
 	if n := len(before) - 1; n > 0 && before[n] == '.' && isLetter(s.wordBefore(s.start+n)) {
@@ -380,13 +383,13 @@ func (s *Splitter) nextLetter(at int, letter []byte) verdict {
 	return yes
 }
 
-// isLetter reports whether a word is a letter alone.
+// isLetter reports whether a word is a single letter.
 func isLetter(word []byte) bool {
 	r, size := utf8.DecodeRune(word)
 	return size == len(word) && unicode.IsLetter(r)
 }
 
-// finish closes the open claim at byte at, which is then judged.
+// finish closes the open claim at offset at and continues there.
 func (s *Splitter) finish(at int) {
 	for s.pos < at {
 		r, size := utf8.DecodeRune(s.buf[s.pos:])

@@ -1,25 +1,31 @@
-// Package claims cuts the text of an answer into claims while it streams: sentences and clauses,
+// Package claims splits the text of an answer into claims while it streams: sentences and clauses,
 // list items, table cells. A claim is the unit that is checked against evidence.
 //
-// A Splitter takes text in pieces of any size. Where the pieces are cut changes nothing: the claims
-// of a text are the same for every way to feed it. Claims come in order, and between them lies only
-// white space, mark-up (bullets, heading marks, table bars) and punctuation that stands alone. Text
-// of code blocks is handed out line by line as claims of kind Code, which carry nothing to check;
-// the caller that holds text back can let it go. With Options.Blocks code is also what agents write
-// without fences. Such a block ends with its end mark, or where what comes cannot belong to it, and
-// after 128 KiB in any case; a tag begins one only with attributes or with a tag or JSON in it, but
-// for <code> at the end of a line.
+// A Splitter accepts text in pieces of any size, and the claims do not depend on where the pieces
+// are cut. Claims come in order. Between them there is only white space, mark-up (bullets, heading
+// marks, table bars) and isolated punctuation. The text of code blocks is returned line by line as
+// claims of kind Code, which contain nothing to check, so that a caller that holds text back can
+// release it.
 //
-// With Options.Values JSON is cut by its values instead where a text begins so, in blocks that are
-// of JSON, and where an object begins in a line of its own or behind a colon; between its claims lie
-// names of members and values that state nothing.
+// # Blocks and JSON
 //
-// The sentence rules of UAX 29 are not followed to the letter, for two reasons: its rule SB8 may
-// look ahead without bound before it decides about a full stop, which a stream cannot wait for, and
-// it breaks after abbreviations and initials. Taken from it are the classes (sentence terminals,
-// closing marks) and the order: terminal, closing marks, spaces. A claim that runs on without an
-// end is closed after Options.MaxWords words; the next one begins Options.Stride words after its
-// start, so that every stretch of text is seen with what stands around it.
+// With Options.Blocks, code also includes what agents write without fences. Such a block ends with
+// its end mark, or where the following text cannot belong to it, and after 128 KiB in any case. A
+// tag begins one only if it has attributes or contains a tag or JSON, except for <code> at the end
+// of a line.
+//
+// With Options.Values, JSON is split by its values instead. This applies to a text that begins with
+// JSON, to JSON blocks, and to an object that begins on its own line or after a colon. Between its
+// claims there are member names and values that state nothing.
+//
+// # Sentence boundaries
+//
+// The rules of UAX 29 are not followed exactly, for two reasons: rule SB8 may look ahead without
+// limit before it decides on a full stop, which a stream cannot wait for, and the rules break after
+// abbreviations and initials. The package uses their classes (sentence terminals, closing marks)
+// and their order: terminal, closing marks, spaces. A claim without an end is closed after
+// Options.MaxWords words. The next one begins Options.Stride words after its start, so that every
+// stretch of text is seen with its context.
 //
 // A Splitter holds no more than a claim of MaxBytes and a few words after it, and starts no
 // goroutine.
@@ -31,20 +37,20 @@ import (
 	"fmt"
 )
 
-// Kind tells where in the answer a claim stands.
+// Kind says what part of the answer a claim is.
 type Kind uint8
 
-// The kinds of a claim.
+// The kinds of claims.
 const (
 	Prose   Kind = iota // a sentence or clause of running text
 	Heading             // a line with heading marks
 	Item                // a sentence of a list item
 	Cell                // a table cell
-	Code                // a line of a code block, or a formula set apart: nothing to check
-	Value               // a number of JSON, or a string of a few words
+	Code                // a line of a code block, or a displayed formula: nothing to check
+	Value               // a number in JSON, or a string of a few words
 )
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k Kind) String() string {
 	switch k {
 	case Heading:
@@ -62,69 +68,71 @@ func (k Kind) String() string {
 	return "prose"
 }
 
-// Span is a place in the text of the choice.
+// Span is a range in the text of the choice.
 type Span struct {
-	Start, End int // End is the place after the last
+	Start, End int // End is exclusive
 }
 
-// Frame tells in what kind of JSON a claim stands.
+// Frame says in what kind of JSON a claim is.
 type Frame uint8
 
 // The frames.
 const (
-	NoFrame Frame = iota // in text, or in JSON that is the answer or a part of its text
-	Shown                // in a block behind other text: it may be the answer, or code that is shown
-	Example              // in such a block that is shown as an example, to be written or to be called
+	NoFrame Frame = iota // in text, or in JSON that is the answer or part of its text
+	Shown                // in a block after other text: the answer, or code that is shown
+	Example              // in such a block that is an example, or is to be written or called
 )
 
 // Claim is one finished claim.
 type Claim struct {
 	Text    string // the bytes of the text at Bytes
-	Context string // of a Cell: the head of its column and of its row; else empty
+	Context string // of a Cell: the heads of its column and its row; otherwise empty
 	Bytes   Span   // in bytes from the start of the choice
-	Runes   Span   // in code points from the start of the choice; a byte that is no UTF-8 counts as one
-	Kind    Kind
-	// Said is what a claim of JSON reads like where Text has escapes, and of a Value what its
-	// object and its member are called before it, in Lead bytes; else empty.
+	// In code points from the start of the choice; an invalid UTF-8 byte counts as one.
+	Runes Span
+	Kind  Kind
+	// Said is the text of a JSON claim without escapes, if Text has some. For a Value it begins
+	// with the names of its object and its member, which are Lead bytes long. Otherwise it is
+	// empty.
 	Said string
 	Lead int
-	// Place: Inside where nothing may be put behind the claim, which ends in a JSON object, or
-	// right behind one, or in indented code.
+	// Place is Inside if nothing may be inserted after the claim, because it ends in a JSON object,
+	// directly after one, or in indented code.
 	Place  Place
 	Frame  Frame
-	Window bool // closed by length, not by a boundary; the next claim may begin before this one ends
-	// Unfinished: the end of the text closed it and not a boundary, and it does not end like a
-	// sentence. It may be whole nonetheless: few items of lists have a full stop.
+	Window bool // closed by length, not by a boundary; the next claim may overlap
+	// Unfinished is set if the end of the text closed the claim, and it does not end like a
+	// sentence. It may be complete nevertheless: few list items have a full stop.
 	Unfinished bool
 }
 
 // Options are the limits of a Splitter. Zero fields take the value of DefaultOptions.
 type Options struct {
-	// MaxWords closes a claim that has no boundary for so many words; a Han or Kana character
-	// counts as a word. [8, 1000].
+	// MaxWords closes a claim without a boundary after this many words, in [8, 1000]. A Han or Kana
+	// character counts as a word.
 	MaxWords int
 	// Stride is the number of words between the start of a claim closed by length and the start of
-	// the next, [MaxWords/2, MaxWords].
+	// the next, in [MaxWords/2, MaxWords]. 0 selects two thirds of MaxWords.
 	Stride int
-	// MaxBytes closes a claim without words (a base64 string). At least 256.
+	// MaxBytes closes a claim without words, such as a base64 string. At least 256.
 	MaxBytes int
-	// Blocks takes for code what programs read out of an answer without a fence around it: calls
-	// and files in the tags of agents, edits, patches and diffs; and tells of claims that end in a
-	// JSON object or in indented code. For texts that agents write.
+	// Blocks treats as code what programs read from an answer without a fence around it: calls and
+	// files in the tags of agents, edits, patches and diffs. It also marks claims that end in a
+	// JSON object or in indented code. Use it for texts written by agents.
 	Blocks bool
-	// Values reads a text that is JSON, or holds a block of it (```json) or an object behind other
-	// text, value by value: each string is a text of its own, a number or a string of a few words a
-	// claim of kind Value. Names of members are no claims, nor are words that stand
-	// for a value (true, "refund_policy"), nor values of members that tell how sure an answer is
+	// Values reads JSON value by value: a text that is JSON, a JSON block (```json), or an object
+	// after other text. Each string is split like a text of its own; a number or a string of a few
+	// words is a claim of kind Value. No claims are made of member names, of single words that
+	// represent a value (true, "refund_policy"), and of members that say how certain an answer is
 	// and where it was found (confidence, page).
 	Values bool
 }
 
-// DefaultOptions are 48 words, which with two premises fit the 96 tokens that a checker reads at
-// once, a stride of 32 words and 2 KiB.
+// DefaultOptions returns 48 words, which with two premises fit the 96 tokens that a checker reads
+// at once, a stride of 32 words, and 2 KiB.
 func DefaultOptions() Options { return Options{MaxWords: 48, Stride: 32, MaxBytes: 2 << 10} }
 
-// Validate reports every field out of its range.
+// Validate returns an error for every field out of range.
 func (o Options) Validate() error {
 	var errs []error
 	if o.MaxWords != 0 && (o.MaxWords < 8 || o.MaxWords > 1000) {
@@ -148,11 +156,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// feedPiece is how much of a delta is taken in at once, so that the buffer stays small for a delta
-// of any size.
+// feedPiece is how many bytes of a delta are processed at once, so that the buffer stays small for
+// deltas of any size.
 const feedPiece = 1 << 10
 
-// Splitter cuts the text of one choice. Not safe for concurrent use.
+// Splitter splits the text of one choice. Not safe for concurrent use.
 type Splitter struct {
 	opts Options
 	out  []Claim
@@ -160,15 +168,15 @@ type Splitter struct {
 	buf      []byte // text from the start of the open claim, or of the gap before it
 	base     int    // bytes of the choice before buf
 	baseRune int    // code points of the choice before buf
-	pos      int    // bytes of buf that are judged
-	final    bool   // no more text will come
+	pos      int    // bytes of buf that are processed
+	final    bool   // no more text will arrive
 
 	open    bool // buf[start:] belongs to a claim
 	start   int
-	end     int // after the last byte of the open claim that is no space
+	end     int // after the last non-space byte of the open claim
 	words   int
 	inWord  bool
-	mark    int // where the next claim begins if this one is closed by length
+	mark    int // start of the next claim if this one is closed by length
 	markOK  bool
 	lineLen int // code points of the claim on this line
 
@@ -178,16 +186,16 @@ type Splitter struct {
 	value     value
 	json      members
 	begun     bool   // a line with text has begun
-	intro     string // the last claim that is text, which may say what a block behind it is
+	intro     string // the last text claim, which may introduce a block
 	layout    layout
-	behind    bool // a block of code ended in this line, and no text has followed
+	behind    bool // a code block ended on this line, and no text has followed
 	math      mathKind
-	tick      int // length of the run of backticks that opened inline code, or 0
+	tick      int // length of the backtick run that opened inline code, or 0
 	depth     int // open brackets
 	table     table
 }
 
-// New returns a Splitter for one choice. It fails when the options do not hold.
+// New returns a Splitter for one choice, or an error if the options are invalid.
 func New(o Options) (*Splitter, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("claim splitter: %w", err)
@@ -197,7 +205,7 @@ func New(o Options) (*Splitter, error) {
 	return s, nil
 }
 
-// Reset makes the splitter ready for another choice; buffers are kept.
+// Reset prepares the splitter for another choice. Buffers are reused.
 func (s *Splitter) Reset() {
 	json := members{text: s.json.text, levels: s.json.levels[:0], escapes: s.json.escapes[:0]}
 	*s = Splitter{
@@ -206,15 +214,15 @@ func (s *Splitter) Reset() {
 	}
 }
 
-// Continue makes the splitter ready for text that follows on a text behind its end.
+// Continue prepares the splitter for text that continues another text.
 func (s *Splitter) Continue() {
 	s.Reset()
 	s.begun = true
 }
 
-// Feed takes the next piece of text and returns the claims that it finished, in order. The slice is
-// valid until the next call; the strings in it stay. Pieces may be cut anywhere, also inside a
-// character.
+// Feed processes the next piece of text and returns the claims that it finished, in order. The
+// slice is valid until the next call; its strings remain valid. Pieces may be cut anywhere, even
+// inside a character.
 func (s *Splitter) Feed(delta string) []Claim { return feed(s, delta) }
 
 // FeedBytes is Feed for text in bytes, which it does not keep.
@@ -232,8 +240,8 @@ func feed[text ~string | ~[]byte](s *Splitter, delta text) []Claim {
 	return s.out
 }
 
-// Flush tells that no text follows and returns the claims that were still open. After it the
-// splitter takes text again only after Reset.
+// Flush processes the end of the text and returns the claims that were still open. After Flush, the
+// splitter accepts text only after Reset or Continue.
 func (s *Splitter) Flush() []Claim {
 	s.out = s.out[:0]
 	s.final = true
@@ -251,10 +259,10 @@ func (s *Splitter) Flush() []Claim {
 	return s.out
 }
 
-// Pending is the number of bytes taken in that belong to no finished claim yet.
+// Pending returns the number of bytes that belong to no finished claim yet.
 func (s *Splitter) Pending() int { return len(s.buf) }
 
-// judge finishes the claims that the text so far can tell.
+// judge finishes the claims that the text so far allows.
 func (s *Splitter) judge() {
 	s.scan()
 	s.compact()

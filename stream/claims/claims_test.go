@@ -31,7 +31,7 @@ func split(tb testing.TB, o claims.Options, text string) []claims.Claim {
 	return append(out, s.Flush()...)
 }
 
-// texts are the claims, kinds other than prose written before them.
+// texts returns the claims, preceded by their kind if it is not prose.
 func texts(list []claims.Claim) []string {
 	var out []string
 	for _, c := range list {
@@ -153,10 +153,10 @@ func TestOptionsOutOfRangeAreNamed(t *testing.T) {
 	}
 }
 
-// gap is what may lie between claims: white space, mark-up, punctuation and list numbers.
+// gap matches what may be between claims: white space, mark-up, punctuation and list numbers.
 var gap = regexp.MustCompile(`^(?:[\s\x00-\x1f|>+=◦▪●○\p{P}]|\(?\d{1,3}[.)])*$`)
 
-// checkCover fails when a claim is not the text at its place, or when text lies in no claim.
+// checkCover fails if a claim is not the text at its position, or if text belongs to no claim.
 func checkCover(t rapid.TB, text string, list []claims.Claim) {
 	at, last := 0, 0
 	for i, c := range list {
@@ -189,7 +189,7 @@ func blank(s string) bool {
 	}, s))
 }
 
-// checkChunks fails when another way to feed text gives other claims.
+// checkChunks fails if feeding the text in other pieces changes the claims.
 func checkChunks(t rapid.TB, s *claims.Splitter, text string, want []claims.Claim, next func(left int) int) {
 	s.Reset()
 	var got []claims.Claim
@@ -204,7 +204,7 @@ func checkChunks(t rapid.TB, s *claims.Splitter, text string, want []claims.Clai
 	}
 }
 
-// pieces are what random texts are made of.
+// pieces are the parts of random texts.
 var pieces = []string{
 	"The tower is 330 m tall. ", "Dr. ", "J. ", "U.S. ", "3. ", "3.5", "\n", "\n\n", "- ", "1. ", "| a | b |\n", "|---|---|\n", "```\n", "```go\n", "`x. Y`", "$5. ", "$x. Y$ ",
 	"。", "」", "「", "它", "塔高", "! ", "?) ", "... ", "… ", "; ", "(", ")", "[3]", "# ", "> ", "\\(", "\\)", "\\[", "$$", "**", " ", "word ", "Mai ", "é", "\xff", "\xe5", "--- ", "---\n", "~~~\n", "•", " \t", "\r\n",
@@ -216,7 +216,8 @@ func TestPiecesNeverChangeTheClaims(t *testing.T) {
 	checkPieces(t, pieces, claims.Options{MaxWords: 12, Stride: 8, MaxBytes: 256})
 }
 
-// checkPieces checks texts of the given pieces: however they come, their claims are the same.
+// checkPieces checks that texts built from the given parts yield the same claims however they are
+// fed.
 func checkPieces(t *testing.T, of []string, opts claims.Options) {
 	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {

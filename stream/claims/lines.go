@@ -13,23 +13,23 @@ type fence struct {
 	form  blockForm
 	char  byte // of the fences
 	run   int
-	last  bool // the line that is read ends the block
-	first bool // the line that is read begins it
-	begun bool // text stands before it
-	bare  bool // nothing says of what it is, and only empty lines have come
+	last  bool // the current line ends the block
+	first bool // the current line begins the block
+	begun bool // text precedes it
+	bare  bool // it has no label, and only empty lines so far
 	left  int  // bytes that a block without fences may still have
 	hunk  hunk
 	tag   tag
 }
 
-// maxPrefix bounds in bytes the indentation and marks that are read to tell what a line is.
+// maxPrefix is how many bytes of indentation and marks are read to classify a line.
 const maxPrefix = 48
 
-// wrapAt is the length in code points from which on a line is taken to be wrapped by hand, so that
-// its end is no boundary when the next one goes on with text.
+// wrapAt is the length in code points from which a line counts as wrapped by hand, so that its end
+// is not a boundary if the next line continues with text.
 const wrapAt = 60
 
-// beginLine reads what stands at the start of a line; false means that more text is needed.
+// beginLine handles the start of a line. It returns false if more text is needed.
 func (s *Splitter) beginLine() bool {
 	at := s.pos
 	for at < len(s.buf) && at-s.pos < maxPrefix && (s.buf[at] == ' ' || s.buf[at] == '\t' || s.buf[at] == '\r') {
@@ -43,7 +43,7 @@ func (s *Splitter) beginLine() bool {
 	}
 	if s.math == dollarsMath || s.math == bracketMath {
 		if at == len(s.buf) && !s.final && at-s.pos < maxPrefix {
-			return false // a block may begin behind the blanks
+			return false // a block may begin after the spaces
 		}
 		s.plainLine()
 		return true
@@ -86,7 +86,7 @@ func (s *Splitter) beginLine() bool {
 	return true
 }
 
-// beginOther looks whether JSON that is read value by value, or a block without a fence, begins at
+// beginOther checks whether JSON that is read value by value, or a block without a fence, begins at
 // the start of the line.
 func (s *Splitter) beginOther(at int) verdict {
 	if s.opts.Values && !s.begun {
@@ -113,13 +113,13 @@ func (s *Splitter) beginOther(at int) verdict {
 	return v
 }
 
-// plainLine goes on with the text of the line before.
+// plainLine continues the text of the previous line.
 func (s *Splitter) plainLine() {
 	s.lineStart, s.lineLen = false, 0
 	s.inWord = false
 }
 
-// endLineClaim closes the claim of the line before.
+// endLineClaim closes the claim of the previous line.
 func (s *Splitter) endLineClaim() {
 	if s.open {
 		s.close(s.end, false)
@@ -130,7 +130,7 @@ func (s *Splitter) endLineClaim() {
 	}
 }
 
-// goesOn reports whether a line without a mark continues the sentence of the line before.
+// goesOn reports whether a line without a mark continues the sentence of the previous line.
 func (s *Splitter) goesOn(line []byte) bool {
 	if s.kind == Heading || s.kind == Cell || len(line) == 0 || line[0] == '\n' {
 		return false
@@ -142,10 +142,10 @@ func (s *Splitter) goesOn(line []byte) bool {
 // lineHead is the start of a line without its indentation.
 type lineHead struct {
 	text  []byte
-	whole bool // nothing more needs to come to judge it
+	whole bool // no more text is needed to classify it
 }
 
-// lineHead is the start of the line at at, up to maxPrefix bytes.
+// lineHead returns the start of the line at offset at, up to maxPrefix bytes.
 func (s *Splitter) lineHead(at int) lineHead {
 	line := s.buf[at:min(at+maxPrefix, len(s.buf))]
 	if i := bytes.IndexByte(line, '\n'); i >= 0 {
@@ -172,7 +172,7 @@ type mark struct {
 	char byte
 }
 
-// markOf reads the mark at the start of a line without its indentation.
+// markOf reads the mark at the start of a line without indentation.
 func markOf(h lineHead) (mark, verdict) {
 	line, whole := h.text, h.whole
 	if len(line) == 0 {
@@ -211,7 +211,7 @@ func markOf(h lineHead) (mark, verdict) {
 	return symbolBullet(h)
 }
 
-// bullet reads - item, and rules like ---.
+// bullet reads "- item", and rules such as ---.
 func bullet(h lineHead, run int) (mark, verdict) {
 	line, whole := h.text, h.whole
 	if run >= 3 {
@@ -253,7 +253,7 @@ func numbered(h lineHead) (mark, verdict) {
 	return mark{}, no
 }
 
-// numberedText tells a list number from a German day (3. Mai) by the word after it.
+// numberedText distinguishes a list number from a German day (3. Mai) by the word after it.
 func numberedText(h lineHead, at int) (mark, verdict) {
 	line, whole := h.text, h.whole
 	end := at
@@ -269,7 +269,7 @@ func numberedText(h lineHead, at int) (mark, verdict) {
 	return mark{kind: itemMark, size: at}, yes
 }
 
-// symbolBullet reads • and its like.
+// symbolBullet reads • and similar bullets.
 func symbolBullet(h lineHead) (mark, verdict) {
 	line, whole := h.text, h.whole
 	if line[0] < utf8.RuneSelf {
@@ -321,7 +321,7 @@ func (s *Splitter) openFence(m mark) {
 	s.value, s.layout = value{}, layout{}
 }
 
-// beginCodeLine looks for what closes the block.
+// beginCodeLine checks whether a line closes the block. It returns false if more text is needed.
 func (s *Splitter) beginCodeLine(at int) bool {
 	if s.fence.form != fenced {
 		return s.beginBlockLine(at) == yes
@@ -363,7 +363,7 @@ func (s *Splitter) beginCodeLine(at int) bool {
 	return true
 }
 
-// codeRune takes text of a code block; each line is a claim.
+// codeRune handles the text of a code block, where each line is a claim.
 func (s *Splitter) codeRune(r rune, size int) bool {
 	if s.fence.form != fenced {
 		if v := s.blockRune(r, size); v != yes {
@@ -396,7 +396,7 @@ func (s *Splitter) codeRune(r rune, size int) bool {
 	return true
 }
 
-// Limits of what is kept of a table to give its cells context.
+// Limits on what is kept of a table to give its cells context.
 const (
 	maxColumns = 16
 	maxHead    = 64 // bytes of a head
@@ -424,7 +424,7 @@ func (t *table) leave() {
 	t.row, t.lines, t.heads = false, 0, t.heads[:0]
 }
 
-// context keeps what later cells need of this one, and returns the heads of its row and column.
+// context records what later cells need of this one, and returns the heads of its row and column.
 func (t *table) context(text string) string {
 	head := text
 	if len(head) > maxHead {
@@ -453,7 +453,7 @@ func (t *table) context(text string) string {
 	return t.first + ", " + column
 }
 
-// bar ends a table cell. Delimiter rows (|---|) hold no claim.
+// bar ends a table cell. Delimiter rows (|---|) contain no claim.
 func (s *Splitter) bar(size int) {
 	if s.open {
 		if s.delimiterCell() {

@@ -5,36 +5,37 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on JSON that is read value by value; our choice. What is beyond them is read as text.
+// Limits of JSON that is read value by value; our choice. Anything beyond them is read as text.
 const (
 	maxDepth  = 64
 	maxToken  = 256 // bytes of a name, a number or a word
-	maxLabel  = 64  // bytes of the name that a value is told with, and of what its object is called
-	fewWords  = 8   // of a string that is told with its name
-	maxOpener = 64  // bytes that are looked at for where JSON begins
-	// From so many escapes of a string on those that are not needed any more are dropped.
+	maxLabel  = 64  // bytes of the names of a member and of its object in a claim
+	fewWords  = 8   // maximum words of a string that becomes a Value
+	maxOpener = 64  // bytes that are searched for the start of JSON
+	// manyEscapes is the number of escapes in a string from which those no longer needed are
+	// dropped.
 	manyEscapes = 4 << 10
 )
 
-// members reads a text of JSON. Each string is cut like a text of its own; a short one, and each
-// number, is a claim that is told with the name of its member and with what its object is called.
+// members reads JSON text. Each string is split like a text of its own. A short string or a number
+// is a claim preceded by the names of its member and its object.
 type members struct {
 	open   bool
-	fenced bool // in a block of Markdown
+	fenced bool // in a Markdown block
 	block  fence
 	frame  Frame
-	lines  bool // one has ended as JSON does: another may follow in a line of its own
-	fresh  bool // nothing but blanks stands before pos in its line
+	lines  bool // a JSON value has ended; another may follow on its own line
+	fresh  bool // only white space precedes pos on its line
 	want   want
 	token  token
-	from   int // in the buffer: where the token that is under way begins, its quotation mark apart
+	from   int // start of the current token in the buffer, at the quotation mark of a name
 	levels []level
 
-	text    *Splitter // of the string that is under way
-	at      Span      // bytes and code points of the text before that string
-	fed     int       // bytes of it that were read, as they read
-	found   int       // claims in it so far
-	escapes []escape  // of its part that no claim was cut from yet
+	text    *Splitter // splitter of the current string
+	at      Span      // Start and End are the bytes and the code points before that string
+	fed     int       // unescaped bytes of it that were read
+	found   int       // claims found in it so far
+	escapes []escape  // escapes in the part of it that no claim was made of yet
 }
 
 // want is what comes next in JSON.
@@ -49,31 +50,31 @@ const (
 	aCommaOrEnd
 )
 
-// token is what of JSON is under way.
+// token is the JSON token that is being read.
 type token uint8
 
 const (
 	noToken token = iota
 	nameToken
 	stringToken
-	muteToken // a string that is not judged
+	muteToken // a string that is not checked
 	wordToken // a number, true, false or null
 )
 
-// level is an object or a list that is open.
+// level is an open object or list.
 type level struct {
 	object bool
 	mute   bool   // nothing in it is a fact of the answer
-	call   bool   // it is what a program is called with, or what may stand in a value
-	name   string // of the member that is read, or of the list
-	label  string // what the object is called: its first short string, or its year
+	call   bool   // it holds arguments of a call, or describes possible values
+	name   string // of the current member, or of the list
+	label  string // name of the object: its first short string, or its year
 }
 
-// escape is an escaped character of a string: how much longer it and all before it are in the text
-// than as they read, and where it stands as it reads.
+// escape describes the escaped characters of a string up to one of them: its unescaped offset, and
+// by how many bytes and runes the escaped text is longer.
 type escape struct{ at, bytes, runes int }
 
-// beginsJSON reports whether JSON begins at a place: brackets before a quotation mark.
+// beginsJSON reports whether JSON begins at an offset: brackets before a quotation mark.
 func (s *Splitter) beginsJSON(at int) verdict {
 	if at >= len(s.buf) || s.buf[at] != '{' && s.buf[at] != '[' {
 		return no
@@ -98,8 +99,8 @@ func (s *Splitter) beginsJSON(at int) verdict {
 	return no
 }
 
-// beginsObject reports whether an object of JSON, or a list of such, begins at a place behind other
-// text: brackets, a brace the last of them, the name of a member and a colon.
+// beginsObject reports whether a JSON object, or a list of objects, begins at an offset after other
+// text: brackets ending in a brace, a member name and a colon.
 func (s *Splitter) beginsObject(at int) verdict {
 	if at >= len(s.buf) || s.buf[at] != '{' && s.buf[at] != '[' {
 		return no
@@ -139,14 +140,14 @@ func (s *Splitter) beginsObject(at int) verdict {
 	return no
 }
 
-// isGapOf reports whether c is white space of JSON, or begins a line of a quotation; fresh tells whether
-// nothing else stands before it in its line.
+// isGapOf reports whether c is JSON white space or a quotation mark of Markdown at the start of a
+// line. fresh is whether only white space precedes c on its line.
 func isGapOf(c byte, fresh *bool) bool {
 	*fresh = *fresh || c == '\n'
 	return isBlank(c) || c == '>' && *fresh
 }
 
-// laterJSON opens JSON that begins at a place behind other text.
+// laterJSON opens JSON that begins at an offset after other text.
 func (s *Splitter) laterJSON(at int) verdict {
 	if !s.opts.Values || s.value.open || s.tick > 0 || s.math != noMath {
 		return no
@@ -160,16 +161,16 @@ func (s *Splitter) laterJSON(at int) verdict {
 	return v
 }
 
-// announced reports whether what stands here may be JSON in the middle of a line: behind a colon,
-// or where a claim has ended.
+// announced reports whether JSON may begin here in the middle of a line: after a colon, or where a
+// claim has ended.
 func (s *Splitter) announced() bool {
 	return s.begun && !s.table.row && (!s.open || s.end > s.start && s.buf[s.end-1] == ':')
 }
 
-// isBlank reports whether c is white space of JSON.
+// isBlank reports whether c is JSON white space.
 func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// openFenced begins to read the JSON of the block of Markdown that is open.
+// openFenced begins to read the JSON of the open Markdown block.
 func (s *Splitter) openFenced(at int) {
 	block, frame := s.fence, s.frame()
 	s.fence = fence{}
@@ -177,7 +178,7 @@ func (s *Splitter) openFenced(at int) {
 	s.json.fenced, s.json.block, s.json.frame = true, block, frame
 }
 
-// openJSON begins to read JSON at a place.
+// openJSON begins to read JSON at an offset.
 func (s *Splitter) openJSON(at int) {
 	m := &s.json
 	if m.text == nil {
@@ -189,7 +190,7 @@ func (s *Splitter) openJSON(at int) {
 	s.pos, s.lineStart, s.kind = at, false, Prose
 }
 
-// leaveJSON goes on as in a text, from a place on, or as in the block that the JSON stands in.
+// leaveJSON continues from an offset as text, or as the block that contains the JSON.
 func (s *Splitter) leaveJSON(from int) {
 	s.json.open, s.json.token, s.json.lines = false, noToken, false
 	s.pos, s.start, s.end = from, from, from
@@ -201,7 +202,7 @@ func (s *Splitter) leaveJSON(from int) {
 	}
 }
 
-// readJSON reads the next part of JSON; false means that more text is needed.
+// readJSON reads the next part of JSON. It returns false if more text is needed.
 func (s *Splitter) readJSON() bool {
 	m := &s.json
 	switch m.token {
@@ -219,7 +220,8 @@ func (s *Splitter) readJSON() bool {
 		s.pos++
 		return true
 	}
-	if m.fresh && m.fenced && c == m.block.char || m.fresh && c == '`' { // the block ends before its JSON does
+	// The block ends before its JSON does.
+	if m.fresh && m.fenced && c == m.block.char || m.fresh && c == '`' {
 		s.leaveJSON(s.pos)
 		s.lineStart = true
 		return true
@@ -251,7 +253,7 @@ func (s *Splitter) readJSON() bool {
 	return true
 }
 
-// closeLevel ends an object or a list, and with the last one the JSON.
+// closeLevel ends an object or a list, and with the outermost one the JSON.
 func (s *Splitter) closeLevel(c byte) bool {
 	m := &s.json
 	n := len(m.levels)
@@ -308,7 +310,8 @@ func (s *Splitter) beginJSONValue(c byte) bool {
 	return true
 }
 
-// readName reads the name of a member, its quotation mark apart.
+// readName reads the name of a member after its opening quotation mark. It returns false if more
+// text is needed.
 func (s *Splitter) readName() bool {
 	m := &s.json
 	for s.pos < len(s.buf) {
@@ -332,7 +335,7 @@ func (s *Splitter) readName() bool {
 	return s.final
 }
 
-// unquote is what stands between quotation marks, its escapes read.
+// unquote returns a quoted text without its escapes.
 func unquote(text []byte) string {
 	text = bytes.TrimSpace(text)
 	if bytes.IndexByte(text, '\\') < 0 {
@@ -351,7 +354,7 @@ func unquote(text []byte) string {
 	return string(out)
 }
 
-// readWord reads a number, or a word that stands for a value.
+// readWord reads a number, or a word such as true. It returns false if more text is needed.
 func (s *Splitter) readWord() bool {
 	m := &s.json
 	for s.pos < len(s.buf) && s.pos-m.from <= maxToken && bytes.IndexByte([]byte(",]} \t\r\n"), s.buf[s.pos]) < 0 {
@@ -385,7 +388,7 @@ func (s *Splitter) readWord() bool {
 	return true
 }
 
-// isNumber reports whether a word is made like a number of JSON.
+// isNumber reports whether a word has the form of a JSON number.
 func isNumber(word []byte) bool {
 	digits := false
 	for i, c := range word {
@@ -400,7 +403,7 @@ func isNumber(word []byte) bool {
 	return digits
 }
 
-// kept is where the text begins that JSON needs yet, in the buffer.
+// kept returns the buffer offset from which JSON still needs the text.
 func (s *Splitter) kept() int {
 	m := &s.json
 	switch m.token {

@@ -11,7 +11,7 @@ import (
 	"signalbox/stream/claims"
 )
 
-// read are the claims as they are read, kinds other than prose written before them.
+// read returns the claims as they read, preceded by their kind if it is not prose.
 func read(list []claims.Claim) []string {
 	var out []string
 	for _, c := range list {
@@ -184,7 +184,7 @@ func TestJSONIsReadValueByValue(t *testing.T) {
 	}
 }
 
-// What stands in front of a block tells whether it is shown as an example.
+// TestABlockOfJSONIsFramed checks that the text before a block decides whether it is an example.
 func TestABlockOfJSONIsFramed(t *testing.T) {
 	t.Parallel()
 	const block = "```json\n{\"a\": 1}\n```"
@@ -215,7 +215,7 @@ func TestABlockOfJSONIsFramed(t *testing.T) {
 	}
 }
 
-// jsonPieces are what random texts of JSON are made of.
+// jsonPieces are the parts of random JSON texts.
 var jsonPieces = []string{
 	`{"a": `, `{`, `}`, `[`, `]`, `,`, `: `, `"`, `"b": `,
 	`"It is 5 m. So it is.", `, `"5 m"`, `49.90`, `-1e3,`, `true`, `\n`, `\"`, `\u00e9`,
@@ -282,7 +282,8 @@ func TestAPlaceInWhatIsReadIsOneOfTheText(t *testing.T) {
 	}
 }
 
-// A backslash before a byte that is no character is an escape of it.
+// TestABrokenEscapeIsInItsPlace checks that a backslash before an invalid byte is an escape of that
+// byte.
 func TestABrokenEscapeIsInItsPlace(t *testing.T) {
 	t.Parallel()
 	c := split(t, claims.Options{Values: true}, "{\"a\": \"\\\xe5\"}")[0]

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// told puts before a value what its object is called, and the name of its member.
+// told prepends the names of the object and of the member to a value.
 func (s *Splitter) told(c *Claim, value string) {
 	l := &s.json.levels[len(s.json.levels)-1]
 	lead := ""
@@ -20,7 +20,7 @@ func (s *Splitter) told(c *Claim, value string) {
 	}
 }
 
-// plain is a name of a member in small letters, its words joined by underscores.
+// plain returns a member name in lower case, with its words joined by underscores.
 func plain(name string) string {
 	var b strings.Builder
 	lower := false
@@ -37,17 +37,18 @@ func plain(name string) string {
 	return strings.ToValidUTF8(b.String(), "")
 }
 
-// isMute reports whether the value of a member is none to judge: how sure the answer is, where it
-// was found, or one of a few words for what it is.
+// isMute reports whether the value of a member is not checked: how certain the answer is, where it
+// was found, or a category.
 func isMute(name string) bool { return anyPart(name, muteNames) }
 
-// isMuteNumber is isMute for numbers: from where to where a place goes that the answer tells.
+// isMuteNumber is isMute for numbers, which also covers the start and end of a range that the
+// answer gives.
 func isMuteNumber(name string) bool { return name == "start" || name == "end" || isMute(name) }
 
-// besides reports whether the members of a member tell of the answer itself and state nothing.
+// besides reports whether the contents of a member are about the answer itself and state nothing.
 func besides(name string) bool { return anyPart(name, metaNames) }
 
-// anyPart reports whether a part of a name is one of a set.
+// anyPart reports whether a part of a name is in a set.
 func anyPart(name string, of map[string]bool) bool {
 	for part := range strings.FieldsFuncSeq(plain(name), func(r rune) bool { return r == '_' || r == ' ' }) {
 		if of[part] {

@@ -18,7 +18,7 @@ const (
 	bracketMath // \[
 )
 
-// verdict is what is known about a place: boundary, none, or that more text must come first.
+// verdict is a decision about a position: no, yes, or more text is needed first.
 type verdict uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	more
 )
 
-// scan judges the text from pos on, as far as it can be judged.
+// scan processes the text from pos on, as far as possible.
 func (s *Splitter) scan() {
 	for s.pos < len(s.buf) {
 		if s.json.open {
@@ -52,7 +52,7 @@ func (s *Splitter) scan() {
 	}
 }
 
-// step judges one rune; false means that more text is needed.
+// step processes one rune. It returns false if more text is needed.
 func (s *Splitter) step(r rune, size int) bool {
 	switch {
 	case s.fence.open:
@@ -117,7 +117,7 @@ func (s *Splitter) begin() {
 	s.open, s.start, s.markOK = true, s.pos, false
 }
 
-// track follows brackets, so that a semicolon inside them is no boundary.
+// track follows brackets, so that a semicolon inside them is not a boundary.
 func (s *Splitter) track(r rune) {
 	switch r {
 	case '(', '[', '（', '「', '«':
@@ -127,8 +127,8 @@ func (s *Splitter) track(r rune) {
 	}
 }
 
-// countWord counts words and closes the claim by length before the word that is too much. A claim is closed only at the
-// start of a word.
+// countWord counts words and closes the claim by length before the first excess word. A claim is
+// closed this way only at the start of a word.
 func (s *Splitter) countWord(r rune) {
 	wide := script.IsIdeograph(r)
 	if s.inWord && !wide {
@@ -155,7 +155,7 @@ func (s *Splitter) window() {
 	}
 }
 
-// close finishes the open claim at end.
+// close finishes the open claim at offset end.
 func (s *Splitter) close(end int, window bool) {
 	if s.open && end > s.start && s.says(s.buf[s.start:end]) {
 		s.emit(s.start, end, window)
@@ -164,8 +164,8 @@ func (s *Splitter) close(end int, window bool) {
 	s.start, s.end, s.markOK = s.pos, s.pos, false
 }
 
-// says reports whether a stretch of text is a claim: one of punctuation alone, such as a quotation mark that was left
-// over, is none. Code and cells are handed out whatever they hold.
+// says reports whether a stretch of text is a claim. Punctuation alone, such as a leftover
+// quotation mark, is not. Code and cells always are.
 func (s *Splitter) says(text []byte) bool {
 	if s.fence.open || s.kind == Code || s.kind == Cell {
 		return true
@@ -218,7 +218,7 @@ func (s *Splitter) compact() {
 	s.start, s.end, s.mark = max(0, s.start-drop), max(0, s.end-drop), max(0, s.mark-drop)
 }
 
-// special follows inline code and formulas; false means that more text is needed.
+// special handles inline code and formulas. It returns false if more text is needed.
 func (s *Splitter) special(r rune) bool {
 	run, done := s.run(byte(r))
 	if !done {
@@ -240,7 +240,8 @@ func (s *Splitter) special(r rune) bool {
 	return s.dollar(run)
 }
 
-// run is the length of the run of c at pos; done is false when the run may go on in text to come.
+// run returns the length of the run of c at pos. done is false if the run may continue in later
+// text.
 func (s *Splitter) run(c byte) (n int, done bool) {
 	for s.pos+n < len(s.buf) && s.buf[s.pos+n] == c && n < 16 {
 		n++
@@ -254,7 +255,7 @@ func (s *Splitter) advanceBytes(n int) {
 	}
 }
 
-// backslash opens and closes \( \) and \[ \]; an escaped rune is taken as text.
+// backslash opens and closes \( \) and \[ \]. An escaped rune is text.
 func (s *Splitter) backslash() bool {
 	if s.pos+1 >= len(s.buf) && !s.final {
 		return false
@@ -281,8 +282,8 @@ func (s *Splitter) backslash() bool {
 	return true
 }
 
-// dollar opens and closes formulas. One dollar opens a formula only before a letter, a backslash or
-// a brace: before a digit it is money.
+// dollar opens and closes formulas. A single dollar opens a formula only before a letter, a
+// backslash or a brace; before a digit it is money.
 func (s *Splitter) dollar(run int) bool {
 	if s.pos+run >= len(s.buf) && !s.final {
 		return false

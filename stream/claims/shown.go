@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// labelled reports whether the first line of a block says that it holds JSON, or lines of it. Of one
-// that says nothing its first text decides.
+// labelled reports whether the first line of a block says that it contains JSON or JSON lines.
+// Without a label, the first text of the block decides.
 func (s *Splitter) labelled() bool {
 	if !s.fence.first || !s.open {
 		return false
@@ -23,8 +23,8 @@ func (s *Splitter) labelled() bool {
 	return false
 }
 
-// beginFencedJSON looks whether JSON begins in a line of a block, whose text begins at at: as the
-// first of a block without a label, or behind other lines of JSON.
+// beginFencedJSON checks whether JSON begins on a line of a block, whose text is at offset at: as
+// the first text of a block without a label, or after other lines of JSON.
 func (s *Splitter) beginFencedJSON(at int) verdict {
 	v := no
 	switch {
@@ -42,7 +42,7 @@ func (s *Splitter) beginFencedJSON(at int) verdict {
 	return v
 }
 
-// frame is the frame of the JSON in the block that is open.
+// frame returns the frame of the JSON in the open block.
 func (s *Splitter) frame() Frame {
 	switch {
 	case !s.fence.begun:
@@ -53,7 +53,7 @@ func (s *Splitter) frame() Frame {
 	return Shown
 }
 
-// framed is the frame of what stands in the object or the list that is open.
+// framed returns the frame of the contents of the open object or list.
 func (m *members) framed() Frame {
 	if n := len(m.levels); n > 0 && m.frame == Shown && (m.levels[n-1].call || calls(m.levels[n-1].name)) {
 		return Example
@@ -61,13 +61,13 @@ func (m *members) framed() Frame {
 	return m.frame
 }
 
-// calls reports whether the value of a member is what a program is called with, or tells what may
-// stand in a value: it is no statement.
+// calls reports whether a member holds arguments of a call, or describes possible values. It states
+// nothing.
 func calls(name string) bool { return callNames[plain(name)] }
 
-// instructs reports whether a text in front of a block says that what the block holds is an example,
-// or for the reader to write or to send: by one of a few words anywhere in it, by the name of a file,
-// or by a verb at its beginning.
+// instructs reports whether the text before a block says that the block is an example, or something
+// for the reader to write or send. It looks for certain words anywhere, a JSON file name, or an
+// imperative at the start.
 func instructs(text string) bool {
 	first := true
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isGap) {
@@ -80,7 +80,7 @@ func instructs(text string) bool {
 	return false
 }
 
-// isGap reports whether r stands between words; a stop may be within the name of a file.
+// isGap reports whether r separates words. A full stop may be part of a file name.
 func isGap(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' && r != '_' }
 
 //nolint:gochecknoglobals,misspell // constant tables, with German and French
@@ -92,7 +92,7 @@ var (
 		schema config configs configuration configurations syntax curl
 		beispiel beispiele beispielsweise z.b vorlage platzhalter muster konfiguration
 		exemple exemples modèle ejemplo ejemplos plantilla configuración esempio exemplo`)...)
-	// leading are words that may stand before a verb that tells the reader what to do.
+	// leading are words that may precede an imperative.
 	leading = set(strings.Fields(`then now next finally first instead please just simply also and or to you can could
 		should must need may might want dann nun jetzt bitte sie können könnten 1 2 3 4 5 6 7 8 9 step`)...)
 	orders = set(strings.Fields(`add set put use create configure save send call edit run change paste copy include

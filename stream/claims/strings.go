@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// readString reads on in a string.
+// readString continues in a string. It returns false if more text is needed.
 func (s *Splitter) readString() bool {
 	m := &s.json
 	end := s.pos
@@ -33,7 +33,7 @@ func (s *Splitter) readString() bool {
 	case s.buf[end] == '\n':
 		return s.breakString()
 	case s.buf[end] != '\\':
-		return false // a character that has not come as a whole
+		return false // an incomplete character
 	}
 	r, size := escaped(s.buf[end:])
 	if size == 0 {
@@ -48,8 +48,8 @@ func (s *Splitter) readString() bool {
 	return true
 }
 
-// mayBreak reports whether a string that lacks its end may end at a line break: one that is not
-// judged does, and one in a block may where the block does.
+// mayBreak reports whether an unterminated string may end at a line break. A string that is not
+// checked does; one in a block may if the block ends there.
 func (s *Splitter) mayBreak(at int) bool {
 	if s.json.token == muteToken {
 		return true
@@ -65,7 +65,7 @@ func (s *Splitter) mayBreak(at int) bool {
 	return true
 }
 
-// breakString reads a line break in a string, which no JSON has: the string ends where the block
+// breakString handles a line break in a string, which is invalid JSON. The string ends if the block
 // does.
 func (s *Splitter) breakString() bool {
 	end := false
@@ -91,7 +91,7 @@ func (s *Splitter) breakString() bool {
 	return true
 }
 
-// wholeRunes is how much of a text are characters that have come as a whole.
+// wholeRunes returns how many bytes of a text are complete characters.
 func wholeRunes(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if at := len(text) - n; utf8.RuneStart(text[at]) {
@@ -104,8 +104,8 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// escaped reads the escaped character that a text begins with; 0 bytes mean that it has not come as
-// a whole.
+// escaped reads the escaped character at the start of a text. It returns size 0 if the character is
+// incomplete.
 func escaped(text []byte) (r rune, size int) {
 	if len(text) < 2 || !utf8.FullRune(text[1:]) {
 		return 0, 0
@@ -138,7 +138,7 @@ func escaped(text []byte) (r rune, size int) {
 	return utf8.RuneError, 6
 }
 
-// hex reads \u and four digits at the beginning of a text; 0 bytes mean that more has to come.
+// hex reads \u and four digits at the start of a text. It returns size 0 if more text is needed.
 func hex(text []byte) (r rune, size int) {
 	for i := range 6 {
 		if i == len(text) {
@@ -159,7 +159,7 @@ func hex(text []byte) (r rune, size int) {
 	return r, 6
 }
 
-// say takes in text of the string that is under way, which stands as raw in the answer.
+// say adds text to the current string. raw is the same text as written in the answer.
 func (s *Splitter) say(text, raw []byte) {
 	m := &s.json
 	if m.token == muteToken || len(text) == 0 {
@@ -184,8 +184,7 @@ func (s *Splitter) say(text, raw []byte) {
 	}
 }
 
-// forget drops the escapes before the text that no claim was cut from yet, but for the last of
-// them.
+// forget drops the escapes before the text that no claim was made of yet, except the last of them.
 func (m *members) forget() {
 	pending := m.fed - m.text.Pending()
 	n := 0
@@ -195,8 +194,8 @@ func (m *members) forget() {
 	m.escapes = m.escapes[:copy(m.escapes, m.escapes[n:])]
 }
 
-// endString ends a string, or the text in the middle of one. A few words, or one, are told with
-// the name of the member and with what the object is called.
+// endString ends a string, or the text if it ends within one. A string of a few words becomes a
+// Value with the names of its member and its object.
 func (s *Splitter) endString() {
 	m := &s.json
 	if m.token == muteToken {
@@ -227,8 +226,8 @@ func (s *Splitter) endString() {
 	}
 }
 
-// isWord reports whether a string of one word is no fact but one of a few that may stand there: in
-// small letters or in capitals alone.
+// isWord reports whether a string of one word is one of a fixed set of values rather than a fact:
+// it is not capitalized, or all in capitals.
 func isWord(text string) bool {
 	upper, lower := false, false
 	for i, r := range text {
@@ -244,7 +243,7 @@ func isWord(text string) bool {
 	return !upper || !lower || strings.Contains(text, "_")
 }
 
-// take hands out a claim of the string that is under way.
+// take emits a claim of the current string.
 func (s *Splitter) take(c *Claim) {
 	m := &s.json
 	said := c.Text
@@ -265,7 +264,8 @@ func (s *Splitter) take(c *Claim) {
 	s.out = append(s.out, out)
 }
 
-// shift is how much further a place of the string stands in the answer, for the escapes before it.
+// shift returns by how much an offset of the string moves in the answer because of the escapes
+// before it.
 func (m *members) shift(at int) escape {
 	for _, e := range slices.Backward(m.escapes) {
 		if e.at < at {
@@ -275,7 +275,8 @@ func (m *members) shift(at int) escape {
 	return escape{}
 }
 
-// Raw is a place in what a claim says, its Lead apart, as one in its Text; both in code points.
+// Raw converts a range in what a claim says, without its Lead, to one in its Text. Both are in code
+// points.
 func (c *Claim) Raw(at Span) Span {
 	if c.Said == "" || c.Said[c.Lead:] == c.Text {
 		return at
@@ -288,7 +289,8 @@ func (c *Claim) Raw(at Span) Span {
 		}
 		_, size := utf8.DecodeRune(text[i:])
 		if text[i] == '\\' {
-			if _, size = escaped(text[i:]); size == 0 { // half of a pair, or half of one
+			// An incomplete surrogate pair, or half of one.
+			if _, size = escaped(text[i:]); size == 0 {
 				if i+1 < len(text) && text[i+1] == 'u' {
 					_, size = hex(text[i:])
 				}
@@ -304,7 +306,7 @@ func (c *Claim) Raw(at Span) Span {
 	return out
 }
 
-// Says is what a claim is read as: its Text, or Said where there is one.
+// Says returns how a claim reads: Said if it is set, otherwise Text.
 func (c *Claim) Says() string {
 	if c.Said != "" {
 		return c.Said

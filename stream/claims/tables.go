@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// stopKind tells what a full stop after a word may mean.
+// stopKind is what a full stop after a word may mean.
 type stopKind uint8
 
 const (
@@ -53,7 +53,7 @@ func kindOf(word []byte) stopKind {
 	return ordinary
 }
 
-// dotted reports single letters joined by dots: U.S, z.B.
+// dotted reports whether a word consists of single letters joined by dots: U.S, z.B.
 func dotted(word []byte) bool {
 	if bytes.IndexByte(word, '.') < 0 {
 		return false
@@ -66,7 +66,8 @@ func dotted(word []byte) bool {
 	return true
 }
 
-// abbreviations are words whose full stop may be no end, in lower case, without the last dot.
+// abbreviations are words whose full stop may not end a sentence, in lower case, without the last
+// dot.
 //
 //nolint:gochecknoglobals // constant table
 var abbreviations = func() map[string]stopKind {
@@ -80,7 +81,7 @@ var abbreviations = func() map[string]stopKind {
 	} {
 		m[w] = neverLast
 	}
-	// Nouns and numbers follow these, which do not tell whether a sentence begins.
+	// After these a noun or number follows, which does not show whether a sentence begins.
 	for _, w := range []string{"mio", "mrd", "tsd", "max", "abs", "mtl", "jährl"} {
 		m[w] = initial
 	}

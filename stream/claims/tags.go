@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the beginning of a block in tags, in bytes.
+// Limits on the start of a block in tags, in bytes.
 const (
 	maxTagName = 32
-	maxTagGap  = 64 // white space behind a tag that only what it holds tells from text
+	maxTagGap  = 64 // white space after a tag whose contents decide whether it is a block
 	maxCallee  = 128
-	maxTag     = 1 << 10 // a tag that opens, with what it says of itself
+	maxTag     = 1 << 10 // an opening tag with its attributes
 )
 
 // tagState is what is being read of a block in tags.
 type tagState uint8
 
 const (
-	tagHead  tagState = iota // a tag that opens: the first, or that of the child
-	tagsOnly                 // between children, where no text stands
-	tagChild                 // in a child, or a block of free text
+	tagHead  tagState = iota // an opening tag: the first, or that of a child
+	tagsOnly                 // between children, where no text is allowed
+	tagChild                 // in a child, or in a block of free text
 	tagStray                 // a tag that closes nothing
-	tagJSON                  // in a value of JSON
+	tagJSON                  // in a JSON value
 )
 
-// word is a short text that stays in place.
+// word is a short text stored in place.
 type word struct {
 	bytes [maxTagName]byte
 	size  int
@@ -38,24 +38,26 @@ type tag struct {
 	name, child word
 	body        tagBody
 	state       tagState
-	size        int  // of the tag that is read, in runes
-	document    bool // it says that it holds text for the reader
-	inline      bool // it stands in a sentence, which may be one about the tag
+	size        int  // of the current tag, in runes
+	document    bool // it says that it contains text for the reader
+	inline      bool // it is within a sentence, which may be about the tag
 	json        nesting
 }
 
-// tagBody is what a tag holds, and how it is told from one that a text speaks of.
+// tagBody is what a tag contains, by which a block is distinguished from a tag that a text
+// mentions.
 type tagBody uint8
 
 const (
 	children tagBody = iota + 1 // tags or JSON, and no text between them
-	called                      // the same, of a tag that names what is called: <invoke name="x">, <function=x>
-	free                        // any text, of a tag with attributes
-	lines                       // any text, of a tag that ends its line
+	// The same, for a tag that names what is called: <invoke name="x">, <function=x>.
+	called
+	free  // any text, for a tag with attributes
+	lines // any text, for a tag that ends its line
 )
 
-// tags are the names by which agents write calls and files into the text. Those that hold text for
-// the reader, such as attempt_completion, are not among them.
+// tags are the names with which agents write calls and files into the text. Tags that contain text
+// for the reader, such as attempt_completion, are not among them.
 //
 //nolint:gochecknoglobals // constant table
 var tags = func() map[string]tagBody {
@@ -77,7 +79,7 @@ var tags = func() map[string]tagBody {
 	for _, name := range []string{"antArtifact", "boltAction", "dyad-write", "lov-write"} {
 		m[name] = free
 	}
-	m["code"] = lines // of smolagents
+	m["code"] = lines // from smolagents
 	return m
 }()
 
@@ -87,7 +89,8 @@ func nameByte(c byte) bool {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// nameAt is the length of the name at at; more where it may go on. One that is too long is none.
+// nameAt returns the length of the name at offset at, or more if it may continue. A name that is
+// too long does not count.
 func (s *Splitter) nameAt(at int) (int, verdict) {
 	n := 0
 	for at+n < len(s.buf) && n <= maxTagName && nameByte(s.buf[at+n]) {
@@ -104,7 +107,7 @@ func (s *Splitter) nameAt(at int) (int, verdict) {
 	return n, yes
 }
 
-// tagAt reads a tag that begins a block at at.
+// tagAt reads a tag that begins a block at offset at.
 func (s *Splitter) tagAt(at int) (fence, verdict) {
 	n, v := s.nameAt(at + 1)
 	if v != yes {
@@ -130,7 +133,7 @@ func (s *Splitter) tagAt(at int) (fence, verdict) {
 	return fence{}, no
 }
 
-// callee reports whether the name of what is called stands at at, and the end of the tag behind it.
+// callee reports whether the name of what is called and the end of the tag are at offset at.
 func (s *Splitter) callee(at int) verdict {
 	n := at
 	for n < len(s.buf) && n-at < maxCallee && nameByte(s.buf[n]) {
@@ -145,7 +148,7 @@ func (s *Splitter) callee(at int) verdict {
 	return no
 }
 
-// attribute reports whether a name, an equals sign and a quotation mark stand at at.
+// attribute reports whether a name, an equals sign and a quotation mark are at offset at.
 func (s *Splitter) attribute(at int) verdict {
 	n, v := s.nameAt(at)
 	if v != yes {
@@ -163,7 +166,7 @@ func (s *Splitter) attribute(at int) verdict {
 	return no
 }
 
-// holds reports whether a tag or JSON stands at at, behind white space.
+// holds reports whether a tag or JSON is at offset at, after white space.
 func (s *Splitter) holds(at int) verdict {
 	for from := at; at < len(s.buf); at++ {
 		switch c := s.buf[at]; {
@@ -185,7 +188,7 @@ func (s *Splitter) holds(at int) verdict {
 	return more
 }
 
-// beginTag looks for a block that begins in a line.
+// beginTag checks whether a block begins within a line.
 func (s *Splitter) beginTag() verdict {
 	if s.tick > 0 || s.math != noMath || s.table.row {
 		return no
@@ -201,13 +204,13 @@ func (s *Splitter) beginTag() verdict {
 	return v
 }
 
-// ended reports whether a text ends like a sentence, or like what announces something.
+// ended reports whether a text ends like a sentence, or with a colon.
 func ended(text []byte) bool {
 	r, _ := utf8.DecodeLastRune(text)
 	return unicode.Is(unicode.STerm, r) || r == ':' || r == '：'
 }
 
-// closing is the size of the tag at pos that closes name.
+// closingTag returns the length of the tag at pos that closes name.
 func (s *Splitter) closingTag(name *word) (int, verdict) {
 	n := name.size + 3
 	if name.size == 0 {
@@ -235,7 +238,7 @@ func (s *Splitter) closingTag(name *word) (int, verdict) {
 	return 0, more
 }
 
-// closeTag ends the block behind n bytes, which belong to it.
+// closeTag ends the block after n more bytes, which belong to it.
 func (s *Splitter) closeTag(n int) {
 	if !s.open {
 		s.begin()
@@ -246,8 +249,8 @@ func (s *Splitter) closeTag(n int) {
 	s.behind = true
 }
 
-// tagRune reads the next rune of a block in tags: yes means that it is text of the block, no that
-// what follows is to be read anew.
+// tagRune handles the next rune of a block in tags. It returns yes if the rune belongs to the
+// block, and no if the following text must be read again.
 func (s *Splitter) tagRune(r rune) verdict {
 	t := &s.fence.tag
 	if r == '<' && t.state != tagHead {
@@ -291,8 +294,8 @@ func (s *Splitter) tagRune(r rune) verdict {
 	return yes
 }
 
-// headRune reads a tag that opens. Documents are text for the reader. One whose end is missing is no
-// tag.
+// headRune reads an opening tag. A document is text for the reader, so its tag ends the block. A
+// tag whose end is missing is not a tag.
 func (s *Splitter) headRune(r rune) verdict {
 	t := &s.fence.tag
 	if t.size++; t.size > maxTag {
@@ -325,7 +328,8 @@ func (s *Splitter) headRune(r rune) verdict {
 	return yes
 }
 
-// betweenRune reads what stands between the children of a block. Text ends it: its end is missing.
+// betweenRune reads the gap between the children of a block. Text there ends the block, because its
+// end tag is missing.
 func (s *Splitter) betweenRune(r rune) verdict {
 	t := &s.fence.tag
 	switch {

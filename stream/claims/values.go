@@ -5,23 +5,23 @@ import (
 	"unicode"
 )
 
-// value is a JSON object in a text: its strings are judged like any text, but nothing can be put
-// into it.
+// value is a JSON object in a text. Its strings are checked like any text, but nothing may be
+// inserted into it.
 type value struct {
 	open  bool
 	over  bool // one has ended, and no text has followed
-	empty bool // nothing stands in the line so far
+	empty bool // the current line is empty so far
 	left  int  // runes that it may still have
 	nesting
 }
 
-// nesting is how deep in arrays and objects a text of JSON is.
+// nesting is how deep a position in JSON is in arrays and objects.
 type nesting struct {
 	depth         int
-	said, escaped bool // in a string, and behind a backslash there
+	said, escaped bool // in a string, and after a backslash in it
 }
 
-// next reads the next rune.
+// next processes the next rune.
 func (n *nesting) next(r rune) {
 	switch {
 	case n.escaped:
@@ -38,7 +38,7 @@ func (n *nesting) next(r rune) {
 	}
 }
 
-// beginValue looks for an object at pos: a brace before a quotation mark.
+// beginValue checks whether an object begins at pos: a brace before a quotation mark.
 func (s *Splitter) beginValue() verdict {
 	if s.value.open || s.tick > 0 || s.math != noMath {
 		return no
@@ -59,7 +59,7 @@ func (s *Splitter) beginValue() verdict {
 	return no
 }
 
-// follow reads the next rune of a text for where objects end.
+// follow processes the next rune of a text to find where objects end.
 func (v *value) follow(r rune) {
 	if !v.open {
 		v.over = v.over && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -73,7 +73,7 @@ func (v *value) follow(r rune) {
 	}
 }
 
-// newline takes note of the end of a line. An empty one ends an object whose end is missing.
+// newline handles the end of a line. An empty line ends an object whose end is missing.
 func (v *value) newline() {
 	if v.open && v.empty {
 		*v = value{}
@@ -81,18 +81,18 @@ func (v *value) newline() {
 	v.empty = true
 }
 
-// formed reports whether the text so far ends in an object, or right behind one.
+// formed reports whether the text so far ends in an object, or directly after one.
 func (v *value) formed() bool { return v.open || v.over }
 
-// layout is what the beginnings of the lines tell of indented code: lines of four blanks or more
-// behind an empty line, but not below a list. They may be prose, and are judged.
+// layout tracks indented code: lines with at least four spaces or a tab after an empty line, but
+// not below a list. They may be prose and are checked.
 type layout struct {
-	code bool // the line is one
-	gap  bool // the line before was empty
-	list bool // an item stands above, and nothing at the margin since
+	code bool // the current line is indented code
+	gap  bool // the previous line was empty
+	list bool // a list item precedes, and nothing at the margin since
 }
 
-// line reads the beginning of a line, its indentation apart.
+// line processes the start of a line after its indentation.
 func (l *layout) line(indent []byte, h lineHead, m mark) {
 	if len(h.text) == 0 || h.text[0] == '\n' {
 		l.gap = true
@@ -109,7 +109,7 @@ func (l *layout) line(indent []byte, h lineHead, m mark) {
 	}
 }
 
-// formed reports whether nothing may be put behind the text so far.
+// formed reports whether nothing may be inserted after the text so far.
 func (s *Splitter) formed() bool {
 	return s.json.open || s.value.formed() || s.layout.code && s.opts.Blocks
 }
