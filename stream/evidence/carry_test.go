@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// TestSubjectsWithinOneFact checks whose number is whose where one fact has several sentences,
-// clauses or subjects.
+// TestSubjectsWithinOneFact checks which number belongs to which subject if one fact has several
+// sentences, clauses or subjects.
 func TestSubjectsWithinOneFact(t *testing.T) {
 	t.Parallel()
 	firms := "Novarel employs 89,165 people. Tullis employs 67,456 people."

@@ -7,7 +7,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// A number may count the entries of a list that stands among other text.
+// TestEntriesOfListsAreCounted checks that a number may count the entries of a list within other
+// text.
 func TestEntriesOfListsAreCounted(t *testing.T) {
 	t.Parallel()
 	e, err := evidence.New(t.Context(), []evidence.Source{{Text: "# Handbook\n\nRead it all.\n\n## Sections\n\n" +

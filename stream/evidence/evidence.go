@@ -1,10 +1,11 @@
-// Package evidence prepares facts and documents so that a claim finds the sentences to be checked
-// against: which sentence speaks of the same thing, and which gives it another number.
+// Package evidence prepares facts and documents so that a claim finds the sentences it is checked
+// against: those about the same thing, and those with another number for it.
 //
 // An Evidence is built once, is immutable and safe for concurrent use. It holds the sentences of
-// its sources, an index of their words weighted by rarity, with names above other words, and the
-// index of their numbers and dates (numeric.Index). Asking it costs well under a millisecond for 64
-// KiB of facts and needs no model; a caller with embeddings may re-rank through Options.Rerank.
+// its sources, an index of their words weighted by rarity, in which names weigh more than other
+// words, and an index of their numbers and dates (numeric.Index). A query takes well under a
+// millisecond for 64 KiB of facts and needs no model. A caller with embeddings can re-rank the
+// result through Options.Rerank.
 package evidence
 
 import (
@@ -19,7 +20,7 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// ErrTooLarge is wrapped by the errors of New when facts or documents are over the limits of the
+// ErrTooLarge is wrapped by the errors of New if the facts or documents exceed the limits of the
 // options.
 var ErrTooLarge = errors.New("evidence too large")
 
@@ -27,26 +28,26 @@ var ErrTooLarge = errors.New("evidence too large")
 type Source struct {
 	ID   string // names the source in verdicts; may be empty
 	Text string
-	Fact bool // pinned on purpose, not found in a document; ranks above documents that fit as well
+	Fact bool // pinned, not found in a document; ranks above equal documents
 }
 
 // Options are the limits of an Evidence. Zero fields take the value of DefaultOptions.
 type Options struct {
 	MaxFacts int // sources with Fact set
 	MaxBytes int // text of all sources together
-	// WindowWords is the length to which a premise is filled up with the sentences around it; 0 is
-	// the default, 1 turns it off. Facts of fewer words are one premise each.
+	// WindowWords is the length up to which a premise is extended with the sentences around it. 0
+	// selects the default, 1 turns it off. Facts with fewer words are one premise each.
 	WindowWords int
-	// Rerank, when set, puts the premises of a claim into a better order and may change scores; it
-	// gets up to four times as many as were asked for. It must be safe for concurrent use and must
-	// not keep the slice.
+	// Rerank, if set, puts the premises of a claim into a better order and may change their scores.
+	// It receives up to four times as many as were requested. It must be safe for concurrent use
+	// and must not keep the slice.
 	Rerank func(claim string, premises []Premise)
 }
 
-// DefaultOptions are 512 facts, 64 KiB, windows of 48 words and no re-ranking.
+// DefaultOptions returns 512 facts, 64 KiB, windows of 48 words and no re-ranking.
 func DefaultOptions() Options { return Options{MaxFacts: 512, MaxBytes: 64 << 10, WindowWords: 48} }
 
-// Validate reports every field out of its range.
+// Validate returns an error for every field out of range.
 func (o Options) Validate() error {
 	var errs []error
 	for _, f := range []struct {
@@ -67,17 +68,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Why tells what brought a premise up.
+// Why says why a premise was selected.
 type Why uint8
 
 // The reasons for a premise.
 const (
 	SharedWords Why = iota // it shares words with the claim
-	SameNumber             // it holds a number of the claim
-	OtherNumber            // it gives the subject of the claim another number
+	SameNumber             // it contains a number of the claim
+	OtherNumber            // it has another number for the claim's subject
 )
 
-// String is the name of the reason.
+// String returns the name of the reason.
 func (w Why) String() string {
 	switch w {
 	case SameNumber:
@@ -89,15 +90,16 @@ func (w Why) String() string {
 	return "shared words"
 }
 
-// Premise is text of the evidence to check a claim against.
+// Premise is evidence text to check a claim against.
 type Premise struct {
-	Source   int     // index of the source
-	ID       string  // of the source
-	Sentence int     // index of the sentence in the evidence, as in numeric.Finding
-	Text     string  // the sentence and, up to the window, its neighbours
-	Score    float64 // higher is better; above 1 a number decided. Comparable within one claim only
-	Why      Why
-	Page     int // words of the whole source
+	Source   int    // index of the source
+	ID       string // of the source
+	Sentence int    // index of the sentence in the evidence, as in numeric.Finding
+	Text     string // the sentence and, up to the window, its neighbours
+	// Higher is better; above 1 a number decided. Comparable within one claim only.
+	Score float64
+	Why   Why
+	Page  int // words of the whole source
 }
 
 // Evidence is the prepared text of the sources of one request or context.
@@ -108,25 +110,28 @@ type Evidence struct {
 	lengths   []int // words of each source
 	numbers   *numeric.Index
 	words     lexical
-	said      map[uint64]int32 // what a sentence says, to the first that says it
-	versions  [][]string       // of the sentences; nil where there is none
-	ranged    bool             // it tells of a range of versions
-	joined    map[string]bool  // where there are versions: all numbers joined by stops, and (false) how they begin
+	said      map[uint64]int32 // hash of a sentence's content to the first such sentence
+	versions  [][]string       // per sentence; nil if there are none
+	ranged    bool             // it mentions a range of versions
+	// If there are versions: all dotted numbers (true) and their beginnings (false).
+	joined map[string]bool
 }
 
 type sentence struct {
-	source     int
-	part       int // prose.at of the text that it is of
-	text       string
-	start, end int // in the text of the source; both -1 for what does not stand there as it is, such as a row of a table
+	source int
+	part   int // prose.at of its text
+	text   string
+	// Range in the text of the source. Both are -1 if the sentence is not in the source as it is,
+	// such as a table row.
+	start, end int
 	words      int
-	section    int32 // 1 + the sentence that is the last heading before it; else 0
-	under      int32 // of an item of a list: 1 + the sentence that is the heading above it; else 0
-	item       bool  // of an item of a list
+	section    int32 // 1 + index of the last heading before it, or 0
+	under      int32 // of a list item: 1 + index of the heading above, or 0
+	item       bool  // part of a list item
 }
 
-// New prepares the sources, in order. It fails when the options do not hold, the sources are over
-// their limits, or ctx ends, which it looks at every few kilobytes.
+// New prepares the sources, in order. It returns an error if the options are invalid, if the
+// sources exceed their limits (ErrTooLarge), or if ctx ends, which is checked every few kilobytes.
 func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("evidence options: %w", err)
@@ -178,16 +183,16 @@ func New(ctx context.Context, sources []Source, o Options) (*Evidence, error) {
 	return e, nil
 }
 
-// sentenceWords is where a sentence of the evidence is cut at the latest; longer than a claim, for
-// nobody waits.
+// sentenceWords is the maximum length of an evidence sentence. It is longer than a claim, because
+// evidence is not streamed.
 const sentenceWords = 96
 
-// feed is how much of a text is cut between two looks at the context, in bytes.
+// feed is how many bytes of a text are split between two checks of the context.
 const feed = 16 << 10
 
-// cut splits the sources into sentences. The cells of a table row become one sentence with the
-// heads of their columns, those of a JSON record with their names, a line of a diff with what it took
-// the place of.
+// cut splits the sources into sentences. The cells of a table row become one sentence with their
+// column heads, those of a JSON record with their names, and a line of a diff with the line it
+// replaced.
 func (e *Evidence) cut(ctx context.Context) error {
 	split, err := claims.New(claims.Options{MaxWords: sentenceWords, Stride: sentenceWords})
 	if err != nil {
@@ -210,8 +215,8 @@ func (e *Evidence) cut(ctx context.Context) error {
 	return nil
 }
 
-// prose is text of a source that is cut in one go, and the byte offset at which it stands there; -1
-// where it does not stand there as it is.
+// prose is text of a source that is split in one go. at is its byte offset in the source, or -1 if
+// it is not there as it is.
 type prose struct {
 	text string
 	at   int
@@ -237,19 +242,19 @@ func (e *Evidence) prose(ctx context.Context, split *claims.Splitter, source int
 	return nil
 }
 
-// maxRow is the length of a table row in bytes after which its cells go on in another sentence that
-// begins with the head of the row: what a claim is compared with stays as short as other sentences.
+// maxRow is the length in bytes after which a table row continues in another sentence, which begins
+// with the head of the row. It keeps what a claim is compared with as short as other sentences.
 const maxRow = 1 << 10
 
 // tableRow collects the cells of one row.
 type tableRow struct {
 	text    strings.Builder
 	of      prose
-	end     int   // byte offset in it of the end of the last cell
-	section int32 // 1 + the last sentence that is a heading
-	heading int32 // the same, while nothing but items of a list followed
+	end     int   // offset of the end of the last cell in it
+	section int32 // 1 + index of the last heading
+	heading int32 // the same, as long as only list items follow
 
-	unit string // that the head of the first column has for the columns of periods, or empty
+	unit string // unit in the head of the first column for columns of periods, or empty
 }
 
 func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
@@ -265,7 +270,7 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		if c.Kind == claims.Item {
 			one.under, one.item = row.heading, true
 		} else {
-			row.heading = 0 // what stands between is of the text, not of the list
+			row.heading = 0 // text in between does not belong to the list
 		}
 		e.sentences = append(e.sentences, one)
 		if c.Kind == claims.Heading {
@@ -286,7 +291,7 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 		row.text.WriteString(" | ")
 	}
 	if row.text.Len() == 0 {
-		if row.unit = ""; !headed { // the first cell has the head of its column alone
+		if row.unit = ""; !headed { // the first cell has only the head of its column
 			row.unit = unitOfRow(own, c.Text)
 		}
 	}
@@ -301,8 +306,8 @@ func (e *Evidence) add(source int, c claims.Claim, row *tableRow) {
 	row.end = c.Bytes.End
 }
 
-// entries is how many entries the list has that begins with sentence i, and the first sentence behind
-// it; 0 where none begins there.
+// entries returns how many entries the list has that begins with sentence i, and the first sentence
+// after it. n is 0 if no list begins there.
 func (e *Evidence) entries(i int) (n, next int) {
 	first := &e.sentences[i]
 	if !first.item || i > 0 && e.sentences[i-1].item && e.sentences[i-1].source == first.source {
@@ -322,8 +327,8 @@ func (e *Evidence) entries(i int) (n, next int) {
 	return n, i
 }
 
-// listed is how many entries the source has that begins with sentence i, where it is nothing but a list
-// of items, or of texts in JSON; else 0.
+// listed returns how many entries the source has that begins with sentence i, if it is only a list
+// of items or a JSON list of strings. Otherwise it returns 0.
 func (e *Evidence) listed(i int) int {
 	first := &e.sentences[i]
 	if i > 0 && e.sentences[i-1].source == first.source {
@@ -340,7 +345,8 @@ func (e *Evidence) listed(i int) int {
 	return n
 }
 
-// texts is how many texts a list of JSON has that holds nothing else; 0 for any other text.
+// texts returns the number of strings in a JSON list that contains nothing else, or 0 for any other
+// text.
 func texts(text string) int {
 	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "[") {
 		return 0
@@ -361,14 +367,15 @@ func (e *Evidence) endRow(source int, row *tableRow) {
 	row.text.Reset()
 }
 
-// Record reports whether sentence i is a row of a table or of one of several records of its source, or
-// of a string of one that does not stand there as it reads.
+// Record reports whether sentence i is assembled and not in the source as it is: a table row, a
+// record of several, or an unescaped string of a record.
 func (e *Evidence) Record(i int) bool { return e.sentences[i].start < 0 }
 
-// Empty reports whether there is nothing to check against.
+// Empty reports whether there is nothing to check against. e may be nil.
 func (e *Evidence) Empty() bool { return e == nil || len(e.sentences) == 0 }
 
-// Size is about how many bytes an Evidence takes: a dozen for each of text, measured with prose.
+// Size estimates the memory of an Evidence in bytes: twelve per byte of text, measured with prose.
+// e may be nil.
 func (e *Evidence) Size() int {
 	n := 0
 	if e != nil {
@@ -379,20 +386,22 @@ func (e *Evidence) Size() int {
 	return 12 * n
 }
 
-// Len is the number of sentences.
+// Len returns the number of sentences.
 func (e *Evidence) Len() int { return len(e.sentences) }
 
-// Numbers is the index of the numbers. Its sentences are those of Premise.Sentence.
+// Numbers returns the index of the numbers. Its sentence indices are those of Premise.Sentence.
 func (e *Evidence) Numbers() *numeric.Index { return e.numbers }
 
-// Premise is sentence i as a premise with no score; i comes from a numeric.Finding.
+// Premise returns sentence i as a premise without a score. i is an index such as
+// numeric.Finding.Sentence.
 func (e *Evidence) Premise(i int) Premise {
 	s := e.sentences[i]
 	return Premise{Source: s.source, ID: e.sources[s.source].ID, Sentence: i, Text: e.window(i), Page: e.lengths[s.source]}
 }
 
-// window is sentence i with as many of the sentences before and after it in its source as fit
-// Options.WindowWords. The one before comes first, for what a pronoun stands for is said before it.
+// window returns sentence i with as many adjacent sentences of its source as fit into
+// Options.WindowWords. The previous sentence is added first, because it usually contains what a
+// pronoun refers to.
 func (e *Evidence) window(i int) string {
 	s := e.sentences[i]
 	if s.start < 0 {

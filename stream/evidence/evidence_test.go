@@ -168,7 +168,7 @@ func TestRerankDecidesTheOrder(t *testing.T) {
 	}
 }
 
-// library is about n bytes of facts of one kind about many things.
+// library returns about n bytes of similar facts about many things.
 func library(n int) []evidence.Source {
 	var list []evidence.Source
 	for i := 0; n > 200 && len(list) < 512; i++ {
@@ -223,7 +223,7 @@ func BenchmarkFor(b *testing.B) {
 	}
 }
 
-// BenchmarkNewOfNumbers prepares 256 KiB of little else than numbers, as tools return them.
+// BenchmarkNewOfNumbers prepares 256 KiB of text that is mostly numbers, as tools return it.
 func BenchmarkNewOfNumbers(b *testing.B) {
 	for name, form := range map[string]string{"plain": "%d ", "lines": "%d\n", "json": `{"id":%d,"n":17},`, "row": "%d | ", "digits": "%.1d;"} {
 		b.Run(name, func(b *testing.B) {

@@ -8,17 +8,20 @@ import (
 	"signalbox/stream/evidence/words"
 )
 
-// What is gathered from a long source, in words where nothing else is said. Chosen on training rows
-// of claims about pages (training/RESULTS.md); the training reads pages much the same
-// (nli_data.gathered).
+// Parameters of Gather, in words unless noted. They were chosen on training rows of claims about
+// pages (training/RESULTS.md); the training reads pages in nearly the same way (nli_data.gathered).
 const (
-	gatherWords    = 72   // of the sentences together
-	gatherSentence = 48   // a longer sentence counts as so many of them
-	gatherAgain    = 0.15 // of the weight of a word that the picked sentences hold already, beside what it still lacks
-	gatherLeft     = 0.2  // of what a word lacks, after a sentence that holds it
-	gatherPad      = 15   // added to the length of a sentence, so that very short ones do not win by that
-	gatherLength   = 0.3  // power of the length that divides what a sentence brings
-	gatherFrom     = 256  // sentences that share most with the claim, from which is picked: bounds the work on large sources
+	gatherWords    = 72 // maximum length of the sentences together
+	gatherSentence = 48 // maximum length that a sentence counts for
+	// Share of a word's weight that always counts, even if a picked sentence already has the word.
+	gatherAgain = 0.15
+	gatherLeft  = 0.2 // share of the missing weight that remains after a sentence with the word
+	// Added to the length of a sentence, so that very short ones do not win because of their
+	// length.
+	gatherPad    = 15
+	gatherLength = 0.3 // exponent of the length by which the gain is divided
+	// Number of sentences with the best overlap to pick from. It limits the work on large sources.
+	gatherFrom = 256
 )
 
 // gatherer is the scratch space of Gather.
@@ -31,26 +34,27 @@ type gatherer struct {
 	picked []int32
 }
 
-// term is a word of the claim that the source holds.
+// term is a word of the claim that the source contains.
 type term struct {
 	hash      uint64
 	weight    float64
-	left      float64 // of the weight, which no picked sentence holds
+	left      float64 // part of the weight that no picked sentence covers
 	sentences []int32 // of the source, ascending
 }
 
-// Gather is the text of the sentences of a source that hold most of a claim between them: what a
-// claim states may stand in several places of a page, where no window around one sentence holds all
-// of it. They come in their order, as one premise without Score whose Sentence is the first of
-// them; each is picked for the words that those before it lack, rare ones counting more. They are
-// 72 words together at most, of which a sentence of more than 48 takes no more than 48. Where no
-// word is shared, the Text is empty and the Sentence -1. Source is an index into the sources of
-// New, and e not empty. Safe for concurrent use; takes about as long as For.
+// Gather returns one premise with the sentences of a source that together contain most of a claim.
+// On a page these may be in several places, so that no window around one sentence contains them.
+// Each sentence is picked for the words that the earlier ones lack; rare words count more. The text
+// has at most 72 words, where a longer sentence counts for at most 48.
+//
+// The sentences are in the order of the source; Sentence is the index of the first, and Score is
+// not set. If no word is shared, Text is empty and Sentence is -1. source is an index into the
+// sources of New, and e must not be empty. Safe for concurrent use; takes about as long as For.
 func (e *Evidence) Gather(claim string, source int) Premise {
 	r := rankers.Get().(*ranker) //nolint:forcetypeassert,errcheck // the pool holds nothing else
 	defer rankers.Put(r)
 	g := &r.gather
-	defer func() { clear(g.terms) }() // they hold on to the evidence
+	defer func() { clear(g.terms) }() // they refer to the evidence
 	g.begin(e, claim, source)
 	g.narrow(e, r)
 	for used := 0; ; {
@@ -75,7 +79,7 @@ func (e *Evidence) Gather(claim string, source int) Premise {
 	return p
 }
 
-// span is where the sentences of a source begin and end.
+// span returns the range of the sentences of a source.
 func (e *Evidence) span(source int) (first, last int) {
 	of := func(s sentence, source int) int { return s.source - source }
 	first, _ = slices.BinarySearchFunc(e.sentences, source, of)
@@ -83,7 +87,7 @@ func (e *Evidence) span(source int) (first, last int) {
 	return first, last
 }
 
-// begin finds the words of the claim that the source holds, and how rare they are in it.
+// begin finds the words of the claim that the source contains, and how rare they are in it.
 func (g *gatherer) begin(e *Evidence, claim string, source int) {
 	first, last := e.span(source)
 	g.words = words.Scan(g.words[:0], claim)
@@ -103,8 +107,8 @@ func (g *gatherer) begin(e *Evidence, claim string, source int) {
 	}
 }
 
-// narrow finds the sentences to pick from, and which words each of them holds. It uses the scores
-// of r.
+// narrow finds the sentences to pick from, and which words each of them contains. It uses the
+// scores of r.
 func (g *gatherer) narrow(e *Evidence, r *ranker) {
 	r.scores = slices.Grow(r.scores[:0], len(e.sentences))[:len(e.sentences)]
 	clear(r.scores)
@@ -126,8 +130,8 @@ func (g *gatherer) narrow(e *Evidence, r *ranker) {
 	}
 }
 
-// next is the sentence of from that brings most for its length, of those that fit into so many
-// words.
+// next returns the sentence of from with the highest gain, among those that fit into room words. ok
+// is false if there is none.
 func (g *gatherer) next(e *Evidence, room int) (best int, ok bool) {
 	most := 0.0
 	for i, s := range g.from {
@@ -141,7 +145,7 @@ func (g *gatherer) next(e *Evidence, room int) (best int, ok bool) {
 	return best, ok
 }
 
-// gain is what sentence i of from brings for its length.
+// gain returns what sentence i of from contributes relative to its length.
 func (g *gatherer) gain(i int) float64 {
 	gain := 0.0
 	for k, ok := range g.holds[i*len(g.terms) : (i+1)*len(g.terms)] {
@@ -152,7 +156,8 @@ func (g *gatherer) gain(i int) float64 {
 	return gain / g.shrink[i]
 }
 
-// has reports whether a sentence, or one of the same text, was picked: pages say some things twice.
+// has reports whether a sentence, or one with the same text, was picked. Pages repeat some
+// sentences.
 func (g *gatherer) has(e *Evidence, sentence int32) bool {
 	text := e.sentences[sentence].text
 	return slices.ContainsFunc(g.picked, func(s int32) bool { return e.sentences[s].text == text })

@@ -13,7 +13,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// page is many sentences about other things, each with an own name, with some of ours among them.
+// page returns a text of many unrelated sentences, each with its own name, with the given ones
+// among them.
 func page(ours map[int]string) string {
 	var b strings.Builder
 	for i := range 80 {
@@ -43,8 +44,8 @@ func TestWhatAClaimStatesIsGatheredFromSeveralPlaces(t *testing.T) {
 	const born, opened, closed = "Anna Berg was born in Lund.", "She opened the Astra harbour.", "The harbour closed in 1962."
 	const want = born + " " + opened + " " + closed
 	const claim = "Anna Berg, born in Lund, opened the Astra harbour, which closed in 1962."
-	// Found in another order than they stand in: the sentence with most of the claim's rare words
-	// comes last.
+	// The sentences are found in another order than they have: the one with most of the claim's
+	// rare words comes last.
 	e := pages(t, "Anna Berg is in another source, with Lund and Astra and 1962.", page(map[int]string{60: closed, 5: born, 30: opened}))
 	p := e.Gather(claim, 1)
 	if p.Text != want {
@@ -61,7 +62,8 @@ func TestWhatAClaimStatesIsGatheredFromSeveralPlaces(t *testing.T) {
 
 func TestWhatIsGathered(t *testing.T) {
 	t.Parallel()
-	long := "The Astra harbour " + strings.Repeat("and boats ", 36) + "lay there." // 77 words, of which 48 count
+	// 77 words, of which 48 count
+	long := "The Astra harbour " + strings.Repeat("and boats ", 36) + "lay there."
 	for _, tt := range []struct {
 		name, claim string
 		ours        map[int]string
@@ -95,8 +97,8 @@ func TestWhatIsGathered(t *testing.T) {
 	}
 }
 
-// Of many sentences that hold the same only so many are picked as 72 words allow, the earlier and
-// shorter first.
+// TestWhatIsGatheredIsShortAndSaysNothingTwice checks that of many equivalent sentences only as
+// many are picked as 72 words allow, earlier and shorter ones first.
 func TestWhatIsGatheredIsShortAndSaysNothingTwice(t *testing.T) {
 	t.Parallel()
 	same, other := map[int]string{}, map[int]string{}
@@ -109,7 +111,7 @@ func TestWhatIsGatheredIsShortAndSaysNothingTwice(t *testing.T) {
 		t.Errorf("gathered %q, want the sentence once", text)
 	}
 	var want []string
-	for i := range 6 { // of 11 words
+	for i := range 6 { // 11 words each
 		want = append(want, other[i])
 	}
 	if text := pages(t, page(other)).Gather(claim, 0).Text; text != strings.Join(want, " ") {
@@ -117,8 +119,8 @@ func TestWhatIsGatheredIsShortAndSaysNothingTwice(t *testing.T) {
 	}
 }
 
-// However the text is cut, what is gathered takes about as long as a ranking, and is the same as
-// ever.
+// BenchmarkGatherWorst checks that Gather takes about as long as a ranking, however the text is
+// cut, and returns the same result.
 func BenchmarkGatherWorst(b *testing.B) {
 	var claim []string
 	for i := range 60 {
@@ -165,9 +167,9 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// gathered is Gather by its definition: while one fits into 72 words, the sentence whose words
-// weigh most for its length, where a word weighs its rarity in the page and, found before, .15 of
-// it and what .2 leaves each time.
+// gathered is Gather by its definition. As long as one fits into 72 words, it picks the sentence
+// whose words weigh most for its length. The weight of a word is its rarity in the page; if it was
+// found before, .15 of it plus what .2 leaves each time.
 func gathered(sentences []string, claim string) string {
 	fields := func(s string) []string { return strings.Fields(strings.ToLower(strings.Trim(s, "."))) }
 	weight, left := map[string]float64{}, map[string]float64{}
@@ -228,7 +230,8 @@ func TestWhatIsGatheredIsWhatTheDefinitionSays(t *testing.T) {
 	for i := range vocabulary {
 		vocabulary[i] = fmt.Sprintf("%cam%cuk%c", 'b'+i%20, 'b'+i/20, 'k'+i%8)
 	}
-	word := func() string { return vocabulary[int(math.Pow(rng.Float64(), 2)*float64(len(vocabulary)))] } // some words are frequent
+	// some words are frequent
+	word := func() string { return vocabulary[int(math.Pow(rng.Float64(), 2)*float64(len(vocabulary)))] }
 	say := func(words int) string {
 		list := make([]string, words)
 		for i := range list {

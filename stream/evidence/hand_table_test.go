@@ -1,14 +1,14 @@
 package evidence_test
 
-// handmade are facts with claims about them, written by hand and before anyone asked the code: what
-// a reader would say. The last sheets, from the hospital on, were written after the code had been
-// corrected for the others. Claims of holds are true, rounded, converted or worked out; claims of
-// fails have a number that is not.
+// handmade are facts with claims about them, written by hand before the code was run: what a reader
+// would say. The last sheets, from the hospital on, were written after the code had been corrected
+// for the others. The claims in holds are true, rounded, converted or calculated. Those in fails
+// have a wrong number.
 var handmade = []struct {
 	name         string
 	facts        []string
 	holds, fails []string
-	limits       []string // judged wrong today: true and flagged, or false and passed
+	limits       []string // judged wrong today: true but flagged, or false but accepted
 }{
 	{
 		"bridge",
@@ -440,8 +440,8 @@ var handmade = []struct {
 			"El parque recibió 2,15 millones de visitantes en 2019.",
 			"El parque se creó en 1996.",
 		},
-		// "creado" is another word than "creó" to a reader of stems, and the sentence before has a
-		// date and the park.
+		// By stems, "creado" is another word than "creó", and the previous sentence has a date and
+		// the park.
 		[]string{"El parque fue creado en los años sesenta."},
 	},
 	{

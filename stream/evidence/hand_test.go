@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/numeric"
 )
 
-// TestHandmadeClaims checks the numbers of every claim of the table, cut out of a text as an answer
-// would hold it.
+// TestHandmadeClaims checks the numbers of every claim of the table, split from a text as in an
+// answer.
 func TestHandmadeClaims(t *testing.T) {
 	t.Parallel()
 	var n, alarms, misses int

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// writeCell writes a cell behind the head of its column. Where the head has a unit in brackets and
-// the cell is a bare number, the unit stands with the number: 12 under "Revenue (EUR million)" is
-// "Revenue EUR 12 million".
+// writeCell writes a cell after the head of its column. If the head has a unit in brackets and the
+// cell is a bare number, the unit is written with the number: 12 under "Revenue (EUR million)"
+// becomes "Revenue EUR 12 million".
 func writeCell(b *strings.Builder, head, cell string) {
 	name, unit, ok := strings.Cut(strings.TrimSuffix(strings.TrimSpace(head), ")"), "(")
 	number := strings.Trim(cell, "*_` ")
@@ -51,9 +51,9 @@ func writeCell(b *strings.Builder, head, cell string) {
 	}
 }
 
-// unitOfRow is the unit that the head of the first column of a table has for the columns of periods
-// behind it: "EUR million" of "Segment (EUR million) | 2023 | 2024" and of "EUR million | 2023 | 2024".
-// It is empty where the head has none, or where it is of numbers of its own.
+// unitOfRow returns the unit that the head of the first column has for the period columns after it:
+// "EUR million" for "Segment (EUR million) | 2023 | 2024" and for "EUR million | 2023 | 2024". It
+// returns "" if the head has no unit, or if the first column contains numbers itself.
 func unitOfRow(head, cell string) string {
 	name, unit, inside := strings.Cut(strings.TrimSuffix(strings.TrimSpace(head), ")"), "(")
 	if !inside {
@@ -89,7 +89,7 @@ func isMagnitude(word string) bool {
 	return false
 }
 
-// ofPeriod reports whether the head of a column is a period: 2023, Q1 2024, FY23, H1.
+// ofPeriod reports whether a column head is a period: 2023, Q1 2024, FY23, H1.
 func ofPeriod(head string) bool {
 	digits := 0
 	for _, r := range head {
@@ -103,7 +103,7 @@ func ofPeriod(head string) bool {
 	return digits >= 4 || digits > 0 && strings.ContainsAny(head, "QHF")
 }
 
-// bareNumber reports whether a cell is digits with their separators and nothing else.
+// bareNumber reports whether a cell consists only of digits and their separators.
 func bareNumber(s string) bool {
 	digits := false
 	for _, r := range s {
@@ -115,7 +115,7 @@ func bareNumber(s string) bool {
 	return digits
 }
 
-// currencySign cuts the sign of a currency off a word: €m.
+// currencySign splits a currency sign off the start of a word: €m.
 func currencySign(word string) (sign, rest string) {
 	r, size := utf8.DecodeRuneInString(word)
 	if unicode.Is(unicode.Sc, r) {
@@ -124,7 +124,7 @@ func currencySign(word string) (sign, rest string) {
 	return "", word
 }
 
-// currencyCode reports the codes of currencies that numbers are read with.
+// currencyCode reports whether a word is the code of a currency that numbers are read with.
 func currencyCode(word string) bool {
 	switch word {
 	case "EUR", "USD", "GBP", "JPY", "CHF", "CNY", "INR", "CAD", "AUD", "SEK", "BRL", "RUB", "MXN", "KRW", "US$",
@@ -134,7 +134,7 @@ func currencyCode(word string) bool {
 	return false
 }
 
-// currencyName reports the names of the currencies that reports are in.
+// currencyName reports whether a word is the name of a common currency.
 func currencyName(word string) bool {
 	switch strings.ToLower(word) {
 	case "euro", "euros", "dollar", "dollars", "pounds", "francs", "franken", "yen":
@@ -143,8 +143,8 @@ func currencyName(word string) bool {
 	return false
 }
 
-// magnitudeOf writes out what stands for a magnitude in the head of a column, letters only beside a
-// currency; other words stay.
+// magnitudeOf spells out the magnitude in a column head. Single letters count only next to a
+// currency (money); other words are returned unchanged.
 func magnitudeOf(word string, money bool) string { //nolint:revive // a fact about the head
 	switch word {
 	case "mn", "mln", "mio", "millions":

@@ -13,8 +13,8 @@ const accounts = `| Year | Revenue (EUR million) | Profit (€m) | Weight (kg) |
 | 2021 | **14** | 2.5 | 2,300 | 80 | 340 |
 `
 
-// A number of a table belongs to its row, to the head of its column, and to the unit that stands
-// there.
+// TestNumbersOfTablesHaveTheirUnits checks that a number in a table belongs to its row, its column
+// head, and the unit in that head.
 func TestNumbersOfTablesHaveTheirUnits(t *testing.T) {
 	t.Parallel()
 	e, err := evidence.New(t.Context(), []evidence.Source{{Text: accounts}}, evidence.Options{})
@@ -39,7 +39,8 @@ func TestNumbersOfTablesHaveTheirUnits(t *testing.T) {
 	}
 }
 
-// The unit of a whole table stands over the names of its rows.
+// TestColumnsOfPeriodsHaveTheUnitOfTheTable checks that the unit of a whole table can be above the
+// names of its rows.
 func TestColumnsOfPeriodsHaveTheUnitOfTheTable(t *testing.T) {
 	t.Parallel()
 	const rows = " | 2022 | Q1 2023 | Staff |\n| --- | --- | --- | --- |\n" +
@@ -70,7 +71,7 @@ func TestColumnsOfPeriodsHaveTheUnitOfTheTable(t *testing.T) {
 	}
 }
 
-// How many times one cell is another is no cell of its own.
+// TestMultiplesOfCells checks that the ratio of two cells is not looked up as a cell of its own.
 func TestMultiplesOfCells(t *testing.T) {
 	t.Parallel()
 	e, err := evidence.New(t.Context(), []evidence.Source{{Text: "| Plan | Requests | Burst |\n| --- | --- | --- |\n" +

@@ -1,7 +1,7 @@
 package evidence
 
-// Item is what sentence i says, and the heading of the list that it is an item of; heading is empty
-// for any other. i comes from a Premise.
+// Item returns the text of sentence i, and the heading of the list it is an item of, or "". i is an
+// index such as Premise.Sentence.
 func (e *Evidence) Item(i int) (text, heading string) {
 	s := &e.sentences[i]
 	if s.under > 0 {
@@ -10,7 +10,8 @@ func (e *Evidence) Item(i int) (text, heading string) {
 	return s.text, heading
 }
 
-// Box tells whether sentence i is an item with a box to tick, and whether it is ticked: "- [x] search".
+// Box reports whether sentence i is an item with a checkbox (ok), and whether it is ticked: "- [x]
+// search".
 func (e *Evidence) Box(i int) (ticked, ok bool) {
 	s := &e.sentences[i]
 	text := s.text

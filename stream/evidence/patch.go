@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// hunk is the head of a hunk of a unified diff.
+// hunk matches the header of a hunk in a unified diff.
 var hunk = regexp.MustCompile(`(?m)^@@ -\d+(?:,(\d{1,6}))? \+\d+(?:,(\d{1,6}))? @@.*\n?`)
 
-// patch cuts the hunks of unified diffs in a source into a sentence a line, which tells the file as
-// it is now: what a line took the place of stands behind it,
+// patch splits the hunks of unified diffs in a source into one sentence per line that describes the
+// file as it is now. A replaced line is appended to its replacement,
 //
 //	timeout: 60 (was 30)
 //
-// so that a removed line is not taken for one that holds. It returns the text outside of hunks, and
-// whether there was a hunk; else nothing was cut.
+// so that a removed line is not read as a current one. patch returns the text outside of hunks. It
+// returns false, without adding sentences, if there is no hunk.
 func (e *Evidence) patch(source int) ([]prose, bool) {
 	text := e.sources[source].Text
 	heads := hunk.FindAllStringSubmatchIndex(text, -1)
@@ -27,7 +27,7 @@ func (e *Evidence) patch(source int) ([]prose, bool) {
 	var around []prose
 	end := 0
 	for _, at := range heads {
-		if at[0] < end { // a line of the hunk before
+		if at[0] < end { // a line of the previous hunk
 			continue
 		}
 		if at[0] > end {
@@ -47,7 +47,7 @@ func (e *Evidence) patch(source int) ([]prose, bool) {
 	return around, true
 }
 
-// lines is how many lines of a side a hunk has, by its head.
+// lines returns how many lines of one side a hunk has, according to its header.
 func lines(text string, at []int) int {
 	if at[0] < 0 {
 		return 1
@@ -56,14 +56,14 @@ func lines(text string, at []int) int {
 	return n
 }
 
-// change are lines that were removed and, right behind them, added, and how many lines of each side
-// of the hunk are still to come.
+// change collects removed lines and the added lines directly after them, and how many lines of each
+// side of the hunk are still to come.
 type change struct {
 	gone, come []string
 	old, now   int
 }
 
-// has reports whether a line that begins with a sign is one of the hunk.
+// has reports whether a line with the given first character belongs to the hunk.
 func (c *change) has(sign byte) bool {
 	switch sign {
 	case '-':
@@ -76,7 +76,7 @@ func (c *change) has(sign byte) bool {
 	return sign == '\\'
 }
 
-// changed takes a line of a hunk.
+// changed processes a line of a hunk.
 func (e *Evidence) changed(source int, c *change, line string) {
 	switch {
 	case strings.HasPrefix(line, "-"):
@@ -96,9 +96,8 @@ func (e *Evidence) changed(source int, c *change, line string) {
 	}
 }
 
-// endChange tells the lines of a change. An added line takes the place of the first removed one that
-// begins as it does and was not taken yet; order is kept, so that this takes no longer than reading
-// both.
+// endChange adds the sentences of a change. An added line replaces the first removed line that
+// begins alike and is not taken yet. The order is kept, so that this takes linear time.
 func (e *Evidence) endChange(source int, c *change) {
 	gone := c.gone
 	for _, now := range c.come {
@@ -134,8 +133,8 @@ func removed(line string) string {
 	return "removed: " + line
 }
 
-// alike returns where in two lines the words begin in which they differ, 0 where they do so from the
-// first one on or one of them ends before.
+// alike returns the offset of the first word in which two lines differ. It returns 0 if they differ
+// from the start.
 func alike(a, b string) int {
 	n := 0
 	for i, r := range a {
@@ -149,14 +148,14 @@ func alike(a, b string) int {
 	return n
 }
 
-// row adds a sentence that does not stand in the source as it is.
+// row adds a sentence that is not in the source as it is.
 func (e *Evidence) row(source int, text string) {
 	if text != "" {
 		e.sentences = append(e.sentences, sentence{source: source, text: cutRow(text), start: -1, end: -1})
 	}
 }
 
-// cutRow is the front of a line, at most maxRow bytes.
+// cutRow returns the start of a line, at most maxRow bytes.
 func cutRow(line string) string {
 	if len(line) <= maxRow {
 		return line

@@ -44,7 +44,7 @@ func TestDiffsTellTheFileAsItIsNow(t *testing.T) {
 	}
 }
 
-// wantSentences checks what a source is cut into.
+// wantSentences checks the sentences that a source is split into.
 func wantSentences(t *testing.T, text string, want []string) {
 	t.Helper()
 	e, err := New(t.Context(), []Source{{Text: text}}, Options{})

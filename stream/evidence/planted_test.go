@@ -9,15 +9,16 @@ import (
 	"signalbox/stream/numeric/planted"
 )
 
-// TestPlantedNumbersOfWholeFacts holds the bar on the path of the product: facts of several
-// sentences, lists with semicolons and claims cut as an answer is. The sheets are those of
-// bench/guard.
+// TestPlantedNumbersOfWholeFacts checks the limits on errors on the path of the product: facts of
+// several sentences, lists with semicolons, and claims split from an answer. The sheets are those
+// of bench/guard.
 func TestPlantedNumbersOfWholeFacts(t *testing.T) {
 	t.Parallel()
 	const firstSeed = 1_000_000
 	seeds := uint64(60)
 	if testkit.Race {
-		seeds = 10 // ten times as slow, and nothing here runs beside anything
+		// The race detector is ten times as slow, and nothing here runs in parallel.
+		seeds = 10
 	}
 	var asked, flagged [2]int
 	for seed := range seeds {

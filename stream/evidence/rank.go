@@ -12,7 +12,7 @@ import (
 // lexical finds sentences by the words they share with a claim.
 type lexical struct {
 	postings map[uint64]posting
-	idfMax   float32 // of a word that no sentence holds
+	idfMax   float32 // of a word that is in no sentence
 	avgWords float32
 }
 
@@ -50,7 +50,7 @@ func newLexical(list []sentence) lexical {
 	return x
 }
 
-// rarity is the inverse document frequency in the form of Lucene's BM25, which is never negative.
+// rarity returns the inverse document frequency as in Lucene's BM25, which is never negative.
 func rarity(n, df float64) float32 {
 	return float32(math.Log(1 + (n-df+0.5)/(df+0.5)))
 }
@@ -62,8 +62,8 @@ const (
 	bm25B  = 0.75
 )
 
-// Weights of the ranking. Our choice: a number that is at odds always comes before words, and names
-// count half as much again as other words.
+// Weights of the ranking; our choice. A contradicting number ranks above all words, and names count
+// half as much again as other words.
 const (
 	nameWeight  = 1.5
 	otherNumber = 2.0
@@ -71,7 +71,7 @@ const (
 	factBonus   = 0.05
 )
 
-// ranker is the scratch space of one question.
+// ranker is the scratch space of one query.
 type ranker struct {
 	words    []words.Word
 	seen     []uint64
@@ -84,10 +84,10 @@ type ranker struct {
 //nolint:gochecknoglobals // scratch space, holds nothing between calls
 var rankers = sync.Pool{New: func() any { return new(ranker) }}
 
-// For appends to dst the k best premises for a claim, best first, and returns it. Findings are
-// those that Numbers().Check gave for the claim; with nil they are worked out here. Text that
-// shares nothing with the claim is never a premise, so fewer than k may come. Safe for concurrent
-// use; allocates only to grow dst.
+// For appends the k best premises for a claim to dst, best first, and returns the extended slice.
+// findings are the result of Numbers().Check for the claim; if nil, For computes them. Text that
+// shares nothing with the claim is never a premise, so there may be fewer than k. Safe for
+// concurrent use; allocates only to grow dst.
 func (e *Evidence) For(dst []Premise, claim string, findings []numeric.Finding, k int) []Premise {
 	if e.Empty() || k <= 0 {
 		return dst
@@ -132,8 +132,8 @@ func why(findings []numeric.Finding, sentence int) Why {
 	return w
 }
 
-// score fills r.scores: the share of the claim's weight that a sentence holds, with the length
-// factor of BM25, in [0,1], and what numbers add.
+// score fills r.scores: the share of the claim's weight in each sentence, with the length factor of
+// BM25, in [0,1], plus what facts and numbers add.
 func (r *ranker) score(e *Evidence, claim string, findings []numeric.Finding) {
 	r.scores = slices.Grow(r.scores[:0], len(e.sentences))[:len(e.sentences)]
 	clear(r.scores)
@@ -180,8 +180,8 @@ func (r *ranker) score(e *Evidence, claim string, findings []numeric.Finding) {
 	}
 }
 
-// best puts the k sentences with the highest scores into r.top, best first; of equals the earlier
-// one.
+// best puts the k sentences with the highest scores into r.top, best first. Equal scores keep the
+// order of the sentences.
 func (r *ranker) best(k int) {
 	r.top = r.top[:0]
 	for s, score := range r.scores {

@@ -8,22 +8,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds on a text that is cut as JSON; our choice. A string of more words is prose and cut like it;
-// deeper values are left to the prose reader, as is all that is no JSON.
+// Limits on text that is split as JSON; our choice. A string with more words is prose and is split
+// as prose. Deeper values, and everything that is not JSON, are left to the prose reader.
 const (
 	proseWords = 24
 	maxNesting = 64
-	maxName    = 64 // bytes of the names that lead to a field, and of what a record is called
+	maxName    = 64 // bytes of a field's path and of a record's label
 )
 
-// records cuts a source that is JSON, one value or several, into a sentence for each object of a list
-// and for each value outside of one, so that a number stands with the names of its own record:
+// records splits a JSON source of one or several values into one sentence per object of a list and
+// per value outside of lists, so that a number has the names of its own record:
 //
 //	order A-7 items: {"name":"Desk lamp","qty":2,"unit_price":39.5}
 //
-// Objects within an object are told by the names that lead to their fields ("shipping.cost"). It
-// returns its long strings, and whether the source is JSON of more than one record; else nothing was
-// cut.
+// Objects within an object are identified by the path to their fields ("shipping.cost"). records
+// returns the long strings. It returns false, without adding sentences, if the source is not JSON
+// with more than one record.
 func (e *Evidence) records(source int) ([]prose, bool) {
 	text := e.sources[source].Text
 	if lead := strings.TrimLeft(text, " \t\r\n"); lead == "" || lead[0] != '{' && lead[0] != '[' {
@@ -53,18 +53,19 @@ type recordCutter struct {
 	read *jsontext.Decoder
 	rows []string
 	long []prose // strings of many words
-	// How many entries lists have, told as "order A-7 items: 2 items".
+	// counts are sentences on how many entries lists have: "order A-7 items: 2 items".
 	counts []string
 }
 
-// record is an object of a list, or a value outside of one.
+// record is an object of a list, or a value outside of lists.
 type record struct {
-	head  string // the names that lead to it, and what its parents are called
-	label string // its first short string: what it is called
+	head  string // path to it, with the labels of its parents
+	label string // its first short string, by which it is named
 	text  strings.Builder
 }
 
-// value reads one value, told under a name, into a record; false where it is no JSON or too deep.
+// value reads one value into a record under a name. It returns false if the text is not JSON or too
+// deeply nested.
 func (c *recordCutter) value(name string, into *record, depth int) bool {
 	if depth > maxNesting {
 		return false
@@ -98,7 +99,7 @@ func (c *recordCutter) object(name string, into *record, depth int) bool {
 	return err == nil
 }
 
-// list reads a list: its objects are records of their own, its other values fields of one name.
+// list reads a list. Its objects are separate records, its other values fields with the same name.
 func (c *recordCutter) list(name string, into *record, depth int) bool {
 	if _, err := c.read.ReadToken(); err != nil {
 		return false
@@ -107,7 +108,7 @@ func (c *recordCutter) list(name string, into *record, depth int) bool {
 	entries, numbers := 0, 0
 	for kind := c.read.PeekKind(); kind != ']'; kind = c.read.PeekKind() {
 		entries++
-		if kind != '{' && kind != '[' { // a value of its own, or what is no JSON
+		if kind != '{' && kind != '[' { // a plain value, or not JSON
 			if kind == '0' {
 				numbers++
 			}
@@ -129,7 +130,7 @@ func (c *recordCutter) list(name string, into *record, depth int) bool {
 	return err == nil
 }
 
-// count tells how many entries a list under a name has.
+// count adds a sentence on how many entries a named list has.
 func (c *recordCutter) count(head, name string, entries int) {
 	what := name[strings.LastIndexByte(name, '.')+1:]
 	if what == "" {
@@ -141,7 +142,7 @@ func (c *recordCutter) count(head, name string, entries int) {
 	c.counts = append(c.counts, head[:min(len(head), maxRow/4)]+": "+strconv.Itoa(entries)+" "+what)
 }
 
-// field adds a value that is neither object nor list to a record. Strings are told as they read.
+// field adds a value that is neither object nor list to a record. Strings are written unescaped.
 func (c *recordCutter) field(name string, raw jsontext.Value, into *record) {
 	text := string(raw)
 	if raw.Kind() == '"' {
@@ -168,8 +169,8 @@ func (c *recordCutter) field(name string, raw jsontext.Value, into *record) {
 	into.text.WriteString(text)
 }
 
-// wordy notes a string that has many words and is so many bytes long in the source, and reports
-// whether it has.
+// wordy records a string with many words, which is long bytes long in the source, and reports
+// whether it did.
 func (c *recordCutter) wordy(said []byte, long int) bool {
 	if bytes.Count(said, []byte(" ")) < proseWords {
 		return false
@@ -194,7 +195,7 @@ func (c *recordCutter) end(one *record) {
 	c.rows = append(c.rows, row)
 }
 
-// joined is the name of a field of an object that has one itself.
+// joined returns the path of a field.
 func joined(name, key string) string {
 	if name == "" || len(name) > maxName {
 		return key

@@ -2,11 +2,11 @@ package evidence
 
 import "strings"
 
-// IsHeading reports whether sentence i is a heading of Markdown. i comes from a Premise or a finding.
+// IsHeading reports whether sentence i is a Markdown heading. i is an index such as
+// Premise.Sentence.
 func (e *Evidence) IsHeading(i int) bool { return e.rankOf(i) > 0 }
 
-// Heads reports whether sentence i stands in the section of heading h, under headings of lower rank or
-// not.
+// Heads reports whether sentence i is in the section of heading h, including its subsections.
 func (e *Evidence) Heads(h, i int) bool {
 	if i <= h || e.sentences[h].source != e.sentences[i].source {
 		return false
@@ -20,7 +20,7 @@ func (e *Evidence) Heads(h, i int) bool {
 	return true
 }
 
-// rankOf is how many marks a heading has, 0 where sentence i is none.
+// rankOf returns the number of # marks of a heading, or 0 if sentence i is not one.
 func (e *Evidence) rankOf(i int) int {
 	s := &e.sentences[i]
 	if s.start <= 0 {

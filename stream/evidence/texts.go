@@ -1,7 +1,7 @@
 package evidence
 
-// Texts are the texts of the sources, in order, for readers that take all of it at once. The caller
-// owns the slice.
+// Texts returns the texts of the sources, in order, for readers that need all of them. The caller
+// owns the slice. e may be nil.
 func (e *Evidence) Texts() []string {
 	if e == nil {
 		return nil

@@ -8,18 +8,19 @@ import (
 	"signalbox/internal/script"
 )
 
-// A sentence counts as said word for word from so many words on; what is shorter ("Yes.") says too
-// little by itself.
+// verbatimWords is the minimum length of a sentence that can match word for word. Shorter ones
+// ("Yes.") say too little by themselves.
 const verbatimWords = 3
 
-// cutWords is how many words a text has that may be a piece of a longer sentence of the evidence:
-// the splitter cuts a claim that long, and sentences of the evidence later.
+// cutWords is the number of words from which a text may be a piece of a longer evidence sentence,
+// because the splitter cuts long claims earlier than evidence.
 const cutWords = 24
 
-// maxPiece bounds in bytes what is looked for; the splitter cuts longer claims.
+// maxPiece is the maximum length in bytes of a text that is searched; the splitter cuts longer
+// claims.
 const maxPiece = 1 << 10
 
-// maxSearched bounds in bytes the evidence that is searched for a piece of a sentence.
+// maxSearched is the maximum size in bytes of evidence that is searched for a piece of a sentence.
 const maxSearched = 64 << 10
 
 // FNV-1a, 64 bit: http://www.isthe.com/chongo/tech/comp/fnv/.
@@ -28,9 +29,9 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// said is a hash of what a sentence says: its letters, digits and marks, without white space,
-// capitals, quotation marks, marks of emphasis and code, and what ends it. ok is false for a
-// sentence of fewer than verbatimWords words.
+// said returns a hash of the content of a sentence: its letters, digits and marks in lower case,
+// without white space, quotation marks, marks of emphasis and code, and final punctuation. ok is
+// false for a sentence of fewer than verbatimWords words.
 func said(text string) (sum uint64, ok bool) {
 	text = bare(text)
 	sum = fnvOffset
@@ -61,17 +62,17 @@ func said(text string) (sum uint64, ok bool) {
 	return sum, count >= verbatimWords
 }
 
-// bare is a text without the marks around it.
+// bare returns a text without the marks around it.
 func bare(text string) string {
 	return strings.Trim(text, " \t\r\n.!;:,*_`\"'“”’„«»。！；：，")
 }
 
-// Says returns the sentence of the evidence that is the text word for word, the first of several;
-// -1 when none is. White space, capitals, marks of emphasis and code, and the marks that end a
-// sentence do not count. A text of more than cutWords words may also be a piece of a sentence. It
-// does not allocate; takes as long as reading the text, for a long one that no sentence equals as
-// long as searching the sources for it. Of more than maxSearched bytes of evidence only whole
-// sentences are looked up: each claim would be searched for in all of it.
+// Says returns the first sentence of the evidence that equals the text word for word, or -1. White
+// space, capitals, marks of emphasis and code, and final punctuation are ignored. A text of more
+// than cutWords words may also be a piece of a sentence. Says does not allocate. It takes as long
+// as reading the text or, for a long text that equals no sentence, as long as searching the
+// sources. If the evidence is larger than maxSearched, only whole sentences match, because
+// otherwise each claim would be searched in all of it.
 func (e *Evidence) Says(text string) int {
 	if e.Empty() || len(text) > maxPiece {
 		return -1

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// maxVersions bounds the versions of one text; our choice.
+// maxVersions is the maximum number of versions taken from one text; our choice.
 const maxVersions = 8
 
-// maxParts bounds the numbers of what may be a version and what follows it, such as of a build.
+// maxParts is the maximum number of parts in a version with what follows it, such as a build
+// number.
 const maxParts = 4
 
-// maxWordBefore bounds how far before a number the word is looked for that tells what it is of; no
-// such word is longer.
+// maxWordBefore is how many bytes before a number are searched for the word that says what it is.
 const maxWordBefore = 32
 
-// Versions appends the numbers of versions in a text to dst and returns it: three numbers joined by
-// stops, or two behind a v or "version", as in 3.1.4, v2.10 and 2.0.0-rc.1. The v is left out, what stands behind
-// a hyphen as well, and zeros at the end. Dates, thousands, addresses and numbers of sections are
-// none. It allocates only to grow dst.
+// Versions appends the versions in a text to dst and returns the extended slice. A version is three
+// numbers joined by dots, or two after a v or "version", as in 3.1.4, v2.10 and 2.0.0-rc.1. The v,
+// everything after a hyphen, and zeros at the end are omitted. Dates, thousands, addresses and
+// section numbers are not versions. Allocates only to grow dst.
 func Versions(dst []string, text string) []string {
 	first, listed := len(dst), -1
 	for at := 0; at < len(text) && len(dst)-first < maxVersions; {
@@ -41,7 +41,7 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// numbersFrom reads numbers that are joined by stops, and counts them.
+// numbersFrom reads numbers joined by dots. It returns their end and their number.
 func numbersFrom(text string, at int) (end, parts int) {
 	for parts = 1; ; parts++ {
 		for at < len(text) && digit(text[at]) {
@@ -54,7 +54,7 @@ func numbersFrom(text string, at int) (end, parts int) {
 	}
 }
 
-// isList reports whether a text between two numbers makes a list of them, or a range.
+// isList reports whether the text between two numbers makes them a list or a range.
 func isList(between string) bool {
 	switch between {
 	case ", ", "/", "–", "-", " and ", " or ", ", and ", ", or ", " to ", " through ", " und ", " oder ", " bis ":
@@ -63,7 +63,7 @@ func isList(between string) bool {
 	return false
 }
 
-// isVersion reports whether so many numbers at a place of a text are a version.
+// isVersion reports whether a number of parts at a position of a text is a version.
 func isVersion(text string, at, end, parts int) bool {
 	v := at > 0 && text[at-1]|0x20 == 'v' && (at == 1 || !letter(text[at-2]) && !digit(text[at-2]))
 	before := strings.TrimRight(text[max(0, at-maxWordBefore):at], " ")
@@ -94,7 +94,7 @@ func isVersion(text string, at, end, parts int) bool {
 	return !thousands && !date
 }
 
-// plainVersion is a version without the zeros at its end.
+// plainVersion returns a version without the zeros at its end.
 func plainVersion(text string) string {
 	for strings.HasSuffix(text, ".0") {
 		text = strings.TrimSuffix(text, ".0")
@@ -102,16 +102,16 @@ func plainVersion(text string) string {
 	return text
 }
 
-// HasVersion reports whether the evidence names a version, as Versions gives it, or has its number,
-// or, where line, names one of which it is the beginning. Where it names none at all, or a range of
-// them, it has every one.
+// HasVersion reports whether the evidence contains a version, as returned by Versions, also without
+// a word such as "version". With line, a longer version that begins with v counts as well. If the
+// evidence names no version or a range of versions, HasVersion returns true.
 func (e *Evidence) HasVersion(v string, line bool) bool {
 	whole, begins := e.joined[v]
 	return e.versions == nil || e.ranged || whole || begins && line
 }
 
-// RangesVersions reports whether a text tells of all versions up to one, or from one on, by a word right
-// before or behind its number: "before 2.3.1", "2.3.1 and later".
+// RangesVersions reports whether a text covers all versions up to one, or from one on, by a word
+// directly before or after its number: "before 2.3.1", "2.3.1 and later".
 func RangesVersions(text string) bool {
 	for at := 0; at < len(text); {
 		if !digit(text[at]) {
@@ -137,7 +137,7 @@ var (
 		`(?i)^(?:\+|,? ?\(?(?:and|or|und|oder) (?:later|newer|above|higher|up|earlier|older|below|lower|neuer|höher|älter))`)
 )
 
-// noteJoined notes all numbers of a text that are joined by stops, and the beginnings of those.
+// noteJoined records all dotted numbers of a text, and their beginnings.
 func (e *Evidence) noteJoined(text string) {
 	for at := 0; at < len(text); {
 		if !digit(text[at]) {
@@ -154,11 +154,11 @@ func (e *Evidence) noteJoined(text string) {
 	}
 }
 
-// VersionsOf are the versions that sentence i is told of: its own, else those of the last sentence
-// before it that has one and is no part of another section.
+// VersionsOf returns the versions that sentence i is about: its own, otherwise those of the last
+// sentence before it that has some and is not in another section.
 func (e *Evidence) VersionsOf(i int) []string {
 	const none = 99
-	rank := none // of the headings that the sentence stands under
+	rank := none // lowest number of marks among the headings above the sentence
 	for k := i; k >= 0 && len(e.versions) > 0 && e.sentences[k].source == e.sentences[i].source; k-- {
 		r := e.rankOf(k)
 		within := k == i || r == 0 && rank == none || r > 0 && r < rank
@@ -172,7 +172,7 @@ func (e *Evidence) VersionsOf(i int) []string {
 	return nil
 }
 
-// noteVersions notes the versions of all sentences, where there is one.
+// noteVersions records the versions of all sentences, if there are any.
 func (e *Evidence) noteVersions() {
 	var list []string
 	for i := range e.sentences {

@@ -29,7 +29,8 @@ func TestVersionsAreToldFromOtherNumbers(t *testing.T) {
 	}
 }
 
-// What stands before a number is looked at as far as a word goes, and not to the last blank.
+// TestVersionsOfATextWithoutBlanksTakeLinearTime checks that the text before a number is searched
+// only for the length of a word, and not back to the last space.
 func TestVersionsOfATextWithoutBlanksTakeLinearTime(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
@@ -39,7 +40,8 @@ func TestVersionsOfATextWithoutBlanksTakeLinearTime(t *testing.T) {
 	}
 }
 
-// A version is known where the evidence has more of its number, or has it without the word, or in a list.
+// TestVersionsOfTheEvidence checks that a version is known if the evidence has a longer one, has it
+// without the word "version", or has it in a list.
 func TestVersionsOfTheEvidence(t *testing.T) {
 	t.Parallel()
 	many := "Fixed in 1.0.1, 1.0.2, 1.0.3, 1.0.4, 1.0.5, 1.0.6, 1.0.7, 1.0.8, 1.0.9 and 1.0.10."
