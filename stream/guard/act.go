@@ -8,11 +8,11 @@ import (
 	"signalbox/stream/response"
 )
 
-// cutReason is the finish_reason of an answer that is ended.
+// cutReason is the finish_reason of an answer that the guard ends.
 const cutReason = response.FinishFilter
 
-// mark marks a claim, behind its text. Where the text has come to code or into a word meanwhile, the
-// mark waits for what follows.
+// mark inserts the mark of a claim after its text. If the text has reached code or stopped within a
+// word, the mark waits for what follows.
 func (s *stream) mark(r *record) {
 	it, ln := r.lane.last, r.lane
 	inText := !s.beside(ln) && ln.streamed
@@ -33,10 +33,10 @@ func (s *stream) mark(r *record) {
 	}
 }
 
-// markWithin marks a claim in the text of the event that has just been read, where the claim ends,
-// or at the front of that text when it ended before: only what follows tells that a sentence is
-// over. Where that is within a word, it stands behind the word. It returns false where there is no
-// place for a mark.
+// markWithin inserts a mark into the text of the current event, where the claim ends. If the claim
+// ended before this text, because only what follows shows that a sentence is over, the mark is at
+// the start of the text or, within a word, after the word. It returns false if there is no place
+// for a mark.
 func (s *stream) markWithin(r *record) bool {
 	var p *passage
 	for i := range s.now.texts {
@@ -65,8 +65,7 @@ func (s *stream) markWithin(r *record) bool {
 	return true
 }
 
-// settle gives marks their place that waited for the end of a block of code, of a word or of the
-// text.
+// settle inserts the marks that waited for the end of a code block, of a word or of the text.
 func (s *stream) settle() {
 	if s.cutting {
 		return
@@ -83,11 +82,11 @@ func (s *stream) settle() {
 	}
 }
 
-// aside reports whether the mark of a claim stands beside the text: the claim ends in JSON, or the
-// text in code.
+// aside reports whether the mark of a claim is placed beside the text, because the claim ends in
+// JSON or the text in code.
 func (s *stream) aside(r *record) bool { return r.place == claims.Inside || s.beside(r.lane) }
 
-// textOf is the mark of a claim as it stands in the text behind a byte.
+// textOf returns the mark of a claim as inserted after the byte tail.
 func (s *stream) textOf(r *record, tail byte) []byte {
 	if r.place == claims.Behind && tail != '\n' {
 		return append([]byte{'\n'}, s.bare...)
@@ -95,9 +94,9 @@ func (s *stream) textOf(r *record, tail byte) []byte {
 	return s.behind(tail)
 }
 
-// insertMark writes the event that marks a claim, behind the text that was written: at is its
-// length and tail its last byte. In the Responses API it can only bring the answer's text, and a
-// text that did not come in pieces gets its marks inside.
+// insertMark writes an event with the mark of a claim. at is the length of the text written so far
+// and tail its last byte. In the Responses API such an event can only belong to the answer's text,
+// and a text that did not arrive in pieces gets its marks inside.
 func (s *stream) insertMark(r *record, at int, tail byte) {
 	if !r.lane.streamed || s.in.Shape() == response.Response && r.lane.kind == response.Reasoning {
 		if !s.aside(r) {
@@ -119,9 +118,9 @@ func (s *stream) insertMark(r *record, at int, tail byte) {
 // markers are the forms of the marker.
 type markers struct {
 	marker []byte
-	bare   []byte // in place of a claim, which has its blanks before it already
-	spaced []byte // behind a blank
-	lined  []byte // behind a line break
+	bare   []byte // in place of a claim, which has white space before it
+	spaced []byte // after a space
+	lined  []byte // after a line break
 }
 
 func newMarkers(marker string) markers {
@@ -132,7 +131,8 @@ func newMarkers(marker string) markers {
 	}
 }
 
-// behind is the marker as it stands behind a byte: behind white space it has its own behind it.
+// behind returns the marker to insert after the byte tail. After white space, it ends with white
+// space instead of beginning with it.
 func (m *markers) behind(tail byte) []byte {
 	switch {
 	case len(m.bare) == len(m.marker):
@@ -144,7 +144,7 @@ func (m *markers) behind(tail byte) []byte {
 	return m.marker
 }
 
-// cut ends the answer for the client. What was let go before stands.
+// cut ends the answer for the client. Text that was already released remains.
 func (s *stream) cut() {
 	s.queue.clear()
 	s.told, s.over, s.err = true, true, nil
@@ -174,7 +174,7 @@ func (s *stream) cut() {
 	s.out.State = s.state
 }
 
-// open lists the choices whose end the client has not seen.
+// open returns the choices whose end the client has not seen.
 func (s *stream) open() []int {
 	if s.in.Shape() == response.Response || s.in.Shape() == response.Opaque {
 		return []int{0}

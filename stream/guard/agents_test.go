@@ -11,7 +11,7 @@ import (
 	"signalbox/stream/guard"
 )
 
-// agents are what programs read out of answers, each with what the judge calls false in it.
+// agents are answers for programs, each with a part that the judge finds false.
 var agents = map[string]string{
 	"a file of Cline": "<write_to_file>\n<path>README.md</path>\n<content>\n# Port\n\nThis is false. So it " +
 		"is.\n\n```sh\nfalse\n```\n- It is false.\n</content>\n</write_to_file>\n",
@@ -94,7 +94,8 @@ func TestAnAnswerOfAnAgentHasNoMarkInItsCode(t *testing.T) {
 	}
 }
 
-// JSON in a text is judged, and told beside it.
+// TestAMarkDoesNotStandInJSONWithinAText checks that JSON within a text is checked, and that its
+// marks are placed beside it.
 func TestAMarkDoesNotStandInJSONWithinAText(t *testing.T) {
 	t.Parallel()
 	g := guardOf(t, &judge{}, guard.Options{})
@@ -132,13 +133,14 @@ func TestAMarkDoesNotStandInJSONWithinAText(t *testing.T) {
 	}
 }
 
-// A sentence without a stop ends where the code begins, when part of that has left.
+// TestAMarkDoesNotStandInTheBeginningOfCode checks that a sentence without a full stop ends where
+// code begins, even if part of the code has been sent.
 func TestAMarkDoesNotStandInTheBeginningOfCode(t *testing.T) {
 	t.Parallel()
 	g := guardOf(t, &judge{}, guard.Options{})
 	for name, code := range agents {
 		if strings.HasPrefix(code, "a/b") {
-			continue // the name of the file is text
+			continue // the file name is text
 		}
 		for n := 1; n < 12; n++ {
 			text := "This is false\n" + code + "\nAll is well"
@@ -155,7 +157,7 @@ func TestAMarkDoesNotStandInTheBeginningOfCode(t *testing.T) {
 	}
 }
 
-// watcher tells when a claim has been marked.
+// watcher signals when a claim has been marked.
 type watcher struct{ marked chan struct{} }
 
 func (watcher) Claim(check.Verdict, time.Duration) {}
@@ -169,7 +171,7 @@ func (w watcher) Action(a guard.Action) {
 func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		before, behind []string // pieces before the verdict and behind it
+		before, behind []string // pieces before and after the verdict
 		want           string
 		aside          bool
 	}{
@@ -253,8 +255,8 @@ func TestAVerdictThatComesWithinCodeMarksBehindIt(t *testing.T) {
 	}
 }
 
-// lateVerdict copies a stream whose first claim is false in annotate, and returns what the client gets
-// where the verdict comes behind the first parts.
+// lateVerdict copies a stream whose first claim is false in annotate mode, and returns what the
+// client receives if the verdict arrives after the first parts.
 func lateVerdict(t *testing.T, parts []string, first int) string {
 	t.Helper()
 	gate, w := make(chan struct{}), watcher{make(chan struct{})}

@@ -10,8 +10,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// Nothing that stands behind the claim which ends an answer reaches the client, in one piece as in a
-// stream: it would run a call.
+// TestACallBehindTheCutIsDropped checks that nothing after the claim that ends an answer reaches
+// the client, in a body or a stream, because a client would run the call.
 func TestACallBehindTheCutIsDropped(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	for name, text := range map[string]string{
@@ -39,7 +39,8 @@ func TestACallBehindTheCutIsDropped(t *testing.T) {
 }
 
 func TestACallIsNotHeldUpWhereNothingEndsTheAnswer(t *testing.T) {
-	for _, formed := range []guard.Mode{guard.Off, guard.Terminate} { // of JSON, which prose is not
+	// for JSON, which prose is not
+	for _, formed := range []guard.Mode{guard.Off, guard.Terminate} {
 		testCallGoes(t, formed)
 	}
 }
@@ -61,7 +62,7 @@ func testCallGoes(t *testing.T, formed guard.Mode) {
 	<-r
 }
 
-// items are output items of the Responses API: a call, a message and another call.
+// items returns output items of the Responses API: a call, a message and another call.
 func items(text string) []string {
 	return []string{
 		`{"id":"fc_1","type":"function_call","status":"completed","call_id":"a","name":"before","arguments":"{}"}`,
@@ -106,7 +107,8 @@ func TestItemsOfAResponseBehindTheCutAreDropped(t *testing.T) {
 	streamed, out, err := pass(t, g, jobOf(t, guard.Terminate), stream.String())
 	_, _, last := answerOf(t, streamed)
 	told, _ := json.Marshal(last["response"])
-	ends, want.Texts = endOf(t, told), []string{"All is well. This is false."} // which the client has got
+	// which the client has received
+	ends, want.Texts = endOf(t, told), []string{"All is well. This is false."}
 	if err != nil || !out.Cut || !ends.equal(want) || strings.Contains(streamed, "behind") {
 		t.Errorf("error %v, %+v, want %+v\n%s", err, ends, want, streamed)
 	}
@@ -152,7 +154,8 @@ func endOf(tb testing.TB, data []byte) (r theEnd) {
 	return r
 }
 
-// A failed thought ends the answer that would follow it, wherever the server tells it.
+// TestTheAnswerBehindACutThoughtIsDropped checks that failed reasoning ends the answer after it,
+// wherever the server puts it.
 func TestTheAnswerBehindACutThoughtIsDropped(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	job := jobOf(t, guard.Terminate)

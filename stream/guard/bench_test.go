@@ -8,7 +8,7 @@ import (
 	"signalbox/stream/guard"
 )
 
-// endless is a Source of n equal pieces, which belong to claims that do not end.
+// endless is a Source of n equal pieces, which belong to claims without an end.
 type endless struct {
 	piece []byte
 	n     int
@@ -32,7 +32,7 @@ func (n *null) Write(b []byte) error {
 	return nil
 }
 
-// handedOver copies as Copy does, one goroutine that reads and one that writes, and looks at
+// handedOver copies like Copy, with one goroutine that reads and one that writes, but checks
 // nothing.
 func handedOver(src byteSource, dst writer) {
 	pieces, next := make(chan []byte), make(chan struct{})
@@ -53,12 +53,12 @@ func handedOver(src byteSource, dst writer) {
 	}
 }
 
-// BenchmarkChunk is the cost of one chunk with a word in it. plain is a copy between two
-// goroutines, the least that a stream costs whose verdicts must not wait for the upstream.
+// BenchmarkChunk measures the cost of one chunk with a word. plain is a copy between two
+// goroutines, which is the minimum for a stream whose verdicts must not wait for the upstream.
 func BenchmarkChunk(b *testing.B) {
 	g := guard.New(&quick{}, guard.Options{Workers: 1})
 	b.Cleanup(g.Close)
-	word := []byte(chunk("word"))      // letters alone: no word and no claim ends
+	word := []byte(chunk("word"))      // only letters: no word and no claim ends
 	claim := []byte(chunk("Well. A ")) // each ends a claim
 	b.Run("plain", func(b *testing.B) {
 		b.ReportAllocs()
@@ -83,7 +83,7 @@ func TestOnlyClaimsAllocate(t *testing.T) {
 	g := guardOf(t, &quick{}, guard.Options{Workers: 1})
 	for m := guard.Observe; m <= guard.Hold; m++ {
 		job := jobOf(t, m)
-		// A claim of words without an end is closed by length, once in 32 words.
+		// A claim without an end is closed by length, once in 32 words.
 		allocs := func(n int) float64 {
 			return testing.AllocsPerRun(5, func() {
 				_, _ = g.Copy(t.Context(), source(&endless{[]byte(chunk("word ")), n}), sink(&null{}), job)

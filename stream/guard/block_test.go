@@ -10,7 +10,7 @@ import (
 	"signalbox/stream/guard"
 )
 
-// unsure is a Checker that cannot tell any claim.
+// unsure is a Checker that cannot decide on any claim.
 type unsure struct {
 	final bool  // it says so at once
 	err   error // why no model has read the claim
@@ -28,8 +28,8 @@ func (u unsure) Check(_ context.Context, _ *evidenceOf, _ string, list []check.C
 	return out
 }
 
-// A claim that was read and could not be told is no fault of the guard: only a check that got lost
-// blocks.
+// TestOnlyAClaimWhoseCheckGotLostIsBlocked checks that only a lost check blocks, and not a claim
+// that was read without a decision.
 func TestOnlyAClaimWhoseCheckGotLostIsBlocked(t *testing.T) {
 	for name, tt := range map[string]struct {
 		checker unsure

@@ -14,21 +14,22 @@ import (
 	"signalbox/stream/sse"
 )
 
-// ErrOpaque: a body cannot be read, so it cannot be checked.
+// ErrOpaque is returned if a body cannot be read, and therefore not checked.
 var ErrOpaque = errors.New("answer cannot be read")
 
-// Body checks an answer in one piece and returns it as the job's policy wants it: the same slice
-// when nothing changes in it.
+// Body checks an answer in one piece and returns it as the job's policy requires, as the same slice
+// if nothing changes.
 //
-// Every mode but Observe without a summary adds the member x_signalbox. Annotate puts the marker
-// behind each failed claim, unless it marks by Field, and Hold in its place; both keep the
-// finish_reason. Terminate, and Hold where it would end a stream, cut a choice before the claim
-// that ends it, with all that follows, as tool calls do, and make its finish_reason content_filter.
+// In every mode except Observe without a summary, the member x_signalbox is added. Annotate puts
+// the marker after each failed claim, unless it marks by Field; Hold puts it in place of the claim.
+// Both keep the finish_reason. Terminate, and Hold where it would end a stream, cut a choice before
+// the claim that ends it, with everything that follows, including tool calls, and set its
+// finish_reason to content_filter.
 //
-// All claims are there at once, so MaxHold bounds the time until the next verdicts come and not the
-// time of all of them: what a checker says nothing about for that long is shed. A body that is not
-// understood has the State Failed and is returned as it is, or, where OnUnchecked blocks, not at
-// all: the error is ErrOpaque. The other error is that of ctx.
+// All claims are available at once, so MaxHold limits the time until the next verdicts arrive and
+// not the total time: claims for which a checker returns nothing for that long are shed. A body
+// that is not understood has the State Failed. It is returned unchanged or, with OnUnchecked Block,
+// not at all, and the error wraps ErrOpaque. If ctx ends, Body returns its cause.
 func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome, error) {
 	b := bodyCheck{ledger: newLedger(g, job)}
 	b.act, b.late = func(*record) {}, true
@@ -60,25 +61,25 @@ func (g *Guard) Body(ctx context.Context, body []byte, job Job) ([]byte, Outcome
 	return b.write(body, e), b.out, nil
 }
 
-// bodyCheck is an answer in one piece.
+// bodyCheck checks an answer in one piece.
 type bodyCheck struct {
 	ledger
 	texts []bodyText
 	todo  []task
 }
 
-// bodyText is a text of the body, of which the client gets what is before to.
+// bodyText is a text of the body. The client receives it up to offset to.
 type bodyText struct {
 	delta int
 	lane  *lane
 	text  []byte
 	to    int
 	cut   bool  // the answer ends there
-	marks []int // the ends of claims that a marker follows
+	marks []int // the ends of claims to mark
 }
 
-// read takes in all texts, in the order in which a stream brings those of a choice: thoughts come
-// before the answer, wherever they stand.
+// read processes all texts, in the order in which a stream would bring those of a choice: reasoning
+// precedes the answer, wherever it is in the body.
 func (b *bodyCheck) read(e *response.Event) {
 	stops := stopped(e)
 	for i := range e.Deltas {
@@ -104,10 +105,10 @@ func (b *bodyCheck) read(e *response.Event) {
 	}
 }
 
-// stopped tells of each delta whether an answer stops in the middle of it: in the last of each choice
-// that does, and of a response that failed.
+// stopped returns, for each delta, whether the answer stops in the middle of it. That is the last
+// delta of each choice that was broken off, and of a failed response.
 func stopped(e *response.Event) []bool {
-	last := map[int]int{} // delta of a choice
+	last := map[int]int{} // last delta of each choice
 	for k := range e.Deltas {
 		d := &e.Deltas[k]
 		at, ok := last[d.Choice]
@@ -133,7 +134,7 @@ func stopped(e *response.Event) []bool {
 	return stops
 }
 
-// order is the place of a kind of text in a choice of a chat.
+// order returns the position of a kind of text within a chat choice.
 func order(k response.Kind) int {
 	switch k {
 	case response.Reasoning:
@@ -145,7 +146,7 @@ func order(k response.Kind) int {
 	return 1
 }
 
-// wait has the claims read by a model, some at a time, as long as that gets on.
+// wait sends the claims that need a model, in batches, as long as verdicts arrive.
 func (b *bodyCheck) wait(ctx context.Context) error {
 	for len(b.todo) > 0 {
 		n := min(len(b.todo), batchSize)
@@ -165,8 +166,8 @@ func (b *bodyCheck) wait(ctx context.Context) error {
 	return nil
 }
 
-// await waits for the claims that were sent. When none of them gets a verdict in time the rest is
-// shed.
+// await waits for the claims that were sent. If none of them gets a verdict in time, the remaining
+// claims are shed.
 func (b *bodyCheck) await(ctx context.Context) error {
 	before := b.out.Shed
 	sent := len(b.pending)
@@ -198,11 +199,12 @@ func (b *bodyCheck) await(ctx context.Context) error {
 	return nil
 }
 
-// conclude lets follow what has to, in the order of the text.
+// conclude applies the verdicts in the order of the text.
 func (b *bodyCheck) conclude() {
 	for i := range b.texts {
 		p := &b.texts[i]
-		if b.fallen(p.lane.choice) { // by a text before
+		// Ended by an earlier text.
+		if b.fallen(p.lane.choice) {
 			p.to = 0
 			continue
 		}
@@ -222,15 +224,15 @@ func (b *bodyCheck) conclude() {
 	}
 }
 
-// withhold notes which claims the client does not get, or not in full: windows overlap.
+// withhold records which claims the client does not receive in full, because windows overlap.
 func (p *bodyText) withhold() {
 	for _, r := range p.lane.open {
 		r.withheld = r.claim.Bytes.End > p.to
 	}
 }
 
-// annotate appends what puts the markers into the text. One claim may reach over the end of
-// another, and so over the place where the text is cut.
+// annotate appends the changes that insert the markers. A claim may extend beyond the end of
+// another, and beyond the position where the text is cut.
 func (p *bodyText) annotate(dst []response.Change, m *markers) []response.Change {
 	for _, at := range p.marks {
 		if at = min(at, p.to); at > 0 {
@@ -241,10 +243,11 @@ func (p *bodyText) annotate(dst []response.Change, m *markers) []response.Change
 	return dst
 }
 
-// write returns the body as it goes to the client.
+// write returns the body for the client.
 func (b *bodyCheck) write(body []byte, e *response.Event) []byte {
 	var w response.Rewrite
-	if b.out.Cut && !e.Failed { // what failed stays so
+	// A failed response remains failed.
+	if b.out.Cut && !e.Failed {
 		w.Finish = cutReason
 	}
 	m := newMarkers(b.Marker)

@@ -52,10 +52,10 @@ func TestBody(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		policy guard.Policy
-		form   bool // to keep
+		form   bool // a format to keep
 		texts  []string
 		want   []string
-		finish string // of the first choice; the others come to their end
+		finish string // of the first choice; the others end normally
 		summed bool
 	}{
 		{name: "observe", policy: guard.Policy{Mode: guard.Observe}, texts: []string{bad}, want: []string{bad}, finish: "stop"},
@@ -126,7 +126,8 @@ func TestBody(t *testing.T) {
 				}
 			}
 			calls := len(c.texts)
-			if c.finish == "content_filter" { // nobody is to run what stands behind the cut
+			// A call after the cut must not be run.
+			if c.finish == "content_filter" {
 				calls--
 			}
 			if bytes.Count(got, []byte(call)) != calls || bytes.Count(got, []byte(`"tool_calls"`)) != len(c.texts) {

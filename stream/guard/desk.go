@@ -13,7 +13,7 @@ import (
 type task struct {
 	record   *record
 	claim    check.Claim
-	fallback check.Result // what stands without a model
+	fallback check.Result // result without a model
 	since    time.Time    // the end of the claim
 	deadline time.Time
 }
@@ -25,36 +25,37 @@ type reply struct {
 	shed   bool
 }
 
-// desk is where one answer leaves its tasks and gets its verdicts.
+// desk is where one answer submits its tasks and receives its verdicts. Its methods are safe for
+// concurrent use.
 type desk struct {
 	pool     *pool
 	checker  Checker
 	evidence *evidence.Evidence
 	question string
-	wake     chan struct{} // holds 1: there are replies
+	wake     chan struct{} // capacity 1: there are replies
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // protects the following fields
 	tasks   []task
 	queued  bool // it is in the pool's queue, or about to be
 	replies []reply
 	state   deskState
-	checks  int // that were started
+	checks  int // number of checks started
 	running map[int]context.CancelFunc
 }
 
 type deskState uint8
 
 const (
-	attended deskState = iota // the answer takes its replies
-	left                      // the answer has gone; replies are told to the Observer
-	closed                    // nobody wants the verdicts
+	attended deskState = iota // the answer collects its replies
+	left                      // the answer is gone; replies go to the Observer
+	closed                    // the verdicts are not wanted any more
 )
 
 func newDesk(p *pool, c Checker, e *evidence.Evidence, question string) *desk {
 	return &desk{pool: p, checker: c, evidence: e, question: question, wake: make(chan struct{}, 1), running: map[int]context.CancelFunc{}}
 }
 
-// submit leaves tasks, in the order of their deadlines, and returns how many of them found a place.
+// submit adds tasks, in the order of their deadlines, and returns how many fit into the queue.
 func (d *desk) submit(list []task) int {
 	n := d.pool.reserve(len(list))
 	if n == 0 {
@@ -71,8 +72,8 @@ func (d *desk) submit(list []task) int {
 	return n
 }
 
-// take returns the tasks that come next, and whether there are more; then the desk has to go back
-// into the queue.
+// take returns the next tasks, and whether there are more, in which case the desk must be queued
+// again.
 func (d *desk) take() (list []task, more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +84,7 @@ func (d *desk) take() (list []task, more bool) {
 	return list, d.queued
 }
 
-// start notes that a check begins, unless nobody wants it.
+// start registers a check. wanted is false if its verdicts are not needed any more.
 func (d *desk) start(cancel context.CancelFunc) (id int, wanted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,14 +93,14 @@ func (d *desk) start(cancel context.CancelFunc) (id int, wanted bool) {
 	return d.checks, d.state != closed
 }
 
-// end notes that a check has ended.
+// end unregisters a check.
 func (d *desk) end(id int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.running, id)
 }
 
-// deliver hands in verdicts; nil stands for none at all.
+// deliver hands in verdicts. results may be nil, which sheds all tasks.
 func (d *desk) deliver(list []task, results []check.Result) {
 	out := make([]reply, len(list))
 	now := time.Now()
@@ -119,11 +120,11 @@ func (d *desk) deliver(list []task, results []check.Result) {
 	case attended:
 		select {
 		case d.wake <- struct{}{}:
-		default: // it is awake
+		default: // it is already awake
 		}
 	case left:
 		for _, r := range out {
-			if !r.record.decided { // nobody writes it any more
+			if !r.record.decided { // the answer will not process it
 				d.pool.tell(r, now.Sub(r.record.since))
 			}
 		}
@@ -131,7 +132,7 @@ func (d *desk) deliver(list []task, results []check.Result) {
 	}
 }
 
-// collect returns the verdicts that have come.
+// collect returns the verdicts that have arrived.
 func (d *desk) collect() []reply {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +141,7 @@ func (d *desk) collect() []reply {
 	return out
 }
 
-// leave lets the checks go on without the answer, and returns the verdicts that have come.
+// leave lets the checks continue without the answer, and returns the verdicts that have arrived.
 func (d *desk) leave() []reply {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -150,8 +151,8 @@ func (d *desk) leave() []reply {
 	return out
 }
 
-// close tells that no verdict is wanted any more, and ends the checks that run. Tasks that wait
-// keep their places until a worker comes by.
+// close discards all verdicts and cancels running checks. Waiting tasks keep their places until a
+// worker takes them.
 func (d *desk) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/sse"
 )
 
-// builder is the reader that makes events of our own. In the Responses API they have to fit to what
-// the client has got.
+// builder returns the reader that creates the guard's own events. In the Responses API they must be
+// consistent with what the client has received.
 func (s *stream) builder() *response.Reader {
 	if s.in.Shape() == response.Response {
 		return &s.back
@@ -17,7 +17,7 @@ func (s *stream) builder() *response.Reader {
 	return s.in
 }
 
-// pass puts a unit into the sink. Behind [DONE] there is nothing.
+// pass writes a unit to the sink. Nothing is written after [DONE].
 func (s *stream) pass(c *response.Chunk) {
 	if s.closed {
 		return
@@ -34,7 +34,7 @@ func (s *stream) pass(c *response.Chunk) {
 	s.dst.Put(c)
 }
 
-// inject passes an event of our own.
+// inject writes an event of the guard.
 func (s *stream) inject(name string, data []byte) {
 	s.late.Build(name, data, &s.back)
 	s.pass(&s.late)
@@ -48,10 +48,10 @@ func (s *stream) chunk(it *item) *response.Chunk {
 	return &s.late
 }
 
-// release writes what waits and may go now, in order.
+// release writes the waiting items that may go now, in order.
 func (s *stream) release() {
 	s.moved = false
-	kept := s.kept[:0] // choices of the items ahead that stay
+	kept := s.kept[:0] // choices of earlier items that remain
 	items := s.queue.items
 	n := 0
 	for _, it := range items {
@@ -101,8 +101,8 @@ func (s *stream) emit(it *item) {
 	}
 }
 
-// total tells the summary at the end of the stream when a choice went on behind its own: the one
-// there was too early.
+// total writes the final summary at the end of the stream if a choice continued after its own end,
+// where the summary came too early.
 func (s *stream) total() {
 	if !s.Summary || len(s.goesOn) == 0 {
 		return
@@ -124,7 +124,7 @@ func (s *stream) emitText(p passage, text []byte) {
 	s.inject(r.DeltaName(), s.buf)
 }
 
-// emitEvent writes an event, as it came if nothing changes in it.
+// emitEvent writes an event, with its original bytes if nothing in it changes.
 func (s *stream) emitEvent(it *item) {
 	summed := len(it.ends) > 0 && s.Summary
 	if !summed && !s.changes(it) {
@@ -153,10 +153,10 @@ func (s *stream) emitEvent(it *item) {
 	s.pass(c)
 }
 
-// nothing stands where a server has written what only the guard may say.
+// nothing replaces what a server wrote into the guard's own member.
 var nothing = []byte("null") //nolint:gochecknoglobals // constant
 
-// changes reports whether an event changes, but for a summary.
+// changes reports whether an event changes, apart from a summary.
 func (s *stream) changes(it *item) bool {
 	if it.strip || it.forged || it.spelled || len(it.inside) > 0 || len(it.marks) > 0 && len(it.ends) > 0 {
 		return true
@@ -171,7 +171,7 @@ func (s *stream) changes(it *item) bool {
 	})
 }
 
-// edits lists what changes in the texts of an event.
+// edits returns the changes in the texts of an event.
 func (s *stream) edits(it *item, a *response.Event) []response.Change {
 	list := s.insert[:0]
 	for _, p := range it.texts {
@@ -198,8 +198,8 @@ func (s *stream) edits(it *item, a *response.Event) []response.Change {
 	return list
 }
 
-// markInside puts the marks of an event that ends a choice into its text: behind the event they
-// would come too late.
+// markInside puts the marks of an event that ends a choice into its text, because after the event
+// they would be too late.
 func (s *stream) markInside(it *item, list []response.Change) []response.Change {
 	for _, r := range it.marks {
 		if s.aside(r) {
@@ -224,7 +224,7 @@ func (s *stream) markInside(it *item, list []response.Change) []response.Change 
 	return list
 }
 
-// emptied reports whether the changes leave no text of an event.
+// emptied reports whether the changes leave no text in an event.
 func emptied(a *response.Event, list []response.Change) bool {
 	left := 0
 	for i := range a.Deltas {
@@ -236,8 +236,8 @@ func emptied(a *response.Event, list []response.Change) bool {
 	return left <= 0
 }
 
-// emitFront writes the front of an item's text, up to where it is free to go. The event goes with
-// the front, and what is left goes by itself.
+// emitFront writes the part of an item's text that is free to go. The event goes with this part,
+// and the rest follows separately.
 func (s *stream) emitFront(it *item) {
 	if len(it.texts) != 1 || it.last || it.strip {
 		return
@@ -245,7 +245,8 @@ func (s *stream) emitFront(it *item) {
 	p := &it.texts[0]
 	n := p.lane.clear - p.from
 	if n <= 0 || s.in.Shape() == response.Response && p.lane.kind == response.Reasoning {
-		return // no event of our own brings reasoning in the Responses API
+		// In the Responses API the guard has no event of its own for reasoning.
+		return
 	}
 	if it.synthetic {
 		s.emitText(passage{delta: p.delta, lane: p.lane, from: p.from, to: p.lane.clear}, it.spare[:n])
@@ -256,7 +257,8 @@ func (s *stream) emitFront(it *item) {
 	p.from += n
 }
 
-// emitCut writes an event with the first n bytes of its text, and makes text of the item.
+// emitCut writes an event with the first n bytes of its text, and turns the item into the remaining
+// text.
 func (s *stream) emitCut(it *item, n int) {
 	p := it.texts[0]
 	a := s.back.Read(it.event.Data)

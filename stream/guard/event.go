@@ -8,7 +8,7 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Put implements response.Sink: it takes in one unit of the upstream's stream.
+// Put implements response.Sink: it processes one unit of the upstream's stream.
 func (s *stream) Put(c *response.Chunk) {
 	if s.over || s.cutting {
 		return
@@ -23,7 +23,7 @@ func (s *stream) Put(c *response.Chunk) {
 	case sse.IsDone(c.Data):
 		s.done()
 	case s.idle, !c.IsMessage():
-		s.pass(c) // clients see nothing in it
+		s.pass(c) // clients see no content in it
 	default:
 		s.message(c.Content())
 	}
@@ -50,7 +50,7 @@ func (s *stream) done() {
 	s.over = true
 }
 
-// message takes in an event with JSON.
+// message processes an event with JSON.
 func (s *stream) message(a *response.Event) {
 	it := &s.now
 	it.bare, it.forged = a.Bare(), s.Summary && a.Extension.Present()
@@ -83,9 +83,9 @@ func (s *stream) message(a *response.Event) {
 	s.dispatch()
 }
 
-// toolCall ends the text of a choice that calls a tool: it must not wait for the end of the call,
-// and the call follows it, with the verdicts on it where they may end the answer. A client runs a
-// call that it has got, whatever becomes of the answer.
+// toolCall ends the text of a choice that calls a tool, because the text must not wait for the end
+// of the call. If verdicts may end the answer, the call waits for them: a client runs a call that
+// it has received, whatever happens to the answer.
 func (s *stream) toolCall(choice int) {
 	if slices.Contains(s.now.calls, choice) {
 		return
@@ -102,8 +102,8 @@ func (s *stream) toolCall(choice int) {
 	}
 }
 
-// finished takes in the end of a choice. One of a choice that went on behind another is none:
-// servers send several.
+// finished processes the end of a choice. It is ignored for a choice that continued after an
+// earlier end, because servers send several.
 func (s *stream) finished(f *response.Finish) {
 	choice := f.Choice
 	s.now.stops = append(s.now.stops, choice)
@@ -121,7 +121,7 @@ func (s *stream) finished(f *response.Finish) {
 	s.close(choice)
 }
 
-// resume takes note of text of a choice that had ended. It ends with the stream then.
+// resume records text of a choice that had ended. Such a choice ends with the stream.
 func (s *stream) resume(choice int) {
 	if len(s.stopped) == 0 || !slices.Contains(s.stopped, choice) || slices.Contains(s.goesOn, choice) {
 		return
@@ -130,7 +130,7 @@ func (s *stream) resume(choice int) {
 	s.ended = slices.DeleteFunc(s.ended, func(c int) bool { return c == choice })
 }
 
-// text takes in one text that is checked.
+// text processes one text that is checked.
 func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Shape) {
 	part := 0
 	if shape == response.Response || d.Whole {
@@ -162,15 +162,15 @@ func (s *stream) text(it *item, delta int, d *response.Delta, shape response.Sha
 	it.moves = it.moves || ln.clear != before
 }
 
-// advance lets text go as far as its verdicts say.
+// advance releases text as far as the verdicts allow.
 func (s *stream) advance(ln *lane) {
 	if !s.fallen(ln.choice) {
 		ln.advance()
 	}
 }
 
-// closeThoughts ends the reasoning of a choice, whose answer begins: the answer must not wait for
-// more of it.
+// closeThoughts ends the reasoning of a choice when its answer begins, so that the answer does not
+// wait for more reasoning.
 func (s *stream) closeThoughts(choice int) {
 	for _, ln := range s.lanes {
 		if ln.choice == choice && ln.kind == response.Reasoning && !ln.closed {
@@ -180,8 +180,7 @@ func (s *stream) closeThoughts(choice int) {
 	}
 }
 
-// whole returns the lane of a text that stands in one piece: the one that has brought it, or a new
-// one.
+// whole returns the lane of a text in one piece: the lane whose deltas brought it, or a new one.
 func (s *stream) whole(d *response.Delta, part int) *lane {
 	ln := s.lane(d, part)
 	if ln.is(d.Text) {
@@ -199,7 +198,7 @@ func (s *stream) whole(d *response.Delta, part int) *lane {
 }
 
 // order returns the choice whose order an event has to keep. Events of the Responses API are
-// numbered and keep theirs.
+// numbered and keep their order.
 func (s *stream) order(a *response.Event) int {
 	it := &s.now
 	if a.Shape != response.Chat && a.Shape != response.Completion || a.Failed {
@@ -225,13 +224,13 @@ func (s *stream) order(a *response.Event) int {
 		add(c)
 	}
 	if choice == anyTime && a.HasUsage {
-		return response.Everything // the sum at the end
+		return response.Everything // the total at the end
 	}
 	return choice
 }
 
-// last lets an event wait for verdicts that has to: the end of a choice, which a mark or a cut has
-// to come before and which carries the summary, and a text told as a whole.
+// last makes an event wait for verdicts if it must: the end of a choice, which a mark or a cut has
+// to precede and which carries the summary, and a text in one piece.
 func (s *stream) last(a *response.Event) {
 	it := &s.now
 	if s.Mode <= Observe && !s.Summary {
@@ -252,7 +251,7 @@ func (s *stream) last(a *response.Event) {
 	}
 }
 
-// await lets the event wait for the verdicts on a choice.
+// await makes the event wait for the verdicts on a choice.
 func (s *stream) await(choice int) {
 	it := &s.now
 	it.last = true
@@ -263,7 +262,7 @@ func (s *stream) await(choice int) {
 	}
 }
 
-// dispatch writes the event that was read last, or keeps it until it may go.
+// dispatch writes the current event, or keeps it until it may go.
 func (s *stream) dispatch() {
 	it := &s.now
 	if s.cutting {
@@ -289,7 +288,7 @@ func (it *item) ready() bool {
 	return !slices.ContainsFunc(it.waits, func(w wait) bool { return w.lane.passed < w.claims })
 }
 
-// free reports whether all the text of an item may go.
+// free reports whether all text of an item may go.
 func (s *stream) free(it *item) bool {
 	if s.Mode != Hold || it.strip {
 		return true
@@ -304,7 +303,7 @@ func (s *stream) free(it *item) bool {
 	return true
 }
 
-// split lets each of several texts of an event go by itself, as soon as it may; the event follows
+// split lets each of several texts of an event go separately, as soon as it may. The event follows
 // without them.
 func (s *stream) split(it *item) {
 	a := s.back.Read(it.event.Data)
@@ -314,7 +313,7 @@ func (s *stream) split(it *item) {
 	it.strip = true
 }
 
-// keepText keeps text that has lost its event.
+// keepText queues text that is separated from its event.
 func (s *stream) keepText(p passage, text []byte) {
 	it := s.queue.take()
 	it.reset(sse.Event{})

@@ -8,7 +8,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// byteSource is where the bytes of a stream come from, in pieces; io.EOF is the end of its body.
+// byteSource provides the bytes of a stream in pieces; io.EOF is the end of its body.
 type byteSource interface {
 	Read() ([]byte, error)
 	Cancel()
@@ -50,7 +50,7 @@ func (f *fed) Deliver(to response.Sink) error {
 	return nil
 }
 
-// writer takes the bytes of what a guard lets go.
+// writer receives the bytes that a guard releases.
 type writer interface{ Write(b []byte) error }
 
 // written is a Sink that writes bytes.

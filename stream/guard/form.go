@@ -11,35 +11,35 @@ import (
 	"signalbox/stream/response"
 )
 
-// form is what the beginning of a text says of whether it is JSON, or a file of a program.
+// form is what the start of a text says about its format: JSON, a source file, or prose.
 type form uint8
 
 const (
-	blank form = iota // nothing but white space so far
-	maybe             // it may be JSON, or prose that begins like it
-	start             // it may be a file, or prose
-	json              // it is JSON, or begins with a block of it
-	file              // it is a file, with the text as all of it
-	prose             // it is neither
+	blank form = iota // only white space so far
+	maybe             // JSON, or prose that begins like it
+	start             // a file, or prose
+	json              // JSON, or text that begins with a JSON block
+	file              // a file that is the whole text
+	prose             // none of these
 )
 
-// maxMaybe bounds the beginning that may be JSON or prose, in bytes: citations and links are
-// shorter. It bounds the white space behind a list as well.
+// maxMaybe is how many bytes may be JSON or prose; citations and links are shorter. It also limits
+// the white space after a list.
 const maxMaybe = 64
 
 // blanks is the white space of JSON.
 const blanks = " \t\r\n"
 
-// fence begins a block of JSON in Markdown.
+// fence begins a JSON block in Markdown.
 const fence = "```json"
 
-// field begins the head of a field, by which DSPy parses an answer.
+// field begins the header of a field in the format by which DSPy parses an answer.
 const field = "[[ ## "
 
-// formOf tells the form of a text by its beginning. A brace or a bracket alone says little: texts
-// begin with a citation ([1], [1, 2]), a link ([text](url)) or a box ([ ]). It is JSON once the
-// name of a member has come, or in a list another value behind a text, as long as there is no
-// error; a list that ends sooner is JSON only where nothing follows.
+// formOf returns the form of a text by its start. A brace or a bracket alone is not enough, because
+// texts begin with a citation ([1], [1, 2]), a link ([text](url)) or a checkbox ([ ]). A text is
+// JSON once a member name was read, or in a list another value after a string, without an error. A
+// list that ends sooner is JSON only if nothing follows.
 func formOf(text []byte) form {
 	text = bytes.TrimLeft(text, blanks)
 	switch {
@@ -64,13 +64,12 @@ func formOf(text []byte) form {
 	return formOfValue(text)
 }
 
-// files are what files begin with that are no prose, in any case.
+// files are beginnings of files that are not prose, in any case.
 //
 //nolint:gochecknoglobals // constant table
 var files = [...]string{"#!/", "<!doctype html", "<?xml version", "<?php", "#include <", "#include \""}
 
-// formOfFile tells whether a text is a file, by what it begins with: a first line of a kind that
-// holds no sentence.
+// formOfFile reports whether a text is a file, by a first line that is not a sentence.
 func formOfFile(text []byte) form {
 	f := prose
 	for _, begin := range files {
@@ -96,7 +95,7 @@ func formOfFile(text []byte) form {
 	return f
 }
 
-// formOfLine is formOfFile for a line that says what a file belongs to or needs.
+// formOfLine is formOfFile for a line that declares a package or an import.
 func formOfLine(text []byte) form {
 	line, _, whole := bytes.Cut(text, []byte("\n"))
 	switch {
@@ -114,10 +113,10 @@ func formOfLine(text []byte) form {
 var declares = regexp.MustCompile(`^(?:package [a-z][\w.]*|import [\w.*]+(?: as \w+)?(?:, [\w.]+)*|import \(|` +
 	`from [\w.]+ import [\w.*, (]+|import (?:[^'"]* from )?['"][^'"]+['"]);?\s*$`)
 
-// formOfValue is formOf for what begins with a bracket or a brace.
+// formOfValue is formOf for text that begins with a bracket or a brace.
 func formOfValue(text []byte) form {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
-	said := false // the value before is a text
+	said := false // the previous value is a string
 	for {
 		t, err := d.ReadToken()
 		switch {
@@ -145,16 +144,16 @@ func formOfValue(text []byte) form {
 	}
 }
 
-// formed reports whether a text has a form to keep, or may have one.
+// formed reports whether a text has a format to keep, or may have one.
 func (l *lane) formed() bool { return l.form == maybe || l.form == json }
 
-// beside reports whether the marks of a text stand beside it.
+// beside reports whether the marks of a text are placed beside it.
 func (l *ledger) beside(ln *lane) bool {
 	return l.MarkerAs == Field || ln.formed() || ln.form == start || ln.form == file
 }
 
-// look looks at the next piece of a text for its form, where nobody has said it. JSON is treated as
-// it is where that was asked for: the mode for it holds from here on.
+// look examines the next piece of a text for its form if the request does not determine it. JSON is
+// treated as if it had been requested: from here on, the mode for it applies.
 func (l *ledger) look(ln *lane, text []byte) {
 	if !l.job.MayAnnotate || l.Mode < Annotate || ln.kind != response.Text || ln.form >= json {
 		return
@@ -174,7 +173,7 @@ func (l *ledger) look(ln *lane, text []byte) {
 	case ln.form == json && l.job.Formed > l.Mode:
 		p := l.Policy
 		if p.Mode = l.job.Formed; p.Mode == Hold && !l.settled() {
-			p.Mode = max(l.Mode, Terminate) // what is under way is not held any more
+			p.Mode = max(l.Mode, Terminate) // text that has begun is not held any more
 		}
 		l.rules = p.rules(false)
 	}

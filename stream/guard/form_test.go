@@ -7,7 +7,7 @@ import (
 	"signalbox/stream/guard"
 )
 
-// pieces is a stream of one choice with a chunk for each n bytes of a text.
+// pieces returns a stream of one choice with a chunk for every n bytes of a text.
 func pieces(text string, n int) []string {
 	list := []string{role()}
 	for len(text) > n {
@@ -16,8 +16,8 @@ func pieces(text string, n int) []string {
 	return append(list, chunk(text), stop(), done)
 }
 
-// JSON that nobody has asked for by a field of the request is told by how it begins, however it is
-// cut. Prose may begin like it.
+// TestTextThatTurnsOutToBeJSONIsNotChanged checks that JSON is recognized by its start if no
+// request field asks for it, however it is cut. Prose may begin like JSON.
 func TestTextThatTurnsOutToBeJSONIsNotChanged(t *testing.T) {
 	t.Parallel()
 	g := guardOf(t, &judge{}, guard.Options{})
@@ -88,7 +88,8 @@ func TestTextThatTurnsOutToBeJSONIsNotChanged(t *testing.T) {
 	}
 }
 
-// What the operator has set for a form holds from where the text is known to have one.
+// TestTheModeOfAFormHoldsForTextThatTurnsOutToBeJSON checks that the operator's mode for a format
+// applies as soon as the text is known to have it.
 func TestTheModeOfAFormHoldsForTextThatTurnsOutToBeJSON(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	const text = `{"a": "All is well. This is false. Good."}`
@@ -123,8 +124,8 @@ func TestTheModeOfAFormHoldsForTextThatTurnsOutToBeJSON(t *testing.T) {
 	}
 }
 
-// In JSON within a text a part of a string may be replaced. Else the answer ends, for what is left
-// would be no JSON.
+// TestHoldDoesNotBreakJSONWithinAText checks that in JSON within a text a part of a string may be
+// replaced, and that otherwise the answer ends, because the remainder would not be JSON.
 func TestHoldDoesNotBreakJSONWithinAText(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	for text, want := range map[string]string{
@@ -149,9 +150,9 @@ func TestHoldDoesNotBreakJSONWithinAText(t *testing.T) {
 	}
 }
 
-// A claim of an answer in JSON is a value, wherever the chunks cut it. Its text is never changed,
-// what hold lets go ends before the value, and places are those of the text, its escapes counted as
-// they stand there.
+// TestJSONIsCheckedValueByValue checks that each value of a JSON answer is a claim, wherever the
+// chunks cut it. Its text is never changed, hold ends before the value, and positions are those of
+// the escaped text.
 func TestJSONIsCheckedValueByValue(t *testing.T) {
 	const text = `{"confidence": 0.92, "a": "Gr\u00fcn is well.\n- This is false.", "page": 3, "b": "so",` +
 		` "c": [7, "Das ist gut."]}`
@@ -201,8 +202,9 @@ func TestJSONIsCheckedValueByValue(t *testing.T) {
 	}
 }
 
-// JSON in a block behind text is judged in every mode, and stays JSON: marks stand beside the text or
-// behind the block, and what hold replaces is a part of a string.
+// TestABlockOfJSONBehindTextStaysJSON checks that a JSON block after text is checked in every mode
+// and remains JSON: marks are beside the text or after the block, and hold replaces only a part of
+// a string.
 func TestABlockOfJSONBehindTextStaysJSON(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	const (
@@ -220,7 +222,7 @@ func TestABlockOfJSONBehindTextStaysJSON(t *testing.T) {
 	}{
 		{guard.Annotate, text, text, 1, false},
 		{guard.Annotate, text + " That is false.", text + " That is false. [unverified]", 1, false},
-		{guard.Annotate, value, value, 2, false}, // "c" is of what is called "false 5"
+		{guard.Annotate, value, value, 2, false}, // "c" is of the object named "false 5"
 		{guard.Hold, text, begin + "[unverified]" + end + "All is well.", 0, false},
 		{guard.Annotate, cited, cited, 1, false},
 		{guard.Hold, cited, strings.Replace(cited, "This is false.", "[unverified]", 1), 0, false},

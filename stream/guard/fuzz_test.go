@@ -11,8 +11,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// quick is a judge that never needs a model: what it says is there at once, whatever the pieces
-// are.
+// quick is a judge that never needs a model, so that its verdicts are available at once for any
+// pieces.
 type quick struct{ judge }
 
 func (*quick) Quick(_ *evidence.Evidence, c check.Claim) (check.Result, bool) {

@@ -7,22 +7,22 @@ import (
 	"signalbox/stream/response"
 )
 
-// half is a claim at the end of a text of the Responses API that does not end like a sentence. What
-// follows tells whether the text was broken off: the text itself is told as done either way.
+// half is a claim at the end of a text of the Responses API that does not end like a sentence. The
+// text is reported as done even if it was broken off; what follows shows which is the case.
 type half struct {
 	record *record
 	asked  check.Claim
 }
 
-// enterLast takes in the last claims of a text that is told as a whole.
+// enterLast processes the last claims of a text that is repeated as a whole.
 func (s *stream) enterLast(ln *lane) {
 	if h, ok := s.enterFinished(ln); ok {
 		s.halves = append(s.halves, h)
 	}
 }
 
-// resolve learns from an event whether texts before it were broken off. Only the last text of an
-// answer can be: another part or item behind it says that it is whole.
+// resolve decides from an event whether earlier texts were broken off. Only the last text of an
+// answer can be: another part or item after it shows that it is complete.
 func (s *stream) resolve(a *response.Event) {
 	if len(s.halves) == 0 {
 		return
@@ -40,8 +40,8 @@ func (s *stream) resolve(a *response.Event) {
 	}
 }
 
-// endHalves lets the time of these claims begin, and judges those that are finished, or leaves those
-// that are not.
+// endHalves starts the time limits of these claims. judgeOrLeave checks them if they are finished,
+// or leaves them unchecked.
 func (s *stream) endHalves(judgeOrLeave func(*record, check.Claim, time.Time)) {
 	now := time.Now()
 	for _, h := range s.halves {

@@ -9,10 +9,10 @@ import (
 	"signalbox/stream/guard"
 )
 
-// ending is how an answer ends whose last claim is false, and whether that claim is judged.
+// ending is how an answer with a false last claim ends, and whether that claim is checked.
 type ending struct {
 	text, finish string
-	calls        bool // a tool is called behind the text
+	calls        bool // a tool call follows the text
 	judged       bool
 }
 
@@ -72,7 +72,7 @@ func TestWhatStopsInTheMiddleIsNotJudged(t *testing.T) {
 	}
 }
 
-// agree tells whether a claim was acted on, or left alone.
+// agree checks whether a claim was acted on, or left alone.
 func agree(t *testing.T, name string, m guard.Mode, e ending, out guard.Outcome, err error, text, finish string) {
 	t.Helper()
 	failed, verdict := 0, check.Supported
@@ -90,7 +90,8 @@ func agree(t *testing.T, name string, m guard.Mode, e ending, out guard.Outcome,
 	}
 }
 
-// responseParts is a stream of the Responses API whose message and response have these states.
+// responseParts returns a stream of the Responses API whose message and response have the given
+// states.
 func responseParts(e ending, item, status string) []string {
 	whole := strings.SplitAfter(responseOf(e.text), "\n\n")
 	whole = whole[:len(whole)-1]
@@ -128,8 +129,8 @@ func TestHalfAClaimAtALimitIsLeftOutWhereNothingUncheckedPasses(t *testing.T) {
 	}
 }
 
-// What must not be said must not be said in half a sentence either: a checker of the answer's own
-// reads it.
+// TestHalfAClaimIsReadByACheckerOfTheAnswersOwn checks that the answer's own checker also reads an
+// unfinished sentence, because forbidden content is forbidden in half a sentence too.
 func TestHalfAClaimIsReadByACheckerOfTheAnswersOwn(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	job := jobOf(t, guard.Terminate)

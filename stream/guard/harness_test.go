@@ -19,12 +19,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// judge is a Checker that goes by words: a claim with "false" is contradicted, one with "slow"
+// judge is a Checker that decides by words: a claim with "false" is contradicted, one with "slow"
 // needs a model.
 type judge struct {
-	gate  chan struct{} // when set, every Check takes a value from it first, or ends with its context
-	deaf  bool          // it does not heed the end of the context at the gate
-	calls chan int      // when set, gets the number of claims of each call
+	gate  chan struct{} // if set, every Check takes a value from it first, or ends with its context
+	deaf  bool          // it ignores the end of the context at the gate
+	calls chan int      // if set, receives the number of claims of each call
 }
 
 func verdictOf(text string) check.Result {
@@ -110,7 +110,7 @@ type script struct {
 	pieces   []string
 	err      error // io.EOF by default
 	hangs    bool
-	gate     chan struct{} // when set, every Read takes a value from it first
+	gate     chan struct{} // if set, every Read takes a value from it first
 	buf      []byte
 	gone     chan struct{}
 	canceled time.Time
@@ -155,7 +155,7 @@ type record struct {
 	b      []byte
 	writes int
 	fail   error
-	wrote  chan struct{} // when set, gets a value for each write
+	wrote  chan struct{} // if set, receives a value for each write
 }
 
 func (r *record) Write(b []byte) error {
@@ -210,7 +210,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// chunk is a chat chunk that brings text.
+// chunk returns a chat chunk with text.
 func chunk(text string) string { return chunkOf(0, `{"content":`+quote(text)+`}`, "null") }
 
 func chunkOf(choice int, delta, finish string) string {
@@ -227,7 +227,7 @@ func stop() string { return chunkOf(0, `{}`, `"stop"`) }
 
 func role() string { return chunkOf(0, `{"role":"assistant","content":""}`, "null") }
 
-// words is a stream of one choice with a chunk a word.
+// words returns a stream of one choice with a chunk per word.
 func words(text string) []string {
 	list := []string{role()}
 	for _, w := range strings.SplitAfter(text, " ") {
@@ -236,7 +236,7 @@ func words(text string) []string {
 	return append(list, stop(), usage, done)
 }
 
-// told is what an independent reader gets from a stream.
+// told is what an independent reader receives from a stream.
 type told struct {
 	texts   map[int]string
 	tools   map[int]string
@@ -246,7 +246,7 @@ type told struct {
 	usage   bool
 	done    bool
 	events  int
-	after   bool // text came behind the finish_reason of its choice
+	after   bool // text came after the finish_reason of its choice
 }
 
 // listen reads a stream of chat chunks as a client does, without the packages under test.

@@ -20,72 +20,72 @@ import (
 type lane struct {
 	choice, part int
 	kind         response.Kind
-	like         response.Delta // the last piece of it, without the text
-	last         *item          // with the last piece, as long as that is not written
-	streamed     bool           // it came in pieces
+	like         response.Delta // its last piece, without the text
+	last         *item          // item with its last piece, until that is written
+	streamed     bool           // it arrived in pieces
 	marked       []mark         // the marks in it
-	owed         []*record      // claims whose marks wait for a place in no code and no word
-	tail         byte           // of the text so far
-	word         bool           // it may have stopped within a word
-	form         form           // by its beginning
-	head         []byte         // that beginning, as long as it does not tell
+	owed         []*record      // claims whose marks wait for a place outside of code and words
+	tail         byte           // last byte of the text so far
+	word         bool           // the text may have stopped within a word
+	form         form           // by its start
+	head         []byte         // that start, until the form is known
 
 	split    *claims.Splitter
 	hash     maphash.Hash
 	fed      int
 	fedRunes int
-	base     claims.Span // bytes and code points before the splitter's text, as Start and End
+	base     claims.Span // bytes (Start) and code points (End) before the splitter's text
 	closed   bool        // nothing more is expected
-	before   string      // the claim before
+	before   string      // the previous claim
 
 	entered int       // claims so far
-	passed  int       // of them whose turn has come: they and all before have their verdicts
+	passed  int       // of these, claims that have a verdict, as have all before them
 	open    []*record // the others, in order
-	clear   int       // the text before is free to go
+	clear   int       // text before this offset is free to go
 	refused []stretch // text that failed, in order, without overlaps
 }
 
 // mark is a marker in a text.
 type mark struct {
-	at   int    // in the lane
+	at   int    // offset in the lane
 	text []byte // one of the stream's forms of the marker
 }
 
-// record is a claim on its way to a verdict.
+// record is a claim and its verdict.
 type record struct {
 	lane     *lane
-	claim    claims.Claim // its spans are those of the lane
-	fallback check.Result // what stands without a model
+	claim    claims.Claim // with spans relative to the lane
+	fallback check.Result // result without a model
 	result   check.Result
 	decided  bool
 	failed   bool
-	place    claims.Place // where its mark stands
-	withheld bool         // the client has not got all of its text
-	lost     bool         // no model has read it that should have
+	place    claims.Place // where its mark is placed
+	withheld bool         // the client has not received all of its text
+	lost     bool         // a model should have read it but has not
 	half     bool         // the text stopped in the middle of it
 	since    time.Time
-	deadline time.Time // for a model to say something
+	deadline time.Time // for the result of a model
 }
 
-// newLane returns a lane. With values JSON is read value by value: what reads answers for something
-// else than truth has to read all of it.
+// newLane returns a lane. With values, JSON is read value by value. Checkers for other purposes
+// than truth have to read all of it.
 func newLane(d *response.Delta, part int, seed maphash.Seed, values bool) *lane {
 	split, err := claims.New(claims.Options{Blocks: d.Kind == response.Text, Values: values && d.Kind == response.Text})
 	if err != nil {
-		panic(err) // the defaults hold
+		panic(err) // the defaults are valid
 	}
 	l := &lane{choice: d.Choice, part: part, kind: d.Kind, split: split}
 	l.hash.SetSeed(seed)
 	return l
 }
 
-// feed takes the next piece of text and returns the claims that it finished, valid until the next
-// call.
+// feed processes the next piece of text and returns the claims that it finished, valid until the
+// next call. text must not be empty.
 func (l *lane) feed(text []byte) []claims.Claim {
 	if l.closed {
 		l.reopen()
 	}
-	_, _ = l.hash.Write(text) // it never fails
+	_, _ = l.hash.Write(text) // never fails
 	l.fed += len(text)
 	l.tail = text[len(text)-1]
 	r, size := utf8.DecodeLastRune(text)
@@ -98,23 +98,23 @@ func (l *lane) feed(text []byte) []claims.Claim {
 	return l.rebase(l.split.FeedBytes(text))
 }
 
-// free reports whether a mark may stand behind the text so far, or the word that it stopped within.
+// free reports whether a mark may follow the text so far, or the word in which it stopped.
 func (l *lane) free() bool { return l.closed || l.split.Place() == claims.Free }
 
 // within reports whether the text so far may have stopped within a word.
 func (l *lane) within() bool { return l.word && !l.closed }
 
-// joints are what a word or a number may go on behind, as "3.5", "10:30", "don't", "well-known" and
-// "a/b". Where none follows, the mark has waited for the blank behind it.
+// joints may occur inside a word or number: "3.5", "10:30", "don't", "well-known", "a/b". If no
+// letter follows, the mark has only waited for the next space.
 const joints = ".,:'’-/@_"
 
-// spaced reports whether a rune belongs to a word, of a script that parts them by blanks.
+// spaced reports whether a rune belongs to a word of a script that separates words by spaces.
 func spaced(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) && !script.IsUnspaced(r)
 }
 
-// wordEnd is how far into a text the word goes that it begins within. It returns false where the
-// text does not tell, or holds what may be the beginning of code.
+// wordEnd returns the end of the word that the text begins within. It returns false if the text
+// does not contain that end, or if code may begin before it.
 func wordEnd(text []byte) (int, bool) {
 	at := bytes.IndexFunc(text, unicode.IsSpace)
 	return at, at >= 0 && !bytes.ContainsAny(text[:at], "`$\\<{|")
@@ -129,7 +129,7 @@ func (l *lane) close() []claims.Claim {
 	return l.rebase(l.split.Flush())
 }
 
-// reopen makes room for text behind the end.
+// reopen prepares the lane for text after its end.
 func (l *lane) reopen() {
 	l.split.Continue()
 	l.base = claims.Span{Start: l.fed, End: l.fedRunes}
@@ -150,8 +150,8 @@ func (l *lane) is(text []byte) bool {
 	return l.fed == len(text) && l.hash.Sum64() == maphash.Bytes(l.hash.Seed(), text)
 }
 
-// advance works out how far the text is free to go. That is up to the first claim without a
-// verdict; where two claims overlap, both need one.
+// advance computes how far the text is free to go: up to the first claim without a verdict. If two
+// claims overlap, both need one.
 func (l *lane) advance() {
 	switch {
 	case len(l.open) > 0:
@@ -163,14 +163,14 @@ func (l *lane) advance() {
 	}
 }
 
-// stretch is text that may not go.
+// stretch is text that must not go to the client.
 type stretch struct {
 	claims.Span
-	silent bool // no marker stands in its place
+	silent bool // no marker replaces it
 }
 
-// refuse notes that a stretch of text may not go. Claims come in order, and one may begin before
-// the one ahead ends.
+// refuse records that a stretch of text must not go to the client. Claims arrive in order, but one
+// may begin before the previous one ends.
 func (l *lane) refuse(at stretch) {
 	if n := len(l.refused); n > 0 && at.Start < l.refused[n-1].End {
 		l.refused[n-1].End = max(l.refused[n-1].End, at.End)
@@ -181,13 +181,13 @@ func (l *lane) refuse(at stretch) {
 	}
 }
 
-// touches reports whether refused text stands in [from, to).
+// touches reports whether [from, to) contains refused text.
 func (l *lane) touches(from, to int) bool {
 	return slices.ContainsFunc(l.refused, func(r stretch) bool { return r.Start < to && from < r.End })
 }
 
-// changes appends what has to be done to a text that stands at from in the lane, for what is
-// refused in it. The marker comes where a refused stretch begins.
+// changes appends the changes that remove refused text from [from, to) of the lane. The marker is
+// inserted where a refused stretch begins.
 func (l *lane) changes(dst []response.Change, delta, from, to int, marker []byte) []response.Change {
 	for _, r := range l.refused {
 		if r.Start >= to || r.End <= from {
@@ -202,7 +202,7 @@ func (l *lane) changes(dst []response.Change, delta, from, to int, marker []byte
 	return dst
 }
 
-// mend appends text, which stands at from in the lane, without what is refused.
+// mend appends text, which is at offset from in the lane, without what is refused.
 func (l *lane) mend(dst, text []byte, from int, marker []byte) []byte {
 	at := 0
 	for _, c := range l.changes(nil, 0, from, from+len(text), marker) {

@@ -11,11 +11,11 @@ import (
 	"signalbox/stream/response"
 )
 
-// maxTold bounds how many failed claims a summary tells.
+// maxTold is the maximum number of failed claims in a summary.
 const maxTold = 100
 
-// ledger keeps the claims of one answer, from their text to what follows from their verdicts.
-// Everything but its desk is for one goroutine.
+// ledger keeps the claims of one answer, from their text to the consequences of their verdicts.
+// Everything except its desk is for one goroutine.
 type ledger struct {
 	rules
 	job     Job
@@ -24,19 +24,19 @@ type ledger struct {
 	desk    *desk
 	seed    maphash.Seed
 	act     func(*record) // marks a claim
-	late    bool          // nothing follows before all verdicts are there
+	late    bool          // verdicts are applied only when all are known
 
 	lanes    []*lane
-	pending  []*record // given to the desk, in the order of their deadlines
-	batch    []task    // to be given to it
+	pending  []*record // submitted to the desk, in the order of their deadlines
+	batch    []task    // to be submitted
 	verdicts [check.Contradicted + 1]int
 	report   []*record   // failed claims for the summary
-	several  bool        // choices are answers of their own, each of which ends by itself
-	many     bool        // there is more than one of them
-	acted    map[int]int // failed claims that something was done about, by answer
-	falls    []int       // choices that end here, where they are answers of their own
+	several  bool        // each choice is an answer that ends by itself
+	many     bool        // there is more than one choice
+	acted    map[int]int // failed claims that were acted on, per answer
+	falls    []int       // choices that end here, if they are separate answers
 	cutting  bool        // everything ends here
-	unreads  int         // pieces of the answer that could not be read
+	unreads  int         // parts of the answer that could not be read
 	out      Outcome
 }
 
@@ -88,15 +88,15 @@ func (l *ledger) abandon(choice int) {
 	}
 }
 
-// enterHalf takes in the last claims of a text that stops in the middle. What is not finished is not
-// judged: half a claim may say something else than all of it.
+// enterHalf processes the last claims of a text that stops in the middle. An unfinished claim is
+// not checked, because half of it may mean something else than all of it.
 func (l *ledger) enterHalf(ln *lane) {
 	if h, ok := l.enterFinished(ln); ok {
 		l.leave(h.record, h.asked, h.record.since)
 	}
 }
 
-// enterFinished ends a text and takes in its last claims. One that is not finished is only noted, and
+// enterFinished ends a text and processes its last claims. An unfinished one is only recorded and
 // returned.
 func (l *ledger) enterFinished(ln *lane) (h half, ok bool) {
 	list := ln.close()
@@ -112,8 +112,8 @@ func (l *ledger) enterFinished(ln *lane) (h half, ok bool) {
 	return half{r, asked}, true
 }
 
-// leave leaves a claim unjudged, unless the answer has a checker of its own, which may look for
-// something else than truth.
+// leave leaves a claim unchecked, unless the answer has its own checker, which may look for
+// something other than truth.
 func (l *ledger) leave(r *record, asked check.Claim, now time.Time) {
 	if r.half = true; l.job.Checker != nil {
 		asked.Unfinished = true
@@ -123,12 +123,12 @@ func (l *ledger) leave(r *record, asked check.Claim, now time.Time) {
 	l.decide(r, check.Result{Verdict: check.Unchecked, Source: -1}, now)
 }
 
-// settled reports whether all claims so far have their verdicts.
+// settled reports whether all claims so far have a verdict.
 func (l *ledger) settled() bool {
 	return !slices.ContainsFunc(l.lanes, func(ln *lane) bool { return len(ln.open) > 0 })
 }
 
-// enter takes in the next claims of a lane. What can be judged without a model is, at once.
+// enter processes the next claims of a lane. Those that need no model are decided at once.
 func (l *ledger) enter(ln *lane, list []claims.Claim) {
 	if len(list) == 0 {
 		return
@@ -147,7 +147,7 @@ func (l *ledger) enter(ln *lane, list []claims.Claim) {
 	}
 }
 
-// judge gets the verdict on a claim: at once where that takes no model.
+// judge gets the verdict on a claim, at once if no model is needed.
 func (l *ledger) judge(r *record, asked check.Claim, now time.Time) {
 	result, final := l.checker.Quick(l.job.Evidence, asked)
 	if final {
@@ -158,7 +158,7 @@ func (l *ledger) judge(r *record, asked check.Claim, now time.Time) {
 	l.batch = append(l.batch, task{record: r, claim: asked, fallback: result, since: now, deadline: r.deadline})
 }
 
-// admit notes a claim of a lane, and returns what a checker is asked.
+// admit records a claim of a lane, and returns what a checker is asked.
 func (l *ledger) admit(ln *lane, c claims.Claim, now time.Time) (*record, check.Claim) {
 	l.out.Claims++
 	r := &record{lane: ln, claim: c, since: now, deadline: now.Add(l.MaxHold)}
@@ -170,7 +170,7 @@ func (l *ledger) admit(ln *lane, c claims.Claim, now time.Time) (*record, check.
 	return r, asked
 }
 
-// send gives the desk what a model has to read.
+// send submits the claims that a model has to read.
 func (l *ledger) send() {
 	if len(l.batch) == 0 {
 		return
@@ -188,7 +188,7 @@ func (l *ledger) send() {
 	l.batch = l.batch[:0]
 }
 
-// receive takes in verdicts that have come.
+// receive processes verdicts that have arrived.
 func (l *ledger) receive(list []reply) {
 	now := time.Now()
 	for _, r := range list {
@@ -202,7 +202,7 @@ func (l *ledger) receive(list []reply) {
 	}
 }
 
-// expire sheds what has waited long enough.
+// expire sheds claims whose deadline has passed.
 func (l *ledger) expire(now time.Time) {
 	for {
 		deadline, ok := l.deadline()
@@ -213,7 +213,8 @@ func (l *ledger) expire(now time.Time) {
 	}
 }
 
-// deadline is that of the claim that waits longest.
+// deadline returns the deadline of the claim that has waited longest; ok is false if none is
+// waiting.
 func (l *ledger) deadline() (t time.Time, ok bool) {
 	n := 0
 	for n < len(l.pending) && l.pending[n].decided {
@@ -230,7 +231,7 @@ func (l *ledger) deadline() (t time.Time, ok bool) {
 	return l.pending[0].deadline, true
 }
 
-// shed decides without a model.
+// shed decides on a claim without a model.
 func (l *ledger) shed(r *record, now time.Time) {
 	l.out.Shed++
 	l.pool.observer.Action(Shed)
@@ -238,7 +239,7 @@ func (l *ledger) shed(r *record, now time.Time) {
 	l.decide(r, r.fallback, now)
 }
 
-// decide notes a verdict and lets follow what has to.
+// decide records a verdict and applies it.
 func (l *ledger) decide(r *record, result check.Result, now time.Time) {
 	r.decided, r.result = true, result
 	r.lost = r.lost || result.Err != nil
@@ -257,7 +258,7 @@ func (l *ledger) decide(r *record, result check.Result, now time.Time) {
 	l.pass(r.lane)
 }
 
-// pass gives the claims their turn that have a verdict, as have all before them.
+// pass advances over the claims that have a verdict, as have all before them.
 func (l *ledger) pass(ln *lane) {
 	for len(ln.open) > 0 && ln.open[0].decided && !l.fallen(ln.choice) {
 		first := ln.open[0]
@@ -271,10 +272,10 @@ func (l *ledger) pass(ln *lane) {
 	}
 }
 
-// fallen reports whether a choice ends here.
+// fallen reports whether a choice has been ended.
 func (l *ledger) fallen(choice int) bool { return l.cutting || slices.Contains(l.falls, choice) }
 
-// fall ends the answer of a choice here.
+// fall ends the answer of a choice.
 func (l *ledger) fall(choice int) {
 	if l.several {
 		l.falls = append(l.falls, choice)
@@ -283,7 +284,7 @@ func (l *ledger) fall(choice int) {
 	l.cutting = true
 }
 
-// follow does what a verdict asks for.
+// follow applies a verdict.
 func (l *ledger) follow(r *record) {
 	if l.fallen(r.lane.choice) {
 		return
@@ -325,15 +326,16 @@ func (l *ledger) fatal(r *record) bool {
 	return r.lost && l.blocks(r.result.Verdict)
 }
 
-// breaks reports whether the marker in place of a claim would break JSON that stands in the text: the
-// claim is a value of its own, or more than a part of one string, or the marker none.
+// breaks reports whether replacing a claim by the marker would break JSON within the text: the
+// claim is a value of its own or more than a part of one string, or the marker contains characters
+// that need escapes.
 func (l *ledger) breaks(r *record) bool {
 	return r.claim.Place == claims.Inside && (r.claim.Kind == claims.Value ||
 		strings.Contains(r.claim.Text, `"`) || strings.ContainsAny(l.Marker, `"\`))
 }
 
-// unread takes in a piece of the answer that may say anything and cannot be read: a claim that
-// nobody could check.
+// unread records a part of the answer that cannot be read and may say anything. It counts as an
+// unchecked claim.
 func (l *ledger) unread() {
 	l.unreads++
 	l.out.Claims++
@@ -343,8 +345,7 @@ func (l *ledger) unread() {
 	l.cutting = l.cutting || l.blocks(check.Unchecked)
 }
 
-// finish ends the ledger. In mode Observe an answer that came to its end has its last claims
-// checked yet.
+// finish ends the ledger. In mode Observe, the last claims of a complete answer are still checked.
 func (l *ledger) finish(err error) {
 	if err == nil && l.Mode == Observe {
 		l.receive(l.desk.leave())
@@ -361,7 +362,8 @@ func (l *ledger) finish(err error) {
 	}
 }
 
-// verdict is that of the answer so far. One that could not be read in full is never supported.
+// verdict returns the verdict on the answer so far. An answer that could not be read completely is
+// never supported.
 func (l *ledger) verdict() check.Verdict {
 	var list []check.Verdict
 	for v, n := range l.verdicts {

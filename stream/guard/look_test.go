@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What tells nothing of the form is neither kept nor read again with the next piece.
+// TestWhiteSpaceIsNotKeptForTheForm checks that text which says nothing about the form is neither
+// kept nor read again with the next piece.
 func TestWhiteSpaceIsNotKeptForTheForm(t *testing.T) {
 	t.Parallel()
 	blanks := strings.Repeat("\n\n ", 1<<10)

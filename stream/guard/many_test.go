@@ -11,8 +11,8 @@ import (
 	"signalbox/stream/guard"
 )
 
-// TestManyNumbersAreComparedByAWorkerWithoutAModel lets an answer of wrong numbers pass beside 250
-// KiB of them: Quick leaves them open, and they are withheld all the same.
+// TestManyNumbersAreComparedByAWorkerWithoutAModel checks an answer of wrong numbers against 250
+// KiB of numbers. Quick leaves them open, and they are withheld nevertheless.
 func TestManyNumbersAreComparedByAWorkerWithoutAModel(t *testing.T) {
 	text, claim := []byte("Stock: "), "The stock is "
 	for i := 1; len(text) < 250<<10; i++ {

@@ -1,18 +1,18 @@
 package guard
 
-// Mode is what happens to claims that fail. Modes ascend in strictness.
+// Mode is what happens to claims that fail. Larger values are stricter.
 type Mode uint8
 
 // The modes.
 const (
 	Off       Mode = iota // nothing is checked
-	Observe               // verdicts are told, the answer is not touched
+	Observe               // verdicts are reported, the answer is not changed
 	Annotate              // failed claims are marked
 	Terminate             // the answer ends at a failed claim
 	Hold                  // text waits for its verdict, failed claims are replaced
 )
 
-// String is the name of the mode in configuration, API and headers.
+// String returns the name of the mode in configuration, API and headers.
 func (m Mode) String() string {
 	names := [...]string{Off: "off", Observe: "observe", Annotate: "annotate", Terminate: "terminate", Hold: "hold"}
 	if int(m) >= len(names) {
@@ -21,7 +21,7 @@ func (m Mode) String() string {
 	return names[m]
 }
 
-// ParseMode is the mode of a name; ok is false when there is none.
+// ParseMode returns the mode with the given name; ok is false if there is none.
 func ParseMode(name string) (m Mode, ok bool) {
 	for m := Off; m <= Hold; m++ {
 		if m.String() == name {
@@ -31,5 +31,5 @@ func ParseMode(name string) (m Mode, ok bool) {
 	return Off, false
 }
 
-// Stricter is the stricter one of two modes.
+// Stricter returns the stricter of two modes.
 func Stricter(a, b Mode) Mode { return max(a, b) }

@@ -122,7 +122,7 @@ func TestHoldReplacesWhatFails(t *testing.T) {
 
 func TestHoldLeavesBytesThatNeedNotChange(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
-	// Every chunk ends with a claim's last character or inside of one: nothing has to be cut.
+	// Every chunk ends with the last character of a claim or inside one, so nothing has to be cut.
 	stream := role() + chunk("The tower") + ": ping\n\n" + chunk(" is tall.") + strings.ReplaceAll(chunk("\n\n"), "\n\n", "\r\n\r\n") +
 		chunk("It is") + chunk(" old.") + stop() + usage + done
 	got, _, err := pass(t, g, func() guard.Job { j := jobOf(t, guard.Hold); return j }(), stream)
@@ -265,7 +265,7 @@ func TestCodeFlowsThrough(t *testing.T) {
 	}
 }
 
-// both is a chunk with text of two choices.
+// both returns a chunk with text of two choices.
 func both(first, second, finish string) string {
 	return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":` + quote(first) +
 		`},"finish_reason":` + finish + `},{"index":1,"delta":{"content":` + quote(second) + `},"finish_reason":` + finish + `}]}` + "\n\n"

@@ -47,7 +47,7 @@ func TestTheMarkerStandsAtTheEndOfItsClaim(t *testing.T) {
 
 func TestDeltasAndWholesOfAResponseAgreeWhenTheVerdictIsLate(t *testing.T) {
 	for _, c := range []struct {
-		early, late []string // pieces, before and behind the verdict
+		early, late []string // pieces before and after the verdict
 		want        string
 	}{
 		{[]string{"This is slow and false.", " The", " sky."}, nil, "This is slow and false. The sky. [unverified]"},

@@ -10,7 +10,7 @@ import (
 // Verdicts is a set of verdicts.
 type Verdicts uint8
 
-// VerdictsOf is the set of the given verdicts.
+// VerdictsOf returns the set of the given verdicts.
 func VerdictsOf(list ...check.Verdict) Verdicts {
 	var s Verdicts
 	for _, v := range list {
@@ -28,11 +28,12 @@ type MarkerAs uint8
 // The ways to mark.
 const (
 	Text MarkerAs = iota // a piece of the answer's text
-	// Field is a member x_signalbox of a chunk without text. In a body only the summary tells.
+	// Field is a member x_signalbox of a chunk without text. In a body only the summary reports the
+	// claim.
 	Field
 )
 
-// ParseMarkerAs is the way of a name: text or field.
+// ParseMarkerAs returns the way with the given name, text or field; ok is false if there is none.
 func ParseMarkerAs(name string) (m MarkerAs, ok bool) {
 	switch name {
 	case "text":
@@ -43,18 +44,19 @@ func ParseMarkerAs(name string) (m MarkerAs, ok bool) {
 	return Text, false
 }
 
-// OnUnchecked is what becomes of a claim whose check was late, had no place in the queue or failed,
-// and that nothing else decides, and of an answer that cannot be read. A claim that the checker
-// could read and not tell passes.
+// OnUnchecked is what happens to a claim whose check was late, found the queue full or failed, and
+// that nothing else decides, and to an answer that cannot be read. A claim that the checker read
+// but could not decide passes.
 type OnUnchecked uint8
 
 // The choices.
 const (
-	Pass  OnUnchecked = iota // it counts as one that did not fail
+	Pass  OnUnchecked = iota // it counts as not failed
 	Block                    // it ends the answer, unless the mode is observe
 )
 
-// ParseOnUnchecked is the choice of a name: pass or block.
+// ParseOnUnchecked returns the choice with the given name, pass or block; ok is false if there is
+// none.
 func ParseOnUnchecked(name string) (u OnUnchecked, ok bool) {
 	switch name {
 	case "pass":
@@ -73,19 +75,19 @@ type Policy struct {
 	// Failures is the number of failed claims at which the answer ends: for Terminate, where 0
 	// means 1, and for Hold, where 0 means never. Not negative.
 	Failures int
-	// Marker is the text of the mark. Empty: DefaultMarker. Hold leaves out its leading blanks, as
-	// it stands in place of a claim.
+	// Marker is the text of the mark. Empty: DefaultMarker. Hold omits its leading spaces, because
+	// it replaces a claim.
 	Marker string
-	// MarkerAs is how Annotate marks. An answer with a form to keep is always marked by Field.
+	// MarkerAs is how Annotate marks. An answer with a format to keep is always marked by Field.
 	MarkerAs MarkerAs
-	// MaxHold is how long a claim may wait for its verdict, from its last byte on. Zero:
+	// MaxHold is how long a claim may wait for its verdict after its last byte. Zero:
 	// DefaultMaxHold. At most a minute.
 	MaxHold time.Duration
-	// OnUnchecked decides about claims whose check got lost, and about what cannot be read.
+	// OnUnchecked decides on claims whose check was lost, and on what cannot be read.
 	OnUnchecked OnUnchecked
-	// Reasoning: the model's reasoning is checked as well. Otherwise it passes.
+	// Reasoning enables checks of the model's reasoning. Otherwise reasoning passes unchecked.
 	Reasoning bool
-	// Summary: the answer's last chunk tells the verdicts in mode Observe too. The stricter modes
+	// Summary adds the verdicts to the answer's last chunk in mode Observe too. The stricter modes
 	// always do.
 	Summary bool
 }
@@ -99,11 +101,11 @@ const (
 // rules is a Policy with its defaults filled in, as it applies to one answer.
 type rules struct {
 	Policy
-	limit int // failed claims that end the answer; 0 for never
+	limit int // failed claims that end the answer; 0: never
 }
 
-// rules works out what applies. An answer that may not be annotated is never changed inside: its
-// marks stand beside the text.
+// rules returns the rules that apply. An answer that must not be annotated is never changed inside:
+// its marks are placed beside the text.
 func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about the answer
 	p.ActOn = cmp.Or(p.ActOn, VerdictsOf(check.Contradicted, check.Unsupported))
 	p.Marker, p.MaxHold = cmp.Or(p.Marker, DefaultMarker), cmp.Or(p.MaxHold, DefaultMaxHold)
@@ -114,7 +116,7 @@ func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about 
 	}
 	switch {
 	case r.Mode == Hold && !mayAnnotate:
-		r.limit = 1 // what may not be replaced cannot be let go either
+		r.limit = 1 // a claim that cannot be replaced must not be released
 	case r.Mode == Hold:
 		r.limit = p.Failures
 	case r.Mode == Terminate:
@@ -123,10 +125,11 @@ func (p Policy) rules(mayAnnotate bool) rules { //nolint:revive // a fact about 
 	return r
 }
 
-// ends reports whether so many failed claims end the answer.
+// ends reports whether the given number of failed claims ends the answer.
 func (r *rules) ends(failed int) bool { return r.limit > 0 && failed >= r.limit }
 
-// blocks reports whether a claim whose check got lost, or what cannot be read, ends the answer.
+// blocks reports whether a claim whose check was lost, or something that cannot be read, ends the
+// answer.
 func (r *rules) blocks(v check.Verdict) bool {
 	return v == check.Unchecked && r.OnUnchecked == Block && r.Mode > Observe
 }

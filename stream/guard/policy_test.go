@@ -54,7 +54,7 @@ func TestOnlyWhatIsToBeActedOnFails(t *testing.T) {
 	}
 }
 
-// The real checker, without a model: numbers alone.
+// TestAWrongNumberIsHeldBack uses the real checker without a model, which checks only numbers.
 func TestAWrongNumberIsHeldBack(t *testing.T) {
 	checker, err := check.New(check.Options{})
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"signalbox/stream/check"
 )
 
-// batchSize is how many claims of one answer are checked in one call: enough to fill a model's run,
+// batchSize is how many claims of one answer are checked in one call: enough to fill a model run,
 // few enough that the first verdict does not wait for the last.
 const batchSize = 16
 
-// pool runs checks for all answers. Its queue holds desks, each of them once and only while claims
-// wait at it; as no more claims wait than the queue has places, sending to it never blocks.
+// pool runs checks for all answers. Its queue holds desks, each at most once and only while it has
+// waiting claims. No more claims wait than the queue has places, so sending to the queue never
+// blocks.
 type pool struct {
 	observer Observer
 	queue    chan *desk
@@ -47,7 +48,7 @@ func (p *pool) close() {
 	}
 }
 
-// drop sheds what waits at a desk.
+// drop sheds the claims waiting at a desk.
 func (p *pool) drop(d *desk) {
 	for {
 		list, _ := d.take()
@@ -97,10 +98,12 @@ func (p *pool) serve(ctx context.Context, d *desk) {
 	}
 }
 
-// ask asks the checker of an answer. It returns nil when that breaks its contract.
+// ask calls the checker of an answer. If the checker panics or returns a wrong number of results,
+// all claims are unchecked, with an error.
 func ask(ctx context.Context, d *desk, list []task) (results []check.Result) {
 	defer func() {
-		if fault := recover(); fault != nil { // it must not end the process: it is one check of many
+		// A panic must not end the process: it is one check of many.
+		if fault := recover(); fault != nil {
 			results = failed(len(list), fmt.Errorf("check: panic: %v", fault))
 		}
 	}()
@@ -123,7 +126,7 @@ func failed(n int, err error) []check.Result {
 	return out
 }
 
-// reserve takes places in the queue for n claims, or for as many as there are.
+// reserve takes places in the queue for n claims, or for as many as fit, and returns their number.
 func (p *pool) reserve(n int) int {
 	over := p.waiting.Add(int64(n)) - p.limit
 	if over <= 0 {

@@ -17,12 +17,12 @@ type passage struct {
 	from, to int    // in the lane
 	ahead    byte   // the lane's last byte before it
 	tail     byte   // its own last byte
-	text     []byte // itself, as long as its event is read
-	free     bool   // a mark may stand in front of it
+	text     []byte // its text, while its event is processed
+	free     bool   // a mark may precede it
 	within   bool   // it may begin within a word
 }
 
-// wait is for the first claims of a lane to have their verdicts.
+// wait requires the first claims of a lane to have verdicts.
 type wait struct {
 	lane   *lane
 	claims int
@@ -30,35 +30,37 @@ type wait struct {
 
 // splice is a mark in a text of an event.
 type splice struct {
-	delta, at int    // index in the event's deltas, and where in its text
+	delta, at int    // index in the event's deltas, and offset in its text
 	text      []byte // one of the stream's forms of the marker
 }
 
 // item is an event of the upstream, or text of one, on its way to the client.
 type item struct {
-	event  sse.Event
-	chunk  *response.Chunk // with the event, as long as it is the one that has just come
-	choice int             // items of one choice keep their order; Everything: all before, all after; anyTime: as it comes
-	texts  []passage       // pieces of lanes that are checked
-	wholes []passage       // texts that repeat a lane as a whole
-	ends   []int           // choices that end in the event
-	last   bool            // it waits for verdicts
-	waits  []wait          // which ones
-	bare   bool            // nothing is lost without its texts
-	strip  bool            // its texts go by themselves
-	done   bool            // it is [DONE]
-	fails  bool            // it tells of an error
-	moves  bool            // its text lets text go
-	marks  []*record       // failed claims to mark right behind it
-	inside []splice        // marks in its texts
-	stops  []int           // choices with a finish_reason in the event, which may be no end
-	calls  []int           // choices that call a tool in it
+	event sse.Event
+	chunk *response.Chunk // chunk of the event, only for the current one
+	// Items of one choice keep their order. Everything: after all earlier and before all later
+	// items. anyTime: no order.
+	choice int
+	texts  []passage // pieces of lanes that are checked
+	wholes []passage // texts that repeat a lane as a whole
+	ends   []int     // choices that end in the event
+	last   bool      // it waits for verdicts
+	waits  []wait    // which verdicts
+	bare   bool      // without its texts it contains nothing else
+	strip  bool      // its texts go separately
+	done   bool      // it is [DONE]
+	fails  bool      // it reports an error
+	moves  bool      // its text releases text
+	marks  []*record // failed claims to mark directly after it
+	inside []splice  // marks in its texts
+	stops  []int     // choices with a finish_reason in it, which may not be their end
+	calls  []int     // choices that call a tool in it
 
-	spelled bool // log probabilities or token ids tell its texts again
-	forged  bool // the server wrote what only the guard may say
+	spelled bool // log probabilities or token ids repeat its texts
+	forged  bool // the server wrote into the guard's own member
 
-	spare     []byte // memory of a copy: of the event, or the text when there is none
-	synthetic bool   // spare is text of texts[0]
+	spare     []byte // memory of a copy: of the event, or of the text without one
+	synthetic bool   // spare is the text of texts[0]
 }
 
 // reset empties the item and keeps its memory.
@@ -69,17 +71,17 @@ func (it *item) reset(e sse.Event) {
 	}
 }
 
-// size is what the item holds, in bytes.
+// size returns the number of bytes that the item holds.
 func (it *item) size() int { return len(it.spare) }
 
-// queue holds items that may not go yet, in the order in which they came.
+// queue holds items that may not go yet, in order of arrival.
 type queue struct {
 	items []*item
 	free  []*item
 	bytes int
 }
 
-// maxFree bounds the items that are kept for later, and maxSpare the memory of each, in bytes.
+// Limits on the items kept for reuse: their number, and the memory of each in bytes.
 const (
 	maxFree  = 256
 	maxSpare = 4 << 10
@@ -87,7 +89,7 @@ const (
 
 func (q *queue) empty() bool { return len(q.items) == 0 }
 
-// blocks reports whether an item of a choice has to wait for one that waits.
+// blocks reports whether an item of a choice has to wait for a queued one.
 func (q *queue) blocks(choice int) bool {
 	return slices.ContainsFunc(q.items, func(it *item) bool { return blocks(it.choice, choice) })
 }
@@ -135,7 +137,7 @@ func (q *queue) putCopy(from *item) {
 	q.put(it)
 }
 
-// drop keeps the memory of an item that has been taken out.
+// drop keeps a removed item for reuse.
 func (q *queue) drop(it *item) {
 	q.bytes -= it.size()
 	it.reset(sse.Event{})
@@ -150,7 +152,7 @@ func (q *queue) clear() {
 	q.items, q.bytes = q.items[:0], 0
 }
 
-// passage returns the piece of a lane that the item brings.
+// passage returns the piece of a lane in the item.
 func (it *item) passage(ln *lane) passage {
 	for _, p := range it.texts {
 		if p.lane == ln {

@@ -18,13 +18,13 @@ type generator struct {
 	r     *rand.Rand
 	texts []string // of the choices
 	tools []string
-	calls [][]int // where in the texts tools are called
+	calls [][]int // offsets of tool calls in the texts
 }
 
 func (g *generator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
 
-// sentence makes a claim, with "false" or "slow" in it at times. Each has a word of its own, so
-// that a part of it can be told.
+// sentence makes a claim, sometimes with "false" or "slow". Each has a unique word, so that a part
+// of it can be recognized.
 func (g *generator) sentence(n int) string {
 	list := []string{fmt.Sprintf("Wörd%d", n)}
 	for range g.r.IntN(12) {
@@ -54,7 +54,7 @@ func (g *generator) text() string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// cut cuts a text into pieces of whole characters.
+// cut splits a text into pieces of whole characters.
 func (g *generator) cut(text string, longest int) []string {
 	var out []string
 	for runes := []rune(text); len(runes) > 0; {
@@ -64,7 +64,7 @@ func (g *generator) cut(text string, longest int) []string {
 	return out
 }
 
-// stream makes a stream; texts and tools are then what it says.
+// stream makes a stream and sets texts and tools to its contents.
 func (g *generator) stream() string {
 	n := 1 + g.r.IntN(3)
 	queues := make([][]string, n)
@@ -93,7 +93,7 @@ func (g *generator) stream() string {
 	return g.weave(queues)
 }
 
-// weave mixes the choices and adds what stands between and behind them.
+// weave interleaves the choices and adds what may be between and after them.
 func (g *generator) weave(queues [][]string) string {
 	var b strings.Builder
 	for left := len(queues); left > 0; {
@@ -119,7 +119,7 @@ func (g *generator) weave(queues [][]string) string {
 	return b.String()
 }
 
-// pieces cuts a stream anywhere, also inside of a character.
+// pieces splits a stream anywhere, even inside a character.
 func (g *generator) pieces(stream string, longest int) []string {
 	var out []string
 	for len(stream) > 0 {
@@ -129,9 +129,9 @@ func (g *generator) pieces(stream string, longest int) []string {
 	return out
 }
 
-// mended is the text as hold has to give it out, worked out from the claims of the whole text:
-// characters of a failed claim are gone, and where a run of failed claims begins stands the marker.
-// A tool call ends a claim. It also returns the words that must be nowhere.
+// mended returns the text as hold has to release it, computed from the claims of the whole text:
+// characters of failed claims are removed, and each run of failed claims is replaced by one marker.
+// A tool call ends a claim. It also returns the words that must not occur.
 func mended(t *testing.T, text string, calls []int) (want string, never []string) {
 	t.Helper()
 	s, err := claims.New(claims.Options{Blocks: true, Values: true})
@@ -181,7 +181,7 @@ func mended(t *testing.T, text string, calls []int) (want string, never []string
 func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{Workers: 2, Queue: 1 << 16})
 	job := jobOf(t, guard.Hold)
-	job.Policy.MaxHold = 60e9 // with a judge that works, nothing is late
+	job.Policy.MaxHold = 60e9 // with a working judge, nothing is late
 	failed, cut, seeds := 0, 0, uint64(1000)
 	if testkit.Race {
 		seeds = 300
@@ -196,7 +196,8 @@ func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
 			all, never := mended(t, text, gen.calls[i])
 			want := all
 			if out.Cut && strings.HasPrefix(all, heard.texts[i]) && heard.finish[i] != "" {
-				want = heard.texts[i] // JSON would have been broken, for a tool call stands in the middle of it
+				// JSON would have been broken, because a tool call is in the middle of it.
+				want = heard.texts[i]
 				gen.tools[i], heard.finish[i] = heard.tools[i], "stop"
 			}
 			if heard.texts[i] != want {
@@ -225,7 +226,7 @@ func TestHoldNeverLetsAFailedClaimThrough(t *testing.T) {
 	}
 }
 
-// ownLines are marks behind code: each stands on a line of its own.
+// ownLines matches marks after code, each on its own line.
 var ownLines = regexp.MustCompile(`(\}</tool_call>)(?:\n§)+`)
 
 func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
@@ -237,7 +238,7 @@ func TestAnnotateKeepsTheTextAndMarksEachFailure(t *testing.T) {
 		gen := generator{r: rand.New(rand.NewPCG(seed, 3))}
 		got, out, err := pass(t, g, job, gen.pieces(gen.stream(), 900)...)
 		heard := listen(t, got)
-		marks := heard.marks // beside the text, where that ends in code
+		marks := heard.marks // beside the text, if it ends in code
 		for i, text := range gen.texts {
 			marks += strings.Count(heard.texts[i], "§")
 			got := strings.ReplaceAll(ownLines.ReplaceAllString(heard.texts[i], "$1"), "§", "")

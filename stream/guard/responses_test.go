@@ -15,7 +15,7 @@ func event(name, rest string) string {
 	return "event: " + name + "\ndata: {\"type\":\"" + name + "\"," + rest + "}\n\n"
 }
 
-// responseOf is a stream of the Responses API with one message of the given pieces.
+// responseOf returns a stream of the Responses API with one message of the given pieces.
 func responseOf(pieces ...string) string {
 	text := quote(strings.Join(pieces, ""))
 	part := `{"type":"output_text","annotations":[],"text":` + text + `}`
@@ -33,8 +33,8 @@ func responseOf(pieces ...string) string {
 	return b.String()
 }
 
-// answerOf returns the joined deltas of a stream of the Responses API, its texts told as a whole,
-// and its last event.
+// answerOf returns the joined deltas of a stream of the Responses API, its whole texts, and its
+// last event.
 func answerOf(tb testing.TB, stream string) (deltas string, wholes []string, last map[string]any) {
 	tb.Helper()
 	for line := range strings.SplitSeq(stream, "\n") {
@@ -54,7 +54,7 @@ func answerOf(tb testing.TB, stream string) (deltas string, wholes []string, las
 	return deltas, wholes, last
 }
 
-// textsOf finds every member text that is a string.
+// textsOf returns every member "text" that is a string.
 func textsOf(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -145,7 +145,8 @@ func TestAnnotateMarksBeforeTheTextIsDone(t *testing.T) {
 	}
 }
 
-// What the client has got is closed, event by event, and is the output of the response.
+// TestTerminateEndsAResponse checks that what the client has received is closed event by event and
+// is the output of the response.
 func TestTerminateEndsAResponse(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	got, out, err := pass(t, g, jobOf(t, guard.Terminate), responseOf("All is well. T", "his is slow and fal", "se."))
@@ -184,14 +185,15 @@ func TestTerminateEndsAResponse(t *testing.T) {
 	}
 }
 
-// cutMessage is the message of responseOf as it is told where it was cut behind a text.
+// cutMessage returns the message of responseOf as reported when it was cut after a text.
 func cutMessage(text string) string {
 	return `{"content":[{"annotations":[],"text":` + quote(text) + `,"type":"output_text"}],` +
 		`"id":"msg_1","role":"assistant","status":"incomplete","type":"message"}`
 }
 
-// Items that had ended are in the output as they were. A call that is under way is not: nobody may
-// take it for complete. Nothing is, where too much was said to keep it.
+// TestTheOutputOfAResponseThatIsCutIsWhatCameOfIt checks that finished items are in the output
+// unchanged. A call in progress is not, because it must not look complete. The output is empty if
+// too much was said to keep it.
 func TestTheOutputOfAResponseThatIsCutIsWhatCameOfIt(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	thought := event("response.output_item.done",

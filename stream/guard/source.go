@@ -1,6 +1,6 @@
 package guard
 
-// reading calls Source.Read on a goroutine of its own: the next Read begins once next was called.
+// reading calls Source.Read on its own goroutine. The next Read begins after next was called.
 type reading struct {
 	src   Source
 	came  chan struct{}
@@ -36,10 +36,10 @@ func (r *reading) loop() {
 	}
 }
 
-// next tells that what came is used up, and that there may be more.
+// next says that what arrived has been processed and more may be read.
 func (r *reading) next() { r.ready <- struct{}{} }
 
-// cancel ends a Read that waits.
+// cancel ends a waiting Read.
 func (r *reading) cancel() {
 	if !r.gone {
 		r.gone = true
@@ -47,8 +47,8 @@ func (r *reading) cancel() {
 	}
 }
 
-// close ends the goroutine and waits for it. It must not be in Read, or the source has to be
-// cancelled.
+// close ends the goroutine and waits for it. The goroutine must not be in Read, or the source must
+// be cancelled first.
 func (r *reading) close() {
 	close(r.quit)
 	<-r.done

@@ -13,26 +13,29 @@ import (
 	"signalbox/stream/sse"
 )
 
-// maxHeld is how many bytes of events wait before the upstream has to. As many as a few hundred
-// tokens of several choices need, and few enough for hundreds of streams.
+// maxHeld is how many bytes of events may be queued before the upstream has to wait: enough for a
+// few hundred tokens of several choices, and few enough for hundreds of streams.
 const maxHeld = 1 << 20
 
-// stream is one answer on its way.
+// stream is one answer in progress.
 type stream struct {
 	ledger
 	idle   bool
 	dst    Sink
 	wrote  bool             // something was put that was not flushed
-	state  sse.State        // of what was
+	state  sse.State        // state of what was put
 	closed bool             // [DONE] was put
-	in     *response.Reader // has read what came
-	back   response.Reader  // reads again what leaves changed or late; in the Responses API all that leaves, as the order counts
-	queue  queue
-	now    item              // the event that was read last
-	late   response.Chunk    // an event of our own, or one that has waited
-	cuts   bool              // it may end before its end
-	given  *response.Partial // what the client has got, of an answer of the Responses API that may be cut
-	ended  []int             // choices whose end the client has seen
+	in     *response.Reader // reads what arrives
+	// Reads again what leaves changed or late. In the Responses API it reads everything that
+	// leaves, because the order counts.
+	back  response.Reader
+	queue queue
+	now   item           // the current event
+	late  response.Chunk // an event of the guard, or one that has waited
+	cuts  bool           // it may end early
+	// What the client has received of a Responses API answer that may be cut.
+	given  *response.Partial
+	ended  []int // choices whose end the client has seen
 	buf    []byte
 	insert []response.Change
 	kept   []int
@@ -41,15 +44,15 @@ type stream struct {
 
 	halves  []half // claims that may not be finished
 	stopped []int  // choices that had a finish_reason
-	goesOn  []int  // of them those with text behind it: they end with the stream
+	goesOn  []int  // of these, choices with text after it, which end with the stream
 
 	faulty bool  // an event carried an error
-	broken bool  // so it did, or the answer stopped in the middle
-	over   bool  // nothing more is to come from the upstream
-	err    error // why, if it was not in order
+	broken bool  // the same, or the answer stopped in the middle
+	over   bool  // nothing more will come from the upstream
+	err    error // the reason, if it was not a regular end
 	told   bool  // the end has been written
 
-	leftOut bool // an event was left out behind what was put last
+	leftOut bool // an event was omitted after the last one put
 
 	armed time.Time
 	timer *time.Timer
@@ -63,7 +66,7 @@ func newStream(g *Guard, job Job, dst Sink) *stream {
 	return s
 }
 
-// run moves the stream, and ends what it has begun.
+// run moves the stream, and ends what it has started.
 func (s *stream) run(ctx context.Context, src Source) error {
 	r := read(src)
 	defer r.close()
@@ -102,7 +105,7 @@ func (s *stream) loop(ctx context.Context, r *reading) error {
 	}
 }
 
-// wait takes in what happens next.
+// wait processes the next thing that happens.
 func (s *stream) wait(ctx context.Context, r *reading) error {
 	came := r.came
 	if s.over || s.full() {
@@ -130,7 +133,8 @@ func (s *stream) wait(ctx context.Context, r *reading) error {
 // full reports whether the upstream has to wait for verdicts.
 func (s *stream) full() bool { return s.queue.bytes > maxHeld && len(s.pending) > 0 }
 
-// alarm is a channel that tells when a claim has waited long enough.
+// alarm returns a channel that fires when the next claim's deadline passes, or nil if no claim
+// waits.
 func (s *stream) alarm() <-chan time.Time {
 	deadline, ok := s.deadline()
 	if !ok {
@@ -152,14 +156,14 @@ func (s *stream) stop() {
 	}
 }
 
-// end tells that the upstream sends nothing more. What it has sent gets its verdicts yet.
+// end processes the end of the upstream. Verdicts on what it has sent are still awaited.
 func (s *stream) end(err error) {
 	if s.over {
 		return
 	}
 	s.over, s.err = true, err
 	switch {
-	case s.cutting: // before that
+	case s.cutting: // the answer was already cut
 	case errors.Is(err, io.EOF) && s.in.Complete():
 		s.endHalves(s.judge)
 		s.close(response.Everything)
@@ -171,7 +175,7 @@ func (s *stream) end(err error) {
 	s.settle()
 }
 
-// applyVerdicts does what has become possible since it was called last.
+// applyVerdicts does what has become possible since the last call.
 func (s *stream) applyVerdicts() {
 	if s.told {
 		return
@@ -188,7 +192,7 @@ func (s *stream) applyVerdicts() {
 	}
 }
 
-// relieve closes the open claims when too much waits for nothing but their end.
+// relieve closes the open claims if too much is queued only because of their missing end.
 func (s *stream) relieve() {
 	if s.queue.bytes > maxHeld && len(s.pending)+len(s.batch) == 0 {
 		s.endHalves(s.judge)
@@ -197,11 +201,11 @@ func (s *stream) relieve() {
 	}
 }
 
-// due reports whether the verdicts that the end waits for are there.
+// due reports whether the verdicts that the end waits for are known.
 func (s *stream) due() bool { return s.idle || s.Mode <= Observe || s.settled() }
 
-// breakOff ends an answer that the server has broken off before the guard would have ended it: it is
-// told as what it is. What waits is dropped, but for what the server says of its error.
+// breakOff ends an answer that the server broke off before the guard would have ended it. It is
+// reported as broken off. Queued items are dropped, except for the server's error.
 func (s *stream) breakOff() {
 	for _, it := range s.queue.items {
 		if !it.fails {
@@ -233,7 +237,7 @@ func (s *stream) conclude() {
 		s.err = nil
 	case s.state == sse.Failed || s.faulty:
 		if s.state = sse.Failed; err == nil && s.in.Shape() == response.Response {
-			s.err = nil // the server's own word is an end
+			s.err = nil // the server's own error event is an end
 		} else if err == nil {
 			s.err = ErrNoEnd
 		}

@@ -8,8 +8,8 @@ import (
 	"signalbox/stream/check"
 )
 
-// summary is the value of x_signalbox: the verdicts so far. With several choices every end tells
-// it, so the last one is complete.
+// summary returns the value of x_signalbox: the verdicts so far. With several choices every end has
+// it, so that the last one is complete.
 func (l *ledger) summary() []byte {
 	dst := append([]byte(`{"guard":{"mode":"`), l.Mode.String()...)
 	dst = append(append(dst, `","verdict":"`...), l.verdict().String()...)
@@ -25,7 +25,7 @@ func (l *ledger) summary() []byte {
 	return append(dst, '}')
 }
 
-// origin names the context that the judged source of a claim comes from; empty for none.
+// origin returns the context that the deciding source of a claim comes from, or "".
 func (l *ledger) origin(r *record) string {
 	if l.job.Origin == nil || r.result.Source < 0 {
 		return ""
@@ -33,14 +33,14 @@ func (l *ledger) origin(r *record) string {
 	return l.job.Origin(r.result.Source)
 }
 
-// appendMark appends the value of x_signalbox of a mark: a summary of one claim.
+// appendMark appends the value of x_signalbox for a mark: a summary of one claim.
 func (l *ledger) appendMark(dst []byte, r *record) []byte {
 	dst = append(dst, `{"guard":{"mode":"annotate","failed":[`...)
 	return append(l.appendFailure(dst, r, true), "]}}"...)
 }
 
-// appendFailure appends a failed claim. Its place is in code points of the choice's text as the
-// model wrote it. Its text is left out where it was withheld from the answer.
+// appendFailure appends a failed claim. Its position is in code points of the choice's text as the
+// model wrote it. Its text is omitted if it was withheld from the client.
 func (l *ledger) appendFailure(dst []byte, r *record, shown bool) []byte { //nolint:revive // a fact about the claim
 	dst = append(dst, '{')
 	if l.many || r.lane.choice > 0 {
@@ -57,7 +57,8 @@ func (l *ledger) appendFailure(dst []byte, r *record, shown bool) []byte { //nol
 	}
 	dst = append(append(dst, `,"verdict":"`...), r.result.Verdict.String()...)
 	dst = strconv.AppendFloat(append(dst, `","score":`...), min(max(r.result.Score, 0), 1), 'f', 4, 64)
-	if r.result.By == check.Moderation { // by whom there is no fact to tell
+	// Moderation has no fact to report.
+	if r.result.By == check.Moderation {
 		dst = appendString(append(dst, `,"reason":`...), r.result.Reason)
 	}
 	switch {
@@ -73,6 +74,7 @@ func (l *ledger) appendFailure(dst []byte, r *record, shown bool) []byte { //nol
 }
 
 func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error reports only the replacement of invalid UTF-8
+	// The error only reports the replacement of invalid UTF-8.
+	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }

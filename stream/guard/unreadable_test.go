@@ -8,7 +8,7 @@ import (
 	"signalbox/stream/guard"
 )
 
-// twice is a chunk with its text both as a delta and as the text of the choice, as Together AI
+// twice returns a chunk with its text both as a delta and as the text of the choice, as Together AI
 // sends it.
 func twice(text string) string {
 	return `data: {"id":"t","choices":[{"index":0,"delta":{"content":` + quote(text) + `},"text":` + quote(text) + `,"logprobs":null,"finish_reason":null}]}` + "\n\n"

@@ -88,7 +88,7 @@ func testStalled(t *testing.T, m guard.Mode, block guard.OnUnchecked, deaf bool)
 	case m == guard.Hold && ended && heard.texts[0] != "":
 		t.Errorf("text %q got out", heard.texts[0])
 	}
-	time.Sleep(time.Second) // the bubble's clock: what is left runs into its end
+	time.Sleep(time.Second) // the bubble's clock: the remainder reaches its end
 	close(j.gate)
 	g.Close()
 	if seen.of(check.Unchecked) != 1 || seen.done(guard.Shed) != 1 {
@@ -169,7 +169,8 @@ func TestAFullQueueShedsAndIsCounted(t *testing.T) {
 		dst := &record{}
 		c := start(t.Context(), g, newScript(chunk(text), stop(), done), dst, jobOf(t, guard.Hold))
 		synctest.Wait()
-		if n := seen.done(guard.Shed); n != 3 { // 5 less 2 that wait; the worker takes both together
+		// 5 less 2 that wait; the worker takes both together
+		if n := seen.done(guard.Shed); n != 3 {
 			t.Errorf("%d shed at once, want 3", n)
 		}
 		j.gate <- struct{}{}
@@ -277,7 +278,7 @@ func TestAClientThatIsGoneEndsEverything(t *testing.T) {
 	})
 }
 
-// panicker is a Checker that breaks.
+// panicker is a Checker that panics.
 type panicker struct{ judge }
 
 func (*panicker) Check(context.Context, *evidenceOf, string, []check.Claim) []check.Result {
@@ -309,7 +310,8 @@ func TestWhatWaitsForAnOpenClaimIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guard.New(&judge{}, guard.Options{Workers: 1})
 		defer g.Close()
-		pieces := []string{chunk("An open claim"), usage} // the usage keeps its place, and all behind it wait
+		// The usage keeps its position, and everything after it waits.
+		pieces := []string{chunk("An open claim"), usage}
 		for range 1 << 20 / len(chunk("Well. ")) {
 			pieces = append(pieces, chunkOf(1, `{"content":"Well. "}`, "null"))
 		}
@@ -349,7 +351,7 @@ func TestTheUpstreamWaitsWhenTooMuchWaits(t *testing.T) {
 	})
 }
 
-// joined is a Source that gives its only piece together with the end.
+// joined is a Source that returns its only piece together with the end.
 type joined string
 
 func (j joined) Read() ([]byte, error) { return []byte(j), io.EOF }
@@ -366,15 +368,16 @@ func TestBytesMayComeWithTheEnd(t *testing.T) {
 	}
 }
 
-// What the server breaks off is told as broken off, as without a guard, and half a claim is not
-// judged as a whole one.
+// TestAStreamThatBreaksOffIsNeverCutInOrder checks that an answer broken off by the server is
+// reported as such, as without a guard, and that an unfinished claim is not checked like a complete
+// one.
 func TestAStreamThatBreaksOffIsNeverCutInOrder(t *testing.T) {
 	broken := errors.New("broken")
 	g := guardOf(t, &judge{}, guard.Options{})
 	const fault = `data: {"error":{"message":"x"}}` + "\n\n"
 	for name, c := range map[string]struct {
 		text  string
-		claim string // that failed
+		claim string // the failed claim
 	}{
 		"in the middle of a claim": {"All is well. This is false", ""},
 		"behind a claim":           {"All is well. This is false.", "This is false."},
@@ -419,7 +422,8 @@ func TestAStreamThatBreaksOffIsNeverCutInOrder(t *testing.T) {
 	}
 }
 
-// An error of the Responses API repeats the text, of which nothing gets out that was held.
+// TestAResponseThatFailsTellsNoClaimThatFailed checks that an error of the Responses API, which
+// repeats the text, reveals nothing that was held.
 func TestAResponseThatFailsTellsNoClaimThatFailed(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	job := jobOf(t, guard.Hold)
@@ -438,7 +442,8 @@ func TestAResponseThatFailsTellsNoClaimThatFailed(t *testing.T) {
 	}
 }
 
-// What was not finished is withheld where nothing unchecked may pass.
+// TestHalfAClaimIsHeldBackWhereNothingUncheckedPasses checks that unfinished text is withheld if
+// nothing unchecked may pass.
 func TestHalfAClaimIsHeldBackWhereNothingUncheckedPasses(t *testing.T) {
 	g := guardOf(t, &judge{}, guard.Options{})
 	for block, want := range map[guard.OnUnchecked]string{guard.Pass: "All is well. And so", guard.Block: "All is well. "} {
