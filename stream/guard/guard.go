@@ -161,7 +161,7 @@ type Outcome struct {
 	Claims  int           // number of claims, without lines of code
 	Failed  int           // of these, claims with a verdict in Policy.ActOn
 	Shed    int           // of these, claims without a check in time
-	Pending int           // of these, claims with a later verdict in mode Observe, reported to the Observer
+	Pending int           // of these, claims decided later, in mode Observe; see Observer
 	Cut     bool          // the guard ended the answer
 	State   sse.State     // how far the stream came for the client; Done for a body
 }

@@ -9,12 +9,12 @@ import (
 	"signalbox/stream/response"
 )
 
-// BenchmarkRead reads chunks of an ordinary size.
+// BenchmarkRead reads chunks of typical size.
 func BenchmarkRead(b *testing.B) {
 	plain := []byte(`{"id":"chatcmpl-7f3a1c","object":"chat.completion.chunk","created":1760000000,"model":"qwen-32b",` +
 		`"choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}`)
 	event := []byte(`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":" token","logprobs":[],"sequence_number":7}`)
-	b.Run("json.Valid", func(b *testing.B) { // what checking the same chunk costs the standard library
+	b.Run("json.Valid", func(b *testing.B) { // the same chunk with the standard library
 		for b.Loop() {
 			if !json.Valid(plain) {
 				b.Fatal("not JSON")
@@ -51,7 +51,7 @@ func BenchmarkReadBody(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend takes the front of a chunk's text out.
+// BenchmarkAppend removes the front of a chunk's text.
 func BenchmarkAppend(b *testing.B) {
 	var r response.Reader
 	data := chunk(`One claim. Another`)
@@ -63,7 +63,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// answer is a stream of ordinary chunks, one piece for each event.
+// answer returns a stream of typical chunks, one piece per event.
 func answer() (pieces [][]byte) {
 	const head = `data: {"id":"chatcmpl-e9fd6049d65af21e86d6fd953217ae03","object":"chat.completion.chunk",` +
 		`"created":1795871780,"model":"fast","choices":[{"index":0,`
@@ -76,7 +76,7 @@ func answer() (pieces [][]byte) {
 	return append(pieces, []byte("data: [DONE]\n\n"))
 }
 
-// BenchmarkStream reads an answer of 17 events as the proxy reads every one.
+// BenchmarkStream reads an answer of 17 events as the proxy reads each one.
 func BenchmarkStream(b *testing.B) {
 	pieces := answer()
 	b.ReportAllocs()

@@ -10,7 +10,8 @@ const (
 	typeCompleted  = "response.completed"
 )
 
-// DeltaName returns the name of the server-sent event that AppendDelta makes, empty for none.
+// DeltaName returns the name of the server-sent event that AppendDelta creates, or "" if it has
+// none.
 func (r *Reader) DeltaName() string {
 	if r.shape == Response {
 		return typeTextDelta
@@ -18,7 +19,8 @@ func (r *Reader) DeltaName() string {
 	return ""
 }
 
-// FinishName returns the name of the server-sent event that AppendFinish makes, empty for none.
+// FinishName returns the name of the server-sent event that AppendFinish creates, or "" if it has
+// none.
 func (r *Reader) FinishName() string {
 	if r.shape == Response {
 		return typeIncomplete
@@ -26,13 +28,14 @@ func (r *Reader) FinishName() string {
 	return ""
 }
 
-// AppendDelta appends the data of an event that brings text, in the shape of the stream so far and
-// with what its events share, such as the id and the model. The text goes where like stands: the
-// same choice, the same field, the same tool call. A like of only a Choice means the answer's text;
-// so does a field that no event can bring by itself. In the Responses API it is always the answer's
-// text: it goes to the output item that got text last, so it has to come before that item's
-// response.output_text.done, and its sequence number is the next one. Those that follow have theirs
-// already: a Numbering mends them.
+// AppendDelta appends the data of an event with text to dst. The event has the shape of the stream
+// so far and the members that its events share, such as the id and the model. The text belongs to
+// the same choice, field and tool call as like. If like has only a Choice, or a field for which no
+// separate event is possible, the text belongs to the answer.
+//
+// In the Responses API the text always belongs to the answer, in the output item that received text
+// last. The event must therefore precede that item's response.output_text.done. It has the next
+// sequence number; a Numbering corrects those of the following events.
 func (r *Reader) AppendDelta(dst []byte, like Delta, text []byte) []byte {
 	if r.shape == Response {
 		return r.appendResponseDelta(dst, text)
@@ -53,7 +56,7 @@ func (r *Reader) AppendDelta(dst []byte, like Delta, text []byte) []byte {
 	return append(dst, `,"logprobs":null,"finish_reason":null}]}`...)
 }
 
-// wrap returns what stands around the text of a field in a choice. The index of a tool call comes
+// wrap returns the JSON around the text of a field in a choice. The index of a tool call comes
 // before.
 func (r *Reader) wrap(field role) (open, end string) {
 	switch {
@@ -75,9 +78,9 @@ func (r *Reader) wrap(field role) (open, end string) {
 	return `,"delta":{"content":`, `}`
 }
 
-// AppendFinish appends the data of an event that ends a choice for a reason, such as
-// content_filter. In the Responses API it ends all of the answer, as response.incomplete, and tells
-// the response as it was announced, with the output that Partial.Close returned; nil for none.
+// AppendFinish appends the data of an event that ends a choice, with a reason such as
+// content_filter. In the Responses API it ends the whole answer as response.incomplete and contains
+// the response as announced, with the output returned by Partial.Close, which may be nil.
 func (r *Reader) AppendFinish(dst []byte, choice int, why string, output []byte) []byte {
 	if r.shape == Response {
 		return r.appendIncomplete(dst, why, output)
@@ -92,8 +95,8 @@ func (r *Reader) AppendFinish(dst []byte, choice int, why string, output []byte)
 	return append(dst, `}]}`...)
 }
 
-// AppendUsage appends the data of an event that tells what all of the answer took. The Responses API
-// has none.
+// AppendUsage appends the data of an event with the usage of the whole answer. The Responses API
+// has no such event.
 func (r *Reader) AppendUsage(dst []byte, u Usage) []byte {
 	dst = strconv.AppendInt(append(r.appendHead(dst), `"choices":[],"usage":{"prompt_tokens":`...), int64(u.Input), 10)
 	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), int64(u.Output), 10)

@@ -1,17 +1,17 @@
 package response
 
-// knownCall is a call of a tool that a stream has brought a piece of.
+// knownCall is a tool call of which a stream has brought a piece.
 type knownCall struct {
-	choice, index int // as told
+	choice, index int // as sent by the server
 	part          int
-	from, to      int // its id in Reader.ids; empty as long as none is told
+	from, to      int // range of its id in Reader.ids; empty until one is known
 }
 
-// numberCalls gives the calls of an event of a stream their numbers. By the API that is their
-// index, but there are servers that send 0 for each call, or none: there the id tells calls apart.
-// A piece with another id than that of the call of its index begins a new call if it also has a
-// name, since some servers send a new id with each piece. A piece without an id belongs to the
-// latest call of its index. An event that is read again gives the same.
+// numberCalls numbers the tool calls in an event of a stream. By the API the number is their index,
+// but some servers send 0 for every call, or none; then the id distinguishes calls. A piece whose
+// id differs from that of the call with its index begins a new call only if it also has a name,
+// because some servers send a new id with each piece. A piece without an id belongs to the latest
+// call with its index. Reading an event again gives the same numbers.
 func (r *Reader) numberCalls(e *Event) {
 	for i := range e.Calls {
 		if part := r.partOf(&e.Calls[i]); part != e.Calls[i].Part {
@@ -20,7 +20,7 @@ func (r *Reader) numberCalls(e *Event) {
 	}
 }
 
-// partOf returns the number of a call, whose Part is its index.
+// partOf returns the number of a call whose Part is its index.
 func (r *Reader) partOf(c *Call) int {
 	latest, part, next := -1, c.Part, 0
 	for i := range r.calls {
@@ -60,7 +60,7 @@ func (r *Reader) partOf(c *Call) int {
 	return part
 }
 
-// maxCallID bounds the id of a call, in bytes. A longer one is none.
+// maxCallID is the maximum length of a call's id in bytes. A longer id is ignored.
 const maxCallID = 1 << 10
 
 func (r *Reader) keepID(id []byte) (from, to int) {
@@ -71,8 +71,8 @@ func (r *Reader) keepID(id []byte) (from, to int) {
 	return from, len(r.ids)
 }
 
-// told returns the index of a call as the server tells it, by its number, and its id where that
-// alone says which call is meant; nil where the index does.
+// told returns the index that the server uses for a call with the given number. It also returns the
+// id if the index does not identify the call, otherwise nil.
 func (r *Reader) told(choice, part int) (index int, id []byte) {
 	index = part
 	for i := range r.calls {
@@ -88,8 +88,8 @@ func (r *Reader) told(choice, part int) (index int, id []byte) {
 	return index, nil
 }
 
-// placeCalls gives the calls of a body their numbers: there they are told as a whole, one behind
-// the other, and an index that some servers repeat says nothing.
+// placeCalls numbers the calls of a body. They are complete and in order there, and an index that
+// some servers repeat does not matter.
 func (e *Event) placeCalls() {
 	for i, n := 0, 0; i < len(e.Calls); i, n = i+1, n+1 {
 		if i > 0 && e.Calls[i].Choice != e.Calls[i-1].Choice {
@@ -99,7 +99,7 @@ func (e *Event) placeCalls() {
 	}
 }
 
-// renumber sets the number of call i, and of its texts.
+// renumber sets the number of call i and of its texts.
 func (e *Event) renumber(i, part int) {
 	e.Calls[i].Part = part
 	for k := range e.Deltas {

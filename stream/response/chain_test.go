@@ -21,8 +21,8 @@ import (
 	"signalbox/stream/sse"
 )
 
-// source gives the data of events as chunks whose bytes are no server-sent events: whoever parsed
-// them would find none.
+// source provides the data of events as chunks whose bytes are not server-sent events, so that a
+// parser would find none.
 type source struct {
 	data   [][]byte
 	vault  *redact.Vault
@@ -55,7 +55,7 @@ func (s *source) Deliver(to response.Sink) error {
 	return nil
 }
 
-// saving is a Sink that reads what it gets, as what saves an answer does.
+// saving is a Sink that reads what it receives, like a filter that saves an answer.
 type saving struct {
 	said response.Collector
 	out  bytes.Buffer
@@ -72,7 +72,7 @@ func (s *saving) Put(c *response.Chunk) {
 
 func (*saving) Flush() error { return nil }
 
-// guardOf returns a guard of numbers and the check of an answer against one fact.
+// guardOf returns a guard of numbers, and the job for an answer checked against one fact.
 func guardOf(tb testing.TB, mode guard.Mode) (*guard.Guard, guard.Job) {
 	tb.Helper()
 	numbers, err := check.New(check.Options{})
@@ -102,8 +102,9 @@ func vaultOf(tb testing.TB) *redact.Vault {
 	return v
 }
 
-// A chunk is parsed where it comes in and nowhere else: usage, redaction, guard, saving and keeping
-// take what was parsed. Its JSON is read once, and once more where a filter has changed it.
+// TestAChunkIsParsedAndReadOnce checks that a chunk is parsed only where it arrives: usage,
+// redaction, guard, saving and keeping use the result. Its JSON is read once, and once more if a
+// filter has changed it.
 func TestAChunkIsParsedAndReadOnce(t *testing.T) {
 	t.Parallel()
 	text := func(s string) []byte {
@@ -123,7 +124,7 @@ func TestAChunkIsParsedAndReadOnce(t *testing.T) {
 			t.Fatalf("%v: %v, %+v, %v, ended by %q", mode, err, out, src.ending.Err(), src.tally.Finish)
 		}
 		summed := 0
-		if mode > guard.Observe { // the end tells the verdict
+		if mode > guard.Observe { // the end contains the verdict
 			summed = 1
 		}
 		if want := len(data) - 1 + changed + summed; src.reader.Reads() != want || dst.seen != len(data) {
@@ -139,7 +140,7 @@ func TestAChunkIsParsedAndReadOnce(t *testing.T) {
 	}
 }
 
-// The parser of events is made in one place.
+// TestOneParserIsMade checks that the event parser is created in one place.
 func TestOneParserIsMade(t *testing.T) {
 	t.Parallel()
 	var made []string
@@ -163,8 +164,8 @@ func TestOneParserIsMade(t *testing.T) {
 	}
 }
 
-// FuzzStream: whatever the pieces, a stream gives the same units, and they are the stream but for
-// what package sse mends.
+// FuzzStream checks that a stream returns the same units for any pieces, and that they equal the
+// input apart from corrections by package sse.
 func FuzzStream(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.sse")
 	if err != nil || len(names) == 0 {

@@ -8,10 +8,10 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Cut ends a choice of a body at byte At of a text; in the Responses API it ends all of the answer.
-// What follows is taken out: the rest of the text, the texts and the output items behind it, and
-// calls of tools, which in a chat stand behind all text. Log probabilities stay up to there, where
-// they spell the text token by token.
+// Cut ends a choice of a body at byte At of a text; in the Responses API it ends the whole answer.
+// Everything after it is removed: the rest of the text, later texts and output items, and tool
+// calls, which in a chat follow all text. Log probabilities up to the cut remain if they spell the
+// text token by token.
 type Cut struct {
 	Delta int // index in Event.Deltas
 	At    int
@@ -28,7 +28,7 @@ func (e *Event) cuts(list []Cut) {
 	}
 }
 
-// cut ends a choice, which stands at a place in the data.
+// cut ends a choice, whose position in the data is given.
 func (e *Event) cut(c Cut, choice openai.Span) {
 	d := &e.Deltas[c.Delta]
 	e.fit(d, c.At)
@@ -57,19 +57,19 @@ func (e *Event) cut(c Cut, choice openai.Span) {
 	}
 }
 
-// behind reports whether a text of a chat stands behind another one: thoughts come before the
-// answer, wherever they stand.
+// behind reports whether a chat text follows another one. Reasoning precedes the answer, wherever
+// it is in the data.
 func (d *Delta) behind(o *Delta) bool {
 	switch {
 	case d.Kind == Tool || d.Kind == ToolName:
-		return false // they go with their list
+		return false // they are removed with their list
 	case (d.Kind == Reasoning) != (o.Kind == Reasoning):
 		return o.Kind == Reasoning
 	}
 	return d.At.Start > o.At.Start
 }
 
-// cutOutput takes out what stands behind a byte of a text of the Responses API.
+// cutOutput removes what follows a byte of a text in the Responses API.
 func (e *Event) cutOutput(d *Delta, upTo int) {
 	item := e.cutList(e.layout.output, d)
 	if !item.Present() {
@@ -86,7 +86,7 @@ func (e *Event) cutOutput(d *Delta, upTo int) {
 	}
 }
 
-// sumUpTo is the answer's text up to byte at of a text.
+// sumUpTo returns the answer's text up to byte at of a text.
 func (e *Event) sumUpTo(d *Delta, at int) (sum []byte) {
 	for i := range e.Deltas {
 		o := &e.Deltas[i]
@@ -101,8 +101,8 @@ func (e *Event) sumUpTo(d *Delta, at int) (sum []byte) {
 	return sum
 }
 
-// cutList takes out the elements of a list that stand behind a text, and returns the one that it
-// is in; zero where it is in none, which changes nothing.
+// cutList removes the elements of a list that follow a text, and returns the element that contains
+// it. If none does, it changes nothing and returns the zero span.
 func (e *Event) cutList(list openai.Span, d *Delta) (in openai.Span) {
 	all := elementsIn(e.data, list)
 	i := slices.IndexFunc(all, func(at openai.Span) bool { return within(*d, at) })
@@ -115,22 +115,23 @@ func (e *Event) cutList(list openai.Span, d *Delta) (in openai.Span) {
 	return all[i]
 }
 
-// fit takes out the log probabilities of tokens that end behind byte at of a text, or all of them
-// where they do not spell it, and the token ids, of which nobody knows which are whose.
+// fit removes the log probabilities of tokens that end after byte at of a text, or all of them if
+// they do not spell it. It also removes the token ids, because it is unknown which belong to the
+// text.
 func (e *Event) fit(d *Delta, at int) {
 	s := e.layout.slots[d.slot]
 	if gone, ok := misfit(e.data, s.logprobs, d.Text, at); ok && d.Kind == Text {
 		e.replace(gone, "")
 		if at := memberIn(e.data, s.logprobs, "refusal"); at.Present() && !isEmpty(e.data[at.Start:at.End]) {
-			e.replace(at, "null") // of a text that the choice has beside this one
+			e.replace(at, "null") // for another text of the choice
 		}
 		s.logprobs = openai.Span{}
 	}
 	e.unspell(&s)
 }
 
-// misfit returns where in a value of log probabilities those stand of tokens that end behind byte
-// at of a text. ok is false where they do not spell it.
+// misfit returns the range in a log probabilities value with the tokens that end after byte at of a
+// text. ok is false if they do not spell the text.
 func misfit(data []byte, value openai.Span, text []byte, at int) (gone openai.Span, ok bool) {
 	if value.Present() && data[value.Start] == '{' {
 		value = memberIn(data, value, "content")
@@ -167,6 +168,6 @@ func misfit(data []byte, value openai.Span, text []byte, at int) (gone openai.Sp
 	return openai.Span{Start: gone.Start, End: gone.Start}, true
 }
 
-// Choices are the indexes of the choices that the event tells of, valid until the next read; none in
-// the Responses API.
+// Choices returns the indexes of the choices in the event, valid until the next read. The Responses
+// API has none.
 func (e *Event) Choices() []int { return e.layout.choices }

@@ -1,25 +1,25 @@
-// Package response understands what a model server answers, as far as a proxy that checks and
-// changes answers has to: which text a client will see, why the answer ended, what it cost.
+// Package response reads and changes the answers of model servers, as far as a proxy that checks
+// answers needs to: which text a client will see, why the answer ended, what it cost.
 //
 // It reads chat completions, completions and the Responses API, as the events of a stream and as
-// whole bodies, with the extensions of the servers in use (reasoning in a field of its own, content
-// in parts, token ids beside the text). A Reader takes one event's data at a time and gives an
-// Event: the texts with the byte spans they stand in, the finish reasons, the usage. It also keeps
-// what the chunks of the stream have in common, to build chunks that fit in.
+// whole bodies, with the extensions of common servers (reasoning in a field of its own, content in
+// parts, token ids next to the text). A Reader takes the data of one event at a time and returns an
+// Event: the texts with their byte spans, the finish reasons, the usage. It also keeps what the
+// chunks of the stream have in common, in order to build matching chunks.
 //
-// Nothing is decoded and encoded again. Event.Append splices what changes, so everything else
-// leaves with the bytes it came with: the order of members, the spelling of numbers, unknown
-// members, lone surrogates, invalid UTF-8.
+// Nothing is decoded and encoded again. Event.Append replaces only what changes, so everything else
+// keeps its original bytes: the order of members, the spelling of numbers, unknown members, lone
+// surrogates, invalid UTF-8.
 //
-// The reading is strict where another reader could see something else: what is no JSON, names a
-// member twice that is read here, or answers in two shapes at once is Opaque, as is what is
-// unknown. An Opaque event can only be passed on as it is or refused.
+// Reading is strict where another reader might see something else. Data is Opaque if it is not
+// JSON, repeats a member that is read here, answers in two shapes at once, or is of an unknown
+// kind. An Opaque event can only be passed on unchanged or refused.
 //
-// Stream takes the bytes of a stream, which package sse parses, and gives its units as Chunks. A
-// Chunk is read when somebody asks what it says, and then goes through filters: each is a Sink that
-// puts into the next. Tally sums an answer up, Collector puts its messages together, Ending tells
-// whether it is whole, and As makes a stream of a body and a body of a stream.
+// Stream takes the bytes of a stream, which package sse parses, and returns its units as Chunks. A
+// Chunk is read when its contents are first requested, and then passes through filters: each is a
+// Sink that puts into the next. Tally sums up an answer, Collector assembles its messages, Ending
+// checks whether it is complete, and As converts between a stream and a body.
 //
-// What is done about a text is not known here. There are no goroutines; all of this belongs to one
-// answer. In steady state nothing allocates for a chunk that nobody changes.
+// The package does not decide what happens to a text. It starts no goroutines, and all of its types
+// belong to one answer. In steady state nothing is allocated for a chunk that is not changed.
 package response

@@ -7,21 +7,22 @@ import (
 	"signalbox/stream/sse"
 )
 
-// ErrIncomplete is the error of an answer that is not to be repeated: it is empty, broke off, was
-// ended by a filter or by a limit of its length, or is an error.
+// ErrIncomplete is the error for an answer that must not be reused: it is empty, broke off, was
+// ended by a filter or a length limit, or is an error.
 var ErrIncomplete = errors.New("no complete answer")
 
-// Ending watches how an answer ends. The zero value is ready for one.
+// Ending watches how an answer ends. The zero value is ready for one answer.
 type Ending struct {
 	finished, done bool
 	err            error
 }
 
-// Put implements Sink: it takes note of a chunk of a stream.
+// Put implements Sink: it records a chunk of a stream.
 func (x *Ending) Put(c *Chunk) {
 	switch {
 	case x.err != nil:
-	case sse.IsDone(c.Data): // some servers send it behind the last event of a response as well
+	// Some servers also send it after the last event of a response.
+	case sse.IsDone(c.Data):
 		x.done = true
 	case !c.IsMessage():
 	case x.done:
@@ -34,7 +35,8 @@ func (x *Ending) Put(c *Chunk) {
 	}
 }
 
-// Err is nil behind a stream that is whole and ended well, else an error that wraps ErrIncomplete.
+// Err returns nil after a stream that is complete and ended normally, otherwise an error that wraps
+// ErrIncomplete.
 func (x *Ending) Err() error {
 	if x.err == nil && (!x.finished || !x.done) {
 		return fmt.Errorf("%w: the stream broke off", ErrIncomplete)
@@ -42,8 +44,8 @@ func (x *Ending) Err() error {
 	return x.err
 }
 
-// CheckBody returns nil for a body that is whole and ended well, else an error that wraps
-// ErrIncomplete.
+// CheckBody returns nil for a body that is complete and ended normally, otherwise an error that
+// wraps ErrIncomplete.
 func CheckBody(body []byte) error {
 	e := new(Reader).ReadBody(body)
 	switch err := e.fault(); {
@@ -55,7 +57,7 @@ func CheckBody(body []byte) error {
 	return nil
 }
 
-// fault tells what is wrong with an answer that has such an event, or is such a body.
+// fault returns what is wrong with an answer that has such an event, or is such a body.
 func (e *Event) fault() error {
 	switch string(e.Type) {
 	case "error", typeFailed, typeIncomplete, "response.cancelled":
@@ -79,7 +81,7 @@ func (e *Event) fault() error {
 	return nil
 }
 
-// Broken reports whether the answer stopped in the middle: at its limit of tokens, or at a filter.
+// Broken reports whether the answer stopped in the middle: at its token limit, or by a filter.
 func (f *Finish) Broken() bool {
 	switch string(f.Reason) {
 	case FinishLength, FinishFilter, "max_output_tokens", "max_tokens", "incomplete":
@@ -88,14 +90,13 @@ func (f *Finish) Broken() bool {
 	return false
 }
 
-// Begins reports whether an output item of the Responses API begins with the event, or a part of
-// one.
+// Begins reports whether the event begins an output item of the Responses API, or a part of one.
 func (e *Event) Begins() bool {
 	return string(e.Type) == typeItemAdded || string(e.Type) == typePartAdded
 }
 
-// ItemEnd reports whether an output item of the Responses API ends with the event and tells how:
-// whole is false for one that stopped in the middle.
+// ItemEnd reports whether the event ends an output item of the Responses API and has its status.
+// whole is false if the item stopped in the middle.
 func (e *Event) ItemEnd() (ended, whole bool) {
 	if string(e.Type) != typeItemDone || !e.layout.item.Present() {
 		return false, false

@@ -12,13 +12,13 @@ import (
 
 const done = testkit.Done
 
-// Ends of a stream by a filter and at a limit of its length.
+// Ends of a stream by a filter and at a length limit.
 var (
 	filtered = strings.Replace(testkit.Finish, `"stop"`, `"content_filter"`, 1)
 	limited  = strings.Replace(testkit.Finish, `"stop"`, `"length"`, 1)
 )
 
-// checked says what is wrong with an answer.
+// checked returns what is wrong with an answer.
 func checked(streamed bool, pieces ...string) error { //nolint:revive // of which kind they are
 	if !streamed {
 		return response.CheckBody([]byte(strings.Join(pieces, "")))

@@ -11,11 +11,11 @@ import (
 type Shape uint8
 
 const (
-	// Opaque is what cannot be read; Event.Why tells.
+	// Opaque is what cannot be read; see Event.Why.
 	Opaque Shape = iota
 	// Chat is a chat completion or a chunk of one.
 	Chat
-	// Completion is a completion that is no chat, or a chunk of one.
+	// Completion is a completion other than chat, or a chunk of one.
 	Completion
 	// Response is an event or a body of the Responses API.
 	Response
@@ -32,7 +32,7 @@ func (s Shape) String() string {
 	return names[s]
 }
 
-// Kind is what a text is to the client.
+// Kind is what a text means to the client.
 type Kind uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	Refusal
 	// Reasoning is the thinking before the answer, and its summary.
 	Reasoning
-	// Tool is the arguments of a tool call, most often JSON inside of the string.
+	// Tool is the arguments of a tool call, usually JSON inside the string.
 	Tool
 	// ToolName is the name of the tool that is called.
 	ToolName
@@ -62,67 +62,68 @@ func (k Kind) String() string {
 
 // Delta is one text that is not empty.
 type Delta struct {
-	// Choice is the index of the choice; in the Responses API that of the output item.
+	// Choice is the index of the choice, or of the output item in the Responses API.
 	Choice int
-	// Part is the number of the tool call for Tool and ToolName: its index, or where a server has
-	// given that to another call, a number of its own. Else it is the index of the part of the
-	// content; 0 where the content is one string.
+	// Part is the number of the tool call for Tool and ToolName: its index, or another number if
+	// the server uses the index for another call too. Otherwise it is the index of the content
+	// part, or 0 if the content is one string.
 	Part int
 	Kind Kind
-	// Whole: the text is all of its field and not what is added to it. In a stream such a text
-	// repeats what deltas have brought before.
+	// Whole is set if the text is the complete value of its field and not an addition. In a stream
+	// such a text repeats earlier deltas.
 	Whole bool
-	// Text is the text without escapes, always valid UTF-8: a lone surrogate and each byte that is
-	// no UTF-8 are U+FFFD.
+	// Text is the unescaped text, always valid UTF-8: a lone surrogate and each invalid byte become
+	// U+FFFD.
 	Text []byte
-	// At is where the text stands in the data, without the quotes.
+	// At is the position of the text in the data, without the quotes.
 	At openai.Span
 
 	field   role
 	json    bool
 	slot    int
-	call    int         // of Event.Calls, from 1; 0 for none
-	twin    openai.Span // where the same text stands once more, without the quotes
-	spelled bool        // the twin's bytes are not Text
-	escaped bool        // Text is not the bytes at At
-	high    bool        // there are bytes beyond ASCII
+	call    int         // in Event.Calls, from 1; 0: none
+	twin    openai.Span // position of a copy of the text, without the quotes
+	spelled bool        // the bytes of the copy are not Text
+	escaped bool        // the bytes at At are not Text
+	high    bool        // there are non-ASCII bytes
 }
 
 // Finish is the end of a choice.
 type Finish struct {
-	// Choice is the index of the choice; Everything in the Responses API.
+	// Choice is the index of the choice, or Everything in the Responses API.
 	Choice int
-	// Reason is as it stands in the JSON: stop, length, tool_calls, content_filter and others. In
-	// the Responses API it is the reason of an incomplete response or else the status.
+	// Reason is the value in the JSON: stop, length, tool_calls, content_filter and others. In the
+	// Responses API it is the reason of an incomplete response, otherwise the status.
 	Reason []byte
 	at     openai.Span // of the value, with quotes
 }
 
-// Call is a call of a tool that is named in a chat, or a piece of one.
+// Call is a tool call in a chat, or a piece of one.
 type Call struct {
-	Choice, Part int    // as the deltas of its name and arguments have them
-	ID, Type     []byte // as they stand in the JSON, without the quotes; nil where they do not
+	Choice, Part int    // as in the deltas of its name and arguments
+	ID, Type     []byte // as in the JSON, without the quotes; nil if missing
 
-	named bool // its name stands there
+	named bool // it has a name
 }
 
-// Everything is the Choice of what ends all of an answer.
+// Everything is the Choice of what ends the whole answer.
 const Everything = -1
 
-// Usage is the cost of an answer in tokens. What was not told is 0.
+// Usage is the cost of an answer in tokens. Missing values are 0.
 type Usage struct {
 	Input, Output, Total int
-	Cached               int // of Input
-	Reasoning            int // of Output
-	// Uncached: it was told that nothing of Input was cached, and not only nothing told.
+	Cached               int // part of Input
+	Reasoning            int // part of Output
+	// Uncached is set if the server reported that nothing of Input was cached, in contrast to no
+	// report.
 	Uncached bool
 }
 
-// JSON reports whether the text is JSON itself: the arguments of a function.
+// JSON reports whether the text itself is JSON: the arguments of a function.
 func (d *Delta) JSON() bool { return d.json }
 
-// Like returns what the delta has in common with others of its text, to be compared and to build
-// more of it.
+// Like returns what the delta has in common with other deltas of its text, for comparisons and for
+// AppendDelta.
 func (d *Delta) Like() Delta {
 	return Delta{Choice: d.Choice, Part: d.Part, Kind: d.Kind, field: d.field, json: d.json}
 }
@@ -132,52 +133,52 @@ func (d *Delta) Same(o *Delta) bool {
 	return d.Choice == o.Choice && d.Part == o.Part && d.Kind == o.Kind && d.field == o.field && d.json == o.json
 }
 
-// Twin returns where the same text stands once more in the data, without the quotes; zero where it
-// does not.
+// Twin returns the position of a copy of the same text in the data, without the quotes, or the zero
+// span.
 func (d *Delta) Twin() openai.Span { return d.twin }
 
-// Event is what was read of one event of a stream, or of a body. It and all its slices belong to
-// the Reader and to the data, and are valid until the next Read or ReadBody and as long as the data
-// is unchanged.
+// Event is the content of one event of a stream, or of a body. It and all its slices belong to the
+// Reader and to the data. They are valid until the next Read or ReadBody, as long as the data is
+// unchanged.
 type Event struct {
 	Shape Shape
-	// Why tells what is wrong with an Opaque event, for logs.
+	// Why says what is wrong with an Opaque event, for logs.
 	Why string
 	// Type is the type of an event of the Responses API, such as response.output_text.delta.
 	Type []byte
-	// Deltas are in the order in which they stand in the data.
+	// Deltas are in the order of the data.
 	Deltas   []Delta
 	Finishes []Finish
 	Calls    []Call
-	// Role is the role of a message, empty where none is told.
+	// Role is the role of a message; empty if missing.
 	Role []byte
-	// Stop is the text that a choice stopped at, as it stands in the JSON without the quotes; nil
-	// where none is told, as most servers do.
+	// Stop is the text at which a choice stopped, as in the JSON without the quotes. It is nil with
+	// most servers, which do not report it.
 	Stop []byte
-	// Failed: the event carries an error, alone or beside an answer.
+	// Failed is set if the event contains an error, alone or with an answer.
 	Failed bool
 	Usage  Usage
-	// HasUsage: there is a usage that is not null.
+	// HasUsage is set if there is a usage other than null.
 	HasUsage bool
-	// Unread: there is something for the client that says something and is no text that is read:
-	// speech, or a text of all the answer that is not the answer's.
+	// Unread is set if the client receives content that is not a readable text: speech, or a text
+	// of the whole answer that differs from the answer's parts.
 	Unread bool
-	// Extension is the value of a member x_signalbox that the server sent. Zero without one. No
-	// server has a reason to send it.
+	// Extension is the position of the value of a member x_signalbox sent by the server, or zero.
+	// No server has a reason to send one.
 	Extension openai.Span
 
 	data   []byte
 	layout layout
 	text   []byte // unescaped
 	edits  []edit
-	patch  []byte // what edits put in
+	patch  []byte // replacement text of the edits
 }
 
 // Data returns the data that was read.
 func (e *Event) Data() []byte { return e.data }
 
-// Head returns the value of a member of the top level that the chunks of a stream share, such as id
-// or model, as it stands in the JSON; nil without one.
+// Head returns the JSON value of a top-level member that the chunks of a stream share, such as id
+// or model, or nil.
 func (e *Event) Head(name string) []byte {
 	for _, at := range e.layout.head {
 		quoted, value, _ := bytes.Cut(e.data[at.Start:at.End], []byte(":"))
@@ -189,8 +190,8 @@ func (e *Event) Head(name string) []byte {
 	return nil
 }
 
-// Bare reports whether the event brings nothing but texts, so that nothing is lost without them
-// when it is left out: no end, no usage, no role of a new choice, no tool call, nothing unknown.
+// Bare reports whether the event contains only texts, so that without them it can be omitted
+// without loss: no end, no usage, no role of a new choice, no tool call, nothing unknown.
 func (e *Event) Bare() bool {
 	if len(e.Deltas) == 0 || e.layout.extra || e.HasUsage || len(e.Finishes) > 0 || e.Failed {
 		return false
@@ -203,7 +204,8 @@ func (e *Event) Bare() bool {
 	return true
 }
 
-// Reader reads the events of one answer. The zero value is ready for use.
+// Reader reads the events of one answer. The zero value is ready for use. Not safe for concurrent
+// use.
 type Reader struct {
 	known
 
@@ -213,26 +215,26 @@ type Reader struct {
 
 	calls    []knownCall
 	ids      []byte // of calls
-	head     []byte // members that the chunks share, spelled "id":"...",; with a comma behind each
+	head     []byte // members that the chunks share, as "id":"...", with a comma after each
 	choices  []choiceState
-	response []byte // of response.created, to end with
+	response []byte // of response.created, for the final event
 	item     []byte // item_id of the last text, with quotes
 }
 
-// known is what a Reader knows of an answer, beside its buffers.
+// known is what a Reader knows about an answer, besides its buffers.
 type known struct {
 	shape    Shape // of the last event that was not opaque
-	twins    bool  // its choices hold their text twice, as text and as a delta
-	over     bool  // the Responses API's last event was read
+	twins    bool  // its choices contain their text twice, as text and as a delta
+	over     bool  // the last event of the Responses API was read
 	overflow bool  // a choice beyond maxChoices was read
 
 	count    int // of events read
 	output   int // output_index of the last text
 	part     int // content_index of the last text
-	sequence int // the last sequence_number, -1 for none
+	sequence int // the last sequence_number, -1: none
 }
 
-// Bounds of what a Reader keeps.
+// Limits on what a Reader keeps.
 const (
 	maxChoices  = 1 << 10
 	maxHead     = 4 << 10
@@ -264,7 +266,7 @@ func (r *Reader) Read(data []byte) *Event {
 	return e
 }
 
-// readAgain reads the data of the event that was read last, which have changed.
+// readAgain reads the changed data of the last event.
 func (r *Reader) readAgain(data []byte, fresh bool) *Event { //nolint:revive // a fact about the event
 	e := r.Read(data)
 	if fresh && e.Shape != Opaque {
@@ -286,8 +288,8 @@ func (r *Reader) reset() {
 	r.calls, r.ids = r.calls[:0], r.ids[:0]
 }
 
-// last reports whether the event is the last of a stream of the Responses API. Whether a server
-// names its events does not matter: clients read the type alone.
+// last reports whether the event is the last of a stream of the Responses API. It depends on the
+// type in the data, because clients read only that, and not on the name of the event.
 func (e *Event) last() bool {
 	switch string(e.Type) {
 	case typeCompleted, typeIncomplete, typeFailed:
@@ -296,15 +298,15 @@ func (e *Event) last() bool {
 	return false
 }
 
-// Odd reports whether the event tells more than texts, calls of functions, ends and usage.
+// Odd reports whether the event contains more than texts, function calls, ends and usage.
 func (e *Event) Odd() bool {
 	return e.layout.odd || e.Unread || e.Failed || e.Extension.Present() || e.Spelled()
 }
 
-// Foreign reports whether an Opaque event is JSON of another kind than answers have.
+// Foreign reports whether an Opaque event is JSON of a kind that answers do not have.
 func (e *Event) Foreign() bool { return e.Why == whyUnknown }
 
-// Ends reports whether a choice ends with the event; in the Responses API an output item, or a part
+// Ends reports whether the event ends a choice or, in the Responses API, an output item or a part
 // of one.
 func (e *Event) Ends(choice int) bool {
 	if e.Shape == Response {
@@ -313,8 +315,8 @@ func (e *Event) Ends(choice int) bool {
 	return slices.ContainsFunc(e.Finishes, func(f Finish) bool { return f.Choice == choice })
 }
 
-// GoesOn reports whether a text may go on in the next event, and one can be built that brings more
-// of it.
+// GoesOn reports whether a text may continue in the next event, and whether an event with more of
+// it can be built.
 func (d *Delta) GoesOn() bool {
 	switch d.field { //nolint:exhaustive // no event of our own brings the rest
 	case content, completionText, refusal, reasoning, reasoningContent, arguments, toolName, callArguments, topDelta:
@@ -323,8 +325,8 @@ func (d *Delta) GoesOn() bool {
 	return false
 }
 
-// around widens the place of a member of the top level by the comma before it, or behind the first
-// by the one after.
+// around extends the range of a top-level member by the comma before it or, for the first member,
+// by the comma after it.
 func (e *Event) around(at openai.Span) (from, to int) {
 	const blanks = " \t\r\n"
 	if before := bytes.TrimRight(e.data[:at.Start], blanks); before[len(before)-1] == ',' {
@@ -336,7 +338,7 @@ func (e *Event) around(at openai.Span) (from, to int) {
 	return at.Start, at.End
 }
 
-// ReadBody reads an answer that is no stream. All its texts are Whole.
+// ReadBody reads an answer that is not a stream. All its texts are Whole.
 func (r *Reader) ReadBody(body []byte) *Event {
 	r.count++
 	e := r.read(body)
@@ -351,11 +353,11 @@ func (r *Reader) ReadBody(body []byte) *Event {
 	return e
 }
 
-// Shape returns the shape of the stream so far, Opaque before anything was read.
+// Shape returns the shape of the stream so far, or Opaque before anything was read.
 func (r *Reader) Shape() Shape { return r.shape }
 
-// Complete reports whether the answer has come to its end: every choice that was begun has a finish
-// reason, and at least one was. In the Responses API it is the last event that tells.
+// Complete reports whether the answer has ended: at least one choice was begun, and each has a
+// finish reason. In the Responses API the last event decides.
 func (r *Reader) Complete() bool {
 	if r.over {
 		return true
@@ -370,8 +372,8 @@ func (r *Reader) Complete() bool {
 	return ended && !r.overflow
 }
 
-// Begun appends the indexes of the choices that were read so far, in ascending order, and returns
-// dst. The Responses API has none: it ends as a whole.
+// Begun appends the indexes of the choices read so far to dst, in ascending order, and returns it.
+// The Responses API has none, because it ends as a whole.
 func (r *Reader) Begun(dst []int) []int {
 	for i, c := range r.choices {
 		if c != unseen {
@@ -412,7 +414,7 @@ func (e *Event) unescape(d *Delta) {
 	d.Text = e.text[from:len(e.text):len(e.text)]
 }
 
-// remember takes note of what later chunks have to fit to, and of the choices that are open.
+// remember records what later chunks have to match, and which choices are open.
 func (r *Reader) remember(e *Event) {
 	l := &e.layout
 	if e.Shape == Failure {
@@ -448,7 +450,7 @@ func (r *Reader) seen(choices []int) bool {
 	return true
 }
 
-// see sets the state of a choice. A choice that has finished does not open again.
+// see sets the state of a choice. A finished choice does not open again.
 func (r *Reader) see(choice int, state choiceState) {
 	if choice < 0 || choice >= maxChoices {
 		r.overflow = true
@@ -480,5 +482,5 @@ func (r *Reader) rememberResponse(e *Event) {
 	}
 }
 
-// typeTextDelta is the type of the event that brings text in the Responses API.
+// typeTextDelta is the type of the event with text in the Responses API.
 const typeTextDelta = "response.output_text.delta"

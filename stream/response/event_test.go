@@ -13,7 +13,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// chunk is a chat chunk with one content, given as the inside of a JSON string.
+// chunk returns a chat chunk with one content, given as the inside of a JSON string.
 func chunk(inside string) []byte {
 	return []byte(`{"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"` +
 		inside + `"},"finish_reason":null}]}`)
@@ -253,8 +253,8 @@ func TestAResponseIsChangedAndEnded(t *testing.T) {
 	}
 }
 
-// What is built is read again as what it is meant to be, with the members of the stream it goes
-// into.
+// TestBuiltEventsFitTheStream checks that built events are read again as intended, with the members
+// of their stream.
 func TestBuiltEventsFitTheStream(t *testing.T) {
 	for _, c := range []struct {
 		name, delta, finish string
@@ -307,7 +307,8 @@ func TestBuiltEventsFitTheStream(t *testing.T) {
 	}
 }
 
-// A text that was read can be brought by an event of its own: the same text of the same field.
+// TestADeltaIsBuiltLikeTheOneThatWasRead checks that a built event can add to a text that was read,
+// in the same field.
 func TestADeltaIsBuiltLikeTheOneThatWasRead(t *testing.T) {
 	type key struct {
 		Choice, Part int
@@ -337,7 +338,8 @@ func TestADeltaIsBuiltLikeTheOneThatWasRead(t *testing.T) {
 	}
 }
 
-// Of calls that share an index an event of our own names the one that it is for.
+// TestATextOfACallIsBuiltForThatCall checks that a built event names its call if several calls
+// share an index.
 func TestATextOfACallIsBuiltForThatCall(t *testing.T) {
 	piece := func(call string) []byte {
 		return []byte(chunkHead + `{"index":0,"delta":{"tool_calls":[{` + call + `}]}}]}`)
@@ -424,7 +426,8 @@ func TestChoicesThatWereBegun(t *testing.T) {
 	if got := r.Begun(nil); len(got) > 0 {
 		t.Errorf("%v before anything was read", got)
 	}
-	r.Read([]byte(`{"choices":[{"index":2,"delta":{"role":"assistant","content":""}}]}`)) // a role is a beginning, too
+	// a role is a beginning, too
+	r.Read([]byte(`{"choices":[{"index":2,"delta":{"role":"assistant","content":""}}]}`))
 	r.Read([]byte(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`))
 	if diff := cmp.Diff([]int{0, 2}, r.Begun(nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -474,7 +477,7 @@ func TestReadingAndCuttingCostNoAllocation(t *testing.T) {
 				}
 			}
 		}
-		read() // the buffers grow
+		read() // let the buffers grow
 		if n := testing.AllocsPerRun(20, read); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}

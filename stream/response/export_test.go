@@ -1,4 +1,4 @@
 package response
 
-// Reads is how many events were read, each time that one was.
+// Reads returns how many times events were read.
 func (r *Reader) Reads() int { return r.count }

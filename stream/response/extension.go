@@ -4,14 +4,14 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Member is the place of the member x_signalbox.
+// Member is the position of the member x_signalbox.
 type Member struct {
-	Value openai.Span // empty where there is none yet
-	Lead  string      // what has to stand before a new value
+	Value openai.Span // empty if there is none yet
+	Lead  string      // what must precede a new value
 }
 
-// ExtensionOf finds the member x_signalbox at the top level of a response, or the place for one;
-// false when the response is no object, or has several.
+// ExtensionOf finds the member x_signalbox at the top level of a response, or the place to add it.
+// ok is false if the response is not an object, or has several such members.
 func ExtensionOf(body []byte) (at Member, ok bool) {
 	const name = "x_signalbox"
 	dec := decoderOf(body)

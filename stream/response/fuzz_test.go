@@ -26,9 +26,9 @@ func seed(f *testing.F) {
 	}
 }
 
-// FuzzRead: reading never fails; what is read is where it is said to be and is what encoding/json
-// reads there; nothing changes without a rewrite; a rewrite changes what it is for and leaves valid
-// JSON.
+// FuzzRead checks that reading never fails, that texts are at their positions and equal those read
+// by encoding/json, that nothing changes without a rewrite, and that a rewrite changes only its
+// target and leaves valid JSON.
 func FuzzRead(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte, from, to int, with string) {
@@ -65,7 +65,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkChange does one change and reads the result.
+// checkChange applies one change and reads the result.
 func checkChange(t *testing.T, data []byte, i int, c response.Change) {
 	t.Helper()
 	var r, again response.Reader
@@ -107,11 +107,10 @@ func checkChange(t *testing.T, data []byte, i int, c response.Change) {
 	}
 }
 
-// runes replaces each byte that is no UTF-8.
+// runes replaces each invalid UTF-8 byte.
 func runes(s string) string { return string([]rune(s)) }
 
-// FuzzBuild: whatever the stream held and whatever the text, what is built is valid and holds the
-// text.
+// FuzzBuild checks that built events are valid and contain the text, for any stream and text.
 func FuzzBuild(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte, choice, _ int, text string) {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// events returns the data of the events of a stream but [DONE].
+// events returns the data of the events of a stream except [DONE].
 func events(tb testing.TB, stream []byte) [][]byte {
 	tb.Helper()
 	p := sse.NewParser(0)
@@ -34,7 +34,7 @@ func events(tb testing.TB, stream []byte) [][]byte {
 	return out
 }
 
-// dump spells what was read of an event.
+// dump returns a description of what was read of an event.
 func dump(e *response.Event) string {
 	var b strings.Builder
 	fmt.Fprint(&b, e.Shape)

@@ -33,8 +33,8 @@ func read(t *testing.T, stream []byte) map[string]string {
 	return out
 }
 
-// holder holds the second half of every visible text back until the next event, as a guard does
-// with the part of a claim that is not whole yet.
+// holder holds back the second half of every visible text until the next event, like a guard with
+// an unfinished claim.
 type holder struct {
 	r     response.Reader
 	out   []byte

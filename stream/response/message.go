@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Message is what an assistant said in one choice, as the API spells it in a body.
+// Message is what an assistant said in one choice, in the form of the API's bodies.
 type Message struct {
 	Content          *string    `json:"content"`
 	Reasoning        string     `json:"reasoning,omitempty"`
@@ -16,7 +16,7 @@ type Message struct {
 	ToolCalls        []ToolCall `json:"tool_calls,omitempty"`
 }
 
-// ToolCall is a call of a function.
+// ToolCall is a function call.
 type ToolCall struct {
 	ID       string   `json:"id,omitempty"`
 	Type     string   `json:"type,omitempty"`
@@ -29,24 +29,24 @@ type Function struct {
 	Arguments string `json:"arguments"`
 }
 
-// ErrCallOrder: a stream names calls of tools in an order that leaves some out.
+// ErrCallOrder is the error for a stream whose tool calls are numbered with gaps.
 var ErrCallOrder = errors.New("tool calls out of order")
 
-// ErrLong: an answer is longer than what is kept of one.
+// ErrLong is the error for an answer that exceeds what is kept of one.
 var ErrLong = errors.New("the answer is too long to be kept")
 
-// Bounds of what a Collector keeps: the calls of one choice, and the bytes of all choices.
+// Limits on what a Collector keeps: the calls of one choice, and the bytes of all choices.
 const (
 	maxCalls     = 1 << 10
 	maxCollected = 8 << 20
-	choiceSize   = 128 // about what a choice or a call takes beside its texts
+	choiceSize   = 128 // approximate size of a choice or a call besides its texts
 )
 
-// Collector puts the messages of an answer together from its events, or from a body that was read
-// as one.
+// Collector assembles the messages of an answer from its events, or from a body read as one. The
+// zero value is ready for use.
 type Collector struct {
 	choices []collected // by index
-	size    int         // of them, in bytes
+	size    int         // of the choices, in bytes
 	err     error
 }
 
@@ -64,8 +64,8 @@ type call struct {
 	name, arguments strings.Builder
 }
 
-// Add takes in an event; of a stream only what is no repetition of others. Texts of the Responses
-// API are not collected: its last event holds the answer.
+// Add processes an event. Events of a stream that repeat others must not be added. Texts of the
+// Responses API are not collected, because its last event contains the answer.
 func (c *Collector) Add(e *Event) {
 	if e.Shape != Chat && e.Shape != Completion || c.full(e) {
 		return
@@ -107,7 +107,7 @@ func (c *Collector) Add(e *Event) {
 	}
 }
 
-// full reports whether the answer is too long with an event, and forgets it then.
+// full reports whether an event makes the answer too long, and discards the answer in that case.
 func (c *Collector) full(e *Event) bool {
 	c.size += choiceSize * len(e.Calls)
 	for i := range e.Deltas {
@@ -137,7 +137,7 @@ func (c *Collector) choice(index int) *collected {
 	return &c.choices[at]
 }
 
-// call returns the call at an index, nil for one that is not next.
+// call returns the call at an index, or nil if it is out of order.
 func (c *collected) call(index int) *call {
 	if index < 0 || index > len(c.calls) || index >= maxCalls {
 		return nil
@@ -148,7 +148,7 @@ func (c *collected) call(index int) *call {
 	return c.calls[index]
 }
 
-// text returns what the pieces of a text are joined in.
+// text returns the builder for the pieces of a text.
 func (c *collected) text(d *Delta) *strings.Builder {
 	field := content
 	switch {
@@ -168,11 +168,11 @@ func (c *collected) text(d *Delta) *strings.Builder {
 	return c.texts[field]
 }
 
-// Len is how many choices there are, and err why what was collected is not all of them.
+// Len returns the number of choices. err says why the collection is incomplete, if it is.
 func (c *Collector) Len() (n int, err error) { return len(c.choices), c.err }
 
-// Message returns choice i, of those that there are, its index and why it ended; empty when it has
-// not.
+// Message returns the i-th collected choice, its index and its finish reason, which is empty if it
+// has not ended. i must be less than the result of Len.
 func (c *Collector) Message(i int) (m Message, index int, finish string) {
 	from := &c.choices[i]
 	text := func(field role) string {

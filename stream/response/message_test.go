@@ -9,7 +9,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// A server that never ends its answer takes no memory without bound.
+// TestOfAnEndlessAnswerNothingIsCollected checks that a server that never ends its answer does not
+// use unlimited memory.
 func TestOfAnEndlessAnswerNothingIsCollected(t *testing.T) {
 	t.Parallel()
 	piece := strings.Repeat("word ", 20_000)

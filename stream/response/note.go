@@ -6,8 +6,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// note takes note of a member of an object, once its value has been read. from is where its name
-// begins.
+// note records a member of an object after its value has been read. from is the start of its name.
 func (s *scanner) note(of, m role, at openai.Span, from int) {
 	first := s.b[at.Start]
 	if of == topLevel {
@@ -19,7 +18,8 @@ func (s *scanner) note(of, m role, at openai.Span, from int) {
 	}
 	switch {
 	case first == 'n' && m != incomplete:
-		return // null says nothing, but for where the reason of an end may be put
+		// null has no meaning, except as a place for the reason of an end.
+		return
 	case first == '"':
 		s.noteString(m, at)
 	case first >= '0' && first <= '9':
@@ -28,7 +28,7 @@ func (s *scanner) note(of, m role, at openai.Span, from int) {
 	s.noteOther(of, m, at)
 }
 
-// noteTop is for members of the top level. It reports whether nothing more is to be noted.
+// noteTop handles members of the top level. It reports whether nothing more is to be recorded.
 func (s *scanner) noteTop(m role, at openai.Span, from int) bool {
 	l := &s.e.layout
 	given := s.b[at.Start] != 'n'
@@ -72,7 +72,7 @@ func (s *scanner) noteTop(m role, at openai.Span, from int) bool {
 	return true
 }
 
-// noteString is for strings.
+// noteString handles strings.
 func (s *scanner) noteString(m role, at openai.Span) {
 	e := s.e
 	switch m { //nolint:exhaustive // the rest is no string that is read, or a text
@@ -119,7 +119,7 @@ func (s *scanner) noteString(m role, at openai.Span) {
 	})
 }
 
-// noteNumber is for numbers that are not negative.
+// noteNumber handles numbers that are not negative.
 func (s *scanner) noteNumber(m role, at openai.Span) {
 	l, u := &s.e.layout, &s.e.Usage
 	var to *int
@@ -152,7 +152,7 @@ func (s *scanner) noteNumber(m role, at openai.Span) {
 	*to = max(0, s.integer(at))
 }
 
-// noteOther is for values of any type.
+// noteOther handles values of any type.
 func (s *scanner) noteOther(of, m role, at openai.Span) {
 	l := &s.e.layout
 	first := s.b[at.Start]
@@ -184,7 +184,7 @@ func (s *scanner) noteOther(of, m role, at openai.Span) {
 	}
 }
 
-// conclude decides the shape, once all has been read.
+// conclude determines the shape after everything has been read.
 func (s *scanner) conclude() {
 	e, l := s.e, &s.e.layout
 	eventType := s.inside(l.typeName)
@@ -227,7 +227,7 @@ func (s *scanner) dropTop() {
 	s.e.Deltas = kept
 }
 
-// settleEvent reads what the type of an event of the Responses API says about it.
+// settleEvent applies what the type of an event of the Responses API implies.
 func (s *scanner) settleEvent(eventType []byte) {
 	e, l := s.e, &s.e.layout
 	kind, field := textOf(eventType[len("response."):])
@@ -246,7 +246,7 @@ func (s *scanner) settleEvent(eventType []byte) {
 			d.json = d.json || kind == Tool && bytes.Contains(eventType, []byte("arguments"))
 			d.Choice, d.Part = l.outputIndex, l.contentIndex
 		case within(d, l.response):
-		default: // of an item or a part
+		default: // in an item or a part
 			d.Choice, d.Whole = l.outputIndex, true
 			if d.slot == 0 {
 				d.Part = l.contentIndex
@@ -276,8 +276,8 @@ func (s *scanner) settleStatus() {
 	s.e.Finishes = append(s.e.Finishes, Finish{Choice: Everything, Reason: why, at: l.status})
 }
 
-// textOf returns which member of an event of the Responses API is its text and what it is, ignored
-// when none is. The name is the type without "response.".
+// textOf returns the kind of an event's text in the Responses API, and which member contains it, or
+// ignored. The name is the type without "response.".
 func textOf(name []byte) (Kind, role) {
 	what, ok := bytes.CutSuffix(name, []byte(".delta"))
 	if !ok {

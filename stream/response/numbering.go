@@ -2,22 +2,22 @@ package response
 
 import "strconv"
 
-// Numbering numbers the events of a stream of the Responses API as they leave: from the first one
-// on that is our own, or that stands behind one that was left out, each has the number behind that of
-// the one before, since clients may take an event whose number they have seen for a repetition, and a
-// gap for a loss. Before that, and where a server tells no
-// numbers, events stay as they are. The zero value is ready for one stream.
+// Numbering numbers the outgoing events of a stream of the Responses API. From the first event that
+// was inserted by the proxy or follows an omitted one, each event has the number after the previous
+// one, because clients may take a repeated number for a duplicate and a gap for a loss. Before
+// that, and if the server sends no numbers, events are unchanged. The zero value is ready for one
+// stream.
 type Numbering struct {
-	last  int  // the number that left last
-	known bool // there is one
-	added bool // an event of our own has left, or one has been left out
+	last  int  // the last number sent
+	known bool // last is valid
+	added bool // an event was inserted or omitted
 	data  []byte
 }
 
-// Reset prepares for another stream, and keeps the buffer.
+// Reset prepares for another stream and keeps the buffer.
 func (n *Numbering) Reset() { *n = Numbering{data: n.data[:0]} }
 
-// Number sets the number of a chunk that leaves next. It costs no allocation.
+// Number sets the number of the next outgoing chunk. In steady state it does not allocate.
 func (n *Numbering) Number(c *Chunk) {
 	n.added = n.added || c.LeftOut
 	if c.reader == nil || c.reader.shape != Response || !c.IsMessage() {

@@ -10,8 +10,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// numberedAs are the numbers that the deltas of a stream leave with. Of those before which one of
-// our own is put the place is in own.
+// numberedAs returns the outgoing numbers of a stream's deltas. own are the positions of deltas
+// before which an event is inserted.
 func numberedAs(tb testing.TB, stream string, own ...int) (left []string, changed bool) {
 	tb.Helper()
 	const told = `"sequence_number":`

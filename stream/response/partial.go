@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// maxPartial bounds what a Partial keeps, in bytes: about 60,000 tokens.
+// maxPartial is the maximum size of what a Partial keeps, in bytes: about 60,000 tokens.
 const maxPartial = 256 << 10
 
-// Partial keeps what a client has got of an answer of the Responses API, so that it can be closed
-// where it is cut: the output items that have ended, and the messages that are open. Of an answer
-// that is longer than maxPartial it keeps nothing. The zero value is ready for one answer.
+// Partial keeps what a client has received of an answer of the Responses API, so that the answer
+// can be closed where it is cut: the output items that have ended, and the open messages. For an
+// answer longer than maxPartial it keeps nothing. The zero value is ready for one answer.
 type Partial struct {
 	reader Reader
 	items  []partialItem
 	size   int
-	over   bool // it was longer
+	over   bool // the answer was longer
 }
 
 // partialItem is an output item.
 type partialItem struct {
 	index int
 	id    []byte // as the value of item_id
-	data  []byte // as it was announced, or has ended
+	data  []byte // as announced, or as ended
 	done  bool
 	parts []partialPart
 }
@@ -32,9 +32,9 @@ type partialItem struct {
 type partialPart struct {
 	index int
 	kind  Kind   // Text or Refusal
-	data  []byte // as it was announced, or has ended
+	data  []byte // as announced, or as ended
 	text  []byte // so far
-	told  bool   // as a whole
+	told  bool   // sent as a whole
 	done  bool
 }
 
@@ -49,7 +49,7 @@ const (
 	typeRefusalDone  = "response.refusal.done"
 )
 
-// Add takes in the data of an event that the client gets.
+// Add processes the data of an event that the client receives.
 func (p *Partial) Add(data []byte) {
 	if p.over {
 		return
@@ -94,7 +94,7 @@ func (p *Partial) keep(to, more []byte) []byte {
 	return append(to, more...)
 }
 
-// rowSize is about what an item or a part takes beside its bytes.
+// rowSize is the approximate size of an item or a part besides its bytes.
 const rowSize = 128
 
 func (p *Partial) item(index int) *partialItem {
@@ -107,7 +107,7 @@ func (p *Partial) item(index int) *partialItem {
 	return &p.items[i]
 }
 
-// part is the part that an event is of.
+// part returns the part that an event belongs to.
 func (p *Partial) part(e *Event) *partialPart {
 	l := &e.layout
 	it := p.item(l.outputIndex)
@@ -123,10 +123,9 @@ func (p *Partial) part(e *Event) *partialPart {
 	return &it.parts[i]
 }
 
-// Close gives the events that end the messages which are open, their data numbered behind what r
-// has read, and returns the output up to here as a JSON list: nil where that is not known. Items
-// that are open and no messages, such as a call of a tool, are left as they are: a client must not
-// take them for complete.
+// Close passes the events that end the open messages to put, numbered after what r has read. It
+// returns the output so far as a JSON list, or nil if that is unknown. Open items other than
+// messages, such as a tool call, remain open, so that a client does not take them for complete.
 func (p *Partial) Close(r *Reader, put func(name string, data []byte)) (output []byte) {
 	if p.over {
 		return nil
@@ -150,18 +149,18 @@ func (p *Partial) Close(r *Reader, put func(name string, data []byte)) (output [
 	}
 	output, err := json.Marshal(list)
 	if err != nil {
-		return nil // of members that were read
+		return nil // the members were read from JSON
 	}
 	return output
 }
 
-// message is the item as it ends here, without its content.
+// message returns the item as it ends here, without its content.
 func (it *partialItem) message() members {
 	m := members{"type": "message", "role": "assistant"}
 	if len(it.id) > 0 {
 		m["id"] = json.RawMessage(it.id)
 	}
-	_ = json.Unmarshal(it.data, &m) // nothing of one that was not announced
+	_ = json.Unmarshal(it.data, &m) // empty if it was not announced
 	m["status"] = "incomplete"
 	return m
 }
@@ -173,7 +172,7 @@ type closing struct {
 	item *partialItem
 }
 
-// parts ends those that are open, and returns all of them.
+// parts ends the open parts, and returns all of them.
 func (c *closing) parts() []any {
 	slices.SortFunc(c.item.parts, func(a, b partialPart) int { return cmp.Compare(a.index, b.index) })
 	list := []any{}
@@ -188,7 +187,7 @@ func (c *closing) parts() []any {
 		if x.kind == Refusal {
 			kind, field, part = "refusal", "refusal", members{}
 		}
-		_ = json.Unmarshal(x.data, &part) // nothing of one that was not announced
+		_ = json.Unmarshal(x.data, &part) // empty if it was not announced
 		part["type"], part[field] = kind, string(x.text)
 		if !x.told {
 			told := members{field: string(x.text)}
@@ -218,7 +217,7 @@ func (c *closing) event(name string, m members) {
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
-		return // of members that were read
+		return // the members were read from JSON
 	}
 	c.r.Read(data)
 	c.put(name, data)

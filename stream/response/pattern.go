@@ -2,15 +2,16 @@ package response
 
 import "bytes"
 
-// pattern is what stands around the text of the chunk read last, quotes included. The chunks of a
-// stream are alike but for one text, so the next one that fits needs nothing read but that.
+// pattern is the JSON around the text of the last chunk, including the quotes. The chunks of a
+// stream usually differ only in one text, so for the next matching one only the text has to be
+// read.
 type pattern struct{ before, behind []byte }
 
-// maxPattern bounds a pattern, in bytes.
+// maxPattern is the maximum size of a pattern in bytes.
 const maxPattern = 4 << 10
 
-// keepPattern takes note of an event that brings one text of a choice, and nothing that moves with
-// it.
+// keepPattern records the pattern of an event with one text of a choice and nothing that changes
+// with it.
 func (r *Reader) keepPattern(e *Event) {
 	r.pattern.before = r.pattern.before[:0]
 	if e.layout.fresh || e.Shape != Chat && e.Shape != Completion || len(e.Deltas) != 1 ||
@@ -28,8 +29,8 @@ func (r *Reader) keepPattern(e *Event) {
 	r.pattern.behind = append(r.pattern.behind[:0], e.data[at.End:]...)
 }
 
-// follow reads data that differs from the event read last in its text alone. It reports false, and
-// has read nothing, for any other.
+// follow reads data that differs from the previous event only in its text. It returns false for
+// other data, and has read nothing then.
 func (r *Reader) follow(data []byte) bool {
 	p, e := &r.pattern, &r.event
 	from, to := len(p.before), len(data)-len(p.behind)
@@ -61,7 +62,7 @@ func (r *Reader) follow(data []byte) bool {
 	return true
 }
 
-// reset gives an event other data, and empties the memory for what is derived from it.
+// reset gives an event other data, and clears the memory for what is derived from it.
 func (e *Event) reset(data []byte) {
 	if cap(e.text) > keptText {
 		e.text = nil

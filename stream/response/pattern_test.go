@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzPattern: a chunk that is read by the pattern of the one before is read as it would be by
-// itself, and so is what a change makes of it, whatever stands in the place of its text.
+// FuzzPattern checks that a chunk read by the pattern of the previous one equals the chunk read by
+// itself, also after a change, for any text.
 func FuzzPattern(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.sse")
 	if err != nil || len(names) == 0 {
@@ -51,7 +51,7 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// spelled is all that is told of an event, and what changes make of it.
+// spelled returns everything known of an event, and the results of changes to it.
 func spelled(e *Event) []any {
 	out := []any{e.Shape, e.Why, string(e.Type), e.Failed, e.Usage, e.HasUsage, e.Unread, e.Extension, e.Bare(), e.Spelled()}
 	for i := range e.Deltas {

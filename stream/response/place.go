@@ -8,15 +8,16 @@ import (
 	"signalbox/internal/openai"
 )
 
-// What changes in few answers is looked for in the data when it does, and not noted by the scanner.
+// decoderOf returns a decoder for values that change in few answers. They are searched in the data
+// when needed, and not recorded by the scanner.
 
 func decoderOf(value []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(
 		bytes.NewReader(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// memberIn returns where the value of a member stands, of an object that stands at a place in the
-// data; zero without one. Of several it is the last, as most readers have it.
+// memberIn returns the position of a member's value in the object at a position in the data, or the
+// zero span. If the member is repeated, the last one counts, as for most readers.
 func memberIn(data []byte, at openai.Span, name string) (found openai.Span) {
 	d := decoderOf(data[at.Start:at.End])
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -40,8 +41,8 @@ func memberIn(data []byte, at openai.Span, name string) (found openai.Span) {
 	return found
 }
 
-// elementsIn returns where the elements of a list stand that stands at a place in the data; nil where
-// it is none.
+// elementsIn returns the positions of the elements of the list at a position in the data, or nil if
+// it is not a list.
 func elementsIn(data []byte, at openai.Span) (list []openai.Span) {
 	d := decoderOf(data[at.Start:at.End])
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
@@ -58,7 +59,7 @@ func elementsIn(data []byte, at openai.Span) (list []openai.Span) {
 	return list
 }
 
-// choicesIn returns where the choices stand, by their indexes.
+// choicesIn returns the positions of the choices by index.
 func (e *Event) choicesIn() map[int]openai.Span {
 	found := map[int]openai.Span{}
 	list := memberIn(e.data, openai.Span{End: len(e.data)}, "choices")

@@ -9,36 +9,36 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Change replaces the bytes [From, To) of a delta's Text by Text. An empty Text takes them out, an
-// empty range puts Text in. Offsets inside of a character take in the whole character; those beyond
+// Change replaces the bytes [From, To) of a delta's Text by Text. An empty Text removes them; an
+// empty range inserts Text. Offsets inside a character include the whole character; offsets beyond
 // the text mean its end.
 type Change struct {
 	Delta    int // index in Event.Deltas
 	From, To int
-	Text     []byte // without escapes; bytes that are no UTF-8 become U+FFFD
+	Text     []byte // unescaped; invalid UTF-8 bytes become U+FFFD
 }
 
-// Rewrite is what changes in an event.
+// Rewrite is a set of changes to an event.
 type Rewrite struct {
-	// Changes must not overlap. Log probabilities and token ids that spell again what is replaced
-	// become null, or an empty list in the Responses API. What is only put in is none of the
-	// model's tokens: those stay as they are.
+	// Changes must not overlap. Log probabilities and token ids that repeat replaced text become
+	// null, or an empty list in the Responses API. For insertions they remain, because inserted
+	// text is not part of the model's tokens.
 	Changes []Change
-	// Cuts end choices of a body, each of them once.
+	// Cuts end choices of a body, at most one per choice.
 	Cuts []Cut
-	// Unspelled does that to all log probabilities and token ids of the event.
+	// Unspelled removes all log probabilities and token ids of the event.
 	Unspelled bool
-	// Unweighed does it to all log probabilities alone.
+	// Unweighed removes only the log probabilities.
 	Unweighed bool
-	// Finish replaces the reason of every choice that ends in this event, with Cuts of those that
-	// are cut; empty leaves it. In the Responses API the event becomes a response.incomplete, or
-	// the body an incomplete response, for this reason; the name of the server-sent event is the
-	// caller's to change.
+	// Finish replaces the finish reason of every choice that ends in this event or, with Cuts, of
+	// those that are cut; empty leaves it. In the Responses API the event becomes a
+	// response.incomplete, or the body an incomplete response, with this reason. The caller must
+	// change the name of the server-sent event.
 	Finish string
-	// Output is a JSON list in place of the output of a response; empty leaves it.
+	// Output is a JSON list that replaces the output of a response; empty leaves it.
 	Output []byte
-	// Extension is a JSON value for the member x_signalbox of the top level, in place of one that
-	// is there. Empty adds none.
+	// Extension is a JSON value for the top-level member x_signalbox, replacing an existing one.
+	// Empty adds none.
 	Extension []byte
 }
 
@@ -48,8 +48,8 @@ type edit struct {
 	from, to int
 }
 
-// Append appends the event's data to dst with a rewrite done to it; all other bytes stay. Nothing
-// is done to an Opaque event.
+// Append appends the event's data to dst with a rewrite applied; all other bytes are unchanged. An
+// Opaque event is appended unchanged.
 func (e *Event) Append(dst []byte, w Rewrite) []byte {
 	e.edits, e.patch = e.edits[:0], e.patch[:0]
 	if e.Shape != Opaque {
@@ -68,8 +68,8 @@ func (e *Event) Append(dst []byte, w Rewrite) []byte {
 	return append(dst, e.data[pos:]...)
 }
 
-// rewrite notes the edits that a rewrite amounts to. Of two that overlap the one that begins first
-// is done, or where they begin together the one that is noted first.
+// rewrite records the edits of a rewrite. If two overlap, the one that begins first applies or, if
+// both begin together, the one recorded first.
 func (e *Event) rewrite(w *Rewrite) {
 	for i := range w.Changes {
 		e.change(&w.Changes[i])
@@ -108,7 +108,7 @@ func (e *Event) change(c *Change) {
 	}
 }
 
-// substitute puts text in place of a range of a text, and of its twin.
+// substitute replaces a range of a text, and of its twin.
 func (e *Event) substitute(d *Delta, from, to int, text []byte) {
 	from, to = max(0, from), max(from, to)
 	patch := len(e.patch)
@@ -121,7 +121,7 @@ func (e *Event) substitute(d *Delta, from, to int, text []byte) {
 	}
 }
 
-// unspell takes out what tells the texts of a slot another time.
+// unspell removes what repeats the texts of a slot.
 func (e *Event) unspell(s *slot) {
 	nothing := "null"
 	if e.Shape == Response {
@@ -134,7 +134,7 @@ func (e *Event) unspell(s *slot) {
 	}
 }
 
-// Spelled reports whether there are log probabilities or token ids, which tell a text another time.
+// Spelled reports whether there are log probabilities or token ids, which repeat a text.
 func (e *Event) Spelled() bool {
 	for i := range e.layout.slots {
 		s := &e.layout.slots[i]
@@ -147,7 +147,7 @@ func (e *Event) Spelled() bool {
 	return false
 }
 
-// Logprobs gives the values of log probabilities as they stand in the data.
+// Logprobs yields the log probabilities as they are in the data. Its signature is that of iter.Seq.
 func (e *Event) Logprobs(yield func(value []byte) bool) {
 	for i := range e.layout.slots {
 		at := e.layout.slots[i].logprobs
@@ -157,7 +157,7 @@ func (e *Event) Logprobs(yield func(value []byte) bool) {
 	}
 }
 
-// raw returns where in the data the bytes [from, to) of the text are spelled.
+// raw returns the position in the data of the bytes [from, to) of the text.
 func (d *Delta) raw(data []byte, from, to int) openai.Span {
 	if !d.escaped {
 		from, to = wholeRunes(d.Text, from, to)
@@ -175,7 +175,7 @@ func (d *Delta) raw(data []byte, from, to int) openai.Span {
 	return openai.Span{Start: d.At.Start + start, End: d.At.Start + end}
 }
 
-// wholeRunes widens a range of text to whole characters.
+// wholeRunes extends a range of text to whole characters.
 func wholeRunes(text []byte, from, to int) (first, last int) {
 	from, to = min(from, len(text)), min(to, len(text))
 	empty := from >= to
@@ -191,7 +191,7 @@ func wholeRunes(text []byte, from, to int) (first, last int) {
 	return from, to
 }
 
-// refinish changes why the answer ended.
+// refinish changes the reason why the answer ended.
 func (e *Event) refinish(w *Rewrite) {
 	why := w.Finish
 	if len(e.Finishes) == 0 {
@@ -230,14 +230,15 @@ func (e *Event) refinish(w *Rewrite) {
 	}
 }
 
-// set gives a member of the top level a value, unless that is empty. at is the place of the value
-// that is there; without one the member is added at the end.
+// set gives a top-level member a value, unless the value is empty. at is the position of the
+// existing value; if there is none, the member is added at the end.
 func (e *Event) set(at openai.Span, name string, value []byte) {
 	if len(value) == 0 {
 		return
 	}
 	from := len(e.patch)
-	if !at.Present() { // every shape that is not opaque has a member before it
+	// Every shape except Opaque has a member before it.
+	if !at.Present() {
 		at = openai.Span{Start: e.layout.end, End: e.layout.end}
 		e.patch = append(append(append(e.patch, `,"`...), name...), `":`...)
 	}
@@ -246,7 +247,8 @@ func (e *Event) set(at openai.Span, name string, value []byte) {
 }
 
 func appendQuoted[text ~string | ~[]byte](dst []byte, s text) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error reports only the replacement of invalid UTF-8
+	// The error only reports the replacement of invalid UTF-8.
+	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }
 

@@ -2,13 +2,14 @@ package response
 
 import "slices"
 
-// role is what a value is, by where it stands. The role of an object or a list says what its
-// members are. Roles of members that are read are below 64: a set of them is one word.
+// role is the meaning of a value, given its position. The role of an object or a list determines
+// the roles of its members. Roles of members that are read are below 64, so that a set of them fits
+// in one word.
 type role uint8
 
 const (
 	ignored role = iota
-	// Of the top level of all shapes.
+	// Top level, all shapes.
 	topLevel
 	headMember
 	objectName
@@ -17,8 +18,8 @@ const (
 	errorValue
 	usage
 	choices
-	dull // does not matter to anybody when a text is left out
-	// Of the top level of the Responses API.
+	dull // can be lost when a text is omitted
+	// Top level, Responses API.
 	topDelta
 	topText
 	topRefusal
@@ -82,21 +83,21 @@ const (
 	tokenDetails
 	cachedTokens
 	reasoningTokens
-	// Of a call of a tool.
+	// Of a tool call.
 	callID
 	callType
 	// Of a choice, from vLLM: the text or the token that it stopped at.
 	stopReason
 )
 
-// named is a member of a name.
+// named is a member name with its role.
 type named struct {
 	name string
 	role role
 }
 
-// roles are what members are, by what they are in and their names. A list is short, and what most
-// events hold stands at its front: it is found sooner than in a map. The first of a name counts.
+// roles maps each role to the names and roles of its members. A short list with frequent members
+// first is faster than a map. If a name occurs twice, the first entry counts.
 //
 //nolint:gochecknoglobals // constant table
 var roles = func() (of [stopReason + 1][]named) {
@@ -121,7 +122,7 @@ var roles = func() (of [stopReason + 1][]named) {
 		is("system_fingerprint", headMember), is("service_tier", headMember),
 		is("obfuscation", dull), // OpenAI pads chunks with it
 		is("error", errorValue), is("x_signalbox", extension), is("logprobs", topLogprobs),
-	}, ofResponse, []named{ // of the Responses API alone
+	}, ofResponse, []named{ // only in the Responses API
 		is("delta", topDelta), is("text", topText), is("refusal", topRefusal),
 		is("arguments", topArguments), is("input", topInput), is("code", topCode),
 		is("output_index", outputIndex), is("content_index", contentIndex),
@@ -155,7 +156,7 @@ var roles = func() (of [stopReason + 1][]named) {
 	return of
 }()
 
-// member returns what the value of a member is.
+// member returns the role of a member's value.
 func member(of role, name []byte) role {
 	for _, m := range roles[of] {
 		if m.name == string(name) {
@@ -165,7 +166,7 @@ func member(of role, name []byte) role {
 	return ignored
 }
 
-// element returns what the elements of a list are.
+// element returns the role of a list's elements.
 func element(of role) role {
 	switch of { //nolint:exhaustive // the rest has no elements that are read
 	case choices:
@@ -185,7 +186,7 @@ func element(of role) role {
 	}
 }
 
-// kind returns what the text of a string is, and whether the string is a text at all.
+// kind returns the kind of text in a string, and whether the string is a text at all.
 func (r role) kind() (Kind, bool) {
 	switch r { //nolint:exhaustive // the rest is no text
 	case content, completionText, partText, topDelta, topText, outputText:
@@ -206,11 +207,11 @@ func (r role) kind() (Kind, bool) {
 // top reports whether a string is a text only if the event's type says so.
 func (r role) top() bool { return r >= topDelta && r <= topCode }
 
-// repeated reports whether a member may be named twice: it is not read, or read from a list of
-// names that no text or end depends on.
+// repeated reports whether a member may occur twice: either it is not read, or no text and no end
+// depends on it.
 func (r role) repeated() bool {
 	return r == ignored || r == headMember || r == dull || r >= tokensIn
 }
 
-// The roles of members that may not be named twice fit into a word.
+// The roles of members that must not occur twice fit into a word.
 const _ = uint(64 - tokensIn)

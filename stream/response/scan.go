@@ -6,7 +6,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// maxDepth bounds the nesting of what is read. No server nests a tenth of it.
+// maxDepth is the maximum nesting of JSON that is read. No server uses a tenth of it.
 const maxDepth = 64
 
 // Reasons for Event.Why.
@@ -20,30 +20,32 @@ const (
 	whyType      = "unknown type of event with a text"
 )
 
-// layout is where things stand in an event that are not texts. Its slices are reused.
+// layout holds the positions of everything except texts in an event. Its slices are reused.
 type layout struct {
-	head    []openai.Span // members of the top level that chunks share, from name to value
+	head    []openai.Span // top-level members that chunks share, from name to value
 	choices []int         // indexes, in order
 	slots   []slot
-	end     int // of the top-level object: behind its last member, or its brace when there is none
+	end     int // in the top-level object: after its last member, or after its opening brace
 	members int // of the top level
 
 	object, typeName, status, incomplete, reason openai.Span // values, with quotes
 	response, itemID, item, part, output         openai.Span // values
-	usage                                        openai.Span // the member of the top level, from name to value
-	errors, hasChoices, hasOutput                bool
-	chat, completion, text                       bool // what the choices hold; text: a completion's is not empty
-	role                                         bool // there is one
-	fresh                                        bool // it is of a choice that has not been read before
-	extra                                        bool // see Event.Bare
-	odd                                          bool // see Event.Odd
-	twins                                        bool // a text may stand there twice
+	// the top-level member, from name to value
+	usage                         openai.Span
+	errors, hasChoices, hasOutput bool
+	// what the choices contain; text: a completion's text is not empty
+	chat, completion, text bool
+	role                   bool // there is a role
+	fresh                  bool // the role is of a choice not read before
+	extra                  bool // see Event.Bare
+	odd                    bool // see Event.Odd
+	twins                  bool // a text may occur twice
 
 	outputIndex, contentIndex, sequence int
-	sequenceAt                          openai.Span // of the number
+	sequenceAt                          openai.Span // position of the number
 }
 
-// slot is what tells the text of a choice, or of a part of an output item, another time.
+// slot holds the positions of what repeats the text of a choice, or of a part of an output item.
 type slot struct{ logprobs, tokens, token openai.Span }
 
 func (l *layout) empty() layout {
@@ -56,9 +58,9 @@ type scanner struct {
 	b    []byte
 	i    int
 	why  string
-	name []byte // the last member name with escapes, decoded; reused
+	name []byte // the last escaped member name, decoded; reused
 
-	escaped, high bool // of the string read last
+	escaped, high bool // of the last string
 
 	f frame
 }
@@ -67,7 +69,7 @@ type scanner struct {
 type frame struct {
 	choice, part int // what texts in it belong to
 	slot         int
-	index        int // of a choice or tool call, -1 without one
+	index        int // of a choice or tool call, -1: none
 	typeName     openai.Span
 	whole        bool
 }
@@ -94,7 +96,7 @@ func (s *scanner) read(e *Event) {
 	s.e, s.b = nil, nil
 }
 
-// opaque drops all that was read.
+// opaque discards everything that was read.
 func (e *Event) opaque(why string) {
 	e.Shape, e.Why, e.Type = Opaque, why, nil
 	e.Deltas, e.Finishes, e.Calls, e.Failed, e.Role, e.Stop = e.Deltas[:0], e.Finishes[:0], e.Calls[:0], false, nil, nil
@@ -113,7 +115,7 @@ func (s *scanner) fail(why string) bool {
 	return false
 }
 
-// peek skips white space and returns the next byte, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	for s.i < len(s.b) {
 		switch c := s.b[s.i]; c {
@@ -126,7 +128,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// value passes over a value and reports whether it is valid.
+// value skips a value and reports whether it is valid.
 func (s *scanner) value(r role, depth int) bool {
 	switch c := s.peek(); {
 	case depth > maxDepth:
@@ -164,7 +166,7 @@ func (s *scanner) digits() bool {
 	return s.i > from
 }
 
-// skip passes over one of the given bytes, if it is next.
+// skip skips one of the given bytes, if it is next.
 func (s *scanner) skip(one string) bool {
 	if s.i < len(s.b) && (s.b[s.i] == one[0] || s.b[s.i] == one[len(one)-1]) {
 		s.i++
@@ -190,7 +192,7 @@ func (s *scanner) number() bool {
 	return true
 }
 
-// str passes over a string; s.i is at its quote.
+// str skips a string; s.i must be at its opening quote.
 func (s *scanner) str() bool {
 	s.escaped, s.high = false, false
 	b := s.b
@@ -215,7 +217,7 @@ func (s *scanner) str() bool {
 	return s.fail(whyNotJSON)
 }
 
-// escapeLen returns the length of the escape at the front of b, 0 when it is none.
+// escapeLen returns the length of the escape at the start of b, or 0 if it is invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -239,7 +241,7 @@ func escapeLen(b []byte) int {
 	return length
 }
 
-// list passes over a list; s.i is at its bracket.
+// list skips a list; s.i must be at its bracket.
 func (s *scanner) list(r role, depth int) bool {
 	s.i++
 	if s.peek() == ']' {
@@ -266,7 +268,7 @@ func (s *scanner) list(r role, depth int) bool {
 	}
 }
 
-// object passes over an object and takes note of its members; s.i is at its brace.
+// object skips an object and records its members; s.i must be at its brace.
 func (s *scanner) object(r role, depth int) bool {
 	s.i++
 	f := s.f
@@ -298,8 +300,8 @@ func (s *scanner) object(r role, depth int) bool {
 	return true
 }
 
-// member reads a name and its colon. It returns what the value is, and where the name and the value
-// begin.
+// member reads a name and its colon. It returns the role of the value, and where the name and the
+// value begin.
 func (s *scanner) member(of role, seen *uint64) (m role, from, start int, ok bool) {
 	if s.peek() != '"' {
 		return 0, 0, 0, s.fail(whyNotJSON)
@@ -343,7 +345,8 @@ func (s *scanner) enter(r role, n int) {
 		s.f.choice, s.f.whole = n, true
 	case contentPart, summaryPart:
 		s.f.part, s.f.typeName = n, openai.Span{}
-		if s.f.slot == 0 { // a part of an output item has logprobs of its own
+		// A part of an output item has logprobs of its own.
+		if s.f.slot == 0 {
 			s.f.slot = len(l.slots)
 			l.slots = append(l.slots, slot{})
 		}
@@ -351,7 +354,7 @@ func (s *scanner) enter(r role, n int) {
 	}
 }
 
-// leave settles what was read in an object, by its members that may stand behind the texts.
+// leave completes what was read in an object with members that may follow the texts.
 func (s *scanner) leave(r role, deltas, finishes, calls int) {
 	e := s.e
 	switch r { //nolint:exhaustive // the rest has nothing to settle
@@ -379,7 +382,7 @@ func (s *scanner) leave(r role, deltas, finishes, calls int) {
 	}
 }
 
-// reindex gives what was read of a choice the index that it tells.
+// reindex assigns the choice's own index to what was read in it.
 func (s *scanner) reindex(deltas, finishes, calls int) {
 	e := s.e
 	s.f.choice = s.f.index
@@ -394,7 +397,7 @@ func (s *scanner) reindex(deltas, finishes, calls int) {
 	}
 }
 
-// isReasoning reports whether the part that was read is one of a reasoning.
+// isReasoning reports whether the part that was read is reasoning.
 func (s *scanner) isReasoning() bool {
 	switch string(s.inside(s.f.typeName)) {
 	case "reasoning_text", "summary_text", "thinking", "reasoning":
@@ -403,7 +406,7 @@ func (s *scanner) isReasoning() bool {
 	return false
 }
 
-// inside returns a string without its quotes, nil for a zero span.
+// inside returns a string without its quotes, or nil for a zero span.
 func (s *scanner) inside(at openai.Span) []byte {
 	if at.End-at.Start < 2 {
 		return nil
@@ -411,11 +414,11 @@ func (s *scanner) inside(at openai.Span) []byte {
 	return s.b[at.Start+1 : at.End-1]
 }
 
-// maxInteger is more than any number that is read.
+// maxInteger exceeds every number that is read.
 const maxInteger = 1 << 40
 
-// integer reads a number that has no fraction, -1 for anything else. Beyond maxInteger it is some
-// number beyond.
+// integer reads a number without a fraction. It returns -1 for anything else, and some number above
+// maxInteger for larger ones.
 func (s *scanner) integer(at openai.Span) int {
 	n := 0
 	for _, c := range s.b[at.Start:at.End] {
@@ -430,7 +433,7 @@ func (s *scanner) integer(at openai.Span) int {
 	return n
 }
 
-// isEmpty reports whether a value says nothing.
+// isEmpty reports whether a value is null or empty.
 func isEmpty(value []byte) bool {
 	switch string(value) {
 	case "null", `""`, "[]", "{}":

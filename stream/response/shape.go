@@ -12,13 +12,13 @@ import (
 	"signalbox/stream/sse"
 )
 
-// ErrShape is the error of an answer that cannot be given in the shape that a client wants.
+// ErrShape is the error for an answer that cannot be converted to the requested shape.
 var ErrShape = errors.New("answer has another shape")
 
-// As returns an answer, a stream of events or a whole body, in the shape that a client wants: a
-// stream, with the usage at its end or without, or a body. Of a stream that stays one, gone is the
-// place of the usage that it has no more. What cannot be turned without losing something is an
-// error, which wraps ErrShape. The result may be data itself.
+// As converts an answer, a stream of events (streamed) or a whole body, to the shape that a client
+// wants: a stream, with the usage at its end or without, or a body. For a stream that remains a
+// stream, gone is the position of the usage event that was removed. If the conversion would lose
+// something, the error wraps ErrShape. The result may be data itself.
 func As(data []byte, streamed, stream, usage bool) (out []byte, gone openai.Span, err error) {
 	switch {
 	case !streamed && !stream:
@@ -29,7 +29,7 @@ func As(data []byte, streamed, stream, usage bool) (out []byte, gone openai.Span
 	case !stream:
 		out, err = gather(data, true)
 		return out, gone, err
-	case bytes.Contains(data, []byte(`"response.completed"`)): // always has it
+	case bytes.Contains(data, []byte(`"response.completed"`)): // always has usage
 		return data, gone, nil
 	}
 	if gone, err = usageEvent(data); err != nil {
@@ -44,8 +44,8 @@ func As(data []byte, streamed, stream, usage bool) (out []byte, gone openai.Span
 	return append(bytes.Clone(data[:gone.Start]), data[gone.End:]...), gone, nil
 }
 
-// events gives the events of a kept stream with JSON and where they stand, until f returns false or
-// an error.
+// events calls f for each JSON event of a stored stream, with its position, until f returns false
+// or an error.
 func events(stream []byte, f func(e *Event, at openai.Span) (bool, error)) error {
 	s := NewStream()
 	s.Reset(StreamOptions{})
@@ -66,8 +66,7 @@ func events(stream []byte, f func(e *Event, at openai.Span) (bool, error)) error
 	return nil
 }
 
-// usageEvent returns where the event stands that has a usage and no choice; an empty place when
-// there is none.
+// usageEvent returns the position of the event with a usage and no choice, or an empty span.
 func usageEvent(stream []byte) (found openai.Span, err error) {
 	err = events(stream, func(e *Event, at openai.Span) (bool, error) {
 		if e.HasUsage && len(e.layout.choices) == 0 {
@@ -78,10 +77,10 @@ func usageEvent(stream []byte) (found openai.Span, err error) {
 	return found, err
 }
 
-// members is a JSON object, which is written in the order of its names.
+// members is a JSON object, written in the order of its names.
 type members map[string]any
 
-// headOf returns the members of the top level that chunks and bodies share.
+// headOf returns the top-level members that chunks and bodies share.
 func headOf(e *Event) (m members, err error) {
 	m = members{}
 	for _, at := range e.layout.head {
@@ -93,7 +92,7 @@ func headOf(e *Event) (m members, err error) {
 	return m, nil
 }
 
-// usageOf returns the usage of an event as it is spelled; nil without one.
+// usageOf returns the usage of an event as JSON, or nil.
 func usageOf(e *Event) json.RawMessage {
 	at := e.layout.usage
 	if !e.HasUsage || !at.Present() {
@@ -108,12 +107,12 @@ const (
 	objectChunk = "chat.completion.chunk"
 )
 
-// Said is the body that a stream amounts to, for who reads its texts: what else it tells, such as log
-// probabilities, is left out. The error wraps ErrShape.
+// Said returns the body that a stream amounts to, for readers of its texts. Other content, such as
+// log probabilities, is omitted. Errors wrap ErrShape, unless the body cannot be encoded.
 func Said(stream []byte) ([]byte, error) { return gather(stream, false) }
 
-// gather returns the body that a stream amounts to. One that tells more is an error if that is to be
-// all of it.
+// gather returns the body that a stream amounts to. With all, a stream with other content is an
+// error.
 func gather(stream []byte, all bool) ([]byte, error) {
 	var (
 		said  Collector
@@ -180,8 +179,8 @@ func gather(stream []byte, all bool) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// spread returns the stream that a body may have come as. Bodies of the Responses API have too many
-// kinds of events to be spread.
+// spread returns a stream equivalent to a body. Bodies of the Responses API have too many kinds of
+// events and are not converted.
 func spread(body []byte, usage bool) ([]byte, error) { //nolint:revive // a fact about the stream
 	e := new(Reader).ReadBody(body)
 	var all Collector
@@ -216,7 +215,7 @@ func spread(body []byte, usage bool) ([]byte, error) { //nolint:revive // a fact
 	return s.out, s.err
 }
 
-// spreading is a stream in the making.
+// spreading is a stream under construction.
 type spreading struct {
 	head members
 	chat bool
@@ -235,7 +234,7 @@ func (s *spreading) event(choices []members) {
 
 // choice writes the events of one choice.
 func (s *spreading) choice(m *Message, index int, finish string) {
-	var why any // of the end; null before
+	var why any // finish reason; null before the end
 	put := func(name string, value any) {
 		s.event([]members{{"index": index, name: value, "finish_reason": why}})
 	}
@@ -265,7 +264,7 @@ func (s *spreading) choice(m *Message, index int, finish string) {
 	calls := make([]members, len(m.ToolCalls))
 	for i := range calls {
 		c := &m.ToolCalls[i]
-		// A stream numbers them.
+		// In a stream calls are numbered.
 		calls[i] = members{"index": i, "id": c.ID, "type": c.Type, "function": c.Function}
 	}
 	if len(calls) > 0 {
@@ -275,10 +274,10 @@ func (s *spreading) choice(m *Message, index int, finish string) {
 	put("delta", members{})
 }
 
-// pieceSize is about how many bytes of text an event of a spread answer holds.
+// pieceSize is the approximate number of text bytes per event of a converted answer.
 const pieceSize = 64
 
-// pieces cuts a text in front of spaces into pieces of about pieceSize bytes.
+// pieces splits a text before spaces into pieces of about pieceSize bytes.
 func pieces(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for len(text) > 0 {

@@ -24,7 +24,7 @@ func object(tb testing.TB, data []byte) (v map[string]any) {
 
 const chunkHead = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[`
 
-// chunkWith is an event with one choice.
+// chunkWith returns an event with one choice.
 func chunkWith(choice string) string { return "data: " + chunkHead + choice + "]}\n\n" }
 
 const usageEvent = "data: " + chunkHead + `],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}` + "\n\n"

@@ -9,34 +9,34 @@ import (
 	"signalbox/stream/sse"
 )
 
-// ErrNoEnd: a stream that ends without its mark was cut, even when the connection ended in order:
-// [DONE], or in the Responses API the event that says how the response ended, or an error. Official
-// SDKs take it for a complete answer.
+// ErrNoEnd is the error for a stream that ends without its end mark, even if the connection ended
+// normally. The mark is [DONE] or, in the Responses API, the event that says how the response
+// ended, or an error. Official SDKs take such a stream for a complete answer.
 var ErrNoEnd = errors.New("stream ended without its end mark")
 
-// Chunk is one unit of a stream on its way: an event, a comment or what else a stream holds. Its
-// bytes are as they came, but for what package sse mends, until a filter changes its data; what
-// they say is read when the first filter asks. It belongs to whoever passed it on, and is valid
-// until that one's next.
+// Chunk is one unit of a stream: an event, a comment or anything else. Its bytes are those
+// received, apart from corrections by package sse, until a filter changes its data. Its contents
+// are read when the first filter asks for them. A chunk belongs to whoever passed it on, and is
+// valid until the next one.
 type Chunk struct {
 	sse.Event
 
-	// Unsupported: a guard that acts on claims has found the answer unsupported so far. It is set
-	// on the end of a choice.
+	// Unsupported is set on the end of a choice if a guard that acts on claims has found the answer
+	// unsupported so far.
 	Unsupported bool
-	// LeftOut: a filter has left out events of the answer that came before it.
+	// LeftOut is set if a filter has omitted events of the answer before this one.
 	LeftOut bool
 
 	own    bool // see Build
 	reader *Reader
 	read   *Event
-	count  int  // of the reader, when it had read the data
-	again  bool // the data, or what they were before, have been read
+	count  int  // of the reader, after it read the data
+	again  bool // the data, or their earlier version, have been read
 	fresh  bool // see layout
 	bufs   [2][]byte
 }
 
-// Reset makes the chunk another unit, whose data reader is to read.
+// Reset turns the chunk into another unit, whose data is read by reader.
 func (c *Chunk) Reset(e sse.Event, reader *Reader) {
 	for i := range c.bufs {
 		if cap(c.bufs[i]) > keptText {
@@ -47,7 +47,7 @@ func (c *Chunk) Reset(e sse.Event, reader *Reader) {
 	c.Unsupported, c.LeftOut = false, false
 }
 
-// Build makes the chunk an event of our own. An empty name means none; it must not hold a line
+// Build turns the chunk into an event of the proxy. name may be empty and must not contain a line
 // break.
 func (c *Chunk) Build(name string, data []byte, reader *Reader) {
 	c.Reset(sse.Event{}, reader)
@@ -55,12 +55,12 @@ func (c *Chunk) Build(name string, data []byte, reader *Reader) {
 	c.Event, c.bufs[0] = sse.NewEvent(c.bufs[0], name, data)
 }
 
-// IsMessage reports whether there is something to read: data that is not [DONE].
+// IsMessage reports whether there is data to read, other than [DONE].
 func (c *Chunk) IsMessage() bool {
 	return c.Kind == sse.Message && len(c.Data) > 0 && !sse.IsDone(c.Data)
 }
 
-// Content returns what the data of a message say. It is valid until the data are changed or the
+// Content returns the contents of a message's data. They are valid until the data is changed or the
 // reader reads on.
 func (c *Chunk) Content() *Event {
 	if c.read != nil && c.count == c.reader.count {
@@ -76,11 +76,11 @@ func (c *Chunk) Content() *Event {
 	return c.read
 }
 
-// Reader returns what reads the stream that the chunk is of.
+// Reader returns the reader of the chunk's stream.
 func (c *Chunk) Reader() *Reader { return c.reader }
 
-// SetData changes the data of a message, which must not be its own memory. They are read anew when
-// somebody asks.
+// SetData changes the data of a message. data must not be memory of the chunk itself. It is read
+// again on demand.
 func (c *Chunk) SetData(data []byte) {
 	c.bufs[0], c.bufs[1] = c.bufs[1], c.bufs[0]
 	c.Event, c.bufs[0] = c.With(c.bufs[0], data)
@@ -89,65 +89,64 @@ func (c *Chunk) SetData(data []byte) {
 
 // Sink takes the chunks of a stream.
 type Sink interface {
-	// Put takes the next one and does not keep it.
+	// Put takes the next chunk and does not keep it.
 	Put(c *Chunk)
 }
 
-// Stream reads one answer that comes as a stream of events: in pieces of any size, each parsed
-// once. It gives whole events: one that the upstream does not finish is not begun, so that an event
-// of an error may follow any time. It is for one goroutine, and in steady state allocates nothing.
-// NewStream makes one.
+// Stream reads one answer as a stream of events, from pieces of any size, and parses each event
+// once. It returns only complete events, so that an error event may follow at any time. It is for
+// one goroutine, and does not allocate in steady state. Use NewStream to create one.
 type Stream struct {
 	course
 
 	parser *sse.Parser
-	before Reader // of what the client does not see as it came
+	before Reader // for events that the client does not see as received
 	reader Reader
 	chunk  Chunk
 	mended []byte
 	edited []byte
 	bare   []byte // an event without its log probabilities
-	lead   []byte // units ahead of the first message, while it is not passed on
+	lead   []byte // units before the first message, until it is passed on
 }
 
-// course is what is known of one answer so far.
+// course is what is known about one answer so far.
 type course struct {
 	options StreamOptions
 
-	finished int   // of the choices, where there are several
-	first    bool  // the chunk is the first message, and not passed on
-	usage    Usage // that the client does not see
+	finished int   // finished choices, if there are several
+	first    bool  // the chunk is the first message, not yet passed on
+	usage    Usage // usage that the client does not see
 
 	state    sse.State
-	begun    bool // an event with data has come
-	done     bool // the last event has come
-	closed   bool // [DONE] has, behind it
-	ending   bool // the upstream sends no more, for the reason cause
-	drained  bool // the parser holds nothing more
-	ended    bool // nothing more comes, for the reason err
-	progress bool // something came since Feed
+	begun    bool // an event with data has arrived
+	done     bool // the last event has arrived
+	closed   bool // [DONE] has arrived after it
+	ending   bool // the upstream sends no more; cause says why
+	drained  bool // the parser is empty
+	ended    bool // nothing more will be returned; err says why
+	progress bool // something arrived since Feed
 	cause    error
 	err      error
 }
 
-// NewStream returns a Stream that Reset makes ready for use.
+// NewStream returns a Stream; Reset makes it ready for use.
 func NewStream() *Stream { return &Stream{parser: sse.NewParser(0)} }
 
-// StreamOptions say what is known of a stream before it comes.
+// StreamOptions describe a stream before it arrives.
 type StreamOptions struct {
 	API     openai.API
-	Choices int  // that were asked for
-	Quiet   bool // the proxy asked for the usage and the client did not: the client does not see it
-	Alive   bool // comments are progress
-	// Unweighed: the proxy asked for log probabilities and the client did not: the client does not
-	// see them.
+	Choices int  // number requested
+	Quiet   bool // only the proxy requested the usage: hide it from the client
+	Alive   bool // comments count as progress
+	// Unweighed is set if only the proxy requested log probabilities. They are hidden from the
+	// client.
 	Unweighed bool
-	// Messages: the stream is one of Anthropic's Messages API, of which the end alone is known
+	// Messages is set for a stream of Anthropic's Messages API, of which only the end is recognized
 	// here.
 	Messages bool
 }
 
-// Reset prepares the stream for another answer; it keeps buffers.
+// Reset prepares the stream for another answer and keeps its buffers.
 func (s *Stream) Reset(o StreamOptions) {
 	o.Choices = max(o.Choices, 1)
 	s.course = course{options: o}
@@ -157,18 +156,18 @@ func (s *Stream) Reset(o StreamOptions) {
 	s.mended, s.edited, s.bare, s.lead = s.mended[:0], s.edited[:0], s.bare[:0], s.lead[:0]
 }
 
-// Feed takes a piece of the stream, which has to stay unchanged until Next has returned nil.
+// Feed takes a piece of the stream. It must remain unchanged until Next has returned nil.
 func (s *Stream) Feed(piece []byte) {
 	s.progress = false
 	s.parser.Feed(piece)
 }
 
-// End tells that no more pieces come, and why: io.EOF for the end of the body. Next then gives what
-// is left.
+// End says that no more pieces will come, and why: io.EOF for the end of the body. Next then
+// returns what is left.
 func (s *Stream) End(cause error) { s.ending, s.cause = true, cause }
 
-// Peek reads ahead to the first message and reports whether it, or the end of the stream, has come.
-// Next gives what was read.
+// Peek reads ahead to the first message and reports whether it, or the end of the stream, has
+// arrived. Next returns what was read.
 func (s *Stream) Peek() bool {
 	for !s.first {
 		c := s.next()
@@ -184,11 +183,10 @@ func (s *Stream) Peek() bool {
 	return true
 }
 
-// Ahead is how many bytes Peek has read ahead of the first message.
+// Ahead returns how many bytes Peek has read before the first message.
 func (s *Stream) Ahead() int { return len(s.lead) }
 
-// FailsFirst reports that the first message, which Peek has read, tells of an error of the server's
-// own.
+// FailsFirst reports whether the first message, read by Peek, is an error of the server itself.
 func (s *Stream) FailsFirst() bool {
 	c := &s.chunk
 	switch {
@@ -200,7 +198,7 @@ func (s *Stream) FailsFirst() bool {
 	return c.IsMessage() && c.Content().ownFault()
 }
 
-// Next returns the next unit for the client, nil when there is none in what was fed. It is valid
+// Next returns the next unit for the client, or nil if what was fed contains none. It is valid
 // until the next call.
 func (s *Stream) Next() *Chunk {
 	switch {
@@ -236,8 +234,9 @@ func (s *Stream) next() *Chunk {
 	return nil
 }
 
-// take makes a chunk of a unit, nil for one that stays here. Behind the last event of a response a
-// [DONE] may follow, which some servers send and their clients may wait for; nothing else does.
+// take turns a unit into a chunk, or returns nil for one that is not passed on. After the last
+// event of a response only a [DONE] is passed on, which some servers send and their clients may
+// wait for.
 func (s *Stream) take(e *sse.Event) *Chunk {
 	if s.closed || s.done && (s.options.API != openai.Response || !sse.IsDone(e.Data)) {
 		return nil
@@ -247,7 +246,8 @@ func (s *Stream) take(e *sse.Event) *Chunk {
 		return s.give(e)
 	}
 	if s.state == sse.Running && s.reader.Shape() != Opaque {
-		s.state = sse.Finished // once somebody reads the events, complete knows which choices have ended
+		// Once events are read, complete knows which choices have ended.
+		s.state = sse.Finished
 	}
 	s.state = s.state.After(e.Name, e.Data)
 	c := s.give(e)
@@ -270,7 +270,7 @@ func (s *Stream) take(e *sse.Event) *Chunk {
 	case s.options.API == openai.Response:
 		e := c.Content()
 		if s.done = e.last() || e.Shape == Opaque && s.state == sse.Done; e.Shape == Failure {
-			s.state = sse.Failed // whatever it is called
+			s.state = sse.Failed // whatever its name
 		}
 	case s.options.Choices > 1:
 		s.finished += len(c.Content().Finishes)
@@ -295,9 +295,9 @@ func (s *Stream) giveDone() *Chunk {
 	return s.give(&e)
 }
 
-// dropUsage takes out what only the proxy has asked for: of most events the member usage where it is
-// null, as OpenAI's servers have it, and, reporting true, the whole event that tells the usage
-// beside no choice.
+// dropUsage removes what only the proxy requested: the member usage if it is null, as in most
+// events of OpenAI's servers. For the event with the usage and no choice it returns true, and the
+// whole event is dropped.
 func (s *Stream) dropUsage(c *Chunk) bool {
 	e := s.before.Read(c.Data)
 	at := e.layout.usage
@@ -311,10 +311,10 @@ func (s *Stream) dropUsage(c *Chunk) bool {
 		s.usage = e.Usage
 		return true
 	}
-	return false // what a server tells unasked
+	return false // usage that the server sends without a request
 }
 
-// dropLogprobs takes log probabilities out.
+// dropLogprobs removes log probabilities.
 func (s *Stream) dropLogprobs(c *Chunk) {
 	if e := c.Content(); e.Shape != Opaque {
 		for range e.Logprobs {
@@ -325,7 +325,7 @@ func (s *Stream) dropLogprobs(c *Chunk) {
 	}
 }
 
-// last gives what is left at the end, and settles how the stream ended.
+// last returns what is left at the end, and determines how the stream ended.
 func (s *Stream) last() *Chunk {
 	if !s.drained {
 		s.drained = true
@@ -347,7 +347,7 @@ func (s *Stream) last() *Chunk {
 	case !errors.Is(s.cause, io.EOF):
 		s.err = s.cause
 	case s.options.API == openai.Response && s.state == sse.Failed:
-		s.done = true // the server has said why, and more may have come behind it
+		s.done = true // the server has given the reason, and more may have followed
 	case s.options.API != openai.Response && s.state == sse.Finished && s.complete():
 		s.done = true
 		return s.giveDone()
@@ -357,31 +357,31 @@ func (s *Stream) last() *Chunk {
 	return nil
 }
 
-// complete reports whether each choice that has begun, as far as anybody has read them, and each
-// that was asked for has ended.
+// complete reports whether each choice that was requested, and each that has begun as far as events
+// were read, has ended.
 func (s *Stream) complete() bool {
 	return (s.options.Choices == 1 || s.finished >= s.options.Choices) &&
 		(s.reader.Shape() == Opaque || s.reader.Complete())
 }
 
-// Begun reports whether an event with data has come.
+// Begun reports whether an event with data has arrived.
 func (s *Stream) Begun() bool { return s.begun }
 
-// Done reports whether the answer has come to its end, which may be an error that the server tells.
+// Done reports whether the answer has ended, possibly with an error sent by the server.
 func (s *Stream) Done() bool { return s.done }
 
-// Ended reports whether nothing more comes, and why: nil for a stream that is complete.
+// Ended reports whether nothing more will be returned, and why: err is nil for a complete stream.
 func (s *Stream) Ended() (ended bool, err error) { return s.ended, s.err }
 
-// NextNumber is the sequence_number that an event behind those that were read would have.
+// NextNumber returns the sequence_number for an event after those that were read.
 func (s *Stream) NextNumber() int { return s.reader.sequence + 1 }
 
-// Failed reports whether the upstream has told of an error in the stream itself.
+// Failed reports whether the upstream has sent an error in the stream itself.
 func (s *Stream) Failed() bool { return s.state == sse.Failed }
 
-// Progress reports whether what was fed last, as far as Next has given it, is progress: comments
-// are where they are said to be, blank lines never.
+// Progress reports whether the last piece fed is progress, as far as Next has returned it. Comments
+// count if StreamOptions.Alive is set, blank lines never.
 func (s *Stream) Progress() bool { return s.progress }
 
-// HiddenUsage is the usage that the client has not seen, zero without one.
+// HiddenUsage returns the usage that the client has not seen, or the zero value.
 func (s *Stream) HiddenUsage() Usage { return s.usage }

@@ -15,7 +15,8 @@ import (
 	"signalbox/stream/sse"
 )
 
-// passed is what a stream gives the client, fed in pieces of a size, and how it ended.
+// passed returns what a stream gives the client when fed in pieces of the given size, and how it
+// ended.
 func passed(o StreamOptions, size int, stream string, cause error) (out string, err error) {
 	s := NewStream()
 	s.Reset(o)
@@ -143,18 +144,19 @@ func TestTheLastEventOfAResponseIsFound(t *testing.T) {
 	}
 }
 
-// What the proxy asked for and the client did not stays here.
+// TestUsageThatNobodyAskedForIsTakenOut checks that what only the proxy requested is not passed on.
 func TestUsageThatNobodyAskedForIsTakenOut(t *testing.T) {
 	t.Parallel()
 	const rest = `"choices":[{"index":0,"delta":{"content":"x"}}]`
 	for data, want := range map[string]string{
-		`{"usage":null,` + rest + `}`:                                 `{` + rest + `}`,
-		`{` + rest + `,"usage":null}`:                                 `{` + rest + `}`,
-		`{` + rest + `, "usage" : null , "b":2}`:                      `{` + rest + ` , "b":2}`,
-		`{ "usage" : null , ` + rest + `}`:                            `{  ` + rest + `}`,
-		`{"a":{"usage":1},"b":["usage"],` + rest + `}`:                "",
-		`{"a":"\"usage\":1,",` + rest + `,"usage":null}`:              `{"a":"\"usage\":1,",` + rest + `}`,
-		`{"a":"usage",` + rest + `,"usage":{"prompt_tokens":1}}`:      "", // what a server tells unasked
+		`{"usage":null,` + rest + `}`:                    `{` + rest + `}`,
+		`{` + rest + `,"usage":null}`:                    `{` + rest + `}`,
+		`{` + rest + `, "usage" : null , "b":2}`:         `{` + rest + ` , "b":2}`,
+		`{ "usage" : null , ` + rest + `}`:               `{  ` + rest + `}`,
+		`{"a":{"usage":1},"b":["usage"],` + rest + `}`:   "",
+		`{"a":"\"usage\":1,",` + rest + `,"usage":null}`: `{"a":"\"usage\":1,",` + rest + `}`,
+		// usage that the server sends without a request
+		`{"a":"usage",` + rest + `,"usage":{"prompt_tokens":1}}`:      "",
 		`{` + rest + `,"usage":12}`:                                   "",
 		`{"choices":[],"usage":{"prompt_tokens":7,"total_tokens":8}}`: "dropped",
 		`{"choices":[ ],"usage":null}`:                                `{"choices":[ ]}`,
@@ -213,7 +215,7 @@ func TestAPeekReadsNoFurtherThanTheFirstMessage(t *testing.T) {
 	}
 }
 
-// A filter reads what another has made of a chunk.
+// TestAChunkIsReadAnewWhenItChanges checks that a filter reads the changes of another one.
 func TestAChunkIsReadAnewWhenItChanges(t *testing.T) {
 	t.Parallel()
 	s := NewStream()

@@ -11,33 +11,33 @@ import (
 	"signalbox/stream/sse"
 )
 
-// The finish reasons of the API that say something about an answer's length.
+// The finish reasons of the API that are distinguished in a Tally.
 const (
 	FinishStop     = "stop"
 	FinishLength   = "length"
 	FinishTools    = "tool_calls"
 	FinishFunction = "function_call"
-	FinishFilter   = "content_filter" // of the server, or the guard
+	FinishFilter   = "content_filter" // by the server or the guard
 	FinishOther    = "other"          // any other
 )
 
-// Tally sums up an answer: how it ended, what it used and, for a stream that does not tell its
-// usage, about how long it was. The zero value is ready for one answer to a chat completion.
+// Tally sums up an answer: how it ended, what it used and, for a stream that does not report its
+// usage, its approximate length. The zero value is ready for one answer to a chat completion.
 type Tally struct {
 	API      openai.API // of the request
-	Messages bool       // the answer is one of Anthropic's Messages API
+	Messages bool       // the answer is of Anthropic's Messages API
 	Usage    Usage
-	Finish   string // one of the finish reasons; empty as long as there is none
-	// Failed: the stream told of an error that is the server's own, and not of the request, or the body
-	// is of no use to any client.
+	Finish   string // one of the finish reasons, or empty before the end
+	// Failed is set if the stream contained an error of the server itself, not of the request, or
+	// if the body is of no use to any client.
 	Failed bool
 
 	begun  bool
-	text   int  // bytes
-	unread bool // there is text that was not counted
+	text   int  // in bytes
+	unread bool // some text was not counted
 }
 
-// Note takes in an event of a stream.
+// Note processes an event of a stream.
 func (t *Tally) Note(e *Event) {
 	for i := range e.Deltas {
 		if d := &e.Deltas[i]; !d.Whole {
@@ -55,8 +55,8 @@ func (t *Tally) Note(e *Event) {
 	t.Failed = t.Failed || e.ownFault()
 }
 
-// failure is what the event tells of its error. A response that failed repeats the request, too, whose
-// words are the client's.
+// failure returns what the event says about its error. A failed response also repeats the request,
+// whose words are the client's, so only its error member is returned.
 func (e *Event) failure() []byte {
 	if string(e.Type) != typeFailed || !e.layout.response.Present() {
 		return e.data
@@ -65,17 +65,17 @@ func (e *Event) failure() []byte {
 	return e.data[at.Start:at.End]
 }
 
-// ownError finds what servers call an error of their own: by a status, as vLLM, SGLang and llama.cpp
-// do, or in the words of either API.
+// ownError matches what servers report as their own errors: by a status, as vLLM, SGLang and
+// llama.cpp do, or in the words of either API.
 var ownError = regexp.MustCompile(
 	`"(?:code|status|type)"\s*:\s*(?:"?5\d\d\b|` +
 		`"(?:server_error|api_error|overloaded_error|service_unavailable_error|internal_\w*error|InternalServerError)")`)
 
-// ownFault reports that an event tells of an error of the server's own.
+// ownFault reports whether an event contains an error of the server itself.
 func (e *Event) ownFault() bool { return e.Failed && ownError.Match(e.failure()) }
 
-// finish notes why an answer ended. A response tells the status in place of a reason unless it is
-// incomplete, also one that called a tool.
+// finish records why an answer ended. A response has a status instead of a reason unless it is
+// incomplete, even if it called a tool.
 func (t *Tally) finish(reason []byte) {
 	switch string(reason) {
 	case FinishStop, "completed":
@@ -89,13 +89,13 @@ func (t *Tally) finish(reason []byte) {
 	case FinishFilter:
 		t.Finish = FinishFilter
 	default:
-		if t.Finish = FinishOther; len(reason) == 0 { // of a response that tells none
+		if t.Finish = FinishOther; len(reason) == 0 { // a response without either
 			t.Finish = FinishStop
 		}
 	}
 }
 
-// NoteMessage takes in an event of a stream of Anthropic's Messages API.
+// NoteMessage processes an event of a stream of Anthropic's Messages API.
 func (t *Tally) NoteMessage(c *Chunk) {
 	switch {
 	case c.Kind != sse.Message:
@@ -110,7 +110,7 @@ func (t *Tally) NoteMessage(c *Chunk) {
 	}
 }
 
-// messageUsage is the usage of a message, which counts what came from a cache apart.
+// messageUsage is the usage of a message, which counts cached tokens separately.
 type messageUsage struct {
 	Input   *int `json:"input_tokens"`
 	Output  *int `json:"output_tokens"`
@@ -118,7 +118,7 @@ type messageUsage struct {
 	Created int  `json:"cache_creation_input_tokens"`
 }
 
-// noteEnd reads the usage and the reason of an end, of which the last that is told stands.
+// noteEnd reads the usage and the stop reason. The last values reported count.
 func (t *Tally) noteEnd(data []byte) {
 	var e struct {
 		Message struct {
@@ -147,7 +147,7 @@ func (t *Tally) take(u messageUsage) {
 	}
 }
 
-// stop notes why a message ended, if it tells.
+// stop records why a message ended, if it says so.
 func (t *Tally) stop(reason string) {
 	switch reason {
 	case "":
@@ -164,8 +164,8 @@ func (t *Tally) stop(reason string) {
 	}
 }
 
-// isMessage reports whether an event of the Messages API is of a type, by its name, or where it has
-// none by its data, of which the type is the first member with every server known.
+// isMessage reports whether an event of the Messages API has a type. The type is the name of the
+// event or, without one, the first member of its data, as with every known server.
 func isMessage(name, data []byte, kind string) bool {
 	if len(name) > 0 {
 		return string(name) == kind
@@ -177,22 +177,22 @@ func isMessage(name, data []byte, kind string) bool {
 // Began reports whether a stream has brought anything of the answer.
 func (t *Tally) Began() bool { return t.begun }
 
-// bytesPerToken is the length of a token in bytes of text where only the text is known: English
-// under byte-pair vocabularies, and near a character for CJK in UTF-8.
+// bytesPerToken is the assumed number of text bytes per token if only the text is known: typical
+// for English with byte-pair vocabularies, and close to a character for CJK in UTF-8.
 const bytesPerToken = 4
 
-// Length estimates the length of a stream that did not tell it, in tokens, from its text. The
-// number of its events says nothing of it: one may carry several tokens, when a server falls
-// behind, speculates or is told to (vLLM: stream_interval), or a part of one, when a server sends
-// characters.
+// Length estimates the length in tokens of a stream that did not report it, from its text. The
+// number of events is no measure: an event may contain several tokens, if a server falls behind,
+// uses speculative decoding or is configured to (vLLM: stream_interval), or a part of one, if a
+// server sends characters.
 func (t *Tally) Length() int64 { return int64(TokensIn(t.text)) }
 
-// TokensIn estimates how many tokens a text of so many bytes has.
+// TokensIn estimates the number of tokens in a text of the given size in bytes.
 func TokensIn(size int) int { return (size + bytesPerToken - 1) / bytesPerToken }
 
-// Taken is what the answer took: its usage, or an estimate where it tells none, for a prompt of so
-// many tokens and up to where it was cut. Some servers tell the prompt's alone ahead of a stream, and
-// the Messages API one token of the answer with it.
+// Taken returns the usage of the answer, or an estimate if it was not reported. prompt is the
+// length of the prompt in tokens; the answer counts up to where it was cut. Some servers report
+// only the prompt before a stream, and the Messages API one token of the answer with it.
 func (t *Tally) Taken(prompt int) Usage {
 	u := t.Usage
 	if u.Input+u.Output == 0 {
@@ -204,17 +204,18 @@ func (t *Tally) Taken(prompt int) Usage {
 	return u
 }
 
-// Partial reports whether the answer has not told what it used: nothing, its prompt alone, or the start
+// Partial reports whether the reported usage is incomplete: nothing, only the prompt, or the start
 // of a message that never ended.
 func (t *Tally) Partial() bool { return t.Usage.Output == 0 || t.Messages && t.Finish == "" }
 
-// TailSize is how much of the end of a body is searched when it came in several pieces, in bytes.
+// TailSize is how many bytes at the end of a body are searched if it arrived in several pieces.
 const TailSize = 1 << 10
 
-// Begin notes usage that stands ahead of the data of an answer that is no stream, as llama.cpp has it
-// for embeddings. first is the first piece of several; what Body finds counts in place of it.
+// Begin records usage that precedes the data of an answer that is not a stream, as llama.cpp sends
+// it for embeddings. first is the first of several pieces. What Body finds takes precedence.
 func (t *Tally) Begin(first []byte) {
-	t.unread = t.API != openai.Other // until Body has seen the end, which a client may not wait for
+	// Until Body has seen the end, for which a client may not wait.
+	t.unread = t.API != openai.Other
 	i := bytes.Index(first, []byte(usageName))
 	if i < 0 || t.Messages || depth(first[:i]) != 1 {
 		return
@@ -225,9 +226,9 @@ func (t *Tally) Begin(first []byte) {
 	t.Usage = e.Usage
 }
 
-// Body notes the end of an answer that is no stream, which may have been passed on before all of it
-// was there: before is the end of what was passed on before last. What it tells is found by name
-// there; inside a text the quotes around a name would be escaped.
+// Body processes the end of an answer that is not a stream. Parts of it may have been passed on
+// before all of it had arrived: before is the end of the part passed on before last. Members are
+// found by name; inside a text the quotes around a name would be escaped.
 func (t *Tally) Body(before, last []byte) {
 	whole := len(before) == 0
 	if len(last) < TailSize && !whole {
@@ -270,7 +271,7 @@ func (t *Tally) Body(before, last []byte) {
 	}
 }
 
-// message notes the end of a message, whose usage stands at a place.
+// message processes the end of a message, whose usage is at the given position.
 func (t *Tally) message(e *Event, last []byte, at openai.Span) {
 	var u messageUsage
 	t.unread = json.Unmarshal(last[at.Start:at.End], &u) != nil
@@ -290,13 +291,14 @@ func (t *Tally) count(body []byte) bool {
 	return e.Shape != Opaque
 }
 
-// Unread reports whether an answer that is no stream has told no usage, and its text was not counted.
+// Unread reports whether an answer that is not a stream has reported no usage and its text was not
+// counted.
 func (t *Tally) Unread() bool { return t.unread && t.Usage == (Usage{}) }
 
 var bodies = sync.Pool{New: func() any { return new(Event) }} //nolint:gochecknoglobals // buffers, no state
 
-// lastIndex is bytes.LastIndex, in less time where name is in the last TailSize bytes: it looks
-// forwards there, many bytes at a time.
+// lastIndex is bytes.LastIndex, but faster if name is in the last TailSize bytes, which it searches
+// forwards.
 func lastIndex(b, name []byte) int {
 	from := max(0, len(b)-TailSize)
 	last := -1
@@ -313,15 +315,15 @@ func lastIndex(b, name []byte) int {
 	return last
 }
 
-// usageName is how usage is called, usageTries how many members of that name are looked at: a
-// response may repeat what its client calls so.
+// usageName is the name of the usage. usageTries is how many members of that name are examined,
+// because a response may repeat members that the client named so.
 const (
 	usageName  = `"usage"`
 	usageTries = 16
 )
 
-// readUsage reads the usage in b, the end of a body, and where it stands: the last that is a member of
-// the body itself, or else of anything in it.
+// readUsage reads the usage in b, the end of a body, and its position: the last one that is a
+// top-level member of the body, otherwise the last one anywhere.
 func (e *Event) readUsage(b []byte) (u Usage, at openai.Span) {
 	for i, n := len(b), 0; n < usageTries; n++ {
 		if i = lastIndex(b[:i], []byte(usageName)); i < 0 {
@@ -339,8 +341,8 @@ func (e *Event) readUsage(b []byte) (u Usage, at openai.Span) {
 	return u, at
 }
 
-// depth is how many objects and lists a part of a body opens and does not close, negative for those
-// that it closes and does not open.
+// depth returns how many objects and lists a part of a body opens and does not close. It is
+// negative for those that it closes and does not open.
 func depth(part []byte) (n int) {
 	for i := 0; i < len(part); i++ {
 		switch part[i] {
@@ -355,7 +357,7 @@ func depth(part []byte) (n int) {
 	return n
 }
 
-// readMember reads the last member of a name in b, a part of a body, for what it is.
+// readMember reads the last member of a name in b, a part of a body, with the given role.
 func (e *Event) readMember(b []byte, name string, as role) {
 	*e = Event{data: b, Finishes: e.Finishes[:0]}
 	if i := lastIndex(b, []byte(name)); i >= 0 {
@@ -363,7 +365,7 @@ func (e *Event) readMember(b []byte, name string, as role) {
 	}
 }
 
-// readAt reads the member whose name begins at i, and returns where its value stands.
+// readAt reads the member whose name begins at i, and returns the position of its value.
 func (e *Event) readAt(b []byte, i int, name string, as role) (at openai.Span) {
 	*e = Event{data: b, Finishes: e.Finishes[:0]}
 	s := scanner{e: e, b: b, i: i + len(name)}

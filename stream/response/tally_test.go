@@ -189,7 +189,8 @@ func TestUsageIsFoundWhereverItStands(t *testing.T) {
 	}
 }
 
-// llama.cpp tells the usage of embeddings ahead of them.
+// TestUsageAheadOfALongBodyCounts checks usage before the data of embeddings, as llama.cpp sends
+// it.
 func TestUsageAheadOfALongBodyCounts(t *testing.T) {
 	t.Parallel()
 	const told = `"usage":{"prompt_tokens":9,"total_tokens":9}`

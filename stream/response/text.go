@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 func isUTF8(b []byte) bool { return utf8.Valid(b) }
 
-// appendText appends the text that the inside of a JSON string stands for. The string has been
-// validated but for UTF-8 and surrogates.
+// appendText appends the unescaped text of the inside of a JSON string. The string has been
+// validated, except for UTF-8 and surrogates.
 func appendText(dst, inside []byte) []byte {
 	for len(inside) > 0 {
 		n := plain(inside)
@@ -20,7 +20,7 @@ func appendText(dst, inside []byte) []byte {
 	return dst
 }
 
-// plain returns how many bytes at the front of b are ASCII without escapes.
+// plain returns how many bytes at the start of b are ASCII without escapes.
 func plain(b []byte) int {
 	for i, c := range b {
 		if c >= utf8.RuneSelf || c == '\\' {
@@ -30,9 +30,9 @@ func plain(b []byte) int {
 	return len(b)
 }
 
-// unit reads the character at the front of the inside of a JSON string, and how many bytes spell
-// it. A byte that is no UTF-8, and a surrogate without its other half, are U+FFFD (as RFC 8259,
-// section 8.2, leaves open and encoding/json does).
+// unit reads the character at the start of the inside of a JSON string, and returns its length in
+// bytes. An invalid UTF-8 byte, and a surrogate without its other half, become U+FFFD, which RFC
+// 8259, section 8.2, leaves open and encoding/json does.
 func unit(b []byte) (r rune, width int) {
 	if b[0] != '\\' {
 		return utf8.DecodeRune(b)
@@ -87,9 +87,9 @@ func hex(b []byte) rune {
 	return r
 }
 
-// locate returns where the character stands in the inside of a JSON string that spells the byte n
-// of its text: from start to end, both len(inside) when the text has no such byte. begins tells
-// whether n is the first byte of the character.
+// locate returns the range of the character that contains byte n of the text, within the inside of
+// a JSON string. start and end are len(inside) if the text has no such byte. begins reports whether
+// n is the first byte of the character.
 func locate(inside []byte, n int) (start, end int, begins bool) {
 	for start < len(inside) {
 		k := min(plain(inside[start:]), n)

@@ -7,10 +7,10 @@ import (
 	"signalbox/internal/openai"
 )
 
-// pair finds the texts that stand there twice: as the text of a choice that has a delta too
-// (Together AI answers so, to chat and to completions), and as output_text, the sum of a response.
-// The second is kept as the twin of the first, so that a change comes to both. A text of a choice
-// that says something else makes the event Opaque; such an output_text is Unread.
+// pair finds texts that occur twice: as the text of a choice that also has a delta (Together AI
+// answers like this, to chat and to completions), and as output_text, the whole text of a response.
+// The second is recorded as the twin of the first, so that changes apply to both. If the text of a
+// choice differs from its delta, the event is Opaque; if output_text differs, it is Unread.
 func (e *Event) pair() {
 	for i := 0; i < len(e.Deltas); {
 		d := e.Deltas[i]
@@ -32,7 +32,7 @@ func (e *Event) pair() {
 	}
 }
 
-// Repeats reports whether delta i is the reasoning of a message once more: some servers give it
+// Repeats reports whether delta i is a copy of a message's reasoning, because some servers send it
 // under both of its names.
 func (e *Event) Repeats(i int) bool {
 	d := &e.Deltas[i]
@@ -49,8 +49,7 @@ func (e *Event) Repeats(i int) bool {
 	return false
 }
 
-// original returns the only text that a twin may repeat, nil when there is none or it says
-// something else.
+// original returns the only text that a twin may repeat, or nil if there is none or it differs.
 func (e *Event) original(twin *Delta) *Delta {
 	var found *Delta
 	for i := range e.Deltas {

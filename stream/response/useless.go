@@ -2,9 +2,9 @@ package response
 
 import "bytes"
 
-// Useless reports that no client can use a whole body of an API that answers in JSON: it is empty,
-// something else than JSON or a part of it, or tells of an error of the server's own and nothing
-// besides. JSON is not checked further: clients read what is no good JSON, such as NaN.
+// Useless reports whether a whole body of a JSON API is of no use to any client: it is empty, not
+// JSON or only a part of it, or only an error of the server itself. JSON is not validated further,
+// because clients accept some invalid JSON, such as NaN.
 func Useless(body []byte) bool {
 	body = trimmed(body)
 	return len(body) == 0 || !begins(body) || cut(body) || tellsFault(body)
@@ -16,7 +16,7 @@ func BeginsUseless(part []byte) bool {
 	return len(part) > 0 && !begins(part)
 }
 
-// EndsUseless is Useless for the end of a body, before and last together.
+// EndsUseless is Useless for the end of a body, given by its last two pieces.
 func EndsUseless(before, last []byte) bool {
 	if last = bytes.TrimSpace(last); len(last) == 0 {
 		last = bytes.TrimSpace(before)
@@ -24,14 +24,15 @@ func EndsUseless(before, last []byte) bool {
 	return len(last) > 0 && last[len(last)-1] != '}' && last[len(last)-1] != ']'
 }
 
-// trimmed is a body without blanks around it, and without a mark of its encoding, which clients take.
+// trimmed returns a body without surrounding white space and without a byte order mark, which
+// clients accept.
 func trimmed(body []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
 }
 
 func begins(body []byte) bool { return body[0] == '{' || body[0] == '[' }
 
-// cut reports that JSON ends within a string, an array or an object.
+// cut reports whether JSON ends within a string, an array or an object.
 func cut(body []byte) bool {
 	depth := 0
 	for i := 0; i < len(body); i++ {
@@ -51,7 +52,7 @@ func cut(body []byte) bool {
 	return depth > 0
 }
 
-// stringEnd is where a string ends, behind its first quote: the place of the last one, -1 for none.
+// stringEnd returns the index of the closing quote of a string that begins before b, or -1.
 func stringEnd(b []byte) int {
 	for at := 0; ; {
 		n := bytes.IndexByte(b[at:], '"')
@@ -69,10 +70,11 @@ func stringEnd(b []byte) int {
 	}
 }
 
-// tellsFault reports that a body is an error of the server's own.
+// tellsFault reports whether a body is an error of the server itself.
 func tellsFault(body []byte) bool {
 	_, rest, ok := bytes.Cut(body, []byte(`"error"`))
-	if !ok || bytes.HasPrefix(bytes.TrimLeft(rest, ": \t\r\n"), []byte("null")) { // as in every response
+	// as in every response
+	if !ok || bytes.HasPrefix(bytes.TrimLeft(rest, ": \t\r\n"), []byte("null")) {
 		return false
 	}
 	e := new(Reader).ReadBody(body)
