@@ -18,46 +18,48 @@ import (
 const TimedKinds signal.Mask = 1<<signal.Keyword | 1<<signal.Domain | 1<<signal.Jailbreak | 1<<signal.Injection |
 	1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Embedding | 1<<signal.Intent
 
-// Options tunes a Classifier.
+// Options configures a Classifier.
 type Options struct {
-	// Timeout bounds one Extract; the signals that are not there by then are unknown (timeout).
-	// Default 10s; 0 leaves the caller's context alone. Reloadable.
+	// Timeout limits one Extract. Signals that are missing by then are unknown (timeout). 0 applies
+	// only the caller's context. Default 10s. Reloadable.
 	Timeout time.Duration `yaml:"timeout"`
-	// Timeouts bounds single signals of TimedKinds, from the start of the Extract that computes
-	// them: one that is not there by then is unknown (timeout), the others go on. Each is at most
-	// Timeout, where that is set; that of embedding holds for intent as well. Default 0: none of
-	// its own. Reloadable.
+	// Timeouts limits individual signals of TimedKinds, counted from the start of the Extract that
+	// computes them. A signal that is late is unknown (timeout); the others continue. Each is at
+	// most Timeout, if that is set; the timeout of embedding also applies to intent. Default 0:
+	// none. Reloadable.
 	Timeouts [signal.NumKinds]time.Duration `yaml:"-"`
-	// MaxBatch is the most rows of one run, at least 1. Default 8. Reloadable.
+	// MaxBatch is the maximum number of rows in one run, at least 1. Default 8. Reloadable.
 	MaxBatch int `yaml:"max_batch"`
-	// Windows bounds what the safety signals read of the texts of one request that are not
-	// remembered: so many windows of the model, at least 1, or as many tokens in shorter rows. What
-	// a scan finds most like an attack is read first, the newest text before the others. Default
-	// 12. It needs a bundle with a scan table; without one every window is read. Reloadable.
+	// Windows limits how much text the safety signals read per request, not counting texts whose
+	// verdicts are remembered: this many windows of the model, at least 1, or the same number of
+	// tokens in shorter rows. Windows that a scan finds most similar to an attack are read first,
+	// those of the newest text before others. It needs a bundle with a scan table; without one
+	// every window is read. Default 12. Reloadable.
 	Windows int `yaml:"windows"`
-	// Memo is how many verdicts on texts an engine remembers at most, 0 for none: a message that
-	// was read in one turn of a conversation is not read again in the next. About 400 bytes each.
-	// Default 65,536. Reloadable.
+	// Memo is the maximum number of verdicts on texts that an engine remembers, so that a message
+	// read in one turn of a conversation is not read again in the next. A verdict takes about 400
+	// bytes. 0 disables the memo. Default 65,536. Reloadable.
 	Memo int `yaml:"memo"`
-	// Origins are the origins of text that the values of Jailbreak and Injection speak for.
-	// Default, and for kinds that are missing: signal.DefaultOrigins. Text of OriginAny always
-	// counts. Reloadable.
+	// Origins are the origins of text that the values of Jailbreak and Injection cover. Default,
+	// and for kinds that are missing: signal.DefaultOrigins. Text of OriginAny always counts.
+	// Reloadable.
 	Origins map[signal.Kind]signal.Origins `yaml:"-"`
-	// Read are the origins that are read for a Verdict, beside those of Origins. Default, and for
-	// kinds that are missing: those of Origins alone. Reloadable.
+	// Read are the origins that are read for a Verdict, in addition to those of Origins. Default,
+	// and for kinds that are missing: only those of Origins. Reloadable.
 	Read map[signal.Kind]signal.Origins `yaml:"-"`
 	// Keywords are the sets of the keyword signal. Default none. Reloadable.
 	Keywords []lexical.Options `yaml:"keywords"`
-	// Patterns makes pii what patterns find, without a model. No engine may give pii then.
+	// Patterns makes pii use patterns only, without a model. No engine may then provide pii.
 	// Reloadable.
 	Patterns bool `yaml:"-"`
-	// Intents are the private intents, nil for none. They need an engine that gives embedding.
+	// Intents are the private intents, nil for none. They need an engine that provides embedding.
 	Intents *knn.Index `yaml:"-"`
-	// Own are the configuration's own classifiers: the one at i gives signal.Own+i. Default none.
+	// Own are the classifiers that the configuration defines: the one at i provides signal.Own+i.
+	// Default none.
 	Own []Own `yaml:"-"`
-	// Given are the signals, of GivenKinds, that one of Own gives. Default none.
+	// Given are the signals, of GivenKinds, that a classifier of Own provides. Default none.
 	Given map[signal.Kind]Given `yaml:"-"`
-	// Logger gets the errors behind signals that are unknown for internal or invalid_output.
+	// Logger receives the errors behind signals that are unknown for internal or invalid_output.
 	// Default none.
 	Logger *slog.Logger `yaml:"-"`
 }

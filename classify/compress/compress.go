@@ -33,15 +33,15 @@ const DefaultBudget = 256
 // MinBudget is the smallest budget: below it nothing readable is left.
 const MinBudget = 16
 
-// Options says how much text to keep. The zero value keeps DefaultBudget tokens by the package's
+// Options sets how much text to keep. The zero value keeps DefaultBudget tokens by the package's
 // own estimate.
 type Options struct {
-	// Budget is the most tokens of the skeleton, without the special tokens that a model adds. 0
-	// means DefaultBudget, less than MinBudget counts as MinBudget. Reloadable.
+	// Budget is the maximum number of tokens of the skeleton, without the special tokens that a
+	// model adds. 0 means DefaultBudget; less than MinBudget counts as MinBudget. Reloadable.
 	Budget int `yaml:"budget"`
-	// Count is the exact number of tokens of a text, for one tokenizer. It has to give the same
-	// answer for the same text, at most MinBudget for a single character, and 0 for no text.
-	// Compress calls it with texts of about the budget, a few times. nil means Estimate.
+	// Count returns the exact number of tokens of a text, for one tokenizer. It must be
+	// deterministic, return at most MinBudget for a single character, and return 0 for an empty
+	// text. Compress calls it a few times, with texts of about the budget. nil means Estimate.
 	Count func(text string) int `yaml:"-"`
 }
 
