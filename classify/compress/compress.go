@@ -1,23 +1,24 @@
-// Package compress shortens a prompt to a skeleton that a small encoder can read in one row: enough
-// of the text, in its own words and order, to tell what the prompt is about and what it asks for.
+// Package compress shortens a prompt to a skeleton that a small encoder can read in one row. The
+// skeleton keeps enough of the text, in its own words and order, to show what the prompt is about
+// and what it asks for.
 //
-// The skeleton is for signals. What is sent to a backend is the whole prompt, and safety signals
-// read all of it: words between the kept pieces are not looked at again.
+// Only signals read the skeleton. The backend receives the whole prompt, and safety signals read
+// all of it. Words between the kept pieces are not considered again.
 //
-// Compress is a funnel of three stages, each one pass over what the stage before left:
+// Compress is a funnel of three stages, each one pass over the result of the previous stage:
 //
-//  1. Structure (structure.go): blocks such as paragraphs, code, tables, records, logs and quotes, cut into
-//     pieces: sentences, lines, or parts of bounded size where there are neither.
-//  2. Words (words.go, filter.go): the terms of every piece. Pieces without content, near-duplicates and
-//     long runs of encoded data go.
-//  3. Information (score.go): what the terms of a piece say about this prompt, measured against how common
-//     they are in any text, and what marks it as an instruction, measured against how common such marks
-//     are in this prompt.
+//  1. Structure (structure.go): blocks such as paragraphs, code, tables, records, logs and quotes,
+//     cut into pieces: sentences, lines, or parts of bounded size if there are neither.
+//  2. Words (words.go, filter.go): the terms of every piece. Pieces without content,
+//     near-duplicates and long runs of encoded data are dropped.
+//  3. Information (score.go): how much the terms of a piece say about this prompt, measured
+//     against how common they are in any text, and how strongly the piece is marked as an
+//     instruction, measured against how common such marks are in this prompt.
 //
-// Then pick.go fills the budget: the two ends of the text, the rarest instructions, and the best
-// piece of every stretch of the text, in their original order.
+// Then pick.go fills the budget with the two ends of the text, the rarest instructions, and the
+// best piece of every stretch of the text, in their original order.
 //
-// The result is a function of text and options alone. Time and memory are linear in the text up to
+// The result depends only on the text and the options. Time and memory are linear in the text up to
 // the logarithm of a sort. The package keeps no state, starts no goroutines and is safe for
 // concurrent use.
 package compress
