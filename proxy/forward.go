@@ -68,7 +68,9 @@ func (p *Proxy) send(
 	)
 	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
+		w.Heartbeat.Start() // a request may wait for a slot
 		m, lease, err := where.Next(ctx)
+		w.Heartbeat.Pause()
 		switch {
 		case errors.Is(err, fault.ErrEndpointsFull), errors.Is(err, fault.ErrAsleep):
 			last = err

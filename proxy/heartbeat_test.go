@@ -41,6 +41,40 @@ func TestCommentsKeepASilentStreamAlive(t *testing.T) {
 	}
 }
 
+func TestCommentsKeepAStreamThatWaitsForASlotAlive(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	u := testkit.NewUpstream(t, testkit.After(gate, testkit.Stream(testkit.Event("one"), testkit.Finish, testkit.Done)))
+	narrow := func(wait time.Duration) func(s *setup) {
+		return func(s *setup) {
+			for i := range s.models {
+				s.models[i].Queue.Wait = option.Duration(wait)
+				s.models[i].Endpoints[0].MaxInflight = 1
+			}
+		}
+	}
+	b := start(t, oneModel(u), commenting, narrow(time.Minute))
+	first := make(chan answered, 1)
+	go func() { first <- b.raw(askStream("hi")) }()
+	waitFor(t, "the first request", func() bool { return len(u.Requests()) == 1 })
+	second := b.raw(askStream("hi"), func() { close(gate) }) // the head came with a comment
+	for name, got := range map[string]answered{"in flight": <-first, "in the queue": second} {
+		if got.status != 200 || got.err != nil || !strings.HasPrefix(got.body, downstream.KeepAlive) || !strings.HasSuffix(got.body, "data: [DONE]\n\n") {
+			t.Errorf("%s: %d %v %q", name, got.status, got.err, got.body)
+		}
+	}
+
+	stuck := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})
+	b = start(t, hostileModels(stuck), commenting, narrow(200*time.Millisecond))
+	leave := b.leaveable(ask("hi"), "")
+	defer leave()
+	waitFor(t, "the request that holds the slot", func() bool { return stuck.Requests() == 1 })
+	got := b.raw(askStream("hi"))
+	if got.status != 200 || !strings.HasPrefix(got.body, downstream.KeepAlive) || !strings.HasSuffix(got.body, `"code":"overloaded"}}`+"\n\n") {
+		t.Errorf("too long in the queue: %d %v %q", got.status, got.err, got.body)
+	}
+}
+
 func TestWhatGoesWrongBehindACommentIsToldInTheStream(t *testing.T) {
 	t.Parallel()
 	slow := hostile.Start(t, hostile.Options{Mode: "watch-ttft"})

@@ -43,12 +43,13 @@ func (k *Heartbeat) Start() {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.on, k.quiet = true, time.Now()
+	k.on = true
 	switch {
 	case k.timer == nil:
+		k.quiet = time.Now()
 		k.timer = time.AfterFunc(k.after, k.beat)
 	case !k.set:
-		k.timer.Reset(k.after)
+		k.timer.Reset(max(0, k.after-time.Since(k.quiet)))
 	}
 	k.set = true
 }
