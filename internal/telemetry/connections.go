@@ -27,11 +27,11 @@ type connectionGauges struct {
 func (m *Metrics) WatchConnections(f func() []ConnectionStatus) { m.connections.source.Store(&f) }
 
 func (g *connectionGauges) register(m *maker) {
-	open := m.watched("signalbox_connections", "Connections of clients per listener, by state: new, active, idle.")
-	limit := m.watched("signalbox_connections_limit", "How many connections a listener may have.")
+	open := m.watched("signalbox_connections", "Client connections per listener, by state: new, active, idle.")
+	limit := m.watched("signalbox_connections_limit", "Maximum number of connections of a listener.")
 	evicted, err := m.meter.Int64ObservableCounter("signalbox_connections_evicted_total",
-		metric.WithDescription("Connections without a request that were closed, because their "+
-			"place was needed."))
+		metric.WithDescription("Connections without a request that were closed to make room for "+
+			"others."))
 	m.errs = append(m.errs, err)
 	m.read(func(o metric.Observer) {
 		f := g.source.Load()

@@ -31,10 +31,10 @@ func (m *Metrics) WatchContexts(census func(tell func(tier string, contexts, byt
 }
 
 func (g *contextGauges) register(m *maker) {
-	objects := m.watched("signalbox_contexts", "Contexts by where their latest version is, as seen from this process: "+
-		"hot, l2, and l3 for those that are only in Redis.")
-	size := m.watched("signalbox_context_bytes", "Bytes of contexts by tier: hot, ready for use; "+
-		"l2, packed in RAM, those of hot ones too; l3, of all in Redis, unpacked.")
+	objects := m.watched("signalbox_contexts", "Contexts by the tier of their latest version, as seen from this "+
+		"process: hot, l2, and l3 for those that are only in Redis.")
+	size := m.watched("signalbox_context_bytes", "Bytes of contexts by tier: hot, ready for use; l2, packed in RAM, "+
+		"including those of hot contexts; l3, all contexts in Redis, unpacked.")
 	m.read(func(o metric.Observer) {
 		if census := g.census.Load(); census != nil {
 			(*census)(func(tier string, n, bytes int64) {

@@ -38,14 +38,14 @@ func (m *Metrics) WatchPool(f func() PoolStatus) { m.pool.source.Store(&f) }
 
 func (g *poolGauges) register(m *maker) {
 	up := m.watched("signalbox_endpoint_up",
-		"1 while the endpoint takes requests as a matter of course, also while it is suspect or "+
-			"resting; 0 while it is down or asleep, and from when it is ejected until a request to it "+
-			"succeeds.")
+		"1 while the endpoint is used normally, including while it is suspect "+
+			"or resting; 0 while it is down or asleep, and from its ejection until "+
+			"a request to it succeeds.")
 	asleep := m.watched("signalbox_endpoint_asleep",
-		"1 while the endpoint says that it sleeps or is paused, else 0.")
+		"1 while the endpoint reports that it sleeps or is paused, else 0.")
 	flight := m.watched("signalbox_endpoint_inflight", "Requests in flight per endpoint.")
 	queued := m.watched("signalbox_queued_requests",
-		"Requests that wait for an endpoint of a model, all of which are full.")
+		"Requests that wait for an endpoint of a model, because all are full.")
 	m.read(func(o metric.Observer) {
 		f := g.source.Load()
 		if f == nil {

@@ -27,8 +27,8 @@ func (m *Metrics) CountedLocally(what, reason string) { m.local.add(1, what, rea
 
 func (g *redisGauge) register(m *maker) {
 	answers := m.watched("signalbox_redis_up",
-		"1 while memory.redis answers, 0 while it does not and each replica counts limits and "+
-			"budgets by itself; absent without one.")
+		"1 while memory.redis responds, 0 while it does not and each replica "+
+			"counts limits and budgets by itself; absent without memory.redis.")
 	m.read(func(o metric.Observer) {
 		if up := g.up.Load(); up != nil {
 			o.ObserveInt64(answers, bit((*up)()))

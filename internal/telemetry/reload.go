@@ -26,11 +26,11 @@ func (m *Metrics) Reloaded(ok bool, generation uint64, now time.Time) { //nolint
 
 func (g *reloadGauges) register(m *maker) {
 	ok := m.watched("signalbox_config_last_reload_successful",
-		"1 when the configuration could be used as it was last read, else 0.")
+		"1 if the configuration was valid when it was last read, else 0.")
 	at := m.watched("signalbox_config_last_reload_success_timestamp_seconds",
-		"When the configuration in use was read, Unix time.")
+		"Unix time at which the configuration in use was read.")
 	generation := m.watched("signalbox_config_generation",
-		"How often a configuration was taken into use since the start.")
+		"Number of configurations that were taken into use since the start.")
 	m.read(func(o metric.Observer) {
 		if g.at.Load() == 0 {
 			return

@@ -150,11 +150,12 @@ func metricsPage(scrape string) string {
 	}
 	var out strings.Builder
 	out.WriteString("# Metrics\n\n" +
-		"`GET /metrics` of the admin listener, in the text format of Prometheus; with\n" +
-		"`telemetry.otlp_metrics_endpoint` over OTLP as well. Labels have values of the configuration alone,\n" +
-		"so that no client makes a series. A scrape has `go_*` and `process_*` besides, of the Go runtime and\n" +
-		"the process. This page is made from a scrape, by a test.\n\n" +
-		"| metric | kind | labels | what it tells |\n| --- | --- | --- | --- |\n")
+		"`GET /metrics` on the admin listener returns these metrics in the Prometheus text format. With\n" +
+		"`telemetry.otlp_metrics_endpoint` they are exported over OTLP as well. Label values come from the\n" +
+		"configuration and from fixed sets, never from clients, so a client cannot create series. A scrape\n" +
+		"also contains `go_*` and `process_*`, for the Go runtime and the process. A test generates this\n" +
+		"page from a scrape.\n\n" +
+		"| metric | kind | labels | description |\n| --- | --- | --- | --- |\n")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := all[name]
 		labels := "`" + strings.Join(slices.Sorted(maps.Keys(f.labels)), "`, `") + "`"
