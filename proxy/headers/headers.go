@@ -162,7 +162,8 @@ func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	s := h.Get("Retry-After")
 	whole, part, _ := strings.Cut(s, ".")
 	if n, err := strconv.ParseUint(whole, 10, 63); err == nil {
-		if fraction, err := strconv.ParseFloat("."+part+"0", 64); err == nil {
+		fraction, err := strconv.ParseFloat("0."+part+"0", 64)
+		if err == nil && !strings.ContainsAny(part, "eE") { // "1.5e9" is not a wait
 			return time.Duration((float64(min(n, maxSeconds)) + fraction) * float64(time.Second)), true
 		}
 	}

@@ -58,7 +58,7 @@ func TestWaitsAreReadAsServersWriteThem(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for written, want := range map[string]string{
-		"7": "7", "0": "0", "0.5": "1", "1e40": "", "99999": "60", "2.25": "3", "1.x": "", ".5": "", "5.e3": "",
+		"7": "7", "0": "0", "0.5": "1", "1e40": "", "99999": "60", "2.25": "3", "1.x": "", "1.5e30": "", "1.5e1": "", ".5": "", "5.e3": "",
 		"Fri, 02 Jan 2026 03:04:08 GMT": "3",
 		"Thu, 01 Jan 2026 03:04:08 GMT": "0", "-1": "", "NaN": "", "soon": "", "": "",
 	} {
