@@ -79,14 +79,15 @@ func (p *Plan) leave(section string, of map[string]yaml.Node, known ...string) {
 type deployment struct {
 	Name   string `yaml:"model_name"`
 	Params struct {
-		Model  string    `yaml:"model"`
-		Base   string    `yaml:"api_base"`
-		Key    string    `yaml:"api_key"`
-		Weight float64   `yaml:"weight"`
-		Input  *float64  `yaml:"input_cost_per_token"`
-		Output *float64  `yaml:"output_cost_per_token"`
-		RPM    yaml.Node `yaml:"rpm"`
-		TPM    yaml.Node `yaml:"tpm"`
+		Model    string    `yaml:"model"`
+		Base     string    `yaml:"api_base"`
+		Key      string    `yaml:"api_key"`
+		Weight   float64   `yaml:"weight"`
+		Provider string    `yaml:"custom_llm_provider"`
+		Input    *float64  `yaml:"input_cost_per_token"`
+		Output   *float64  `yaml:"output_cost_per_token"`
+		RPM      yaml.Node `yaml:"rpm"`
+		TPM      yaml.Node `yaml:"tpm"`
 
 		Rest map[string]yaml.Node `yaml:",inline"`
 	} `yaml:"litellm_params"`
@@ -154,6 +155,9 @@ func (p *Plan) litellm(top map[string]yaml.Node) error {
 	return nil
 }
 
+// maxTimeout is a week in seconds: more than any response takes.
+const maxTimeout = 7 * 24 * 60 * 60
+
 // times keeps fallbacks, time limits and retries of a section of settings.
 func (p *Plan) times(section map[string]yaml.Node) {
 	if n, ok := section["fallbacks"]; ok {
@@ -161,7 +165,7 @@ func (p *Plan) times(section map[string]yaml.Node) {
 	}
 	for _, key := range []string{"timeout", "request_timeout"} {
 		if x, ok := float(section, key); ok && x > 0 {
-			p.serves("answer_timeout", fmt.Sprintf("%gs", x))
+			p.serves("answer_timeout", strconv.FormatFloat(min(x, maxTimeout), 'f', -1, 64)+"s")
 		}
 	}
 	if n, ok := float(section, "num_retries"); ok && n >= 0 && n < 10 {
@@ -192,12 +196,26 @@ func join(a, b string) string {
 	return a + "\n" + b
 }
 
+// provider returns what LiteLLM would send the model to, and the name that it has there: by
+// custom_llm_provider, else by the prefix of the model, else by its name.
+func (d *deployment) provider() (name, served string) {
+	name, served, prefixed := strings.Cut(d.Params.Model, "/")
+	switch given := d.Params.Provider; {
+	case given != "":
+		return given, strings.TrimPrefix(d.Params.Model, given+"/")
+	case prefixed:
+		return name, served
+	case strings.HasPrefix(d.Params.Model, "claude-"):
+		return "anthropic", d.Params.Model
+	case strings.HasPrefix(d.Params.Model, "gemini-"):
+		return "vertex_ai", d.Params.Model
+	}
+	return "openai", d.Params.Model
+}
+
 // deployment makes an endpoint of an item of model_list.
 func (p *Plan) deployment(d *deployment) {
-	provider, served, prefixed := strings.Cut(d.Params.Model, "/")
-	if !prefixed {
-		provider, served = "openai", d.Params.Model
-	}
+	provider, served := d.provider()
 	base, ok := speaks(provider)
 	switch {
 	case strings.Contains(d.Name, "*") || d.Name == "" || served == "":

@@ -83,6 +83,19 @@ litellm_settings: {request_timeout: 60, num_retries: 2}
 	}
 }
 
+func TestATimeoutIsWrittenAsADuration(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"30": "30s", "0.5": "0.5s", "1000000": "604800s", "1e12": "604800s"} {
+		p, err := FromFile("f.yaml", []byte("model_list: [{model_name: a, litellm_params: {model: openai/a}}]\nrouter_settings: {timeout: "+given+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.Server, ", "); got != "answer_timeout: "+want {
+			t.Errorf("a timeout of %s becomes %s", given, got)
+		}
+	}
+}
+
 // An address does not make a provider speak another API, and what a deployment says besides is told
 // by its name alone.
 func TestDeploymentsThatCannotBeKeptAreTold(t *testing.T) {
@@ -93,20 +106,24 @@ model_list:
   - {model_name: custom, litellm_params: {model: mine/b, api_base: "http://h/v1"}}
   - {model_name: az, litellm_params: {model: azure/gpt, api_base: "https://x.openai.azure.com", api_version: "1"}}
   - {model_name: cl, litellm_params: {model: anthropic/claude, api_base: "https://gateway"}}
+  - {model_name: bare, litellm_params: {model: claude-sonnet-4}}
+  - {model_name: given, litellm_params: {model: Org/M-7B, custom_llm_provider: openai, api_base: "http://h/v1"}}
+  - {model_name: twice, litellm_params: {model: gemini/flash, custom_llm_provider: gemini, api_base: "http://h/v1"}}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var kept []string
 	for _, m := range p.Models {
-		kept = append(kept, m.Name)
+		kept = append(kept, m.Name+"="+m.ServedAs)
 	}
-	if got := strings.Join(kept, " "); got != "a custom" {
+	if got := strings.Join(kept, " "); got != "a=a custom=b given=Org/M-7B" {
 		t.Errorf("kept %s", got)
 	}
 	notes := strings.Join(p.Notes, "\n")
 	for _, w := range []string{
 		`"az": azure does not speak`, `"cl": anthropic does not speak`,
+		`"bare": anthropic does not speak`, `"twice": gemini does not speak`,
 		"not kept: litellm_params.extra_headers, litellm_params.max_retries, litellm_params.timeout",
 	} {
 		if !strings.Contains(notes, w) {
