@@ -134,7 +134,7 @@ func TestADateInAHeadingIsOfItsSection(t *testing.T) {
 	}
 }
 
-// TestAWordForAProgramIsNoStrangeName checks that a capitalized term for any program is not a
+// TestAWordForAProgramIsNoStrangeName checks that a capitalised term for any program is not a
 // missing name if the evidence has the numbers.
 func TestAWordForAProgramIsNoStrangeName(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 // Pair is what a Judge reads together.
 type Pair struct {
 	Premise string // text of the evidence
-	// The claim, preceded by the text it continues if it cannot be understood alone.
+	// Claim is the claim, preceded by the text it continues if it cannot be understood alone.
 	Claim string
 }
 
@@ -82,8 +82,8 @@ func (c *Claim) span(start, end int) claims.Span {
 // Result is the verdict on one claim.
 type Result struct {
 	Verdict Verdict
-	// Support of the claim by the evidence, in [0,1]: 1 if it states nothing, 0.5 if no model read
-	// it.
+	// Score is the support of the claim by the evidence, in [0,1]: 1 if it states nothing, 0.5 if
+	// no model read it.
 	Score   float64
 	Source  int    // index of the source that decided, or -1
 	ID      string // ID of that source; may be empty

@@ -51,7 +51,7 @@
 //
 // A claim without a sign of anything checkable (package numeric, Signs) is read by models only if
 // the evidence is about the same things, so that small talk costs nothing. In scripts without
-// letter case names cannot be recognized; there, a neutral claim without a number is not checkable.
+// letter case names cannot be recognised; there, a neutral claim without a number is not checkable.
 //
 // A judge reads the best premises of a claim. If fewer than Options.Premises share a word with it,
 // it also reads windows from the start of the sources, so that claims in other words are read as

@@ -72,7 +72,7 @@ var forms = hashes("answer assessment background code concepts conclusion conclu
 	"risiken schritte status zusammenfassung étapes questions résumé risques pasos preguntas resumen riesgos")
 
 // titleOf returns the length, in bytes, of a title that begins a text and ends in a colon, as in an
-// answer that is a form: "Files and Code Sections:". Its words must be capitalized, except function
+// answer that is a form: "Files and Code Sections:". Its words must be capitalised, except function
 // words, and one of them must be in forms. It returns 0 if there is no title.
 func titleOf(text string) int {
 	end := strings.IndexByte(text[:min(len(text), maxLine)], ':')

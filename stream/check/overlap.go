@@ -18,7 +18,7 @@ type overlap struct {
 	missing       int     // content words that no premise has
 	weight        float64 // of the content words, by length and name
 	missingWeight float64
-	names         int // capitalized words inside the claim
+	names         int // capitalised words inside the claim
 	missingNames  int
 	missingTools  int     // missing names that are general terms for programs
 	best          float64 // share of the content words in the best sentence; 1 without any
@@ -196,7 +196,7 @@ func (m *matcher) count(o *overlap) {
 	}
 }
 
-// tools are capitalized words, by hash, for programs and their parts in general, which name none of
+// tools are capitalised words, by hash, for programs and their parts in general, which name none of
 // them.
 //
 //nolint:gochecknoglobals // constant table

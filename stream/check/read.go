@@ -42,7 +42,7 @@ type reading struct {
 	final      bool // no model can change quick
 	hypothesis string
 	found      []evidence.Premise // best first, then what fill added
-	// What the judge reads: the first of found, and what was gathered from a page.
+	// read is what the judge reads: the first of found, and what was gathered from a page.
 	read     []evidence.Premise
 	pairs    []int // index of the inference for each premise in read
 	inf      []Inference

@@ -137,14 +137,14 @@ func (m *matcher) otherName(k int, s words.Word) bool {
 	return true
 }
 
-// called reports whether word k of the claim is capitalized and a name in the evidence.
+// called reports whether word k of the claim is capitalised and a name in the evidence.
 func (m *matcher) called(k int) bool {
 	w := &m.claim[k]
 	return w.Has(words.Capital) && !w.Has(words.Stop) && !w.Has(words.Number) && w.End-w.Start > 1 && m.calledSo(w.Hash)
 }
 
 // calledSo reports whether a word is a name in the evidence: it occurs inside a sentence and is
-// always capitalized.
+// always capitalised.
 func (m *matcher) calledSo(hash uint64) bool {
 	inner := false
 	for _, p := range m.parts {

@@ -32,7 +32,7 @@ var (
 		sulla ed questo questa entro può possono viene vengono avete hanno puede pueden debe deben esta
 		este vous votre nous peut peuvent doit doivent het een op niet zijn voor te uit naar ook wordt werd aan och att
 		det som är av inte ett og til ikke jest się nie że był była oraz przez`)
-	// german are words of languages that capitalize every noun.
+	// german are words of languages that capitalise every noun.
 	german = hashes(`der das den dem des ein eine einen einem einer eines und ist nicht im vom zum zur auf für
 		von bei nach aus auch wird wurde wurden werden sind mit sich um als kein keine ab bis man
 		oder aber sein seine ihren ihrem ihrer hat sie wir ich ihnen ihm ihn können kann müssen muss
@@ -235,7 +235,7 @@ func (m *matcher) partsOf(sentence []words.Word, text string) {
 	}
 }
 
-// stranger returns the span of a name in the claim that no premise has. If the language capitalizes
+// stranger returns the span of a name in the claim that no premise has. If the language capitalises
 // nouns, only two adjacent such words count. The same holds if the evidence is in another language,
 // which may spell places and countries differently. If both apply, nothing counts.
 func (m *matcher) stranger(c *Claim, t tongues) (span claims.Span) {
@@ -285,7 +285,7 @@ func (m *matcher) germanPremise() bool {
 	return told > 1
 }
 
-// unknown reports whether word i of the claim is capitalized like a name and in no premise. German
+// unknown reports whether word i of the claim is capitalised like a name and in no premise. German
 // words such as "Ihre" do not count.
 func (m *matcher) unknown(i int) bool {
 	w := &m.claim[i]

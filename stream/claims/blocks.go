@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// blockForm says how a code block is recognized.
+// blockForm says how a code block is recognised.
 type blockForm uint8
 
 const (
@@ -173,7 +173,7 @@ func (s *Splitter) beginEditLine(at int) verdict {
 	return yes
 }
 
-// frame recognizes a line that frames an edit: five to nine times the sign, a space and the word.
+// frame recognises a line that frames an edit: five to nine times the sign, a space and the word.
 func frame(h lineHead, sign byte, word string) verdict {
 	run := 0
 	for run < len(h.text) && run < 10 && h.text[run] == sign {
@@ -368,7 +368,7 @@ func rangeOf(h lineHead, at int) (n, size int, v verdict) {
 	return n, at - first, yes
 }
 
-// files recognizes two lines that name the files of a diff: --- a/x and +++ b/x.
+// files recognises two lines that name the files of a diff: --- a/x and +++ b/x.
 func (s *Splitter) files(at int) verdict {
 	if v := begins(s.lineHead(at), "--- "); v != yes {
 		return v

@@ -88,7 +88,8 @@ type Claim struct {
 	Text    string // the bytes of the text at Bytes
 	Context string // of a Cell: the heads of its column and its row; otherwise empty
 	Bytes   Span   // in bytes from the start of the choice
-	// In code points from the start of the choice; an invalid UTF-8 byte counts as one.
+	// Runes is the range in code points from the start of the choice; an invalid UTF-8 byte counts
+	// as one.
 	Runes Span
 	Kind  Kind
 	// Said is the text of a JSON claim without escapes, if Text has some. For a Value it begins

@@ -227,7 +227,7 @@ func (s *Splitter) endString() {
 }
 
 // isWord reports whether a string of one word is one of a fixed set of values rather than a fact:
-// it is not capitalized, or all in capitals.
+// it is not capitalised, or all in capitals.
 func isWord(text string) bool {
 	upper, lower := false, false
 	for i, r := range text {

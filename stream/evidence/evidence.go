@@ -96,7 +96,8 @@ type Premise struct {
 	ID       string // of the source
 	Sentence int    // index of the sentence in the evidence, as in numeric.Finding
 	Text     string // the sentence and, up to the window, its neighbours
-	// Higher is better; above 1 a number decided. Comparable within one claim only.
+	// Score is higher for better premises; above 1 a number decided. Comparable within one claim
+	// only.
 	Score float64
 	Why   Why
 	Page  int // words of the whole source
@@ -113,7 +114,7 @@ type Evidence struct {
 	said      map[uint64]int32 // hash of a sentence's content to the first such sentence
 	versions  [][]string       // per sentence; nil if there are none
 	ranged    bool             // it mentions a range of versions
-	// If there are versions: all dotted numbers (true) and their beginnings (false).
+	// joined holds, if there are versions, all dotted numbers (true) and their beginnings (false).
 	joined map[string]bool
 }
 
@@ -121,8 +122,8 @@ type sentence struct {
 	source int
 	part   int // prose.at of its text
 	text   string
-	// Range in the text of the source. Both are -1 if the sentence is not in the source as it is,
-	// such as a table row.
+	// start and end are the range in the text of the source. Both are -1 if the sentence is not in
+	// the source as it is, such as a table row.
 	start, end int
 	words      int
 	section    int32 // 1 + index of the last heading before it, or 0

@@ -16,7 +16,7 @@ func pieces(text string, n int) []string {
 	return append(list, chunk(text), stop(), done)
 }
 
-// TestTextThatTurnsOutToBeJSONIsNotChanged checks that JSON is recognized by its start if no
+// TestTextThatTurnsOutToBeJSONIsNotChanged checks that JSON is recognised by its start if no
 // request field asks for it, however it is cut. Prose may begin like JSON.
 func TestTextThatTurnsOutToBeJSONIsNotChanged(t *testing.T) {
 	t.Parallel()

@@ -38,8 +38,8 @@ type splice struct {
 type item struct {
 	event sse.Event
 	chunk *response.Chunk // chunk of the event, only for the current one
-	// Items of one choice keep their order. Everything: after all earlier and before all later
-	// items. anyTime: no order.
+	// choice decides the order. Items of one choice keep theirs. Everything: after all earlier and
+	// before all later items. anyTime: no order.
 	choice int
 	texts  []passage // pieces of lanes that are checked
 	wholes []passage // texts that repeat a lane as a whole

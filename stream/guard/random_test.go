@@ -24,7 +24,7 @@ type generator struct {
 func (g *generator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
 
 // sentence makes a claim, sometimes with "false" or "slow". Each has a unique word, so that a part
-// of it can be recognized.
+// of it can be recognised.
 func (g *generator) sentence(n int) string {
 	list := []string{fmt.Sprintf("Wörd%d", n)}
 	for range g.r.IntN(12) {

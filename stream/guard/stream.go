@@ -26,14 +26,14 @@ type stream struct {
 	state  sse.State        // state of what was put
 	closed bool             // [DONE] was put
 	in     *response.Reader // reads what arrives
-	// Reads again what leaves changed or late. In the Responses API it reads everything that
+	// back reads again what leaves changed or late. In the Responses API it reads everything that
 	// leaves, because the order counts.
 	back  response.Reader
 	queue queue
 	now   item           // the current event
 	late  response.Chunk // an event of the guard, or one that has waited
 	cuts  bool           // it may end early
-	// What the client has received of a Responses API answer that may be cut.
+	// given is what the client has received of a Responses API answer that may be cut.
 	given  *response.Partial
 	ended  []int // choices whose end the client has seen
 	buf    []byte

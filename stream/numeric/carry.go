@@ -12,7 +12,7 @@ type opening uint8
 const (
 	nameless opening = iota // no name: "the company employs 312 people", "opened 1883"
 	pronoun                 // a pronoun before any name: "In 2020 it moved to Oslo"
-	titled                  // only the first word is capitalized: "Tullis employs", "Tickets cost"
+	titled                  // only the first word is capitalised: "Tullis employs", "Tickets cost"
 	named                   // a proper name
 )
 
@@ -67,8 +67,8 @@ func refers(s string, first bool) bool {
 // carry says whose names a sentence inherits.
 type carry struct {
 	from int32 // sentence of the same group whose names are inherited, -1: none
-	// How much those names count: from beside (the sentence has a subject of its own) to ahead (a
-	// list item).
+	// as is how much those names count: from beside (the sentence has a subject of its own) to
+	// ahead (a list item).
 	as standing
 }
 

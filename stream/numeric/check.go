@@ -132,7 +132,7 @@ type checker struct {
 	lasts       bool     // the claim has a length of time other than a year
 	yearly      bool     // the claim mentions a year
 	noun        uint64   // noun counted by the number being judged, or 0
-	// total weight of the terms that describe the subject of the number being judged
+	// all is the total weight of the terms that describe the subject of the number being judged.
 	all    float64
 	said   []words.Word // words of the preceding text
 	tenses []phase      // of the claim's numbers
@@ -159,7 +159,7 @@ type claimTerm struct {
 	weight float64
 	clause int32 // -1: from the context
 	date   bool
-	name   bool     // capitalized, or of a script without capitals
+	name   bool     // capitalised, or of a script without capitals
 	side   bool     // describes only the side of a bound, or a change
 	at     standing // place in the claim relative to the number being judged
 }

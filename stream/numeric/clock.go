@@ -181,7 +181,7 @@ func (c *checker) namedHere(match, other candidate) bool {
 		(row || !slices.ContainsFunc(m, strange))
 }
 
-// dayNames are words, by hash, for kinds of days or several weekdays that are not capitalized.
+// dayNames are words, by hash, for kinds of days or several weekdays that are not capitalised.
 //
 //nolint:gochecknoglobals // constant table
 var dayNames = hashSet("weekday weekdays weekend weekends holiday holidays workday workdays werktags wochenende " +

@@ -193,7 +193,7 @@ func follows(word string) bool {
 }
 
 // thenWords, by hash, begin a clause that continues all of the previous one. monthWords are month
-// names, by hash, in languages that do not capitalize them.
+// names, by hash, in languages that do not capitalise them.
 //
 //nolint:gochecknoglobals // constant tables
 var (

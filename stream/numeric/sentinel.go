@@ -93,7 +93,7 @@ func (s *sentinel) wordSigns(claim string) Signs {
 }
 
 // name reports whether word i is part of a name. "I" is not. The first word of a sentence is one
-// only if another capitalized word follows (New York is) or it is in capitals (NASA is).
+// only if another capitalised word follows (New York is) or it is in capitals (NASA is).
 func (s *sentinel) name(i int, claim string) bool {
 	w := s.words[i]
 	text := claim[w.Start:w.End]
@@ -138,7 +138,7 @@ func quoted(claim string) Signs {
 }
 
 // quantities are English, German, French and Spanish words for amounts without a number, and
-// weekdays that are not capitalized.
+// weekdays that are not capitalised.
 //
 //nolint:gochecknoglobals // constant table
 var quantities = func() map[string]bool {

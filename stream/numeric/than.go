@@ -10,7 +10,8 @@ import (
 // than is the comparison in a claim such as "more than in 2023".
 type than struct {
 	way turn // turnRise if the first is more, turnFall if it is less, or 0
-	// Months of the date after "than" and of the other date, which is 0 if not stated.
+	// from and to are the months of the date after "than" and of the other date; to is 0 if not
+	// stated.
 	from, to int32
 }
 

@@ -30,10 +30,11 @@ type layout struct {
 
 	object, typeName, status, incomplete, reason openai.Span // values, with quotes
 	response, itemID, item, part, output         openai.Span // values
-	// the top-level member, from name to value
+	// usage is the top-level member, from name to value.
 	usage                         openai.Span
 	errors, hasChoices, hasOutput bool
-	// what the choices contain; text: a completion's text is not empty
+	// chat, completion and text say what the choices contain; text: a completion's text is not
+	// empty.
 	chat, completion, text bool
 	role                   bool // there is a role
 	fresh                  bool // the role is of a choice not read before

@@ -141,7 +141,7 @@ type StreamOptions struct {
 	// Unweighed is set if only the proxy requested log probabilities. They are hidden from the
 	// client.
 	Unweighed bool
-	// Messages is set for a stream of Anthropic's Messages API, of which only the end is recognized
+	// Messages is set for a stream of Anthropic's Messages API, of which only the end is recognised
 	// here.
 	Messages bool
 }

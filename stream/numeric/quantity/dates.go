@@ -296,7 +296,7 @@ func (p *parser) toLaterDay(i int, day float64, v *Value) bool {
 	return true
 }
 
-// monthAt reports whether token i is a month. "may" and "march" must be capitalized.
+// monthAt reports whether token i is a month. "may" and "march" must be capitalised.
 func (p *parser) monthAt(i int) bool {
 	t := p.tok(i)
 	if t.kind != tokWord || t.word.role&roleMonth == 0 {

@@ -27,10 +27,11 @@ type token struct {
 	kind       tokenKind
 	sym        rune // of a symbol
 
-	// of a number: value, alternative reading or NaN, place of its last digit
+	// num, alt and step are the value of a number, its alternative reading or NaN, and the place
+	// value of its last digit.
 	num, alt, step float64
-	// Digits before the decimal sign if the number may be a year; 0 if it has separators or
-	// decimals.
+	// digits is the number of digits before the decimal sign if the number may be a year; 0 if it
+	// has separators or decimals.
 	digits int
 	word   word // of a word: its lexicon entry
 	unit   unit // unit that a word or symbol names; dim is Plain if none
@@ -38,7 +39,8 @@ type token struct {
 	zone    int16 // of a clock, as in Value
 	country int16 // of a telephone number, as in Value
 	weak    bool  // of a number: one ideograph, which may not be a fact
-	// Of a clock: a word states the half of the day. Of a number: it is known to be a year.
+	// told is set for a clock if a word states the half of the day, and for a number that is known
+	// to be a year.
 	told       bool
 	year       int // of a date
 	month, day uint8
@@ -175,7 +177,7 @@ func (l *lexer) citation() bool {
 }
 
 // wordOrName takes a word. A word that contains a digit is an identifier, unless it is a unit (m2)
-// or a quarter (Q3). A hyphen and digits after a capitalized word or an abbreviation belong to it
+// or a quarter (Q3). A hyphen and digits after a capitalised word or an abbreviation belong to it
 // (COVID-19).
 func (l *lexer) wordOrName() {
 	start := l.pos

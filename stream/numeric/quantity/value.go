@@ -44,24 +44,27 @@ const (
 // Value is one number, date or time of a text. Amounts are stored twice: as written (Raw, RawHi, in
 // the written unit) and in the base unit of their dimension (Lo, Hi).
 type Value struct {
-	// Byte offsets into the text: the number with its sign, magnitude and unit, without the hedge.
+	// Start and End are byte offsets into the text: the number with its sign, magnitude and unit,
+	// without the hedge.
 	Start, End int
 
 	Kind  Kind
 	Hedge Hedge
-	// A small number or a rank in words that may not be a fact: "one of them", "first of all".
+	// Weak marks a small number or a rank in words that may not be a fact: "one of them", "first of
+	// all".
 	Weak bool
 
 	Lo, Hi     float64 // base unit; Lo < Hi is a range. Clock: minutes after midnight
 	Raw, RawHi float64 // written unit, multiplied by magnitude words
-	// Other reading of an ambiguous notation (1.234), in the written unit; NaN: none.
+	// Alt is the other reading of an ambiguous notation (1.234), in the written unit; NaN: none.
 	Alt float64
-	// Place value of the last written digit, in the written unit: 0.1 for 3.2, 1e5 for 3.2 million.
+	// Step is the place value of the last written digit, in the written unit: 0.1 for 3.2, 1e5 for
+	// 3.2 million.
 	Step  float64
 	Place float64 // place value of the last digit that is not 0: 1e3 for 45,000
 
 	Scale float64 // of magnitude words: 1e6 for "3 million"; 0 without any
-	// Seconds that an amount is for: a month for "49 dollars a month"; 0: not stated.
+	// Period is the seconds that an amount is for: a month for "49 dollars a month"; 0: not stated.
 	Period float64
 
 	Dim    Dim     // dimension; Plain for bare numbers
