@@ -12,36 +12,36 @@ import (
 
 // EndpointOptions is one server of a model.
 type EndpointOptions struct {
-	// Name appears in headers, metrics and logs. Required, unique within the model.
+	// Name identifies the endpoint in headers, metrics and logs. Required, unique within the model.
 	Name string `yaml:"name"`
-	// URL is the base of the API, such as http://10.0.0.11:8000/v1. Required.
+	// URL is the base URL of the API, such as http://10.0.0.11:8000/v1. Required.
 	URL string `yaml:"url"`
-	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1. An
-	// endpoint that is to get no requests is taken out of the list, and finishes those that it has.
+	// Weight is the endpoint's share of the load relative to the others. 1 to 1000. Default 1. To
+	// send an endpoint no more requests, remove it from the list; it finishes those in flight.
 	Weight int `yaml:"weight" zero:"is not between 1 and 1000; take the endpoint out: it finishes what it has"`
-	// Resolve makes one endpoint of each server behind the name in the URL, and looks every 10s
-	// whether they have changed: `a` takes the addresses of the host, as a headless Kubernetes
-	// service has them, `srv` the records of a service, named as in _http._tcp.vllm.default.svc,
-	// with their ports and weights, `endpointslice` the Pods of a Kubernetes service, SERVICE or
-	// SERVICE.NAMESPACE, that are ready, by the API server. Default off: the name is one endpoint.
+	// Resolve expands the name in the URL to one endpoint per server, and looks for changes every
+	// 10s. `a` uses the addresses of the host, as a headless Kubernetes service has them. `srv`
+	// uses the SRV records of a service, named as in _http._tcp.vllm.default.svc, with their ports
+	// and weights. `endpointslice` uses the ready Pods of a Kubernetes service, SERVICE or
+	// SERVICE.NAMESPACE, as the API server lists them. Default off: the name is one endpoint.
 	Resolve string `yaml:"resolve" words:"off a srv endpointslice"`
-	// MaxInflight is how many requests the server may have at once; further ones wait, see queue. 0
-	// to 100000. Default 0: no bound.
+	// MaxInflight is the maximum number of requests in flight at the server. Further ones wait, see
+	// queue. 0 to 100000. Default 0: unlimited.
 	MaxInflight int `yaml:"max_inflight"`
 	// APIKey is sent as a bearer token. A reference, ${NAME} or file:PATH. Default: none is sent.
 	APIKey string `yaml:"api_key" secret:"true"`
-	// ForwardAuth sends the client's own header Authorization on to this endpoint, which then knows
-	// who asks. It stands in place of api_key. Answers of the cache are then kept apart by that
-	// header. Default false: what clients authenticate with ends here.
+	// ForwardAuth forwards the client's Authorization header to this endpoint, which then knows who
+	// asks. It cannot be combined with api_key. Cached responses are then separated by that header.
+	// Default false: credentials of clients are not forwarded.
 	ForwardAuth bool `yaml:"forward_auth"`
-	// TLS says how a server with an https URL is trusted, and as whom it knows the proxy. Default:
-	// the system's authorities, and no certificate of one's own.
+	// TLS configures how the certificate of a server with an https URL is verified, and which
+	// client certificate the proxy presents. Default: the system's authorities, and no client
+	// certificate.
 	TLS TLSOptions `yaml:"tls"`
-	// Protocol is what the server is spoken to in: http1, h2 (over TLS), or h2c (HTTP/2 without
-	// TLS, for servers known to speak it). Default http1.
+	// Protocol is the HTTP version spoken with the server: http1, h2 (over TLS) or h2c (HTTP/2
+	// without TLS, for servers known to speak it). Default http1.
 	Protocol string `yaml:"protocol" words:"http1 h2 h2c"`
-	// KV says what is known of the server's key-value cache. Default: what the model's section kv
-	// says.
+	// KV describes the server's key-value cache. Default: the section kv of the model.
 	KV kv.Options `yaml:"kv"`
 }
 
@@ -80,17 +80,17 @@ func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	o.KV.Check(p, at+".kv")
 }
 
-// HealthOptions configures active checks. An endpoint is down after two checks in a row that were
-// refused, timed out or answered with a status of 500 or above, and up again after one that was
-// not.
+// HealthOptions configures active health checks. An endpoint is down after two consecutive checks
+// that were refused, timed out or returned a status of 500 or above, and up again after one check
+// that did not.
 type HealthOptions struct {
-	// Path is asked with GET on the endpoint's host. `off` turns the checks off. Default /health,
-	// and where a server has no such path, the list of models of its API.
+	// Path is the path that is requested with GET on the endpoint's host. `off` disables the
+	// checks. Default /health; for a server without that path, the list of models of its API.
 	Path string `yaml:"path"`
-	// Interval is the time between two checks. While the server is down it doubles with each, up to
-	// 30s. At least 10ms. Default 5s.
+	// Interval is the time between two checks. While the server is down, it doubles after each
+	// check, up to 30s. At least 10ms. Default 5s.
 	Interval option.Duration `yaml:"interval"`
-	// Timeout bounds one check. Default 2s.
+	// Timeout limits one check. Default 2s.
 	Timeout option.Duration `yaml:"timeout"`
 }
 

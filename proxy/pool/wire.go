@@ -24,16 +24,16 @@ const (
 	protocolH2C   = "h2c"
 )
 
-// TLSOptions is how an endpoint is trusted and as whom it knows the proxy. Files are read at start
-// and at every reload; a change of one of them is a reason to reload.
+// TLSOptions configures TLS to an endpoint. Its files are read at start and at every reload; after
+// a change of one of them, reload.
 type TLSOptions struct {
-	// CAFile holds the certificates, in PEM, of the authorities that the server's certificate may
-	// come from. Default: those of the system.
+	// CAFile is the file with the certificates of the authorities that may issue the server's
+	// certificate, in PEM. Default: the system's authorities.
 	CAFile string `yaml:"ca_file" path:"true"`
-	// CertFile holds the certificate, in PEM, that the proxy shows to the server, with its
-	// intermediates.
+	// CertFile is the file with the client certificate that the proxy presents, and its
+	// intermediates, in PEM.
 	CertFile string `yaml:"cert_file" path:"true"`
-	// KeyFile holds the key of cert_file, in PEM.
+	// KeyFile is the file with the private key of cert_file, in PEM.
 	KeyFile string `yaml:"key_file" path:"true"`
 	// ServerName is the name that the server's certificate must have. Default: the host of the URL.
 	ServerName string `yaml:"server_name"`
