@@ -112,8 +112,8 @@ type Options struct {
 	// decide as far as they can, and other claims are Unchecked.
 	English bool
 	// Strict also flags a claim that the Judge finds neither entailed nor contradicted if the
-	// evidence has all its names and its source is a page. This finds more false claims, but most
-	// of the additional flags are on true ones.
+	// evidence has all its names and its best source has at least 60 words. This finds more false
+	// claims, but most of the additional flags are on true ones.
 	Strict bool
 	// Time is the approximate limit for Text, or 0 for no limit. After it, the Judge receives no
 	// more pairs. It limits the cost of one text on a slow machine, where the limit by tokens does

@@ -140,7 +140,7 @@ func (s *Splitter) beginsObject(at int) verdict {
 	return no
 }
 
-// isGapOf reports whether c is JSON white space or a quotation mark of Markdown at the start of a
+// isGapOf reports whether c is JSON white space, or the > of a Markdown quotation at the start of a
 // line. fresh is whether only white space precedes c on its line.
 func isGapOf(c byte, fresh *bool) bool {
 	*fresh = *fresh || c == '\n'

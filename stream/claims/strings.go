@@ -195,7 +195,7 @@ func (m *members) forget() {
 }
 
 // endString ends a string, or the text if it ends within one. A string of a few words becomes a
-// Value with the names of its member and its object.
+// Value with the names of its member and its object; a single word that isWord accepts is dropped.
 func (s *Splitter) endString() {
 	m := &s.json
 	if m.token == muteToken {

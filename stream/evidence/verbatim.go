@@ -68,11 +68,15 @@ func bare(text string) string {
 }
 
 // Says returns the first sentence of the evidence that equals the text word for word, or -1. White
-// space, capitals, marks of emphasis and code, and final punctuation are ignored. A text of more
-// than cutWords words may also be a piece of a sentence. Says does not allocate. It takes as long
-// as reading the text or, for a long text that equals no sentence, as long as searching the
-// sources. If the evidence is larger than maxSearched, only whole sentences match, because
-// otherwise each claim would be searched in all of it.
+// space, capitals, marks of emphasis and code, and final punctuation are ignored.
+//
+// A text of more than cutWords words may also be a piece of a source. It must then occur there
+// literally, apart from the marks around it, but may begin and end anywhere. Says returns the
+// sentence in which it begins. Only the first maxSearched bytes of evidence, in whole sources, are
+// searched for pieces, because each claim is searched in all of them.
+//
+// Says does not allocate. It takes as long as reading the text or, for a long text that equals no
+// sentence, as long as searching the sources.
 func (e *Evidence) Says(text string) int {
 	if e.Empty() || len(text) > maxPiece {
 		return -1
