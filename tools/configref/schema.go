@@ -180,8 +180,8 @@ func describe(s object, key, text string) object {
 	}
 	text = linked.ReplaceAllString(strings.ReplaceAll(text, "\\|", "|"), "$1")
 	if _, isRef := s["$ref"]; isRef { // beside a reference, draft 7 reads nothing
-		return object{"allOf": []any{s}, "description": key + " " + text}
+		return object{"allOf": []any{s}, "description": text}
 	}
-	s["description"] = key + " " + text
+	s["description"] = text
 	return s
 }
