@@ -17,12 +17,12 @@ import (
 	"signalbox/proxy/headers"
 )
 
-// Principal is who makes a request.
+// Principal identifies the caller of a request.
 type Principal = auth.Principal
 
-// admit lets a request in: headers that can be read in one way only, a caller that is known and
-// within its limits, and a body within bounds, read to its end. The body is the caller's to keep. Who
-// calls is told of a request that is refused, too, once it is known.
+// admit checks the headers, authenticates the caller, applies the caller's limits and reads the
+// body to its end, within its bounds. The returned body belongs to the caller of admit. The
+// Principal is returned with an error too, once it is known.
 func (st *State) admit(w *downstream.Writer, r *http.Request) (Principal, []byte, error) {
 	who, err := st.identify(w, r)
 	if err != nil {
@@ -35,9 +35,9 @@ func (st *State) admit(w *downstream.Writer, r *http.Request) (Principal, []byte
 	return who, body, err
 }
 
-// checkMedia refuses a body that is not UTF-8 as it stands, or said not to be: a model server that
-// unpacks it, or reads it in the character set that the client names, would read another text than
-// is checked here. Nothing is unpacked here.
+// checkMedia refuses a body that is compressed or declared in a character set other than UTF-8. A
+// model server that decompresses the body, or decodes it in the declared character set, would read
+// a text other than the one checked here. The proxy decompresses nothing.
 func checkMedia(h http.Header) error {
 	for coding := range strings.SplitSeq(strings.Join(h["Content-Encoding"], ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -49,7 +49,8 @@ func checkMedia(h http.Header) error {
 		return nil
 	}
 	_, params, err := mime.ParseMediaType(kind)
-	if err != nil && strings.Contains(strings.ToLower(kind), "charset") { // what names none is read as it is; a form says what it lacks
+	if err != nil && strings.Contains(strings.ToLower(kind), "charset") {
+		// without a charset the body is read as is; ParseForm reports a malformed form type
 		return fault.ErrMedia
 	}
 	switch strings.ToLower(params["charset"]) {
@@ -59,7 +60,7 @@ func checkMedia(h http.Header) error {
 	return fault.ErrMedia
 }
 
-// identify finds who makes a request, and counts it.
+// identify authenticates the caller of a request and counts the request in the caller's limits.
 func (st *State) identify(w *downstream.Writer, r *http.Request) (Principal, error) {
 	who, err := st.caller(r)
 	if err != nil {
@@ -68,7 +69,7 @@ func (st *State) identify(w *downstream.Writer, r *http.Request) (Principal, err
 	return who, w.Count(r, &who)
 }
 
-// caller finds who makes a request, from headers that can be read in one way only.
+// caller checks the headers of a request and authenticates its caller. It counts nothing.
 func (st *State) caller(r *http.Request) (Principal, error) {
 	if err := st.checkHeaders(r.Header); err != nil {
 		return Principal{}, err
@@ -77,11 +78,13 @@ func (st *State) caller(r *http.Request) (Principal, error) {
 	return st.auth.Identify(r.Context(), r.Header)
 }
 
-// ownPrefix starts the headers that only the proxy writes, two that clients may send aside.
+// ownPrefix is the prefix of the headers that only the proxy writes, except for two that clients
+// may send.
 const ownPrefix = headers.OwnPrefix
 
-// checkHeaders refuses what a reader behind us could take for another header: many servers fold an
-// underscore into a dash, and which of two values counts differs from server to server.
+// checkHeaders refuses headers that a server behind the proxy could read differently: repeated
+// headers, since servers differ in which value counts, and names with an underscore that become a
+// header read here when the underscore is folded into a dash, as many servers do.
 func (st *State) checkHeaders(h http.Header) error {
 	for _, name := range []string{
 		"Authorization", "X-Api-Key", "Content-Type", "X-Signalbox-Session", "X-Signalbox-Context",
@@ -106,19 +109,19 @@ func (st *State) checkHeaders(h http.Header) error {
 	return nil
 }
 
-// adoptKey takes the key that clients of this API show for the bearer token that others show. A
-// client that shows both is known by the token.
+// adoptKey uses the X-Api-Key header, which Anthropic's clients send, as the bearer token. The
+// Authorization header takes precedence when both are present.
 func adoptKey(h http.Header) {
 	if key := h["X-Api-Key"]; len(key) == 1 && len(h["Authorization"]) == 0 {
 		h["Authorization"] = []string{"Bearer " + key[0]}
 	}
 }
 
-// maxHeaders is how many header lines a request may have: no client sends half as many, and each
-// costs every hop.
+// maxHeaders is the maximum number of header lines in a request. No known client sends half as
+// many, and each line costs time at every hop.
 const maxHeaders = 128
 
-// decode reads the body of a request.
+// decode parses the body of a request to the surface s.
 func (st *State) decode(
 	w *downstream.Writer, s *exchange.Surface, h http.Header, body []byte,
 ) (*openai.Request, error) {
@@ -129,7 +132,8 @@ func (st *State) decode(
 	if s.Form {
 		kind := h["Content-Type"]
 		if len(kind) != 1 {
-			kind = []string{""} // refused: of two, another reader may take the other
+			// refused: given two Content-Type headers, another reader may use the other one
+			kind = []string{""}
 		}
 		return openai.ParseForm(kind[0], body, l)
 	}
@@ -137,13 +141,13 @@ func (st *State) decode(
 	if err == nil && s.API == openai.Response && string(req.Field("background")) == "true" {
 		return nil, openai.Refusal(
 			http.StatusBadRequest, "unsupported_parameter", "background",
-			"a response in the background is not served: this proxy has no /v1/responses/{id} to fetch or cancel it at",
+			"background responses are not supported: this proxy does not serve /v1/responses/{id}",
 		)
 	}
 	return req, err
 }
 
-// translate reads a request as the chat completion that it amounts to.
+// translate converts a request to the Messages API into the equivalent chat completion.
 func (st *State) translate(w *downstream.Writer, body []byte, o anthropic.Options) (*openai.Request, error) {
 	t, err := anthropic.ToChat(body, o)
 	if err != nil {
@@ -167,7 +171,7 @@ func (st *State) translate(w *downstream.Writer, body []byte, o anthropic.Option
 	return req, nil
 }
 
-// bodyLimits bound the body of a request.
+// bodyLimits returns the limits for reading a request body.
 func (st *State) bodyLimits() downstream.BodyLimits {
 	return downstream.BodyLimits{
 		Bytes: int64(st.opts.MaxBodyBytes), InFlight: st.limits.MaxBytesInFlight,
@@ -175,8 +179,8 @@ func (st *State) bodyLimits() downstream.BodyLimits {
 	}
 }
 
-// chargeLimits counts what a request may use in the limits of its caller: its prompt, estimated,
-// and the most that it allows for the response.
+// chargeLimits charges the estimated prompt tokens and the maximum response tokens of a request to
+// the limits of its caller.
 func chargeLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchange) error {
 	if w.Lease == nil {
 		return nil

@@ -17,14 +17,16 @@ import (
 )
 
 // redactRequest returns the request as it may be sent: with personal data replaced, when the route
-// asks for it. Without knowing what personal data there is, nothing is sent.
+// requires it. When the personal data cannot be determined, it returns an error and nothing is
+// sent.
 func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*openai.Request, error) {
 	if o.Action.Redact == nil || len(o.Req.Text().Segments) == 0 && !o.Req.OpaquePrompt {
 		return o.Req, nil
 	}
 	v := o.Set.Value(signal.PII)
 	if v.State == signal.NotExtracted && !o.Contexts.Named() && !o.Req.OpaquePrompt {
-		text := o.Req.Text() // the route is that of the turn before: the rules have not asked for it
+		// the route was kept from the previous turn, so no rule has computed this signal
+		text := o.Req.Text()
 		read, err := st.Signals.PersonalData(ctx, &text)
 		if err != nil {
 			return nil, err
@@ -32,7 +34,7 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 		v = read
 	}
 	if o.Contexts.Named() && (v.State != signal.Known || v.Partial || len(v.Labels) > 0) {
-		o.HideAll = true // a value of the request may stand in a context, too
+		o.HideAll = true // a value of the request may also occur in a context
 		return o.Req, nil
 	}
 	switch {
@@ -53,8 +55,8 @@ func (st *State) redactRequest(ctx context.Context, o *exchange.Exchange) (*open
 	return req, err
 }
 
-// shortenResults makes the results of tools short where the route has a budget for them, and tells
-// the client of it.
+// shortenResults shortens tool results when the route has a budget for them, and reports it in a
+// response header.
 func (p *Proxy) shortenResults(
 	ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange, req *openai.Request, h http.Header,
 ) {
@@ -68,8 +70,8 @@ func (p *Proxy) shortenResults(
 	o.Results.Describe(w.Header())
 }
 
-// prepareBody is rewrite for a request that is served: with the tools that are offered. The body is
-// written for each attempt, by fit.
+// prepareBody selects the tools to offer and returns the changes to make to the body. The body
+// itself is written for each attempt, by fit.
 func (st *State) prepareBody(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, req *openai.Request,
 ) rewrite.Change {

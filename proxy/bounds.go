@@ -10,8 +10,8 @@ import (
 	"signalbox/proxy/rate"
 )
 
-// UsageOf tells what is used of all that bounds a virtual key: its budget and that of its tenant,
-// and their limits on a minute. It counts nothing.
+// UsageOf reports the use of every budget and per-minute limit that applies to a virtual key: those
+// of the key and those of its tenant. It counts nothing itself.
 func (p *Proxy) UsageOf(ctx context.Context, k *auth.KeyOptions) []keyring.Usage {
 	st := p.acquire()
 	defer st.release()
@@ -44,7 +44,7 @@ func (p *Proxy) UsageOf(ctx context.Context, k *auth.KeyOptions) []keyring.Usage
 	return out
 }
 
-// kindOf is whose a scope or a budget is: key or tenant.
+// kindOf returns the owner of a scope or budget: "key" or "tenant".
 func kindOf(name string) string {
 	kind, _, _ := strings.Cut(name, ":")
 	return kind

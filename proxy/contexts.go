@@ -23,22 +23,22 @@ import (
 	"signalbox/rules"
 )
 
-// UseMemory makes m the store of contexts. Call it once, before the first request; without it
-// requests that name contexts are refused.
+// UseMemory sets the store of contexts. Call it at most once, before the first request. Without a
+// store, requests that name contexts are refused.
 func (p *Proxy) UseMemory(m *memory.Store) { p.resolver.Store = m }
 
-// ServeContexts lets s answer the requests below /v1/contexts and /v1/sessions. Call it once,
-// before the first request; without it they are refused.
+// ServeContexts sets the service for requests below /v1/contexts and /v1/sessions. Call it at most
+// once, before the first request. Without a service, these requests are refused.
 func (p *Proxy) ServeContexts(s *contexts.Service) { p.contexts = s }
 
-// contextRoutes registers the API of contexts.
+// contextRoutes registers the routes of the contexts API.
 func (p *Proxy) contextRoutes(r chi.Router) {
 	for _, e := range contexts.Endpoints() {
 		r.Method(e.Method, e.Path, p.serve(func(st *State, w *downstream.Writer, r *http.Request) error { return p.serveContext(st, w, r, &e) }))
 	}
 }
 
-// serveContext admits a request about contexts and lets the service answer it.
+// serveContext admits a request to the contexts API and passes it to the service.
 func (p *Proxy) serveContext(st *State, w *downstream.Writer, r *http.Request, e *contexts.Endpoint) error {
 	who, body, err := st.enter(w, r, e.Body)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *Proxy) serveContext(st *State, w *downstream.Writer, r *http.Request, e
 	return err
 }
 
-// enter admits a request, with its body where it takes one.
+// enter admits a request. It reads the body only when body is true.
 func (st *State) enter(w *downstream.Writer, r *http.Request, body bool) (Principal, []byte, error) { //nolint:revive // the table of endpoints says it
 	if body {
 		return st.admit(w, r)
@@ -78,8 +78,8 @@ func (st *State) enter(w *downstream.Writer, r *http.Request, body bool) (Princi
 	return who, nil, err
 }
 
-// pathPart returns what a path names. The router matches the path as it was sent where that differs
-// from its canonical form, and leaves the part escaped then.
+// pathPart returns the unescaped path parameter called name. When the path as sent differs from its
+// canonical form, the router matches the path as sent and returns parameters escaped.
 func pathPart(r *http.Request, name string) (string, error) {
 	part := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
@@ -92,8 +92,8 @@ func pathPart(r *http.Request, name string) (string, error) {
 	return plain, nil
 }
 
-// ReadStored fills in signals of a text that is stored, with the classifier that requests are
-// decided by now: as those of a prompt, or from every window of it where some route wants that; see
+// ReadStored computes signals of a stored text with the current classifier and fills in set. The
+// text is read like a prompt, or in all of its windows when some route requires that; see
 // ReadsSelection.
 func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	st := p.acquire()
@@ -106,8 +106,8 @@ func (p *Proxy) ReadStored(ctx context.Context, text *signal.Text, need signal.M
 	set.Fail(need, signal.ReasonInternal)
 }
 
-// StoredSignals are the signals that stored texts, which are data, are read for: those about
-// attacks that read data, and pii.
+// StoredSignals returns the signals to compute for stored texts, whose origin is data: pii, and the
+// attack signals that read data.
 func (p *Proxy) StoredSignals() signal.Mask {
 	st := p.acquire()
 	defer st.release()
@@ -120,22 +120,23 @@ func (p *Proxy) StoredSignals() signal.Mask {
 	return need
 }
 
-// ReadsSelection reports whether a scan may choose the windows of stored texts that are read for
-// their safety: no route wants all of them, or hides personal data, which has to be found first.
+// ReadsSelection reports whether a scan may select the windows of stored texts that are checked for
+// attacks. It may not when some route requires all windows, or redacts personal data, which must be
+// found first.
 func (st *State) ReadsSelection() bool {
 	return !slices.ContainsFunc(st.Program.Actions(), func(a *rules.Action) bool { return a.Windows == "all" || a.Redact != nil })
 }
 
-// ReadsSelection is that of the state that requests are served from.
+// ReadsSelection is State.ReadsSelection of the current state.
 func (p *Proxy) ReadsSelection() bool {
 	st := p.acquire()
 	defer st.release()
 	return st.ReadsSelection()
 }
 
-// CountTokens asks a server of each model, of every model when none is named, how many tokens a
-// text has, and returns what was answered in time. It is empty for texts that are too long to be
-// sent around for that.
+// CountTokens asks one server of each named model, or of every model when none is named, for the
+// number of tokens in text. It returns the counts that arrived in time, and an empty map for a text
+// that is too long to be sent for counting.
 func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) map[string]int {
 	if len(text) > count.MaxBytes {
 		return nil
@@ -172,7 +173,7 @@ func (p *Proxy) CountTokens(ctx context.Context, text string, models []string) m
 	return out
 }
 
-// countBudget bounds the time in which model servers count the tokens of a context.
+// countBudget limits the time that model servers have to count the tokens of a context.
 const countBudget = 2 * time.Second
 
 var _ contexts.Resident = (*Proxy)(nil)
@@ -186,8 +187,8 @@ func (p *Proxy) Residency(owner memory.Owner, c *memory.Context) []contexts.Resi
 
 var _ contexts.Warmer = (*Proxy)(nil)
 
-// Warm implements contexts.Warmer. Without names it goes to the models whose endpoints are said to
-// share prefixes: what others charge for it is lost.
+// Warm implements contexts.Warmer. Without names it warms the models whose endpoints are configured
+// to share prefixes. At other models the reading would cost money and bring nothing.
 func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error {
 	st := p.acquire()
 	defer st.release()
@@ -204,7 +205,8 @@ func (p *Proxy) Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, mo
 	}, wait)
 }
 
-// held is a state as what is read ahead holds it: by somebody who holds it already.
+// held is a reference to a state for reading contexts ahead, made by a caller that already holds
+// the state.
 type held struct{ st *State }
 
 func (h held) Hold()    { h.st.refs.Add(1) }

@@ -23,18 +23,20 @@ import (
 	"signalbox/stream/response"
 )
 
-// forward sends the request along its plan until an endpoint answers, and passes the response on.
-// Nothing is repeated once the client has seen a byte. When the last word is an upstream's refusal,
-// such as 429, that refusal is the response.
+// forward sends the request along its plan until an endpoint answers, and relays the response. It
+// makes no further attempt once the client has received a byte. When the last result is an upstream
+// refusal, such as a 429, that refusal is the response.
 func (p *Proxy) forward(
 	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan,
 	change rewrite.Change, o *exchange.Exchange,
 ) error {
 	if change.Request.Streams() {
 		w.Heartbeat = downstream.NewHeartbeat(w, time.Duration(st.opts.KeepaliveAfter))
-		defer w.Heartbeat.Stop() // if a panic left it on: it must not write into what another request has by then
+		// in case a panic left it running: it must not write into a writer that another request
+		// uses by then
+		defer w.Heartbeat.Stop()
 	}
-	defer func() { where.Close() }() // if a panic left it open
+	defer func() { where.Close() }() // in case a panic left it open
 	o.Mirror = mirror.New(ctx, &change)
 	err := p.send(ctx, st, w, in, where, change, o)
 	if givesSpare(ctx, w, o, err) {
@@ -47,11 +49,13 @@ func (p *Proxy) forward(
 		return err
 	}
 	o.Silent = w.Heartbeat.Silent()
-	w.TellError(fault.Wire(err, w.ID), o.Req, 0, "") // the head went out with a keep-alive comment
+	// the response head was already sent with a keep-alive comment
+	w.TellError(fault.Wire(err, w.ID), o.Req, 0, "")
 	return err
 }
 
-// send does the work of forward. An error behind a keep-alive comment is left for forward to tell.
+// send implements forward. When the head was already sent with a keep-alive comment, it returns the
+// error for forward to write to the client.
 func (p *Proxy) send(
 	ctx context.Context, st *State, w *downstream.Writer, in http.Header, where *placement.Plan,
 	change rewrite.Change, o *exchange.Exchange,
@@ -60,15 +64,15 @@ func (p *Proxy) send(
 	o.Wanted, o.Where = where.Models[0], where
 	o.Escalation = trial.New(o.Action, change.Request)
 	var (
-		refusal *upstream.Response // a refusal that another attempt may better
-		effort  string             // that refusal was asked for
+		refusal *upstream.Response // the best refusal so far, kept while other attempts may succeed
+		effort  string             // the effort requested in the attempt that was refused
 		last    = fault.ErrNoEndpoint
-		reason  string // of the coming attempt, when it is a retry
+		reason  string // why the next attempt is a retry; empty if it is not one
 		body    = rewrite.Fitted{Change: change}
 	)
 	defer func() { refusal.Close() }()
 	for n := 1; ; n++ {
-		w.Heartbeat.Start() // a request may wait for a slot
+		w.Heartbeat.Start() // from here on, the request may wait for a slot
 		m, lease, err := where.Next(ctx)
 		w.Heartbeat.Pause()
 		switch {
@@ -123,8 +127,8 @@ func (p *Proxy) send(
 	return p.relayRefusal(ctx, st, w, refusal, effort, o)
 }
 
-// hold holds the better of two refusals, with the effort that it was asked for, and no slot: its
-// endpoint is done with the request.
+// hold returns the better of two refusals with the effort requested for it. A held refusal keeps no
+// slot, because its endpoint is done with the request.
 func hold(held, u *upstream.Response, effort, asked string) (better *upstream.Response, of string) {
 	u.Vacate()
 	if better = upstream.Better(held, u); better == u {
@@ -133,8 +137,8 @@ func hold(held, u *upstream.Response, effort, asked string) (better *upstream.Re
 	return better, effort
 }
 
-// outdone reports that what an earlier attempt brought is better than u: a response that was thrown
-// away, or the refusal of a server that has what the request goes on with and is only busy.
+// outdone reports whether an earlier result is better than u: a discarded response, or the refusal
+// of a server that has the state that the request continues from and is only busy.
 func outdone(refusal *upstream.Response, o *exchange.Exchange, u *upstream.Response, streams bool) bool {
 	if refusal != nil && lacksState(o, u) {
 		u.Endpoint.Succeeded()
@@ -143,24 +147,25 @@ func outdone(refusal *upstream.Response, o *exchange.Exchange, u *upstream.Respo
 	return o.Escalation.Worse(u, streams)
 }
 
-// lacksState reports that a server may not know the response that a request goes on with: OpenAI's
-// says so with 400 (previous_response_not_found), vLLM with 404.
+// lacksState reports whether u may mean that the server does not have the response that the request
+// continues from. OpenAI reports this as a 400 (previous_response_not_found), vLLM as a 404.
 func lacksState(o *exchange.Exchange, u *upstream.Response) bool {
 	return o.Kept != nil && (u.Status == http.StatusNotFound || u.Status == http.StatusBadRequest)
 }
 
-// committed reports that the client has a head, so that no other attempt may follow.
+// committed reports whether the client has received a response head, so that no other attempt may
+// follow.
 func committed(w *downstream.Writer, o *exchange.Exchange) bool {
 	return w.Status != 0 && !o.Escalation.Judging()
 }
 
-// attempt makes attempt n, at the endpoint of o, which lease is of.
+// attempt makes attempt n at the endpoint of o, in the slot of lease.
 func (p *Proxy) attempt(
 	ctx context.Context, st *State, w *downstream.Writer, in http.Header, o *exchange.Exchange,
 	lease *pool.Lease, body *rewrite.Fitted, n int,
 ) (*upstream.Response, error) {
 	t := o.Escalation.Try(o.Model, o.Where.Models)
-	if t == nil { // else what is judged may not be what is given
+	if t == nil { // otherwise the response that is judged might differ from the one that is sent
 		describeResponse(w, o, o.Wanted)
 	}
 	made, own := ownBody(w, o, o.Model, body)
@@ -192,16 +197,16 @@ func (p *Proxy) attempt(
 	return u, err
 }
 
-// warnBarred logs that an endpoint refused the credentials that the configuration has for it: where
-// another one answers, nobody else is told.
+// warnBarred logs that an endpoint refused the credentials configured for it. When another endpoint
+// answers, the log is the only place where this shows.
 func (p *Proxy) warnBarred(ctx context.Context, id string, err error) {
 	if e, ok := errors.AsType[*fault.CredentialsError](err); ok {
-		p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint refused the proxy's credentials", slog.String("model", e.Model),
+		p.tel.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint rejected the proxy's credentials", slog.String("model", e.Model),
 			slog.String("endpoint", e.Endpoint), slog.String("id", id))
 	}
 }
 
-// deliver gives a response to what was sent to the client.
+// deliver relays a response to the client.
 func (*Proxy) deliver(
 	ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange,
 	sent *openai.Request, u *upstream.Response,
@@ -214,7 +219,7 @@ func (*Proxy) deliver(
 	return st.relay.Relay(ctx, w, u, o)
 }
 
-// relayRefusal passes on the refusal that no attempt has bettered.
+// relayRefusal relays the refusal that remains when no later attempt was better.
 func (*Proxy) relayRefusal(
 	ctx context.Context, st *State, w *downstream.Writer, refusal *upstream.Response, effort string,
 	o *exchange.Exchange,
@@ -227,7 +232,7 @@ func (*Proxy) relayRefusal(
 	return st.relay.Relay(ctx, w, refusal, o)
 }
 
-// The reasons of retries, as the metric calls them.
+// The reasons for retries, as labels of the retry metric.
 const (
 	reasonConnect = "connect"
 	reasonBroken  = "broken"
@@ -236,8 +241,8 @@ const (
 	reasonLength  = "length"
 )
 
-// mayRetry takes a retry from the budget and counts it. A request that never reached its endpoint,
-// or was refused for its length, has cost the pool nothing and needs no budget.
+// mayRetry takes one retry from the budget and counts it. A retry needs no budget when the request
+// never reached its endpoint or was refused because of its length: it has cost the pool nothing.
 func (p *Proxy) mayRetry(reason string) bool {
 	if reason != reasonConnect && reason != reasonLength && !p.retries.Spend() {
 		return false
@@ -246,7 +251,8 @@ func (p *Proxy) mayRetry(reason string) bool {
 	return true
 }
 
-// retry says why an attempt may be repeated elsewhere, or that it may not.
+// retry returns the reason for repeating an attempt elsewhere; ok is false when it must not be
+// repeated.
 func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	var (
 		unreached  *fault.ConnectError
@@ -269,7 +275,7 @@ func retry(u *upstream.Response, err error) (reason string, ok bool) {
 	return "", false
 }
 
-// headersFor returns the client's headers without those that mention a value that was hidden. With
+// headersFor returns the client's headers without those that contain a redacted value. With
 // hideAll, body, the vault that was filled from the body, becomes the vault of the request.
 func headersFor(ctx context.Context, o *exchange.Exchange, in http.Header, body *redact.Vault) http.Header {
 	if o.HideAll {
@@ -291,8 +297,8 @@ func headersFor(ctx context.Context, o *exchange.Exchange, in http.Header, body 
 	return out
 }
 
-// discards reports that a response was judged and found wanting, so that the next model is to be
-// asked: the plan begins with that one.
+// discards reports whether the response was judged insufficient, so that the next model is to be
+// asked. The plan then begins with that model.
 func (p *Proxy) discards(ctx context.Context, st *State, o *exchange.Exchange, u *upstream.Response) bool {
 	x, ok := o.Escalation.Discard(u, o.Params, func(told *response.Tally) response.Usage {
 		p.records.Believe(ctx, o, told)
@@ -316,24 +322,24 @@ func (p *Proxy) discards(ctx context.Context, st *State, o *exchange.Exchange, u
 	return true
 }
 
-// givesSpare reports whether the response that was thrown away is given after all: no other came,
-// and nothing of one went out.
+// givesSpare reports whether the discarded response is delivered after all: no other response
+// arrived and nothing has been sent to the client.
 func givesSpare(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, err error) bool {
 	return o.Escalation.HasSpare() && err != nil && ctx.Err() == nil && !errors.Is(err, fault.ErrClientGone) &&
 		!errors.Is(err, fault.ErrClientStalled) && (w.Status == 0 || w.Heartbeat.Silent())
 }
 
-// relaySpare gives the response that was thrown away, since no other came.
+// relaySpare delivers the discarded response, because no other arrived.
 func (p *Proxy) relaySpare(ctx context.Context, st *State, w *downstream.Writer, o *exchange.Exchange) error {
 	e := o.Escalation
 	s := e.TakeSpare()
 	p.tel.Metrics.Escalation(o.Route, s.Model.Name, trial.Failed)
-	o.Where.Withdraw(time.Now()) // what it took is settled
+	o.Where.Withdraw(time.Now()) // its use of the plan is already settled
 	u := s.Open(ctx, response.StreamOptions{
 		API: o.Req.API, Choices: o.Req.Choices(),
 		Quiet: s.Params.Usage && w.Messages == nil, Unweighed: s.Params.Logprobs,
 	})
-	if err := u.Peek(); err != nil { // it was read before
+	if err := u.Peek(); err != nil { // the body was read before, to judge it
 		u.Close()
 		return &fault.NoResponseError{Err: err}
 	}
@@ -344,14 +350,15 @@ func (p *Proxy) relaySpare(ctx context.Context, st *State, w *downstream.Writer,
 	return st.relay.Relay(ctx, w, u, o)
 }
 
-// storeTurn keeps what a conversation was answered with.
+// storeTurn stores the response of a conversation's turn.
 func (st *State) storeTurn(ctx context.Context, o *exchange.Exchange, req *openai.Request, u *upstream.Response) {
 	if u.Status == http.StatusOK {
 		st.StoreTurn(ctx, o.Decision, req, u.Model, u.Endpoint, u.ID())
 	}
 }
 
-// describeResponse writes the headers of a response that was judged, unless the head is gone.
+// describeResponse writes the headers that describe a judged response, unless the response head was
+// already sent.
 func describeResponse(w *downstream.Writer, o *exchange.Exchange, first *backend.Model) {
 	if w.Status != 0 {
 		return

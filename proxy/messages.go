@@ -16,9 +16,9 @@ import (
 	"signalbox/rules"
 )
 
-// ownBody is the body for m, and whether it is the client's own: where a server speaks the API
-// itself, and the decision changes nothing but the name of the model, and nobody reads the
-// response.
+// ownBody returns the body for m. own is true when the client's own body may be used: the server
+// speaks the Messages API itself, the decision changes nothing but the model name, and no stage
+// reads the response.
 func ownBody(
 	w *downstream.Writer, o *exchange.Exchange, m *backend.Model, made *rewrite.Fitted,
 ) (rewrite.Payload, bool) {
@@ -32,9 +32,9 @@ func ownBody(
 	return made.Own(o.Req, d.Raw, d.Model)
 }
 
-// countMessage serves POST /v1/messages/count_tokens: a server of the model that the request would
-// go to counts, with its template and the tools. Where none does, the count is an estimate, which a
-// header says.
+// countMessage serves POST /v1/messages/count_tokens. A server of the model that the request would
+// be routed to counts the tokens, with its chat template and the tools. When no server counts, the
+// response is an estimate and a header says so.
 func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -67,8 +67,8 @@ func (p *Proxy) countMessage(st *State, w *downstream.Writer, r *http.Request) e
 	return downstream.WriteJSON(w, http.StatusOK, map[string]int{"input_tokens": n})
 }
 
-// countFor has a server count a decided request. What a route would not send to a model is not sent
-// to be counted, nor what it hides.
+// countFor asks a server to count the tokens of a decided request. It does not send a request that
+// the route would block, nor text that the route redacts.
 func (p *Proxy) countFor(ctx context.Context, st *State, w *downstream.Writer, d *decide.Decision) (n int, ok bool) {
 	if d.Outcome == rules.Unavailable || d.Action.Verb != rules.Use || d.Action.Redact != nil {
 		return 0, false

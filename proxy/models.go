@@ -13,8 +13,8 @@ import (
 	"signalbox/proxy/fault"
 )
 
-// listModels uses up no limit of its caller, and is not refused by one: clients ask when they start,
-// and to see whether they can.
+// listModels serves GET /v1/models. It is neither counted nor refused by the caller's limits, since
+// clients call it at startup and as a health check.
 func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) error {
 	who, err := st.caller(r)
 	if err != nil {
@@ -30,11 +30,11 @@ func (p *Proxy) listModels(st *State, w *downstream.Writer, r *http.Request) err
 	return downstream.WriteJSON(w, http.StatusOK, openai.NewModelList(list...))
 }
 
-// ofAnthropic reports whether a request names the version of Anthropic's API, as its clients do:
-// where both APIs have the path it is meant for that one.
+// ofAnthropic reports whether a request has the Anthropic-Version header, which Anthropic's clients
+// send. On a path that both APIs have, it selects Anthropic's.
 func ofAnthropic(r *http.Request) bool { return len(r.Header["Anthropic-Version"]) > 0 }
 
-// oneModel uses up no limit either.
+// oneModel serves GET /v1/models/{id}. Like listModels it uses none of the caller's limits.
 func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error {
 	who, err := st.caller(r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *Proxy) oneModel(st *State, w *downstream.Writer, r *http.Request) error
 	return &fault.UnknownModelError{Model: asked, Known: known}
 }
 
-// object is a model as the API lists it; names that are routed have no window.
+// object returns the API object for a model. A name that stands for routing has no context window.
 func (p *Proxy) object(st *State, name string) openai.ModelObject {
 	out := openai.NewModelObject(name, p.started, "signalbox")
 	if m, ok := st.ByName[name]; ok {
@@ -64,8 +64,8 @@ func (p *Proxy) object(st *State, name string) openai.ModelObject {
 	return out
 }
 
-// modelNames lists what a client may ask for. Routing only leads to models that it may use, so
-// everyone may ask for that.
+// modelNames lists the model names that a caller may request. The auto names are open to every
+// caller, since routing selects only models that the caller may use.
 func (st *State) modelNames(who *Principal) []string {
 	out := append([]string(nil), st.opts.AutoModels...)
 	for _, m := range st.Models {

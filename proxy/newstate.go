@@ -35,53 +35,58 @@ import (
 	"signalbox/rules"
 )
 
-// StateOptions is what a State is made of: the sections of one configuration, and what outlives it.
+// StateOptions holds the sections of one configuration that a State is built from, and the stores
+// that outlive it.
 type StateOptions struct {
 	Models     []backend.ModelOptions // at least one
 	Prompts    []settings.Prompt
 	Auth       auth.Options
-	Virtual    auth.Virtual // callers with virtual keys; nil for none
+	Virtual    auth.Virtual // for callers with virtual keys; nil if there are none
 	Server     settings.Server
-	Limits     *settings.Limits // nil for the defaults
+	Limits     *settings.Limits // nil for defaults
 	Program    *rules.Program
 	Classifier signals.Classifier
 	Generation uint64 // of the configuration
 
-	// Guard says how responses are checked, and Claims by what. Without options the guard is off
-	// where nobody asks for it, and compares numbers alone.
+	// Guard configures how responses are checked, and Claims is what they are checked with. With
+	// nil options the guard is off unless a request asks for it, and compares numbers only.
 	Guard  *guardrail.Options
 	Claims guardrail.Claims
 
-	Identity   decisionlog.Identity    // of the configuration
-	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
-	Timeout    time.Duration           // of all that the rules of a request ask for; 0 where only the classifier bounds it
-	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
+	Identity decisionlog.Identity // of the configuration
+	// minimum score for a label; a kind without an entry has no threshold
+	Thresholds map[signal.Kind]float64
+	Timeout    time.Duration // for all signals of a request; 0 leaves the limit to the classifier
+	Patience   time.Duration // how long the classifier searches for personal data; 0 if unknown
 
-	// Stick makes conversations stay with their models, by the states in Talks, which other states
-	// of a proxy may use as well. Without a store, or with a MaxAge of 0, every turn is decided
-	// anew.
+	// Stick configures how conversations stay with their models. Talks stores their states and may
+	// be shared with other states of the proxy. Without a store, or with a MaxAge of 0, every turn
+	// is decided anew.
 	Stick decide.StickOptions
 	Talks *conversation.Store
 
-	// Outcomes says how the choice among models learns from what Learnt keeps; nil for nothing.
+	// Outcomes configures how the choice among models uses the outcomes stored in Learnt. A nil
+	// store turns this off.
 	Outcomes decide.OutcomeOptions
 	Learnt   *outcomes.Store
 
-	// Cache says which responses are stored, in Answers, and under which fingerprint: whatever
-	// decides requests, and is not in them, has to change it. Nothing is stored without Answers.
+	// Cache configures which responses are stored in Answers; without Answers nothing is stored.
+	// Fingerprint is part of every cache key and must change with anything that affects decisions
+	// and is not part of the request.
 	Cache       recall.Options
 	Answers     *recall.Answers
 	Fingerprint string
 
-	// Salt is the secret that cache salts, and what stands for forwarded credentials in keys of
-	// responses, are made from. Without one, a state takes that of the one before, the first one a
-	// random secret.
+	// Salt is the secret from which cache salts are derived, and the stand-ins for forwarded
+	// credentials in the keys of cached responses. Without one, a state takes over the secret of
+	// its predecessor; the first state generates a random one.
 	Salt []byte
 }
 
-// NewState builds a snapshot and its pool. It reports every bad option, one "section: field:
-// problem" a line. That the program names only these models and prompts is for the caller to have
-// checked. It starts nothing; endpoints count as healthy until a check or a request says otherwise.
+// NewState builds a snapshot and its pool. The error lists every bad option, one "section: field:
+// problem" per line. The caller must have checked that the program names only these models and
+// prompts. NewState starts nothing; endpoints count as healthy until a check or a request shows
+// otherwise.
 func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -122,7 +127,7 @@ func NewState(o *StateOptions, tel *telemetry.Telemetry) (*State, error) {
 	return st, nil
 }
 
-// bare is a state of models, keys and rules alone.
+// bare builds a state with models, keys and rules only.
 func (o *StateOptions) bare(tel *telemetry.Telemetry) (*State, error) {
 	keys, err := auth.New(o.Auth)
 	if err != nil {
@@ -216,7 +221,7 @@ func (o *StateOptions) validate() error {
 	return p.Err()
 }
 
-// cache makes what stores responses; nothing where no route stores any.
+// cache sets up the response cache. It does nothing when no route uses it.
 func (st *State) cache(from *StateOptions) error {
 	o, a := from.Cache, from.Answers
 	st.answers = a
@@ -241,5 +246,5 @@ func (st *State) cache(from *StateOptions) error {
 	return nil
 }
 
-// seenTurns is of how many turns the next ones are waited for.
+// seenTurns is the number of turns for which the next turn is awaited, to infer outcomes from it.
 const seenTurns = 10_000

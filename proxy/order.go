@@ -15,10 +15,10 @@ import (
 	"signalbox/proxy/rewrite"
 )
 
-// orderModels puts the models of a decision in the order to try them and reserves what the request
-// may cost. Where that reservation finds a soft bound reached, which other requests have reached
-// since the models were ordered, they are ordered again as behind the bound: over all replicas, at
-// most one request beyond it goes to a model at full price.
+// orderModels lists the models of a decision in the order to try them and reserves the cost of the
+// request. When the reservation shows that a soft limit was reached after the models had been
+// ordered, they are ordered again as beyond that limit. Over all replicas, at most one request
+// beyond the limit goes to a model at full price.
 func (p *Proxy) orderModels(
 	ctx context.Context, st *State, w *downstream.Writer, h http.Header, change *rewrite.Change, o *exchange.Exchange,
 ) (*placement.Plan, error) {
@@ -43,9 +43,10 @@ func (p *Proxy) orderModels(
 	return again, err
 }
 
-// place lists the models that a decision leads to and the caller may use, in the order to try them,
-// and looks at where the prompt is. change is how the request is put to them, h the client's
-// headers, and counted the tokens of the prompt by model, where they were counted.
+// place lists the models that the decision leads to and that the caller may use, in the order to
+// try them, and looks up which endpoints hold the prompt. change is the pending rewrite of the
+// request, h the client's headers, id the request id, and counted the prompt tokens by model where
+// a server counted them.
 func (st *State) place(change *rewrite.Change, h http.Header, id string, counted map[string]int) (*placement.Plan, error) {
 	models, err := st.Order(change.Decision, counted)
 	if err != nil {
@@ -54,15 +55,15 @@ func (st *State) place(change *rewrite.Change, h http.Header, id string, counted
 	return st.places.Plan(models, change, h, id, st.Chooser.Intn, st.metrics), nil
 }
 
-// modelBudgets is the group of the budgets of models. No tenant is called so: their names can be
-// printed.
+// modelBudgets is the group for model budgets. It cannot collide with a tenant, whose name has
+// printable characters only.
 const modelBudgets = "\x00models"
 
-// reserve takes what a request may cost from the budgets of its caller: its prompt, estimated, and
-// the most that it or the route allows for the response, by the price of the dearest model that it
-// may go to, or, where the next model is asked when a response is not good enough, of all of them.
-// What it takes from the budgets of models is taken when it comes to them. Where no model has a
-// price nothing is spent, and a budget that is used up is no obstacle.
+// reserve reserves the maximum cost of a request in the caller's budgets: the estimated prompt
+// tokens and the maximum response tokens, at the price of the dearest model in the plan. With
+// escalation, where several models may be asked, it reserves the sum over all models. The budgets
+// of models are charged later, when a model is about to be asked. When no model has a price,
+// nothing is reserved and an exhausted budget does not block the request.
 func (p *Proxy) reserve(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, where *placement.Plan,
 ) (err error) {
@@ -93,7 +94,7 @@ func (p *Proxy) reserve(
 	return err
 }
 
-// share takes what a request may cost at a model from the budget of that, once.
+// share reserves the cost of a request at model m in the budget of m, once per request.
 func (p *Proxy) share(ctx context.Context, w *downstream.Writer, m *backend.Model, usd float64) error {
 	if m.Budget.USD == 0 || slices.ContainsFunc(w.Shares, func(s downstream.ModelShare) bool { return s.Of == m }) {
 		return nil

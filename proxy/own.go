@@ -23,8 +23,9 @@ import (
 	"signalbox/rules"
 )
 
-// classifyRequest serves POST /signalbox/v1/classify: the signals of some texts, each of an origin
-// that nobody told, so that every signal reads it, or of the messages of a chat, whose roles tell.
+// classifyRequest serves POST /signalbox/v1/classify. It computes the signals of texts, or of the
+// messages of a chat. A text has no known origin, so every signal reads it; the origin of a message
+// follows from its role.
 func (*Proxy) classifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -64,8 +65,8 @@ func (*Proxy) listIntents(st *State, w *downstream.Writer, r *http.Request) erro
 	return downstream.WriteJSON(w, http.StatusOK, map[string]any{"intents": list})
 }
 
-// addExamples serves POST /signalbox/v1/intents/{name}/examples. What is added is kept in memory,
-// by this process alone, as long as it runs.
+// addExamples serves POST /signalbox/v1/intents/{name}/examples. The examples are kept in the
+// memory of this process and lost when it ends.
 func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -86,7 +87,8 @@ func (*Proxy) addExamples(st *State, w *downstream.Writer, r *http.Request) erro
 	if !ok {
 		return intentNotFound(name)
 	}
-	st.answers.Teach(name, examples) // before and behind, so that no decision of one moment is kept under another
+	// before and after, so that no decision made in between is cached under the wrong examples
+	st.answers.Teach(name, examples)
 	added, total, err := t.AddExamples(r.Context(), name, examples)
 	st.answers.Teach(name, examples)
 	var bad *signals.ExampleError
@@ -108,8 +110,9 @@ func intentNotFound(name string) error {
 		fmt.Sprintf("the intent %.200q does not exist", name))
 }
 
-// verifyRequest serves POST /signalbox/v1/verify: the claims of a text, checked against facts.
-// Every caller that may ask for a response may call it: it tells nothing of the configuration.
+// verifyRequest serves POST /signalbox/v1/verify, which checks the claims of a text against facts.
+// Every caller that may request responses may use it, since it reveals nothing of the
+// configuration.
 func (p *Proxy) verifyRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -136,8 +139,8 @@ func (p *Proxy) verifyRequest(st *State, w *downstream.Writer, r *http.Request) 
 	return downstream.WriteJSON(w, http.StatusOK, out)
 }
 
-// verifyContexts finds the contexts that a text is verified against. They are all required unless
-// they say otherwise.
+// verifyContexts resolves the contexts that a text is verified against. A context is required
+// unless it is marked optional.
 func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *guardrail.VerifyBody) (*resolve.Contexts, error) {
 	refs, err := in.Contexts()
 	if err != nil || len(refs) == 0 {
@@ -147,9 +150,9 @@ func (p *Proxy) verifyContexts(r *http.Request, who Principal, in *guardrail.Ver
 	return p.resolver.Find(r.Context(), owner, refs, guardrail.VerifyContext)
 }
 
-// Explain decides a chat completion request as if who had sent it with the headers h, which may be
-// nil, and forwards nothing. Credentials among them count for nothing. Errors of the body and an
-// unknown model are *openai.Error or say so in their text.
+// Explain decides a chat completion request as if who had sent it with headers h, which may be nil,
+// and forwards nothing. Credentials in h are ignored. An error in the body is an *openai.Error; an
+// error about an unknown model names the model.
 func (p *Proxy) Explain(ctx context.Context, body []byte, who Principal, h http.Header) (*explain.Explanation, error) {
 	st := p.acquire()
 	defer st.release()
@@ -191,8 +194,8 @@ func (p *Proxy) explain(
 	return e, nil
 }
 
-// parseAny reads the body of a chat completion, or, when it has no messages, of a request to the
-// Responses API or of a completion.
+// parseAny parses the body of a chat completion or, when it has no messages, of a Responses API
+// request or a completion.
 func parseAny(body []byte, l openai.Limits) (*openai.Request, error) {
 	req, err := openai.ParseChat(body, l)
 	if err == nil || openai.Member(body, "messages") != nil {
@@ -207,8 +210,8 @@ func parseAny(body []byte, l openai.Limits) (*openai.Request, error) {
 	return nil, err
 }
 
-// explainRequest serves POST /signalbox/v1/explain. A request that names the version of Anthropic's
-// API is one to its Messages API.
+// explainRequest serves POST /signalbox/v1/explain. A request with the Anthropic-Version header is
+// explained as one to Anthropic's Messages API.
 func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -232,8 +235,8 @@ func (p *Proxy) explainRequest(st *State, w *downstream.Writer, r *http.Request)
 	return downstream.WriteJSON(w, http.StatusOK, e)
 }
 
-// feedbackRequest serves POST /signalbox/v1/feedback: who may send requests may judge those of its
-// tenant.
+// feedbackRequest serves POST /signalbox/v1/feedback. Every caller that may send requests may rate
+// those of its own tenant.
 func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) error {
 	who, body, err := st.admit(w, r)
 	if err != nil {
@@ -241,7 +244,7 @@ func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) 
 	}
 	if st.Outcomes == nil {
 		return openai.Refusal(http.StatusNotFound, "feedback_off", "",
-			"no feedback is kept here: outcomes.learn is off")
+			"feedback is not accepted: outcomes.learn is off")
 	}
 	in, score, err := feedback.Parse(body)
 	if err != nil {
@@ -251,8 +254,8 @@ func (*Proxy) feedbackRequest(st *State, w *downstream.Writer, r *http.Request) 
 	switch {
 	case errors.Is(err, outcomes.ErrUnknown):
 		return openai.Refusal(http.StatusNotFound, "request_not_found", "request_id",
-			"no answer waits for feedback under this id: its route neither chooses among models nor tries "+
-				"one out, or it was too long ago")
+			"no response waits for feedback under this id: its route neither chooses among models nor tries "+
+				"one out, or the response is too old")
 	case err != nil:
 		return err
 	}

@@ -15,16 +15,16 @@ import (
 	"signalbox/rules"
 )
 
-// handle is the life of a request, one stage after the other. Each takes what the one before it
-// made; the first error ends it, and the error table of package fault says how.
+// handle serves one request, stage by stage. Each stage uses what the one before it produced. The
+// first error ends the request; the error table of package fault maps it to a response.
 func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exchange.Surface) (err error) {
 	ctx, end := spans.Begin(p.tel, r, s.Operation)
 	o := exchange.Exchange{Surface: s}
-	err = fault.ErrPanicked // what record sees when a stage panics
+	err = fault.ErrPanicked // the error that record sees when a stage panics
 	defer func() { err = fault.Stopped(ctx, err); p.records.Record(ctx, &st.book, w, &o, err); end(&o, err) }()
 
 	who, body, err := st.admit(w, r)
-	o.Who = who // also of a request that is refused
+	o.Who = who // set for refused requests as well
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,8 @@ func (p *Proxy) handle(st *State, w *downstream.Writer, r *http.Request, s *exch
 	return p.forward(ctx, st, w, st.controls.Without(r.Header, who.Role), where, change, &o)
 }
 
-// decide wraps the stage in its span and counts what it computed and what it did not have to.
+// decide runs the decision stage in its span and counts the signals that it computed and those that
+// it skipped.
 func (p *Proxy) decide(ctx context.Context, st *State, h http.Header, o *exchange.Exchange) (*decide.Decision, error) {
 	ctx, span := p.tel.Tracer.Start(ctx, "decide")
 	defer span.End()

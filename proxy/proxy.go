@@ -27,20 +27,20 @@ type Proxy struct {
 	contexts  *contexts.Service
 	limiter   *rate.Limiter
 	spending  *budget.Keeper
-	redis     Redis // nil: there is none
+	redis     Redis // nil if not used
 	bytes     downstream.InFlight
 	counters  *count.Servers
 	records   record.Recorder
 	state     atomic.Pointer[State]
-	swapped   chan struct{} // holds 1: a swap that Run has not seen yet; more of them are one
+	swapped   chan struct{} // holds 1 value: a swap that Run has not handled yet
 	draining  atomic.Bool
-	serving   atomic.Int64 // requests that are under way
+	serving   atomic.Int64 // requests in flight
 	removed   removedEndpoints
-	stale     atomic.Bool // the configuration has changed and could not be read
-	started   int64       // Unix time in seconds; what /v1/models gives as created
+	stale     atomic.Bool // the last reload failed
+	started   int64       // Unix time in seconds; the created field of /v1/models
 }
 
-// acquire takes the current state for one request; the caller releases it.
+// acquire returns the current state with a reference for one request. The caller must release it.
 func (p *Proxy) acquire() *State {
 	for {
 		if st := p.state.Load(); st.hold() {
@@ -49,5 +49,5 @@ func (p *Proxy) acquire() *State {
 	}
 }
 
-// Recent returns what was decided lately.
+// Recent returns the latest decisions.
 func (p *Proxy) Recent() *recent.Decisions { return p.records.Recent }

@@ -29,46 +29,48 @@ func (p *Proxy) ready(_ *State, w *downstream.Writer, _ *http.Request) error {
 	return downstream.WriteJSON(w, status, detail)
 }
 
-// Detail is what /readyz tells. It holds no addresses.
+// Detail is the body of /readyz. It contains no addresses.
 type Detail struct {
 	Ready      bool          `json:"ready"`
 	Draining   bool          `json:"draining"`
 	Generation uint64        `json:"generation"` // of the configuration
 	Models     []ModelDetail `json:"models"`
-	Signals    []string      `json:"signals"`  // that can be computed now
+	Signals    []string      `json:"signals"`  // that can be computed at the moment
 	Degraded   []string      `json:"degraded"` // what does not work as configured
 	Engine     *EngineDetail `json:"engine,omitempty"`
 }
 
-// Engine is a Classifier that tells what its models run on.
+// Engine is a Classifier that reports what its models run on.
 type Engine interface {
-	// Engine returns what is known now, nil for nothing.
+	// Engine returns the current state; nil if nothing is known.
 	Engine() *EngineDetail
 }
 
-// Faulty is a Classifier that tells why models that were named cannot be used.
+// Faulty is a Classifier that reports why configured models cannot be used.
 type Faulty interface {
-	// Fault says, in words for operators, why kinds that a model is there for cannot be computed;
-	// empty for those that no model is there for, and where no model can be used at all.
+	// Fault explains to operators why the given kinds cannot be computed although a model is
+	// configured for them. It is empty for kinds without a model, and when no model can be used at
+	// all.
 	Fault(kinds signal.Mask) string
 }
 
-// EngineDetail is what the models of signals run on.
+// EngineDetail describes what the signal models run on.
 type EngineDetail struct {
-	Version   string           `json:"onnxruntime"`
-	Fallback  string           `json:"fallback,omitempty"` // why the provider is not the configured one
+	Version string `json:"onnxruntime"`
+	// why the configured provider is not used
+	Fallback  string           `json:"fallback,omitempty"`
 	Providers []ProviderDetail `json:"providers"`
 	Bundles   []BundleDetail   `json:"bundles"`
 }
 
-// ProviderDetail is what the probe of an execution provider found.
+// ProviderDetail is the result of probing an execution provider.
 type ProviderDetail struct {
 	Name      string `json:"name"`
 	Available string `json:"available"` // yes, no or unknown
 	Detail    string `json:"detail,omitempty"`
 }
 
-// BundleDetail is where a bundle runs.
+// BundleDetail describes where a bundle runs.
 type BundleDetail struct {
 	Name     string `json:"name"`
 	Provider string `json:"provider"`
@@ -87,9 +89,9 @@ type EndpointDetail struct {
 	Inflight int64  `json:"inflight"`
 }
 
-// Refuses says, in words for operators, which routes answer requests with 503 because no model
-// computes a signal that their conditions read; empty when none does. It names what to do, or why the
-// model that is there for the signal cannot be used.
+// Refuses explains to operators which routes refuse requests with a 503 because no model computes a
+// signal that their conditions read. It is empty when there are none. The text names the remedy, or
+// why the model configured for the signal cannot be used.
 func (st *State) Refuses() []string {
 	var out []string
 	able := st.Signals.Signals()
@@ -114,8 +116,8 @@ func (st *State) Refuses() []string {
 	return out
 }
 
-// Ready reports whether requests can be served: the proxy is not draining, callers can be told, and
-// some endpoint is not down.
+// Ready reports whether requests can be served: the proxy is not draining, callers can be
+// authenticated, and at least one endpoint is not down.
 func (p *Proxy) Ready() (bool, Detail) {
 	st := p.acquire()
 	defer st.release()
@@ -163,7 +165,7 @@ func (p *Proxy) Ready() (bool, Detail) {
 	return d.Ready, d
 }
 
-// withoutRedis says what is not as it should be since Redis is away or full.
+// withoutRedis lists what is degraded because Redis is unavailable or full.
 func (p *Proxy) withoutRedis() (out []string) {
 	switch {
 	case p.redis == nil:
@@ -184,7 +186,7 @@ func (p *Proxy) withoutRedis() (out []string) {
 	return out
 }
 
-// detailOf is the state of the endpoints of a model, and whether all are down.
+// detailOf returns the state of a model's endpoints; down is true when all of them are down.
 func detailOf(m *backend.Model, now time.Time) (md ModelDetail, down bool) {
 	md, down = ModelDetail{Name: m.Name}, true
 	for _, e := range m.Endpoints {
@@ -194,7 +196,7 @@ func detailOf(m *backend.Model, now time.Time) (md ModelDetail, down bool) {
 	return md, down
 }
 
-// add puts an endpoint to its model.
+// add adds an endpoint to its model.
 func (d *Detail) add(model string, e EndpointDetail) {
 	for i := range d.Models {
 		if d.Models[i].Name == model {
@@ -205,8 +207,8 @@ func (d *Detail) add(model string, e EndpointDetail) {
 	d.Models = append(d.Models, ModelDetail{Name: model, Endpoints: []EndpointDetail{e}})
 }
 
-// poolStatus is what metrics tell of the endpoints at the moment they are read: those of the
-// current configuration and no others, but for those that still have requests.
+// poolStatus returns the state of endpoints for a metrics scrape: the endpoints of the current
+// configuration, and removed ones that still have requests in flight.
 func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 	st := p.acquire()
 	defer st.release()
@@ -226,15 +228,15 @@ func (p *Proxy) poolStatus() (s telemetry.PoolStatus) {
 	return s
 }
 
-// Load says what every endpoint of the configuration is busy with.
+// Load returns the current load of every endpoint in the configuration.
 func (p *Proxy) Load() []placement.ModelLoad {
 	st := p.acquire()
 	defer st.release()
 	return placement.Load(st.Models)
 }
 
-// Prefixes lists what was sent to an endpoint of a model lately, by what it belongs to, the last
-// one first; false where the configuration has no such endpoint.
+// Prefixes lists the prefixes recently sent to an endpoint of a model, most recent first, each with
+// its owner. It returns false when the configuration has no such endpoint.
 func (p *Proxy) Prefixes(model, endpoint string) ([]placement.HeldPrefix, bool) {
 	st := p.acquire()
 	defer st.release()

@@ -20,8 +20,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// remember derives what a request is known by. It costs a pass over the body, so it is not done
-// where nothing is kept.
+// remember computes the cache keys of a request. This costs a pass over the body, so it is skipped
+// when nothing is cached.
 func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *resolve.Contexts) *recall.Lookup {
 	c := st.Caching
 	if c == nil {
@@ -31,10 +31,11 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 	m.Fresh, m.Forgetful = recall.CacheControl(h)
 	f := st.Facts(who, req, h, r)
 	scope := cache.Scope{Tenant: who.Tenant, Role: who.Role, Path: req.API.String(), Generation: c.Generation(m.Taught)}
-	if who.Models != nil { // a response of a model that the caller may not use is not for the caller
+	if who.Models != nil { // a caller must not get the response of a model that it may not use
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00models", Value: strings.Join(who.Models, "\n")})
 	}
-	if st.forwards { // the endpoint may know the caller, and answers nobody else the same
+	if st.forwards {
+		// an endpoint that sees the caller's credentials may answer other callers differently
 		shown := st.places.Salts.Credential(h.Get("Authorization"))
 		scope.Headers = append(scope.Headers, cache.Header{Name: "\x00credential", Value: shown})
 	}
@@ -55,9 +56,9 @@ func (st *State) remember(who Principal, req *openai.Request, h http.Header, r *
 	return m
 }
 
-// recall answers a request that was answered before. That there is a response means that the same
-// rules decided the same request, and let its response be kept; so nothing is decided again. done
-// is false when the request goes on.
+// recall serves a request from the exact cache. A cached response exists only if the same rules
+// decided the same request and allowed its response to be stored, so nothing is decided again. done
+// is false when the request continues to the next stage.
 func (*Proxy) recall(
 	ctx context.Context, st *State, w *downstream.Writer, who Principal, h http.Header, o *exchange.Exchange,
 ) (done bool, err error) {
@@ -82,8 +83,9 @@ func (*Proxy) recall(
 	return st.serveCached(ctx, w, o, d, a, recall.Exact)
 }
 
-// recallSimilar answers a request whose last question asks what another one asked, or prepares that
-// its own response is kept. done is false when the request goes on.
+// recallSimilar serves a request from the semantic cache when its last question means the same as
+// an earlier one; otherwise it prepares for its own response to be stored. done is false when the
+// request continues to the next stage.
 func (st *State) recallSimilar(ctx context.Context, w *downstream.Writer, o *exchange.Exchange) (done bool, err error) {
 	m := o.Lookup
 	if m == nil {
@@ -129,8 +131,8 @@ func (st *State) recallSimilar(ctx context.Context, w *downstream.Writer, o *exc
 	return false, nil
 }
 
-// serveCached answers with what is kept. done is false, and nothing was written, when it has not
-// the shape that the client wants.
+// serveCached writes a cached response. When the cached response does not have the shape that the
+// client asked for, it writes nothing and done is false.
 func (st *State) serveCached(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, d *decide.Decision, a *cache.Answer, result string,
 ) (done bool, err error) {
@@ -165,7 +167,7 @@ func (st *State) serveCached(
 	return true, relay.Replay(ctx, w, o, shaped, st.Caching.Opts.Pace.Pace())
 }
 
-// LearnQuestion takes in a question that another replica has the response to.
+// LearnQuestion adds a question whose response another replica has stored in the shared cache.
 func (p *Proxy) LearnQuestion(key cache.Key, q cache.Question, ttl time.Duration) {
 	st := p.acquire()
 	defer st.release()

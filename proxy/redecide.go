@@ -11,8 +11,8 @@ import (
 	"signalbox/rules"
 )
 
-// Redecide decides a logged request by the rules that p serves now; see decisionlog.Redecide. It is
-// safe for concurrent use.
+// Redecide decides a logged request with the current rules; see decisionlog.Redecide. It is safe
+// for concurrent use.
 func (p *Proxy) Redecide(ctx context.Context, l *decisionlog.Entry) (*decisionlog.Redecision, error) {
 	st := p.acquire()
 	defer st.release()

@@ -22,7 +22,7 @@ import (
 	"signalbox/proxy/warm"
 )
 
-// New makes a proxy that serves from st. It starts nothing; see Run.
+// New returns a proxy that serves from st. It starts no goroutine; see Run.
 func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 	transport := framing.NewTransport(time.Duration(opts.ConnectTimeout))
 	p := &Proxy{
@@ -37,9 +37,9 @@ func New(opts settings.Server, st *State, tel *telemetry.Telemetry) *Proxy {
 	return p
 }
 
-// Swap serves later requests from st; those under way keep the state they have. st takes over what
-// the old state knows about the health of endpoints that both have. A State serves once: after it
-// was replaced it must not be swapped in again.
+// Swap makes st the state for later requests. Requests in flight keep the state that they have. st
+// takes over the health of endpoints that both states have. A State serves once: do not swap a
+// replaced one in again.
 func (p *Proxy) Swap(st *State) {
 	st.inherit(p.state.Load())
 	old := p.state.Swap(st)
@@ -52,14 +52,15 @@ func (p *Proxy) Swap(st *State) {
 	}
 }
 
-// Generation counts the configurations that were served from, this one included.
+// Generation returns the number of configurations served so far, including the current one.
 func (p *Proxy) Generation() uint64 {
 	st := p.acquire()
 	defer st.release()
 	return st.book.Generation
 }
 
-// Run checks the health of endpoints until ctx ends. It returns nil when its goroutines have ended.
+// Run runs health checks and the other background work of the proxy until ctx ends. It returns nil
+// after its goroutines have ended.
 func (p *Proxy) Run(ctx context.Context) error {
 	health := pool.Watcher{Transport: p.transport, Log: p.tel.Log}
 	var wg sync.WaitGroup
@@ -84,33 +85,34 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-// Drain turns /readyz to 503, so that load balancers stop sending. Requests are served as before.
+// Drain makes /readyz return 503, so that load balancers stop sending traffic. Requests are still
+// served.
 func (p *Proxy) Drain() { p.draining.Store(true) }
 
-// Serving is how many requests are under way.
+// Serving returns the number of requests in flight.
 func (p *Proxy) Serving() int64 { return p.serving.Load() }
 
-// ReloadFailed notes whether the last attempt to read the configuration again failed, which /readyz
-// tells.
+// ReloadFailed records whether the last configuration reload failed; /readyz reports it.
 func (p *Proxy) ReloadFailed(failed bool) { p.stale.Store(failed) }
 
-// ShareLimits lets the minutes of callers be counted by remote, for all replicas. Call it once,
-// before the first request.
+// ShareLimits makes remote count the per-minute limits of callers for all replicas. Call it at most
+// once, before the first request.
 func (p *Proxy) ShareLimits(remote rate.Remote) { p.limiter.Share(remote) }
 
-// Redis is what replicas share. It is safe for concurrent use.
+// Redis is the state of the connection that replicas share. It is safe for concurrent use.
 type Redis interface {
-	Healthy() bool // it answers
-	Full() bool    // it has refused a write for want of memory, lately
+	Healthy() bool // Healthy reports whether Redis answers.
+	Full() bool    // Full reports whether Redis recently refused a write because it is out of memory.
 }
 
-// UseRedis lets /readyz tell of r. Call it once, before the first request.
+// UseRedis makes /readyz report the state of r. Call it at most once, before the first request.
 func (p *Proxy) UseRedis(r Redis) { p.redis = r }
 
-// UseBoard makes b the board. Call it once, before the first request.
+// UseBoard sets the board through which replicas exchange notices. Call it at most once, before the
+// first request.
 func (p *Proxy) UseBoard(b backend.Board) { p.state.Load().notices.Use(b) }
 
-// Learn takes in what another replica told of a model's endpoint.
+// Learn records what another replica reported about a model's endpoint.
 func (p *Proxy) Learn(model string, r affinity.Residence) {
 	st := p.acquire()
 	defer st.release()
@@ -119,14 +121,16 @@ func (p *Proxy) Learn(model string, r affinity.Residence) {
 	}
 }
 
-// scrape reads what the endpoints of a state say of themselves until ctx ends or the state is idle.
+// scrape reads the metrics that the endpoints of a state report, until ctx ends or the state is
+// idle.
 func (p *Proxy) scrape(ctx context.Context, st *State) {
 	var targets []kv.Target
 	for _, m := range st.Models {
 		for i := range m.Servers.All {
 			e := &m.Servers.All[i]
 			plain := e.Level != kv.LevelAPC && e.Level != kv.LevelAuto
-			if plain && !e.Endpoint.Probed() { // who wants no health checks asks nothing
+			if plain && !e.Endpoint.Probed() {
+				// with health checks turned off, the endpoint is not scraped either
 				continue
 			}
 			targets = append(targets, kv.Target{
@@ -147,7 +151,7 @@ func (p *Proxy) scrape(ctx context.Context, st *State) {
 	}
 }
 
-// noteReport counts and logs what an endpoint has told of itself.
+// noteReport counts and logs a change in what an endpoint reports about itself.
 func (p *Proxy) noteReport(ctx context.Context, m *backend.Model, e *pool.Endpoint, c backend.Change) {
 	log := p.tel.Log.With(slog.String("model", m.Name), slog.String("endpoint", e.Name))
 	if c.Restarted {
@@ -162,6 +166,6 @@ func (p *Proxy) noteReport(ctx context.Context, m *backend.Model, e *pool.Endpoi
 	}
 }
 
-// ShareBudgets lets budgets be kept by remote, for all replicas. Call it once, before the first
-// request.
+// ShareBudgets makes remote keep the budgets for all replicas. Call it at most once, before the
+// first request.
 func (p *Proxy) ShareBudgets(remote budget.Remote) { p.spending.Share(remote, p.tel.Log) }

@@ -19,17 +19,17 @@ import (
 	"signalbox/proxy/fault"
 )
 
-// Handler returns the routes of the main listener: exact paths, everything else is an error of the
-// API. Nothing of a request reaches an upstream but through its pipeline.
+// Handler returns the handler of the main listener. Paths match exactly; any other path is an API
+// error. A request reaches an upstream only through the pipeline.
 func (p *Proxy) Handler() http.Handler {
 	r, forwarded := p.router()
 	return refuseUpgrades(p, routeForwarded(forwarded, r))
 }
 
-// modelsPath lists models.
+// modelsPath is the path that lists models.
 const modelsPath = "/v1/models"
 
-// router holds all routes, and those that are forwarded once more by their paths.
+// router returns the router with all routes, and the handlers of forwarded paths by path.
 func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead) // load balancers probe with HEAD
@@ -53,14 +53,15 @@ func (p *Proxy) router() (chi.Router, map[string]http.HandlerFunc) {
 	p.contextRoutes(r)
 	r.Get("/healthz", p.serve(p.live))
 	r.Get("/readyz", p.serve(p.ready))
-	r.Get("/health", p.serve(p.ready)) // where clients of vLLM look
+	r.Get("/health", p.serve(p.ready)) // the path that clients of vLLM use
 	r.NotFound(p.serve(func(_ *State, _ *downstream.Writer, r *http.Request) error { return noRoute(r.URL.Path) }))
 	r.MethodNotAllowed(p.serve(refuseMethod(r)))
 	return r, forwarded
 }
 
-// routeForwarded hands requests that are forwarded to their handler, and all others to the router:
-// that would find the same, but makes a context and a copy of each request.
+// routeForwarded passes requests on forwarded paths directly to their handlers and all others to
+// the router. The router would find the same handlers, but allocates a context and copies each
+// request.
 func routeForwarded(forwarded map[string]http.HandlerFunc, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := forwarded[r.URL.Path]; h != nil && r.Method == http.MethodPost && r.URL.RawPath == "" {
@@ -71,8 +72,8 @@ func routeForwarded(forwarded map[string]http.HandlerFunc, next http.Handler) ht
 	})
 }
 
-// refuseUpgrades stands before the router: CONNECT has no path to match, and a request to switch
-// protocols is no request of this API.
+// refuseUpgrades refuses CONNECT, which has no path to match, and requests to switch protocols,
+// which this API does not have. It wraps the router.
 func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
 	refuse := p.serve(func(_ *State, _ *downstream.Writer, r *http.Request) error {
 		if err := noRoute(r.URL.Path); errors.As(err, new(*fault.UnservedError)) {
@@ -89,8 +90,8 @@ func refuseUpgrades(p *Proxy, next http.Handler) http.Handler {
 	})
 }
 
-// surfaces lists the endpoints that are forwarded: an allow-list with exact paths. Those of
-// openai.Other go to the model that they name, and are not routed.
+// surfaces lists the endpoints that are forwarded: an allow-list of exact paths. Requests with API
+// openai.Other go to the model that they name and are not routed.
 //
 //nolint:gochecknoglobals // constant table
 var surfaces = [...]exchange.Surface{
@@ -106,13 +107,14 @@ var surfaces = [...]exchange.Surface{
 	{Path: "/v1/audio/translations", API: openai.Other, Operation: "translation", Form: true},
 }
 
-// isForwarded reports whether requests to a path are forwarded; record logs their faults itself.
+// isForwarded reports whether requests on a path are forwarded. Package record logs their errors,
+// so nothing else needs to.
 func isForwarded(path string) bool {
 	return slices.ContainsFunc(surfaces[:], func(s exchange.Surface) bool { return s.Path == path })
 }
 
-// unserved lists the parts of OpenAI's API that are not served, and all below them. They keep what
-// later requests go on with, or speak another protocol.
+// unserved lists the parts of OpenAI's API that are not served, with all paths below them. They
+// store state that later requests refer to, or use another protocol.
 //
 //nolint:gochecknoglobals // constant table
 var unserved = [...]string{
@@ -121,8 +123,8 @@ var unserved = [...]string{
 	"/v1/responses/input_tokens", "/v1/threads", "/v1/uploads", "/v1/vector_stores", "/v1/videos",
 }
 
-// noRoute says that nothing is at a path: that it is one of the API, but not served, or which path
-// a client whose base URL lacks /v1, or has it once too often, may have meant.
+// noRoute returns the error for an unknown path. It says whether the path is a part of the API that
+// is not served, or suggests the path that a client meant whose base URL lacks /v1 or has it twice.
 func noRoute(path string) error {
 	const version = "/v1"
 	for _, api := range unserved {
@@ -146,8 +148,8 @@ func noRoute(path string) error {
 	return fault.ErrNoRoute
 }
 
-// serve adapts a handler: one state for the whole request, one place where errors become answers,
-// and where a panic becomes one.
+// serve adapts a handler. It holds one state for the whole request, and is the one place where
+// errors and panics become responses.
 func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) error) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		st := p.acquire()
@@ -159,7 +161,8 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 		w.Patience, w.Limiter, w.Bytes = time.Duration(st.opts.WriteTimeout), p.limiter, &p.bytes
 		defer w.Done()
 		if p.draining.Load() {
-			rw.Header()["Connection"] = []string{"close"} // the next request of the client is for another process
+			// the process is stopping: the client's next request belongs on another one
+			rw.Header()["Connection"] = []string{"close"}
 		}
 		st.bodyLimits().Begin(w, r)
 		defer p.recovered(w, r)
@@ -174,12 +177,14 @@ func (p *Proxy) serve(h func(st *State, w *downstream.Writer, r *http.Request) e
 			}
 			downstream.Fail(w, err)
 		default:
-			panic(http.ErrAbortHandler) // the head is gone: what is left is to let the client see a break
+			// the head was sent: all that is left is to break the connection
+			panic(http.ErrAbortHandler)
 		}
 	}
 }
 
-// recovered turns a panic into an error, or into a broken connection when a response has begun.
+// recovered turns a panic into an error response, or into a broken connection when the response has
+// begun.
 func (p *Proxy) recovered(w *downstream.Writer, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -195,8 +200,8 @@ func (p *Proxy) recovered(w *downstream.Writer, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// refuseMethod answers a method that a path does not take with those that it does (RFC 9110,
-// section 15.5.6).
+// refuseMethod refuses a method and lists the ones that the path supports (RFC 9110, section
+// 15.5.6).
 func refuseMethod(routes chi.Routes) func(*State, *downstream.Writer, *http.Request) error {
 	return func(_ *State, w *downstream.Writer, r *http.Request) error {
 		path := cmp.Or(r.URL.RawPath, r.URL.Path)

@@ -21,7 +21,7 @@ import (
 	"signalbox/proxy/tools"
 )
 
-// State is what requests are served from: one configuration, immutable but for the health of its
+// State is what requests are served from: one configuration, immutable except for the health of its
 // endpoints. It is safe for concurrent use.
 type State struct {
 	decide.Base
@@ -29,25 +29,25 @@ type State struct {
 	opts     settings.Server
 	limits   settings.Limits
 	auth     *auth.Keys
-	edits    *rewrite.Options // what bodies are written by
-	book     record.Book      // that requests are recorded by
-	relay    relay.Stage      // that passes responses on
+	edits    *rewrite.Options // for writing bodies
+	book     record.Book      // records requests
+	relay    relay.Stage      // relays responses
 	metrics  *telemetry.Metrics
-	guard    *guardrail.Guard  // the guard
-	places   placement.Places  // where prompts are
-	salted   bool              // they come from a secret of the configuration
-	forwards bool              // some endpoint gets what callers show
-	controls *engine.Controls  // what callers may say to model servers
-	notices  *backend.Boards   // to and from other replicas; of all states of a proxy
-	answers  *recall.Answers   // that are kept; nil without any
-	tools    *tools.Memo       // of all states of a proxy
-	results  *tools.ShortForms // short forms of results of tools
+	guard    *guardrail.Guard
+	places   placement.Places  // knows where prompts were sent
+	salted   bool              // places.Salts come from a configured secret
+	forwards bool              // some endpoint receives the client's credentials
+	controls *engine.Controls  // which engine parameters callers may set
+	notices  *backend.Boards   // exchanged with other replicas; shared by all states of a proxy
+	answers  *recall.Answers   // cached responses; nil if there are none
+	tools    *tools.Memo       // shared by all states of a proxy
+	results  *tools.ShortForms // shortened tool results
 
-	refs atomic.Int64  // requests that use it, and one for being the current one
+	refs atomic.Int64  // requests in flight, plus one while the state is current
 	idle chan struct{} // closed when refs falls to 0
 }
 
-// hold takes a reference; false when the state is no longer served from.
+// hold takes a reference. It returns false when the state is no longer served from.
 func (st *State) hold() bool {
 	for {
 		n := st.refs.Load()
@@ -60,19 +60,19 @@ func (st *State) hold() bool {
 	}
 }
 
-// release gives a reference back.
+// release returns a reference.
 func (st *State) release() {
 	if st.refs.Add(-1) == 0 {
 		close(st.idle)
 	}
 }
 
-// Idle is closed when no request uses st any more and none will. What st was made of, such as its
-// classifier, may be released then.
+// Idle returns a channel that is closed when no request uses st and none will. The things that st
+// was made of, such as its classifier, may be released then.
 func (st *State) Idle() <-chan struct{} { return st.idle }
 
-// Close ends the workers of the guard and waits for them, and for the responses that are being
-// kept. Call it when Idle is closed, and not twice.
+// Close stops the workers of the guard and waits for them and for responses that are being stored.
+// Call it once, after Idle is closed.
 func (st *State) Close() {
 	st.guard.Close()
 	st.book.Copies.Close()
@@ -82,7 +82,7 @@ func (st *State) Close() {
 	}
 }
 
-// groups lists the endpoints of every model.
+// groups returns the endpoint groups of all models.
 func (st *State) groups() []*pool.Group {
 	out := make([]*pool.Group, len(st.Models))
 	for i, m := range st.Models {
@@ -91,7 +91,7 @@ func (st *State) groups() []*pool.Group {
 	return out
 }
 
-// inherit takes over what an older state learned about endpoints that both have.
+// inherit takes over what an older state has learned about endpoints that both have.
 func (st *State) inherit(old *State) {
 	st.Chooser.Speeds, st.Chooser.Lengths = old.Chooser.Speeds, old.Chooser.Lengths
 	st.Chooser.Spent = old.Chooser.Spent
@@ -109,14 +109,14 @@ func (st *State) inherit(old *State) {
 	}
 }
 
-// removedEndpoints is the endpoints that the configuration no longer has, as long as requests to
-// them are under way.
+// removedEndpoints tracks endpoints that were removed from the configuration while requests to them
+// are still in flight.
 type removedEndpoints struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards all fields
 	all []*pool.Endpoint
 }
 
-// add takes in what old has and st has not.
+// add adds the endpoints that old has and st does not.
 func (l *removedEndpoints) add(st, old *State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +130,7 @@ func (l *removedEndpoints) add(st, old *State) {
 	l.forget()
 }
 
-// list is those that are left.
+// list returns the endpoints that still have requests.
 func (l *removedEndpoints) list() []*pool.Endpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()

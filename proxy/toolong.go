@@ -13,9 +13,9 @@ import (
 	"signalbox/proxy/upstream"
 )
 
-// outgrown reports whether the server refuses the prompt for its length and the plan has a model
-// with a larger window left. It takes the others out of the plan: their servers would refuse it as
-// well.
+// outgrown reports whether the server refused the prompt because of its length and the plan has a
+// model with a larger window left. It removes the models with windows that are no larger, since
+// their servers would refuse the prompt as well.
 func outgrown(p *placement.Plan, u *upstream.Response) bool {
 	window := u.Model.ContextWindow()
 	larger := func(m *backend.Model) bool { return m.ContextWindow() > window }
@@ -25,18 +25,18 @@ func outgrown(p *placement.Plan, u *upstream.Response) bool {
 	if r := u.Refusal(); !r.TooLong() {
 		return false
 	}
-	u.Endpoint.Succeeded() // it has answered
+	u.Endpoint.Succeeded() // the server answered, so it is healthy
 	p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return !larger(m) })
 	return true
 }
 
-// measureBudget bounds the time in which model servers count the tokens of a prompt that may be too
-// long for them.
+// measureBudget limits the time that one model server has to count the tokens of a prompt that may be
+// too long for it.
 const measureBudget = time.Second
 
-// measure has the servers of models count the tokens of a prompt of which it is doubted that it
-// fits, and returns what was answered in time, by model; nil for nothing. vLLM counts a chat as it
-// would answer it, template and tools included.
+// measure asks servers to count the tokens of a prompt that may not fit, and returns the counts
+// that arrived in time, by model; nil if there are none. vLLM counts a chat as it would run it,
+// with template and tools.
 func (p *Proxy) measure(ctx context.Context, st *State, change *rewrite.Change) map[string]int {
 	if !countable(change.Request) {
 		return nil
@@ -60,8 +60,8 @@ func (p *Proxy) measure(ctx context.Context, st *State, change *rewrite.Change) 
 	return out
 }
 
-// countable reports whether /tokenize of vLLM takes the request: a chat of text, or one prompt that
-// is text.
+// countable reports whether vLLM's /tokenize accepts the request: a text-only chat, or a single
+// text prompt.
 func countable(req *openai.Request) bool {
 	switch req.API {
 	case openai.Chat:
@@ -73,7 +73,7 @@ func countable(req *openai.Request) bool {
 	return false
 }
 
-// measureBy has a server of one model count the prompt as the model would get it.
+// measureBy asks a server of model m to count the prompt as that model would receive it.
 func (p *Proxy) measureBy(ctx context.Context, change *rewrite.Change, m *backend.Model) (tokens int, ok bool) {
 	e := p.counters.Of(m)
 	if e == nil {
@@ -81,7 +81,7 @@ func (p *Proxy) measureBy(ctx context.Context, change *rewrite.Change, m *backen
 	}
 	body, _, err := change.Payload(ctx, m)
 	if err != nil || body.Size() > count.MaxBytes {
-		return 0, false // what is wrong is told by the attempt
+		return 0, false // the attempt will report the error
 	}
 	ctx, cancel := context.WithTimeout(ctx, measureBudget)
 	defer cancel()

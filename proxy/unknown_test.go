@@ -19,7 +19,7 @@ func TestAnUnknownModelIsToldTheNearestName(t *testing.T) {
 		"smal":                      `unknown model "smal"; did you mean "small"?`,
 		"Small":                     `unknown model "Small"; did you mean "small"?`,
 		"atuo":                      `unknown model "atuo"; did you mean "auto"?`,
-		"gpt-4o":                    `unknown model "gpt-4o"; GET /v1/models lists what may be asked for`,
+		"gpt-4o":                    `unknown model "gpt-4o"; GET /v1/models lists the available models`,
 		strings.Repeat("small", 20): "lists what may be asked for",
 	} {
 		got := b.post(chatPath, `{"model":"`+asked+`","messages":[{"role":"user","content":"hi"}]}`)
