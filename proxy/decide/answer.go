@@ -2,10 +2,11 @@ package decide
 
 import "signalbox/internal/openai"
 
-// MaxOutputTokens is the most tokens that the response of a model may have, over all its answers,
-// by the limit and the numbers of answers that the model will be sent: those of the client, or of
-// the route. Where neither names a limit, or it is automatic, each answer counts as
-// openai.AssumedOutputTokens. None is longer than window, which is 0 where it is not known.
+// MaxOutputTokens returns the maximum number of tokens in the response of a model, over all its
+// choices. It uses the limit and the number of choices that will be sent to the model, whether the
+// client or the route sets them. Without a limit, or with an automatic one, each choice counts as
+// openai.AssumedOutputTokens. window is the model's context window, 0 if unknown; no choice is
+// longer than that.
 func (d *Decision) MaxOutputTokens(window int) int {
 	limit := d.answerLimit()
 	if window > 0 {
@@ -14,10 +15,10 @@ func (d *Decision) MaxOutputTokens(window int) int {
 	return d.Request.OutputTokens(limit, d.member)
 }
 
-// Answers is how many answers are made for the response, at least 1.
+// Answers returns the number of choices requested for the response, at least 1.
 func (d *Decision) Answers() int { return d.Request.Answers(d.member) }
 
-// answerLimit is the limit of one answer.
+// answerLimit returns the token limit of one choice.
 func (d *Decision) answerLimit() int64 {
 	limit, ok := d.Request.AnswerLimit()
 	if d.Action.Limits(limit) {
@@ -32,7 +33,7 @@ func (d *Decision) answerLimit() int64 {
 			continue
 		}
 		n := int64(openai.Number(f.JSON))
-		if n < 1 { // none, as null, but for a limit that the client has in the other field
+		if n < 1 { // no limit, as with null, except for one that the client sets in the other field
 			n = max(limit, openai.AssumedOutputTokens)
 		}
 		set = max(set, n)
@@ -43,8 +44,8 @@ func (d *Decision) answerLimit() int64 {
 	return limit
 }
 
-// isLimit reports whether a field that a route sets limits the answer. Both names of chats are
-// translated for the other APIs.
+// isLimit reports whether a field that a route sets is a limit on response tokens. Both names used
+// in chats are translated for the other APIs.
 func (d *Decision) isLimit(name string) bool {
 	switch name {
 	case openai.FieldMaxTokens, openai.FieldMaxCompletionTokens:
@@ -55,7 +56,8 @@ func (d *Decision) isLimit(name string) bool {
 	return false
 }
 
-// member is a member of the body that the model will be sent: of the route, or of the client.
+// member returns a member of the body as it will be sent to the model, from the route or from the
+// client.
 func (d *Decision) member(name string) []byte {
 	for _, f := range d.Action.Body {
 		if f.Name == name {

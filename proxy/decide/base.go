@@ -10,22 +10,22 @@ import (
 	"signalbox/rules"
 )
 
-// Base is what the decisions of one configuration are made from. It is immutable once it is used,
-// but for what its stores learn, and safe for concurrent use.
+// Base is what the decisions of one configuration are made from. Once in use it is immutable,
+// except for what its stores learn, and safe for concurrent use.
 type Base struct {
 	Signals     *signals.Reader
 	Program     *rules.Program
-	ReadHeaders []string         // canonical names that rules depend on
+	ReadHeaders []string         // canonical names of the headers that rules read
 	Models      []*backend.Model // in the order of the configuration
 	ByName      map[string]*backend.Model
-	Chooser     choose.Chooser // its speeds and lengths are of all states of a proxy
+	Chooser     choose.Chooser // its speeds and lengths are shared by all states of a proxy
 
-	AutoModels  []string // the names that ask for routing
-	RoutesNamed bool     // every route is evaluated for requests that name a model, too
+	AutoModels  []string // the model names that ask for routing
+	RoutesNamed bool     // evaluate every route for requests that name a model, too
 
-	Caching  *recall.Cache // nil where the cache is off everywhere
+	Caching  *recall.Cache // nil when caching is off everywhere
 	Stick    StickOptions
-	Talks    *conversation.Store // states of conversations; nil where nothing sticks
+	Talks    *conversation.Store // states of conversations; nil when stickiness is off
 	Learning OutcomeOptions
-	Outcomes *outcomes.Store // that are learnt from; nil where nothing is
+	Outcomes *outcomes.Store // outcomes to learn from; nil when learning is off
 }

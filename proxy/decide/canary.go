@@ -13,15 +13,15 @@ import (
 	"signalbox/rules"
 )
 
-// The arms of a route that tries a model out, as header, metrics and log call them.
+// The arms of a canary, as used in headers, metrics and logs.
 const (
-	ArmControl = "control" // goes where it would without the canary
+	ArmControl = "control" // goes where it would go without the canary
 	ArmCanary  = "canary"
 )
 
-// assign puts a request into an arm, where its route tries a model out. An arm is one of a
-// conversation: the same whatever its turns say, and whichever replica decides. Requests that could
-// not go to the canary are in none, so that both arms are of the same kind.
+// assign puts a request into an arm when its route has a canary. An arm belongs to a conversation:
+// it does not depend on what the turns say or on which replica decides. Requests that could not go
+// to the canary are in no arm, so that both arms contain the same kind of requests.
 func (b *Base) assign(d *Decision, req *openai.Request) {
 	d.Arm = ""
 	c := d.canary()
@@ -38,7 +38,7 @@ func (b *Base) assign(d *Decision, req *openai.Request) {
 	}
 }
 
-// canary is the model that the route tries out; nil for none.
+// canary returns the canary of the route; nil if it has none.
 func (d *Decision) canary() *rules.Canary {
 	if d.Action == nil || d.Action.Verb != rules.Use || d.Outcome == rules.Unavailable {
 		return nil
@@ -46,14 +46,15 @@ func (d *Decision) canary() *rules.Canary {
 	return d.Action.Canary
 }
 
-// callsOf reports that a request brings results of tools to a model: only that one knows why it
-// asked for them.
+// callsOf reports whether a request returns tool results to model. Only that model knows why it
+// called the tools.
 func (d *Decision) callsOf(model string) bool {
 	t := d.Talk
 	return t != nil && t.tool && t.before != nil && t.before.Model == model
 }
 
-// canaryOf is the canary as a candidate, with what the choice knows of it.
+// canaryOf returns the canary as a candidate, ranked like any other. ok is false when it cannot
+// serve the request.
 func (b *Base) canaryOf(d *Decision) (one choose.Candidate, ok bool) {
 	wants := d.ChoiceRequest()
 	wants.Action = &rules.Action{By: "order", Models: []rules.Choice{{Name: d.Action.Canary.Model, Weight: 1}}}
@@ -62,7 +63,8 @@ func (b *Base) canaryOf(d *Decision) (one choose.Candidate, ok bool) {
 	return one, !one.Out
 }
 
-// Arrange puts the candidates of a request in the order that its arm and its conversation want.
+// Arrange reorders the candidates of a request according to its arm, its conversation and its
+// budgets.
 func (b *Base) Arrange(d *Decision, cs []choose.Candidate) []choose.Candidate {
 	if d.Arm == ArmCanary {
 		cs = b.putCanaryFirst(d, cs)
@@ -73,8 +75,8 @@ func (b *Base) Arrange(d *Decision, cs []choose.Candidate) []choose.Candidate {
 	return cs
 }
 
-// putCanaryFirst puts the canary in front of the candidates of a request of its arm, and says what
-// becomes of the conversation. Results of tools go to the model that asked for them.
+// putCanaryFirst puts the canary in front of the candidates of a request in the canary arm and
+// records the effect on the conversation. Tool results still go to the model that called the tools.
 func (b *Base) putCanaryFirst(d *Decision, cs []choose.Candidate) []choose.Candidate {
 	t := d.Talk
 	name := d.Action.Canary.Model
@@ -101,9 +103,9 @@ func (b *Base) putCanaryFirst(d *Decision, cs []choose.Candidate) []choose.Candi
 	return slices.Insert(cs, 0, one)
 }
 
-// seedOf is a number of the conversation that stays the same through it: of its name, or of what
-// was said up to the first response. A request that leaves both out has the one that the turn
-// before had, where that is known.
+// seedOf returns a number that stays the same throughout a conversation. It is derived from the
+// conversation's name, or from what was said up to the first response. A request that contains
+// neither gets the seed of the previous turn, if that is known.
 func (d *Decision) seedOf(req *openai.Request) uint64 {
 	t := d.Talk
 	var sum xxhash.Digest
@@ -148,8 +150,8 @@ func (d *Decision) seedOf(req *openai.Request) uint64 {
 	return sum.Sum64()
 }
 
-// mixed is a number of a conversation on one route, so that canaries of several routes are drawn
-// apart.
+// mixed combines the seed of a conversation with the route, so that the canaries of several routes
+// draw independently.
 func mixed(seed uint64, route string) uint64 {
 	var sum xxhash.Digest
 	sum.ResetWithSeed(seed)
@@ -157,22 +159,22 @@ func mixed(seed uint64, route string) uint64 {
 	return sum.Sum64()
 }
 
-// describeArm writes the header that says which arm a request is in.
+// describeArm writes the header with the arm of a request.
 func (d *Decision) describeArm(h http.Header) {
 	if d.Arm != "" {
 		h["X-Signalbox-Arm"] = []string{d.Arm}
 	}
 }
 
-// Canary is a model that the route tries out, as explained.
+// Canary describes the canary of a route in an explanation.
 type Canary struct {
 	Model string  `json:"model"`
-	Share float64 `json:"share"` // of conversations
+	Share float64 `json:"share"` // of conversations, in [0,1]
 	// control or canary; absent for a request that cannot go to the canary
 	Arm string `json:"arm,omitempty"`
 }
 
-// ExplainCanary tells of the model that the route tries out; nil for none.
+// ExplainCanary describes the canary of the route; nil if it has none.
 func (d *Decision) ExplainCanary() *Canary {
 	c := d.canary()
 	if c == nil {
@@ -181,7 +183,8 @@ func (d *Decision) ExplainCanary() *Canary {
 	return &Canary{Model: c.Model, Share: c.Share, Arm: d.Arm}
 }
 
-// Save notes what the request saves with. One that goes to the cheapest model tries none out.
+// Save records the saving to apply to the request. A request that goes to the cheapest model is not
+// part of a canary.
 func (d *Decision) Save(how budget.Saving) {
 	d.Saving = how
 	if how.Cheaper && d.Arm != "" && !d.callsOf(d.Action.Canary.Model) {

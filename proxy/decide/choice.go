@@ -13,10 +13,10 @@ import (
 	"signalbox/proxy/fault"
 )
 
-// Order lists the models that a decision leads to and the caller may use, in the order to try them.
-// counted is the tokens of the prompt by model, where they were counted. It may be called again, as
-// when a soft budget was reached since. Errors: UnknownModelError, ErrNoModelAllowed, and
-// TooLongError where the prompt fits none of them.
+// Order lists the models that a decision leads to and that the caller may use, in the order to try
+// them. counted holds the prompt tokens by model, where a server counted them. Order may be called
+// again, for example when a soft limit was reached in the meantime. The error is an
+// UnknownModelError, ErrNoModelAllowed, or a TooLongError when the prompt fits no model.
 func (b *Base) Order(d *Decision, counted map[string]int) ([]*backend.Model, error) {
 	wants := d.ChoiceRequest()
 	wants.Prompt.Counted = counted
@@ -46,7 +46,7 @@ func (b *Base) Order(d *Decision, counted map[string]int) ([]*backend.Model, err
 	return nil, d.tooLong(&wants.Prompt, cs)
 }
 
-// ChoiceRequest is what the choice among models looks at.
+// ChoiceRequest returns the input for the choice among models.
 func (d *Decision) ChoiceRequest() choose.Request {
 	r := choose.Request{Action: d.Action, Set: d.Set, Named: d.Named, Expected: d.expected}
 	if d.Request == nil {
@@ -57,10 +57,11 @@ func (d *Decision) ChoiceRequest() choose.Request {
 	return r
 }
 
-// cheapen puts the cheapest candidates in front, by what the request may cost there, where a budget
-// of the caller is nearly used up; a model without a price costs nothing. What a conversation stays
-// for gives way, but a result of a tool goes to the model that asked for it, and what goes on with a
-// response to those who have it. cs is changed in place.
+// cheapen moves the cheapest candidates to the front when a budget of the caller is nearly
+// exhausted. It compares the cost of this request; a model without a price costs nothing. This
+// overrides conversation stickiness, except that a tool result goes to the model that called the
+// tool, and that a request that continues a stored response goes to a model that has it. cs is
+// changed in place.
 func (b *Base) cheapen(d *Decision, cs []choose.Candidate) {
 	t := d.Talk
 	of := t != nil && t.before != nil
@@ -85,18 +86,18 @@ func (b *Base) cheapen(d *Decision, cs []choose.Candidate) {
 	}
 }
 
-// longestToken is the length in bytes that no token of a vocabulary exceeds. The longest of GPT-4,
-// Llama 3 and Qwen3 are 128 spaces; the rest is for those that nobody here has seen.
+// longestToken is an upper bound for the length of a token in bytes. The longest tokens of GPT-4,
+// Llama 3 and Qwen3 are 128 spaces; the rest is a margin for other vocabularies.
 const longestToken = 256
 
-// least is how many tokens a text has at least as a message: each begins with one of its own. Space
-// at the ends of a text is taken off by some templates.
+// least returns a lower bound for the number of tokens of a text in a message. Each message begins
+// with a token of its own. Some templates strip white space at both ends of a text.
 func least(text string) int {
 	return 1 + len(strings.TrimSpace(text))/longestToken
 }
 
-// length is what is known of the length of a request's prompt without a tokenizer. Of several
-// prompts of a completion each has the window for itself.
+// length returns bounds for the length of a request's prompt, determined without a tokenizer. Each
+// of several prompts in one completion request has the whole window to itself.
 func (d *Decision) length() (out choose.Prompt) {
 	req := d.Request
 	if req.API == openai.Completion {
@@ -105,7 +106,7 @@ func (d *Decision) length() (out choose.Prompt) {
 			out.Estimate = max(out.Estimate, len(text)/openai.BytesPerToken+openai.BytesPerToken)
 			out.Least = max(out.Least, least(text))
 		}
-		ids := req.TokenIDs / max(1, req.TokenLists) // the longest list has no fewer
+		ids := req.TokenIDs / max(1, req.TokenLists) // the longest list has at least the average
 		out.Estimate, out.Least = max(out.Estimate, ids), max(out.Least, ids)
 	} else {
 		out.Estimate = req.EstimateTokens()
@@ -125,7 +126,7 @@ func (d *Decision) length() (out choose.Prompt) {
 	return out
 }
 
-// Named are the models that a decision leads to.
+// Named returns the models that a decision leads to.
 func (b *Base) Named(d *Decision) (out []*backend.Model) {
 	if len(d.Action.Models) == 0 {
 		if m, ok := b.ByName[d.Named]; ok {
@@ -141,8 +142,8 @@ func (b *Base) Named(d *Decision) (out []*backend.Model) {
 	return out
 }
 
-// tooLong is the error of a prompt that fits none of the candidates, with figures of the one with
-// the largest window.
+// tooLong returns the error for a prompt that fits no candidate, with the figures of the candidate
+// with the largest window.
 func (d *Decision) tooLong(prompt *choose.Prompt, cs []choose.Candidate) error {
 	if d.Request == nil {
 		return &fault.TooLongError{}

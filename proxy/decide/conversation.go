@@ -22,57 +22,61 @@ import (
 	"signalbox/rules"
 )
 
-// The states of the conversation of a request, as header, explanation and log call it.
+// The states of a request's conversation, as used in headers, explanations and logs.
 const (
-	talkNew   = "new" // nothing is known of it
+	talkNew   = "new" // nothing is known of the conversation
 	talkKept  = "kept"
 	talkMoved = "moved"
 )
 
-// The reasons why it was kept or moved.
+// The reasons why a conversation was kept or moved.
 const (
-	whySame      = "same"          // nothing speaks for another model
-	whyPrefill   = "prefill"       // what does is not worth the prefill
-	whyTool      = "tool_result"   // a result of a tool goes to the model that asked for it
-	whyState     = "server_state"  // the servers of another do not have the response that it goes on with
-	whySubject   = "subject"       // the subject changed
-	whyFigures   = "figures"       // another model is that much better, cheaper or faster
-	whyRules     = "rules"         // its model is no candidate of the route that the rules took
-	whyEscalated = "escalated"     // the response of its model was judged and thrown away
+	whySame    = "same"        // there is no reason to move it
+	whyPrefill = "prefill"     // the gain of a move is not worth the prefill
+	whyTool    = "tool_result" // a tool result goes to the model that called the tool
+	// only the servers of this model have the response that the request continues
+	whyState   = "server_state"
+	whySubject = "subject" // the subject changed
+	// another model is better, cheaper or faster by more than the prefill costs
+	whyFigures   = "figures"
+	whyRules     = "rules"         // its model is no candidate of the route taken
+	whyEscalated = "escalated"     // the response of its model was judged and discarded
 	whyAway      = "unavailable"   // no endpoint of its model is healthy, or none answered
-	whyWindow    = "window"        // its model's window is too small by now
+	whyWindow    = "window"        // the window of its model has become too small
 	whyDenied    = "not_permitted" // the caller may not use its model
-	whyCanary    = "canary"        // it is one that goes to the model that is tried out
-	whyBudget    = "budget"        // another model is cheaper, and a budget is nearly used up
+	whyCanary    = "canary"        // it is in the canary arm
+	whyBudget    = "budget"        // another model is cheaper and a budget is nearly exhausted
 )
 
-// policy are signals for which a route is taken whatever the conversation was: they say what a
-// request holds, not what it is about.
+// policy holds the signals whose routes override a conversation: they describe what a request
+// contains, not its subject.
 const policy = signal.Mask(1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal.PII | 1<<signal.Keyword)
 
-// Talk is what is known of the conversation that a request belongs to. It belongs to the request's
-// goroutine. Nil stands for a request that belongs to none, as where stickiness is off.
+// Talk is what is known about the conversation of a request. It belongs to the goroutine of the
+// request. A nil Talk means that the request belongs to no conversation, for example because
+// stickiness is off.
 type Talk struct {
-	keys           []conversation.Key             // under which the next turn will look
-	looked         []conversation.Key             // under which the turn before was looked for
-	before         *conversation.State            // nil where nothing is known
-	at             int                            // the index in looked of the key that had it; -1 for none
-	named          bool                           // the client names it, so that requests may leave out what was said
-	short          bool                           // this one does
-	tool           bool                           // the request brings results of tools to the model that asked for them
-	state          bool                           // the rules led to servers that lack what the request goes on with
-	price          float64                        // the gain that a move has to bring, in [0,1]
-	gain           float64                        // the greatest of a topic that was kept
-	inherited      *[signal.NumKinds]signal.Value // topics that stay what they were; nil where none does
-	inheritedKinds signal.Mask                    // the kinds of inherited
-	moved          bool                           // the subject did
+	keys   []conversation.Key  // under which the next turn will search
+	looked []conversation.Key  // under which the previous turn was searched for
+	before *conversation.State // state of the previous turn; nil if unknown
+	at     int                 // index in looked of the key that was found; -1 if none
+	named  bool                // the client names it, so requests may omit earlier turns
+	short  bool                // this request omits earlier turns
+	tool   bool                // the request returns tool results to the model that called the tools
+	state  bool                // the rules led to servers without the response that it continues
+	price  float64             // minimum gain for a move, in [0,1]
+	gain   float64             // largest gain of a topic that was kept
+	// topics kept from the previous turn; nil if there are none
+	inherited      *[signal.NumKinds]signal.Value
+	inheritedKinds signal.Mask // the kinds in inherited
+	moved          bool        // the subject changed
 	result         string
 	why            string
-	final          bool // a model was asked: result holds
+	final          bool // a model was asked, so result holds
 }
 
-// talk finds the conversation that a request belongs to. Only requests that ask for routing belong
-// to one: who names a model has chosen.
+// talk finds the conversation of a request. Only requests that ask for routing belong to one: a
+// caller that names a model has made its choice.
 func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h http.Header) *Talk {
 	if b.Talks == nil || b.Stick.MaxAge <= 0 || d.Named != "" || req.OpaquePrompt ||
 		req.API != openai.Chat && req.API != openai.Response {
@@ -85,13 +89,13 @@ func (b *Base) talk(ctx context.Context, d *Decision, req *openai.Request, h htt
 	}
 	t.tool = req.BringsToolResult()
 	lost, all := t.cached(d), t.tokens(d)
-	// The response counts as well. It matters to short conversations alone, which have little to
+	// The response counts as well. It matters only in short conversations, which have little to
 	// lose.
 	t.price = b.Stick.Margin * float64(lost) / float64(max(all, 1)+openai.AssumedOutputTokens)
 	return t
 }
 
-// tokens is how long the prompt is that the model reads, as far as is known here.
+// tokens returns the length of the prompt that the model reads, in tokens, as far as it is known.
 func (t *Talk) tokens(d *Decision) int {
 	if t.short && t.before != nil {
 		return t.before.Tokens + d.Set.Facts.Tokens
@@ -99,17 +103,17 @@ func (t *Talk) tokens(d *Decision) int {
 	return d.Set.Facts.Tokens
 }
 
-// cached is how much of it the model of the conversation has read before.
+// cached returns the number of prompt tokens that the conversation's model has read before.
 func (t *Talk) cached(d *Decision) int { return min(t.before.Tokens, t.tokens(d)) }
 
-// The bounds of what is kept of what the user said.
+// Limits of what is stored of the user's earlier turns.
 const (
 	keptTurns     = 4
 	keptTurnBytes = 1 << 10
 )
 
-// addEarlierTurns gives a text that leaves out what the user said before what is known of that. A
-// turn without text, as a picture is, goes on with what was said last.
+// addEarlierTurns adds the user's stored earlier turns to a text that omits them. A turn without
+// text, such as an image, continues with the last text.
 func (t *Talk) addEarlierTurns(text *signal.Text) {
 	if t == nil || !t.short || t.before == nil || len(text.Before) > 0 {
 		return
@@ -120,7 +124,7 @@ func (t *Talk) addEarlierTurns(text *signal.Text) {
 	}
 }
 
-// said is what is kept of what the user said.
+// said returns what to store of the user's turns.
 func (t *Talk) said(text *signal.Text) []string {
 	switch {
 	case !t.named:
@@ -138,7 +142,7 @@ func (t *Talk) said(text *signal.Text) []string {
 	return all
 }
 
-// front is the beginning of s: whole characters, at most n bytes.
+// front returns the longest prefix of s of at most n bytes, without invalid UTF-8.
 func front(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -146,8 +150,8 @@ func front(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// namer makes keys of what the callers of one tenant and role send: a role may be what a route asks
-// for.
+// namer derives keys for the callers of one tenant and role. The role is part of the key because
+// routes may depend on it.
 type namer struct{ tenant, role string }
 
 func (n namer) key(source, name string) conversation.Key {
@@ -165,22 +169,23 @@ func (n namer) key(source, name string) conversation.Key {
 const (
 	bySession  = "session"
 	byResponse = "previous_response_id"
-	byObject   = "conversation" // of the Responses API
+	byObject   = "conversation" // a conversation of the Responses API
 	byTurns    = "turns"
 	byCacheKey = "prompt_cache_key"
-	byPlace    = "place" // of a response, whoever asks, and of a conversation
+	byPlace    = "place" // where a response or conversation is stored, whatever the caller's role
 )
 
-// name finds out what the conversation is called: it sets the keys under which the state after this
-// request is kept, and returns those under which the one before is found, of which the first counts
-// that has one.
+// name identifies the conversation. It sets the keys under which the state after this request will
+// be stored, and returns the keys under which the previous state may be found; the first key that
+// has a state counts.
 //
-// A session, the response before and a conversation of the Responses API name it. Otherwise it is
-// told by its turns: by all that was said but for the responses up to the last response, which is
-// all that the request before had. So conversations that begin alike part with the first turn that
-// differs, a turn that is sent again or edited finds the state that it had before, and a first
-// message finds none. prompt_cache_key may be that of many conversations; it counts where the turns
-// are not known, as where a client leaves old ones out.
+// A conversation is named by a session, by the previous response or by a conversation of the
+// Responses API. Otherwise its turns identify it: the key is a digest of everything but the model's
+// responses, up to the last response. That is all that the previous request contained. So
+// conversations that begin alike separate at the first turn that differs, a turn that is sent again
+// or edited finds the state that it had before, and a first message finds none. A prompt_cache_key
+// may be shared by many conversations. It is used when the digest of the turns is not found, for
+// example because the client drops old turns.
 func (t *Talk) name(n namer, session string, req *openai.Request) (find []conversation.Key) {
 	before, all := turnsOf(req)
 	find, t.keys = n.stateful(req)
@@ -199,17 +204,17 @@ func (t *Talk) name(n namer, session string, req *openai.Request) (find []conver
 	}
 	if name := req.QuotedField("prompt_cache_key"); name != "" {
 		k := n.key(byCacheKey, name)
-		if t.keys = append(t.keys, k); len(find) > 0 { // a first message goes on with nothing
+		if t.keys = append(t.keys, k); len(find) > 0 { // a first message continues nothing
 			find = append(find, k)
 		}
 	}
 	return find
 }
 
-// turnsOf returns digests of what was said but for the responses: up to the last response, empty
-// where there is none or nothing before it, and of all.
+// turnsOf returns two digests of the turns without the model's responses: one up to the last
+// response, which is empty when there is no response or nothing before it, and one of all turns.
 func turnsOf(req *openai.Request) (before, all string) {
-	end := -1 // where the last answer begins
+	end := -1 // where the last response begins
 	for i := len(req.Messages) - 1; i >= 0; i-- {
 		if req.Messages[i].FromModel() {
 			end = i
@@ -217,7 +222,7 @@ func turnsOf(req *openai.Request) (before, all string) {
 			break
 		}
 	}
-	var sum [2]xxhash.Digest // of two seeds: one of 64 bits alone is too short to tell texts apart
+	var sum [2]xxhash.Digest // of two seeds, since 64 bits are too few to tell texts apart
 	sum[0].ResetWithSeed(1)
 	sum[1].ResetWithSeed(2)
 	write := func(s string) {
@@ -252,10 +257,9 @@ func turnsOf(req *openai.Request) (before, all string) {
 	return before, state()
 }
 
-// keepSubject decides a request of a conversation again by the subject that it had, where what the
-// request says of another one is not worth the prefill. Whatever policy says of the request holds:
-// a route that blocks or answers, that cannot be decided, or that is taken for what the request
-// holds.
+// keepSubject decides a request of a conversation again with the previous subject when the gain of
+// the new one is not worth the prefill. Decisions by policy stand: a route that blocks or replies
+// with a text, that cannot be decided, or that was taken because of what the request contains.
 func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request) error {
 	t := d.Talk
 	if !d.movable() {
@@ -285,16 +289,16 @@ func (b *Base) keepSubject(ctx context.Context, d *Decision, req *openai.Request
 	return nil
 }
 
-// leadsTo reports whether a model is a candidate.
+// leadsTo reports whether model is a candidate.
 func (d *Decision) leadsTo(model string) bool {
 	c := d.canary()
 	return c != nil && c.Model == model ||
 		slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool { return c.Name == model })
 }
 
-// returnToRoute takes the route of the turn before again, where that is still a way to its model: a
-// result of a tool may be so long, or so much later, that rules about the request would lead
-// elsewhere.
+// returnToRoute takes the route of the previous turn again if it still leads to that turn's model.
+// A tool result may be so long, or arrive so much later, that rules about the request itself would
+// lead elsewhere.
 func (d *Decision) returnToRoute() {
 	taken, ok := d.Program.Taken(d.Talk.before.Route)
 	if !ok || taken.Action.Verb != rules.Use {
@@ -306,16 +310,17 @@ func (d *Decision) returnToRoute() {
 	}
 }
 
-// admitKept makes the model that has what the request goes on with its only candidate, where some
-// candidate has not and the caller may use it: nobody else can go on. Its turn before named a model
-// that no route of this one leads to, or nothing else is known of its conversation.
+// admitKept makes the model that has the stored response that the request continues its only
+// candidate. It applies when some candidate lacks that response and the caller may use the model,
+// since no other model can continue. This happens when the previous turn named a model that no
+// route leads to, or when nothing else is known of the conversation.
 func (d *Decision) admitKept() {
 	k := d.Kept
 	if d.Named != "" || !d.leavesState() || !d.movable() || !d.Who.May(k.Model) {
 		return
 	}
 	if m := d.Base.ByName[k.Model]; m == nil || k.At(m) < 0 {
-		return // it is gone
+		return // the model or endpoint was removed
 	}
 	mine := *d.Action
 	mine.By, mine.Models = "order", []rules.Choice{{Name: k.Model, Weight: 1}}
@@ -323,7 +328,7 @@ func (d *Decision) admitKept() {
 	d.Action = &mine
 }
 
-// movable reports whether a conversation may have brought the decision about, or kept it from.
+// movable reports whether a conversation may influence the decision.
 func (d *Decision) movable() bool {
 	if d.Action.Verb != rules.Use || d.Outcome == rules.FailClosed || d.Outcome == rules.Unavailable {
 		return false
@@ -333,9 +338,9 @@ func (d *Decision) movable() bool {
 	})
 }
 
-// preferConversation puts the model that the conversation is with in front of the candidates of its
-// route, unless another is worth more, and says what becomes of the conversation. cs is what the
-// choice made, the best first; it is changed in place.
+// preferConversation moves the model of the conversation to the front of the candidates, unless the
+// gain of another model is larger than the price of a move, and records the effect on the
+// conversation. cs is sorted best first and is changed in place.
 func (b *Base) preferConversation(d *Decision, cs []choose.Candidate) {
 	t := d.Talk
 	if t == nil || t.before == nil || len(cs) == 0 {
@@ -373,7 +378,7 @@ func (b *Base) preferConversation(d *Decision, cs []choose.Candidate) {
 	}
 }
 
-// pin puts candidate at in front.
+// pin moves candidate at to the front.
 func (t *Talk) pin(cs []choose.Candidate, at int, why string) {
 	chosen := cs[at]
 	copy(cs[1:at+1], cs[:at])
@@ -383,9 +388,9 @@ func (t *Talk) pin(cs []choose.Candidate, at int, why string) {
 	}
 }
 
-// figures is what the first candidate gains over candidate at, by what the route chooses by, in
-// [0,1] and less: of quality the difference, of cost and time the share that is saved. A figure
-// that is not known says nothing.
+// figures returns what the first candidate gains over candidate at, by the criterion of the route:
+// the difference for quality, the saved share for cost and latency. The result is at most 1 and may
+// be negative. An unknown figure gains nothing.
 func (d *Decision) figures(cs []choose.Candidate, at int) float64 {
 	best, own := &cs[0], &cs[at]
 	saved := func(best, own float64) float64 {
@@ -400,7 +405,7 @@ func (d *Decision) figures(cs []choose.Candidate, at int) float64 {
 			return best.Quality - own.Quality
 		}
 	case "cost":
-		// cached tokens cost its own model nothing again
+		// its own model is not charged for cached tokens again
 		lost := d.Base.ByName[own.Name].Price.Of(float64(d.Talk.cached(d)), 0)
 		return saved(best.Cost, own.Cost-lost)
 	case "latency":
@@ -409,7 +414,7 @@ func (d *Decision) figures(cs []choose.Candidate, at int) float64 {
 	return 0
 }
 
-// answeredBy says what became of the conversation when m was asked.
+// answeredBy records what became of the conversation when m was asked.
 func (t *Talk) answeredBy(m *backend.Model) {
 	if t == nil || t.before == nil {
 		return
@@ -437,9 +442,9 @@ func (t *Talk) describe(h http.Header) {
 	}
 }
 
-// StoreTurn keeps what the conversation was answered with, for its next turn: before the client
-// sees any of the response, so that the next turn cannot come first. e is the endpoint that
-// answered, and id what it called the response, as it is spelled; empty for none.
+// StoreTurn stores the state of a conversation for its next turn. It is called before the client
+// receives any of the response, so that the next turn cannot arrive first. e is the endpoint that
+// answered. id is the JSON literal of the response's id, empty if it has none.
 func (b *Base) StoreTurn(
 	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, e *pool.Endpoint, id string,
 ) {
@@ -468,7 +473,7 @@ func (b *Base) StoreTurn(
 	for _, k := range sticky.Kinds() {
 		if v := d.Set.Value(k); v.State == signal.Known && v.Label != "" {
 			s.Topics[k.String()] = conversation.Topic{Label: strings.Clone(v.Label), Labels: v.Labels, Probs: v.Probs}
-		} else if t.before != nil { // nobody asked this time
+		} else if t.before != nil { // not computed for this turn
 			if old, ok := t.before.Topics[k.String()]; ok && !t.moved {
 				s.Topics[k.String()] = old
 			}
@@ -480,23 +485,24 @@ func (b *Base) StoreTurn(
 	b.Talks.KeepAll(ctx, b.entries(d, req, s, t.keys, id))
 }
 
-// Round is x to three digits.
+// Round rounds x to three decimals.
 func Round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// Conversation is what became of the conversation that a request belongs to.
+// Conversation describes what became of a request's conversation.
 type Conversation struct {
-	State  string  `json:"state"`            // new, kept or moved
-	Reason string  `json:"reason,omitempty"` // why it was kept or moved
-	Model  string  `json:"model,omitempty"`  // that answered the turn before
-	Route  string  `json:"route,omitempty"`  // of that turn
-	Tokens int     `json:"tokens,omitempty"` // of its prompt, which a move throws away
-	Price  float64 `json:"price,omitempty"`  // the gain that a move has to bring, in [0,1]
-	Gain   float64 `json:"gain,omitempty"`   // the greatest that was not worth it
-	// signals that stayed what they were, although the request says something else
+	State  string `json:"state"`            // new, kept or moved
+	Reason string `json:"reason,omitempty"` // why it was kept or moved
+	Model  string `json:"model,omitempty"`  // of the previous turn
+	Route  string `json:"route,omitempty"`  // of the previous turn
+	// prompt tokens in the cache of that model, which a move discards
+	Tokens int     `json:"tokens,omitempty"`
+	Price  float64 `json:"price,omitempty"` // minimum gain for a move, in [0,1]
+	Gain   float64 `json:"gain,omitempty"`  // largest gain that was not enough
+	// signals kept from the previous turn although the request has others
 	Kept []string `json:"kept,omitempty"`
 }
 
-// Explain tells what became of the conversation; nil for a request that belongs to none.
+// Explain describes what became of the conversation; nil for a request that belongs to none.
 func (t *Talk) Explain() *Conversation {
 	if t == nil {
 		return nil
@@ -513,8 +519,8 @@ func (t *Talk) Explain() *Conversation {
 	return c
 }
 
-// Fate is what became of the conversation: new, kept or moved; empty for a request that belongs to
-// none.
+// Fate returns what became of the conversation: new, kept or moved; empty for a request that
+// belongs to none.
 func (t *Talk) Fate() string {
 	if t == nil {
 		return ""
@@ -522,25 +528,25 @@ func (t *Talk) Fate() string {
 	return t.result
 }
 
-// Escalated notes that the response of the conversation's model was judged and thrown away.
+// Escalated records that the response of the conversation's model was judged and discarded.
 func (t *Talk) Escalated() {
 	if t != nil && t.before != nil {
 		t.result, t.why = talkMoved, whyEscalated
 	}
 }
 
-// Turn is a turn of a conversation that was answered and was not its first.
+// Turn is an answered turn of a conversation, other than its first.
 type Turn struct {
-	Found  []conversation.Key // under one of which the turn before was found
-	Keys   []conversation.Key // under which the next one will look
-	Named  bool               // by the client
-	Tokens int                // of its prompt, as far as is known
-	Moved  bool               // to another model than that of the turn before
-	From   string             // that model
-	Why    string             // why it was moved, or kept
+	Found  []conversation.Key // keys, under one of which the previous turn was found
+	Keys   []conversation.Key // keys under which the next turn will search
+	Named  bool               // the client names the conversation
+	Tokens int                // length of its prompt, as far as it is known
+	Moved  bool               // to a model other than that of the previous turn
+	From   string             // the model of the previous turn
+	Why    string             // the reason why it was moved or kept
 }
 
-// Turn is the turn that was answered; ok is false for a first one, and where no model was asked.
+// Turn returns the answered turn. ok is false for a first turn, and when no model was asked.
 func (d *Decision) Turn() (out Turn, ok bool) {
 	t := d.Talk
 	if t == nil || t.before == nil || !t.final || len(t.keys) == 0 {

@@ -22,8 +22,8 @@ import (
 	"signalbox/rules"
 )
 
-// Decide is Make, with what a client is refused for as an error. A decision to block is returned
-// beside its error.
+// Decide is Make, with an error when the client is to be refused. A decision to block is returned
+// together with its error.
 func (b *Base) Decide(
 	ctx context.Context, who auth.Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Lookup,
 ) (*Decision, error) {
@@ -39,16 +39,16 @@ func (b *Base) Decide(
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed && d.TimedOut():
 		return d, d.late(req)
 	case d.Action.Verb == rules.Block && d.Outcome == rules.FailClosed:
-		return d, d.unavailable() // nothing was found that a policy forbids
+		return d, d.unavailable() // no violation was found
 	case d.Action.Verb == rules.Block:
 		return d, &fault.BlockedError{Message: d.Action.Text, Param: d.refused(req)}
 	}
 	return d, nil
 }
 
-// Make steps through the rules, extracting what they ask for and nothing else. It returns no
-// decision where the request cannot be one of the configuration, as for a model that there is not,
-// and one that is not finished beside ErrClientGone.
+// Make evaluates the rules and computes only the signals that they need. It returns a nil Decision
+// when the request does not fit the configuration, such as one that names an unknown model, and an
+// unfinished Decision with ErrClientGone.
 func (b *Base) Make(
 	ctx context.Context, who auth.Principal, req *openai.Request, h http.Header, r *resolve.Contexts, m *recall.Lookup,
 ) (*Decision, error) {
@@ -67,7 +67,7 @@ func (b *Base) Make(
 	return d, nil
 }
 
-// Start collects what is known without looking into the text, and picks the program.
+// Start creates a Decision from what is known without reading the text, and selects the program.
 func (b *Base) Start(who auth.Principal, req *openai.Request, h http.Header, r *resolve.Contexts) (*Decision, error) {
 	if err := guardrail.CheckFacts(req.Extras.Facts, "signalbox.facts"); err != nil {
 		return nil, err
@@ -79,7 +79,8 @@ func (b *Base) Start(who auth.Principal, req *openai.Request, h http.Header, r *
 	}
 	switch {
 	case configured && !who.May(name):
-		return nil, b.unknownModel(who, req.Model) // as if there were none: names of models tell something
+		// as if it did not exist: the names of models are information, too
+		return nil, b.unknownModel(who, req.Model)
 	case configured:
 		d.Named = name
 		if !b.RoutesNamed || req.API == openai.Other {
@@ -93,8 +94,8 @@ func (b *Base) Start(who auth.Principal, req *openai.Request, h http.Header, r *
 	return d, nil
 }
 
-// modelNamed finds the configured model that a client means. Clients that know tags from elsewhere
-// ask for NAME:latest.
+// modelNamed finds the configured model that a client means. Some clients append the tag :latest,
+// as other servers do.
 func (b *Base) modelNamed(asked string) (name string, configured bool) {
 	if _, ok := b.ByName[asked]; ok {
 		return asked, true
@@ -106,7 +107,8 @@ func (b *Base) modelNamed(asked string) (name string, configured bool) {
 	return asked, false
 }
 
-// unknownModel is the error about a name that the caller may not ask for, with those that it may.
+// unknownModel returns the error for a name that the caller may not ask for. It lists the names
+// that the caller may ask for.
 func (b *Base) unknownModel(who auth.Principal, name string) error {
 	known := slices.Clone(b.AutoModels)
 	for _, m := range slices.Sorted(maps.Keys(b.ByName)) {
@@ -121,7 +123,7 @@ func (b *Base) isAuto(name string) bool {
 	return slices.Contains(b.AutoModels, name)
 }
 
-// Facts are what rules may ask of a request without looking into its text.
+// Facts returns the facts that rules may read about a request without reading its text.
 func (b *Base) Facts(who auth.Principal, req *openai.Request, h http.Header, r *resolve.Contexts) signal.Facts {
 	f := signal.Facts{Role: who.Role, Tenant: who.Tenant, Model: req.Model, Session: resolve.Session(req, h), Tokens: req.EstimateTokens()}
 	f.Turns, f.Results, f.ToolLoop = req.Shape()
@@ -129,7 +131,7 @@ func (b *Base) Facts(who auth.Principal, req *openai.Request, h http.Header, r *
 		f.Header = func(name string) []string {
 			name = http.CanonicalHeaderKey(name)
 			if strings.HasPrefix(name, headers.OwnPrefix) {
-				return nil // a client's word about our own answers counts for nothing
+				return nil // a client must not set headers that are the proxy's own responses
 			}
 			return h[name]
 		}
@@ -151,11 +153,12 @@ func (b *Base) Facts(who auth.Principal, req *openai.Request, h http.Header, r *
 	return f
 }
 
-// extract fills in the signals of need, unless what comes in first settles what they are for.
+// extract computes the signals in need. It cancels those that no longer matter when signals that
+// arrive first settle the decision.
 func (d *Decision) extract(ctx context.Context, need signal.Mask, how signals.Extent) {
 	d.Dropped &^= need
 	if d.Request != nil && d.Request.OpaquePrompt {
-		d.Set.Fail(need, signal.ReasonNoText) // what nobody has read is not known to be harmless
+		d.Set.Fail(need, signal.ReasonNoText) // an unread text is not known to be harmless
 		return
 	}
 	from := d.Lookup.Sources(need, d.Program.Neural(need), d.Set)
@@ -172,7 +175,7 @@ func (d *Decision) extract(ctx context.Context, need signal.Mask, how signals.Ex
 		d.Base.Signals.Read(reading, d.Contexts, &d.Text, from, d.Set, how, still)
 		done()
 	}
-	d.Set.Fail(from&open, signal.ReasonInternal) // so that a kind that was left out is not asked for again
+	d.Set.Fail(from&open, signal.ReasonInternal) // so that a missing kind is not requested again
 	if d.Contexts.Named() {
 		d.Base.Signals.AddStored(ctx, d.Contexts, from, d.Set)
 	}
@@ -182,8 +185,8 @@ func (d *Decision) extract(ctx context.Context, need signal.Mask, how signals.Ex
 	d.Dropped |= need &^ (open | d.Set.Have())
 }
 
-// alongside are the signals that are extracted beside those of need: the embedding, by which
-// outcomes are looked up, comes from the same pass.
+// alongside returns the signals that are computed together with need. This is the embedding, which
+// is used to look up outcomes and comes from the same pass.
 func (d *Decision) alongside(need signal.Mask) signal.Mask {
 	if d.Base == nil || d.Base.Outcomes == nil || d.Program.Neural(need) == 0 {
 		return 0
@@ -191,10 +194,10 @@ func (d *Decision) alongside(need signal.Mask) signal.Mask {
 	return signal.MaskOf(signal.Embedding) & d.Base.Signals.Signals() &^ d.Set.Have()
 }
 
-// useful returns the signals of need that can still matter, given those that are there. A decision
-// that is settled needs none, with two exceptions. A route that wants everything read may no longer
-// match after that. And a refusal for a signal that failed may yet become one for what another
-// signal of the same route finds: the client is told then not to try again.
+// useful returns the signals in need that can still matter, given the ones that are known. A
+// settled decision needs none, with two exceptions. A route that requires the whole text to be read
+// may no longer match after that. And a refusal because of a failed signal may still become one
+// because of what another signal of the same route finds, which tells the client not to retry.
 func (d *Decision) useful(need signal.Mask) signal.Mask {
 	final, next := d.Program.Step(d.Set)
 	if next != 0 {
@@ -213,7 +216,7 @@ func (d *Decision) useful(need signal.Mask) signal.Mask {
 	return 0
 }
 
-// Conclude decides, and decides again where the conversation stays what it was.
+// Conclude makes the decision, and revises it when the conversation keeps its subject.
 func (b *Base) Conclude(ctx context.Context, d *Decision, req *openai.Request) error {
 	begun := time.Now()
 	if err := b.stepRules(ctx, d, req); err != nil {
@@ -223,7 +226,7 @@ func (b *Base) Conclude(ctx context.Context, d *Decision, req *openai.Request) e
 		return err
 	}
 	if d.Named != "" && d.Outcome == rules.Defaulted {
-		// No route has a say: the client gets the model it named, not the default one.
+		// No route matched: the client gets the model that it named, not the default one.
 		d.Route, d.Action = rules.RouteNamed, &rules.Action{}
 	}
 	d.expect(ctx, req)
@@ -232,13 +235,13 @@ func (b *Base) Conclude(ctx context.Context, d *Decision, req *openai.Request) e
 	return nil
 }
 
-// stepRules asks the rules until the decision is final. A route that says `windows: all`, or
-// `redact: true`, is taken only after the whole text was read: where a part of it was read so far,
-// the rest is read then, and the rules are asked again.
+// stepRules evaluates the rules until the decision is final. A route with `windows: all` or
+// `redact: true` is taken only after the whole text was read. When only a part was read so far, the
+// rest is read and the rules are evaluated again.
 func (b *Base) stepRules(ctx context.Context, d *Decision, req *openai.Request) error {
-	var whole signal.Mask // what came when everything was asked for: there is no more to be had
+	var whole signal.Mask // signals computed from the whole text, of which no more can be had
 	for {
-		var seen signal.Set // a selection
+		var seen signal.Set // values from a selection of windows
 		how := signals.Selection
 		final, need := d.Program.Step(d.Set)
 		if need == 0 {
@@ -267,9 +270,10 @@ func (b *Base) stepRules(ctx context.Context, d *Decision, req *openai.Request) 
 	}
 }
 
-// fallBack gives signals that could not be read whole what was seen of a selection, which proves
-// what it has found and nothing else. Without, what shows personal data or an attack at once would
-// be known of a short text and not of one that is too long to be read in time.
+// fallBack restores the values from a selection of windows for signals that could not be read from
+// the whole text. Such a value proves what it found and nothing else. Without it, personal data or
+// an attack that the selection shows would count in a short text but not in one that is too long to
+// be read in time.
 func (d *Decision) fallBack(kinds signal.Mask, seen *signal.Set) {
 	for _, k := range (kinds & seen.Have()).Kinds() {
 		now, v := d.Set.Value(k), *seen.Value(k)
@@ -284,8 +288,9 @@ func (d *Decision) fallBack(kinds signal.Mask, seen *signal.Set) {
 	}
 }
 
-// Unread returns the signals of which a route that wants everything read has only seen a selection.
-// What is to be hidden has to be found first, so a route that redacts wants all personal data.
+// Unread returns the signals that were read only from a selection although the route requires the
+// whole text. A route that redacts requires all personal data, which must be found before it can be
+// replaced.
 func Unread(final *rules.Decision, set *signal.Set) signal.Mask {
 	if final.Outcome == rules.Unavailable {
 		return 0
@@ -299,7 +304,7 @@ func Unread(final *rules.Decision, set *signal.Set) signal.Mask {
 	}
 	for _, k := range wanted.Kinds() {
 		v := set.Value(k)
-		failed := v.Partial && v.Reason != signal.ReasonNone // all of it was asked for before
+		failed := v.Partial && v.Reason != signal.ReasonNone // the whole text was requested before
 		if v.State == signal.Known && isSelection(v) && !failed {
 			m |= signal.MaskOf(k)
 		}
@@ -307,14 +312,15 @@ func Unread(final *rules.Decision, set *signal.Set) signal.Mask {
 	return m
 }
 
-// isSelection reports that only some of the windows of a text, or of that of one origin, were read.
+// isSelection reports whether only some of the windows of a text, or of one of its origins, were
+// read.
 func isSelection(v *signal.Value) bool {
 	return v.Read < v.Windows || slices.ContainsFunc(v.Verdicts,
 		func(o signal.Verdict) bool { return o.Read < o.Windows })
 }
 
-// TimedOut reports whether a signal is missing only because there was no time for it. The request
-// is refused then as well, but not as a breach of policy: a client may send it again.
+// TimedOut reports whether a signal is missing only because time ran out. The request is refused in
+// this case too, but not as a policy violation: the client may retry.
 func (d *Decision) TimedOut() bool {
 	for _, k := range d.Failed.Kinds() {
 		if why := d.Set.Value(k).Reason; why == signal.ReasonTimeout || why == signal.ReasonOverload {
@@ -324,9 +330,9 @@ func (d *Decision) TimedOut() bool {
 	return false
 }
 
-// refused is the place in the body of the message that speaks most for the attack for which the
-// request is refused, such as messages[7] or input[3]. It is empty where something else is the
-// reason, and where no message holds the text.
+// refused returns the place in the body of the message with the highest score for the attack that
+// the request is refused for, such as messages[7] or input[3]. It is empty when the reason is
+// another one, or when no message contains the text.
 func (d *Decision) refused(req *openai.Request) string {
 	k, origins, ok := d.Program.Cause(&d.Decision, d.Set)
 	if !ok {
@@ -349,8 +355,8 @@ func (d *Decision) refused(req *openai.Request) string {
 	return req.SegmentField(worst.Segment, openai.Span{Start: worst.Start, End: worst.End})
 }
 
-// unread is the error of a request that was refused because it is too long to be read for personal
-// data in the time that there is, patience; nil for others.
+// unread returns the error of a request that was refused because its text is too long to be
+// searched for personal data within patience; nil for other requests.
 func (d *Decision) unread(req *openai.Request, patience time.Duration) error {
 	v := d.Set.Value(signal.PII)
 	refused := d.Outcome == rules.Unavailable || d.Outcome == rules.FailClosed && d.Action.Verb == rules.Block
@@ -364,11 +370,11 @@ func (d *Decision) unread(req *openai.Request, patience time.Duration) error {
 	return nil
 }
 
-// late is the error of a request that was refused because signals were not ready in time.
+// late returns the error of a request that was refused because signals were not ready in time.
 func (d *Decision) late(req *openai.Request) error {
 	e := &fault.LateError{}
 	for _, k := range d.Failed.Kinds() {
-		switch d.Set.Value(k).Reason { //nolint:exhaustive // the rest is not late
+		switch d.Set.Value(k).Reason { //nolint:exhaustive // the other reasons are not about time
 		case signal.ReasonTimeout:
 			text := req.Text()
 			e.Bytes = fault.Length(&text)
@@ -381,7 +387,7 @@ func (d *Decision) late(req *openai.Request) error {
 	return e
 }
 
-// unavailable is the error of a request that nothing may pass without signals which are unknown.
+// unavailable returns the error of a request that must not pass while signals are unknown.
 func (d *Decision) unavailable() error {
 	if d.Request != nil && d.Request.OpaquePrompt {
 		return fault.Unreadable(d.Request.PromptField())
@@ -391,7 +397,7 @@ func (d *Decision) unavailable() error {
 		e.Signals = append(e.Signals, d.signalName(k))
 		switch v := d.Set.Value(k); {
 		case v.Reason == signal.ReasonNoModel && !d.able(k):
-			e.Reason, e.Away = v.Reason, false // which an operator can do something about
+			e.Reason, e.Away = v.Reason, false // an operator can fix this
 		case e.Reason == signal.ReasonNone:
 			e.Reason, e.Away = v.Reason, v.Reason == signal.ReasonNoModel
 		}
@@ -399,12 +405,12 @@ func (d *Decision) unavailable() error {
 	return e
 }
 
-// able reports whether there is a model for a signal, whether or not it answers.
+// able reports whether a model is configured for a signal, whether or not it responds.
 func (d *Decision) able(k signal.Kind) bool {
 	return d.Base != nil && d.Base.Signals.Classifier != nil && d.Base.Signals.Signals().Has(k)
 }
 
-// signalName is how the configuration calls a signal.
+// signalName returns the name of a signal in the configuration.
 func (d *Decision) signalName(k signal.Kind) string {
 	if d.Base == nil {
 		return k.String()
@@ -412,7 +418,7 @@ func (d *Decision) signalName(k signal.Kind) string {
 	return d.Base.Signals.Name(k)
 }
 
-// Degraded names what the decision had to do without.
+// Degraded lists the signals that the decision was made without.
 func (d *Decision) Degraded() []string {
 	var out []string
 	for _, k := range d.Failed.Kinds() {
@@ -421,15 +427,15 @@ func (d *Decision) Degraded() []string {
 	return out
 }
 
-// errNotRouted refuses to route what only a named model can be asked for: a model that answers
-// questions gives no embeddings, and those of two models cannot be compared.
+// errNotRouted returns the error for an endpoint that needs a named model. Chat models return no
+// embeddings, and the embeddings of two models cannot be compared.
 func errNotRouted(asked string) error {
 	return openai.Invalid("model",
-		asked+" is for requests that are routed, and this endpoint's are not: name the model")
+		asked+" selects routing, which this endpoint does not support: name a model")
 }
 
-// ProgramFor picks the program for what a client asked for, and the model that it names, if any; ok
-// is false when nothing has the name.
+// ProgramFor selects the program for the model name that a client sent, and returns the configured
+// model that it names, if any. ok is false for an unknown name.
 func (b *Base) ProgramFor(asked string) (program *rules.Program, model string, ok bool) {
 	name, configured := b.modelNamed(asked)
 	switch {
@@ -441,7 +447,7 @@ func (b *Base) ProgramFor(asked string) (program *rules.Program, model string, o
 	return b.Program, "", b.isAuto(name)
 }
 
-// First is the model that is tried first; empty when there is none.
+// First returns the model that is tried first; empty if there is none.
 func (b *Base) First(r choose.Request, who *auth.Principal) string {
 	for _, c := range b.Chooser.Rank(r) {
 		if !c.Out && who.May(c.Name) {
@@ -451,7 +457,7 @@ func (b *Base) First(r choose.Request, who *auth.Principal) string {
 	return ""
 }
 
-// WhySkipped says why a signal that the rules mention was not computed.
+// WhySkipped explains why a signal that the rules mention was not computed.
 func (d *Decision) WhySkipped(k signal.Kind) string {
 	if d.Dropped.Has(k) {
 		return "cancelled: others came in first and settled the conditions"

@@ -11,10 +11,10 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// Describe writes the headers that say what the decision was. It leaves out what is known only once
-// an endpoint answers.
+// Describe writes the response headers that describe the decision. It omits those that are known
+// only when an endpoint answers.
 func (d *Decision) Describe(h http.Header) {
-	values := [...]string{d.Route, "off", "off", d.Timing(0, 0)} // in one piece
+	values := [...]string{d.Route, "off", "off", d.Timing(0, 0)} // one allocation
 	h["X-Signalbox-Route"] = values[0:1:1]
 	h["X-Signalbox-Cache"] = values[1:2:2]
 	h["X-Signalbox-Guard"] = values[2:3:3]
@@ -29,8 +29,8 @@ func (d *Decision) Describe(h http.Header) {
 	}
 }
 
-// DescribeSaving writes the headers that say what the request saves with, and its arm, which
-// depends on that.
+// DescribeSaving writes the headers with the saving of the request and with its arm, which depends
+// on the saving.
 func (d *Decision) DescribeSaving(h http.Header) {
 	if saves := d.Saving.String(); saves != "" {
 		h["X-Signalbox-Budget"] = []string{saves}
@@ -39,10 +39,10 @@ func (d *Decision) DescribeSaving(h http.Header) {
 	d.describeArm(h)
 }
 
-// DescribePlace writes the headers that say where the request went; first is where it should have.
-// effort is empty where nothing was said of reasoning.
+// DescribePlace writes the headers that say where the request went; first is the model that should
+// have served it. effort is empty when the request says nothing about reasoning.
 func (d *Decision) DescribePlace(h http.Header, m *backend.Model, e *pool.Endpoint, effort string, first *backend.Model) {
-	values := [...]string{m.Name, e.Name, effort} // in one piece
+	values := [...]string{m.Name, e.Name, effort} // one allocation
 	h["X-Signalbox-Model"] = values[0:1:1]
 	h["X-Signalbox-Endpoint"] = values[1:2:2]
 	h["X-Signalbox-Reasoning"] = values[2:3:3]
@@ -52,14 +52,15 @@ func (d *Decision) DescribePlace(h http.Header, m *backend.Model, e *pool.Endpoi
 	if m != first {
 		lost = append(lost, "fallback")
 	}
-	delete(h, "X-Signalbox-Degraded") // an attempt before this one may have set it
+	delete(h, "X-Signalbox-Degraded") // an earlier attempt may have set it
 	if len(lost) > 0 {
 		h["X-Signalbox-Degraded"] = []string{strings.Join(lost, ",")}
 	}
 }
 
-// Timing is the value of Server-Timing, in milliseconds with one decimal. queue is the time between
-// the decision and the attempt that was answered, upstream that attempt's time to its head.
+// Timing returns the value of Server-Timing, in milliseconds with one decimal. queue is the time
+// between the decision and the attempt that was answered, upstream the time from that attempt to
+// the response head.
 func (d *Decision) Timing(queue, upstream time.Duration) string {
 	b := make([]byte, 0, 96)
 	for i, part := range [...]struct {
@@ -76,11 +77,11 @@ func (d *Decision) Timing(queue, upstream time.Duration) string {
 	return string(b)
 }
 
-// maxHeaderText is how much of a label a header shows, in bytes: as much as a name of the
-// configuration may have.
+// maxHeaderText limits a label in a header, in bytes. It is the maximum length of a name in the
+// configuration.
 const maxHeaderText = 200
 
-// headerText makes a label fit for a header; labels come from model files.
+// headerText makes a label safe for a header. Labels come from model files.
 func headerText(s string) string {
 	s = s[:min(len(s), maxHeaderText)]
 	return strings.Map(func(r rune) rune {

@@ -17,18 +17,18 @@ import (
 	"signalbox/rules"
 )
 
-// Kept is what a request of the Responses API goes on with by name: a response, or a conversation,
-// that the server which answered before keeps, and nobody else. Nil stands for none.
+// Kept is the stored state that a request of the Responses API continues by id: a response or a
+// conversation that only the server that created it has. A nil Kept means none.
 type Kept struct {
-	Model    string // that answered
-	Endpoint string // of it, by name
-	Server   string // its address
+	Model    string // the model that answered
+	Endpoint string // name of its endpoint
+	Server   string // address of its endpoint
 
-	state *conversation.State // that is known of it
+	state *conversation.State // what is known of the conversation
 }
 
-// stateful returns the keys of what a request goes on with on its server, the response first, and of
-// those the ones under which the next turn will look as well.
+// stateful returns the keys of the server state that a request continues, the response first
+// (find), and those of them under which the next turn will search as well (keys).
 func (n namer) stateful(req *openai.Request) (find, keys []conversation.Key) {
 	if id := responseOf(req); id != "" {
 		find = append(find, n.key(byResponse, id))
@@ -40,22 +40,22 @@ func (n namer) stateful(req *openai.Request) (find, keys []conversation.Key) {
 	return find, keys
 }
 
-// responseOf is the id of the response that a request goes on with; empty for none.
+// responseOf returns the id of the response that a request continues; empty if there is none.
 func responseOf(req *openai.Request) string { return plain(req.QuotedField(byResponse)) }
 
-// plain is the text of a JSON string, which may be spelled in several ways.
+// plain decodes a JSON string, which may be spelled in several ways.
 func plain(quoted string) string {
 	text, err := jsontext.AppendUnquote(nil, quoted)
 	if err != nil {
-		return quoted // empty; what was parsed is a string
+		return quoted // only empty here, since parsed values are valid strings
 	}
 	return string(text)
 }
 
-// findKept finds out which server has what a request goes on with: nobody where it goes on with
-// nothing, or nothing is known here. A request that names its model goes on like any other. The
-// conversation of one that does not was looked for under the same keys first. The error is that of
-// a response that another tenant was answered with.
+// findKept finds the server with the state that a request continues. It finds none when the request
+// continues nothing, or when the state is unknown here. A request that names its model continues
+// like any other. The conversation of one that does not name a model was already looked up under
+// the same keys. The error is for a response that belongs to another tenant.
 func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) error {
 	if b.Talks == nil || req.API != openai.Response {
 		return nil
@@ -71,7 +71,7 @@ func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) e
 	}
 	id, talk := responseOf(req), plain(req.ConversationID())
 	switch {
-	case id != "" && (s == nil || at != 0): // it is not known as a turn of this caller's
+	case id != "" && (s == nil || at != 0): // not known as a turn of this caller
 		served, _ := b.Talks.Find(ctx, namer{}.key(byPlace, id))
 		if served != nil && served.Owner != n.owner() {
 			return &openai.Error{
@@ -94,17 +94,17 @@ func (b *Base) findKept(ctx context.Context, d *Decision, req *openai.Request) e
 	return nil
 }
 
-// owner is a name for the tenant of the callers that does not tell it.
+// owner returns a pseudonym of the callers' tenant.
 func (n namer) owner() string { return namer{tenant: n.tenant}.key(byPlace, "").String() }
 
-// without reports that no server of m has what the request goes on with. Several models of one
-// server share what it keeps.
+// without reports whether no server of m has the state that the request continues. Several models
+// of one server share its state.
 func (k *Kept) without(m *backend.Model) bool {
 	return k != nil && m != nil && m.Name != k.Model && k.At(m) < 0
 }
 
-// At is the index of the endpoint of m that has it, -1 for none: of several with one address, which
-// may be those of several accounts, the one that answered.
+// At returns the index of the endpoint of m that has the state, or -1. When several endpoints have
+// the same address, for example with different accounts, it is the one that answered.
 func (k *Kept) At(m *backend.Model) int {
 	if k == nil {
 		return -1
@@ -122,15 +122,16 @@ func (k *Kept) At(m *backend.Model) int {
 	return at
 }
 
-// leavesState reports that a candidate has nothing of what the request goes on with.
+// leavesState reports whether some candidate lacks the state that the request continues.
 func (d *Decision) leavesState() bool {
 	return slices.ContainsFunc(d.Action.Models, func(c rules.Choice) bool {
 		return d.Kept.without(d.Base.ByName[c.Name])
 	})
 }
 
-// storeNamed keeps who answered a request that named its model: it belongs to no conversation that
-// could be moved, but only its server has the response that the next one may go on with.
+// storeNamed stores who answered a request that named its model. Such a request belongs to no
+// conversation that could be moved, but only its server has the response that the next request may
+// continue.
 func (b *Base) storeNamed(
 	ctx context.Context, d *Decision, req *openai.Request, m *backend.Model, e *pool.Endpoint, id string,
 ) {
@@ -144,15 +145,15 @@ func (b *Base) storeNamed(
 	}
 	var s conversation.State
 	if d.Kept != nil {
-		s = *d.Kept.state // what routed turns have said of it
+		s = *d.Kept.state // from routed turns of the same conversation
 	}
 	s.Model, s.Endpoint, s.Server = m.Name, e.Name, e.Chat.String()
 	s.Owner, s.Previous = "", ""
 	b.Talks.KeepAll(ctx, b.entries(d, req, &s, keys, id))
 }
 
-// entries is what is kept of a turn: s under the keys for as long as a conversation sticks, and for
-// longer who has the response that is called id, or the conversation that the server keeps.
+// entries returns what to store for a turn: s under the keys, for StickOptions.MaxAge, and for
+// placeLife the server that has the response called id, or the conversation that the server stores.
 func (b *Base) entries(
 	d *Decision, req *openai.Request, s *conversation.State, keys []conversation.Key, id string,
 ) (out []conversation.Entry) {
@@ -174,15 +175,15 @@ func (b *Base) entries(
 	return out
 }
 
-// placeLife is how long is kept who has a response, and whose it is. What is kept for a model's cache,
-// and of what was said, ends with StickOptions.MaxAge.
+// placeLife is how long the place and owner of a response are remembered. What is stored about a
+// model's cache and the user's turns expires after StickOptions.MaxAge.
 const placeLife = 7 * 24 * time.Hour
 
-// ruled is the model of a state whose turn no model answered.
+// ruled stands for the model in the state of a turn that a rule answered.
 const ruled = "-"
 
-// StoreRuled keeps what a turn went on with that a rule answered, under the id of that answer, which
-// no server knows: the next turn goes on with the same.
+// StoreRuled stores, for a turn answered by a rule, what the turn continued, under the id of the
+// rule's answer. No server knows that id, so the next turn continues from the same state.
 func (b *Base) StoreRuled(ctx context.Context, d *Decision, req *openai.Request, id string) {
 	if b.Talks == nil || req.API != openai.Response {
 		return

@@ -10,8 +10,7 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// Embed extracts the embedding of the last question, unless it came with the signals of the
-// decision.
+// Embed computes the embedding of the last question, unless the decision already has it.
 func (d *Decision) Embed(ctx context.Context) {
 	need := signal.MaskOf(signal.Embedding)
 	if d.Set.Have()&need != 0 || d.Base.Signals.Signals()&need == 0 {
@@ -27,8 +26,8 @@ func (d *Decision) Embed(ctx context.Context) {
 	d.Elapsed += time.Since(asked)
 }
 
-// Similar finds the response to a question that asks the same, of the models that the request may
-// go to now. Without one err is that of the last look-up.
+// Similar finds the cached response to an equivalent question from one of the models that the
+// request may go to now. When there is none, err is that of the last lookup.
 func (d *Decision) Similar(ctx context.Context) (hit cache.Hit, ok bool, err error) {
 	v, c := d.Vector(), d.Base.Caching
 	if v == nil {
@@ -45,14 +44,14 @@ func (d *Decision) Similar(ctx context.Context) (hit cache.Hit, ok bool, err err
 	return hit, false, err
 }
 
-// errNoVector: the last question has no embedding to be compared by.
+// errNoVector means that the last question has no embedding to compare.
 var errNoVector = errors.New("no embedding of the question")
 
-// Eligible lists the models whose responses a request may get: the one that it would go to, or,
-// where weights draw one, all of them.
+// Eligible lists the models whose cached responses a request may get: the model that it would go
+// to, or all candidates when weights draw the model.
 func (d *Decision) Eligible() []string {
 	if d.Arm == ArmCanary {
-		return nil // its answers are not kept, and others are not its
+		return nil // the canary's responses are not cached, and cached ones are not its own
 	}
 	ranked := d.Base.Chooser.Rank(d.ChoiceRequest())
 	d.Base.preferConversation(d, ranked)
@@ -68,8 +67,8 @@ func (d *Decision) Eligible() []string {
 	return out
 }
 
-// lookUp computes the signal cache: the similarity of the nearest question that asks the same and
-// has a response, of any model that answers under one of the rules, and 0 without one.
+// lookUp computes the signal cache: the similarity of the nearest equivalent question that has a
+// response from any model that the rules lead to; 0 if there is none.
 func (d *Decision) lookUp(ctx context.Context) {
 	v := signal.Value{State: signal.Known, Source: recall.Semantic}
 	defer func() { d.Set.Put(signal.Cache, v) }()

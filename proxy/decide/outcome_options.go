@@ -45,7 +45,7 @@ type OutcomeOptions struct {
 	Explore ExploreOptions `yaml:"explore"`
 }
 
-// The words of OutcomeOptions.Learn.
+// The values of OutcomeOptions.Learn.
 const (
 	learnOff      = "off"
 	LearnFeedback = "feedback"
@@ -58,7 +58,7 @@ const (
 	maxNeighbours      = 1000
 )
 
-// DefaultOutcomeOptions returns the options of an empty section.
+// DefaultOutcomeOptions returns the defaults, those of an empty section.
 func DefaultOutcomeOptions() OutcomeOptions {
 	return OutcomeOptions{
 		Learn: learnOff, MaxPerTenant: 10_000, MaxTenants: 100, MaxWaiting: 10_000,
@@ -67,7 +67,7 @@ func DefaultOutcomeOptions() OutcomeOptions {
 	}
 }
 
-// Validate reports every bad option, one "field: problem" a line.
+// Validate reports every bad option, one "field: problem" per line.
 func (o OutcomeOptions) Validate() error {
 	var p option.Problems
 	if words := []string{learnOff, LearnFeedback, LearnAll}; !slices.Contains(words, o.Learn) {
@@ -100,7 +100,7 @@ func (o OutcomeOptions) Validate() error {
 	return p.Err()
 }
 
-// On reports whether outcomes are learnt from.
+// On reports whether learning from outcomes is on.
 func (o OutcomeOptions) On() bool { return o.Learn != learnOff }
 
 // SignOptions sets the weights of signs: the weight, in [0,1], of the outcome that is derived from
@@ -131,17 +131,18 @@ type SignOptions struct {
 	Metadata float64 `yaml:"metadata"`
 }
 
-// DefaultSignOptions returns the weights of an empty section. They are judgements, not measured.
+// DefaultSignOptions returns the default weights, those of an empty section. They are judgements,
+// not measured.
 func DefaultSignOptions() SignOptions {
 	return SignOptions{
 		Regenerated: 0.3, Edited: 0.15, Continued: 0.1, ToolCall: 0.5, Length: 0.2, Guard: 0.3, Metadata: 1,
 	}
 }
 
-// ByMetadata is the source of outcomes that metadata tell.
+// ByMetadata is the source of outcomes that request metadata report.
 const ByMetadata signs.Sign = "metadata"
 
-// Weights are the weights by sign, in [0,1].
+// Weights returns the weights by sign, in [0,1].
 func (o *SignOptions) Weights() map[signs.Sign]float64 {
 	return map[signs.Sign]float64{
 		signs.Regenerated: o.Regenerated, signs.Edited: o.Edited, signs.Continued: o.Continued,

@@ -13,10 +13,11 @@ import (
 	"signalbox/rules"
 )
 
-// choosesByOutcome reports whether outcomes are learnt from a decision: it leaves several models to
-// choose from, or the effort of one, or tries a model out.
+// choosesByOutcome reports whether outcomes influence a decision: it has several models to choose
+// from, or several efforts of one model, or a canary.
 func (d *Decision) choosesByOutcome() bool {
-	if d.Base == nil || d.Base.Outcomes == nil || d.Action == nil { // its client left before
+	if d.Base == nil || d.Base.Outcomes == nil || d.Action == nil {
+		// the client left before the decision
 		return false
 	}
 	return LearnsFrom(d.Action, d.Base.told)
@@ -28,14 +29,14 @@ func (b *Base) told(model string) bool {
 	return m != nil && len(m.Dialect.Efforts()) > 1
 }
 
-// LearnsFrom reports whether outcomes of what an action decides are learnt from, where they are at
-// all. told says of a model whether it has efforts to choose from.
+// LearnsFrom reports whether outcomes are recorded for the decisions of an action, provided that
+// learning is on. told reports whether a model has efforts to choose from.
 func LearnsFrom(a *rules.Action, told func(model string) bool) bool {
 	return a.Verb == rules.Use &&
 		(choosesModel(a) || drawsModel(a) || a.Canary != nil || choosesEffort(a, told))
 }
 
-// choosesModel reports whether the model is chosen by what is expected of it.
+// choosesModel reports whether the expected outcome chooses the model.
 func choosesModel(a *rules.Action) bool {
 	if len(a.Models) < 2 {
 		return false
@@ -50,14 +51,14 @@ func choosesModel(a *rules.Action) bool {
 // drawsModel reports whether the model is drawn by weight.
 func drawsModel(a *rules.Action) bool { return a.By == byWeight && len(a.Models) > 1 }
 
-// choosesEffort reports whether outcomes tell how much a model should reason, be it for requests
-// that say it themselves.
+// choosesEffort reports whether outcomes choose how much a model reasons, even for requests that
+// set an effort themselves.
 func choosesEffort(a *rules.Action, told func(model string) bool) bool {
 	return a.Reasoning == ReasoningAuto &&
 		slices.ContainsFunc(a.Models, func(c rules.Choice) bool { return told(c.Name) })
 }
 
-// The words of rules.Action.By that outcomes have to do with.
+// The values of rules.Action.By that use outcomes.
 const (
 	byQuality = "quality"
 	byCost    = "cost"
@@ -65,8 +66,8 @@ const (
 	byWeight  = "weight"
 )
 
-// effortsOf are the efforts of a model that are to be chosen from, the least first; none where that
-// is not for the proxy to say.
+// effortsOf lists the efforts of a model that the proxy may choose from, lowest first. It is empty
+// when the effort is not for the proxy to choose.
 func (d *Decision) effortsOf(m *backend.Model) []string {
 	if d.Action.Reasoning != ReasoningAuto || m == nil || d.Request == nil {
 		return nil
@@ -77,7 +78,7 @@ func (d *Decision) effortsOf(m *backend.Model) []string {
 	return nil
 }
 
-// expect fills in what the outcomes of the tenant let one expect of the candidates.
+// expect sets what the tenant's outcomes predict for the candidates.
 func (d *Decision) expect(ctx context.Context, req *openai.Request) {
 	if d.expected = nil; !d.choosesByOutcome() || req.OpaquePrompt {
 		return
@@ -109,8 +110,8 @@ func (d *Decision) expect(ctx context.Context, req *openai.Request) {
 	}
 }
 
-// toPredict lists what is predicted: of each candidate itself, and behind it at each effort that
-// outcomes may choose.
+// toPredict lists the predictions to make: for each candidate, followed by that candidate at each
+// effort that outcomes may choose.
 func (d *Decision) toPredict() []outcomes.Prediction {
 	ps := make([]outcomes.Prediction, 0, 2*len(d.Action.Models))
 	for _, c := range d.Action.Models {
@@ -132,7 +133,8 @@ func (d *Decision) toPredict() []outcomes.Prediction {
 	return ps
 }
 
-// expectOf makes of the predictions of a model what the choice looks at, and chooses its effort.
+// expectOf converts the predictions of a model into the input of the choice, and chooses its
+// effort.
 func (d *Decision) expectOf(ps []outcomes.Prediction) choose.Expected {
 	p := &ps[0]
 	e := choose.Expected{
@@ -166,12 +168,13 @@ func (d *Decision) expectOf(ps []outcomes.Prediction) choose.Expected {
 	return e
 }
 
-// effortKey names the account of what a tenant's requests to a model lost by less reasoning.
+// effortKey returns the key of the account of what a tenant's requests to a model lost through less
+// reasoning.
 func (d *Decision) effortKey(model string) string { return d.Who.Tenant + "\x00" + model }
 
-// ExpectedOf is what is expected of a model; nil without outcomes, and without a decision.
+// ExpectedOf returns what is expected of a model; nil without outcomes or without a decision.
 func (d *Decision) ExpectedOf(model string) *choose.Expected {
-	if d == nil { // what is asked is no request, but where a context is
+	if d == nil { // ordering the models for a context, not for a request
 		return nil
 	}
 	for i := range d.expected {
@@ -182,10 +185,10 @@ func (d *Decision) ExpectedOf(model string) *choose.Expected {
 	return nil
 }
 
-// effortUnset is the effort of responses of a model that could have been told and was not.
+// effortUnset is the effort recorded when a model with efforts was not sent any.
 const effortUnset = "default"
 
-// ArmEffort is the effort that outcomes of m are kept under, for one that a body asks for.
+// ArmEffort returns the effort under which outcomes of m are recorded when a body asks for effort.
 func ArmEffort(m *backend.Model, effort string) string {
 	switch {
 	case len(m.Dialect.Efforts()) == 0:
@@ -196,10 +199,10 @@ func ArmEffort(m *backend.Model, effort string) string {
 	return m.Dialect.Standing(effort)
 }
 
-// unknownPrior is what is expected of a model of which the configuration says nothing.
+// unknownPrior is the expected quality of a model that the configuration says nothing about.
 const unknownPrior = 0.5
 
-// prior is the quality that the configuration expects of a model for this request, in [0,1].
+// prior returns the quality that the configuration predicts for a model and this request, in [0,1].
 func (d *Decision) prior(model string) float64 {
 	m := d.Base.ByName[model]
 	if m == nil {
@@ -211,8 +214,9 @@ func (d *Decision) prior(model string) float64 {
 	return unknownPrior
 }
 
-// AwaitOutcome notes that a request is answered by m, so that it can be judged: before the client
-// sees any of the response, so that its judgement cannot come first. effort is that of the dialect.
+// AwaitOutcome records that m answers a request, so that its response can be rated. It is called
+// before the client receives any of the response, so that the rating cannot arrive first. effort is
+// a value of the model's dialect.
 func (b *Base) AwaitOutcome(d *Decision, id string, m *backend.Model, effort string) {
 	v := d.Set.Value(signal.Embedding)
 	if !d.choosesByOutcome() || v.State != signal.Known {
@@ -229,8 +233,8 @@ func (b *Base) AwaitOutcome(d *Decision, id string, m *backend.Model, effort str
 	}, v.Vector)
 }
 
-// ChanceOf is the chance with which m was chosen, at an effort; 0 where it is not known, as after a
-// fallback.
+// ChanceOf returns the probability with which m was chosen at an effort; 0 if unknown, for example
+// after a fallback.
 func (d *Decision) ChanceOf(m *backend.Model, effort string) float64 {
 	if m.Name != d.drawn || d.DrawnEffort != "" && effort != d.DrawnEffort {
 		return 0
@@ -238,23 +242,25 @@ func (d *Decision) ChanceOf(m *backend.Model, effort string) float64 {
 	return d.chance
 }
 
-// exploration is how much a request may give up.
+// exploration returns the limits of how much a request may give up to learn.
 func (b *Base) exploration() choose.Exploration {
 	e := b.Learning.Explore
 	return choose.Exploration{Share: e.Share, MaxQualityLoss: e.MaxQualityLoss}
 }
 
-// explore lets a request explore: before its conversation has a say, which may take the draw back.
+// explore lets a request explore. It runs before the conversation is considered, which may undo the
+// draw.
 func (b *Base) explore(d *Decision, cs []choose.Candidate) {
 	if !d.choosesByOutcome() || len(cs) == 0 {
 		return
 	}
-	if d.placings++; d.placings > 1 { // as a soft budget was reached: the account was charged before
+	if d.placings++; d.placings > 1 {
+		// repeated because a soft limit was reached: the account was already charged
 		d.drawn, d.chance, d.Chances = "", 0, nil
 		return
 	}
 	if d.continues() {
-		d.chance = 0 // of a conversation that goes on there is none
+		d.chance = 0 // a conversation that continues has no draw
 		return
 	}
 	explore := b.exploration()
@@ -270,8 +276,8 @@ func (b *Base) explore(d *Decision, cs []choose.Candidate) {
 	d.noteChances(cs)
 }
 
-// exploreEffort counts a request for what less reasoning may cost, and lets its effort explore,
-// once it is known which model comes first.
+// exploreEffort charges a request to the account for less reasoning and lets its effort explore. It
+// runs once the first model is known.
 func (b *Base) exploreEffort(d *Decision, first string) {
 	e := d.ExpectedOf(first)
 	if e == nil || len(e.AtEfforts) == 0 || d.placings > 1 {
@@ -283,7 +289,7 @@ func (b *Base) exploreEffort(d *Decision, first string) {
 		return
 	}
 	explore := b.exploration()
-	explore.Credited = choosesModel(d.Action) // as Explore has done
+	explore.Credited = choosesModel(d.Action) // explore has already credited it
 	drawn, chance := b.Chooser.Spent.ExploreEffort(
 		d.Who.Tenant, e.AtEfforts, at, explore, choose.Normal, choose.Uniform,
 	)
@@ -295,10 +301,11 @@ func (b *Base) exploreEffort(d *Decision, first string) {
 	d.DrawnEffort = e.Effort
 }
 
-// continues reports that the conversation of a request has had a turn before.
+// continues reports whether the conversation of a request has had an earlier turn.
 func (d *Decision) continues() bool { return d.Talk != nil && d.Talk.before != nil }
 
-// noteChances keeps the chances of all candidates, for the log, where more than one had some.
+// noteChances records the probabilities of all candidates for the log when more than one candidate
+// had a chance.
 func (d *Decision) noteChances(cs []choose.Candidate) {
 	if d.Chances = nil; d.chance >= 1 {
 		return
@@ -311,18 +318,17 @@ func (d *Decision) noteChances(cs []choose.Candidate) {
 	}
 }
 
-// NoteLength notes how many tokens a response had that waits for its judgement.
+// NoteLength records the number of tokens of a response that awaits its rating.
 func (b *Base) NoteLength(d *Decision, id string, tokens int) {
 	if b.Outcomes != nil && d != nil && d.choosesByOutcome() {
 		b.Outcomes.Answered(d.Who.Tenant, id, tokens)
 	}
 }
 
-// ReasoningAuto is the effort of a route that leaves it to what is known of the request.
+// ReasoningAuto is the effort of a route that derives the effort from the request.
 const ReasoningAuto = "auto"
 
-// ByComplexity is the effort that the complexity of a request asks for; empty where it is not
-// known.
+// ByComplexity returns the effort for the complexity of a request; empty if that is unknown.
 func (d *Decision) ByComplexity() string {
 	c := d.Set.Value(signal.Complexity)
 	if c.State == signal.Known && (c.Label == reasoning.Low || c.Label == reasoning.Medium || c.Label == reasoning.High) {

@@ -26,12 +26,12 @@ const (
 	maxStickAge        = 24 * time.Hour
 )
 
-// DefaultStickOptions returns the options of an empty section.
+// DefaultStickOptions returns the defaults, those of an empty section.
 func DefaultStickOptions() StickOptions {
 	return StickOptions{Margin: defaultStickMargin, MaxAge: option.Duration(defaultStickAge)}
 }
 
-// Validate reports every bad option, one "field: problem" a line.
+// Validate reports every bad option, one "field: problem" per line.
 func (o StickOptions) Validate() error {
 	var p option.Problems
 	option.Between(&p, "margin", o.Margin, 0, 1)

@@ -5,12 +5,12 @@ import (
 	"signalbox/memory/conversation"
 )
 
-// sticky are the signals of which a conversation keeps what they said: those of its subject. All
-// others, and the facts of the request, are those of the request whatever the conversation was.
+// sticky holds the signals about the subject, whose values a conversation keeps. All other signals
+// and facts are always those of the request.
 const sticky = signal.Mask(1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Intent)
 
-// holdTopics finds the topics that say something else than before, and of them those that stay what
-// they were. threshold returns the score from which a text has a private intent.
+// holdTopics determines which topics differ from the previous turn and which of those keep their
+// value. threshold returns the minimum score of a private intent.
 func (t *Talk) holdTopics(set *signal.Set, threshold func(intent string) (float64, bool)) {
 	for _, k := range sticky.Kinds() {
 		v := set.Value(k)
@@ -36,27 +36,28 @@ func (t *Talk) holdTopics(set *signal.Set, threshold func(intent string) (float6
 	}
 }
 
-// gainOf is how much more probable a value is than a label.
+// gainOf returns by how much the label of v is more probable than label, in [-1,1].
 func gainOf(v *signal.Value, label string) float64 {
 	p, _ := v.Prob(label)
 	return v.Score - p
 }
 
-// lostBy is how little of a label, an intent, is left in a value that has none, in [0,1]: the share
-// of the threshold that its score falls short of. Nothing is lost where the text is as near as ever
-// and another intent is too near as well, nor in a turn that says nothing by itself.
+// lostBy returns how much of an intent is lost in a value without one, in [0,1]: the fraction of
+// the threshold by which its score falls short. Nothing is lost when the text is as close to the
+// intent as before and another intent is too close as well, nor in a turn that says nothing on its
+// own.
 func lostBy(v *signal.Value, label string, threshold float64) float64 {
 	if v.Leans > 0 {
 		return 0
 	}
 	if threshold <= 0 {
-		threshold = 1 // the intent is gone, or is given by a classifier that tells no thresholds
+		threshold = 1 // the intent was removed, or comes from a classifier without thresholds
 	}
 	score, _ := v.Prob(label)
 	return max(0, 1-score/threshold)
 }
 
-// kept is a value that stays what it was.
+// kept returns the value of a topic that stays as it was.
 func kept(v *signal.Value, old *conversation.Topic) signal.Value {
 	out := *v
 	out.Label, out.Leans = old.Label, 1
@@ -67,7 +68,7 @@ func kept(v *signal.Value, old *conversation.Topic) signal.Value {
 	return out
 }
 
-// restoreTopics puts what stays into a set, in place of what the request says.
+// restoreTopics writes the kept topics into a set, replacing the values of the request.
 func (t *Talk) restoreTopics(set *signal.Set) {
 	if t == nil {
 		return
