@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// Watcher checks the health of endpoints. It holds nothing that changes.
+// Watcher checks the health of endpoints. It has no mutable state.
 type Watcher struct {
-	Transport http.RoundTripper // that checks are sent through, but to endpoints with a transport of their own
-	Log       *slog.Logger      // gets a line when an endpoint is down, ejected or suspect, and when it is up again
+	Transport http.RoundTripper // for checks, except of endpoints with a transport of their own
+	// gets a line when an endpoint becomes down, ejected or suspect, and when it is up again
+	Log *slog.Logger
 }
 
-// Watch checks every endpoint of the groups, at once and then at every interval, until ctx ends or
-// idle is closed. It returns when its goroutines have.
+// Watch checks every endpoint of the groups, immediately and then at every interval, until ctx ends
+// or idle is closed. It returns when its goroutines have ended.
 func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{}) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -36,12 +37,13 @@ func (w Watcher) Watch(ctx context.Context, groups []*Group, idle <-chan struct{
 	wg.Wait()
 }
 
-// longestPause is how long an endpoint that is down is left alone at most, unless its interval is
-// longer: as long as one that is ejected for the first time.
+// longestPause limits the time between checks of an endpoint that is down, unless the configured
+// interval is longer. It equals the duration of a first ejection.
 const longestPause = ejectionBase
 
-// check asks one endpoint at every interval, first at once, and looks at its state. One that is
-// down is asked less and less often, one without a health check never.
+// check checks one endpoint, immediately and then at every interval, and logs changes of its state.
+// An endpoint that is down is checked at growing intervals; one without a health check is never
+// asked.
 func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	interval := time.Duration(o.Interval)
 	next := time.NewTimer(interval)
@@ -50,7 +52,7 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 		var err error
 		if e.probe != nil {
 			if err = w.ask(ctx, e, time.Duration(o.Timeout)); ctx.Err() != nil {
-				return // the failure may be ours
+				return // the failure may be our own cancellation
 			}
 			e.checked(err)
 		}
@@ -67,8 +69,8 @@ func (w Watcher) check(ctx context.Context, o *HealthOptions, e *Endpoint) {
 	}
 }
 
-// tell logs that the state of an endpoint is another than the log has last. Looked at with the
-// checks, there is one line at most for each of them.
+// tell logs the state of an endpoint when it differs from the last one logged. Since it runs once
+// per check, there is at most one line per check.
 func (w Watcher) tell(ctx context.Context, e *Endpoint) {
 	state, changed, cause := e.news(time.Now())
 	if !changed {
@@ -84,12 +86,12 @@ func (w Watcher) tell(ctx context.Context, e *Endpoint) {
 	case Fit.String():
 		level, line = slog.LevelInfo, "endpoint up"
 	}
-	w.Log.LogAttrs(ctx, level, line, where...) //nolint:sloglint // one of the four above
+	w.Log.LogAttrs(ctx, level, line, where...) //nolint:sloglint // one of the four constants above
 }
 
-// ask makes one check: of the path of health checks and, where a server has none, of the list of
-// its models. A status below 500 counts as alive, so that servers with other ideas about who may
-// ask are not taken for dead.
+// ask makes one check. It requests the health path or, where the server has none, its list of
+// models. Any status below 500 counts as alive, so that a server that requires other credentials is
+// not considered dead.
 func (w Watcher) ask(ctx context.Context, e *Endpoint, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -116,9 +118,10 @@ func (w Watcher) get(ctx context.Context, e *Endpoint, from *url.URL) (status in
 	}
 	res, err := e.Via(w.Transport).RoundTrip(req)
 	if err != nil {
-		return 0, err //nolint:wrapcheck // ask does
+		return 0, err //nolint:wrapcheck // ask wraps it
 	}
 	defer func() { _ = res.Body.Close() }()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
+	// read only so that the connection can be reused
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10))
 	return res.StatusCode, nil
 }

@@ -2,16 +2,16 @@ package pool
 
 import "sync/atomic"
 
-// Lease is one slot of an endpoint, held by one request from Enter to Close. A request is sent
-// under a lease only, so that what an endpoint counts as in flight is what was sent to it. Its
-// methods are safe for concurrent use.
+// Lease is one slot of an endpoint, held by one request from Enter to Close. Every request is sent
+// under a lease, so that the in-flight count of an endpoint is exact. Its methods are safe for
+// concurrent use.
 type Lease struct {
 	endpoint *Endpoint
 	closed   atomic.Bool
 }
 
-// Enter takes a slot for a request to the endpoint; nil and false when max_inflight of them are
-// taken. The caller closes the lease when the request has ended.
+// Enter takes a slot of the endpoint; it returns nil and false when max_inflight slots are taken.
+// The caller closes the lease when the request has ended.
 func (e *Endpoint) Enter() (*Lease, bool) {
 	for {
 		n := e.inflight.Load()
@@ -24,11 +24,11 @@ func (e *Endpoint) Enter() (*Lease, bool) {
 	}
 }
 
-// Endpoint is where the slot is.
+// Endpoint returns the endpoint of the slot.
 func (l *Lease) Endpoint() *Endpoint { return l.endpoint }
 
-// Close gives the slot back and lets a request that waits for one try. Later calls, and calls on
-// nil, do nothing.
+// Close returns the slot and lets a waiting request try. Further calls, and calls on nil, do
+// nothing.
 func (l *Lease) Close() {
 	if l == nil || l.closed.Swap(true) {
 		return

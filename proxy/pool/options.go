@@ -50,12 +50,12 @@ const (
 	ResolveOff = "off"
 	ResolveA   = "a"
 	ResolveSRV = "srv"
-	// ResolveSlices asks the API server of Kubernetes.
+	// ResolveSlices queries the Kubernetes API server for EndpointSlices.
 	ResolveSlices = "endpointslice"
 )
 
-// Check reports every bad option to p, at being the path of the endpoint. That names are unique is
-// for the caller to check.
+// Check reports every bad option to p; at is the path of the endpoint. The caller checks that names
+// are unique.
 func (o *EndpointOptions) Check(p *option.Problems, at string) {
 	p.Name(at+".name", o.Name)
 	if _, err := baseURL(o.URL); err != nil {
@@ -94,7 +94,7 @@ type HealthOptions struct {
 	Timeout option.Duration `yaml:"timeout"`
 }
 
-// healthOff is the Path that turns active checks off.
+// healthOff is the Path that disables active checks.
 const healthOff = "off"
 
 const (
@@ -115,8 +115,8 @@ func (o *HealthOptions) Check(p *option.Problems, at string) {
 	option.NotNegative(p, at+".timeout", o.Timeout)
 }
 
-// Versioned reports whether the path of an endpoint's URL names a version of the API, such as /v1,
-// as those of most servers do. A URL that cannot be read is not told of.
+// Versioned reports whether the path of an endpoint's URL contains an API version such as /v1, as
+// most servers' URLs do. It returns true for an invalid URL, which is reported elsewhere.
 func Versioned(s string) bool {
 	u, err := baseURL(s)
 	if err != nil {
@@ -130,7 +130,8 @@ func Versioned(s string) bool {
 	return false
 }
 
-// callOf returns the path of the API that a path ends in, empty for that of a base URL.
+// callOf returns the API path that a URL path ends in, such as chat/completions; empty for a base
+// URL.
 func callOf(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	for _, call := range [...]string{
@@ -143,11 +144,12 @@ func callOf(path string) string {
 	return ""
 }
 
-// baseURL reads the base URL of an endpoint.
+// baseURL parses the base URL of an endpoint.
 func baseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
-	case strings.Contains(s, "@") && (err != nil || u.User != nil || !strings.Contains(s, "://")): // perhaps with a password, which no error tells
+	case strings.Contains(s, "@") && (err != nil || u.User != nil || !strings.Contains(s, "://")):
+		// may contain a password, which an error must not show
 		return nil, fmt.Errorf("the URL holds a user name; use api_key")
 	case s != "" && !strings.Contains(s, "://"):
 		return nil, fmt.Errorf("%q must start with http:// or https://, as in http://%s", s, s)
@@ -167,7 +169,8 @@ func baseURL(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("%q names a call; %s is added to the URL by itself", s, call)
 	}
 	if u.Path = strings.TrimSuffix(u.Path, "/"); u.Path == "" {
-		u.Path = "/" // what is joined to no path begins without a slash, which no server takes
+		// joining to an empty path yields one without a leading slash, which no server accepts
+		u.Path = "/"
 	}
 	u.RawPath = ""
 	return u, nil

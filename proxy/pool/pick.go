@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// Pick takes the less loaded of two endpoints drawn at random by their weights (Mitzenmacher, The
-// Power of Two Choices in Randomized Load Balancing, 2001), which spreads load almost as well as
-// comparing all without sending every proxy to the same one; of two that are as loaded, the one
-// drawn first. Endpoints that rest are drawn only when no other is left, ejected ones only when
-// none of those are; those that are asleep, down, full, or were tried, never. It returns nil when
-// none is left, and then whether one would be there but for its cap. intn draws from [0,n). The
-// endpoint is not entered.
+// Pick returns the less loaded of two endpoints drawn at random by weight (Mitzenmacher, The Power
+// of Two Choices in Randomized Load Balancing, 2001). This spreads load almost as well as comparing
+// all endpoints, without all proxies choosing the same one. If both are equally loaded, it returns
+// the first one drawn.
+//
+// Resting endpoints are drawn only when no healthy one is left, ejected ones only when no resting
+// one is left. Endpoints that are asleep, down, full or in tried are never drawn. When none is
+// left, Pick returns nil, and full reports whether one would be usable if it were not at its cap.
+// intn returns a number in [0,n). Pick does not enter the endpoint.
 func (g *Group) Pick(tried []*Endpoint, intn func(n int) int, now time.Time) (e *Endpoint, full bool) {
 	var space [16]*Endpoint
 	for _, want := range [...]Fitness{Fit, Resting, Ejected} {
@@ -43,7 +45,7 @@ func (g *Group) Pick(tried []*Endpoint, intn func(n int) int, now time.Time) (e 
 	return nil, full
 }
 
-// draw takes an endpoint by weight.
+// draw returns the index of an endpoint drawn by weight.
 func draw(list []*Endpoint, intn func(n int) int) int {
 	sum := 0
 	for _, e := range list {

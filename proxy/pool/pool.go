@@ -1,17 +1,17 @@
-// Package pool holds the servers of each model: which of them is up, which to send a request to,
-// and how many retries the pool can bear.
+// Package pool manages the servers of each model: which of them are up, which one gets the next
+// request, and how many retries the pool can bear.
 //
-// It sends no requests but health checks, and does not choose among models; see package choose.
-// Callers tell it how requests ended.
+// It sends no requests except health checks, and does not choose among models; see package choose.
+// Callers report how requests ended.
 //
-// Invariants: an endpoint that is down or asleep gets no requests; the last endpoint of a model
-// that is not down is never ejected, and no more than half of them are by what they answer; an
-// ejected one is used only when no other is left; no endpoint has more requests than its cap,
-// whatever configurations they came by.
+// Invariants: an endpoint that is down or asleep gets no requests. The last usable endpoint of a
+// model is not ejected, and error responses eject at most half of a model's endpoints. An ejected
+// endpoint is used only when no other is left. No endpoint has more requests than its cap,
+// including those that started under earlier configurations.
 //
-// Everything is safe for concurrent use. Watch owns one goroutine for each endpoint with health
-// checks and returns when they have ended; nothing else starts one. The lock of an endpoint is a
-// leaf: nothing is called under it.
+// Everything is safe for concurrent use. Watch owns one goroutine per endpoint and returns when
+// they have ended; nothing else starts one. The lock of an endpoint is a leaf: nothing is called
+// while it is held.
 package pool
 
 import (
@@ -28,8 +28,8 @@ import (
 	"signalbox/proxy/framing"
 )
 
-// Group is the endpoints that serve one model. It is immutable but for what endpoints know of
-// themselves, and safe for concurrent use.
+// Group is the set of endpoints that serve one model. It is immutable except for the state of its
+// endpoints, and safe for concurrent use.
 type Group struct {
 	Endpoints []*Endpoint // in the order of the configuration
 	health    HealthOptions
@@ -38,62 +38,62 @@ type Group struct {
 	capped    bool // some endpoint has a cap
 }
 
-// Endpoint is one server of a model. It is up unless active checks say otherwise, and ejected for a
-// while when requests to it keep failing. It is safe for concurrent use; its exported fields are
-// not to be changed.
+// Endpoint is one server of a model. It is up unless active checks fail, and ejected for a while
+// when requests to it keep failing. It is safe for concurrent use; its exported fields must not be
+// changed.
 type Endpoint struct {
-	Model, Name string   // as the configuration has them
-	Chat        *url.URL // of chat completions, which URL returns as well
-	Bearer      string   // the Authorization header; empty when there is no key
-	own         *wire    // nil: spoken to like most others
-	passes      bool     // the client's credentials
+	Model, Name string   // as configured
+	Chat        *url.URL // URL for chat completions, which URL returns as well
+	Bearer      string   // value of the Authorization header; empty without a key
+	own         *wire    // its own transport; nil: the shared one
+	passes      bool     // forwards the client's credentials
 
 	*vitals
 
-	base   *url.URL // of the API
-	probe  *url.URL // of the health check; nil when it has none
-	second *url.URL // asked where probe is not there; nil when nothing is
+	base   *url.URL // URL of the API
+	probe  *url.URL // URL of the health check; nil if there is none
+	second *url.URL // checked instead when the server does not have probe; nil for none
 	weight float64
 	queue  *queue
 }
 
-// vitals is what an endpoint knows of itself. It goes from an endpoint to its successor, so that
-// both see the requests of both.
+// vitals is the state of an endpoint. An endpoint shares it with its successor after a reload, so
+// that both count the requests of both.
 type vitals struct {
 	inflight atomic.Int64
-	cap      atomic.Int64 // of inflight, by the newest configuration; 0 is no bound
-	alone    queue        // requests that no other endpoint of the model will do for
+	cap      atomic.Int64 // maximum of inflight in the newest configuration; 0: no limit
+	alone    queue        // requests that can only go to this endpoint
 
-	mu        sync.Mutex // guards what follows
-	down      bool       // by active checks
-	misses    int        // failed checks in a row
-	passed    int        // checks that passed since a request failed
-	failures  int        // failed requests in a row
-	ejections int        // since the last success; scales the time out
-	until     time.Time  // end of the time out
-	rest      time.Time  // the server asked to be left alone until then
-	asleep    time.Time  // it takes no requests until then, by its own word
-	told      string     // the state that the log has last; empty: up
-	cause     error      // of the last check that failed
+	mu        sync.Mutex // guards the fields below
+	down      bool       // according to active checks
+	misses    int        // consecutive failed checks
+	passed    int        // passed checks since the last failed request
+	failures  int        // consecutive failed requests
+	ejections int        // since the last success; scales the ejection time
+	until     time.Time  // end of the ejection
+	rest      time.Time  // end of the time for which the server asked to be left alone
+	asleep    time.Time  // the server reports that it takes no requests; valid until then
+	told      string     // last state logged; empty: up
+	cause     error      // error of the last failed check
 }
 
 const (
-	// Failed checks in a row after which an endpoint is down: one lost packet is no outage.
+	// Consecutive failed checks after which an endpoint is down. One lost packet is no outage.
 	missesToDown = 2
-	// Passed checks since the last failed request after which an endpoint is suspect no more: the
-	// first may have been under way when that request failed.
+	// Passed checks since the last failed request after which an endpoint is no longer suspect. The
+	// first one may have been in progress when the request failed.
 	passesToTrust = 2
-	// Failed requests in a row after which an endpoint is ejected, and for how long: the defaults
-	// of Envoy's outlier detection (consecutive_5xx 5, base_ejection_time 30s, growing with each
-	// ejection, max_ejection_time 300s).
+	// Consecutive failed requests after which an endpoint is ejected, and the duration: the
+	// defaults of Envoy's outlier detection (consecutive_5xx 5, base_ejection_time 30s, growing
+	// with each ejection, max_ejection_time 300s).
 	failuresToEject = 5
 	ejectionBase    = 30 * time.Second
 	maxEjections    = 10
 )
 
-// New makes the group of a model from options that are valid. It starts nothing; endpoints count as
-// healthy until a check or a request says otherwise. transport makes what requests to an endpoint
-// are sent through when its options ask for one of its own; CloseIdle is for those.
+// New makes the group of a model from valid options. It starts nothing; endpoints count as healthy
+// until a check or a request shows otherwise. transport returns a new transport for an endpoint
+// whose options require its own; CloseIdle closes the idle connections of those.
 func New(model string, endpoints []EndpointOptions, health HealthOptions, line QueueOptions, transport func() framing.Transport) (*Group, error) {
 	g := &Group{health: health, line: line, queue: new(queue)}
 	byDefault := g.health.Path == ""
@@ -131,16 +131,17 @@ func New(model string, endpoints []EndpointOptions, health HealthOptions, line Q
 	return g, nil
 }
 
-// The paths that are not joined like all others: the most frequent one, and one that vLLM serves
-// beside the API and not below it (vllm/entrypoints/serve/tokenize/api_router.py).
+// The paths with special handling: the most frequent one, one that vLLM serves next to /v1 rather
+// than below it (vllm/entrypoints/serve/tokenize/api_router.py), and the list of models, which
+// health checks fall back to.
 const (
 	chatPath     = "chat/completions"
 	tokenizePath = "tokenize"
 	modelsPath   = "models"
 )
 
-// URL returns where the endpoint serves a path of the API, such as completions or audio/speech. It
-// is not to be changed.
+// URL returns the URL of an API path at the endpoint, such as completions or audio/speech. The
+// result must not be changed.
 func (e *Endpoint) URL(path string) *url.URL {
 	switch path {
 	case chatPath:
@@ -153,37 +154,37 @@ func (e *Endpoint) URL(path string) *url.URL {
 	return e.base.JoinPath(path)
 }
 
-// Probed reports whether active checks ask the endpoint.
+// Probed reports whether active checks are made.
 func (e *Endpoint) Probed() bool { return e.probe != nil }
 
-// Inflight is how many leases of the endpoint are open.
+// Inflight returns the number of open leases of the endpoint.
 func (e *Endpoint) Inflight() int64 { return e.inflight.Load() }
 
-// Full reports whether no request may be added.
+// Full reports whether the endpoint is at its cap.
 func (e *Endpoint) Full() bool {
 	most := e.cap.Load()
 	return most > 0 && e.inflight.Load() >= most
 }
 
-// load is what placement compares: requests in flight for each unit of weight, which count for more
-// at an endpoint that failed lately.
+// load returns the figure that Pick compares: requests in flight per unit of weight, multiplied by
+// one plus the number of recent consecutive failures.
 func (e *Endpoint) load() float64 {
 	return float64(e.inflight.Load()) * float64(1+e.Failures()) / e.weight
 }
 
-// Fitness orders endpoints by how much is known against them.
+// Fitness grades an endpoint; a lower value is better.
 type Fitness uint8
 
-// What is known against an endpoint.
+// The grades of an endpoint.
 const (
-	Fit     Fitness = iota // nothing
-	Resting                // asked to be left alone for a while; others are asked first
-	Ejected                // failed requests lately; better than nothing
-	Asleep                 // says that it does not run requests; they would wait until it does
-	Down                   // does not answer health checks
+	Fit     Fitness = iota // nothing is known against it
+	Resting                // asked to be left alone for a while; others are preferred
+	Ejected                // requests failed recently; used when nothing better is left
+	Asleep                 // reports that it runs no requests; they would wait
+	Down                   // fails its health checks
 )
 
-// String returns the word of /readyz.
+// String returns the name used in /readyz.
 func (f Fitness) String() string {
 	switch f {
 	case Fit:
@@ -199,19 +200,20 @@ func (f Fitness) String() string {
 	return "down"
 }
 
-// stateSuspect is the state of an endpoint that is used like any other, with doubts.
+// stateSuspect is the state of an endpoint that is used normally although requests or checks have
+// failed recently.
 const stateSuspect = "suspect"
 
-// State is what /readyz says of the endpoint: up, suspect when requests or checks have failed
-// lately and checks have not passed since, or it was ejected and no request has succeeded since,
-// resting, ejected, asleep or down.
+// State returns the state for /readyz: up, suspect, resting, ejected, asleep or down. An endpoint
+// is suspect when requests or checks failed recently and checks have not passed since, or when it
+// was ejected and no request has succeeded since.
 func (e *Endpoint) State(now time.Time) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.state(now)
 }
 
-// state is State for those who hold the lock.
+// state is State for callers that hold the lock.
 func (e *Endpoint) state(now time.Time) string {
 	f := e.fitness(now)
 	if f == Fit && (e.misses > 0 || e.ejections > 0 || e.failures > 0 && e.passed < passesToTrust) {
@@ -220,10 +222,10 @@ func (e *Endpoint) state(now time.Time) string {
 	return f.String()
 }
 
-// news is the state at now, why the last health check that failed did, and whether the log has
-// another state; it has this one then. Endpoints that rest
-// or sleep have lines of their own, or need none. All configurations that have the endpoint watch
-// it, and one of them tells.
+// news returns the state at now, the error of the last failed health check, and whether the state
+// differs from the one last logged; it then counts as logged. Resting and sleeping are logged
+// elsewhere or not at all. All configurations that have the endpoint watch it, and one of them logs
+// the change.
 func (e *Endpoint) news(now time.Time) (state string, changed bool, cause error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -237,22 +239,22 @@ func (e *Endpoint) news(now time.Time) (state string, changed bool, cause error)
 	return state, changed, e.cause
 }
 
-// Up reports whether the endpoint takes requests as a matter of course at now.
+// Up reports whether the endpoint takes requests normally at now.
 func (e *Endpoint) Up(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.down && e.ejections == 0 && !now.Before(e.asleep)
 }
 
-// Fitness judges the endpoint at now. One whose time out is over is tried with a single request,
-// whose outcome decides.
+// Fitness grades the endpoint at now. After the end of its ejection, an endpoint gets a single
+// request, whose result decides.
 func (e *Endpoint) Fitness(now time.Time) Fitness {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.fitness(now)
 }
 
-// fitness is Fitness for those who hold the lock.
+// fitness is Fitness for callers that hold the lock.
 func (e *Endpoint) fitness(now time.Time) Fitness {
 	switch {
 	case e.down:
@@ -267,17 +269,17 @@ func (e *Endpoint) fitness(now time.Time) Fitness {
 	return Fit
 }
 
-// Rest notes that the server is to be left alone until then: it is busy, and says for how long by
-// Retry-After, or does not say.
+// Rest records that the server is busy and should be left alone until then, by its Retry-After
+// header or a default.
 func (e *Endpoint) Rest(until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.rest = until
 }
 
-// Sleep notes, at now, that the server takes no requests until then, by its own word, and reports
-// whether it did before. A word that is not repeated lapses: a server that tells nothing any more
-// is judged by its health alone.
+// Sleep records, at now, that the server reports that it takes no requests. The report expires at
+// until unless it is repeated: a server that no longer reports is graded by its health alone.
+// changed is true when the server was awake before.
 func (e *Endpoint) Sleep(now, until time.Time) (changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -286,7 +288,7 @@ func (e *Endpoint) Sleep(now, until time.Time) (changed bool) {
 	return changed
 }
 
-// Wake notes that the server takes requests, lets one that waits for an endpoint try, and reports
+// Wake records that the server takes requests and lets a waiting request try. changed reports
 // whether the server was asleep at now.
 func (e *Endpoint) Wake(now time.Time) (changed bool) {
 	e.mu.Lock()
@@ -299,7 +301,7 @@ func (e *Endpoint) Wake(now time.Time) (changed bool) {
 	return changed
 }
 
-// wakeNext tells those who are first in their lines that there may be a place here.
+// wakeNext notifies the first request in each line that a slot may be free here.
 func (e *Endpoint) wakeNext() {
 	e.alone.wake()
 	e.queue.wake()
@@ -312,38 +314,38 @@ func (g *Group) Asleep(now time.Time) bool {
 	})
 }
 
-// Serves reports whether some endpoint of the group takes requests at now, as far as is known.
+// Serves reports whether some endpoint of the group is known to take requests at now.
 func (g *Group) Serves(now time.Time) bool {
 	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool {
 		return e.Fitness(now) <= Resting
 	})
 }
 
-// Succeeded notes a request that was answered.
+// Succeeded records a request that was answered.
 func (e *Endpoint) Succeeded() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failures, e.ejections = 0, 0
 }
 
-// Failures is how many requests failed in a row.
+// Failures returns the number of consecutive failed requests.
 func (e *Endpoint) Failures() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.failures
 }
 
-// Failed notes, at now, a request that endpoint e of the group did not answer, or not to its end.
+// Failed records, at now, a request that endpoint e of the group did not answer, or not completely.
 func (g *Group) Failed(e *Endpoint, now time.Time) { g.failed(e, now, len(g.Endpoints)) }
 
-// Erred notes, at now, a request that endpoint e of the group answered with a failure of its own,
-// such as a status of 500 or above. A request may be made that every server answers so: by such
-// answers at most half of the endpoints, rounded down, are ejected at a time (as by Envoy's
-// max_ejection_percent), so that who sends it takes no more from the others. Those that count are
-// out until a request to them succeeds, for till then they get one at a time.
+// Erred records, at now, a request that endpoint e of the group answered with an error of its own,
+// such as a status of 500 or above. A crafted request may cause such an error at every server.
+// Therefore these errors eject at most half of the endpoints, rounded down, at a time (like Envoy's
+// max_ejection_percent), so that one sender cannot take away the rest. An endpoint counts as
+// ejected until a request to it succeeds, since until then it gets one at a time.
 func (g *Group) Erred(e *Endpoint, now time.Time) { g.failed(e, now, len(g.Endpoints)/2) }
 
-// failed counts a failure, and ejects e where that makes no more than most endpoints ejected.
+// failed counts a failure and ejects e, unless more than most endpoints would then be ejected.
 func (g *Group) failed(e *Endpoint, now time.Time, most int) {
 	last, out := true, 0
 	for _, other := range g.Endpoints {
@@ -361,14 +363,16 @@ func (g *Group) failed(e *Endpoint, now time.Time, most int) {
 	defer e.mu.Unlock()
 	e.failures, e.passed = e.failures+1, 0
 	if e.failures < failuresToEject || last || out >= most || now.Before(e.until) {
-		return // the last endpoint is never ejected: failing sometimes beats refusing always
+		// the last endpoint is never ejected: occasional failures are better than refusing
+		// everything
+		return
 	}
 	e.ejections = min(e.ejections+1, maxEjections)
 	e.until = now.Add(time.Duration(e.ejections) * ejectionBase)
 }
 
-// ejected reports whether the endpoint was ejected and has answered no request since, while it is
-// not down anyway.
+// ejected reports whether the endpoint was ejected and has answered no request since; false while
+// it is down.
 func (e *Endpoint) ejected() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -381,7 +385,7 @@ func (e *Endpoint) isDown() bool {
 	return e.down
 }
 
-// checked notes the outcome of an active check.
+// checked records the result of an active check.
 func (e *Endpoint) checked(err error) {
 	e.mu.Lock()
 	was := e.down
@@ -398,10 +402,10 @@ func (e *Endpoint) checked(err error) {
 	}
 }
 
-// Adopt makes the group the successor of an older one of the same model: endpoints that both have,
-// by name and address, continue with what is known of them, and requests of both wait in one line.
-// The successor's max_inflight holds for both from now on, so that a request that waits since
-// before the change gets the room that it brings. To be called before the group is used.
+// Adopt makes the group the successor of an older one of the same model. Endpoints that both have,
+// by name and address, keep their state, and the requests of both groups share one queue. From now
+// on the new max_inflight applies to both, and a waiting request gets the room that it adds. Call
+// it before the group is used.
 func (g *Group) Adopt(old *Group) {
 	g.queue = old.queue
 	for _, e := range g.Endpoints {
@@ -419,7 +423,7 @@ func (g *Group) Adopt(old *Group) {
 	}
 }
 
-// Left are the endpoints of an older group that have no successor in this one.
+// Left returns the endpoints of an older group that have no successor in this one.
 func (g *Group) Left(old *Group) (out []*Endpoint) {
 	for _, b := range old.Endpoints {
 		if !slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.vitals == b.vitals }) {

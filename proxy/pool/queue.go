@@ -32,27 +32,27 @@ func (o *QueueOptions) Check(p *option.Problems, at string) {
 	option.NotNegative(p, at+".wait", o.Wait)
 }
 
-// The reasons why a request got no endpoint although some are well.
+// The reasons why a request got no endpoint although some are healthy.
 var (
 	ErrQueueFull = errors.New("too many requests wait for an endpoint")
 	ErrQueueLate = errors.New("no endpoint was free in time")
 )
 
-// queue holds the requests that wait, in the order in which they came. A group and its successors
-// share one, and so do an endpoint and its successors. Requests of one group want the same, so that
-// where one finds nothing free the ones behind it do not either; one of another group may.
+// queue holds the waiting requests in the order of their arrival. A group shares it with its
+// successors, and an endpoint likewise. All requests of one group need the same: when one of them
+// finds nothing free, those behind it would not either. A request of another group might.
 type queue struct {
-	mu      sync.Mutex // guards waiting; a leaf
+	mu      sync.Mutex // guards waiting; a leaf lock
 	waiting []*waiter
 }
 
 // waiter is one request in a queue. It keeps its place until it has a slot or gives up.
 type waiter struct {
 	of   *Group
-	turn chan struct{} // holds one: something may be free
+	turn chan struct{} // capacity 1; filled when something may be free
 }
 
-// call lets the request try. Calling again before it has done so changes nothing.
+// call lets the request try. A second call before it has tried has no effect.
 func (w *waiter) call() {
 	select {
 	case w.turn <- struct{}{}:
@@ -60,8 +60,8 @@ func (w *waiter) call() {
 	}
 }
 
-// join adds a request of g at the end, unless limit of them wait, and reports whether it is the
-// first of its group.
+// join appends a request of g, unless limit requests already wait (w is nil then), and reports
+// whether it is the first of its group.
 func (q *queue) join(g *Group, limit int) (w *waiter, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +74,7 @@ func (q *queue) join(g *Group, limit int) (w *waiter, first bool) {
 	return w, first
 }
 
-// leave removes a request and calls the first one: it may have been this one's turn.
+// leave removes a request and calls the first one, in case it was the removed one's turn.
 func (q *queue) leave(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,7 +84,8 @@ func (q *queue) leave(w *waiter) {
 	q.callFirst()
 }
 
-// yield calls the first request behind w whose group has none before it: w found nothing free.
+// yield is called when w found nothing free. It calls the first request behind w whose group has
+// none before it.
 func (q *queue) yield(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -98,28 +99,29 @@ func (q *queue) yield(w *waiter) {
 	}
 }
 
-// wake calls the first request: something may be free.
+// wake calls the first request, because something may be free.
 func (q *queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.callFirst()
 }
 
-// callFirst is wake for a caller that holds the lock.
+// callFirst is wake for callers that hold the lock.
 func (q *queue) callFirst() {
 	if len(q.waiting) > 0 {
 		q.waiting[0].call()
 	}
 }
 
-// length is how many wait.
+// length returns the number of waiting requests.
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting)
 }
 
-// Queued is how many requests wait for an endpoint of the group, or for one of them alone.
+// Queued returns the number of requests that wait for any endpoint of the group or for a particular
+// one.
 func (g *Group) Queued() int {
 	n := g.queue.length()
 	for _, e := range g.Endpoints {
@@ -128,11 +130,11 @@ func (g *Group) Queued() int {
 	return n
 }
 
-// Ahead is how many requests wait for only alone, or, where only is nil, for any endpoint of the
-// group: those that want a certain one are in nobody else's way.
+// Ahead returns the number of requests that wait for the endpoint only or, if only is nil, for any
+// endpoint of the group. Requests that wait for a particular endpoint are not ahead of others.
 func (g *Group) Ahead(only *Endpoint) int { return g.lineOf(only).length() }
 
-// lineOf is where a request waits for only, or for any endpoint of the group where that is nil.
+// lineOf returns the queue for the endpoint only or, if only is nil, for any endpoint of the group.
 func (g *Group) lineOf(only *Endpoint) *queue {
 	if only != nil {
 		return &only.alone
@@ -140,12 +142,13 @@ func (g *Group) lineOf(only *Endpoint) *queue {
 	return g.queue
 }
 
-// Wait waits until try, which is called at once and whenever something may have become free,
-// returns true. only is the endpoint to wait for, nil for any of the group. A request that gets a
-// slot lets the next in the line try, since an endpoint that comes up, or a new one, has more than
-// one. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
+// Wait blocks until try returns true. try is called immediately if no request of the group waits,
+// and whenever something may have become free. only is the endpoint to wait for; nil for any of the
+// group. A request that gets a slot lets the next one try, since an endpoint that comes up, or a
+// new one, has several. The error is ErrQueueFull, ErrQueueLate, or that of ctx.
 func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error {
-	if g.Queued() >= g.line.Max { // over all lines; a line has no more either
+	if g.Queued() >= g.line.Max {
+		// over all queues of the group; join limits a single queue as well
 		return ErrQueueFull
 	}
 	q := g.lineOf(only)
@@ -154,7 +157,7 @@ func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error
 		return ErrQueueFull
 	}
 	defer q.leave(w)
-	if first && try() { // a slot that became free before the join has called nobody
+	if first && try() { // a slot that became free before the join has notified nobody
 		return nil
 	}
 	late := time.After(time.Duration(g.line.Wait))
@@ -168,7 +171,7 @@ func (g *Group) Wait(ctx context.Context, only *Endpoint, try func() bool) error
 		case <-late:
 			return ErrQueueLate
 		case <-ctx.Done():
-			return ctx.Err() //nolint:wrapcheck // the caller's own
+			return ctx.Err() //nolint:wrapcheck // the caller's own error
 		}
 	}
 }

@@ -39,7 +39,7 @@ type TLSOptions struct {
 	ServerName string `yaml:"server_name"`
 }
 
-// Files lists the files that are named.
+// Files returns the files that are set.
 func (o *TLSOptions) Files() []string {
 	var out []string
 	for _, f := range []string{o.CAFile, o.CertFile, o.KeyFile} {
@@ -73,7 +73,7 @@ func (o *TLSOptions) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// checkWire reports what does not fit together in how an endpoint is spoken to.
+// checkWire reports inconsistent protocol and TLS options of an endpoint.
 func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
 	u, err := url.Parse(o.URL)
 	secure := err == nil && u.Scheme == "https"
@@ -94,16 +94,16 @@ func (o *EndpointOptions) checkWire(p *option.Problems, at string) {
 	}
 }
 
-// wire is how an endpoint is spoken to that is not spoken to like the others.
+// wire is the transport of an endpoint that does not use the shared one.
 type wire struct {
 	framing.Transport
 
-	mark  [sha256.Size]byte // of what it was made of
-	http2 bool              // is spoken, where the server does too
+	mark  [sha256.Size]byte // digest of the options that it was made from
+	http2 bool              // HTTP/2 is used if the server supports it
 }
 
-// equip gives the endpoint a transport of its own where its options ask for one. base makes one
-// that is like those of the others.
+// equip gives the endpoint its own transport if its options require one. base returns a new
+// transport with the shared settings.
 func (e *Endpoint) equip(o *EndpointOptions, base func() framing.Transport) error {
 	if o.TLS == (TLSOptions{}) && (o.Protocol == "" || o.Protocol == protocolHTTP1) {
 		return nil
@@ -117,7 +117,7 @@ func (e *Endpoint) equip(o *EndpointOptions, base func() framing.Transport) erro
 	switch o.Protocol {
 	case protocolH2:
 		t.Protocols = new(http.Protocols)
-		t.Protocols.SetHTTP1(true) // for a server that turns out not to speak it
+		t.Protocols.SetHTTP1(true) // for a server without HTTP/2
 		t.Protocols.SetHTTP2(true)
 	case protocolH2C:
 		t.Protocols = new(http.Protocols)
@@ -128,8 +128,9 @@ func (e *Endpoint) equip(o *EndpointOptions, base func() framing.Transport) erro
 	return nil
 }
 
-// Client returns what somebody asks the endpoint by who is no request: it is spoken to and trusted
-// as by requests, but for a bound of all of it. The caller closes its idle connections.
+// Client returns a client for questions to the endpoint that are not requests of callers. It uses
+// the same protocol and trust settings, with a timeout for the whole exchange. The caller closes
+// its idle connections.
 func (o *EndpointOptions) Client(timeout time.Duration) (*http.Client, error) {
 	base := func() framing.Transport {
 		dialer := &net.Dialer{Timeout: timeout}
@@ -142,22 +143,23 @@ func (o *EndpointOptions) Client(timeout time.Duration) (*http.Client, error) {
 	return &http.Client{Transport: e.Via(base()), Timeout: timeout}, nil
 }
 
-// mark is the same for options that make the same transport, contents of files included.
+// mark returns a digest that is equal for options that make the same transport, including the
+// contents of files.
 func (o *EndpointOptions) mark() [sha256.Size]byte {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q %q %q\n", o.URL, o.Protocol, o.TLS)
 	for _, file := range o.TLS.Files() {
-		b, _ := os.ReadFile(file) // config has read it
+		b, _ := os.ReadFile(file) // config has read the file before
 		_, _ = fmt.Fprintf(h, "%d ", len(b))
 		_, _ = h.Write(b)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// HTTP2 reports whether the endpoint is spoken to in HTTP/2.
+// HTTP2 reports whether the endpoint is configured for HTTP/2.
 func (e *Endpoint) HTTP2() bool { return e.own != nil && e.own.http2 }
 
-// Via returns what requests to the endpoint are sent through: its own transport, or the shared one.
+// Via returns the transport for requests to the endpoint: its own, or else the shared one.
 func (e *Endpoint) Via(shared http.RoundTripper) http.RoundTripper {
 	if e.own != nil {
 		return e.own
@@ -165,8 +167,8 @@ func (e *Endpoint) Via(shared http.RoundTripper) http.RoundTripper {
 	return shared
 }
 
-// Credential is the header Authorization of a request to the endpoint, empty for none. in is the
-// client's head.
+// Credential returns the Authorization header for a request to the endpoint; empty for none. in is
+// the client's header.
 func (e *Endpoint) Credential(in http.Header) string {
 	if e.passes {
 		return in.Get("Authorization")
@@ -174,15 +176,15 @@ func (e *Endpoint) Credential(in http.Header) string {
 	return e.Bearer
 }
 
-// ForwardsAuth reports whether the endpoint gets the credentials of clients in place of its own.
+// ForwardsAuth reports whether the endpoint receives the credentials of clients instead of its own.
 func (e *Endpoint) ForwardsAuth() bool { return e.passes }
 
-// ForwardsAuth reports whether some endpoint gets the credentials of clients.
+// ForwardsAuth reports whether some endpoint receives the credentials of clients.
 func (g *Group) ForwardsAuth() bool {
 	return slices.ContainsFunc(g.Endpoints, func(e *Endpoint) bool { return e.passes })
 }
 
-// CloseIdle closes the idle connections of endpoints that have a transport of their own.
+// CloseIdle closes the idle connections of endpoints with their own transport.
 func (g *Group) CloseIdle() {
 	for _, e := range g.Endpoints {
 		if e.own != nil {
