@@ -30,16 +30,16 @@ var exemptions = [...]exemption{
 	{inBody, "model", "chooses the model", true},
 	{inBody, "user", askedBy, false},
 	{inBody, "safety_identifier", askedBy, false},
-	{inBody, "metadata", "is kept beside the answer", false},
-	{inBody, "client_metadata", "tells the server of the program that asks", false},
-	{inBody, "stop", "is compared with the answer", false},
-	{inBody, "logit_bias", "its names are ids of tokens", true},
-	{inBody, "include", "names parts of the answer", true},
+	{inBody, "metadata", "is stored with the response", false},
+	{inBody, "client_metadata", "identifies the client program", false},
+	{inBody, "stop", "is compared with the output", false},
+	{inBody, "logit_bias", "its names are token ids", true},
+	{inBody, "include", "selects parts of the response", true},
 	{inBody, "prompt_cache_key", caches, false},
 	{inBody, "cache_salt", caches, false},
-	{inBody, "request_id", "names the request in logs", false},
+	{inBody, "request_id", "identifies the request in logs", false},
 	{inBody, "kv_transfer_params", caches, true},
-	{inBody, "prompt_embeds", "vectors: signals are unknown", true},
+	{inBody, "prompt_embeds", "holds vectors; signals are unknown", true},
 	{inBody, "previous_response_id", stored, true},
 	{inBody, "conversation", stored, true},
 	{inBody, "signalbox", forTheProxy, false},
@@ -64,9 +64,9 @@ var exemptions = [...]exemption{
 	{inMedium, "file_id", stored, true},
 
 	{inItem, "id", stored, true},
-	{inItem, "status", "says how far the server is", true},
-	{inItem, "result", "of `image_generation_call`: " + pictured, false},
-	{inItem, "encrypted_content", "only the server can read it", true},
+	{inItem, "status", "reports progress of the server", true},
+	{inItem, "result", "in `image_generation_call` " + pictured, false},
+	{inItem, "encrypted_content", "is readable for the server only", true},
 
 	{inPrompt, "id", stored, true},
 	{inPrompt, "version", stored, true},
@@ -74,11 +74,11 @@ var exemptions = [...]exemption{
 
 // Reasons that several members share.
 const (
-	askedBy     = "tells the server who asks"
-	caches      = "is for the server's cache"
-	stored      = "names what the server keeps"
-	pictured    = "a picture, a recording or a file"
-	forTheProxy = "is for the proxy and not sent on"
+	askedBy     = "identifies the caller to the server"
+	caches      = "controls the cache of the server"
+	stored      = "refers to an object stored by the server"
+	pictured    = "holds an image, a recording or a file"
+	forTheProxy = "is for the proxy and not forwarded"
 )
 
 // exempt reports whether the strings of a member are not read.

@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "rewrite docs/members.md")
 // membersDoc is the page that lists what reads each member of a request.
 const membersDoc = "../../docs/members.md"
 
-// wholes are requests that hold every member that a parser reads; openai checks that they do. known
-// is a text in them that every signal reads.
+// wholes are requests that hold every member that a parser reads, which package openai checks. text
+// is the path of a string in them that every signal reads.
 var wholes = []struct {
 	parse             parser
 	title, file, text string
@@ -55,7 +55,7 @@ func (p parser) read(body []byte) (*openai.Request, error) {
 	return openai.Parse(p.api, r.Chat, openai.Limits{})
 }
 
-// String names it in errors.
+// String returns the name of the parser for errors.
 func (p parser) String() string {
 	if p.messages {
 		return "message"
@@ -63,10 +63,10 @@ func (p parser) String() string {
 	return p.api.String()
 }
 
-// leftOut is what the page says of what no server gets.
-const leftOut = "left out, no server gets it"
+// leftOut is the page's text for members that are not forwarded to any server.
+const leftOut = "is dropped"
 
-// why is the reason for which a mark is not read that was planted at path and is sent.
+// why returns the reason why a mark that was planted at path, and is sent, is not read.
 func (p parser) why(t *testing.T, path, mark string, sent []byte) string {
 	t.Helper()
 	if !p.messages {
@@ -80,20 +80,20 @@ func (p parser) why(t *testing.T, path, mark string, sent []byte) string {
 	return ""
 }
 
-// A string that is planted: short as most names are, and too long for one.
+// Planted strings: one as short as most names are, and one too long for a name.
 const (
 	shortMark = "zoe.q@example.com"
 	longMark  = "zoe.with.a.name.longer.than.others.have@example.com"
 )
 
-// spot is a string of a body, or where one more member fits into an object.
+// spot is a string in a body, or a place in an object where a member can be added.
 type spot struct {
-	path       string // as messages[].content[].text; of an object, that of the object
+	path       string // such as messages[].content[].text, or the path of the object
 	start, end int
 	object     bool
 }
 
-// spotsIn lists the strings that are values, and the objects, in order.
+// spotsIn lists the string values and the objects of a body, in order.
 func spotsIn(t *testing.T, raw []byte) (out []spot) {
 	t.Helper()
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
@@ -111,7 +111,7 @@ func spotsIn(t *testing.T, raw []byte) (out []spot) {
 			t.Fatal(err)
 		}
 		end := int(d.InputOffset())
-		switch tok.Kind() { //nolint:exhaustive // the others are no strings
+		switch tok.Kind() { //nolint:exhaustive // other tokens are not strings
 		case '"':
 			if isName {
 				paths[depth-1] = strings.TrimPrefix(parentOf(at)+"."+tok.String(), ".")
@@ -128,10 +128,10 @@ func spotsIn(t *testing.T, raw []byte) (out []spot) {
 	return out
 }
 
-// parentOf cuts the last member off a path, and leaves that of an object as it is.
+// parentOf removes the last member from a path. The path of an object stays as it is.
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
 
-// plant returns the body with texts in some places.
+// plant returns the body with the given texts in the given places.
 func plant(raw []byte, what map[spot]string) []byte {
 	at := make([]spot, 0, len(what))
 	for p := range what {
@@ -147,15 +147,16 @@ func plant(raw []byte, what map[spot]string) []byte {
 	return append(out, raw[from:]...)
 }
 
-// reading is what becomes of a string.
+// reading describes how a string is handled.
 type reading struct {
-	how     string          // read, refused, or why not
-	origins []signal.Origin // of what is read
-	but     string          // why it is not read in some places
-	hidden  string          // what redaction does with it
+	how     string          // read, refused, or the reason why it is not read
+	origins []signal.Origin // of the strings that are read
+	but     string          // the reason why it is not read in some places
+	hidden  string          // the effect of redaction
 }
 
-// readingOf plants mark in p and looks where it comes out. form is what is written around it.
+// readingOf plants mark at p and reports where it appears. form is the format that the mark is
+// written in.
 func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form string) reading {
 	t.Helper()
 	body := plant(raw, map[spot]string{p: fmt.Sprintf(form, mark)})
@@ -188,7 +189,7 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 		return reading{how: api.why(t, p.path, mark, req.Raw), hidden: "not sent"}
 	}
 	out.how = api.why(t, p.path, mark, sent)
-	// What is not read: is it looked through for patterns, or hidden when the value is found elsewhere?
+	// Not read: do patterns search it, or is it hidden when the value is found elsewhere?
 	hiddenReq, _, err := Hide(t.Context(), req, nil, mailFinder{}, nil)
 	if err != nil {
 		t.Errorf("%s of a %s: %v", p.path, api, err)
@@ -213,7 +214,7 @@ func readingOf(t *testing.T, api parser, raw []byte, p, known spot, mark, form s
 	return out
 }
 
-// mailFinder knows addresses by their domain, and needs a context that has not ended.
+// mailFinder finds addresses by their domain. It fails if its context has ended.
 type mailFinder struct{}
 
 func (mailFinder) FindPersonal(ctx context.Context, text string) (out []signal.Span, err error) {
@@ -249,8 +250,8 @@ func withoutIndexes(param string) string {
 	return b.String()
 }
 
-// whyNot is the reason for which the member at path, or one around it, is exempt; empty when none
-// is.
+// whyNot returns the reason why the member at path, or one around it, is exempt, and an empty string
+// if none is.
 func whyNot(path string) string {
 	for ; ; path = strings.TrimSuffix(parentOf(path), "[]") {
 		in, name := "body", strings.TrimSuffix(path, "[]")
@@ -268,7 +269,7 @@ func whyNot(path string) string {
 	}
 }
 
-// isIn reports whether the object at path is one in which members of the scope are exempt.
+// isIn reports whether members of the object at path are in the scope of an exemption.
 func isIn(scope, path string) bool {
 	part := strings.HasSuffix(path, "].content[]") || strings.HasSuffix(path, "].output[]")
 	switch scope {
@@ -285,7 +286,7 @@ func isIn(scope, path string) bool {
 	return false
 }
 
-// What hiding makes of a translated request is one whose client knows no model's own words, too.
+// A translated request stays marked as translated after its values are hidden.
 func TestAHiddenRequestStaysTranslated(t *testing.T) {
 	t.Parallel()
 	req, err := openai.ParseChat([]byte(`{"model":"m","messages":[{"role":"user","content":"`+shortMark+`"}]}`), openai.Limits{})
@@ -304,9 +305,10 @@ func TestAHiddenRequestStaysTranslated(t *testing.T) {
 }
 
 // TestEveryMemberOfARequestHasAReader plants a mark into every string of a body that has all
-// members, and as a member more, and as the name of one, into every object. Each mark has to come
-// out among the texts that signals and keywords read and has to be gone after redaction, or the
-// request is refused, or the member is exempt for a reason. docs/members.md lists the outcome.
+// members, and into every object as an additional member and as the name of one. Each mark must
+// appear among the texts that signals and keywords read and must be gone after redaction, or the
+// request must be refused, or the member must be exempt for a reason. docs/members.md lists the
+// results.
 func TestEveryMemberOfARequestHasAReader(t *testing.T) {
 	t.Parallel()
 	marks := []string{shortMark, longMark}
@@ -343,7 +345,7 @@ func TestEveryMemberOfARequestHasAReader(t *testing.T) {
 						order = append(order, p.path)
 					}
 					got.origins = append(before.origins, got.origins...)
-					if ok && before.how != got.how { // by the type of what it is in
+					if ok && before.how != got.how { // depends on the type of the enclosing object
 						if got.how != "read" {
 							before, got = got, before
 						}
@@ -369,7 +371,8 @@ func TestEveryMemberOfARequestHasAReader(t *testing.T) {
 	}
 }
 
-// writeTable writes a line for each member; one line for those around it that fare alike.
+// writeTable writes a row for each member, or one row for an enclosing member whose strings are all
+// handled alike.
 func writeTable(page *strings.Builder, title string, order []string, table map[string]reading) {
 	fmt.Fprintf(page, "\n## %s\n\n| member | read | redacted |\n| --- | --- | --- |\n", title)
 	done := map[string]bool{}
@@ -394,13 +397,13 @@ func writeTable(page *strings.Builder, title string, order []string, table map[s
 				how += "; no: " + got.but
 			}
 		case "refused":
-			how = "no: refused where the API has no such value"
+			how = "no: other values than those of the API are refused"
 		}
 		fmt.Fprintf(page, "| `%s` | %s | %s |\n", strings.TrimSuffix(top, "[]"), how, got.hidden)
 	}
 }
 
-// under reports whether path is in the member at up, or is it.
+// under reports whether path is the member at up or inside it.
 func under(up, path string) bool {
 	rest, ok := strings.CutPrefix(path, up)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[' || strings.HasSuffix(up, "[]"))
@@ -431,34 +434,58 @@ func originsUnder(up string, table map[string]reading) string {
 	return strings.Join(names, ", ")
 }
 
-// membersHead is the top of the page, with apostrophes for backquotes.
-const membersHead = `# What is read of a request
+// membersHead is the beginning of the page, with apostrophes instead of backquotes.
+const membersHead = `# Members of a request: what is read and redacted
 
 <!-- Written by TestEveryMemberOfARequestHasAReader (proxy/redact, -update). Do not edit. -->
 
-Every string of a request, and every name of a member, is read: by 'keyword' and 'pii', and by
-'jailbreak' and 'injection' as its origin says ([signals.md](signals.md#origins)). The same holds
-for members that are in none of these tables: they have the origin 'any', or in a message that of
-its role. Not read are the members that are listed so, each with the reason, and words of the API
-and of JSON Schema as names and short strings ('type', 'properties', 'string', 'auto'; the list is
-in 'internal/openai/words.go'). Where several origins stand, it is that of the message.
+The tables below list, for each member of a request, whether signals read its strings and what
+redaction does with them.
 
-'redact: true' replaces what 'pii' found, and the same value wherever else it stands: a value in a
-member that is not read is replaced if it was found elsewhere in the request. What a server keeps or
-compares without showing it to a model ('user', 'metadata', 'stop') is looked through for what its
-characters tell, such as addresses and numbers of cards, by patterns and without a model. What
-*stays* reaches the server as it came, because the server looks something up by it or could do
-nothing with another value. Members that are not listed hold numbers or booleans.
+## How to read the tables
 
-Words that the application, the model and the server have agreed on stay as well: names of tools and
-functions, in their description, in calls and in results; names of members and the lists 'enum',
-'const' and 'required' in tools and schemas; names of 'metadata'. A placeholder in their place would
-be refused by the server, or not be known to the application. So a person, a place or a company that
-is named there reaches the server: a tool 'ask_claire', a property 'berlin', an 'enum' of customers.
-Addresses of mail and numbers of cards, accounts, phones and the like are replaced there too, and
-descriptions, titles, defaults and examples as any text. Other names of members that would become
-equal, because they differ by case alone, get placeholders of their own.
+| column | value | meaning |
+| --- | --- | --- |
+| read | as ORIGIN | the string is read as text of this origin; of several origins, that of the message applies |
+| read | no: REASON | the string is not read |
+| redacted | replaced | personal data that 'pii' finds is replaced |
+| redacted | if found elsewhere | a value is replaced if 'pii' found the same value in another part of the request |
+| redacted | if a pattern finds it | patterns search the string, without a model, for values such as mail addresses and card numbers |
+| redacted | stays | the string is forwarded unchanged: the server looks something up by it, or could not use another value |
+| redacted | not sent | the string is not forwarded |
 
-A request to the Messages API is read as the chat completion that it becomes
-([anthropic.md](anthropic.md)); members of its blocks and tools that are not listed are left out.
+## What is read
+
+All strings of a request and all names of its members are read, by 'keyword' and 'pii', and
+depending on their origin by 'jailbreak' and 'injection' ([signals.md](signals.md#origins)). This
+includes members unknown to the API: their origin is 'any', or inside a message that of its role.
+Members of the API that are missing from the tables hold numbers or booleans.
+
+Two kinds of strings are not read:
+
+- members listed below with 'no' and a reason
+- words of the API and of JSON Schema, as names and as short strings ('type', 'properties',
+  'string', 'auto'); 'internal/openai/words.go' lists them
+
+A request to the Messages API is read as the chat completion that it is translated to
+([anthropic.md](anthropic.md)). Members of its blocks and tools that are not listed are dropped.
+
+## What is redacted
+
+'redact: true' replaces the values that 'pii' found, and every other occurrence of the same value in
+the request, also in members that are not read. In members that a server stores or compares without
+showing them to a model ('user', 'metadata', 'stop'), only patterns search for personal data.
+
+Identifiers that the application, the model and the server share are not replaced, because the
+server would reject a placeholder or the application would not recognise it:
+
+- names of tools and functions, in their descriptions, in calls and in results
+- names of members, and the lists 'enum', 'const' and 'required', in tools and schemas
+- names in 'metadata'
+
+A person, a place or a company named in such an identifier therefore reaches the server: a tool
+'ask_claire', a property 'berlin', an 'enum' of customers. Mail addresses and the numbers of cards,
+accounts and phones are replaced there too. Descriptions, titles, defaults and examples are redacted
+like any other text. Other member names that would become equal because they differ only by case get
+separate placeholders.
 `
