@@ -12,33 +12,33 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// canaryTimeout bounds the first run of a graph, which may compile kernels.
+// canaryTimeout limits the first run of a graph, which may have to compile kernels.
 const canaryTimeout = 2 * time.Minute
 
-// canaryText is read where a bundle brings no text of its own: the answer is not known, but it must
-// be one.
+// canaryText is the canary of a bundle that has none. Its label is not known in advance; there only
+// has to be a valid answer.
 const canaryText = "What is the derivative of x squared?"
 
-// GraphError says that a graph is not the one that the manifest describes.
+// GraphError reports a graph that does not match its manifest.
 type GraphError struct {
 	Bundle string
 	Tensor string // name of the input or output at fault
 	Msg    string
 }
 
-// Error returns the bundle, the tensor and what is wrong with it.
+// Error returns the bundle, the tensor and the mismatch.
 func (e *GraphError) Error() string {
 	return fmt.Sprintf("bundle %q: graph: %q %s", e.Bundle, e.Tensor, e.Msg)
 }
 
-// CanaryError says that a bundle gave a wrong or no answer to its own canary text.
+// CanaryError reports a bundle that classified its own canary text wrongly or not at all.
 type CanaryError struct {
 	Bundle string
 	Task   string
-	Want   string        // the label of the manifest; empty for tasks without labels
-	Got    string        // the label of the graph; empty when there was none
+	Want   string        // the label in the manifest; empty for tasks without labels
+	Got    string        // the label that the graph returned; empty if there was none
 	Reason signal.Reason // why there was none
-	Err    error         // the error of the run, if that failed
+	Err    error         // the error of the run, if it failed
 }
 
 // Error returns the bundle, the task and both answers.
@@ -107,7 +107,7 @@ func (e *Engine) checkOutput(t *task, outputs []tensor.Spec) error {
 	return e.graphError(t.Output, "has shape %v, want "+form, s.Shape, t.width())
 }
 
-// agree reports whether a shape of a graph can be the one wanted.
+// agree reports whether the shape of a graph is compatible with the shape wanted.
 func agree(shape, want []int64) bool {
 	return slices.EqualFunc(shape, want, func(have, want int64) bool {
 		return have == tensor.Dynamic || want == tensor.Dynamic || have == want
@@ -122,8 +122,8 @@ func spec(specs []tensor.Spec, name string) (tensor.Spec, bool) {
 	return specs[i], true
 }
 
-// runCanary classifies the manifest's canary with every task. It also proves that outputs are
-// finite and have the right length, which a graph with open shapes does not tell.
+// runCanary classifies the manifest's canary with every task. This also verifies that outputs are
+// finite and have the right length, which the declared shapes do not show if dimensions are open.
 func (e *Engine) runCanary() error {
 	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
 	defer cancel()
@@ -156,7 +156,7 @@ func (e *Engine) runCanary() error {
 	return nil
 }
 
-// pairCanary is runCanary for a task that reads two texts.
+// pairCanary is runCanary for a task over pairs of texts.
 func (e *Engine) pairCanary(ctx context.Context, t *task, o *Options) error {
 	c := &e.manifest.Canary
 	first := cmp.Or(c.Text, canaryText)

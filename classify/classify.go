@@ -1,67 +1,69 @@
-// Package classify turns the text of a request into signals: keywords and its language by scanning
-// it, the neural signals by one pass of each bundle's graph, private intents by comparing it with
-// examples. It knows labels, probabilities, windows and tokens. It knows no HTTP, no rules and no
-// native code: graphs run behind the Session interface, and without a Session every neural signal
-// is unknown, never a default label.
+// Package classify computes signals from the text of a request: keywords and the language by
+// scanning the text, neural signals with one pass of each bundle's graph, and private intents by
+// comparison with examples. It handles labels, probabilities, windows and tokens. It contains no
+// HTTP, no rules and no native code: graphs run behind the Session interface. Without a Session
+// every neural signal is unknown; it never has a default label.
 //
-// # What is read
+// # Which text is read
 //
-// Domain, complexity, factcheck, embedding and intent are about the request: they read
-// Text.LastUser, in one row. But for the embedding they, and the language, take over what the turns
-// of Text.Before were about as far as the last one follows them, see package lean: Value.Leans.
-// What does not fit into one is compressed to a skeleton, see package compress, of as many tokens
-// as the bundle says.
+// Domain, complexity, factcheck, embedding and intent describe the request. They read Text.LastUser
+// in one row. A text too long for a row is compressed to a skeleton of as many tokens as the bundle
+// specifies, see package compress. These signals except the embedding, and the language, also take
+// over the subject of the turns in Text.Before to the degree that the last turn follows them; see
+// package lean and Value.Leans.
 //
-// Jailbreak and injection look for attacks in what somebody said: each in the text of some origins,
-// Options.Origins, and beside them of those of Options.Read, on which there are verdicts alone.
-// What a user's message shows, see package origin, is data as well as a part of the message:
-// jailbreak reads all of the message, injection what is shown. Text of OriginAny is read by both as
-// it is. Pii reads every segment that has text, whoever said it. None of them reads a skeleton, and
-// attacks are looked for in the normalised twin of a text as well, where that differs, see package
+// Jailbreak and injection look for attacks. Each covers the text of the origins in Options.Origins.
+// Text of the additional origins in Options.Read only gets verdicts. Material that a user's message
+// quotes or pastes (see package origin) is data as well as part of the message: jailbreak reads the
+// whole message, injection the pasted parts. Both read text of OriginAny unchanged. Pii reads every
+// segment that has text, regardless of its origin. None of these signals reads a skeleton. Attacks
+// are also looked for in the normalised twin of a text if it differs from the text, see package
 // views.
 //
-// These three read text by text, so that what they say of one depends on nothing else. A text of up
-// to three windows is read whole. Of a longer one, and of its twin, a linear model scans all, see
-// package scan, and the graph reads the windows that the scan puts first: 3 of 11,000 characters,
-// 10 of 50,000 tokens and more, and 3 of a twin, among those that are not in the text as well. Pii
-// reads these of the text and two of those with the most that may be personal data, or, where
-// nobody looks for attacks, as many of the latter. Patterns of personal data are looked for in the
-// whole text in any case. Value.Windows and Value.Read say how many windows cover what a signal
-// speaks for and how many of them were read. ExtractAll reads every window.
+// These three signals read each text separately, so the verdict on one text depends on no other. A
+// text of up to three windows is read completely. Of a longer text, and of its twin, a linear model
+// scans everything (see package scan) and the graph reads the windows that the scan ranks first: 3
+// for 11,000 characters, 10 for 50,000 tokens and more, and 3 windows of the twin that do not occur
+// in the text. Pii reads the windows chosen from the text and two more with the most possible
+// personal data; if no signal looks for attacks, it reads as many windows as they would, all chosen
+// by that measure. Patterns of personal data are always matched against the whole text.
+// Value.Windows and Value.Read count the windows that cover the text of a signal and those that
+// were read. ExtractAll reads every window.
 //
-// What an engine said of a text it remembers, see Options.Memo: a turn of a long conversation costs
-// its new text. A conversation that is new as a whole is read up to Options.Windows windows, or as
-// many tokens in shorter rows: the newest text first, then those in which the scan finds most, and
-// what was left out is not remembered. In later turns it has its chance.
+// An engine remembers its verdicts on texts, see Options.Memo: a turn of a long conversation only
+// costs its new text. If a whole conversation is new, at most Options.Windows windows are read, or
+// the same number of tokens in shorter rows: the newest text first, then the windows that the scan
+// ranks highest. Text that was left out is not remembered, so later turns may read it.
 //
-// The windows of a text give one probability: that of the window with the greatest, or as
-// bundle.Document says. Of several texts the greatest counts: no text beside an attack clears it.
-// The label is the positive one exactly from the threshold of the task on.
+// The probability of a text is that of its highest window, or the result of bundle.Document. The
+// probability of several texts is the highest one: a harmless text does not offset an attack. The
+// label is the positive one exactly if the probability reaches the threshold of the task.
 //
-// # One pass a bundle
+// # One pass per bundle
 //
-// All kinds of one Extract that come from one bundle share a pass. Windows with equal tokens become
-// one row, so a short request of a single message is one row and one run. Rows of similar length
-// are batched, up to Options.MaxBatch; the context is checked between runs. Bundles run beside each
-// other, and the fault of one makes only its own signals unknown. A source for other languages than
-// English can stand beside one for all texts, see Source.
+// All kinds that one Extract needs from one bundle share a pass. Windows with equal tokens become
+// one row, so a short request with a single message is one row and one run. Rows of similar length
+// are batched, up to Options.MaxBatch; the context is checked between runs. Bundles run in
+// parallel, and a fault in one makes only its own signals unknown. A source for other languages
+// than English can be used beside one for all texts, see Source.
 //
 // # What ends early
 //
-// Options.Timeout bounds all of an Extract, Options.Timeouts a signal: one that is late is unknown,
-// the others go on. With ExtractWhile the caller says what still matters whenever something came
-// in. Either way rows that nobody waits for any more are not run, and a run that works for nobody
-// is cancelled. A task is done with its last row, whatever the pass still runs for others; rows of
-// tasks with the earliest deadline come first. The windows of one safety signal are never cut short
-// by what the first of them say: its value is made of all that were chosen, and every test of it,
-// an upper bound too, is meant for that.
+// Options.Timeout limits the whole Extract, Options.Timeouts a single signal: a late signal is
+// unknown, the others continue. With ExtractWhile the caller reports which kinds still matter
+// whenever new values arrive. In both cases rows that no task waits for any more are not run, and a
+// run that no task needs is cancelled. A task is done after its last row, even if the pass still
+// runs rows of others; rows of the tasks with the earliest deadline come first. The windows of one
+// safety signal are never cut short because of the results of the first of them: the value is
+// computed from all selected windows, and every condition on it, including an upper bound, refers
+// to that value.
 //
 // # Concurrency
 //
-// A Classifier is immutable, its live intents and what its engines remember aside, and safe for
-// concurrent use. Extract works on the caller's goroutine, starts one more for every further bundle
-// that it needs, and waits for them and for the deadlines that have passed, cancelled ones
-// included. Nothing outlives it, and no lock is held while a graph runs.
+// A Classifier is immutable, except for its live intents and the memories of its engines, and safe
+// for concurrent use. Extract works on the caller's goroutine, starts one more for every further
+// bundle that it needs, and waits for them and for the deadline timers that have fired, also after
+// a cancellation. No goroutine outlives it, and no lock is held while a graph runs.
 package classify
 
 import (
@@ -77,10 +79,10 @@ import (
 	"signalbox/internal/signal"
 )
 
-// LexicalKinds are the kinds that every Classifier computes: no model is needed.
+// LexicalKinds are the kinds that every Classifier computes because they need no model.
 const LexicalKinds signal.Mask = 1<<signal.Keyword | 1<<signal.Language
 
-// PatternsModel is the name of the model that finds personal data by patterns alone.
+// PatternsModel is the model name reported for personal data that was found with patterns alone.
 const PatternsModel = "patterns"
 
 // Classifier extracts signals. Make it with New.
@@ -88,36 +90,37 @@ type Classifier struct {
 	opts     Options
 	keywords *lexical.Matcher
 	sources  []Source
-	neural   signal.Mask // the kinds of sources
-	foreign  signal.Mask // those of them that another source gives for other languages
+	neural   signal.Mask // the kinds that sources provide
+	foreign  signal.Mask // those of them that a second source provides for other languages
 	scanner  scanner     // of the first engine that has one; may be nil
-	turns    *lean.Head  // of the engine that gives the embedding; may be nil
-	abroad   *Engine     // the one for other languages, if it has a head for turns; may be nil
-	subjects *subjects   // what conversations are about; nil for none
+	turns    *lean.Head  // of the engine that provides the embedding; may be nil
+	abroad   *Engine     // the engine for other languages, if it has a head for turns; may be nil
+	subjects *subjects   // subjects of conversations; nil if none are kept
 }
 
 // Source is an engine and the signals that a Classifier takes from it.
 type Source struct {
 	Engine  *Engine
-	Signals signal.Mask // 0 for all of the engine's
-	// Foreign: it serves texts in other languages than English, beside a source that serves all. Of
-	// the request it gives ForeignTopics when the last user message is in such a language: Domain
-	// together with the other source, by the geometric mean of the probabilities, the rest in its
-	// place. Attacks it looks for in the texts that are, as the other source does as well: the
-	// higher score counts, that of the other source lowered by foreignDoubt.
+	Signals signal.Mask // 0: all signals of the engine
+	// Foreign marks a source for texts in other languages than English, used beside a source for
+	// all texts. It provides ForeignTopics if the last user message is in such a language: Domain
+	// is the geometric mean of the probabilities of both sources, the other kinds come from this
+	// source alone. It looks for attacks in the texts in such languages, as the other source does:
+	// the higher score counts, after the score of the other source has been lowered by
+	// foreignDoubt.
 	Foreign bool
 }
 
-// ForeignTopics are the kinds about a request that a foreign source can give. Embeddings are none
-// of them: those of two models cannot be compared.
+// ForeignTopics are the kinds describing a request that a foreign source can provide. The embedding
+// is not one of them because embeddings of two models cannot be compared.
 const ForeignTopics signal.Mask = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// ForeignKinds are all kinds that a foreign source can give.
+// ForeignKinds are all kinds that a foreign source can provide.
 const ForeignKinds = ForeignTopics | attackKinds
 
-// New makes a Classifier. No signal may have two sources, unless one of them is foreign. It does
-// not own the engines. It starts nothing and is cheap: a reload makes a new one over the engines
-// that stay.
+// New returns a Classifier. No signal may have two sources, unless one of them is foreign. The
+// Classifier does not own the engines. New starts no goroutines and is cheap: a reload calls it
+// again with the engines that remain.
 func New(sources []Source, opts Options) (*Classifier, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -144,7 +147,7 @@ func New(sources []Source, opts Options) (*Classifier, error) {
 	return c, nil
 }
 
-// take adds a source.
+// take adds a source to c.
 func (c *Classifier) take(s Source) error {
 	if s.Signals == 0 {
 		if s.Signals = s.Engine.signals; s.Foreign {
@@ -198,7 +201,8 @@ func (c *Classifier) Signals() signal.Mask {
 	return m | c.opts.judges() | c.opts.given() | c.opts.worded()
 }
 
-// Degraded names what does not work as configured, in words for people; empty when all is well.
+// Degraded lists, in words for operators, what does not work as configured; empty if everything
+// does.
 func (c *Classifier) Degraded() []string {
 	var lost signal.Mask
 	var out []string
@@ -227,31 +231,32 @@ func (c *Classifier) Degraded() []string {
 	return out
 }
 
-// Extract sets every kind of need that set does not have yet to known or unknown: unknown with
-// no_model for kinds that nothing here computes, with no_text where there is nothing to read. For
-// what is made of the embedding it sets that as well. It keeps neither text nor set, and what it
-// stored is not changed afterwards. It returns soon after ctx ends.
+// Extract sets every kind of need that set does not contain yet, to known or unknown. Kinds that
+// nothing here computes are unknown (no_model); kinds without text to read are unknown (no_text).
+// If a kind derived from the embedding is needed, Extract also sets the embedding. It retains
+// neither text nor set, and does not modify stored values afterwards. It returns soon after ctx
+// ends.
 func (c *Classifier) Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	c.extract(ctx, newRequest(text, bestWindows, &c.opts), need, set, nil)
 }
 
-// ExtractAll is Extract with safety signals that read every window of the longest prompt, which
-// takes as long as it takes, up to Options.Timeout.
+// ExtractAll is Extract with safety signals that read every window, however long the prompt is. Its
+// duration is limited by Options.Timeout only.
 func (c *Classifier) ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set) {
 	c.extract(ctx, newRequest(text, everyWindow, &c.opts), need, set, nil)
 }
 
-// ExtractWhile is Extract for a caller who can tell early that some kinds do not matter any more.
-// Each time that kinds came in and others did not yet, it calls still, which returns the kinds that
-// still matter, given what set holds by then. Work for kinds outside of them is cancelled, and set
-// is left without a value of them. What mattered once and does not now is not taken up again. still
-// is called by one goroutine at a time, not always the caller's, and may read set; outside of it
-// set is not to be touched before ExtractWhile returns.
+// ExtractWhile is Extract for a caller that can decide early that some kinds no longer matter.
+// Whenever some kinds have arrived and others have not, it calls still, which returns the kinds
+// that still matter given the current contents of set. Work for other kinds is cancelled, and set
+// is left without a value for them. A kind that has been dropped is not taken up again. still is
+// called by one goroutine at a time, not always the caller's, and may read set. Apart from that,
+// set must not be accessed before ExtractWhile returns.
 func (c *Classifier) ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
 	c.extract(ctx, newRequest(text, bestWindows, &c.opts), need, set, still)
 }
 
-// ExtractAllWhile is ExtractAll as ExtractWhile is Extract.
+// ExtractAllWhile is ExtractAll with the argument still of ExtractWhile.
 func (c *Classifier) ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask) {
 	c.extract(ctx, newRequest(text, everyWindow, &c.opts), need, set, still)
 }
@@ -263,7 +268,7 @@ func (c *Classifier) extract(ctx context.Context, req *request, need signal.Mask
 	c.extractTurn(ctx, req, need, set, still, c.open(ctx, req, need))
 }
 
-// bounded ends with Options.Timeout.
+// bounded returns a context that ends after Options.Timeout.
 func (c *Classifier) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.opts.Timeout <= 0 {
 		return ctx, func() {}
@@ -271,7 +276,7 @@ func (c *Classifier) bounded(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeout(ctx, c.opts.Timeout)
 }
 
-// extractTurn is extract for a turn with a history; t is nil where it stands for itself.
+// extractTurn is extract for a turn with the history t; t is nil for a turn without one.
 func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *history) {
 	req.scanner = c.scanner
 	g := newGather(c, req, need, set, still, t)
@@ -290,7 +295,7 @@ func (c *Classifier) extractTurn(ctx context.Context, req *request, need signal.
 	g.fail(need, signal.ReasonNoModel)
 }
 
-// scans are the kinds that need no model.
+// scans returns the kinds that need no model.
 func (c *Classifier) scans() signal.Mask {
 	m := LexicalKinds | c.opts.worded()
 	if c.opts.Patterns {
@@ -328,8 +333,8 @@ func (c *Classifier) scan(ctx context.Context, g *gather) {
 	}
 }
 
-// matchKeywords looks for the keyword sets in the text as written and in its normalised twin, which
-// sees through zero-width characters and look-alike letters. Its error is that of ctx.
+// matchKeywords returns the keyword sets that match the text as written or its normalised twin,
+// which removes zero-width characters and replaces look-alike letters. Its error is that of ctx.
 func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string, error) {
 	if len(c.opts.Keywords) == 0 {
 		return nil, nil
@@ -348,7 +353,7 @@ func (c *Classifier) matchKeywords(ctx context.Context, req *request) ([]string,
 	return c.keywords.Match(ctx, &both)
 }
 
-// names are those of the configuration's own classifiers.
+// names returns the names of the configuration's own classifiers.
 func (c *Classifier) names() signal.Names {
 	out := make(signal.Names, len(c.opts.Own))
 	for i := range c.opts.Own {
@@ -357,7 +362,7 @@ func (c *Classifier) names() signal.Names {
 	return out
 }
 
-// runAll settles the kinds that models give: those here beside those elsewhere.
+// runAll settles the kinds that models provide: local engines and remote models in parallel.
 func (c *Classifier) runAll(ctx context.Context, g *gather) {
 	elsewhere := g.wanted(c.opts.judges() | c.opts.given())
 	if elsewhere == 0 {
@@ -373,7 +378,8 @@ func (c *Classifier) runAll(ctx context.Context, g *gather) {
 	wg.Wait()
 }
 
-// runEngines settles the kinds that engines give. Engines run beside each other, one of them here.
+// runEngines settles the kinds that engines provide. Engines run in parallel, one of them on this
+// goroutine.
 func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	need := g.wanted(c.neural | 1<<turnVector)
 	if need == 0 {
@@ -388,7 +394,7 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	if len(work) == 0 {
 		return
 	}
-	if len(work) > 1 && !g.watched { // others may be reading it
+	if len(work) > 1 && !g.watched { // others may be reading the set
 		g.watched = true
 	}
 	var wg sync.WaitGroup
@@ -399,10 +405,10 @@ func (c *Classifier) runEngines(ctx context.Context, g *gather) {
 	wg.Wait()
 }
 
-// share returns the sources that have something to do, with the signals that are taken from them.
+// share returns the sources that have work to do, with the signals that are taken from them.
 func (c *Classifier) share(g *gather) []Source {
 	var work []Source
-	// what a foreign source gives in place of another, and beside it
+	// what a foreign source provides instead of another source, and together with it
 	var elsewhere, joint signal.Mask
 	for _, foreign := range [...]bool{true, false} {
 		for _, s := range c.sources {
@@ -426,7 +432,7 @@ func (c *Classifier) share(g *gather) []Source {
 	return work
 }
 
-// ready returns the kinds of the sources for all texts that can run.
+// ready returns the kinds that the sources for all texts can currently compute.
 func (c *Classifier) ready() signal.Mask {
 	var m signal.Mask
 	for _, s := range c.sources {
@@ -443,7 +449,8 @@ func (c *Classifier) run(ctx context.Context, s Source, g *gather) {
 	}
 }
 
-// log reports a fault that the values of a set only name. Load and lost clients are no faults.
+// log reports errors that the values of a set show only as a reason. Overload and disconnected
+// clients are not logged.
 func (c *Classifier) log(ctx context.Context, e *Engine, err error) {
 	if c.opts.Logger == nil {
 		return

@@ -9,14 +9,14 @@ import (
 	"signalbox/internal/signal"
 )
 
-// sentence is a part of a window that is read alone.
+// sentence is a part of a window that is read by itself.
 type sentence struct {
-	start, end int // bytes of the unit
+	start, end int // bytes in the unit
 	score      float32
 }
 
-// lookClosely adds the rows of the second looks that tasks whose windows have all been read take,
-// and returns the numbers of the rows. Its error is that of ctx.
+// lookClosely adds the rows of the second looks for the tasks whose windows have all been read, and
+// returns the indices of these rows. Its error is that of ctx.
 func (p *pass) lookClosely(ctx context.Context) ([]int32, error) {
 	first := len(p.rows)
 	for k := range p.plans {
@@ -42,8 +42,8 @@ func (p *pass) lookClosely(ctx context.Context) ([]int32, error) {
 	return rows, nil
 }
 
-// look lets task i read the sentences of the window of a share that has the greatest log-odds, if
-// these are enough for that. Of a text with its disguises taken off there is no second look.
+// look lets task i read sentences of the window of a share with the greatest log-odds separately,
+// if these are high enough. A text whose disguises were removed gets no second look.
 func (p *pass) look(ctx context.Context, i int, s *share) error {
 	t := &p.e.tasks[i]
 	d := t.Document.Close
@@ -56,7 +56,7 @@ func (p *pass) look(ctx context.Context, i int, s *share) error {
 	at := p.extentOf(best)
 	text := p.safe.portions[s.portion].unit.text
 	found := p.sentences(text, at.from, at.to)
-	if len(found) < 2 { // the window has been read
+	if len(found) < 2 { // the window itself has been read
 		return nil
 	}
 	chosen := closest(found, d.Sentences)
@@ -78,7 +78,7 @@ func (p *pass) look(ctx context.Context, i int, s *share) error {
 	return nil
 }
 
-// highest is the read with the greatest log-odds; nil where there is none.
+// highest returns the read with the greatest log-odds, and these; nil if there is none.
 func (p *pass) highest(t *task, reads span) (best *read, z float64) {
 	for k := reads.from; k < reads.to; k++ {
 		if odds := t.logOdds(p.reads[k].out); best == nil || odds > z {
@@ -88,11 +88,12 @@ func (p *pass) highest(t *task, reads span) (best *read, z float64) {
 	return best, z
 }
 
-// shortSentence is how many bytes a sentence has at least: what is shorter is read with what follows
-// it. Words in lines of their own say nothing alone, and must not clear what they say together.
+// shortSentence is the minimum length of a sentence in bytes; a shorter one is read together with
+// the text that follows it. Single words on lines of their own mean nothing alone and must not
+// offset what they mean together.
 const shortSentence = 32
 
-// sentences are those of text[from:to], in its order, each with what the scan says of it.
+// sentences returns the sentences of text[from:to] in order, each with its score of the scan.
 func (p *pass) sentences(text string, from, to int) []sentence {
 	scanner := p.scanner()
 	var found []sentence
@@ -114,7 +115,8 @@ func (p *pass) sentences(text string, from, to int) []sentence {
 	return found
 }
 
-// closest are the places of the n sentences that the scan puts first, in the order of the text.
+// closest returns the indices of the n sentences that the scan ranks first, in the order of the
+// text.
 func closest(found []sentence, n int) []int {
 	order := make([]int, len(found))
 	for k := range order {
@@ -126,8 +128,8 @@ func closest(found []sentence, n int) []int {
 	return order
 }
 
-// readAlone lets task i read text[start:end] in a row of its own, cut to a window, unless it has
-// more tokens than most, which 0 leaves open, or none. Its error is that of ctx.
+// readAlone lets task i read text[start:end] in a row of its own, cut to a window. It adds nothing
+// if the text has no tokens or more than most; most = 0 means no limit. Its error is that of ctx.
 func (p *pass) readAlone(ctx context.Context, i int, text string, start, end, most int) error {
 	r, at := p.reading(readingKey{source: safety, base: start})
 	if err := p.encode(ctx, text[start:end], &r.enc); err != nil {

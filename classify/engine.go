@@ -19,9 +19,9 @@ import (
 )
 
 // Engine is one bundle with the session that runs it: a tokenizer, a graph whose names and shapes
-// were checked, a canary that passed, and a memory of what it said of texts. It is safe for
-// concurrent use, and several Classifiers may share it, one after the other or at once. Make it
-// with OpenEngine or Missing.
+// were checked, a canary that passed, and a memory of its verdicts on texts. It is safe for
+// concurrent use; several Classifiers may share it, at once or one after another. Use OpenEngine or
+// Missing to make one.
 type Engine struct {
 	name         string // of the bundle
 	manifest     *bundle.Manifest
@@ -30,48 +30,49 @@ type Engine struct {
 	provider     string
 	tasks        []task
 	signals      signal.Mask // the kinds of tasks
-	lead         int         // special tokens in front of a row
-	specials     int         // special tokens of a row
-	pairSpecials int         // special tokens of a row of two texts
-	pairLead     int         // of them, those in front of the second text
-	separator    []int32     // and those between the texts
+	lead         int         // number of special tokens at the start of a row
+	specials     int         // number of special tokens in a row
+	pairSpecials int         // number of special tokens in a row of two texts
+	pairLead     int         // number of special tokens before the second text
+	separator    []int32     // the special tokens between the texts
 	scanner      scanner     // nil when the bundle has none
 	turns        *lean.Head  // nil when the bundle has none
-	memo         *memo       // of what was read; shared with the engines that have more tails
+	memo         *memo       // of earlier verdicts; shared with the engines made by WithTail
 	passes       sync.Pool   // of *pass
 }
 
-// scanner ranks the windows of a long text. Implementations are safe for concurrent use.
+// scanner ranks the windows of a long text. Implementations must be safe for concurrent use.
 type scanner interface {
-	// Windows appends the windows of text, size bytes long and stride bytes apart, in the order of
-	// the text, to dst. Its error is that of ctx, soon after it ends.
+	// Windows appends the windows of text to dst, in the order of the text; windows are size bytes
+	// long and stride bytes apart. It returns ctx's error soon after ctx ends.
 	Windows(ctx context.Context, text string, size, stride int, dst []scan.Window) ([]scan.Window, error)
-	// Score is how much a short text looks like an attack, in [0,1].
+	// Score returns how much a short text looks like an attack, in [0,1].
 	Score(text string) float32
 }
 
 var _ scanner = (*scan.Scanner)(nil)
 
-// task is a task of a bundle that somebody asked for.
+// task is a task of a bundle that is in use.
 type task struct {
 	*bundle.Task
-	kind     signal.Kind  // NumKinds for tasks that are no signal, such as the pairs of the guard
-	positive int          // index of the positive label, -1 when there is none
-	decoder  *pii.Decoder // of token tasks that find personal data
-	tail     *tail        // of tasks that adapters add
+	kind     signal.Kind  // NumKinds for tasks that are not signals, such as the pairs of the guard
+	positive int          // index of the positive label, -1 if there is none
+	decoder  *pii.Decoder // for token tasks that find personal data
+	tail     *tail        // for tasks added by adapters
 }
 
 const (
-	// attackKinds are the signals that look for attacks, each in the text of some origins.
+	// attackKinds are the signals that look for attacks, each in the text of certain origins.
 	attackKinds signal.Mask = 1<<signal.Jailbreak | 1<<signal.Injection
-	// safetyKinds are the signals that read segment by segment. They share what they read.
+	// safetyKinds are the signals that read segment by segment. They share the windows that they
+	// read.
 	safetyKinds = attackKinds | 1<<signal.PII
 )
 
-// safety reports whether the task reads segment by segment, whoever said them.
+// safety reports whether the task reads segment by segment.
 func (t *task) safety() bool { return safetyKinds.Has(t.kind) }
 
-// width is the length of the task's output for one row or token.
+// width returns the length of the task's output per row or token.
 func (t *task) width() int {
 	if t.tail != nil {
 		return t.tail.width
@@ -82,15 +83,15 @@ func (t *task) width() int {
 	return cmp.Or(max(t.Width, 0), t.Dims)
 }
 
-// perToken reports whether the task's output has a dimension of tokens.
+// perToken reports whether the task's output has a token dimension.
 func (t *task) perToken() bool {
 	return t.Kind == bundle.Token || t.Kind == bundle.Embedding && t.Pooling != "" && t.Pooling != bundle.NoPooling
 }
 
 // OpenEngine makes an Engine from a bundle and a session that runs one of its graphs. It checks the
 // tokenizer, the names, types and shapes of the graph (*GraphError) and the labels of the bundle's
-// canary (*CanaryError). session may be nil: then the signals of the bundle are unknown (no_model).
-// The Engine does not own the session; whoever opened it closes it once no Extract is running.
+// canary (*CanaryError). session may be nil; the bundle's signals are then unknown (no_model). The
+// Engine does not own the session: whoever opened it closes it once no Extract is running.
 func OpenEngine(b *bundle.Bundle, session Session) (*Engine, error) {
 	e := &Engine{name: b.Manifest.Name, manifest: &b.Manifest, session: session, memo: new(memo)}
 	if session != nil {
@@ -123,7 +124,7 @@ func OpenEngine(b *bundle.Bundle, session Session) (*Engine, error) {
 	return e, nil
 }
 
-// load reads the files that the engine itself uses.
+// load reads the files of the bundle that the engine itself uses.
 func (e *Engine) load(b *bundle.Bundle) error {
 	data, err := b.Tokenizer()
 	if err != nil {
@@ -159,13 +160,13 @@ func (e *Engine) loadScan(b *bundle.Bundle) error {
 	return nil
 }
 
-// tellsTurns reports whether the engine gives what its head for turns reads.
+// tellsTurns reports whether the engine computes the inputs of its head for turns.
 func (e *Engine) tellsTurns() bool {
 	t := e.taskOf(signal.Embedding)
 	return e.turns != nil && t != nil && t.Dims == e.turns.Dims()
 }
 
-// ofTurns returns an engine whose embedding is the turnVector. It shares all else with e.
+// ofTurns returns an engine whose embedding is the turnVector. It shares everything else with e.
 func (e *Engine) ofTurns() *Engine {
 	out := e.clone()
 	out.taskOf(signal.Embedding).kind = turnVector
@@ -185,38 +186,38 @@ func (e *Engine) loadTurns(b *bundle.Bundle) error {
 	return err
 }
 
-// measureRows finds out where the tokenizer puts special tokens.
+// measureRows determines where the tokenizer puts special tokens.
 func (e *Engine) measureRows() {
-	const first, second = -1, -2 // no tokenizer gives them
+	const first, second = -1, -2 // ids that no tokenizer produces
 	e.lead = slices.Index(e.tokens.AppendRow(nil, []int32{first}), first)
 	row, _ := e.tokens.AppendPair(nil, nil, []int32{first}, []int32{second})
 	from, to := slices.Index(row, first), slices.Index(row, second)
 	e.pairLead = to
 	e.separator = nil
 	if from < to {
-		e.pairLead-- // the first text is no special token
+		e.pairLead-- // the first text is not a special token
 		for _, id := range row[from+1 : to] {
 			e.separator = append(e.separator, int32(id))
 		}
 	}
 }
 
-// Missing stands for a bundle that could not be opened: its signals are unknown (no_model), and the
-// rest goes on without them.
+// Missing returns an engine in place of a bundle that could not be opened: its signals are unknown
+// (no_model), and all others work without them.
 func Missing(name string, signals signal.Mask) *Engine {
 	return &Engine{name: name, signals: signals, memo: new(memo)}
 }
 
-// Name is the name of the bundle.
+// Name returns the name of the bundle.
 func (e *Engine) Name() string { return e.name }
 
-// Signals returns the kinds that the engine stands for, whether it can compute them or not.
+// Signals returns the kinds that the engine is responsible for, whether it can compute them or not.
 func (e *Engine) Signals() signal.Mask { return e.signals }
 
 // Ready reports whether the engine can compute its signals.
 func (e *Engine) Ready() bool { return e.session != nil }
 
-// taskOf returns the task that gives k, nil when there is none.
+// taskOf returns the task that computes k, or nil.
 func (e *Engine) taskOf(k signal.Kind) *task {
 	for i := range e.tasks {
 		if e.tasks[i].kind == k {
@@ -226,8 +227,8 @@ func (e *Engine) taskOf(k signal.Kind) *task {
 	return nil
 }
 
-// tasksOf binds the tasks of a manifest to signals. A task that is no signal of this package, or
-// not of its kind, is an error.
+// tasksOf binds the tasks of a manifest to signals. A task that is not a signal of this package, or
+// whose type does not suit its signal, is an error.
 func tasksOf(m *bundle.Manifest) ([]task, error) {
 	tasks := make([]task, 0, len(m.Tasks))
 	for i := range m.Tasks {
@@ -250,16 +251,17 @@ func tasksOf(m *bundle.Manifest) ([]task, error) {
 	return tasks, nil
 }
 
-// ModelKinds are the signals that a task of a model can give.
+// ModelKinds are the signals that a task of a model can provide.
 const ModelKinds signal.Mask = GivenKinds | 1<<signal.PII | 1<<signal.Embedding
 
-// GivesSignal reports whether an Engine can take the signal that a task is named for from it.
+// GivesSignal reports whether an Engine can provide the signal that the task is named after.
 func GivesSignal(t *bundle.Task) bool {
 	bound := task{Task: t}
 	return bound.bind() && ModelKinds.Has(bound.kind)
 }
 
-// bind sets the task's signal, and reports whether there is one that takes a task of its kind.
+// bind sets the task's signal. It reports whether there is a signal of that name for this type of
+// task.
 func (t *task) bind() bool {
 	kind, ok := signal.ParseKind(t.Name)
 	t.kind = kind
@@ -279,8 +281,9 @@ func (t *task) bind() bool {
 	return false
 }
 
-// extract computes the kinds of need in one pass and settles each of them in g; with foreign it
-// looks for attacks in texts of other languages alone. Its error is why kinds are unknown.
+// extract computes the kinds of need in one pass and settles each of them in g. If foreign is set,
+// it looks for attacks only in texts of other languages. Its error is the reason why kinds are
+// unknown.
 func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, foreign bool,
 	o *Options,
 ) (err error) {
@@ -314,14 +317,14 @@ func (e *Engine) extract(ctx context.Context, g *gather, need signal.Mask, forei
 	return err
 }
 
-// LatinAlone reports whether the embedding knows words of the Latin script alone.
+// LatinAlone reports whether the embedding only covers words in the Latin script.
 func (e *Engine) LatinAlone() bool {
 	t := e.taskOf(signal.Embedding)
 	return t != nil && t.Latin
 }
 
-// Embed returns the L2-normalised vectors of texts, [len(texts)][dims], which the caller owns.
-// Errors are those of the session, an *outputError for a vector without direction, and ctx's.
+// Embed returns the L2-normalised vectors of texts, [len(texts)][dims], which the caller owns. Its
+// errors are those of the session, an *outputError for a vector without direction, and ctx's.
 func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	o := DefaultOptions()
 	out := make([][]float32, len(texts))
@@ -343,7 +346,7 @@ func (e *Engine) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	return out, nil
 }
 
-// singleText is a text as the only message of a user.
+// singleText returns a text as the only message of a user.
 func singleText(text string) signal.Text {
 	return signal.Text{LastUser: text, Segments: []signal.Segment{{Role: "user", Text: text}}}
 }

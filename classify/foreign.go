@@ -10,38 +10,40 @@ import (
 	"signalbox/internal/signal"
 )
 
-// foreignProbability is from which probability a text counts as one in another language. Of 4,818
-// English prompts, documents, logs and pieces of code that takes in 15, most with foreign words. The
-// source for all texts reads them as well.
+// foreignProbability is the probability from which a text counts as one in another language. Among
+// 4,818 English prompts, documents, logs and pieces of code it selects 15, most of them with
+// foreign words. The source for all texts reads such texts as well.
 const foreignProbability = 0.8
 
-// foreignDoubt lowers the log-odds of an attack that the source for all texts gives a text in
-// another language, where one that knows such languages reads it as well: what it does not know
-// looks like an attack to it a little too often.
+// foreignDoubt is subtracted from the log-odds of an attack that the source for all texts assigns
+// to a text in another language if a source for such languages reads it as well: unfamiliar text
+// resembles an attack to it slightly too often.
 const foreignDoubt = 1.5
 
-// foreignShare is how much the source for other languages counts when both tell the domain of a
-// text in another language: the one for all texts is often sure of what it cannot read.
+// foreignShare is the weight of the source for other languages if both sources classify the domain
+// of a text in another language: the source for all texts is often confident about text that it
+// cannot read.
 const foreignShare = 0.75
 
-// leastProbability is what a label has at least when two engines are asked: less is noise, and
-// nobody rules a label out alone.
+// leastProbability is the minimum probability of a label when two engines are combined: less is
+// noise, and neither engine may rule out a label alone.
 const leastProbability = 1e-9
 
-// tongue is whether a text is in another language than English, as far as that can be told.
+// tongue is whether a text is in another language than English, if that can be determined.
 type tongue uint8
 
 const (
-	tongueUntold tongue = iota // nobody asked
-	tongueNative               // it is in English, or in no language that can be told
-	// it is in another script than Latin in part: a page with an order in Chinese, or one in Arabic
-	// with more code and addresses than text.
+	tongueUntold tongue = iota // not determined
+	tongueNative               // the text is in English, or in no recognisable language
+	// tongueMixed: the text is partly in another script than Latin, such as a page with an order in
+	// Chinese, or one in Arabic with more code and addresses than text.
 	tongueMixed
 	tongueForeign
 )
 
-// tongueOf judges what is told of a text. Which of the other languages it is does not matter: a line
-// may be Portuguese as well as Spanish, and then each has half of what both have.
+// tongueOf judges the detected languages of a text. It does not matter which of the other languages
+// the text is in: a line may be Portuguese as well as Spanish, and then each has half the
+// probability.
 func tongueOf(t language.Told) tongue {
 	if t.Foreign >= foreignProbability {
 		return tongueForeign
@@ -49,15 +51,15 @@ func tongueOf(t language.Told) tongue {
 	return tongueNative
 }
 
-// tongues is what tells the texts of a request in other languages: a memo of those that were asked
-// about before. A nil memo says that nobody wants to know.
+// tongues finds the texts of a request that are in other languages, with a memo of earlier results.
+// If memo is nil, languages are not needed.
 type tongues struct {
 	memo    *memo
-	entries int // that it holds at most, 0 for none
+	entries int // maximum number of entries in memo; 0 disables it
 }
 
-// askForeign makes the request tell languages, if a source for others can run and gives some of
-// need.
+// askForeign makes the request detect languages if a source for other languages can run and
+// provides some of need.
 func (c *Classifier) askForeign(r *request, need signal.Mask) {
 	for i := range c.sources {
 		if s := &c.sources[i]; s.Foreign && s.Signals&need != 0 && s.Engine.Ready() {
@@ -67,7 +69,8 @@ func (c *Classifier) askForeign(r *request, need signal.Mask) {
 	}
 }
 
-// language tells the language of the last user message, once. It is for the caller's goroutine.
+// language returns the detected languages of the last user message, computed once. It must be
+// called on the caller's goroutine.
 func (r *request) language() language.Told {
 	if d := &r.detected; !d.told {
 		d.Told, d.told = language.Tell(r.text.LastUser), true
@@ -75,7 +78,7 @@ func (r *request) language() language.Told {
 	return r.detected.Told
 }
 
-// tellLanguages marks the units in other languages. Its error is that of ctx.
+// tellLanguages marks the units that are in other languages. Its error is that of ctx.
 func (r *request) tellLanguages(ctx context.Context) error {
 	for i := range r.units {
 		if i&63 == 0 {
@@ -92,8 +95,8 @@ func (r *request) tellLanguages(ctx context.Context) error {
 	return nil
 }
 
-// tellLanguage marks a unit. Of a text that was in an earlier request it costs a look-up by the
-// digest, which engines need in any case. Its error is that of ctx.
+// tellLanguage marks one unit. For a text of an earlier request it only costs a look-up by the
+// digest, which engines need anyway. Its error is that of ctx.
 func (r *request) tellLanguage(ctx context.Context, u *unit) error {
 	if r.tongues.entries <= 0 {
 		u.tongue = r.detect(u.text)
@@ -127,7 +130,7 @@ func (r *request) detect(text string) tongue {
 	return t
 }
 
-// topicTongue tells that of the last user message, which mostly is a unit as well.
+// topicTongue returns the tongue of the last user message, which usually is a unit as well.
 func (r *request) topicTongue() tongue {
 	for i := len(r.units) - 1; i >= 0; i-- {
 		if u := &r.units[i]; u.tongue != tongueUntold && u.text == r.text.LastUser {
@@ -137,8 +140,7 @@ func (r *request) topicTongue() tongue {
 	return tongueOf(r.language())
 }
 
-// foreignKinds returns the members of need that a source for other languages has something to say
-// of.
+// foreignKinds returns the members of need for which a source for other languages has text to read.
 func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 	m := need & (1 << turnVector)
 	if need&ForeignTopics != 0 && r.topicTongue() == tongueForeign {
@@ -152,11 +154,11 @@ func (r *request) foreignKinds(need signal.Mask) signal.Mask {
 	return m
 }
 
-// jointKinds are the signals that a source for other languages gives together with that for all
-// texts.
+// jointKinds are the signals that a source for other languages computes together with the source
+// for all texts.
 const jointKinds = attackKinds | 1<<signal.Domain
 
-// doubt is by how much the log-odds of an attack in a unit are lowered.
+// doubt returns the amount by which the log-odds of an attack in a unit are lowered.
 func (p *pass) doubt(k signal.Kind, u *unit) float64 {
 	if !p.foreign && u.tongue == tongueForeign && p.g != nil && p.g.c.foreign.Has(k) {
 		return foreignDoubt
@@ -164,7 +166,7 @@ func (p *pass) doubt(k signal.Kind, u *unit) float64 {
 	return 0
 }
 
-// sameLabels checks that the engines that give the domain together know the same ones.
+// sameLabels checks that the engines that compute the domain together have the same labels.
 func (c *Classifier) sameLabels() error {
 	var have []string
 	for i := range c.sources {
@@ -184,8 +186,9 @@ func (c *Classifier) sameLabels() error {
 	return nil
 }
 
-// merge returns what two engines say together. The source is the one that reads every text. Where
-// one of them knows nothing the other counts alone: of an attack it speaks of a part then.
+// merge returns the combined value of two engines. Its source is the engine that reads every text.
+// If only one of the values is known, it is used alone, and for an attack marked as covering only a
+// part.
 func (c *Classifier) merge(k signal.Kind, a, b *signal.Value) signal.Value {
 	switch {
 	case a.State != signal.Known && b.State != signal.Known:
@@ -210,7 +213,7 @@ func (c *Classifier) merge(k signal.Kind, a, b *signal.Value) signal.Value {
 	return out
 }
 
-// alone returns a value of one of two engines; why says what the other one lacked.
+// alone returns the value of one of two engines; why is what the other one lacked.
 func alone(k signal.Kind, v *signal.Value, why signal.Reason) signal.Value {
 	out := *v
 	if !attackKinds.Has(k) {
@@ -223,9 +226,9 @@ func alone(k signal.Kind, v *signal.Value, why signal.Reason) signal.Value {
 	return out
 }
 
-// mean returns the geometric mean of two values with the same labels, in which b, that of the source
-// for other languages, counts foreignShare: two models that were made apart are right more often
-// together than either alone.
+// mean returns the geometric mean of two values with the same labels. The weight of b, the value of
+// the source for other languages, is foreignShare. Two independently trained models together are
+// right more often than either alone.
 func mean(a, b *signal.Value) signal.Value {
 	out := *a
 	probs, sum, best := make([]float64, len(a.Probs)), 0.0, 0
@@ -245,8 +248,8 @@ func mean(a, b *signal.Value) signal.Value {
 	return out
 }
 
-// worse returns what two engines say of attacks: the higher score of each origin and of all, by the
-// labels and the threshold of t, the task of the first.
+// worse returns the combined value of two engines for attacks: the higher score per origin and
+// overall, using the labels and the threshold of t, the task of the first engine.
 func worse(t *task, a, b *signal.Value) signal.Value {
 	out := *a
 	if b.Score > a.Score {

@@ -9,39 +9,40 @@ import (
 	"signalbox/internal/signal"
 )
 
-// gather is where the signals of one Extract come together. Engines deliver what they have from
-// goroutines of their own, deadlines end what they wait for, and it alone touches the caller's set
-// while Extract runs. A kind that is settled stays as it is, whatever comes later: a value, a
-// deadline that passed, or the caller's word that it does not matter any more.
+// gather collects the signals of one Extract. Engines deliver values from their own goroutines,
+// deadlines end the wait for them, and gather alone accesses the caller's set while Extract runs. A
+// settled kind keeps its state, whatever arrives later: a value, an expired deadline, or the
+// caller's decision that it no longer matters.
 type gather struct {
-	c       *Classifier // nil where nothing that is made of the embedding is asked for
+	c       *Classifier // nil if no kind derived from the embedding is needed
 	req     *request
-	still   func() signal.Mask             // which kinds still matter; nil: all of them
-	extra   signal.Mask                    // vectors that are computed for other signals alone
-	history *history                       // nil where topic signals stand for themselves
-	watched bool                           // kinds may be settled while a stage works for them
-	start   time.Time                      // of the deadlines
+	still   func() signal.Mask             // returns the kinds that still matter; nil: all of them
+	extra   signal.Mask                    // vectors that are computed only for other signals
+	history *history                       // nil if topic signals do not depend on earlier turns
+	watched bool                           // kinds may be settled while a stage computes them
+	start   time.Time                      // start of the deadlines
 	limits  [signal.NumKinds]time.Duration // the deadlines; 0 for none
 
 	timers   []*time.Timer
-	expiring sync.WaitGroup // of timers that were not stopped
+	expiring sync.WaitGroup // waits for timers that were not stopped
 
-	mu     sync.Mutex // guards what follows, and calls of still
+	mu     sync.Mutex // guards the fields below and calls of still
 	set    *signal.Set
 	open   signal.Mask                  // kinds that are waited for
-	news   bool                         // the set has changed since still was called
-	joint  signal.Mask                  // kinds that two engines give together
-	first  map[signal.Kind]signal.Value // of these what came in first
+	news   bool                         // the set has changed since the last call of still
+	joint  signal.Mask                  // kinds that two engines compute together
+	first  map[signal.Kind]signal.Value // the first value received of a joint kind
 	stages []*stage
 }
 
-// stage is a piece of work that is worth its time only while one of some kinds is open.
+// stage is a piece of work that is only needed while one of its kinds is open.
 type stage struct {
 	kinds  signal.Mask
 	cancel context.CancelFunc
 }
 
-// newGather waits for the kinds of need, and for embedding where others among them are made of it.
+// newGather returns a gather that waits for the kinds of need, and for the embedding if others of
+// them depend on it.
 func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, still func() signal.Mask, t *history) *gather {
 	g := &gather{c: c, req: req, still: still, set: set, open: need, history: t}
 	if c != nil && need&g.ofEmbedding() != 0 {
@@ -54,7 +55,7 @@ func newGather(c *Classifier, req *request, need signal.Mask, set *signal.Set, s
 	return g
 }
 
-// ofEmbedding are the kinds that the embedding has a say in.
+// ofEmbedding returns the kinds that depend on the embedding.
 func (g *gather) ofEmbedding() (m signal.Mask) {
 	m = g.c.made()
 	if g.history != nil {
@@ -63,16 +64,16 @@ func (g *gather) ofEmbedding() (m signal.Mask) {
 	return m
 }
 
-// watch starts the deadlines of the kinds that are open and have one of their own.
+// watch starts the deadlines of the open kinds that have one of their own.
 func (g *gather) watch(timeouts *[signal.NumKinds]time.Duration) {
 	g.start, g.limits = time.Now(), *timeouts
-	made := g.c.made() | signal.MaskOf(signal.Intent) // of the embedding
+	made := g.c.made() | signal.MaskOf(signal.Intent) // derived from the embedding
 	for _, k := range made.Kinds() {
 		if e, i := g.limits[signal.Embedding], &g.limits[k]; e > 0 && (*i == 0 || e < *i) {
 			*i = e
 		}
 	}
-	waited := g.open // a deadline that has passed already changes it meanwhile
+	waited := g.open // copied: an already expired deadline may change it during the loop
 	for k := range signal.NumKinds {
 		m, d := signal.MaskOf(k), timeouts[k]
 		if d == 0 || waited&m == 0 {
@@ -90,7 +91,7 @@ func (g *gather) watch(timeouts *[signal.NumKinds]time.Duration) {
 	}
 }
 
-// close stops the deadlines. Once it returns, nobody but the caller touches the set.
+// close stops the deadlines. After it returns, only the caller accesses the set.
 func (g *gather) close() {
 	for _, t := range g.timers {
 		if t.Stop() {
@@ -100,19 +101,19 @@ func (g *gather) close() {
 	g.expiring.Wait()
 }
 
-// expire settles the kinds of m that are open after d.
+// expire settles the kinds of m that are still open after d.
 func (g *gather) expire(m signal.Mask, d time.Duration) {
 	g.hurry(m)
 	for _, k := range m.Kinds() {
 		late := signal.Value{State: signal.Unknown, Reason: signal.ReasonTimeout, Elapsed: d}
 		if g.store(k, late); g.wanted(signal.MaskOf(k)) != 0 {
-			g.store(k, late) // for the other engine of two
+			g.store(k, late) // the second of two engines
 		}
 	}
 	g.narrow()
 }
 
-// wanted returns the members of m that are open; all of them for a nil gather.
+// wanted returns the members of m that are open, or m for a nil gather.
 func (g *gather) wanted(m signal.Mask) signal.Mask {
 	if g == nil {
 		return m
@@ -122,7 +123,7 @@ func (g *gather) wanted(m signal.Mask) signal.Mask {
 	return m & g.open
 }
 
-// late reports whether k is unknown since its time was up.
+// late reports whether k is unknown because its deadline expired.
 func (g *gather) late(k signal.Kind) bool {
 	if g == nil {
 		return false
@@ -133,8 +134,8 @@ func (g *gather) late(k signal.Kind) bool {
 	return v.State == signal.Unknown && v.Reason == signal.ReasonTimeout
 }
 
-// put settles k with v, if it is open, and what is made of it where it is the embedding. After the
-// last value that came at once, narrow.
+// put settles k with v if k is open, and, if k is the embedding, also the kinds derived from it.
+// Call narrow after the last of several values that arrive together.
 func (g *gather) put(k signal.Kind, v signal.Value) {
 	g.store(k, v)
 	if k != signal.Embedding {
@@ -145,15 +146,15 @@ func (g *gather) put(k signal.Kind, v signal.Value) {
 	}
 }
 
-// store settles k with v, if it is open. What comes behind its deadline is late, also when the
-// timer that should have told so has not had its turn yet.
+// store settles k with v if k is open. A value after the deadline counts as late even if the timer
+// has not fired yet.
 func (g *gather) store(k signal.Kind, v signal.Value) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case k == turnVector:
-		// Also where nothing waits for it, for the next turn reads it; but not where words have told
-		// already what this one follows.
+		// Stored even if nothing waits for it, because the next turn reads it; not if words alone
+		// have already decided how far this turn follows the one before.
 		if v.Vector != nil && !g.history.settled {
 			g.history.after.other = v.Vector
 		}
@@ -178,8 +179,8 @@ func (g *gather) store(k signal.Kind, v signal.Value) {
 	}
 }
 
-// accept settles k with v, or with what it becomes beside the turns before. A value that waits for
-// the embedding, which tells how far the turn follows them, stays open. g.mu is held.
+// accept settles k with v, or with v combined with the turns before. A value stays open while it
+// waits for the embedding, which shows how far the turn follows them. g.mu must be held.
 func (g *gather) accept(k signal.Kind, v signal.Value) {
 	t := g.history
 	switch {
@@ -199,14 +200,14 @@ func (g *gather) accept(k signal.Kind, v signal.Value) {
 	g.resolve(k, v)
 }
 
-// resolve is the end of k. g.mu is held.
+// resolve stores the final value of k. g.mu must be held.
 func (g *gather) resolve(k signal.Kind, v signal.Value) {
 	g.set.Put(k, v)
 	g.open &^= signal.MaskOf(k)
 	g.news = true
 }
 
-// hurry settles the history by what is there, if a kind of m waits for more: its own value is known.
+// hurry settles the history with the vectors available if a kind of m only waits for the history.
 func (g *gather) hurry(m signal.Mask) {
 	if g.history == nil {
 		return
@@ -221,14 +222,14 @@ func (g *gather) hurry(m signal.Mask) {
 	}
 }
 
-// settle settles the history once the vectors that it reads are there. g.mu is held.
+// settle settles the history once the vectors that it needs have arrived. g.mu must be held.
 func (g *gather) settle() {
 	if g.open&(1<<signal.Embedding|1<<turnVector) == 0 {
 		g.release()
 	}
 }
 
-// release settles the history, and the kinds that waited for it. g.mu is held.
+// release settles the history, and the kinds that waited for it. g.mu must be held.
 func (g *gather) release() {
 	g.history.settle(g.set.Value(signal.Embedding))
 	for k, v := range g.history.held {
@@ -238,7 +239,7 @@ func (g *gather) release() {
 	}
 }
 
-// finish settles what waits: nothing more comes in.
+// finish settles the kinds that still wait for the history: no more values will arrive.
 func (g *gather) finish() {
 	if g.history == nil {
 		return
@@ -249,7 +250,7 @@ func (g *gather) finish() {
 	g.history.remember()
 }
 
-// join makes kinds such that are settled by what two engines say of them.
+// join marks kinds as settled only by the values of two engines together.
 func (g *gather) join(kinds signal.Mask) {
 	if kinds == 0 {
 		return
@@ -259,18 +260,18 @@ func (g *gather) join(kinds signal.Mask) {
 	g.joint, g.first = kinds, make(map[signal.Kind]signal.Value, kinds.Len())
 }
 
-// fail settles the kinds of m that are open as unknown.
+// fail settles the open kinds of m as unknown.
 func (g *gather) fail(m signal.Mask, why signal.Reason) {
 	for _, k := range g.wanted(m).Kinds() {
 		g.put(k, signal.Value{State: signal.Unknown, Reason: why})
 	}
-	if g.wanted(m&(1<<turnVector)) != 0 { // no kind of a set
+	if g.wanted(m&(1<<turnVector)) != 0 { // not a kind of a set
 		g.put(turnVector, signal.Value{State: signal.Unknown, Reason: why})
 	}
 }
 
-// narrow asks what still matters now that something came in, and ends the stages that work for
-// nothing.
+// narrow asks which kinds still matter after new values have arrived, and cancels the stages that
+// are no longer needed.
 func (g *gather) narrow() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -295,8 +296,9 @@ func (g *gather) narrow() {
 	}
 }
 
-// ask calls still. A panic in it would end the process from the goroutine of a deadline: all
-// matters then, and the caller meets its fault where it uses the set.
+// ask calls still. A panic in still could end the process from the goroutine of a deadline. It is
+// therefore recovered and all kinds count as needed; the caller meets its fault when it uses the
+// set.
 func (g *gather) ask() (keep signal.Mask) {
 	defer func() {
 		if recover() != nil {
@@ -306,8 +308,8 @@ func (g *gather) ask() (keep signal.Mask) {
 	return g.still()
 }
 
-// enter begins a stage that works for the given kinds. Its context ends with ctx, and as soon as
-// none of them is open: its error concerns nobody then. The caller calls leave, once.
+// enter begins a stage that computes the given kinds. Its context ends with ctx, or as soon as none
+// of the kinds is open; its error can then be ignored. The caller must call leave once.
 func (g *gather) enter(ctx context.Context, kinds signal.Mask) (stageCtx context.Context, leave func()) {
 	if g == nil || !g.watched {
 		return ctx, func() {}
@@ -328,7 +330,7 @@ func (g *gather) enter(ctx context.Context, kinds signal.Mask) (stageCtx context
 	}
 }
 
-// prepare lays out what the kinds of need read. Only safety takes long.
+// prepare lays out the text that the kinds of need read. Only the safety signals take long.
 func (g *gather) prepare(ctx context.Context, need signal.Mask) error {
 	kinds := need & safetyKinds
 	stageCtx, leave := g.enter(ctx, kinds)

@@ -14,23 +14,23 @@ import (
 	"signalbox/internal/signal"
 )
 
-// GivenKinds are the signals that a model elsewhere can give by saying what a text is. The others
-// are vectors, or places in a text.
+// GivenKinds are the signals that a remote model can provide by labelling a text. The others are
+// vectors or places in a text.
 const GivenKinds signal.Mask = ForeignTopics | attackKinds
 
-// Given is a signal that one of Options.Own, a model elsewhere, gives in place of a model here.
+// Given is a signal provided by one of Options.Own, a remote model, instead of a local model.
 type Given struct {
 	Own int // index in Options.Own
-	// Labels are those of Domain and Complexity, in the order of signal.Value.Labels. What the
-	// model says beside them counts for none.
+	// Labels are the labels of Domain and Complexity, in the order of signal.Value.Labels. Other
+	// labels of the model are ignored.
 	Labels []string
-	// Positive is the label of the model that Jailbreak, Injection and FactCheck look for, and
-	// Threshold the probability from which it holds, in (0,1].
+	// Positive is the label of the model that means the presence of what Jailbreak, Injection or
+	// FactCheck looks for. Threshold is the probability from which it applies, in (0,1].
 	Positive  string
 	Threshold float64
 }
 
-// given are the kinds of Options.Given.
+// given returns the kinds of Options.Given.
 func (o Options) given() (m signal.Mask) {
 	for k := range o.Given {
 		m |= signal.MaskOf(k)
@@ -52,7 +52,7 @@ func (o Options) checkGiven() error {
 	return nil
 }
 
-// elsewhere returns the classifier of k if a model elsewhere judges for it, else nil.
+// elsewhere returns the classifier of k if a remote model provides it, else nil.
 func (c *Classifier) elsewhere(k signal.Kind) *Own {
 	at := int(k) - int(signal.Own)
 	if g, ok := c.opts.Given[k]; ok {
@@ -64,7 +64,7 @@ func (c *Classifier) elsewhere(k signal.Kind) *Own {
 	return &c.opts.Own[at]
 }
 
-// judge returns what the model elsewhere of k says of an exchange.
+// judge returns the judgement of the remote model of k on an exchange.
 func (c *Classifier) judge(ctx context.Context, k signal.Kind, x signal.Exchange) signal.Value {
 	own := c.elsewhere(k)
 	v := signal.Value{Source: own.Name, Provider: "remote"}
@@ -90,7 +90,7 @@ func (c *Classifier) judge(ctx context.Context, k signal.Kind, x signal.Exchange
 	return v
 }
 
-// probOf is the probability of a label of the model in v.
+// probOf returns the probability in v of a label of the model.
 func probOf(v *signal.Value, label string) float64 {
 	p, known := v.Prob(label)
 	if !known && v.Label == label {
@@ -99,7 +99,7 @@ func probOf(v *signal.Value, label string) float64 {
 	return p
 }
 
-// shape makes of what a model elsewhere says of a text what signal k reports.
+// shape turns the judgement of a remote model on a text into the value of signal k.
 func (g *Given) shape(k signal.Kind, v *signal.Value) {
 	if _, known := v.Prob(g.Positive); g.Positive != "" && !known && v.Label != g.Positive {
 		*v = unknown(v, signal.ReasonInvalid) // the model has other labels
@@ -122,7 +122,7 @@ func (g *Given) shape(k signal.Kind, v *signal.Value) {
 	v.Labels, v.Probs, v.Label, v.Score = g.Labels, probs, g.Labels[best], float64(probs[best])
 }
 
-// decide sets v to the probability that what k looks for is there.
+// decide sets v according to p, the probability that the text contains what k looks for.
 func (g *Given) decide(k signal.Kind, p float64, v *signal.Value) {
 	no, yes := "benign", k.String()
 	if k == signal.FactCheck {
@@ -137,7 +137,7 @@ func (g *Given) decide(k signal.Kind, p float64, v *signal.Value) {
 	}
 }
 
-// ask settles a kind that a model elsewhere gives.
+// ask settles a kind that a remote model provides.
 func (c *Classifier) ask(ctx context.Context, g *gather, k signal.Kind) {
 	ctx, leave := g.enter(ctx, signal.MaskOf(k))
 	var v signal.Value
@@ -155,17 +155,17 @@ func (c *Classifier) ask(ctx context.Context, g *gather, k signal.Kind) {
 }
 
 const (
-	// textsAtOnce is how many texts of one request a model elsewhere is asked about at a time, for
-	// one signal.
+	// textsAtOnce is the maximum number of concurrent questions to a remote model about the texts
+	// of one request, per signal.
 	textsAtOnce = 4
-	// mostTexts bounds how many are asked about where everything is to be read. What is left out
-	// makes the signal partial.
+	// mostTexts limits the number of texts asked about if everything is to be read. If texts are
+	// left out, the signal is partial.
 	mostTexts = 256
 )
 
-// judgeTexts is what a model elsewhere says about attacks in the texts of the origins that k reads.
-// Each is asked about by itself, as it is and as it reads without disguise, so that its answer is
-// remembered and the same in every turn.
+// judgeTexts asks a remote model about attacks in the texts of the origins that k reads. It asks
+// about each text separately, as written and with disguises removed, so that the answer can be
+// remembered and is the same in every turn.
 func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Known, Source: c.elsewhere(k).Name, Provider: "remote"}
@@ -192,21 +192,21 @@ func (c *Classifier) judgeTexts(ctx context.Context, r *request, k signal.Kind) 
 			return nil
 		})
 	}
-	_ = work.Wait() // no function returns an error
+	_ = work.Wait() // the functions return no errors
 	v.Elapsed = time.Since(start)
 	c.concludeTexts(k, units, said, &v)
 	switch whole := r.extent == everyWindow; {
 	case v.State != signal.Known:
 	case !whole:
-		v.Reason = signal.ReasonNone // not everything was asked for: that may help
+		v.Reason = signal.ReasonNone // not everything was asked about; the rest may help
 	case v.Read < v.Windows:
 		v.Partial, v.Reason = true, cmp.Or(v.Reason, signal.ReasonOverload)
 	}
 	return v
 }
 
-// newestTexts returns the numbers of the units that are asked about, no more than most: the newest
-// of the origins that the signal speaks for, and the newest of all.
+// newestTexts returns the indices of at most most units to ask about: the newest of the origins
+// that the signal covers, then the newest of all.
 func newestTexts(units []*unit, speaks signal.Origins, most int) []int {
 	var out []int
 	for i := len(units) - 1; i >= 0 && len(out) == 0; i-- {
@@ -222,7 +222,7 @@ func newestTexts(units []*unit, speaks signal.Origins, most int) []int {
 	return out
 }
 
-// judgeText asks about a text and its normalised twin. The more probable attack counts.
+// judgeText asks about a text and its normalised twin. The higher probability of an attack counts.
 func (c *Classifier) judgeText(ctx context.Context, k signal.Kind, u *unit) *signal.Value {
 	v := c.judge(ctx, k, signal.Exchange{Prompt: u.text})
 	twin, err := u.normalised(ctx)
@@ -238,9 +238,9 @@ func (c *Classifier) judgeText(ctx context.Context, k signal.Kind, u *unit) *sig
 	return &v
 }
 
-// concludeTexts sets v to the greatest score of a text of the origins that k speaks for, and to the
-// verdicts on every origin. said is parallel to units, nil for one that was not asked about. What
-// failed or was cut makes v partial, and unknown where nothing was read.
+// concludeTexts sets v to the greatest score among the texts of the origins that k covers, and to
+// the verdicts per origin. said is parallel to units, nil for texts that were not asked about.
+// Failed or truncated texts make v partial; if nothing was read, v is unknown.
 func (c *Classifier) concludeTexts(k signal.Kind, units []*unit, said []*signal.Value, v *signal.Value) {
 	speaks, given := c.opts.origins().score[k], c.opts.Given[k]
 	var by [signal.NumOrigins]signal.Verdict
@@ -277,7 +277,7 @@ func (c *Classifier) concludeTexts(k signal.Kind, units []*unit, said []*signal.
 	given.decide(k, score, v)
 }
 
-// addText adds what is said of a text to the verdict on its origin.
+// addText adds the judgement on a text to the verdict on its origin.
 func addText(o *signal.Verdict, u *unit, x *signal.Value) {
 	if x.State != signal.Known {
 		o.Partial = true
@@ -290,7 +290,7 @@ func addText(o *signal.Verdict, u *unit, x *signal.Value) {
 	}
 }
 
-// onlyGiven reports signals that a source gives as well.
+// onlyGiven reports signals that a source provides as well.
 func (c *Classifier) onlyGiven() error {
 	if twice := c.opts.given() & c.neural; twice != 0 {
 		return fmt.Errorf("%v come from a bundle and from a classifier", twice.Kinds())

@@ -13,75 +13,75 @@ import (
 	"signalbox/internal/signal"
 )
 
-// inherited are the signals that say of a turn what the conversation is about. The embedding is
-// that of the last turn alone: cached answers are found by it.
+// inherited are the signals of a turn that depend on the subject of the conversation. The embedding
+// always describes the last turn alone, because cached answers are looked up by it.
 const inherited = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck | 1<<signal.Intent
 
-// turnVector is what the model for other languages says of a turn. It is no signal and in no set: it is
-// for the history alone, and the pass that gives the other kinds gives it.
+// turnVector is the vector of a turn by the model for other languages. It is not a signal and is
+// never stored in a set: only the history uses it. It is computed in the pass of the other kinds.
 const turnVector = signal.NumKinds + 1
 
-// blended are those of them that are probabilities of labels.
+// blended are those of inherited that are probabilities of labels.
 const blended = inherited &^ (1 << signal.Intent)
 
 const (
-	// maxTurns is how many turns before the last are read at most where what they say is not
-	// remembered, as in a process that has just started.
+	// maxTurns is the maximum number of turns before the last that are read if their subjects are
+	// not remembered, for example in a process that has just started.
 	maxTurns = 4
-	// nearTurns is with how many turns before it a turn is compared word by word.
+	// nearTurns is the number of preceding turns with which a turn is compared word by word.
 	nearTurns = 3
-	// maxRoot bounds the text of a turn that is kept for the turns that follow it, in bytes.
+	// maxRoot limits the text of a turn that is kept for later turns, in bytes.
 	maxRoot = 2 << 10
-	// alikeProbability is from which probability a turn behind one in another language counts as one
-	// too: short ones have few letters to tell by. Of 6,900 such turns 98 % do, 93 % by
-	// foreignProbability.
+	// alikeProbability is the probability from which a turn after one in another language counts as
+	// one too: short turns have few letters to decide by. Of 6,900 such turns 98 % reach it; 93 %
+	// reach foreignProbability.
 	alikeProbability = .3
-	// wordsShare is how much of the log-odds by words alone, of at most mostByWords, is added to those
-	// of the head for other languages, which learnt turns that have few of these words. Chosen on
-	// MT-bench in German and Spanish (ADR 31).
+	// wordsShare is the part of the log-odds by words alone, limited to mostByWords, that is added
+	// to those of the head for other languages, which was trained on turns with few of these words.
+	// Chosen on MT-bench in German and Spanish (ADR 31).
 	wordsShare, mostByWords = .3, 6
-	// wholeWeight is how close to all turns of a subject a turn may be instead of to the last one
-	// alone; chosen with the weights of package lean.
+	// wholeWeight is the factor for the similarity of a turn to all turns of a subject; the product
+	// counts if it exceeds the similarity to the last turn. Chosen with the weights of package
+	// lean.
 	wholeWeight = .8
-	// memosPerSubject is how many verdicts take the room of one subject.
+	// memosPerSubject is the number of verdicts that take as much memory as one subject.
 	memosPerSubject = 32
 )
 
-// subject is what a conversation is about after one of its turns. It is not changed once it is
-// kept.
+// subject is the subject of a conversation after one of its turns. It is immutable once it is kept.
 type subject struct {
-	kinds signal.Mask // of blended that were told
+	kinds signal.Mask // members of blended that are known
 	probs [signal.NumKinds][]float32
-	last  []float32 // the embedding of the turn; nil where there was none
-	all   []float32 // the sum of the embeddings of its turns, older ones fading
-	other []float32 // turnVector; nil where it was not asked for
-	// The turn that says its intent, else the one that began it, and its embedding.
+	last  []float32 // the embedding of the turn; nil if there was none
+	all   []float32 // the sum of the embeddings of its turns, with decreasing weight for older ones
+	other []float32 // turnVector; nil if it was not computed
+	// The turn that determines the intent, else the first turn of the subject, and its embedding.
 	root       string
 	rootVector []float32
 	language   string
-	sure       float64 // of language
+	sure       float64 // probability of language
 }
 
-// history is what the last turn of a conversation takes over from the turns before. It is for one
-// goroutine at a time: a gather guards it.
+// history is what the last turn of a conversation takes over from the turns before. One goroutine
+// may use it at a time; a gather guards it.
 type history struct {
 	c       *Classifier
 	req     *request
-	key     digest   // of the turns, the last one included
-	before  *subject // nil where nothing is known, and for a first turn
-	near    []string // the turns before the last, at most nearTurns of them
+	key     digest   // of all turns including the last
+	before  *subject // nil if nothing is known, and for a first turn
+	near    []string // the preceding turns, at most nearTurns of them
 	english bool
-	asks    bool      // for the turnVector, that of
-	past    []float32 // the turn before; nil where there is none
+	asks    bool      // whether turnVector is needed
+	past    []float32 // the turnVector of the preceding turn; nil if there is none
 
-	settled bool // weight holds
+	settled bool // weight is final
 	weight  float64
-	held    map[signal.Kind]signal.Value // until it does
+	held    map[signal.Kind]signal.Value // values that wait until it is
 	after   subject
 }
 
-// subjects is a bounded memo of subjects by the digest of the turns that led to them. It is nil
-// where nothing is to be remembered.
+// subjects is a bounded memo of subjects, keyed by the digest of the turns that led to them. It is
+// nil if nothing is to be remembered.
 type subjects = bounded.Cache[*subject]
 
 func newSubjects(memo int) *subjects {
@@ -92,7 +92,7 @@ func newSubjects(memo int) *subjects {
 	return bounded.New[*subject](n)
 }
 
-// digestsOf returns the digest of the turns up to each of them. Its error is that of ctx.
+// digestsOf returns, for each turn, the digest of all turns up to it. Its error is that of ctx.
 func digestsOf(ctx context.Context, turns []string) ([]digest, error) {
 	out := make([]digest, len(turns))
 	var before digest
@@ -108,8 +108,8 @@ func digestsOf(ctx context.Context, turns []string) ([]digest, error) {
 	return out, nil
 }
 
-// open begins the history of a request whose topic signals are asked for; nil where nothing can be
-// taken over or kept.
+// open begins the history of a request that needs topic signals; nil if there is nothing to take
+// over or keep.
 func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *history {
 	kinds := need & inherited & c.Signals()
 	if kinds == 0 && !need.Has(signal.Language) || strings.TrimSpace(req.text.LastUser) == "" {
@@ -121,7 +121,7 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 		return nil
 	}
 	n := len(turns) - 1
-	// No server is asked about the past.
+	// Remote models are not asked about earlier turns.
 	before := c.subjectAfter(ctx, turns[:n], keys[:n], kinds&blended&^c.opts.given())
 	t := c.begin(req, before, turns[:n], keys[n])
 	if kinds != 0 {
@@ -130,7 +130,7 @@ func (c *Classifier) open(ctx context.Context, req *request, need signal.Mask) *
 	return t
 }
 
-// begin returns the history of a turn behind others.
+// begin returns the history of a turn that follows others.
 func (c *Classifier) begin(req *request, before *subject, turns []string, key digest) *history {
 	t := &history{
 		c: c, req: req, key: key, before: before, held: make(map[signal.Kind]signal.Value),
@@ -146,8 +146,8 @@ func (c *Classifier) begin(req *request, before *subject, turns []string, key di
 	return t
 }
 
-// subjectAfter returns what the conversation is about after the turns, with the given kinds as far
-// as they can be told: what is remembered, or else what the last maxTurns of the turns say.
+// subjectAfter returns the subject of the conversation after the given turns, with the given kinds
+// if they can be determined. It uses the remembered subject, or else reads the last maxTurns turns.
 func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []digest, kinds signal.Mask) *subject {
 	first := max(0, len(turns)-maxTurns)
 	var s *subject
@@ -174,11 +174,12 @@ func (c *Classifier) subjectAfter(ctx context.Context, turns []string, keys []di
 	return s
 }
 
-// isAbroad reports whether the model for other languages tells what the turn follows.
+// isAbroad reports whether the model for other languages determines how far the turn follows the
+// one before.
 func (t *history) isAbroad() bool { return !t.english && t.c.abroad != nil }
 
-// askAbroad makes the pass of a turn in another language give its turnVector, unless it is known, and
-// asks for that of the turn before where it is not.
+// askAbroad makes the pass of a turn in another language compute its turnVector, unless it is
+// known, and requests that of the preceding turn if it is missing.
 func (t *history) askAbroad(ctx context.Context) {
 	if !t.isAbroad() {
 		return
@@ -199,8 +200,8 @@ func (t *history) askAbroad(ctx context.Context) {
 	}
 }
 
-// settle finds out how far the turn follows the one before. The embedding is that of the turn, and
-// unknown where it is not to be had.
+// settle determines how far the turn follows the one before. embedding is that of the turn; it is
+// unknown if it is not available.
 func (t *history) settle(embedding *signal.Value) {
 	if t.settled {
 		return
@@ -236,8 +237,8 @@ func (t *history) settle(embedding *signal.Value) {
 	}
 }
 
-// logOdds are those of the turn following the ones before it: near are the nearest of them, v is its
-// embedding, nil where there is none.
+// logOdds returns the log-odds that the turn follows the preceding ones. near are the closest of
+// these; v is the embedding of the turn, nil if there is none.
 func (t *history) logOdds(near []*lean.Turn, v []float32) float64 {
 	turn, b := lean.Read(t.req.text.LastUser), t.before
 	switch {
@@ -254,8 +255,8 @@ func (t *history) logOdds(near []*lean.Turn, v []float32) float64 {
 	return turn.LogOdds(near, nearest)
 }
 
-// take returns what a value becomes beside what the conversation was about, and remembers it. The
-// history is settled, or nothing was before.
+// take combines a value with the subject of the conversation, and remembers the result. The history
+// must be settled, or have nothing before it.
 func (t *history) take(k signal.Kind, v signal.Value) signal.Value {
 	switch {
 	case v.State != signal.Known || inherited&signal.MaskOf(k) == 0:
@@ -271,11 +272,11 @@ func (t *history) take(k signal.Kind, v signal.Value) signal.Value {
 	return v
 }
 
-// noSubject is the label of domain that says only what a text is not about.
+// noSubject is the label of domain that only means that no other label applies.
 const noSubject = "other"
 
-// share is how much the turns before count in a value. A turn that follows them and has no subject of
-// its own takes over theirs.
+// share returns the weight of the preceding turns in a value. A turn that follows them and has no
+// subject of its own takes over theirs.
 func (t *history) share(k signal.Kind, v *signal.Value) float64 {
 	if i := slices.Index(v.Labels, noSubject); k == signal.Domain && t.weight >= .5 && i >= 0 {
 		return t.weight + (1-t.weight)*float64(v.Probs[i])
@@ -283,8 +284,8 @@ func (t *history) share(k signal.Kind, v *signal.Value) float64 {
 	return t.weight
 }
 
-// mixed returns v with the probabilities before to the power of weight times its own to the power
-// of the rest.
+// mixed returns v with its probabilities combined geometrically: before to the power of weight
+// times its own to the power of 1-weight, normalised.
 func mixed(v *signal.Value, before []float32, weight float64) signal.Value {
 	out := *v
 	logs, sum, best := make([]float64, len(before)), 0.0, 0
@@ -303,8 +304,8 @@ func mixed(v *signal.Value, before []float32, weight float64) signal.Value {
 	return out
 }
 
-// begins reports whether a turn that leans on those before says an intent all the same, and more
-// clearly than they: then it is the one that later turns follow.
+// begins reports whether a turn that follows the preceding ones nevertheless has an intent that is
+// clearer than theirs. Later turns then follow this one.
 func (t *history) begins() bool {
 	x, v := t.c.opts.Intents, t.after.rootVector
 	if x == nil || len(v) == 0 {
@@ -318,8 +319,8 @@ func (t *history) begins() bool {
 	return err != nil || r.Intent == "" || own.Score >= r.Score
 }
 
-// intent returns that of the turn which the subject has it from, where this one follows it and says
-// less. Where neither has one, that is taken over as well.
+// intent returns the intent of the turn that determined the subject, if this turn follows it and
+// has a less certain intent. If neither has an intent, that is taken over as well.
 func (t *history) intent(v signal.Value) signal.Value {
 	if t.before == nil || t.weight < .5 {
 		return v
@@ -341,11 +342,13 @@ func (t *history) intent(v signal.Value) signal.Value {
 	return out
 }
 
-// remember notes what the conversation is about now.
+// remember stores the subject of the conversation after this turn.
 func (t *history) remember() {
-	if t.c.subjects == nil || len(t.after.last) == 0 && // nothing is known, or it was not waited for
+	// nothing is known, or nothing was waited for
+	if t.c.subjects == nil || len(t.after.last) == 0 &&
 		(t.after.kinds == 0 || t.c.Signals().Has(signal.Embedding)) ||
-		t.before != nil && t.isAbroad() && (t.after.other == nil || t.past == nil) { // by words alone: another time otherwise
+		// by words alone; would differ with the vectors
+		t.before != nil && t.isAbroad() && (t.after.other == nil || t.past == nil) {
 		return
 	}
 	s := t.after
@@ -365,7 +368,7 @@ func (t *history) remember() {
 	t.c.subjects.Set(bounded.Key(t.key), &s)
 }
 
-// head is the front of s, at most n bytes of it.
+// head returns the first n bytes of s, or s if it is shorter.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -373,7 +376,7 @@ func head(s string, n int) string {
 	return strings.Clone(strings.ToValidUTF8(s[:n], ""))
 }
 
-// cosine of two vectors of one length; 0 where one has no direction.
+// cosine returns the cosine of two vectors of equal length, or 0 if one has no direction.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i := range a {

@@ -9,7 +9,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// recall finds what is remembered of a portion.
+// recall looks up the remembered verdicts on a portion.
 func (p *pass) recall(ctx context.Context, q *portion) error {
 	s := &p.safe
 	q.hits.from = len(s.hits)
@@ -29,17 +29,17 @@ func (p *pass) recall(ctx context.Context, q *portion) error {
 	return nil
 }
 
-// keyOf returns what decides over what a signal says of a portion.
+// keyOf returns everything that a signal's verdict on a portion depends on.
 func (p *pass) keyOf(ctx context.Context, q *portion, k signal.Kind) (memoKey, error) {
 	sum, err := q.unit.digest(ctx)
 	key := memoKey{text: sum, kind: k, all: p.safe.all}
 	if k == signal.PII && q.kinds&attackKinds != 0 {
-		key.kinds = attackKinds // which windows are read depends on them
+		key.kinds = attackKinds // they determine which windows are read
 	}
 	return key, err
 }
 
-// remember notes what a signal says of a portion, if that is all there is to say.
+// remember stores the verdict of a signal on a portion, if the verdict is complete.
 func (p *pass) remember(ctx context.Context, t *task, q *portion, m *memory) {
 	if q.cut || p.opts.Memo == 0 {
 		return
@@ -49,7 +49,7 @@ func (p *pass) remember(ctx context.Context, t *task, q *portion, m *memory) {
 	}
 }
 
-// verdictOn is what the task says of its share of a text.
+// verdictOn returns the task's verdict on its share of a text.
 func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
 	if s.hit != noHit {
 		return p.safe.hits[s.hit].memory
@@ -87,14 +87,14 @@ func (p *pass) verdictOn(ctx context.Context, t *task, s *share) memory {
 	return m
 }
 
-// scanned is what the scan adds to the log-odds of a text, of which best was read and has the
-// greatest: 0 for nil, and where the scan has no say.
+// scanned returns what the scan adds to the log-odds of a text, of which best was read and has the
+// greatest log-odds: 0 if best is nil or the scan is not used.
 func (p *pass) scanned(ctx context.Context, t *task, u *unit, best *read) float64 {
 	scanner := p.scanner()
 	if best == nil || t.Document == nil || t.Document.Scan == nil || scanner == nil {
 		return 0
 	}
-	ctx = context.WithoutCancel(ctx) // it is a window, and what is said of it may be remembered
+	ctx = context.WithoutCancel(ctx) // this is one window, and its verdict may be remembered
 	text := u.text
 	if p.readings[best.reading].key.source == twin {
 		var err error
@@ -114,7 +114,8 @@ func (p *pass) scanned(ctx context.Context, t *task, u *unit, best *read) float6
 	return say.Weight * min(max(evidence, -say.Bound), say.Bound)
 }
 
-// rank puts log-odds among the greatest and returns its place, topWindows if it is not among them.
+// rank inserts z into the greatest log-odds and returns its index, or topWindows if it is not among
+// them.
 func (m *memory) rank(z float64) int {
 	at := m.tops
 	for at > 0 && z > m.top[at-1] {
@@ -128,7 +129,8 @@ func (m *memory) rank(z float64) int {
 	return at
 }
 
-// logOdds are those of the positive label, given the logits of all, at the task's temperature.
+// logOdds returns the log-odds of the positive label from the logits of all labels, at the task's
+// temperature.
 func (t *task) logOdds(logits []float32) float64 {
 	top := math.Inf(-1)
 	for i, l := range logits {
@@ -145,8 +147,9 @@ func (t *task) logOdds(logits []float32) float64 {
 	return float64(logits[t.positive])/t.Temperature - top - math.Log(sum)
 }
 
-// document is the probability that a text holds what the task looks for, given the greatest
-// log-odds of its windows, what the scan adds to them and how many windows cover the text.
+// document returns the probability that a text contains what the task looks for. top holds the
+// greatest log-odds of its windows, scan is what the scan adds to them, windows the number of
+// windows that cover the text.
 func (t *task) document(top []float64, scan float64, windows int) float64 {
 	if len(top) == 0 {
 		return 0
@@ -164,18 +167,18 @@ func (t *task) document(top []float64, scan float64, windows int) float64 {
 	return 1 / (1 + math.Exp(-z))
 }
 
-// tally is what a task says of several texts: the greatest score of one, so that no harmless text
-// beside it speaks for an attack. What was said before does not raise the score of a conversation
-// either: it had its score when it was the newest.
+// tally collects a task's verdicts on several texts. The greatest score of a single text counts, so
+// that a harmless text beside an attack does not lower it. Earlier text does not raise the score of
+// a conversation either: it had its score when it was the newest.
 type tally struct {
 	memory
 	score float64
-	unit  *unit // that of the text with the greatest score; nil while none was read
+	unit  *unit // the text with the greatest score; nil while none was read
 }
 
 func (s *tally) add(t *task, m *memory, u *unit, doubt float64) {
 	score := t.document(m.top[:m.tops], m.scan, m.covering)
-	if doubt != 0 { // taken off the log-odds
+	if doubt != 0 { // subtracted from the log-odds
 		score /= score + (1-score)*math.Exp(doubt)
 	}
 	if m.tops > 0 && (s.unit == nil || score > s.score) {
@@ -184,8 +187,8 @@ func (s *tally) add(t *task, m *memory, u *unit, doubt float64) {
 	s.windows, s.read = s.windows+m.windows, s.read+m.read
 }
 
-// judge sets v to the probability that the texts of the origins that the signal speaks for hold an
-// attack, and to the verdicts on every origin that is read.
+// judge sets v to the probability that the texts of the origins that the signal covers contain an
+// attack, and to the verdicts per origin.
 func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Value) {
 	var by [signal.NumOrigins]tally
 	var total tally
@@ -221,9 +224,9 @@ func (p *pass) judge(ctx context.Context, t *task, plan *taskPlan, v *signal.Val
 	}
 }
 
-// conclude sets score, label and probabilities, given those of one window: what is not the score is
-// shared among the other labels as there. The label is the positive one exactly from the threshold
-// on.
+// conclude sets the score, label and probabilities of v from probs, the probabilities of one
+// window. The other labels share 1-score in the proportions of probs. The label is the positive one
+// exactly if score reaches the threshold.
 func (t *task) conclude(score float64, probs []float32, v *signal.Value) {
 	v.Score = score
 	rest := 1 - float64(probs[t.positive])
@@ -235,7 +238,7 @@ func (t *task) conclude(score float64, probs []float32, v *signal.Value) {
 			continue
 		case rest > 0:
 			v.Probs[i] = float32(float64(q) / rest * (1 - v.Score))
-		default: // none of the others has any probability
+		default: // none of the other labels has a probability
 			v.Probs[i] = float32((1 - v.Score) / float64(len(probs)-1))
 		}
 		if best < 0 || v.Probs[i] > v.Probs[best] {
@@ -247,8 +250,8 @@ func (t *task) conclude(score float64, probs []float32, v *signal.Value) {
 	}
 }
 
-// sentence returns the sentence of text[from:to] that the scan finds most like an attack: all of it
-// without a scan.
+// sentence returns the sentence of text[from:to] that the scan scores highest, or all of it without
+// a scan.
 func (p *pass) sentence(text string, from, to int) (start, end int) {
 	scanner := p.scanner()
 	if scanner == nil {
@@ -269,9 +272,9 @@ func (p *pass) sentence(text string, from, to int) (start, end int) {
 	return start, end
 }
 
-// sentenceEnd returns where the first sentence of text ends: behind a line break, or behind . ! or
-// ? and the white space that follows it; the marks of Chinese, Japanese, Hindi, Arabic and Urdu need
-// none.
+// sentenceEnd returns the end of the first sentence of text: after a line break, or after . ! or ?
+// and the white space that follows. The punctuation marks of Chinese, Japanese, Hindi, Arabic and
+// Urdu need no white space.
 func sentenceEnd(text string) int {
 	for i, r := range text {
 		switch r {

@@ -7,9 +7,9 @@ import (
 	"signalbox/internal/signal"
 )
 
-// detectLanguage tells the language of the last user message. One that is in none, or too short to
-// tell, is unknown for undecided: a guess would be a default label. In a conversation it is in the
-// language of the turn before.
+// detectLanguage determines the language of the last user message. A message that is in no
+// recognisable language, or too short to decide, is unknown (undecided): a guess would be a default
+// label. In a conversation an undecided message has the language of the turn before.
 func detectLanguage(ctx context.Context, req *request, t *history) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Unknown, Reason: signal.ReasonUndecided, Source: "language"}

@@ -5,13 +5,14 @@ import (
 	"sync"
 )
 
-// sized is what takes a number of bytes, which does not change.
+// sized is a value with a size in bytes that does not change.
 type sized interface{ bytes() int }
 
-// lru holds values, the latest used longest. The zero value is ready. It is safe for concurrent use.
+// lru is a bounded cache that evicts the least recently used values. The zero value is ready to
+// use. It is safe for concurrent use.
 type lru[K comparable, V sized] struct {
-	mu     sync.Mutex // guards what follows
-	recent list.List  // of *entry[K, V], the latest used first
+	mu     sync.Mutex // guards the fields below
+	recent list.List  // of *entry[K, V], most recently used first
 	byKey  map[K]*list.Element
 	bytes  int
 }
@@ -27,7 +28,7 @@ func (l *lru[K, V]) empty() bool {
 	return len(l.byKey) == 0
 }
 
-// get returns the value of a key, if it is known.
+// get returns the value of a key, if there is one.
 func (l *lru[K, V]) get(key K) (v V, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,8 +40,8 @@ func (l *lru[K, V]) get(key K) (v V, ok bool) {
 	return at.Value.(*entry[K, V]).value, true //nolint:errcheck // nothing else is in the list
 }
 
-// put keeps a value in place of that of its key, and lets go of what was not used for longest until at
-// most so many values and bytes are left.
+// put stores a value under key, replacing an older one. It then evicts the least recently used
+// values until at most most values and room bytes are left.
 func (l *lru[K, V]) put(key K, v V, most, room int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,28 +11,29 @@ import (
 	"signalbox/classify/tokenize"
 )
 
-// Mark is a part of an answer that its evidence does not support, as far as a model can tell.
+// Mark is a part of an answer that, according to a model, its evidence does not support.
 type Mark struct {
-	Start, End int     // bytes [Start,End) of the answer, at least one, without spaces at the ends
-	Score      float64 // probability of the worst token in it that it is not supported, from the task's threshold to 1
+	Start, End int // bytes [Start,End) of the answer, at least one, without surrounding spaces
+	// the highest probability among its tokens of being unsupported, from the task's threshold to 1
+	Score float64
 }
 
-// ErrNoEvidence reports an answer that there is nothing to compare with.
+// ErrNoEvidence reports an answer for which there is no evidence.
 var ErrNoEvidence = errors.New("no evidence")
 
-// MarkTokens finds what evidence does not support in an answer to a question (empty for none), with
-// a model that judges every token of the answer, such as HaluGate or LettuceDetect. Marks are in
-// the order of the answer and do not touch; nil says that all of it is supported. The caller owns
-// them.
+// MarkTokens finds the parts of an answer that evidence does not support, with a model that judges
+// every token of the answer, such as HaluGate or LettuceDetect. question may be empty. Marks are in
+// the order of the answer and do not touch each other; nil means that all of it is supported. The
+// caller owns the result.
 //
-// Evidence that does not fit into a row with the answer is read in windows that overlap, each with
-// the question and the whole answer. A token is supported if one window supports it: the others do
-// not hold what it is about. Answers longer than half a row are read in parts, each with all of the
-// evidence. Where Window.Max is set and evidence needs more windows, the first Max-1 and the last
-// are read, and what only the others support is marked.
+// Evidence that does not fit into a row with the answer is read in overlapping windows, each
+// together with the question and the whole answer. A token is supported if one window supports it,
+// because the other windows may not cover its subject. Answers longer than half a row are read in
+// parts, each with all of the evidence. If Window.Max is set and the evidence needs more windows,
+// the first Max-1 and the last are read; text that only the others support is marked.
 //
 // Errors: ErrNoTask, ErrNoEvidence, those of the session, a Reasoned error for invalid output, and
-// ctx's. Options.Timeout does not apply: the caller's context does.
+// ctx's. Options.Timeout does not apply; only the caller's context limits the call.
 func (c *Classifier) MarkTokens(ctx context.Context, task string, evidence []string, question, answer string) ([]Mark, error) {
 	e, t := c.judgingTask(task)
 	if t == nil || !e.Ready() {
@@ -49,12 +50,12 @@ func (c *Classifier) judgingTask(name string) (*Engine, *task) {
 	return c.findTask(func(t *task) bool { return t.Judges() && t.Name == name })
 }
 
-// The texts of a pass over an answer.
+// Indices of the texts of a pass over an answer.
 const (
 	answerText = iota
 	evidenceText
 	questionText
-	judgedTexts // how many there are
+	judgedTexts // number of texts
 )
 
 func (e *Engine) markTokens(ctx context.Context, t *task, evidence []string, question, answer string, o *Options) (out []Mark, err error) {
@@ -82,16 +83,15 @@ func (e *Engine) markTokens(ctx context.Context, t *task, evidence []string, que
 	return out, nil
 }
 
-// judgedRows are the rows in which an answer is read: parts of it, each with every window of the
-// evidence. A row of an answer that is one part, and of evidence that is one window, is all there
-// is.
+// judgedRows are the rows in which an answer is read: each part of it with every window of the
+// evidence. An answer of one part with evidence of one window is a single row.
 type judgedRows struct {
 	t       *task
 	frame   frame
 	tokens  int // of the answer
 	parts   tokenize.Windows
-	windows []int // of the evidence, as read: the token at which each starts
-	size    int   // tokens of such a window
+	windows []int // start of each window of the evidence that is read, in tokens
+	size    int   // length of such a window in tokens
 }
 
 func newJudgedRows(t *task, f frame, tokens, room int) *judgedRows {
@@ -110,7 +110,8 @@ func newJudgedRows(t *task, f frame, tokens, room int) *judgedRows {
 	return r
 }
 
-// stride is the distance of windows of so many tokens, in the proportion that the manifest gives.
+// stride returns the distance between windows of size tokens, in the proportion given by the
+// manifest.
 func (r *judgedRows) stride(size int) int {
 	return max(1, size*r.t.Window.Stride/r.t.Window.Tokens)
 }
@@ -126,7 +127,7 @@ func (r *judgedRows) add(p *pass) {
 	}
 }
 
-// scores are, for every token of the answer, the probabilities that it is not supported, by the
+// scores returns, for every token of the answer, the probability that it is unsupported, from the
 // window that supports it best. Where parts overlap, each half of the overlap belongs to the part
 // whose middle is nearer.
 func (r *judgedRows) scores(p *pass) []float64 {
@@ -148,8 +149,8 @@ func (r *judgedRows) scores(p *pass) []float64 {
 	return out
 }
 
-// least is the score of a token of a part, by the window that supports it best. probs is scratch
-// space for those of one token.
+// least returns the score of a token of a part, from the window that supports it best. probs is
+// scratch space for the probabilities of one token.
 func (r *judgedRows) least(p *pass, part, token int, probs []float64) float64 {
 	least := math.Inf(1)
 	for w := range r.windows {
@@ -161,8 +162,8 @@ func (r *judgedRows) least(p *pass, part, token int, probs []float64) float64 {
 	return least
 }
 
-// marks joins neighbouring tokens from the threshold on. Tokens without text, and spaces between
-// tokens, are part of a mark only inside of it.
+// marks joins neighbouring tokens whose score reaches the threshold. Tokens without text, and
+// spaces between tokens, are part of a mark only in its interior.
 func marks(enc *tokenize.Encoding, scores []float64, threshold float64, answer string) []Mark {
 	var out []Mark
 	open := false
@@ -185,15 +186,15 @@ func marks(enc *tokenize.Encoding, scores []float64, threshold float64, answer s
 	return out
 }
 
-// trimmed leaves out the spaces at the ends of text[start:end].
+// trimmed returns text[start:end] without surrounding spaces.
 func trimmed(text string, start, end int) (from, to int) {
 	rest := strings.TrimLeft(text[start:end], " \t\r\n")
 	start = end - len(rest)
 	return start, start + len(strings.TrimRight(rest, " \t\r\n"))
 }
 
-// frame is what a row holds before the answer: the evidence, and what stands around it in every
-// row.
+// frame is the part of a row before the answer: the evidence, and the tokens around it that every
+// row has.
 type frame struct{ head, body, tail []int32 }
 
 // around returns the tokens of a row with the evidence tokens [from,to).
@@ -207,16 +208,16 @@ func (f *frame) around(from, to int) []int32 {
 	return append(row, f.tail...)
 }
 
-// limit cuts what stands around the evidence to so many tokens: the end of the head, where a long
-// question is, then that of the tail.
+// limit cuts the tokens around the evidence to at most so many: first the end of the head, where a
+// long question is, then the end of the tail.
 func (f *frame) limit(tokens int) {
 	tokens = max(tokens, 0)
 	f.tail = f.tail[:min(len(f.tail), tokens)]
 	f.head = f.head[:min(len(f.head), tokens-len(f.tail))]
 }
 
-// frame lays out evidence and question as the template of t says, with at most fixed tokens around
-// the evidence.
+// frame lays out evidence and question according to the template of t, with at most fixed tokens
+// around the evidence.
 func (e *Engine) frame(p *pass, t *task, evidence []string, question string, fixed int) frame {
 	var f frame
 	if t.Template == bundle.Separated {
@@ -228,7 +229,7 @@ func (e *Engine) frame(p *pass, t *task, evidence []string, question string, fix
 	return f
 }
 
-// separated is evidence, separator, question.
+// separated lays out evidence, separator and question.
 func (e *Engine) separated(p *pass, evidence []string, question string) frame {
 	e.tokens.Encode(strings.Join(evidence, "\n"), &p.texts[evidenceText])
 	f := frame{body: p.texts[evidenceText].IDs}
@@ -240,8 +241,8 @@ func (e *Engine) separated(p *pass, evidence []string, question string) frame {
 	return f
 }
 
-// passages is the instruction of bundle.Passages. It is one text to the tokenizer, so that a row
-// which holds all of it is what the models were trained on.
+// passages lays out the instruction of bundle.Passages. It is tokenised as one text, so that a row
+// that holds all of it equals the training input of the models.
 func (e *Engine) passages(p *pass, evidence []string, question string) frame {
 	before, body, after := passageTexts(evidence, question)
 	enc := &p.texts[evidenceText]
@@ -251,7 +252,7 @@ func (e *Engine) passages(p *pass, evidence []string, question string) frame {
 	return frame{head: enc.IDs[:first], body: enc.IDs[first:last], tail: enc.IDs[last:]}
 }
 
-// firstAt is the first token that starts at a byte or behind it.
+// firstAt returns the first token that starts at or after byte at.
 func firstAt(enc *tokenize.Encoding, at int) int {
 	for i, start := range enc.Start {
 		if int(start) >= at {
@@ -261,9 +262,9 @@ func firstAt(enc *tokenize.Encoding, at int) int {
 	return len(enc.Start)
 }
 
-// passageTexts are the three parts of the instruction of bundle.Passages, with a question and
-// without. The words are those of the prompts of RAGTruth as LettuceDetect 0.2 writes them; the
-// models know no others.
+// passageTexts returns the three parts of the instruction of bundle.Passages, with or without a
+// question. The words are those of the prompts of RAGTruth as LettuceDetect 0.2 writes them; the
+// models were trained on no others.
 func passageTexts(evidence []string, question string) (before, body, after string) {
 	var b strings.Builder
 	for i, text := range evidence {

@@ -8,11 +8,11 @@ import (
 	"signalbox/internal/signal"
 )
 
-// digest is the SHA-256 of a text. Nobody can make two texts with one digest, so that what one
-// tenant sends cannot change what is said of the text of another.
+// digest is the SHA-256 of a text. It is collision-resistant, so that a text sent by one tenant
+// cannot change the verdict on a text of another.
 type digest [sha256.Size]byte
 
-// hashBytes is how much text is hashed between two looks at the context.
+// hashBytes is the amount of text hashed between two checks of the context.
 const hashBytes = 64 << 10
 
 // digestOf hashes a text. Its error is that of ctx.
@@ -35,49 +35,51 @@ func digestOf(ctx context.Context, text string) (digest, error) {
 	return d, nil
 }
 
-// memoKey is a text and how it was read. The engine is that of the memo.
+// memoKey identifies a text and the way it was read. The engine is that of the memo.
 type memoKey struct {
-	text  digest
-	kind  signal.Kind // what is told
-	kinds signal.Mask // of PII the signals that shared its windows, as they decide which are read
-	all   bool        // every window was read
+	text digest
+	kind signal.Kind // what is told
+	// for PII the signals that shared its windows, because they determine which are read
+	kinds signal.Mask
+	all   bool // every window was read
 }
 
-// topWindows is how many of the windows of a text are remembered, and count for a document at most.
+// topWindows is the number of windows of a text whose log-odds are remembered and used for the
+// probability of a document.
 const topWindows = 3
 
-// memory is what one signal says of one text, or of Language whether it is in another one. It holds
-// nothing of who sent it.
+// memory is the verdict of one signal on one text, or, for Language, whether the text is in another
+// one. It contains nothing about the sender.
 type memory struct {
-	top        [topWindows]float64 // the greatest log-odds of an attack, the greatest first
-	tops       int                 // how many there are
+	top        [topWindows]float64 // the greatest log-odds of an attack, in descending order
+	tops       int                 // number of entries in top
 	scan       float64             // what the scan adds to the log-odds of the text
-	probs      []float32           // of the labels, in the first of them
-	start, end int                 // bytes of the sentence that weighs most
-	spans      []pii.Span          // personal data
+	probs      []float32           // of the labels, in the highest window
+	start, end int                 // bytes of the sentence with the most weight
+	spans      []pii.Span          // personal data found
 	windows    int                 // that cover the text and its twin
-	covering   int                 // of them, those of the text
-	read       int                 // of windows
-	tongue     tongue              // of Language: whether the text is in another one
+	covering   int                 // those of them that cover the text
+	read       int                 // number of windows read
+	tongue     tongue              // for Language: whether the text is in another one
 }
 
-// The size of a memory, for the bound of a memo.
+// Sizes that limit a memo.
 const (
-	memoryBytes = 400 // with its key, its place in the list and in the table
+	memoryBytes = 400 // with its key, its list entry and its table entry
 	spanBytes   = 64
-	// maxMemoryShare is the part of a memo that one memory may take: 1/maxMemoryShare.
+	// maxMemoryShare limits one memory to 1/maxMemoryShare of a memo.
 	maxMemoryShare = 64
 )
 
 func (m *memory) bytes() int { return memoryBytes + 4*len(m.probs) + spanBytes*len(m.spans) }
 
-// memo remembers what was read. The zero value is ready. It is safe for concurrent use.
+// memo remembers verdicts. The zero value is ready to use. It is safe for concurrent use.
 type memo struct {
 	whole lru[memoKey, *memory]
-	parts lru[partKey, *part] // of texts that were not read to their end
+	parts lru[partKey, *part] // of texts that were not read completely
 }
 
-// get returns what is remembered for key. Its slices are shared and must not be modified.
+// get returns the memory for key. Its slices are shared and must not be modified.
 func (m *memo) get(key *memoKey) (memory, bool) {
 	v, ok := m.whole.get(*key)
 	if !ok {
@@ -86,8 +88,8 @@ func (m *memo) get(key *memoKey) (memory, bool) {
 	return *v, true
 }
 
-// put remembers v, which is not changed afterwards, and forgets what was not used for longest until
-// no more than entries of usual size are left.
+// put remembers v, which must not be changed afterwards, and evicts the least recently used
+// memories until no more than entries of the usual size are left.
 func (m *memo) put(key *memoKey, v *memory, entries int) {
 	room := entries * memoryBytes
 	if size := v.bytes(); size > max(room/maxMemoryShare, memoryBytes+spanBytes) || entries <= 0 {

@@ -116,10 +116,10 @@ func (o Options) Validate() error {
 	return p.Err()
 }
 
-// origins says whose text the signals about attacks read.
+// origins are the origins of the text that the signals about attacks read.
 type origins struct {
-	score [signal.NumKinds]signal.Origins // what the value speaks for
-	read  [signal.NumKinds]signal.Origins // what is read: that, and what has a verdict only
+	score [signal.NumKinds]signal.Origins // covered by the value of a signal
+	read  [signal.NumKinds]signal.Origins // those, and the origins that only have a verdict
 }
 
 func (o Options) origins() origins {

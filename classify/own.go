@@ -10,25 +10,25 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Own is a configuration's own classifier: a head over the embedding or over n-grams alone, a model
-// elsewhere, or an adapter of a bundle, see Engine.WithTail. It reads Text.LastUser.
+// Own is a classifier defined by the configuration: a head over the embedding or over n-grams
+// alone, a remote model, or an adapter of a bundle, see Engine.WithTail. It reads Text.LastUser.
 type Own struct {
 	Name string
-	Head *trained.Head // nil for others
-	// Judge is asked where there is no head. Neither: an engine with a tail of that kind gives it,
-	// and without one the classifier is unknown (no_model).
+	Head *trained.Head // nil for classifiers without one
+	// Judge is asked if there is no head. If both are nil, an engine with a tail of that kind
+	// provides the classifier; without such an engine it is unknown (no_model).
 	Judge Judge
 }
 
-// Judge is a model elsewhere that says what a text is. Implementations are safe for concurrent use.
+// Judge is a remote model that labels a text. Implementations must be safe for concurrent use.
 type Judge interface {
 	// Judge returns the labels of a text with their probabilities in [0,1], which need not add up
-	// to 1, and the label that holds, empty for none. It keeps no text. Its errors are Reasoned or
-	// wrap ctx's.
+	// to 1, and the label that applies, empty for none. It does not retain the text. Its errors are
+	// Reasoned or wrap ctx's.
 	Judge(ctx context.Context, x signal.Exchange) (signal.Judgement, error)
 }
 
-// ownKind is the kind of the classifier at i.
+// ownKind returns the kind of the classifier at index i.
 func ownKind(i int) signal.Kind { return signal.Own + signal.Kind(i) }
 
 func checkOwn(own []Own) error {
@@ -43,17 +43,17 @@ func checkOwn(own []Own) error {
 	return nil
 }
 
-// heads are the classifiers of one's own that are made of the embedding.
+// heads returns the own classifiers that are computed from the embedding.
 func (o Options) heads() signal.Mask {
 	return o.ownWhere(func(x *Own) bool { return x.Head != nil && x.Head.Info().Dims > 0 })
 }
 
-// worded are those that are made of n-grams alone, which need no model.
+// worded returns the own classifiers that are computed from n-grams alone and need no model.
 func (o Options) worded() signal.Mask {
 	return o.ownWhere(func(x *Own) bool { return x.Head != nil && x.Head.Info().Dims == 0 })
 }
 
-// judges are those that are asked elsewhere.
+// judges returns the own classifiers that ask a remote model.
 func (o Options) judges() signal.Mask {
 	return o.ownWhere(func(x *Own) bool { return x.Judge != nil })
 }
@@ -68,7 +68,7 @@ func (o Options) ownWhere(holds func(*Own) bool) signal.Mask {
 	return m
 }
 
-// made are the kinds that are made of the embedding; none for a nil Classifier.
+// made returns the kinds that are derived from the embedding; none for a nil Classifier.
 func (c *Classifier) made() signal.Mask {
 	if c == nil {
 		return 0
@@ -80,7 +80,7 @@ func (c *Classifier) made() signal.Mask {
 	return m
 }
 
-// derive returns the value of a kind that is made of the embedding.
+// derive returns the value of a kind that is derived from the embedding.
 func (c *Classifier) derive(k signal.Kind, req *request, embedding *signal.Value) signal.Value {
 	if k == signal.Intent {
 		return c.intent(req, embedding)
@@ -99,7 +99,7 @@ func (c *Classifier) derive(k signal.Kind, req *request, embedding *signal.Value
 	return v
 }
 
-// byWords returns the value of a kind that is made of n-grams alone.
+// byWords returns the value of a kind that is computed from n-grams alone.
 func (c *Classifier) byWords(ctx context.Context, k signal.Kind, req *request) signal.Value {
 	own := &c.opts.Own[k-signal.Own]
 	v := signal.Value{Source: own.Name}
@@ -116,7 +116,7 @@ func (c *Classifier) byWords(ctx context.Context, k signal.Kind, req *request) s
 	return v
 }
 
-// predict sets v to what a head says of a text and its embedding.
+// predict sets v to the result of the head for a text and its embedding.
 func (o *Own) predict(text string, vector []float32, v *signal.Value) {
 	start := time.Now()
 	r, err := o.Head.Predict(text, vector)
@@ -129,9 +129,9 @@ func (o *Own) predict(text string, vector []float32, v *signal.Value) {
 	v.Elapsed += time.Since(start)
 }
 
-// Moderate puts signal k of an answer, or a piece of it, into set. A model elsewhere is told the
-// prompt as well, and asked for k alone. One that is here reads the text once for k and for what
-// set lacks of also.
+// Moderate puts signal k of an answer, or of a piece of it, into set. A remote model also receives
+// the prompt, and is asked for k alone. A local model reads the text once, for k and for the kinds
+// of also that set lacks.
 func (c *Classifier) Moderate(
 	ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set,
 ) {
@@ -141,7 +141,7 @@ func (c *Classifier) Moderate(
 	}
 	need := signal.MaskOf(k)
 	if scans := c.scans(); scans.Has(k) {
-		also &= scans // it may be enough
+		also &= scans // the scans may be enough
 	}
 	for _, other := range also.Kinds() {
 		if c.elsewhere(other) == nil {
@@ -150,6 +150,6 @@ func (c *Classifier) Moderate(
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	text := singleText(x.Judged()) // it begins no conversation
+	text := singleText(x.Judged()) // it is not part of a conversation
 	c.extractTurn(ctx, newRequest(&text, bestWindows, &c.opts), need&^set.Have(), set, nil, nil)
 }

@@ -11,14 +11,14 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Pair is two texts that a model reads together, such as a premise and a claim about it.
+// Pair is two texts that a model reads together, such as a premise and a claim.
 type Pair struct{ First, Second string }
 
 // ErrNoTask reports a task that no bundle provides, or whose bundle cannot run.
 var ErrNoTask = errors.New("no model for this task")
 
 // PairLabels returns the labels of a task over pairs, in the order of the probabilities that
-// ClassifyPairs gives, or nil when there is no such task. The caller must not modify it.
+// ClassifyPairs returns, or nil if there is no such task. The caller must not modify the result.
 func (c *Classifier) PairLabels(task string) []string {
 	if _, t := c.pairTask(task); t != nil {
 		return t.Labels
@@ -27,10 +27,10 @@ func (c *Classifier) PairLabels(task string) []string {
 }
 
 // ClassifyPairs returns the calibrated probabilities of every pair, [len(pairs)][len(labels)],
-// which the caller owns. A pair that is longer than a row loses the end of its first text; the
-// second one is cut only where it alone would leave less than a quarter of the row to a longer
-// first. Errors: ErrNoTask, those of the session, a Reasoned error for invalid output, and ctx's.
-// Options.Timeout does not apply: the caller's context does.
+// which the caller owns. If a pair is longer than a row, the end of its first text is cut; the
+// second text is cut only if it would leave less than a quarter of the row to a longer first text.
+// Errors: ErrNoTask, those of the session, a Reasoned error for invalid output, and ctx's.
+// Options.Timeout does not apply; only the caller's context limits the call.
 func (c *Classifier) ClassifyPairs(ctx context.Context, task string, pairs []Pair) ([][]float32, error) {
 	e, t := c.pairTask(task)
 	if t == nil || !e.Ready() {
@@ -59,7 +59,7 @@ func (c *Classifier) findTask(is func(t *task) bool) (*Engine, *task) {
 	return nil, nil
 }
 
-// pairPass takes a pass for one task over rows of two texts, with room for so many texts.
+// pairPass returns a pass for one task over rows of two texts, with room for so many texts.
 func (e *Engine) pairPass(t *task, texts int, o *Options) *pass {
 	p, ok := e.passes.Get().(*pass)
 	if !ok {
@@ -81,7 +81,7 @@ func (p *pass) addPair(first, second []int32) {
 	p.reads = append(p.reads, read{task: int32(at), next: -1})
 }
 
-// runPairs computes the rows of addPair. The outputs are in the reads, in their order.
+// runPairs computes the rows added by addPair. The outputs are in the reads, in the same order.
 func (p *pass) runPairs(ctx context.Context) error {
 	p.plans[0].reads = span{0, len(p.reads)}
 	if err := p.run(ctx); err != nil {
@@ -93,7 +93,7 @@ func (p *pass) runPairs(ctx context.Context) error {
 	return nil
 }
 
-// putBack gives a pass back that is worth keeping.
+// putBack returns a pass to the pool if it is worth keeping.
 func (e *Engine) putBack(p *pass) {
 	if p.small() {
 		p.release()
@@ -125,7 +125,7 @@ func (e *Engine) classifyPairs(ctx context.Context, t *task, pairs []Pair, o *Op
 	return out, nil
 }
 
-// probabilities are those of the labels of t in every read.
+// probabilities returns the probabilities of the labels of t for every read.
 func (p *pass) probabilities(t *task) [][]float32 {
 	width := len(t.Labels)
 	probs := make([]float64, width)
@@ -141,9 +141,9 @@ func (p *pass) probabilities(t *task) [][]float32 {
 	return out
 }
 
-// fit cuts the ends of two texts so that they have at most room tokens together: the first one down
-// to a quarter of the room, and only then the second. Half a claim is another claim, half of what
-// is said about it is still evidence.
+// fit cuts the ends of two texts so that together they have at most room tokens: the first one down
+// to a quarter of the room, and only then the second. Half a claim is a different claim; half of
+// the evidence is still evidence.
 func fit(first, second []int32, room int) (a, b []int32) {
 	room = max(room, 2)
 	keep := min(len(first), max(room/4, 1))

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// partBytes is what a part takes beside what the model said of it.
+	// partBytes is the size of a part in addition to the model's output.
 	partBytes = 250
-	// maxPartsBytes bounds the parts of a bundle. A window of 256 tokens takes 37 KiB for personal
-	// data of 18 types and some 10 bytes for an attack, so that these are some 900 windows, more
+	// maxPartsBytes limits the parts of a bundle. A window of 256 tokens takes 37 KiB for personal
+	// data of 18 types and some 10 bytes for an attack. The limit thus holds some 900 windows, more
 	// than one core reads in three times the default timeout.
 	maxPartsBytes = 32 << 20
 )
 
-// partKey is a window of a text and the signal that read it. Like digest it cannot be forged: it is
-// the SHA-256 of what the model is given.
+// partKey identifies a window of a text and the signal that read it. Like digest it is
+// collision-resistant: it is the SHA-256 of the model's input.
 type partKey struct {
 	tokens digest
 	kind   signal.Kind
 }
 
-// part is what the model said of a window of a text that no verdict came of since the time was up, so
-// that who asks again goes on from there. Nothing tells who sent it. The parts of a text go once its
-// verdict is there.
+// part is the model's output for a window of a text that got no verdict because time ran out. A
+// repeated request continues from there. A part does not identify the sender. The parts of a text
+// are dropped once it has a verdict.
 type part struct{ out []float32 }
 
 func (p *part) bytes() int { return partBytes + 4*len(p.out) }
@@ -43,14 +43,14 @@ func (p *pass) partKeyOf(i int, reading, from, to int32) partKey {
 	return partKey{sha256.Sum256(text), p.e.tasks[i].kind}
 }
 
-// addPart is add, unless what the model says of these tokens was kept: then no row is read for them.
+// addPart is add, except that no row is added if the model's output for these tokens was kept.
 func (p *pass) addPart(i int, reading int32, from, to int) {
 	if p.opts.Memo > 0 && !p.e.memo.parts.empty() {
 		key := p.partKeyOf(i, reading, int32(from), int32(to))
 		if known, ok := p.e.memo.parts.get(key); ok {
 			p.reads = append(p.reads, read{
 				task: int32(i), next: -1, reading: reading, from: int32(from), to: int32(to),
-				out: known.out, kept: true, // shared, and not modified
+				out: known.out, kept: true, // shared; must not be modified
 			})
 			return
 		}
@@ -58,8 +58,9 @@ func (p *pass) addPart(i int, reading int32, from, to int) {
 	p.add(i, reading, from, to)
 }
 
-// keepParts keeps what was read for signals that have no verdict since the time was up, or the
-// client gone. Of the others it lets go of what was kept. why says how the pass ended.
+// keepParts keeps the outputs for signals that got no verdict because time ran out or the client
+// disconnected, and drops the kept outputs of all others. why is the reason for which the pass
+// ended.
 func (p *pass) keepParts(ctx context.Context, why signal.Reason) {
 	if p.opts.Memo == 0 {
 		return
@@ -81,7 +82,8 @@ func (p *pass) keepParts(ctx context.Context, why signal.Reason) {
 			case plan.known:
 				p.e.memo.parts.drop(key)
 			case ended || p.g.late(t.kind):
-				// A copy, so that what a run returned of other rows is not held with it.
+				// A copy, so that the outputs for other rows of the same run are not retained with
+				// it.
 				p.e.memo.parts.put(key, &part{slices.Clone(r.out)}, math.MaxInt, maxPartsBytes)
 			}
 		}

@@ -19,11 +19,12 @@ import (
 // smallestBucket is the row length, in tokens, below which rows share a batch.
 const smallestBucket = 16
 
-// maxBatchTokens is the most tokens of rows that share a run, padding included. Attention takes
-// memory with the square of a row, so that rows of thousands of tokens run alone.
+// maxBatchTokens is the maximum number of tokens in the rows of one run, padding included. The
+// memory of attention grows with the square of the row length, so rows of thousands of tokens run
+// alone.
 const maxBatchTokens = 8 << 10
 
-// maxPooledTokens is the most tokens for which a pass goes back to the pool.
+// maxPooledTokens is the maximum size, in tokens, of a pass that goes back to the pool.
 const maxPooledTokens = 64 << 10
 
 // pass is the scratch space of one pass of one engine over one request. Its rows borrow ids from
@@ -32,13 +33,13 @@ type pass struct {
 	e     *Engine
 	req   *request
 	opts  *Options
-	g     *gather // nil where all matters to the end, as of pairs
+	g     *gather // nil if every result matters until the end, as for pairs
 	begun time.Time
-	// foreign: of the units those in other languages than English are read.
+	// foreign: only the units in other languages than English are read.
 	foreign bool
 
 	readings []reading
-	read     int // how many of readings are in use
+	read     int // number of readings in use
 	safe     safetyPlan
 	sample   tokenize.Encoding
 	rows     []row
@@ -47,7 +48,8 @@ type pass struct {
 	shares   []share
 	plans    []taskPlan
 	order    []int32
-	texts    []tokenize.Encoding // of rows that no reading holds: pairs, and answers with their evidence
+	// for rows without a reading: pairs, and answers with their evidence
+	texts []tokenize.Encoding
 
 	ids       []int64
 	mask      []int64
@@ -57,49 +59,49 @@ type pass struct {
 	width     int // tokens of the rows of the current batch, padding included
 	in        []tensor.Tensor
 	outputs   []string
-	wanted    []int // by output, the index of its task
-	tails     []int // tasks that adapters give
+	wanted    []int // index of the task of each output
+	tails     []int // tasks of adapters
 
 	probs []float64
 	sums  []float64
 }
 
-// row is one row of a model input and who reads it.
+// row is one row of a model input and the tasks that read it.
 type row struct {
 	ids   []int32 // without special tokens
-	with  []int32 // the second text of a pair
+	with  []int32 // second text of a pair
 	pair  bool
 	tasks uint32        // bit i: task i reads it
-	first int32         // its first read, -1 when there is none
-	due   time.Duration // the earliest deadline of its tasks; noDeadline without any
+	first int32         // index of its first read, -1 if there is none
+	due   time.Duration // the earliest deadline of its tasks; noDeadline if they have none
 }
 
-// read is one window of one task. out is what the graph said, set by run: the logits of a label,
-// the vector of an embedding, or the logits of every token of the row, special tokens included.
+// read is one window of one task. out is the graph's output, set by run: the logits of a label, the
+// vector of an embedding, or the logits of every token of the row, special tokens included.
 type read struct {
 	task    int32
 	next    int32 // the next read of the same row, -1 at the end
 	reading int32
-	from    int32 // its tokens in the reading
+	from    int32 // range of tokens in the reading
 	to      int32
 	out     []float32
-	kept    bool // out is of an earlier pass
+	kept    bool // out was computed by an earlier pass
 }
 
 // taskPlan is what one task reads in this pass.
 type taskPlan struct {
 	task     int
 	reads    span // in pass.reads
-	close    span // in pass.reads: those of second looks
-	closed   bool // what is to be looked at again is known
+	close    span // in pass.reads: the second looks
+	closed   bool // the second looks have been chosen
 	shares   span // in pass.shares
-	windows  int  // that cover the text
-	read     int  // of them
+	windows  int  // number of windows that cover the text
+	read     int  // number of windows read
 	coverage signal.Coverage
 	failed   signal.Reason
-	ready    bool // its value can be told
-	done     bool // and was
-	known    bool // its value is no unknown one
+	ready    bool // its value can be computed
+	done     bool // its value was delivered
+	known    bool // its value is known
 }
 
 type span struct{ from, to int }
@@ -133,7 +135,7 @@ func (p *pass) small() bool {
 	return n <= maxPooledTokens
 }
 
-// release lets go of the request and of the outputs of its runs.
+// release drops references to the request and to the outputs of its runs.
 func (p *pass) release() {
 	clear(p.reads)
 	clear(p.safe.portions)
@@ -144,7 +146,7 @@ func (p *pass) release() {
 	p.req, p.g = nil, nil
 }
 
-// plan tokenises the views and lays out the rows of the tasks that give the kinds of need.
+// plan tokenises the views and lays out the rows of the tasks for the kinds of need.
 func (p *pass) plan(ctx context.Context, need signal.Mask) error {
 	for i := range p.e.tasks {
 		t := &p.e.tasks[i]
@@ -166,7 +168,7 @@ func (p *pass) plan(ctx context.Context, need signal.Mask) error {
 	return nil
 }
 
-// alive returns the tasks that somebody waits for, by their bits.
+// alive returns the bit set of the tasks whose result is still waited for.
 func (p *pass) alive() uint32 {
 	if p.g == nil {
 		return ^uint32(0)
@@ -181,7 +183,7 @@ func (p *pass) alive() uint32 {
 	return m
 }
 
-// kindsOf returns the signals of tasks, given by their bits.
+// kindsOf returns the signals of a bit set of tasks.
 func (p *pass) kindsOf(tasks uint32) signal.Mask {
 	var m signal.Mask
 	for i := range p.e.tasks {
@@ -192,12 +194,12 @@ func (p *pass) kindsOf(tasks uint32) signal.Mask {
 	return m
 }
 
-// add lets task i read tokens [from,to) of a reading.
+// add makes task i read tokens [from,to) of a reading.
 func (p *pass) add(i int, reading int32, from, to int) {
 	p.addRow(i, reading, from, to, p.readings[reading].enc.IDs[from:to])
 }
 
-// addRow is add where the row holds other tokens besides.
+// addRow is add for a row that contains further tokens.
 func (p *pass) addRow(i int, reading int32, from, to int, ids []int32) {
 	r := p.row(ids)
 	p.reads = append(p.reads, read{task: int32(i), next: r.first, reading: reading, from: int32(from), to: int32(to)})
@@ -205,7 +207,7 @@ func (p *pass) addRow(i int, reading int32, from, to int, ids []int32) {
 	r.first = int32(len(p.reads) - 1)
 }
 
-// row returns the row that holds ids, valid until the next call. Rows with equal tokens are one.
+// row returns the row that holds ids, valid until the next call. Rows with equal tokens are merged.
 func (p *pass) row(ids []int32) *row {
 	at, ok := p.find(ids)
 	if !ok {
@@ -216,13 +218,13 @@ func (p *pass) row(ids []int32) *row {
 	return &p.rows[at]
 }
 
-// find returns where the row that holds ids is, if there is one.
+// find returns the index of the row that holds ids, if there is one.
 func (p *pass) find(ids []int32) (at int32, ok bool) {
 	at, ok = p.index[hashOf(ids)]
 	return at, ok && slices.Equal(p.rows[at].ids, ids)
 }
 
-// hashOf is FNV-1a over whole ids. Rows that collide are told apart by their ids.
+// hashOf is FNV-1a over whole ids. Colliding rows are distinguished by comparing their ids.
 func hashOf(ids []int32) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
@@ -232,10 +234,10 @@ func hashOf(ids []int32) uint64 {
 	return h
 }
 
-// bucket numbers the lengths that share a batch: powers of two.
+// bucket returns the length class of a row; rows of one class (a power of two) share a batch.
 func bucket(tokens int) int { return bits.Len(uint(max(tokens, smallestBucket) - 1)) }
 
-// tokens is the length of a row, special tokens included.
+// tokens returns the length of a row, special tokens included.
 func (p *pass) tokens(r int32) int {
 	row := &p.rows[r]
 	if row.pair {
@@ -244,10 +246,10 @@ func (p *pass) tokens(r int32) int {
 	return len(row.ids) + p.e.specials
 }
 
-// noDeadline is later than every deadline.
+// noDeadline is later than any deadline.
 const noDeadline = time.Duration(math.MaxInt64)
 
-// sort orders the rows: those with the earliest deadline first, the shortest first among equals.
+// sort orders the rows by deadline, earliest first, then by length, shortest first.
 func (p *pass) sort() {
 	dated := p.opts.Timeouts != [signal.NumKinds]time.Duration{}
 	for i := range p.rows {
@@ -263,11 +265,12 @@ func (p *pass) sort() {
 	})
 }
 
-// due returns the earliest deadline of tasks, given by their bits.
+// due returns the earliest deadline in a bit set of tasks.
 func (p *pass) due(tasks uint32) time.Duration {
 	kinds := p.kindsOf(tasks)
 	if kinds.Has(signal.Embedding) {
-		kinds |= signal.MaskOf(signal.Intent) // is made of it, as are heads, which have its deadline
+		// derived from it, as are heads, which have its deadline
+		kinds |= signal.MaskOf(signal.Intent)
 	}
 	earliest := noDeadline
 	for _, k := range p.g.wanted(kinds & TimedKinds).Kinds() {
@@ -278,7 +281,7 @@ func (p *pass) due(tasks uint32) time.Duration {
 	return earliest
 }
 
-// run computes the rows that somebody waits for, batch by batch.
+// run computes the rows that are still needed, batch by batch.
 func (p *pass) run(ctx context.Context) error {
 	p.sort()
 	var fault error
@@ -297,7 +300,7 @@ func (p *pass) run(ctx context.Context) error {
 			if reasonOf(ctx, err) != signal.ReasonInvalid {
 				return err
 			}
-			fault = err // the tasks at fault know it; the others are read on
+			fault = err // recorded in the tasks concerned; the others continue
 		}
 		again, err := p.lookClosely(ctx)
 		if err != nil {
@@ -310,7 +313,7 @@ func (p *pass) run(ctx context.Context) error {
 	return fault
 }
 
-// together is how many of the first of rows share a run: rows of similar length.
+// together returns how many of the first rows share a run because their lengths are similar.
 func (p *pass) together(rows []int32) int {
 	n := 1
 	for n < len(rows) && n < p.opts.MaxBatch {
@@ -323,8 +326,8 @@ func (p *pass) together(rows []int32) int {
 	return n
 }
 
-// runFor computes the given rows for those of their tasks that are alive. When the last of these is
-// settled elsewhere, the run is cancelled, which is no error.
+// runFor computes the given rows for those of their tasks that are alive. When the last of these
+// tasks is settled elsewhere, the run is cancelled; this is not an error.
 func (p *pass) runFor(ctx context.Context, rows []int32, alive uint32) error {
 	var tasks uint32
 	for _, r := range rows {
@@ -339,8 +342,9 @@ func (p *pass) runFor(ctx context.Context, rows []int32, alive uint32) error {
 	return nil
 }
 
-// runBatch computes the given rows for the given tasks in one run. When the graph's answer is
-// invalid, each output is asked for alone, so that one task's fault leaves its neighbours.
+// runBatch computes the given rows for the given tasks in one run. If the graph's output is
+// invalid, each output is requested separately, so that a fault in one task does not affect the
+// others.
 func (p *pass) runBatch(ctx context.Context, rows []int32, tasks uint32) error {
 	p.fill(rows)
 	p.outputs, p.wanted, p.tails = p.outputs[:0], p.wanted[:0], p.tails[:0]
@@ -380,8 +384,8 @@ func (p *pass) runBatch(ctx context.Context, rows []int32, tasks uint32) error {
 	return err
 }
 
-// runOutputs computes outputs: those of the tasks of wanted, and behind them the taps that tails go
-// on from, which it runs.
+// runOutputs computes outputs: those of the tasks in wanted, followed by the taps that tails
+// continue from, and runs the tails.
 func (p *pass) runOutputs(ctx context.Context, rows []int32, outputs []string, wanted, tails []int) error {
 	out, err := p.e.session.Run(ctx, p.in, outputs)
 	if err != nil {
@@ -404,7 +408,7 @@ func (p *pass) planOf(task int) *taskPlan {
 	return &p.plans[slices.IndexFunc(p.plans, func(t taskPlan) bool { return t.task == task })]
 }
 
-// fill lays out the input tensors of rows.
+// fill prepares the input tensors of rows.
 func (p *pass) fill(rows []int32) {
 	m := p.e.manifest
 	p.width = 0
@@ -446,8 +450,8 @@ func pad(x []int64, n int, v int64) []int64 {
 	return x
 }
 
-// collect gives the reads of task i their part of out, in the order of rows. An output that is not
-// what the manifest says makes the task unknown, not its neighbours.
+// collect assigns to the reads of task i their part of out, in the order of rows. An output that
+// contradicts the manifest makes only this task unknown.
 func (p *pass) collect(i int, rows []int32, out *tensor.Tensor) {
 	t, plan := &p.e.tasks[i], p.planOf(i)
 	each := t.width()
@@ -478,8 +482,8 @@ func (p *pass) collect(i int, rows []int32, out *tensor.Tensor) {
 	}
 }
 
-// shaped reports whether shape is that of the task's output for a batch of rows. Some graphs
-// squeeze a batch of one away.
+// shaped reports whether shape is that of the task's output for a batch of rows. Some graphs drop
+// the batch dimension of a single row.
 func (t *task) shaped(shape []int64, rows, tokens int) bool {
 	want := []int64{int64(rows), int64(t.width())}
 	if t.perToken() {

@@ -12,40 +12,41 @@ import (
 	"signalbox/internal/signal"
 )
 
-// chunkBytes is how much text is tokenised between two looks at the context.
+// chunkBytes is the amount of text tokenised between two checks of the context.
 const chunkBytes = tokenize.ChunkBytes
 
-// maxTokenBytes is a length that texts of so many bytes a token do not have: what is longer than
-// that many bytes for every token of a row is compressed before anyone counts its tokens.
+// maxTokenBytes is a number of bytes per token that no text reaches. A text longer than that many
+// bytes for every token of a row is compressed without counting its tokens.
 const maxTokenBytes = 64
 
-// source is a text that tasks read.
+// source identifies a text that tasks read.
 type source uint8
 
 const (
-	topic  source = iota // what the request is about: the last user message
-	safety               // a unit of what the safety signals read
-	twin                 // its normalised form
+	topic  source = iota // the subject of the request: the last user message
+	safety               // a unit read by the safety signals
+	twin                 // the normalised form of a unit
 )
 
-// readingKey tells readings apart.
+// readingKey identifies a reading.
 type readingKey struct {
 	source source
-	prefix string // what the task puts before the text
-	room   int    // the tokens of a row; 0 for texts that are read in windows
-	short  int    // the tokens of a row for texts that do not fit into room
-	extra  int64  // the token behind the text; 0 for none
-	base   int    // where the text begins in its unit, in bytes
+	prefix string // text that the task puts before the text
+	room   int    // length of a row in tokens; 0 for texts that are read in windows
+	short  int    // length of a row in tokens for texts that do not fit into room
+	extra  int64  // token after the text; 0 for none
+	base   int    // start of the text in its unit, in bytes
 }
 
-// reading is a text as tokens. Offsets of enc count from base.
+// reading is a tokenised text. Offsets in enc count from base.
 type reading struct {
 	key      readingKey
 	enc      tokenize.Encoding
 	coverage signal.Coverage
 }
 
-// reading returns a reading to fill and its index. Its slices are reused.
+// reading returns an empty reading with the given key and its index. It reuses the slices of an
+// earlier one.
 func (p *pass) reading(key readingKey) (*reading, int32) {
 	if p.read == len(p.readings) {
 		p.readings = append(p.readings, reading{})
@@ -57,8 +58,8 @@ func (p *pass) reading(key readingKey) (*reading, int32) {
 	return r, int32(p.read - 1)
 }
 
-// planTopic lets task i read the last user message, in one row: a text that is too long for it is
-// compressed, to a shorter row where the bundle says so.
+// planTopic makes task i read the last user message in one row. A text that is too long is
+// compressed, to a shorter row if the bundle specifies one.
 func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 	t := &p.e.tasks[i]
 	text := p.req.text.LastUser
@@ -87,7 +88,7 @@ func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 		return nil
 	}
 	if _, known := p.find(r.enc.IDs); t.kind == turnVector && p.g.history.before == nil && !known {
-		return nil // no turn may follow: it takes no row of its own
+		return nil // there is no turn to follow: needs no row of its own
 	}
 	p.plans = append(p.plans, taskPlan{
 		task: i, reads: span{len(p.reads), len(p.reads) + 1}, windows: 1, read: 1, coverage: r.coverage,
@@ -96,9 +97,9 @@ func (p *pass) planTopic(ctx context.Context, i int, _ signal.Mask) error {
 	return nil
 }
 
-// planLong lets task i read all of a text, in one row or, where it does not fit, in overlapping ones,
-// each with the prefix and the last token of the task: the first ones and the last, up to the most
-// that the task reads.
+// planLong makes task i read a whole text: in one row, or, if it does not fit, in overlapping rows,
+// each with the prefix and the last token of the task. If the text needs more rows than the task
+// reads at most, the first ones and the last are read.
 func (p *pass) planLong(ctx context.Context, i int, text string) error {
 	t := &p.e.tasks[i]
 	var prefix tokenize.Encoding
@@ -106,7 +107,7 @@ func (p *pass) planLong(ctx context.Context, i int, text string) error {
 		p.e.tokens.Encode(t.Prefix, &prefix)
 	}
 	r, at := p.reading(readingKey{source: topic, prefix: t.Prefix, extra: t.AppendID})
-	// A prefix and the text after it are one text to the tokenizer, as they are in one row.
+	// The prefix and the text after it are tokenised as one text, as they share one row.
 	if err := p.encode(ctx, t.Prefix+text, &r.enc); err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func (p *pass) planLong(ctx context.Context, i int, text string) error {
 	return nil
 }
 
-// windowStarts are where windows of a size begin that cover n tokens: stride apart, the last one at
-// the end.
+// windowStarts returns the starts of the windows of size tokens that cover n tokens: stride apart,
+// the last one flush with the end.
 func windowStarts(n, size, stride int) []int {
 	var out []int
 	for s := 0; ; s += stride {
@@ -149,8 +150,8 @@ func windowStarts(n, size, stride int) []int {
 	}
 }
 
-// planWindows lets task i read spans of a reading, each behind the tokens of lead and before the
-// task's last token. total is how many windows cover the text.
+// planWindows makes task i read spans of a reading, each after the tokens of lead and before the
+// task's last token. total is the number of windows that cover the text.
 func (p *pass) planWindows(i int, at int32, lead []int32, spans [][2]int, total int) {
 	t := &p.e.tasks[i]
 	plan := taskPlan{task: i, windows: total, read: len(spans), coverage: signal.Complete}
@@ -171,7 +172,7 @@ func (p *pass) planWindows(i int, at int32, lead []int32, spans [][2]int, total 
 	p.plans = append(p.plans, plan)
 }
 
-// topic returns the reading of text for rows as key says.
+// topic returns the index of the reading of text for rows as described by key.
 func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, error) {
 	for i := range p.read {
 		if p.readings[i].key == key {
@@ -199,8 +200,8 @@ func (p *pass) topic(ctx context.Context, key readingKey, text string) (int32, e
 	return at, nil
 }
 
-// compress reads text as a skeleton that fits into room tokens. What a skeleton cannot hold, in
-// rows too short for any, is cut off. Its error is that of ctx.
+// compress reads text as a skeleton that fits into room tokens. If the row is too short for any
+// skeleton, the text is cut off. Its error is that of ctx.
 func (p *pass) compress(ctx context.Context, r *reading, text string, room int) error {
 	var enc tokenize.Encoding
 	count := func(s string) int {
@@ -224,8 +225,8 @@ func (p *pass) compress(ctx context.Context, r *reading, text string, room int) 
 }
 
 // encode appends the tokens of text to enc. Long texts are cut at white space into chunks, and the
-// context is checked between them; with tokenizers that split at white space that changes nothing,
-// with others at most the tokens at a cut.
+// context is checked between chunks. Cuts change nothing for tokenizers that split at white space;
+// for others they change at most the tokens next to a cut.
 func (p *pass) encode(ctx context.Context, text string, enc *tokenize.Encoding) error {
 	if len(text) <= chunkBytes {
 		if err := ctx.Err(); err != nil {
@@ -255,8 +256,8 @@ func (p *pass) encode(ctx context.Context, text string, enc *tokenize.Encoding) 
 	return nil
 }
 
-// cutAt returns where to cut text at or before byte n > 0: at white space, else between code
-// points.
+// cutAt returns where to cut text at or before byte n > 0: at white space if possible, else between
+// code points.
 func cutAt(text string, n int) int {
 	if cut := strings.LastIndexAny(text[:n], " \n"); cut > 0 {
 		return cut

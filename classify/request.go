@@ -11,25 +11,25 @@ import (
 	"signalbox/internal/signal"
 )
 
-// extent says how much of a long prompt the safety signals read.
+// extent is how much of a long prompt the safety signals read.
 type extent uint8
 
 const (
-	bestWindows extent = iota // the windows that a scan finds worth reading
+	bestWindows extent = iota // the windows selected by a scan
 	everyWindow
 )
 
-// request is the text of one Extract and what its signals read of it. Its units are laid out once,
-// by prepare, on the caller's goroutine; after that engines read them beside each other.
+// request is the text of one Extract and the parts of it that signals read. prepare lays out its
+// units once, on the caller's goroutine; engines then read them concurrently.
 type request struct {
 	text    *signal.Text
 	extent  extent
-	scanner scanner // for bundles without one of their own; may be nil
+	scanner scanner // for bundles without a scanner of their own; may be nil
 	origins origins
 	units   []unit
-	tongues tongues // for a source for other languages, which wants to know which units are in one
+	tongues tongues // for a source for other languages, which needs the language of each unit
 
-	detected struct { // of the last user message, once it was asked
+	detected struct { // languages of the last user message, once detected
 		told bool
 		language.Told
 	}
@@ -39,8 +39,8 @@ func newRequest(text *signal.Text, how extent, o *Options) *request {
 	return &request{text: text, extent: how, origins: o.origins()}
 }
 
-// prepare lays out what the safety signals among the kinds of need read. Its error is that of ctx;
-// the units are not whole then, and nobody may read them.
+// prepare lays out the text that the safety signals among the kinds of need read. After an error,
+// which is that of ctx, the units are incomplete and must not be read.
 func (r *request) prepare(ctx context.Context, need signal.Mask) error {
 	if need&safetyKinds == 0 || r.units != nil {
 		return nil
@@ -48,9 +48,8 @@ func (r *request) prepare(ctx context.Context, need signal.Mask) error {
 	return r.layUnits(ctx, need)
 }
 
-// twins returns the normalised twins of the segments that have one. They are built segment by
-// segment, so that a long conversation with one odd message is not read twice. Its error is that of
-// ctx.
+// twins returns the normalised twins of the segments that have one. They are built per segment, so
+// that a long conversation with one unusual message is not read twice. Its error is that of ctx.
 func (r *request) twins(ctx context.Context) ([]string, error) {
 	var twins []string
 	for i := range r.text.Segments {
@@ -65,30 +64,31 @@ func (r *request) twins(ctx context.Context) ([]string, error) {
 	return twins, nil
 }
 
-// viewBytes is how much of a segment is normalised between two looks at
-// the context: some 8 ms for the texts that are slowest to normalise.
+// viewBytes is the amount of a segment normalised between two checks of the context: some 8 ms for
+// the texts that are slowest to normalise.
 const viewBytes = 64 << 10
 
 const (
-	// minRun is the length from which characters of an encoding without white space but line breaks
-	// are taken for one: no part ends inside of it at a place where its alphabet would get out of
-	// step.
+	// minRun is the minimum length of a sequence of encoding characters, without white space except
+	// line breaks, that is treated as encoded data: no part ends inside of it at a position where
+	// its alphabet would get out of step.
 	minRun = 32
-	// runStep is a number of characters after which base64, base32, hexadecimal and binary digits,
-	// and escapes of two, three, four or six characters are in step, each inside of base64, base32
-	// or hexadecimal as well: the characters of 24 bytes in every one of them divide it.
+	// runStep is a number of characters after which the following are in step: base64, base32,
+	// hexadecimal and binary digits, and escapes of two, three, four or six characters, each also
+	// inside of base64, base32 or hexadecimal. It is divisible by the number of characters that
+	// each of them needs for 24 bytes.
 	runStep = 192
-	// lineStep is the same for one encoding inside of another where the outer one is not base32.
+	// lineStep is the same for one encoding inside another if the outer one is not base32.
 	lineStep = 48
-	// runOverlap is how much of a run two parts share: a sentence that is encoded in it is whole in
+	// runOverlap is the overlap of two parts of a run, so that an encoded sentence is complete in
 	// one of them.
 	runOverlap = 8 * runStep
 	// wordOverlap is the same for other text without white space.
 	wordOverlap = 256
 )
 
-// twinOf is views.Twin for a text of any size. The context is checked between its parts. What two
-// parts share is in the twin twice.
+// twinOf is views.Twin for a text of any size. It checks the context between parts. Text in the
+// overlap of two parts occurs twice in the twin.
 func twinOf(ctx context.Context, text string) (twin string, changed bool, err error) {
 	var parts []string
 	for rest := text; ; {
@@ -108,14 +108,14 @@ func twinOf(ctx context.Context, text string) (twin string, changed bool, err er
 	return strings.Join(parts, ""), true, nil
 }
 
-// partOf returns where the first part of text ends, at most viewBytes from its start, and where the
-// next one begins: at white space, or, where there is none, some way before the end of the part.
+// partOf returns the end of the first part of text, at most viewBytes from its start, and the start
+// of the next: at white space, or, if there is none, some way before the end of the part.
 func partOf(text string) (end, next int) {
 	if len(text) <= viewBytes {
 		return len(text), len(text)
 	}
 	if start, n := runBefore(text[:viewBytes]); n >= minRun {
-		// Line breaks may make up most of a run: parts must not become small for that.
+		// Line breaks may make up most of a run; parts must not become too small because of them.
 		if end = runBack(text, start, viewBytes, n%runStep); end < viewBytes/2 {
 			end = viewBytes
 		}
@@ -131,8 +131,8 @@ func partOf(text string) (end, next int) {
 	return end, cutAt(text, end-wordOverlap)
 }
 
-// runBefore returns where the characters of an encoding at the end of text begin, and how many they
-// are, line breaks apart. The lines before the last one belong to it as far as they are long.
+// runBefore returns the start of the encoding characters at the end of text, and their number
+// without line breaks. Preceding lines belong to the run as long as they are long enough.
 func runBefore(text string) (start, n int) {
 	start = lineBefore(text, len(text))
 	n = len(text) - start
@@ -149,7 +149,7 @@ func runBefore(text string) (start, n int) {
 	}
 }
 
-// lineBefore returns where the characters of an encoding that end at end begin in their line.
+// lineBefore returns the start, within their line, of the encoding characters that end at end.
 func lineBefore(text string, end int) int {
 	for end > 0 && encoding[text[end-1]] {
 		end--
@@ -157,7 +157,7 @@ func lineBefore(text string, end int) int {
 	return end
 }
 
-// runBack returns the place n characters of an encoding before end, or start if that comes first.
+// runBack returns the position n encoding characters before end, or start if that comes first.
 func runBack(text string, start, end, n int) int {
 	for ; end > start && n > 0; end-- {
 		if !lineBreak(text[end-1]) {
@@ -168,7 +168,7 @@ func runBack(text string, start, end, n int) int {
 }
 
 // runResumes returns where in the run that starts at start the next part begins: in step, and with
-// enough of a line in front of the next line break for what follows to be taken for its
+// enough of a line before the next line break for the text after it to be recognised as its
 // continuation.
 func runResumes(text string, start, end int) int {
 	next := runBack(text, start, end, runOverlap)
@@ -198,7 +198,7 @@ var encoding = func() (t [256]bool) {
 	return t
 }()
 
-// blank reports whether text is white space alone. Its error is that of ctx.
+// blank reports whether text consists of white space only. Its error is that of ctx.
 func blank(ctx context.Context, text string) (bool, error) {
 	for len(text) > viewBytes {
 		if err := ctx.Err(); err != nil {
@@ -212,5 +212,5 @@ func blank(ctx context.Context, text string) (bool, error) {
 	return strings.TrimSpace(text) == "", nil
 }
 
-// recovered is the error of a panic, with the place where it happened.
+// recovered returns the error for a panic, with its stack.
 func recovered(v any) error { return &panicError{fmt.Sprintf("%v\n%s", v, debug.Stack())} }

@@ -16,33 +16,33 @@ import (
 	"signalbox/internal/signal"
 )
 
-// maxBytesPerToken is about how much text a token of WordPiece or byte-pair vocabularies stands for
-// in English; the windows of the scan are at most so many bytes long for every token of a row.
+// maxBytesPerToken is roughly the number of bytes per token of WordPiece or byte-pair vocabularies
+// in English. The windows of the scan have at most this many bytes for every token of a row.
 const maxBytesPerToken = 4
 
-// Pieces of a text that are tokenised to learn how long its tokens are.
+// Samples of a text that are tokenised to estimate the length of its tokens.
 const (
 	samples     = 12
 	sampleBytes = 256
 )
 
-// wholeBytesPerToken is a length that prose does not have: texts of more bytes for every token that
-// may be read whole go to the scan without being counted.
+// wholeBytesPerToken is a number of bytes per token that prose does not reach. Texts with more than
+// this for every token that may be read completely go to the scan without counting tokens.
 const wholeBytesPerToken = 16
 
 const (
-	// wholeWindows is how many windows a text may have and is read whole.
+	// wholeWindows is the maximum number of windows of a text that is read completely.
 	wholeWindows = 3
-	// mostWindows is the most windows that the scan chooses of one text, however long it is; of its
-	// twin it is wholeWindows, among those that are not in the text.
+	// mostWindows is the maximum number of windows that the scan selects from one text, however
+	// long. From its twin the scan selects wholeWindows, among those that do not occur in the text.
 	mostWindows = 10
-	// personalWindows is how many more are read for personal data.
+	// personalWindows is the number of additional windows read for personal data.
 	personalWindows = 2
 )
 
-// worthReading is how many of n windows of a text are read: those that the scan puts first. It is 3
-// up to 32 windows, which are some 12,000 characters, and grows by two with every doubling: 5 of
-// 64, 9 of 256, and 10 of any more.
+// worthReading returns how many of the n windows of a text are read, those that the scan ranks
+// first. It is 3 up to 32 windows, which are some 12,000 characters, and grows by two with every
+// doubling: 5 of 64, 9 of 256, and 10 of any more.
 func worthReading(n int) int {
 	if n <= wholeWindows {
 		return n
@@ -50,11 +50,12 @@ func worthReading(n int) int {
 	return min(max(wholeWindows, wholeWindows+int(2*(math.Log2(float64(n))-5))), mostWindows)
 }
 
-// foreignTimes is how many times as many windows a source for other languages reads: it takes a fifth
-// of the time, and the scan, which knows English best, puts its windows into a worse order.
+// foreignTimes is the factor for the number of windows that a source for other languages reads: it
+// takes a fifth of the time, and the scan, which works best for English, ranks its windows less
+// well.
 const foreignTimes = 4
 
-// most is how many of n windows of a text the pass reads.
+// most returns how many of the n windows of a text the pass reads.
 func (p *pass) most(n int) int {
 	if p.foreign {
 		return min(foreignTimes*worthReading(n), n)
@@ -62,11 +63,11 @@ func (p *pass) most(n int) int {
 	return worthReading(n)
 }
 
-// safetyPlan is what the safety signals of a pass read. They share it.
+// safetyPlan is the text that the safety signals of a pass read; they share it.
 type safetyPlan struct {
 	laid     bool
 	all      bool // every window is read
-	size     int  // tokens of a window
+	size     int  // length of a window in tokens
 	stride   int
 	portions []portion
 	hits     []hit
@@ -77,62 +78,62 @@ type safetyPlan struct {
 	order      []int32
 }
 
-// portion is a unit and what is read of it.
+// portion is a unit and the parts of it that are read.
 type portion struct {
 	unit      *unit
-	kinds     signal.Mask // of the signals of the pass that read it
-	missing   signal.Mask // those of them that nothing is remembered of
+	kinds     signal.Mask // the signals of the pass that read it
+	missing   signal.Mask // those of them without a remembered verdict
 	hits      span        // in safetyPlan.hits
 	picks     span        // in safetyPlan.picks
 	raw, twin reach
-	// the bound of a request left windows out: what is said of it is not remembered
+	// The limit per request left windows out; the verdict is not remembered.
 	cut   bool
-	score float32 // the best of its windows in the eyes of the scan, where that was asked
+	score float32 // the highest score of its windows in the scan, if that was used
 }
 
-// reach says how much of a text is read.
+// reach is how much of a text is read.
 type reach struct {
 	selected bool
-	windows  int // with selected: windows that cover the text
+	windows  int // if selected: number of windows that cover the text
 }
 
-// hit is what is remembered for a signal.
+// hit is a remembered verdict of a signal.
 type hit struct {
 	kind signal.Kind
 	memory
 }
 
-// pick is a reading of a portion: a window, or a text as a whole.
+// pick is a reading of a portion: a window or the whole text.
 type pick struct {
 	reading int32
 	twin    bool
-	attack  bool // it is for every signal, else for personal data alone
+	attack  bool // for every signal, else for personal data alone
 }
 
-// share is what one task reads of one portion.
+// share is the part of one portion that one task reads.
 type share struct {
 	portion  int32
 	reads    span // in pass.reads
 	close    span // in pass.reads: the second look at one of its windows
-	windows  int  // that cover the text and its twin
-	covering int  // of them, those of the text
-	read     int  // of windows
+	windows  int  // number of windows that cover the text and its twin
+	covering int  // those of them that cover the text
+	read     int  // number of windows read
 	hit      int32
 }
 
-// noHit is the hit of a share of which nothing is remembered.
+// noHit is the hit of a share without a remembered verdict.
 const noHit = -1
 
-// candidate is a window that the trunk may read.
+// candidate is a window that the graph may read.
 type candidate struct {
-	start, end int // bytes of the text
+	start, end int // bytes in the text
 	score      float32
-	nominated  int // bytes that may be personal data
+	nominated  int // number of bytes that may be personal data
 	attack     bool
 }
 
-// planSafety lets task i read its units: personal data in the text as written, attacks in its
-// normalised twin as well.
+// planSafety makes task i read its units: the text as written, and for attacks also its normalised
+// twin.
 func (p *pass) planSafety(ctx context.Context, i int, need signal.Mask) error {
 	if !p.safe.laid {
 		if err := p.laySafety(ctx, need); err != nil {
@@ -162,8 +163,7 @@ func (p *pass) planSafety(ctx context.Context, i int, need signal.Mask) error {
 	return nil
 }
 
-// share lets task i read portion k, unless what it says of it is remembered. Its error is that of
-// ctx.
+// share makes task i read portion k, unless its verdict is remembered. Its error is that of ctx.
 func (p *pass) share(ctx context.Context, i int, k int32) (share, error) {
 	t, q := &p.e.tasks[i], &p.safe.portions[k]
 	for h := q.hits.from; h < q.hits.to; h++ {
@@ -201,9 +201,9 @@ func (p *pass) share(ctx context.Context, i int, k int32) (share, error) {
 	return s, nil
 }
 
-// cover lets task i read every window of a reading of a portion, and returns how many these are. Of
-// a long text a task that finds personal data is spared those in which there is none for it: that
-// hold no letter but in what patterns find. Its error is that of ctx.
+// cover makes task i read every window of a reading of a portion, and returns their number. In a
+// long text a task that finds personal data skips the windows that have no letters outside of the
+// matches of patterns. Its error is that of ctx.
 func (p *pass) cover(ctx context.Context, i int, reading int32, q *portion) (int, error) {
 	r := &p.readings[reading]
 	if len(r.enc.IDs) == 0 {
@@ -235,7 +235,7 @@ func (p *pass) cover(ctx context.Context, i int, reading int32, q *portion) (int
 	return cut.Len(), nil
 }
 
-// speaks reports whether bytes [start,end) of a text hold a letter outside of the given spans,
+// speaks reports whether bytes [start,end) of a text contain a letter outside of the given spans,
 // which are in the order of the text and do not overlap.
 func speaks(text string, start, end int, spans []pii.Span) bool {
 	letter := func(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0 }
@@ -251,11 +251,11 @@ func speaks(text string, start, end int, spans []pii.Span) bool {
 	return start < end && letter(text[start:end])
 }
 
-// laySafety makes the readings of the safety signals of need: of every unit that nothing is
-// remembered of the whole and its twin, or, where that is many windows and a scan can tell them
-// apart, a selection. What it selects of a unit depends on its text alone, unless the units
-// together are more than a request may cost: then the newest is read first, and of the others what
-// the scan puts first.
+// laySafety makes the readings of the safety signals in need. For every unit without a remembered
+// verdict these are the whole text and its twin, or a selection of windows if there are many and a
+// scan can rank them. The selection depends on the text of the unit alone, unless the units
+// together exceed the limit per request: then the newest is read first, followed by those that the
+// scan ranks highest.
 func (p *pass) laySafety(ctx context.Context, need signal.Mask) error {
 	s := &p.safe
 	s.size, s.stride = p.safetyWindow(need)
@@ -292,8 +292,8 @@ func (p *pass) laySafety(ctx context.Context, need signal.Mask) error {
 	return nil
 }
 
-// layPortions makes the portions, puts those of which something is to be read into order, and
-// returns how many tokens that is, or rather too many.
+// layPortions makes the portions, orders those that have to be read, and returns an estimate of
+// their number of tokens, rather too high.
 func (p *pass) layPortions(ctx context.Context, need signal.Mask) (cost int, err error) {
 	s := &p.safe
 	for i := range p.req.units {
@@ -315,7 +315,7 @@ func (p *pass) layPortions(ctx context.Context, need signal.Mask) (cost int, err
 	return cost, nil
 }
 
-// guess is about how many tokens are read of a text of n bytes, rather too many.
+// guess estimates the number of tokens that are read of a text of n bytes, rather too high.
 func (p *pass) guess(n int) int {
 	tokens := n/2 + 2
 	if windows := tokens / p.safe.stride; windows > wholeWindows {
@@ -324,8 +324,7 @@ func (p *pass) guess(n int) int {
 	return tokens
 }
 
-// rank orders the portions that are to be read: the newest, then those in which the scan finds
-// most.
+// rank orders the portions that have to be read: the newest first, then by their score in the scan.
 func (p *pass) rank(ctx context.Context) error {
 	s := &p.safe
 	size, stride := s.size*maxBytesPerToken, s.stride*maxBytesPerToken
@@ -360,7 +359,7 @@ func (p *pass) rank(ctx context.Context) error {
 	return nil
 }
 
-// first orders what is so before what is not.
+// first orders true before false.
 func first(x, y bool) int {
 	switch {
 	case x && !y:
@@ -371,8 +370,9 @@ func first(x, y bool) int {
 	return 0
 }
 
-// newest returns the segment that is read first and whatever it costs: the last one of the user
-// that signals about attacks read, else the last one that they read, else the last; -1 without any.
+// newest returns the segment that is read first regardless of its cost: the last one of the user
+// that signals about attacks read, else the last one that they read, else the last; -1 if there is
+// none.
 func (s *safetyPlan) newest() int {
 	last, attacked := -1, -1
 	for _, k := range s.order {
@@ -399,8 +399,8 @@ func (s *safetyPlan) newest() int {
 	return last
 }
 
-// lay makes the readings of a portion, of at most room tokens, and returns how many tokens they
-// have.
+// lay makes the readings of a portion, of at most room tokens in total, and returns their number of
+// tokens.
 func (p *pass) lay(ctx context.Context, q *portion, room int) (used int, err error) {
 	q.picks.from = len(p.safe.picks)
 	defer func() { q.picks.to = len(p.safe.picks) }()
@@ -416,7 +416,7 @@ func (p *pass) lay(ctx context.Context, q *portion, room int) (used int, err err
 	return used + more, err
 }
 
-// layText makes the readings of the text of a portion, or of its twin: r tells which.
+// layText makes the readings of the text of a portion, or of its twin, as selected by r.
 func (p *pass) layText(
 	ctx context.Context, q *portion, text string, r *reach, room int,
 ) (used int, err error) {
@@ -434,7 +434,7 @@ func (p *pass) layText(
 	}
 	n := p.e.tokens.Windows(len(reading.enc.IDs), s.size, s.stride).Len()
 	if !s.all && n > wholeWindows {
-		p.read-- // its slices are used again
+		p.read-- // its slices are reused
 		return p.layWindows(ctx, q, text, r, of, room)
 	}
 	if used = len(reading.enc.IDs) + n*p.e.specials; used > room {
@@ -446,7 +446,7 @@ func (p *pass) layText(
 	return used, nil
 }
 
-// layWindows makes readings of the windows of a text that are worth the trunk's time.
+// layWindows makes readings of the windows of a text that are worth reading.
 func (p *pass) layWindows(
 	ctx context.Context, q *portion, text string, r *reach, of source, room int,
 ) (used int, err error) {
@@ -490,8 +490,7 @@ func (p *pass) layWindows(
 	return used, nil
 }
 
-// rankWindows makes candidates of the windows of a text that hold some of what is between two of
-// its bytes.
+// rankWindows makes candidates of the windows of a text that overlap bytes [from,to).
 func (p *pass) rankWindows(ctx context.Context, text string, from, to int) (err error) {
 	s := &p.safe
 	unit := p.bytesPerToken(text)
@@ -509,8 +508,8 @@ func (p *pass) rankWindows(ctx context.Context, text string, from, to int) (err 
 	return err
 }
 
-// keepOtherScripts leaves the candidates that hold words in another script than Latin, if there are
-// any: of the others a source for other languages has nothing to say.
+// keepOtherScripts keeps only the candidates with words in another script than Latin, if there are
+// any: a source for other languages has nothing to say about the rest.
 func (s *safetyPlan) keepOtherScripts(text string) {
 	n := 0
 	for _, c := range s.candidates {
@@ -524,8 +523,8 @@ func (s *safetyPlan) keepOtherScripts(text string) {
 	}
 }
 
-// shared returns how many bytes a text and its twin begin with alike, and where in the twin the end
-// begins that they have alike behind that.
+// shared returns the length in bytes of the common beginning of a text and its twin, and the
+// position in the twin where their common end begins.
 func shared(text, twin string) (head, tail int) {
 	n := min(len(text), len(twin))
 	for head < n && text[head] == twin[head] {
@@ -538,14 +537,14 @@ func shared(text, twin string) (head, tail int) {
 	return head, len(twin) - end
 }
 
-// choose returns the windows of a text that signals of kinds read, the most important first and
-// that many but for personal data: those that the scan finds most like an attack, then those
-// with the most text that may be personal data.
+// choose returns the windows of a text that signals of kinds read, most important first: up to most
+// windows that the scan ranks highest, then, for personal data, those with the most text that may
+// be personal data.
 func choose(candidates []candidate, kinds signal.Mask, most int) []int {
 	var out []int
 	if kinds&attackKinds != 0 {
 		out = take(out, candidates, most, func(c *candidate) float64 {
-			return 1 + float64(c.score) // a score of 0 is still a rank
+			return 1 + float64(c.score) // a score of 0 still counts
 		})
 		for _, i := range out {
 			candidates[i].attack = true
@@ -562,10 +561,10 @@ func choose(candidates []candidate, kinds signal.Mask, most int) []int {
 	return out
 }
 
-// take appends to picked up to n further candidates, those that are worth most. Of equal ones it
-// takes the first, and none that is worth nothing.
+// take appends to picked up to n further candidates with the highest worth. Ties go to the earlier
+// candidate; candidates without worth are skipped.
 func take(picked []int, candidates []candidate, n int, worth func(c *candidate) float64) []int {
-	best := make([]int, 0, n+1) // indices, the greatest worth first
+	best := make([]int, 0, n+1) // indices, highest worth first
 	for i := range candidates {
 		w := worth(&candidates[i])
 		late := len(best) == n && (n == 0 || w <= worth(&candidates[best[n-1]]))
@@ -582,7 +581,7 @@ func take(picked []int, candidates []candidate, n int, worth func(c *candidate) 
 	return append(picked, best...)
 }
 
-// nominate counts for each window the bytes that may be personal data. Its error is that of ctx.
+// nominate counts the bytes of each window that may be personal data. Its error is that of ctx.
 func nominate(ctx context.Context, windows []candidate, text string) error {
 	ranges, err := pii.Nominate(ctx, text, nil)
 	if err != nil {
@@ -601,7 +600,7 @@ func nominate(ctx context.Context, windows []candidate, text string) error {
 	return nil
 }
 
-// scanner returns what ranks windows: the table of the bundle, else that of another one.
+// scanner returns the scanner that ranks windows: that of the bundle, else that of another one.
 func (p *pass) scanner() scanner {
 	if p.e.scanner != nil {
 		return p.e.scanner
@@ -620,8 +619,8 @@ func (p *pass) safetyWindow(need signal.Mask) (size, stride int) {
 	return size, stride
 }
 
-// bytesPerToken estimates how many bytes of text a token stands for, from samples: a window of a
-// dense text, such as code or Chinese, is to fit into one row as one of English does.
+// bytesPerToken estimates the bytes per token of text from samples, so that a window of a dense
+// text, such as code or Chinese, fits into one row as one of English does.
 func (p *pass) bytesPerToken(text string) float64 {
 	bytes, tokens := 0, 0
 	for i := range samples {
@@ -639,9 +638,9 @@ func (p *pass) bytesPerToken(text string) float64 {
 	return min(max(float64(bytes)/float64(max(tokens, 1)), 1), maxBytesPerToken)
 }
 
-// fitRow makes a window that is up to spare tokens too long for a row fit: half of what is too much
-// goes from either end, where the windows beside it overlap with it; none from the end of the text
-// that the window holds.
+// fitRow shortens a window that is up to spare tokens too long for a row: half of the excess is
+// removed at either end, where neighbouring windows overlap with it, but none at the start or end
+// of the text.
 func fitRow(enc *tokenize.Encoding, room, spare int, first, last bool) {
 	over := len(enc.IDs) - room
 	if over <= 0 || over > spare {

@@ -8,38 +8,38 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// Session runs one graph. Implementations are safe for concurrent use.
+// Session runs one graph. Implementations must be safe for concurrent use.
 type Session interface {
-	// Run feeds in and returns the named outputs in order, as float32 tensors owned by the caller.
-	// The tensors of in are borrowed until Run returns. An error may say why the signals are
-	// unknown by implementing Reasoned; it returns soon after ctx ends.
+	// Run computes the named outputs for the inputs in, and returns them in order as float32
+	// tensors that the caller owns. The tensors of in are borrowed until Run returns. Run returns
+	// soon after ctx ends. An error may implement Reasoned to say why the signals are unknown.
 	Run(ctx context.Context, in []tensor.Tensor, outputs []string) ([]tensor.Tensor, error)
-	// Inputs lists what Run needs. A nil shape leaves the rank open.
+	// Inputs lists the inputs of Run. A nil shape leaves the rank open.
 	Inputs() []tensor.Spec
-	// Outputs lists what Run can return.
+	// Outputs lists the outputs that Run can return.
 	Outputs() []tensor.Spec
-	// Provider is the execution provider, such as cpu.
+	// Provider returns the execution provider, such as cpu.
 	Provider() string
-	// Close releases the graph once no Run is in flight.
+	// Close releases the graph. No Run may be in flight.
 	Close() error
 }
 
-// Reasoned is an error of a Session that knows what a signal is unknown for. Errors without it are
-// a timeout or a cancellation when they wrap the context's error, and internal otherwise.
+// Reasoned is an error of a Session that provides the reason why a signal is unknown. Other errors
+// count as a timeout or a cancellation if they wrap the context's error, and as internal otherwise.
 type Reasoned interface {
 	error
-	// Reason is the reason that the signals get. It is not ReasonNone.
+	// Reason returns the reason for the signals, never ReasonNone.
 	Reason() signal.Reason
 }
 
-// outputError is an answer of a session that breaks its contract.
+// outputError reports an output of a session that breaks its contract.
 type outputError struct{ msg string }
 
 func (e *outputError) Error() string       { return "invalid output: " + e.msg }
 func (*outputError) Reason() signal.Reason { return signal.ReasonInvalid }
 
-// panicError is a panic below Extract. A bug in the reading of one text must cost that text its
-// signals, not the process its other requests.
+// panicError reports a panic inside Extract. A bug triggered by one text must cost that text its
+// signals, and must not end the process with its other requests.
 type panicError struct{ msg string }
 
 func (e *panicError) Error() string       { return "panic: " + e.msg }
@@ -50,7 +50,7 @@ var (
 	_ Reasoned = (*panicError)(nil)
 )
 
-// reasonOf says why signals are unknown after err; ReasonNone for nil.
+// reasonOf returns the reason why signals are unknown after err, or ReasonNone for nil.
 func reasonOf(ctx context.Context, err error) signal.Reason {
 	var r Reasoned
 	switch {

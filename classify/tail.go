@@ -13,37 +13,37 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// tail is the graph of an adapter, which goes on from what the graph of the bundle has computed.
+// tail is the graph of an adapter, which continues from intermediate results of the bundle's graph.
 type tail struct {
 	session Session
 	info    *trained.Info
-	width   int          // of its output
+	width   int          // length of its output
 	taps    []bundle.Tap // in the order of its inputs
 	masked  bool
-	stack   *stack // that runs it together with others; nil when it is alone
-	at      int    // its place in the stack
+	stack   *stack // the stack that runs it together with others; nil if it runs alone
+	at      int    // its index in the stack
 }
 
-// stack is the graph of several adapters as one (bundle.Stack).
+// stack is the joint graph of several adapters (bundle.Stack).
 type stack struct {
 	session Session
-	tails   int // in it
+	tails   int // number of tails in it
 }
 
-// worth reports whether running all tails of the stack costs less than n of them one by one: beyond
-// the first, a tail costs about a third of a run of its own (0.055 ms alone, 0.088 ms for three and
-// 0.155 ms for eight of 16 tokens, 2 vCPU of an AMD EPYC with AVX-512 VNNI).
+// worth reports whether running all tails of the stack costs less than running n of them one by
+// one: each tail beyond the first costs about a third of a run of its own (0.055 ms alone, 0.088 ms
+// for three and 0.155 ms for eight of 16 tokens, 2 vCPU of an AMD EPYC with AVX-512 VNNI).
 func (s *stack) worth(n int) bool { return n > 1 && 3*n > s.tails }
 
-// WithTail returns an engine that gives one kind more: what an adapter says, by a session that runs
-// its graph. It shares session, tokenizer and memory with e, which stays as it is; neither owns a
-// session. The adapter reads the last user message in rows of its own length: where that is the
-// length of the bundle's rows, it shares the row, and the bundle's graph runs once for both. Tails
-// of a run of many tokens run beside each other, those of a short one in turn.
+// WithTail returns an engine with one more kind, computed by an adapter whose graph runs in
+// session. It shares session, tokenizer and memory with e, which remains unchanged; neither engine
+// owns a session. The adapter reads the last user message in rows of its own length. If that equals
+// the length of the bundle's rows, it shares the row, and the bundle's graph runs once for both.
+// The tails of a run with many tokens run in parallel, those of a short run one after another.
 //
-// Errors: an adapter that was trained on another graph than the bundle's (bundle.ErrNoGraph), one
-// whose taps the session of e does not give (*GraphError), and one that gives no answer to the
-// bundle's canary (*CanaryError).
+// Errors: bundle.ErrNoGraph for an adapter that was trained on another graph than the bundle's,
+// *GraphError for one whose taps the session of e does not provide, and *CanaryError for one that
+// does not answer the bundle's canary.
 func (e *Engine) WithTail(name string, kind signal.Kind, a *bundle.Adapter, session Session) (*Engine, error) {
 	fail := func(err error) (*Engine, error) { return nil, fmt.Errorf("adapter %q: %w", name, err) }
 	switch {
@@ -95,14 +95,14 @@ func (e *Engine) clone() *Engine {
 }
 
 // WithStack returns an engine that runs the adapters of kinds, which WithTail has added, as one
-// graph: that of bundle.Stack for them, in the order of kinds. Where only a few of them are asked
-// for, or the graph fails, each runs alone. What else is said of WithTail holds here.
+// graph: that of bundle.Stack for them, in the order of kinds. If only a few of them are needed, or
+// the graph fails, each runs alone. Otherwise the documentation of WithTail applies.
 //
-// Errors: a kind that no adapter gives, *CanaryError, and a graph that says something else of the
-// canary than the adapters alone.
+// Errors: a kind without an adapter, *CanaryError, and a graph whose results for the canary differ
+// from those of the adapters alone.
 func (e *Engine) WithStack(session Session, kinds []signal.Kind) (*Engine, error) {
 	st := &stack{session: session, tails: len(kinds)}
-	out, probe := e.clone(), e.clone() // in probe no tail can run alone
+	out, probe := e.clone(), e.clone() // tails of probe cannot run alone
 	for at, kind := range kinds {
 		i := slices.IndexFunc(e.tasks, func(t task) bool { return t.kind == kind && t.tail != nil })
 		if i < 0 {
@@ -134,21 +134,21 @@ func (e *Engine) WithStack(session Session, kinds []signal.Kind) (*Engine, error
 	return out, nil
 }
 
-// stackTolerance is by how much a probability of the canary may differ in a stack: a sum is rounded
-// otherwise there.
+// stackTolerance is the permitted difference in a probability of the canary in a stack, where sums
+// are rounded differently.
 const stackTolerance = 1e-3
 
-// noSession runs nothing.
+// noSession fails every run.
 type noSession struct{ Session }
 
 func (noSession) Run(context.Context, []tensor.Tensor, []string) ([]tensor.Tensor, error) {
 	return nil, &outputError{"no session"}
 }
 
-// maxTasks is how many tasks the bits of a row can name.
+// maxTasks is the number of tasks that fit into the bit set of a row.
 const maxTasks = 32
 
-// tapsOf finds the taps of an adapter by their names, and checks that the sessions agree on them.
+// tapsOf finds the taps of an adapter by name, and checks that the sessions agree on them.
 func (e *Engine) tapsOf(names []string, known []bundle.Tap, session Session) ([]bundle.Tap, error) {
 	outputs, inputs := e.session.Outputs(), session.Inputs()
 	var taps []bundle.Tap
@@ -174,7 +174,8 @@ func (e *Engine) tapsOf(names []string, known []bundle.Tap, session Session) ([]
 	return taps, nil
 }
 
-// tailCanary lets adapters read the bundle's canary and returns what they say; all have to answer.
+// tailCanary classifies the bundle's canary with adapters and returns their values; it is an error
+// if one of them is unknown.
 func (e *Engine) tailCanary(kinds ...signal.Kind) (*signal.Set, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), canaryTimeout)
 	defer cancel()
@@ -193,7 +194,7 @@ func (e *Engine) tailCanary(kinds ...signal.Kind) (*signal.Set, error) {
 	return set, nil
 }
 
-// appendTaps adds the outputs that tails go on from to dst, each once.
+// appendTaps appends the outputs that tails continue from to dst, each once.
 func (e *Engine) appendTaps(dst []string, tails []int) []string {
 	from := len(dst)
 	for _, i := range tails {
@@ -206,7 +207,7 @@ func (e *Engine) appendTaps(dst []string, tails []int) []string {
 	return dst
 }
 
-// tailError is the fault of one adapter, which leaves its neighbours alone.
+// tailError is the error of one adapter, which does not affect the others.
 type tailError struct {
 	name string
 	err  error
@@ -216,20 +217,21 @@ func (e *tailError) Error() string       { return fmt.Sprintf("adapter %q: %v", 
 func (e *tailError) Unwrap() error       { return e.err }
 func (*tailError) Reason() signal.Reason { return signal.ReasonInvalid }
 
-// besideTokens is the least number of tokens of a run whose tails run beside each other. A tail takes
-// 0.1 ms for 16 tokens and 0.4 ms for 256; to hand it to another thread, which has to be woken, costs
-// about 0.15 ms of processor time (2 vCPU of an AMD EPYC).
+// besideTokens is the minimum number of tokens of a run whose tails run in parallel. A tail takes
+// 0.1 ms for 16 tokens and 0.4 ms for 256; waking another thread for it costs about 0.15 ms of
+// processor time (2 vCPU of an AMD EPYC).
 const besideTokens = 1024
 
-// tailOut is what a tail says of the rows of a run, float32 [rows, width], or why it says nothing.
+// tailOut is the output of a tail for the rows of a run, float32 [rows, width], or the reason for
+// its absence.
 type tailOut struct {
 	x   tensor.Tensor
 	err error
 }
 
-// runTails runs the tails of rows: those of a stack as one graph, and the graphs beside each other
-// where there are many tokens, the last of them here. Its errors are *tailError, joined, of what is
-// for a log; each tail's task knows why it has no answer.
+// runTails runs the tails of rows: those of a stack as one graph, and the graphs in parallel if
+// there are many tokens, the last of them on this goroutine. Its errors are *tailError, joined, and
+// are only meant for a log; the task of each tail holds the reason why it has no value.
 func (p *pass) runTails(ctx context.Context, rows []int32, tails []int, taps []tensor.Tensor) error {
 	if len(tails) == 0 {
 		return nil
@@ -261,7 +263,7 @@ func (p *pass) runTails(ctx context.Context, rows []int32, tails []int, taps []t
 	return errors.Join(faults...)
 }
 
-// tailGroups sorts tails by the graphs that run them: each group are positions in tails.
+// tailGroups groups tails by the graph that runs them. A group holds indices of tails.
 func (p *pass) tailGroups(tails []int) [][]int {
 	stackOf := func(k int) *stack { return p.e.tasks[tails[k]].tail.stack }
 	var groups [][]int
@@ -276,7 +278,7 @@ func (p *pass) tailGroups(tails []int) [][]int {
 	return groups
 }
 
-// runGroup runs those of tails at the positions of group, and sets their outs.
+// runGroup runs the members of group, indices of tails, and sets their outs.
 func (p *pass) runGroup(ctx context.Context, tails, group []int, taps []tensor.Tensor, outs []tailOut) {
 	tailAt := func(k int) *tail { return p.e.tasks[tails[k]].tail }
 	if st := tailAt(group[0]).stack; st != nil && st.worth(len(group)) {
@@ -292,7 +294,7 @@ func (p *pass) runGroup(ctx context.Context, tails, group []int, taps []tensor.T
 		if why := reasonOf(ctx, err); why != signal.ReasonInvalid && why != signal.ReasonInternal {
 			return
 		}
-		// Which of them is at fault shows when each runs alone.
+		// The faulty one is found by running each alone.
 	}
 	for _, k := range group {
 		x, err := p.runTail(ctx, tailAt(k), tailAt(k).session, taps)
@@ -303,13 +305,13 @@ func (p *pass) runGroup(ctx context.Context, tails, group []int, taps []tensor.T
 	}
 }
 
-// shaped reports whether all is what the graph has to give for so many rows.
+// shaped reports whether all has the shape of the stack's output for so many rows.
 func (s *stack) shaped(all *tensor.Tensor, rows int64) bool {
 	return len(all.Shape) == 3 && slices.Equal(all.Shape[:2], []int64{rows, int64(s.tails)}) &&
 		int64(len(all.F32)) == rows*int64(s.tails)*all.Shape[2]
 }
 
-// part is what a tail says, of what its stack says of all, [rows, tails, widest].
+// part returns the output of a tail from all, the output of its stack, [rows, tails, widest].
 func (s *stack) part(all *tensor.Tensor, t *tail) tailOut {
 	rows, widest := int(all.Shape[0]), int(all.Shape[2])
 	if t.width > widest {
@@ -323,8 +325,8 @@ func (s *stack) part(all *tensor.Tensor, t *tail) tailOut {
 	return tailOut{x: x}
 }
 
-// runTail runs the graph of an adapter, or of the stack that it is in. taps are what the bundle's
-// graph gave, by value.
+// runTail runs the graph of an adapter, or of its stack. taps are the outputs of the bundle's
+// graph, by value.
 func (p *pass) runTail(ctx context.Context, t *tail, session Session, taps []tensor.Tensor,
 ) (x tensor.Tensor, err error) {
 	defer func() {
@@ -355,7 +357,7 @@ func (p *pass) runTail(ctx context.Context, t *tail, session Session, taps []ten
 	return out[0], nil
 }
 
-// adapted sets v to what an adapter says of the plan's row.
+// adapted sets v to the output of an adapter for the plan's row.
 func (p *pass) adapted(t *task, plan *taskPlan, v *signal.Value) {
 	r := t.tail.info.Result(p.reads[plan.reads.from].out)
 	v.State, v.Labels, v.Probs, v.Label, v.Score = signal.Known, t.Labels, r.Probs, r.Label, r.Score

@@ -10,8 +10,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// entities sets v to the personal data in every segment: what patterns prove, and what the model
-// sees. Known without labels means that nothing was found.
+// entities sets v to the personal data in every segment: the matches of patterns and the findings
+// of the model. A known value without labels means that nothing was found.
 func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.Value) {
 	v.State = signal.Known
 	for i := plan.shares.from; i < plan.shares.to; i++ {
@@ -40,7 +40,8 @@ func (p *pass) entities(ctx context.Context, t *task, plan *taskPlan, v *signal.
 
 // classifyTokens returns the tokens of a task's reads of one unit with their probabilities, in the
 // order of the text. Offsets are bytes of the unit. Where windows overlap, each half of the overlap
-// belongs to the window whose middle is nearer: a token is best understood with text on both sides.
+// belongs to the window whose middle is nearer, because a token is classified best with text on
+// both sides.
 func (p *pass) classifyTokens(t *task, reads []read) []pii.Token {
 	if len(reads) == 0 {
 		return nil
@@ -92,8 +93,8 @@ func (p *pass) extentOf(r *read) span {
 	return span{src.key.base + int(src.enc.Start[r.from]), src.key.base + int(src.enc.End[r.to-1])}
 }
 
-// spansOf finds personal data in the text of a segment. dec is nil where there are no tokens. The
-// caller owns the result. The error is that of ctx.
+// spansOf finds personal data in the text of a segment. dec is nil if there are no tokens. The
+// caller owns the result. Its error is that of ctx.
 func spansOf(ctx context.Context, text string, dec *pii.Decoder,
 	tokens []pii.Token,
 ) ([]pii.Span, error) {
@@ -104,7 +105,7 @@ func spansOf(ctx context.Context, text string, dec *pii.Decoder,
 	return dec.FuseContext(ctx, text, patterns, tokens, nil)
 }
 
-// addSpans adds what was found in a segment.
+// addSpans adds the findings in a segment to v.
 func addSpans(v *signal.Value, segment int, spans []pii.Span) {
 	for _, s := range spans {
 		v.Spans = append(v.Spans, signal.Span{
@@ -115,7 +116,7 @@ func addSpans(v *signal.Value, segment int, spans []pii.Span) {
 	}
 }
 
-// patternsOnly finds personal data without a model, for configurations that ask for that.
+// patternsOnly finds personal data without a model, for configurations with Options.Patterns.
 func patternsOnly(ctx context.Context, req *request) signal.Value {
 	start := time.Now()
 	v := signal.Value{State: signal.Known, Source: PatternsModel}
@@ -131,7 +132,7 @@ func patternsOnly(ctx context.Context, req *request) signal.Value {
 	return v
 }
 
-// note keeps the best score of each type.
+// note keeps the highest score of each type.
 func note(v *signal.Value, name string, score float64) {
 	at := slices.Index(v.Labels, name)
 	if at < 0 {

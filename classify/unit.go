@@ -9,27 +9,27 @@ import (
 	"signalbox/internal/signal"
 )
 
-// unit is a text that the safety signals read by itself, so that what they say of it depends on
-// nothing else: a segment, or what a user's message shows.
+// unit is a text that the safety signals read separately, so that the verdict depends on no other
+// text: a segment, or the pasted parts of a user's message.
 type unit struct {
 	segment int
 	origin  signal.Origin
 	kinds   signal.Mask // the signals that read it
 	text    string
-	pieces  []piece // where the text is in the segment; none: it is the segment
-	tongue  tongue  // told only where a source wants to know
+	pieces  []piece // positions of the text in the segment; empty if the unit is the segment
+	tongue  tongue  // determined only if a source needs it
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	twinned bool
-	twin    string // the normalised form; empty when there is nothing else to read
+	twin    string // the normalised form; empty if it does not differ
 	summed  bool
 	sum     digest
 }
 
-// piece is a part of a unit's text and where it is in the segment.
+// piece is a part of a unit's text and its position in the segment.
 type piece struct{ at, start, end int }
 
-// layUnits makes the units that the kinds of need read. Its error is that of ctx.
+// layUnits makes the units for the kinds of need. Its error is that of ctx.
 func (r *request) layUnits(ctx context.Context, need signal.Mask) error {
 	r.units = make([]unit, 0, len(r.text.Segments)+1)
 	var parts []origin.Part
@@ -59,8 +59,8 @@ func (r *request) layUnits(ctx context.Context, need signal.Mask) error {
 	return nil
 }
 
-// unit adds a segment as it is, but for what programs put into a message of the user: that says
-// nothing about attacks.
+// unit adds a segment, except text that programs put into a message of the user, which says nothing
+// about attacks.
 func (r *request) unit(segment int, o signal.Origin, need signal.Mask) {
 	text := r.text.Segments[segment].Text
 	attacks, others := r.readers(o, need), need&^attackKinds&safetyKinds
@@ -75,7 +75,7 @@ func (r *request) unit(segment int, o signal.Origin, need signal.Mask) {
 	}
 }
 
-// shown adds what a message of the user shows, a line for each part that is data.
+// shown adds the pasted parts of a user's message, one line for each part that is data.
 func (r *request) shown(segment int, need signal.Mask, parts []origin.Part) {
 	kinds := r.readers(signal.OriginData, need)
 	if kinds == 0 {
@@ -98,7 +98,7 @@ func (r *request) shown(segment int, need signal.Mask, parts []origin.Part) {
 	r.join(segment, signal.OriginData, kinds, data)
 }
 
-// join adds places of a segment as one text, a line for each.
+// join adds several places of a segment as one text, one line for each.
 func (r *request) join(segment int, o signal.Origin, kinds signal.Mask, places [][2]int) {
 	if len(places) == 0 {
 		return
@@ -118,7 +118,7 @@ func (r *request) join(segment int, o signal.Origin, kinds signal.Mask, places [
 	})
 }
 
-// readers returns the signals of need about attacks that read text of origin o.
+// readers returns the signals about attacks in need that read text of origin o.
 func (r *request) readers(o signal.Origin, need signal.Mask) signal.Mask {
 	var m signal.Mask
 	for _, k := range (need & attackKinds).Kinds() {
@@ -129,8 +129,8 @@ func (r *request) readers(o signal.Origin, need signal.Mask) signal.Mask {
 	return m
 }
 
-// normalised returns the twin of the unit's text, empty when it has nothing else to read. Its error
-// is that of ctx.
+// normalised returns the twin of the unit's text, empty if it does not differ. Its error is that of
+// ctx.
 func (u *unit) normalised(ctx context.Context) (string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -146,7 +146,7 @@ func (u *unit) normalised(ctx context.Context) (string, error) {
 	return u.twin, nil
 }
 
-// digest returns the hash of the unit's text. Its error is that of ctx.
+// digest returns the digest of the unit's text. Its error is that of ctx.
 func (u *unit) digest(ctx context.Context) (digest, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -160,8 +160,8 @@ func (u *unit) digest(ctx context.Context) (digest, error) {
 	return u.sum, nil
 }
 
-// place returns where text[from:to] of the unit is in the segment: as much of it as is in one
-// piece.
+// place returns the position in the segment of the unit's text[from:to], limited to the piece in
+// which it begins.
 func (u *unit) place(from, to int) (start, end int) {
 	if len(u.pieces) == 0 {
 		return from, to

@@ -10,7 +10,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// finish settles every kind of need. why is the reason for reads that did not happen.
+// finish settles every kind of need. why is the reason for reads that were not run.
 func (p *pass) finish(ctx context.Context, need signal.Mask, why signal.Reason) {
 	for i := range p.plans {
 		p.plans[i].ready = true
@@ -18,7 +18,7 @@ func (p *pass) finish(ctx context.Context, need signal.Mask, why signal.Reason) 
 	p.deliver(ctx, why)
 	for i := range p.plans {
 		if p.plans[i].done {
-			// another engine may still be at work on it
+			// another engine may still compute it
 			need &^= signal.MaskOf(p.e.tasks[p.plans[i].task].kind)
 		}
 	}
@@ -29,7 +29,7 @@ func (p *pass) finish(ctx context.Context, need signal.Mask, why signal.Reason) 
 	p.g.narrow()
 }
 
-// report settles the tasks all of whose rows have run, while there are others.
+// report settles the tasks whose rows have all run, while rows of others remain.
 func (p *pass) report(ctx context.Context) {
 	for i := range p.plans {
 		plan := &p.plans[i]
@@ -39,8 +39,8 @@ func (p *pass) report(ctx context.Context) {
 	p.g.narrow()
 }
 
-// deliver settles the tasks that are ready. Those of tokens, for which the whole text is searched
-// for patterns, come last.
+// deliver settles the tasks that are ready. Token tasks come last, because they match patterns
+// against the whole text.
 func (p *pass) deliver(ctx context.Context, why signal.Reason) {
 	for _, last := range [...]bool{false, true} {
 		for i := range p.plans {
@@ -61,7 +61,7 @@ func (p *pass) deliver(ctx context.Context, why signal.Reason) {
 	}
 }
 
-// value is what a task says. why is the reason for reads that did not happen.
+// value returns the value of a task. why is the reason for reads that were not run.
 func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Reason) signal.Value {
 	v := signal.Value{
 		Source: p.e.name, Provider: p.e.provider, Elapsed: time.Since(p.begun),
@@ -91,8 +91,8 @@ func (p *pass) value(ctx context.Context, t *task, plan *taskPlan, why signal.Re
 	return v
 }
 
-// failure says why a task of a pass has no answer, or ReasonNone. why is the reason of reads that
-// did not happen.
+// failure returns why a task of a pass has no value, or ReasonNone. why is the reason for reads
+// that were not run.
 func (p *pass) failure(plan *taskPlan, why signal.Reason) signal.Reason {
 	if plan.failed != signal.ReasonNone {
 		return plan.failed
@@ -107,7 +107,7 @@ func (p *pass) failure(plan *taskPlan, why signal.Reason) signal.Reason {
 	return signal.ReasonNone
 }
 
-// unknown is v without an answer.
+// unknown returns v as an unknown value with the reason why.
 func unknown(v *signal.Value, why signal.Reason) signal.Value {
 	return signal.Value{State: signal.Unknown, Reason: why, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed}
 }
@@ -117,8 +117,8 @@ func finite(x []float32) bool {
 	return !slices.ContainsFunc(x, func(f float32) bool { return math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) })
 }
 
-// softmax writes the probabilities of logits at temperature t to dst, of equal length. The maximum
-// is subtracted first, so that no exponential overflows.
+// softmax writes the probabilities of logits at temperature t to dst, which has the same length.
+// The maximum is subtracted first, so that no exponential overflows.
 func softmax(dst []float64, logits []float32, t float64) {
 	top := math.Inf(-1)
 	for _, l := range logits {
@@ -134,7 +134,7 @@ func softmax(dst []float64, logits []float32, t float64) {
 	}
 }
 
-// classify sets v to the calibrated probabilities of the plan's windows, on average.
+// classify sets v to the mean of the calibrated probabilities of the plan's windows.
 func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	n := len(t.Labels)
 	if cap(p.probs) < n {
@@ -160,8 +160,8 @@ func (p *pass) classify(t *task, plan *taskPlan, v *signal.Value) {
 	v.State, v.Labels, v.Label, v.Score = signal.Known, t.Labels, t.Labels[best], min(sums[best], 1)
 }
 
-// harmless sets v for a request without a word in it that the task reads: there is nothing that
-// could talk a model into anything. Images are not read, here as elsewhere.
+// harmless sets v for a request without any text for the task: there is nothing that could
+// manipulate a model. Images are not read.
 func harmless(t *task, v *signal.Value) {
 	v.State, v.Labels, v.Probs = signal.Known, t.Labels, make([]float32, len(t.Labels))
 	for i, l := range t.Labels {
@@ -172,8 +172,9 @@ func harmless(t *task, v *signal.Value) {
 	}
 }
 
-// pool makes one vector of the tokens of a row, which is a fresh slice unless one token is taken.
-// values is [tokens, width], without padding. Without a pooling it is the vector.
+// pool reduces the token vectors of a row to one vector. values is [tokens, width], without
+// padding. The result is a fresh slice unless a single token is selected. Without a pooling, values
+// is the vector.
 func pool(values []float32, width int, how bundle.Pooling) []float32 {
 	switch how {
 	case bundle.CLSPooling:
