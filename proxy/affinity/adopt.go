@@ -1,11 +1,11 @@
 package affinity
 
-// Adopt takes over what an older Placer has learnt of endpoints that both have: those of the same
-// name and address. Requests that the older one has placed count for both until they end. It must
-// be called before p is used.
+// Adopt takes over what an older Placer has learned about the endpoints that both have, by name and
+// address. Requests placed by the older one count for both until they end. Adopt must be called
+// before p is used.
 func (p *Placer) Adopt(old *Placer) {
 	p.epoch, p.heat = old.epoch, old.heat
-	from := make([]int, len(p.endpoints)) // index among the old ones, -1 for a new one
+	from := make([]int, len(p.endpoints)) // index of the endpoint in old; -1 for a new one
 	for i := range p.endpoints {
 		from[i] = -1
 		e := &p.endpoints[i]
@@ -22,15 +22,15 @@ func (p *Placer) Adopt(old *Placer) {
 	old.left.moveTo(&p.left, from)
 }
 
-// Resize notes how many tokens the cache of endpoint i holds, when that is told later than to New.
+// Resize sets the cache size of endpoint i, in tokens, when it becomes known after New.
 func (p *Placer) Resize(i, tokens int) {
 	if tokens > 0 {
 		p.endpoints[i].table.resize(blocksOf(tokens))
 	}
 }
 
-// BlockSize notes how many tokens a block of the cache of endpoint i has: what is less than a block
-// is not taken from a cache. 0 changes nothing.
+// BlockSize sets the number of tokens in a cache block of endpoint i. The server reuses whole
+// blocks only. 0 changes nothing.
 func (p *Placer) BlockSize(i, tokens int) {
 	if tokens > 0 {
 		p.endpoints[i].block.Store(int64(tokens))

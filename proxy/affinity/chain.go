@@ -6,14 +6,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// BlockBytes is how much text a block of a chain has: 60 to 100 tokens. What is lost by looking at
-// whole blocks only is less than one block of vLLM on a CPU (128 tokens), and about four of those
-// on a GPU (16). A text of 600 KiB has 2,400.
+// BlockBytes is the amount of text in a block of a chain: 60 to 100 tokens. Ignoring the last
+// incomplete block loses less than one block of vLLM on a CPU (128 tokens), or about four of those
+// on a GPU (16). A text of 600 KiB has 2,400 blocks.
 const BlockBytes = 256
 
-// Chain is a prompt's text as a list of hashes. Each stands for 256 bytes of text and all before
-// it; an incomplete last block is not in the list. The zero value is an empty chain. A Chain
-// belongs to one goroutine while it is written to; after that any number may read it.
+// Chain is a prompt's text as a list of hashes. Each hash covers BlockBytes of text and everything
+// before it; an incomplete last block is not in the list. The zero value is an empty chain. A Chain
+// belongs to one goroutine while it is written; after that, any number of goroutines may read it.
 type Chain struct {
 	blocks  []uint64
 	pending xxhash.Digest
@@ -21,20 +21,20 @@ type Chain struct {
 	bytes   int
 }
 
-// Reset makes the chain empty and keeps its memory.
+// Reset empties the chain and keeps its memory.
 func (c *Chain) Reset() { c.blocks, c.begun, c.bytes = c.blocks[:0], false, 0 }
 
-// Grow makes room for so many bytes of text more.
+// Grow makes room for that many more bytes of text.
 func (c *Chain) Grow(bytes int) { c.blocks = slices.Grow(c.blocks, bytes/BlockBytes+1) }
 
-// Resume makes the chain a copy of from, such as the chain of a stored context, to be written on.
-// Nothing of from's text is read again.
+// Resume makes the chain a copy of from, such as the chain of a stored context, to continue
+// writing. The text of from is not read again.
 func (c *Chain) Resume(from *Chain) {
 	c.blocks = append(c.blocks[:0], from.blocks...)
 	c.pending, c.begun, c.bytes = from.pending, from.begun, from.bytes
 }
 
-// Message adds a message. Its end is not marked: text that is written after it continues it.
+// Message adds a message. Its end is not marked: text written after it continues it.
 func (c *Chain) Message(role, text string) {
 	c.Write("\x1e")
 	c.Write(role)
@@ -42,7 +42,7 @@ func (c *Chain) Message(role, text string) {
 	c.Write(text)
 }
 
-// Write adds text to the message before it.
+// Write adds text to the last message.
 func (c *Chain) Write(text string) {
 	c.begin()
 	for text != "" {
@@ -53,8 +53,8 @@ func (c *Chain) Write(text string) {
 	}
 }
 
-// WriteBytes is Write of bytes, such as a message in the spelling of the request. They are not
-// kept.
+// WriteBytes is Write for bytes, such as a message as spelled in the request. It does not retain
+// them.
 func (c *Chain) WriteBytes(text []byte) {
 	c.begin()
 	for len(text) > 0 {
@@ -72,7 +72,7 @@ func (c *Chain) begin() {
 	}
 }
 
-// advance notes n bytes more, which fill the block at most.
+// advance records n more bytes, which must not exceed the current block.
 func (c *Chain) advance(n int) {
 	if c.bytes += n; c.bytes%BlockBytes == 0 {
 		h := c.pending.Sum64()
@@ -81,8 +81,8 @@ func (c *Chain) advance(n int) {
 	}
 }
 
-// Blocks is the chain. It is valid until the chain is changed.
+// Blocks returns the hashes. The slice is valid until the chain changes.
 func (c *Chain) Blocks() []uint64 { return c.blocks }
 
-// Bytes is how much text was written, roles and marks included.
+// Bytes returns the amount of text written, including roles and marks.
 func (c *Chain) Bytes() int { return c.bytes }

@@ -9,15 +9,17 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Class names what two requests must have in common to share cached blocks of equal text.
+// Class identifies what two requests must have in common to share cached blocks of equal text.
 type Class uint64
 
-// Traits is what a class is made of.
+// Traits are the properties that make up a class.
 type Traits struct {
-	Model    string // as it is served
-	LoRA     string // name of the adapter
-	Salt     string // cache_salt that is sent with the request; see Salt
-	Template string // parameters that the chat template puts before the messages, such as tools and effort, in one spelling
+	Model string // name as served
+	LoRA  string // name of the adapter
+	Salt  string // the cache_salt sent with the request; see Salt
+	// parameters that the chat template places before the messages, such as tools and effort, in a
+	// canonical spelling
+	Template string
 }
 
 // Class returns the class of requests with these traits.
@@ -25,10 +27,10 @@ func (t *Traits) Class() Class {
 	return Class(sum(0, t.Model, t.LoRA, t.Salt, t.Template))
 }
 
-// block is the name of a block of text in the class.
+// block returns the key of a block of text in the class.
 func (c Class) block(text uint64) uint64 { return mix(text ^ uint64(c)) }
 
-// sum hashes fields, which it keeps apart by their lengths.
+// sum hashes fields, separated by their lengths.
 func sum(seed uint64, fields ...string) uint64 {
 	var d xxhash.Digest
 	d.ResetWithSeed(seed)
@@ -51,9 +53,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Salt returns the cache_salt of a tenant's requests in a scope, such as the whole tenant or one
-// session: 43 characters that nobody can guess without the secret. Requests of different tenants or
-// scopes never share cached blocks, so that the time of an answer tells nothing about the prompts
+// Salt returns the cache_salt for the requests of a tenant in a scope, such as the whole tenant or
+// one session: 43 characters that cannot be guessed without the secret. Requests of different
+// tenants or scopes never share cached blocks, so response times reveal nothing about the prompts
 // of others (CVE-2025-46570). A salt that a client sends itself must not reach the server.
 func Salt(secret []byte, tenant, scope string) string {
 	mac := hmac.New(sha256.New, secret)

@@ -7,23 +7,25 @@ import (
 )
 
 const (
-	// heatWindow is over what time the load of a key is averaged. A key that is hot for less than
-	// that is over before another copy of its prompt pays.
+	// heatWindow is the time over which the load of a key is averaged. A shorter burst ends before
+	// another copy of its prompt pays off.
 	heatWindow = 10 * time.Second
-	// heatStart is how long a key must be known for its load to be taken at face value.
+	// heatStart is how long a key must be known before its load is used without correction.
 	heatStart = 2 * time.Second
-	// heatKeys is how many keys are remembered at least; twice as many at most.
+	// heatKeys is the minimum number of keys remembered; the maximum is twice that.
 	heatKeys = 4096
 )
 
-// heat knows how much of an endpoint each key has kept busy lately. Keys that were not used for
-// long are forgotten: there are two generations, and when the young one is full the old one goes.
+// heat tracks how much of an endpoint's time each key has used recently. Keys that are not used for
+// long are forgotten: there are two generations, and when the young one is full, the old one is
+// dropped.
 type heat struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	young, old map[uint64]warmth
 }
 
-// warmth is the share of an endpoint at a time: an average that has run since a key was first seen.
+// warmth is the share of an endpoint used by a key at a time: an average since the key was first
+// seen.
 type warmth struct {
 	share     float64
 	at, since time.Time
@@ -31,7 +33,7 @@ type warmth struct {
 
 func newHeat() *heat { return &heat{young: make(map[uint64]warmth), old: make(map[uint64]warmth)} }
 
-// add notes that key has taken seconds of an endpoint's time.
+// add records that key has used seconds of an endpoint's time.
 func (h *heat) add(key uint64, seconds float64, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,7 +46,8 @@ func (h *heat) add(key uint64, seconds float64, now time.Time) {
 	h.young[key] = w
 }
 
-// share is how much of an endpoint the key keeps busy; above 1 it is more than one can do.
+// share returns how much of an endpoint's time the key uses; above 1 it is more than one endpoint
+// can serve.
 func (h *heat) share(key uint64, now time.Time) float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +55,7 @@ func (h *heat) share(key uint64, now time.Time) float64 {
 	return w.share / -math.Expm1(-max(heatStart, now.Sub(w.since)).Seconds()/heatWindow.Seconds())
 }
 
-// get is what is left of a key's share. The lock is held.
+// get returns the key's share, decayed to now. The caller holds the lock.
 func (h *heat) get(key uint64, now time.Time) warmth {
 	w, ok := h.young[key]
 	if !ok {

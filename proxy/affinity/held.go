@@ -2,15 +2,15 @@ package affinity
 
 import "time"
 
-// Held is what one endpoint should have of a prompt.
+// Held is the part of a prompt that one endpoint should have in its cache.
 type Held struct {
-	Endpoint int // index
-	Tokens   int // of the prompt, from its beginning
+	Endpoint int // index of the endpoint
+	Tokens   int // from the beginning of the prompt
 	Basis    Basis
-	Age      time.Duration // since that was last seen or predicted
+	Age      time.Duration // since this was last observed or predicted
 }
 
-// Held lists the endpoints that should have something of a prompt, without placing it.
+// Held lists the endpoints that should have a part of a prompt, without placing it.
 func (p *Placer) Held(now time.Time, r *Request) []Held {
 	var out []Held
 	var told [MaxEndpoints]int32
@@ -36,7 +36,7 @@ func (p *Placer) Held(now time.Time, r *Request) []Held {
 	return out
 }
 
-// age is how long ago something was noted that holds until a tick.
+// age returns how long ago something was recorded that expires at the tick end.
 func (p *Placer) age(basis Basis, end, now uint32) time.Duration {
 	held := p.o.Speculative
 	switch basis {

@@ -1,24 +1,24 @@
 package affinity
 
-// The headers by which clients name their session without knowing of this proxy.
+// Headers by which clients of other software name their session.
 const (
 	SessionHeader       = "X-Session-Id"
 	ClaudeSessionHeader = "X-Claude-Code-Session-Id"
 )
 
-// Source says what a key was made of.
+// Source is what a key was derived from.
 type Source uint8
 
-// The sources of a key; the first that a request has counts.
+// The sources of a key. The first one that a request has is used.
 const (
-	NoSource         Source = iota // too short to matter, and nothing is named
-	Contexts                       // the stored contexts that it names
-	Session                        // the session of the body object "signalbox", or of its header
+	NoSource         Source = iota // nothing is named, and the prompt is too short
+	Contexts                       // the stored contexts that the request names
+	Session                        // the session in the body object "signalbox" or its header
 	PromptCacheKey                 // the field prompt_cache_key
 	SessionID                      // SessionHeader
 	ClaudeSession                  // ClaudeSessionHeader
 	PreviousResponse               // the field previous_response_id
-	Prefix                         // the first 4 KiB of its text
+	Prefix                         // the first blocks of its text; see prefixBlocks
 )
 
 // String returns the source in lower case, for labels.
@@ -43,16 +43,16 @@ func (s Source) String() string {
 	return "prefix"
 }
 
-// A prompt without a name is kept together by its first text only if it is long enough for a cache
-// to pay: 1,024 tokens is also where providers begin to cache prompts.
+// A prompt without a name is keyed by its beginning only if it is long enough for caching to pay:
+// 1,024 tokens, which is also where providers begin to cache prompts.
 const (
-	prefixBlocks = 4 // of 1 KiB
+	prefixBlocks = 4 // blocks of BlockBytes from the beginning of the text: 1 KiB
 	prefixTokens = 1024
 )
 
-// Hints is what a request says about what it belongs to. Empty fields say nothing.
+// Hints is what a request says about what it belongs to. Empty fields mean nothing is known.
 type Hints struct {
-	Contexts         []string // ids with versions, in their order
+	Contexts         []string // ids with versions, in order
 	Session          string
 	PromptCacheKey   string
 	SessionID        string
@@ -60,14 +60,14 @@ type Hints struct {
 	PreviousResponse string
 }
 
-// Empty reports whether the request says nothing about it.
+// Empty reports whether no field is set.
 func (h *Hints) Empty() bool {
 	return len(h.Contexts) == 0 && h.Session == "" && h.PromptCacheKey == "" && h.SessionID == "" && h.ClaudeSession == "" && h.PreviousResponse == ""
 }
 
-// Key returns what a request of a class belongs to, for Request.Key, and what that was made of. The
-// key is 0 when there is nothing. Equal names of different classes are different keys. blocks is
-// the chain of the prompt, tokens the estimate of its length.
+// Key returns the key for Request.Key and its source. The key is 0 if the request belongs to
+// nothing. Equal names in different classes give different keys. blocks is the chain of the prompt,
+// tokens its estimated length.
 func (h *Hints) Key(class Class, blocks []uint64, tokens int) (uint64, Source) {
 	if len(h.Contexts) > 0 {
 		key := uint64(class)
@@ -96,5 +96,5 @@ func (h *Hints) Key(class Class, blocks []uint64, tokens int) (uint64, Source) {
 	return 0, NoSource
 }
 
-// name keeps keys of different sources apart and is never 0.
+// name keeps the keys of different sources apart; it never returns 0.
 func name(key uint64, source Source) uint64 { return max(1, mix(key+uint64(source))) }

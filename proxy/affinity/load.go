@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// stale is for how long an observation of an endpoint counts.
+// stale is how long an observation of an endpoint is used.
 const stale = 10 * time.Second
 
-// load is what an endpoint is busy with.
+// load is the current load of an endpoint.
 type load struct {
-	queued  atomic.Int64 // prompt tokens that were sent and have to be computed before another prompt
+	queued  atomic.Int64 // prompt tokens sent that must be computed before another prompt
 	pending atomic.Int64 // requests without a first token
-	running atomic.Int64 // requests that were sent and have not ended, those included
-	foreign atomic.Int64 // requests of others, as observed
-	waiting atomic.Int64 // requests that wait for a seat, as observed
-	seen    atomic.Int64 // when that was, in Unix nanoseconds
+	running atomic.Int64 // requests in flight, including pending ones
+	foreign atomic.Int64 // requests from others, as observed
+	waiting atomic.Int64 // requests waiting for a seat, as observed
+	seen    atomic.Int64 // time of that observation, in Unix nanoseconds
 
-	mu   sync.Mutex // guards what follows
-	hold float64    // seconds that a request keeps its seat, averaged; 0 when not known
+	mu   sync.Mutex // guards hold
+	hold float64    // average seconds that a request keeps its seat; 0 if unknown
 	last Status
 }
 
-// holdShare is the weight of a new sample of how long seats are kept.
+// holdShare is the weight of a new sample in hold.
 const holdShare = 0.1
 
-// assumedSeats stands for the number of seats that is not known where a share of an endpoint is
-// needed.
+// assumedSeats is used in place of an unknown number of seats when a share of an endpoint is
+// computed.
 const assumedSeats = 64
 
-// wait is the seconds before an endpoint would begin with another prompt, and what company costs
-// besides.
+// wait returns the seconds until an endpoint would begin with another prompt, plus the cost of the
+// requests that run beside it.
 func (e *endpoint) wait(now time.Time, crowd float64) float64 {
 	running := float64(e.load.running.Load())
 	if now.UnixNano()-e.load.seen.Load() < int64(stale) {
@@ -46,14 +46,14 @@ func (e *endpoint) wait(now time.Time, crowd float64) float64 {
 	return wait
 }
 
-// idle reports whether a request would be begun with at once.
+// idle reports whether a request would start immediately.
 func (e *endpoint) idle() bool {
 	return e.load.pending.Load() == 0 && e.load.waiting.Load() == 0 &&
 		(e.Seats == 0 || e.load.running.Load() < int64(e.Seats))
 }
 
-// Load is what runs at endpoint i, requests of others included as far as it was observed lately,
-// and what waits there for a seat.
+// Load returns the number of requests running at endpoint i, including those of others if observed
+// recently, and the number waiting there for a seat.
 func (p *Placer) Load(now time.Time, i int) (running, waiting int) {
 	l := &p.endpoints[i].load
 	running = int(l.running.Load())
@@ -63,14 +63,14 @@ func (p *Placer) Load(now time.Time, i int) (running, waiting int) {
 	return running, waiting
 }
 
-// held is how long a request keeps its seat, in seconds.
+// held returns how long a request keeps its seat, in seconds.
 func (l *load) held() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hold
 }
 
-// release notes for how long, in seconds, a request kept its seat.
+// release records how long a request kept its seat, in seconds.
 func (l *load) release(seconds float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,16 +78,16 @@ func (l *load) release(seconds float64) {
 	l.hold += holdShare * (seconds - l.hold)
 }
 
-// Status is what an endpoint says of itself at /metrics. Fields that it does not say are zero.
+// Status is what an endpoint reports at /metrics. Missing values are zero.
 type Status struct {
 	Started float64 // process_start_time_seconds, Unix time
-	Queries float64 // vllm:prefix_cache_queries_total, which only ever grows
+	Queries float64 // vllm:prefix_cache_queries_total, which only grows
 	Running int     // vllm:num_requests_running
 	Waiting int     // vllm:num_requests_waiting
 }
 
-// Observe takes in what endpoint i says of itself, and reports whether it was restarted since the
-// last time: then what it held is forgotten.
+// Observe records what endpoint i reports, and returns whether the endpoint was restarted since the
+// last report. If so, its predicted cache is cleared.
 func (p *Placer) Observe(now time.Time, i int, s Status) (restarted bool) {
 	e := &p.endpoints[i]
 	if restarted = e.load.observe(now, s); restarted {
@@ -97,8 +97,8 @@ func (p *Placer) Observe(now time.Time, i int, s Status) (restarted bool) {
 	return restarted
 }
 
-// observe notes a status and reports whether it is one of another process than the last. Start
-// times are compared to the second, since some servers compute them anew.
+// observe records a status and reports whether it comes from another process than the last one.
+// Start times are compared to the second, since some servers recompute them.
 func (l *load) observe(now time.Time, s Status) (restarted bool) {
 	l.foreign.Store(max(0, int64(s.Running+s.Waiting)-l.running.Load()))
 	l.waiting.Store(int64(s.Waiting))
@@ -111,27 +111,27 @@ func (l *load) observe(now time.Time, s Status) (restarted bool) {
 	return restarted
 }
 
-// counts is what a Placer tells of an endpoint.
+// counts are the counters of an endpoint.
 type counts struct {
 	placed, deviated, mispredicted, restarts atomic.Int64
 	told                                     atomic.Int64
 	predicted, cached                        atomic.Int64
 }
 
-// Stats is what a Placer knows of an endpoint. Counts are since New.
+// Stats is what a Placer knows about an endpoint. Counts start at New.
 type Stats struct {
 	Name         string
-	Blocks       int     // that it should have, those that have expired but were not needed included
-	Prefill      float64 // seconds that it takes for a prompt token
-	Queued       int64   // prompt tokens on their way to it
-	Running      int64   // requests on their way
+	Blocks       int     // in its predicted cache, including expired blocks that were not yet evicted
+	Prefill      float64 // seconds per prompt token
+	Queued       int64   // prompt tokens in flight to it
+	Running      int64   // requests in flight
 	Placed       int64   // requests
-	Deviated     int64   // requests of which it is not the home
-	Mispredicted int64   // requests of which it had less than half of what was predicted
-	Restarts     int64   // observed
-	Predicted    int64   // prompt tokens that it should have had, of requests that reported cached tokens
-	Cached       int64   // prompt tokens that it had
-	Told         int64   // what other proxies have told of it
+	Deviated     int64   // requests whose home is another endpoint
+	Mispredicted int64   // requests that found less than half of the predicted tokens
+	Restarts     int64   // observed restarts
+	Predicted    int64   // predicted prompt tokens, of requests that reported cached tokens
+	Cached       int64   // prompt tokens that it reported as cached
+	Told         int64   // notices about it from other proxies
 }
 
 // Stats returns what is known of endpoint i.

@@ -7,47 +7,49 @@ import (
 	"time"
 )
 
-// Endpoint is one server of a model, as far as placement looks at it.
+// Endpoint is one server of a model, as placement sees it.
 type Endpoint struct {
-	Name    string        // unique among the endpoints of a Placer
-	Address string        // of the server; what was learnt of an endpoint holds for one of the same name and address
-	Weight  float64       // how many keys are at home here, relative to others; positive
-	Tokens  int           // that its key-value cache holds: num_gpu_blocks x block_size of vLLM; 0 means not known
-	Seats   int           // requests that it runs at once, vLLM's max_num_seqs; 0 means not known
-	Prefill time.Duration // that it is assumed to take for a prompt token before it was observed; 0 takes Options.Prefill
+	Name string // unique among the endpoints of a Placer
+	// URL of the server; what was learned applies to an endpoint with the same name and address
+	Address string
+	// share of keys that have their home here, relative to other endpoints; positive
+	Weight float64
+	Tokens int // size of its key-value cache: num_gpu_blocks x block_size in vLLM; 0 if unknown
+	Seats  int // requests that it runs at once, vLLM's max_num_seqs; 0 if unknown
+	// assumed time per prompt token before it is measured; 0 means Options.Prefill
+	Prefill time.Duration
 }
 
 // Options tunes a Placer. The zero value is not usable; start from DefaultOptions.
 type Options struct {
-	// Prefill is what an endpoint is assumed to take for a prompt token before it was observed.
+	// Prefill is the assumed time per prompt token before an endpoint is measured.
 	Prefill time.Duration
-	// Crowd is what each running request is assumed to cost a new one.
+	// Crowd is the assumed cost that each running request adds for a new one.
 	Crowd time.Duration
-	// Speculative, Predicted and Confirmed are how long a block counts as held on each basis. A
-	// speculative block holds for longer while the request that brings it is expected to take
-	// longer.
+	// Speculative, Predicted and Confirmed are how long a block counts as cached on each basis. A
+	// speculative block counts for longer when its request is expected to take longer.
 	Speculative, Predicted, Confirmed time.Duration
-	// Leave and LeaveBy are what must be saved for a request not to go home: a share of the cost at
-	// home in [0,1), and a time. Both must be exceeded.
+	// Leave and LeaveBy are the minimum savings for a request to leave its home: a share of the
+	// cost at home in [0,1), and a time. Both must be exceeded.
 	Leave   float64
 	LeaveBy time.Duration
-	// Burden is how many seconds a second of computing a prompt counts, at least 1: it also delays
-	// whatever comes after it, and pushes other prompts out of the cache.
+	// Burden is the weight of the seconds spent computing a prompt, at least 1: the computation
+	// also delays later requests and evicts other prompts from the cache.
 	Burden float64
-	// Prior is the share of a prompt, in [0,1], that its home is taken to have when nothing is
-	// known of it.
+	// Prior is the share of a prompt, in [0,1], that its home is assumed to have when nothing is
+	// known.
 	Prior float64
-	// Hot is the share of an endpoint above which a key gets another home; Homes is how many it
-	// gets at most.
+	// Hot is the share of an endpoint's time above which a key gets another home; Homes is the
+	// maximum number of homes.
 	Hot   float64
 	Homes int
-	// Board tells other proxies; nil when there are none.
+	// Board informs other proxies; nil if there are none.
 	Board Board
 }
 
-// DefaultOptions returns the usual options. The times are those of the design; a prompt token takes
-// what it takes an 8B model on one GPU, and is learnt after a few requests; the burden and the
-// prior were chosen by bench/memory.
+// DefaultOptions returns the default options. The prefill time is that of an 8B model on one GPU
+// and is replaced by a measurement after a few requests. The burden and the prior were chosen with
+// bench/memory.
 func DefaultOptions() Options {
 	return Options{
 		Prefill: 60 * time.Microsecond, Crowd: 5 * time.Millisecond,
@@ -56,7 +58,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate reports every problem of o at once, joined, or nil.
+// Validate returns all problems of o, joined, or nil.
 func (o *Options) Validate() error {
 	var problems []error
 	for _, d := range []struct {
@@ -92,7 +94,7 @@ func (o *Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// validate reports every problem of the endpoints at once, joined, or nil.
+// validate returns all problems of the endpoints, joined, or nil.
 func validate(endpoints []Endpoint) error {
 	var problems []error
 	if n := len(endpoints); n == 0 || n > MaxEndpoints {

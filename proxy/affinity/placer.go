@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// tokensPerByte is assumed of a prompt whose length in tokens is not known: English, four bytes a
-// token.
+// tokensPerByte is assumed for a prompt whose length in tokens is unknown: English text, four bytes
+// per token.
 const tokensPerByte = 0.25
 
-// defaultTokens is the cache that an endpoint is taken to have when its size is not known: that of
-// an 8B model with 16 bits a value on a GPU of 80 GB, 131,072 bytes a token and some 52 GB left
-// beside the weights.
+// defaultTokens is the assumed cache size of an endpoint when it is unknown: that of an 8B model
+// with 16-bit values on a GPU of 80 GB, with 131,072 bytes per token and about 52 GB left after the
+// weights.
 const defaultTokens = 400_000
 
-// Request is what placement looks at.
+// Request is the input of placement.
 type Request struct {
 	Class  Class
-	Key    uint64   // what it belongs to, see Hints.Key; 0 means nothing
-	Source Source   // of Key
+	Key    uint64   // what it belongs to, see Hints.Key; 0 for nothing
+	Source Source   // what Key was derived from
 	Blocks []uint64 // Chain.Blocks of its prompt; must not change until its Ticket has ended
 	Bytes  int      // Chain.Bytes
-	Tokens int      // estimated length of the prompt; 0 means not known
-	// Penalty is what speaks against each endpoint besides, in seconds, such as failures; +Inf
-	// rules it out. It has an entry for each endpoint of the Placer, or is nil.
+	Tokens int      // estimated length of the prompt; 0 if unknown
+	// Penalty is an additional cost for each endpoint in seconds, for example because of failures;
+	// +Inf excludes the endpoint. It has one entry per endpoint of the Placer, or is nil.
 	Penalty []float64
 }
 
 // Placer places the requests of one model. It is safe for concurrent use.
 type Placer struct {
 	o          Options
-	epoch      time.Time // expiry is counted from here
+	epoch      time.Time // origin of expiry times
 	endpoints  []endpoint
 	heat       *heat
 	residences residencies
-	left       residencies   // where this proxy has sent prompts whose home was busy
-	drawn      atomic.Uint64 // requests without a key so far
+	left       residencies   // where this proxy sent prompts whose home was busy
+	drawn      atomic.Uint64 // number of requests without a key
 }
 
-// endpoint is an endpoint with what was learnt of it.
+// endpoint is an endpoint with its learned state.
 type endpoint struct {
 	Endpoint
 	*server
@@ -49,20 +49,20 @@ type endpoint struct {
 	hash uint64
 }
 
-// server is what was learnt of an endpoint. Placers that follow each other share it; see Adopt.
+// server is the learned state of an endpoint. Successive Placers share it; see Adopt.
 type server struct {
 	table *table
 	speed speed
 	load  load
 	count counts
-	tells atomic.Bool  // its answers report cached tokens when there are any
-	block atomic.Int64 // tokens in a block of its cache; 0 when not known
+	tells atomic.Bool  // its responses report cached tokens, if there are any
+	block atomic.Int64 // tokens per cache block; 0 if unknown
 
-	prefixes prefixes // that were sent to it lately
+	prefixes prefixes // recently sent to it
 }
 
-// New returns a Placer for the endpoints of one model. Endpoints are known by their index from here
-// on. now is the earliest time that its methods will be given.
+// New returns a Placer for the endpoints of one model. Endpoints are identified by their index. No
+// later call may pass a time before now.
 func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("affinity options: %w", err)
@@ -82,44 +82,43 @@ func New(endpoints []Endpoint, o Options, now time.Time) (*Placer, error) {
 	return p, nil
 }
 
-// blocksOf is how many blocks of a chain tokens of a cache hold.
+// blocksOf returns the number of chain blocks that fit into a cache of that many tokens.
 func blocksOf(tokens int) int { return max(1, int(float64(tokens)/(BlockBytes*tokensPerByte))) }
 
-// ticks is a time in ticks since the epoch. What expires at a tick has expired when the tick is
-// there.
+// ticks converts a time to ticks since the epoch. A block that expires at a tick has expired once
+// that tick is reached.
 func (p *Placer) ticks(at time.Time) uint32 { return uint32(max(0, at.Sub(p.epoch)/tick)) }
 
-// bid is what is known of one endpoint for one request.
+// bid is what is known about one endpoint for one request.
 type bid struct {
-	known int     // leading tokens of the prompt that it should have
-	held  int     // and blocks of its chain
-	told  int     // tokens of those blocks as answers told; 0 for not told
-	basis Basis   // why
+	known int     // leading tokens of the prompt that it should have cached
+	held  int     // the same in blocks of the chain
+	told  int     // tokens in those blocks as reported by responses; 0 if not reported
+	basis Basis   // basis of known
 	own   float64 // seconds to compute the rest
-	cost  float64 // seconds that count against the endpoint
+	cost  float64 // total cost in seconds
 }
 
-// Place picks an endpoint. It reports false when all are ruled out. The ticket that it returns must
-// be told of the first token and of the end. Place allocates nothing.
+// Place selects an endpoint; it returns false if all are excluded. The caller must report the first
+// token and the end of the request to the ticket. Place does not allocate.
 func (p *Placer) Place(now time.Time, r *Request) (Ticket, bool) {
 	return p.place(now, r, p.ticket)
 }
 
-// Find is Place of a request that is not sent: its ticket counts for nothing and need not be told
-// of anything.
+// Find is Place for a request that is not sent. Its ticket has no effect and needs no reports.
 func (p *Placer) Find(now time.Time, r *Request) (Ticket, bool) {
 	return p.place(now, r, func(_ time.Time, _ *Request, _, i, home int, b bid) Ticket {
 		return Ticket{Endpoint: i, Predicted: b.known, Basis: b.basis, Home: i == home}
 	})
 }
 
-// place picks an endpoint and makes a ticket for it.
+// place selects an endpoint and makes a ticket for it.
 func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *Request, tokens, i, home int, b bid) Ticket) (Ticket, bool) {
 	var bids [MaxEndpoints]bid
 	tokens := p.look(&bids, now, r)
 	key := r.Key
 	if key == 0 {
-		key = p.drawn.Add(1) // any order is as good as another, as long as it is not always the same
+		key = p.drawn.Add(1) // any order will do, as long as it varies
 	}
 	var order ranking
 	rank(&order, key, p.endpoints)
@@ -137,16 +136,15 @@ func (p *Placer) place(now time.Time, r *Request, ticket func(now time.Time, r *
 	return t, true
 }
 
-// Sent notes a request that another choice than Place sent to endpoint i, so that it counts there
-// as what it is: load, and a measure of speed. Its ticket is as those of Place. Sent allocates
-// nothing.
+// Sent records a request that was sent to endpoint i without Place, so that it counts as load and
+// for measuring speed. Its ticket is like those of Place. Sent does not allocate.
 func (p *Placer) Sent(now time.Time, r *Request, i int) Ticket {
 	t := p.ticket(now, r, r.length(), i, i, bid{})
 	t.Holder = i
 	return t
 }
 
-// length is the estimated length of the prompt in tokens.
+// length returns the estimated length of the prompt in tokens.
 func (r *Request) length() int {
 	if r.Tokens > 0 {
 		return r.Tokens
@@ -154,8 +152,8 @@ func (r *Request) length() int {
 	return int(float64(r.Bytes) * tokensPerByte)
 }
 
-// holder returns the endpoint that should have most of the prompt of those that are not ruled out,
-// which is the chosen one unless another should have more.
+// holder returns the endpoint that should have most of the prompt, among those that are not
+// excluded. On a tie it is the chosen one.
 func (p *Placer) holder(bids *[MaxEndpoints]bid, chosen int) (i, tokens int) {
 	i, tokens = chosen, bids[chosen].known
 	for j := range p.endpoints {
@@ -166,14 +164,15 @@ func (p *Placer) holder(bids *[MaxEndpoints]bid, chosen int) (i, tokens int) {
 	return i, tokens
 }
 
-// bid fills in what is known of all endpoints.
+// bid computes the bids of all endpoints.
 func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens, home int) {
 	most := p.known(bids, now, r, tokens)
 	for i := range p.endpoints {
 		e, b := &p.endpoints[i], &bids[i]
 		have := float64(b.known)
 		if i == home && r.Key != 0 && b.known == 0 && float64(most) < tooLittle*float64(tokens) {
-			have = p.o.Prior * float64(tokens) // another proxy may have sent it there; where it is known to be elsewhere, nobody has
+			// another proxy may have sent it there; but if it is known to be elsewhere, none has
+			have = p.o.Prior * float64(tokens)
 		}
 		b.own = (float64(tokens) - have) * e.speed.perToken()
 		b.cost = p.o.Burden*b.own + e.wait(now, p.o.Crowd.Seconds())
@@ -183,8 +182,8 @@ func (p *Placer) bid(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens,
 	}
 }
 
-// look fills in which blocks of the prompt endpoints should have, and returns its length in tokens:
-// as answers told of its beginning, and estimated from there on.
+// look determines which blocks of the prompt each endpoint should have, and returns the prompt's
+// length in tokens: as reported for its beginning, and estimated for the rest.
 func (p *Placer) look(bids *[MaxEndpoints]bid, now time.Time, r *Request) (tokens int) {
 	ticks, deepest := p.ticks(now), 0
 	tokens = r.length()
@@ -198,7 +197,7 @@ func (p *Placer) look(bids *[MaxEndpoints]bid, now time.Time, r *Request) (token
 	return tokens
 }
 
-// known is how many of the prompt's tokens the blocks have that an endpoint should have.
+// known returns the prompt tokens in the blocks that an endpoint should have.
 func (r *Request) known(b *bid, tokens int) int {
 	if b.told > 0 {
 		return b.told
@@ -206,14 +205,14 @@ func (r *Request) known(b *bid, tokens int) int {
 	return r.tokensOf(b.held, tokens)
 }
 
-// lengthFrom is the length of the prompt in tokens when its first blocks have told ones.
+// lengthFrom returns the length of the prompt in tokens when its first blocks are known to have
+// told tokens.
 func (r *Request) lengthFrom(blocks, told int) int {
 	rest := float64(r.Bytes-blocks*BlockBytes) / float64(max(r.Bytes, 1))
 	return told + int(max(0, rest)*float64(r.length()))
 }
 
-// known fills in what endpoints should have of the prompt, and returns the most that one of them
-// should have, in tokens.
+// known computes how many tokens of the prompt each endpoint should have, and returns the maximum.
 func (p *Placer) known(bids *[MaxEndpoints]bid, now time.Time, r *Request, tokens int) (most int) {
 	var told [MaxEndpoints]int32
 	ticks := p.ticks(now)
@@ -230,15 +229,15 @@ func (p *Placer) known(bids *[MaxEndpoints]bid, now time.Time, r *Request, token
 	return most
 }
 
-// shareCost counts a prompt that several homes are to have once only: it is computed for those that
-// follow too.
+// shareCost removes the burden from the cost of computing a prompt at its homes when there are
+// several: the computation benefits the requests that follow as well.
 func (p *Placer) shareCost(bids *[MaxEndpoints]bid, homes []uint8) {
 	for _, i := range homes {
 		bids[i].cost -= (p.o.Burden - 1) * bids[i].own
 	}
 }
 
-// tokensOf is how many of the prompt's tokens the first blocks have.
+// tokensOf estimates the number of prompt tokens in the first blocks.
 func (r *Request) tokensOf(blocks, tokens int) int {
 	if blocks == 0 {
 		return 0
@@ -246,14 +245,14 @@ func (r *Request) tokensOf(blocks, tokens int) int {
 	return min(tokens, int(float64(tokens)*float64(blocks*BlockBytes)/float64(max(r.Bytes, blocks*BlockBytes))))
 }
 
-// templateTokens is how many tokens chat templates put behind the last text of a prompt: the end of
-// a message and the beginning of the answer, 5 to 8 in those of Llama 3, Qwen3 and Gemma 3. They
-// differ from prompt to prompt, and the last token of a prompt is never taken from a cache.
+// templateTokens is how many tokens chat templates add after the last text of a prompt: the end of
+// the message and the start of the response, 5 to 8 in Llama 3, Qwen3 and Gemma 3. They differ from
+// prompt to prompt, and the last token of a prompt is never taken from a cache.
 const templateTokens = 8
 
-// usable is how many of the first known tokens of a prompt the endpoint takes from its cache: whole
-// blocks, none with a part of what the template ends with. It is known itself where the size of a
-// block is not known.
+// usable returns how many of the first known tokens of a prompt the endpoint reuses from its cache:
+// whole blocks without any part of the template's ending. If the block size is unknown, it returns
+// known.
 func (e *endpoint) usable(known, tokens int) int {
 	block := int(e.block.Load())
 	if block == 0 {
@@ -262,7 +261,7 @@ func (e *endpoint) usable(known, tokens int) int {
 	return max(0, min(known, tokens-templateTokens)) / block * block
 }
 
-// Most is how many tokens of a prompt endpoint i can be known to have.
+// Most returns the maximum number of tokens of a prompt that endpoint i can be known to have.
 func (p *Placer) Most(i int, r *Request) int {
 	tokens := r.length()
 	known := r.tokensOf(len(r.Blocks), tokens)
@@ -272,10 +271,10 @@ func (p *Placer) Most(i int, r *Request) int {
 	return p.endpoints[i].usable(known, tokens)
 }
 
-// choose returns the index of the endpoint to take, or -1. Of the homes of a key the cheapest one
-// counts as its home, but for a request that is kept by another endpoint; kept is -1 when it is
-// not. It stays there unless another endpoint is enough better. Others are asked in the order of
-// the key whether they are as good as the best one. homes is how many the key has.
+// choose returns the index of the endpoint to use, or -1. The cheapest of a key's homes counts as
+// its home, unless kept, the endpoint that keeps the request, is not -1. The request stays there
+// unless another endpoint is enough cheaper. In that case the first endpoint in the order of the
+// key that is about as good as the best one is used. homes is the number of homes of the key.
 func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, kept int) int {
 	best := math.Inf(1)
 	for _, i := range order {
@@ -301,13 +300,14 @@ func (p *Placer) choose(order []uint8, bids *[MaxEndpoints]bid, homes, kept int)
 			return int(i)
 		}
 	}
-	return -1 // not reached: the best one is near itself
+	return -1 // unreachable: the best endpoint is near itself
 }
 
-// kept returns the endpoint that keeps a request as its home would, -1 for none: prompts of its key
-// went there when home was busy, it should have most of this one, and the only home less than half
-// of that. To go home would be to compute it again. What prompts of several keys have in common
-// does not count, or who was first with it would get them all.
+// kept returns the endpoint that keeps a request in place of its home, or -1. That is an endpoint
+// to which prompts of the key went when the home was busy and which should have most of this one,
+// while the only home should have less than half of that. Returning home would mean computing the
+// prompt again. Text shared by several keys does not count: otherwise the first endpoint to have it
+// would get all of them.
 func (p *Placer) kept(now time.Time, r *Request, bids *[MaxEndpoints]bid, home, homes, tokens int) int {
 	if r.Key == 0 || homes > 1 {
 		return -1
@@ -324,12 +324,13 @@ func (p *Placer) kept(now time.Time, r *Request, bids *[MaxEndpoints]bid, home, 
 	return -1
 }
 
-// near reports whether a cost is so close to the best that leaving would not pay.
+// near reports whether a cost is so close to the best that moving would not pay.
 func (p *Placer) near(cost, best float64) bool {
 	return !math.IsInf(cost, 1) && cost-best <= max(p.o.Leave*cost, p.o.LeaveBy.Seconds())
 }
 
-// homes is how many homes a key has: enough that none is busier with it than Options.Hot.
+// homes returns the number of homes of a key: enough that none spends more than Options.Hot of its
+// time on it.
 func (p *Placer) homes(key uint64, now time.Time) int {
 	most := min(p.o.Homes, len(p.endpoints))
 	if key == 0 || most == 1 {
@@ -338,7 +339,7 @@ func (p *Placer) homes(key uint64, now time.Time) int {
 	return min(max(1, int(math.Ceil(p.heat.share(key, now)/p.o.Hot))), most)
 }
 
-// Learn takes in what another proxy has published. Endpoints that are not known here are left out.
+// Learn records what another proxy has published. Unknown endpoints are ignored.
 func (p *Placer) Learn(now time.Time, r Residence) {
 	if !r.Expires.After(now) {
 		return
@@ -351,7 +352,7 @@ func (p *Placer) Learn(now time.Time, r Residence) {
 	}
 }
 
-// Forget drops what an endpoint should have, as after its restart.
+// Forget clears the predicted cache of an endpoint, for example after its restart.
 func (p *Placer) Forget(i int) {
 	p.endpoints[i].table.clear()
 	p.residences.drop(i)

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// maxPrefixes is of how many keys an endpoint keeps what its prompts were, for people to look at.
+// maxPrefixes is the number of keys per endpoint whose prompts are listed for operators.
 const maxPrefixes = 64
 
-// CachedPrefix is what requests that belong to the same have left in the cache of an endpoint.
+// CachedPrefix is what requests with the same key have left in the cache of an endpoint.
 type CachedPrefix struct {
-	Key      uint64 // that they have, see Hints.Key
-	Source   Source // of the key
-	Tokens   int    // of the last one's prompt, estimated where the answer did not tell
-	Blocks   int    // of it, of BlockBytes
-	Requests int64  // that were answered, while the key was among the last ones
-	Cached   int64  // tokens of their prompts that the endpoint said it had
+	Key      uint64 // see Hints.Key
+	Source   Source // what the key was derived from
+	Tokens   int    // length of the last prompt, estimated unless the response reported it
+	Blocks   int    // its length in blocks of BlockBytes
+	Requests int64  // answered requests since the key entered the list
+	Cached   int64  // prompt tokens that the endpoint reported as cached
 	Last     time.Time
-	Of       string // the last request, as Usage.Of named it
-	Held     bool   // all blocks of the last prompt should still be there
+	Of       string // the last request, as named by Usage.Of
+	Held     bool   // all blocks of the last prompt should still be cached
 }
 
-// prefixes are those of an endpoint, the one used last at the end.
+// prefixes are the prefixes of an endpoint, the most recently used last.
 type prefixes struct {
-	mu   sync.Mutex // guards list; a leaf
+	mu   sync.Mutex // guards list; a leaf lock
 	list []prefix
 }
 
@@ -32,10 +32,10 @@ type prefix struct {
 	CachedPrefix
 
 	class Class
-	last  uint64 // block of the prompt
+	last  uint64 // last block of the prompt
 }
 
-// note takes in a request that was answered. It allocates while the list grows.
+// note records an answered request. It allocates only while the list grows.
 func (l *prefixes) note(now time.Time, t *Ticket, u Usage) {
 	if t.key == 0 || len(t.blocks) == 0 {
 		return
@@ -61,8 +61,8 @@ func (l *prefixes) note(now time.Time, t *Ticket, u Usage) {
 	l.list = append(l.list, x)
 }
 
-// Prefixes lists what was sent to endpoint i lately, by what it belongs to, the last one first, and
-// whether it should still be there: blocks that were not used for longest go first.
+// Prefixes lists the prefixes recently sent to endpoint i, most recent first, and whether each
+// should still be cached. Blocks that were not used for longest are evicted first.
 func (p *Placer) Prefixes(now time.Time, i int) []CachedPrefix {
 	e := &p.endpoints[i]
 	e.prefixes.mu.Lock()

@@ -2,16 +2,16 @@ package affinity
 
 import "math"
 
-// MaxEndpoints is how many endpoints a Placer can have.
+// MaxEndpoints is the maximum number of endpoints of a Placer.
 const MaxEndpoints = 64
 
-// ranking is endpoints by their place in the order of a key.
+// ranking lists endpoints in the order of a key.
 type ranking [MaxEndpoints]uint8
 
-// rank puts endpoints in the order in which a key prefers them: its home first. An endpoint that
-// goes or comes moves only the keys that it had or gets, and weights are kept on average
+// rank sorts endpoints in the order in which a key prefers them, its home first. Adding or removing
+// an endpoint moves only the keys that this endpoint gains or had, and weights hold on average
 // (Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005: the score of an endpoint is
-// -w/ln(u), with u uniform in (0,1)). names are hashes of the names, weights are positive.
+// -w/ln(u), with u uniform in (0,1)). Weights must be positive.
 func rank(order *ranking, key uint64, endpoints []endpoint) {
 	var scores [MaxEndpoints]float64
 	for i := range endpoints {

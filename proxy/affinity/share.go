@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// Residence says that an endpoint has, or has no more, the beginning of the prompts of a key.
+// Residence says that an endpoint has, or no longer has, the beginning of the prompts of a key.
 type Residence struct {
 	Key      uint64
-	Endpoint string    // its name
-	Tokens   int       // of the prompt that it has; 0 withdraws what was said before
-	Expires  time.Time // after which it does not hold
+	Endpoint string    // name of the endpoint
+	Tokens   int       // prompt tokens that it has; 0 withdraws an earlier notice
+	Expires  time.Time // end of validity
 }
 
-// Board tells other proxies what endpoints hold. It is told when an endpoint has got a prompt that
-// it did not have, and when it turns out not to have one: once for each key and endpoint as a rule,
-// not once a request. What others tell goes to Placer.Learn.
+// Board informs other proxies of what endpoints hold. It is notified when an endpoint gets a prompt
+// that it did not have, and when an endpoint turns out not to have one: usually once per key and
+// endpoint, not once per request. Notices from other proxies go to Placer.Learn.
 type Board interface {
-	// Publish must not block and is called by any number of goroutines. What is lost costs time
-	// only.
+	// Publish must not block and may be called by any number of goroutines. A lost notice costs
+	// only time.
 	Publish(r Residence)
 }
 
-// residentKeys is how many keys are remembered at most.
+// residentKeys is the maximum number of keys remembered.
 const residentKeys = 4096
 
-// residencies is what is known of keys, such as what other proxies have told.
+// residencies is what is known about keys, for example from other proxies.
 type residencies struct {
 	mu    sync.Mutex // guards byKey
 	byKey map[uint64]*resident
 }
 
-// resident is what is known of one key, an entry for each endpoint.
+// resident is what is known about one key, with one entry per endpoint.
 type resident struct {
 	tokens  [MaxEndpoints]int32
 	expires [MaxEndpoints]uint32 // in ticks
 }
 
-// set notes what endpoint i has.
+// set records how many tokens endpoint i has.
 func (d *residencies) set(key uint64, i, tokens int, expires uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +47,7 @@ func (d *residencies) set(key uint64, i, tokens int, expires uint32) {
 			return
 		}
 		if len(d.byKey) >= residentKeys {
-			for other := range d.byKey { // any one: they are hints, and few
+			for other := range d.byKey { // evict any one: they are hints, and few
 				delete(d.byKey, other)
 				break
 			}
@@ -58,8 +58,8 @@ func (d *residencies) set(key uint64, i, tokens int, expires uint32) {
 	x.tokens[i], x.expires[i] = int32(tokens), expires
 }
 
-// moveTo copies what was told to the residences of other endpoints, of which from says which ones
-// they were here, -1 for none. Nobody uses those yet.
+// moveTo copies the entries to another set of endpoints. from maps each new index to the old one,
+// -1 for none. The target must not be in use yet.
 func (d *residencies) moveTo(to *residencies, from []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +74,7 @@ func (d *residencies) moveTo(to *residencies, from []int) {
 	}
 }
 
-// drop forgets what was told of endpoint i.
+// drop removes all entries of endpoint i.
 func (d *residencies) drop(i int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,8 +83,8 @@ func (d *residencies) drop(i int) {
 	}
 }
 
-// read fills in how many tokens of the key's prompts each endpoint has at a time. It reports false
-// when nothing was told.
+// read fills in how many tokens of the key's prompts each endpoint has at now. It returns false
+// when nothing is known.
 func (d *residencies) read(tokens *[MaxEndpoints]int32, key uint64, now uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,27 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// speed is the seconds that an endpoint takes for a token of a prompt, learnt from the times to the
-// first token: the slope of a line through (tokens computed, seconds), older points counting less.
+// speed is the time that an endpoint takes per prompt token, in seconds. It is learned from the
+// times to the first token: the slope of a line through (tokens computed, seconds), with decaying
+// weights for older points.
 type speed struct {
-	seed    float64 // what is assumed at first
+	seed    float64 // initial assumption
 	current atomic.Uint64
-	learnt  atomic.Bool // current was
+	learnt  atomic.Bool // current was measured
 
-	mu              sync.Mutex // guards what follows
+	mu              sync.Mutex // guards the sums
 	n, x, y, xx, xy float64    // decayed sums
 	samples         int
 }
 
 const (
-	// keep is the weight of what was before at each new sample: some 20 samples count.
+	// keep is the weight of the previous samples at each new one: about 20 samples count.
 	keep = 0.95
-	// minSamples is how many are needed before they count.
+	// minSamples is the number of samples needed before the estimate is used.
 	minSamples = 4
-	// minTokens is how long prompts have to be, in the root of the mean square, for times to say
-	// something about their tokens rather than about everything else that a first token takes.
+	// minTokens is the minimum length of prompts, as a root mean square, for the times to depend on
+	// the tokens rather than on the fixed part of a first token's time.
 	minTokens = 256
-	// speedRange bounds how far the estimate may go from what was configured.
+	// speedRange is the maximum factor between the estimate and the configured value.
 	speedRange = 20
 )
 
@@ -35,11 +36,11 @@ func (s *speed) start(seed float64) {
 	s.current.Store(math.Float64bits(seed))
 }
 
-// perToken is the estimate in seconds.
+// perToken returns the estimate in seconds.
 func (s *speed) perToken() float64 { return math.Float64frombits(s.current.Load()) }
 
-// learn adds a request that found the endpoint idle: prompt tokens that it computed, seconds to its
-// first token.
+// learn adds a request that found the endpoint idle: the prompt tokens that it computed, and the
+// seconds to its first token.
 func (s *speed) learn(tokens, seconds float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +50,8 @@ func (s *speed) learn(tokens, seconds float64) {
 		return
 	}
 	slope := s.y / s.x
-	if spread := s.n*s.xx - s.x*s.x; spread > 0.01*s.n*s.xx { // else all prompts are alike
+	if spread := s.n*s.xx - s.x*s.x; spread > 0.01*s.n*s.xx {
+		// otherwise all prompts have about the same length
 		slope = (s.n*s.xy - s.x*s.y) / spread
 	}
 	slope = min(max(slope, s.seed/speedRange), s.seed*speedRange)
@@ -57,8 +59,8 @@ func (s *speed) learn(tokens, seconds float64) {
 	s.learnt.Store(true)
 }
 
-// level gives endpoints of which nothing was learnt the mean speed of the others: they are likely
-// alike, and one that is thought to be slow would never get a request to be measured by.
+// level sets endpoints without a measurement to the mean speed of the others. They are probably
+// alike, and an endpoint that is assumed to be slow would never get a request to be measured with.
 func (p *Placer) level() {
 	n, sum := 0, 0.0
 	for i := range p.endpoints {

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Basis is why a block should be in an endpoint's cache. Later ones are better.
+// Basis is the reason why a block should be in an endpoint's cache. Higher values are more
+// reliable.
 type Basis uint8
 
 // The bases.
 const (
-	Unknown     Basis = iota // nothing speaks for it
-	Speculative              // a request with it is on its way
+	Unknown     Basis = iota // no reason
+	Speculative              // a request with it is in flight
 	Predicted                // a request with it was answered
-	Confirmed                // an answer reported it as cached, or was the one that put it there
+	Confirmed                // a response reported it as cached, or belongs to the request that put it there
 )
 
 // String returns the basis in lower case.
@@ -32,20 +33,20 @@ func (b Basis) String() string {
 	return "confirmed"
 }
 
-// tick is the unit of expiry. 32 bits of it last for 13 years.
+// tick is the unit of expiry times. 32 bits of it last for 13 years.
 const tick = 100 * time.Millisecond
 
-// table is the blocks that one endpoint should have: as many as its cache holds, those used last.
-// Of blocks that were used together the last one goes first, as in vLLM, so that what is there of a
-// chain is its beginning.
+// table holds the blocks that one endpoint should have cached: as many as its cache holds, in order
+// of use. Of blocks that were used together the last one is evicted first, as in vLLM, so that what
+// remains of a chain is its beginning.
 type table struct {
-	mu       sync.RWMutex     // guards what follows
-	capacity int              // blocks; at least 1
-	at       map[uint64]int32 // block -> slot
+	mu       sync.RWMutex     // guards the fields below
+	capacity int              // in blocks; at least 1
+	at       map[uint64]int32 // from block to slot
 	slots    []slot
 	oldest   int32
 	newest   int32
-	free     int32 // list of unused slots, linked by next
+	free     int32 // first unused slot, linked by newer
 }
 
 // slot is a block with its neighbours in order of use.
@@ -53,8 +54,9 @@ type slot struct {
 	block        uint64
 	older, newer int32
 	expires      uint32 // in ticks since the placer's epoch
-	tokens       uint32 // of the prompt up to the end of the block, as answers told; 0 for not told
-	basis        Basis
+	// length of the prompt up to the end of the block, as reported; 0 if not reported
+	tokens uint32
+	basis  Basis
 }
 
 const none = int32(-1)
@@ -65,7 +67,7 @@ func newTable(capacity int) *table {
 	return t
 }
 
-// clear forgets everything.
+// clear removes all blocks.
 func (t *table) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,20 +75,20 @@ func (t *table) clear() {
 	t.oldest, t.newest, t.free = none, none, none
 }
 
-// len is how many blocks there are, expired ones included.
+// len returns the number of blocks, including expired ones.
 func (t *table) len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return len(t.at)
 }
 
-// match returns how many leading blocks are there at a time, the basis of the last of them, and how
-// many tokens a prompt has up to its end, 0 where no answer told. It relies on what is there being
-// a beginning, and so looks at the logarithm of the length only.
+// match returns the number of leading blocks that are cached at now, the basis of the last of them,
+// and the number of prompt tokens up to its end, 0 if not reported. It assumes that the cached
+// blocks form a beginning, so a binary search suffices.
 func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Basis, tokens int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	low, high := 0, len(blocks) // blocks before low are there, high and after are not
+	low, high := 0, len(blocks) // blocks before low are cached, those from high on are not
 	for low < high {
 		middle := int(uint(low+high) >> 1)
 		i, ok := t.at[class.block(blocks[middle])]
@@ -99,9 +101,9 @@ func (t *table) match(class Class, blocks []uint64, now uint32) (n int, basis Ba
 	return low, basis, tokens
 }
 
-// measured notes how many tokens a prompt of so many bytes has whose first blocks these are. Blocks
-// whose place is known already, from a shorter prompt, keep it; the others lie evenly between. A
-// length that contradicts that of the same blocks before replaces all of it.
+// measured records the length, in tokens, of a prompt of that many bytes with these first blocks.
+// Blocks whose position is known from a shorter prompt keep it; the others are interpolated evenly.
+// A length that contradicts an earlier one for the same blocks replaces all positions.
 func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +111,7 @@ func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
 	last := t.tokens(class, blocks[len(blocks)-1])
 	told := float64(tokens) * float64(len(blocks)*BlockBytes) / span
 	anew := last > 0 && math.Abs(told-float64(last)) > told/16
-	from, at := 0, 0.0 // the blocks before, and the tokens up to there
+	from, at := 0, 0.0 // blocks done so far, and the tokens up to there
 	i := none
 	for n, text := range blocks {
 		next, ok := t.before(i, class.block(text))
@@ -127,7 +129,7 @@ func (t *table) measured(class Class, blocks []uint64, bytes, tokens int) {
 	}
 }
 
-// tokens is what is known of the length of prompts up to the end of a block, 0 for nothing.
+// tokens returns the known length of prompts up to the end of a block; 0 if unknown.
 func (t *table) tokens(class Class, block uint64) uint32 {
 	if i, ok := t.at[class.block(block)]; ok {
 		return t.slots[i].tokens
@@ -135,7 +137,7 @@ func (t *table) tokens(class Class, block uint64) uint32 {
 	return 0
 }
 
-// end is until when a block is there; 0 when it is not.
+// end returns when a block expires; 0 when it is not in the table.
 func (t *table) end(class Class, block uint64) uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -145,13 +147,13 @@ func (t *table) end(class Class, block uint64) uint32 {
 	return 0
 }
 
-// touch notes that the blocks are used, with a basis that holds until expires. What is known
-// better, or for longer, stays so; what has expired does not count. Blocks that lie in the order of
-// use as a touch before has left them are found by their neighbours, and move together.
+// touch records that the blocks are used, on a basis that holds until expires. A better basis and a
+// later expiry are kept, unless expired. Blocks that are still in the order of an earlier touch are
+// found through their neighbours and move together.
 func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	first, last := none, none // of the slots that move together
+	first, last := none, none // the run of slots that move together
 	for _, text := range slices.Backward(blocks[:min(len(blocks), t.capacity)]) {
 		block := class.block(text)
 		i, ok := t.after(last, block)
@@ -175,7 +177,7 @@ func (t *table) touch(class Class, blocks []uint64, basis Basis, now, expires ui
 	t.renew(first, last)
 }
 
-// after is the slot that was used next after slot i, if that holds the block.
+// after returns the slot used right after slot i, if it holds the block.
 func (t *table) after(i int32, block uint64) (int32, bool) {
 	if i == none || t.slots[i].newer == none {
 		return none, false
@@ -184,7 +186,7 @@ func (t *table) after(i int32, block uint64) (int32, bool) {
 	return i, t.slots[i].block == block
 }
 
-// before is the slot of the block, where the one that was used next after it is slot i as a rule.
+// before returns the slot of the block. Usually it is the one used right before slot i.
 func (t *table) before(i int32, block uint64) (int32, bool) {
 	if i != none {
 		if o := t.slots[i].older; o != none && t.slots[o].block == block {
@@ -195,7 +197,7 @@ func (t *table) before(i int32, block uint64) (int32, bool) {
 	return i, ok
 }
 
-// renew makes slots that follow each other the newest ones; none for no slots.
+// renew makes a run of slots the newest; none means no slots.
 func (t *table) renew(first, last int32) {
 	if last != none && last != t.newest {
 		t.unlink(first, last)
@@ -203,13 +205,13 @@ func (t *table) renew(first, last int32) {
 	}
 }
 
-// cut forgets the blocks.
+// cut removes the blocks.
 func (t *table) cut(class Class, blocks []uint64) { t.forget(class, blocks, Confirmed) }
 
-// withdraw forgets those of the blocks that are there on the word of a request under way alone.
+// withdraw removes those of the blocks that are known only from a request in flight.
 func (t *table) withdraw(class Class, blocks []uint64) { t.forget(class, blocks, Speculative) }
 
-// forget forgets those of the blocks whose basis is at most the given one.
+// forget removes those of the blocks whose basis is at most most.
 func (t *table) forget(class Class, blocks []uint64, most Basis) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,7 +226,7 @@ func (t *table) forget(class Class, blocks []uint64, most Basis) {
 	}
 }
 
-// take returns a slot to be filled, the oldest one when there is no room for more.
+// take returns a slot to fill, evicting the oldest block when the table is full.
 func (t *table) take() int32 {
 	if len(t.at) >= t.capacity {
 		return t.evict()
@@ -237,7 +239,7 @@ func (t *table) take() int32 {
 	return int32(len(t.slots) - 1)
 }
 
-// evict forgets the block that was not used for longest and returns its slot.
+// evict removes the least recently used block and returns its slot.
 func (t *table) evict() int32 {
 	i := t.oldest
 	t.unlink(i, i)
@@ -245,7 +247,7 @@ func (t *table) evict() int32 {
 	return i
 }
 
-// resize changes how many blocks there can be, at least 1.
+// resize changes the capacity in blocks, at least 1.
 func (t *table) resize(capacity int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +257,7 @@ func (t *table) resize(capacity int) {
 	}
 }
 
-// unlink takes the slots from first to last, which follow each other, out of the order.
+// unlink removes the run of slots from first to last from the order.
 func (t *table) unlink(first, last int32) {
 	older, newer := t.slots[first].older, t.slots[last].newer
 	if older == none {
@@ -270,7 +272,7 @@ func (t *table) unlink(first, last int32) {
 	}
 }
 
-// append makes slots that follow each other the newest ones.
+// append makes a run of slots the newest.
 func (t *table) append(first, last int32) {
 	t.slots[first].older, t.slots[last].newer = t.newest, none
 	if t.newest == none {

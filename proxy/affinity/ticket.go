@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// Ticket is a request that was placed. It belongs to one goroutine and is not to be copied once
-// First or End was called.
+// Ticket is a placed request. It belongs to one goroutine and must not be copied after First or
+// End.
 type Ticket struct {
 	Endpoint  int   // index of the endpoint
-	Predicted int   // prompt tokens that the endpoint should have
-	Basis     Basis // of that
+	Predicted int   // prompt tokens that the endpoint should have cached
+	Basis     Basis // basis of Predicted
 	Home      bool  // the endpoint is the home of the key
-	Holder    int   // index of the endpoint that should have most of the prompt: this one, unless another has more
-	Held      int   // prompt tokens that the holder should have
-	Cached    int   // prompt tokens that the endpoint had, once the ticket has ended; negative when that was not told
+	Holder    int   // index of the endpoint that should have most of the prompt; on a tie, this one
+	Held      int   // prompt tokens that the holder should have cached
+	Cached    int   // cached prompt tokens, known after End; negative if not reported
 	p         *Placer
 	class     Class
 	key       uint64
 	source    Source
 	blocks    []uint64
-	brought   []uint64  // those of blocks that were not there yet
-	bytes     int       // of the prompt
-	tokens    int       // of the prompt, estimated
-	placed    time.Time // when
-	first     time.Time // when the first token came; zero before
+	brought   []uint64  // the blocks that were not cached before
+	bytes     int       // length of the prompt
+	tokens    int       // estimated length of the prompt
+	placed    time.Time // when the request was placed
+	first     time.Time // when the first token arrived; zero before that
 	alone     bool      // the endpoint was idle
 	ended     bool
 }
 
-// Usage is what an answer says at its end.
+// Usage is what a response reports at its end.
 type Usage struct {
-	Prompt int // usage.prompt_tokens; 0 means not told
-	Cached int // usage.prompt_tokens_details.cached_tokens; negative means not told
+	Prompt int // usage.prompt_tokens; 0 if not reported
+	Cached int // usage.prompt_tokens_details.cached_tokens; negative if not reported
 	Failed bool
-	Whole  bool   // the answer came in one piece, when all of it was there
-	Of     string // what Prefixes calls the request
+	Whole  bool   // the response arrived in one piece, when it was complete
+	Of     string // name of the request in Prefixes
 }
 
 // tooLittle is the share of the predicted tokens below which a prediction was wrong.
 const tooLittle = 0.5
 
-// ticket notes a request on its way to endpoint i.
+// ticket records a request in flight to endpoint i.
 func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) Ticket {
 	e := &p.endpoints[i]
 	t := Ticket{
@@ -56,20 +56,21 @@ func (p *Placer) ticket(now time.Time, r *Request, tokens, i, home int, b bid) T
 		e.count.deviated.Add(1)
 		p.left.set(r.Key, i, max(1, tokens), p.ticks(now.Add(p.o.Predicted)))
 	}
-	// A request that comes before this one's first token is best sent after it: the blocks will be
-	// there.
+	// A request that arrives before this one's first token is best sent to the same endpoint, where
+	// the blocks will be cached.
 	valid := max(p.o.Speculative, time.Duration(2*min(b.cost, 3600)*float64(time.Second)))
 	t.touch(now, Speculative, valid)
 	if !t.Home {
-		t.gained(now, valid) // that it goes home others assume; that it does not they have to be told at once
+		// others assume that it goes home; they must be told immediately if it does not
+		t.gained(now, valid)
 	}
 	return t
 }
 
-// uncached is how many prompt tokens the endpoint will have to compute.
+// uncached returns how many prompt tokens the endpoint must compute.
 func (t *Ticket) uncached() int64 { return int64(max(0, t.tokens-t.Predicted)) }
 
-// touch notes that the endpoint has the prompt.
+// touch records that the endpoint has the prompt cached.
 func (t *Ticket) touch(now time.Time, basis Basis, valid time.Duration) {
 	if len(t.blocks) == 0 {
 		return
@@ -77,8 +78,8 @@ func (t *Ticket) touch(now time.Time, basis Basis, valid time.Duration) {
 	t.p.endpoints[t.Endpoint].table.touch(t.class, t.blocks, basis, t.p.ticks(now), t.p.ticks(now.Add(valid)))
 }
 
-// First notes that the first token of the answer, or the answer itself, has come: the prompt is
-// computed. Only the first call counts.
+// First records that the first token of the response, or the response itself, has arrived, so the
+// prompt is computed. Only the first call counts.
 func (t *Ticket) First(now time.Time) {
 	if t == nil || t.p == nil || t.ended || !t.first.IsZero() {
 		return
@@ -88,15 +89,15 @@ func (t *Ticket) First(now time.Time) {
 	t.touch(now, Predicted, t.p.o.Predicted)
 }
 
-// settle takes the prompt off the endpoint's queue.
+// settle removes the prompt from the endpoint's queue.
 func (t *Ticket) settle() {
 	l := &t.p.endpoints[t.Endpoint].load
 	l.queued.Add(-t.uncached())
 	l.pending.Add(-1)
 }
 
-// End notes the end of the request, answered or not, and reports whether the endpoint had less than
-// half of what was predicted. Only the first call counts.
+// End records the end of the request, answered or not, and reports whether the endpoint had less
+// than half of the predicted tokens. Only the first call counts.
 func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	if t.p == nil || t.ended {
 		return false
@@ -126,7 +127,7 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	case u.Cached > 0:
 		e.tells.Store(true)
 	case u.Cached < 0 && u.Prompt > 0 && e.tells.Load():
-		u.Cached = 0 // vLLM leaves the field out when it is 0
+		u.Cached = 0 // vLLM omits the field when it is 0
 	}
 	if u.Cached < 0 {
 		t.measured(u.Prompt)
@@ -139,26 +140,26 @@ func (t *Ticket) End(now time.Time, u Usage) (mispredicted bool) {
 	return mispredicted
 }
 
-// measured notes the real length of the prompt with its blocks.
+// measured stores the real length of the prompt with its blocks.
 func (t *Ticket) measured(prompt int) {
 	if prompt > 0 && len(t.blocks) > 0 {
 		t.p.endpoints[t.Endpoint].table.measured(t.class, t.blocks, t.bytes, prompt)
 	}
 }
 
-// withdraw takes back what was assumed while the request was on its way: nothing was computed for
-// it, as far as is known. What other answers have shown stays, and what was on its way before.
+// withdraw undoes what was assumed while the request was in flight, since as far as is known
+// nothing was computed for it. What other responses have shown stays, and so does what earlier
+// requests in flight have brought.
 func (t *Ticket) withdraw(now time.Time) {
 	t.p.endpoints[t.Endpoint].table.withdraw(t.class, t.brought)
 	if t.Home || float64(t.Predicted) >= tooLittle*float64(t.tokens) {
-		return // nobody was told
+		return // other proxies were not told
 	}
 	t.p.left.set(t.key, t.Endpoint, 0, 0)
 	t.publish(now, 0, t.p.o.Predicted)
 }
 
-// warm counts the share of the endpoint that the request took: its prompt, and one seat for its
-// answer.
+// warm adds the endpoint time that the request used: its prompt, and one seat for its response.
 func (t *Ticket) warm(now time.Time, held float64) {
 	if t.key == 0 {
 		return
@@ -169,8 +170,8 @@ func (t *Ticket) warm(now time.Time, held float64) {
 	t.p.heat.add(t.key, prompt+max(0, held-prompt)/float64(seats), now)
 }
 
-// confirm compares what was predicted with what was reported. Estimates of tokens are corrected by
-// the real length of the prompt.
+// confirm compares the prediction with the reported tokens. Estimated tokens are corrected by the
+// real length of the prompt.
 func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 	e := &t.p.endpoints[t.Endpoint]
 	scale := 1.0
@@ -189,8 +190,8 @@ func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 		t.gained(now, t.p.o.Confirmed)
 		return false
 	}
-	// The prompt is there by now, as far as one can tell, but what was predicted was not: believe
-	// only what was seen until an answer says more.
+	// The prompt is probably cached now, but the prediction was wrong. Trust only what was reported
+	// until a response says more.
 	e.count.mispredicted.Add(1)
 	there := int(float64(len(t.blocks)) * float64(u.Cached) / max(1, scale*float64(t.tokens)))
 	e.table.cut(t.class, t.blocks[min(there, len(t.blocks)):])
@@ -199,14 +200,14 @@ func (t *Ticket) confirm(now time.Time, u Usage) (mispredicted bool) {
 	return true
 }
 
-// gained tells other proxies that the endpoint has the prompt, if that is new.
+// gained informs other proxies that the endpoint has the prompt, unless it already had most of it.
 func (t *Ticket) gained(now time.Time, valid time.Duration) {
 	if float64(t.Predicted) < tooLittle*float64(t.tokens) {
 		t.publish(now, t.tokens, valid)
 	}
 }
 
-// publish tells other proxies how many tokens of the key's prompts the endpoint has.
+// publish informs other proxies how many tokens of the key's prompts the endpoint has.
 func (t *Ticket) publish(now time.Time, tokens int, valid time.Duration) {
 	if t.key == 0 || t.p.o.Board == nil {
 		return
