@@ -6,24 +6,24 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Body restores an answer that is one JSON value, in pieces of any size. The zero value and nil
-// pass everything on as it is.
+// Body restores a response that is a single JSON value and arrives in pieces of any size. The zero
+// value and nil pass everything through unchanged.
 type Body struct {
 	v *Vault
 
 	out  []byte
-	in   []byte // what was held, and the piece behind it
-	held []byte // the front of what may become a placeholder
+	in   []byte // what was held back, and the piece after it
+	held []byte // a possible beginning of a placeholder
 
-	inside  bool // a string
-	escaped bool // behind a backslash
-	value   bool // the string, or what comes next, is the value of a member
-	nested  bool // the string is JSON itself
+	inside  bool // inside a string
+	escaped bool // after a backslash
+	value   bool // this string, or the next one, is the value of a member
+	nested  bool // the string contains JSON
 	name    [len(argumentsName) + 1]byte
-	nameLen int // bytes of the last string, len(name) at most
+	nameLen int // length of the last string, at most len(name)
 }
 
-// Body returns a restorer for one answer. A nil vault gives a nil Body.
+// Body returns a restorer for one response. A nil vault returns a nil Body.
 func (v *Vault) Body() *Body {
 	if v == nil {
 		return nil
@@ -31,8 +31,8 @@ func (v *Vault) Body() *Body {
 	return &Body{v: v}
 }
 
-// Feed returns the next part of the answer, restored. It may be empty, may share memory with piece,
-// and is valid until the next call.
+// Feed returns the next restored part of the response. It may be empty, may share memory with
+// piece, and is valid until the next call.
 func (b *Body) Feed(piece []byte) []byte {
 	if b == nil || b.v == nil {
 		return piece
@@ -42,7 +42,7 @@ func (b *Body) Feed(piece []byte) []byte {
 		b.held, piece = b.held[:0], b.in
 	}
 	b.out = b.out[:0]
-	from := 0 // what is before it is in out
+	from := 0 // everything before it is in out
 	for i := 0; i < len(piece); {
 		if !b.inside {
 			i = b.between(piece, i)
@@ -73,7 +73,7 @@ func (b *Body) Feed(piece []byte) []byte {
 	return b.out
 }
 
-// Rest returns what Feed held back, at the end of the answer.
+// Rest returns what Feed held back, at the end of the response.
 func (b *Body) Rest() []byte {
 	if b == nil {
 		return nil
@@ -83,7 +83,7 @@ func (b *Body) Rest() []byte {
 	return held
 }
 
-// between passes over what is outside of strings, from i to behind the next quote.
+// between skips what is outside of strings, from i to just after the next quote.
 func (b *Body) between(piece []byte, i int) int {
 	for ; i < len(piece); i++ {
 		switch piece[i] {
@@ -103,7 +103,7 @@ func (b *Body) between(piece []byte, i int) int {
 	return i
 }
 
-// within takes note of a byte of a string.
+// within processes a byte inside a string.
 func (b *Body) within(c byte) {
 	switch {
 	case b.escaped:
@@ -120,12 +120,12 @@ func (b *Body) within(c byte) {
 	}
 }
 
-// nested reports whether the string that a member of this name holds is JSON itself.
+// nested reports whether the string value of a member with this name contains JSON.
 func (v *Vault) nested(name []byte) bool {
 	return string(name) == argumentsName || v.json && string(name) == v.contentName()
 }
 
-// contentName is the member that holds what the model says.
+// contentName is the member that holds the model's text.
 func (v *Vault) contentName() string {
 	if v.api == openai.Chat {
 		return "content"
@@ -133,16 +133,17 @@ func (v *Vault) contentName() string {
 	return "text"
 }
 
-// as returns the value as it is spelled inside a JSON string, nested or not.
-func (s *secret) as(nested bool) []byte { //nolint:revive // a fact about the place
+// as returns the value as spelled inside a JSON string, nested or not.
+func (s *secret) as(nested bool) []byte { //nolint:revive // a property of the place
 	if nested {
 		return s.nested
 	}
 	return s.quoted
 }
 
-// restore replaces the placeholders in the inside of a JSON string. It appends to dst and returns,
-// as rest, the front of what may become a placeholder; with whole set there is no such front.
+// restore replaces the placeholders in the contents of a JSON string. It appends to dst and
+// returns, as rest, a possible beginning of a placeholder at the end; with whole set, rest is
+// empty.
 func (v *Vault) restore(dst, inside []byte, nested, whole bool) (out, rest []byte) {
 	for {
 		at := bytes.IndexAny(inside, `[\`)
@@ -160,7 +161,7 @@ func (v *Vault) restore(dst, inside []byte, nested, whole bool) (out, rest []byt
 			return dst, inside
 		default:
 			n := 1
-			if inside[0] == '\\' { // with what it escapes
+			if inside[0] == '\\' { // skip the escaped character, too
 				n = min(2, len(inside))
 			}
 			dst = append(dst, inside[:n]...)

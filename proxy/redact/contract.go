@@ -9,15 +9,15 @@ import (
 	"signalbox/internal/signal"
 )
 
-// use is where a text stands in a request.
+// use is the set of places where a text occurs in a request.
 type use uint8
 
 const (
-	asContract use = 1 << iota // only among the names of tools and what else the application compares
-	asText                     // elsewhere
+	asContract use = 1 << iota // only in tool names and other strings that the application compares
+	asText                     // in any other place
 )
 
-// note remembers where a text stands in which something was found.
+// note records where a text occurs in which something was found.
 func (h *hider) note(s *str) {
 	if h.texts[string(s.text)] == nil {
 		return
@@ -29,8 +29,9 @@ func (h *hider) note(s *str) {
 	}
 }
 
-// given reports whether data of a kind is told by its characters. A word of the API contract that
-// looks like the name of a person or of a place is a word all the same; an address of mail is none.
+// given reports whether data of a kind is recognised by its characters alone. A word of the API
+// contract that resembles the name of a person or place is still just a word; one that is an email
+// address is not.
 func given(kind string) bool {
 	switch kind {
 	case "EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "NATIONAL_ID", "PHONE_NUMBER", "US_SSN", "US_DRIVER_LICENSE",
@@ -40,8 +41,8 @@ func given(kind string) bool {
 	return false
 }
 
-// keepGiven drops the spans of a word of the contract that are but guesses. Those of several words
-// are kept: they are nobody's name by chance, and are replaced where they stand elsewhere.
+// keepGiven drops spans of a contract word that are only guesses. Spans of several words stay: they
+// do not match a name by chance, and are replaced where they occur elsewhere.
 func (f *found) keepGiven() {
 	f.spans = slices.DeleteFunc(f.spans, func(p piece) bool {
 		return !given(p.kind) && !strings.ContainsRune(f.text[p.start:p.end], ' ')
@@ -49,16 +50,16 @@ func (f *found) keepGiven() {
 	f.replaced = f.replaced || len(f.spans) == 0
 }
 
-// contract reports whether a string is a word that the application, the model and the server have
-// agreed on, and that means nothing else in its place: the name of a tool, of a property of a schema
-// or of metadata, or a value that a schema lists.
+// contract reports whether a string is part of the contract between application, model and server
+// and means nothing else in its place: the name of a tool, of a schema property or of a metadata
+// member, or an enum value of a schema.
 func (h *hider) contract(s *str) bool {
 	path := s.path
 	switch path[0] {
 	case "metadata":
 		return s.isName
 	case "messages", "input":
-		const ofItem = 2 // messages, its list
+		const ofItem = 2 // path depth: messages, its list
 		if len(path) <= ofItem || path[1] != "" {
 			return false
 		}
@@ -67,7 +68,7 @@ func (h *hider) contract(s *str) bool {
 	return describes(path[0]) && agreed(s, path[1:])
 }
 
-// inItem is contract for a member of a message or of an item of input.
+// inItem is contract for a member of a message or of an input item.
 func (h *hider) inItem(s *str, path []string) bool {
 	switch {
 	case path[0] == "tools":
@@ -82,8 +83,8 @@ func (h *hider) inItem(s *str, path []string) bool {
 	return path[0] == "server_label"
 }
 
-// toolAt reports whether the message at an offset of the body is the result of a tool, or an item of
-// input that is no message, such as a call: its name is that of a tool.
+// toolAt reports whether the message at an offset of the body is a tool result, or an input item
+// other than a message, such as a call. Its name is then that of a tool.
 func (h *hider) toolAt(offset int) bool {
 	list := h.req.Messages
 	at, _ := slices.BinarySearchFunc(list, offset, func(m openai.Message, offset int) int {
@@ -114,8 +115,8 @@ func describes(field string) bool {
 	return false
 }
 
-// agreed reports whether a string in a description of tools or of a schema is a word of the
-// contract. path begins below the member that holds the descriptions.
+// agreed reports whether a string in a tool description or schema is a contract word. path begins
+// below the member that holds the descriptions.
 func agreed(s *str, path []string) bool {
 	if example(path) {
 		return false
@@ -132,8 +133,8 @@ func agreed(s *str, path []string) bool {
 	return slices.Contains(path, "dependentRequired")
 }
 
-// example reports whether a path leads into a default or an example, which is any text. Properties
-// may have these names, too.
+// example reports whether a path leads into a default or an example, which may be any text.
+// Properties may have these names, too.
 func example(path []string) bool {
 	for i, name := range path[:max(0, len(path)-1)] {
 		switch name {
@@ -146,7 +147,8 @@ func example(path []string) bool {
 	return false
 }
 
-// schema reports whether a member holds a schema: a name in it is a property, or an example of one.
+// schema reports whether a member holds a schema. A name in it is a property, or part of an
+// example.
 func schema(name string) bool {
 	switch name {
 	case "parameters", "input_schema", "schema", "properties":
@@ -155,8 +157,8 @@ func schema(name string) bool {
 	return false
 }
 
-// apart gives names of members that would become equal placeholders of their own: Berlin and berlin
-// are two members, and no body may have the same one twice.
+// apart gives placeholders of their own to member names that would otherwise become equal: Berlin
+// and berlin are two members, and a JSON object must not have a name twice.
 func (h *hider) apart(s *str, pieces []piece) {
 	if len(pieces) == 0 {
 		return
@@ -173,13 +175,13 @@ func (h *hider) apart(s *str, pieces []piece) {
 	h.renamed[became()] = name
 }
 
-// agreement is what is looked up to see that a rewritten request holds no value.
+// agreement is what the check for remaining values in a rewritten request needs.
 type agreement struct {
-	words  map[string]bool // of the contract
-	nested map[string]bool // texts that may be JSON themselves
+	words  map[string]bool // contract words
+	nested map[string]bool // texts that may contain JSON
 }
 
-// agreementOf reads a rewritten request.
+// agreementOf collects the agreement of a rewritten request.
 func agreementOf(ctx context.Context, out *openai.Request) (agreement, error) {
 	to := agreement{words: make(map[string]bool), nested: make(map[string]bool)}
 	for i := range out.Messages {
@@ -199,8 +201,8 @@ func agreementOf(ctx context.Context, out *openai.Request) (agreement, error) {
 	return to, err
 }
 
-// left reports whether a value is left in a text of the rewritten request, or may be, since ctx
-// ended. Words of the contract may look like a name, and JSON in a text has numbers.
+// left reports whether a value remains in a text of the rewritten request, or may remain because
+// ctx ended. Contract words may resemble names, and JSON in a text contains numbers.
 func (h *hider) left(ctx context.Context, s *signal.Segment, to agreement) bool {
 	v := h.keeper.vault
 	if to.words[s.Text] && !v.mentionsGiven(ctx, s.Text) {
@@ -220,7 +222,7 @@ func (h *hider) left(ctx context.Context, s *signal.Segment, to agreement) bool 
 	return false
 }
 
-// mentionsGiven is Mentions for data that its characters tell.
+// mentionsGiven is Mentions for data recognised by its characters alone.
 func (v *Vault) mentionsGiven(ctx context.Context, text string) bool {
 	for from := 0; ; {
 		_, end, s := v.mentions.find(ctx, text, from)

@@ -14,22 +14,22 @@ import (
 	"signalbox/internal/signal"
 )
 
-// ErrIncomplete is returned when some span could not be replaced.
+// ErrIncomplete is returned when a span could not be replaced.
 var ErrIncomplete = errors.New("personal data could not be replaced")
 
-// Finder is a classifier that finds personal data by its characters alone, as addresses and numbers.
-// The spans are of text, whatever their segment; the error is that of ctx.
+// Finder is a classifier that finds personal data by its characters alone, such as addresses and
+// numbers. Spans are offsets in text; their segment is not used. The error is that of ctx.
 type Finder interface {
 	FindPersonal(ctx context.Context, text string) ([]signal.Span, error)
 }
 
-// Hide returns a request with the spans replaced by placeholders, parsed, and the vault that
-// restores an answer to it. spans refer to the segments of req.Text(), in any order; overlapping
-// ones are taken as one. by looks in the members that no model reads and servers keep, such as user
-// and metadata; nil leaves there what is not found elsewhere. takes says whether data of a type is
-// replaced at all, and is nil where all is. Where there is nothing to replace the
-// request itself comes back, with a nil vault. An error wraps ErrIncomplete, holds nothing of the
-// text, and means that nothing may be sent.
+// Hide returns a parsed request in which placeholders replace the spans, and the vault that
+// restores a response to it. spans refer to the segments of req.Text(), in any order; overlapping
+// spans are merged. by searches members that no model reads but servers store, such as user and
+// metadata; with nil, only values found elsewhere are replaced there. takes reports whether data of
+// a type is replaced; nil means all types. If there is nothing to replace, Hide returns req itself
+// and a nil vault. An error wraps ErrIncomplete, contains none of the text, and means that nothing
+// may be sent.
 func Hide(
 	ctx context.Context, req *openai.Request, spans []signal.Span, by Finder, takes func(kind string) bool,
 ) (*openai.Request, *Vault, error) {
@@ -69,13 +69,13 @@ func Hide(
 	return out, h.keeper.vault, nil
 }
 
-// keptSpan is personal data in a string that a server keeps.
+// keptSpan is personal data in a string that a server stores.
 type keptSpan struct {
 	text string
 	signal.Span
 }
 
-// foundInKept looks for personal data in the strings of members of which openai.Kept holds.
+// foundInKept searches for personal data in the strings of members for which openai.Kept is true.
 func foundInKept(ctx context.Context, req *openai.Request, by Finder) (out []keptSpan, err error) {
 	if by == nil || !openai.HasKept(req) {
 		return nil, nil
@@ -105,29 +105,29 @@ func foundInKept(ctx context.Context, req *openai.Request, by Finder) (out []kep
 type hider struct {
 	req     *openai.Request
 	keeper  *keeper
-	texts   map[string]*found // what was found, by the text it was found in
-	order   []*found          // in the order of the segments
-	content int               // messages before it have been walked
+	texts   map[string]*found // findings by text
+	order   []*found          // the same in the order of the segments
+	content int               // number of messages already walked
 	edits   []edit
-	agreed  map[string]use    // where the texts stand in which something was found
-	results map[string]bool   // texts of results of tools: whether they are JSON
-	renamed map[string]string // names of members, by what they became and where they stand
+	agreed  map[string]use    // where the texts with findings occur
+	results map[string]bool   // texts of tool results: whether they are JSON
+	renamed map[string]string // member names, by their replacement and place
 }
 
-// found is what was found in a text.
+// found is what was found in one text.
 type found struct {
 	text     string
 	spans    []piece // sorted, without overlaps
 	replaced bool    // in at least one place
-	covered  int     // bytes of text that content parts have accounted for
-	passed   int     // spans that end in them
+	covered  int     // bytes of text covered by content parts so far
+	passed   int     // spans that end within them
 }
 
-// piece is a range of a text and what to put there.
+// piece is a range of a text and its replacement.
 type piece struct {
 	start, end int
 	kind       string
-	inQuotes   bool // its placeholder is: it stands for a number of JSON that is inside a string
+	inQuotes   bool // quote the placeholder: it replaces a JSON number inside a string
 	*secret
 }
 
@@ -137,7 +137,7 @@ type edit struct {
 	text       []byte
 }
 
-// collect sorts the spans by text and merges those that overlap.
+// collect groups the spans by text and merges overlapping ones.
 func (h *hider) collect(segments []signal.Segment, spans []signal.Span) error {
 	spans = slices.Clone(spans)
 	slices.SortStableFunc(spans, func(a, b signal.Span) int {
@@ -171,8 +171,8 @@ func (h *hider) in(text string) *found {
 	return f
 }
 
-// inLines adds a span of a text each of whose lines is a string of its own. One that reaches over
-// several is a value in each of them.
+// inLines adds a span of a text in which each line is a string of its own. A span over several
+// lines becomes one value per line.
 func (h *hider) inLines(text string, s signal.Span) {
 	for at := strings.LastIndexByte(text[:s.Start], '\n') + 1; at < s.End; {
 		end := len(text)
@@ -188,8 +188,8 @@ func (h *hider) inLines(text string, s signal.Span) {
 
 func onBoundary(text string, i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
 
-// add inserts a piece; of overlapping ones the first gives the type. A text that occurs twice may
-// bring its spans twice.
+// add inserts a piece. Of overlapping pieces the first one determines the type. A text that occurs
+// twice may add its spans twice.
 func (f *found) add(p piece) {
 	at, _ := slices.BinarySearchFunc(f.spans, p, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
 	if at > 0 && f.spans[at-1].end > p.start {
@@ -204,9 +204,9 @@ func (f *found) add(p piece) {
 	}
 }
 
-// rewrite returns the body with every mention replaced.
+// rewrite returns the body with all mentions replaced.
 func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
-	nested := make(map[string]bool) // texts that are the arguments of calls, or results that are JSON
+	nested := make(map[string]bool) // texts that are call arguments, or tool results in JSON
 	h.agreed = make(map[string]use)
 	reserve := func(s *str) {
 		h.keeper.reserve(s.text)
@@ -238,9 +238,9 @@ func (h *hider) rewrite(ctx context.Context) ([]byte, error) {
 	return splice(h.req.Raw, h.edits), nil
 }
 
-// name gives each value found in a text its placeholder. nested says that the text is JSON, as the
-// arguments of a call are.
-func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about the text
+// name assigns a placeholder to each value found in a text. nested means that the text is JSON,
+// such as the arguments of a call.
+func (h *hider) name(f *found, nested bool) { //nolint:revive // a property of the text
 	v := h.keeper.vault
 	if nested {
 		f.unescape()
@@ -258,27 +258,27 @@ func (h *hider) name(f *found, nested bool) { //nolint:revive // a fact about th
 		if worth(p.kind, value) {
 			v.mentions.add(p.secret, value)
 			v.mentions.add(p.secret, spoken)
-			v.mentions.add(p.secret, string(quote(spoken))) // as the arguments of a call spell it
+			v.mentions.add(p.secret, string(quote(spoken))) // as spelled in the arguments of a call
 		}
 	}
 }
 
-// unescape moves the ends of spans in a JSON text out of its escapes: a backslash alone would be
-// left behind, and the text would not parse any more.
+// unescape moves the ends of spans in a JSON text out of its escapes. Otherwise a lone backslash
+// could remain, and the text would no longer parse.
 func (f *found) unescape() {
 	kept, i := f.spans[:0], 0
 	for _, p := range f.spans {
-		p.start = max(p.start, i) // the escape that ended the piece before may reach here
-		from, to := i, i          // the character looked at
+		p.start = max(p.start, i) // the escape that ended the previous piece may reach here
+		from, to := i, i          // the current character
 		for ; to < p.start; i = to {
 			from, to = i, f.escapeEnd(i)
 		}
 		switch {
 		case to == p.start || from == p.start:
 		case to-from == numbered:
-			p.start = from // a letter, written as its number
+			p.start = from // a letter, written as its code
 		default:
-			p.start = to // a line break and the like
+			p.start = to // a line break or similar
 		}
 		for i = from; i < p.end; i = to {
 			to = f.escapeEnd(i)
@@ -328,8 +328,8 @@ func (h *hider) visit(ctx context.Context, s *str) {
 	}
 }
 
-// stays reports whether a string steers the API and is no text, or must not change for another
-// reason.
+// stays reports whether a string controls the API rather than being text, or must not change for
+// another reason.
 func stays(s *str) bool {
 	switch {
 	case s.isName:
@@ -344,7 +344,7 @@ func stays(s *str) bool {
 	}
 	switch s.name {
 	case "role":
-		const ofMessage = 3 // messages, its list, role
+		const ofMessage = 3 // path depth: messages, its list, role
 		return len(s.path) == ofMessage && (s.field == "messages" || s.field == "input")
 	case "type", "object", "tool_choice", "reasoning_effort", "service_tier", "detail", "format",
 		"encoding_format", "effort", "status", "truncation":
@@ -355,8 +355,8 @@ func stays(s *str) bool {
 	return false
 }
 
-// inIdentifiers gives pieces of paths, addresses and the like placeholders that come back as they
-// are spelled there: /home/jane of Jane is no folder where a tool is called with /home/Jane.
+// inIdentifiers gives pieces of paths, addresses and the like placeholders that restore the exact
+// spelling: /home/jane would not be a folder if the tool were called with /home/Jane.
 func (h *hider) inIdentifiers(text string, pieces []piece) {
 	const joints = `/\._-~@`
 	for i := range pieces {
@@ -385,7 +385,7 @@ func isMedia(name string) bool {
 	return false
 }
 
-// known returns what was found in the string: as a text of its own, or as a part of a content list.
+// known returns what was found in the string, as a text of its own or as a part of a content list.
 func (h *hider) known(s *str, text string) []piece {
 	if m := h.messageAt(s.start); m != nil && h.req.Raw[m.Content.Start] == '[' && s.part {
 		f := h.texts[m.Text]
@@ -402,8 +402,8 @@ func (h *hider) known(s *str, text string) []piece {
 	return slices.Clone(f.spans)
 }
 
-// messageAt returns the message in whose content the offset lies, or nil. Offsets rise from call to
-// call.
+// messageAt returns the message whose content contains the offset, or nil. Offsets must increase
+// from call to call.
 func (h *hider) messageAt(offset int) *openai.Message {
 	for h.content < len(h.req.Messages) {
 		m := &h.req.Messages[h.content]
@@ -423,9 +423,9 @@ func (h *hider) messageAt(offset int) *openai.Message {
 	return nil
 }
 
-// part returns the pieces that lie in the next part of a text, which is joined from its parts with
-// line breaks. A piece that reaches over a break is replaced in the part where it begins and cut
-// out of the others.
+// part returns the pieces in the next part of a text that is joined from its parts with line
+// breaks. A piece that crosses a break is replaced in the part where it begins and cut from the
+// others.
 func (f *found) part(text string) []piece {
 	at := f.covered
 	if at > 0 {
@@ -433,7 +433,7 @@ func (f *found) part(text string) []piece {
 	}
 	end := at + len(text)
 	if end > len(f.text) || f.text[at:end] != text {
-		return nil // and replaced stays false
+		return nil // replaced stays false
 	}
 	f.covered = end
 	f.replaced = f.replaced || end == len(f.text)
@@ -458,8 +458,8 @@ func (f *found) part(text string) []piece {
 	return out
 }
 
-// mentionedOverParts adds the mentions in the texts that are joined from parts: one may reach over
-// a break, and no part alone shows it.
+// mentionedOverParts adds mentions in texts joined from parts. A mention may cross a break, where
+// no single part shows it.
 func (h *hider) mentionedOverParts(ctx context.Context) {
 	done := make(map[string]bool)
 	for i := range h.req.Messages {
@@ -470,16 +470,15 @@ func (h *hider) mentionedOverParts(ctx context.Context) {
 		done[m.Text] = true
 		f := h.texts[m.Text]
 		if f == nil {
-			f = &found{text: m.Text} // nothing has to be found in it: it is not in the order
+			f = &found{text: m.Text} // it has no findings of its own, so it is not in the order
 			h.texts[m.Text] = f
 		}
 		f.spans = h.mentioned(ctx, f.text, f.spans)
 	}
 }
 
-// mentioned adds the mentions of known values between the pieces of a text. What stands on either
-// side of a piece is a word of its own once the piece is replaced, so each gap is searched by
-// itself.
+// mentioned adds the mentions of known values between the pieces of a text. Text next to a piece
+// becomes a separate word once the piece is replaced, so each gap is searched separately.
 func (h *hider) mentioned(ctx context.Context, text string, pieces []piece) []piece {
 	pieces = h.widened(ctx, text, pieces)
 	out := slices.Clip(pieces)
@@ -493,8 +492,8 @@ func (h *hider) mentioned(ctx context.Context, text string, pieces []piece) []pi
 	return out
 }
 
-// widened returns the pieces, with a mention in place of those that are parts of it: where one name
-// stands twice, half of it may be found in one place.
+// widened returns the pieces, in which a longer mention replaces the pieces that it contains. When
+// a name occurs twice, only half of it may have been found in one place.
 func (h *hider) widened(ctx context.Context, text string, pieces []piece) []piece {
 	var out []piece
 	for from := 0; len(pieces) > 0; {
@@ -521,7 +520,7 @@ func (h *hider) widened(ctx context.Context, text string, pieces []piece) []piec
 	return append(out, pieces...)
 }
 
-// mentionedIn appends the mentions in a gap, which stands at an offset of its text.
+// mentionedIn appends the mentions in a gap that begins at offset in its text.
 func (h *hider) mentionedIn(ctx context.Context, gap string, offset int, out []piece) []piece {
 	for from := 0; ; {
 		start, end, s := h.keeper.vault.mentions.find(ctx, gap, from)
@@ -534,8 +533,8 @@ func (h *hider) mentionedIn(ctx context.Context, gap string, offset int, out []p
 	}
 }
 
-// verify checks the rewritten request: every text was met, no value is left in any, and there was
-// time to see that.
+// verify checks the rewritten request: every text was visited, no value remains in any, and ctx did
+// not end before all were checked.
 func (h *hider) verify(ctx context.Context, out *openai.Request) error {
 	for _, f := range h.order {
 		if !f.replaced {
@@ -561,7 +560,7 @@ func (h *hider) verify(ctx context.Context, out *openai.Request) error {
 	return ended(ctx)
 }
 
-// ended is an error once ctx has ended.
+// ended returns an error once ctx has ended.
 func ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrIncomplete, err)
@@ -569,8 +568,8 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// texts counts the segments that are one text. Of the others there may be more than before, where a
-// word of the API was a value, too.
+// texts counts the segments that are one text. The number of the others may have grown when an API
+// word was a value, too.
 func texts(segments []signal.Segment) (n int) {
 	for i := range segments {
 		if !segments[i].List {

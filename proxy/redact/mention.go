@@ -11,24 +11,24 @@ import (
 	"signalbox/internal/script"
 )
 
-// mentions finds the values of a vault in other texts, whatever their case and spacing. The time of
-// a search does not depend on how many values begin alike.
+// mentions finds the values of a vault in other texts, regardless of case and spacing. The time of
+// a search does not depend on how many values share a beginning.
 type mentions struct {
 	ascii [utf8.RuneSelf]bool // first characters, in lower case
 	wide  bool                // some value begins with another character
-	list  []mention           // once ready, sorted by folded
+	list  []mention           // sorted by folded, after ready
 }
 
-// mention is a value to look for.
+// mention is a value to search for.
 type mention struct {
-	folded string // value in lower case, each run of white space a blank
+	folded string // value in lower case, with each run of white space as one blank
 	value  string
-	exact  bool // only as it is written
+	exact  bool // match the exact case only
 	*secret
 }
 
-// worth reports whether a value is looked for beyond the places where it was found. Ages, titles
-// and short numbers are in every text and tell nothing by themselves.
+// worth reports whether a value is searched for beyond the places where it was found. Ages, titles
+// and short numbers occur in every text and identify nobody on their own.
 func worth(kind, value string) bool {
 	if kind == "AGE" || kind == "TITLE" {
 		return false
@@ -47,8 +47,8 @@ func worth(kind, value string) bool {
 	return letters >= 3 || digits >= 5
 }
 
-// ambiguous are English words that are names, months or places too. As such they are capitalised,
-// so these are looked for in the case in which they were found.
+// ambiguous lists English words that are also names, months or places. As names they are
+// capitalised, so they are searched for in the case in which they were found.
 //
 //nolint:gochecknoglobals // constant table
 var ambiguous = func() map[string]bool {
@@ -73,7 +73,7 @@ func (m *mentions) add(s *secret, value string) {
 	m.list = append(m.list, mention{folded, value, ambiguous[folded], s})
 }
 
-// ready sorts what was added and keeps the first of those that are found alike.
+// ready sorts the list and removes duplicates.
 func (m *mentions) ready() {
 	slices.SortStableFunc(m.list, func(a, b mention) int {
 		if c := strings.Compare(a.folded, b.folded); c != 0 || !a.exact {
@@ -86,11 +86,11 @@ func (m *mentions) ready() {
 	})
 }
 
-// bytesPerLook is how much of a text is searched between two looks at the context.
+// bytesPerLook is the number of bytes searched between two checks of the context.
 const bytesPerLook = 64 << 10
 
-// find returns the first mention in text at or behind from, as a whole word; s is nil without one,
-// and where ctx has ended.
+// find returns the first mention in text at or after from, as a whole word. s is nil when there is
+// none, or when ctx has ended.
 func (m *mentions) find(ctx context.Context, text string, from int) (start, end int, s *secret) {
 	if len(m.list) == 0 {
 		return 0, 0, nil
@@ -116,9 +116,9 @@ func (m *mentions) find(ctx context.Context, text string, from int) (start, end 
 	return 0, 0, nil
 }
 
-// longest returns the longest mention that begins at i; s is nil without one.
+// longest returns the longest mention that begins at i; s is nil when there is none.
 func (m *mentions) longest(text string, i int) (end int, s *secret) {
-	left, depth := m.list, 0 // the values that begin with what was read, and how long that is
+	left, depth := m.list, 0 // the values that match so far, and the length of the match
 	for at := i; at < len(text) && len(left) > 0; {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		at += size
@@ -139,8 +139,8 @@ func (m *mentions) longest(text string, i int) (end int, s *secret) {
 	return end, s
 }
 
-// narrow returns the part of a sorted list whose values have b behind their first depth bytes, in
-// which all are equal.
+// narrow returns the part of a sorted list whose values have b after their first depth bytes, which
+// are equal in all of them.
 func narrow(list []mention, depth int, b byte) []mention {
 	from := sort.Search(len(list), func(k int) bool { f := list[k].folded; return len(f) > depth && f[depth] >= b })
 	list = list[from:]
@@ -153,7 +153,7 @@ func wholeWord(text, after string) bool {
 	return !inWord(last) || !inWord(next)
 }
 
-// inWord reports whether r is a letter or digit of a script that sets spaces between words.
+// inWord reports whether r is a letter or digit of a script that separates words by spaces.
 func inWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
@@ -162,7 +162,7 @@ func inWord(r rune) bool {
 		!script.IsUnspaced(r) && !script.IsHangul(r)
 }
 
-// foldSpace folds case, and all white space to a blank.
+// foldSpace folds case, and any white space to a blank.
 func foldSpace(r rune) rune {
 	if unicode.IsSpace(r) {
 		return ' '

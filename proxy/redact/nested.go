@@ -12,15 +12,15 @@ import (
 	"signalbox/internal/openai"
 )
 
-// inside is the inside of a string in a text that is JSON itself, or a number.
+// inside is the contents of a string, or a number, in a text that is JSON.
 type inside struct {
 	start, end int
 	isName     bool // of a member
 	isNumber   bool
 }
 
-// valuesOf returns the strings and numbers of a text that is a JSON object or list, or several
-// behind each other, and false for any other text. A number alone is a text as well.
+// valuesOf returns the strings and numbers of a text that consists of JSON objects or lists; ok is
+// false for any other text. A lone number is text.
 func valuesOf(text string) (out []inside, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -50,12 +50,12 @@ func valuesOf(text string) (out []inside, ok bool) {
 	}
 }
 
-// isResult reports whether a message is what a tool returned.
+// isResult reports whether a message is a tool result.
 func isResult(m *openai.Message) bool {
 	return m.Content.Present() && (m.Role == "tool" || m.Role == "function")
 }
 
-// isData reports whether a message is what a tool returned and is JSON as a whole.
+// isData reports whether a message is a tool result that is entirely JSON.
 func (h *hider) isData(m *openai.Message) bool {
 	if !isResult(m) {
 		return false
@@ -68,8 +68,8 @@ func (h *hider) isData(m *openai.Message) bool {
 	return is
 }
 
-// isNested reports whether a string may be JSON itself: the arguments of a call, what a tool
-// returned, or a part of that. Strings are asked about in their order.
+// isNested reports whether a string may contain JSON: call arguments, a tool result, or a part of
+// one. Strings must be passed in their order.
 func (h *hider) isNested(s *str) bool {
 	if s.isName {
 		return false
@@ -77,13 +77,13 @@ func (h *hider) isNested(s *str) bool {
 	if s.name == argumentsName {
 		return true
 	}
-	m := h.messageAt(s.start + 1) // which is in the content, also where that is the string itself
+	m := h.messageAt(s.start + 1) // an offset inside the content, even if the string is all of it
 	return m != nil && (s.part || h.req.Raw[m.Content.Start] == '"') && h.isData(m)
 }
 
-// within returns the parts of pieces that lie in the strings and numbers of a text, if it is JSON:
-// what else there is of JSON has no room for a placeholder. A piece that reaches out of a value
-// leaves one of its own in each that it touches, but for names of members between them.
+// within returns the parts of pieces that lie in the strings and numbers of a text, if it is JSON;
+// its punctuation has no room for a placeholder. A piece over several values becomes one piece in
+// each, except in member names between them.
 func (h *hider) within(ctx context.Context, text string, pieces []piece) []piece {
 	list, ok := valuesOf(text)
 	if !ok {
@@ -111,8 +111,8 @@ func (h *hider) within(ctx context.Context, text string, pieces []piece) []piece
 	return out
 }
 
-// cut returns the part of a piece that lies in a string of the text, or the number that it touches,
-// whose placeholder is a string.
+// cut returns the part of a piece inside a string of the text, or the whole number that it touches,
+// which is replaced by a string.
 func (h *hider) cut(text string, p piece, in inside) piece {
 	if in.isNumber {
 		if p.start != in.start || p.end != in.end {
@@ -133,8 +133,8 @@ func (h *hider) cut(text string, p piece, in inside) piece {
 	return p
 }
 
-// says reports whether a text of the rewritten request holds a value where a placeholder could
-// stand, or may, since ctx ended: in JSON in one of its strings and numbers.
+// says reports whether a text of the rewritten request contains a value where a placeholder could
+// be, or may contain one because ctx ended. In JSON these places are its strings and numbers.
 func (h *hider) says(ctx context.Context, text string, to agreement) bool {
 	v := h.keeper.vault
 	if !v.Mentions(ctx, text) {

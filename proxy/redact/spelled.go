@@ -1,13 +1,13 @@
 package redact
 
-// Models that write Markdown escape what is special in it: \[EMAIL_1\], [PERSON\_1]. Such a
-// placeholder is restored as the plain one is. In the JSON of an answer each of these backslashes is
-// written as two, and in the arguments of a call, which are JSON inside of a string, as four.
+// Models that write Markdown escape its special characters: \[EMAIL_1\], [PERSON\_1]. Such a
+// placeholder is restored like a plain one. In the JSON of a response each of these backslashes is
+// written as two; in the arguments of a call, which are JSON inside a string, as four.
 
-// maxEscape is how many backslashes of an answer, as it stands on the wire, escape one character.
+// maxEscape is the maximum number of backslashes on the wire that escape one character.
 const maxEscape = 4
 
-// escapes returns how many backslashes b begins with; one more than maxEscape stands for all above.
+// escapes returns the number of backslashes at the beginning of b, at most maxEscape+1.
 func escapes(b []byte) int {
 	n := 0
 	for n < len(b) && n <= maxEscape && b[n] == '\\' {
@@ -16,13 +16,13 @@ func escapes(b []byte) int {
 	return n
 }
 
-// isEscape reports whether so many backslashes escape a character, or none stand there.
+// isEscape reports whether n backslashes are none, or escape one character.
 func isEscape(n int) bool { return n <= maxEscape && n%2 == 0 }
 
-// at looks at a '[' or an unescaped backslash at the front of b, the inside of a JSON string. It
-// returns the secret whose placeholder b begins with, and its length there; else partial tells
-// whether b, to its end, may still become one. Backslashes in front belong to a placeholder only
-// where as many stand in front of its last bracket: those of C:\[PERSON_1] are the path's.
+// at examines b, the contents of a JSON string from a '[' or an unescaped backslash on. If b begins
+// with a placeholder, it returns its secret and length. Otherwise partial reports whether all of b
+// may still become one. Leading backslashes belong to a placeholder only if its closing bracket has
+// as many: those of C:\[PERSON_1] belong to the path.
 func (v *Vault) at(b []byte) (s *secret, length int, partial bool) {
 	opened := escapes(b)
 	switch {
@@ -38,8 +38,8 @@ func (v *Vault) at(b []byte) (s *secret, length int, partial bool) {
 	return s, opened + length, false
 }
 
-// read is at for what begins with a bracket; shut is how many backslashes stand in front of the last
-// one.
+// read is at for text that begins with a bracket; shut is the number of backslashes before the
+// closing bracket.
 func (v *Vault) read(b []byte) (s *secret, length, shut int, partial bool) {
 	var plain [maxLiteral]byte // without backslashes
 	n := 0
@@ -64,8 +64,8 @@ func (v *Vault) read(b []byte) (s *secret, length, shut int, partial bool) {
 	return nil, 0, 0, partial
 }
 
-// goesOn reports whether a placeholder has one of the characters that are escaped in the last place
-// of front, which is overwritten.
+// goesOn reports whether front continues a placeholder when its last character, which it
+// overwrites, is one of the characters that Markdown escapes.
 func (v *Vault) goesOn(front []byte) bool {
 	last := &front[len(front)-1]
 	*last = '_'
@@ -76,8 +76,8 @@ func (v *Vault) goesOn(front []byte) bool {
 	return v.secrets[string(front)] != nil
 }
 
-// unescaped is the text of the front of a placeholder, which has no other escapes than backslashes.
-// It overwrites front.
+// unescaped removes the backslashes from the beginning of a placeholder, which contains no other
+// escapes. It overwrites front.
 func unescaped(front []byte) []byte {
 	n := 0
 	for i := 0; i < len(front); i++ {

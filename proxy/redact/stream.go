@@ -8,28 +8,30 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Stream restores an answer that is a stream and passes it on. A placeholder may be cut anywhere
-// between the texts of two chunks. What may be its front is held back, for each text of each choice
-// by itself, and leaves with the next piece of that text or, at the latest, before the choice, or
-// the output item, is finished.
+// Stream restores a streamed response and passes it on. A placeholder may be split at any point
+// between the texts of two chunks. A possible beginning is held back, separately for each text of
+// each choice, and leaves with the next piece of that text or, at the latest, before the choice or
+// output item is finished.
 type Stream struct {
 	v     *Vault
 	next  response.Sink
-	body  Body // restores what is no text that goes on
+	body  Body // for everything but the texts that continue
 	texts []text
-	tails []tail // those that hold something
-	out   []byte // the data of the event, restored
+	tails []tail // the texts that hold something back
+	out   []byte // the restored data of the event
 	line  []byte
 	ahead response.Chunk
 }
 
-// The bounds of what is held back.
+// Limits of what is held back.
 const (
-	maxTails = 64      // texts that hold something at once; what is cut in a further one passes
-	maxFrame = 4 << 10 // bytes of an event whose text is held back by repeating the event
+	// texts that hold something back at a time; a placeholder split in a further one is not
+	// restored
+	maxTails = 64
+	maxFrame = 4 << 10 // bytes of an event for which text is held back by repeating the event
 )
 
-// key names a text of a stream; that of a twin by itself.
+// key identifies a text of a stream; its twin has a key of its own.
 type key struct {
 	like response.Delta
 	twin bool
@@ -37,24 +39,25 @@ type key struct {
 
 func (k *key) is(o *key) bool { return k.twin == o.twin && k.like.Same(&o.like) }
 
-// text is a piece of one: the inside of the JSON string [start, end) of the data.
+// text is one piece of a text: the contents of the JSON string [start, end) of the data.
 type text struct {
 	key
 	start, end int
 }
 
-// tail is what a text holds back.
+// tail is what is held back of a text.
 type tail struct {
 	key
-	held   []byte           // the front of a placeholder
-	reader *response.Reader // of the stream
-	// The event that brought it, but for the text, where no other can be built.
+	held   []byte           // the beginning of a placeholder
+	reader *response.Reader // reader of the stream
+	// The event that brought it, without the text, when no other event can be built for it.
 	name, open, end []byte
 
-	due bool // it leaves now
+	due bool // must leave now
 }
 
-// Stream returns what restores one answer on its way to next. A nil vault gives next itself.
+// Stream returns a sink that restores one response on its way to next. A nil vault returns next
+// itself.
 func (v *Vault) Stream(next response.Sink) response.Sink {
 	if v == nil {
 		return next
@@ -62,8 +65,8 @@ func (v *Vault) Stream(next response.Sink) response.Sink {
 	return &Stream{v: v, next: next, body: Body{v: v}}
 }
 
-// Put implements response.Sink. A chunk without what brackets looks for costs no allocation, nor
-// does anything once the buffers have grown.
+// Put implements response.Sink. It does not allocate for a chunk without a possible placeholder,
+// nor once the buffers have grown.
 func (s *Stream) Put(c *response.Chunk) {
 	switch {
 	case sse.IsDone(c.Data):
@@ -75,8 +78,8 @@ func (s *Stream) Put(c *response.Chunk) {
 	s.next.Put(c)
 }
 
-// brackets reports whether a string of data may hold the front of a placeholder: a bracket that
-// opens no list, or at its end a backslash, which may escape one.
+// brackets reports whether a string in data may contain the beginning of a placeholder: a bracket
+// inside a string, or a backslash at its end, which may escape one.
 func brackets(data []byte) bool {
 	inside := false
 	for i := 0; i < len(data); i++ {
@@ -96,7 +99,7 @@ func brackets(data []byte) bool {
 	return false
 }
 
-// restore changes an event, and passes on ahead of it what must not come later.
+// restore rewrites an event, and first passes on what must not come after it.
 func (s *Stream) restore(c *response.Chunk) {
 	e := c.Content()
 	s.texts = s.texts[:0]
@@ -118,7 +121,7 @@ func (s *Stream) restore(c *response.Chunk) {
 	}
 }
 
-// rewrite makes out of the data of an event.
+// rewrite sets out to the restored data of an event.
 func (s *Stream) rewrite(c *response.Chunk, e *response.Event) {
 	data := c.Data
 	s.out, s.body = s.out[:0], Body{v: s.v, out: s.body.out, in: s.body.in, held: s.body.held[:0]}
@@ -156,7 +159,7 @@ func (s *Stream) tailOf(k *key) []byte {
 	return nil
 }
 
-// hold keeps the end of a text for its next piece, and returns where; nil for an empty one.
+// hold stores the end of a text until its next piece, and returns the tail; nil if rest is empty.
 func (s *Stream) hold(k key, rest []byte) *tail {
 	i := slices.IndexFunc(s.tails, func(t tail) bool { return t.is(&k) })
 	switch {
@@ -167,14 +170,14 @@ func (s *Stream) hold(k key, rest []byte) *tail {
 		return nil
 	case i < 0:
 		i = len(s.tails)
-		s.tails = slices.Grow(s.tails, 1)[:i+1] // with the buffers of one that was dropped
+		s.tails = slices.Grow(s.tails, 1)[:i+1] // reuses the buffers of a dropped tail
 		s.tails[i].key = k
 	}
 	s.tails[i].held = append(s.tails[i].held[:0], rest...)
 	return &s.tails[i]
 }
 
-// drop forgets a tail; its buffers stay behind the end of tails.
+// drop removes a tail; its buffers remain after the end of tails.
 func (s *Stream) drop(i int) {
 	n := len(s.tails) - 1
 	dropped := s.tails[i]
@@ -183,8 +186,8 @@ func (s *Stream) drop(i int) {
 	s.tails = s.tails[:n]
 }
 
-// flush passes on an event of its own for each text of a choice that ends with event e, and has no
-// piece in it, but something held back. Without an event everything ends.
+// flush passes on one event for each held text of a choice that ends with event e, unless e has a
+// piece of that text. With a nil e everything ends.
 func (s *Stream) flush(e *response.Event) {
 	due := 0
 	for i := range s.tails {
@@ -195,7 +198,7 @@ func (s *Stream) flush(e *response.Event) {
 			due++
 		}
 	}
-	for i := 0; due > 0; { // what is passed on is read by what has read e
+	for i := 0; due > 0; { // the events passed on are parsed by the reader that parsed e
 		if !s.tails[i].due {
 			i++
 			continue
@@ -206,12 +209,12 @@ func (s *Stream) flush(e *response.Event) {
 	}
 }
 
-// pass passes on what a text holds back.
+// pass passes on what is held back of a text.
 func (s *Stream) pass(t *tail) {
 	switch {
 	case len(t.open) > 0:
 		s.line = append(append(append(s.line[:0], t.open...), t.held...), t.end...)
-	case t.twin: // comes with its text
+	case t.twin: // leaves with its text
 		return
 	default:
 		t.held = unescaped(t.held)

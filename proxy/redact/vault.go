@@ -14,26 +14,26 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Vault holds the placeholders of one request and what they stand for.
+// Vault holds the placeholders of one request and the values that they replace.
 type Vault struct {
 	secrets  map[string]*secret  // by placeholder
-	prefixes map[string]struct{} // the fronts of placeholders, each at least the bracket, none whole
+	prefixes map[string]struct{} // proper prefixes of placeholders, each at least the bracket
 	longest  int                 // bytes of the longest placeholder
 	mentions mentions
-	json     bool // the answer's content is JSON itself
+	json     bool // the content of the response is JSON
 	api      openai.API
 }
 
 // secret is a value and its placeholder.
 type secret struct {
 	placeholder string
-	kind        string // of data
-	value       string // as first written, on one line if it is anywhere
+	kind        string // type of data
+	value       string // as first written, preferably on one line
 	quoted      []byte // value inside a JSON string
 	nested      []byte // value inside a JSON string inside a JSON string
 }
 
-// names are the words of placeholders by type of data; other types give their own name.
+// names maps types of data to the words in their placeholders. Other types use their own name.
 //
 //nolint:gochecknoglobals // constant table
 var names = map[string]string{
@@ -52,7 +52,7 @@ var names = map[string]string{
 	"ZIP_CODE":          "ZIP",
 }
 
-// nameOf returns the word of a type's placeholders: capitals and underscores.
+// nameOf returns the word in placeholders for a type: capitals and underscores.
 func nameOf(kind string) string {
 	if n, ok := names[kind]; ok {
 		return n
@@ -72,18 +72,18 @@ func nameOf(kind string) string {
 	return n
 }
 
-// keeper hands out the placeholders of one request.
+// keeper assigns the placeholders of one request.
 type keeper struct {
 	vault *Vault
 	byKey map[string]*secret
 	next  map[string]int
-	taken map[string]struct{} // placeholders that the request holds literally
-	tag   string              // in front of the numbers
+	taken map[string]struct{} // placeholders that occur literally in the request
+	tag   string              // precedes the numbers
 }
 
-// newKeeper returns the keeper of a request. One that goes on with turns which only the server
-// remembers has placeholders that no other request has: the server knows those of the earlier
-// turns, where the same numbers stood for other values.
+// newKeeper returns the keeper of a request. A request that continues turns stored by the server
+// gets placeholders that no other request has: the server knows those of earlier turns, where the
+// same numbers stood for other values.
 func newKeeper(req *openai.Request) *keeper {
 	tag := ""
 	if req.Continues() {
@@ -96,11 +96,11 @@ func newKeeper(req *openai.Request) *keeper {
 	}
 }
 
-// tagSize is how many letters and digits tell the placeholders of one request from those of others:
-// 32^5, so that two turns of a conversation share them once in 33 million.
+// tagSize is the number of characters that distinguish the placeholders of one request from those
+// of others: 32^5, so that two turns of a conversation share a tag once in 33 million.
 const tagSize = 5
 
-// reserve keeps the placeholders that text holds already from being handed out.
+// reserve excludes the placeholders that text already contains.
 func (k *keeper) reserve(text []byte) {
 	for {
 		at := bytes.IndexByte(text, '[')
@@ -116,12 +116,12 @@ func (k *keeper) reserve(text []byte) {
 	}
 }
 
-// maxLiteral is longer than any placeholder, in bytes, with a backslash in front of each character
-// that Markdown escapes.
+// maxLiteral exceeds the length of any placeholder, in bytes, with a backslash before each
+// character that Markdown escapes.
 const maxLiteral = 128
 
-// intern returns the placeholder of a value. Spellings that differ in case, in spacing or, in a
-// number, in what separates its digits are one value.
+// intern returns the placeholder of a value. Spellings that differ in case, in spacing or, for
+// numbers, in separators are the same value.
 func (k *keeper) intern(kind, value string) *secret {
 	name := nameOf(kind)
 	key := name + "\x00" + canonical(kind, value)
@@ -132,9 +132,9 @@ func (k *keeper) intern(kind, value string) *secret {
 	return k.make(key, name, kind, value)
 }
 
-// internAs returns a placeholder that no other spelling of a value has, of a word of its own where
-// suffix is not empty: such ones have numbers of their own, too, and take none from values that
-// later turns bring.
+// internAs returns a placeholder for this exact spelling of a value. A non-empty suffix is added to
+// its word. Such placeholders are numbered separately, so that they take no numbers from values in
+// later turns.
 func (k *keeper) internAs(kind, suffix, value string) *secret {
 	name := nameOf(kind) + suffix
 	key := name + "\x00\x00" + value
@@ -144,7 +144,7 @@ func (k *keeper) internAs(kind, suffix, value string) *secret {
 	return k.make(key, name, kind, value)
 }
 
-// make makes the placeholder of a value that has none.
+// make creates the placeholder of a new value.
 func (k *keeper) make(key, name, kind, value string) *secret {
 	s := &secret{kind: kind}
 	for s.placeholder == "" {
@@ -165,40 +165,39 @@ func (k *keeper) make(key, name, kind, value string) *secret {
 	return s
 }
 
-// spell sets what stands in the place of the placeholder.
+// spell sets the text that replaces the placeholder in a response.
 func (s *secret) spell(value string) {
 	s.value = value
 	s.quoted = quote(value)
 	s.nested = quote(string(s.quoted))
 }
 
-// respell takes another spelling of a value that is written over several lines, unless that one is
-// too. An answer names a value within a line, where a break would tear it apart. It is for the time
-// before the vault is handed out.
+// respell replaces a spelling over several lines by one on a single line, since a response names a
+// value within a line, which a break would split. It must not be called after the vault is
+// returned.
 func (s *secret) respell(value string) {
 	if strings.ContainsAny(s.value, lineBreaks) && !strings.ContainsAny(value, lineBreaks+`\`) {
 		s.spell(value)
 	}
 }
 
-// lineBreaks are the characters that end a line. A backslash may spell one in the arguments of a
-// call.
+// lineBreaks are the characters that end a line. In call arguments a backslash may spell one.
 const lineBreaks = "\n\v\f\r\u0085\u2028\u2029"
 
-// quote returns s as the inside of a JSON string.
+// quote returns s as the contents of a JSON string.
 func quote(s string) []byte {
 	b, _ := jsontext.AppendQuote(nil, s) // the error reports only the replacement of invalid UTF-8
 	return b[1 : len(b)-1]
 }
 
-// unquote returns the text of the inside of a JSON string, or false when it is none.
+// unquote decodes the contents of a JSON string; it returns false if they are invalid.
 func unquote(s string) (string, bool) {
 	var out string
 	err := json.Unmarshal([]byte(`"`+s+`"`), &out)
 	return out, err == nil
 }
 
-// canonical folds the spellings of a value.
+// canonical returns a form that is equal for all spellings of a value.
 func canonical(kind, value string) string {
 	value = strings.ToLower(value)
 	switch kind {
@@ -213,8 +212,8 @@ func canonical(kind, value string) string {
 	return strings.Join(strings.Fields(value), " ")
 }
 
-// Mentions reports whether text holds one of the values, the words of placeholders aside, or may
-// hold one, since ctx ended first.
+// Mentions reports whether text contains one of the values outside of placeholders, or may contain
+// one because ctx ended first.
 func (v *Vault) Mentions(ctx context.Context, text string) bool {
 	for from := 0; ; {
 		start, end, s := v.mentions.find(ctx, text, from)
@@ -233,5 +232,5 @@ func (v *Vault) Mentions(ctx context.Context, text string) bool {
 	}
 }
 
-// Len returns how many values are kept.
+// Len returns the number of values.
 func (v *Vault) Len() int { return len(v.secrets) }

@@ -12,22 +12,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// argumentsName is the member that holds the arguments of a call, which are JSON in a string.
+// argumentsName is the member with the arguments of a call, which are JSON in a string.
 const argumentsName = "arguments"
 
-// str is a string of a body.
+// str is a string in a body.
 type str struct {
-	start, end int      // in the body, with the quotes
-	text       []byte   // decoded; valid during the call
-	name       string   // of the nearest member around it
-	field      string   // of the body that it is in
-	part       bool     // it is what a content list of a message holds as text
-	isName     bool     // it is the name of a member, which the last of path is
-	path       []string // of the member that it is in, "" for each list; valid during the call
-	free       bool     // around it is a member of any JSON: its names mean nothing here
+	start, end int    // offsets in the body, including the quotes
+	text       []byte // decoded; valid during the call
+	name       string // name of the nearest member around it
+	field      string // top-level field that contains it
+	part       bool   // it is text in the content list of a message
+	isName     bool   // it is the name of a member, the last one in path
+	// names of the members that contain it, "" for each list; valid during the call
+	path []string
+	free bool // inside a member with arbitrary JSON, whose names mean nothing here
 }
 
-// asksJSON reports whether the string says that the answer's content is to be JSON: response_format
+// asksJSON reports whether the string requests JSON as the content of the response: response_format
 // of the API, text.format of the Responses API, or guided_json of vLLM.
 func (s *str) asksJSON() bool {
 	if s.isName {
@@ -40,13 +41,12 @@ func (s *str) asksJSON() bool {
 	return s.field == "guided_json"
 }
 
-// walk calls visit for every string of a body, those that are names of members included, until ctx
-// ends.
+// walk calls visit for every string in a body, including member names, until ctx ends.
 func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	var buf []byte
-	names := make([]string, 1, 16) // by depth, the member being read
-	path := make([]string, 1, 16)  // the same, but empty where a list is read
+	names := make([]string, 1, 16) // by depth, the current member
+	path := make([]string, 1, 16)  // the same, but empty for a list
 	for ctx.Err() == nil {
 		tok := dec.PeekKind()
 		depth := dec.StackDepth()
@@ -86,9 +86,9 @@ func walk(ctx context.Context, raw []byte, visit func(*str)) error {
 	return ended(ctx)
 }
 
-// isFree reports whether one of the members is among those that hold JSON of the client's own;
-// members[d] is the one at depth d. Input and reasoning are none where they are fields of the body:
-// there they are those of the Responses API.
+// isFree reports whether one of the members contains the client's own JSON; members[d] is the one
+// at depth d. The top-level fields input and reasoning are excluded, since they are those of the
+// Responses API.
 func isFree(members []string) bool {
 	for depth, name := range members {
 		if depth <= 2 && (name == "input" || name == "reasoning") {
@@ -111,9 +111,9 @@ func isFree(members []string) bool {
 	return false
 }
 
-// isPart reports whether a string is text in a content list: an element of messages[i].content
-// itself, in the Responses API of input[i].content or input[i].output, or the text of one. names[d]
-// is the member read at depth d; a list repeats the one around it.
+// isPart reports whether a string is text in a content list: an element of messages[i].content (or
+// of input[i].content or input[i].output in the Responses API), or its text member. names[d] is the
+// member at depth d; a list repeats the one around it.
 func isPart(names []string, depth int, kind jsontext.Kind) bool {
 	const list = 4 // {"messages":[{"content":[
 	if depth < list || names[1] != "messages" && names[1] != "input" || names[3] != "content" && names[3] != "output" {
@@ -129,8 +129,8 @@ func isPart(names []string, depth int, kind jsontext.Kind) bool {
 	return false
 }
 
-// rewriteString replaces pieces of the text of a JSON string, given with its quotes. What stays
-// keeps its spelling.
+// rewriteString replaces pieces of the text of a JSON string, which is given with its quotes. The
+// rest keeps its spelling.
 func rewriteString(quoted []byte, pieces []piece) []byte {
 	out := make([]byte, 0, len(quoted)+16*len(pieces))
 	at := 0 // offset in the decoded text
@@ -157,8 +157,8 @@ func rewriteString(quoted []byte, pieces []piece) []byte {
 	return out
 }
 
-// unit returns the bytes of the first character of the inside of a JSON string, as it is spelled
-// and as it is decoded.
+// unit returns the length of the first character in the contents of a JSON string, as spelled and
+// as decoded.
 func unit(b []byte) (size, decoded int) {
 	switch {
 	case b[0] != '\\':
@@ -185,7 +185,7 @@ func hex4(b []byte) (r rune) {
 	return r
 }
 
-// splice applies edits, which are in order.
+// splice applies edits, which must be in order.
 func splice(raw []byte, edits []edit) []byte {
 	out := make([]byte, 0, len(raw)+16*len(edits))
 	pos := 0
