@@ -15,8 +15,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// ReadAhead reads the body to its end, or up to MaxWhole bytes. What was read is read again
-// afterwards. whole is false for a longer body. The error is that of a body that broke off.
+// ReadAhead reads the body to its end, but at most MaxWhole bytes; later reads return the same
+// bytes again. whole is false for a longer body. The error is that of a body that broke off.
 func (u *Response) ReadAhead() (whole bool, err error) {
 	a := u.hold()
 	piece := make([]byte, WindowSize)
@@ -35,8 +35,8 @@ func (u *Response) ReadAhead() (whole bool, err error) {
 	return true, nil
 }
 
-// ReadEventsAhead reads a stream of events as ReadAhead does, for as long as it may be held, and puts
-// its chunks. late reports that the time was over before the end.
+// ReadEventsAhead is ReadAhead for a stream of events. It reads for as long as the stream may be
+// held, and puts its chunks. late reports that the time was over before the end.
 func (u *Response) ReadEventsAhead(
 	o response.StreamOptions, hold time.Duration, to response.Sink,
 ) (whole, late bool, err error) {
@@ -82,7 +82,7 @@ func (u *Response) hold() *ahead {
 	return u.ahead
 }
 
-// Ahead is what was read ahead of the body; nil before ReadAhead and ReadEventsAhead.
+// Ahead returns what was read ahead of the body; nil before ReadAhead and ReadEventsAhead.
 func (u *Response) Ahead() []byte {
 	if u.ahead == nil {
 		return nil
@@ -111,8 +111,8 @@ type Kept struct {
 	body  []byte
 }
 
-// Keep keeps a response that was read ahead to its end, and closes it. Who keeps it tells its endpoint
-// how it ended.
+// Keep stores a response that was read ahead to its end, and closes it. The caller reports the
+// result to the endpoint.
 func (u *Response) Keep() *Kept {
 	k := &Kept{Model: u.Model, body: u.ahead.all, head: Response{
 		Model: u.Model, Endpoint: u.Endpoint, Status: u.Status, Header: u.Header, Length: u.Length,
@@ -123,7 +123,7 @@ func (u *Response) Keep() *Kept {
 	return k
 }
 
-// Open makes a response of it again.
+// Open returns the stored response for reading.
 func (k *Kept) Open(ctx context.Context, o response.StreamOptions) *Response {
 	u := k.head
 	u.counted = true
@@ -135,9 +135,9 @@ func (k *Kept) Open(ctx context.Context, o response.StreamOptions) *Response {
 	return &u
 }
 
-// Open makes a response that comes from no endpoint, for tests: m and e are told of it as of any
-// other. body is called with the context of the attempt, which has to make progress within limit; 0
-// is no bound. Events are read as o says.
+// Open makes a response without a request to an endpoint, for tests. m and e receive its result
+// like any other. body is called with the context of the attempt, which must make progress within
+// limit; 0 means no limit. Events are read according to o.
 func Open(
 	ctx context.Context, m *backend.Model, e *pool.Endpoint, limit time.Duration,
 	body func(ctx context.Context) io.ReadCloser, o *response.StreamOptions,
@@ -154,15 +154,15 @@ func Open(
 	return u
 }
 
-// ahead is a body whose beginning was read ahead, and is read again.
+// ahead is a body whose beginning was read ahead and is read again.
 type ahead struct {
 	io.ReadCloser
 
-	all  []byte // read ahead
+	all  []byte // what was read ahead
 	at   int    // how much of it was read again
-	err  error  // that came after it
+	err  error  // the error after it
 	came chan piece
-	last []byte // that the read under way fills
+	last []byte // buffer of the read in progress
 }
 
 // piece is the result of a read.
@@ -171,7 +171,8 @@ type piece struct {
 	err error
 }
 
-// begin starts a read in the background. The next call of Read waits for it, if nobody else has.
+// begin starts a read in the background. The next call of Read waits for it unless it was already
+// collected.
 func (a *ahead) begin(b []byte) {
 	came := make(chan piece, 1)
 	a.came, a.last = came, b
@@ -181,7 +182,7 @@ func (a *ahead) begin(b []byte) {
 	}(a.ReadCloser)
 }
 
-// take notes the result of a read.
+// take stores the result of a read.
 func (a *ahead) take(b []byte, err error) { a.all, a.err = append(a.all, b...), err }
 
 // Read implements io.Reader.
@@ -204,7 +205,7 @@ func (a *ahead) Read(b []byte) (int, error) {
 	return a.ReadCloser.Read(b)
 }
 
-// Close implements io.Closer. It waits for a read under way.
+// Close implements io.Closer. It waits for a read in progress.
 func (a *ahead) Close() error {
 	err := a.ReadCloser.Close()
 	if a.came != nil {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// Names are what a response calls itself; empty where it does not say, or not near its beginning.
+// Names are the id and model in a response; empty when missing, or not near its beginning.
 type Names struct{ ID, Model string }
 
-// Names are looked for where the call asks for them, in the first event of a stream or in a body as
-// far as it was read first.
+// Names returns the names if the call asks for them. They are searched for in the first event of a
+// stream, or in the part of a body that was read first.
 func (u *Response) Names() Names {
 	if u.asks && u.buf != nil {
 		u.find(u.buf.bytes())
@@ -17,7 +17,7 @@ func (u *Response) Names() Names {
 	return u.told
 }
 
-// find looks for names in what was read.
+// find searches for names in b.
 func (u *Response) find(b []byte) {
 	if !u.asks || len(b) == 0 {
 		return
@@ -36,8 +36,8 @@ func (u *Response) find(b []byte) {
 	}
 }
 
-// read reads the members of an object, and of the one in it that an event of another API has around
-// its response, up to where b ends. What comes first counts.
+// read reads the members of an object up to the end of b, and those of the object that another
+// API's event has around its response. The first value counts.
 func (n *Names) read(dec *json.Decoder) {
 	for dec.More() && (n.ID == "" || n.Model == "") {
 		name, err := dec.Token()
@@ -64,7 +64,7 @@ func (n *Names) read(dec *json.Decoder) {
 	}
 }
 
-// readName reads the value of a member that is a name into to, unless that has one.
+// readName reads a member's value into to, unless to is already set.
 func readName(dec *json.Decoder, to *string) error {
 	x, err := dec.Token()
 	if name, ok := x.(string); ok && *to == "" && len(name) <= maxName {
@@ -73,5 +73,5 @@ func readName(dec *json.Decoder, to *string) error {
 	return err
 }
 
-// maxName bounds a name, in bytes: those of models are paths at most.
+// maxName limits a name, in bytes. Model names are paths at most.
 const maxName = 200

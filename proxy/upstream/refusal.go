@@ -12,17 +12,16 @@ import (
 	"signalbox/proxy/fault"
 )
 
-// Refusal is what a model server says of a request that it refuses. Fields that it leaves out are
-// empty.
+// Refusal is what a model server says about a request that it refuses. Missing fields are empty.
 type Refusal struct {
 	Message string          `json:"message"`
 	Type    string          `json:"type"`
 	Param   string          `json:"param"`
-	Code    json.RawMessage `json:"code"` // a word; with vLLM the status, a number
+	Code    json.RawMessage `json:"code"` // a word; in vLLM the status, a number
 }
 
-// ReadRefusal reads an error body: the object `error` of the API, or, as older servers write it,
-// the same members without it. Of any other body it is empty.
+// ReadRefusal parses an error body: the object `error` of the API or, from older servers, the same
+// members without it. It returns the zero value for any other body.
 func ReadRefusal(body []byte) (r Refusal) {
 	var whole struct {
 		Refusal
@@ -41,8 +40,8 @@ func ReadRefusal(body []byte) (r Refusal) {
 	return r
 }
 
-// TooLong reports whether the prompt was refused for its length. A limit on the response that does
-// not fit beside the prompt is another matter: its param is the limit.
+// TooLong reports whether the prompt was refused for its length. A response limit that does not fit
+// next to the prompt is not meant: its param names the limit.
 func (r *Refusal) TooLong() bool {
 	switch {
 	case r.coded(), r.Type == typeExceeded:
@@ -57,25 +56,25 @@ func (r *Refusal) TooLong() bool {
 		strings.Contains(says, longerThan)
 }
 
-// What llama.cpp and SGLang call a prompt that is too long by itself.
+// The words of llama.cpp and SGLang for a prompt that is too long on its own.
 const (
 	typeExceeded = "exceed_context_size_error"
 	longerThan   = "longer than the model's context length"
 )
 
-// coded reports whether the refusal has the code of the API for a prompt that is too long.
+// coded reports whether the refusal has the API's code for a prompt that is too long.
 func (r *Refusal) coded() bool { return string(r.Code) == `"`+fault.CodeTooLong+`"` }
 
-// maxMessage bounds how much of a server's message is repeated, in bytes.
+// maxMessage limits how much of a server's message is passed on, in bytes.
 const maxMessage = 500
 
-// Short is the message, cut to 500 bytes of valid UTF-8.
+// Short returns the message, cut to 500 bytes of valid UTF-8.
 func (r *Refusal) Short() string {
 	return strings.ToValidUTF8(r.Message[:min(len(r.Message), maxMessage)], "")
 }
 
-// Refusal is what the server says of a request that it refuses with 400; empty for any other
-// response.
+// Refusal returns what the server says about a request that it refuses with a 400; empty for any
+// other response.
 func (u *Response) Refusal() (r Refusal) {
 	whole := errors.Is(u.err, io.EOF)
 	if u.Status != http.StatusBadRequest || !u.JSON() || !u.Plain() || !whole {
@@ -84,17 +83,17 @@ func (u *Response) Refusal() (r Refusal) {
 	return ReadRefusal(u.buf.bytes())
 }
 
-// Asked is what a refused request asked of a context window, as far as the proxy knows.
+// Asked is what a refused request needed of the context window, as far as the proxy knows.
 type Asked struct {
-	Prompt int   // an estimate, in tokens
-	Limit  int64 // on the response, that the client has set; 0 for none
+	Prompt int   // estimated tokens of the prompt
+	Limit  int64 // response limit set by the client; 0 if none
 
-	PromptField, LimitField string // of the request
+	PromptField, LimitField string // names of the request's fields
 }
 
-// TooLong is the error of a request that the server refuses for its length, in the words of the
-// API; nil for any other response, and for one that has these words already. It names the limit on
-// the response where that is at fault, and else the prompt.
+// TooLong returns the error, in the API's words, for a request that the server refused for its
+// length. It is nil for any other response, and for one that already uses these words. The error
+// names the response limit if that is the cause, otherwise the prompt.
 func (u *Response) TooLong(a *Asked) error {
 	r := u.Refusal()
 	if !r.TooLong() {
@@ -109,16 +108,16 @@ func (u *Response) TooLong(a *Asked) error {
 	return &fault.TooLongError{Param: a.PromptField, Message: r.Short()}
 }
 
-// The words in which servers tell the lengths: those of vLLM in several versions, SGLang and OpenAI.
-// vLLM reads no more of a prompt than the limit leaves room for, and then says "at least".
+// The texts in which servers report lengths: vLLM in several versions, SGLang and OpenAI. vLLM
+// stops reading a prompt at the room that the limit leaves, and then says "at least".
 var (
 	toldWindow = regexp.MustCompile(`context length (?:is|of) (\d{1,9}) tokens`)
 	toldPrompt = regexp.MustCompile(`(at least )?(\d{1,9}) (?:input tokens|tokens from the input|` +
 		`tokens of prompt|in (?:the messages|the prompt|your prompt))`)
 )
 
-// ofLimit reports whether the prompt alone would fit into the window, and does not with the limit
-// beside it. An estimate of the prompt is believed where one and a half times as much would fit.
+// ofLimit reports whether the prompt alone would fit into the window but does not together with the
+// limit. An estimated prompt length is trusted when one and a half times as much would fit.
 func (r *Refusal) ofLimit(a *Asked, window int) bool {
 	if m := toldWindow.FindStringSubmatch(r.Message); m != nil {
 		window, _ = strconv.Atoi(m[1])
@@ -133,7 +132,7 @@ func (r *Refusal) ofLimit(a *Asked, window int) bool {
 			prompt, least = max(prompt, n), max(least, n)
 		}
 	}
-	// SGLang and llama.cpp have other words for a prompt that is too long by itself.
+	// SGLang and llama.cpp have other words for a prompt that is too long on its own.
 	alone := r.Type == typeExceeded || strings.Contains(strings.ToLower(r.Message), longerThan)
 	return !alone && prompt < window && int64(least)+a.Limit >= int64(window)
 }

@@ -1,10 +1,9 @@
-// Package upstream sends one request to one endpoint and reads its response: whole, in pieces, or as
-// a stream of events. It decides nothing: which endpoint is asked, whether another one is, and what
-// the client gets of the response is up to the caller.
+// Package upstream sends one request to one endpoint and reads its response: whole, in pieces, or
+// as a stream of events. It makes no decisions: the caller chooses the endpoint, whether to try
+// another, and what the client receives.
 //
-// A Response belongs to one goroutine at a time. Its watchdog is the one timer beside it, which
-// Close stops; a body that is read ahead is read by one goroutine for each read, which Close waits
-// for.
+// A Response belongs to one goroutine at a time. It owns a watchdog timer, which Close stops. Each
+// read of a body that is read ahead has a goroutine of its own, which Close waits for.
 package upstream
 
 import (
@@ -32,53 +31,53 @@ import (
 	"signalbox/stream/response"
 )
 
-// MaxWhole bounds a response that is read in one piece, in bytes.
+// MaxWhole limits a response that is read in one piece, in bytes.
 const MaxWhole = 8 << 20
 
-// Response is the response of an endpoint.
+// Response is an endpoint's response.
 type Response struct {
 	Model    *backend.Model
 	Endpoint *pool.Endpoint
 	Status   int
 	Header   http.Header
-	Length   int64 // of the body in bytes; -1 when it is not known
+	Length   int64 // length of the body in bytes; -1 if unknown
 	Events   bool  // the body is a stream of events
-	Direct   bool  // it is of the Messages API
+	Direct   bool  // it is a response of the Messages API
 	Took     time.Duration
-	// Stream parses the events; nil when the body is no stream of events that can be read.
+	// Stream parses the events; nil when the body is not a readable stream of events.
 	Stream        *response.Stream
 	MaxRetryAfter time.Duration
 
-	lease     *pool.Lease // of Endpoint; closed with the response; nil in tests
+	lease     *pool.Lease // slot at Endpoint; closed with the response; nil in tests
 	body      io.ReadCloser
-	buf       *window // of the body: read, and not passed on
-	err       error   // of the last read of body; io.EOF when all of it is in buf
+	buf       *window // body bytes that were read and not yet passed on
+	err       error   // from the last read of body; io.EOF when all of it is in buf
 	watch     *watchdog
 	observers []Observer
-	ahead     *ahead // that was read ahead; nil for none
-	names     bool   // the id is still to be looked for
-	id        string // as it is spelled; empty when none was found
-	asks      bool   // its names are still to be looked for
+	ahead     *ahead // what was read ahead; nil if nothing was
+	names     bool   // the id has not been searched for yet
+	id        string // as spelled in JSON; empty when none was found
+	asks      bool   // the names have not been searched for yet
 	told      Names
-	page      bool // it is a page for people, where the API has none
-	due       bool // an answer in JSON
+	page      bool // it is an HTML page, which the API never returns
+	due       bool // should be JSON
 	useless   bool // see Useless
-	counted   bool // the endpoint was told how it ended, or that it is of no use
-	fresh     bool // there was progress since the watchdog was told
+	counted   bool // the result was already reported to the endpoint
+	fresh     bool // there was progress that the watchdog does not know of yet
 	closed    bool
 }
 
-// Observer is told of all that comes of a stream, before the client gets it.
+// Observer receives everything that arrives in a stream, before the client does.
 type Observer interface {
 	response.Sink
-	// Mark says that chunks have come at a time, and that no more are here.
+	// Mark reports when chunks arrived; it is called after the last one available.
 	Mark(now time.Time)
 }
 
 // Observe adds an observer. The body must be a stream of events.
 func (u *Response) Observe(o Observer) { u.observers = append(u.observers, o) }
 
-// Tee makes w get what was read of the body and all that will be. Errors of w are ignored.
+// Tee makes w receive what was read of the body and all that will be. Errors of w are ignored.
 func (u *Response) Tee(w io.Writer) {
 	_, _ = w.Write(u.buf.bytes())
 	u.body = &teed{u.body, w}
@@ -98,25 +97,26 @@ func (t *teed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Misfit says why the response must not reach a client; empty when it may.
+// Misfit explains why the response must not reach a client; empty when it may.
 func (u *Response) Misfit(streaming bool) string {
 	switch {
 	case u.Status < 200 || u.Status >= 300 && u.Status < 400:
-		return "a redirect or protocol switch" // not followed: it could lead anywhere
+		return "a redirect or protocol switch" // not followed, since it could lead anywhere
 	case u.Status >= http.StatusInternalServerError && !u.JSON():
 		return "an error page"
 	case u.page:
 		return "a page"
 	case u.Good() && u.Events != streaming:
-		// Official SDKs take either mismatch for a response without content.
+		// Official SDKs treat either mismatch as a response without content.
 		return "a body of another kind than asked for"
 	}
 	return ""
 }
 
-// failure is the error of a response that only says that the endpoint is not what it should be; nil
-// for any other. It refuses the proxy's own credentials (where it gets the client's, what it says
-// of them is for the client), or something else than a model server gives a page.
+// failure returns the error of a response that only shows a problem of the endpoint; nil for any
+// other response. The endpoint refuses the proxy's own credentials, or something other than a model
+// server returns a page. When the endpoint receives the client's credentials, their refusal is a
+// response for the client.
 func (u *Response) failure() error {
 	if u.page {
 		return &fault.UnusableError{Problem: "a page"}
@@ -127,7 +127,7 @@ func (u *Response) failure() error {
 	return nil
 }
 
-// Good reports whether the status is one of success.
+// Good reports whether the status is 2xx.
 func (u *Response) Good() bool { return u.Status >= 200 && u.Status < 300 }
 
 // Plain reports whether the body has no content encoding.
@@ -136,12 +136,12 @@ func (u *Response) Plain() bool {
 	return enc == "" || strings.EqualFold(enc, "identity")
 }
 
-// JSON reports whether the body is JSON, by its media type.
+// JSON reports whether the media type of the body is JSON.
 func (u *Response) JSON() bool { return hasType(u.Header, "application/json") }
 
 // Peek reads what decides whether the response is usable: all of a short body, the first bytes of a
-// long one, the first event of a stream. An endpoint that breaks off before can still be replaced
-// by another.
+// long one, the first event of a stream. If the endpoint breaks off before that, another one can
+// still be tried.
 func (u *Response) Peek() error {
 	if u.Stream != nil {
 		return u.peekEvents()
@@ -175,11 +175,11 @@ func (u *Response) peekEvents() error {
 	return nil
 }
 
-// responseID finds the id of a response where its body, or its stream, begins.
+// responseID matches the id of a response near the beginning of its body or stream.
 var responseID = regexp.MustCompile(`"id"\s*:\s*("[^"\\]{1,200}")`)
 
-// ID is the id of a response of the Responses API as it is spelled, quotes included. It is looked
-// for where the body begins; empty when none is there.
+// ID returns the id of a Responses API response as spelled, including quotes. Only the beginning of
+// the body is searched; the result is empty when it has no id.
 func (u *Response) ID() string {
 	if u.names && u.buf != nil && len(u.buf.bytes()) > 0 {
 		u.names = false
@@ -190,8 +190,9 @@ func (u *Response) ID() string {
 	return u.id
 }
 
-// Advance reads on in a stream of events. The next event has to be complete within limit, counted
-// from the first read after the last one; bytes that complete no event do not count.
+// Advance continues reading a stream of events. The next event must be complete within limit,
+// counted from the first read after the previous event. Bytes that complete no event do not count
+// as progress.
 func (u *Response) Advance(limit time.Duration) {
 	if u.fresh {
 		u.fresh = false
@@ -207,8 +208,8 @@ func (u *Response) Advance(limit time.Duration) {
 	}
 }
 
-// Deliver puts the chunks of a stream that are here, by way of the observers. It reports whether
-// there were any, and when.
+// Deliver puts the available chunks of a stream to the observers and to. It reports whether there
+// were any, and when.
 func (u *Response) Deliver(to response.Sink) (now time.Time, came bool) {
 	for c := u.Stream.Next(); c != nil; c = u.Stream.Next() {
 		came = true
@@ -227,21 +228,21 @@ func (u *Response) Deliver(to response.Sink) (now time.Time, came bool) {
 	return now, came
 }
 
-// After the end mark the client has the whole response. The endpoint gets a moment to end its body
-// in order, so that the connection can be used again, and no more. What it still sends is dropped,
-// but for a [DONE] after the last event of a response: some servers send one, and their clients may
+// After the end mark the client has the whole response. The endpoint gets a short time to end its
+// body properly, so that the connection can be reused. Anything else that it sends is dropped,
+// except a [DONE] after the last event of a response: some servers send one, and their clients may
 // wait for it.
 const (
 	drainTime  = 50 * time.Millisecond
 	drainReads = 4
 )
 
-// Drain reads the end of a stream whose last event has come. put is called after each read.
+// Drain reads the end of a stream after its last event. put is called after each read.
 func (u *Response) Drain(put func()) {
 	u.watch.expect(drainTime)
 	u.fresh = false
 	if u.Direct {
-		return // nothing comes after the last event
+		return // nothing follows the last event
 	}
 	for range drainReads {
 		if u.err != nil {
@@ -252,11 +253,11 @@ func (u *Response) Drain(put func()) {
 	}
 }
 
-// Piece is the part of the body that was read and not passed on. It is valid until the next call of
-// another method.
+// Piece returns the part of the body that was read and not passed on. It is valid until the next
+// call of another method.
 func (u *Response) Piece() []byte { return u.buf.bytes() }
 
-// Previous is the end of the piece before, as far as Tally.Body needs it.
+// Previous returns the end of the previous piece, as much as Tally.Body needs.
 func (u *Response) Previous() []byte { return u.buf.last() }
 
 // Next reads the next piece.
@@ -269,20 +270,21 @@ func (u *Response) Next() {
 	}
 }
 
-// Discard forgets the piece that is here.
+// Discard drops the current piece.
 func (u *Response) Discard() { u.buf.clear() }
 
-// Err is the error of the last read; io.EOF when Piece is the last one.
+// Err returns the error of the last read; io.EOF when Piece is the last one.
 func (u *Response) Err() error { return u.err }
 
-// read adds to the window what the endpoint has, at least one byte unless it fails.
+// read adds available bytes to the window, at least one unless it fails.
 func (u *Response) read() {
 	u.watch.asleep.Store(false)
 	u.err = u.buf.read(u.body)
 	u.watch.asleep.Store(true)
 }
 
-// ReadWhole reads the body, up to MaxWhole bytes or a little more; Err is io.EOF when that was all.
+// ReadWhole reads the body, up to slightly more than MaxWhole bytes; Err is io.EOF when that was
+// all.
 func (u *Response) ReadWhole() ([]byte, error) {
 	all := bytes.Clone(u.buf.bytes())
 	for u.err == nil && len(all) < MaxWhole {
@@ -316,25 +318,25 @@ func (u *Response) ReadEvents(to response.Sink) error {
 	}
 }
 
-// Waive says that progress need not come until the next Advance or Next: the client is reading.
+// Waive suspends the timeout until the next Advance or Next, while the client is reading.
 func (u *Response) Waive() {
 	u.watch.expect(0)
 	u.fresh = true
 }
 
-// Late reports whether the response was ended for want of progress.
+// Late reports whether the response was cancelled for lack of progress.
 func (u *Response) Late() bool { return u.watch.expired() }
 
-// Cancel makes a read that waits, and later ones, fail soon. It may be called from another goroutine
-// than that which reads.
+// Cancel makes a waiting read, and later ones, fail soon. It may be called from another goroutine
+// than the reading one.
 func (u *Response) Cancel() { u.watch.cancel() }
 
-// Vacate gives the slot at the endpoint back before Close, where that has nothing more to do for the
-// request. What it sent can be read as before.
+// Vacate returns the slot at the endpoint before Close, when the endpoint has no more work for the
+// request. What it sent can still be read.
 func (u *Response) Vacate() { u.lease.Close() }
 
-// Close gives everything back; the request to the endpoint is cancelled if it still runs. A second
-// call, and a call on nil, do nothing.
+// Close releases everything and cancels the request to the endpoint if it is still running. A
+// second call, and a call on nil, do nothing.
 func (u *Response) Close() {
 	if u == nil || u.closed {
 		return
@@ -348,7 +350,7 @@ func (u *Response) Close() {
 	u.lease.Close()
 }
 
-// Body is the body of a request, which every attempt reads from its start.
+// Body is the body of a request. Every attempt reads it from its start.
 type Body interface {
 	Reader() io.ReadCloser
 	Size() int64 // in bytes
@@ -356,39 +358,40 @@ type Body interface {
 
 // Call is one request as an attempt sends it.
 type Call struct {
-	ID      string      // of the request, for X-Request-Id
-	Headers http.Header // of the client
+	ID      string      // request id, for X-Request-Id
+	Headers http.Header // the client's headers
 	Extra   []rules.Header
 	Body    Body
 
-	Path string // below the base of an endpoint, such as chat/completions
+	Path string // relative to the endpoint's base URL, such as chat/completions
 	API  openai.API
-	// Form: the body is multipart/form-data.
+	// Form means that the body is multipart/form-data.
 	Form bool
-	// Translated: the client's request was one to the Messages API and Body is a chat completion.
+	// Translated means that the client sent a request to the Messages API and Body is a chat
+	// completion.
 	Translated bool
-	// Messages: the response is one of the Messages API.
+	// Messages means that the response is one of the Messages API.
 	Messages bool
 
 	Streaming bool
-	Choices   int  // that the request asks for
-	Quiet     bool // the client did not ask for the usage, the proxy did
-	Unweighed bool // the client did not ask for log-probabilities, the proxy did
-	// CommentsAreProgress: comments of the server count for the timeouts as events do.
+	Choices   int  // number of choices requested
+	Quiet     bool // the usage was requested by the proxy, not the client
+	Unweighed bool // log-probabilities were requested by the proxy, not the client
+	// CommentsAreProgress makes the server's comments count as progress, like events.
 	CommentsAreProgress bool
-	MaxRetryAfter       time.Duration // a longer Retry-After counts as this one
-	Named               bool          // the names of the response are looked for
+	MaxRetryAfter       time.Duration // a longer Retry-After is reduced to this
+	Named               bool          // search for the names of the response
 
-	// Hold, when set, is called with a response that the client may get, before its first bytes are
+	// Hold, if set, is called with a response that may be delivered, before its first bytes are
 	// read. It may read the response ahead.
 	Hold func(u *Response) error
 }
 
-// Do sends the request to the endpoint of a lease and waits for the head and the first bytes of the
-// body: up to then an attempt can fail without the client noticing. It takes the lease over and
-// closes it on an error; otherwise the caller closes the response, and the lease with it. Errors
-// are ErrClientGone, *ConnectError, *NoResponseError, *CredentialsError and *UnusableError of
-// package fault.
+// Do sends the request to the lease's endpoint and waits for the head and the first bytes of the
+// body. Up to this point an attempt can fail without the client noticing. Do takes over the lease
+// and closes it on an error; otherwise the caller closes the response, which closes the lease.
+// Errors are ErrClientGone, *ConnectError, *NoResponseError, *CredentialsError and *UnusableError
+// of package fault.
 func Do(
 	ctx context.Context, t framing.Transport, c *Call, m *backend.Model, lease *pool.Lease,
 ) (*Response, error) {
@@ -448,18 +451,18 @@ func Do(
 	return u, nil
 }
 
-// answersInJSON reports whether the API answers in JSON, or in events. Audio is neither.
+// answersInJSON reports whether the API responds in JSON or events. Audio does neither.
 func (c *Call) answersInJSON() bool { return c.API != openai.Other || c.Path == embeddings }
 
-// embeddings is the path of the one API beside those of completions that is known to answer in
+// embeddings is the path of the one API other than the completions that is known to respond in
 // JSON.
 const embeddings = "embeddings"
 
-// request makes the request to the endpoint. The query of the client's URL is not passed on.
+// request builds the request to the endpoint. The query of the client's URL is not passed on.
 func (c *Call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	h := headers.ForUpstream(c.Headers, c.ID, e.Credential(c.Headers))
 	if len(h["Content-Type"]) == 0 && !c.Form {
-		// The proxy has read it as JSON. vLLM refuses a body without a type.
+		// The proxy has parsed the body as JSON. vLLM refuses a body without a type.
 		h["Content-Type"] = []string{"application/json"}
 	}
 	for _, x := range c.Extra {
@@ -481,9 +484,9 @@ func (c *Call) request(ctx context.Context, e *pool.Endpoint) *http.Request {
 	return req.WithContext(ctx)
 }
 
-// passTrace sets the trace headers of the request to the endpoint: those of the proxy's own span
-// where there is one, else those of the client. A Tracestate goes with a Traceparent that could be
-// read, or not at all (W3C Trace Context, processing model).
+// passTrace sets the trace headers of the request to the endpoint: those of the proxy's own span if
+// there is one, otherwise the client's. A Tracestate is passed only with a valid Traceparent (W3C
+// Trace Context, processing model).
 func passTrace(ctx context.Context, h http.Header) {
 	w3c, carrier := propagation.TraceContext{}, propagation.HeaderCarrier(h)
 	switch {
@@ -500,9 +503,9 @@ func passTrace(ctx context.Context, h http.Header) {
 var errRefused = errors.New("the server refused the request twice")
 
 // once returns bodies until one of them was read. The HTTP/2 transport repeats a request whose
-// stream was refused, or whose connection takes no more, for which nothing was done: at once, and
-// then six times within 63 s (net/http of Go 1.26). After the first repetition another endpoint is
-// the better choice.
+// stream was refused, or whose connection accepts no more, so that nothing was processed:
+// immediately, and then six times within 63 s (net/http of Go 1.26). After the first repetition,
+// another endpoint is the better choice.
 func once(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
 	var sent atomic.Bool
 	return func() (io.ReadCloser, error) {
@@ -514,7 +517,7 @@ func once(body func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
 	}
 }
 
-// repeated is a body that notes when it is read.
+// repeated is a body that records that it was read.
 type repeated struct {
 	io.ReadCloser
 
@@ -527,8 +530,8 @@ func (r *repeated) Read(b []byte) (int, error) {
 	return r.ReadCloser.Read(b)
 }
 
-// blame classifies the error of an attempt, and counts it against the endpoint unless the client
-// has disconnected.
+// blame classifies the error of an attempt, and counts it as a failure of the endpoint unless the
+// client has disconnected.
 func blame(
 	ctx context.Context, watch *watchdog, m *backend.Model, e *pool.Endpoint, err error,
 ) error {
@@ -545,7 +548,7 @@ func blame(
 	return &fault.NoResponseError{Err: err}
 }
 
-// hasType reports whether the body is of the given media type, whatever its parameters.
+// hasType reports whether the body has the given media type, ignoring parameters.
 func hasType(h http.Header, media string) bool {
 	t, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(t), media)

@@ -11,13 +11,13 @@ import (
 	"signalbox/stream/response"
 )
 
-// restUnsaid is how long an endpoint is left alone that refuses with 429 and does not say for how
-// long: as it counts as no failure, nothing else would keep requests from it. One request in this
-// time is few enough for the budget of retries. One that gets the credentials of clients may have
-// refused this client alone, and one that has said how long keeps its word.
+// restUnsaid is how long an endpoint rests after a 429 without a Retry-After. A 429 is not counted
+// as a failure, so nothing else would keep requests away. One request in this time is few enough
+// for the retry budget. It does not apply to an endpoint that receives clients' credentials, which
+// may have refused this client only, or to one that has sent a Retry-After, which is used instead.
 const restUnsaid = 5 * time.Second
 
-// tell tells the endpoint what its status means for it.
+// tell reports to the endpoint what the response status means for it.
 func (u *Response) tell(now time.Time) {
 	switch u.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -35,8 +35,8 @@ func (u *Response) tell(now time.Time) {
 	}
 }
 
-// Erred counts the response against its endpoint, as one that is an error or of no use. It counts
-// once, whoever finds what.
+// Erred reports an error, or an unusable response, to its endpoint. A response is counted once,
+// however often it is reported.
 func (u *Response) Erred(now time.Time) {
 	if !u.counted {
 		u.counted = true
@@ -44,10 +44,10 @@ func (u *Response) Erred(now time.Time) {
 	}
 }
 
-// Counted reports that the endpoint was told how the response ended.
+// Counted reports whether the result was already reported to the endpoint.
 func (u *Response) Counted() bool { return u.counted }
 
-// BrokeOff counts the response against its endpoint, as one that broke off, unless it has counted.
+// BrokeOff reports a response that broke off to its endpoint, unless it was already counted.
 func (u *Response) BrokeOff(now time.Time) {
 	if !u.counted {
 		u.counted = true
@@ -55,8 +55,8 @@ func (u *Response) BrokeOff(now time.Time) {
 	}
 }
 
-// Refused reports a response that another endpoint may well not give: the endpoint is busy, or a
-// gateway did not reach it. 500 and 504 are final: the work was done or may still be going on.
+// Refused reports whether another endpoint may well respond instead: this one is busy, or a gateway
+// did not reach it. 500 and 504 are final, since the work was done or may still be in progress.
 func (u *Response) Refused() bool {
 	switch u.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
@@ -65,19 +65,19 @@ func (u *Response) Refused() bool {
 	return false
 }
 
-// Useless reports a response with a status of success that is none, as another endpoint may well not
-// give it: a stream that begins with an error of the server's own, or a body of which response.Useless
-// is true, as far as it was read. Clients repeat a request that was answered with 500; what fails
-// behind a status of success they do not.
+// Useless reports whether a response with a success status is in fact an error, so that another
+// endpoint may do better: a stream that begins with a server error, or a body for which
+// response.Useless is true, as far as it was read. Clients retry a 500, but not what fails behind a
+// success status.
 func (u *Response) Useless() bool { return u.useless }
 
-// beginsUseless is Useless of what Peek has read.
+// beginsUseless is Useless for what Peek has read.
 func (u *Response) beginsUseless() bool {
 	b, whole := u.buf.bytes(), errors.Is(u.err, io.EOF)
 	switch {
 	case u.Stream != nil:
 		return u.Stream.FailsFirst()
-	case u.due && whole && len(b) == 0: // whatever its type
+	case u.due && whole && len(b) == 0: // of any type
 		return true
 	case !u.readable():
 		return false
@@ -87,12 +87,12 @@ func (u *Response) beginsUseless() bool {
 	return response.BeginsUseless(b)
 }
 
-// readable reports that the body should be JSON, and can be read here.
+// readable reports whether the body should be JSON and can be read here.
 func (u *Response) readable() bool { return u.due && u.JSON() && u.Plain() }
 
-// Better returns the one of two refusals that helps the client more, and closes the other: one whose
-// status says what it is, of two 429 the one that may be repeated sooner, else the later one. held
-// may be nil.
+// Better returns the one of two refusals that is more useful to the client, and closes the other. A
+// refusal by its status is better than a useless response; of two 429s, the one with the earlier
+// retry is better; otherwise the later one is. held may be nil.
 func Better(held, u *Response) *Response {
 	if held != nil && (u.useless && !held.useless || held.sooner(u)) {
 		u.Close()
@@ -102,13 +102,13 @@ func Better(held, u *Response) *Response {
 	return u
 }
 
-// sooner reports that both are 429, and u may be repeated sooner than o.
+// sooner reports whether both are 429 and u may be retried earlier than o.
 func (u *Response) sooner(o *Response) bool {
 	return u.Status == http.StatusTooManyRequests && o.Status == http.StatusTooManyRequests &&
 		retryAfter(u.Header) < retryAfter(o.Header)
 }
 
-// retryAfter reads Retry-After; a year when there is none that can be read.
+// retryAfter returns the wait in Retry-After; a year when it is missing or invalid.
 func retryAfter(h http.Header) time.Duration {
 	if d, ok := headers.RetryAfter(h, time.Now()); ok {
 		return d

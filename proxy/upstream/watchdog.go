@@ -8,23 +8,24 @@ import (
 )
 
 // watchdog cancels an attempt that makes no progress. It sleeps while nobody waits for the
-// upstream: the time that a client takes to read is not the upstream's. Progress is frequent and
-// want of it is rare, so the timer is not put off each time: when it rings early, it is set again.
+// upstream, since the time that a client takes to read is not the upstream's. Progress is frequent
+// and timeouts are rare, so the timer is not reset at each progress: when it fires early, it is set
+// again.
 type watchdog struct {
 	cancel context.CancelFunc
 	late   atomic.Bool
 	asleep atomic.Bool
 
-	mu    sync.Mutex // guards what follows; a leaf
+	mu    sync.Mutex // guards the fields below; a leaf lock
 	timer *time.Timer
-	due   time.Time // when progress has to have come; zero for never
-	rings time.Time // when the timer does; zero when it is not set
+	due   time.Time // deadline for progress; zero for none
+	rings time.Time // when the timer fires; zero when it is not set
 }
 
-// nap is how soon a watchdog that was asleep when the time was over looks again.
+// nap is when a watchdog that was asleep at its deadline checks again.
 const nap = 100 * time.Millisecond
 
-// newWatchdog starts one that waits for limit, or for ever when limit is 0.
+// newWatchdog starts a watchdog with a first deadline after limit, or none when limit is 0.
 func newWatchdog(ctx context.Context, limit time.Duration) (context.Context, *watchdog) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watchdog{cancel: cancel}
@@ -32,7 +33,7 @@ func newWatchdog(ctx context.Context, limit time.Duration) (context.Context, *wa
 	return ctx, w
 }
 
-// expect gives the attempt limit from now until the next progress, or for ever when limit is 0.
+// expect sets the deadline for the next progress to limit from now, or to none when limit is 0.
 func (w *watchdog) expect(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +53,7 @@ func (w *watchdog) expect(limit time.Duration) {
 	w.rings = w.due
 }
 
-// ring ends the attempt if it is late.
+// ring cancels the attempt if its deadline has passed.
 func (w *watchdog) ring() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,5 +86,5 @@ func (w *watchdog) stop() {
 	w.cancel()
 }
 
-// expired reports whether the attempt was ended for want of progress.
+// expired reports whether the attempt was cancelled for lack of progress.
 func (w *watchdog) expired() bool { return w.late.Load() }
