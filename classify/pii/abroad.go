@@ -9,10 +9,11 @@ import (
 	"signalbox/internal/script"
 )
 
-// A model that knows the Latin script alone takes words of others for names because they are strange
-// to it. abroad reports whether a span of such a model that begins in another script has the form of
-// what it is said to be: a capital in the middle of a sentence, a surname and its length, the ending
-// of a place. Where a script has no such form, names are left to the words that announce them.
+// A model that was trained on the Latin script alone takes words of other scripts for names because
+// they are unfamiliar. abroad reports whether a span of such a model that begins in another script
+// has the form of its type: a capital in the middle of a sentence, a known surname and a plausible
+// length, the ending of a place. For scripts without such a form, names are only found through the
+// words that announce them.
 func (r *reader) abroad(p *Span) bool {
 	value := r.text[p.Start:p.End]
 	first := firstLetter(value)
@@ -37,8 +38,8 @@ func (r *reader) abroad(p *Span) bool {
 	return false
 }
 
-// sureWord is the probability from which on one word with a capital, of a script that the model does
-// not know, is a name in the middle of a sentence.
+// sureWord is the probability from which a single capitalised word, of a script that the model does
+// not know, counts as a name in the middle of a sentence.
 const sureWord = 0.8
 
 // cased judges a span in a script with capitals.
@@ -58,7 +59,7 @@ func (r *reader) cased(p *Span, value string) bool {
 	return false
 }
 
-// casedStreets reports whether a value has the word of a street of Russian, Ukrainian or Greek.
+// casedStreets reports whether value contains a Russian, Ukrainian or Greek word for a street.
 func casedStreets(value string) bool {
 	value = strings.ToLower(value)
 	return slices.ContainsFunc(casedStreetWords,
@@ -75,8 +76,8 @@ func endsIn(value string, endings []string) bool {
 	return false
 }
 
-// familyName reports whether a value is a name of Chinese, Japanese or Korean by its length and the
-// family name that it begins with.
+// familyName reports whether value is a Chinese, Japanese or Korean name, judging by its length and
+// the family name that it begins with.
 func familyName(value string) bool {
 	n := utf8.RuneCountInString(value)
 	if last, _ := utf8.DecodeLastRuneInString(value); strings.ContainsRune(notNames.roles, last) {

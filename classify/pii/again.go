@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Who is named in full once is called by a part of the name elsewhere: Rachel Okonjo, Hello Rachel.
+// A person who is named in full once is called by a part of the name elsewhere: Rachel Okonjo,
+// Hello Rachel.
 
-// again adds to spans, which are sorted, the words of text that are the first or the last word of a
-// full name among them. Words that are others as well count nowhere, and none does in a line of
+// again adds to spans, which are sorted, the occurrences in text of the first or last word of a
+// full name in spans. Words with another meaning are excluded, and so are all words in lines of
 // code.
 func again(ctx context.Context, text string, spans []Span) ([]Span, error) {
 	parts := partsOf(text, spans)
@@ -68,14 +69,14 @@ func (s *scanner) fullWord(i int) int {
 	return end
 }
 
-// surePart is the probability of a full name from which on its parts are looked for.
+// surePart is the probability of a full name from which its parts are searched for.
 const surePart = 0.7
 
-// maxParts is how many words of names are looked for in a text.
+// maxParts is the maximum number of parts of names searched for in a text.
 const maxParts = 256
 
-// partsOf returns the first and last words of the full names of people in spans, with the best
-// score of those.
+// partsOf returns the first and last words of the full names of people in spans, with the highest
+// score of the names that contain them.
 func partsOf(text string, spans []Span) map[string]float64 {
 	var parts map[string]float64
 	for k := range spans {
@@ -103,7 +104,8 @@ func partsOf(text string, spans []Span) map[string]float64 {
 	return parts
 }
 
-// nobodyElse reports whether a word of a name is no other word of a sentence with a capital.
+// nobodyElse reports whether a word of a name has no other meaning as a capitalised word in a
+// sentence.
 func nobodyElse(word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	if utf8.RuneCountInString(word) < 3 || !unicode.IsUpper(first) || strings.IndexByte(word, '.') >= 0 ||
@@ -128,8 +130,8 @@ func nobodyElse(word string) bool {
 	return !thing && !month && !joins && !both
 }
 
-// usual reports whether a word of a name is a month of some language, or a word or a product that
-// texts and headings write with a capital, too.
+// usual reports whether a word of a name is also the name of a month in some language, or a word or
+// product that texts and headings capitalise.
 func usual(word string) bool {
 	_, thing := alsoThings[word]
 	_, everyday := commons["everyday"][fold(word)]

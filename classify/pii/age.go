@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxAge is the largest number taken for an age, in years; the oldest person on record died at 122.
+// maxAge is the highest number accepted as an age, in years; the oldest person on record died at
+// 122.
 const maxAge = 122
 
 // age reads the age [i, end) of a person. Its span is the number alone.
@@ -44,8 +45,8 @@ func (s *scanner) age(i, end int) int {
 	return 0
 }
 
-// moreThanAge reports whether what follows at i makes the number before another thing: a share, a
-// time, a part of a word, or one end of a range of ages, which belongs to nobody.
+// moreThanAge reports whether the text at i shows that the number before it is not an age: a share,
+// a time, a part of a word, or one end of a range of ages, which describes no one person.
 func (s *scanner) moreThanAge(i int) bool {
 	switch next := s.byteAt(i); next {
 	case '%', '-', ':', '/', '_':
@@ -62,7 +63,7 @@ func (s *scanner) moreThanAge(i int) bool {
 
 //nolint:gochecknoglobals // constant tables
 var (
-	// ageCues stand directly before an age.
+	// ageCues are words directly before an age.
 	ageCues = cues{
 		"aged", "age", "alter", "edad", "idade", "età", "leeftijd", "ålder", "wiek", "wieku", "yaş",
 		"yaşı", "возраст", "年龄", "年齢",
@@ -72,7 +73,7 @@ var (
 		"i'm", "i’m",
 	}
 	turnCues = cues{"turns", "turned", "turning"}
-	// rangeCues speak of an age that people reach, not of someone's.
+	// rangeCues announce an age in general, not the age of a person.
 	rangeCues = cues{"until age", "at age", "from age", "by age", "to age", "under age", "over age"}
 )
 
@@ -82,8 +83,8 @@ func (s *scanner) endsClause(i int) bool {
 	return b == 0 || strings.IndexByte(".,;!?\n)", b) >= 0
 }
 
-// turnsAge reports whether what follows at i goes with "she turns 40": an end or a time. Knobs,
-// cars and weeks turn numbers of something.
+// turnsAge reports whether the text at i may follow an age as in "she turns 40": an end or a time.
+// Knobs, cars and weeks also turn numbers of something.
 func (s *scanner) turnsAge(i int) bool {
 	return s.endsClause(i) || hasPrefix(s.text[i:], " on ", " today", " tomorrow", " this ", " next ", " in ", " years old")
 }
@@ -93,15 +94,16 @@ func hasPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
-// ageUnit is what follows the number of an age. Where the same words also measure a time, before
-// holds the words of which one must precede within width bytes.
+// ageUnit is a unit after the number of an age. If the same words also measure a time, before holds
+// the words of which one must precede within width bytes.
 type ageUnit struct {
 	unit   string
 	before cues
 	width  int
 }
 
-// unitsAt returns the units if one of them may begin at i: what follows most numbers is none.
+// unitsAt returns the units if one of them may begin at i. It is a fast filter: after most numbers
+// none can.
 func (s *scanner) unitsAt(i int) []ageUnit {
 	switch b := s.byteAt(i); b {
 	case '-', 'y', 0xE5, 0xE6: // the last two begin 岁, 歲 and 歳
@@ -115,7 +117,7 @@ func (s *scanner) unitsAt(i int) []ageUnit {
 	return nil
 }
 
-// plainUnits are those that measure nothing else.
+// plainUnits returns the units that measure nothing but age.
 func plainUnits() (units []ageUnit) {
 	const names = "-year-old| year old| years old|-years-old| year-old|-year old| yrs old| y/o|yo| years of age" +
 		"| Jahre alt|-jährige|-jähriger| jaar oud| år gammal| yaşında| yaşındayım| años de edad| anos de idade" +

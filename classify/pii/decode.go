@@ -13,28 +13,29 @@ import (
 // Token is a word piece as a model saw it.
 type Token struct {
 	Start, End int       // byte offsets in the text
-	Probs      []float32 // a calibrated probability for each label, sum 1; not kept
+	Probs      []float32 // calibrated probability of each label, sum 1; not retained
 }
 
 // Decoder turns the labels of a token model into spans. It is immutable and safe for concurrent
 // use.
 type Decoder struct {
 	types  []string
-	of     []int8 // by label: the index of its type, -1 for O
-	begins []bool // by label: B-
+	of     []int8 // for each label the index of its type, -1 for O
+	begins []bool // for each label whether it is a B- label
 	latin  bool
 }
 
-// LatinAlone says that the model knows no script but the Latin one: of others it is believed only where
-// the form of a span bears it out. It is to be called before the decoder is used.
+// LatinAlone declares that the model only knows the Latin script. In other scripts its spans are
+// accepted only if their form confirms them. It must be called before the decoder is used.
 func (d *Decoder) LatinAlone() { d.latin = true }
 
-// maxTypes bounds the types of a model, so that the scores of a word fit on the stack.
+// maxTypes is the maximum number of types of a model, so that the scores of a word fit on the
+// stack.
 const maxTypes = 64
 
 // NewDecoder returns a decoder for a model with the given labels: "O", and for each type "B-" and
-// "I-" before its name, or "I-" or the bare name alone. Types other than those of this package keep
-// their names. It fails without an O, on a label given twice, and on more than 64 types.
+// "I-" before its name, or "I-" or the bare name alone. Types that this package does not define
+// keep their names. Errors: no O, a duplicate label, or more than 64 types.
 func NewDecoder(labels []string) (*Decoder, error) {
 	d := &Decoder{of: make([]int8, len(labels)), begins: make([]bool, len(labels))}
 	seen := make(map[string]bool, len(labels))
@@ -74,17 +75,17 @@ func (d *Decoder) typeOf(name string) int8 {
 	return int8(len(d.types) - 1)
 }
 
-// FuseContext appends to dst the spans of text that its patterns and tokens give together, sorted
-// by start and without overlaps. patterns comes from PatternsContext on the same text. tokens are
-// in the order of the text; empty ones, ones that begin before the end of the one before
-// (overlapping windows), and ones whose Probs has another length than the labels are ignored.
+// FuseContext appends to dst the combined spans of patterns and tokens, sorted by start and without
+// overlaps. patterns must come from PatternsContext on the same text. tokens must be in the order
+// of the text. Ignored are empty tokens, tokens that begin before the end of the previous one
+// (overlapping windows), and tokens whose Probs does not have the length of the labels.
 //
-// A word has one type: the one whose probability, B- and I- together, is highest on average over
-// its pieces. Words of one type form a span; a short word between two of them joins them. An I-
-// without a B- begins a span as well.
+// A word has one type: the one whose probability, B- and I- added, has the highest mean over its
+// pieces. Consecutive words of one type form a span; a short word between two of them joins them.
+// An I- without a B- begins a span as well.
 //
-// Its error is that of ctx, which is looked at before the first and then every few thousand words
-// and spans; nothing is appended then.
+// Its error is that of ctx, which is checked first and then every few thousand words and spans;
+// nothing is appended in that case.
 func (d *Decoder) FuseContext(
 	ctx context.Context, text string, patterns []Span, tokens []Token, dst []Span,
 ) ([]Span, error) {
@@ -112,10 +113,10 @@ func (d *Decoder) FuseContext(
 	return append(dst, spans...), nil
 }
 
-// itemsPerLook is how many words or spans are read between two looks at the context.
+// itemsPerLook is the number of words or spans processed between two checks of the context.
 const itemsPerLook = 4096
 
-// errAt returns the error of ctx at every item of which the number is a multiple of itemsPerLook.
+// errAt returns the error of ctx if item is a multiple of itemsPerLook, else nil.
 func errAt(ctx context.Context, item int) error {
 	if item%itemsPerLook != 0 {
 		return nil
@@ -123,13 +124,13 @@ func errAt(ctx context.Context, item int) error {
 	return ctx.Err()
 }
 
-// lexeme is a word with what the model thinks of it.
+// lexeme is a word with the model's judgement.
 type lexeme struct {
 	start, end int
 	kind       int8    // index of the type, -1 for none
-	begins     bool    // the first piece is rather B- than I-
+	begins     bool    // the first piece is more likely B- than I-
 	prob       float32 // of kind
-	second     int8    // the best type where kind is none
+	second     int8    // the most probable type if kind is -1
 	maybe      float32 // its probability
 }
 
@@ -174,11 +175,11 @@ func (r *reader) read(ctx context.Context, tokens []Token) error {
 	return r.spans(ctx)
 }
 
-// maxPieces is how many pieces of a word are judged together. What has more is no word that has a
-// type.
+// maxPieces is the maximum number of pieces of a word. A longer run of pieces is not a word and has
+// no type.
 const maxPieces = 1024
 
-// goesOn reports whether next is another piece of the word of t.
+// goesOn reports whether next is another piece of the same word as t.
 func (r *reader) goesOn(t, next *Token) bool {
 	return r.valid(next) && next.Start == t.End && r.joined(next.Start)
 }
@@ -194,7 +195,7 @@ func (r *reader) joined(i int) bool {
 	return spaced(before) && (spaced(after) || unicode.IsMark(after))
 }
 
-// judge averages the pieces of one word.
+// judge averages the probabilities of the pieces of one word.
 func (r *reader) judge(pieces []Token) lexeme {
 	var sums [maxTypes]float32
 	var none, begin, inside float32
@@ -235,11 +236,10 @@ func (r *reader) judge(pieces []Token) lexeme {
 	return w
 }
 
-// supported is the probability from which on the gazetteer tips the balance for a word that it
-// lists.
+// supported is the probability from which a word in the gazetteer is accepted.
 const supported = 0.25
 
-// listed reports whether a word is in the gazetteer as what the model suspects.
+// listed reports whether the gazetteer lists the word with the type that the model suspects.
 func (r *reader) listed(w *lexeme) bool {
 	return r.listedAs(r.d.types[w.second], w.start, w.end)
 }
@@ -250,11 +250,11 @@ func (r *reader) listedAs(kind string, start, end int) bool {
 		kind == Title && e&entryTitle != 0
 }
 
-// maxGap is the longest word, in bytes, that joins two parts of a name whatever the model says of
-// it: "de la", "van", "and", "&".
+// maxGap is the length in bytes of the longest word that joins two parts of a name whatever the
+// model's label for it: "de la", "van", "and", "&".
 const maxGap = 4
 
-// fill gives a word between two of one type their type, when it is short or the model was
+// fill gives a word between two words of one type their type if it is short or the model was
 // undecided.
 func (r *reader) fill(ctx context.Context) error {
 	for i := 1; i+1 < len(r.words); i++ {
@@ -326,7 +326,7 @@ func (r *reader) continues(i int) bool {
 	return !w.begins || between == "" && fillable(r.d.types[w.kind])
 }
 
-// emit adds the span of words [first, end) if it is worth it.
+// emit adds the span of words [first, end) if its score is sufficient.
 func (r *reader) emit(first, end int, score float64) {
 	kind := r.d.types[r.words[first].kind]
 	from, to := trimSpan(r.text, kind, r.words[first].start, r.words[end-1].end)
@@ -341,8 +341,8 @@ func (r *reader) emit(first, end int, score float64) {
 	}
 }
 
-// threshold is the least probability of a span that only the model sees. What patterns recognise by
-// itself, such as an address with an @, is hardly ever missed by them.
+// threshold returns the minimum probability of a span that only the model found. It is high for
+// types that patterns recognise reliably, such as an address with an @.
 func threshold(kind string) float64 {
 	switch kind {
 	case EmailAddress, CreditCard, IBAN, IPAddress, SSN, DomainName:
@@ -353,8 +353,8 @@ func threshold(kind string) float64 {
 	return 0.5
 }
 
-// checkable reports whether a type has a syntax or a checksum that Patterns decides by: what it did
-// not accept is none of it, whatever a model thinks.
+// checkable reports whether Patterns decides about a type by its syntax or a checksum. Text that
+// Patterns did not accept is then not of the type, whatever the model's label.
 func checkable(kind string) bool {
 	switch kind {
 	case CreditCard, DomainName, EmailAddress, IBAN, IPAddress:
@@ -363,10 +363,10 @@ func checkable(kind string) bool {
 	return false
 }
 
-// yield makes the model's spans give way to patterns with a syntax of their own: the parts of a
-// span beside such patterns stay, if they are plausible still. The first n spans are patterns; both
-// lists are in the order of the text. It returns how many pairs it has compared: no more than there
-// are spans, and one for each overlap.
+// yield removes from the model's spans what overlaps patterns with a syntax of their own. The parts
+// of a span outside of such patterns stay if they are still plausible. The first n spans are
+// patterns; both lists are in the order of the text. It returns the number of comparisons: at most
+// one for each span and one for each overlap.
 func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
 	guesses, patterns := slices.Clone(r.out[n:]), r.out[:n:n]
 	r.out = r.out[:n]
@@ -390,7 +390,7 @@ func (r *reader) yield(ctx context.Context, n int) (compared int, err error) {
 	return compared, nil
 }
 
-// keep adds what [start, end) leaves of the model's span s.
+// keep adds the part [start, end) of the model's span s, if it is still plausible.
 func (r *reader) keep(s Span, start, end int) {
 	s.Start, s.End = trimSpan(r.text, s.Type, start, max(start, end))
 	if s.Type == Person && s.Start < s.End {
@@ -404,8 +404,8 @@ func (r *reader) keep(s Span, start, end int) {
 	}
 }
 
-// hyphenated returns where the word with a hyphen begins that goes on at i, as names have them:
-// Ana-Maria. Else i.
+// hyphenated returns the start of the hyphenated word, such as the name Ana-Maria, that continues
+// at i, else i.
 func (r *reader) hyphenated(i int) int {
 	s := scanner{text: r.text}
 	if i < 2 || s.byteAt(i-1) != '-' || !s.capitalAt(i) {
@@ -418,8 +418,8 @@ func (r *reader) hyphenated(i int) int {
 	return i
 }
 
-// whole widens a guess at a number to all of it. It reports false where that is no number of its
-// type.
+// whole widens a span of the model at a part of a number to the whole number. It reports false if
+// that is not a number of the span's type.
 func (r *reader) whole(s *Span) bool {
 	switch s.Type {
 	case PhoneNumber, ZipCode, SSN, DriverLicense:
@@ -443,8 +443,8 @@ func (r *reader) whole(s *Span) bool {
 	return true
 }
 
-// townBehind returns the end of the postcode and the town behind an address that ends at end, or of
-// the town alone where the address ends in its postcode, or end.
+// townBehind returns the end of the postcode and town after an address that ends at end, or of the
+// town alone if the address ends with its postcode, else end.
 func (r *reader) townBehind(start, end int) int {
 	s := scanner{text: r.text}
 	if k := strings.LastIndex(r.text[start:end], ", "); k > 0 && s.postcodeEnd(start+k+2) == end {
@@ -453,10 +453,11 @@ func (r *reader) townBehind(start, end int) int {
 	return s.townAfter(end)
 }
 
-// trimSpan cuts what does not belong to a value off its ends: spaces, punctuation, articles, and
-// the genitive of a name.
+// trimSpan removes from both ends what does not belong to a value: spaces, punctuation, articles,
+// and the genitive of a name.
 func trimSpan(text, kind string, start, end int) (from, to int) {
-	closed := start + strings.LastIndexByte(text[start:end], ')') // found once: there may be many
+	// computed once: there may be many
+	closed := start + strings.LastIndexByte(text[start:end], ')')
 	for start < end {
 		size := opensOutside(text[start:end], kind, closed > start)
 		if size == 0 {
@@ -481,7 +482,7 @@ func trimSpan(text, kind string, start, end int) (from, to int) {
 	return start, end
 }
 
-// outside is punctuation that is no part of a value at either of its ends.
+// outside is punctuation that is not part of a value at either of its ends.
 const outside = " \t\n\r,;:!?\"“”„«»'‘’`*_<>|/\\。，、；：！？「」『』"
 
 // opensOutside returns the length of the first character of value if it is none of it, else 0.
@@ -505,7 +506,7 @@ func opensOutside(value, kind string, closed bool) int {
 	return 0
 }
 
-// signs are what code and mentions put beside words, and no name begins or ends with.
+// signs are characters that code and mentions put next to words; no name begins or ends with them.
 const signs = "@#=~^+-&%$"
 
 // spelled reports whether the values of a type are words.
@@ -517,8 +518,8 @@ func spelled(kind string) bool {
 	return false
 }
 
-// endsOutside returns the length of the last character of value if it is none of it, else 0. opened
-// says that a parenthesis opens in value.
+// endsOutside returns the length of the last character of value if it does not belong to the value,
+// else 0. opened reports whether value contains an opening parenthesis.
 func endsOutside(value, kind string, opened bool) int {
 	r, size := utf8.DecodeLastRuneInString(value)
 	var out bool
@@ -549,8 +550,8 @@ func genitive(value string) int {
 	return 0
 }
 
-// article returns the length of the English article that value begins with, unless the gazetteer
-// has the name with it.
+// article returns the length of the English article at the start of value, unless the gazetteer
+// lists the name with it.
 func article(value string) int {
 	if gazetteer.words[value] != 0 {
 		return 0
@@ -563,8 +564,8 @@ func article(value string) int {
 	return 0
 }
 
-// keepsDot reports whether the dot behind value belongs to it: an abbreviation of a title, a legal
-// form or an initial.
+// keepsDot reports whether the dot after value belongs to it: an abbreviated title, a legal form or
+// an initial.
 func keepsDot(value, kind string) bool {
 	word := value[strings.LastIndexAny(value, " .")+1:]
 	switch kind {

@@ -7,24 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// A key is context for its value: what stands behind "first_name" is a name, whatever it looks like.
-// fields reads JSON, XML, YAML, logs and tables for such keys. Precision comes first, for the name of
-// a file, a tool or a product is nobody's: values of a person's key are capitalised words of letters,
-// and a bare "name" needs another key of a person beside it, and a full name.
+// The key of a field is context for its value: the value of "first_name" is a name, whatever it
+// looks like. fields reads JSON, XML, YAML, logs and tables for such keys. It favours precision,
+// because the name of a file, a tool or a product is not personal: values of a person's key must be
+// capitalised words of letters, and a bare "name" requires a full name and another key of a person
+// in its record.
 
-// fieldKind is what a key says of its value.
+// fieldKind is what a key states about its value.
 type fieldKind uint8
 
 const (
 	noField    fieldKind = iota
 	nameField            // a person's name, or a part of one
-	anyField             // a name of anything: name, user, customer
+	anyField             // the name of anything: name, user, customer
 	phoneField           // a telephone number
 	streetField
 	birthField // the day of a birth
-	rollField  // full names between commas: who was there
-	fullField  // a name of people alone, which is a full one
-	otherField // nothing of its own, and says that the record is a person's: email, city
+	rollField  // a list of full names separated by commas
+	fullField  // a key for full names of people
+	otherField // no finding itself, but shows that the record describes a person: email, city
 )
 
 // fieldKinds are keys, in lower case and without what joins their words.
@@ -78,13 +79,13 @@ var fieldKinds = func() map[string]fieldKind {
 	return m
 }()
 
-// maxKey and maxFieldValue are how long keys and values are, in bytes.
+// maxKey and maxFieldValue are the maximum lengths of keys and values, in bytes.
 const (
 	maxKey        = 32
 	maxFieldValue = 80
 )
 
-// fields adds what keys say of their values.
+// fields adds the values whose keys identify them as personal.
 func (s *scanner) fields(ctx context.Context) error {
 	for i, look := 0, 0; ; i++ {
 		if i >= look {
@@ -136,7 +137,7 @@ func (s *scanner) field(i int) {
 	s.addField(kind, from, to)
 }
 
-// addField adds a value if it is what its key says.
+// addField adds a value if it has the form that its key promises.
 func (s *scanner) addField(kind fieldKind, from, to int) {
 	value := s.text[from:to]
 	var what string
@@ -157,7 +158,7 @@ func (s *scanner) addField(kind fieldKind, from, to int) {
 	s.out = append(s.out, Span{Type: what, Start: from, End: to, Score: scoreCue, Pattern: true})
 }
 
-// keyBefore returns what the key that ends before the separator at i says, and where it begins.
+// keyBefore returns the kind and the start of the key that ends before the separator at i.
 func (s *scanner) keyBefore(i int) (kind fieldKind, from int) {
 	end := i
 	for end > 0 && i-end < 3 && strings.IndexByte(" \"'\\", s.text[end-1]) >= 0 {
@@ -175,7 +176,8 @@ func (s *scanner) keyBefore(i int) (kind fieldKind, from int) {
 
 func keyByte(b byte) bool { return isAlnum(b) || b == '_' || b == '-' || b >= utf8.RuneSelf }
 
-// keyKind looks a key up: first_name, first-name, firstName and First Name are one.
+// keyKind returns the kind of a key. first_name, first-name, firstName and First Name are
+// equivalent.
 func keyKind(key string) fieldKind {
 	var buf [maxKey * 2]byte
 	b := buf[:0]
@@ -191,8 +193,8 @@ func keyKind(key string) fieldKind {
 	return fieldKinds[string(b)]
 }
 
-// valueAfter returns the value behind the separator at i: what is quoted, what an element holds, or
-// the words up to what ends a field.
+// valueAfter returns the value after the separator at i: quoted text, the content of an element, or
+// the words up to the end of the field.
 func (s *scanner) valueAfter(i int) (from, to int) {
 	from = i + 1
 	for from < len(s.text) && from-i <= 3 && (s.text[from] == ' ' || s.text[from] == '\\') {
@@ -225,10 +227,11 @@ func (s *scanner) valueAfter(i int) (from, to int) {
 	return from, from + len(strings.TrimRight(value, " \t."))
 }
 
-// recordReach is how far around a field the others of its record are looked for, in bytes.
+// recordReach is the distance around a field within which the other fields of its record are
+// searched for, in bytes.
 const recordReach = 200
 
-// someones reports whether the record around a field, of its key and value [i, to), has another
+// someones reports whether the record around a field, whose key and value are [i, to), has another
 // field of a person.
 func (s *scanner) someones(i, to int) bool {
 	return s.around(i, to, func(k fieldKind, _ string) bool { return k > anyField || k == nameField })
@@ -239,7 +242,7 @@ func half(key string) bool {
 	return strings.HasPrefix(fold(key), "first") || strings.HasPrefix(fold(key), "last")
 }
 
-// pairAround reports whether the other half of a name stands in the record.
+// pairAround reports whether the record contains the other half of a name.
 func (s *scanner) pairAround(i, from, to int) bool {
 	want := "last"
 	if strings.HasPrefix(fold(s.text[i:from]), "last") {
@@ -280,8 +283,9 @@ func (s *scanner) around(i, to int, wanted func(k fieldKind, key string) bool) b
 	return false
 }
 
-// keyedName reports whether the value of a key of names alone is one. Beside what namedWords takes
-// it may be in capitals, be a common noun ("King") or have the surname first ("García, Ana").
+// keyedName reports whether the value of a key for names alone is a name. In addition to the forms
+// that namedWords accepts it may be in capitals, be a common noun ("King") or have the surname
+// first ("García, Ana").
 func keyedName(value string) bool {
 	last, first, _ := strings.Cut(value, ",")
 	words, named := 0, false
@@ -297,7 +301,7 @@ func keyedName(value string) bool {
 	return named && gazetteer.words[value]&(entryPlace|entryState|entryGroup) == 0
 }
 
-// nameWord reports whether a word may stand in a name that a key has announced.
+// nameWord reports whether a word may be part of a name that a key has announced.
 func nameWord(w string) bool {
 	const least = 3 // letters of a word in capitals: shorter ones are codes
 	lower := strings.ToLower(w)
@@ -310,8 +314,9 @@ func nameWord(w string) bool {
 	return shapedAsName(w)
 }
 
-// namedWords returns how many words a person's name has, or 0 where the value is none: words of
-// letters with a capital, or of a script without capitals, that are no types, labels or things.
+// namedWords returns the number of words of a person's name, or 0 if value is not one: words of
+// letters that are capitalised, or in a script without capitals, and are not types, labels or
+// things.
 func namedWords(value string) int {
 	n := 0
 	for w := range strings.FieldsSeq(value) {
@@ -326,7 +331,7 @@ func namedWords(value string) int {
 	return n
 }
 
-// namedWord reports whether a word may stand in a name that nothing has announced.
+// namedWord reports whether a word may be part of a name that nothing has announced.
 func namedWord(w string) bool {
 	if !shapedAsName(w) {
 		return false
@@ -401,8 +406,8 @@ func dialable(value string) bool {
 	return digits >= least && digits <= most && !same
 }
 
-// inStreet reports whether a value is an address in a street that a key has announced: words and a
-// house number, or the word of a street.
+// inStreet reports whether a value announced by a key is a street address: words and a house
+// number, or a word for a street.
 func inStreet(value string) bool {
 	if strings.ContainsAny(value, "@:=_{}[]\\/") {
 		return false

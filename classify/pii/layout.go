@@ -2,11 +2,12 @@ package pii
 
 import "strings"
 
-// Long numbers are written as a layout: groups of digits with one space, dash or dot between two of
-// them. A number that is found must be all of its layout: 4242 4242 4242 is no card in front of
-// another 4241.
+// Long numbers are written as a layout: groups of digits separated by single spaces, dashes or
+// dots. A finding must cover its whole layout: 4242 4242 4242 is not a card number if another 4241
+// follows.
 
-// maxGroup is how many digits of one group are looked at. No number that is looked for has more.
+// maxGroup is the maximum number of digits examined in one group. No number that is searched for
+// has more.
 const maxGroup = 40
 
 // joint reports whether b may stand between two groups.
@@ -32,8 +33,8 @@ func (s *scanner) torn(start, end int) bool {
 	return s.tornAfter(start, end) || s.tornBefore(start, end)
 }
 
-// tornAfter reports whether a number goes on behind [start, end). What a space joins is another
-// number where the first stands by itself, or where the second is plainly something else.
+// tornAfter reports whether a number continues after [start, end). Digits after a space are another
+// number if the first number is complete by itself, or if they are clearly something else.
 func (s *scanner) tornAfter(start, end int) bool {
 	if !s.joinsOn(end) || !isDigit(s.text[end-1]) {
 		return false
@@ -41,8 +42,8 @@ func (s *scanner) tornAfter(start, end int) bool {
 	return s.text[end] != ' ' || !compact(s.text[start:end]) && !s.otherAt(end+1)
 }
 
-// tornBefore reports whether a number begins before [start, end). A finding that ends there has
-// what is before.
+// tornBefore reports whether a number begins before [start, end). Digits that belong to an earlier
+// finding do not count.
 func (s *scanner) tornBefore(start, end int) bool {
 	if !s.joinsBack(start) || !isDigit(s.text[start]) {
 		return false
@@ -75,8 +76,8 @@ func (s *scanner) bareBefore(i int) int {
 	return n
 }
 
-// compact reports a number that stands by itself beside another: groups without a space between
-// them, or a group that is longer than those of most layouts.
+// compact reports a number that is complete by itself next to another: groups without spaces
+// between them, or a group longer than those of most layouts.
 func compact(value string) bool {
 	const long = 5
 	groups, digits := 0, 0
@@ -95,8 +96,8 @@ func compact(value string) bool {
 	return groups > 1 || digits >= long
 }
 
-// otherAt reports whether the group of digits at i, behind a number, is no more of it: a word of
-// another form, or the count of what a word behind it names.
+// otherAt reports whether the group of digits at i does not continue the number before it: it is a
+// word of another form, or the count of a thing named after it.
 func (s *scanner) otherAt(i int) bool {
 	const maxCount = 2
 	end := s.groupEnd(i)
@@ -120,8 +121,8 @@ func (s *scanner) strange(i int) bool {
 	return s.wordAfter(i)
 }
 
-// whole widens a guess of the model to the number that it is a part of. It reports false where that
-// has more groups than a number of its type.
+// whole widens a span of the model to the number that it is a part of. It reports false if that
+// number has more groups than a number of the span's type.
 func (s *scanner) whole(p *Span) bool {
 	most := 2 // besides what was guessed
 	switch p.Type {
@@ -169,9 +170,9 @@ func (s *scanner) areaBefore(i int) int {
 	return from - 1
 }
 
-// wholeDate widens a guess at the first digits of a date to the date of digits that begins there,
-// and one at a part of a clock to all of it. It reports false where digits are a part of another
-// number with dots or colons: of an address, a version, a stamp.
+// wholeDate widens a span at the first digits of a date to the numeric date that begins there, and
+// a span at a part of a clock time to all of it. It reports false if the digits are a part of
+// another number with dots or colons: an address, a version, a time stamp.
 func (s *scanner) wholeDate(p *Span) bool {
 	first := s.groupEnd(p.Start)
 	if first == p.End && p.End-p.Start <= 4 && s.byteAt(first) == '-' {

@@ -2,12 +2,12 @@ package pii
 
 import "strings"
 
-// What loggers write is told by its head: a time stamp, and behind it how bad it is, the process
-// with its number, or the file of a program. The rest of such a line may be a sentence, and what a
-// model takes for a name or a date in it is seldom one.
+// A log line is recognised by its head: a time stamp, followed by a severity, the process with its
+// number, or the file of a program. The rest of such a line may be a sentence, but it rarely
+// contains a name or a date that the model reports correctly.
 
-// headReach is how far back from a place the head of its line is looked for, and headTokens how
-// many words behind a time stamp may be the rest of it.
+// headReach is how far back from a position the head of its line is searched for; headTokens is the
+// maximum number of words after a time stamp that may belong to it.
 const (
 	headReach  = 1 << 10
 	headTokens = 5

@@ -5,20 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// Code, logs, configuration and what programs print are full of numbers, capitals and dotted names
-// that are nobody's data. judge tells their lines from prose, by the share of their words that no
-// sentence would have: operators, calls, paths, options, names in camelCase or with underscores.
+// Code, logs, configuration and program output are full of numbers, capitals and dotted names that
+// are not personal. judge distinguishes their lines from prose by the share of words that a
+// sentence would not contain: operators, calls, paths, options, names in camelCase or with
+// underscores.
 type judge struct {
 	text     string
-	from, to int  // what is judged: a line, or a part of a long one
-	machine  bool // the verdict on it
+	from, to int  // the range judged: a line, or a part of a long one
+	machine  bool // the verdict on it: machine text
 
 	headAt int  // 1 + the start of the line that head is about
 	head   bool // see logged
 }
 
-// Of a line longer than lineReach around a place only that much is looked at, from multiples of
-// lineStep on, so that neighbours share a verdict.
+// If a line is longer than lineReach, only that much around a position is examined, from multiples
+// of lineStep on, so that neighbouring positions share a verdict.
 const (
 	lineReach = 256
 	lineStep  = 128
@@ -47,8 +48,9 @@ func (j *judge) at(i int) bool {
 	return j.machine
 }
 
-// machineLine reports whether at least a third of what a line says is no sentence. A time stamp in
-// front of it tips the balance, and a word that opens a statement does where little else stands.
+// machineLine reports whether at least a third of a line cannot be part of a sentence. A time stamp
+// at its start counts as evidence, and so does a word that opens a statement if the line has little
+// other text.
 func machineLine(line string) bool {
 	odd, words, before := 0, 0, ""
 	rest := strings.TrimLeft(undiffed(line), " \t")
@@ -93,8 +95,8 @@ func nextToken(text string) (token, rest string) {
 	return text, ""
 }
 
-// weigh tells how much a token speaks for a machine and for prose. Numbers and addresses of sites
-// and mail stand in both.
+// weigh returns how much a token counts as machine text and as prose. Numbers, web addresses and
+// mail addresses occur in both.
 func weigh(token string) (odd, words int) {
 	bare := strings.Trim(token, ".,;:!?\"'“”‘’()*")
 	switch {
@@ -160,7 +162,7 @@ func hasLetter(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && isLetter(byte(r)) })
 }
 
-// oddToken reports whether a token is one of code: no sentence has it.
+// oddToken reports whether a token is one of code that no sentence contains.
 func oddToken(token string) bool {
 	if token == "" {
 		return false

@@ -6,7 +6,7 @@ import (
 )
 
 // atext are the characters of an unquoted local part besides letters and digits (RFC 5322, section
-// 3.2.3) as far as mail providers hand them out. The rest of the RFC's set is punctuation in prose.
+// 3.2.3) that mail providers actually use. The rest of the RFC's set is punctuation in prose.
 const atext = ".!#$%&'*+-/=?^_`{|}~"
 
 // Limits of an address (RFC 5321, section 4.5.3.1) in octets.
@@ -15,8 +15,8 @@ const (
 	maxDomain = 255
 )
 
-// email reads the address around the @ at i, which is written in size bytes: @, or %40 in addresses
-// of sites. It begins at low or later.
+// email reads the address around the @ at i. The @ takes size bytes: @, or %40 in URLs. The address
+// begins at low or later.
 func (s *scanner) email(i, size, low int) int {
 	start := i
 	for start > low && i-start <= maxLocal && localByte(s.text[start-1]) {
@@ -57,8 +57,8 @@ func localByte(b byte) bool {
 	return isAlnum(b) || b >= utf8.RuneSelf || strings.IndexByte(atext, b) >= 0
 }
 
-// mails adds the addresses in [from, to), the path of an address of a site, and returns where the
-// first one begins, else to, and where to go on.
+// mails adds the addresses in [from, to), the path of a URL. It returns the start of the first one,
+// or to if there is none, and the position to continue from.
 func (s *scanner) mails(from, to int) (first, next int) {
 	first, next = to, to
 	for i := from; i < to; i++ {
@@ -78,9 +78,9 @@ func (s *scanner) mails(from, to int) (first, next int) {
 	return first, next
 }
 
-// behindPath returns where in run, the characters before an @ that an address may have, the query
-// of an address of a site, or a path, ends; colon tells of one before run. A / inside of a word is
-// left to the address, as a local part may have one, and so are attributes of X.400
+// behindPath returns the position in run, the characters before an @ that an address may contain,
+// where the query of a URL or a path ends; colon reports whether one precedes run. A / inside a
+// word is left to the address, as a local part may contain one, and so are attributes of X.400
 // (/G=Anna/S=Lind@example.org).
 func behindPath(run string, colon bool) int {
 	if k := strings.LastIndexAny(run, "?&"); k >= 0 {
@@ -100,8 +100,8 @@ func behindPath(run string, colon bool) int {
 	return 0
 }
 
-// behindKeys returns where in run the value begins of the keys that it begins with, and punctuation
-// before it ends: to=, --author=, SMTP_USER='.
+// behindKeys returns where the value begins after the keys and punctuation at the start of run:
+// to=, --author=, SMTP_USER='.
 func behindKeys(run string) int {
 	for at := 0; ; {
 		for at < len(run) && run[at] < utf8.RuneSelf && !isAlnum(run[at]) && run[at] != '_' {
@@ -126,10 +126,10 @@ func isKey(key string) bool {
 	return key != ""
 }
 
-// bounces reports whether key=value is no field, but the local part of an address that a message
-// comes back to, which has the recipient in it: list-anna=example.com@lists.example (VERP), SRS and
-// BATV, which begin with a tag, and X.400. A key that says whose address follows, or is written as
-// the variable of an environment, is a field.
+// bounces reports whether key=value is not a field but the local part of a bounce address, which
+// contains the recipient: list-anna=example.com@lists.example (VERP), SRS and BATV, which begin
+// with a tag, and X.400. A key that announces an address, or is written like an environment
+// variable, is a field.
 func bounces(key, value string) bool {
 	key, whole := fold(key), key
 	if bounceTags.has(key) {
@@ -155,8 +155,8 @@ var (
 		"committer customer client contact recipient sender rcpt reply-to replyto"))
 )
 
-// reserved reports the domains of RFC 2606 and RFC 6762, which are no public ones and still name
-// the host of a mailbox or a machine.
+// reserved reports the domains of RFC 2606 and RFC 6762, which are not public but still name the
+// host of a mailbox or a machine.
 func reserved(tld string) bool {
 	switch strings.ToLower(tld) {
 	case "test", "example", "invalid", "localhost", "local", "internal", "lan", "corp":

@@ -16,7 +16,7 @@ type herald struct {
 	how  announces
 }
 
-// announces says where the name stands, and what it must look like.
+// announces is the position of the name relative to the word, and the form that the name must have.
 type announces uint8
 
 const (

@@ -5,14 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// Numbers that states give their citizens and those who pay taxes. A row of the table tells what a
-// number looks like, how it is checked and which words name it.
+// Numbers that states assign to citizens and taxpayers. A row of the table describes the layout of
+// a number, its check and the words that name it.
 
-// identity is one kind of number.
+// identity is one kind of national number.
 type identity struct {
-	// layouts are the ways to write it, between spaces: 9 is a digit, A a letter, X either, and what
-	// else stands there is itself; _ is a space. In front, ! says that this layout with a right
-	// check is nothing else, and ~ that it is nothing else in a sentence. Others need a word.
+	// layouts are its notations, separated by spaces: 9 is a digit, A a letter, X either, _ a
+	// space, and any other character itself. A prefix ! means that a number with this layout and a
+	// valid check cannot be anything else, ~ that it cannot be anything else in a sentence. Other
+	// layouts require a word that names the number.
 	layouts string
 	words   string // that name it, between commas
 	check   func(number string) bool
@@ -176,7 +177,7 @@ type form struct {
 	*identity
 	layout string
 	next   byte // what stands behind its first letters or digits, 0 for a letter or for the end
-	alone  byte // what says so where no word names it: ! everywhere, ~ in a sentence, or 0
+	alone  byte // ! or ~ as in layouts: a match needs no word that names it; 0 otherwise
 	words  cues
 }
 

@@ -311,9 +311,9 @@ var addressCues = cues{
 	"server", "forwarded", "for", "ping", "via",
 }
 
-// personal reports whether an address may lead to a person or a household: not what every network
-// has inside (RFC 1918, 4193, 6598), the machine itself, a link, a group, or what is set aside for
-// documents and tests (RFC 5737, 3849, 2544), and not the resolvers that anyone uses.
+// personal reports whether an address may lead to a person or a household. Excluded are the private
+// ranges (RFC 1918, 4193, 6598), loopback, link-local and multicast addresses, those reserved for
+// documentation and tests (RFC 5737, 3849, 2544), and well-known public resolvers.
 func personal(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
@@ -332,8 +332,8 @@ var setAside = func() (out []netip.Prefix) {
 	return out
 }()
 
-// nobodys reports hosts that are no site of anyone: of documents (RFC 2606), and of services where
-// all of the world keeps code, packages, standards and short links.
+// nobodys reports hosts that are not personal sites: those of documentation (RFC 2606), and of
+// public services for code, packages, standards and short links.
 func nobodys(host string) bool {
 	host = fold(host)
 	for {

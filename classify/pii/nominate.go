@@ -8,27 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// reach is how much text around a sign is nominated with it, in bytes: a model tells a name from
-// what surrounds it.
+// reach is the amount of text around a sign that is nominated with it, in bytes: a model needs the
+// surroundings to recognise a name.
 const reach = 96
 
 // Nominate appends to dst the parts of a long text that a token model should read, in the order of
-// the text, without overlaps, each cut at white space where there is some within reach. It looks
-// for signs of what Patterns cannot see:
+// the text, without overlaps, each cut at white space if there is some within reach. It looks for
+// signs of personal data that Patterns cannot find:
 //
 //   - a capitalised word that does not begin a sentence, in any script that has capitals (Latin,
 //     Greek, Cyrillic, Armenian, Georgian);
 //   - words that announce a name, a home or an employer, in the languages of the patterns;
-//   - a number next to the word of a street.
+//   - a number next to a word for a street.
 //
-// Scripts without capitals (Han, kana, hangul, Arabic, Hebrew, Thai, Indic) give no sign by
-// themselves. There only the announcing words count, titles and suffixes of names among them (先生,
-// さん, 씨, السيد); a name that nothing announces is not nominated, so a caller that must see those
-// reads such text whole.
+// Scripts without capitals (Han, kana, hangul, Arabic, Hebrew, Thai, Indic) only have the
+// announcing words as signs, including titles and suffixes of names (先生, さん, 씨, السيد). A name
+// without such a word is not nominated; a caller that must find those has to read the whole text.
 //
-// Range.Weight adds up the signs of a range, so that a caller with room for a few windows takes the
-// heaviest. Time is linear, and nothing but dst is allocated. The error is that of ctx, which is
-// looked at every 64 KiB; the ranges are not whole then.
+// Range.Weight is the sum of the signs of a range, so that a caller with room for a few windows can
+// take the heaviest. Time is linear, and nothing but dst is allocated. The error is that of ctx,
+// which is checked every 64 KiB; the ranges are incomplete in that case.
 func Nominate(ctx context.Context, text string, dst []Range) ([]Range, error) {
 	n := nominator{s: scanner{text: text}, out: dst}
 	n.initial = true
@@ -58,7 +57,7 @@ func Nominate(ctx context.Context, text string, dst []Range) ([]Range, error) {
 	return n.out, nil
 }
 
-// bytesPerLook is how much text is read between two looks at the context.
+// bytesPerLook is the amount of text read between two checks of the context.
 const bytesPerLook = 64 << 10
 
 // longestRun is how much of a run of letters is taken as one word: the cues in a longer one, which
@@ -80,19 +79,19 @@ func (n *nominator) runEnd(i int) int {
 	return end
 }
 
-// nominator is one walk over a text. It keeps the range that it is in open, for the next sign may
-// be near.
+// nominator is one pass over a text. It keeps the current range open because the next sign may be
+// near.
 type nominator struct {
 	s    scanner
 	out  []Range
-	open bool // the last range of out is of this walk and may grow: to the end of its last sign
+	open bool // the last range of out belongs to this pass and may grow to the end of its last sign
 	last int  // end of the last capitalised word
 
 	initial bool // the next word begins a sentence
 }
 
-// The weights of signs. A pair of capitalised words is a name more often than one; an announcing
-// word says it outright.
+// The weights of signs. Two adjacent capitalised words are more often a name than one; an
+// announcing word is the strongest sign.
 const (
 	weightCapital = 1
 	weightPair    = 2

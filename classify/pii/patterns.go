@@ -9,10 +9,11 @@ import (
 	"signalbox/internal/script"
 )
 
-// PatternsContext appends to dst what can be told from the characters of text, sorted by start and
-// without overlaps; see the package comment for what it leaves to a model. text may have any size;
-// nothing is kept. Without a finding it allocates nothing, unless text has digits of other scripts. Its
-// error is that of ctx, which is looked at first and then every 64 KiB; nothing is appended then.
+// PatternsContext appends to dst the personal data found in text by patterns, sorted by start and
+// without overlaps; see the package comment for what it leaves to a model. text may have any size
+// and is not retained. Without a finding it allocates nothing, unless text has digits of other
+// scripts. Its error is that of ctx, which is checked first and then every 64 KiB; nothing is
+// appended in that case.
 func PatternsContext(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	n, other := narrow(text)
 	if !other {
@@ -49,7 +50,7 @@ func patterns(ctx context.Context, text string, dst []Span) ([]Span, error) {
 	return append(dst, spans...), err
 }
 
-// part reads what begins in [from, to) and returns where to go on.
+// part examines the positions in [from, to) and returns where to continue.
 func (s *scanner) part(from, to int) int {
 	i, to := from, min(to, len(s.text))
 	for i < to {
@@ -62,8 +63,9 @@ func (s *scanner) part(from, to int) int {
 	return i
 }
 
-// scanner is one reading of a text. Its methods look at a place and, when they find something
-// there, add it to out and return where to go on, behind it; otherwise they return 0.
+// scanner is one pass over a text. Its methods examine a position. If they find something there,
+// they add it to out and return the position to continue from, after the finding; otherwise they
+// return 0.
 type scanner struct {
 	text string
 	out  []Span
@@ -77,7 +79,7 @@ type scanner struct {
 	lines judge
 }
 
-// class tells what may begin, or continue, at a byte.
+// class is what may begin, or continue, at a byte.
 type class uint8
 
 const (
@@ -90,7 +92,7 @@ const (
 	percent
 )
 
-// classes keeps the first look at a byte to one load: in prose nine bytes of ten are plain.
+// classes reduces the first test of a byte to one load: in prose nine of ten bytes are plain.
 var classes = func() (t [256]class) { //nolint:gochecknoglobals // constant table
 	for b := '0'; b <= '9'; b++ {
 		t[b] = digit
@@ -102,7 +104,7 @@ var classes = func() (t [256]class) { //nolint:gochecknoglobals // constant tabl
 	return t
 }()
 
-// look examines the place i, which is not plain, and returns where to go on.
+// look examines position i, which is not plain, and returns where to continue.
 func (s *scanner) look(i int) int {
 	end := 0
 	switch classes[s.text[i]] {
@@ -129,7 +131,7 @@ func (s *scanner) look(i int) int {
 	return max(end, i+1)
 }
 
-// add reports a span, unless it is what a machine writes, and returns its end.
+// add adds a span, unless it is machine text, and returns its end.
 func (s *scanner) add(kind string, start, end int, score float64) int {
 	if s.machines(kind, start, end) {
 		return end
@@ -138,9 +140,9 @@ func (s *scanner) add(kind string, start, end int, score float64) int {
 	return end
 }
 
-// machines reports whether a finding is a time stamp that leads a line, or stands in a line of code
-// or of a log without a word or key that makes it someone's. Numbers with a checksum and addresses
-// of mail are someone's everywhere; cards and addresses of machines are judged where they are read.
+// machines reports whether a finding is a time stamp at the start of a line, or is in a line of
+// code or of a log without a word or key that assigns it to a person. Numbers with a checksum and
+// mail addresses are always personal; cards and machine addresses are judged where they are read.
 func (s *scanner) machines(kind string, start, end int) bool {
 	switch kind {
 	case EmailAddress, CreditCard, IBAN, IPAddress, SSN, NationalID:

@@ -2,8 +2,8 @@ package pii
 
 import "strings"
 
-// Numbers have at most 15 digits, the country code included (ITU-T E.164, section 6.2.1), and at
-// least 7 where they are dialled across a city.
+// Numbers have at most 15 digits including the country code (ITU-T E.164, section 6.2.1), and at
+// least 7 when dialled within a city.
 const (
 	minPhone = 7
 	maxPhone = 15
@@ -21,9 +21,9 @@ type shape struct {
 	sep        bool // has something between groups
 }
 
-// phone reads a telephone number whose first digits are [i, first). Shapes that telephone numbers
-// alone have count by themselves: + and a country code, a national prefix and groups, the North
-// American 3-3-4. Others need a word that speaks of telephones.
+// phone reads a telephone number whose first digits are [i, first). Shapes that only telephone
+// numbers have are accepted by themselves: + and a country code, a national prefix and groups, the
+// North American 3-3-4. Others require a word about telephones nearby.
 func (s *scanner) phone(i, first int) int {
 	switch b := s.byteAt(i - 1); {
 	case b == '$', b == '.', b == '#', b == '/', b == '=' && !s.keyed(i, PhoneNumber),
@@ -42,8 +42,8 @@ func (s *scanner) phone(i, first int) int {
 	return s.add(PhoneNumber, p.start, s.extension(p.end), score)
 }
 
-// otherThanPhone reports whether a number is laid out, or named, as something else, or is only a
-// part of one.
+// otherThanPhone reports whether a number has the layout or name of something else, or is only a
+// part of a number.
 func (s *scanner) otherThanPhone(p *shape) bool {
 	return s.cuedBy(p.start, beforeOther) || s.cuedBy(p.start, beforeSSN) || p.isbn() ||
 		cardSizes(p.groups[:p.g]) || s.goods(p.start, p.end) || s.quantity(p.start, p.end) ||
@@ -108,9 +108,9 @@ func (p *shape) isbn() bool {
 	return p.n == 13 && (front == "978" || front == "979")
 }
 
-// anotherPhone reports whether the group of digits at i is no more of the number before it: a word
-// of another form, or what stands behind a whole North American number that has no spaces of its
-// own, or one of the same form.
+// anotherPhone reports whether the group of digits at i does not belong to the number before it: a
+// word of another form, or text after a complete North American number that has no spaces of its
+// own, or another number of the same form.
 func (s *scanner) anotherPhone(p *shape, i int) bool {
 	if !isDigit(s.text[i]) {
 		return false
