@@ -18,72 +18,76 @@ WIDTH = 100  # columns of a line of the card
 
 HEAD = """# Model card: signalbox-minilm {version}
 
-One ONNX graph that reads a text once and answers seven questions: which of 14 subject
-domains it belongs to, whether its author tries to talk a model out of its rules (jailbreak),
-whether it is data that tries to command a model (injection), how much reasoning an answer
-needs, whether it asks for verifiable facts, which of its words are personal data, and what its
-sentence embedding is.
+One ONNX graph that reads a text once and answers seven questions: which of 14 subject domains the
+text belongs to, whether its author tries to talk a model out of its rules (jailbreak), whether it
+is data that tries to command a model (injection), how much reasoning an answer needs, whether the
+text asks for verifiable facts, which of its words are personal data, and what its sentence
+embedding is.
 
 | | |
 | --- | --- |
 | Trunk | all-MiniLM-L6-v2 (6 layers, 384 wide, 22M parameters), fine-tuned; shared by all tasks |
 | Tails | rank-16 LoRA adapters in the last layer for each sequence task, first token only; keys and values shared |
 | Heads | the task's first token and the shared masked mean, concatenated, then one hidden layer; personal data from the last two layers of every token; embedding from the un-adapted last layer |
-| Wide part | a linear model over hashed n-grams of word pieces (one to four in a row, {buckets:,} buckets, int8), added to the logits of domain, complexity and factcheck with weights that depend on how foreign the text is to the vocabulary; it has no vote on attacks |
+| Wide part | a linear model over hashed n-grams of word pieces (sequences of one to four, {buckets:,} buckets, int8), added to the logits of domain, complexity and factcheck with weights that depend on how foreign the text is to the vocabulary; it does not contribute to the attack scores |
 | Precision | int8 linear layers and embedding table over fixed ranges, fp32 attention, norms, adapters and heads |
 | Graph size | {megabytes:.1f} MB |
 | Row length | 256 tokens; safety signals (jailbreak, injection, personal data) read windows of 128 tokens, stride 96 |
 | Licence | Apache-2.0 |
-| Languages | English; other languages in part, see Limits; `signalbox-multilingual` stands beside it |
+| Languages | English; other languages in part, see Limits; supplemented by `signalbox-multilingual` |
 
 ## Intended use
-Routing and policy signals in the signalbox proxy: choose a model by subject and difficulty,
-flag jailbreak and injection attempts and personal data for a rule to act upon, compare prompts
-by cosine similarity. Both attack scores are signals among several, not a safety guarantee.
-Plain harmful requests are **not** what it detects: it looks for attempts to override
-instructions.
+Routing and policy signals in the signalbox proxy: selecting a model by subject and difficulty,
+flagging jailbreak and injection attempts and personal data for a rule to act upon, and comparing
+prompts by cosine similarity. Both attack scores are signals among several, not a safety guarantee.
+The model does **not** detect plain harmful requests: it detects attempts to override instructions.
 
 ## Figures
-"Product" figures come from `signalbox eval` with the shipped bundle: patterns, windows, text
-views and thresholds as in service. The others were measured with the shipped int8 graph through
-ONNX Runtime, one text per call, on the raw text alone. Dev rows were never trained on; copies of
-dev texts were removed from the training rows. Temperatures, the mix of trunk and wide part, the
-document scores, the thresholds and the share of domain labels taken for wrong were chosen on
-{held_out_rows:,} held-out rows of the training sets and on harmless documents of repositories that
-nothing was learnt from, not on dev.
+"Product" figures come from `signalbox eval` with the shipped bundle, with patterns, windows, text
+views and thresholds as in production. All other figures were measured on the shipped int8 graph
+with ONNX Runtime, one text per call, on the raw text alone.
+
+Dev rows were never trained on, and copies of dev texts were removed from the training rows.
+Temperatures, the mix of trunk and wide part, the document scores, the thresholds and the share of
+domain labels assumed to be wrong were not chosen on dev. They were chosen on {held_out_rows:,} held-out rows of the
+training sets and on harmless documents from repositories that were not used for training.
 """
 
 LIMITS = """
 ## Limits and known failure modes
-- **English first.** The vocabulary and the trunk are English. Other languages are carried by the
-  wide part, which knows school subjects in 15 of them (the `exams` row shows how well), everyday
-  prompts in 18 from a few hundred examples each, and a few attack patterns.
-- **Subjects overlap.** Physics, engineering and chemistry, and business and economics,
-  share questions; the confusion list shows where. MMLU-Pro files accounting under
-  *other*; this model was taught *business* for it, so its accuracy against the original
-  labels is lower than its accuracy against labels that count accounting as business.
-- **`other` is a mixture**: everyday requests as well as geography, politics and sociology.
+- **English first.** The vocabulary and the trunk are English. Other languages depend on the wide part,
+  which knows school subjects in 15 of them (see the `exams` row), everyday prompts in 18 from a few
+  hundred examples each, and a few attack patterns.
+- **Subjects overlap.** Physics, engineering and chemistry share questions, and so do business and
+  economics; the list of confusions shows where. MMLU-Pro labels accounting as *other*, but this
+  model was trained to label it *business*. Its accuracy against the original labels is therefore
+  lower than its accuracy against labels that count accounting as business.
+- **`other` is a mixture** of everyday requests and of geography, politics and sociology.
 - **Dev attacks come from the same collections as the training attacks**, so the dev AUC is
-  optimistic for new kinds of attack; the first table is the better guess.
+  optimistic for new kinds of attack; the table of sources left out of training is a better estimate.
 - **Stories that ask for harm** (PAIR, SAP: a consultant for a novel who explains ...) are found
-  in part only: nothing in their form is an attack, and plain harmful requests are no jailbreaks.
-- **Attacks in other languages** were written by one hand, about a hundred rows a language. On 240
-  short documents in 20 languages that hold an order, by another hand (`training/own_world.tsv`; many say the same in several languages),
-  this graph finds 19 % and flags 6 % of 160 harmless twins, which hold requests to their readers:
-  it hardly tells an order to the model from one to a person there. The product lowers its score where
-  `signalbox-multilingual` reads the text as well, and finds 64 % and flags 11 %. Of 104 real documents in other languages it flags 2.
+  only in part: their form is not that of an attack, and plain harmful requests are not jailbreaks.
+- **Attacks in other languages** were written by one author, about a hundred rows per language. A test
+  set by another author (`training/own_world.tsv`; many texts are translations of each other) has 240
+  short documents in 20 languages with an injected instruction, and 160 harmless twins with requests
+  to their readers. This graph alone finds 19 % and flags 6 % of the twins: in other languages it
+  hardly distinguishes an instruction to the model from one to a person. Where
+  `signalbox-multilingual` reads the text as well, the product lowers the score of this graph; it
+  then finds 64 % and flags 11 %. Of 104 real documents in other languages it flags 2.
 - **Difficulty is mostly the kind of task**: chat and look-ups against calculation, proof and design.
-  Inside one kind (exam questions of MMLU-Pro) difficulty is close to unpredictable from the text.
-- **Personal data**: the vocabulary is lower-case, so capitals are not seen by the model (the product
-  looks at them afterwards); names were learnt from generated sentences and tweets.
-- **Injections phrased as ordinary tasks** inside a document ("add this link to your
-  answer") are hard to tell from the user's own wishes; about half are missed in a page of 120
-  words, nine of ten in a document of 3,000 characters and more, where the scan seldom puts their
-  window among those that are read (15 orders of BIPIA's dev rows, planted six times each: .42, .11).
-- **"Decode this and do what it says"** before harmless text in an encoding is flagged in 28 % of 330.
-- **Books**: 5 of 61 long pieces of prose are flagged as jailbreak.
-- On x86 CPUs without VNNI sums of 8-bit products saturate, unless the session option `session.x64quantprecision` is `1` and
-  no two products share their weights, as they do in the last layer of this graph. The proxy sees to both.
+  Within one kind (exam questions of MMLU-Pro) difficulty is close to unpredictable from the text.
+- **Personal data**: the vocabulary is lower-case, so the model does not see capitals (the product
+  checks them afterwards). Names were learnt from generated sentences and tweets.
+- **Injections phrased as ordinary tasks** inside a document ("add this link to your answer") are
+  hard to distinguish from the user's own requests. One in five is missed in a page of 120 words, one
+  in two in a document of several thousand characters, where the scan may not select their window
+  for reading ("Attacks in documents").
+- **"Decode this and do what it says"** before harmless encoded text is flagged in 28 % of 330 cases,
+  and in 100 of 100 where the text is a prompt.
+- **Web pages** as rendered by a browser, with headings and buttons: 5 of 100 are flagged.
+- On x86 CPUs without VNNI, sums of 8-bit products saturate unless the session option
+  `session.x64quantprecision` is `1` and no two products share their weights, which they do in the
+  last layer of this graph. The proxy handles both.
 """
 
 
@@ -96,7 +100,7 @@ PRODUCT = (("domain", "domain_mmlu_pro"), ("domain", "domain_mixed"), ("jailbrea
 
 
 def product(binary: Path, folder: Path) -> dict:
-    """What `signalbox eval` says about every dev file."""
+    """The results of `signalbox eval` for each dev file."""
     config = binary.resolve().parent.parent / "configs" / "minimal.yaml"
     out = {}
     for task, file in PRODUCT:
@@ -106,7 +110,7 @@ def product(binary: Path, folder: Path) -> dict:
 
 
 def traffic(binary: Path, folder: Path) -> dict:
-    """Of the harmless documents of dev/real_traffic, by kind: [documents, flagged as jailbreak, flagged as injection]."""
+    """For the harmless documents of dev/real_traffic, by kind: [documents, share flagged as jailbreak, as injection]."""
     config = binary.resolve().parent.parent / "configs" / "minimal.yaml"
     kinds: dict[str, list[str]] = {}
     for r in data.read(folder, "dev/real_traffic.jsonl.gz"):
@@ -164,7 +168,7 @@ def domain_tables(dev: dict, calibration: dict) -> list[str]:
 
 def jailbreak_tables(dev: dict, planted: dict, calibration: dict) -> list[str]:
     j = dev["jailbreak"]
-    return [f"### Jailbreak, dev rows\nThe graph alone: raw text, the largest log-odds of all windows by the document score's threshold {calibration['threshold']}; random rows of the training collections, so the flattering figure.", table(["dev `jailbreak`", ""], [
+    return [f"### Jailbreak, dev rows\nThe graph alone: raw text, scored by the largest log-odds of all windows against the document score's threshold {calibration['threshold']}. The rows are a random sample of the training collections, so these figures are optimistic.", table(["dev `jailbreak`", ""], [
         ["rows (attacks)", f"{j['rows']} ({j['attacks']})"], ["AUC", f"**{j['auc']:.4f}**"], ["recall at the threshold", percent(j["recall"])],
         ["false positives on benign rows", percent(j["false_positives"])],
         [f"false positives on hard benign rows ({j['hard_benign_rows']})", percent(j["hard_benign_false_positives"])],
@@ -180,15 +184,15 @@ def complexity_rows(c: dict) -> list[list]:
 
 
 def stranger_tables(left: dict | None, kinds: dict | None, held: dict) -> list[str]:
-    """What the safety signals do with texts of sources that nothing was learnt from."""
+    """Results of the safety signals on sources that were not used for training."""
     out = []
     if left:
         out.append(f"### Attacks of sources left out of training\nTrained without {', '.join(f'`{p}`' for p in left['left_out'])} {left['how']}, and measured "
-                   f"on them against {left['harmless']} harmless documents and prompts of other repositories.")
+                   f"on these sources against {left['harmless']} harmless documents and prompts from other repositories.")
         out.append(table(["source", "attacks", "jailbreak AUC", "recall at 1 % false positives", "injection AUC", "recall at 1 % false positives"],
                          [[k, v[0], num(v[1]), percent(v[2]), num(left["injection"][k][1]), percent(left["injection"][k][2])] for k, v in left["jailbreak"].items()]))
     if kinds:
-        out.append("### Harmless documents of other repositories\n`dev/real_traffic`, whole documents through the product, flagged at the threshold. Each is read by both signals, whatever its origin would be in a request.")
+        out.append("### Harmless documents from other repositories\n`dev/real_traffic`, whole documents through the product, flagged at the threshold. Both signals read each document, whatever its origin would be in a request.")
         out.append(table(["kind", "documents", "jailbreak", "injection"], [[k, n, percent(a), percent(b)] for k, (n, a, b) in kinds.items()]))
     for task in ("jailbreak", "injection"):
         h = held[task]
@@ -205,26 +209,26 @@ def render(f: dict) -> str:
     if f.get("product"):
         out += product_tables(f["product"])
     out += domain_tables(dev, cal["domain"])
-    out.append(f"{percent(f['held_out']['domain_noise'])} of the labels are taken for wrong: no subject has a probability above that of the labels being right.\n")
+    out.append(f"{percent(f['held_out']['domain_noise'])} of the labels are assumed to be wrong; no subject gets a probability above the share of correct labels.\n")
     out.append("Prompts written for this measurement alone (`training/own_prompts.tsv`, by the author of the training prompts): " + ", ".join(
         f"{'English' if g == 'en' else 'twelve other languages'} {a:.2f} ({n} rows)" for g, (n, a) in f["own_prompts"].items()) + ".\n")
     out += jailbreak_tables(dev, f["planted"], cal["jailbreak"])
     c = dev["complexity"]
-    out.append(f"### Complexity\nDev rows are low or high only. AUC of P(high) {c['auc']:.3f}, accuracy {c['accuracy']:.3f}; the rule \"longer than 110 characters\" alone reaches accuracy {c['length_accuracy']:.3f} and AUC {c['length_auc']:.3f}, so look at the bands of length.")
+    out.append(f"### Complexity\nDev rows are labelled low or high only. AUC of P(high) {c['auc']:.3f}, accuracy {c['accuracy']:.3f}. The rule \"longer than 110 characters\" alone reaches accuracy {c['length_accuracy']:.3f} and AUC {c['length_auc']:.3f}, so the figures by length are more informative.")
     out.append(table(["band", "rows", "high", "AUC", "AUC of length alone"], complexity_rows(c)))
     out.append(f"### Factcheck\nDev: accuracy {dev['factcheck']['accuracy']:.3f}, AUC {dev['factcheck']['auc']:.3f}.\n")
     s, p = f["sts_spearman"], f["parity"]
     out.append(f"### Embedding\nSTS benchmark, every tenth English row held out, Spearman: base model (fp32) {s['base_fp32']:.3f}, this bundle (int8) {s['bundle_int8']:.3f}.\n")
-    out.append(f"### The graph against the network\n{p['texts']} texts, PyTorch with the rounding of its layers simulated, as it was trained, against the int8 graph; personal-data labels are equal on {percent(p['pii_labels_equal'])} of the tokens.")
-    out.append(table(["output", "largest difference", "mean of the largest per text", "equal labels"],
+    out.append(f"### The int8 graph against the PyTorch network\n{p['texts']} texts: PyTorch with the simulated rounding of its layers, as in training, against the int8 graph. Personal-data labels are equal for {percent(p['pii_labels_equal'])} of the tokens.")
+    out.append(table(["output", "largest difference", "mean of the largest difference per text", "equal labels"],
                      [[t, num(v), num(p["mean_of_max"][t]), p["labels_equal"].get(t, "")] for t, v in p["max_difference"].items()]))
-    out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30, median (fastest); the columns took turns." + f["latency_ms"].pop("note", ""))
+    out.append("### Latency\nMilliseconds for one row on one core of an AMD EPYC with AVX-512 VNNI, ONNX Runtime 1.30: median (fastest). The columns were measured in turns." + f["latency_ms"].pop("note", ""))
     names = {"all": "all tasks", "four": "five sequence tasks", "domain": "domain alone", "separate": "five separate graphs"}
     out.append(table(["tokens", *names.values()], [[n, *(f"{t[k][0]} ({t[k][1]})" for k in names)] for n, t in f["latency_ms"].items()]))
     out.append("### Hand-written prompts" + table(["prompt", "domain (probability)", "P(jailbreak)", "as expected"],
                [[r["text"], f"{r['domain']} ({r['p_domain']})", r["p_jailbreak"], "yes" if r["as_expected"] else "no"] for r in f["probes"]]))
     out.append(LIMITS)
-    out.append(f"## Training\n{f['training_rows']:,} labelled rows; cross-entropy per task, and a distillation loss that holds the pooled embedding to that of the\nbase model. How the weights of this version came about is in training/README.md.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data DATA\n```\n")
+    out.append(f"## Training\n{f['training_rows']:,} labelled rows; cross-entropy per task, and a distillation loss that keeps the pooled embedding close to that of the\nbase model. training/README.md describes how the weights of this version were made.\n\n```sh\npip install -r training/requirements.txt\ncd training && python -m signalbox_training.build --data DATA\n```\n")
     out.append("## Sources and licences" + table(["source", "licence"], [list(x) for x in PROVENANCE]))
     return wrapped("\n".join(out).replace("\n\n\n", "\n\n")) + "\n"
 
@@ -255,7 +259,7 @@ def wrapped(text: str) -> str:
 
 
 def main() -> None:
-    """Measure the product with the bundle that is in it, and write the card anew: what the build could not do before the program had the bundle."""
+    """Measure the product with its embedded bundle and rewrite the card. The build cannot do this before the program contains the bundle."""
     here = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))

@@ -1,10 +1,10 @@
-"""The first half of the multilingual bundle: static embeddings distilled from multilingual-e5-small, and three heads.
+"""The first part of the multilingual bundle: static embeddings distilled from multilingual-e5-small, and three heads.
 
-A text of another language than English is read by a bag of word pieces: a vector for each of 96,000 pieces, 4 bits a
-component. The vectors start as what the 12-layer teacher says of each piece alone, are trained so that their sum points
-where the teacher's sentence embedding does, and then with the heads. Domain reads the whole sum. The attack heads read
-the sum of every LOCAL neighbouring pieces and answer with the place that looks most like one. foreign_order.py puts an
-encoder in their place (2.0.0); the table and domain stay.
+A text in a language other than English is read as a bag of word pieces, with a vector for each of 96,000 pieces at
+4 bits per component. The vectors start as the 12-layer teacher's output for each piece alone. They are trained so that
+their sum points in the direction of the teacher's sentence embedding, and then together with the heads. Domain uses the
+whole sum. The attack heads use the sum of every LOCAL neighbouring pieces and return the highest score of all places.
+foreign_order.py replaces these attack heads with an encoder (2.0.0); the table and domain stay.
 
     sh ../shared/prototypes/trunk/fetch_trunk.sh SOURCE
     python ../shared/prototypes/trunk/build_trunk.py --source SOURCE --out TRUNK --vocab 96000 --counts COUNTS --text DATA/*/*.jsonl.gz --int8
@@ -55,7 +55,7 @@ PROVENANCE = [
 
 
 def tokenizer(trunk: Path) -> Tokenizer:
-    """The teacher's tokenizer as the product uses it: what spells a special token is ordinary text."""
+    """The teacher's tokenizer as the product uses it: the spelling of a special token is ordinary text."""
     spec = json.loads((trunk / "tokenizer.json").read_text())
     spec["truncation"] = spec["padding"] = None
     spec["added_tokens"] = []
@@ -393,16 +393,16 @@ def main() -> None:
 def card(found: dict, size: int) -> str:
     """The model card."""
     lines = [f"# Model card: signalbox-multilingual {VERSION}\n", __doc__.split("\n\n")[1].replace("LOCAL", str(LOCAL)) + "\n",
-             f"{size / 1e6:.1f} MB; 96,000 pieces; licence Apache-2.0. The product reads texts with it whose language is not English, beside",
-             "signalbox-minilm: both answers on the subject are averaged as logarithms, and the higher score of an attack counts.\n",
-             "## Figures", "Of the bundle alone. The plain prompts and the attacks were written for this project, a sixth of them held out at random; some",
-             "resemble rows that were learnt from in other languages, so texts of strangers will do worse.\n",
+             f"{size / 1e6:.1f} MB; 96,000 pieces; licence Apache-2.0. The product reads texts with this bundle if their language is not English, in addition to",
+             "signalbox-minilm: the domain scores of both are averaged as logarithms, and for an attack the higher score counts.\n",
+             "## Figures", "The bundle alone. The plain prompts and the attacks were written for this project, and a sixth of them was held out at random. Some",
+             "resemble training rows in other languages, so results on third-party texts will be worse.\n",
              "| domain | rows | accuracy |", "| --- | --- | --- |"]
     lines += [f"| {k} | {n} | {v:.3f} |" for k, (n, v) in found["domain"].items()]
     lines += ["", "| attacks in other languages | rows | attacks | AUC | found at 1 % false positives |", "| --- | --- | --- | --- | --- |"]
     lines += [f"| {t} | {found[t]['rows']} | {found[t]['attacks']} | {found[t]['auc']:.3f} | {100 * found[t]['recall at 1 % false positives']:.1f} % |" for t in ATTACKS]
-    lines += ["", "## Limits", "A bag of pieces knows no order beyond sixteen neighbours: it tells what a text is about, and attacks by their words. Languages of which the",
-              "teacher's vocabulary was cut most (Greek, Hebrew, Thai, Hindi, Tamil) are read worst.\n", "## Sources and licences", "| source | licence |", "| --- | --- |"]
+    lines += ["", "## Limits", "A bag of pieces has no order beyond sixteen neighbours: it recognises the subject of a text, and attacks by their words. Results are worst for the",
+              "languages whose part of the teacher's vocabulary was reduced most (Greek, Hebrew, Thai, Hindi, Tamil).\n", "## Sources and licences", "| source | licence |", "| --- | --- |"]
     lines += [f"| {n} | {l} |" for n, l in PROVENANCE]
     return model_card.wrapped("\n".join(lines)) + "\n"
 
