@@ -1,9 +1,10 @@
-// Package signal is the vocabulary between the parts that extract signals (classify), decide on
-// them (rules) and act on the decision (proxy). It holds values only: no I/O, no dependencies.
+// Package signal defines the vocabulary shared by the packages that extract signals (classify),
+// decide on them (rules) and act on the decision (proxy). It only contains values: no I/O and no
+// dependencies.
 //
-// A signal is in one of three states, and the difference matters everywhere: not extracted yet
-// (asking for it may still change the decision), known, and unknown (extraction failed, with a
-// reason). Unknown is never a default label.
+// A signal is in one of three states, which all users must distinguish: not extracted yet
+// (extracting it may still change the decision), known, and unknown (extraction failed, with a
+// reason). Unknown is never replaced by a default label.
 package signal
 
 import (
@@ -14,11 +15,11 @@ import (
 	"time"
 )
 
-// Kind identifies a signal that has to be extracted from the text of a request.
-// What is known for free, such as role or prompt length, is in Facts instead.
+// Kind identifies a signal that has to be extracted from the text of a request. Properties that
+// need no extraction, such as role or prompt length, are in Facts instead.
 type Kind uint8
 
-// The kinds, cheapest tier first. The order within the block is the order of traces and tables.
+// The kinds, cheapest tier first. Traces and tables use the order of this block.
 const (
 	Keyword Kind = iota
 	Language
@@ -31,15 +32,15 @@ const (
 	Embedding
 	Intent
 	Cache
-	// Own is the first of MaxOwn kinds for the classifiers of a configuration, in its order. Names
-	// tells what they are called there.
+	// Own is the first of MaxOwn kinds for the classifiers defined by the configuration, in its
+	// order. Names holds their names.
 	Own
 )
 
-// MaxOwn is how many classifiers of its own a configuration can have.
+// MaxOwn is the maximum number of classifiers that a configuration can define.
 const MaxOwn = 12
 
-// NumKinds is the number of kinds, those of a configuration's own classifiers included.
+// NumKinds is the number of kinds, including those of the configuration's own classifiers.
 const NumKinds = Own + MaxOwn
 
 var kindNames = [Own]string{ //nolint:gochecknoglobals // constant table
@@ -47,8 +48,8 @@ var kindNames = [Own]string{ //nolint:gochecknoglobals // constant table
 	"embedding", "intent", "cache",
 }
 
-// String returns the name used in YAML, metrics and the API. That of a configuration's own
-// classifier only Names knows; here it is its number.
+// String returns the name used in YAML, metrics and the API. For a configuration's own classifier,
+// whose name only Names knows, it is the number.
 func (k Kind) String() string {
 	switch {
 	case k < Own:
@@ -59,7 +60,7 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Names are the names of a configuration's own classifiers: that of kind Own+i at index i.
+// Names are the names of a configuration's own classifiers; index i holds the name of kind Own+i.
 type Names []string
 
 // Of returns the name of k in metrics and the API.
@@ -78,31 +79,31 @@ func (n Names) Parse(name string) (Kind, bool) {
 	return ParseKind(name)
 }
 
-// OwnClassifier is what the rest of a configuration may know of a classifier of its own.
+// OwnClassifier describes a classifier defined by the configuration to other parts of it.
 type OwnClassifier struct {
 	Name   string
-	Labels []string // in the order of Value.Labels; empty when they are not known
-	// Thresholds, parallel to Labels, are the probabilities from which each holds; 0 for labels
-	// that exclude each other, of which the most probable one does.
+	Labels []string // in the order of Value.Labels; empty if not known
+	// Thresholds, parallel to Labels, are the probabilities from which each label applies. They are
+	// 0 for labels that exclude each other, of which the most probable applies.
 	Thresholds []float64
 }
 
-// Exchange is what a classifier judges: the answer where there is one, or else the prompt.
+// Exchange is the input of a classifier: it judges the answer if there is one, else the prompt.
 type Exchange struct{ Prompt, Answer string }
 
-// Judged is the text that is judged.
+// Judged returns the text to judge.
 func (x *Exchange) Judged() string { return cmp.Or(x.Answer, x.Prompt) }
 
-// Judgement is what a model elsewhere says of a text. Slices are shared and must not be modified.
+// Judgement is the result of a remote model for a text. Slices are shared and must not be modified.
 type Judgement struct {
-	Label  string  // that holds; empty when none does
+	Label  string  // the label that applies; empty if none does
 	Score  float64 // probability of Label, in [0,1]
 	Labels []string
 	Probs  []float32 // parallel to Labels; they need not add up to 1
 	Cut    bool      // only a part of the text was read
 }
 
-// Independent reports whether labels hold from thresholds of their own on.
+// Independent reports whether each label has its own threshold.
 func (c *OwnClassifier) Independent() bool {
 	return slices.ContainsFunc(c.Thresholds, func(t float64) bool { return t > 0 })
 }
@@ -117,7 +118,7 @@ func ParseKind(name string) (Kind, bool) {
 	return NumKinds, false
 }
 
-// Tier orders signals by what they cost to extract.
+// Tier orders signals by the cost of extracting them.
 type Tier uint8
 
 // The cost tiers of the decision engine.
@@ -158,7 +159,7 @@ func MaskOf(kinds ...Kind) Mask {
 // Has reports whether k is in the set.
 func (m Mask) Has(k Kind) bool { return m&(1<<k) != 0 }
 
-// Len is the number of kinds in the set.
+// Len returns the number of kinds in the set.
 func (m Mask) Len() int { return bits.OnesCount32(uint32(m)) }
 
 // Tier returns the members of the set that belong to tier t.
@@ -183,7 +184,7 @@ func (m Mask) Kinds() []Kind {
 	return out
 }
 
-// State tells whether a value can be used.
+// State is whether a value can be used.
 type State uint8
 
 // The three states. NotExtracted is the zero value of a Value.
@@ -193,25 +194,24 @@ const (
 	Unknown
 )
 
-// Reason says why a signal is unknown. It is a metric label, so the set is closed.
+// Reason is why a signal is unknown. It is a metric label, so the set of values is closed.
 type Reason string
 
-// Why extraction failed.
+// The reasons for which extraction fails.
 const (
 	ReasonNone     Reason = ""
 	ReasonTimeout  Reason = "timeout"
 	ReasonOverload Reason = "overload"
 	ReasonNoModel  Reason = "no_model"
-	ReasonNoText   Reason = "no_text" // nothing to read: the view that the signal reads is empty
-	// ReasonUndecided is for a text that was read and that speaks for no answer more than for
-	// another.
+	ReasonNoText   Reason = "no_text" // nothing to read: the text that the signal reads is empty
+	// ReasonUndecided means that the text was read but does not favour any answer.
 	ReasonUndecided Reason = "undecided"
 	ReasonInvalid   Reason = "invalid_output"
 	ReasonCanceled  Reason = "canceled"
 	ReasonInternal  Reason = "internal"
 )
 
-// Coverage tells how much of the text a value speaks for.
+// Coverage is how much of the text a value is based on.
 type Coverage uint8
 
 // How the text was read.
@@ -221,62 +221,66 @@ const (
 	Compressed                 // as a skeleton
 )
 
-// Value is one extracted signal. Slices are shared and must not be modified. Each request has
+// Value is one extracted signal. Slices are shared and must not be modified. Each request may have
 // NumKinds of them: the small fields share one word.
 type Value struct {
 	State    State
 	Coverage Coverage
-	// Partial: some of the request could not be read for it, such as a stored context. What was
-	// found is there, and there may be more: of a test that finds nothing the result is unknown. Of
-	// a value with Verdicts it is about Score; Verdict.Partial is about one origin.
+	// Partial means that a part of the request could not be read for this signal, such as a stored
+	// context. What was found is valid, but there may be more: a condition that finds nothing
+	// evaluates to unknown. If a value has Verdicts, Partial refers to Score; Verdict.Partial
+	// refers to one origin.
 	Partial bool
-	// Leans is how much of the value is that of the turns before, in [0,1]: of a signal about the
-	// topic, where the last turn follows them. The rest is the last turn's own.
+	// Leans is the share of the value, in [0,1], that comes from earlier turns: signals about the
+	// topic take it over if the last turn follows them. The rest comes from the last turn.
 	Leans  float32
-	Reason Reason // set when State is Unknown, and with Partial where a model failed
+	Reason Reason // set if State is Unknown, and with Partial if a model failed
 	Label  string // the most probable label; empty for kinds without one
-	// calibrated probability of Label; of Jailbreak and Injection that of an attack; in [0,1]
-	Score    float64
-	Labels   []string      // every label, in the order of Probs; for Keyword the names of the sets that matched
-	Probs    []float32     // calibrated probabilities, sum 1; empty for Keyword
-	Vector   []float32     // Embedding only: L2-normalised
-	Spans    []Span        // PII only, by segment and start; Labels are the types found, Probs the best score of each
-	Source   string        // bundle or component that produced it
+	// calibrated probability of Label, for Jailbreak and Injection of an attack; in [0,1]
+	Score float64
+	// all labels, in the order of Probs; for Keyword the names of the sets that matched
+	Labels []string
+	Probs  []float32 // calibrated probabilities, sum 1; empty for Keyword
+	Vector []float32 // Embedding only: L2-normalised
+	// PII only, by segment and start; Labels are the types found, Probs the highest score of each
+	Spans    []Span
+	Source   string        // bundle or component that computed it
 	Provider string        // execution provider, such as cpu
-	Elapsed  time.Duration // time spent on it; kinds of one pass share the pass
-	Windows  int           // windows that cover the text
-	Read     int           // windows that were read
-	// Verdicts are those of Jailbreak and Injection by origin, one for each origin that was read
-	// and has text, in the order of the origins. Score is the greatest of the origins that the
+	Elapsed  time.Duration // time spent on it; kinds of one pass share its time
+	Windows  int           // number of windows that cover the text
+	Read     int           // number of windows that were read
+	// Verdicts are the verdicts of Jailbreak and Injection, one for each origin that was read and
+	// has text, in the order of the origins. Score is the greatest among the origins that the
 	// signal reads by default.
 	Verdicts []Verdict
 }
 
 // Span is a piece of personal data in one segment of a request.
 type Span struct {
-	Type    string  // one of the contract's types, such as EMAIL_ADDRESS
+	Type    string  // a type of the API, such as EMAIL_ADDRESS
 	Segment int     // index in Text.Segments
 	Start   int     // byte offset in the segment's text
-	End     int     // byte offset behind the last byte
+	End     int     // byte offset after the last byte
 	Score   float64 // in [0,1]; 1 for patterns with a checksum
 }
 
-// Verdict is what a signal says of the text of one origin, and where the text is that speaks most
-// for an attack.
+// Verdict is the verdict of a signal on the text of one origin, with the position of the sentence
+// with the most weight.
 type Verdict struct {
-	Origin  Origin
-	Score   float64 // calibrated probability that the text of this origin holds an attack, in [0,1]
-	Windows int     // windows that cover the text
-	Read    int     // windows of them that were read
-	Segment int     // index in Text.Segments
-	Start   int     // byte offset of the sentence in the segment's text
-	End     int     // byte offset behind it
-	// Partial: some text of this origin could not be read, as with Value.Partial. The score only
-	// grows with it.
+	Origin Origin
+	// calibrated probability that the text of this origin contains an attack, in [0,1]
+	Score   float64
+	Windows int // number of windows that cover the text
+	Read    int // number of windows that were read
+	Segment int // index in Text.Segments
+	Start   int // byte offset of the sentence in the segment's text
+	End     int // byte offset after the sentence
+	// Partial means that some text of this origin could not be read, as for Value.Partial. Reading
+	// it could only raise the score.
 	Partial bool
 }
 
-// Prob returns the probability of label, and false when the value does not know the label.
+// Prob returns the probability of label, or false if the value does not have the label.
 func (v *Value) Prob(label string) (float64, bool) {
 	for i, l := range v.Labels {
 		if l == label && i < len(v.Probs) {
@@ -286,10 +290,10 @@ func (v *Value) Prob(label string) (float64, bool) {
 	return 0, false
 }
 
-// Features is what a request contains besides text.
+// Features is a set of things that a request contains besides text.
 type Features uint8
 
-// The features that `has` can ask for.
+// The features that the condition `has` can test.
 const (
 	HasTools Features = 1 << iota
 	HasImages
@@ -297,34 +301,35 @@ const (
 	HasFacts
 )
 
-// Facts is what is known about a request without looking into its text: tier 0.
+// Facts are the properties of a request that are known without reading its text: tier 0.
 type Facts struct {
 	Role     string
 	Tenant   string
 	Model    string // the model that the client asked for
-	Session  string // empty when none was named
+	Session  string // empty if the client named none
 	Tokens   int    // estimate of the prompt's tokens
-	Context  int    // tokens of the stored contexts that the request refers to
-	Turns    int    // messages of the user in the request, but for those beside results of tools
-	Results  int    // results of tools behind the last of them
-	ToolLoop bool   // the model is called again with the result of a tool
+	Context  int    // number of tokens in the stored contexts that the request refers to
+	Turns    int    // number of user messages, except those next to tool results
+	Results  int    // number of tool results after the last of them
+	ToolLoop bool   // the model is called again with a tool result
 	Features Features
-	Header   func(name string) []string // values of a request header, by any case; nil means no headers
+	// values of a request header, case-insensitive; nil means no headers
+	Header func(name string) []string
 }
 
-// Set is everything known about one request so far. It is not safe for concurrent writes; one
-// request owns one Set and the extractor fills it between two steps of the decision. A copy keeps
-// what it holds whatever is put into the original, and the other way round.
+// Set holds everything known about one request so far. It is not safe for concurrent writes: each
+// request owns one Set, and the extractor fills it between two steps of the decision. A copy is
+// independent: Put on either does not change the other.
 type Set struct {
 	Facts Facts
 
-	// A value is 224 bytes and most requests have few: those that were not extracted take none.
+	// A value is 224 bytes and most requests have few; those that were not extracted take none.
 	values [NumKinds]*Value // never modified
 }
 
 var notExtracted Value //nolint:gochecknoglobals // never modified
 
-// Value returns what is known of k. It is shared and must not be modified.
+// Value returns the value of k. It is shared and must not be modified.
 func (s *Set) Value(k Kind) *Value {
 	if v := s.values[k]; v != nil {
 		return v
@@ -332,10 +337,10 @@ func (s *Set) Value(k Kind) *Value {
 	return &notExtracted
 }
 
-// Put replaces what is known of k.
+// Put replaces the value of k.
 func (s *Set) Put(k Kind, v Value) { s.values[k] = &v }
 
-// Drop forgets what is known of the kinds of m.
+// Drop removes the values of the kinds in m.
 func (s *Set) Drop(m Mask) {
 	for k := range NumKinds {
 		if m.Has(k) {
@@ -355,7 +360,7 @@ func (s *Set) Have() Mask {
 	return m
 }
 
-// Fail marks every kind of m that has no value yet as unknown.
+// Fail marks every kind of m without a value as unknown.
 func (s *Set) Fail(m Mask, why Reason) {
 	for k := range NumKinds {
 		if m.Has(k) && s.Value(k).State == NotExtracted {
@@ -366,29 +371,29 @@ func (s *Set) Fail(m Mask, why Reason) {
 
 // Text is a request's text in the views that extractors read. Strings are shared with the request.
 type Text struct {
-	LastUser string    // the last message of role user that has text: what the request is about
-	Before   []string  // the messages of role user before it, the oldest first
+	LastUser string    // the last message of role user with text: the subject of the request
+	Before   []string  // the messages of role user before it, oldest first
 	Segments []Segment // every text of the request in order: all roles, tool results, names
 }
 
-// Segment is one run of text, who said it and where it comes from.
+// Segment is one run of text with its role and origin.
 type Segment struct {
 	Role   string // system, developer, user, assistant, tool, function
 	Text   string
 	Origin Origin
-	List   bool // Text is several short strings of the request, such as names and ids, one a line
+	List   bool // Text is several short strings of the request, such as names and ids, one per line
 }
 
-// Origin tells where a piece of text comes from. Signals about attacks read some origins only.
+// Origin is where a piece of text comes from. Signals about attacks only read some origins.
 type Origin uint8
 
-// The origins. Text of OriginAny is read by every signal, whatever origins it reads.
+// The origins. Every signal reads text of OriginAny, whichever origins it is configured for.
 const (
-	OriginAny          Origin = iota // nobody told: a bare text
+	OriginAny          Origin = iota // not known: a bare text
 	OriginInstructions               // system and developer messages, Responses instructions
-	OriginUser                       // what the user says
+	OriginUser                       // text of the user
 	OriginModel                      // earlier answers, reasoning and tool calls of a model
-	// OriginData is results of tools and functions, contexts, facts, documents, quoted material.
+	// OriginData is for tool and function results, contexts, facts, documents and quoted material.
 	OriginData
 	NumOrigins
 )
@@ -404,8 +409,8 @@ func (o Origin) String() string {
 	return "invalid"
 }
 
-// ParseOrigin is the inverse of String for the origins that can be asked for; OriginAny is none of
-// them.
+// ParseOrigin is the inverse of String for the origins that can be configured; OriginAny is not one
+// of them.
 func ParseOrigin(name string) (Origin, bool) {
 	for o := OriginInstructions; o < NumOrigins; o++ {
 		if originNames[o] == name {
@@ -427,11 +432,12 @@ func OriginsOf(origins ...Origin) Origins {
 	return s
 }
 
-// Has reports whether text of origin o is read by who reads the set: OriginAny always is.
+// Has reports whether a signal configured for the set reads text of origin o. This is always true
+// for OriginAny.
 func (s Origins) Has(o Origin) bool { return o == OriginAny || s&(1<<o) != 0 }
 
-// DefaultOrigins returns the origins that a signal about attacks reads unless told otherwise, and 0
-// for other kinds.
+// DefaultOrigins returns the origins that a signal about attacks reads by default, and 0 for other
+// kinds.
 func DefaultOrigins(k Kind) Origins {
 	switch k { //nolint:exhaustive // two kinds have origins
 	case Jailbreak:
