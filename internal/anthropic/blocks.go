@@ -9,17 +9,17 @@ import (
 	"signalbox/internal/openai"
 )
 
-// piece is a part of a content: a text, or a part of a chat's content.
+// piece is a part of a content: a text, or a content part of a chat.
 type piece struct {
-	text []byte // without quotes, as it is spelled
+	text []byte // without quotes, still escaped
 	part []byte // JSON; nil for a text
 }
 
-// newline stands between texts that were blocks.
+// newline separates texts that were blocks.
 const newline = `\n`
 
-// appendContent appends the value of a content: one string where all of it is text, which every
-// server takes, else a list of parts.
+// appendContent appends the value of a content: one string if all of it is text, which every server
+// accepts, else a list of parts.
 func appendContent(b []byte, pieces []piece) []byte {
 	if !slices.ContainsFunc(pieces, func(p piece) bool { return p.part != nil }) {
 		b = append(b, '"')
@@ -82,19 +82,19 @@ func (t *translator) open(role string) {
 	t.out.Places = append(t.out.Places, t.place)
 }
 
-// say appends a message that is a content alone.
+// say appends a message that only consists of a content.
 func (t *translator) say(role string, content []piece) {
 	t.open(role)
 	t.out.Chat = appendContent(append(t.out.Chat, `,"content":`...), content)
 	t.out.Chat = append(t.out.Chat, '}')
 }
 
-// billing begins a block of system prompts in which a coding agent tells Anthropic for what it
-// asks. It is another with each request, so that no prompt would begin like the one before, and it
-// says nothing to a model.
+// billing begins a system block in which a coding agent sends billing data to Anthropic. It differs
+// for every request, so that no two prompts would share a prefix, and it has no meaning for a
+// model.
 const billing = "x-anthropic-billing-header"
 
-// system translates instructions: a text, or blocks of text, which become one message.
+// system translates instructions: a text, or text blocks, which become one message.
 func (t *translator) system(v []byte, at string) error {
 	var texts []piece
 	add := func(text []byte) {
@@ -132,8 +132,7 @@ func (t *translator) system(v []byte, at string) error {
 	return nil
 }
 
-// block is one block of a content, with the members that some kind of it has; nil where they are
-// not.
+// block is one block of a content, with the members of all kinds of blocks; absent members are nil.
 type block struct {
 	kind                      string
 	text, thinking            []byte // without quotes
@@ -143,7 +142,7 @@ type block struct {
 	isError                   bool
 }
 
-// block reads a block. The caller judges what kind it may be of.
+// block reads a block. The caller checks that its kind is allowed.
 func (t *translator) block(raw []byte, at string) (b block, err error) {
 	if err := t.count(); err != nil {
 		return b, err
@@ -198,8 +197,9 @@ func (t *translator) block(raw []byte, at string) (b block, err error) {
 	return b, err
 }
 
-// membersOf are the members that a kind of block has beside type and cache_control. The signature
-// of thinking, and data in place of it, are for who made them.
+// membersOf returns the members that a kind of block has besides type and cache_control. The
+// signature of thinking, and the data that may replace it, only have a meaning for the service that
+// created them.
 func membersOf(kind string) []string {
 	switch kind {
 	case "text":
@@ -252,7 +252,7 @@ func (t *translator) message(raw []byte, at string) error {
 		return bad(in, "is required")
 	case content[0] != '"' && content[0] != '[':
 		return bad(in, "must be a string or a list of blocks")
-	case role == "system": // between turns, as coding agents remind a model of something
+	case role == "system": // between turns: coding agents send reminders to the model there
 		return t.system(content, in)
 	case content[0] == '"':
 		t.say(role, []piece{{text: content[1 : len(content)-1]}})
@@ -263,12 +263,12 @@ func (t *translator) message(raw []byte, at string) error {
 	return t.assistant(content, in)
 }
 
-// user translates a turn of the user: results of tools become messages of their own, which have to
-// follow the calls at once, and pictures in results go to the user's message behind, as a chat's
-// tools return no pictures.
+// user translates a turn of the user. Tool results become messages of their own, which must
+// directly follow the calls. Images in results move to the user message after them, because tool
+// messages of a chat cannot contain images.
 func (t *translator) user(content []byte, at string) error {
 	var rest []piece
-	results, of := false, 0 // of: the blocks that rest is of
+	results, of := false, 0 // of: the blocks that rest consists of
 	blocks, block := 0, openai.Whole
 	err := elements(content, at, func(at string, v []byte) error {
 		had := len(rest)
@@ -301,7 +301,7 @@ func (t *translator) user(content []byte, at string) error {
 	return err
 }
 
-// result translates the result of a tool, and returns the pictures in it.
+// result translates a tool result, and returns the images in it.
 func (t *translator) result(b *block, at string) (shown []piece, err error) {
 	if b.toolUse == nil {
 		return nil, bad(join(at, "tool_use_id"), "is required")
@@ -318,7 +318,7 @@ func (t *translator) result(b *block, at string) (shown []piece, err error) {
 		}
 		texts = append(texts, p)
 	}
-	if b.isError { // a chat has no place for it but the text
+	if b.isError { // a chat can express this only in the text
 		texts = append([]piece{{text: []byte("Error:")}}, texts...)
 	}
 	t.open("tool")
@@ -328,7 +328,7 @@ func (t *translator) result(b *block, at string) (shown []piece, err error) {
 	return shown, nil
 }
 
-// medium says what a part is, where it stood.
+// medium names the kind of a part, for the place where it was.
 func (p *piece) medium() string {
 	if bytes.HasPrefix(p.part, []byte(fileHead)) {
 		return "document"
@@ -336,7 +336,7 @@ func (p *piece) medium() string {
 	return "image"
 }
 
-// assistant translates a turn of the model: what it said, thought and called.
+// assistant translates a turn of the model: text, thinking and tool calls.
 func (t *translator) assistant(content []byte, at string) error {
 	var said, thought []piece
 	var calls []byte
@@ -352,7 +352,7 @@ func (t *translator) assistant(content []byte, at string) error {
 			if len(b.thinking) > 0 {
 				thought = append(thought, piece{text: b.thinking})
 			}
-		case "redacted_thinking": // only who made it can read it
+		case "redacted_thinking": // only its creator can read it
 			t.leaveOut("redacted_thinking")
 		case "tool_use":
 			calls, err = appendCall(calls, &b, at)

@@ -1,13 +1,13 @@
-// Package anthropic reads requests to the Messages API of Anthropic as chat completions, and spells
-// errors as that API does.
+// Package anthropic converts requests to Anthropic's Messages API to chat completions, and writes
+// errors in the format of that API.
 //
-// ToChat is a translation at the edge: what comes out is the body of a chat completion, which
-// internal/openai parses as strictly as any other, so that every check that holds for chats holds
-// for messages. Strings are carried over with the bytes that the client sent; nothing is decoded
-// and encoded again but the input of an earlier tool call, which a chat holds as a string.
+// ToChat translates at the edge. Its result is the body of a chat completion, which internal/openai
+// parses as strictly as any other, so that all checks of chats apply to messages as well. Strings
+// keep the bytes that the client sent. Nothing is decoded and encoded again, except the input of an
+// earlier tool call, which a chat holds as a string.
 //
-// What a chat has no place for is refused where an answer would be another without it, and else
-// left out and told; see Request. Answers are turned by stream/messages.
+// Parts that a chat cannot express are refused if the answer would differ without them. Otherwise
+// they are left out and reported, see Request. Package stream/messages translates answers.
 //
-// The package has no goroutines and no state.
+// The package starts no goroutines and has no state.
 package anthropic

@@ -10,8 +10,8 @@ import (
 	"signalbox/internal/openai"
 )
 
-// ErrorType is the type of an error with an HTTP status (API reference, errors). full: a 503 says
-// that too much is asked at the moment.
+// ErrorType returns the error type for an HTTP status (API reference, errors). full marks a 503 as
+// overload.
 func ErrorType(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -36,12 +36,12 @@ func ErrorType(status int) string {
 }
 
 // AppendError appends the body of an error, {"type":"error","error":{...},"request_id":"..."}. The
-// message names the field where one is at fault, which the API has no member for, and spells it as
-// Anthropic does. An empty id is left out.
+// API has no member for the field at fault; the message names it, in Anthropic's spelling. An empty
+// id is left out.
 func AppendError(b []byte, e *openai.Error, id string) []byte {
 	b = append(append(b, `{"type":"error","error":{"type":"`...), ErrorType(e.Status)...)
 	b = append(b, `","message":`...)
-	b, _ = jsontext.AppendQuote(b, message(e)) // what is no UTF-8 is replaced
+	b, _ = jsontext.AppendQuote(b, message(e)) // invalid UTF-8 is replaced
 	b = append(b, '}')
 	if id != "" {
 		b, _ = jsontext.AppendQuote(append(b, `,"request_id":`...), id)
@@ -49,10 +49,11 @@ func AppendError(b []byte, e *openai.Error, id string) []byte {
 	return append(b, '}')
 }
 
-// instructions is the field of the system prompt, a word that the text of a refusal may hold anyway.
+// instructions is the field of the system prompt, a word that the text of a refusal may contain
+// anyway.
 const instructions = "system"
 
-// message is the message of an error, with the field at fault: messages.3.content.0 for
+// message returns the message of an error with the field at fault: messages.3.content.0 for
 // messages[3].content[0].
 func message(e *openai.Error) string {
 	at := strings.NewReplacer("[", ".", "]", "").Replace(e.Param)
@@ -65,9 +66,9 @@ func message(e *openai.Error) string {
 	return at + ": " + e.Message
 }
 
-// Blame is an error about Chat as one about the body as it came, where the translation has given the
-// field at fault another name or place: those of tools and of the form of an answer. Messages of a
-// chat are written here, and have none of their own at fault.
+// Blame turns an error about Chat into one about the body as received, if the translation gave the
+// field at fault another name or place: those of tools and of the format of an answer. The messages
+// of the chat are written here, so they cannot be at fault themselves.
 func (r *Request) Blame(err error) error {
 	e, ok := errors.AsType[*openai.Error](err)
 	if !ok || e.Param == "" {
@@ -83,7 +84,7 @@ func (r *Request) Blame(err error) error {
 	return &out
 }
 
-// sent is the field of the body as it came that became one of Chat.
+// sent returns the field of the received body from which a field of Chat was made.
 func (r *Request) sent(field string) string {
 	const tool = "tools["
 	if strings.HasPrefix(field, tool) {

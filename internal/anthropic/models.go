@@ -6,7 +6,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Model is one entry of a list of models, and the answer to a request for one.
+// Model is one entry of a list of models, and the response to a request for one.
 type Model struct {
 	Type        string `json:"type"` // "model"
 	ID          string `json:"id"`
@@ -14,7 +14,7 @@ type Model struct {
 	CreatedAt   string `json:"created_at"` // RFC 3339
 }
 
-// NewModel returns an entry as this API spells it. Models have no other name than their id here.
+// NewModel returns an entry in the format of this API. The display name of a model is its id.
 func NewModel(m *openai.ModelObject) Model {
 	return Model{
 		Type: m.Object, ID: m.ID, DisplayName: m.ID,
@@ -30,7 +30,7 @@ type ModelList struct {
 	LastID  *string `json:"last_id"`
 }
 
-// NewModelList returns a list of all models.
+// NewModelList returns a list of all models in one page.
 func NewModelList(models []openai.ModelObject) ModelList {
 	l := ModelList{Data: make([]Model, len(models))}
 	for i := range models {

@@ -11,15 +11,15 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Thinking says what a client wants to see of the reasoning before an answer.
+// Thinking is what a client wants to receive of the reasoning before an answer.
 type Thinking uint8
 
 const (
-	// Unseen: the client did not ask for thinking, and gets no blocks of it.
+	// Unseen: the client did not request thinking and gets no blocks of it.
 	Unseen Thinking = iota
-	// Omitted: it gets the blocks without their text.
+	// Omitted: the client gets thinking blocks without their text.
 	Omitted
-	// Shown: it gets them.
+	// Shown: the client gets complete thinking blocks.
 	Shown
 )
 
@@ -27,28 +27,28 @@ const (
 type Request struct {
 	Chat     []byte // the body of the chat completion
 	Thinking Thinking
-	Budget   int64 // of thinking, in tokens; 0 where the body names none
-	// LeftOut names what the body holds that was left out, as tools.defer_loading, and no index:
-	// members that say something to Anthropic's own servers, and those that nobody here knows. Each
-	// once, in order.
+	Budget   int64 // for thinking, in tokens; 0 if the body specifies none
+	// LeftOut names the members of the body that were left out, such as tools.defer_loading,
+	// without indices: members for Anthropic's own servers, and unknown ones. Each is listed once,
+	// in order.
 	LeftOut []string
-	Model   openai.Span // of the value of model in the body as it came
-	// Places tells of each message of Chat where it is in the body as it came.
+	Model   openai.Span // the value of model in the body as received
+	// Places holds, for each message of Chat, its place in the body as received.
 	Places []openai.Place
-	// Exact: nothing was left out, nor changed beyond what the two APIs say in different ways, so
-	// that whatever a server reads in the body itself is read in Chat as well.
+	// Exact reports that nothing was left out, nor changed beyond the differences between the two
+	// APIs. Whatever a server would read in the received body is then contained in Chat.
 	Exact bool
 
-	form string // the field that response_format was made of
+	form string // the field that response_format was made from
 }
 
-// Options of a translation.
+// Options are options of a translation.
 type Options struct {
-	Counting bool // a request to count tokens: max_tokens is not required
+	Counting bool // the request counts tokens: max_tokens is not required
 	Limits   openai.Limits
 }
 
-// maxLeftOut bounds the names in Request.LeftOut.
+// maxLeftOut limits the number of names in Request.LeftOut.
 const maxLeftOut = 16
 
 // translator builds the chat completion.
@@ -56,14 +56,14 @@ type translator struct {
 	out    Request
 	opts   Options
 	size   int          // capacity of the body
-	parts  int          // blocks so far
-	inside int          // contents of blocks that what is read lies in
-	place  openai.Place // of what is translated
+	parts  int          // number of blocks so far
+	inside int          // nesting depth of contents within blocks
+	place  openai.Place // of the part being translated
 	effort string       // of output_config
 	form   []byte       // response_format
 }
 
-// ToChat translates the body of a request. Errors are *openai.Error with status 400 that name the
+// ToChat translates the body of a request. Errors are *openai.Error with status 400 and name the
 // field. The result shares no memory with raw.
 func ToChat(raw []byte, o Options) (*Request, error) {
 	d := openai.DefaultLimits()
@@ -81,7 +81,7 @@ func ToChat(raw []byte, o Options) (*Request, error) {
 	return &t.out, nil
 }
 
-// top is the members of a body that are translated; the others go on as they are.
+// top holds the members of a body that are translated; the others are copied unchanged.
 type top struct {
 	model, messages, system, maxTokens, stream, stop, tools, choice, thinking, config, format,
 	metadata []byte
@@ -119,7 +119,7 @@ func (t *translator) body(raw []byte) error {
 	return nil
 }
 
-// place is where the member of a name is kept; nil for one that is not translated.
+// place returns where the member with a name is stored, or nil for one that is not translated.
 func (b *top) place(name string) *[]byte {
 	switch name {
 	case "model":
@@ -142,7 +142,7 @@ func (b *top) place(name string) *[]byte {
 		return &b.thinking
 	case "output_config":
 		return &b.config
-	case "output_format": // where betas before output_config had it
+	case "output_format": // used by betas before output_config
 		return &b.format
 	case "metadata":
 		return &b.metadata
@@ -150,8 +150,8 @@ func (b *top) place(name string) *[]byte {
 	return nil
 }
 
-// other takes a member that is not translated. What a chat completion calls otherwise is refused:
-// the translation writes it, or a client that means it speaks the wrong API.
+// other handles a member that is not translated. Members to which a chat completion gives another
+// meaning are refused: the translation itself writes them, or the client uses the wrong API.
 func (t *translator) other(name string, v []byte) error {
 	switch name {
 	case "service_tier", "context_management", "inference_geo", "speed", "betas", "anthropic_beta":
@@ -177,7 +177,7 @@ func (t *translator) member(name string, v []byte) {
 	t.out.Chat = appendMember(t.out.Chat, name, v)
 }
 
-// appendMember appends a member to an object that is open, with a comma where it is not the first.
+// appendMember appends a member to an open object, preceded by a comma if it is not the first.
 func appendMember(b []byte, name string, v []byte) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
@@ -186,7 +186,7 @@ func appendMember(b []byte, name string, v []byte) []byte {
 	return append(append(b, ':'), v...)
 }
 
-// leaveOut notes what has no place in a chat.
+// leaveOut records a member that a chat cannot express.
 func (t *translator) leaveOut(name string) {
 	t.out.Exact = false
 	if len(t.out.LeftOut) < maxLeftOut && !slices.Contains(t.out.LeftOut, name) {
@@ -194,7 +194,7 @@ func (t *translator) leaveOut(name string) {
 	}
 }
 
-// unknown notes a member of a block that nobody here knows. in is what the block is.
+// unknown records an unknown member of a block; in is the kind of the block.
 func (t *translator) unknown(in, name string) {
 	if len(name) > len("eager_input_streaming_of_a_longer_name") ||
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
@@ -203,8 +203,8 @@ func (t *translator) unknown(in, name string) {
 	t.leaveOut(in + "." + name)
 }
 
-// cacheControl takes a mark of what to cache. Servers here cache every prefix by themselves, so it
-// has no meaning; one of another form than the API has may hold anything.
+// cacheControl handles a mark of what to cache. Servers here cache every prefix automatically, so
+// it has no meaning; but a mark in a form that the API does not define may hold anything.
 func (t *translator) cacheControl(v []byte, at string) {
 	var squeezed []byte
 	squeezed = append(squeezed, v...)
@@ -219,7 +219,7 @@ func (t *translator) cacheControl(v []byte, at string) {
 	}
 }
 
-// basics translates what is one value in both APIs.
+// basics translates the members that are single values in both APIs.
 func (t *translator) basics(b *top) error {
 	if s, err := text(b.model, "model"); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (t *translator) basics(b *top) error {
 			return err
 		}
 		t.member("stream", b.stream)
-		if streaming { // the API always tells it
+		if streaming { // this API always reports the usage
 			t.member("stream_options", []byte(`{"include_usage":true}`))
 		}
 	}
@@ -273,7 +273,7 @@ func (t *translator) basics(b *top) error {
 	})
 }
 
-// config translates how much the model is to think and the form that its answer has to have.
+// config translates the amount of thinking and the required format of the answer.
 func (t *translator) config(b *top) error {
 	if b.format != nil {
 		if err := t.format(b.format, "output_format"); err != nil {
@@ -340,16 +340,16 @@ func (t *translator) format(raw []byte, at string) error {
 	return nil
 }
 
-// Budgets of thinking, in tokens, up to which an effort is low, and medium: a fifth and four fifths
-// of the way, on a logarithmic scale, from the least that the API takes, 1,024, to 32,768, above
-// which Anthropic advises batches (docs: extended thinking, working with thinking budgets).
+// Budgets of thinking, in tokens, up to which the effort is low and medium. On a logarithmic scale
+// they are at a fifth and four fifths of the range from the API's minimum, 1,024, to 32,768, above
+// which Anthropic recommends batches (docs: extended thinking, working with thinking budgets).
 const (
 	lowBudget    = 2048
 	mediumBudget = 16_384
 )
 
-// thinking translates a budget, or the want of thinking, to an effort. An effort that the client
-// names itself stands.
+// thinking translates a thinking budget, or disabled thinking, to an effort. An effort that the
+// client set explicitly takes precedence.
 func (t *translator) thinking(b *top) error {
 	kind, budget, shown := "", int64(0), Shown
 	if b.thinking != nil {

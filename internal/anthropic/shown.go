@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// maxInside bounds contents within blocks: each level is read once for every level around it. A
-// document in a result of a tool is in the second.
+// maxInside limits contents within blocks, because each level is read once for every level around
+// it. A document in a tool result is at the second level.
 const maxInside = 4
 
-// inner translates a content within a block: absent, a text, or blocks without results and calls.
+// inner translates a content within a block: absent, a text, or blocks other than results and
+// calls.
 func (t *translator) inner(v []byte, at string) (pieces []piece, err error) {
 	switch {
 	case v == nil:
@@ -33,7 +34,7 @@ func (t *translator) inner(v []byte, at string) (pieces []piece, err error) {
 	return pieces, err
 }
 
-// piece translates what a user shows or says.
+// piece translates a block of text, an image or a document.
 func (t *translator) piece(to []piece, b *block, at string) ([]piece, error) {
 	switch b.kind {
 	case "text":
@@ -58,7 +59,7 @@ func (t *translator) piece(to []piece, b *block, at string) ([]piece, error) {
 		b.kind)
 }
 
-// source is where the bytes of an image or a document are.
+// source is the source of an image or a document.
 type source struct {
 	kind           string
 	media          []byte // without quotes
@@ -107,7 +108,7 @@ func membersOfSource(kind string) []string {
 	return nil
 }
 
-// citing refuses a block of which the model is to cite.
+// citing refuses a block with citations enabled.
 func (t *translator) citing(b *block, at string) error {
 	if b.citations == nil {
 		return nil
@@ -126,8 +127,8 @@ func (t *translator) citing(b *block, at string) error {
 	})
 }
 
-// dataURL appends a data URL (RFC 2397), without quotes. A media type that is none is refused: it
-// could be a URL of another kind.
+// dataURL appends a data URL (RFC 2397), without quotes. An invalid media type is refused: it could
+// produce a URL of another kind.
 func (s *source) dataURL(b []byte, at string) ([]byte, error) {
 	switch {
 	case len(s.data) == 0:
@@ -166,8 +167,8 @@ func (t *translator) image(raw []byte, at string) ([]byte, error) {
 // fileHead begins a part that is a file.
 const fileHead = `{"type":"file","file":{"filename":"`
 
-// document translates a document: what is text becomes text, with its title and what is told of it,
-// and a file stays one.
+// document translates a document: text becomes text, preceded by its title and context, and a file
+// remains a file.
 func (t *translator) document(to []piece, b *block, at string) ([]piece, error) {
 	if err := t.citing(b, at); err != nil {
 		return to, err
@@ -209,7 +210,7 @@ func (t *translator) document(to []piece, b *block, at string) ([]piece, error) 
 		"must be one of text, content, base64: nothing is fetched, and files are not kept here")
 }
 
-// searchResult translates a result of a search to its title, where it is from and its texts.
+// searchResult translates a search result to its title, source and texts.
 func (t *translator) searchResult(to []piece, b *block, at string) ([]piece, error) {
 	if err := t.citing(b, at); err != nil {
 		return to, err

@@ -1,6 +1,6 @@
 package anthropic
 
-// tools translates definitions of tools that the client runs.
+// tools translates the definitions of tools that the client runs.
 func (t *translator) tools(b *top) error {
 	if b.tools == nil || string(b.tools) == "[]" {
 		return nil
@@ -71,7 +71,7 @@ func (t *translator) tool(out, raw []byte, at string) ([]byte, error) {
 	return append(appendMember(out, "parameters", schema), "}}"...), nil
 }
 
-// toolChoice translates which tools may, or have to be called.
+// toolChoice translates which tools may or must be called.
 func (t *translator) toolChoice(b *top) error {
 	if b.choice == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"signalbox/internal/openai"
 )
 
-// walker reads one JSON value a level at a time. The decoder refuses duplicate names, invalid UTF-8
-// and lone surrogates in all of it.
+// walker reads one JSON value level by level. The decoder refuses duplicate names, invalid UTF-8
+// and lone surrogates anywhere in it.
 type walker struct {
 	dec  jsontext.Decoder
 	body bytes.Buffer
@@ -35,11 +35,11 @@ func takeWalker(raw []byte) *walker {
 
 func (w *walker) release() {
 	w.body = bytes.Buffer{}
-	w.dec.Reset(&w.body) // so that the body is not held
+	w.dec.Reset(&w.body) // so that the body is not retained
 	walkers.Put(w)
 }
 
-// value returns the next value, which aliases raw, the text that the walker reads.
+// value returns the next value, which aliases raw, the input of the walker.
 func (w *walker) value(raw []byte) ([]byte, error) {
 	v, err := w.dec.ReadValue()
 	if err != nil {
@@ -49,8 +49,7 @@ func (w *walker) value(raw []byte) ([]byte, error) {
 	return raw[end-len(v) : end], nil
 }
 
-// deeper reports whether objects and lists nest in more than so many levels. It takes what is no
-// JSON for what it may be.
+// deeper reports whether objects and lists nest more than levels deep. Invalid JSON is tolerated.
 func deeper(raw []byte, levels int) bool {
 	for depth := 0; len(raw) > 0; raw = raw[1:] {
 		switch raw[0] {
@@ -67,7 +66,8 @@ func deeper(raw []byte, levels int) bool {
 	return false
 }
 
-// stringEnd is where the string that raw begins with has its last quote, or raw its last byte.
+// stringEnd returns the index of the closing quote of the string at the start of raw, or of raw's
+// last byte.
 func stringEnd(raw []byte) int {
 	for i := 1; ; i++ {
 		n := bytes.IndexByte(raw[i:], '"')
@@ -85,8 +85,8 @@ func stringEnd(raw []byte) int {
 	}
 }
 
-// members calls f for each member of an object, which at names in errors. A member that is null is
-// passed over: it says the same as none.
+// members calls f for each member of an object, which at names in errors. Members that are null are
+// skipped, because null means absent.
 func members(raw []byte, at string, f func(name string, v []byte) error) error {
 	w := takeWalker(raw)
 	defer w.release()
@@ -153,7 +153,8 @@ func elements(raw []byte, at string, f func(at string, v []byte) error) error {
 	return nil
 }
 
-// isText reports whether an argument of a message is more than a number: it may be of the request.
+// isText reports whether an argument of a message is more than a number, so that it may contain
+// text of the request.
 func isText(arg any) bool {
 	switch arg.(type) {
 	case int, int64:
@@ -162,7 +163,7 @@ func isText(arg any) bool {
 	return true
 }
 
-// bad is an error about a field.
+// bad returns an error about a field.
 func bad(at, format string, args ...any) *openai.Error {
 	msg, plain := fmt.Sprintf(format, args...), ""
 	if !slices.ContainsFunc(args, isText) {
@@ -176,7 +177,7 @@ func bad(at, format string, args ...any) *openai.Error {
 	}
 }
 
-// malformed is the error of a body that is no JSON.
+// malformed returns the error for a body that is not JSON.
 func malformed(err error) error {
 	if e, ok := errors.AsType[*openai.Error](err); ok {
 		return e
@@ -190,7 +191,7 @@ func malformed(err error) error {
 	return bad("", "invalid JSON at byte 0: empty body")
 }
 
-// join is the path of a member.
+// join returns the path of a member.
 func join(at, name string) string {
 	if at == "" {
 		return name
@@ -198,7 +199,7 @@ func join(at, name string) string {
 	return at + "." + name
 }
 
-// text checks that a value is a string, and returns it without its quotes, spelled as it came.
+// text checks that a value is a string, and returns it without quotes, still escaped.
 func text(v []byte, at string) ([]byte, error) {
 	if v[0] != '"' {
 		return nil, bad(at, "must be a string")
@@ -206,7 +207,7 @@ func text(v []byte, at string) ([]byte, error) {
 	return v[1 : len(v)-1], nil
 }
 
-// word reads a string that one of a few values is expected of.
+// word reads a string that must be one of a few values.
 func word(v []byte, at string) (string, error) {
 	s, err := text(v, at)
 	if err != nil {
@@ -228,7 +229,7 @@ func flag(v []byte, at string) (bool, error) {
 	return false, bad(at, "must be true or false")
 }
 
-// whole reads an integer of at least least.
+// whole reads an integer that is at least least.
 func whole(v []byte, at string, least int64) (int64, error) {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n < least {
