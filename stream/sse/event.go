@@ -6,17 +6,18 @@ import "bytes"
 type State uint8
 
 const (
-	// Running: nothing has been seen that ends an answer.
+	// Running: nothing that ends an answer has been received.
 	Running State = iota
-	// Finished: a finish_reason has been seen; [DONE] is still due.
+	// Finished: a finish_reason has been received; [DONE] is still due.
 	Finished
-	// Done: [DONE] has been seen, or the last event of a Responses API stream. The answer is
+	// Done: [DONE] or the last event of a Responses API stream has been received. The answer is
 	// complete.
 	Done
-	// Failed: an error event has been seen. A client raises it; the answer is not complete.
+	// Failed: an error event has been received. A client raises it as an error; the answer is
+	// incomplete.
 	Failed
-	// Truncated: the stream ended before any of these. Clients in use take that for a complete
-	// answer, so an error event has to follow, and the connection must not end in order.
+	// Truncated: the stream ended before any of these. Clients in use treat that as a complete
+	// answer, so an error event has to follow, and the connection must not be closed properly.
 	Truncated
 )
 
@@ -29,7 +30,7 @@ func (s State) String() string {
 	return names[s]
 }
 
-// After returns the state behind an event. [DONE] does not heal a stream that has failed.
+// After returns the state after an event. [DONE] does not repair a stream that has failed.
 func (s State) After(name, data []byte) State {
 	switch {
 	case s == Failed:
@@ -46,13 +47,14 @@ func (s State) After(name, data []byte) State {
 	return s
 }
 
-// IsDone reports whether data is the end mark of a stream. Official SDKs look at its front only.
+// IsDone reports whether data is the end mark of a stream. Like official SDKs it only compares the
+// beginning.
 func IsDone(data []byte) bool { return bytes.HasPrefix(data, []byte("[DONE]")) }
 
 func isError(name []byte) bool { return string(name) == "error" }
 
-// hasError reports whether data is an error: an object that begins with a member error that is not
-// null. Every server known to send one in a stream sends nothing before it.
+// hasError reports whether data is an error: an object whose first member is an error that is not
+// null. All servers known to send errors in a stream send this member first.
 func hasError(data []byte) bool {
 	rest, ok := bytes.CutPrefix(data, []byte("{"))
 	if !ok {
@@ -66,8 +68,8 @@ func hasError(data []byte) bool {
 	return len(value) > 0 && value[0] != 'n'
 }
 
-// isLast reports whether an event is the last of a Responses API stream, which has no [DONE]. The
-// name says it, or the type where it stands first.
+// isLast reports whether an event is the last of a Responses API stream, which has no [DONE]. It is
+// recognised by the name, or by the type if that is the first member.
 func isLast(name, data []byte) bool {
 	if len(name) == 0 {
 		rest, ok := bytes.CutPrefix(data, []byte(`{"type":"`))
@@ -83,7 +85,7 @@ func isLast(name, data []byte) bool {
 	return false
 }
 
-// finishes reports whether data has a member finish_reason that is a string and not empty. In a
+// finishes reports whether data has a member finish_reason that is a non-empty string. Within a
 // text its quotes would be escaped.
 func finishes(data []byte) bool {
 	name := []byte(`finish_reason"`) // an f is rarer than the quote before it
@@ -101,8 +103,8 @@ func finishes(data []byte) bool {
 	}
 }
 
-// memberValue returns b, which follows a member's name, from the member's value on, nil without a
-// colon.
+// memberValue returns b, the bytes after a member's name, from the member's value on, or nil if
+// there is no colon.
 func memberValue(b []byte) []byte {
 	rest, ok := bytes.CutPrefix(skipBlank(b), []byte(":"))
 	if !ok {
@@ -118,23 +120,23 @@ func skipBlank(b []byte) []byte {
 	return b
 }
 
-// DoneEvent returns [DONE] as most servers write it.
+// DoneEvent returns [DONE] in the spelling of most servers.
 func DoneEvent() Event {
 	e, _ := NewEvent(nil, "", []byte("[DONE]"))
 	return e
 }
 
-// KeepName has Mended keep the name of a unit, whatever it is: for clients of an API in which all
+// KeepName makes Mended keep the name of a unit, whatever it is, for clients of an API in which all
 // events have names.
 func KeepName(e *Event) { e.named = true }
 
-// Flawed reports whether a client gets another unit than this one: Mended.
+// Flawed reports whether Mended differs from the unit.
 func (e Event) Flawed() bool { return e.bareCR || e.lines > 1 || e.misnamed() }
 
 func (e Event) misnamed() bool { return !e.named && isError(e.Name) }
 
-// Mended returns a unit as a client may get it, see the package's comment: the same, or a copy in
-// buf, which is returned as well. It has its data in one piece.
+// Mended returns a unit as a client may receive it, see the package comment: the unit itself or a
+// copy in buf, and buf. Its data is on one line.
 func (e Event) Mended(buf []byte) (Event, []byte) {
 	if !e.Flawed() {
 		return e, buf
@@ -172,8 +174,8 @@ func (e Event) Mended(buf []byte) (Event, []byte) {
 	return e, buf
 }
 
-// With returns a mended Message with other data, in buf, which is returned as well. Its other lines
-// and its line ends stay. A line break in the data becomes a blank.
+// With returns a mended Message with other data, written to buf, and buf. Other lines and line ends
+// stay. Line breaks in data become spaces.
 func (e Event) With(buf, data []byte) (Event, []byte) {
 	buf = append(buf[:0], e.Raw[:e.At]...)
 	buf = append(appendLine(buf, data), e.Raw[e.At+len(e.Data):]...)
@@ -181,8 +183,8 @@ func (e Event) With(buf, data []byte) (Event, []byte) {
 	return e, buf
 }
 
-// NewEvent returns an event of our own, in buf, which is returned as well. An empty name means
-// none. A line break in the data becomes a blank; the name must not hold any.
+// NewEvent returns an event of the proxy, written to buf, and buf. An empty name means none. Line
+// breaks in data become spaces; name must not contain any.
 func NewEvent(buf []byte, name string, data []byte) (Event, []byte) {
 	e := Event{Kind: Message, lines: 1}
 	buf = buf[:0]
@@ -197,8 +199,7 @@ func NewEvent(buf []byte, name string, data []byte) (Event, []byte) {
 	return e, buf
 }
 
-// appendField appends what stands before data on its line: with a colon and a blank as in old, what
-// followed the name.
+// appendField appends the start of a data line up to the value: with a colon and a space as in old.
 func appendField(dst, old, data []byte) []byte {
 	dst = append(dst, "data"...)
 	switch {
@@ -210,7 +211,7 @@ func appendField(dst, old, data []byte) []byte {
 	return dst
 }
 
-// appendLine appends data with a blank for each line break.
+// appendLine appends data with a space for each line break.
 func appendLine(dst, data []byte) []byte {
 	n := len(dst)
 	dst = append(dst, data...)

@@ -6,26 +6,25 @@ import (
 	"fmt"
 )
 
-// DefaultMaxEventBytes bounds an event unless told otherwise: 8 MiB, the room for an image in
-// base64.
+// DefaultMaxEventBytes is the default limit for an event: 8 MiB, enough for an image in base64.
 const DefaultMaxEventBytes = 8 << 20
 
-// keptBytes is how much of a buffer that has grown is kept for the next event: a stream of tokens
-// needs far less, and hundreds of streams are open at once.
+// keptBytes is how much of a grown buffer is kept for the next event. A stream of tokens needs far
+// less, and hundreds of streams may be open at once.
 const keptBytes = 64 << 10
 
-// Kind is what a unit of a stream is.
+// Kind is the kind of a unit of a stream.
 type Kind uint8
 
 const (
-	// Message is an event with data, possibly empty: what clients see.
+	// Message is an event with data, possibly empty: the units that clients see.
 	Message Kind = iota
-	// Fields is a block without data, such as a lone retry: or event:. Clients take note and show
-	// nothing.
+	// Fields is a block without data, such as a lone retry: or event:. Clients process it but
+	// report no event.
 	Fields
-	// Comment is one comment line outside of an event, without the blank line that often follows.
+	// Comment is one comment line outside an event, without the blank line that often follows.
 	Comment
-	// Blank is a blank line that ends no event.
+	// Blank is a blank line that does not end an event.
 	Blank
 )
 
@@ -36,15 +35,15 @@ type Event struct {
 	// Cut: the stream ended before the event's blank line. Clients ignore such an event.
 	Cut bool
 	// Raw is the unit with all its line ends. The Raws of a stream, joined, are the stream without
-	// its byte order marks and without any LF that directly follows a blank line of a bare CR
-	// behind another bare CR: those two end the event at once, whatever comes next.
+	// its byte order marks, and without any LF directly after a blank line that consists of a bare
+	// CR and follows another bare CR: those two CRs end the event immediately, whatever comes next.
 	Raw []byte
 	// Name is the value of the last event field; empty means message.
 	Name []byte
 	// Data is the values of the data fields, joined by LF. It may hold any bytes, in any encoding,
 	// but no CR and no LF other than the joints.
 	Data []byte
-	// At is the offset of Data in Raw, or -1 when it is joined from several lines or there is none.
+	// At is the offset of Data in Raw, or -1 if Data was joined from several lines or is absent.
 	At int
 
 	bareCR bool
@@ -52,7 +51,7 @@ type Event struct {
 	lines  int  // of data
 }
 
-// TooLargeError is the end of reading: an event, or a line outside of one, is larger than the
+// TooLargeError ends the reading of a stream: an event, or a line outside of one, exceeds the
 // limit.
 type TooLargeError struct {
 	Limit int // bytes
@@ -63,8 +62,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("event of more than %d bytes", e.Limit)
 }
 
-// ErrUnread is the end of reading: Feed was called before Next had returned everything. It is a
-// fault of the caller.
+// ErrUnread ends the reading of a stream: Feed was called before Next had returned everything. It
+// is a bug in the caller.
 var ErrUnread = errors.New("sse: piece fed before the one before it was read")
 
 // Parser cuts a stream into units. It is for one stream and one goroutine. The zero value is not
@@ -73,26 +72,28 @@ type Parser struct {
 	max int
 	err error
 
-	chunk  []byte
-	pos    int    // of chunk: behind the last line that was read
-	start  int    // of chunk: where the part of the unit begins that is not held
-	nextLF int    // of chunk: the first LF at or behind pos, once it is not below pos; len(chunk) without one
+	chunk []byte
+	pos   int // in chunk: after the last line that was read
+	start int // in chunk: start of the part of the unit that is not held
+	// in chunk: the first LF at or after pos, valid while it is not below pos; len(chunk) if there
+	// is none
+	nextLF int
 	nextCR int    // likewise
-	held   []byte // the front of the unit, from earlier pieces
+	held   []byte // the beginning of the unit, from earlier pieces
 	spent  bool   // held belongs to an event that was returned
 
-	mark   int  // bytes of a byte order mark seen; behindMark once something else was
-	dropLF bool // an LF that comes next belongs to the line end before
-	waits  bool // held ends with the CR of a line that an LF may belong to
+	mark   int  // bytes of a byte order mark seen; behindMark once anything else was
+	dropLF bool // an LF that comes next belongs to the previous line end
+	waits  bool // held ends with the CR of a line to which an LF may belong
 
 	unit  unit
 	data  []byte // joined
-	event Event  // that was returned last
+	event Event  // the event returned last
 }
 
-// unit is what is known of the unit that is being read; offsets are in its Raw.
+// unit is what is known about the unit being read; offsets are in its Raw.
 type unit struct {
-	line   int  // where the current line begins
+	line   int  // start of the current line
 	crs    bool // a line ended in a bare CR
 	bare   bool // the last line did
 	fields bool // there was a line other than a comment
@@ -101,8 +102,8 @@ type unit struct {
 	name   [2]int
 }
 
-// NewParser returns a Parser that refuses events of more than maxEventBytes, all their lines
-// counted. Zero and less mean DefaultMaxEventBytes.
+// NewParser returns a Parser that refuses events of more than maxEventBytes, counting all their
+// lines. Values below 1 mean DefaultMaxEventBytes.
 func NewParser(maxEventBytes int) *Parser {
 	if maxEventBytes <= 0 {
 		maxEventBytes = DefaultMaxEventBytes
@@ -116,7 +117,7 @@ func (p *Parser) Reset() {
 }
 
 // Feed gives the parser the next bytes of the stream. The piece must stay unchanged until Next has
-// returned false: events that it holds whole are parts of it. What is left then is copied.
+// returned false, because events that lie completely in it alias it. The rest is then copied.
 func (p *Parser) Feed(piece []byte) {
 	if p.pos < len(p.chunk) && p.err == nil {
 		p.err = ErrUnread
@@ -141,11 +142,11 @@ func (p *Parser) Next() *Event {
 	return nil
 }
 
-// Err returns why reading ended: a *TooLargeError, ErrUnread, or nil while it goes on.
+// Err returns why reading ended: a *TooLargeError, ErrUnread, or nil if it has not.
 func (p *Parser) Err() error { return p.err }
 
-// End tells that no more bytes come. It returns what is left: an event that is whole because its
-// last line ended in a bare CR, or a Cut one. To be called once Next has returned false.
+// End reports the end of the stream. It returns what is left: an event that is complete because its
+// last line ended in a bare CR, or a Cut one. Call it once Next has returned false.
 func (p *Parser) End() *Event {
 	p.release()
 	p.chunk, p.pos, p.start = nil, 0, 0
@@ -170,7 +171,7 @@ func (p *Parser) End() *Event {
 	return e
 }
 
-// release lets go of the event that was returned last.
+// release drops the event that was returned last.
 func (p *Parser) release() {
 	if !p.spent {
 		return
@@ -190,8 +191,9 @@ const (
 	behindMark    = -1
 )
 
-// skipMark passes over a byte order mark at the start of the stream, which may come in pieces, and
-// over further ones behind it: once the first is gone, a client takes the next for a mark.
+// skipMark skips a byte order mark at the start of the stream, which may arrive in pieces, and
+// further ones directly after it: once the first is removed, a client would take the next one for a
+// mark.
 func (p *Parser) skipMark() {
 	for p.mark != behindMark && p.pos < len(p.chunk) {
 		if p.chunk[p.pos] != byteOrderMark[p.mark] {
@@ -202,11 +204,11 @@ func (p *Parser) skipMark() {
 		p.mark = (p.mark + 1) % len(byteOrderMark)
 		p.pos++
 	}
-	p.start = p.pos // what was taken for a mark and is none is held now
+	p.start = p.pos // bytes that only looked like a mark are held now
 }
 
-// endLine moves pos behind the end of the current line and returns how many bytes that end has.
-// Without one in this piece it holds the piece back and reports false.
+// endLine moves pos past the end of the current line and returns the length of the line end in
+// bytes. If this piece has no line end, it holds the piece back and reports false.
 func (p *Parser) endLine() (width int, ok bool) {
 	if p.pos < len(p.chunk) && p.dropLF {
 		p.dropLF = false
@@ -234,7 +236,7 @@ func (p *Parser) endLine() (width int, ok bool) {
 	case p.chunk[at] == '\n':
 		p.pos = at + 1
 		return 1, true
-	case p.unit.bare && len(p.held)+at-p.start == p.unit.line: // a blank line behind a bare CR
+	case p.unit.bare && len(p.held)+at-p.start == p.unit.line: // a blank line after a bare CR
 		p.dropLF = true
 		p.pos = at + 1
 		return 1, true
@@ -251,14 +253,14 @@ func (p *Parser) endLine() (width int, ok bool) {
 	return 2, true
 }
 
-// lineBreak returns the offset of the first CR or LF at or behind pos, len(chunk) without one. Each
-// byte is looked at twice at most, whatever the lines end in.
+// lineBreak returns the offset of the first CR or LF at or after pos, or len(chunk). Each byte is
+// examined at most twice, whatever the line ends.
 func (p *Parser) lineBreak() int {
 	if p.nextLF < p.pos {
 		p.nextLF = index(p.chunk, p.pos, len(p.chunk), '\n')
 	}
 	if p.nextCR < p.pos {
-		// Behind the next LF it does not matter yet; the search goes on from there.
+		// A CR after the next LF is not needed yet; the search continues from there.
 		p.nextCR = index(p.chunk, p.pos, p.nextLF, '\r')
 		if p.nextCR == p.nextLF {
 			p.nextCR = -1
@@ -276,7 +278,7 @@ func index(b []byte, from, to int, c byte) int {
 	return to
 }
 
-// hold keeps the rest of the piece for the next one.
+// hold keeps the rest of the piece until the next one.
 func (p *Parser) hold() {
 	p.pos = len(p.chunk)
 	if !p.fits(p.pos) {
@@ -286,8 +288,8 @@ func (p *Parser) hold() {
 	p.start = p.pos
 }
 
-// fits reports whether the unit up to pos of the piece is within the limit, and ends the reading
-// otherwise.
+// fits reports whether the unit up to pos of the piece is within the limit; if not, it ends the
+// reading.
 func (p *Parser) fits(pos int) bool {
 	if len(p.held)+pos-p.start > p.max {
 		p.err = &TooLargeError{Limit: p.max}
@@ -297,8 +299,8 @@ func (p *Parser) fits(pos int) bool {
 	return true
 }
 
-// line takes the line before pos, of which the last width bytes are its end. It returns the unit
-// that the line completes, nil when it completes none.
+// line processes the line before pos, whose last width bytes are its line end. It returns the unit
+// that the line completes, or nil.
 func (p *Parser) line(width int) *Event {
 	raw := p.chunk[p.start:p.pos]
 	if len(p.held) > 0 {
@@ -323,7 +325,7 @@ func (p *Parser) line(width int) *Event {
 	return nil
 }
 
-// field takes note of a line that is not blank and stands at the end of raw, at u.line.
+// field records a line that is not blank, at u.line to the end of raw.
 func (p *Parser) field(raw, line []byte) {
 	u := &p.unit
 	if line[0] == ':' {
