@@ -15,30 +15,31 @@ import (
 	"signalbox/stream/sse"
 )
 
-// ErrUnreadable: an event, or a body, is no answer that can be read.
+// ErrUnreadable reports an event or a body that is not a readable answer.
 var ErrUnreadable = errors.New("an answer that cannot be read")
 
-// Answer is one answer on its way. Its fields are set before the first call.
+// Answer is the state of one answer while it is translated. Its fields must be set before the first
+// call.
 type Answer struct {
-	ID       string // of the request; the message's begins with msg_
+	ID       string // of the request; the message's id adds the prefix msg_
 	Thinking anthropic.Thinking
-	// Prompt is about how many tokens the prompt has: what the beginning of a stream tells where
-	// the server tells it at the end. 0: not known.
+	// Prompt is an estimate of the number of tokens in the prompt. The start of a stream reports it
+	// if the server reports the usage only at the end. 0: not known.
 	Prompt int
 
 	begun   bool
-	blocks  int    // that were begun
-	open    bool   // items[0] is the block that is open
-	items   []item // the open block, and those that wait behind it
-	reason  string // of the end; empty as long as none is told
-	stop    []byte // the sequence that it stopped at, without quotes
-	called  bool   // a tool was
-	refused bool   // some text is that of a refusal
+	blocks  int    // number of blocks that were begun
+	open    bool   // items[0] is the open block
+	items   []item // the open block, and those that wait for its end
+	reason  string // of the end; empty until it is known
+	stop    []byte // the stop sequence that ended the answer, without quotes
+	called  bool   // a tool was called
+	refused bool   // some of the text is a refusal
 	usage   response.Usage
-	told    bool   // the usage was
-	length  int    // of all text that came, in bytes
+	told    bool   // the usage was reported
+	length  int    // of all text received, in bytes
 	summary []byte // the value of x_signalbox
-	held    int    // bytes of items, which wait
+	held    int    // number of bytes in items that wait
 	failed  bool
 	over    bool
 }
@@ -48,11 +49,11 @@ type item struct {
 	kind     response.Kind // Text, Reasoning or Tool
 	part     int           // of a call
 	id, name []byte        // of a call, without quotes
-	text     []byte        // that waits, spelled as in JSON
-	started  bool          // content_block_start is out
+	text     []byte        // text that waits, escaped as in JSON
+	started  bool          // content_block_start was sent
 }
 
-// Put appends the events that a chunk of a chat completion becomes.
+// Put appends to dst the events that result from a chunk of a chat completion.
 func (a *Answer) Put(dst []byte, c *response.Chunk) []byte {
 	switch {
 	case a.failed, a.over:
@@ -71,14 +72,14 @@ func (a *Answer) Put(dst []byte, c *response.Chunk) []byte {
 	case response.Failure:
 		return a.error(dst, e)
 	case response.Opaque:
-		a.failed = !e.Foreign() // what is no answer at all is not for the client
+		a.failed = !e.Foreign() // anything that is not an answer is not forwarded to the client
 	case response.Completion, response.Response:
 		a.failed = true
 	}
 	return dst
 }
 
-// Err returns ErrUnreadable once a chunk could not be read. What was appended before may go out.
+// Err returns ErrUnreadable once a chunk could not be read. Events appended before may be sent.
 func (a *Answer) Err() error {
 	if a.failed {
 		return ErrUnreadable
@@ -122,8 +123,8 @@ func (a *Answer) chunk(dst []byte, e *response.Event) []byte {
 	return dst
 }
 
-// finish notes why the answer ended, by the words of the API reference (stop_reason). A guard that
-// cuts an answer says content_filter, as a server's own does.
+// finish records why the answer ended, in the terms of the API reference (stop_reason). A guard
+// that cuts off an answer reports content_filter, like a server's own filter.
 func (a *Answer) finish(reason, stop []byte) {
 	switch string(reason) {
 	case response.FinishLength:
@@ -134,7 +135,7 @@ func (a *Answer) finish(reason, stop []byte) {
 		a.reason = "refusal"
 	default:
 		switch a.reason = "end_turn"; {
-		case a.called: // some servers say stop of a call that was asked for
+		case a.called: // some servers report stop for a call that tool_choice required
 			a.reason = "tool_use"
 		case a.refused:
 			a.reason = "refusal"
@@ -145,7 +146,7 @@ func (a *Answer) finish(reason, stop []byte) {
 	}
 }
 
-// delta takes a piece of a text, spelled as in JSON.
+// delta takes a piece of a text, escaped as in JSON.
 func (a *Answer) delta(dst []byte, d *response.Delta, raw []byte) []byte {
 	a.length += len(raw)
 	switch d.Kind {
@@ -177,13 +178,13 @@ func (a *Answer) delta(dst []byte, d *response.Delta, raw []byte) []byte {
 	return a.appendDelta(dst, raw)
 }
 
-// Bounds of what waits behind a call: no answer of a model comes near.
+// Limits for text that waits for the end of a call; no model's answer comes near them.
 const (
 	maxHeld  = 8 << 20
 	maxItems = 1 << 10
 )
 
-// hold appends to what waits, within the bounds.
+// hold appends raw to text that waits, within the limits.
 func (a *Answer) hold(to, raw []byte) []byte {
 	if a.held += len(raw); a.held > maxHeld || len(a.items) > maxItems {
 		a.failed = true
@@ -192,8 +193,8 @@ func (a *Answer) hold(to, raw []byte) []byte {
 	return append(to, raw...)
 }
 
-// become makes the last item a text or a reasoning: the one that is open, or one that waits behind
-// a call.
+// become makes the last item a text or a reasoning block: the one that is open, or one that waits
+// for the end of a call.
 func (a *Answer) become(dst []byte, kind response.Kind) []byte {
 	n := len(a.items)
 	switch {
@@ -230,7 +231,7 @@ func (a *Answer) find(part int) *item {
 	return nil
 }
 
-// flush closes the open block and appends all that waits.
+// flush closes the open block and appends everything that waits.
 func (a *Answer) flush(dst []byte) []byte {
 	for len(a.items) > 0 {
 		a.open = true
@@ -243,7 +244,7 @@ func (a *Answer) flush(dst []byte) []byte {
 	return dst
 }
 
-// close ends the open block and drops it.
+// close ends the open block and removes it.
 func (a *Answer) close(dst []byte) []byte {
 	if len(a.items) == 0 {
 		return dst
@@ -259,11 +260,11 @@ func (a *Answer) close(dst []byte) []byte {
 	return dst
 }
 
-// signature stands where Anthropic signs its thinking, since clients drop blocks without one. It is
-// not looked at when it comes back.
+// signature is sent in place of Anthropic's signature of thinking blocks, because clients drop
+// blocks without one. It is ignored when clients send it back.
 const signature = "signalbox"
 
-// The beginnings of the events of blocks, up to the index.
+// The beginnings of block events, up to the index.
 const (
 	startHead = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":"
 	deltaHead = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":"
@@ -298,7 +299,8 @@ func (a *Answer) appendStart(dst []byte) []byte {
 // appendCall appends a block that is a call, up to its input.
 func (a *Answer) appendCall(dst []byte, it *item) []byte {
 	dst = append(dst, `{"type":"tool_use","id":"`...)
-	if dst = append(dst, it.id...); len(it.id) == 0 { // a client could not name it in the result
+	// without an id a client could not refer to the call in the tool result
+	if dst = append(dst, it.id...); len(it.id) == 0 {
 		dst = append(append(dst, "toolu_"...), a.ID...)
 		dst = strconv.AppendInt(append(dst, '_'), int64(it.part), 10)
 	}
@@ -323,8 +325,9 @@ func (a *Answer) appendDelta(dst, raw []byte) []byte {
 	return append(append(dst, raw...), "\"}}\n\n"...)
 }
 
-// start appends the first events of a stream. Servers that tell the usage at the end have told none
-// yet: the length of the prompt is an estimate then, and message_delta has the figures.
+// start appends the first events of a stream. Servers that report the usage at the end have not
+// reported any yet. The length of the prompt is then an estimate, and message_delta has the actual
+// numbers.
 func (a *Answer) start(dst []byte, e *response.Event) []byte {
 	dst = append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...)
 	dst = append(a.appendHead(dst, e), `"content":[],"stop_reason":null,"stop_sequence":null,`...)
@@ -337,10 +340,10 @@ func (a *Answer) start(dst []byte, e *response.Event) []byte {
 	return append(dst, Ping...)
 }
 
-// Ping is an event that says nothing, for clients that wait.
+// Ping is an event without content, for clients that wait.
 const Ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 
-// appendHead appends an open message with what is known at its start, and a comma.
+// appendHead appends an open message with everything known at its start, and a comma.
 func (a *Answer) appendHead(dst []byte, e *response.Event) []byte {
 	dst = append(append(dst, `{"id":"msg_`...), a.ID...)
 	dst = append(dst, `","type":"message","role":"assistant","model":`...)
@@ -352,7 +355,7 @@ func (a *Answer) appendHead(dst []byte, e *response.Event) []byte {
 	return append(dst, ',')
 }
 
-// appendUsage appends what is known of the usage. The API counts what came from a cache apart.
+// appendUsage appends what is known of the usage. The API counts cached tokens separately.
 func (a *Answer) appendUsage(dst []byte) []byte {
 	u := &a.usage
 	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), int64(max(u.Input-u.Cached, 0)), 10)
@@ -364,8 +367,9 @@ func (a *Answer) appendUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendTotal appends the usage at the end of a stream. Where the server told none, as when a guard
-// has cut its answer, the estimate of the prompt stands and that of the text joins it.
+// appendTotal appends the usage at the end of a stream. If the server reported none, for example
+// after a guard cut off its answer, the estimate of the prompt is used together with an estimate of
+// the text.
 func (a *Answer) appendTotal(dst []byte) []byte {
 	if a.usage != (response.Usage{}) {
 		return a.appendUsage(dst)
@@ -377,7 +381,7 @@ func (a *Answer) appendTotal(dst []byte) []byte {
 	return append(strconv.AppendInt(append(dst, `{"output_tokens":`...), int64(tokens), 10), '}')
 }
 
-// appendEnd appends why the answer ended, as two members.
+// appendEnd appends the reason for the end of the answer, as two members.
 func (a *Answer) appendEnd(dst []byte) []byte {
 	reason := cmp.Or(a.reason, "end_turn")
 	dst = append(append(append(dst, `"stop_reason":"`...), reason...), `","stop_sequence":`...)
@@ -387,8 +391,8 @@ func (a *Answer) appendEnd(dst []byte) []byte {
 	return append(append(append(dst, '"'), a.stop...), '"')
 }
 
-// end appends the last events. An answer without any text has a block that is empty, since clients
-// look into the first.
+// end appends the last events. An answer without any text gets an empty block, because clients
+// access the first block.
 func (a *Answer) end(dst []byte) []byte {
 	a.over = true
 	if !a.begun {
@@ -407,13 +411,14 @@ func (a *Answer) end(dst []byte) []byte {
 	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 }
 
-// error appends an error that the upstream tells in the stream.
+// error appends an error that the upstream sent in the stream.
 func (a *Answer) error(dst []byte, e *response.Event) []byte {
 	a.over = true
 	return anthropic.AppendStreamError(dst, errorIn(e.Data(), http.StatusBadGateway), a.ID)
 }
 
-// errorIn reads what a server says of an error. A code that is an HTTP status stands over status.
+// errorIn reads the error of a server's response. A code that is an HTTP status takes precedence
+// over status.
 func errorIn(data []byte, status int) *openai.Error {
 	out := &openai.Error{Status: status, Message: "the model server reports an error"}
 	var said struct {
@@ -441,14 +446,14 @@ func errorIn(data []byte, status int) *openai.Error {
 	return out
 }
 
-// Bounds of what is said of a detail, which may be as long as the request.
+// Limits for the text of a detail, which may be as long as the request.
 const (
 	maxDetail = 1 << 10 // bytes
 	maxFields = 16
 )
 
-// detailIn reads what FastAPI says of an error, a text or the fields that it does not take; empty
-// for anything else. What a field had is left out: that is the prompt.
+// detailIn reads the error detail of FastAPI: a text, or the list of invalid fields; empty for
+// anything else. The values of fields are left out, because they are the prompt.
 func detailIn(detail []byte) string {
 	var text string
 	if json.Unmarshal(detail, &text) != nil {
@@ -473,7 +478,7 @@ func detailIn(detail []byte) string {
 	return text
 }
 
-// Error spells the body of an error that a server answered with a status.
+// Error translates the body of an error that a server returned with a status.
 func (a *Answer) Error(body []byte, status int) []byte {
 	e := errorIn(body, status)
 	e.Status = status

@@ -9,8 +9,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// Body turns the body of a chat completion into a message. The error is ErrUnreadable for one that
-// cannot be read, or holds no answer.
+// Body translates the body of a chat completion into a message. The error is ErrUnreadable for one
+// that cannot be read, or contains no answer.
 func (a *Answer) Body(body []byte) ([]byte, error) {
 	e := new(response.Reader).ReadBody(body)
 	if e.Shape != response.Chat || len(e.Finishes) == 0 {
@@ -53,7 +53,7 @@ func (a *Answer) Body(body []byte) ([]byte, error) {
 	dst := append(a.appendHead(make([]byte, 0, len(body)+256), e), `"content":[`...)
 	dst = a.appendBlocks(dst, thought, said)
 	dst = append(a.appendEnd(append(dst, "],"...)), `,"usage":`...)
-	if !e.HasUsage { // as at the end of a stream: nothing would be a prompt of no length
+	if !e.HasUsage { // as at the end of a stream: no usage would mean a prompt of length 0
 		a.usage.Input, a.usage.Output = max(a.Prompt, 0), response.TokensIn(a.length)
 	}
 	dst = a.appendUsage(dst)
@@ -90,9 +90,9 @@ func (a *Answer) appendBlocks(dst, thought, said []byte) []byte {
 	return dst
 }
 
-// appendInput appends the arguments of a call, which a message holds as an object. What is none,
-// such as arguments that were cut, is wrapped as Anthropic advises clients to (docs: fine-grained
-// tool streaming).
+// appendInput appends the arguments of a call, which a message holds as an object. Anything that is
+// not an object, such as truncated arguments, is wrapped as Anthropic advises clients to (docs:
+// fine-grained tool streaming).
 func appendInput(dst, arguments []byte) []byte {
 	arguments = bytes.TrimSpace(arguments)
 	switch v := jsontext.Value(arguments); {

@@ -1,10 +1,11 @@
-// Package messages turns answers of chat completions into those of Anthropic's Messages API: a
-// stream chunk by chunk, behind the filters of package response, or a body as a whole.
+// Package messages translates answers of chat completions into those of Anthropic's Messages API: a
+// stream chunk by chunk, after the filters of package response, or a body as a whole.
 //
-// Texts, arguments of tools and stop sequences leave with the bytes that they came with. A stream
-// of the Messages API has one block open at a time, and chats interleave: what comes while the
-// block of a tool call is open waits until the answer has ended, so that blocks are whole and in
-// the order in which they began. In steady state nothing allocates for a chunk.
+// Texts, arguments of tools and stop sequences keep the bytes in which they were received. A stream
+// of the Messages API has one open block at a time, whereas chats interleave blocks. Text that
+// arrives while the block of a tool call is open therefore waits until the answer has ended, so
+// that blocks are complete and in the order in which they began. In steady state no chunk causes an
+// allocation.
 //
 // An Answer belongs to one answer and to one goroutine.
 package messages
