@@ -5,38 +5,38 @@ import (
 	"sync"
 )
 
-// Accounts keep what was given up of the expected quality, by whom it is given up for: a tenant, or
-// a tenant and a model. They are bounded, and what is forgotten begins anew. An Accounts is safe for
-// concurrent use; its lock is a leaf.
+// Accounts track how much expected quality was given up, per tenant or per tenant and model. Their
+// number is limited; a forgotten account starts anew. An Accounts is safe for concurrent use; its
+// lock is a leaf.
 type Accounts struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	byKey map[string]*account
 	clock uint64
 }
 
-// NewAccounts makes empty ones.
+// NewAccounts returns an empty set of accounts.
 func NewAccounts() *Accounts { return &Accounts{byKey: map[string]*account{}} }
 
-// The bounds of accounts.
+// Limits of accounts.
 const (
 	maxAccounts = 4096
-	// window is about how many requests an account looks back.
+	// window is roughly how many requests an account looks back.
 	window = 500
-	// credited is the part of what exploring may cost that each request is credited with. The rest
-	// is for expectations that are wrong: what is lost, and not what is expected to be, shall stay
-	// within the bound.
+	// credited is the share of the allowed exploration cost that each request adds. The rest is a
+	// reserve for wrong expectations: the actual loss must stay within the limit, not just the
+	// expected one.
 	credited = 0.5
-	// kept is how many requests' cost an account holds at most.
+	// kept is the maximum balance of an account, as a number of requests' cost.
 	kept = 100
-	// lent is how many requests' cost is lent besides, where skills prove to be wrong: lends times
-	// the cost of one for each request, and the quality by which the model that skills praise falls
-	// short of them beyond shortBy standard deviations.
+	// lent is the maximum that is lent in addition when skills prove wrong, as a number of
+	// requests' cost. Each request is lent lends times its cost, times the quality by which the
+	// model with the best skills falls short of them by more than shortBy standard deviations.
 	lent    = 200
 	lends   = 20
 	shortBy = 1
 )
 
-// thresholds are how fine the loss is told that a request may have: from -1 to 1, finer near 0.
+// thresholds is the resolution of the loss of a request: values from -1 to 1, denser near 0.
 const thresholds = 129
 
 func thresholdAt(i int) float64 {
@@ -44,16 +44,16 @@ func thresholdAt(i int) float64 {
 	return x * math.Abs(x)
 }
 
-// account is what one key gave up.
+// account is what was given up for one key.
 type account struct {
-	left  float64             // of what exploring may cost, in quality times requests
-	lent  float64             // of left, as skills proved to be wrong
-	spent [thresholds]float64 // by threshold: what less reasoning would have cost so far
-	seen  float64             // requests in spent; both fade
+	left  float64             // balance for exploration, in quality times requests
+	lent  float64             // part of left that was lent because skills proved wrong
+	spent [thresholds]float64 // by threshold: loss so far if it had been used
+	seen  float64             // requests in spent; both decay
 	used  uint64
 }
 
-// of finds or makes an account. mu is held.
+// of returns the account of a key, creating it if needed. The caller holds mu.
 func (a *Accounts) of(key string) *account {
 	x := a.byKey[key]
 	if x == nil {
@@ -68,7 +68,7 @@ func (a *Accounts) of(key string) *account {
 	return x
 }
 
-// forget drops the account that was not used for the longest time.
+// forget removes the least recently used account.
 func (a *Accounts) forget() {
 	oldest, used := "", uint64(math.MaxUint64)
 	for k, x := range a.byKey {
@@ -79,43 +79,43 @@ func (a *Accounts) forget() {
 	delete(a.byKey, oldest)
 }
 
-// AtEffort is what outcomes let one expect of a model at one effort of reasoning.
+// AtEffort is what outcomes predict for a model at one effort.
 type AtEffort struct {
 	Effort    string
 	Quality   float64 // in [0,1]
 	Sure      float64 // see Expected
 	Deviation float64 // standard deviation of Quality
-	Tokens    float64 // expected length of the answer; 0 when not known
-	Longest   float64 // that 99 of 100 answers stay below; 0 when not known
-	Judged    float64 // outcomes at the effort that it was made of, by their weights
-	Near      float64 // those of near requests, by weight and nearness
-	// Calibrated: by how much Quality differs from that of other calibrated efforts was measured. The
-	// standard error of that is at most the Doubt of both together.
+	Tokens    float64 // expected length of the response; 0 if unknown
+	Longest   float64 // length that 99 of 100 responses stay below; 0 if unknown
+	Judged    float64 // weight of the outcomes at this effort
+	Near      float64 // weight of the outcomes of similar requests, times similarity
+	// Calibrated means that the difference between Quality and that of other calibrated efforts was
+	// measured. Its standard error is at most the sum of both Doubts.
 	Calibrated bool
 	Doubt      float64
 }
 
-// doubts is what is added at most to the loss that less reasoning is expected to bring, over
-// doubtedNear and the near outcomes that are known: 0.03 with 5 of them, 0.008 with 40.
-// Chosen on five pairs of models of MMLU-Pro that stood for efforts: without it they lost up to 0.8
-// points where 0.5 were allowed, with it 0.1, of subjects with outcomes.
+// doubts limits the margin added to the expected loss of less reasoning, divided by doubtedNear
+// plus the number of similar outcomes: 0.03 with 5 of them, 0.008 with 40. It was chosen on five
+// pairs of MMLU-Pro models that stood for efforts: for subjects with outcomes, without it they lost
+// up to 0.8 points where 0.5 were allowed, with it 0.1.
 const (
 	doubts      = 0.4
 	doubtedNear = 8
 )
 
-// choice are the efforts of a request that outcomes say enough of.
+// choice holds the efforts of a request that have enough outcomes.
 type choice struct {
 	es     []AtEffort
-	enough float64 // near outcomes that an effort needs
-	top    int     // the greatest of them
+	enough float64 // similar outcomes that an effort needs
+	top    int     // index of the highest usable effort
 	risks  [maxEfforts]float64
 }
 
-// maxEfforts is how many efforts there are at most; see package reasoning.
+// maxEfforts is the maximum number of efforts; see package reasoning.
 const maxEfforts = 8
 
-// choiceOf reports whether there are two at least.
+// choiceOf reports whether at least two efforts are usable.
 func choiceOf(es []AtEffort, enough float64) (choice, bool) {
 	es = es[:min(len(es), maxEfforts)]
 	c, usable := choice{es: es, enough: enough, top: -1}, 0
@@ -133,9 +133,9 @@ func choiceOf(es []AtEffort, enough float64) (choice, bool) {
 	return c, usable > 1
 }
 
-// risk is what effort e is expected to lose against the best of the others, with a margin for doubt;
-// below 0 where it is expected to be the better one by more than that. The greatest effort has none:
-// it is what would be asked for.
+// risk returns the expected loss of effort e against the best other effort, plus a margin for
+// doubt. It is negative when e is expected to be better by more than the margin. The highest effort
+// has no risk, since it is the default.
 func (c *choice) risk(e int) float64 {
 	if e == c.top {
 		return 0
@@ -154,7 +154,7 @@ func (c *choice) risk(e int) float64 {
 	return y.Quality - x.Quality + margin
 }
 
-// least is the least effort with a risk of at most t; the greatest where none has.
+// least returns the lowest effort with a risk of at most t, or the highest one if there is none.
 func (c *choice) least(t float64) int {
 	for i := range c.es {
 		if c.es[i].Near >= c.enough && c.risks[i] <= t {
@@ -164,14 +164,13 @@ func (c *choice) least(t float64) int {
 	return c.top
 }
 
-// Least is the least effort, of those that outcomes say enough of, that loses no more than is
-// allowed: of the requests of an account, together with this one, the mean of what is expected to
-// be lost, with a margin for doubt, is at most loss. es are in the order of the efforts, the least
-// first, and those with less than enough near outcomes say nothing. The result is -1 where fewer
-// than two say something.
+// Least returns the index of the lowest effort with enough outcomes whose loss is acceptable: over
+// the requests of the account and this one, the mean expected loss, with a margin for doubt, is at
+// most loss. es is sorted by effort, lowest first; efforts with less than enough similar outcomes
+// are ignored. The result is -1 when fewer than two remain.
 //
-// Which requests lose something is chosen by a threshold that is the same for all of them: the
-// greatest at which the requests before would have lost little enough.
+// A single threshold decides for all requests which of them lose something: the highest one at
+// which the earlier requests would have lost little enough.
 func (a *Accounts) Least(key string, es []AtEffort, enough, loss float64) int {
 	c, ok := choiceOf(es, enough)
 	if !ok {
@@ -190,7 +189,7 @@ func (a *Accounts) Least(key string, es []AtEffort, enough, loss float64) int {
 	return c.least(allowed)
 }
 
-// Count makes a request one of those of an account, for Least.
+// Count adds a request to an account, for Least.
 func (a *Accounts) Count(key string, es []AtEffort, enough float64) {
 	c, ok := choiceOf(es, enough)
 	if !ok {

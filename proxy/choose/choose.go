@@ -18,41 +18,41 @@ import (
 	"signalbox/rules"
 )
 
-// Candidate is a model that a request could go to, with what the choice among them looks at.
+// Candidate is a model that a request could go to, with the figures for the choice.
 type Candidate struct {
-	Name    string  // as the configuration has it
-	Quality float64 // expected share of right answers, in [0,1]; negative when not known
-	Cost    float64 // expected price of prompt and completion in USD; negative when not known
-	Latency float64 // expected time to the end of the completion in seconds; negative when not known
-	Left    string  // why it stands behind others or is left out; empty otherwise
-	Out     bool    // it is not tried at all
-	// Expected is what Quality was made of; nil where that is the configuration's word.
+	Name    string  // as configured
+	Quality float64 // expected share of correct responses, in [0,1]; negative if unknown
+	Cost    float64 // expected price of prompt and completion in USD; negative if unknown
+	Latency float64 // expected seconds to the end of the completion; negative if unknown
+	Left    string  // why it is ranked lower or left out; empty otherwise
+	Out     bool    // not tried at all
+	// Expected is the prediction behind Quality; nil when Quality comes from the configuration.
 	Expected *Expected
-	// Chance is the probability with which it came first, where that was drawn; see
+	// Chance is the probability with which it was drawn as the first candidate; see
 	// Accounts.Explore.
 	Chance float64
 
-	guess  *Expected // Expected, also where no outcome of the model is known
-	model  *Model    // nil when no such model is configured
+	guess  *Expected // like Expected, but also set without outcomes of this model
+	model  *Model    // nil when the model is not configured
 	weight int
 	class  class
 	fit    fit
 }
 
-// unknown stands for a quality, cost or latency that is not known.
+// unknown stands for an unknown quality, cost or latency.
 const unknown = -1
 
-// class orders candidates before their figures do.
+// class sorts candidates before their figures do.
 type class uint8
 
 const (
-	eligible  class = iota // good enough, and the figure that decides is known
-	unmetered              // good enough, but the figure that decides is not known
-	worse                  // not good enough, or its quality is not known
+	eligible  class = iota // good enough, and the deciding figure is known
+	unmetered              // good enough, but the deciding figure is unknown
+	worse                  // not good enough, or of unknown quality
 	outside                // not tried
 )
 
-// The words of Candidate.Left.
+// The values of Candidate.Left.
 const (
 	leftWindow  = "its context window is too small for the prompt"
 	leftDoubt   = "its context window may be too small for the prompt"
@@ -63,69 +63,69 @@ const (
 	leftSpeed   = "no answer of it was observed yet"
 )
 
-// assumedCompletion is the length of an answer, in tokens, of a model that has not given any yet.
-// It is an assumption; what models are compared by changes little with it, since it is the same for
-// all.
+// assumedCompletion is the response length, in tokens, of a model without any response yet. It is
+// an assumption; since it is the same for all models, comparisons depend little on it.
 const assumedCompletion = 256
 
-// closeEnough keeps rounding out of comparisons of quality, whose figures have few digits.
+// closeEnough absorbs rounding in comparisons of quality, whose figures have few digits.
 const closeEnough = 1e-9
 
-// Slack is by how much the estimate of a prompt's length may exceed a context window before it is
-// doubted that the prompt fits: the estimate is made without the model's tokenizer.
+// Slack is the factor by which the estimated prompt length may exceed a context window before the
+// prompt is considered unlikely to fit. The estimate is made without the model's tokenizer.
 const Slack = 1.3
 
-// Model is what the choice knows of a configured model. It is immutable.
+// Model is what the choice knows about a configured model. It is immutable.
 type Model struct {
 	Name   string
-	Window int // context window in tokens; 0 when not known
+	Window int // context window in tokens; 0 if unknown
 	Price  Price
 	Skills Skills
 }
 
-// Chooser knows the models of one configuration and what was observed of them. It is immutable once
-// it is used, but for what it has learnt, and safe for concurrent use.
+// Chooser holds the models of one configuration and what was observed of them. Once in use it is
+// immutable, except for what it learns, and safe for concurrent use.
 type Chooser struct {
 	Models  map[string]*Model // by name
 	Speeds  *Speeds
 	Lengths *lengths.Sketches
 	Spent   *Accounts
-	Intn    func(n int) int // draws from [0,n); safe for concurrent use
+	Intn    func(n int) int // returns a number in [0,n); safe for concurrent use
 }
 
-// Request is a request as far as the choice looks at it.
+// Request is a request as the choice sees it.
 type Request struct {
-	Action *rules.Action // of its route
-	Set    *signal.Set   // its facts and signals
-	Named  string        // the model to go to where the action names none
-	Limit  int64         // the client's own limit on the answer, in tokens; 0 when it set none
+	Action *rules.Action // action of its route
+	Set    *signal.Set   // facts and signals
+	Named  string        // the model to use when the action names none
+	Limit  int64         // the client's limit on response tokens; 0 if it set none
 	Prompt Prompt
-	// Expected is what outcomes let one expect of the candidates, in any order; empty without any.
+	// Expected holds the predictions for the candidates, in any order; empty if there are none.
 	Expected []Expected
 }
 
-// Expected is what the outcomes of earlier requests let one expect of a model.
+// Expected is what the outcomes of earlier requests predict for a model.
 type Expected struct {
 	Model      string
-	Prior      float64 // quality that the configuration expects, in [0,1]; one half where it says nothing
-	Everywhere float64 // quality whatever is asked; not bounded
-	Quality    float64 // that of an answer to this request, in [0,1]
-	Sure       float64 // Quality without what is in doubt of this request; what the best one is chosen by
-	Deviation  float64 // standard deviation of Quality
-	Overall    float64 // the same of Everywhere
-	Tokens     float64 // length of the answer; 0 when not known
-	Longest    float64 // that 99 of 100 answers stay below; 0 when not known
-	Outcomes   float64 // of the model that it was made of, by their weights
-	Near       float64 // those of near requests, by weight and nearness
-	// AtEfforts is the same by effort, from the least, and Effort the one that the rest is of; none
-	// where the effort is not chosen by outcomes.
+	Prior      float64 // quality according to the configuration, in [0,1]; 0.5 if it has none
+	Everywhere float64 // predicted quality over all requests; not limited to [0,1]
+	Quality    float64 // predicted quality of a response to this request, in [0,1]
+	// Quality without what is uncertain for this request; compared when choosing by quality
+	Sure      float64
+	Deviation float64 // standard deviation of Quality
+	Overall   float64 // standard deviation of Everywhere
+	Tokens    float64 // expected response length; 0 if unknown
+	Longest   float64 // length that 99 of 100 responses stay below; 0 if unknown
+	Outcomes  float64 // weight of the model's outcomes used
+	Near      float64 // weight of the outcomes of similar requests, times similarity
+	// AtEfforts holds the predictions by effort, lowest first; Effort is the one that the other
+	// fields refer to. Both are empty when outcomes do not choose the effort.
 	AtEfforts  []AtEffort
 	Effort     string
-	ByOutcomes bool // Effort is; else there are too few
-	Drawn      bool // Effort was drawn, to learn
+	ByOutcomes bool // Effort was chosen by outcomes; false if there are too few
+	Drawn      bool // Effort was drawn, to explore
 }
 
-// Reason makes the effort at place i the one that the rest is of.
+// Reason makes the fields refer to the effort at index i.
 func (e *Expected) Reason(i int) {
 	x := &e.AtEfforts[i]
 	e.Effort, e.Quality, e.Sure, e.Deviation = x.Effort, x.Quality, x.Sure, x.Deviation
@@ -134,7 +134,8 @@ func (e *Expected) Reason(i int) {
 	}
 }
 
-// expected is what is expected of a model; nil without outcomes that say anything of it.
+// expected returns the prediction for a model; nil when neither outcomes nor skills say anything
+// about it.
 func (r *Request) expected(m *Model) *Expected {
 	if e := r.guess(m); e != nil && (e.Outcomes > 0 || m.Skills.known) {
 		return e
@@ -142,7 +143,7 @@ func (r *Request) expected(m *Model) *Expected {
 	return nil
 }
 
-// guess is what is expected of a model where the tenant has outcomes of any.
+// guess returns the prediction for a model if the tenant has outcomes of any model.
 func (r *Request) guess(m *Model) *Expected {
 	for i := range r.Expected {
 		if e := &r.Expected[i]; e.Model == m.Name {
@@ -152,16 +153,16 @@ func (r *Request) guess(m *Model) *Expected {
 	return nil
 }
 
-// Prompt is what is known of the length of a request's prompt, or of the longest of several, in
+// Prompt is what is known about the length of a request's prompt, or of its longest prompt, in
 // tokens.
 type Prompt struct {
-	Estimate int            // without a tokenizer; 0 stands for the tokens of the facts
-	Least    int            // no tokenizer could make it shorter
-	Counted  map[string]int // by the tokenizers of models, by their names
+	Estimate int            // made without a tokenizer; 0 means the tokens in the facts
+	Least    int            // lower bound for any tokenizer
+	Counted  map[string]int // by model, counted with the model's tokenizer
 }
 
-// Doubted reports whether the prompt would probably not fit into a window of so many tokens. It is
-// no proof: text that repeats itself, or is mostly space, may be much shorter than the estimate.
+// Doubted reports whether the prompt probably does not fit into a window of that many tokens. This
+// is not certain: repetitive text or white space may take far fewer tokens than estimated.
 func (r *Request) Doubted(window int) bool {
 	tokens := cmp.Or(r.Prompt.Estimate, r.Set.Facts.Tokens)
 	return window > 0 && float64(tokens) > Slack*float64(window)
@@ -176,7 +177,8 @@ const (
 	never
 )
 
-// fits judges the prompt for a model: by the model's own count where there is one.
+// fits determines whether the prompt fits into a model's window, using the model's own count if
+// there is one.
 func (r *Request) fits(m *Model) fit {
 	n, counted := r.Prompt.Counted[m.Name]
 	switch {
@@ -190,10 +192,10 @@ func (r *Request) fits(m *Model) fit {
 	return fits
 }
 
-// Rank lists the candidates of a request with all their figures, in the order to try them. The same
-// request meets the same order as long as nothing was observed in between, but for two things that
-// belong to requests that are sent: weighted candidates, which are drawn for each of them, come in
-// the order of the file, and no model is tried just to learn its latency.
+// Rank lists the candidates of a request with all figures, in the order to try them. Repeated calls
+// return the same order unless something was observed in between. Two things are left to Choose:
+// weighted candidates are not drawn but stay in the order of the file, and no model is tried merely
+// to measure its latency.
 func (c *Chooser) Rank(r Request) []Candidate {
 	cs := c.candidates(r)
 	for i := range cs {
@@ -204,8 +206,8 @@ func (c *Chooser) Rank(r Request) []Candidate {
 	return cs
 }
 
-// Choose is Rank for a request that is sent. Figures that do not decide are left at zero. It
-// allocates its result and nothing else.
+// Choose is Rank for a request that will be sent. Figures that do not matter for the order are
+// zero. It allocates only its result.
 func (c *Chooser) Choose(r Request) []Candidate {
 	cs := c.candidates(r)
 	switch r.Action.By {
@@ -224,12 +226,13 @@ func (c *Chooser) Choose(r Request) []Candidate {
 	return cs
 }
 
-// candidates lists what an action names, in the order of the file. Models whose context window is
-// too small are marked, and those where that is in doubt as long as another one is left.
+// candidates lists the models of an action, in the order of the file. Models with too small a
+// context window are left out. Those whose window is probably too small are left out if another
+// candidate remains.
 func (c *Chooser) candidates(r Request) []Candidate {
 	n := max(1, len(r.Action.Models))
 	cs := make([]Candidate, n)
-	left := 0 // those that are sure to fit
+	left := 0 // candidates that fit
 	for i := range cs {
 		x := &cs[i]
 		if x.Name, x.weight = r.Named, 1; len(r.Action.Models) > 0 {
@@ -255,10 +258,10 @@ func (c *Chooser) candidates(r Request) []Candidate {
 	return cs
 }
 
-// byRoom puts candidates of which it is doubted that the prompt fits, which are there only where no
-// other is, in the order of their windows, the largest first.
+// byRoom sorts candidates whose window is probably too small by window, largest first. They are
+// only tried when no other candidate is.
 func byRoom(cs []Candidate) {
-	n := 0 // those that are tried, which stand in front
+	n := 0 // number of candidates to try, which come first
 	for n < len(cs) && !cs[n].Out && cs[n].fit == doubtful {
 		n++
 	}
@@ -267,7 +270,7 @@ func byRoom(cs []Candidate) {
 	})
 }
 
-// weigh fills in the figures of a candidate.
+// weigh sets the figures of a candidate.
 func (c *Chooser) weigh(x *Candidate, r Request) {
 	x.Quality, x.Cost, x.Latency = unknown, unknown, unknown
 	if x.model == nil {
@@ -287,9 +290,9 @@ func (c *Chooser) weigh(x *Candidate, r Request) {
 	}
 }
 
-// completion is the expected length of a model's answer in tokens: the mean of those it gave to
-// requests of the same domain, as far as the limit that holds lets them grow: the client's own, or
-// the route's when there is none or the route overrides it.
+// completion returns the expected response length of a model in tokens: the mean over requests in
+// the same domain, capped by the limit that applies, which is the client's, or the route's when the
+// client sets none or the route overrides it.
 func (c *Chooser) completion(m *Model, r Request) float64 {
 	n := float64(assumedCompletion)
 	if mean, ok := c.Lengths.Mean(m.Name, r.Set.Value(signal.Domain).Label); ok {
@@ -308,7 +311,7 @@ func (c *Chooser) completion(m *Model, r Request) float64 {
 	return n
 }
 
-// arrange orders candidates by what the action asks for, and says of each why it is not the first.
+// arrange sorts candidates by the criterion of the action and records why each one is ranked lower.
 func arrange(cs []Candidate, a *rules.Action) {
 	best := float64(unknown)
 	for i := range cs {
@@ -342,7 +345,7 @@ func arrange(cs []Candidate, a *rules.Action) {
 	}
 }
 
-// judge finds the class of a candidate that can be tried; best is the highest quality of all.
+// judge sets the class of a candidate that can be tried; best is the highest quality of all.
 func (c *Candidate) judge(a *rules.Action, best float64) {
 	switch a.By {
 	case "quality":
@@ -366,11 +369,12 @@ func (c *Candidate) judge(a *rules.Action, best float64) {
 	}
 }
 
-// The orders below are strict: of two equal candidates, neither is better, and the file decides.
+// These orders are strict: of two equal candidates neither is better, and the order of the file
+// decides.
 
 func asListed(x, y *Candidate) bool { return x.class < y.class }
 
-// betterQuality prefers quality, as far as it is sure, then a cost that is known, then the lower one.
+// betterQuality prefers higher quality (see Expected.Sure), then a known cost, then the lower cost.
 func betterQuality(x, y *Candidate) bool {
 	switch {
 	case x.class != y.class:
@@ -383,7 +387,7 @@ func betterQuality(x, y *Candidate) bool {
 	return x.Cost < y.Cost
 }
 
-// sure is the quality of a candidate as far as it is sure.
+// sure returns Expected.Sure if there is a prediction, otherwise Quality.
 func (c *Candidate) sure() float64 {
 	if c.Expected != nil {
 		return c.Expected.Sure
@@ -391,13 +395,13 @@ func (c *Candidate) sure() float64 {
 	return c.Quality
 }
 
-// cheaper prefers the lower cost, then quality.
+// cheaper prefers the lower cost, then higher quality.
 func cheaper(x, y *Candidate) bool { return less(x, y, x.Cost, y.Cost) }
 
-// faster prefers the shorter time, then quality.
+// faster prefers the lower latency, then higher quality.
 func faster(x, y *Candidate) bool { return less(x, y, x.Latency, y.Latency) }
 
-// less prefers what there is less of, then quality; quality alone among those that it cannot order.
+// less prefers the lower figure, then higher quality; only quality when the figure cannot decide.
 func less(x, y *Candidate, ofX, ofY float64) bool {
 	switch {
 	case x.class != y.class:
@@ -408,8 +412,8 @@ func less(x, y *Candidate, ofX, ofY float64) bool {
 	return x.class != outside && x.Quality > y.Quality
 }
 
-// explore puts a candidate first that is good enough and of whose latency too little is known, when
-// its turn has come. The others follow as they were.
+// explore moves a good enough candidate whose latency is too little known to the front when its
+// turn has come. The others keep their order.
 func (c *Chooser) explore(cs []Candidate) {
 	for i := range cs {
 		if cs[i].class > unmetered || i == 0 && cs[i].class == eligible {
@@ -424,7 +428,7 @@ func (c *Chooser) explore(cs []Candidate) {
 	}
 }
 
-// shuffle draws without replacement, with the chances of each draw proportional to the weights.
+// shuffle draws without replacement, with chances proportional to the weights.
 func shuffle(cs []Candidate, intn func(n int) int) {
 	for i := range cs {
 		total := 0

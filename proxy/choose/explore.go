@@ -7,30 +7,31 @@ import (
 	"signalbox/rules"
 )
 
-// Exploration is how much may be given up to learn.
+// Exploration limits what may be given up to learn.
 type Exploration struct {
-	Share          float64 // of requests that may go elsewhere than to the first candidate, at most
-	MaxQualityLoss float64 // of the expected quality, on the mean over requests
-	Credited       bool    // the account was credited for this request before
+	Share          float64 // maximum share of requests that do not go to the first candidate
+	MaxQualityLoss float64 // maximum mean loss of expected quality per request
+	Credited       bool    // this request was already credited to the account
 }
 
-// draws is how many times qualities are drawn for one request.
+// draws is the number of samples of qualities per request.
 const draws = 128
 
-// Explore draws the candidate of a request by Thompson sampling: each gets the chance that it is
-// the first one, by what the route chooses by, as far as its quality is uncertain whatever is asked.
-// A share of at most o.Share goes to others than the first, and less where what they are expected
-// to lose against it would exceed what is left: an account of the tenant begins with nothing, is
-// credited with half of o.MaxQualityLoss for each request and with what the first is expected to
-// gain on the one that would have been chosen without outcomes, and pays what the draw is expected
-// to lose. As the model that would have been chosen without outcomes proves to be worse than its
-// skills, whatever is asked, the account is lent more. It holds o.MaxQualityLoss of 100 requests at
-// most.
+// Explore draws the candidate of a request by Thompson sampling: each one's chance is the
+// probability that it ranks first by the route's criterion, given the uncertainty of its overall
+// quality.
 //
-// cs is in the order to try them; the drawn one comes to the front. Candidates that are not tried
-// are not drawn. The result is the chance with which the
-// one in front was drawn, and those of all others are in Candidate.Chance. normal draws from the
-// standard normal distribution, uniform from [0,1).
+// At most o.Share of the requests go to others than the first candidate, and fewer when their
+// expected loss would exceed the balance of the key's account. The account starts empty. Each
+// request is credited half of o.MaxQualityLoss, plus what the first candidate is expected to gain
+// over the model that would have been chosen without outcomes; the expected loss of the draw is
+// deducted. If that model proves worse overall than its skills, the account is lent more. The
+// balance is at most o.MaxQualityLoss of 100 requests.
+//
+// cs is in the order to try them; the drawn one is moved to the front. Candidates that are not
+// tried are not drawn. Explore returns the chance with which the first one was drawn and sets
+// Candidate.Chance of all. normal returns numbers from the standard normal distribution, uniform
+// from [0,1).
 func (a *Accounts) Explore(
 	key string, cs []Candidate, act *rules.Action, o Exploration, normal, uniform func() float64,
 ) float64 {
@@ -78,9 +79,10 @@ func (a *Accounts) Explore(
 	return cs[0].Chance
 }
 
-// ExploreEffort draws the effort of a request as Explore draws its model: each gets the chance that
-// it is the least one that loses at most o.MaxQualityLoss, where qualities are drawn. at is the
-// effort that the request would have; the result is the one that it gets, with its chance.
+// ExploreEffort draws the effort of a request like Explore draws its model: each one's chance is
+// the probability that it is the lowest effort that loses at most o.MaxQualityLoss. at is the index
+// of the effort that the request would otherwise have. The result is the index of the drawn effort
+// and its chance.
 func (a *Accounts) ExploreEffort(
 	key string, es []AtEffort, at int, o Exploration, normal, uniform func() float64,
 ) (drawn int, chance float64) {
@@ -114,8 +116,8 @@ func (a *Accounts) ExploreEffort(
 	return drawn, chances[drawn]
 }
 
-// leastGood draws the quality of each effort many times, and returns how often each was the first
-// that is at most loss worse than the best.
+// leastGood samples the quality of each effort and returns how often each one was the first that is
+// at most loss worse than the best.
 func leastGood(es []AtEffort, loss float64, normal func() float64) []float64 {
 	chances, quality := make([]float64, len(es)), make([]float64, len(es))
 	for range draws {
@@ -127,15 +129,14 @@ func leastGood(es []AtEffort, loss float64, normal func() float64) []float64 {
 			}
 		}
 		first := slices.IndexFunc(quality, func(q float64) bool { return q >= quality[best]-loss })
-		if first >= 0 { // else a quality is no number
+		if first >= 0 { // otherwise a quality is NaN
 			chances[first] += 1. / draws
 		}
 	}
 	return chances
 }
 
-// Weighted fills in the chances of candidates that were drawn by weight, and returns that of the
-// first.
+// Weighted sets the chances of candidates drawn by weight and returns that of the first one.
 func Weighted(cs []Candidate) float64 {
 	total := 0
 	for i := range cs {
@@ -151,7 +152,7 @@ func Weighted(cs []Candidate) float64 {
 	return cs[0].Chance
 }
 
-// sampled fills in how often each candidate comes first where qualities are drawn.
+// sampled adds to chance how often each candidate ranks first when qualities are sampled.
 func sampled(cs []Candidate, act *rules.Action, chance []float64, normal func() float64) {
 	var room [8]float64
 	drawn := append(room[:0], make([]float64, len(cs))...)
@@ -165,7 +166,7 @@ func sampled(cs []Candidate, act *rules.Action, chance []float64, normal func() 
 	}
 }
 
-// configured is the candidate that comes first where qualities are those of the configuration.
+// configured returns the candidate that ranks first by the qualities of the configuration.
 func configured(cs []Candidate, act *rules.Action) int {
 	var room [8]float64
 	prior := append(room[:0], make([]float64, len(cs))...)
@@ -177,8 +178,8 @@ func configured(cs []Candidate, act *rules.Action) int {
 	return foremost(cs, act, prior)
 }
 
-// foremost is the candidate that comes first if qualities were the given ones, among those that
-// could be drawn: the best, or the cheapest or fastest of those within the margin.
+// foremost returns the candidate that would rank first with the given qualities, among the drawable
+// ones: the best, or the cheapest or fastest within the margin.
 func foremost(cs []Candidate, act *rules.Action, quality []float64) int {
 	best := -1
 	for i := range cs {
@@ -210,15 +211,15 @@ func foremost(cs []Candidate, act *rules.Action, quality []float64) int {
 // drawable reports whether a candidate may be drawn.
 func (c *Candidate) drawable() bool { return !c.Out && c.guess != nil }
 
-// stake is what a request would do to an account. Gains and losses are those that are expected.
+// stake is the effect of a request on an account. Gains and losses are expected values.
 type stake struct {
-	gains float64 // of the first candidate, on the choice without outcomes
-	loses float64 // of a draw, against the first candidate; below 0 where that is the worse one
-	share float64 // of the chance that may be drawn by, at most
-	short float64 // by how much the choice without outcomes has proved to be worse than its skills
+	gains float64 // of the first candidate over the choice without outcomes
+	loses float64 // of a draw, compared with the first candidate; negative if the draw is better
+	share float64 // maximum share of requests that may follow the draw
+	short float64 // how much worse than its skills the choice without outcomes has proved
 }
 
-// pay credits an account for a request and returns the share of it that may explore.
+// pay credits a request to an account and returns the share that may explore.
 func (a *Accounts) pay(key string, o Exploration, s stake) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -238,8 +239,8 @@ func (a *Accounts) pay(key string, o Exploration, s stake) float64 {
 	return share
 }
 
-// Normal draws from the standard normal distribution.
+// Normal returns a number from the standard normal distribution.
 func Normal() float64 { return rand.NormFloat64() } //nolint:gosec // no secret
 
-// Uniform draws from [0,1).
+// Uniform returns a number in [0,1).
 func Uniform() float64 { return rand.Float64() } //nolint:gosec // no secret

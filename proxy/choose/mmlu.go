@@ -1,15 +1,15 @@
 package choose
 
-// mmluProDomains are the subjects of MMLU-Pro, in the order of measured.accuracy.
+// mmluProDomains lists the subjects of MMLU-Pro, in the order of measured.accuracy.
 var mmluProDomains = [...]string{ //nolint:gochecknoglobals // constant table
 	"biology", "business", "chemistry", "computer science", "economics", "engineering", "health",
 	"history", "law", "math", "other", "philosophy", "physics", "psychology",
 }
 
-// measured is how a public model did on MMLU-Pro.
+// measured is the result of a public model on MMLU-Pro.
 type measured struct {
 	name     string
-	accuracy [len(mmluProDomains)]float64 // share of right answers, in [0,1]
+	accuracy [len(mmluProDomains)]float64 // share of correct responses, in [0,1]
 }
 
 // mmluPro holds the results of 29 public models on the 12,032 questions of MMLU-Pro (Wang et al.,

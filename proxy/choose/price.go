@@ -15,7 +15,7 @@ type Price struct {
 	Output float64 `yaml:"output"`
 }
 
-// Check reports a bad price to p, as a problem of field at.
+// Check reports an invalid price to p, as a problem of field at.
 func (p Price) Check(problems *option.Problems, at string) {
 	for field, usd := range map[string]float64{"input": p.Input, "output": p.Output} {
 		if !isPrice(usd) {
@@ -26,10 +26,10 @@ func (p Price) Check(problems *option.Problems, at string) {
 
 func isPrice(usd float64) bool { return usd >= 0 && usd <= math.MaxFloat32 }
 
-// Known reports whether it is said what the model costs.
+// Known reports whether a price is set.
 func (p Price) Known() bool { return p.Input+p.Output > 0 }
 
-// Of is the price of some tokens in USD.
+// Of returns the price in USD for the given numbers of tokens.
 func (p Price) Of(prompt, completion float64) float64 {
 	return (prompt*p.Input + completion*p.Output) / 1e6
 }

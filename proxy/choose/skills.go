@@ -11,20 +11,20 @@ import (
 	"signalbox/internal/signal"
 )
 
-// skillDefault is the key of skills for every domain that has no entry.
+// skillDefault is the key in skills for all domains without an entry.
 const skillDefault = "default"
 
-// Skills is how well a model answers questions of each domain, in [0,1]. The zero value knows
+// Skills is how well a model answers questions in each domain, in [0,1]. The zero value knows
 // nothing. It is immutable and safe for concurrent use.
 type Skills struct {
 	known  bool
-	rest   float64 // of domains without an entry, and of requests whose domain is not known
+	rest   float64 // for domains without an entry, and for requests of unknown domain
 	domain map[string]float64
 }
 
-// NewSkills joins what is stated, a share of right answers in [0,1] by domain and "default" for all
-// others, with the results of the public model that from names: what is stated stands over them.
-// Without a default, a domain that has no entry is taken for the mean of those that have one.
+// NewSkills combines stated skills (shares of correct responses in [0,1], by domain, and "default"
+// for all others) with the results of the public model called from. Stated skills take precedence.
+// Without a default, a domain without an entry gets the mean of the others.
 func NewSkills(stated map[string]float64, from string) Skills {
 	s := Skills{domain: make(map[string]float64, len(mmluProDomains))}
 	if m, ok := findMeasured(from); ok {
@@ -37,7 +37,8 @@ func NewSkills(stated map[string]float64, from string) Skills {
 	rest, given := s.domain[skillDefault]
 	delete(s.domain, skillDefault)
 	if s.rest = rest; !given && s.known {
-		for _, name := range slices.Sorted(maps.Keys(s.domain)) { // in order, so that the sum is the same each time
+		for _, name := range slices.Sorted(maps.Keys(s.domain)) {
+			// sorted, so that the sum is always the same
 			s.rest += s.domain[name]
 		}
 		s.rest /= float64(len(s.domain))
@@ -45,9 +46,9 @@ func NewSkills(stated map[string]float64, from string) Skills {
 	return s
 }
 
-// Quality is the expected share of right answers, in [0,1], for a request whose domain is v: the
-// skills weighted by the probabilities of the domains. It is negative when nothing is known of the
-// model.
+// Quality returns the expected share of correct responses, in [0,1], for a request with domain v:
+// the skills weighted by the probabilities of the domains. It is negative when nothing is known
+// about the model.
 func (s *Skills) Quality(v *signal.Value) float64 {
 	switch {
 	case !s.known:
@@ -75,9 +76,8 @@ func (s *Skills) of(domain string) float64 {
 	return s.rest
 }
 
-// findMeasured finds a model of the built-in table. Case does not matter, nor does the name of an
-// organisation before a slash, and a dot may stand for the underscore of names such as
-// Meta-Llama-3_1-8B.
+// findMeasured finds a model in the built-in table. It ignores case and an organisation before a
+// slash, and treats a dot like the underscore in names such as Meta-Llama-3_1-8B.
 func findMeasured(name string) (*measured, bool) {
 	key := measuredKey(name)
 	for i := range mmluPro {
@@ -92,9 +92,10 @@ func measuredKey(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], ".", "_"))
 }
 
-// nearestMeasured returns the name in the table that differs least from name.
+// nearestMeasured returns the name in the table with the smallest edit distance to name.
 func nearestMeasured(name string) string {
-	const longest = 64 // edit distance is quadratic; no name of the table is half as long
+	// edit distance is quadratic, and every name in the table is less than half as long
+	const longest = 64
 	key, best, least := measuredKey(name), "", longest+1
 	for i := range mmluPro {
 		if d := levenshtein.ComputeDistance(key[:min(len(key), longest)], measuredKey(mmluPro[i].name)); d < least {
@@ -104,7 +105,7 @@ func nearestMeasured(name string) string {
 	return best
 }
 
-// CheckSkills reports to p what is wrong with the arguments of NewSkills, as the fields skills and
+// CheckSkills reports invalid arguments of NewSkills to p, as problems of the fields skills and
 // skills_from.
 func CheckSkills(p *option.Problems, stated map[string]float64, from string) {
 	for _, domain := range slices.Sorted(maps.Keys(stated)) {

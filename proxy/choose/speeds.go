@@ -6,70 +6,72 @@ import (
 	"time"
 )
 
-// Speeds remembers how fast models answered. An answer takes a fixed time, which is that to its
-// first token, plus a time for every token; both come from real answers, each of which counts half
-// as much after every speedHalfLife. Answers whose first token was not seen by itself tell the two
-// times apart by their lengths. The length of the prompt is not part of the model: it is in the
-// fixed time, as the mean over the prompts that the model was sent. It is safe for concurrent use
-// and allocates only when it meets a model for the first time, so its size is the number of models
-// ever configured. It is meant to outlive a configuration, so that a reload forgets nothing.
+// Speeds stores how fast models respond. A response takes a fixed time, which is the time to its
+// first token, plus a time per token. Both are measured from real responses, whose weight halves
+// every speedHalfLife. When the first token cannot be observed separately, the two are estimated
+// from responses of different lengths. The prompt length is not modelled: it is part of the fixed
+// time, averaged over the prompts that the model received.
+//
+// Speeds is safe for concurrent use. It allocates only for a new model, so its size is the number
+// of models ever configured. It is meant to outlive a configuration, so that a reload loses
+// nothing.
 type Speeds struct {
 	now func() time.Time
 
-	mu      sync.RWMutex // guards the map, not what it points to
+	mu      sync.RWMutex // guards the map, not its values
 	byModel map[string]*speed
 }
 
-// speed is what is known of one model.
+// speed is what is known about one model.
 type speed struct {
-	mu sync.Mutex // guards what follows; a leaf: nothing is called under it
+	mu sync.Mutex // guards the fields below; a leaf lock
 
-	seen      time.Time // of the last answer
+	seen      time.Time // time of the last response
 	firstTime float64   // decayed sum of times to the first token, in seconds
-	firstSeen float64   // decayed number of them
-	textTime  float64   // decayed sum of times behind the first token, in seconds
+	firstSeen float64   // decayed number of those
+	textTime  float64   // decayed sum of times after the first token, in seconds
 	tokens    float64   // decayed number of tokens in that time
-	whole     line      // answers whose first token was not seen by itself
+	whole     line      // responses without a separate first token
 
-	heard  time.Time // of the last answer or wait in vain
-	wait   float64   // the longest wait in vain, in seconds, as it was at waited
+	heard  time.Time // time of the last response or vain wait
+	wait   float64   // longest vain wait in seconds, as of waited
 	waited time.Time
 
-	explored time.Time // when a request was last sent only to learn
-	passed   int       // requests that went elsewhere since the model was last heard of or explored
+	explored time.Time // when a request was last sent only to measure
+	passed   int       // requests that went elsewhere since heard or explored
 }
 
 const (
 	// speedHalfLife is short enough to follow a pool that fills up and long enough to average over
-	// the answers of a busy minute. It is a choice, not a measurement.
+	// the responses of a busy minute. It is a choice, not a measurement.
 	speedHalfLife = time.Minute
 
-	// fixedTokens is how many tokens take as long as the fixed time, for a model whose answers are
-	// all of one length and do not tell. An assumption: it keeps a short answer from being
-	// stretched to a very long time, and counts as one answer that lies so far from the others.
+	// fixedTokens is the number of tokens that take as long as the fixed time, assumed when all
+	// responses of a model have the same length. It prevents extreme extrapolation, and weighs as
+	// much as one response at that distance.
 	fixedTokens = 32
 
-	// faint is the number of answers, and of times to the first token, below which they are
-	// forgotten: what is left of one after half an hour.
+	// faint is the weight of responses and first-token times below which they are dropped: what
+	// remains of one after half an hour.
 	faint = 1e-9
 
-	// A model of which nothing is known gets a request to learn from at most once in exploreEvery,
-	// one that was not heard of for so long, be it an answer or a wait in vain, only after
-	// exploreShare requests went elsewhere: choosing by latency sends no more than that share of
-	// the traffic to a model that is known to be slower.
+	// A model without measurements gets a request to measure it at most once per exploreEvery. A
+	// model that was not heard of for that long, neither by a response nor by a vain wait, gets one
+	// only after exploreShare requests went elsewhere. So choosing by latency sends no more than
+	// that share of the traffic to a model that is known to be slower.
 	exploreEvery = 30 * time.Second
 	exploreShare = 50
 )
 
-// NewSpeeds makes an empty memory that reads the time from now, which is safe for concurrent use.
+// NewSpeeds returns an empty Speeds. now returns the time and must be safe for concurrent use.
 func NewSpeeds(now func() time.Time) *Speeds {
 	return &Speeds{now: now, byModel: make(map[string]*speed)}
 }
 
-// Now is the time by which answers are to be taken.
+// Now returns the time on the clock of s.
 func (s *Speeds) Now() time.Time { return s.now() }
 
-// of returns the entry of a model.
+// of returns the entry of a model, creating it if needed.
 func (s *Speeds) of(model string) *speed {
 	s.mu.RLock()
 	v := s.byModel[model]
@@ -86,14 +88,14 @@ func (s *Speeds) of(model string) *speed {
 	return v
 }
 
-// Taken is how long one answer took.
+// Taken is how long one response took.
 type Taken struct {
-	First  time.Duration // from sending to the first token; 0 when it was not seen by itself, as in an answer that is no stream
-	Total  time.Duration // from sending to the end
-	Tokens int64         // of the completion; 0 when not known
+	First  time.Duration // time to the first token; 0 if unknown, for example without streaming
+	Total  time.Duration // time to the end
+	Tokens int64         // of the completion; 0 if unknown
 }
 
-// Observe adds a complete answer of a model.
+// Observe adds a complete response of a model.
 func (s *Speeds) Observe(model string, t Taken) {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
@@ -101,9 +103,9 @@ func (s *Speeds) Observe(model string, t Taken) {
 	v.add(t, now)
 }
 
-// InVain adds a request that was given up for want of an answer after waited: its answer would have
-// taken longer, nobody knows how much. So it is no observation, and can only raise what is expected
-// of a model that was observed.
+// InVain adds a request that was given up after waiting for waited. Its response would have taken
+// longer by an unknown amount. So it is no measurement, and can only raise the expected time of a
+// model that was measured.
 func (s *Speeds) InVain(model string, waited time.Duration) {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
@@ -112,7 +114,7 @@ func (s *Speeds) InVain(model string, waited time.Duration) {
 	v.waited, v.heard, v.passed = now, now, 0
 }
 
-// decay is the share that is left at now of what counted in full at then.
+// decay returns the weight at now of what had weight 1 at then.
 func decay(then, now time.Time) float64 {
 	old := now.Sub(then)
 	if then.IsZero() || old <= 0 {
@@ -126,12 +128,12 @@ func (v *speed) add(t Taken, now time.Time) {
 	v.firstTime, v.firstSeen, v.textTime, v.tokens = v.firstTime*share, v.firstSeen*share, v.textTime*share, v.tokens*share
 	v.whole.fade(share)
 	if v.whole.n < faint {
-		v.whole = line{} // before its sums are too small to be divided by each other
+		v.whole = line{} // reset before the sums become too small to divide
 	}
 	if v.firstSeen < faint {
 		v.firstTime, v.firstSeen, v.textTime, v.tokens = 0, 0, 0, 0
 	}
-	// That the model answers is a better witness than a request that it did not answer in time.
+	// A response is better evidence than a request that was not answered in time.
 	v.wait, v.waited = v.wait*decay(v.waited, now)/2, now
 	v.seen, v.heard, v.passed = now, now, 0
 	n := float64(t.Tokens)
@@ -148,8 +150,8 @@ func (v *speed) add(t Taken, now time.Time) {
 	v.tokens += max(0, n-1)
 }
 
-// expect is the time for so many tokens by the answers that were observed, and at least as long as
-// somebody waited in vain of late.
+// expect returns the time for that many tokens according to the measured responses, but at least
+// the longest recent vain wait.
 func (v *speed) expect(tokens float64) (seconds float64, ok bool) {
 	if v.seen.IsZero() {
 		return 0, false
@@ -170,9 +172,10 @@ func (v *speed) expect(tokens float64) (seconds float64, ok bool) {
 	return max(seconds, v.wait), true
 }
 
-// line is a straight line through answers, time over tokens, by least squares. Sums are decayed.
+// line is a least-squares line through responses, time over tokens. Sums are decayed.
 type line struct {
-	n, tokens, seconds, squares, products float64 // squares are of the tokens, products tokens times seconds
+	// squares of tokens; products of tokens and seconds
+	n, tokens, seconds, squares, products float64
 }
 
 func (l *line) add(tokens, seconds float64) {
@@ -187,9 +190,9 @@ func (l *line) fade(share float64) {
 	l.n, l.tokens, l.seconds, l.squares, l.products = l.n*share, l.tokens*share, l.seconds*share, l.squares*share, l.products*share
 }
 
-// fit returns the fixed time and the time for each token, in seconds; neither is negative. The less
-// the lengths differ, the nearer the fixed time is to that of fixedTokens tokens. It needs an
-// answer.
+// fit returns the fixed time and the time per token, in seconds; neither is negative. The less the
+// lengths vary, the closer the fixed time is to that of fixedTokens tokens. At least one response
+// is required.
 func (l *line) fit() (fixed, each float64) {
 	assumed := l.seconds / (l.tokens + fixedTokens*l.n)
 	spread := max(0, l.squares-l.tokens*l.tokens/l.n)
@@ -200,8 +203,8 @@ func (l *line) fit() (fixed, each float64) {
 	return (l.seconds - each*l.tokens) / l.n, each
 }
 
-// Expect returns how long a completion of so many tokens is expected to take, in seconds. ok is
-// false when the model was not observed.
+// Expect returns the expected time of a completion with that many tokens, in seconds. ok is false
+// when the model has not been measured.
 func (s *Speeds) Expect(model string, tokens float64) (seconds float64, ok bool) {
 	s.mu.RLock()
 	v := s.byModel[model]
@@ -214,9 +217,9 @@ func (s *Speeds) Expect(model string, tokens float64) (seconds float64, ok bool)
 	return v.expect(tokens)
 }
 
-// Explore reports whether the request at hand should go to a model that is not the fastest, to
-// learn how fast it is now. Every true is noted, so that one request is sent and not all that come
-// at once.
+// Explore reports whether the current request should go to a model that is not the fastest, to
+// measure it. Each true is recorded, so that one request is sent rather than all that arrive at
+// once.
 func (s *Speeds) Explore(model string) bool {
 	v, now := s.of(model), s.now()
 	v.mu.Lock()
