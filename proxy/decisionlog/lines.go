@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// ErrLongLine is the error of a line that is longer than a reader takes.
+// ErrLongLine is the error for a line longer than the limit.
 var ErrLongLine = errors.New("too long a line")
 
-// Lines reads a log line by line. It keeps one line in memory. It belongs to one goroutine.
+// Lines reads a log line by line, with one line in memory. It belongs to one goroutine.
 type Lines struct {
 	r    *bufio.Reader
 	most int
@@ -19,20 +19,20 @@ type Lines struct {
 	line []byte
 }
 
-// NewLines returns the lines of r, of which none may be longer than most bytes.
+// NewLines returns the lines of r, each of at most most bytes.
 func NewLines(r io.Reader, most int) *Lines {
 	return &Lines{r: bufio.NewReaderSize(r, 64<<10), most: most}
 }
 
-// Number is that of the line that Next returned last, from 1; 0 before the first.
+// Number returns the number of the last line from Next, counted from 1; 0 before the first.
 func (l *Lines) Number() int { return l.n }
 
-// Read is how many bytes were read, those of skipped lines included.
+// Read returns the number of bytes read, including skipped lines.
 func (l *Lines) Read() int64 { return l.read }
 
-// Next returns the next line without its end; it is valid until the next call. After a line that is
-// too long, of which its error wraps ErrLongLine, it goes on with the one behind it. At the end it
-// returns io.EOF; any other error is that of the reader.
+// Next returns the next line without its end. The line is valid until the next call. For a line
+// that is too long the error wraps ErrLongLine, and the next call continues with the following
+// line. At the end it returns io.EOF; any other error is the reader's.
 func (l *Lines) Next() ([]byte, error) {
 	l.line = l.line[:0]
 	long := false

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Misread is why the JSON of a line could not be read, err, in words of the log. It wraps
-// ErrNotADecision.
+// Misread explains, in terms of the log, why err occurred when the JSON of a line was parsed. The
+// result wraps ErrNotADecision.
 func Misread(err error) error {
 	var (
 		kind   *json.UnmarshalTypeError
@@ -22,7 +22,7 @@ func Misread(err error) error {
 	why := "a value in it cannot be read"
 	switch {
 	case errors.As(err, &kind):
-		what, _, _ := strings.Cut(kind.Value, " ") // behind it may be the number
+		what, _, _ := strings.Cut(kind.Value, " ") // the number may follow
 		why = misplaced(kind.Field, what)
 	case errors.As(err, &value) && kinds[byte(value.JSONKind)] != "":
 		at := strings.TrimPrefix(string(value.JSONPointer), "/")
@@ -35,7 +35,7 @@ func Misread(err error) error {
 	return fmt.Errorf("%w: %s", ErrNotADecision, why)
 }
 
-// misplaced says that a field holds what it never does; without a field, the line.
+// misplaced says that a field, or without one the line, has a value of the wrong type.
 func misplaced(field, what string) string {
 	if field == "" {
 		return "it is a JSON " + what + " and no object"

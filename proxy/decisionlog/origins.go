@@ -2,7 +2,8 @@ package decisionlog
 
 import "signalbox/internal/signal"
 
-// Verdict is what a signal said of the text of one origin. Where in the text is not told.
+// Verdict is the result of a signal for the text of one origin. It does not contain the position in
+// the text.
 type Verdict struct {
 	Origin  string  `json:"origin"` // any, instructions, user, model or data
 	Score   float64 `json:"score"`  // probability of an attack, in [0,1]
@@ -11,7 +12,7 @@ type Verdict struct {
 	Partial bool    `json:"partial,omitempty"` // some text of the origin could not be read
 }
 
-// verdictsOf writes verdicts down.
+// verdictsOf converts verdicts for the log.
 func verdictsOf(v *signal.Value) []Verdict {
 	var out []Verdict
 	for i := range v.Verdicts {
@@ -21,7 +22,7 @@ func verdictsOf(v *signal.Value) []Verdict {
 	return out
 }
 
-// verdicts are those of a logged signal as rules read them.
+// verdicts returns the verdicts of a logged signal in the form that rules read.
 func (s *Signal) verdicts() []signal.Verdict {
 	var out []signal.Verdict
 	for _, v := range s.Verdicts {
@@ -33,20 +34,19 @@ func (s *Signal) verdicts() []signal.Verdict {
 	return out
 }
 
-// originOf reads the name of an origin; OriginAny where it is none.
+// originOf parses the name of an origin; OriginAny if it is invalid.
 func originOf(name string) signal.Origin {
 	o, _ := signal.ParseOrigin(name)
 	return o
 }
 
-// isOrigin reports a name that String of an origin gives.
+// isOrigin reports whether a name is that of an origin.
 func isOrigin(name string) bool {
 	_, ok := signal.ParseOrigin(name)
 	return ok || name == signal.OriginAny.String()
 }
 
-// namesOf lists the origins of a set, in order; OriginAny, which is in every set, is not among
-// them.
+// namesOf lists the origins in a set, in order, except OriginAny, which every set contains.
 func namesOf(set signal.Origins) []string {
 	var out []string
 	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
@@ -57,7 +57,7 @@ func namesOf(set signal.Origins) []string {
 	return out
 }
 
-// setOf is the inverse of namesOf; fallback where there is no name.
+// setOf is the inverse of namesOf; it returns fallback if there are no names.
 func setOf(names []string, fallback signal.Origins) signal.Origins {
 	if len(names) == 0 {
 		return fallback
@@ -69,8 +69,7 @@ func setOf(names []string, fallback signal.Origins) signal.Origins {
 	return set
 }
 
-// noteOrigins adds to a line whose text a signal of kind k was read from, where that is not the
-// default.
+// noteOrigins records which origins a signal of kind k was computed from, if not the default.
 func (s *Signal) noteOrigins(id *Identity, k signal.Kind, v *signal.Value) {
 	speaks, reads := id.OriginsOf(k), id.ReadsOf(k)
 	if speaks != signal.DefaultOrigins(k) {
@@ -82,9 +81,9 @@ func (s *Signal) noteOrigins(id *Identity, k signal.Kind, v *signal.Value) {
 	s.Verdicts = verdictsOf(v)
 }
 
-// covers reports whether a logged signal of kind k was read from all that the configuration reads;
-// named are the origins that its rules ask about. A line without verdicts and with a score was
-// written before there were any.
+// covers reports whether a logged signal of kind k was computed from everything that the
+// configuration reads; named holds the origins that its rules ask about. A line with a score and no
+// verdicts was written before verdicts existed.
 func (s *Signal) covers(id *Identity, k signal.Kind, named signal.Origins) bool {
 	speaks := setOf(s.Origins, signal.DefaultOrigins(k))
 	reads := speaks | setOf(s.Reads, 0)
@@ -92,8 +91,7 @@ func (s *Signal) covers(id *Identity, k signal.Kind, named signal.Origins) bool 
 	return id.ReadsOf(k)&^reads == 0 && (told || named == 0 && id.OriginsOf(k) == speaks)
 }
 
-// speakFor makes the score of v, which was logged, that of the origins that the configuration wants
-// it to speak for.
+// speakFor sets the score of the logged value v to that of the origins that the configuration uses.
 func (s *Signal) speakFor(id *Identity, k signal.Kind, v *signal.Value) {
 	wanted := id.OriginsOf(k)
 	if wanted == setOf(s.Origins, signal.DefaultOrigins(k)) {

@@ -10,56 +10,56 @@ import (
 	"signalbox/rules"
 )
 
-// Redecision is what a logged request would come to under another configuration.
+// Redecision is how a logged request would be decided under another configuration.
 type Redecision struct {
 	Route   string
 	Outcome string // as in Entry, or "model_not_found"
 	Action  Action
-	Chosen  string // the model that would be tried first; empty where that depends on chance or on what was observed
-	// Missing is what the decision needs and the log lacks, in words; when it is not empty, nothing
-	// else is said.
+	Chosen  string // the first model to try; empty if that depends on chance or on observations
+	// Missing lists, in words, what the decision needs and the log lacks. If it is not empty, all
+	// other fields are.
 	Missing []string
 }
 
-// RouteNotFound stands for a route where the model that a request names is not configured any more.
+// RouteNotFound replaces the route when the model that a request names is no longer configured.
 const RouteNotFound = "(model not found)"
 
 // Configuration is what a logged request is decided by. Its functions are safe for concurrent use.
 type Configuration struct {
 	Identity *Identity
-	Program  *rules.Program    // for what the request asks for
-	Named    string            // the model that the request names; empty when it asks for routing
-	Prompts  map[string]string // texts of the system prompts, by name
+	Program  *rules.Program    // the program for this request
+	Named    string            // the model that the request names; empty for routing
+	Prompts  map[string]string // texts of the system prompts by name
 
-	Able       signal.Mask // what can be extracted now
+	Able       signal.Mask // signals that can be computed now
 	Extract    Extract
-	ExtractAll Extract // reads every window; nil when nothing can
+	ExtractAll Extract // reads every window; nil if nothing can
 
-	// Unread returns the signals of which the route of a decision wants more read than was.
+	// Unread returns the signals of which the decision's route requires more of the text to be
+	// read.
 	Unread func(d *rules.Decision, set *signal.Set) signal.Mask
-	// First is the model that the action tries first, of those that the caller may use; empty when
-	// there is none, or it is not known what the caller may use. It is asked only
-	// when that depends neither on chance nor on what was observed.
+	// First returns the model that the action tries first among those that the caller may use. It
+	// is empty if there is none, or if the caller's permissions are unknown. It is called only when
+	// the answer depends neither on chance nor on observations.
 	First func(a *rules.Action, set *signal.Set) string
 }
 
-// Extract sets every kind of need in set to known or unknown, from text. It returns soon after ctx
-// ends.
+// Extract sets every kind in need to known or unknown, from text. It returns soon after ctx ends.
 type Extract func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 
-// NotFound is what becomes of a request that names a model which is not configured.
+// NotFound returns the result for a request that names a model that is not configured.
 func NotFound() *Redecision {
 	return &Redecision{Route: RouteNotFound, Outcome: "model_not_found", Action: Action{Verb: "block"}}
 }
 
-// Redecide decides a logged request by c, from the signals in the log. What the log lacks, or has
-// from another model or another definition, is extracted again where the text of the request was
-// recorded and c can; else it is named as missing. It returns an error only when ctx ends. It is
-// safe for concurrent use.
+// Redecide decides a logged request by c, using the logged signals. A signal that is missing, or
+// comes from another model or definition, is computed again if the text was recorded and c can;
+// otherwise it is listed as missing. Redecide returns an error only when ctx ends. It is safe for
+// concurrent use.
 func Redecide(ctx context.Context, c Configuration, l *Entry) (*Redecision, error) {
 	if l.Cache == "exact" && l.Config != "" && l.Config == c.Identity.Config {
-		// That there was a response means that these rules had decided the same request. No signal was
-		// computed for this one.
+		// A cached response exists only because these rules decided the same request before. No
+		// signal was computed for this one.
 		return &Redecision{Route: l.Route, Outcome: l.Outcome, Action: l.Action}, nil
 	}
 	r := &recall{Configuration: c, led: l.led()}
@@ -67,29 +67,29 @@ func Redecide(ctx context.Context, c Configuration, l *Entry) (*Redecision, erro
 	return r.decide(ctx)
 }
 
-// recall is a logged request on its way to a decision.
+// recall is a logged request that is being decided again.
 type recall struct {
 	Configuration
 
 	led    bool         // see Entry.led
-	bare   rules.Action // of a request that goes to the model it names
+	bare   rules.Action // action of a request that goes to the model it names
 	set    signal.Set
-	text   signal.Text // empty when it was not recorded
+	text   signal.Text // empty if it was not recorded
 	doubts []doubt
-	opaque map[string]bool // headers whose value cannot be told; true once rules have read one
+	opaque map[string]bool // headers whose value is unknown; true once rules have read one
 }
 
-// doubt is something that the log does not tell and that can only be one of a few things.
+// doubt is something that the log does not contain and that has few possible values.
 type doubt struct {
 	name    string
 	choices int
 	take    func(choice int)
 }
 
-// maxDoubts bounds how many combinations are tried, as a number of combinations.
+// maxDoubts is the maximum number of combinations tried.
 const maxDoubts = 64
 
-// remember fills in what the log knows.
+// remember sets everything that the log contains.
 func (r *recall) remember(l *Entry) {
 	r.set.Facts = signal.Facts{
 		Role: l.Request.Role, Tenant: l.Request.Tenant, Model: l.Request.Model, Tokens: l.Request.Tokens, Context: l.Request.Context,
@@ -103,7 +103,8 @@ func (r *recall) remember(l *Entry) {
 			r.set.Facts.Features |= w.bit
 		}
 	}
-	if l.Prompt != nil && len(l.Request.Contexts) == 0 { // what contexts say is not in the log
+	if l.Prompt != nil && len(l.Request.Contexts) == 0 {
+		// the log does not contain the texts of contexts
 		r.text.LastUser, r.text.Before = l.Prompt.LastUser, l.Prompt.Before
 		for _, s := range l.Prompt.Segments {
 			r.text.Segments = append(r.text.Segments, signal.Segment{
@@ -127,20 +128,20 @@ func (r *recall) remember(l *Entry) {
 	r.headers(l.Request.Headers)
 }
 
-// still reports whether a logged signal is what the configuration would compute.
+// still reports whether the configuration would compute the same value as the logged signal.
 func (id *Identity) still(k signal.Kind, s *Signal) bool {
 	if s.Definition != id.Definitions[k] || !id.Provided.Has(k) {
 		return false
 	}
-	// Another number of windows chooses others of a long text.
+	// A different number of windows selects different windows of a long text.
 	if selected(k) && s.Limit != id.Windows && (s.Read < s.Windows || s.Windows > id.Windows) && s.Windows > 0 {
 		return false
 	}
-	// A model that was not there then may be there now.
+	// A model that was missing then may be present now.
 	return s.State != "unknown" || s.Reason != string(signal.ReasonNoModel)
 }
 
-// value is the signal as rules read it.
+// value returns the signal in the form that rules read.
 func (s *Signal) value() signal.Value {
 	v := signal.Value{
 		State: signal.Known, Reason: signal.Reason(s.Reason), Label: s.Label, Score: s.Score, Labels: s.Labels, Probs: s.Probs, Source: s.Source,
@@ -155,8 +156,8 @@ func (s *Signal) value() signal.Value {
 	return v
 }
 
-// doubtKeywords notes the keyword sets that were not looked for then, or were other words: each
-// matched or did not. Sets that are gone no rule reads.
+// doubtKeywords adds a doubt for each keyword set that was not searched for then, or has changed:
+// it may have matched or not. No rule reads the sets that were removed.
 func (r *recall) doubtKeywords(then map[string]string) {
 	var labels []string
 	matched := r.set.Value(signal.Keyword).Labels
@@ -185,9 +186,8 @@ func (r *recall) setKeywords(matched []string) {
 	r.set.Put(signal.Keyword, v)
 }
 
-// headers makes the request's headers readable: literal values as they are, hashed ones by the
-// words that rules compare them with. A header that the log does not have was absent or any of
-// these words.
+// headers makes the request's headers readable: literal values directly, hashed ones by comparison
+// with the words in the rules. A header that the log lacks was absent or had one of these words.
 func (r *recall) headers(logged map[string]Header) {
 	id := r.Identity
 	known := make(map[string][]string, len(logged))
@@ -222,7 +222,7 @@ func (r *recall) headers(logged map[string]Header) {
 	}
 }
 
-// decide settles the decision for every combination of doubts and says it when they agree.
+// decide makes the decision for every combination of doubts, and returns it if all agree.
 func (r *recall) decide(ctx context.Context) (*Redecision, error) {
 	if len(r.text.Segments) > 0 && r.Able.Has(signal.Keyword) {
 		r.reread()
@@ -258,7 +258,7 @@ func (r *recall) decide(ctx context.Context) (*Redecision, error) {
 	return first, nil
 }
 
-// end is what one combination of doubts comes to.
+// end is the decision for one combination of doubts.
 type end struct {
 	route   string
 	outcome rules.Outcome
@@ -266,15 +266,16 @@ type end struct {
 	missing string
 }
 
-// doubtful names the doubts that make a difference: somewhere, another choice of one alone ends
-// otherwise. Without ends it names all.
+// doubtful names the doubts that matter: those for which changing only that one changes some
+// decision. Without ends it names all.
 func (r *recall) doubtful(ends []end) []string {
 	var out []string
 	stride := 1
 	for _, d := range r.doubts {
 		matters := ends == nil
 		for i := range ends {
-			matters = matters || ends[i] != ends[i-i/stride%d.choices*stride] // against its first choice
+			// compared with its first choice
+			matters = matters || ends[i] != ends[i-i/stride%d.choices*stride]
 		}
 		if matters {
 			out = append(out, d.name)
@@ -284,7 +285,7 @@ func (r *recall) doubtful(ends []end) []string {
 	return out
 }
 
-// merge adds what is new in b to a.
+// merge appends to a the elements of b that it lacks.
 func merge(a, b []string) []string {
 	for _, x := range b {
 		if !slices.Contains(a, x) {
@@ -294,8 +295,8 @@ func merge(a, b []string) []string {
 	return a
 }
 
-// led reports whether another thing than the route chose the model that was tried first: what the
-// conversation had before, or a budget. Reasons are in the words of package decide.
+// led reports whether something other than the route chose the first model: the conversation's
+// previous turn, or a budget. Reasons are those of package decide.
 func (e *Entry) led() bool {
 	if strings.Contains(e.Budget, "cheaper") {
 		return true
@@ -304,14 +305,15 @@ func (e *Entry) led() bool {
 		return false
 	}
 	switch e.Conversation.Reason {
-	case "", "rules", "subject", "figures", "not_permitted": // by the route, as if it were new
+	case "", "rules", "subject", "figures", "not_permitted":
+		// chosen by the route, as for a new conversation
 		return false
 	}
 	return true
 }
 
-// choice is the model that a decision tries first. What is drawn by weight or by conversation, or
-// depends on lengths and latencies that were observed, is not known here.
+// choice returns the model that a decision tries first. It is unknown when it is drawn by weight or
+// by conversation, or depends on observed lengths and latencies.
 func (r *recall) choice(final *rules.Decision) string {
 	switch a := final.Action; {
 	case r.led, final.Outcome == rules.Unavailable, a.Verb != rules.Use,
@@ -321,15 +323,16 @@ func (r *recall) choice(final *rules.Decision) string {
 	return r.First(final.Action, &r.set)
 }
 
-// reread looks for keywords again, in the recorded text, and drops the doubts about them.
+// reread searches the recorded text for keywords and drops the doubts about them.
 func (r *recall) reread() {
 	r.doubts = slices.DeleteFunc(r.doubts, func(d doubt) bool { return strings.HasPrefix(d.name, "keyword ") })
 	r.set.Drop(signal.MaskOf(signal.Keyword))
 }
 
-// conclude steps to the end, extracting again what it can, or names what is missing.
+// conclude steps through the rules to the end, computing signals again where possible; otherwise it
+// lists what is missing.
 func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []string, err error) {
-	var read signal.Mask // whole: there is no more to be had
+	var read signal.Mask // in full: no more can be had
 	for {
 		clearMarks(r.opaque)
 		var need signal.Mask
@@ -365,8 +368,9 @@ func (r *recall) conclude(ctx context.Context) (final rules.Decision, missing []
 	return final, missing, nil
 }
 
-// extractor is what reads the recorded text for the signals of need; false when nothing can.
-func (r *recall) extractor(need signal.Mask, whole bool) (Extract, bool) { //nolint:revive // whole is a fact about need
+// extractor returns the function that reads the recorded text for the signals in need; false if
+// there is none.
+func (r *recall) extractor(need signal.Mask, whole bool) (Extract, bool) { //nolint:revive // whole describes need
 	if r.text.Segments == nil || need&^r.Able != 0 {
 		return nil, false
 	}
@@ -376,7 +380,7 @@ func (r *recall) extractor(need signal.Mask, whole bool) (Extract, bool) { //nol
 	return r.ExtractAll, r.ExtractAll != nil
 }
 
-func (id *Identity) needed(need signal.Mask, whole bool) []string { //nolint:revive // whole chooses a word
+func (id *Identity) needed(need signal.Mask, whole bool) []string { //nolint:revive // whole selects a word
 	var out []string
 	for _, k := range need.Kinds() {
 		name := id.Names.Of(k)

@@ -14,16 +14,16 @@ import (
 	"signalbox/stream/response"
 )
 
-// The words of outcomes.
+// The words for outcomes.
 const (
 	outcomeMatched     = "matched"
 	outcomeFailClosed  = "fail_closed"
 	outcomeUnavailable = "unavailable"
 	outcomeDefault     = "default"
-	outcomeRefused     = "refused" // of a Refusal
+	outcomeRefused     = "refused" // in a Refusal
 )
 
-// OutcomeOf is the word for an outcome: matched, fail_closed, unavailable or default.
+// OutcomeOf returns the word for an outcome: matched, fail_closed, unavailable or default.
 func OutcomeOf(o rules.Outcome) string {
 	switch o {
 	case rules.FailClosed:
@@ -37,12 +37,12 @@ func OutcomeOf(o rules.Outcome) string {
 	return outcomeMatched
 }
 
-// Milliseconds is how a line gives a time: with three decimals at most.
+// Milliseconds converts a duration for a line, with at most three decimals.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// HeaderOf writes the values of a request header of canonical name down: hashed, or as they are
-// when literal is set and its name is not one of a credential.
-func HeaderOf(name string, values []string, literal bool) Header { //nolint:revive // literal is how the configuration wants it
+// HeaderOf converts the values of a request header with a canonical name: hashed, or literal if
+// literal is set and the name is not that of a credential.
+func HeaderOf(name string, values []string, literal bool) Header { //nolint:revive // literal comes from the configuration
 	var h Header
 	for _, v := range values {
 		if literal && !isCredential(name) {
@@ -54,19 +54,20 @@ func HeaderOf(name string, values []string, literal bool) Header { //nolint:revi
 	return h
 }
 
-// credentialWords are what the name of a header that carries a credential has in it, in lower case.
+// credentialWords are the words that identify the name of a header with a credential, in lower
+// case.
 var credentialWords = [...]string{"key", "token", "secret", "auth", "cookie", "session", "signature", "password", "credential"} //nolint:gochecknoglobals // constant table
 
-// isCredential reports a header whose values are never logged as they are, by its name. A name too
-// many costs replay a comparison; one too few shows a secret.
+// isCredential reports, by its name, whether the values of a header must never be logged literally.
+// A false positive costs replay a comparison; a false negative reveals a secret.
 func isCredential(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(credentialWords[:], func(word string) bool { return strings.Contains(name, word) })
 }
 
-// HashHeader is what stands for a header's value: the first 64 bits of SHA-256 over name, a zero
-// byte and value. It tells values apart and does not show them. A value that can be guessed can be
-// checked against it, so it is a pseudonym and not more.
+// HashHeader returns the stand-in for a header's value: the first 64 bits of SHA-256 over name, a
+// zero byte and value. It distinguishes values without showing them. A guessed value can be
+// verified against it, so it is only a pseudonym.
 func HashHeader(name, value string) string {
 	sum := sha256.Sum256([]byte(name + "\x00" + value))
 	return hex.EncodeToString(sum[:8])
@@ -89,8 +90,8 @@ func FeaturesOf(f signal.Features) []string {
 	return out
 }
 
-// SignalOf writes a signal of kind k down. It leaves out what could give a text away: vectors and
-// the places of personal data.
+// SignalOf converts a signal of kind k for the log. It omits what could reveal text: vectors and
+// the positions of personal data.
 func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	out := Signal{
 		State: "evaluated", Label: v.Label, Score: v.Score, Labels: v.Labels, Probs: v.Probs, Source: v.Source,
@@ -111,7 +112,7 @@ func (id *Identity) SignalOf(k signal.Kind, v *signal.Value) Signal {
 	if signal.DefaultOrigins(k) != 0 {
 		out.noteOrigins(id, k, v)
 	}
-	// rules take it for failed; JSON has no number for it
+	// rules treat it as failed; JSON has no number for it
 	if !finite(out.Score, out.Probs) || !finiteVerdicts(v.Verdicts) {
 		return Signal{State: "unknown", Reason: string(signal.ReasonInvalid), Source: v.Source, Definition: out.Definition, Ms: out.Ms}
 	}
@@ -131,7 +132,7 @@ func finiteVerdicts(all []signal.Verdict) bool {
 	return !slices.ContainsFunc(all, func(v signal.Verdict) bool { return !finite(v.Score, nil) })
 }
 
-// TextOf writes the text of a request down.
+// TextOf converts the text of a request for the log.
 func TextOf(t *signal.Text) *Text {
 	out := &Text{LastUser: t.LastUser, Before: t.Before, Segments: make([]Segment, len(t.Segments))}
 	for i, s := range t.Segments {
@@ -140,9 +141,9 @@ func TextOf(t *signal.Text) *Text {
 	return out
 }
 
-// ActionOf writes an action down; prompts are the texts of the configuration's system prompts by
-// name. Texts of the configuration become fingerprints: they tell a change and do not fill the log,
-// and the values of headers may be secrets.
+// ActionOf converts an action for the log; prompts holds the system prompts by name. Texts of the
+// configuration become fingerprints: they show a change without filling the log, and header values
+// may be secrets.
 func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	out := Action{
 		Verb: a.Verb.String(), By: a.By, Margin: a.Margin, Reasoning: a.Reasoning, Override: a.Override, Prompt: a.Prompt.Name, Mode: a.Prompt.Mode,
@@ -187,7 +188,7 @@ func ActionOf(a *rules.Action, prompts map[string]string) Action {
 	return out
 }
 
-// extras fills in what few routes ask for.
+// extras sets the fields that few routes use.
 func (out *Action) extras(a *rules.Action) {
 	if t := a.Tools; t != nil {
 		out.Tools = fmt.Sprint(t.Keep, t.Always)
@@ -212,7 +213,7 @@ func (out *Action) extras(a *rules.Action) {
 	}
 }
 
-// TokensOf is a usage as it is logged.
+// TokensOf converts a usage for the log.
 func TokensOf(u response.Usage) *Tokens {
 	return &Tokens{
 		Prompt: int64(u.Input), Cached: int64(u.Cached), Completion: int64(u.Output),
