@@ -13,20 +13,20 @@ import (
 	"signalbox/proxy/fault"
 )
 
-// BodyLimits bound the body of a request.
+// BodyLimits limits the body of a request.
 type BodyLimits struct {
-	Bytes    int64         // of it
-	InFlight option.Bytes  // of all bodies that are under way
-	Pause    time.Duration // that a client may make; 0 for ever
-	Rate     int           // bytes a second, on average, after a slow start; 0 for any
+	Bytes    int64         // size of the body
+	InFlight option.Bytes  // total of all bodies in memory
+	Pause    time.Duration // maximum pause between reads; 0 for no limit
+	Rate     int           // minimum average bytes per second after a slow start; 0 for no limit
 }
 
-// firstRead bounds the memory that a client gets for announcing a length, in bytes.
+// firstRead limits the memory allocated for an announced length, in bytes.
 const firstRead = 1 << 20
 
-// ReadBody reads the body to its end. The transport never sees the client's own body: handing it
-// over cut 39 of 2,000 fast streams of a stock reverse proxy with `use of closed network
-// connection`, and a request that was read can be sent twice.
+// ReadBody reads the body to its end. The transport never gets the client's own body: passing it on
+// broke 39 of 2,000 fast streams in a stock reverse proxy with `use of closed network connection`,
+// and a request that was read completely can be sent again.
 func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 	limit := o.Bytes
 	if r.ContentLength > limit {
@@ -34,7 +34,8 @@ func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 	}
 	size := int64(4 << 10)
 	if r.ContentLength >= 0 {
-		size = min(r.ContentLength, firstRead) + 1 // one more than the body, so that its end is seen without growing
+		// one more than the body, so that its end is detected without growing
+		size = min(r.ContentLength, firstRead) + 1
 	}
 	if !w.Hold(max(r.ContentLength, size), o.InFlight) {
 		return nil, fault.ErrTooManyBytes
@@ -59,7 +60,8 @@ func ReadBody(w *Writer, r *http.Request, o BodyLimits) ([]byte, error) {
 			continue
 		}
 		if !errors.Is(err, io.EOF) {
-			return nil, bodyError(err) // the deadline stays: the server reads on before it answers
+			// the deadline stays: the server reads the rest before it responds
+			return nil, bodyError(err)
 		}
 		pace.lift(w)
 		return buf, nil
@@ -77,8 +79,8 @@ func bodyError(err error) error {
 	return fault.ErrBodyBroken
 }
 
-// Begin bounds the time that a body may take which nobody reads: the server reads on before
-// it answers.
+// Begin sets a deadline for a body that no handler reads, since the server reads the rest before it
+// responds.
 func (o BodyLimits) Begin(w *Writer, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
@@ -88,10 +90,10 @@ func (o BodyLimits) Begin(w *Writer, r *http.Request) {
 		limit = min(limit, pause)
 	}
 	w.Expects = w.Start.Add(limit)
-	_ = w.Control.SetReadDeadline(w.Expects) // a reader without deadlines has none to miss
+	_ = w.Control.SetReadDeadline(w.Expects) // not every reader supports deadlines
 }
 
-// pace goes on from the deadline that Begin set, which most bodies never need moved.
+// pace continues with the deadline set by Begin, which is enough for most bodies.
 func (o BodyLimits) pace(w *Writer) pace {
 	c := pace{begun: w.Start, pause: o.Pause, rate: o.Rate}
 	if c.pause > 0 || c.rate > 0 {
@@ -100,20 +102,20 @@ func (o BodyLimits) pace(w *Writer) pace {
 	return c
 }
 
-// slowStart is the time that a client has before its pace counts.
+// slowStart is the time before the minimum rate applies.
 const slowStart = 5 * time.Second
 
-// pace is how fast a client has to send a body. It belongs to one request.
+// pace enforces how fast a client must send a body. It belongs to one request.
 type pace struct {
 	begun   time.Time
-	pause   time.Duration // that it may make; 0 for ever
-	rate    int           // bytes a second on average; 0 for any
+	pause   time.Duration // maximum pause; 0 for no limit
+	rate    int           // minimum average bytes per second; 0 for no limit
 	renewed time.Time     // when the deadline was set
-	until   time.Time     // the deadline
+	until   time.Time     // the current deadline
 }
 
-// renew moves the deadline of the read to come; read is how many bytes are here. Moving it costs a
-// system call's worth, so it is moved when it matters.
+// renew moves the deadline for the next read; read is the number of bytes received. Setting it
+// costs about as much as a system call, so it is moved only when it matters.
 func (c *pace) renew(w *Writer, read int) {
 	now := time.Now()
 	if c.pause <= 0 && c.rate <= 0 {
@@ -137,10 +139,10 @@ func (c *pace) renew(w *Writer, read int) {
 		return
 	}
 	c.renewed, c.until = now, until
-	_ = w.Control.SetReadDeadline(until) // a reader without deadlines has none to miss
+	_ = w.Control.SetReadDeadline(until) // not every reader supports deadlines
 }
 
-// step is by how much the deadline may lag behind.
+// step is how far the deadline may lag behind.
 func (c *pace) step() time.Duration {
 	if c.pause <= 0 {
 		return time.Second
@@ -148,8 +150,8 @@ func (c *pace) step() time.Duration {
 	return min(c.pause/4, time.Second)
 }
 
-// lift takes the deadline away when the body is here: what is read from then on only tells that the
-// client has gone.
+// lift removes the deadline once the body is complete; a later read only detects that the client
+// has left.
 func (c *pace) lift(w *Writer) {
 	if !c.until.IsZero() {
 		_ = w.Control.SetReadDeadline(time.Time{})

@@ -9,9 +9,9 @@ import (
 	"signalbox/stream/messages"
 )
 
-// Anthropic's Messages API is a way to say chat completions: a request becomes one when it is
-// decoded, and its response becomes a message when it is written. All stages between know chats
-// alone.
+// Anthropic's Messages API is treated as another form of chat completions: a request is converted
+// into one when it is decoded, and its response into a message when it is written. All stages in
+// between handle chats only.
 const (
 	MessagesPath = "/v1/messages"
 	CountPath    = MessagesPath + "/count_tokens"
@@ -21,13 +21,13 @@ const (
 type Dialogue struct {
 	messages.Answer
 
-	Raw    []byte      // the body as it came; nil for one that cannot go on as it is
-	Model  openai.Span // of the value of model in raw
-	Direct bool        // the response is of a server that speaks this API
+	Raw    []byte      // the body as received; nil if it cannot be forwarded unchanged
+	Model  openai.Span // position of the value of model in Raw
+	Direct bool        // the server speaks the Messages API
 }
 
-// NewDialogue is nil for a path of any other API. What is below MessagesPath is of this one, also
-// where nothing is.
+// NewDialogue returns nil for a path of another API. All paths below MessagesPath belong to the
+// Messages API, even if nothing is served there.
 func NewDialogue(id, path string) *Dialogue {
 	if path != MessagesPath && !strings.HasPrefix(path, MessagesPath+"/") {
 		return nil
@@ -35,8 +35,8 @@ func NewDialogue(id, path string) *Dialogue {
 	return &Dialogue{Answer: messages.Answer{ID: plainID(id)}}
 }
 
-// plainID is an id with which names of JSON and of clients can do: a client may send any visible
-// one.
+// plainID replaces an id that JSON names or clients could not handle, since a client may send any
+// visible characters.
 func plainID(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
@@ -46,8 +46,8 @@ func plainID(id string) string {
 	}, id)
 }
 
-// renameHeaders gives the headers of a response the names that the API has for them: the id of the
-// request, and limits with the time at which they are full again (API reference, rate limits).
+// renameHeaders gives response headers the names of Anthropic's API: the request id, and limits
+// with the time at which they are full again (API reference, rate limits).
 func renameHeaders(h http.Header, id string, now time.Time) {
 	h["Request-Id"] = []string{id}
 	for _, what := range [...]string{"Requests", "Tokens"} {

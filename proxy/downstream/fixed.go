@@ -10,23 +10,23 @@ import (
 	"signalbox/internal/openai"
 )
 
-// WriteFixed writes a fixed text as the response, in the form that the client asked for, and as often
-// as it asked for choices.
+// WriteFixed writes a fixed text as the response, in the form that the client asked for, once for
+// each requested choice.
 func WriteFixed(w *Writer, req *openai.Request, text string) error {
 	if w.Messages != nil {
-		w.Messages.Prompt = 0 // no model reads it
+		w.Messages.Prompt = 0 // no model reads the prompt
 	}
 	switch req.API {
 	case openai.Completion:
 		return writeCompletion(w, req, text)
 	case openai.Response:
 		return writeResponse(w, req, text)
-	case openai.Chat, openai.Other: // the latter is not routed
+	case openai.Chat, openai.Other: // Other is never routed
 	}
 	return writeChat(w, req, text)
 }
 
-// completion is a chat completion of our own, or one that is no chat, for routes that answer
+// completion is a chat completion or text completion produced by the proxy, for routes that reply
 // themselves.
 type completion struct {
 	ID      string   `json:"id"`
@@ -41,7 +41,7 @@ type choice struct {
 	Index        int      `json:"index"`
 	Message      *message `json:"message,omitempty"`
 	Delta        *message `json:"delta,omitempty"`
-	Text         *string  `json:"text,omitempty"` // of a completion that is no chat
+	Text         *string  `json:"text,omitempty"` // in a text completion
 	Logprobs     *string  `json:"logprobs"`
 	FinishReason *string  `json:"finish_reason"`
 }
@@ -51,7 +51,7 @@ type message struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// usage is all zero: no model ran.
+// usage is all zero, since no model ran.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -75,10 +75,10 @@ func writeChat(w *Writer, req *openai.Request, text string) error {
 	return base.stream(w, req, parts)
 }
 
-// maxChoices bounds how often n repeats a text: OpenAI gives 128 choices at most.
+// maxChoices limits how often n repeats a text. OpenAI returns at most 128 choices.
 const maxChoices = 128
 
-// choices is how many choices a request gets: n for each of its prompts.
+// choices returns the number of choices of a request: n for each of its prompts.
 func choices(req *openai.Request) int {
 	prompts := 1
 	if req.API == openai.Completion {
@@ -87,7 +87,7 @@ func choices(req *openai.Request) int {
 	return prompts * min(req.Choices(), max(maxChoices/prompts, 1))
 }
 
-// writeCompletion gives the text to each prompt.
+// writeCompletion replies to each prompt with the text.
 func writeCompletion(w *Writer, req *openai.Request, text string) error {
 	stop, none := "stop", ""
 	base := completion{ID: "cmpl-" + w.ID, Object: "text_completion", Created: time.Now().Unix(), Model: req.Model}
@@ -103,7 +103,7 @@ func writeCompletion(w *Writer, req *openai.Request, text string) error {
 	return WriteJSON(w, http.StatusOK, base)
 }
 
-// stream sends the choices, a chunk each.
+// stream sends the choices, one per chunk.
 func (c completion) stream(w *Writer, req *openai.Request, choices []choice) error {
 	var s eventWriter
 	for _, one := range choices {
@@ -120,7 +120,7 @@ func (c completion) stream(w *Writer, req *openai.Request, choices []choice) err
 	return s.send(w)
 }
 
-// writeOwn writes a completion of our own as the response.
+// writeOwn writes a completion produced by the proxy.
 func writeOwn(w *Writer, v any) error {
 	b, err := Encode(v)
 	if err != nil {
@@ -132,8 +132,8 @@ func writeOwn(w *Writer, v any) error {
 	return WriteBytes(w, http.StatusOK, b)
 }
 
-// responseObject is a response of our own. Its members are those that the API requires, null where
-// nothing is to be said (OpenAI API reference, the response object).
+// responseObject is a Responses API object produced by the proxy. It has the members that the API
+// requires, null where there is no value (OpenAI API reference, the response object).
 type responseObject struct {
 	ID                string          `json:"id"`
 	Object            string          `json:"object"`
@@ -155,7 +155,7 @@ type responseObject struct {
 	Usage             *responseUsage  `json:"usage"`
 }
 
-// responseFault is why a response has failed.
+// responseFault is why a response failed.
 type responseFault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -176,7 +176,7 @@ type outputText struct {
 	Logprobs    []string `json:"logprobs"`
 }
 
-// responseUsage is all zero: no model ran.
+// responseUsage is all zero, since no model ran.
 type responseUsage struct {
 	Input        int `json:"input_tokens"`
 	InputDetails struct {
@@ -189,7 +189,7 @@ type responseUsage struct {
 	Total int `json:"total_tokens"`
 }
 
-// responseEvent is any of the events that bring a text.
+// responseEvent is any of the events that carry a text.
 type responseEvent struct {
 	Type     string          `json:"type"`
 	Sequence int             `json:"sequence_number"`
@@ -211,7 +211,7 @@ const (
 	statusFailed     = "failed"
 )
 
-// ResponseID is what a fixed answer of the Responses API is called.
+// ResponseID returns the id of a fixed reply in the Responses API.
 func ResponseID(w *Writer) string { return "resp_" + w.ID }
 
 // writeResponse replies with the text as the only item of a response, as one object or as the
@@ -257,7 +257,7 @@ func writeResponse(w *Writer, req *openai.Request, text string) error {
 	return s.send(w)
 }
 
-// beginResponse is a response of which nothing is there yet.
+// beginResponse returns a response without any content yet.
 func (w *Writer) beginResponse(req *openai.Request) responseObject {
 	metadata := json.RawMessage(req.Field("metadata"))
 	if metadata == nil {
@@ -271,8 +271,8 @@ func (w *Writer) beginResponse(req *openai.Request) responseObject {
 	}
 }
 
-// failedResponse is the event that ends a response which has failed. Some clients, such as Codex,
-// read no error but this.
+// failedResponse returns the event that ends a failed response. Some clients, such as Codex,
+// understand no other error.
 func (w *Writer) failedResponse(e *openai.Error, req *openai.Request, number int, id string) []byte {
 	r := w.beginResponse(req)
 	if id := strings.Trim(id, `"`); id != "" {
@@ -284,7 +284,7 @@ func (w *Writer) failedResponse(e *openai.Error, req *openai.Request, number int
 	return s.out
 }
 
-// orNull is a value as the client spelled it, null when it sent none.
+// orNull returns a value as the client spelled it, or null if it sent none.
 func orNull(value []byte) json.RawMessage {
 	if value == nil {
 		return json.RawMessage("null")

@@ -8,26 +8,26 @@ import (
 	"signalbox/stream/messages"
 )
 
-// Heartbeat keeps the connection of a client alive while a stream is silent, by comments, which
-// clients ignore: load balancers close connections that say nothing. The first comment may be sent
-// before there is a response; then the head is gone, and what goes wrong afterwards is told in the
-// stream. nil never sends any. The lock is a leaf but for the client's connection.
+// Heartbeat keeps a client's connection alive while a stream is silent, since load balancers close
+// idle connections. It sends comments, which clients ignore. The first comment may be sent before
+// there is a response; then the head has been sent, and later errors are reported in the stream. A
+// nil Heartbeat sends nothing. Only the client's connection is used while its lock is held.
 type Heartbeat struct {
 	after time.Duration
 	w     *Writer
 
-	mu    sync.Mutex // guards what follows, and the writing of w while watching
+	mu    sync.Mutex // guards the fields below and, while active, writes to w
 	timer *time.Timer
-	quiet time.Time // since when nothing was sent
+	quiet time.Time // time of the last write
 	on    bool
-	set   bool // timer is
+	set   bool // timer is set
 	begun bool // the client has a part of the response
 }
 
 // KeepAlive is the comment.
 const KeepAlive = ": keep-alive\n\n"
 
-// NewHeartbeat makes one that waits after each write; nil when after is 0.
+// NewHeartbeat returns a heartbeat that sends after each period of silence; nil when after is 0.
 func NewHeartbeat(w *Writer, after time.Duration) *Heartbeat {
 	if after <= 0 {
 		return nil
@@ -35,8 +35,8 @@ func NewHeartbeat(w *Writer, after time.Duration) *Heartbeat {
 	return &Heartbeat{after: after, w: w}
 }
 
-// Start begins to send comments. Until the matching Pause, everything that is written has to go
-// through Writer.SendEvent, and headers are not to be touched.
+// Start begins to send comments. Until the matching Pause, all writes must go through
+// Writer.SendEvent, and headers must not be changed.
 func (k *Heartbeat) Start() {
 	if k == nil {
 		return
@@ -54,7 +54,7 @@ func (k *Heartbeat) Start() {
 	k.set = true
 }
 
-// Pause holds it; a comment that is being sent is sent first.
+// Pause suspends it. A comment that is being sent is completed first.
 func (k *Heartbeat) Pause() {
 	if k == nil {
 		return
@@ -64,7 +64,7 @@ func (k *Heartbeat) Pause() {
 	k.on = false
 }
 
-// Stop is Pause for the last time.
+// Stop suspends it for good.
 func (k *Heartbeat) Stop() {
 	if k == nil {
 		return
@@ -77,7 +77,7 @@ func (k *Heartbeat) Stop() {
 	}
 }
 
-// Silent reports whether nothing but comments went out.
+// Silent reports whether nothing but comments was sent.
 func (k *Heartbeat) Silent() bool {
 	if k == nil {
 		return false
@@ -87,8 +87,8 @@ func (k *Heartbeat) Silent() bool {
 	return !k.begun
 }
 
-// beat sends a comment if it is time. The timer is not put off by what is sent in between, which
-// is often; it looks again.
+// beat sends a comment if it is due. Writes, which are frequent, do not reset the timer; beat
+// checks when the last one was.
 func (k *Heartbeat) beat() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +99,7 @@ func (k *Heartbeat) beat() {
 	wait := k.after - time.Since(k.quiet)
 	if wait <= 0 {
 		if !k.comment() {
-			return // the client has gone, which its request tells
+			return // the client has left, which its request will notice
 		}
 		wait = k.after
 	}
@@ -107,7 +107,7 @@ func (k *Heartbeat) beat() {
 	k.set = true
 }
 
-// comment sends it, with the lock held, and reports whether that went well.
+// comment sends a comment and reports success. The caller holds the lock.
 func (k *Heartbeat) comment() bool {
 	if k.w.Status == 0 {
 		h := k.w.Header()
@@ -123,5 +123,5 @@ func (k *Heartbeat) comment() bool {
 	return k.w.writeUnlocked([]byte(KeepAlive), now) == nil
 }
 
-// wrote notes that b is sent now, with the lock held.
+// wrote records that b is sent now. The caller holds the lock.
 func (k *Heartbeat) wrote(now time.Time, b []byte) { k.quiet, k.begun = now, k.begun || len(b) > 0 }

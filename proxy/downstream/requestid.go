@@ -9,16 +9,16 @@ import (
 	"signalbox/internal/option"
 )
 
-// maxRequestID bounds the client's x-request-id, in bytes.
+// maxRequestID limits the client's x-request-id, in bytes.
 const maxRequestID = 128
 
-// idWithAddresses stands in ids by which parts of a serving system tell each other where blocks
+// idWithAddresses occurs in ids by which the parts of a serving system tell each other where blocks
 // are: ___prefill_addr_HOST:PORT___decode_addr_HOST:PORT_UUID (vLLM 0.11,
 // distributed/kv_transfer/kv_connector/v1/p2p/p2p_nccl_connector.py).
 const idWithAddresses = "___"
 
-// RequestID takes the client's id when it is one that headers and logs can carry, and that tells
-// the model server nothing, else makes one.
+// RequestID returns the client's id if it is safe for headers and logs and means nothing to a model
+// server. Otherwise it generates one.
 func RequestID(h http.Header) string {
 	ids := h["X-Request-Id"]
 	if len(ids) == 1 && ids[0] != "" && len(ids[0]) <= maxRequestID &&
@@ -29,11 +29,11 @@ func RequestID(h http.Header) string {
 	return freshID()
 }
 
-// idLetters are those of an id that is made here, 5 bits each: base 32 of RFC 4648.
+// idLetters are the characters of generated ids, 5 bits each: base 32 of RFC 4648.
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
-// freshID makes an id that nobody can guess, of 130 random bits. Random bytes are drawn for many
-// ids at a time, for a draw costs more than all else here.
+// freshID generates an unguessable id of 130 random bits. Random bytes are drawn for many ids at a
+// time, because drawing dominates the cost.
 func freshID() string {
 	const prefix = "req_"
 	d := draws.Get().(*draw) //nolint:errcheck,forcetypeassert // only draws are in it
@@ -51,7 +51,7 @@ func freshID() string {
 	return string(id[:])
 }
 
-// draw is random bytes, of which left are not used yet.
+// draw holds random bytes; left are the unused ones.
 type draw struct {
 	bytes [1 << 10]byte
 	left  []byte

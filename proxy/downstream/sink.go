@@ -18,12 +18,12 @@ type Sink struct {
 	W   *Writer
 	out []byte
 	num response.Numbering
-	Now time.Time // when the chunks that are put next arrived; zero where that is unknown
+	Now time.Time // arrival time of the next chunks; zero if unknown
 }
 
 var sinks = sync.Pool{New: func() any { return new(Sink) }} //nolint:gochecknoglobals // buffers, no state
 
-// TakeSink returns the sink of a client, which Release gives back.
+// TakeSink returns a sink for a client; Release returns it to the pool.
 func TakeSink(w *Writer) *Sink {
 	s := sinks.Get().(*Sink) //nolint:errcheck,forcetypeassert // only sinks are in it
 	s.num.Reset()
@@ -31,7 +31,7 @@ func TakeSink(w *Writer) *Sink {
 	return s
 }
 
-// Release gives the sink back, which is not used afterwards.
+// Release returns the sink to the pool. It must not be used afterwards.
 func (s *Sink) Release() {
 	s.W = nil
 	sinks.Put(s)
@@ -66,7 +66,7 @@ func (s *Sink) Flush() error {
 	return s.W.unreadable()
 }
 
-// keptOut is how much of a buffer that has grown is kept, in bytes.
+// keptOut is the largest buffer that is kept for reuse, in bytes.
 const keptOut = 64 << 10
 
 // ClientError classifies a failed write.
@@ -77,16 +77,16 @@ func ClientError(err error) error {
 	return fault.ErrClientGone
 }
 
-// Drain passes on what comes after the last event.
+// Drain passes on what follows the last event.
 func Drain(u *upstream.Response, client *Sink) {
 	u.Drain(func() {
 		u.Deliver(client)
-		_ = client.Flush() // the client has its response, and may be gone
+		_ = client.Flush() // the client has its response, and may have left
 	})
 }
 
-// CopyBody passes on a body that is no stream of events, through r when hidden values are to be put
-// back.
+// CopyBody passes on a body that is not a stream of events, through r if redacted values must be
+// restored.
 func CopyBody(w *Writer, u *upstream.Response, t *response.Tally, r *redact.Body) error {
 	if u.Err() == nil {
 		t.Begin(u.Piece())
@@ -133,7 +133,7 @@ func (w *Writer) SendEvent(b []byte, now time.Time) error {
 	return w.writeUnlocked(b, now)
 }
 
-// writeUnlocked is SendEvent without the lock of a heartbeat.
+// writeUnlocked is SendEvent without the heartbeat's lock.
 func (w *Writer) writeUnlocked(b []byte, now time.Time) error {
 	w.renew(now)
 	if _, err := w.ResponseWriter.Write(b); err != nil {

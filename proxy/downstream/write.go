@@ -14,7 +14,7 @@ import (
 	"signalbox/proxy/headers"
 )
 
-// eventWriter puts a short stream together.
+// eventWriter assembles a short stream.
 type eventWriter struct {
 	out []byte
 	err error
@@ -45,7 +45,7 @@ func (s *eventWriter) send(w *Writer) error {
 	return WritePart(w, w.translateStream(s.out))
 }
 
-// WriteJSON writes a value as the response.
+// WriteJSON writes a value as a JSON response.
 func WriteJSON(w *Writer, status int, v any) error {
 	b, err := Encode(v)
 	if err != nil {
@@ -54,7 +54,7 @@ func WriteJSON(w *Writer, status int, v any) error {
 	return WriteBytes(w, status, b)
 }
 
-// WriteBytes writes a body that is JSON as the response.
+// WriteBytes writes a JSON body as the response.
 func WriteBytes(w *Writer, status int, b []byte) error {
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
@@ -63,8 +63,8 @@ func WriteBytes(w *Writer, status int, b []byte) error {
 	return WritePart(w, b)
 }
 
-// Encode writes v as JSON. Unlike json.Marshal it leaves < and > readable, of which conditions are
-// full.
+// Encode returns v as JSON. Unlike json.Marshal it does not escape < and >, which conditions often
+// contain.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -75,7 +75,7 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Fail writes the error response. It writes nothing for a client that is gone.
+// Fail writes the error response. It writes nothing if the client has left.
 func Fail(w *Writer, err error) {
 	e := fault.Wire(err, w.ID)
 	if e.Status == fault.StatusClientGone {
@@ -92,7 +92,7 @@ func Fail(w *Writer, err error) {
 	openai.WriteError(w, e)
 }
 
-// fail writes an error in the shape of Anthropic's API.
+// fail writes an error in the form of Anthropic's API.
 func (*Dialogue) fail(w *Writer, e *openai.Error) {
 	body := anthropic.AppendError(nil, e, w.ID)
 	h := w.Header()

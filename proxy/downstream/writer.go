@@ -17,38 +17,38 @@ import (
 	"signalbox/stream/response"
 )
 
-// Writer writes the response to one request: the http.ResponseWriter, with the deadline that the
-// client has to read it, and what every response and log line carries. It belongs to the request's
-// goroutine.
+// Writer writes the response to one request. It wraps the http.ResponseWriter, enforces the
+// deadline for the client to read, and carries what every response and log line needs. It belongs
+// to the request's goroutine.
 type Writer struct {
 	http.ResponseWriter
 	Control   http.ResponseController
 	ID        string
 	Start     time.Time
 	Status    int           // 0 until the head is written
-	Told      bool          // the stream ends in a response that has failed
-	Patience  time.Duration // how long the client may leave the response unread; 0 is for ever
-	renewed   time.Time     // when the write deadline was set last
-	Expects   time.Time     // the deadline of a body that nobody reads; zero when there is no body
+	Told      bool          // the stream ended with a response marked as failed
+	Patience  time.Duration // how long the client may leave the response unread; 0 for no limit
+	renewed   time.Time     // when the write deadline was last set
+	Expects   time.Time     // read deadline of a body that nobody reads; zero without a body
 	Limiter   *rate.Limiter
-	Lease     *rate.Lease         // of limits; nil for none
-	Cost      *budget.Reservation // of the caller's budgets; nil for none
-	Shares    []ModelShare        // of the budgets of models
+	Lease     *rate.Lease         // in the caller's limits; nil if there are none
+	Cost      *budget.Reservation // in the caller's budgets; nil if there are none
+	Shares    []ModelShare        // in the budgets of models
 	Bytes     *InFlight
-	held      int64      // of bytes in flight
-	Heartbeat *Heartbeat // nil: nobody else writes
+	held      int64      // bytes counted in Bytes
+	Heartbeat *Heartbeat // nil if there is none
 
-	Messages *Dialogue // of the Messages API; nil for any other
+	Messages *Dialogue // for the Messages API; nil for any other
 }
 
-// New makes the response to r, which has a request id from here on.
+// New returns the Writer for the response to r and assigns the request id.
 func New(w http.ResponseWriter, r *http.Request) *Writer {
 	out := &Writer{ResponseWriter: w, Control: *http.NewResponseController(w), ID: RequestID(r.Header), Start: time.Now()}
 	w.Header()["X-Request-Id"] = []string{out.ID}
 	return out
 }
 
-// Done gives back what the request held of limits.
+// Done releases what the request holds in limits.
 func (w *Writer) Done() {
 	w.Lease.Close()
 	w.Bytes.leave(w.held)
@@ -57,7 +57,7 @@ func (w *Writer) Done() {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader notes the status that went out.
+// WriteHeader records and writes the status.
 func (w *Writer) WriteHeader(status int) {
 	if w.Status == 0 {
 		w.Status = status
@@ -69,7 +69,7 @@ func (w *Writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes the body. The head goes out before it.
+// Write writes a part of the body, after the head.
 func (w *Writer) Write(b []byte) (int, error) {
 	if w.Status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -77,22 +77,22 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// renew moves the deadline of the writes to come. Setting it costs more than writing a small chunk,
-// so it is moved only when a quarter of it has passed. The server lifts it after the request.
+// renew moves the write deadline. Setting it costs more than writing a small chunk, so it is moved
+// only after a quarter of the time has passed. The server removes it after the request.
 func (w *Writer) renew(now time.Time) {
 	if w.Patience <= 0 || now.Sub(w.renewed) < w.Patience/4 {
 		return
 	}
 	w.renewed = now
-	_ = w.Control.SetWriteDeadline(now.Add(w.Patience)) // a writer without deadlines has none to miss
+	_ = w.Control.SetWriteDeadline(now.Add(w.Patience)) // not every writer supports deadlines
 }
 
-// Translates reports whether the response is to be turned into a message of Anthropic's API.
+// Translates reports whether the response must be converted to Anthropic's Messages API.
 func (w *Writer) Translates() bool { return w.Messages != nil && !w.Messages.Direct }
 
-// TellError tells of an error in the stream of a request, whose next event would have that number;
-// the connection is to be broken off next, unless it is told as the end of a response (Told). id is
-// what a response of the Responses API has called itself, as it is spelled, empty for none.
+// TellError reports an error in a stream, whose next event would have the given number. The caller
+// then breaks the connection, unless the error was sent as the end of a response (see Told). id is
+// the JSON literal of the id in a Responses API response; empty if there is none.
 func (w *Writer) TellError(e *openai.Error, req *openai.Request, number int, id string) {
 	var event []byte
 	whole := false
@@ -107,7 +107,7 @@ func (w *Writer) TellError(e *openai.Error, req *openai.Request, number int, id 
 	w.Told = w.SendEvent(event, time.Now()) == nil && whole
 }
 
-// unreadable is the fault of a stream that could not be turned; nil without one.
+// unreadable returns the error of a stream that could not be converted; nil if there is none.
 func (w *Writer) unreadable() error {
 	if w == nil || w.Messages == nil {
 		return nil
@@ -118,7 +118,7 @@ func (w *Writer) unreadable() error {
 	return nil
 }
 
-// Translate turns a body into a message, where the client wants one.
+// Translate converts a body to the Messages API if the client uses it.
 func (w *Writer) Translate(body []byte) ([]byte, error) {
 	if !w.Translates() {
 		return body, nil
@@ -130,21 +130,22 @@ func (w *Writer) Translate(body []byte) ([]byte, error) {
 	return out, nil
 }
 
-// InFlight counts the bytes of bodies. It is safe for concurrent use; the zero value is ready.
+// InFlight counts the bytes of bodies in memory. It is safe for concurrent use; the zero value is
+// ready.
 type InFlight struct{ n atomic.Int64 }
 
-// Held is how many bytes are in memory.
+// Held returns the number of bytes in memory.
 func (f *InFlight) Held() int64 { return f.n.Load() }
 
-// leave gives bytes back.
+// leave subtracts n bytes.
 func (f *InFlight) leave(n int64) {
 	if n > 0 {
 		f.n.Add(-n)
 	}
 }
 
-// Hold counts that the request holds n bytes of a body, which is not less than before. It reports
-// false, and counts nothing, when the bodies of all requests together are more than most then.
+// Hold records that the request holds n bytes of a body, at least as many as before. It returns
+// false, and records nothing, when all requests together would then exceed most.
 func (w *Writer) Hold(n int64, most option.Bytes) bool {
 	more := n - w.held
 	if w.Bytes == nil || more <= 0 {
@@ -158,13 +159,13 @@ func (w *Writer) Hold(n int64, most option.Bytes) bool {
 	return true
 }
 
-// ModelShare is what a request has reserved of the budget of a model.
+// ModelShare is what a request has reserved in the budget of a model.
 type ModelShare struct {
 	Of   *backend.Model
 	Cost *budget.Reservation
 }
 
-// Count counts a request in the limits of its caller.
+// Count counts a request in its caller's limits.
 func (w *Writer) Count(r *http.Request, who *auth.Principal) (err error) {
 	if len(who.Limits) == 0 || w.Limiter == nil {
 		return nil
@@ -180,7 +181,7 @@ func (w *Writer) Count(r *http.Request, who *auth.Principal) (err error) {
 	return nil
 }
 
-// translateStream turns a whole stream of our own.
+// translateStream converts a complete stream produced by the proxy.
 func (w *Writer) translateStream(events []byte) []byte {
 	if !w.Translates() {
 		return events

@@ -1,14 +1,14 @@
-// Package framing refuses answers whose head net/http would read in a way of its own: two lengths,
-// a length beside a transfer coding, a lone CR or a NUL in a field, more fields than any server
-// sends. Such a response means something else to another reader, which is how one response is
-// smuggled into the place of the next (RFC 9112, sections 6.3 and 11.2), so its connection ends.
+// Package framing refuses responses whose head net/http would interpret differently from other
+// readers: two lengths, a length together with a transfer coding, a lone CR or a NUL in a field, or
+// an implausible number of fields. Such responses allow smuggling one response into the place of
+// the next (RFC 9112, sections 6.3 and 11.2), so the connection is closed.
 //
-// What a server sends before it was asked, or behind a response of a known length, ends the
-// connection too: it would begin the response of the next request.
+// Bytes that a server sends before a request, or after a response of known length, also end the
+// connection, since they would become the beginning of the next response.
 //
-// It looks at plain connections only; what is inside of TLS passes as it is. It starts no
-// goroutine. A Conn is read by one goroutine and written by another at a time, as net/http does,
-// and Expect may be called from a third while no request is sent.
+// Only plain connections are checked; TLS passes unchanged. The package starts no goroutine. A Conn
+// is read by one goroutine and written by another at a time, as net/http does; Expect may be called
+// from a third while no request is sent.
 package framing
 
 import (
@@ -22,28 +22,29 @@ import (
 	"sync/atomic"
 )
 
-// ErrMalformed is the error of reading a response that is refused.
+// ErrMalformed is the error of reading a refused response.
 var ErrMalformed = errors.New("malformed head of an answer")
 
-// maxFields is how many fields a head may have: Go, Envoy and vLLM's server send fewer than 40.
+// maxFields is the maximum number of fields in a head. Go, Envoy and vLLM's server send fewer than
+// 40.
 const maxFields = 256
 
 // Dialer opens connections.
 type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial opens connections by d that are looked at.
+// Dial opens a connection through d whose responses are checked.
 func (d Dialer) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := d(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	out := &Conn{Conn: c}
-	out.Expect() // of TLS, whose requests tell nothing
+	out.Expect() // a TLS connection, where requests cannot be seen
 	return out, nil
 }
 
-// Plain opens connections by d that are not looked at, even if d is a Dialer's: those of HTTP/2, of
-// which any piece may begin like a head while another request is sent.
+// Plain opens an unchecked connection through d, even if d is a Dialer's. It is for HTTP/2, where
+// any piece may look like a head while another request is sent.
 func (d Dialer) Plain(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := d(ctx, network, address)
 	if looked, ok := c.(*Conn); ok {
@@ -52,8 +53,7 @@ func (d Dialer) Plain(ctx context.Context, network, address string) (net.Conn, e
 	return c, err
 }
 
-// TooMany reports whether a head that came over HTTP/2 has more fields than one over HTTP/1.1 may
-// have.
+// TooMany reports whether a head received over HTTP/2 has more fields than allowed over HTTP/1.1.
 func TooMany(h http.Header) bool {
 	n := 0
 	for _, values := range h {
@@ -62,8 +62,8 @@ func TooMany(h http.Header) bool {
 	return n > maxFields
 }
 
-// Transport sends requests by a transport that dials by a Dialer. It is safe for concurrent use, as
-// that is.
+// Transport is an http.Transport that dials through a Dialer. It is safe for concurrent use, like
+// the http.Transport.
 type Transport struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -71,18 +71,18 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx := Trace(r.Context()); ctx != r.Context() {
 		r = r.WithContext(ctx)
 	}
-	return t.Transport.RoundTrip(r) //nolint:wrapcheck // as it came
+	return t.Transport.RoundTrip(r) //nolint:wrapcheck // unchanged
 }
 
-// Trace tells a request's connection that it asks, beside what traces ctx already. Its result is
-// for RoundTrip, which copies a request that has none.
+// Trace lets the connection know when a request begins, in addition to any trace in ctx. Its result
+// is meant for RoundTrip, which otherwise copies the request to add it.
 func Trace(ctx context.Context) context.Context {
 	switch httptrace.ContextClientTrace(ctx) {
 	case trace:
 		return ctx
 	case nil:
 		return httptrace.WithClientTrace(ctx, trace)
-	default: // what is composed is written to
+	default: // composing modifies the trace
 		return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: expect})
 	}
 }
@@ -95,22 +95,22 @@ func expect(i httptrace.GotConnInfo) {
 	}
 }
 
-// Conn is a connection whose responses are looked at.
+// Conn is a connection whose responses are checked.
 type Conn struct {
 	net.Conn
 
-	begins   atomic.Bool // the next bytes written begin a request
-	expected atomic.Bool // an answer is expected whose head was not begun
+	begins   atomic.Bool // the next write begins a request
+	expected atomic.Bool // a response is expected whose head has not begun
 	inHead   bool
-	left     int64 // bytes of the body that are to come; unknown: where its head does not say
+	left     int64 // remaining bytes of the body, or unknown
 	err      error
 	head     head
 }
 
-// unknown is the length of a body that its head does not tell.
+// unknown is the length of a body that its head does not state.
 const unknown = -1
 
-// Expect says that the next bytes written begin a request.
+// Expect declares that the next write begins a request.
 func (c *Conn) Expect() { c.begins.Store(true) }
 
 // Write implements io.Writer.
@@ -118,27 +118,27 @@ func (c *Conn) Write(b []byte) (int, error) {
 	if c.begins.Load() && c.begins.CompareAndSwap(true, false) {
 		c.expected.Store(true)
 	}
-	return c.Conn.Write(b) //nolint:wrapcheck // as it came
+	return c.Conn.Write(b) //nolint:wrapcheck // unchanged
 }
 
-// Read implements io.Reader. A refused head gives ErrMalformed, behind one byte of it: a response
-// has begun, so that nobody takes the request for one that was never seen, and repeats it. Behind a
-// body of a known length the connection ends for the reader, so that what a server sends too much
-// does not meet the next request.
+// Read implements io.Reader. For a refused head it returns ErrMalformed, after one byte of the
+// head: since a response has begun, the transport will not treat the request as unprocessed and
+// repeat it. After a body of known length the connection ends for the reader, so that surplus bytes
+// do not reach the next request.
 func (c *Conn) Read(b []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
 	n, err := c.Conn.Read(b)
 	if n > 0 && c.expected.Load() && c.expected.CompareAndSwap(true, false) {
-		c.head, c.inHead, c.left = head{}, b[0] == 'H', unknown // or it is no HTTP in the clear
+		c.head, c.inHead, c.left = head{}, b[0] == 'H', unknown // otherwise it is not plain HTTP
 	}
 	body := n
 	if c.inHead {
 		v, read := c.head.read(b[:n])
 		switch v {
 		case more:
-			return n, err //nolint:wrapcheck // as it came
+			return n, err //nolint:wrapcheck // unchanged
 		case refused:
 			c.err = ErrMalformed
 			return 1, nil
@@ -147,37 +147,38 @@ func (c *Conn) Read(b []byte) (int, error) {
 		}
 	}
 	if c.left == unknown {
-		return n, err //nolint:wrapcheck // as it came
+		return n, err //nolint:wrapcheck // unchanged
 	}
 	if over := int64(body) - c.left; over > 0 {
 		c.err, c.left = io.EOF, 0
-		return n - int(over), io.EOF // at once, so that nobody takes the connection for one to use again
+		// immediately, so that the connection is not considered reusable
+		return n - int(over), io.EOF
 	}
 	c.left -= int64(body)
-	return n, err //nolint:wrapcheck // as it came
+	return n, err //nolint:wrapcheck // unchanged
 }
 
-// verdict is what is known of a head.
+// verdict is the state of parsing a head.
 type verdict uint8
 
 const (
-	more     verdict = iota // it goes on
-	complete                // it is in order
+	more     verdict = iota // not complete
+	complete                // complete and valid
 	refused
 )
 
-// head reads the head of a response byte by byte. The zero value is at its start.
+// head parses the head of a response byte by byte. The zero value is at its start.
 type head struct {
 	fields   int
-	col      int // of the line
+	col      int // position in the line
 	named    bool
 	name     [len("transfer-encoding")]byte
 	status   [3]byte
-	length   bool // Content-Length was there
-	sizes    bool // the line is that
+	length   bool // a Content-Length was seen
+	sizes    bool // this line is a Content-Length
 	size     int64
-	transfer bool // Transfer-Encoding was
-	cr       bool // the byte before was a CR
+	transfer bool // a Transfer-Encoding was seen
+	cr       bool // the previous byte was a CR
 }
 
 // The columns of the status in the first line, HTTP/1.1 200.
@@ -201,8 +202,8 @@ func (h *head) read(b []byte) (v verdict, n int) {
 	return more, len(b)
 }
 
-// body is how long the body is behind a complete head (RFC 9112, section 6.3); that of a response
-// to HEAD never comes.
+// body returns the length of the body after a complete head (RFC 9112, section 6.3). The body of a
+// response to HEAD never arrives.
 func (h *head) body() int64 {
 	switch status := string(h.status[:]); {
 	case status == "204" || status == "304":
@@ -213,7 +214,7 @@ func (h *head) body() int64 {
 	return h.size
 }
 
-// add reads a byte of a line.
+// add processes a byte of a line.
 func (h *head) add(c byte) {
 	switch {
 	case h.fields == 0:
@@ -225,7 +226,7 @@ func (h *head) add(c byte) {
 	case h.named:
 	case c == ':':
 		h.named, h.sizes = true, h.col <= len(h.name) && string(h.name[:h.col]) == "content-length"
-		return // col stays: the length of the name
+		return // col keeps the length of the name
 	case h.col < len(h.name):
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
@@ -237,7 +238,7 @@ func (h *head) add(c byte) {
 	}
 }
 
-// digit reads a byte of a length. What is no number is for net/http to refuse.
+// digit processes a byte of a length. net/http refuses what is not a number.
 func (h *head) digit(c byte) {
 	switch {
 	case h.size == unknown, c == ' ', c == '\t':
@@ -276,7 +277,7 @@ func (h *head) line() verdict {
 	return more
 }
 
-// end ends the head; behind one of 1xx follows another (RFC 9110, section 15.2).
+// end ends the head. After one with a 1xx status another follows (RFC 9110, section 15.2).
 func (h *head) end() verdict {
 	if h.status[0] == '1' && string(h.status[:]) != "101" {
 		*h = head{}

@@ -1,9 +1,9 @@
-// Package headers says which headers cross the proxy, and which end at it: those of one connection,
-// and the credentials of either side.
+// Package headers defines which headers cross the proxy and which end at it: those of one
+// connection, and the credentials of either side.
 //
-// It writes no headers of the proxy's own. Names are in canonical form, as net/http has them. Its
+// It writes no headers of the proxy's own. Names are in canonical form, as in net/http. Its
 // functions keep no state and are safe for concurrent use as long as nobody changes the headers
-// they are given.
+// passed to them.
 package headers
 
 import (
@@ -14,15 +14,16 @@ import (
 	"time"
 )
 
-// OwnPrefix starts the headers that only the proxy writes, two that clients may send aside.
+// OwnPrefix is the prefix of the headers that only the proxy writes, except for two that clients
+// may send.
 const OwnPrefix = "X-Signalbox-"
 
-// limitPrefix starts the headers by which the API tells a client its limits.
+// limitPrefix is the prefix of the headers that report the API's limits.
 const limitPrefix = "X-Ratelimit-"
 
-// The headers of a client that end here beside those of stays. Who or what the client is, and what
-// it may do elsewhere, is told by so many proxies, clouds and vaults that most are known by a part
-// of their name: how it begins, or how it ends.
+// The client headers that end here in addition to those in stays. Many proxies, clouds and vaults
+// identify a client and its permissions in headers. Most of these are recognised by a part of their
+// name, its beginning or its end.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -32,7 +33,8 @@ var (
 		"Fastly-Client-Ip", "Cf-Connecting-Ip", "X-Envoy-External-Address",
 		"Remote-User", "X-Remote-User", "X-Webauth-User",
 		"X-Client-Cert", "X-Ssl-Client-Cert", "Client-Cert", "Client-Cert-Chain",
-		"Metadata", "Metadata-Flavor", // what clouds want of who asks for a machine's credentials
+		// required by clouds when a machine's credentials are requested
+		"Metadata", "Metadata-Flavor",
 		"Baggage",
 	}
 	privatePrefixes = [...]string{
@@ -46,16 +48,15 @@ var (
 	}
 )
 
-// stays reports whether a header of the client ends here: the headers of one connection (RFC 9110,
-// section 7.6.1), and those that belong to the client's side of this proxy: its credentials, its
-// cookies, its word about where it comes from, and its Baggage, which a model server could take for
-// that of whoever operates it (W3C Baggage). A name with an underscore is taken for the one that a
-// server may read it as.
+// stays reports whether a client header is not forwarded. These are the headers of one connection
+// (RFC 9110, section 7.6.1), and those that belong to the client's side of the proxy: credentials,
+// cookies, origin addresses, and Baggage, which a model server could mistake for its operator's
+// (W3C Baggage). A name with an underscore is treated like the name that a server may read it as.
 func stays(name string) bool {
 	if strings.Contains(name, "_") {
 		name = Fold(name)
 		if name == "Content-Type" || name == "Content-Encoding" {
-			return true // there would be two, and a body read as the other one says
+			return true // it would be a second one, and the body would be read as that one says
 		}
 	}
 	switch name {
@@ -71,10 +72,10 @@ func stays(name string) bool {
 		slices.ContainsFunc(privateSuffixes[:], func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
-// ForUpstream makes the head of the upstream request. id is the request's, bearer the endpoint's
-// header Authorization, empty when it has none. Values are shared with in and must not be changed.
-// Accept-Encoding stays here: responses are read on their way, and a server that is not told may
-// choose to compress them (RFC 9110, section 12.5.3).
+// ForUpstream returns the head of the upstream request. id is the request id, bearer the
+// Authorization header of the endpoint, empty if it has none. Values are shared with in and must
+// not be changed. Accept-Encoding is set to identity: the proxy reads responses, and a server
+// without this header may compress them (RFC 9110, section 12.5.3).
 func ForUpstream(in http.Header, id, bearer string) http.Header {
 	out := make(http.Header, len(in)+4)
 	listed := connectionListed(in)
@@ -88,18 +89,18 @@ func ForUpstream(in http.Header, id, bearer string) http.Header {
 		out["Authorization"] = []string{bearer}
 	}
 	if _, ok := out["User-Agent"]; !ok {
-		out["User-Agent"] = nil // or the transport adds its own
+		out["User-Agent"] = nil // otherwise the transport adds its own
 	}
-	// Present but empty, it is not sent, and tells the transport that it may repeat the request on
-	// a fresh connection when a reused one ended without a byte of a response (net/http,
-	// Request.isReplayable).
+	// Present but empty, the header is not sent, and tells the transport that it may repeat the
+	// request on a new connection when a reused one closed before the first byte of a response
+	// (net/http, Request.isReplayable).
 	if _, ok := out["X-Idempotency-Key"]; !ok {
 		out["X-Idempotency-Key"] = nil
 	}
 	return out
 }
 
-// connectionListed returns the header names that Connection makes hop-by-hop.
+// connectionListed returns the header names that Connection declares hop-by-hop.
 func connectionListed(h http.Header) []string {
 	var out []string
 	for _, line := range h["Connection"] {
@@ -110,12 +111,12 @@ func connectionListed(h http.Header) []string {
 	return out
 }
 
-// corsPrefix starts the headers by which a server lets pages of other sites read its responses.
+// corsPrefix is the prefix of the headers that allow pages of other sites to read a response.
 const corsPrefix = "Access-Control-"
 
-// ForClient passes an upstream's head, src, on to dst, less what belongs to its connection, its
-// cookies, what it allows pages of other sites and what only the proxy may say. Values are shared
-// with src.
+// ForClient copies an upstream's head from src to dst, except for the headers of its connection,
+// its cookies, its permissions for other sites and the headers that only the proxy may write.
+// Values are shared with src.
 func ForClient(dst, src http.Header) {
 	listed := connectionListed(src)
 	for name, values := range src {
@@ -129,13 +130,13 @@ func ForClient(dst, src http.Header) {
 			continue
 		}
 		if strings.HasPrefix(name, limitPrefix) && len(dst[name]) > 0 {
-			continue // the client's limits are those of the proxy
+			continue // the client's limits are the proxy's
 		}
 		dst[name] = values
 	}
 }
 
-// DropStale removes the headers that speak of the bytes of a response as the upstream sent it (RFC
+// DropStale removes the headers that describe the bytes of a response as the upstream sent it (RFC
 // 9530; RFC 9110, section 8.8).
 func DropStale(h http.Header) {
 	for _, name := range [...]string{"Content-Length", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Etag"} {
@@ -143,8 +144,8 @@ func DropStale(h http.Header) {
 	}
 }
 
-// DropBody removes the headers that speak of a body, in whatever form, where another one takes its
-// place: with the coding of the first one nobody could read it, and caches would keep it.
+// DropBody removes the headers that describe a body, when another body replaces it. The old content
+// coding would make the new body unreadable, and caches would store it.
 func DropBody(h http.Header) {
 	DropStale(h)
 	for _, name := range [...]string{
@@ -155,15 +156,15 @@ func DropBody(h http.Header) {
 	}
 }
 
-// RetryAfter reads how long a server asks to be left alone: seconds or a date (RFC 9110, section
-// 10.2.3), and parts of a second, which the standard does not know but some servers send. It is not
-// ok without one, or with one that cannot be read or is negative. A date that has passed is 0.
+// RetryAfter returns how long a server asks to be left alone: seconds or a date (RFC 9110, section
+// 10.2.3), also with fractions of a second, which are not in the standard but some servers send. ok
+// is false when the header is missing, invalid or negative. A date in the past gives 0.
 func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	s := h.Get("Retry-After")
 	whole, part, _ := strings.Cut(s, ".")
 	if n, err := strconv.ParseUint(whole, 10, 63); err == nil {
 		fraction, err := strconv.ParseFloat("0."+part+"0", 64)
-		if err == nil && !strings.ContainsAny(part, "eE") { // "1.5e9" is not a wait
+		if err == nil && !strings.ContainsAny(part, "eE") { // "1.5e9" is not a valid wait
 			return time.Duration((float64(min(n, maxSeconds)) + fraction) * float64(time.Second)), true
 		}
 	}
@@ -173,12 +174,11 @@ func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	return 0, false
 }
 
-// maxSeconds is more than any wait and less than a time.Duration holds.
+// maxSeconds exceeds any real wait and fits into a time.Duration.
 const maxSeconds = 1 << 32
 
-// CapRetryAfter leaves in h a Retry-After that a client can take at its word: in seconds, of at
-// most limit, or none where what is there cannot be read.
-// Clients that know Retry-After-Ms take that before it, so that goes by the same.
+// CapRetryAfter reduces the Retry-After in h to at most limit, in whole seconds, and removes an
+// invalid one. It does the same for Retry-After-Ms, in milliseconds, which some clients prefer.
 func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
 	if ms := h["Retry-After-Ms"]; len(ms) > 0 {
 		n, err := strconv.ParseFloat(ms[0], 64)
@@ -199,9 +199,9 @@ func CapRetryAfter(h http.Header, now time.Time, limit time.Duration) {
 	h["Retry-After"] = []string{strconv.Itoa(int((min(wait, limit) + time.Second - 1) / time.Second))}
 }
 
-// Fold returns the canonical form of a name in the spelling that servers behind this one may take
-// it for: those that hand headers on as variables have one name for both a dash and an underscore
-// (RFC 3875, section 4.1.18).
+// Fold returns the canonical form of a name in the spelling that servers behind the proxy may read
+// it as: those that pass headers as variables use one name for both a dash and an underscore (RFC
+// 3875, section 4.1.18).
 func Fold(name string) string {
 	if strings.Contains(name, "_") {
 		name = strings.ReplaceAll(name, "_", "-")
@@ -209,9 +209,9 @@ func Fold(name string) string {
 	return http.CanonicalHeaderKey(name)
 }
 
-// engineNames and enginePrefixes are the headers by which parts of serving systems tell each other
-// where a request is to be worked on, and the beginnings of names that their makers keep for
-// themselves: vLLM, the gateway and the sidecar of llm-d, NVIDIA Dynamo, and the gateway of SGLang.
+// engineNames and enginePrefixes are the headers by which the parts of serving systems tell each
+// other where a request is processed, and the prefixes reserved for such headers: vLLM, the gateway
+// and sidecar of llm-d, NVIDIA Dynamo, and the gateway of SGLang.
 //
 //nolint:gochecknoglobals // constant tables
 var (
@@ -227,14 +227,14 @@ var (
 	}
 )
 
-// EngineNames lists the known headers that steer model servers, in canonical form. Others are known
-// by how they begin; see Engine.
+// EngineNames lists the known headers that control model servers, in canonical form. Others are
+// recognised by prefix; see Engine.
 func EngineNames() []string { return slices.Clone(engineNames[:]) }
 
-// Engine reports whether a header, in any spelling, is for parts of a serving system and not for
-// clients.
+// Engine reports whether a header, in any spelling, is for the parts of a serving system rather
+// than for clients.
 func Engine(name string) bool {
-	if len(name) < 2 || name[0]|0x20 != 'x' { // as all of them begin
+	if len(name) < 2 || name[0]|0x20 != 'x' { // all of them begin with X
 		return false
 	}
 	name = Fold(name)
@@ -246,7 +246,7 @@ func Engine(name string) bool {
 	return slices.Contains(engineNames[:], name)
 }
 
-// DropAnthropic takes the headers of Anthropic's API out of the head of a chat completion.
+// DropAnthropic removes the headers of Anthropic's API from the head of a chat completion.
 func DropAnthropic(h http.Header) {
 	for name := range h {
 		if strings.HasPrefix(name, "Anthropic-") {
