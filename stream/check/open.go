@@ -212,11 +212,12 @@ func livesIn(people, place string) bool {
 // holdsName reports whether the evidence has a name: as written, possibly inside another word such
 // as a URL; in the form for inhabitants; or, if it is all capitals, as the initials of a phrase.
 func (m *matcher) holdsName(name string, e *evidence.Evidence, premises []evidence.Premise) bool {
-	if utf8.RuneCountInString(name) >= leastAlike &&
+	letters := utf8.RuneCountInString(name)
+	if letters >= leastAlike &&
 		slices.ContainsFunc(e.Texts(), func(text string) bool { return strings.Contains(text, name) }) {
 		return true
 	}
-	short := len(name) > 1 && len(name) < leastAlike && strings.ToUpper(name) == name
+	short := letters > 1 && letters < leastAlike && strings.ToUpper(name) == name
 	for _, p := range m.parts {
 		text := premises[p.of].Text
 		for i := p.from; i < p.to; i++ {
@@ -231,15 +232,20 @@ func (m *matcher) holdsName(name string, e *evidence.Evidence, premises []eviden
 
 // spells reports whether a name consists of the initials of the first words of a list.
 func spells(list []words.Word, text, name string) bool {
-	if len(list) < len(name) {
-		return false
-	}
-	for i := range len(name) {
-		if list[i].Has(words.Stop) || text[list[i].Start]&^0x20 != name[i] {
+	n := 0
+	for _, r := range name {
+		if n == len(list) || list[n].Has(words.Stop) || firstLetter(text, list[n]) != r {
 			return false
 		}
+		n++
 	}
-	return true
+	return n > 0
+}
+
+// firstLetter returns the first letter of a word, as a capital.
+func firstLetter(text string, w words.Word) rune {
+	r, _ := utf8.DecodeRuneInString(text[w.Start:])
+	return unicode.ToUpper(r)
 }
 
 // shortened reports whether the evidence has the initials of two or more words of the claim: NHS
@@ -248,9 +254,9 @@ func shortened(name []words.Word, claim string, e *evidence.Evidence) bool {
 	if len(name) < 2 {
 		return false
 	}
-	initials := make([]byte, len(name))
+	initials := make([]rune, len(name))
 	for i, w := range name {
-		initials[i] = claim[w.Start] &^ 0x20
+		initials[i] = firstLetter(claim, w)
 	}
 	return slices.ContainsFunc(e.Texts(), func(text string) bool { return holdsWord(text, string(initials)) })
 }

@@ -62,9 +62,10 @@ func TestNeutralBesideAPage(t *testing.T) {
 
 func TestShortFormsOfNames(t *testing.T) {
 	t.Parallel()
-	text := page + " The NHS pays, and WW II ended the first garden. A board of the EU and of France met in Italy."
+	text := page + " The Österreichische Bundesbahnen Betriebe paid for the railway. The NHS pays, and WW II ended the first garden. A board of the EU and of France met in Italy."
 	wantNeutral(t, text, map[string]check.Verdict{
 		"Lindholm is paid by the National Health Service.": check.Unchecked,
+		"Lindholm is paid by the ÖBB.":                     check.Unchecked,
 		"French and Italian boards met at Lindholm.":       check.Unchecked,
 		"A European board met at Lindholm.":                check.Unchecked,
 		"A Polish board met at Lindholm.":                  check.Unsupported,

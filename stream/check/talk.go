@@ -135,7 +135,7 @@ var (
 	verbs  = hashes(`is are was were has have had ist sind war waren hat haben est sont était a ont es son era tiene`)
 	onward = hashes(`as in the this that these a below here following follows shown given listed formatted structured
 		provided valid json format form schema object list array table record data summary wie als im in folgt unten
-		folgende folgenden folgendes hier le la les suivant suivante suivants suivantes ci-dessous comme el la los las
+		folgende folgenden folgendes hier le la les suivant suivante suivants suivantes dessous comme el la los las
 		siguiente siguientes`)
 )
 

@@ -54,6 +54,10 @@ func TestOnlyWhatIsRepeatedIsSupportedInOtherLanguages(t *testing.T) {
 	}{
 		{"Die Firma kaufte 40 Lastwagen.", "Die Firma verkaufte 40 Lastwagen.", check.Contradicted},
 		{"Le musée ouvre à 9 h.", "Le musée ferme à 9 h.", check.Contradicted},
+		{"Le magasin est ouvert le dimanche.", "Le magasin n'est pas ouvert le dimanche.", check.Contradicted},
+		{"Le magasin ouvre le dimanche.", "Le magasin n’ouvre pas le dimanche.", check.Contradicted},
+		{"L'eau du lac est potable.", "L'eau du lac n'est pas potable.", check.Contradicted},
+		{"L'acqua del lago è potabile.", "Dell'acqua del lago non è potabile.", check.Contradicted},
 		{"La empresa compró 40 camiones.", "La empresa vendió 40 camiones.", check.Contradicted},
 		{"Музей открывается в 9:00.", "Музей закрывается в 9:00.", check.Unchecked},
 		{"美術館は9時に開館します。", "美術館は9時に閉館します。", check.Unchecked},

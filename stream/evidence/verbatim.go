@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"signalbox/internal/script"
+	"signalbox/stream/evidence/words"
 )
 
 // verbatimWords is the minimum length of a sentence that can match word for word. Shorter ones
@@ -98,15 +99,53 @@ func (e *Evidence) Says(text string) int {
 			return -1
 		}
 		at := strings.Index(e.sources[i].Text, text)
-		if at < 0 {
+		if at < 0 || !apart(e.sources[i].Text, at, at+len(text)) {
 			continue
 		}
 		first, last := e.span(i)
 		for s := first; s < last; s++ {
 			if e.sentences[s].start >= 0 && e.sentences[s].end > at {
+				if denied(e.sources[i].Text[min(e.sentences[s].start, at):at]) {
+					return -1
+				}
 				return s
 			}
 		}
 	}
 	return -1
+}
+
+// apart reports whether a piece of a text begins and ends at the border of a word.
+func apart(text string, from, to int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:from])
+	after, _ := utf8.DecodeRuneInString(text[to:])
+	first, _ := utf8.DecodeRuneInString(text[from:])
+	last, _ := utf8.DecodeLastRuneInString(text[:to])
+	return !(inWord(before) && inWord(first)) && !(inWord(last) && inWord(after))
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// doubts are words, by hash, before a clause that is not stated as true.
+//
+//nolint:gochecknoglobals // constant table
+var doubts = func() map[uint64]bool {
+	m := map[uint64]bool{}
+	for _, w := range words.Scan(nil, `if unless whether false untrue wrong myth rumour rumor alleged allegedly supposedly
+		claimed denied denies deny falls wenn ob angeblich falsch bestreitet faux si falso`) {
+		m[w.Hash] = true
+	}
+	return m
+}()
+
+// denied reports whether the beginning of a sentence may turn the rest of it into its opposite or
+// leave it open: "It is not true that ...", "If ...".
+func denied(lead string) bool {
+	var space [16]words.Word
+	for _, w := range words.Scan(space[:0], lead) {
+		if w.Has(words.Negation) || doubts[w.Hash] {
+			return true
+		}
+	}
+	return false
 }

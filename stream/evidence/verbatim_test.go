@@ -9,8 +9,9 @@ import (
 
 func TestSentencesSaidWordForWordAreFound(t *testing.T) {
 	t.Parallel()
+	tail := strings.Repeat("able to sail past islands without a name ", 9) + "again"
 	long := "The ship " + strings.Repeat("sailed on and on past islands without a name ", 9) + "and came home"
-	e, err := evidence.New(t.Context(), []evidence.Source{{Text: "Rain fell. The server listens on `port 8080`.\n\n- Open on *Mondays* only"}, {Text: "# Hours\n" + long + "."}}, evidence.Options{})
+	e, err := evidence.New(t.Context(), []evidence.Source{{Text: "Rain fell. The server listens on `port 8080`.\n\n- Open on *Mondays* only"}, {Text: "# Hours\n" + long + "."}, {Text: "It is not true that the crew was " + tail + ". If the ship was un" + tail + " and so on, it sank."}}, evidence.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,8 +21,10 @@ func TestSentencesSaidWordForWordAreFound(t *testing.T) {
 		"Open on Mondays only.":                    2,
 		"The server listens on port 8081.":         -1,
 		"The server does not listen on port 8080.": -1,
-		"Rain fell.": -1, // too short to say much
-		"":           -1,
+		"Rain fell.":           -1, // too short to say much
+		"":                     -1,
+		"the crew was " + tail: -1, // denied
+		tail + " and so on":    -1, // begins within a word
 		strings.Join(strings.Fields(long)[30:70], " "):               4,
 		strings.Join(strings.Fields(long)[30:70], " ") + " and back": -1,
 	} {

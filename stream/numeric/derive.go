@@ -333,11 +333,14 @@ func (c *checker) statesNear(e *quantity.Value) bool {
 	return slices.ContainsFunc(own, func(v quantity.Value) bool { return v.Dim == e.Dim && v.Says(e.Lo) })
 }
 
-// takings are fragments of words for deductions from a price.
+// takings are beginnings of words for deductions from a price, and takingWords whole words.
 //
-//nolint:gochecknoglobals // constant table
-var takings = strings.Fields(`discount off save saving less reduc rabatt nachlass spar ermäßig remise rabais réduc
-	économis descuento rebaja ahorr sconto risparmi desconto скидк 割引 优惠 減 减 할인 خصم`)
+//nolint:gochecknoglobals // constant tables
+var (
+	takings = strings.Fields(`discount save saving reduc rabatt nachlass spar erspar gespar ermäßig remise rabais
+		réduc économis descuento rebaja ahorr sconto risparmi desconto скидк 割引 優惠 优惠 減 减 할인 خصم`)
+	takingWords = hashSet("off less")
+)
 
 // takenOff compares a deduction in the claim with a negative amount in the evidence: "15 % off"
 // with "SUMMER: -15 %".
@@ -347,8 +350,11 @@ func (c *checker) takenOff(v *quantity.Value) candidate {
 	if at < 0 {
 		return nobody
 	}
-	claim := strings.ToLower(c.claim)
-	if !slices.ContainsFunc(takings, func(w string) bool { return strings.Contains(claim, w) }) {
+	deducts := func(w words.Word) bool {
+		text := strings.ToLower(c.claim[w.Start:w.End])
+		return takingWords[w.Hash] || slices.ContainsFunc(takings, func(t string) bool { return strings.HasPrefix(text, t) })
+	}
+	if !slices.ContainsFunc(c.words, deducts) {
 		return nobody
 	}
 	return ops[at]

@@ -3,6 +3,7 @@ package numeric
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"signalbox/stream/evidence/words"
@@ -41,9 +42,11 @@ func (c *checker) reached(v *quantity.Value) candidate {
 
 // tells reports whether the claim is about the start date itself rather than a date calculated from
 // it. That is the case if the claim has no other words than the clause of the date, or says that
-// something was signed or issued, which the clause of the length does not mention.
+// something was signed or issued, which the clause of the length does not mention. If both are in
+// one clause ("due within 30 days of 14 March"), its words tell nothing.
 func (c *checker) tells(start, length *known) bool {
 	told, some, of := true, false, *start
+	together := start.sentence == length.sentence && start.clause == length.clause
 	if !c.ownWordsOf(start) {
 		of.clause-- // "Invoice date: 14 March 2025"
 	}
@@ -52,12 +55,14 @@ func (c *checker) tells(start, length *known) bool {
 			continue
 		}
 		here := c.relatesTo(w.Hash, &of)
-		if !here && fromOutside[family(w.Hash)] && !c.relatesTo(w.Hash, length) {
+		switch outside := fromOutside[family(w.Hash)]; {
+		case together && (outside || strings.HasPrefix(c.claim[w.Start:w.End], "dated")),
+			outside && !here && !c.relatesTo(w.Hash, length):
 			return true
 		}
 		told, some = told && (here || w.Has(words.Stop)), true
 	}
-	return told && some
+	return told && some && !together
 }
 
 // begins reports whether e is a day or time of day from which a length of time may lead to v.

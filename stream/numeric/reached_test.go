@@ -22,6 +22,8 @@ func TestDatesThatFollow(t *testing.T) {
 		turn    = "From 1 January 2025, the fee is 20 euros; before 1 January 2025 it was 15 euros."
 		month   = "The trial starts on 31 January 2025 and lasts one month."
 		rule    = "Until 30 June 2025 the fee is 20 euros."
+		clause  = "The invoice is due within 30 days of 14 March 2025."
+		dated   = "The invoice dated 14 March 2025 is due within 30 days."
 	)
 	wantSaid(t, []said{
 		{invoice, "Payment is due by 13 April 2025.", numeric.Supported},
@@ -60,6 +62,10 @@ func TestDatesThatFollow(t *testing.T) {
 		{turn, "On 3 March 2025 the fee is 15 euros.", numeric.Contradicted},
 		{turn, "On 3 March 2024 the fee was 15 euros.", numeric.Supported},
 		{rule, "On 3 July 2025 the fee is 20 euros.", numeric.Contradicted},
+		{clause, "The invoice is due by 13 April 2025.", numeric.Supported},
+		{clause, "The invoice is due by 20 April 2025.", numeric.Contradicted},
+		{dated, "The invoice is due by 13 April 2025.", numeric.Supported},
+		{dated, "The invoice is dated 13 April 2025.", numeric.Contradicted},
 	})
 }
 

@@ -122,7 +122,8 @@ func (r *reading) monthsBeside(text string, v *quantity.Value, from, to int) (be
 	return before, after
 }
 
-// monthOf returns a date as a number of months from year 0, or 1 to 12 if it has no year.
+// monthOf returns a date as a number that grows with time, 13 for each year, so that a year alone
+// comes before its January and after the December before it; 1 to 12 if the date has no year.
 func monthOf(v *quantity.Value) int32 {
 	month := int32(v.Month)
 	if month > 100 { // a quarter or half-year
@@ -131,7 +132,7 @@ func monthOf(v *quantity.Value) int32 {
 	if v.Year <= 0 {
 		return month
 	}
-	return 12*int32(v.Year) + 12 + month
+	return 13*int32(v.Year) + 13 + month
 }
 
 // order returns -1 if number a applies to an earlier time than b, 1 if to a later one, and 0 if

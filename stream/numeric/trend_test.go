@@ -13,6 +13,7 @@ func TestRisesAreToldFromFalls(t *testing.T) {
 	const (
 		revenue    = "Revenue was EUR 12 million in 2024 and EUR 10 million in 2023."
 		attendance = "Attendance was 300 in May and 360 in June."
+		turn       = "Output was 80 tonnes in December 2022 and 100 tonnes in 2023."
 		stock      = "The share went from 80 dollars to 100 dollars."
 	)
 	for _, c := range []struct {
@@ -30,6 +31,8 @@ func TestRisesAreToldFromFalls(t *testing.T) {
 		{stock, "The share lost 25%.", numeric.Unsupported},
 		{stock, "The share lost 20%.", numeric.Unsupported},
 		{stock, "The share gained 25%.", numeric.Supported},
+		{turn, "In December 2022 output was 20 tonnes less than in 2023.", numeric.Supported},
+		{turn, "In December 2022 output was 20 tonnes more than in 2023.", numeric.Contradicted},
 		{"Output rose by 15%.", "Output fell by 15%.", numeric.Contradicted},
 		{"Output rose by 15%.", "Output increased by 15%.", numeric.Supported},
 		{"Output fell by 15%, while costs rose by 3%.", "Output fell by 15%.", numeric.Supported},

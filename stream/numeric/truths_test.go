@@ -39,6 +39,7 @@ func TestTruthsBesideNumbersThatLookLikeChanges(t *testing.T) {
 		{"Horario: lunes a viernes de 7.30 a 18.00 hs.", "El horario es de 7:30 a 18:00."},
 		{"Sábado das 8h às 14h.", "Sábado das 8 às 14 horas."},
 		{"SUMMER2025: -15 %", "SUMMER2025 gives a discount of 15 %."},
+		{"SUMMER2025: -15 %", "With SUMMER2025 it is 15 % less."},
 		{"WELCOME10 : -10 €", "Avec WELCOME10, on économise dix euros."},
 		{"Children of 6–15 years pay 5 euros.", "A child of 10 years pays 5 euros."},
 		{"配車日の48時間前まで無料です。", "配車日の2日前まで無料です。"},
@@ -61,6 +62,7 @@ func TestOtherDiscountsAndAgesAreFlagged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ fact, claim string }{
 		{"SUMMER2025: -15 %", "SUMMER2025 gives a discount of 20 %."},
+		{"SUMMER: -15 %", "Growth is 15 %, unless coffee is included."},
 		{"The change of the price is -15 %.", "The change of the price is 15 %."},
 		{"Children of 6–15 years pay 5 euros.", "A child of 20 years pays 5 euros."},
 		{"A visita ao museu é no dia 20/06.", "A visita ao museu é em 21 de junho."},

@@ -8,6 +8,7 @@
 package words
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -67,6 +68,13 @@ func Scan(dst []Word, text string) []Word {
 	return dst
 }
 
+// elisions are the shortened function words of French, Italian and Catalan that an apostrophe joins
+// to the next word, as in "l'eau", "n'est" and "dell'acqua". They are words of their own: "n'est
+// pas" and "est" have a word in common.
+//
+//nolint:gochecknoglobals // constant table
+var elisions = Set(`l d j n s c m t qu jusqu lorsqu puisqu quoiqu dell nell all dall sull quell quest un`)
+
 type scanner struct {
 	text  string
 	pos   int
@@ -84,6 +92,10 @@ func (s *scanner) word() Word {
 		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
 		if !s.continues(r, size) {
 			break
+		}
+		if (r == '\'' || r == '’') && elisions[string(form[:n])] && !s.possessive(s.pos+size) {
+			s.inner, s.pos = true, s.pos+size
+			return finish(form[:n], Word{Start: start, End: s.pos - size, Class: class | Stop})
 		}
 		if s.pos == start {
 			class |= s.firstRune(r)
@@ -106,6 +118,13 @@ func (s *scanner) word() Word {
 	}
 	s.day = w.Has(Number) && w.End-w.Start <= len("1er")
 	return w
+}
+
+// possessive reports whether an s that ends its word is at a place, as in "C's".
+func (s *scanner) possessive(at int) bool {
+	rest, ok := strings.CutPrefix(s.text[at:], "s")
+	next, _ := utf8.DecodeRuneInString(rest)
+	return ok && !unicode.IsLetter(next)
 }
 
 // firstRune is what the first rune of a word tells of it.

@@ -35,6 +35,7 @@ func TestScan(t *testing.T) {
 		{"the first word of a sentence is no name", "The Eiffel Tower. Paris is big", []string{"The/sc", "Eiffel/nc", "Tower/nc", "Paris/c", "is/s", "big/"}},
 		{"separators inside numbers belong to them", "costs 1,234.5, or 7.", []string{"costs/", "1,234.5/d", "or/s", "7/d"}},
 		{"apostrophes belong to words", "it's Paris' don’t", []string{"it's/s", "Paris/nc", "don’t/-"}},
+		{"shortened articles are words", "L'eau n’est pas à C's d'Arcy, jusqu'ici", []string{"L/sc", "eau/", "n/s", "est/s", "pas/s-", "à/", "C's/nc", "d/s", "Arcy/nc", "jusqu/s", "ici/"}},
 		{"negations of several languages", "kein jamais nunca", []string{"kein/-", "jamais/-", "nunca/-"}},
 		{"a month is no negation", "am 12. Mai, le 12 mai, non è mai", []string{"am/s", "12/d", "Mai/c", "le/s", "12/d", "mai/", "non/-", "è/", "mai/-"}},
 		{"where it begins a sentence it is one", "Mai più. Nel 2020 mai.", []string{"Mai/c-", "più/", "Nel/c", "2020/d", "mai/-"}},

@@ -140,7 +140,7 @@ func (l *lexer) dashed(g, same []group) bool {
 }
 
 func (l *lexer) clock(g []group) bool {
-	if g[0].digits > 2 || g[1].digits != 2 || g[0].value > 24 || g[1].value > 59 {
+	if g[0].digits > 2 || g[1].digits != 2 || g[0].value > 24 || g[1].value > 59 || g[0].value == 24 && g[1].value > 0 {
 		return false
 	}
 	n := 2
@@ -365,7 +365,7 @@ func (l *lexer) suffix() {
 		return
 	}
 	switch {
-	case (tail[0] == 'h' || tail[0] == 'H') && len(tail) == 3 && isMinutes(tail[1:]) && last.num < 25:
+	case (tail[0] == 'h' || tail[0] == 'H') && len(tail) == 3 && isMinutes(tail[1:]) && (last.num < 24 || last.num == 24 && tail[1:] == "00"):
 		last.kind, last.num, last.end = tokClock, last.num*60+float64(tail[1]-'0')*10+float64(tail[2]-'0'), l.pos+end
 	case last.digits == 4 && len(tail) == 1 && tail[0] >= 'a' && tail[0] <= 'f':
 		// 2011a in a reference list: the year remains
