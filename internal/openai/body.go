@@ -16,15 +16,16 @@ var (
 		"prompt", "input", "instructions", "messages", "query", "documents",
 	}
 	itemNames = append([]string{"role", "content"}, itemTexts...)
-	// itemTexts are read with every string inside.
+	// itemTexts are the members that are read including all strings inside.
 	itemTexts = []string{"name", "arguments", "output", "input", "tool_calls", "function_call"}
 )
 
 // ParseBody reads the body of an endpoint that has no parser of its own and names a model:
-// embeddings, rerank, tokenize, speech. The request has no Messages, so a Patch of it may edit
-// fields only. Text reports prompt, input and query as said by the user, instructions by the
-// system, documents as role tool, and items of input or messages by their own role. Prompts of
-// token ids have no text here: OpaquePrompt tells. Errors and raw are as for ParseChat.
+// embeddings, rerank, tokenize, speech. The request has no Messages, so a Patch of it may only edit
+// fields. Text reports prompt, input and query as text of the user, instructions as text of the
+// system, documents as role tool, and items of input or messages by their own role. Prompts given
+// as token ids have no text; OpaquePrompt reports them. Errors and the treatment of raw are as for
+// ParseChat.
 func ParseBody(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Other, raw, l)
 	defer p.release()
@@ -34,7 +35,7 @@ func ParseBody(raw []byte, l Limits) (*Request, error) {
 	return p.req, nil
 }
 
-// bodyField reads the value of a member of a body that is no chat completion.
+// bodyField reads the value of a member of a body that is not a chat completion.
 func (p *chatParser) bodyField() (err error) {
 	r := p.req
 	switch string(p.name) {
@@ -88,7 +89,7 @@ func (p *chatParser) input() error {
 	})
 }
 
-// numbers reads an id of a token, or a list of them; what is neither is for the server to judge.
+// numbers reads a token id or a list of them. Anything else is left for the server to judge.
 func (p *chatParser) numbers() error {
 	switch p.kind() {
 	case '[':
@@ -114,7 +115,7 @@ func (p *chatParser) item() error {
 			return err
 		case "arguments": // a call
 			implied = roleAssistant
-		case "output": // its result
+		case "output": // the result of a call
 			implied = roleTool
 		}
 		return p.itemField()
@@ -143,7 +144,7 @@ func (p *chatParser) itemField() error {
 		return nil
 	case slices.Contains(itemTexts, name), isTextField(name):
 		return p.harvest()
-	case name == mediaID: // of an item that is a content part
+	case name == mediaID: // in an item that is a content part
 		return p.mediaID()
 	default:
 		return p.other(itemNames)

@@ -16,11 +16,11 @@ var completionNames = []string{
 	"guided_choice", "guided_grammar", "signalbox",
 }
 
-// ParseCompletion reads the body of a completion that is no chat. Each prompt is a message of role
-// user whose content is the prompt itself; prompts of token ids, and embeddings in their place,
-// cannot be read here: OpaquePrompt tells. The suffix is a text of the user that is no message. A
-// Patch may edit fields and the texts of messages; there is no place for a message more. Errors and
-// raw are as for ParseChat.
+// ParseCompletion reads the body of a (non-chat) completion. Each prompt is a message of role user
+// whose content is the prompt itself. Prompts given as token ids or embeddings cannot be read;
+// OpaquePrompt reports them. The suffix is a text of the user outside of messages. A Patch may edit
+// fields and the texts of messages, but cannot insert messages. Errors and the treatment of raw are
+// as for ParseChat.
 func ParseCompletion(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Completion, raw, l)
 	defer p.release()
@@ -41,7 +41,7 @@ func (p *chatParser) completionField() (err error) {
 		r.Model, err = p.model()
 	case "prompt":
 		return p.prompts()
-	case "prompt_embeds": // of vLLM: vectors in place of a prompt
+	case "prompt_embeds": // vLLM: vectors instead of a prompt
 		r.OpaquePrompt = r.OpaquePrompt || p.kind() != 'n'
 		return p.skip()
 	case "suffix":
@@ -67,7 +67,7 @@ func (p *chatParser) completionField() (err error) {
 	return err
 }
 
-// suffix reads the text behind the one that is to be written.
+// suffix reads the text that follows the completion.
 func (p *chatParser) suffix() error {
 	text, err := p.strOrNull()
 	if err == nil && text != "" {
@@ -76,10 +76,10 @@ func (p *chatParser) suffix() error {
 	return err
 }
 
-// promptForms names the forms of a prompt, for errors.
+// promptForms lists the forms of a prompt, for errors.
 const promptForms = "a string, a list of strings, a list of token ids, a list of such lists, or null"
 
-// prompts reads the prompt in any of its forms. A list is of one kind throughout.
+// prompts reads the prompt in any of its forms. All elements of a list must have the same kind.
 func (p *chatParser) prompts() error {
 	switch p.kind() {
 	case '"':
@@ -147,8 +147,9 @@ func (p *chatParser) onePrompt() error {
 	return err
 }
 
-// countMessage refuses a message more than the limit allows, and makes room for those that follow
-// when there are many: as many as the rest of the body holds if they go on like those before.
+// countMessage returns an error if the limit of messages is exceeded. If there are many messages,
+// it allocates room for the rest: as many as the rest of the body holds if they have the average
+// size so far.
 func (p *chatParser) countMessage() error {
 	n := len(p.req.Messages)
 	if n >= p.limits.MaxMessages {
@@ -162,5 +163,5 @@ func (p *chatParser) countMessage() error {
 	return nil
 }
 
-// manyMessages are enough to tell how large they are.
+// manyMessages is the number of messages needed to estimate their average size.
 const manyMessages = 64

@@ -10,25 +10,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The error types of what the client can mend, and of what is not its fault.
+// The error types for errors that the client can correct, and for those that it cannot.
 const (
 	TypeInvalidRequest = "invalid_request_error"
 	TypeServer         = "server_error"
 )
 
-// Error is an error as a client sees it. The text reaches the client as it is, so it holds nothing
-// internal.
+// Error is an error as a client receives it. Its text is sent unchanged, so it must not contain
+// anything internal.
 type Error struct {
 	Status  int    // HTTP status; not part of the body
-	Message string // for people
+	Message string // human-readable
 	Type    string // such as invalid_request_error
-	Param   string // the field at fault, as messages[0].content; empty means null
-	Code    string // for programs; empty means null
-	Plain   string // what is wrong, for logs: without the field, and without any text of the request; may be empty
+	Param   string // the field at fault, such as messages[0].content; empty means null
+	Code    string // machine-readable; empty means null
+	// the problem, for logs: without the field, and without any text of the request; may be empty
+	Plain string
 }
 
-// Refusal returns an error with a status, and the type that goes with it: TypeServer from 500 on,
-// else TypeInvalidRequest. code and param may be empty.
+// Refusal returns an error with the given status and its type: TypeServer from 500 on, else
+// TypeInvalidRequest. code and param may be empty.
 func Refusal(status int, code, param, message string) *Error {
 	kind := TypeInvalidRequest
 	if status >= http.StatusInternalServerError {
@@ -37,16 +38,16 @@ func Refusal(status int, code, param, message string) *Error {
 	return &Error{Status: status, Type: kind, Code: code, Param: param, Message: message}
 }
 
-// Invalid is the refusal, with status 400, of a field with a value that is not allowed.
+// Invalid returns a Refusal with status 400 for a field with an invalid value.
 func Invalid(param, message string) *Error {
 	return Refusal(http.StatusBadRequest, "", param, message)
 }
 
-// Error returns the message, which names the field where one is at fault.
+// Error returns the message, which names the field at fault if there is one.
 func (e *Error) Error() string { return e.Message }
 
-// Cause tells the error for logs: its code, the field as far as the API names it, and what is wrong.
-// It holds no text of the request, as the message may.
+// Cause describes the error for logs: its code, the field as far as the API defines its name, and
+// the problem. Unlike the message it contains no text of the request.
 func (e *Error) Cause() string {
 	cause := cmp.Or(e.Code, e.Type)
 	if e.Param != "" {
@@ -58,10 +59,10 @@ func (e *Error) Cause() string {
 	return cause
 }
 
-// maxIndex bounds the bytes of the places in lists that logs tell: names may be numbers as well.
+// maxIndex is the maximum length of list indices in logs, in bytes: names may be numbers as well.
 const maxIndex = 8
 
-// place is a field of the request in which names that are not of the API are left out.
+// place returns a field of the request without the names that the API does not define.
 func place(param string) string {
 	names := strings.Split(param, ".")
 	for i, name := range names {
@@ -74,7 +75,7 @@ func place(param string) string {
 }
 
 // MarshalJSON returns the envelope {"error": {...}}. The schema of the API requires all four
-// members, null when there is no value. It never fails.
+// members, null if there is no value. It never fails.
 func (e *Error) MarshalJSON() ([]byte, error) { return e.append(nil), nil }
 
 // WriteTo writes the envelope to w.
@@ -91,8 +92,8 @@ func (e *Error) append(b []byte) []byte {
 	return append(b, `}}`...)
 }
 
-// WriteError answers with e and its status, which defaults to 500. Headers set before stay, such as
-// Retry-After. A failed write is dropped: the client is gone.
+// WriteError responds with e and its status, which defaults to 500. Headers set before are kept,
+// such as Retry-After. A failed write is ignored: the client has disconnected.
 func WriteError(w http.ResponseWriter, e *Error) {
 	body := e.append(nil)
 	h := w.Header()
@@ -104,19 +105,20 @@ func WriteError(w http.ResponseWriter, e *Error) {
 }
 
 // StreamError returns e as one server-sent event without a name. Official SDKs raise it as an error
-// when it arrives in a stream; it must be followed by the end of the connection, not by [DONE].
+// when it arrives in a stream. After it the connection must be closed, without [DONE].
 func StreamError(e *Error) []byte {
 	b := e.append([]byte("data: "))
 	return append(b, "\n\n"...)
 }
 
-// ResponseError returns e as an event of a stream of the Responses API. Some clients of it read no
-// event that lacks a type or a number; official SDKs raise this one as StreamError's.
+// ResponseError returns e as an event of a stream of the Responses API. Some of its clients ignore
+// events without a type or a number; official SDKs raise this event in the same way as that of
+// StreamError.
 func ResponseError(e *Error, number int) []byte {
 	b := strconv.AppendInt([]byte("event: error\ndata: {\"type\":\"error\",\"sequence_number\":"), int64(number), 10)
 	at := len(b)
 	b = e.append(b)
-	b[at] = ',' // for the brace of the envelope
+	b[at] = ',' // in place of the closing brace of the envelope
 	return append(b, "\n\n"...)
 }
 

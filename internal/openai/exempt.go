@@ -2,23 +2,23 @@ package openai
 
 import "slices"
 
-// scope is the kind of object that an exempt member is in.
+// scope is the kind of object that contains an exempt member.
 type scope uint8
 
 const (
 	inBody   scope = iota
-	inPart         // of a list of content
-	inMedium       // the object of a part that holds an image, a sound, a video or a file
-	inItem         // of the input of a Response
-	inPrompt       // the stored prompt that a Response names
+	inPart         // an element of a content list
+	inMedium       // the object in a part that holds an image, audio, a video or a file
+	inItem         // an item of the input of a Response
+	inPrompt       // the stored prompt that a Response refers to
 )
 
-// exemption is a member whose strings nobody reads: no model reads them as text.
+// exemption is a member whose strings are not read, because no model reads them as text.
 type exemption struct {
 	in   scope
 	name string
 	why  string
-	// stays: a server looks something up by it, so that another value in its place would be wrong
+	// stays: a server uses the value as a key, so it must not be replaced
 	stays bool
 }
 
@@ -98,16 +98,16 @@ var exempted = func() (by [inPrompt + 1]map[string]*exemption) {
 	return by
 }()
 
-// Exemption is a member of a request whose strings nobody reads.
+// Exemption is a member of a request whose strings are not read.
 type Exemption struct {
-	In   string // the object that it is in: body, part, medium, item or prompt
+	In   string // the object that contains it: body, part, medium, item or prompt
 	Name string
-	Why  string // no model reads it as text
-	// Stays: the server looks something up by it, so that nothing may stand in its place.
+	Why  string // why no model reads it as text
+	// Stays means that the server uses the value as a key, so it must not be replaced.
 	Stays bool
 }
 
-// Exemptions lists all members that are not read. The caller owns the list.
+// Exemptions lists all members that are not read. The caller owns the result.
 func Exemptions() []Exemption {
 	out := make([]Exemption, len(exemptions))
 	for i, e := range exemptions {
@@ -119,9 +119,9 @@ func Exemptions() []Exemption {
 //nolint:gochecknoglobals // constant table
 var scopeNames = [...]string{"body", "part", "medium", "item", "prompt"}
 
-// Stays reports whether the strings in a member must reach the server as they are, by the path of
-// its name in the body: the names of the members around it and its own, and an empty one for each
-// list.
+// Stays reports whether the strings in a member must reach the server unchanged. path is the path
+// of its name in the body: the names of the enclosing members and its own, with an empty element
+// for each list.
 func Stays(path []string) bool {
 	in, name, ok := placeOf(path)
 	if !ok {
@@ -131,12 +131,12 @@ func Stays(path []string) bool {
 	return e != nil && e.stays
 }
 
-// Kept reports whether a server keeps or compares the strings of a member that no model reads, by
-// its path as Stays takes it: who asks, what is noted beside the answer, where it stops. What is for
-// a server's cache is not among them: values that differ must stay different there.
+// Kept reports whether a server stores or compares the strings of a member that no model reads,
+// such as user, metadata or stop; path is as for Stays. Members for the server's cache do not
+// count: values that differ must remain different there.
 func Kept(path []string) bool { return len(path) > 0 && isKept(exemptionOf(inBody, path[0])) }
 
-// HasKept reports whether a request has a member of which Kept holds.
+// HasKept reports whether a request has a member for which Kept is true.
 func HasKept(r *Request) bool {
 	return slices.ContainsFunc(exemptions[:], func(e exemption) bool {
 		return e.in == inBody && isKept(&e) && r.Field(e.name) != nil
@@ -147,7 +147,7 @@ func isKept(e *exemption) bool {
 	return e != nil && !e.stays && e.why != caches && e.why != forTheProxy
 }
 
-// placeOf finds the innermost object with exemptions of its own that a member is in.
+// placeOf finds the innermost object with exemptions of its own that contains a member.
 func placeOf(path []string) (in scope, name string, ok bool) {
 	const (
 		item   = 2 // input, its list, a member

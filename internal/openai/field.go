@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FieldOf names the field at which reading a body failed, as facts[1].text; empty for the body
-// itself. No member of the body may be a number.
+// FieldOf returns the field at which parsing a body failed, such as facts[1].text; empty for the
+// body itself. No member of the body may be named with a number.
 func FieldOf(err error) string {
 	var at jsontext.Pointer
 	var semantic *json.SemanticError
@@ -25,5 +25,5 @@ func FieldOf(err error) string {
 	return listIndex.ReplaceAllString(path, "[$1]")
 }
 
-// listIndex finds the places of lists in a path with dots.
+// listIndex matches the list indices in a path with dots.
 var listIndex = regexp.MustCompile(`\.(\d+)`)

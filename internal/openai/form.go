@@ -12,29 +12,31 @@ import (
 	"signalbox/internal/signal"
 )
 
-// The fields of a form that servers may take from one field alone. A prompt guides a transcription.
+// The form fields for which the value may be taken from one field alone. A prompt guides a
+// transcription.
 const (
 	formModel  = "model"
 	formPrompt = "prompt"
 )
 
-// maxFormField bounds the fields that are read, in bytes, and maxFormHead the head of a part.
+// maxFormField is the maximum length of a field that is read, in bytes, and maxFormHead that of the
+// head of a part.
 const (
 	maxFormField = 64 << 10
 	maxFormHead  = 8 << 10
 )
 
-// ParseForm reads a body of multipart/form-data (RFC 7578) that names a model in the field model,
-// such as one with a recording to be transcribed. contentType is the header of the request. The
-// request is of kind Other and has media; Text reports the fields that are no files as said by the
-// user, prompt last: which of them a server shows its model is not known here. Those that Exemptions
-// names are not read, and neither are numbers, words of the API and language tags. A Patch of it
-// names another model, and edits nothing else.
+// ParseForm reads a multipart/form-data body (RFC 7578) that names a model in the field model, such
+// as one with a recording to be transcribed. contentType is the header of the request. The request
+// is of kind Other and has media. Text reports all fields that are not files as text of the user,
+// prompt last, because it is not known which of them a server shows its model. Not read are the
+// members of Exemptions, numbers, words of the API and language tags. A Patch may name another
+// model and edit nothing else.
 //
-// What two readers could understand differently is refused: fields of these names that are given
-// twice or in another case, names that are not plain, parts in an encoding, and anything around the
-// parts. So is a field that is no file and no text. Any error is an *Error with status 400 that names the field where one is at fault. raw is
-// kept as it is by ParseChat.
+// Anything that two readers could understand differently is refused: relevant fields that are
+// repeated or spelled in another case, names that need escaping, encoded parts, and anything around
+// the parts. A field that is neither a file nor text is refused as well. Any error is an *Error
+// with status 400 that names the field at fault, if there is one. raw is retained as by ParseChat.
 func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "multipart/form-data" || !isBoundary(params["boundary"]) {
@@ -52,8 +54,8 @@ func ParseForm(contentType string, raw []byte, l Limits) (*Request, error) {
 	return f.req, nil
 }
 
-// isBoundary reports whether s is a boundary that every reader takes alike: of 1 to 70 characters
-// of RFC 2046, section 5.1.1, without blanks.
+// isBoundary reports whether s is a boundary that all readers interpret alike: 1 to 70 characters
+// of RFC 2046, section 5.1.1, without spaces.
 func isBoundary(s string) bool {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'()+_,-./:=?"
 	return len(s) >= 1 && len(s) <= 70 && strings.Trim(s, plain) == ""
@@ -67,20 +69,20 @@ func invalidForm(field, what string) *Error {
 	return Invalid(field, message)
 }
 
-// formParser walks over the parts of a form.
+// formParser iterates over the parts of a form.
 type formParser struct {
 	raw  []byte
-	mark []byte // that stands between parts
-	most int    // parts
+	mark []byte // the delimiter between parts
+	most int    // maximum number of parts
 	seen [2]bool
 	req  *Request
 
-	short  []string // values of few bytes, of all fields but the prompt
+	short  []string // short values of all fields except the prompt
 	prompt string
 }
 
-// parts reads all of them. The body begins with the first mark, each part ends in front of one on a
-// line of its own, and nothing but a line break follows the last.
+// parts reads all parts. The body must begin with the first delimiter, each part must end before a
+// delimiter on a line of its own, and only a line break may follow the last delimiter.
 func (f *formParser) parts() error {
 	broken := invalidForm("", "the form is malformed")
 	if !bytes.HasPrefix(f.raw, f.mark) {
@@ -107,7 +109,8 @@ func (f *formParser) parts() error {
 		head := f.raw[at : at+n]
 		at += n + 4
 		size := bytes.Index(f.raw[at:], delimiter)
-		if size < 0 || bytes.HasPrefix(f.raw[at:], f.mark) { // a mark that begins a value ends it for some readers
+		// for some readers a delimiter at the start of a value ends it
+		if size < 0 || bytes.HasPrefix(f.raw[at:], f.mark) {
 			return broken
 		}
 		if err := f.part(head, Span{at, at + size}); err != nil {
@@ -146,7 +149,7 @@ func (f *formParser) part(head []byte, value Span) error {
 	return f.field(name, value)
 }
 
-// field reads a field that is no file.
+// field reads a field that is not a file.
 func (f *formParser) field(name string, value Span) error {
 	raw := f.raw[value.Start:value.End]
 	switch {
@@ -169,7 +172,7 @@ func (f *formParser) field(name string, value Span) error {
 	return nil
 }
 
-// keep adds a text that the user said.
+// keep adds a text of the user.
 func (f *formParser) keep(t text) {
 	if t.text != "" {
 		t.role, t.origin = roleUser, signal.OriginUser
@@ -177,7 +180,7 @@ func (f *formParser) keep(t text) {
 	}
 }
 
-// formMedia reports a field that holds recordings, also where it is sent as text: known speakers are
+// formMedia reports whether a field holds recordings, possibly sent as text: reference voices are
 // data URLs.
 func formMedia(name string) bool {
 	return name == "file" || strings.TrimSuffix(name, "[]") == "known_speaker_references"
@@ -188,8 +191,8 @@ func formMedia(name string) bool {
 //nolint:gochecknoglobals // constant table
 var formWords = strings.Fields("true false null srt vtt verbose_json diarized_json word segment server_vad")
 
-// plainField reports a value that says nothing by itself: a number, a word of the API, or in the
-// fields of languages the tag of one (RFC 5646, language and region).
+// plainField reports whether a value has no meaning for a model: a number, a word of the API, or,
+// in language fields, a language tag (RFC 5646, language and region).
 func plainField(name, s string) bool {
 	if s == "" || IsWord([]byte(s)) || slices.Contains(formWords, s) {
 		return true
@@ -203,7 +206,7 @@ func plainField(name, s string) bool {
 	return err == nil && strings.Trim(s, "+-.eE0123456789") == ""
 }
 
-// formName reads the head of a part: the name of its field, and whether it is a file.
+// formName parses the head of a part and returns the name of its field, and whether it is a file.
 func formName(head []byte) (name string, file bool, err error) {
 	broken := invalidForm("", "a part of the form has a malformed head")
 	found := false
@@ -231,7 +234,7 @@ func formName(head []byte) (name string, file bool, err error) {
 	return name, file, nil
 }
 
-// isToken reports whether s is a name of a field (RFC 9110, section 5.6.2).
+// isToken reports whether s is a valid header field name (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	const others = "!#$%&'*+-.^_`|~0123456789"
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
@@ -239,11 +242,12 @@ func isToken(s string) bool {
 	})
 }
 
-// isControl reports a character that no value of a field may hold (RFC 9110, section 5.5): some readers refuse the form for it.
+// isControl reports characters that field values must not contain (RFC 9110, section 5.5); some
+// readers refuse the form because of them.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// dispositionName reads form-data; name="x"; filename="y". Names that are escaped or extended are read differently by different
-// readers.
+// dispositionName parses form-data; name="x"; filename="y". Escaped or extended names are refused,
+// because readers interpret them differently.
 func dispositionName(value string) (name string, file bool, err error) {
 	broken := invalidForm("", "a part of the form has a malformed name")
 	kind, params, perr := mime.ParseMediaType(value)

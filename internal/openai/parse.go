@@ -6,7 +6,7 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Parse reads the body of a request of the given kind, as the function for that kind does.
+// Parse parses the body of a request of the given kind, with the function for that kind.
 func Parse(api API, raw []byte, l Limits) (*Request, error) {
 	switch api {
 	case Chat:
@@ -20,8 +20,8 @@ func Parse(api API, raw []byte, l Limits) (*Request, error) {
 	return ParseBody(raw, l)
 }
 
-// Reparse reads a body that an edit has made of that of r. What a translator has set, which no body
-// tells, is kept. The edit leaves each message in its place.
+// Reparse parses an edited body of r. Values set by a translator, which are not in the body, are
+// kept. The edit must not move messages.
 func (r *Request) Reparse(raw []byte) (*Request, error) {
 	out, err := Parse(r.API, raw, Accepted())
 	if err != nil {
@@ -36,7 +36,7 @@ const (
 	roleDeveloper = "developer"
 	roleUser      = "user"
 	roleAssistant = "assistant"
-	roleUnknown   = "unknown" // of an item of the Responses API that may be anybody's
+	roleUnknown   = "unknown" // for an item of the Responses API of unknown origin
 	roleTool      = "tool"
 	roleFunction  = "function"
 )
@@ -70,11 +70,10 @@ type chatParser struct {
 	scanner
 
 	req   *Request
-	parts int    // content parts and further texts so far
+	parts int    // number of content parts and further texts so far
 	text  []byte // the text of the content being read; reused
 
-	// Whose the texts are that are kept: of the message being read, or else of a role and an
-	// origin.
+	// Role and origin of the texts being read: those of the message, or else the given ones.
 	inMessage bool
 	role      string
 	origin    signal.Origin
@@ -84,9 +83,9 @@ func newParser(api API, raw []byte, l Limits) chatParser {
 	return chatParser{scanner: newScanner(raw, l.orDefault()), req: &Request{API: api, Raw: raw, SystemIndex: -1}}
 }
 
-// ParseChat reads the body of a chat completion. Any error is an *Error with status 400 that names
-// the position or the field. raw is kept and must never change again, as strings of the request may
-// lie in it.
+// ParseChat parses the body of a chat completion. Any error is an *Error with status 400 that names
+// the position or the field. raw is retained and must not be modified afterwards, because strings
+// of the request may alias it.
 func ParseChat(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Chat, raw, l)
 	defer p.release()
@@ -100,7 +99,7 @@ func ParseChat(raw []byte, l Limits) (*Request, error) {
 	return p.req, nil
 }
 
-// body reads the top-level object; field reads the value of the member that p.name names.
+// body reads the top-level object; field reads the value of the member named p.name.
 func (p *chatParser) body(field func(*chatParser) error) error {
 	if kind := p.kind(); kind != '{' && kind != 0 {
 		if err := p.skip(); err != nil {
@@ -188,7 +187,7 @@ func (p *chatParser) chatText() (err error) {
 	}
 }
 
-// effort reads a word for how much a model is to think. Some templates put any word into the
+// effort reads the word for how much a model should reason. Some templates insert any word into the
 // prompt.
 func (p *chatParser) effort() (string, error) {
 	effort, err := p.strOrNull()
@@ -213,7 +212,7 @@ func (p *chatParser) streamOptions() error {
 	})
 }
 
-// oneMember reads an object, or null, of which one member matters: the only one of names.
+// oneMember reads an object, or null, of which only the one member in names matters.
 func (p *chatParser) oneMember(names []string, read func() error) error {
 	if p.null() {
 		return nil
@@ -229,8 +228,8 @@ func (p *chatParser) oneMember(names []string, read func() error) error {
 	})
 }
 
-// templateArguments reads chat_template_kwargs and keeps the strings in it: a template may put any
-// of them into the prompt, nobody here knows where.
+// templateArguments reads chat_template_kwargs and keeps its strings as text: a template may insert
+// any of them into the prompt at an unknown position.
 func (p *chatParser) templateArguments() (Span, error) {
 	if p.null() {
 		return Span{}, nil
@@ -243,7 +242,7 @@ func (p *chatParser) templateArguments() (Span, error) {
 	return Span{start, p.end()}, err
 }
 
-// tools reads definitions of tools, which chat templates put into the prompt.
+// tools reads tool definitions, which chat templates insert into the prompt.
 func (p *chatParser) tools() error {
 	if p.null() {
 		return nil
@@ -293,7 +292,7 @@ func (p *chatParser) message() error {
 	return nil
 }
 
-// newMessage reads an object as a message more; field reads the value of each of its members.
+// newMessage reads an object as a new message; field reads the value of each of its members.
 func (p *chatParser) newMessage(field func(m *Message) error) (*Message, error) {
 	if err := p.countMessage(); err != nil {
 		return nil, err
@@ -312,7 +311,8 @@ func (p *chatParser) newMessage(field func(m *Message) error) (*Message, error) 
 	return m, err
 }
 
-// noteRole looks at the role of the newest message: the first with instructions is the system's.
+// noteRole processes the role of the newest message. The first message with instructions becomes
+// the system message.
 func (p *chatParser) noteRole(m *Message) {
 	if p.req.SystemIndex < 0 && (m.Role == roleSystem || m.Role == roleDeveloper) {
 		p.req.SystemIndex = len(p.req.Messages) - 1
@@ -333,7 +333,7 @@ func (p *chatParser) messageField(m *Message) (err error) {
 		return p.function()
 	case "tool_call_id":
 		return p.identifier()
-	case "tools": // of a developer's message
+	case "tools": // in a message of the developer
 		return p.anything()
 	case "refusal", "reasoning", "reasoning_content", "thinking":
 		return p.harvest()
@@ -346,8 +346,8 @@ func (p *chatParser) messageField(m *Message) (err error) {
 // knownRoles names the roles, for errors.
 const knownRoles = "must be one of system, developer, user, assistant, tool, function"
 
-// oneRole reads a role. Others than those of the API are refused: templates put a role into the
-// prompt as it is, and some take one that they do not know for one that they do.
+// oneRole reads a role. Roles that the API does not define are refused: templates insert a role
+// into the prompt unchanged, and some treat an unknown role as a known one.
 func (p *chatParser) oneRole() (string, error) {
 	if p.kind() != '"' {
 		return "", p.mistyped("a string")
@@ -370,7 +370,7 @@ func (p *chatParser) oneRole() (string, error) {
 	case roleFunction:
 		return roleFunction, nil
 	}
-	switch role := p.unquote(quoted); role { // one that is spelled with escapes
+	switch role := p.unquote(quoted); role { // a role spelled with escapes
 	case roleUser, roleAssistant, roleSystem, roleDeveloper, roleTool, roleFunction:
 		return role, nil
 	}
@@ -418,7 +418,8 @@ func (p *chatParser) countPart() error {
 	return nil
 }
 
-// toolCalls reads the tool calls of an earlier answer: names and arguments are text the model sees.
+// toolCalls reads the tool calls of an earlier answer: the model sees their names and arguments as
+// text.
 func (p *chatParser) toolCalls() error {
 	if p.null() {
 		return nil
@@ -467,11 +468,11 @@ func (p *chatParser) function() error {
 	})
 }
 
-// part tells what one element of a content list holds.
+// part is the kind of content in one element of a content list.
 type part struct{ image, media bool }
 
 // part reads one element of a content list and appends its texts to p.text. A bare string is a text
-// part to vLLM, and so it is here.
+// part, as in vLLM.
 func (p *chatParser) part() (part, error) {
 	var out part
 	switch p.kind() {
@@ -505,11 +506,11 @@ func (p *chatParser) part() (part, error) {
 	return out, err
 }
 
-// mediaID is the member of a content part that names what vLLM keeps of it
+// mediaID is the member of a content part that identifies the media that vLLM keeps
 // (vllm/entrypoints/chat_utils.py of 0.10.2 and later).
 const mediaID = "uuid"
 
-// mediaID reads the value of that member, and notes where one stands.
+// mediaID reads the value of that member, and records its path.
 func (p *chatParser) mediaID() error {
 	if p.null() {
 		return nil
@@ -521,8 +522,8 @@ func (p *chatParser) mediaID() error {
 	return err
 }
 
-// partText reads a text of a part. Something else in its place is refused: what the upstream may
-// read as text must not stay unread here.
+// partText reads a text of a part. Any other type is refused: text that the upstream may read must
+// not remain unread here.
 func (p *chatParser) partText() error {
 	if p.null() {
 		return nil
@@ -552,8 +553,8 @@ func isTextField(name string) bool {
 	}
 }
 
-// see notes what the type of a part, or the name of one of its members, says about its kind: vLLM
-// takes either as the sign of the kind.
+// see records what the type of a part, or the name of one of its members, says about its kind: vLLM
+// uses either to determine the kind.
 func (p *part) see(word string) {
 	switch {
 	case word == "image" || strings.HasPrefix(word, "image_") || word == "input_image":

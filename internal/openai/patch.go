@@ -7,9 +7,9 @@ import (
 )
 
 // Patch collects edits of a request's body. The edits refer to the request as it was parsed:
-// indices of messages do not move when messages are inserted. Bytes applies them all at once.
+// message indices do not change when messages are inserted. Bytes applies all edits at once.
 //
-// A Patch belongs to one goroutine. Any number of patches may be made of one request, so that each
+// A Patch belongs to one goroutine. Any number of patches of one request may exist, so that each
 // attempt at an upstream can have its own.
 type Patch struct {
 	req      *Request
@@ -20,7 +20,7 @@ type Patch struct {
 
 type fieldEdit struct {
 	name    string
-	value   []byte // unused when removed
+	value   []byte // unused if removed
 	removed bool
 }
 
@@ -28,8 +28,8 @@ type messageEdit struct {
 	index    int
 	removed  bool
 	replaced bool
-	text     string // valid when replaced
-	prefix   string // goes in front of the text, replaced or not
+	text     string // valid if replaced
+	prefix   string // inserted before the text, replaced or not
 }
 
 type insertEdit struct {
@@ -37,11 +37,11 @@ type insertEdit struct {
 	role, text string
 }
 
-// NewPatch returns a patch that changes nothing, except that the result never holds the proxy's own
-// object "signalbox".
+// NewPatch returns a patch without edits. The result of Bytes nevertheless never contains the
+// proxy's own object "signalbox".
 func NewPatch(r *Request) *Patch { return &Patch{req: r} }
 
-// SetModel names another model. Naming the model that the request has leaves its spelling as it is.
+// SetModel replaces the model. If the request already names this model, its spelling stays.
 func (p *Patch) SetModel(model string) {
 	if model == p.req.Model {
 		p.revert("model")
@@ -54,22 +54,22 @@ func (p *Patch) SetModel(model string) {
 	p.SetField("model", appendString(nil, model))
 }
 
-// SetField gives a field of the body a value, in place when the field exists and after the last
-// field otherwise. rawJSON must be one valid JSON value; it is not checked, and not copied before
-// Bytes. The last edit of a field holds, and holds against edits of single messages when the field
-// is messages. The proxy's own object cannot be set.
+// SetField sets a field of the body, in place if the field exists and after the last field
+// otherwise. rawJSON must be one valid JSON value; it is not checked, and must stay unchanged until
+// Bytes. The last edit of a field takes precedence, for messages also over edits of single
+// messages. The proxy's own object cannot be set.
 func (p *Patch) SetField(name string, rawJSON []byte) {
 	if name != extrasField {
 		p.put(fieldEdit{name: name, value: rawJSON})
 	}
 }
 
-// DeleteField removes a field of the body. Removing what is not there changes nothing.
+// DeleteField removes a field of the body, if there is one.
 func (p *Patch) DeleteField(name string) { p.put(fieldEdit{name: name, removed: true}) }
 
-// SetNested gives a member of a field's object a value and keeps the object's other members as they
-// are. A field that is absent, null or no object becomes an object. The demands on rawJSON are
-// those of SetField.
+// SetNested sets a member of a field's object and keeps the object's other members. If the field is
+// absent, null or not an object, it becomes an object. The requirements for rawJSON are those of
+// SetField.
 func (p *Patch) SetNested(field, key string, rawJSON []byte) {
 	object := p.current(field)
 	if len(object) == 0 {
@@ -84,9 +84,9 @@ func (p *Patch) SetNested(field, key string, rawJSON []byte) {
 	p.SetField(field, apply(object, spliceObject(nil, object, members, edits)))
 }
 
-// InsertMessage adds a message in front of message index, or at the end when index is the number of
-// messages. Messages inserted at the same index appear in the order of the calls. An index out of
-// range panics, and so does a request that is no chat completion: there is nowhere to put it.
+// InsertMessage inserts a message before message index, or at the end if index is the number of
+// messages. Messages inserted at the same index appear in the order of the calls. It panics if
+// index is out of range, or if the request is not a chat completion.
 func (p *Patch) InsertMessage(index int, role, text string) {
 	if p.req.API != Chat {
 		panic("openai: message inserted into a request that is no chat completion")
@@ -96,26 +96,27 @@ func (p *Patch) InsertMessage(index int, role, text string) {
 	p.inserts = append(p.inserts, insertEdit{index: index, role: role, text: text})
 }
 
-// ReplaceMessageText makes text the whole text of message i, whether its content is a string, a
-// list of parts, null or absent. In a list the first text takes the new one and the others go;
-// images and other media stay. It replaces what was prepended before. An index out of range panics.
+// ReplaceMessageText replaces the whole text of message i, whether its content is a string, a list
+// of parts, null or absent. In a list the first text part receives the new text and the other text
+// parts are removed; images and other media stay. Text prepended earlier is replaced too. It panics
+// if i is out of range.
 func (p *Patch) ReplaceMessageText(i int, text string) {
 	e := p.message(i)
 	*e = messageEdit{index: i, removed: e.removed, replaced: true, text: text}
 }
 
-// PrependToMessageText puts text in front of the text of message i; the rest keeps its spelling.
-// What is prepended later comes first. An index out of range panics.
+// PrependToMessageText inserts text before the text of message i, whose spelling stays. Text
+// prepended later comes first. It panics if i is out of range.
 func (p *Patch) PrependToMessageText(i int, text string) {
 	e := p.message(i)
 	e.prefix = text + e.prefix
 }
 
-// SetInstructions gives a Response other instructions.
+// SetInstructions replaces the instructions of a Response.
 func (p *Patch) SetInstructions(text string) { p.SetField(instructionsField, appendString(nil, text)) }
 
-// PrependToInstructions puts text in front of the instructions of a Response; they keep their
-// spelling. Without instructions text becomes all of them.
+// PrependToInstructions inserts text before the instructions of a Response, whose spelling stays.
+// Without instructions, text becomes the instructions.
 func (p *Patch) PrependToInstructions(text string) {
 	quoted := appendString(nil, text)
 	if at := p.req.instructions; at.Present() && p.req.Raw[at.Start] == '"' {
@@ -126,14 +127,14 @@ func (p *Patch) PrependToInstructions(text string) {
 
 const instructionsField = "instructions"
 
-// StripExtras removes the proxy's own object "signalbox". Bytes does so in any case; the method
-// says it where a reader looks for it.
+// StripExtras removes the proxy's own object "signalbox". Bytes always does this; the method makes
+// it explicit.
 func (p *Patch) StripExtras() { p.DeleteField(extrasField) }
 
 // extrasField is the field of the body that is addressed to the proxy.
 const extrasField = "signalbox"
 
-// Bytes returns the body with the edits applied. Without edits it is the request's Raw itself, so
+// Bytes returns the body with the edits applied. Without edits this is the request's Raw itself, so
 // the caller must not write to it. The patch can be edited further and applied again.
 func (p *Patch) Bytes() []byte {
 	r := p.req
@@ -154,7 +155,7 @@ func (p *Patch) Bytes() []byte {
 	return apply(r.Raw, edits)
 }
 
-// current is the value that a field has now: the last edit or the original. It is nil when absent.
+// current returns the present value of a field: the last edit or the original; nil if absent.
 func (p *Patch) current(name string) []byte {
 	if e, ok := find(p.fields, name); ok {
 		return e.value
@@ -172,7 +173,7 @@ func (p *Patch) put(e fieldEdit) {
 	p.fields = append(p.fields, e)
 }
 
-// revert forgets the edit of a field.
+// revert removes the edit of a field.
 func (p *Patch) revert(name string) {
 	for i := range p.fields {
 		if p.fields[i].name == name {
@@ -195,7 +196,7 @@ func (p *Patch) message(i int) *messageEdit {
 
 func (p *Patch) spliceMessages(edits []edit) []edit {
 	all := p.req.Messages
-	alone := p.kept(0) == len(all) // no message stays that an inserted one would follow
+	alone := p.kept(0) == len(all) // no message remains that an inserted one would follow
 	inserts := slices.Clone(p.inserts)
 	slices.SortStableFunc(inserts, func(a, b insertEdit) int { return a.index - b.index })
 	for _, in := range inserts {
@@ -225,7 +226,7 @@ func (p *Patch) spliceMessages(edits []edit) []edit {
 
 func spliceText(edits []edit, r *Request, m Message, e messageEdit) []edit {
 	if !m.Content.Present() {
-		at := m.Span.End - 1 // the closing brace; a message has a role, so a comma is due
+		at := m.Span.End - 1 // the closing brace; a message has a role, so a comma is needed
 		return append(edits, edit{Span{at, at}, appendString([]byte(`,"content":`), e.prefix+e.text)})
 	}
 	switch r.Raw[m.Content.Start] {
@@ -238,7 +239,7 @@ func spliceText(edits []edit, r *Request, m Message, e messageEdit) []edit {
 	}
 }
 
-// onString edits a text that is the JSON string at the given place.
+// onString edits a text that is the JSON string at the given span.
 func (e *messageEdit) onString(at Span) edit {
 	if e.replaced {
 		return edit{at, appendString(nil, e.prefix+e.text)}
@@ -283,8 +284,8 @@ func (e *messageEdit) onParts(edits []edit, r *Request, content Span) []edit {
 	return removeRuns(edits, len(parts), func(i int) Span { return parts[i].span }, func(i int) bool { return dropped[i] })
 }
 
-// textCarrier picks the part whose text an edit works on: the first that is not empty, so that what
-// is prepended meets the text, else the first, else -1.
+// textCarrier returns the index of the part whose text an edit applies to: the first non-empty one,
+// so that prepended text is next to text, else the first, else -1.
 func textCarrier(parts []contentPart) int {
 	first := -1
 	for i, p := range parts {
@@ -310,11 +311,11 @@ func find(fields []fieldEdit, name string) (fieldEdit, bool) {
 	return fieldEdit{}, false
 }
 
-// nameIs reports whether a member has the given name, however it is escaped.
+// nameIs reports whether a member has the given name, with or without escapes.
 func nameIs(raw []byte, m member, name string) bool {
 	quoted := raw[m.name.Start:m.name.End]
 	switch n := len(quoted) - 2; {
-	case n < len(name): // escapes make a name longer, never shorter
+	case n < len(name): // escapes only make a name longer
 		return false
 	case n == len(name):
 		return string(quoted[1:1+n]) == name && strings.IndexByte(name, '\\') < 0

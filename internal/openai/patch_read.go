@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Field returns the JSON value of a field of the body as the client spelled it, nil when there is
-// none. The result aliases Raw.
+// Field returns the JSON value of a field of the body as the client spelled it, or nil. The result
+// aliases Raw.
 func (r *Request) Field(name string) []byte {
 	for _, m := range r.members {
 		if nameIs(r.Raw, m, name) {
@@ -24,8 +24,8 @@ func (r *Request) Has(name string) bool {
 	return r.Field(name) != nil
 }
 
-// Member returns the value of a member of a JSON object, nil when object is none or lacks it. The
-// result aliases object.
+// Member returns the value of a member of a JSON object, or nil if object is not an object or lacks
+// it. The result aliases object.
 func Member(object []byte, name string) []byte {
 	members, ok := scanObject(object)
 	if !ok {
@@ -39,8 +39,8 @@ func Member(object []byte, name string) []byte {
 	return nil
 }
 
-// DeleteNested removes a member of a field's object and keeps the others as they are. A field that
-// is absent, no object or without that member stays as it is.
+// DeleteNested removes a member of a field's object and keeps the others. It has no effect if the
+// field is absent, not an object or without that member.
 func (p *Patch) DeleteNested(field, key string) {
 	object := p.current(field)
 	members, ok := scanObject(object)
@@ -53,8 +53,8 @@ func (p *Patch) DeleteNested(field, key string) {
 	}
 }
 
-// DeleteMessage removes message i, whatever else was asked for it. What was inserted in front of it
-// stays, in front of the next message that is kept. An index out of range panics.
+// DeleteMessage removes message i; other edits of it have no effect. Messages inserted before it
+// stay, before the next message that is kept. It panics if i is out of range.
 func (p *Patch) DeleteMessage(i int) { p.message(i).removed = true }
 
 // deleted reports whether message i is to be removed.
@@ -62,8 +62,7 @@ func (p *Patch) deleted(i int) bool {
 	return slices.ContainsFunc(p.messages, func(e messageEdit) bool { return e.index == i && e.removed })
 }
 
-// kept returns the first index at or behind i of a message that stays, the number of messages when
-// there is none.
+// kept returns the first index from i on of a message that stays, or the number of messages.
 func (p *Patch) kept(i int) int {
 	for i < len(p.req.Messages) && p.deleted(i) {
 		i++

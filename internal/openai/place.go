@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Whole stands for the place in a list, where no single one is meant.
+// Whole is used for an index in a list if no single element is meant.
 const Whole = -1
 
-// Place is where the client of a translated request said what a message says.
+// Place is the place in the original of a translated request from which a message was made.
 type Place struct {
-	Message int // of its messages, from 0; Whole for what stands beside them, its instructions
-	Block   int // of the content of that message, from 0; Whole where it is not one block alone
+	Message int // index in its messages, from 0; Whole for text beside them, such as instructions
+	Block   int // index in the content of that message, from 0; Whole if it is not a single block
 }
 
-// String names the place, as messages[3].content[0], messages[3] or system.
+// String returns the place as a path: messages[3].content[0], messages[3] or system.
 func (p Place) String() string {
 	if p.Message == Whole {
 		return "system"
@@ -26,10 +26,10 @@ func (p Place) String() string {
 	return at
 }
 
-// SegmentField names what holds the bytes at of a segment of Text, or most of them, as the API calls
-// it: the message of a chat completion, such as messages[7], or of a translated request the place in
-// what the client sent; instructions, input, input[3] or input[3].content[0] of a request to the
-// Responses API; the prompt of a completion. It is empty for a text outside of these.
+// SegmentField returns the path of the field that contains all or most of the bytes at of a segment
+// of Text: a message of a chat completion, such as messages[7]; for a translated request the place
+// in the original; for the Responses API instructions, input, input[3] or input[3].content[0]; the
+// prompt of a completion. It is empty for other texts.
 func (r *Request) SegmentField(segment int, at Span) string {
 	have, next := 0, 0
 	if r.Instructions != "" {
@@ -61,8 +61,8 @@ func (r *Request) SegmentField(segment int, at Span) string {
 	return ""
 }
 
-// messageField names a message, or of its content, where that has several parts, the one that most
-// of within is in; the zero Span is elsewhere in the message.
+// messageField returns the path of a message or, if its content has several parts, of the part that
+// contains most of within. A zero within is outside of the content.
 func (r *Request) messageField(i int, within Span) string {
 	if i < len(r.Places) {
 		return r.Places[i].String()
@@ -85,14 +85,14 @@ func (r *Request) messageField(i int, within Span) string {
 	}
 	name := ".content["
 	before := bytes.TrimRight(r.Raw[m.Span.Start:m.Content.Start], ": \t\r\n")
-	if bytes.HasSuffix(before, []byte(`"output"`)) { // what a call gave
+	if bytes.HasSuffix(before, []byte(`"output"`)) { // the result of a call
 		name = ".output["
 	}
 	return at + name + strconv.Itoa(part) + "]"
 }
 
-// partAt is the part of a content that has most of the bytes within of the text of all, Whole where
-// there are not several.
+// partAt returns the index of the content part that contains most of the bytes within, counted in
+// the joined text; Whole if there is only one part.
 func (r *Request) partAt(content, within Span) int {
 	if r.Raw[content.Start] != '[' {
 		return Whole

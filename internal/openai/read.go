@@ -7,23 +7,22 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Whatever a body holds is read, unless it is exempt (exempt.go) or a word of the API (words.go):
-// what servers make of a member that nobody here knows is not known either. Strings become texts of
-// their own, but for short ones in places where most are names: these, and the names of members,
-// are read together as one text of the member or the message that they are in, a line each. Each
-// text that is read costs a part of a pass, and schemas made by programs have a title for every
-// field.
+// Everything in a body is read, unless it is exempt (exempt.go) or a word of the API (words.go),
+// because servers may show a model any unknown member. Strings become texts of their own, except
+// short strings in places where most strings are names. These, and the names of members, are joined
+// into one text per message or member of the body, one per line: each text costs a part of a
+// classifier pass, and generated schemas have a title for every field.
 
-// longestName is up to how many bytes a string is short.
+// longestName is the maximum length in bytes of a short string.
 const longestName = 32
 
-// as says whose the texts are that are kept from now on, outside of messages.
+// as sets the role and origin of texts outside of messages that are kept from now on.
 func (p *chatParser) as(role string, from signal.Origin) *chatParser {
 	p.role, p.origin = role, from
 	return p
 }
 
-// keep keeps a text of the message being read, or of whom as has named.
+// keep adds a text of the current message, or with the role and origin set by as.
 func (p *chatParser) keep(t string) { p.add(text{text: t}) }
 
 func (p *chatParser) add(t text) {
@@ -36,7 +35,7 @@ func (p *chatParser) add(t text) {
 	p.req.loose = append(p.req.loose, t)
 }
 
-// keepShort keeps the short strings since it was last called as one text.
+// keepShort adds the short strings collected since its last call as one text.
 func (p *chatParser) keepShort() {
 	if len(p.list) > 0 {
 		p.add(text{text: string(p.list), list: true})
@@ -44,8 +43,7 @@ func (p *chatParser) keepShort() {
 	}
 }
 
-// other reads a member that is not one of names, which are those that the object around it may
-// have.
+// other reads a member that is not one of names, the known members of the enclosing object.
 func (p *chatParser) other(names []string) error {
 	if err := p.fold(names); err != nil {
 		return err
@@ -69,7 +67,7 @@ func (p *chatParser) named(read func() error) error {
 	return read()
 }
 
-// short keeps a string that is most likely a name.
+// short keeps a string that is probably a name.
 func (p *chatParser) short(t []byte) error {
 	switch {
 	case len(t) == 0 || IsWord(t):
@@ -88,7 +86,7 @@ func (p *chatParser) short(t []byte) error {
 	return nil
 }
 
-// shortString reads a string that is most likely a name, which is next.
+// shortString reads the next value, a string that is probably a name.
 func (p *chatParser) shortString() error {
 	quoted, err := p.dec.ReadValue()
 	if err != nil {
@@ -102,8 +100,8 @@ func (p *chatParser) shortString() error {
 	return p.short(t)
 }
 
-// anything reads a value of which most strings are names, and keeps all of it. A description is a
-// text of its own.
+// anything reads a value in which most strings are names, and keeps all of it. A description
+// becomes a text of its own.
 func (p *chatParser) anything() error {
 	switch p.kind() {
 	case '"':
@@ -122,7 +120,7 @@ func (p *chatParser) anything() error {
 	}
 }
 
-// harvest reads a value of which every string is a text.
+// harvest reads a value and keeps every string in it as a text.
 func (p *chatParser) harvest() error {
 	switch p.kind() {
 	case '"':
@@ -143,8 +141,8 @@ func (p *chatParser) harvest() error {
 	}
 }
 
-// texts is harvest for values that have members of the API among others: what steers it is short,
-// and pictures and recordings are no text.
+// texts is harvest for values that contain members of the API among others: control values are
+// treated as short strings, and images and recordings are not text.
 func (p *chatParser) texts() error {
 	switch p.kind() {
 	case '[':
@@ -166,7 +164,7 @@ func (p *chatParser) texts() error {
 	}
 }
 
-// steers reports whether a member of this name mostly steers the API.
+// steers reports whether a member of this name usually is a control value of the API.
 func steers(name string) bool {
 	switch name {
 	case "type", "status", "role":
@@ -175,7 +173,7 @@ func steers(name string) bool {
 	return false
 }
 
-// isID reports whether a member of this name mostly holds what a program called something.
+// isID reports whether a member of this name usually holds an identifier.
 func isID(name string) bool {
 	switch name {
 	case "id", "call_id", "tool_call_id", "file_id":
@@ -184,8 +182,8 @@ func isID(name string) bool {
 	return false
 }
 
-// identifier is anything for a member that holds an ID. One that a program made is no text: each
-// call of a tool has another, and each would cost a part of a pass.
+// identifier is anything for a member that holds an identifier. Identifiers made by a program are
+// not kept as text: each tool call has another one, and each would cost a part of a pass.
 func (p *chatParser) identifier() error {
 	if p.kind() != '"' {
 		return p.anything()
@@ -198,8 +196,8 @@ func (p *chatParser) identifier() error {
 }
 
 const (
-	longestID   = 48 // bytes behind the prefix
-	digitsOfOne = 8  // one after another: those of a card, an account or a telephone are more
+	longestID   = 48 // bytes after the prefix
+	digitsOfOne = 8  // consecutive digits; card, account and telephone numbers have more
 )
 
 // madePrefixes are what servers and clients put before IDs of calls, results, responses and files.
@@ -210,9 +208,9 @@ var madePrefixes = []string{
 	"item_", "file-", "file_", "ctc_", "ws_", "run_", "step_",
 }
 
-// isMade reports whether s, the inside of a JSON string, is an ID that a program made: a UUID, or letters
-// and digits in one piece behind a prefix of such IDs. There is no room for a sentence, the number of
-// a card or a key of an API in it.
+// isMade reports whether s, the inside of a JSON string, is an identifier made by a program: a
+// UUID, or letters and digits without separators after a known prefix. The accepted length leaves
+// no room for a sentence, a card number or an API key.
 func isMade(s []byte) bool {
 	for _, prefix := range madePrefixes {
 		if rest, ok := bytes.CutPrefix(s, []byte(prefix)); ok {
@@ -222,7 +220,7 @@ func isMade(s []byte) bool {
 	return isUUID(s)
 }
 
-// onePiece reports whether s is letters and digits, with no number that is long.
+// onePiece reports whether s consists of letters and digits, without a long number.
 func onePiece(s []byte) bool {
 	digits := 0
 	for _, c := range s {
@@ -257,8 +255,8 @@ func isUUID(s []byte) bool {
 	return true
 }
 
-// isAddress reports whether a member of this name mostly holds an image, a sound or a file, or says
-// where one is.
+// isAddress reports whether a member of this name usually holds an image, audio or a file, or its
+// URL.
 func isAddress(name string) bool {
 	switch name {
 	case "url", "data", "image_url", "audio_url", "video_url", "file_url", "file_data":
@@ -267,7 +265,7 @@ func isAddress(name string) bool {
 	return false
 }
 
-// address reads a string that is a text, unless it holds a file as bytes.
+// address reads a string and keeps it as text, unless it is the bytes of a file.
 func (p *chatParser) address() error {
 	quoted, err := p.dec.ReadValue()
 	if err != nil || IsFile(quoted[1:len(quoted)-1]) {
@@ -282,13 +280,12 @@ func (p *chatParser) address() error {
 	return nil
 }
 
-// minFile is from how many bytes on base64 is taken for that of a file: a text that is not meant to
-// be decoded could not be read, and any other is shorter.
+// minFile is the length in bytes from which base64 is treated as a file: longer text that is not
+// meant to be decoded would be unreadable, and other text is shorter.
 const minFile = 1024
 
-// IsFile reports whether s, the inside of a JSON string, is the bytes of a file: a data URL (RFC
-// 2397) in base64, or base64 alone, of 1024 bytes and more. Of another data URL, and of less, it
-// reports false.
+// IsFile reports whether s, the inside of a JSON string, is the bytes of a file: a base64 data URL
+// (RFC 2397), or plain base64, of at least 1024 bytes.
 func IsFile(s []byte) bool {
 	const scheme, encoding = "data:", ";base64,"
 	if len(s) < minFile {
@@ -310,7 +307,8 @@ func IsFile(s []byte) bool {
 	return true
 }
 
-// plainType reports whether s can be the type of a data URL, and is not long enough for more.
+// plainType reports whether s can be the media type of a data URL, and is too short to contain
+// anything else.
 func plainType(s []byte) bool {
 	const longest = 80
 	return len(s) <= longest && bytes.IndexFunc(s, func(r rune) bool {
@@ -319,17 +317,18 @@ func plainType(s []byte) bool {
 	}) < 0
 }
 
-// isBase64 reports whether c occurs in base64 inside of a JSON string, where a slash may be
+// isBase64 reports whether c can occur in base64 inside a JSON string, where a slash may be
 // escaped.
 func isBase64(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' ||
 		c == '=' || c == '-' || c == '_' || c == '\\'
 }
 
-// isMedium reports whether a member of a content part holds an image, a sound, a video or a file.
+// isMedium reports whether a member of a content part holds an image, audio, a video or a file.
 func isMedium(name string) bool { return exempt(inPart, name) }
 
-// medium reads the value of such a member. Where the bytes are, or what they are, is not read.
+// medium reads the value of such a member. Neither the bytes, nor their URL or type, are kept as
+// text.
 func (p *chatParser) medium() error {
 	switch p.kind() {
 	case '[':

@@ -9,15 +9,15 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Span is a half-open range of byte offsets into Request.Raw. The zero Span means absent: no value
-// of a body starts at offset 0.
+// Span is a half-open range of byte offsets in Request.Raw. The zero Span means absent: no value of
+// a body starts at offset 0.
 type Span struct{ Start, End int }
 
 // Present reports whether the span refers to anything.
 func (s Span) Present() bool { return s.End > s.Start }
 
-// Limits bounds what one body may contain, so that a small body cannot cost much memory. A field
-// that is zero or negative takes its value from DefaultLimits.
+// Limits restricts the contents of one body, so that a small body cannot cost much memory. A field
+// that is zero or negative is replaced by its value in DefaultLimits.
 type Limits struct {
 	MaxMessages int // elements of messages
 	MaxDepth    int // nested objects and arrays; the body itself is 1
@@ -28,7 +28,7 @@ type Limits struct {
 }
 
 // DefaultLimits returns limits far above what clients send. The check for duplicate names costs
-// about 180 bytes a name, so MaxMembers also bounds memory; the largest object of the API is
+// about 180 bytes per name, so MaxMembers also limits memory; the largest object of the API is
 // logit_bias.
 func DefaultLimits() Limits {
 	return Limits{
@@ -41,7 +41,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Accepted returns limits for what has been accepted before, in one or in parts: none.
+// Accepted returns limits for requests that have been accepted before: none.
 func Accepted() Limits {
 	const none = math.MaxInt32
 	return Limits{
@@ -61,17 +61,17 @@ func (l Limits) orDefault() Limits {
 	}
 }
 
-// API is the kind of request that a body is.
+// API is the kind of a request.
 type API uint8
 
 const (
 	// Chat is a chat completion.
 	Chat API = iota
-	// Completion is a completion that is no chat.
+	// Completion is a completion other than a chat.
 	Completion
 	// Response is a request to the Responses API.
 	Response
-	// Other is whatever else names a model, such as embeddings.
+	// Other is any other request that names a model, such as embeddings.
 	Other
 )
 
@@ -84,7 +84,7 @@ func (a API) String() string {
 	return names[a]
 }
 
-// list is the field that holds the messages.
+// list returns the field that holds the messages.
 func (a API) list() string {
 	switch a {
 	case Chat:
@@ -96,52 +96,56 @@ func (a API) list() string {
 	return "input"
 }
 
-// PromptField is the field of the body that holds the prompt: messages, prompt or input.
+// PromptField returns the field of the body that holds the prompt: messages, prompt or input.
 func (r *Request) PromptField() string { return r.API.list() }
 
 // Request is the typed view of a request body. It is immutable after parsing and safe for
-// concurrent use. Nobody may write to Raw any more, not even when the request is done with: a text
-// of 16 KiB and more that is at least half of it shares its memory. All other strings are copies.
+// concurrent use. Raw must never be written to, even after the request has ended: a text of at
+// least 16 KiB that makes up at least half of Raw shares its memory. All other strings are copies.
 type Request struct {
 	API API
 	Raw []byte // the body as received; the parser neither copies nor changes it
 
 	Model        string // never empty
 	Stream       bool
-	IncludeUsage bool // stream_options.include_usage; always true of a Response
-	Echo         bool // the answer repeats the prompt; only of a Completion
+	IncludeUsage bool // stream_options.include_usage; always true for a Response
+	Echo         bool // the answer repeats the prompt; only for a Completion
 
 	Messages     []Message // at least one after ParseChat, none after ParseBody
-	SystemIndex  int       // first message of role system or developer, or -1
-	Instructions string    // of a Response; they stand before the messages, as said by the system
+	SystemIndex  int       // index of the first message of role system or developer, or -1
+	Instructions string    // of a Response; placed before the messages, as text of the system
 
-	MaxTokens           *int64 // nil when absent or null; see AnswerLimit
-	MaxCompletionTokens *int64 // nil when absent or null; max_output_tokens after ParseResponse and ParseBody
-	ReasoningEffort     string // empty when absent or null; reasoning.effort of a Response
-	ChatTemplateKwargs  Span   // the value of chat_template_kwargs, an object; zero when absent or null
+	MaxTokens *int64 // nil if absent or null; see AnswerLimit
+	// nil if absent or null; max_output_tokens after ParseResponse and ParseBody
+	MaxCompletionTokens *int64
+	ReasoningEffort     string // empty if absent or null; reasoning.effort of a Response
+	// the value of chat_template_kwargs, an object; zero if absent or null
+	ChatTemplateKwargs Span
 
-	HasTools  bool // tools or functions is a list that is not empty
+	HasTools  bool // tools or functions is a non-empty list
 	HasImages bool // some content part is an image
 	HasMedia  bool // some content part holds more than text: image, audio, video or file
 
-	OpaquePrompt bool // a prompt is given as token ids or vectors, which nobody here can read; never after ParseChat
+	// a prompt is given as token ids or vectors, which cannot be read here; never after ParseChat
+	OpaquePrompt bool
 
-	TokenIDs   int // how many token ids the prompts of a Completion hold
-	TokenLists int // how many of its prompts are lists of them
+	TokenIDs   int // number of token ids in the prompts of a Completion
+	TokenLists int // number of its prompts that are lists of token ids
 
-	// MediaID is the path of the first uuid of a content part, as messages[0].content[1].uuid, empty
-	// where no part has one: vLLM keeps pictures and recordings under such names, whoever sent them.
+	// MediaID is the path of the first uuid of a content part, such as messages[0].content[1].uuid,
+	// empty if no part has one. vLLM stores images and recordings under these names, regardless of
+	// the sender.
 	MediaID string
 
-	// Translated: the body is a translation of a request to another API, so that its client knows
-	// neither its members nor which words a model takes. Who translates sets it, before anybody
-	// reads it.
+	// Translated means that the body was translated from another API, so that the client knows
+	// neither its members nor the words that a model accepts. The translator sets it before any
+	// other use.
 	Translated bool
-	// ThinkingBudget is how many tokens the client of a translated request has the model reason
-	// for; 0 where it does not say. Who translates sets it.
+	// ThinkingBudget is the number of tokens for reasoning that the client of a translated request
+	// specified, or 0. The translator sets it.
 	ThinkingBudget int64
-	// Places tells of each of Messages where it is in what the client of a translated request sent;
-	// nil where it sent Messages. Who translates sets it.
+	// Places holds, for each of Messages, its place in the original of a translated request; nil if
+	// the client sent Messages itself. The translator sets it.
 	Places []Place
 
 	Extras Extras
@@ -150,23 +154,23 @@ type Request struct {
 	texts   []text   // texts of messages outside their content, in order
 	loose   []text   // texts outside messages, in order
 
-	instructions Span // the value of instructions; zero when absent
-	toolsJSON    int  // bytes of tools and functions as they are spelled
-	toolsText    int  // bytes of loose that are theirs
-	ids          int  // numbers in the input of an API without a parser of its own
-	refers       bool // some item of the input of a Response stands for one that the server keeps
+	instructions Span // the value of instructions; zero if absent
+	toolsJSON    int  // size of tools and functions in bytes of JSON
+	toolsText    int  // number of bytes in loose that come from them
+	ids          int  // number of token ids in the input of an API without a parser of its own
+	refers       bool // an item of the input of a Response refers to one that the server keeps
 
-	form    bool     // the body is a form and no JSON
+	form    bool     // the body is a form, not JSON
 	parts   []string // names of the fields of a form
 	modelAt Span     // the value of the field model of a form
 }
 
-// AnswerLimit returns how many tokens the client takes for one answer at most, at least 1, and 0
-// and false when it does not say. A number below 1 says nothing: some clients send -1 or 0 for no
-// limit, as llama.cpp takes -1. Where a completion repeats its prompt, 0 asks for that alone, for
-// which vLLM makes one token. Of two limits it is the larger one: vLLM and SGLang take
-// max_completion_tokens where it is not 0, servers that are older than it know max_tokens alone,
-// and OpenAI refuses both together. The upstream judges the range.
+// AnswerLimit returns the client's limit for one answer in tokens, at least 1, or 0 and false if
+// there is none. Numbers below 1 are ignored: some clients send -1 or 0 for no limit, as llama.cpp
+// interprets -1. If a completion repeats its prompt, 0 requests only the prompt, for which vLLM
+// generates one token. Of two limits the larger applies: vLLM and SGLang use max_completion_tokens
+// unless it is 0, older servers only know max_tokens, and OpenAI refuses both together. The
+// upstream checks the range.
 func (r *Request) AnswerLimit() (tokens int64, ok bool) {
 	for _, own := range []*int64{r.MaxTokens, r.MaxCompletionTokens} {
 		if own != nil {
@@ -179,7 +183,7 @@ func (r *Request) AnswerLimit() (tokens int64, ok bool) {
 	return tokens, tokens > 0
 }
 
-// LimitField returns the name of the field that holds the AnswerLimit; empty without one.
+// LimitField returns the name of the field with the AnswerLimit; empty without one.
 func (r *Request) LimitField() string {
 	limit, ok := r.AnswerLimit()
 	switch {
@@ -193,17 +197,17 @@ func (r *Request) LimitField() string {
 	return FieldMaxTokens
 }
 
-// Form reports whether the body is a form and no JSON, of which a Patch edits the model alone.
+// Form reports whether the body is a form instead of JSON; a Patch can then only edit the model.
 func (r *Request) Form() bool { return r.form }
 
 // Message is one element of messages.
 type Message struct {
 	Role     string
-	Text     string // the content, or the texts of its parts joined with a newline; empty parts are left out
+	Text     string // the content, or the non-empty texts of its parts joined with newlines
 	Name     string
 	HasImage bool
 	Span     Span // the whole message
-	Content  Span // the value of content, which may be null; zero when absent
+	Content  Span // the value of content, which may be null; zero if absent
 }
 
 // member is one name and value of an object.
@@ -212,21 +216,21 @@ type member struct{ name, value Span }
 // text is a text that reaches the model from outside a message's content.
 type text struct {
 	message int           // index of the message it belongs to
-	role    string        // of a text that belongs to no message
-	origin  signal.Origin // of a text that belongs to no message
+	role    string        // for a text outside of messages
+	origin  signal.Origin // for a text outside of messages
 	text    string
-	list    bool // several short strings, one a line
+	list    bool // several short strings, one per line
 }
 
 // Extras is the body object "signalbox", which is addressed to the proxy and never forwarded.
 type Extras struct {
 	Present     bool
-	Contexts    []ContextRef // in the order in which they are to be placed
+	Contexts    []ContextRef // in the order in which they are inserted
 	Session     string
 	Facts       []Fact
 	Explain     bool
-	Guard       string       // off, observe, annotate, terminate or hold; empty when not named
-	SaveContext *SaveContext // nil when not asked for
+	Guard       string       // off, observe, annotate, terminate or hold; empty if not given
+	SaveContext *SaveContext // nil if not requested
 }
 
 // ContextRef names a stored context.
@@ -234,7 +238,8 @@ type ContextRef struct {
 	ID       string // without the version
 	Version  int    // 0 means the latest
 	Required bool   // true unless the client says otherwise
-	Lease    string // of the context, which lets a deleted one be used; empty without one
+	// a lease of the context, which permits the use of a deleted one; empty without one
+	Lease string
 }
 
 // Fact is a statement that an answer is checked against.
@@ -242,32 +247,32 @@ type Fact struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"` // never empty
 	Source string `json:"source"`
-	Kind   string `json:"kind"` // number, date, name or statement; empty when not named
+	Kind   string `json:"kind"` // number, date, name or statement; empty if not given
 }
 
-// SaveContext asks for prompt and answer to be stored as a context.
+// SaveContext requests that prompt and answer be stored as a context.
 type SaveContext struct {
 	Name string
 	TTL  time.Duration // 0 means the default of the store
 }
 
-// Text returns the request's texts for the extractors: every string and every name of a member of
-// the body but for those that no model reads as text (see docs/security.md), and words of the API.
-// They are contents of all roles, names, tool calls with their arguments and ids, reasoning and
-// refusals of earlier turns, retrieved documents (as role tool, since like tool results they are
+// Text returns the request's texts for the extractors: every string and every member name of the
+// body, except those that no model reads as text (see docs/security.md) and words of the API. The
+// texts are contents of all roles, names, tool calls with their arguments and ids, reasoning and
+// refusals of earlier turns, retrieved documents (as role tool, because like tool results they are
 // data from elsewhere), tools and schemas, prediction, chat_template, chat_template_kwargs, and
-// whatever else a body holds that nobody here knows. Instructions come first. The last word of the
-// user is that of a message where there is one: the last that has text, for a picture says nothing
-// of the subject, be it the user's or one that a tool returned.
+// unknown members. Instructions come first. LastUser is the last message of the user with text, if
+// there is one: an image, whether sent by the user or returned by a tool, does not determine the
+// subject.
 //
-// Short strings and names outside of contents are one segment for each message, or for each member
-// of the body, a line each: Segment.List tells.
+// Short strings and names outside of contents form one segment per message, or per member of the
+// body, one per line; Segment.List marks such a segment.
 //
-// A text of a message, its names and calls included, has the origin of the message's role. Outside
-// of messages, tools, schemas, chat_template and instructions are instructions; prompts, queries,
-// inputs, suffixes and predictions the user's; documents are data; previous_response is the
-// model's. Texts of chat_template_kwargs, of previous_input_messages and of members that the API
-// does not have may be anybody's: OriginAny.
+// A text of a message, including names and calls, has the origin of the message's role. Outside of
+// messages, tools, schemas, chat_template and instructions have the origin instructions; prompts,
+// queries, inputs, suffixes and predictions that of the user; documents are data; previous_response
+// is the model's. Texts of chat_template_kwargs, of previous_input_messages and of members that the
+// API does not define have OriginAny, because their author is unknown.
 func (r *Request) Text() signal.Text {
 	out := signal.Text{Segments: make([]signal.Segment, 0, len(r.Messages)+len(r.texts)+len(r.loose)+1)}
 	if r.Instructions != "" {
@@ -276,7 +281,7 @@ func (r *Request) Text() signal.Text {
 			Origin: signal.OriginInstructions,
 		})
 	}
-	next, spoke := 0, false // spoke: the user did, in a message
+	next, spoke := 0, false // spoke: the user has text in a message
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		from := originOf(m.Role)
@@ -315,24 +320,24 @@ func (r *Request) Text() signal.Text {
 	return out
 }
 
-// hear notes what the user says in a message, unless that has no text.
+// hear records the user's text in a message, if there is any.
 func (r *Request) hear(out *signal.Text, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	if out.LastUser != "" && r.API != Completion { // whose prompts stand beside each other
+	if out.LastUser != "" && r.API != Completion { // whose prompts are independent of each other
 		out.Before = append(out.Before, out.LastUser)
 	}
 	out.LastUser = text
 }
 
-// Shape is what the messages of a request tell of the conversation: how many are of the user, how
-// many results of tools came after the last of these, and whether the model is called again with
-// such a result, as BringsToolResult tells. What the client says beside results, before the model
-// has answered, is no turn of the user: agents put their notes there. What a server remembers of
-// earlier turns (previous_response_id, a stored context) is not among them.
+// Shape returns the shape of the conversation in the messages of a request: the number of user
+// messages, the number of tool results after the last of these, and whether the model is called
+// again with a tool result, as for BringsToolResult. Text of the client beside results, before the
+// model has answered, does not count as a turn of the user, because agents put their notes there.
+// Earlier turns that a server stores (previous_response_id, a stored context) are not included.
 func (r *Request) Shape() (turns, results int, loop bool) {
-	said, brought := 0, 0 // by the client since the model spoke
+	said, brought := 0, 0 // of the client since the model's last message
 	count := func() {
 		switch {
 		case brought > 0:
@@ -356,7 +361,7 @@ func (r *Request) Shape() (turns, results int, loop bool) {
 	return turns, results, brought > 0
 }
 
-// originOf is where the texts of a message of a role come from.
+// originOf returns the origin of the texts in a message of a role.
 func originOf(role string) signal.Origin {
 	switch role {
 	case roleSystem, roleDeveloper:

@@ -24,14 +24,15 @@ var (
 	reasoningNames = []string{"effort"}
 )
 
-// ParseResponse reads the body of a request to the Responses API. Each item of the input is a
-// message: one that has no role has the role that its type implies, assistant for calls and
-// reasoning, tool for what a call gave, whose output is the message's content; an input that is one
-// string is one message. Instructions stand beside them. max_output_tokens is in
-// MaxCompletionTokens, reasoning.effort in ReasoningEffort. IncludeUsage is true, since the last
-// event of a stream always tells the usage. What the server has kept, behind previous_response_id,
-// in a conversation or as an item that another refers to, is not read. A Patch may edit fields and
-// the texts of messages and delete messages, but insert none. Errors and raw are as for ParseChat.
+// ParseResponse parses the body of a request to the Responses API. Each item of the input is a
+// message. An item without a role has the role that its type implies: assistant for calls and
+// reasoning, tool for results of calls, whose output is the message's content. An input that is one
+// string is one message. Instructions are separate. max_output_tokens is stored in
+// MaxCompletionTokens, reasoning.effort in ReasoningEffort. IncludeUsage is true, because the last
+// event of a stream always reports the usage. Data that the server has stored, referenced by
+// previous_response_id, a conversation or an item reference, is not read. A Patch may edit fields
+// and the texts of messages and delete messages, but insert none. Errors and the treatment of raw
+// are as for ParseChat.
 func ParseResponse(raw []byte, l Limits) (*Request, error) {
 	p := newParser(Response, raw, l)
 	defer p.release()
@@ -46,7 +47,7 @@ func ParseResponse(raw []byte, l Limits) (*Request, error) {
 	return p.req, nil
 }
 
-// hasInput reports whether there is something to respond to.
+// hasInput reports whether the request has any input.
 func (p *chatParser) hasInput() bool {
 	return slices.ContainsFunc([]string{
 		"input", "prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation",
@@ -79,9 +80,9 @@ func (p *chatParser) responseField() (err error) {
 		return p.tools()
 	case "prompt":
 		return p.storedPrompt()
-	case "previous_response": // of vLLM: an earlier turn, sent along
+	case "previous_response": // vLLM: an earlier turn, sent along
 		return p.as(roleTool, signal.OriginModel).texts()
-	case "previous_input_messages": // of vLLM: earlier turns of anybody
+	case "previous_input_messages": // vLLM: earlier turns of unknown origin
 		return p.as(roleTool, signal.OriginAny).texts()
 	case "chat_template_kwargs":
 		r.ChatTemplateKwargs, err = p.templateArguments()
@@ -93,8 +94,8 @@ func (p *chatParser) responseField() (err error) {
 	return err
 }
 
-// storedPrompt reads the name of a prompt that the server keeps, and its variables, which are of
-// the user.
+// storedPrompt reads the name of a prompt stored on the server, and its variables, which are text
+// of the user.
 func (p *chatParser) storedPrompt() error {
 	p.as(roleUser, signal.OriginUser)
 	if p.kind() != '{' {
@@ -148,9 +149,9 @@ func (p *chatParser) responseInput() error {
 	return p.elements(p.responseItem)
 }
 
-// responseItem reads a message, a call, what a call gave, or whatever else an input may hold.
+// responseItem reads a message, a call, the result of a call, or any other item of an input.
 func (p *chatParser) responseItem() error {
-	kind, result := "", Span{}     // of result: the texts that came from it
+	kind, result := "", Span{}     // result: the span of its texts
 	hasID, hasMore := false, false // hasMore: a member besides id and type
 	m, err := p.newMessage(func(m *Message) (err error) {
 		hasMore = hasMore || string(p.name) != "id" && string(p.name) != "type"
@@ -173,11 +174,11 @@ func (p *chatParser) responseItem() error {
 	if err != nil {
 		return err
 	}
-	if kind == "image_generation_call" { // the result is a picture
+	if kind == "image_generation_call" { // the result is an image
 		p.req.texts = slices.Delete(p.req.texts, result.Start, result.End)
 	}
-	// The type of a reference may be left out, and a lenient server may see one whatever else is in
-	// it; but who wrote that nobody knows.
+	// The type of a reference may be omitted, and a lenient server may recognise one whatever other
+	// members it has; the author of these is unknown.
 	untyped := kind == "" && hasID && m.Role == "" && !m.Content.Present()
 	p.req.refers = p.req.refers || untyped || kind == itemReference
 	switch {
@@ -193,7 +194,7 @@ func (p *chatParser) responseItem() error {
 	return nil
 }
 
-// itemReference is the type of an item that the server keeps, of which the input has the id alone.
+// itemReference is the type of an item that the server stores; the input only contains its id.
 const itemReference = "item_reference"
 
 func (p *chatParser) responseItemField(m *Message) (err error) {
@@ -221,14 +222,14 @@ func (p *chatParser) responseItemField(m *Message) (err error) {
 	return err
 }
 
-// impliedRole is whose an item without a role is. One of a kind that is not known here may be
-// anybody's, also where it is called a call.
+// impliedRole returns the role of an item without one. The author of an item of an unknown kind is
+// unknown, even if the kind is named a call.
 func impliedRole(kind string) string {
 	switch kind {
 	case "", "message", "mcp_approval_response":
 		return roleUser
 	case "mcp_list_tools",
-		// What a tool of the server returned stands in the item of the call.
+		// The item of the call contains the result of a tool run by the server.
 		"mcp_call", "file_search_call", "code_interpreter_call", "web_search_call":
 		return roleTool
 	case "function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call",

@@ -17,7 +17,7 @@ import (
 )
 
 // scanner walks a body with jsontext, which refuses duplicate names, invalid UTF-8 and lone
-// surrogates, and adds the limits, byte offsets and errors with the field at fault.
+// surrogates. It adds limits, byte offsets and errors that name the field at fault.
 type scanner struct {
 	*scratch
 
@@ -25,48 +25,48 @@ type scanner struct {
 	limits Limits
 }
 
-// scratch is the memory of a scanner, which the next one uses again.
+// scratch is the memory of a scanner, reused by the next one.
 type scratch struct {
 	dec  jsontext.Decoder
-	body bytes.Buffer // that dec reads
+	body bytes.Buffer // input of dec
 	name []byte       // the last member name, decoded; reused
 	buf  []byte       // the last string with escapes, decoded; reused
-	list []byte       // short strings that are read together, a line each; reused
+	list []byte       // short strings that are joined, one per line; reused
 }
 
-// maxScratch bounds the bodies whose scratch is kept: what is kept holds the names of their
-// objects.
+// maxScratch is the maximum size of a body whose scratch is reused, because the scratch retains the
+// names of its objects.
 const maxScratch = 64 << 10
 
 //nolint:gochecknoglobals // memory that has no owner
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// newScanner starts at the beginning of raw. The caller releases it.
+// newScanner returns a scanner at the beginning of raw. The caller must release it.
 func newScanner(raw []byte, l Limits) scanner {
 	s := scratches.Get().(*scratch) //nolint:errcheck,forcetypeassert // the pool holds nothing else
 	// The decoder reads straight from a bytes.Buffer, so its offsets are offsets into raw.
 	s.body = *bytes.NewBuffer(raw)
 	s.dec.Reset(&s.body)
-	s.list = s.list[:0] // the last body may have been given up in the middle
+	s.list = s.list[:0] // parsing of the last body may have been aborted
 	return scanner{scratch: s, raw: raw, limits: l}
 }
 
-// release gives the scanner's memory back. The scanner must not be used after it; what it read
-// stays.
+// release returns the scanner's memory. The scanner must not be used afterwards; its results stay
+// valid.
 func (s *scanner) release() {
 	if len(s.raw) > maxScratch {
 		return
 	}
 	s.body = bytes.Buffer{}
-	s.dec.Reset(&s.body) // so that the body is not held
+	s.dec.Reset(&s.body) // so that the body is not retained
 	scratches.Put(s.scratch)
 }
 
-// kind peeks at the next value: n, f, t, ", 0, {, }, [ or ]. A syntax error shows as kind NUL and
-// again in the read that follows.
+// kind returns the kind of the next value without consuming it: n, f, t, ", 0, {, }, [ or ]. At a
+// syntax error it returns NUL, and the following read returns the error.
 func (s *scanner) kind() byte { return byte(s.dec.PeekKind()) }
 
-// start is the offset of the next value. It is meaningful after kind returned that of a value.
+// start returns the offset of the next value. Call it after kind has returned the kind of a value.
 func (s *scanner) start() int {
 	i := int(s.dec.InputOffset())
 	for i < len(s.raw) {
@@ -99,7 +99,7 @@ func (s *scanner) close() error {
 	return err
 }
 
-// members reads an object, which is next: read reads the value of each of its members, whose name
+// members reads an object, the next value: it calls read for the value of each member, whose name
 // is in s.name.
 func (s *scanner) members(read func() error) error {
 	if err := s.open(); err != nil {
@@ -116,7 +116,7 @@ func (s *scanner) members(read func() error) error {
 	}
 }
 
-// elements reads a list, which is next: read reads each of its elements.
+// elements reads a list, the next value: it calls read for each element.
 func (s *scanner) elements(read func() error) error {
 	if err := s.open(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (s *scanner) elements(read func() error) error {
 	return s.close()
 }
 
-// member reads the next name of an object into s.name, or its end, which it reports as false. at is
-// the span of the name with its quotes.
+// member reads the next name of an object into s.name, or the end of the object, for which more is
+// false. at is the span of the name with its quotes.
 func (s *scanner) member() (at Span, more bool, err error) {
 	if s.kind() != '"' {
 		return Span{}, false, s.close()
@@ -148,7 +148,7 @@ func (s *scanner) member() (at Span, more bool, err error) {
 	return at, true, nil
 }
 
-// skip passes over the next value.
+// skip skips the next value.
 func (s *scanner) skip() error {
 	base := s.dec.StackDepth()
 	for {
@@ -173,8 +173,8 @@ func (s *scanner) skip() error {
 	}
 }
 
-// mistyped passes over the next value, so that what is malformed is reported as malformed, and
-// returns the error that it should have been something else.
+// mistyped skips the next value, so that malformed JSON is reported as such, and returns the error
+// that the value should have another type.
 func (s *scanner) mistyped(want string) error {
 	if err := s.skip(); err != nil {
 		return err
@@ -193,11 +193,12 @@ func (s *scanner) str() (string, error) {
 	return s.unquote(quoted), nil
 }
 
-// minShared is from how many bytes on a string that is most of its body is no copy.
+// minShared is the length in bytes from which a string that makes up most of its body is not
+// copied.
 const minShared = 16 << 10
 
-// unquote decodes a valid JSON string. One that is large, and most of the body's memory, shares it:
-// so what keeps it keeps no more than twice its size. Nobody writes to that memory any more, see
+// unquote decodes a valid JSON string. A large one that makes up most of the body shares its
+// memory, so that retaining it retains at most twice its size. That memory is never written to, see
 // Request.Raw.
 func (s *scanner) unquote(quoted []byte) string {
 	text := quoted[1 : len(quoted)-1]
@@ -208,7 +209,7 @@ func (s *scanner) unquote(quoted []byte) string {
 		}
 		return string(text)
 	}
-	s.buf, _ = jsontext.AppendUnquote(s.buf[:0], quoted) // the decoder has validated it
+	s.buf, _ = jsontext.AppendUnquote(s.buf[:0], quoted) // validated by the decoder
 	if shared && len(s.buf) > cap(s.buf)/2 {
 		own := s.buf
 		s.buf = nil
@@ -225,7 +226,7 @@ func (s *scanner) appendStr(b []byte) ([]byte, error) {
 	return appendUnquoted(b, quoted), nil
 }
 
-// null consumes a null, if that is what comes next. It leaves malformed literals to the next read.
+// null consumes a null if that is the next value. It leaves malformed literals to the next read.
 func (s *scanner) null() bool {
 	if s.kind() != 'n' {
 		return false
@@ -260,7 +261,7 @@ func (s *scanner) boolOrNull() (bool, error) {
 	}
 }
 
-// intOrNull reads an integer in any spelling that has no fraction: 16, 16.0 and 1.6e1 are the same
+// intOrNull reads an integer in any spelling without a fraction: 16, 16.0 and 1.6e1 are the same
 // number to the upstream as well.
 func (s *scanner) intOrNull() (*int64, error) {
 	switch s.kind() {
@@ -277,7 +278,7 @@ func (s *scanner) intOrNull() (*int64, error) {
 	if n, err := strconv.ParseInt(string(num), 10, 64); err == nil {
 		return &n, nil
 	}
-	// Beyond 2^53 a float does not name one integer any more.
+	// Beyond 2^53 a float does not identify a single integer.
 	f, err := strconv.ParseFloat(string(num), 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return nil, s.invalid("must be an integer")
@@ -298,12 +299,12 @@ func (s *scanner) finish() error {
 	}
 }
 
-// invalid returns an error about the value or name read last.
+// invalid returns an error about the value or name that was read last.
 func (s *scanner) invalid(format string, args ...any) *Error {
 	return invalidAt(param(s.dec.StackPointer()), format, args...)
 }
 
-// invalidIn returns an error about a member, present or not, of the object or array read last.
+// invalidIn returns an error about a member, present or not, of the current object or array.
 func (s *scanner) invalidIn(name, format string, args ...any) *Error {
 	at := param(s.dec.StackPointer())
 	if at != "" {
@@ -312,7 +313,7 @@ func (s *scanner) invalidIn(name, format string, args ...any) *Error {
 	return invalidAt(at+name, format, args...)
 }
 
-// invalidAt returns an error about the field at. args hold nothing of the request.
+// invalidAt returns an error about the field at. args must not contain text of the request.
 func invalidAt(at, format string, args ...any) *Error {
 	plain := fmt.Sprintf(format, args...)
 	msg := plain
@@ -322,9 +323,9 @@ func invalidAt(at, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: TypeInvalidRequest, Param: at, Message: msg, Plain: plain}
 }
 
-// fold refuses the current name when it differs only by case from one that is read here. Go's
-// encoding/json among others would take it for that one, Python does not: the two would read
-// different requests from the same bytes. Case is Unicode simple folding, so ſ is s.
+// fold refuses the current name if it differs only by case from a name that is read here. Go's
+// encoding/json among others would accept it as that name, Python would not: the two would read
+// different requests from the same bytes. Case is Unicode simple folding, so ſ equals s.
 func (s *scanner) fold(known []string) error {
 	// Folding changes a letter's length from 1 to at most 3 bytes, and no known name is longer.
 	if len(s.name) > 3*maxKnownName {
@@ -351,10 +352,11 @@ func asError(err error) error {
 	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		out.Param = param(se.JSONPointer)
 		out.Plain = fmt.Sprintf("invalid JSON at byte %d", se.ByteOffset)
-		out.Message = out.Plain + ": " + strings.TrimPrefix(se.Err.Error(), "jsontext: ") // which may quote the body
+		// the message may quote the body
+		out.Message = out.Plain + ": " + strings.TrimPrefix(se.Err.Error(), "jsontext: ")
 		return out
 	}
-	// What is left is io.EOF, for a body without a value.
+	// The remaining case is io.EOF, for a body without a value.
 	out.Plain = "invalid JSON at byte 0: empty body"
 	out.Message = out.Plain
 	return out
@@ -363,7 +365,7 @@ func asError(err error) error {
 // maxParam bounds the bytes of a field's name in an error: names come from the client.
 const maxParam = 200
 
-// param spells a JSON pointer (RFC 6901) as API errors do: /messages/0/content is
+// param converts a JSON pointer (RFC 6901) to the notation of API errors: /messages/0/content is
 // messages[0].content.
 func param(p jsontext.Pointer) string {
 	var b strings.Builder
@@ -398,6 +400,6 @@ func appendUnquoted(b, quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return append(b, quoted[1:len(quoted)-1]...)
 	}
-	b, _ = jsontext.AppendUnquote(b, quoted) // the decoder has validated it
+	b, _ = jsontext.AppendUnquote(b, quoted) // validated by the decoder
 	return b
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// edit replaces a range of the body, or inserts where the range is empty.
+// edit replaces a range of the body, or inserts text if the range is empty.
 type edit struct {
 	at   Span
 	text []byte
 }
 
-// apply returns raw with the edits applied, in one allocation, or raw itself when there are none.
-// Edits must not overlap; of those that start at the same offset the earlier in the list comes
+// apply returns raw with the edits applied, in one allocation, or raw itself if there are none.
+// Edits must not overlap; of edits that start at the same offset the earlier in the list comes
 // first.
 func apply(raw []byte, edits []edit) []byte {
 	if len(edits) == 0 {
@@ -73,7 +73,7 @@ func spliceObject(edits []edit, raw []byte, members []member, fields []fieldEdit
 	return removeRuns(edits, len(members), whole, func(i int) bool { return removed[i] })
 }
 
-// newMembers spells the fields that the object does not have yet, each with a comma in front.
+// newMembers encodes the fields that the object does not have yet, each preceded by a comma.
 func newMembers(fields []fieldEdit, seen []bool) []byte {
 	var b []byte
 	for j, f := range fields {
@@ -85,8 +85,7 @@ func newMembers(fields []fieldEdit, seen []bool) []byte {
 	return b
 }
 
-// removeRuns removes elements of a list of n, each run of them with the commas that are no longer
-// due.
+// removeRuns removes elements from a list of n, together with the commas that are no longer needed.
 func removeRuns(edits []edit, n int, span func(i int) Span, removed func(i int) bool) []edit {
 	for i := 0; i < n; i++ {
 		if !removed(i) {
@@ -108,10 +107,10 @@ func removeRuns(edits []edit, n int, span func(i int) Span, removed func(i int) 
 	return edits
 }
 
-// scanObject finds the members of an object, and reports false when raw is none.
+// scanObject finds the members of an object; it returns false if raw is not an object.
 func scanObject(raw []byte) ([]member, bool) {
 	if len(raw) == 0 {
-		return nil, false // most that is looked for is not there
+		return nil, false // usually the value is absent
 	}
 	s := newScanner(raw, Accepted())
 	defer s.release()
@@ -139,13 +138,12 @@ func scanObject(raw []byte) ([]member, bool) {
 // contentPart is the layout of one element of a content list.
 type contentPart struct {
 	span    Span
-	texts   []Span // JSON strings that are text
-	carries int    // the first of texts that is not empty, else 0
+	texts   []Span // spans of JSON strings that are text
+	carries int    // index of the first non-empty text, else 0
 	media   bool
 }
 
-// scanParts finds the elements of a content list that has been parsed before. Offsets are those of
-// raw.
+// scanParts finds the elements of a content list that has been parsed before. Offsets refer to raw.
 func scanParts(raw []byte, content Span) []contentPart {
 	s := newScanner(raw[content.Start:content.End], Accepted())
 	defer s.release()
@@ -171,7 +169,7 @@ func (p *contentPart) shift(by int) {
 	}
 }
 
-// layout reads one element of a content list. It sees the same texts as chatParser.part.
+// layout reads one element of a content list. It recognises the same texts as chatParser.part.
 func (s *scanner) layout() (contentPart, error) {
 	var p contentPart
 	if s.kind() == '"' {

@@ -6,9 +6,9 @@ import (
 )
 
 // IsWord reports whether s is a word of the API, of JSON Schema (2020-12) or of chat templates,
-// such as name, type, properties, string or auto: a list that is closed, and of words that say
-// nothing by themselves. As names and as short strings they are not read, so that a tool without
-// any name of its own costs nothing.
+// such as name, type, properties, string or auto. The list is closed and contains only words that
+// have no meaning by themselves. As names and as short strings they are not read, so that a tool
+// without names of its own costs nothing.
 func IsWord(s []byte) bool {
 	_, ok := words[string(s)]
 	return ok
@@ -21,8 +21,8 @@ func IsWord(s []byte) bool {
 //go:embed words.txt
 var closedWords string
 
-// isField reports whether a name is one that bodies have by their API: of chat, or of the object
-// signalbox, or of messages.
+// isField reports whether the API defines a name as a member of chat bodies, of the object
+// signalbox or of messages.
 func isField(name string) bool {
 	switch name {
 	case "signalbox", "context", "session", "facts", "explain", "guard", "save_context",
