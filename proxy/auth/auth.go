@@ -24,36 +24,36 @@ import (
 	"signalbox/proxy/budget"
 )
 
-// Principal is who makes a request. Name, tenant and role of a caller with a token come from the
-// token, bounded and printable; all else comes from the configuration.
+// Principal is the caller of a request. With a token, name, tenant and role come from the token,
+// limited in length and printable; everything else comes from the configuration.
 type Principal struct {
-	Name   string   // of the key, or who the token is about; empty without authentication
-	Tenant string   // whom the caller belongs to
-	Role   string   // what rules may read; may be empty
-	Models []string // that requests may go to, sorted; nil for all
-	Limits []Limit  // that hold for the request; none where nothing is bounded
+	Name   string   // name of the key, or subject of the token; empty without authentication
+	Tenant string   // tenant that the caller belongs to
+	Role   string   // role that rules read; may be empty
+	Models []string // models that the caller may use, sorted; nil for all
+	Limits []Limit  // limits that apply to its requests; empty if there are none
 
-	Budgets []budget.Budget // that its cost is taken from
+	Budgets []budget.Budget // budgets that its requests are charged to
 }
 
-// Limit bounds the requests of one scope, which is a caller or a tenant.
+// Limit limits the requests of one scope, which is a caller or a tenant.
 type Limit struct {
-	Scope string // the same for all requests that count together, and for no others
+	Scope string // identifies the requests that count together
 	Rate  RateOptions
 }
 
-// May reports whether requests of the caller may go to a model.
+// May reports whether the caller may use a model.
 func (p *Principal) May(model string) bool {
 	return p.Models == nil || slices.Contains(p.Models, model)
 }
 
-// Keys tells callers by what they show: the compiled section `auth`.
+// Keys identifies callers by their credentials: the compiled section `auth`.
 type Keys struct {
 	open     bool // mode none
 	keys     []key
-	tokens   *tokens         // nil: none are accepted
-	virtual  Virtual         // nil: none are accepted
-	taken    map[string]bool // names of keys
+	tokens   *tokens         // nil if tokens are not accepted
+	virtual  Virtual         // nil if virtual keys are not accepted
+	taken    map[string]bool // names of the configured keys
 	admins   []string
 	fallback Principal
 	roles    map[string]RoleOptions
@@ -62,23 +62,23 @@ type Keys struct {
 	defaultTenant, defaultRole string
 }
 
-// Virtual finds keys that were made while the process runs. Implementations are safe for concurrent
-// use, and quick: every request asks.
+// Virtual finds keys that are created while the process runs. Implementations must be safe for
+// concurrent use and fast, since every request asks.
 type Virtual interface {
-	// Find returns the key that a caller shows, of which sum is the SHA-256; nil when there is none
-	// or it does not hold now. The error is that keys are not known yet. The key is not changed by
-	// either side.
+	// Find returns the key that a caller sent, whose SHA-256 is sum; nil when there is none or it
+	// is not valid now. An error means that the keys are not loaded yet. Neither side may change
+	// the returned key.
 	Find(shown string, sum *[sha256.Size]byte) (*KeyOptions, error)
-	// Taken reports whether a key has a name, whether it holds now or not. The error is that keys
-	// are not known yet.
+	// Taken reports whether a key with the name exists, valid or not. An error means that the keys
+	// are not loaded yet.
 	Taken(name string) (bool, error)
-	// Lacking says what is wrong with the keys, in words for /readyz; empty when nothing is. blind:
-	// none are known.
+	// Lacking describes what is wrong with the keys, for /readyz; empty when nothing is. blind
+	// means that no keys are loaded.
 	Lacking() (what string, blind bool)
 }
 
-// Accept has Identify accept virtual keys too. A key of the configuration keeps its name from them.
-// Call it before the first Identify.
+// Accept makes Identify accept virtual keys as well. A virtual key with the name of a configured
+// key is not accepted. Call Accept before the first Identify.
 func (a *Keys) Accept(v Virtual) { a.virtual = v }
 
 type key struct {
@@ -86,7 +86,7 @@ type key struct {
 	who  Principal
 }
 
-// New compiles options that are valid. The error is about files that they name.
+// New compiles valid options. An error is about files that they name.
 func New(o Options) (*Keys, error) {
 	a := &Keys{
 		open: o.Mode != ModeKeys && o.Mode != ModeJWT, admins: o.AdminRoles,
@@ -105,7 +105,7 @@ func New(o Options) (*Keys, error) {
 		a.taken[k.Name] = true
 		var hash [sha256.Size]byte
 		if _, err := hex.Decode(hash[:], []byte(k.SHA256)); err != nil {
-			continue // refused by Validate
+			continue // reported by Validate
 		}
 		a.keys = append(a.keys, key{hash, a.caller(k)})
 	}
@@ -118,7 +118,7 @@ func New(o Options) (*Keys, error) {
 	return a, nil
 }
 
-// caller is who shows a key.
+// caller returns the Principal of a key.
 func (a *Keys) caller(k *KeyOptions) Principal {
 	who := Principal{
 		Name: k.Name, Tenant: cmp.Or(k.Tenant, a.defaultTenant), Role: cmp.Or(k.Role, a.defaultRole),
@@ -126,11 +126,11 @@ func (a *Keys) caller(k *KeyOptions) Principal {
 	return withBudget(a.allow("key", who, k.Models, k.Rate), k.Budget)
 }
 
-// Caller is who shows a virtual key.
+// Caller returns the Principal of a virtual key.
 func (a *Keys) Caller(k *KeyOptions) Principal { return a.caller(k) }
 
-// allow adds what a caller may do: what its own entry says, cut by its role and its tenant. kind
-// keeps callers apart that show different things and have the same name.
+// allow adds a caller's permissions and limits: those of its own entry, restricted by its role and
+// tenant. kind distinguishes callers with the same name and different kinds of credentials.
 func (a *Keys) allow(kind string, who Principal, models []string, rate RateOptions) Principal {
 	role, tenant := a.roles[who.Role], a.tenants[who.Tenant]
 	who.Models = cut(cut(sorted(models), sorted(role.Models)), sorted(tenant.Models))
@@ -149,7 +149,7 @@ func (a *Keys) allow(kind string, who Principal, models []string, rate RateOptio
 	return who
 }
 
-// withBudget adds the budget of a key to what the key may do.
+// withBudget adds the budget of a key.
 func withBudget(who Principal, o BudgetOptions) Principal {
 	if o.USD > 0 {
 		who.Budgets = append(who.Budgets, o.of("key:"+who.Name))
@@ -164,7 +164,7 @@ func sorted(names []string) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// cut returns what is in both lists; nil holds everything.
+// cut returns the intersection of two lists; nil stands for everything.
 func cut(a, b []string) []string {
 	if a == nil {
 		return b
@@ -172,7 +172,7 @@ func cut(a, b []string) []string {
 	if b == nil {
 		return a
 	}
-	both := []string{} // not nil: nothing is left, which is not everything
+	both := []string{} // not nil, which would mean everything
 	for _, name := range a {
 		if slices.Contains(b, name) {
 			both = append(both, name)
@@ -181,21 +181,21 @@ func cut(a, b []string) []string {
 	return both
 }
 
-// What Identify finds wrong with a request.
+// The errors of Identify.
 var (
-	// ErrBadKey reports a request without credentials, or with some that are not valid.
+	// ErrBadKey means that a request has no credentials or invalid ones.
 	ErrBadKey = errors.New("no valid API key")
-	// ErrNoKey is ErrBadKey of a request without credentials.
+	// ErrNoKey is an ErrBadKey for a request without credentials.
 	ErrNoKey = fmt.Errorf("%w: none was sent", ErrBadKey)
-	// ErrNoKeySet reports a token or a key that cannot be verified now, because the key set, or the
-	// virtual keys, were never read.
+	// ErrNoKeySet means that a token or key cannot be verified yet, because the key set or the
+	// virtual keys have not been read.
 	ErrNoKeySet = errors.New("what tokens and keys are verified with is not known yet")
 )
 
-// Identify finds the caller of a request by its header Authorization, a bearer token. Every key is
-// compared, in constant time, so that the time taken tells nothing about which one came close. A
-// token whose key is not known yet waits for the key set, at most for patience. Errors are
-// ErrBadKey and ErrNoKeySet, and may say more.
+// Identify returns the caller of a request by the bearer token in its Authorization header. It
+// compares every configured key in constant time, so that the time reveals nothing about partial
+// matches. A token signed with an unknown key waits for the key set, for at most patience. Errors
+// wrap ErrBadKey or ErrNoKeySet.
 func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	if a.open {
 		return a.fallback, nil
@@ -208,7 +208,7 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 		return Principal{}, ErrBadKey
 	}
 	if token = strings.TrimSpace(token); token == "" {
-		return Principal{}, ErrBadKey // also where the hash of nothing is in the file
+		return Principal{}, ErrBadKey // even if the hash of the empty string is configured
 	}
 	sum := sha256.Sum256([]byte(token))
 	found := -1
@@ -242,7 +242,8 @@ func (a *Keys) Identify(ctx context.Context, h http.Header) (Principal, error) {
 	return a.allow("token", who, nil, RateOptions{}), nil
 }
 
-// apart refuses who is called as a key is: what belongs to the key would be its own.
+// apart refuses a token whose subject has the name of a key, since it would share what belongs to
+// the key.
 func (a *Keys) apart(name string) error {
 	taken := a.taken[name]
 	if !taken && a.virtual != nil {
@@ -257,8 +258,9 @@ func (a *Keys) apart(name string) error {
 	return nil
 }
 
-// Logged returns what the caller of a logged request may do now: one of whom name, tenant and role
-// are known. known is false where it may be less, since the caller may have shown a virtual key.
+// Logged returns the current permissions of the caller of a logged request, given its name, tenant
+// and role. known is false if they may be more restricted, since the caller may have used a virtual
+// key.
 func (a *Keys) Logged(who Principal) (now Principal, known bool) {
 	if a.open {
 		return a.fallback, true
@@ -274,16 +276,16 @@ func (a *Keys) Logged(who Principal) (now Principal, known bool) {
 // MayExplain reports whether the caller may see thresholds and scores.
 func (a *Keys) MayExplain(who Principal) bool { return a.open || slices.Contains(a.admins, who.Role) }
 
-// Watch keeps the key set fresh until ctx ends or idle is closed. It returns at once where there is
-// none to keep.
+// Watch keeps the key set up to date until ctx ends or idle is closed. It returns immediately when
+// there is none to update.
 func (a *Keys) Watch(ctx context.Context, idle <-chan struct{}) {
 	if a.tokens != nil {
 		a.tokens.set.watch(ctx, idle, time.Duration(a.tokens.o.Refresh))
 	}
 }
 
-// Lacking says what is missing to let callers in, in words for /readyz; empty when nothing is.
-// blind: no token can be verified.
+// Lacking describes what prevents callers from being authenticated, for /readyz; empty when nothing
+// does. blind means that no token can be verified.
 func (a *Keys) Lacking() (what string, blind bool) {
 	if a.tokens != nil {
 		what, blind = a.tokens.set.lacking()
@@ -294,8 +296,8 @@ func (a *Keys) Lacking() (what string, blind bool) {
 	return a.virtual.Lacking()
 }
 
-// Adopt takes over what an older Keys has read from the same URL. What comes from a file was read
-// anew with a.
+// Adopt takes over the key set that an older Keys has read from the same URL. Keys from files were
+// read again for a.
 func (a *Keys) Adopt(old *Keys) {
 	if a.tokens != nil && old.tokens != nil && a.tokens.set.url != "" && a.tokens.set.url == old.tokens.set.url {
 		a.tokens.set = old.tokens.set

@@ -61,12 +61,12 @@ func defaultJWT() JWTOptions {
 	}
 }
 
-// Files lists the files that are named.
+// Files returns the files that are set.
 func (o *JWTOptions) Files() []string {
 	return slices.DeleteFunc([]string{o.JWKSFile, o.PublicKeyFile}, func(f string) bool { return f == "" })
 }
 
-// The algorithms that tokens may be signed with. "none" is not among them.
+// The accepted signature algorithms. They do not include "none".
 func symmetric() []string { return []string{"HS256", "HS384", "HS512"} }
 
 func asymmetric() []string {
@@ -131,13 +131,13 @@ func (o *JWTOptions) checkSource(p *option.Problems, at string) {
 	}
 }
 
-// tokens reads JSON Web Tokens (RFC 7519). It is immutable but for its key set.
+// tokens verifies JSON Web Tokens (RFC 7519). It is immutable except for its key set.
 type tokens struct {
 	o          JWTOptions
 	algorithms []jose.SignatureAlgorithm
-	roles      []string // that have an entry
-	tenant     string   // of tokens where no claim names one
-	role       string   // of tokens that name none
+	roles      []string // roles with an entry in the configuration
+	tenant     string   // used when no claim names the tenant
+	role       string   // used for tokens without a role
 	set        *keySet
 	now        func() time.Time
 }
@@ -165,13 +165,13 @@ func newTokens(o *Options) (*tokens, error) {
 	return t, nil
 }
 
-// maxToken bounds a token, in bytes; the head of a request is bounded as well.
+// maxToken limits a token, in bytes. The request head has its own limit.
 const maxToken = 16 << 10
 
-// bad is ErrBadKey with a reason for the log. Reasons hold nothing of the token.
+// bad returns an ErrBadKey with a reason for the log, which must contain nothing of the token.
 func bad(reason string) error { return fmt.Errorf("%w: %s", ErrBadKey, reason) }
 
-// caller verifies a token and reads who it is about.
+// caller verifies a token and returns its Principal.
 func (t *tokens) caller(ctx context.Context, token string) (Principal, error) {
 	if strings.Count(token, ".") != 2 || len(token) > maxToken {
 		return Principal{}, ErrBadKey
@@ -206,7 +206,7 @@ func (t *tokens) caller(ctx context.Context, token string) (Principal, error) {
 	return t.read(claims)
 }
 
-// reasonOf says which claim did not hold.
+// reasonOf names the claim that failed.
 func reasonOf(err error) string {
 	for _, x := range []struct {
 		err error
@@ -225,7 +225,7 @@ func reasonOf(err error) string {
 	return "a claim of the token does not hold"
 }
 
-// read makes a principal of claims that were verified.
+// read converts verified claims to a Principal.
 func (t *tokens) read(claims map[string]any) (Principal, error) {
 	who := Principal{Tenant: t.tenant, Role: t.role}
 	var ok bool
@@ -254,8 +254,8 @@ func (t *tokens) read(claims map[string]any) (Principal, error) {
 	return who, nil
 }
 
-// pick takes one of several roles: the first that has an entry, in the order of entries, else the
-// first word.
+// pick selects one of several roles: the first one with an entry, in the order of the entries, or
+// else the first valid name.
 func (t *tokens) pick(list []any) (string, bool) {
 	var words []string
 	for _, v := range list {
@@ -274,7 +274,7 @@ func (t *tokens) pick(list []any) (string, bool) {
 	return words[0], true
 }
 
-// claimAt finds a claim by its name, or by a path with dots into objects.
+// claimAt returns a claim by name, or by a path with dots into nested objects.
 func claimAt(claims map[string]any, name string) any {
 	if v, ok := claims[name]; ok {
 		return v
@@ -290,10 +290,10 @@ func claimAt(claims map[string]any, name string) any {
 	return claimAt(inner, rest)
 }
 
-// maxWord bounds names, tenants and roles, in bytes: they become parts of keys and log lines.
+// maxWord limits names, tenants and roles, in bytes, since they become parts of keys and log lines.
 const maxWord = 200
 
-// word takes a string that logs and keys can carry.
+// word returns v if it is a string that is safe for logs and keys.
 func word(v any) (string, bool) {
 	s, ok := v.(string)
 	if !ok || s == "" || len(s) > maxWord || !utf8.ValidString(s) {

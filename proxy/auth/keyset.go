@@ -21,29 +21,29 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keySet is the keys that tokens are verified with. It is safe for concurrent use. Those of a URL
-// come in by watch; all others are there from the start and do not change.
+// keySet holds the keys that verify tokens. It is safe for concurrent use. Keys from a URL are
+// loaded by watch; all others are loaded at the start and do not change.
 type keySet struct {
-	url    string       // where they come from; empty: they are there
-	client *http.Client // nil: there is nothing to read again
+	url    string       // source; empty for keys that never change
+	client *http.Client // nil if there is no URL
 
-	kick chan struct{} // holds 1: several requests for a reading are one
+	kick chan struct{} // capacity 1: several requests to read the set become one
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	keys []jose.JSONWebKey
-	next time.Time     // before which a token with an unknown key asks for no reading
+	next time.Time     // until then, unknown keys trigger no reading
 	err  error         // of the last reading
-	told chan struct{} // closed at the end of the reading to come
+	told chan struct{} // closed at the end of the next reading
 }
 
-// patience bounds how long a request waits for a key set that is being read, and minPause how often
-// tokens with unknown keys lead to a reading.
+// patience is how long a request waits for the key set to be read. minPause is the minimum time
+// between readings caused by unknown keys.
 const (
 	patience = 2 * time.Second
 	minPause = 5 * time.Second
 )
 
-// newKeySet reads files and secrets. A set that comes from a URL is empty until watch has read it.
+// newKeySet loads files and secrets. A set with a URL is empty until watch has read it.
 func newKeySet(o *JWTOptions) (*keySet, error) {
 	s := &keySet{url: o.JWKSURL, kick: make(chan struct{}, 1), told: make(chan struct{})}
 	switch {
@@ -79,7 +79,7 @@ func newKeySet(o *JWTOptions) (*keySet, error) {
 	return s, nil
 }
 
-// parsePublic reads a public key in PEM, alone or in a certificate.
+// parsePublic parses a public key in PEM, either alone or in a certificate.
 func parsePublic(b []byte) (jose.JSONWebKey, error) {
 	block, _ := pem.Decode(b)
 	if block == nil {
@@ -108,11 +108,11 @@ func parsePublic(b []byte) (jose.JSONWebKey, error) {
 	return k, nil
 }
 
-// maxKeys bounds a key set.
+// maxKeys is the maximum number of keys in a set.
 const maxKeys = 128
 
-// parseSet reads a JWK Set (RFC 7517, section 5). Keys that no token may be verified with are left
-// out, as the RFC asks for those of an unknown kind; a set without any other is an error.
+// parseSet parses a JWK Set (RFC 7517, section 5). Keys that cannot verify tokens are ignored, as
+// the RFC requires for unknown kinds. A set without a usable key is an error.
 func parseSet(b []byte) ([]jose.JSONWebKey, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -136,11 +136,11 @@ func parseSet(b []byte) ([]jose.JSONWebKey, error) {
 	return out, nil
 }
 
-// minRSA is the shortest RSA key, in bits (RFC 7518, section 3.3).
+// minRSA is the minimum length of an RSA key, in bits (RFC 7518, section 3.3).
 const minRSA = 2048
 
 // serves reports whether k is a public key for signatures. A symmetric key in a published set would
-// let everyone sign.
+// let anyone sign tokens.
 func serves(k *jose.JSONWebKey) bool {
 	if k.Use != "" && k.Use != "sig" {
 		return false
@@ -154,15 +154,15 @@ func serves(k *jose.JSONWebKey) bool {
 	return false
 }
 
-// triedKeys is against how many keys one token is tried at most. An issuer that changes its key has
-// two of an algorithm for a while; with several, a token has to name its own (OpenID Connect Core
-// 1.0, section 10.1). Whoever sends a token has not been told apart from anybody yet, and has the
-// proxy compute as many signatures.
+// triedKeys is the maximum number of keys tried for one token. During a key rotation an issuer has
+// two keys of an algorithm; with several, a token must name its key (OpenID Connect Core 1.0,
+// section 10.1). The limit matters because unauthenticated senders make the proxy verify that many
+// signatures.
 const triedKeys = 4
 
-// find returns the keys that may verify a token with this id and algorithm, triedKeys at most. A
-// token that names a key which is not there makes the set be read, unless it just was, and waits
-// for that.
+// find returns the keys that may verify a token with this id and algorithm, at most triedKeys. If
+// the token names an unknown key, find has the set read, unless it was just read, and waits for
+// that.
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) {
 	found, told := s.look(id, algorithm)
 	if told != nil {
@@ -185,9 +185,9 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]any, error) 
 	return nil, bad("the token names no known key")
 }
 
-// look returns the keys that an algorithm takes: of a token that names one those with that name, or
-// else without any, and all for a token that names none. Where there are none and a reading may
-// bring some, told is what to wait for.
+// look returns the keys for an algorithm. For a token that names a key these are the keys with that
+// id, or else the keys without an id; for a token without an id, all of them. If there are none and
+// a reading may help, told is closed at the end of that reading.
 func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,8 +215,8 @@ func (s *keySet) look(id, algorithm string) (found []any, told <-chan struct{}) 
 	return nil, s.told
 }
 
-// fits reports whether a key is of the kind that an algorithm takes. The library checks it too;
-// here it keeps a public key from ever being tried as a secret.
+// fits reports whether the type of a key matches an algorithm. The library checks this as well;
+// here it ensures that a public key is never used as a secret.
 func fits(k *jose.JSONWebKey, algorithm string) bool {
 	switch key := k.Key.(type) {
 	case []byte:
@@ -231,7 +231,7 @@ func fits(k *jose.JSONWebKey, algorithm string) bool {
 	return false
 }
 
-// curveAlgorithm is the one algorithm that a curve has (RFC 7518, section 3.4), empty for another
+// curveAlgorithm returns the algorithm of a curve (RFC 7518, section 3.4); empty for an unsupported
 // curve.
 func curveAlgorithm(c elliptic.Curve) string {
 	switch c {
@@ -245,10 +245,11 @@ func curveAlgorithm(c elliptic.Curve) string {
 	return ""
 }
 
-// retryAfterFailure is how soon a set that could not be read is tried again.
+// retryAfterFailure is the time until another attempt after a failed reading.
 const retryAfterFailure = 5 * time.Second
 
-// watch reads the set of a URL at once, every refresh, and when a token asks for it.
+// watch reads the set from its URL immediately, at every refresh interval, and when a token
+// requires it.
 func (s *keySet) watch(ctx context.Context, idle <-chan struct{}, refresh time.Duration) {
 	if s.client == nil {
 		return
@@ -269,7 +270,7 @@ func (s *keySet) watch(ctx context.Context, idle <-chan struct{}, refresh time.D
 	}
 }
 
-// reload reads the set and tells those who wait. What is known stays when it cannot be read.
+// reload reads the set and wakes those who wait. On failure the known keys stay.
 func (s *keySet) reload(ctx context.Context) error {
 	keys, err := s.fetch(ctx)
 	s.mu.Lock()
@@ -279,7 +280,7 @@ func (s *keySet) reload(ctx context.Context) error {
 		s.keys = keys
 	}
 	select {
-	case <-s.kick: // asked for while it was read
+	case <-s.kick: // requested during this reading
 	default:
 	}
 	close(s.told)
@@ -287,7 +288,7 @@ func (s *keySet) reload(ctx context.Context) error {
 	return err
 }
 
-// maxSet bounds a key set, in bytes.
+// maxSet limits a key set, in bytes.
 const maxSet = 1 << 20
 
 func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
@@ -311,7 +312,7 @@ func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseSet(b)
 }
 
-// lacking says what is wrong with the set.
+// lacking describes what is wrong with the set.
 func (s *keySet) lacking() (what string, blind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 
 // The modes of authentication.
 const (
-	// ModeNone lets everyone in.
+	// ModeNone accepts every request.
 	ModeNone = "none"
-	// ModeKeys asks for one of the configured keys.
+	// ModeKeys requires one of the configured keys.
 	ModeKeys = "keys"
-	// ModeJWT asks for a signed token, or one of the configured keys.
+	// ModeJWT requires a signed token or one of the configured keys.
 	ModeJWT = "jwt"
 )
 
@@ -92,7 +92,7 @@ type VirtualOptions struct {
 // On reports whether there are virtual keys.
 func (o VirtualOptions) On() bool { return o.File != "" || o.Redis }
 
-// Bounds of the section `virtual`.
+// Limits of the section `virtual`.
 const (
 	mostVirtual = 100_000
 	soonestLook = 100 * time.Millisecond
@@ -101,7 +101,7 @@ const (
 
 func (o VirtualOptions) check(p *option.Problems) {
 	if o == (VirtualOptions{}) {
-		return // nothing was said, not even the defaults
+		return // the section is empty, even of defaults
 	}
 	if o.File != "" && o.Redis {
 		p.Addf("virtual.redis", "virtual keys are kept in a file or in redis, not in both")
@@ -151,7 +151,7 @@ func (o BudgetOptions) check(p *option.Problems, prefix string) {
 	o.Soft.Check(p, prefix+"budget.soft")
 }
 
-// of returns the budget under a name.
+// of returns the budget with a name.
 func (o BudgetOptions) of(name string) budget.Budget {
 	return budget.Budget{Name: name, USD: o.USD, Period: budget.Period(cmp.Or(o.Period, string(budget.Month))), Soft: o.Soft.Of()}
 }
@@ -182,12 +182,12 @@ func (o RateOptions) check(p *option.Problems, prefix string) {
 	}
 }
 
-// DefaultOptions returns the options of an empty section.
+// DefaultOptions returns the defaults, those of an empty section.
 func DefaultOptions() Options {
 	return Options{Mode: ModeNone, JWT: defaultJWT(), AdminRoles: []string{"admin"}, DefaultTenant: "default", Virtual: VirtualOptions{Max: 10_000, Refresh: option.Duration(2 * time.Second)}}
 }
 
-// Validate reports every bad option, one "field: problem" a line.
+// Validate reports every bad option, one "field: problem" per line.
 func (o Options) Validate() error {
 	var p option.Problems
 	switch o.Mode {
@@ -222,15 +222,15 @@ func (o Options) Validate() error {
 	return p.Err()
 }
 
-// CheckGrants reports every problem of what a key is called and may do, one "field: problem" a
-// line; its hash is not looked at.
+// CheckGrants reports every problem with the name and permissions of a key, one "field: problem"
+// per line. It does not check the hash.
 func (k *KeyOptions) CheckGrants() error {
 	var p option.Problems
 	k.checkGrants(&p, "")
 	return p.Err()
 }
 
-// checkGrants checks all but the hash; prefix stands before the names of fields.
+// checkGrants checks everything but the hash; prefix precedes the names of fields.
 func (k *KeyOptions) checkGrants(p *option.Problems, prefix string) {
 	p.Name(prefix+"name", k.Name)
 	for _, f := range [...]struct{ field, value string }{{"tenant", k.Tenant}, {"role", k.Role}} {
