@@ -14,9 +14,9 @@ import (
 	"signalbox/memory"
 )
 
-// content serves GET /v1/contexts/{id}/content. It is a use of the context. The body is what is
-// stored: a text as text/plain, byte for byte as it was given, or messages as a JSON list. A client
-// that accepts JSON above all gets an object around it, with what it is the content of.
+// content serves GET /v1/contexts/{id}/content, which counts as a use of the context. The body is
+// the stored content: a text as text/plain, byte for byte, or messages as a JSON list. For a client
+// that prefers JSON, the content is wrapped in an object that names the context.
 func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	snap, err := s.store.Resolve(ctx, r.Owner, ref)
 	if err != nil {
@@ -38,11 +38,11 @@ func (s *Service) content(ctx context.Context, w http.ResponseWriter, r *Request
 	if err != nil {
 		return err
 	}
-	h["X-Content-Type-Options"] = []string{"nosniff"} // somebody's text must not become a page
+	h["X-Content-Type-Options"] = []string{"nosniff"} // user text must not be rendered as a page
 	return sendAs(w, http.StatusOK, "text/plain; charset=utf-8", pieces...)
 }
 
-// wrapped is the content in an object that says whose it is.
+// wrapped returns the content in an object that names its context.
 func wrapped(snap *memory.Snapshot) [][]byte {
 	head := `{"object":"context.content","id":"` + snap.ID + `","version":` +
 		strconv.Itoa(snap.Version) +
@@ -53,7 +53,7 @@ func wrapped(snap *memory.Snapshot) [][]byte {
 	return between(head+`"content":"`, `"}`, "", snap.Fragments)
 }
 
-// between puts glue between pieces, and head and tail around them. It copies none of them.
+// between joins pieces with glue, and adds head and tail. It copies no piece.
 func between(head, tail, glue string, pieces [][]byte) [][]byte {
 	out := make([][]byte, 0, 2*len(pieces)+2)
 	out = append(out, []byte(head))
@@ -66,8 +66,7 @@ func between(head, tail, glue string, pieces [][]byte) [][]byte {
 	return append(out, []byte(tail))
 }
 
-// plain turns the insides of JSON strings into the bytes that they stand for. A fragment without
-// escapes is not copied.
+// plain decodes the contents of JSON strings. Fragments without escapes are not copied.
 func plain(fragments [][]byte) ([][]byte, error) {
 	out := make([][]byte, len(fragments))
 	for i, f := range fragments {
@@ -86,8 +85,8 @@ func plain(fragments [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// prefersJSON reports whether a client asks for application/json by name, and for nothing else that
-// is here more than for that (RFC 9110, section 12.5.1).
+// prefersJSON reports whether a client names application/json and prefers nothing else on offer to
+// it (RFC 9110, section 12.5.1).
 func prefersJSON(accept []string) bool {
 	asked, other := 0.0, 0.0
 	for _, line := range accept {

@@ -15,51 +15,51 @@ import (
 	"signalbox/memory"
 )
 
-// DeriverOptions are what a Deriver works with. Functions are required where nothing else is said,
-// and safe for concurrent use.
+// DeriverOptions configures a Deriver. Functions must be safe for concurrent use and are required
+// unless noted otherwise.
 type DeriverOptions struct {
-	// Read sets every kind of need in set, from all of the text; see Classifier of the proxy.
+	// Read sets every kind in need, from the whole text; see the proxy's Classifier.
 	Read func(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
-	// Needs returns the signals that texts are read for, of jailbreak, injection and pii: jailbreak
-	// is no use where it reads no data. nil: all of them.
+	// Needs returns the signals that texts are read for, among jailbreak, injection and pii.
+	// jailbreak is pointless if it does not read data. nil means all of them.
 	Needs func() signal.Mask
-	// Able returns the signals that there is a model for: where Read lacks one of them, the model is
-	// away, and a later try may say more. nil: none.
+	// Able returns the signals that have a model. If Read lacks one of them, the model is
+	// temporarily unavailable and a later attempt may succeed. nil means none.
 	Able func() signal.Mask
-	// Selected reports whether a value counts that Read made of a selection of windows, as it does
-	// for prompts. nil: never, so that a text is known only when every window was read.
+	// Selected reports whether a value read from a selection of windows counts, as for prompts. nil
+	// means never, so that a text is known only after every window was read.
 	Selected func() bool
-	// Skeleton is the text in short.
+	// Skeleton returns a shortened form of the text.
 	Skeleton func(ctx context.Context, text string) (string, error)
-	// Count asks servers of the models how many tokens a text has, of every model when none is
-	// named, and returns what came in time.
+	// Count asks servers of the models, or of every model when none is named, for the number of
+	// tokens in a text, and returns the counts that arrived in time.
 	Count func(ctx context.Context, text string, models []string) map[string]int
-	// Timeout bounds one derivation.
+	// Timeout limits one derivation.
 	Timeout time.Duration
-	// Revision names what Read is made of.
+	// Revision identifies what Read is based on.
 	Revision string
 }
 
-// Deriver works out what goes with texts.
+// Deriver computes the derived data of texts.
 type Deriver struct {
 	o        DeriverOptions
 	revision atomic.Pointer[string]
-	seats    chan struct{} // one element for each derivation that reads; a full one makes the next wait
+	seats    chan struct{} // one element per derivation in progress; when full, the next one waits
 	known    recent
 }
 
-// NewDeriver returns a Deriver. Half of the cores read contexts, so that requests find the others.
+// NewDeriver returns a Deriver. It uses half of the cores, so that the others remain for requests.
 func NewDeriver(o DeriverOptions) *Deriver {
 	d := &Deriver{o: o, seats: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	d.revision.Store(&o.Revision)
 	return d
 }
 
-// Revise says that Read is made of something else from now on.
+// Revise announces that Read has changed.
 func (d *Deriver) Revise(revision string) { d.revision.Store(&revision) }
 
-// Derive works out what goes with a text. What could not be read in time, or at all, is unknown and
-// leaves the result partial. The only error is that of ctx.
+// Derive computes the derived data of a text. What could not be read, or not in time, is unknown
+// and makes the result partial. The only error is that of ctx.
 func (d *Deriver) Derive(ctx context.Context, t memory.Text) (memory.Derived, error) {
 	var counted map[string]int
 	var counting sync.WaitGroup
@@ -80,16 +80,16 @@ func (d *Deriver) Derive(ctx context.Context, t memory.Text) (memory.Derived, er
 	return memory.Derived{Tokens: counted, Verdicts: raw, Skeleton: skeleton, Partial: !whole}, nil
 }
 
-// The pieces in which a text is read. They overlap by more than a window of any model, so what
-// stands at a cut is read whole in one of them. A cut depends on what stands before it alone: of a
-// text that has grown, only the end is read again.
+// The pieces in which a text is read. They overlap by more than the window of any model, so text at
+// a cut is whole in one of them. A cut depends only on the text before it: when a text has grown,
+// only its end is read again.
 const (
 	pieceBytes   = 16 << 10
 	overlapBytes = 2 << 10
 )
 
-// cut returns the end of the piece that begins at from, and where the next one begins; the length
-// of the text when there is none.
+// cut returns the end of the piece that begins at from and the beginning of the next one, which is
+// the length of the text when there is none.
 func cut(text string, from int) (end, next int) {
 	if len(text)-from <= pieceBytes {
 		return len(text), len(text)
@@ -98,7 +98,7 @@ func cut(text string, from int) (end, next int) {
 	return end, wordAt(text, end-overlapBytes)
 }
 
-// wordAt moves a place back to behind white space, or at least to the beginning of a character.
+// wordAt moves a position back to just after white space, or at least to the start of a character.
 func wordAt(text string, at int) int {
 	const far = 256
 	if i := strings.LastIndexAny(text[at-far:at], " \t\n"); i >= 0 {
@@ -110,8 +110,8 @@ func wordAt(text string, at int) int {
 	return at
 }
 
-// verdicts reads a text piece by piece. whole is false when something is unknown that a later try
-// may find out.
+// verdicts reads a text piece by piece. whole is false when something is unknown that a later
+// attempt may find.
 func (d *Deriver) verdicts(ctx context.Context, t memory.Text) (all Verdicts, whole bool) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (d *Deriver) verdicts(ctx context.Context, t memory.Text) (all Verdicts, wh
 			all = all.Merge(v)
 		}
 		if !lasting && all.Jailbreak == nil && all.Injection == nil && all.PII == nil {
-			return all, false // nothing is left to be found out
+			return all, false // no later piece can change the result
 		}
 	}
 	return all, whole
@@ -140,7 +140,7 @@ func (d *Deriver) verdicts(ctx context.Context, t memory.Text) (all Verdicts, wh
 
 const safety = 1<<signal.Jailbreak | 1<<signal.Injection | 1<<signal.PII
 
-// needs are the signals that texts are read for.
+// needs returns the signals that texts are read for.
 func (d *Deriver) needs() signal.Mask {
 	if d.o.Needs == nil {
 		return safety
@@ -148,7 +148,8 @@ func (d *Deriver) needs() signal.Mask {
 	return d.o.Needs() & safety
 }
 
-// piece reads one piece, if it was not read before. lasting is false when another try may say more.
+// piece reads one piece unless it was read before. lasting is false when another attempt may find
+// more.
 func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, lasting bool) {
 	k := pieceKey{text: sha256.Sum256([]byte(text)), tenant: tenant, revision: *d.revision.Load()}
 	if v, ok := d.known.find(k); ok {
@@ -167,7 +168,7 @@ func (d *Deriver) piece(ctx context.Context, tenant, text string) (v Verdicts, l
 	return v, lasting
 }
 
-// of takes the verdicts of what was read.
+// of returns the verdicts in a set.
 func (d *Deriver) of(set *signal.Set) Verdicts {
 	if d.o.Selected != nil && d.o.Selected() {
 		return VerdictsOfSelection(set)
@@ -175,7 +176,7 @@ func (d *Deriver) of(set *signal.Set) Verdicts {
 	return VerdictsOf(set)
 }
 
-// settled reports whether reading again would find the same: there is a value, or no model for one,
+// settled reports whether another reading would give the same: there is a value, no model for one,
 // or nothing to read.
 func (d *Deriver) settled(kind signal.Kind, v *signal.Value) bool {
 	switch v.State {
@@ -189,19 +190,19 @@ func (d *Deriver) settled(kind signal.Kind, v *signal.Value) bool {
 	return false
 }
 
-// pieceKey names a piece that was read. Tenants share none: the time of an answer would tell what
-// others have stored.
+// pieceKey identifies a piece that was read. Tenants share none, since response times would reveal
+// what others have stored.
 type pieceKey struct {
 	text             [sha256.Size]byte
 	tenant, revision string
 }
 
-// mostPieces bounds the pieces that are remembered; half as many go at once.
+// mostPieces is the maximum number of pieces remembered; half of them are dropped at once.
 const mostPieces = 1 << 14
 
-// recent remembers what pieces said, at least those of the last mostPieces/2.
+// recent remembers the verdicts of at least the last mostPieces/2 pieces.
 type recent struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	young, old map[pieceKey]Verdicts
 }
 
@@ -223,7 +224,7 @@ func (r *recent) add(k pieceKey, v Verdicts) {
 	r.put(k, v)
 }
 
-// put is called with mu held.
+// put adds an entry. The caller holds mu.
 func (r *recent) put(k pieceKey, v Verdicts) {
 	if r.young == nil || len(r.young) >= mostPieces/2 {
 		r.old, r.young = r.young, map[pieceKey]Verdicts{}

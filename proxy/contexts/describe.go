@@ -19,15 +19,15 @@ type object struct {
 	Name           string         `json:"name,omitzero"`
 	Version        int            `json:"version"`
 	LatestVersion  int            `json:"latest_version"`
-	ETag           string         `json:"etag"` // of the content of the version
+	ETag           string         `json:"etag"` // of the version's content
 	Kind           string         `json:"kind"` // text or messages
 	Bytes          int64          `json:"bytes"`
 	Tokens         map[string]int `json:"tokens"`          // counted by a server of the model
-	TokensEstimate int64          `json:"tokens_estimate"` // for the others
+	TokensEstimate int64          `json:"tokens_estimate"` // for all other models
 	Tier           string         `json:"tier"`            // hot, l2 or l3
 	Status         string         `json:"status"`
-	Facts          *int           `json:"facts"`     // null when it is not known without bringing the context in
-	Residency      []Residence    `json:"residency"` // what model servers should have of it
+	Facts          *int           `json:"facts"`     // null if unknown without loading the context
+	Residency      []Residence    `json:"residency"` // what model servers should have cached of it
 	Verdicts       *Verdicts      `json:"verdicts,omitzero"`
 	Leases         int            `json:"leases"`
 	Pinned         bool           `json:"pinned"`
@@ -38,10 +38,11 @@ type object struct {
 	ExpiresAt      int64          `json:"expires_at"`
 	Parent         string         `json:"parent,omitzero"` // ID@VERSION
 	Durable        bool           `json:"durable"`
-	Warm           string         `json:"warm,omitzero"` // what became of the wish to warm: started, done or failed
+	// result of a requested warm-up: started, done or failed
+	Warm string `json:"warm,omitzero"`
 }
 
-// bytesPerToken is what the estimate assumes; it is that of the proxy for prompts.
+// bytesPerToken is the assumption of the estimate, the same as for prompts.
 const bytesPerToken = 4
 
 func (s *Service) describe(r *Request, c *memory.Context) *object {
@@ -61,13 +62,13 @@ func (s *Service) describe(r *Request, c *memory.Context) *object {
 		o.Facts = &c.FactCount
 	}
 	if r.Verdicts && c.Known {
-		v, _ := ParseVerdicts(c.Verdicts) // what cannot be read is unknown
+		v, _ := ParseVerdicts(c.Verdicts) // unreadable verdicts are unknown
 		o.Verdicts = &v
 	}
 	return o
 }
 
-// spell writes a duration without the zeros at its end: 1h, not 1h0m0s.
+// spell formats a duration without trailing zeros: 1h, not 1h0m0s.
 func spell(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -111,7 +112,7 @@ func sendAs(w http.ResponseWriter, status int, kind string, pieces ...[]byte) er
 	return nil
 }
 
-// show answers with a context.
+// show responds with a context.
 func (s *Service) show(w http.ResponseWriter, r *Request, status int, c *memory.Context) error {
 	return r.showAs(w, status, s.describe(r, c))
 }

@@ -9,17 +9,17 @@ import (
 	"signalbox/memory"
 )
 
-// ErrOff reports a request about contexts where there are none.
+// ErrOff means that contexts are disabled.
 var ErrOff = errors.New("contexts are turned off")
 
-// notMadeError is an error of what a context is stored by, while one is made.
+// notMadeError is an error of the storage while a context is being created.
 type notMadeError struct{ error }
 
-// Unwrap returns the error.
+// Unwrap returns the storage error.
 func (e *notMadeError) Unwrap() error { return e.error }
 
-// notMade marks an error of making the draft d, unless what it begins with is out of reach, or it
-// was to be stored at best effort.
+// notMade marks an error of creating draft d, unless the context that it extends is unreachable, or
+// best-effort durability was requested.
 func notMade(err error, d *memory.Draft) error {
 	if _, away := errors.AsType[*memory.UnavailableError](err); !away || d.Parent.ID != "" || d.BestEffort {
 		return err
@@ -27,8 +27,7 @@ func notMade(err error, d *memory.Draft) error {
 	return &notMadeError{err}
 }
 
-// Wire gives the errors of a memory.Store their place on the wire, and ErrOff; nil for any other
-// error.
+// Wire converts the errors of a memory.Store, and ErrOff, to API errors; nil for any other error.
 func Wire(err error) *openai.Error {
 	var (
 		bad      *memory.InvalidError
@@ -68,8 +67,8 @@ func Wire(err error) *openai.Error {
 	return nil
 }
 
-// RetryAfter is how many seconds to wait before asking again for what could not be reached, 0 for
-// any other error.
+// RetryAfter returns the seconds to wait before retrying when something was unreachable; 0 for any
+// other error.
 func RetryAfter(err error) int {
 	away, ok := errors.AsType[*memory.UnavailableError](err)
 	if !ok {
@@ -78,8 +77,8 @@ func RetryAfter(err error) int {
 	return max(1, int((away.RetryAfter+time.Second-1)/time.Second))
 }
 
-// under puts the field of an error below another one, where it was given there.
-func under(parent string, below bool, err error) error { //nolint:revive // tells where the field stood
+// under prefixes the field of an error with a parent field, if that is where it was.
+func under(parent string, below bool, err error) error { //nolint:revive // whether the field was below parent
 	var bad *memory.InvalidError
 	if !below || !errors.As(err, &bad) {
 		return err
@@ -87,7 +86,7 @@ func under(parent string, below bool, err error) error { //nolint:revive // tell
 	return &memory.InvalidError{Field: parent + "." + bad.Field, Reason: bad.Reason}
 }
 
-// renamed gives the field of an error the name that it has in a body.
+// renamed replaces the field name in an error by its name in the body.
 func renamed(err error, from, to string) error {
 	var bad *memory.InvalidError
 	if !errors.As(err, &bad) || bad.Field != from {

@@ -35,7 +35,7 @@ type createBody struct {
 const createForm = "an object with content, a text, or messages, a list of chat messages, and optionally " +
 	"name, facts, models, ttl, fixed, pin, scope, parent, hints, warm and durability"
 
-// The words of Durability and of warm.
+// The values of Durability and of warm.
 const (
 	strict, bestEffort            = "strict", "best_effort"
 	warmNone, warmHome, warmWait  = "none", "home", "wait"
@@ -63,8 +63,7 @@ func (s *Service) create(ctx context.Context, w http.ResponseWriter, r *Request)
 	return r.showAs(w, http.StatusOK, o)
 }
 
-// warmed warms a context that was just made and says what became of it: the context is there either
-// way.
+// warmed warms a newly created context and returns the result. The context exists in any case.
 func (s *Service) warmed(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) string {
 	switch err := s.o.Warmer.Warm(ctx, owner, ref, models, wait); {
 	case err != nil:
@@ -111,7 +110,7 @@ func (s *Service) draft(r *Request, in *createBody) (memory.Draft, error) {
 	return d, s.checkModels(r, in.Models)
 }
 
-// errNoWarmer refuses what only a proxy that places requests by their prefix can do.
+// errNoWarmer is the error for what requires placement by prefix.
 func errNoWarmer(param string) error {
 	return &openai.Error{
 		Status: http.StatusNotImplemented, Type: openai.TypeInvalidRequest, Param: param, Code: "warm_not_supported",
@@ -119,7 +118,7 @@ func errNoWarmer(param string) error {
 	}
 }
 
-// defaultLimit and mostLimit are how many contexts a page of a list holds.
+// defaultLimit and mostLimit are the default and maximum page sizes of a list.
 const (
 	defaultLimit = 20
 	mostLimit    = 100
@@ -130,12 +129,12 @@ type listObject struct {
 	Object  string    `json:"object"`
 	Data    []*object `json:"data"`
 	FirstID *string   `json:"first_id"`
-	LastID  *string   `json:"last_id"` // to go on behind
+	LastID  *string   `json:"last_id"` // to continue after
 	HasMore bool      `json:"has_more"`
 }
 
-// list serves GET /v1/contexts. What the caller may not use is passed over without a trace, so a
-// page is full unless the list ends.
+// list serves GET /v1/contexts. Contexts that the caller may not use are skipped without a trace,
+// so a page is full unless the list ends.
 func (s *Service) list(ctx context.Context, w http.ResponseWriter, r *Request) error {
 	limit := defaultLimit
 	if r.Limit != "" {
@@ -159,7 +158,7 @@ func (s *Service) list(ctx context.Context, w http.ResponseWriter, r *Request) e
 	return answer(w, http.StatusOK, out)
 }
 
-// collect returns the first n contexts behind an id that the owner may use.
+// collect returns the first n contexts after an id that the owner may use.
 func (s *Service) collect(ctx context.Context, owner memory.Owner, after string, n int) ([]memory.Context, error) {
 	var found []memory.Context
 	for len(found) < n {
@@ -203,8 +202,8 @@ type appendBody struct {
 
 const patchForm = "an object with name, ttl, fixed, pin or hints, or with append, and optionally version"
 
-// patch serves PATCH /v1/contexts/{id}: what surrounds the content, or a new version that begins
-// with the latest.
+// patch serves PATCH /v1/contexts/{id}: it changes the metadata, or adds a version that extends the
+// latest one.
 func (s *Service) patch(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in patchBody
 	if err := readBody(r.Body, &in, patchForm); err != nil {
@@ -262,8 +261,8 @@ func (in *patchBody) patch() (memory.Patch, error) {
 	return p, nil
 }
 
-// expected is the version that a change is meant for: that of the path or body, or of the header
-// If-Match, which names the content; 0 for any.
+// expected returns the version that a change applies to: the one in the path or body, or the one
+// with the content in If-Match; 0 for any.
 func (s *Service) expected(ctx context.Context, r *Request, ref memory.Ref) (int, error) {
 	match := strings.TrimSpace(r.Header.Get("If-Match"))
 	if match == "" || match == "*" {
@@ -293,14 +292,14 @@ func (s *Service) remove(ctx context.Context, w http.ResponseWriter, r *Request,
 	return answer(w, http.StatusOK, deleted{ID: ref.ID, Object: "context", Deleted: true})
 }
 
-// deleted says that something is gone.
+// deleted is the response to a deletion.
 type deleted struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Deleted bool   `json:"deleted"`
 }
 
-// wake serves POST /v1/contexts/{id}/wake: the context is on its way in when the answer comes.
+// wake serves POST /v1/contexts/{id}/wake. Loading the context has begun when the response is sent.
 func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	c, err := s.store.Wake(ctx, r.Owner, ref)
 	if err != nil {
@@ -308,7 +307,8 @@ func (s *Service) wake(ctx context.Context, w http.ResponseWriter, r *Request, r
 	}
 	if s.o.Warmer != nil {
 		ref.Version = c.Version
-		_ = s.o.Warmer.Warm(ctx, r.Owner, ref, nil, false) // a favour: without it the first request computes the text
+		// optional: without it the first request computes the text
+		_ = s.o.Warmer.Warm(ctx, r.Owner, ref, nil, false)
 	}
 	return s.show(w, r, http.StatusAccepted, &c)
 }
@@ -329,7 +329,7 @@ func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request
 		to = page.L2
 	}
 	c, err := s.store.PageOut(ctx, r.Owner, ref, to)
-	if in.To == "" && errors.Is(err, memory.ErrNoRemote) { // as far as it goes
+	if in.To == "" && errors.Is(err, memory.ErrNoRemote) { // page out as far as possible
 		c, err = s.store.PageOut(ctx, r.Owner, ref, page.L2)
 	}
 	if err != nil {
@@ -338,7 +338,7 @@ func (s *Service) pageOut(ctx context.Context, w http.ResponseWriter, r *Request
 	return s.show(w, r, http.StatusOK, &c)
 }
 
-// readOptional is readBody for a body that may be left out.
+// readOptional is readBody for an optional body.
 func readOptional(body []byte, into any, form string) error {
 	if len(body) == 0 {
 		return nil
@@ -385,8 +385,8 @@ type leaseObject struct {
 	ExpiresAt int64  `json:"expires_at"`
 }
 
-// lease serves POST /v1/contexts/{id}/leases: until its end the context stays, even when it is
-// deleted.
+// lease serves POST /v1/contexts/{id}/leases. The context remains until the lease ends, even if it
+// is deleted.
 func (s *Service) lease(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in struct {
 		TTL span `json:"ttl"`

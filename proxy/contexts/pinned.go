@@ -25,8 +25,7 @@ type factsBody struct {
 
 const factsForm = "an object with facts, a list of texts or of objects {id, text, source, kind}"
 
-// setFacts serves PUT /v1/contexts/{id}/facts: those of the latest version, or of the one that the
-// path names.
+// setFacts serves PUT /v1/contexts/{id}/facts, for the latest version or the one in the path.
 func (s *Service) setFacts(ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error {
 	var in factsBody
 	if err := readBody(r.Body, &in, factsForm); err != nil {
@@ -71,10 +70,10 @@ func (s *Service) dropFacts(ctx context.Context, w http.ResponseWriter, r *Reque
 	return answer(w, http.StatusOK, deleted{ID: ref.ID, Object: "context.facts", Deleted: true})
 }
 
-// mostSession bounds the name of a session, in bytes: that of a header that servers take.
+// mostSession limits the name of a session, in bytes: what servers accept in a header.
 const mostSession = 1 << 10
 
-// inSession is the owner within the session that the path names.
+// inSession returns the owner within the session in the path.
 func (r *Request) inSession() (memory.Owner, error) {
 	if r.ID == "" || len(r.ID) > mostSession {
 		return r.Owner, openai.Invalid("session", "a session has a name of 1 to 1024 bytes")

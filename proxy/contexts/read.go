@@ -16,11 +16,11 @@ import (
 	"signalbox/memory"
 )
 
-// readBody reads a body strictly into a struct: a member that is unknown, given twice or of another
-// type is an error that names it. An empty body is an empty object where one may be left out. form
-// says in words what the body is.
+// readBody parses a body strictly into a struct. An unknown member, a duplicate or a wrong type is
+// an error that names the member. An empty body is an empty object if it is optional. form
+// describes the body for error messages.
 func readBody(body []byte, into any, form string) error {
-	if jsontext.Value(body).Kind() == 'n' { // it would be read as an empty object
+	if jsontext.Value(body).Kind() == 'n' { // null would be parsed as an empty object
 		return openai.Invalid("", "the body must be "+form)
 	}
 	err := json.Unmarshal(body, into, json.RejectUnknownMembers(true))
@@ -42,16 +42,16 @@ func readBody(body []byte, into any, form string) error {
 	return openai.Invalid(param, param+" is not of the type that it has to be; the body must be "+form)
 }
 
-// valueError is a member with a value that it cannot have.
+// valueError is the error of a member with an invalid value.
 type valueError struct{ problem string }
 
-// Error says what it has to be.
+// Error describes the valid values.
 func (e *valueError) Error() string { return e.problem }
 
-// span is a duration with a unit, as "30m"; 0 when it is not given.
+// span is a duration with a unit, such as "30m"; 0 when absent.
 type span time.Duration
 
-// UnmarshalJSONFrom reads a text.
+// UnmarshalJSONFrom parses a string.
 func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	const problem = `must be a positive duration with a unit, as "30m" or "7d"`
 	if dec.PeekKind() == 'n' {
@@ -79,7 +79,7 @@ func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // factList is one fact, or a list of them, each a text or an object.
 type factList []memory.Fact
 
-// UnmarshalJSONFrom reads any of the forms.
+// UnmarshalJSONFrom parses any of these forms.
 func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*l = factList{}
 	if dec.PeekKind() == 'n' {
@@ -105,10 +105,10 @@ func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 type fact memory.Fact
 
-// kinds are the words of Fact.Kind.
+// kinds returns the values of Fact.Kind.
 func kinds() []string { return []string{"number", "date", "name", "statement"} }
 
-// UnmarshalJSONFrom reads a text or an object.
+// UnmarshalJSONFrom parses a text or an object.
 func (f *fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '"' {
 		if err := json.UnmarshalDecode(dec, &f.Text); err != nil {
@@ -126,7 +126,7 @@ func (f *fact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// given is a raw value, nil where there is none or it is null.
+// given returns a raw value; nil if it is absent or null.
 func given(v jsontext.Value) []byte {
 	if len(v) == 0 || v.Kind() == 'n' {
 		return nil
@@ -134,13 +134,13 @@ func given(v jsontext.Value) []byte {
 	return v
 }
 
-// hintsBody is what a client knows about the use of a context.
+// hintsBody is what a client knows about the future use of a context.
 type hintsBody struct {
 	NextUse  *float64 `json:"next_use_s"`
 	Priority int      `json:"priority"`
 }
 
-// mostNextUse bounds the time of the next use, in seconds: a year.
+// mostNextUse limits the time until the next use, in seconds: one year.
 const mostNextUse = 365 * 24 * 3600
 
 func (h *hintsBody) hints() (memory.Hints, error) {
@@ -161,7 +161,7 @@ func (h *hintsBody) hints() (memory.Hints, error) {
 	return out, nil
 }
 
-// wordOf checks a word against those that a field knows, the first of which stands for none.
+// wordOf checks a value against the known ones; the first of these stands for an absent value.
 func wordOf(param, word string, known ...string) error {
 	if word == "" || slices.Contains(known, word) {
 		return nil

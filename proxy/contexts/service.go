@@ -9,50 +9,52 @@ import (
 	"signalbox/memory"
 )
 
-// Warmer lets model servers read a context before it is needed. It is safe for concurrent use.
+// Warmer makes model servers read a context before it is needed. It is safe for concurrent use.
 type Warmer interface {
-	// Warm sends the version that ref names, of the owner, to where requests with it would go, for
-	// each of the models; without names for every model that is configured. With wait it returns
-	// when they have read it, else as soon as they were asked. Errors are those of
-	// memory.Store.Resolve and what the proxy's table of errors knows.
+	// Warm sends the version that ref names to the endpoints that requests with it would go to, for
+	// each named model, or for every configured model if none is named. With wait it returns after
+	// they have read it, otherwise as soon as they were asked. Errors are those of
+	// memory.Store.Resolve and those in the proxy's error table.
 	Warm(ctx context.Context, owner memory.Owner, ref memory.Ref, models []string, wait bool) error
 }
 
 // The bases of a Residence.
 const (
-	BasisUsage     = "usage"     // an answer told so
+	BasisUsage     = "usage"     // a response reported it
 	BasisPredicted = "predicted" // a request was sent there
 )
 
-// Residence is what a model server should have of a context in its cache. It is a hint.
+// Residence is how much of a context a model server should have in its cache. It is a hint.
 type Residence struct {
 	Endpoint string `json:"endpoint"`
 	Model    string `json:"model"`
 	Tokens   int    `json:"tokens"`
 	Basis    string `json:"basis"`
-	Age      int64  `json:"age_s"` // seconds since it was seen or predicted
+	Age      int64  `json:"age_s"` // seconds since it was observed or predicted
 }
 
-// Resident knows which model servers should have a context. It is safe for concurrent use.
+// Resident knows which model servers should have a context cached. It is safe for concurrent use.
 type Resident interface {
-	// Residency lists what servers should have of a version, for requests of its owner; never nil.
+	// Residency lists what servers should have cached of a version, for requests of its owner;
+	// never nil.
 	Residency(owner memory.Owner, c *memory.Context) []Residence
 }
 
-// Options of a Service.
+// Options configures a Service.
 type Options struct {
-	// BestEffort keeps what is created while the remote store cannot be reached in RAM, where a
-	// request does not say.
+	// BestEffort is the default for contexts created while the remote store is unreachable: they
+	// are kept in memory.
 	BestEffort bool
-	// Models are the names that requests may use; called for each request that does.
+	// Models returns the names that requests may use. It is called for each request that names
+	// models.
 	Models func() []string
-	// Warmer may be nil: then requests to warm are refused.
+	// Warmer may be nil; then requests to warm are refused.
 	Warmer Warmer
-	// Resident may be nil: then nothing is known.
+	// Resident may be nil; then residency is unknown.
 	Resident Resident
 }
 
-// Service answers requests about contexts.
+// Service serves requests about contexts.
 type Service struct {
 	store *memory.Store
 	o     Options
@@ -66,29 +68,29 @@ func New(store *memory.Store, o Options) *Service {
 	return &Service{store: store, o: o}
 }
 
-// Request is what a Service is told of a request that was admitted.
+// Request is what a Service needs to know about an admitted request.
 type Request struct {
 	Owner    memory.Owner
-	May      func(model string) bool // the caller may use it; nil for all
-	Verdicts bool                    // the caller may see what the text says of its safety
-	ID       string                  // of the context or session in the path, as it was sent and unescaped; empty in a list
-	Lease    string                  // in the path, or of the query parameter lease
-	Header   http.Header             // to be read only
+	May      func(model string) bool // whether the caller may use a model; nil for all
+	Verdicts bool                    // the caller may see the safety verdicts of texts
+	ID       string                  // id of the context or session in the path, unescaped; empty in a list
+	Lease    string                  // in the path, or in the query parameter lease
+	Header   http.Header             // read-only
 	After    string                  // query parameters of a list
 	Limit    string
 	Body     []byte
 }
 
-// Endpoint is one method and path of the API. {id} and {lease} stand for a part of the path.
+// Endpoint is one method and path of the API. {id} and {lease} stand for one segment of the path.
 type Endpoint struct {
 	Method, Path string
-	Body         bool // it takes a body
+	Body         bool // has a request body
 	serve        handler
 }
 
 type handler func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request) error
 
-// of hands on the context that the path names.
+// of passes on the context that the path names.
 func of(serve func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request, ref memory.Ref) error) handler {
 	return func(s *Service, ctx context.Context, w http.ResponseWriter, r *Request) error {
 		ref, ok := openai.ParseContextRef(r.ID)
@@ -99,12 +101,13 @@ func of(serve func(s *Service, ctx context.Context, w http.ResponseWriter, r *Re
 	}
 }
 
-// Serve answers a request. An error was not answered; headers that belong to it are set.
+// Serve serves a request. If it returns an error, it has written no response, but has set the
+// headers that belong to the error.
 func (e *Endpoint) Serve(ctx context.Context, s *Service, w http.ResponseWriter, r *Request) error {
 	return e.serve(s, ctx, w, r)
 }
 
-// Endpoints lists the API.
+// Endpoints lists the endpoints of the API.
 func Endpoints() []Endpoint {
 	const (
 		all, one, session = "/v1/contexts", "/v1/contexts/{id}", "/v1/sessions/{id}/facts"
@@ -130,7 +133,7 @@ func Endpoints() []Endpoint {
 	}
 }
 
-// checkModels refuses names that no model has, or none that the caller may use.
+// checkModels refuses names that no model has, or that the caller may not use.
 func (s *Service) checkModels(r *Request, names []string) error {
 	if len(names) == 0 {
 		return nil

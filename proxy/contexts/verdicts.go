@@ -9,30 +9,30 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Verdicts is what reading the text of a context told of its safety. It is kept with the version,
-// as memory.Derived.Verdicts, in the form
+// Verdicts is what is known about the safety of a context's text. It is stored with the version, as
+// memory.Derived.Verdicts, in the form
 //
 //	{"jailbreak": 0.03, "injection": 0.01, "pii": {"EMAIL_ADDRESS": 0.99}}
 //
-// A member that is absent was not computed: it is unknown, which is not clean. Texts of contexts
-// are data: jailbreak is there only where that signal reads data, injection since there is such a
-// signal.
+// An absent member was not computed: it is unknown, which does not mean clean. Texts of contexts
+// have the origin data: jailbreak is present only if that signal reads data. Old versions have no
+// injection.
 type Verdicts struct {
-	// Jailbreak is P(jailbreak), in [0,1]; nil when it is unknown.
+	// Jailbreak is P(jailbreak), in [0,1]; nil if unknown.
 	Jailbreak *float64 `json:"jailbreak,omitempty"`
-	// Injection is P(injection), in [0,1]; nil when it is unknown.
+	// Injection is P(injection), in [0,1]; nil if unknown.
 	Injection *float64 `json:"injection,omitempty"`
-	// PII is the best score of each type of personal data that was found; empty when there is none,
-	// nil when it is unknown.
+	// PII is the highest score of each type of personal data found; empty if there is none, nil if
+	// unknown.
 	PII map[string]float64 `json:"pii,omitzero"`
 }
 
-// VerdictsOf takes the verdicts of a set. What was read in part only is unknown here: a request
-// that names the context has nothing else to go by.
+// VerdictsOf returns the verdicts in a set. A partially read text is unknown here, because a
+// request that names the context has nothing else to rely on.
 func VerdictsOf(set *signal.Set) Verdicts { return verdictsOf(set, whole) }
 
-// VerdictsOfSelection is VerdictsOf for texts that are read as prompts are: what was read in part,
-// because a scan of the whole chose the windows that are worth reading, speaks for all of it.
+// VerdictsOfSelection is VerdictsOf for texts that are read like prompts: a scan of the whole text
+// selects the windows to read, and their result counts for the whole text.
 func VerdictsOfSelection(set *signal.Set) Verdicts {
 	return verdictsOf(set, func(v *signal.Value) bool { return v.State == signal.Known })
 }
@@ -50,9 +50,9 @@ func verdictsOf(set *signal.Set, counts func(*signal.Value) bool) Verdicts {
 	return v
 }
 
-// Attack returns the verdict of a kind of attack; nil when it is unknown, and for other kinds.
+// Attack returns the verdict for a kind of attack; nil if it is unknown, and for other kinds.
 func (v Verdicts) Attack(k signal.Kind) *float64 {
-	switch k { //nolint:exhaustive // two kinds are about attacks
+	switch k { //nolint:exhaustive // only two kinds are attacks
 	case signal.Jailbreak:
 		return v.Jailbreak
 	case signal.Injection:
@@ -61,7 +61,8 @@ func (v Verdicts) Attack(k signal.Kind) *float64 {
 	return nil
 }
 
-// attackIn is what a value says of data; of a value that tells no origins apart, its score.
+// attackIn returns the score of a value for data; if the value does not distinguish origins, its
+// score.
 func attackIn(v *signal.Value, counts func(*signal.Value) bool) *float64 {
 	if !counts(v) {
 		return nil
@@ -82,10 +83,10 @@ func attackIn(v *signal.Value, counts func(*signal.Value) bool) *float64 {
 	return &score
 }
 
-// whole reports whether a value speaks for all of the text.
+// whole reports whether a value covers the whole text.
 func whole(v *signal.Value) bool { return v.State == signal.Known && v.Read >= v.Windows }
 
-// Encode is the form that is kept.
+// Encode returns the stored form.
 func (v Verdicts) Encode() (json.RawMessage, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -94,8 +95,8 @@ func (v Verdicts) Encode() (json.RawMessage, error) {
 	return b, nil
 }
 
-// ParseVerdicts reads what Encode wrote. Nothing, and what cannot be read, is unknown throughout;
-// the error says why it cannot.
+// ParseVerdicts parses the result of Encode. Empty or invalid input gives unknown verdicts; the
+// error explains what is invalid.
 func ParseVerdicts(b json.RawMessage) (Verdicts, error) {
 	if len(b) == 0 {
 		return Verdicts{}, nil
@@ -119,8 +120,8 @@ func ParseVerdicts(b json.RawMessage) (Verdicts, error) {
 
 func inUnit(x float64) bool { return x >= 0 && x <= 1 }
 
-// Merge is what can be said of both texts together: the higher of two scores, all types, and
-// unknown where one of them is.
+// Merge returns the verdicts for both texts together: the higher scores and all types; unknown if
+// either is unknown.
 func (v Verdicts) Merge(o Verdicts) Verdicts {
 	out := Verdicts{
 		Jailbreak: worse(v.Jailbreak, o.Jailbreak),
@@ -137,7 +138,7 @@ func (v Verdicts) Merge(o Verdicts) Verdicts {
 	return out
 }
 
-// worse is the higher of two scores, nil when one is unknown.
+// worse returns the higher of two scores; nil if either is unknown.
 func worse(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
@@ -145,5 +146,5 @@ func worse(a, b *float64) *float64 {
 	return new(max(*a, *b))
 }
 
-// Types lists the types of personal data, in order.
+// Types returns the types of personal data, sorted.
 func (v Verdicts) Types() []string { return slices.Sorted(maps.Keys(v.PII)) }
