@@ -19,45 +19,45 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// The bounds of evidence in one request. Facts over theirs are refused, for what a client pins it
-// counts on. Of tool results and documents the latest that fit are read, and the answer says that
-// some were not.
+// Limits of the evidence in one request. Facts beyond theirs are refused, because a client relies
+// on what it pins. Of tool results and documents the latest that fit are read, and the response
+// says that some were not.
 const (
 	maxFactBytes     = 64 << 10
 	MaxDocumentBytes = 256 << 10
-	// minDocument is how many words make a text of the prompt a document: shorter ones ask or
-	// instruct.
+	// minDocument is the minimum number of words for a text of the prompt to count as a document.
+	// Shorter ones are questions or instructions.
 	minDocument = 20
 	// maxQuestion is how much of the end of the last question is kept, in bytes.
 	maxQuestion = 2 << 10
 )
 
-// grounds is what an answer can be checked against, as texts.
+// grounds is the text that a response can be checked against.
 type grounds struct {
 	sources                 []evidence.Source
-	facts, tools, documents int  // how many sources are of each kind
+	facts, tools, documents int  // number of sources of each kind
 	cut                     bool // some did not fit
 
-	ready   *evidence.Evidence // prepared before, in place of sources; nil when it was not
-	only    string             // the context that ready is of
-	origins map[int]string     // of sources: the contexts that they come from
+	ready   *evidence.Evidence // prepared evidence used instead of sources; nil if there is none
+	only    string             // the context that ready belongs to
+	origins map[int]string     // by index of a source, its context
 }
 
 // found is a text that may be evidence.
 type found struct {
-	origin string // the context that it comes from; empty for the request
+	origin string // its context; empty for the request
 	evidence.Source
 }
 
-// Evidence says what answers would be checked against.
+// Evidence counts what responses would be checked against.
 type Evidence struct {
-	Facts       int  `json:"facts"`        // of the request, its session and its contexts
+	Facts       int  `json:"facts"`        // from the request, its session and its contexts
 	ToolResults int  `json:"tool_results"` // in the conversation
 	Documents   int  `json:"documents"`    // in the prompt
 	Cut         bool `json:"cut,omitempty"`
 }
 
-// counts is nil without any.
+// counts returns nil if there are none.
 func (g *grounds) counts() *Evidence {
 	if len(g.sources) == 0 && g.ready == nil {
 		return nil
@@ -65,12 +65,12 @@ func (g *grounds) counts() *Evidence {
 	return &Evidence{g.facts, g.tools, g.documents, g.cut}
 }
 
-// prepare indexes the texts. It costs about a microsecond for every word of them.
+// prepare indexes the texts. This takes about a microsecond per word.
 func (g *grounds) prepare(ctx context.Context) (*evidence.Evidence, error) {
 	if g.ready != nil {
 		return g.ready, nil
 	}
-	n := maxFactBytes + MaxDocumentBytes // facts of contexts and sessions are within quotas
+	n := maxFactBytes + MaxDocumentBytes // facts of contexts and sessions are limited by quotas
 	for i := range g.facts {
 		n += len(g.sources[i].Text)
 	}
@@ -81,7 +81,7 @@ func (g *grounds) prepare(ctx context.Context) (*evidence.Evidence, error) {
 	return e, nil
 }
 
-// CheckFacts refuses more text in facts than is read.
+// CheckFacts refuses facts with more text than is read.
 func CheckFacts(facts []openai.Fact, param string) error {
 	n := 0
 	for i := range facts {
@@ -93,9 +93,9 @@ func CheckFacts(facts []openai.Fact, param string) error {
 	return fault.TooLarge(param, fmt.Sprintf("%s holds %d bytes of text, at most %d are read", param, n, maxFactBytes))
 }
 
-// gather collects the evidence of a request: the facts that it brings, those of its session and its
-// contexts, and, as far as the options say so, results of tools and documents. What the model
-// itself said before is none.
+// gather collects the evidence of a request: facts of the request, of its session and of its
+// contexts and, if the options say so, tool results and documents. What the model itself said
+// earlier is not evidence.
 func (o Options) gather(req *openai.Request, r *resolve.Contexts) *grounds {
 	g := &grounds{sources: factSources(req.Extras.Facts), facts: len(req.Extras.Facts)}
 	texts := o.texts(req, g)
@@ -113,7 +113,7 @@ func (o Options) gather(req *openai.Request, r *resolve.Contexts) *grounds {
 	return g
 }
 
-// texts lists the documents and results of tools in a request.
+// texts lists the documents and tool results in a request.
 func (o Options) texts(req *openai.Request, g *grounds) []found {
 	var out []found
 	add := func(s evidence.Source) { out = append(out, found{Source: s}) }
@@ -127,7 +127,7 @@ func (o Options) texts(req *openai.Request, g *grounds) []found {
 	return out
 }
 
-// count adds a source that says something.
+// count adds a source that is not empty.
 func count(n *int, s evidence.Source, add func(evidence.Source)) {
 	if strings.TrimSpace(s.Text) != "" {
 		*n++
@@ -135,8 +135,8 @@ func count(n *int, s evidence.Source, add func(evidence.Source)) {
 	}
 }
 
-// messages adds what the messages of a request state. Their sources are named by their places,
-// behind prefix.
+// messages adds the evidence in the messages of a request. Sources are named by their position,
+// after prefix.
 func (o Options) messages(req *openai.Request, prefix string, g *grounds, add func(evidence.Source)) {
 	for i := range req.Messages {
 		m := &req.Messages[i]
@@ -154,10 +154,10 @@ func (o Options) messages(req *openai.Request, prefix string, g *grounds, add fu
 	}
 }
 
-// fit adds the latest of the sources that fit, in their order. Of one that is too long its end is
-// added, as long as that leaves a quarter of the room to those before it, if they have use for it.
+// fit adds the latest sources that fit, in their order. Of a source that is too long, only its end
+// is added. This end leaves a quarter of the room to earlier sources, if they can use it.
 func (g *grounds) fit(texts []found) {
-	before := 0 // bytes of the sources before the one at hand
+	before := 0 // bytes of the sources before the current one
 	for i := range texts {
 		before += len(texts[i].Text)
 	}
@@ -183,12 +183,13 @@ func (g *grounds) fit(texts []found) {
 	}
 }
 
-// A part of a source says something from so many bytes on, and begins behind a break within as
-// many.
+// minPart is the minimum size of a useful part of a source, and the range in which a break to begin
+// at is searched for, in bytes.
 const minPart = 1 << 10
 
-// lastPart is the end of a text, at most n bytes, without the line or at least the word that is
-// cut: half a number would be another one. It is empty when n is too small for a part.
+// lastPart returns the end of a text, at most n bytes. It drops an incomplete line, or at least an
+// incomplete word, since half of a number would be a different number. It is empty if n is too
+// small.
 func lastPart(s string, n int) string {
 	if n < minPart {
 		return ""
@@ -206,8 +207,8 @@ func lastPart(s string, n int) string {
 	})
 }
 
-// factSources makes sources of the facts that a request brings, which come before all others: one
-// without an id is named by its place.
+// factSources converts the facts of a request to sources, which come before all others. A fact
+// without an id is named by its position.
 func factSources(facts []openai.Fact) []evidence.Source {
 	out := make([]evidence.Source, len(facts))
 	for i := range facts {
@@ -216,8 +217,8 @@ func factSources(facts []openai.Fact) []evidence.Source {
 	return out
 }
 
-// document returns the part of a message that states something, empty when it is too short to be a
-// document. Questions of a user are left out: they would confirm what they ask.
+// document returns the part of a message that makes statements; empty when it is too short for a
+// document. A user's questions are omitted, since they would confirm what they ask.
 func document(role, text string) string {
 	if role == "user" {
 		text = withoutQuestions(text)
@@ -239,13 +240,13 @@ func wide(text string) int {
 	return n
 }
 
-// withoutQuestions drops the sentences that end in a question mark.
+// withoutQuestions removes sentences that end in a question mark.
 func withoutQuestions(text string) string {
 	if !strings.ContainsAny(text, "?？؟") {
 		return text
 	}
 	var out strings.Builder
-	begun := 0 // of the sentence at hand
+	begun := 0 // start of the current sentence
 	for i, r := range text {
 		end := i + len(string(r))
 		switch r {
@@ -263,8 +264,8 @@ func withoutQuestions(text string) string {
 // title is the member of a document that is read first.
 const title = "title"
 
-// retrieved reads the field documents, a list of texts or of objects that hold texts, such as title
-// and text. What is neither is left out: the upstream judges the field.
+// retrieved reads the field documents: a list of texts, or of objects with texts such as title and
+// text. Anything else is ignored; the upstream validates the field.
 func retrieved(field []byte) []string {
 	var list []json.RawMessage
 	if json.Unmarshal(field, &list) != nil {
@@ -287,7 +288,7 @@ func retrieved(field []byte) []string {
 	return out
 }
 
-// question is what the user asked last, its end when it is long.
+// question returns the user's last question, or only its end if it is long.
 func question(req *openai.Request) string {
 	for _, m := range slices.Backward(req.Messages) {
 		if m.Role == "user" {
@@ -297,7 +298,7 @@ func question(req *openai.Request) string {
 	return ""
 }
 
-// tail is the end of s, whole characters of at most n bytes.
+// tail returns the end of s: whole characters, at most n bytes.
 func tail(s string, n int) string {
 	if len(s) <= n {
 		return s

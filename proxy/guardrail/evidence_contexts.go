@@ -8,8 +8,7 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// addFacts adds facts that are pinned; origin is the context that they are pinned to, empty for a
-// session.
+// addFacts adds pinned facts; origin is the context that they are pinned to, empty for a session.
 func (g *grounds) addFacts(facts []memory.Fact, origin string) {
 	prefix := ""
 	if origin == "" {
@@ -24,7 +23,7 @@ func (g *grounds) addFacts(facts []memory.Fact, origin string) {
 	}
 }
 
-// from notes the context that a source comes from.
+// from records the context of a source.
 func (g *grounds) from(source int, origin string) {
 	if g.origins == nil {
 		g.origins = make(map[int]string)
@@ -32,7 +31,7 @@ func (g *grounds) from(source int, origin string) {
 	g.origins[source] = origin
 }
 
-// origin names the context that a source comes from; empty for none.
+// origin returns the context of a source; empty if there is none.
 func (g *grounds) origin(source int) string {
 	if g.ready != nil {
 		return g.only
@@ -40,8 +39,8 @@ func (g *grounds) origin(source int) string {
 	return g.origins[source]
 }
 
-// ofContexts lists the texts of contexts that are evidence, as those of requests are: documents,
-// and of messages the results of tools.
+// ofContexts lists the evidence in contexts, under the same rules as in requests: documents and, in
+// messages, tool results.
 func (o Options) ofContexts(r *resolve.Contexts, g *grounds) []found {
 	var out []found
 	if r == nil {
@@ -68,8 +67,8 @@ func (o Options) ofContexts(r *resolve.Contexts, g *grounds) []found {
 	return out
 }
 
-// ofMessages is what messages of a context state. What the model itself said in them is no
-// evidence.
+// ofMessages lists the evidence in the messages of a context. What the model itself said in them is
+// not evidence.
 func (o Options) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
 	body := append(append([]byte(`{"model":"none","messages":`), s.Messages()...), '}')
 	req, err := openai.ParseChat(body, openai.Accepted())
@@ -82,7 +81,7 @@ func (o Options) ofMessages(s *memory.Snapshot, at string, g *grounds) []found {
 	return out
 }
 
-// alone uses what was prepared when the only context was stored, where nothing else is evidence.
+// alone uses the evidence prepared when the only context was stored, if there is no other evidence.
 func (g *grounds) alone(o Options, r *resolve.Contexts) bool {
 	if !r.Named() || len(r.Snaps) != 1 || len(r.Facts) > 0 || len(g.sources) > 0 || r.Snaps[0].Kind != ledger.Text {
 		return false

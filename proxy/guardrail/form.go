@@ -7,10 +7,10 @@ import (
 	"signalbox/internal/openai"
 )
 
-// formed reports whether the answer's text has a form to keep, which a marker would break: JSON, or
-// what vLLM calls guided decoding or structured outputs. A client keeps markers out of the text by
-// it, so only what a model server of this API takes for a form counts: a member of another API, an
-// empty one or one of a wrong type does not.
+// formed reports whether the response text has a form that a marker would break: JSON, or what vLLM
+// calls guided decoding or structured outputs. Since a client can keep markers out of the text in
+// this way, only requests that a model server of this API would honour count: a member of another
+// API, an empty one or one of the wrong type does not.
 func formed(req *openai.Request) bool {
 	if structured(req.Field("structured_outputs")) {
 		return true
@@ -22,8 +22,8 @@ func formed(req *openai.Request) bool {
 		filled(req.Field("guided_grammar"), '"') || formal(req.Field("response_format"))
 }
 
-// formal reports whether a response_format, or text.format, asks for anything but text. The types
-// are those of OpenAI, and structural_tag of vLLM.
+// formal reports whether response_format, or text.format, requires anything but text. The types are
+// those of OpenAI and structural_tag of vLLM.
 func formal(format []byte) bool {
 	var kind string
 	if json.Unmarshal(openai.Member(format, "type"), &kind) != nil {
@@ -32,7 +32,7 @@ func formal(format []byte) bool {
 	return kind == "json_object" || kind == "json_schema" || kind == "structural_tag"
 }
 
-// structured reports whether a field structured_outputs of vLLM names a form.
+// structured reports whether vLLM's field structured_outputs specifies a form.
 func structured(v []byte) bool {
 	for _, name := range [...]string{"json", "regex", "choice", "grammar", "structural_tag"} {
 		if filled(openai.Member(v, name), '{', '"', '[') {

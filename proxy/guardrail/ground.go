@@ -10,10 +10,10 @@ import (
 	"signalbox/stream/evidence"
 )
 
-// Ground prepares what answers to requests that name a context are checked against: its facts, and
-// its text when o takes documents for evidence. nil says that nothing is prepared, which leaves it
-// to the request: there is nothing, it is over the bounds of a request, or it is messages, of which
-// the model's own are no evidence. Else it is an *evidence.Evidence.
+// Ground prepares the evidence for responses to requests that name a context: its facts and, if o
+// counts documents as evidence, its text. The result is an *evidence.Evidence, or nil if nothing is
+// prepared and each request has to do it: the context has no evidence, exceeds the limits of a
+// request, or consists of messages, of which the model's own are no evidence.
 func Ground(t *memory.Text, o *Options) (any, error) {
 	n := 0
 	sources := make([]evidence.Source, 0, len(t.Facts)+1)
@@ -40,7 +40,7 @@ func Ground(t *memory.Text, o *Options) (any, error) {
 	if len(sources) == 0 {
 		return nil, nil
 	}
-	// Not of one request: those that come meanwhile wait for the same.
+	// Not the context of one request, since others wait for the same result.
 	e, err := evidence.New(context.Background(), sources, evidence.Options{MaxFacts: len(sources), MaxBytes: n})
 	if err != nil {
 		return nil, fmt.Errorf("prepare evidence: %w", err)
@@ -48,12 +48,11 @@ func Ground(t *memory.Text, o *Options) (any, error) {
 	return e, nil
 }
 
-// content is what verdicts call the text of a context, beside its pointer.
+// content is the name of a context's text in verdicts, next to its pointer.
 const content = "content"
 
-// factID is what verdicts call the i-th of the facts that are pinned to a context, or that are a
-// session's: its id, or else its place behind prefix. A number alone would be a place among the
-// facts that the request itself brings.
+// factID returns the name in verdicts of the i-th fact of a context or session: its id, or else its
+// position after prefix. A plain number would refer to a fact of the request itself.
 func factID(f memory.Fact, prefix string, i int) string {
 	if f.ID != "" {
 		return f.ID

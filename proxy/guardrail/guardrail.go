@@ -19,19 +19,20 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Claims judges the claims of answers.
+// Claims is what judges the claims of responses.
 type Claims struct {
-	// Checker reads claims. nil stands for one that compares numbers alone.
+	// Checker reads claims. With nil, only numbers are compared.
 	Checker *check.Checker
-	// Lacking says, in words for /readyz, why no model reads claims; empty when one does, as far as
-	// is known. It is called for each answer that is checked, from many goroutines. nil says that
-	// no model is there.
+	// Lacking explains, for /readyz, why no model reads claims; empty when one does, as far as is
+	// known. It is called for each checked response, from many goroutines. nil means that there is
+	// no model.
 	Lacking func() string
-	// Wanted: the section or some route turns the guard on, so that /readyz tells what it lacks.
+	// Wanted means that the section or some route turns the guard on, so that /readyz reports what
+	// it lacks.
 	Wanted bool
 }
 
-// Guard is the guard of a state. Its workers start with the first answer that is checked.
+// Guard is the guard of a state. Its workers start with the first response that is checked.
 type Guard struct {
 	opts    Options
 	Policy  guard.Policy // with the mode of the section
@@ -41,12 +42,12 @@ type Guard struct {
 	once  sync.Once
 	guard *guard.Guard
 
-	// verifying holds a value for each text that is verified now. A full one makes the next wait,
-	// as long as its client does.
+	// verifying holds a value for each text being verified. When it is full, the next one waits, as
+	// long as its client does.
 	verifying chan struct{}
 }
 
-// New checks the options and makes a guard that has no workers yet.
+// New validates the options and returns a guard without workers.
 func New(o Options, c Claims, m *telemetry.Metrics) (*Guard, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func New(o Options, c Claims, m *telemetry.Metrics) (*Guard, error) {
 	return &Guard{opts: o, Policy: o.policy(), Claims: c, metrics: m, verifying: make(chan struct{}, o.verifiers())}, nil
 }
 
-// policy translates options that are valid.
+// policy converts valid options.
 func (o Options) policy() guard.Policy {
 	p := guard.Policy{
 		Failures: o.Failures, Marker: o.Marker, MaxHold: time.Duration(o.MaxHold), Reasoning: o.Reasoning,
@@ -79,13 +80,13 @@ func (o Options) policy() guard.Policy {
 	return p
 }
 
-// verifiers is how many texts are verified at once: half of the cores, or of the workers that the
-// section names, so that answers on their way find one.
+// verifiers returns the number of texts verified at once: half of the cores, or of the configured
+// workers, so that some remain for responses.
 func (o Options) verifiers() int {
 	return max(1, cmp.Or(o.Workers, runtime.GOMAXPROCS(0))/2)
 }
 
-// engine starts the workers at the first call. After close it is nil.
+// engine starts the workers on the first call. After Close it returns nil.
 func (w *Guard) engine() *guard.Guard {
 	w.once.Do(func() {
 		w.guard = guard.New(w.Claims.Checker, guard.Options{Workers: w.opts.Workers, Queue: w.opts.Queue, Observer: observer{w.metrics}})
@@ -93,7 +94,7 @@ func (w *Guard) engine() *guard.Guard {
 	return w.guard
 }
 
-// Close ends the workers, if there are any.
+// Close stops the workers, if there are any.
 func (w *Guard) Close() {
 	w.once.Do(func() {})
 	if w.guard != nil {
@@ -101,13 +102,13 @@ func (w *Guard) Close() {
 	}
 }
 
-// Lacking says, in words for /readyz, why no model judges claims; empty when one does.
+// Lacking explains, for /readyz, why no model judges claims; empty when one does.
 func (w *Guard) Lacking() string { return w.Claims.Lacking() }
 
-// Verifying is the number of texts that are verified now.
+// Verifying returns the number of texts being verified.
 func (w *Guard) Verifying() int { return len(w.verifying) }
 
-// observer counts what the guard finds and does.
+// observer counts findings and actions of the guard.
 type observer struct{ metrics *telemetry.Metrics }
 
 // Claim implements guard.Observer.
@@ -119,30 +120,30 @@ func (o observer) Claim(v check.Verdict, took time.Duration) {
 // Action implements guard.Observer.
 func (o observer) Action(a guard.Action) { o.metrics.GuardAction(a.String()) }
 
-// What the header for degraded answers says of the guard.
+// The values for the guard in the header for degraded responses.
 const (
 	LackGrounding = "grounding" // no model judges claims
-	lackEvidence  = "evidence"  // some of it was too long to be read
+	lackEvidence  = "evidence"  // some evidence was too long to be read
 )
 
-// actionSkipped counts an answer of a route with a guard that nothing was there to check against.
+// actionSkipped counts a response of a route with a guard for which there was no evidence.
 const actionSkipped = "skipped"
 
 // Ask is a decided request whose response may have to be checked.
 type Ask struct {
-	Action     *rules.Action // nil for none
+	Action     *rules.Action // nil if there is none
 	Request    *openai.Request
-	Contexts   *resolve.Contexts // that the request names; nil for none
-	Classifier any               // asked by Outputs if it is a Moderator
+	Contexts   *resolve.Contexts // that the request names; nil if it names none
+	Classifier any               // used by Outputs if it is a Moderator
 }
 
-// text reports whether the response is text that a model writes.
+// text reports whether the response is text written by a model.
 func (a *Ask) text() bool {
 	return a.Action != nil && a.Action.Verb == rules.Use && a.Request.API != openai.Other
 }
 
-// mode is the mode of the route, or that of the section where the route names none, and stricter
-// when the client asks for it.
+// mode returns the mode of the route, or that of the section if the route has none, or a stricter
+// one that the client asks for.
 func (w *Guard) mode(a *Ask) guard.Mode {
 	if !a.text() {
 		return guard.Off
@@ -155,8 +156,8 @@ func (w *Guard) mode(a *Ask) guard.Mode {
 	return guard.Stricter(mode, asked)
 }
 
-// applies is the mode that holds for the response. Where its text has a form to keep, the operator
-// may have set a stricter mode in place of annotate.
+// applies returns the mode that applies to the response. For text with a form, the operator may
+// have configured a stricter mode instead of annotate.
 func (w *Guard) applies(a *Ask) guard.Mode {
 	mode := w.mode(a)
 	if mode != guard.Annotate || !formed(a.Request) {
@@ -165,13 +166,14 @@ func (w *Guard) applies(a *Ask) guard.Mode {
 	return guard.Stricter(mode, w.instead())
 }
 
-// instead is the mode in place of annotate for text that has a form to keep.
+// instead returns the mode that replaces annotate for text with a form.
 func (w *Guard) instead() guard.Mode {
-	mode, _ := guard.ParseMode(w.opts.Structured) // report is no mode: it leaves annotate
+	mode, _ := guard.ParseMode(w.opts.Structured) // report is not a mode: annotate stays
 	return mode
 }
 
-// moderates is the strictest action of the classifiers that read the response; off without any.
+// moderates returns the strictest action of the classifiers that read the response; off if there
+// are none.
 func (w *Guard) moderates(a *Ask) guard.Mode {
 	if !a.text() {
 		return guard.Off
@@ -179,8 +181,8 @@ func (w *Guard) moderates(a *Ask) guard.Mode {
 	return w.outputMode()
 }
 
-// policyFor is the policy of a request in a mode. A client that asks for terminate gets what is
-// stricter than any mode it may have loosened: the answer ends at its first claim that fails.
+// policyFor returns the policy of a request in a mode. For a client that asks for terminate,
+// loosened settings do not apply: the response ends at the first failed claim.
 func (w *Guard) policyFor(req *openai.Request, mode guard.Mode) guard.Policy {
 	p := w.Policy
 	p.Mode, p.Summary = mode, req.Extras.Guard != ""
@@ -192,9 +194,9 @@ func (w *Guard) policyFor(req *openai.Request, mode guard.Mode) guard.Policy {
 
 // Plan is how one response is checked.
 type Plan struct {
-	Header  string   // value of X-Signalbox-Guard; empty when the guard is off for the request
-	Lacking []string // words of the header for degraded responses
-	Check   *Check   // nil when the response is not checked
+	Header  string   // value of X-Signalbox-Guard; empty if the guard is off for the request
+	Lacking []string // values for the header for degraded responses
+	Check   *Check   // nil if the response is not checked
 }
 
 // Plan prepares the check of a response: it collects and indexes the evidence.
@@ -229,7 +231,7 @@ func (w *Guard) Plan(ctx context.Context, a *Ask) (p Plan, err error) {
 	return p, nil
 }
 
-// ground finds the evidence of a response.
+// ground collects the evidence for a response.
 func (w *Guard) ground(ctx context.Context, a *Ask, job *guard.Job, p *Plan) (err error) {
 	g := w.opts.gather(a.Request, a.Contexts)
 	if g.cut {
@@ -247,8 +249,8 @@ func (w *Guard) ground(ctx context.Context, a *Ask, job *guard.Job, p *Plan) (er
 	return nil
 }
 
-// Evidence counts what the response to a request would be checked against; nil when the guard is
-// off or has nothing. mode is the mode that applies.
+// Evidence counts what the response to a request would be checked against; nil if the guard is off
+// or has nothing. mode is the mode that applies.
 func (w *Guard) Evidence(a *Ask) (mode string, found *Evidence) {
 	m := w.applies(a)
 	if m == guard.Off {
@@ -257,8 +259,8 @@ func (w *Guard) Evidence(a *Ask) (mode string, found *Evidence) {
 	return m.String(), w.opts.gather(a.Request, a.Contexts).counts()
 }
 
-// moderation lets classifiers read a response whose claims are checked in a mode; strictest is the
-// mode that applies.
+// moderation returns the checker that lets classifiers read a response. facts is the mode for its
+// claims; strictest is the mode that applies.
 func (w *Guard) moderation(classifier any, facts, strictest guard.Mode) *moderation {
 	m := &moderation{
 		outputs: w.opts.Outputs, acting: facts == strictest || facts >= guard.Terminate,
@@ -272,20 +274,20 @@ func (w *Guard) moderation(classifier any, facts, strictest guard.Mode) *moderat
 	return m
 }
 
-// nobody is the Moderator of a classifier that is none.
+// nobody is the Moderator for a classifier that cannot moderate.
 type nobody struct{}
 
 func (nobody) Moderate(_ context.Context, k signal.Kind, _ signal.Mask, _ signal.Exchange, set *signal.Set) {
 	set.Fail(signal.MaskOf(k), signal.ReasonNoModel)
 }
 
-// skip counts a response that goes out unchecked, and returns the value of its header.
+// skip counts an unchecked response and returns the value of its header.
 func (w *Guard) skip() string {
 	w.metrics.GuardAction(actionSkipped)
 	return guardUnknown
 }
 
-// Check is the check of one response. nil checks nothing.
+// Check is the check of one response. A nil Check checks nothing.
 type Check struct {
 	Job   guard.Job
 	Guard *Guard
@@ -296,8 +298,8 @@ func (c *Check) Summarises() bool {
 	return c != nil && (c.Job.Policy.Summary || c.Job.Policy.Mode > guard.Observe)
 }
 
-// Forgo gives up the check of a response that cannot be read, and returns the value of its header.
-// The error is ErrUncheckable when an unchecked response must not pass.
+// Forgo gives up the check of a response that cannot be read and returns the value of its header.
+// The error is ErrUncheckable if an unchecked response must not pass.
 func (c *Check) Forgo() (header string, err error) {
 	if p := &c.Job.Policy; p.OnUnchecked == guard.Block && p.Mode > guard.Observe {
 		return "", fault.ErrUncheckable
@@ -305,11 +307,11 @@ func (c *Check) Forgo() (header string, err error) {
 	return c.Skip(), nil
 }
 
-// Skip gives up the check, and returns the value of the header.
+// Skip gives up the check and returns the value of the header.
 func (c *Check) Skip() (header string) { return c.Guard.skip() }
 
-// Body checks a response in one piece. A body that cannot be read stays as it is, with the outcome
-// sse.Failed, unless what is unchecked must not pass.
+// Body checks a response in one piece. An unreadable body is returned unchanged with the outcome
+// sse.Failed, unless unchecked responses must not pass.
 func (c *Check) Body(ctx context.Context, body []byte) (out []byte, found guard.Outcome, err error) {
 	out, found, err = c.Guard.engine().Body(ctx, body, c.Job)
 	switch {
@@ -321,9 +323,9 @@ func (c *Check) Body(ctx context.Context, body []byte) (out []byte, found guard.
 	return out, found, err
 }
 
-// Observe checks a body without changing it, and reports whether a claim failed, and whether that
-// could be told: all claims of it were read and came to a verdict in time, be it that nothing is
-// known of them.
+// Observe checks a body without changing it. failed reports whether a claim failed. told reports
+// whether the result is reliable: all claims were read and got a verdict in time, even if that
+// verdict is that nothing is known.
 func (c *Check) Observe(ctx context.Context, body []byte) (failed, told bool) {
 	job := c.Job
 	job.Policy.Mode, job.Policy.Summary = guard.Observe, false
@@ -336,7 +338,7 @@ func (c *Check) Observe(ctx context.Context, body []byte) (failed, told bool) {
 	return failed, failed || whole
 }
 
-// Copy checks a stream on its way from src to dst.
+// Copy checks a stream while copying it from src to dst.
 func (c *Check) Copy(ctx context.Context, src guard.Source, dst guard.Sink) (guard.Outcome, error) {
 	return c.Guard.engine().Copy(ctx, src, dst, c.Job)
 }

@@ -42,15 +42,15 @@ type Output struct {
 	Threshold float64            `yaml:"-"`
 }
 
-// Signals are those beside classifiers of one's own that can read answers. The others are about a
-// request, or are no verdict.
+// Signals returns the signals, apart from the operator's own classifiers, that can read responses.
+// All others are about a request, or give no verdict.
 func Signals() []signal.Kind {
 	return []signal.Kind{
 		signal.PII, signal.Jailbreak, signal.Injection, signal.Keyword, signal.Domain, signal.Language,
 	}
 }
 
-// mode is that of the action.
+// mode returns the guard mode of the action.
 func (o *Output) mode() guard.Mode {
 	if o.Action == "" {
 		return guard.Terminate
@@ -59,7 +59,7 @@ func (o *Output) mode() guard.Mode {
 	return m
 }
 
-// validate reports what is wrong with an output.
+// validate reports problems of an output.
 func (o *Output) validate(p *option.Problems, at string) {
 	if o.Classifier == "" {
 		p.Addf(at+".classifier", "a name is required")
@@ -70,20 +70,20 @@ func (o *Output) validate(p *option.Problems, at string) {
 	}
 }
 
-// readsAlone reports whether a sentence is read without the one before it: what was found in that
-// one is not found again.
+// readsAlone reports whether a sentence is read without the previous one, so that findings in that
+// one are not repeated.
 func (o *Output) readsAlone() bool {
-	switch o.Kind { //nolint:exhaustive // attacks, and classifiers of one's own, need what stands before
+	switch o.Kind { //nolint:exhaustive // attacks, and the operator's classifiers, need the text before
 	case signal.PII, signal.Keyword, signal.Domain, signal.Language:
 		return true
 	}
 	return false
 }
 
-// found returns the label that a value has to answer for; empty for none.
+// found returns the label that makes a value fail; empty if there is none.
 func (o *Output) found(v *signal.Value) (label string, score float64) {
 	least := cmp.Or(o.MinScore, o.Threshold)
-	switch o.Kind { //nolint:exhaustive // the others have labels that exclude each other, or thresholds
+	switch o.Kind { //nolint:exhaustive // the others have exclusive labels, or thresholds
 	case signal.Jailbreak, signal.Injection: // Score is the probability of an attack
 		if v.Score >= least {
 			return "attack", v.Score
@@ -108,8 +108,8 @@ func (o *Output) found(v *signal.Value) (label string, score float64) {
 	return label, score
 }
 
-// foundAny is found for a value whose Labels are what was found, such as types of personal data.
-// Those without a probability, such as keywords, are certain.
+// foundAny is found for a value whose Labels are findings, such as types of personal data. Findings
+// without a probability, such as keywords, are certain.
 func (o *Output) foundAny(v *signal.Value, least float64) (label string, score float64) {
 	for i, l := range v.Labels {
 		p := 1.0
@@ -124,29 +124,29 @@ func (o *Output) foundAny(v *signal.Value, least float64) (label string, score f
 	return label, score
 }
 
-// Moderator classifies pieces of answers. A Classifier may be one.
+// Moderator classifies pieces of responses. A Classifier may implement it.
 type Moderator interface {
-	// Moderate puts signal k of an answer, or a piece of it, and the prompt that it answers into
-	// set, and with it those of also that cost no further reading. It returns soon after ctx ends.
+	// Moderate computes signal k for a response, or a piece of one, and its prompt, and those
+	// signals in also that need no further reading. It returns soon after ctx ends.
 	Moderate(ctx context.Context, k signal.Kind, also signal.Mask, x signal.Exchange, set *signal.Set)
 }
 
-// moderation checks the sentences of one answer with classifiers, and against the evidence where
-// there is some.
+// moderation checks the sentences of one response with classifiers and, if there is evidence,
+// against the evidence.
 type moderation struct {
 	outputs []Output
 	asked   Moderator
 	facts   guard.Checker // nil without evidence
-	// acting: what the evidence does not carry counts as failed. Else only classifiers decide.
+	// acting means that unsupported claims count as failed. Otherwise only classifiers decide.
 	acting bool
 }
 
 var _ guard.Checker = (*moderation)(nil)
 
-// askedAtOnce is how many sentences of an answer classifiers read at a time.
+// askedAtOnce is the number of sentences of a response that classifiers read at a time.
 const askedAtOnce = 4
 
-// Quick implements guard.Checker: a classifier has to read every sentence.
+// Quick implements guard.Checker. It never decides, since classifiers must read every sentence.
 func (m *moderation) Quick(e *evidence.Evidence, c check.Claim) (r check.Result, final bool) {
 	if m.facts != nil && !c.Unfinished {
 		r, _ = m.facts.Quick(e, c)
@@ -155,7 +155,7 @@ func (m *moderation) Quick(e *evidence.Evidence, c check.Claim) (r check.Result,
 	return check.Result{Verdict: check.Unchecked, Score: 0.5, Source: -1}, false
 }
 
-// mild is a verdict on facts where these are only observed.
+// mild returns the verdict on facts when these are only observed.
 func (m *moderation) mild(r check.Result) check.Result {
 	if !m.acting && (r.Verdict == check.Unsupported || r.Verdict == check.Contradicted) {
 		r.Verdict = check.Unchecked
@@ -166,7 +166,7 @@ func (m *moderation) mild(r check.Result) check.Result {
 // Check implements guard.Checker.
 func (m *moderation) Check(ctx context.Context, e *evidence.Evidence, question string, list []check.Claim) []check.Result {
 	out := make([]check.Result, len(list))
-	var whole []check.Claim // what is compared with facts
+	var whole []check.Claim // claims to compare with facts
 	var at []int
 	for i := range list {
 		switch {
@@ -198,11 +198,11 @@ func (m *moderation) Check(ctx context.Context, e *evidence.Evidence, question s
 // errModeration is why a sentence is unchecked.
 var errModeration = errors.New("no classifier could read it")
 
-// moderate lets every classifier read a sentence, and sets its verdict where one has something
-// against it, or could not read it.
+// moderate lets every classifier read a sentence. It sets the verdict if one objects or could not
+// read it.
 func (m *moderation) moderate(ctx context.Context, question string, c *check.Claim, r *check.Result) {
 	defer func() {
-		if fault := recover(); fault != nil { // it must not end the process: it is one check of many
+		if fault := recover(); fault != nil { // one failed check of many must not end the process
 			r.Verdict, r.Err = check.Unchecked, fmt.Errorf("%w: panic: %v", errModeration, fault)
 		}
 	}()
@@ -214,7 +214,7 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 		}
 		v := in.value(ctx, m.asked, o.Kind)
 		if v.State == signal.Unknown && (v.Reason == signal.ReasonUndecided || v.Reason == signal.ReasonNoText) {
-			continue // it was read, and there is nothing in it to decide by
+			continue // it was read, but has nothing to decide by
 		}
 		if v.State != signal.Known {
 			if r.Err == nil && r.Verdict != check.Unsupported && r.Verdict != check.Contradicted {
@@ -233,14 +233,14 @@ func (m *moderation) moderate(ctx context.Context, question string, c *check.Cla
 	}
 }
 
-// reading is a piece of an answer, the signals that read it, and what is known of them.
+// reading is a piece of a response, the signals that read it, and the results so far.
 type reading struct {
 	x     signal.Exchange
 	kinds signal.Mask
 	set   signal.Set
 }
 
-// readings returns a sentence by itself and behind the one before it, which are one where none is.
+// readings returns a sentence alone and with the previous one; both are the same if there is none.
 func (m *moderation) readings(question string, c *check.Claim) (alone, behind *reading) {
 	of := func(text string) *reading {
 		return &reading{x: signal.Exchange{Prompt: question, Answer: strings.TrimSpace(text)}}
@@ -259,7 +259,7 @@ func (m *moderation) readings(question string, c *check.Claim) (alone, behind *r
 	return alone, behind
 }
 
-// value returns signal k. The text is read once for all signals that are here.
+// value returns signal k. The text is read once for all signals that are available.
 func (r *reading) value(ctx context.Context, asked Moderator, k signal.Kind) *signal.Value {
 	if r.set.Value(k).State == signal.NotExtracted {
 		asked.Moderate(ctx, k, r.kinds, r.x, &r.set)
@@ -267,7 +267,7 @@ func (r *reading) value(ctx context.Context, asked Moderator, k signal.Kind) *si
 	return r.set.Value(k)
 }
 
-// outputMode is the strictest action of the outputs; off without any.
+// outputMode returns the strictest action of the outputs; off if there are none.
 func (w *Guard) outputMode() guard.Mode {
 	mode := guard.Off
 	for i := range w.opts.Outputs {

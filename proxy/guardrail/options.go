@@ -72,10 +72,10 @@ type Options struct {
 	Queue int `yaml:"queue"`
 }
 
-// The words of the section, in the order of strictness where they have one.
+// The values in the section, sorted by strictness where that applies.
 const (
 	guardOff      = "off"
-	guardUnknown  = "unchecked" // in the header: a mode is on, and there is nothing to check against
+	guardUnknown  = "unchecked" // header value: a mode is on, but there is nothing to check against
 	markAsText    = "text"
 	markAsField   = "field"
 	uncheckedPass = "pass"
@@ -83,10 +83,10 @@ const (
 	formReport    = "report"
 )
 
-// Modes are the modes, from the loosest to the strictest.
+// Modes returns the modes, from the least to the most strict.
 func Modes() []string { return []string{guardOff, "observe", "annotate", "terminate", "hold"} }
 
-// Words returns the words that a key of the section may hold, nil for keys that hold no words.
+// Words returns the values allowed for a key of the section; nil for other keys.
 func Words(key string) []string {
 	switch key {
 	case "mode":
@@ -103,8 +103,8 @@ func Words(key string) []string {
 	return nil
 }
 
-// DefaultOptions returns the options of an empty section. Mode is empty: the section being
-// there makes it observe, and its absence off.
+// DefaultOptions returns the defaults, those of an empty section. Mode is empty, which means
+// observe if the section is present and off if it is absent.
 func DefaultOptions() Options {
 	return Options{
 		ActOn: Words("act_on"), Marker: " [unverified]", MarkerAs: markAsText, MaxHold: option.Duration(400 * time.Millisecond),
@@ -112,7 +112,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// The bounds of the section.
+// Limits of the section.
 const (
 	maxMarker   = 200 // bytes
 	maxFailures = 1000
@@ -120,7 +120,7 @@ const (
 	maxQueue    = 65536
 )
 
-// Validate reports every bad option, one "field: problem" a line. An empty mode stands for off.
+// Validate reports every bad option, one "field: problem" per line. An empty mode means off.
 func (o Options) Validate() error {
 	var p option.Problems
 	word := func(field, key, s string) {

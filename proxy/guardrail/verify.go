@@ -14,34 +14,36 @@ import (
 // Verdict is the response of POST /signalbox/v1/verify.
 type Verdict struct {
 	Verdict string         `json:"verdict"` // supported, unsupported or unchecked
-	Claims  []VerdictClaim `json:"claims"`  // in the order of the answer
+	Claims  []VerdictClaim `json:"claims"`  // in the order of the text
 }
 
-// VerdictClaim is the verdict on one claim. Start and End are code points in the answer.
+// VerdictClaim is the verdict on one claim. Start and End are code points in the text.
 type VerdictClaim struct {
 	Text    string  `json:"text"`
 	Start   int     `json:"start"`
 	End     int     `json:"end"`
 	Verdict string  `json:"verdict"`
 	Score   float64 `json:"score"` // support by the facts, in [0,1]
-	// Span is where the number, date or name stands in the claim that failed, in its code points
+	// Span is the position of the number, date or name that failed, in code points of the claim
 	// from 0: [start, end).
-	Span    []int  `json:"span,omitempty"`
-	Fact    any    `json:"fact,omitempty"`    // what decided: its id, or the index of a fact of the request
-	Context string `json:"context,omitempty"` // that the fact is pinned to, as ID@VERSION
-	Reason  string `json:"reason,omitempty"`  // why it is unchecked, where the text holds more than is read of one
+	Span []int `json:"span,omitempty"`
+	Fact any   `json:"fact,omitempty"` // the deciding fact: its id, or its index in the request
+	// the context that the fact is pinned to, as ID@VERSION
+	Context string `json:"context,omitempty"`
+	// why it is unchecked, if the text exceeds what is read
+	Reason string `json:"reason,omitempty"`
 }
 
 // Text is a text whose claims are to be verified.
 type Text struct {
 	Facts    []openai.Fact
-	Contexts *resolve.Contexts // whose facts and texts count as well; nil for none
-	Question string            // that Answer answers; may be empty
+	Contexts *resolve.Contexts // contexts whose facts and texts count as well; nil for none
+	Question string            // question that Answer replies to; may be empty
 	Answer   string
 }
 
-// Verify checks the claims of a text. At most Options.verifiers texts are verified at a time, so it
-// may wait for its turn, as long as ctx lasts.
+// Verify checks the claims of a text. At most Options.verifiers texts are verified at a time; it
+// waits for its turn until ctx ends.
 func (w *Guard) Verify(ctx context.Context, in *Text) (*Verdict, error) {
 	select {
 	case w.verifying <- struct{}{}:

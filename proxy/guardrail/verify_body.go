@@ -16,7 +16,7 @@ import (
 // VerifyBody is the body of POST /signalbox/v1/verify.
 type VerifyBody struct {
 	Facts    *factList      `json:"facts"`
-	Context  jsontext.Value `json:"context"` // pointers, as signalbox.context has them
+	Context  jsontext.Value `json:"context"` // references in the form of signalbox.context
 	Question string         `json:"question"`
 	Answer   string         `json:"answer"`
 }
@@ -24,7 +24,7 @@ type VerifyBody struct {
 // factList is one fact, or a list of them.
 type factList []givenFact
 
-// UnmarshalJSONFrom reads either form.
+// UnmarshalJSONFrom parses either form.
 func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '[' {
 		return json.UnmarshalDecode(dec, (*[]givenFact)(l))
@@ -33,10 +33,10 @@ func (l *factList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &(*l)[0])
 }
 
-// givenFact is a fact as signalbox.facts has it: a text, or an object.
+// givenFact is a fact in the form of signalbox.facts: a text or an object.
 type givenFact openai.Fact
 
-// UnmarshalJSONFrom reads either form.
+// UnmarshalJSONFrom parses either form.
 func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '"' {
 		return json.UnmarshalDecode(dec, &f.Text)
@@ -44,7 +44,7 @@ func (f *givenFact) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, (*openai.Fact)(f))
 }
 
-// ParseVerify reads a body. Errors are of the API and name the field.
+// ParseVerify parses a body. Errors are API errors that name the field.
 func ParseVerify(body []byte) (*VerifyBody, error) {
 	var in VerifyBody
 	if err := json.Unmarshal(body, &in, json.RejectUnknownMembers(true)); err != nil {
@@ -76,14 +76,14 @@ func ParseVerify(body []byte) (*VerifyBody, error) {
 	return &in, CheckFacts(in.Given(), "facts")
 }
 
-// unknownMember says that the body has no such member, and which one may be meant: it is empty where
-// that is not what is wrong.
+// unknownMember returns the error text for an unknown member, with a suggestion; empty if the error
+// is another one.
 func unknownMember(param string, err error) string {
 	if !errors.Is(err, json.ErrUnknownName) {
 		return ""
 	}
 	best, least := "", len(param)/3+2
-	if strings.ContainsAny(param, ".[") { // of a fact
+	if strings.ContainsAny(param, ".[") { // a member of a fact
 		least = 0
 	}
 	for _, name := range [...]string{"answer", "context", "facts", "question"} {
@@ -97,10 +97,10 @@ func unknownMember(param string, err error) string {
 	return fmt.Sprintf("%s is unknown, did you mean %q? ", param, best)
 }
 
-// maxName is how much of an unknown name is compared with those that there are, in bytes.
+// maxName limits the part of an unknown name that is compared with known ones, in bytes.
 const maxName = 32
 
-// Given are the facts that the text is verified against.
+// Given returns the facts that the text is verified against.
 func (in *VerifyBody) Given() []openai.Fact {
 	out := make([]openai.Fact, len(*in.Facts))
 	for i, f := range *in.Facts {
@@ -109,14 +109,14 @@ func (in *VerifyBody) Given() []openai.Fact {
 	return out
 }
 
-// The bounds of what is verified at once.
+// Limits of one verification.
 const (
-	maxVerified    = 64 << 10 // bytes of the answer
+	maxVerified    = 64 << 10 // bytes of text
 	MaxVerifyFacts = 512      // facts
 )
 
-// Contexts are the pointers to the contexts that the text is verified against; none where the body
-// names none. Errors are of the API.
+// Contexts returns the references to the contexts that the text is verified against; empty if the
+// body names none. Errors are API errors.
 func (in *VerifyBody) Contexts() ([]openai.ContextRef, error) {
 	if len(in.Context) == 0 {
 		return nil, nil
