@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-// Period is the time that a budget is for.
+// Period is the period that a budget covers.
 type Period string
 
 // The periods. They begin at 00:00 UTC.
@@ -36,7 +36,7 @@ const (
 	Month Period = "month"
 )
 
-// Bounds returns the period that now is in: from its begin until before its end.
+// Bounds returns the period that contains now: begin is inclusive, end exclusive.
 func (p Period) Bounds(now time.Time) (begin, end time.Time) {
 	y, m, d := now.UTC().Date()
 	if p == Month {
@@ -47,45 +47,45 @@ func (p Period) Bounds(now time.Time) (begin, end time.Time) {
 	return begin, begin.AddDate(0, 0, 1)
 }
 
-// Budget is what may be spent in a period.
+// Budget is an amount that may be spent per period.
 type Budget struct {
-	Name   string // of the budget, unique in its group
+	Name   string // unique in its group
 	USD    float64
 	Period Period
 	Soft   Soft
 }
 
-// Spend is an amount of an account, in billionths of a dollar.
+// Spend is an amount in an account, in billionths of a dollar.
 type Spend struct {
-	Account string // of a budget in one period
+	Account string // of one budget in one period
 	Room, N int64
-	Until   time.Time // when the account may be forgotten
-	Floor   int64     // what is spent at least by what the Remote has been told, and has told
+	Until   time.Time // when the account may be dropped
+	Floor   int64     // minimum spent amount, from what the Remote was told and has reported
 }
 
-// Taken is what an account held before an amount was taken from it, in billionths of a dollar.
+// Taken is the state of an account before an amount was taken from it, in billionths of a dollar.
 type Taken struct {
 	All   int64 // spent and reserved
 	Spent int64
-	Lost  int64 // of what is spent: the Remote had lost it, and has it again
+	Lost  int64 // part of Spent that the Remote had lost and has again
 }
 
-// Remote keeps accounts for several processes. Implementations are safe for concurrent use and
-// answer, or give up, within milliseconds.
+// Remote stores accounts for several processes. Implementations are safe for concurrent use and
+// respond, or give up, within milliseconds.
 type Remote interface {
-	// Reserve takes all amounts for the time of ttl, or none when one does not fit, and returns
-	// what was taken from each account before. Where less is spent than the floor of an account, as
-	// when the Remote has begun anew, the floor is what is spent.
+	// Reserve reserves all amounts for ttl, or none if one does not fit, and returns the previous
+	// state of each account. If less is spent than the floor of an account, for example because the
+	// Remote lost its data, the floor becomes the spent amount.
 	Reserve(
 		ctx context.Context, group, id string, spends []Spend, ttl time.Duration,
 	) (taken []Taken, fits bool, err error)
-	// Settle replaces a reservation with what was spent, also one whose time is over. Where there
-	// was none it does nothing, unless the amount is owed. What is repeated counts once.
+	// Settle replaces a reservation, even an expired one, by the actual amount. Without a
+	// reservation it does nothing, unless the amount is owed. Repeated calls count once.
 	Settle(ctx context.Context, group, id string, spends []Spend, owed bool) error
 }
 
-// TTL is how long a reservation counts that nobody settles. What a request cost that takes longer
-// is counted when it ends.
+// TTL is how long an unsettled reservation counts. A request that takes longer is charged when it
+// ends.
 const TTL = 10 * time.Minute
 
 // ExceededError reports a budget that a request would exceed.
@@ -94,7 +94,7 @@ type ExceededError struct {
 	Taken  float64 // USD, spent and reserved
 	Asked  float64 // USD
 	Resets time.Time
-	Wait   time.Duration // until then; 0 when the request alone is more than the budget
+	Wait   time.Duration // until Resets; 0 if the request alone exceeds the budget
 }
 
 // Error names the budget and when it resets.
@@ -113,7 +113,7 @@ func (e *ExceededError) Error() string {
 		e.Resets.Format(time.RFC3339))
 }
 
-// dollars is an amount as people write it: to a millionth of a dollar, and finer below a cent.
+// dollars formats an amount to a millionth of a dollar, and more precisely below a cent.
 func dollars(usd float64) string {
 	digits := 6
 	if usd < 0.01 {
@@ -123,22 +123,22 @@ func dollars(usd float64) string {
 	return "$" + strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// maxUnsettled bounds what is kept for a Remote that does not answer. What is beyond is counted in
+// maxUnsettled limits the settlements stored for an unavailable Remote. Any more are counted in
 // this process only.
 const maxUnsettled = 4096
 
-// flushAtOnce and flushTime bound how much of it one request tells, since each takes an exchange.
+// flushAtOnce and flushTime limit how many of them one request sends, since each is a round trip.
 const (
 	flushAtOnce = 16
 	flushTime   = 4 * time.Millisecond
 )
 
-// Keeper keeps budgets.
+// Keeper manages budgets.
 type Keeper struct {
 	now    func() time.Time
-	remote Remote // nil: there is none
+	remote Remote // nil if there is none
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	accounts  map[string]*account
 	unsettled []settlement
 	swept     time.Time
@@ -148,13 +148,15 @@ type Keeper struct {
 
 type account struct {
 	spent, reserved int64
-	told            int64 // spent and reserved as the remote told it last, with what came since from here
-	heard           int64 // spent, the most that the remote told
-	settled         int64 // spent from here, as the remote was told
-	until           time.Time
+	// spent and reserved as last reported by the remote, plus later local changes
+	told    int64
+	heard   int64 // highest spent amount reported by the remote
+	settled int64 // spent by this process and reported to the remote
+	until   time.Time
 }
 
-// taken is what is spent and reserved by all that this process knows, of others what the remote told.
+// taken returns what is spent and reserved as far as this process knows, including what the remote
+// reported for others.
 func (a *account) taken() int64 { return max(a.spent+a.reserved, a.told) }
 
 type settlement struct {
@@ -163,28 +165,28 @@ type settlement struct {
 	owed      bool
 }
 
-// New makes a Keeper. remote may be nil.
+// New returns a Keeper. remote may be nil.
 func New(remote Remote, now func() time.Time) *Keeper {
 	return &Keeper{now: now, remote: remote, accounts: map[string]*account{}, log: slog.New(slog.DiscardHandler)}
 }
 
-// Share lets accounts be kept by remote from now on, and log tell when that has lost any. Call it
-// before the first request.
+// Share makes remote store the accounts, and log report when it has lost any. Call it before the
+// first request.
 func (k *Keeper) Share(remote Remote, log *slog.Logger) { k.remote, k.log = remote, log }
 
-// Reservation is the price of one request. It belongs to one goroutine. A nil Reservation is of a
-// request without budgets.
+// Reservation is the reserved cost of one request. It belongs to one goroutine. A nil Reservation
+// means that the request has no budgets.
 type Reservation struct {
 	k         *Keeper
-	group, id string // the id is for the remote alone
+	group, id string // the id is used by the remote only
 	spends    []Spend
 	at        time.Time
 	saving    Saving
-	lost      bool // the remote did not answer
+	lost      bool // the remote did not respond
 	done      bool
 }
 
-// Reserve takes usd from all budgets of a group, or returns an *ExceededError. Without budgets the
+// Reserve reserves usd in all budgets of a group, or returns an *ExceededError. Without budgets the
 // Reservation is nil. Settle ends it.
 func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, usd float64) (*Reservation, error) {
 	if len(budgets) == 0 {
@@ -235,9 +237,9 @@ func (k *Keeper) Reserve(ctx context.Context, group string, budgets []Budget, us
 	return nil, worst
 }
 
-// Look returns what is spent and reserved of each budget of a group in its period, in USD, by all
-// processes that share it; shared is false where that is what this process knows alone, since there
-// is no Remote or it does not answer.
+// Look returns the amounts spent and reserved in each budget of a group in its current period, in
+// USD. shared is true if they include all processes, and false if only this process is known
+// because there is no Remote or it does not respond.
 func (k *Keeper) Look(ctx context.Context, group string, budgets []Budget) (usd []float64, shared bool) {
 	if len(budgets) == 0 {
 		return nil, k.remote != nil
@@ -247,7 +249,7 @@ func (k *Keeper) Look(ctx context.Context, group string, budgets []Budget) (usd 
 	for i := range budgets {
 		b := &budgets[i]
 		begin, end := b.Period.Bounds(now)
-		// nothing fits into an account without room, so nothing is taken from it
+		// nothing fits into a negative room, so nothing is reserved
 		spends[i] = Spend{Account: accountOf(group, b, begin), Room: -1, Until: end.Add(2 * TTL)}
 	}
 	usd = make([]float64, len(budgets))
@@ -271,13 +273,12 @@ func (k *Keeper) Look(ctx context.Context, group string, budgets []Budget) (usd 
 	return usd, false
 }
 
-// nano is an amount in billionths of a dollar, rounded up, and at most what a double holds exactly.
+// nano converts to billionths of a dollar, rounded up, at most what a double represents exactly.
 func nano(usd float64) int64 {
 	return int64(math.Ceil(math.Min(math.Max(usd, 0)*1e9, 1<<52)))
 }
 
-// reserve takes the amounts where accounts are kept; in this process in any case, so that it knows
-// them when the remote does not answer.
+// reserve reserves the amounts at the remote, and always in this process too, as a fallback.
 func (r *Reservation) reserve(ctx context.Context) (taken []int64, fits bool) {
 	k := r.k
 	if k.remote != nil {
@@ -301,8 +302,8 @@ func (r *Reservation) reserve(ctx context.Context) (taken []int64, fits bool) {
 	return taken, fits
 }
 
-// ask takes the amounts at the remote, which is told what is spent at least, and in this process as
-// well; ok is false where it does not answer.
+// ask reserves the amounts at the remote, passing the floors, and in this process. ok is false if
+// the remote does not respond.
 func (k *Keeper) ask(ctx context.Context, r *Reservation) (taken []int64, fits, ok bool) {
 	k.flush(ctx)
 	k.mu.Lock()
@@ -338,12 +339,12 @@ func (k *Keeper) take(r *Reservation) {
 	}
 }
 
-// warnEvery is how often a log says at most that the remote has lost accounts: it loses all at
+// warnEvery is the minimum time between warnings about lost accounts, since the remote loses all at
 // once.
 const warnEvery = time.Minute
 
-// hear notes what the remote said was taken before, and returns it, and what a warning that is due
-// says of what was lost. The caller holds the lock.
+// hear records and returns the amounts that the remote reported, with the attributes of a warning
+// about lost amounts if one is due. The caller holds the lock.
 func (k *Keeper) hear(r *Reservation, told []Taken) (taken []int64, lost []slog.Attr) {
 	for i, s := range r.spends {
 		a, t := k.account(s), told[i]
@@ -358,7 +359,7 @@ func (k *Keeper) hear(r *Reservation, told []Taken) (taken []int64, lost []slog.
 	return taken, lost
 }
 
-// account is that of an amount. The caller holds the lock.
+// account returns the account of an amount, creating it if needed. The caller holds the lock.
 func (k *Keeper) account(s Spend) *account {
 	a := k.accounts[s.Account]
 	if a == nil {
@@ -368,9 +369,9 @@ func (k *Keeper) account(s Spend) *account {
 	return a
 }
 
-// Saving is what a request of the group has to save money with: that of all budgets of which a
-// share from their soft bound on is spent or reserved. It asks nobody: of what other processes
-// spend it knows what the Remote told with the last request of this one.
+// Saving returns the savings for a request of the group: those of all budgets whose soft limit is
+// reached. It contacts no one: the spending of other processes is known from the Remote's last
+// response.
 func (k *Keeper) Saving(group string, budgets []Budget) (t Saving) {
 	for i := range budgets {
 		b := &budgets[i]
@@ -388,9 +389,9 @@ func (k *Keeper) Saving(group string, budgets []Budget) (t Saving) {
 	return t
 }
 
-// Saving is what the request has to save money with by the accounts as they were when its amounts
-// were taken: of all that were let in at once, only those before the one that crossed a soft bound,
-// and that one, have nothing to save. Of a nil Reservation it is nothing.
+// Saving returns the savings according to the accounts at the time of the reservation. Of
+// concurrent requests, only those up to and including the one that crosses a soft limit have none.
+// A nil Reservation has none.
 func (r *Reservation) Saving() (t Saving) {
 	if r != nil {
 		t = r.saving
@@ -398,7 +399,7 @@ func (r *Reservation) Saving() (t Saving) {
 	return t
 }
 
-// accountOf is the account of a budget in the period that begins then.
+// accountOf returns the account of a budget in the period that begins at begin.
 func accountOf(group string, b *Budget, begin time.Time) string {
 	var buf [128]byte
 	name := append(append(buf[:0], group...), 0)
@@ -406,7 +407,7 @@ func accountOf(group string, b *Budget, begin time.Time) string {
 	return string(begin.AppendFormat(append(name, b.Period...), time.DateOnly))
 }
 
-// sweep forgets accounts of periods that are over. The caller holds the lock.
+// sweep drops accounts of past periods. The caller holds the lock.
 func (k *Keeper) sweep(now time.Time) {
 	if now.Sub(k.swept) < TTL {
 		return
@@ -419,7 +420,7 @@ func (k *Keeper) sweep(now time.Time) {
 	}
 }
 
-// Settle replaces the reservation with what the request cost in USD. A second call does nothing.
+// Settle replaces the reservation by the actual cost in USD. A second call does nothing.
 func (r *Reservation) Settle(ctx context.Context, usd float64) {
 	if r == nil || r.done {
 		return
@@ -430,7 +431,7 @@ func (r *Reservation) Settle(ctx context.Context, usd float64) {
 	for i, s := range r.spends {
 		spent[i] = s
 		spent[i].N, spent[i].Floor = nano(usd), 0
-		a := k.account(s) // a sweep may have taken the one of a reservation of nothing
+		a := k.account(s) // a sweep may have dropped the account of a reservation of 0
 		a.reserved -= s.N
 		a.spent += spent[i].N
 		a.told += spent[i].N - s.N
@@ -447,7 +448,7 @@ func (r *Reservation) Settle(ctx context.Context, usd float64) {
 	}
 }
 
-// tell tells the remote how a reservation ended, and reports whether it knows.
+// tell reports a settlement to the remote; it returns false on failure.
 func (k *Keeper) tell(ctx context.Context, end *settlement) bool {
 	if k.remote.Settle(ctx, end.group, end.id, end.spends, end.owed) != nil {
 		return false
@@ -462,14 +463,14 @@ func (k *Keeper) tell(ctx context.Context, end *settlement) bool {
 	return true
 }
 
-// later keeps a settlement that the remote was not told of. The caller holds the lock.
+// later stores a settlement that could not be reported. The caller holds the lock.
 func (k *Keeper) later(end settlement) {
 	if len(k.unsettled) < maxUnsettled {
 		k.unsettled = append(k.unsettled, end)
 	}
 }
 
-// flush tells the remote some of what it has missed, until it does not answer or time is up.
+// flush reports stored settlements to the remote, until one fails or the time is up.
 func (k *Keeper) flush(ctx context.Context) {
 	begin := k.now()
 	k.mu.Lock()
@@ -492,8 +493,8 @@ func (k *Keeper) flush(ctx context.Context) {
 	}
 }
 
-// Describe sets the headers that tell the client when to retry. That is not soon, so that client
-// libraries are told not to retry by themselves.
+// Describe sets the headers that tell the client when to retry. That is far in the future, so
+// client libraries are told not to retry automatically.
 func (e *ExceededError) Describe(h http.Header) {
 	h.Set("X-Should-Retry", "false")
 	if e.Wait > 0 {

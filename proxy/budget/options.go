@@ -15,10 +15,10 @@ type Options struct {
 	Period string `yaml:"period" words:"day month"`
 }
 
-// Max, in USD, is what accounts count exactly.
+// Max is the largest amount, in USD, that accounts count exactly.
 const Max = 1_000_000
 
-// Check reports every bad option, as a problem of a field of at.
+// Check reports every bad option as a problem of a field of at.
 func (o Options) Check(p *option.Problems, at string) {
 	if !(o.USD >= 0 && o.USD <= Max) {
 		p.Addf(at+".usd", "%v is not between 0 and %d", o.USD, Max)
@@ -30,7 +30,7 @@ func (o Options) Check(p *option.Problems, at string) {
 	}
 }
 
-// Of returns the budget under a name.
+// Of returns the budget with a name.
 func (o Options) Of(name string) Budget {
 	return Budget{Name: name, USD: o.USD, Period: Period(cmp.Or(o.Period, string(Month)))}
 }
@@ -53,7 +53,7 @@ const (
 	thenBoth       = "both"
 )
 
-// Check reports every bad option, as a problem of a field of at.
+// Check reports every bad option as a problem of a field of at.
 func (o SoftOptions) Check(p *option.Problems, at string) {
 	option.Between(p, at+".at", o.At, 0, 1)
 	switch o.Then {
@@ -66,18 +66,18 @@ func (o SoftOptions) Check(p *option.Problems, at string) {
 	}
 }
 
-// Saving is what is done with requests to save money.
+// Saving is how requests are made cheaper.
 type Saving struct {
 	Cheaper    bool // they go to the cheapest candidate
-	LessEffort bool // models reason one step less
+	LessEffort bool // models reason with one step less effort
 }
 
-// And is what both do.
+// And returns the combination of both.
 func (t Saving) And(more Saving) Saving {
 	return Saving{Cheaper: t.Cheaper || more.Cheaper, LessEffort: t.LessEffort || more.LessEffort}
 }
 
-// String lists what is done; empty for nothing.
+// String lists the savings; empty if there are none.
 func (t Saving) String() string {
 	switch {
 	case t.Cheaper && t.LessEffort:
@@ -90,18 +90,18 @@ func (t Saving) String() string {
 	return ""
 }
 
-// Soft is the part of a budget from which on requests are made cheaper.
+// Soft is the soft limit of a budget, from which on requests are made cheaper.
 type Soft struct {
-	At   float64 // share of the budget; 0 for none
+	At   float64 // share of the budget; 0 if there is none
 	Then Saving
 }
 
-// reached reports whether what was taken of room is the share from which on is saved.
+// reached reports whether the amount taken of room has reached the soft limit.
 func (s *Soft) reached(taken, room int64) bool {
 	return s.At > 0 && float64(taken) >= s.At*float64(room)
 }
 
-// Of compiles options that are valid.
+// Of converts valid options.
 func (o SoftOptions) Of() Soft {
 	return Soft{At: o.At, Then: Saving{
 		Cheaper: o.Then != thenLessEffort, LessEffort: o.Then == thenLessEffort || o.Then == thenBoth,

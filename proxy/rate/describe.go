@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Describe sets the x-ratelimit-* headers to the state of the caller's limits, as OpenAI's API
-// names them. A nil lease, and a kind without a limit, set none.
+// Describe sets the x-ratelimit-* headers, named as in OpenAI's API, to the state of the caller's
+// limits. A nil lease, or a kind without a limit, sets none.
 func (s *Lease) Describe(h http.Header) {
 	for _, kind := range [...]Kind{Requests, Tokens} {
 		if left := s.Left(kind); left.Limit > 0 {
@@ -17,8 +17,8 @@ func (s *Lease) Describe(h http.Header) {
 }
 
 // Describe sets the headers that tell the client when to retry, and the x-ratelimit-* headers of
-// the limit that was exceeded. As in OpenAI's API those tell when all of it is there again, here as
-// with a request that was let in.
+// the exceeded limit. As in OpenAI's API, and as for admitted requests, these report when the limit
+// is full again.
 func (e *ExceededError) Describe(h http.Header) {
 	if e.Wait == 0 {
 		h["X-Should-Retry"] = []string{"false"}
@@ -31,7 +31,7 @@ func (e *ExceededError) Describe(h http.Header) {
 	}
 }
 
-// describe sets the three headers of one kind of limit.
+// describe sets the three headers for one kind of limit.
 func describe(h http.Header, kind Kind, limit, left int, reset time.Duration) {
 	name := "Requests"
 	if kind == Tokens {

@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// flightTTL is how long a Remote counts a request that nobody counts again, as after the death of
-// its process. It is renewed three times in that time, so that one answer that is late costs
-// nothing.
+// flightTTL is how long a Remote counts a request that is not renewed, for example after its
+// process died. Renewal happens three times in that period, so that one late response does no harm.
 const flightTTL = 30 * time.Second
 
-// flights is what a Limiter has to tell its Remote of requests under way. Its Limiter's lock guards
-// it.
+// flights is what a Limiter must report to its Remote about requests in flight. The Limiter's lock
+// guards it.
 type flights struct {
-	held     map[*Lease]struct{} // counted by the remote, and under way
-	left     []landing           // to be taken out
+	held     map[*Lease]struct{} // in flight and counted by the remote
+	left     []landing           // to be removed from the remote
 	renewing bool
 }
 
-// landing is flights that have ended.
+// landing is a group of ended flights.
 type landing struct {
 	group   string
 	flights []Flight
 }
 
-// maxLeft bounds the landings that a Remote was not told of. Those beyond are forgotten: it counts
-// them until their time is over.
+// maxLeft limits the landings not yet reported to a Remote. Any more are dropped; the Remote counts
+// those flights until they expire.
 const maxLeft = 4096
 
-// renewed is how many flights are counted again in one call.
+// renewed is the number of flights renewed in one call.
 const renewed = 256
 
-// depart counts the request in the remote. Where that does not answer, the count of this process
-// stands in.
+// depart counts the request at the remote. If it does not respond, the count of this process is
+// used.
 func (l *Limiter) depart(ctx context.Context, s *Lease) error {
 	if l.remote == nil {
 		return nil
@@ -54,7 +53,7 @@ func (l *Limiter) depart(ctx context.Context, s *Lease) error {
 	used, fits, err := l.remote.Enter(ctx, s.group, s.flying, flightTTL, false)
 	switch {
 	case err != nil || len(used) != len(s.flying):
-		s.lost = true // and it may be counted or not
+		s.lost = true // it may have been counted or not
 		return nil
 	case fits:
 		l.mu.Lock()
@@ -72,13 +71,13 @@ func (l *Limiter) depart(ctx context.Context, s *Lease) error {
 	return crowded(full[0], used[0])
 }
 
-// crowded is the error of a scope that has as many requests under way as it may have.
+// crowded returns the error of a scope with the maximum number of requests in flight.
 func crowded(f Flight, used int) *ExceededError {
 	return &ExceededError{Kind: Parallel, Scope: f.Scope, Limit: f.Room, Used: used, Asked: 1, Wait: time.Second}
 }
 
-// arrive takes the request out of the remote, at once where it answers, and else when it is told
-// next. What is counted again at this moment must not be taken out before.
+// arrive removes the request from the remote, immediately if possible, otherwise with the next
+// report. A flight that is being renewed must not be removed before the renewal ends.
 func (l *Limiter) arrive(s *Lease) {
 	if s.flying == nil {
 		return
@@ -100,14 +99,14 @@ func (l *Limiter) arrive(s *Lease) {
 	l.defers(end)
 }
 
-// defers keeps a landing for later. The caller holds the lock.
+// defers stores a landing for later. The caller holds the lock.
 func (l *Limiter) defers(end landing) {
 	if len(l.remotes.left) < maxLeft {
 		l.remotes.left = append(l.remotes.left, end)
 	}
 }
 
-// Run keeps the requests under way counted in the Remote until ctx ends. Without a Remote it only
+// Run keeps the requests in flight counted at the Remote until ctx ends. Without a Remote it only
 // waits.
 func (l *Limiter) Run(ctx context.Context) {
 	tick := time.NewTicker(flightTTL / 3)
@@ -122,7 +121,7 @@ func (l *Limiter) Run(ctx context.Context) {
 	}
 }
 
-// renew counts the requests under way again, and takes out those that have ended unnoticed.
+// renew renews the requests in flight and removes those that have ended unreported.
 func (l *Limiter) renew(ctx context.Context) {
 	if l.remote == nil {
 		return
@@ -139,7 +138,8 @@ func (l *Limiter) renew(ctx context.Context) {
 	for group, all := range groups {
 		for len(all) > 0 {
 			n := min(renewed, len(all))
-			_, _, _ = l.remote.Enter(ctx, group, all[:n], flightTTL, true) // the next time comes before they are forgotten
+			// on failure, the next renewal comes before they expire
+			_, _, _ = l.remote.Enter(ctx, group, all[:n], flightTTL, true)
 			all = all[n:]
 		}
 	}

@@ -1,19 +1,19 @@
-// Package rate keeps limits: requests and tokens a minute, and requests at a time.
+// Package rate enforces limits on requests and tokens per minute, and on concurrent requests.
 //
-// A limit on a minute is a bucket that leaks: what is used goes in, the allowance of a minute leaks
-// out over a minute, evenly, and what does not fit is refused. So a caller that was idle may use
-// its whole minute at once, and over any time t uses no more than the allowance of t and one
-// minute's. Tokens go in by an estimate before the answer, and the difference to what was used goes
-// in, or is taken out, after it.
+// A limit per minute is a leaky bucket. Usage fills it, it drains evenly by one minute's allowance
+// per minute, and what does not fit is refused. So a caller that was idle may use a whole minute's
+// allowance at once, and over any period t at most the allowance for t plus that of one minute.
+// Tokens are charged by an estimate before the response; the difference to the actual usage is
+// charged or refunded afterwards.
 //
-// Buckets are in this process, or in a Remote that replicas share. A Remote that does not answer is
-// asked no more for the request, and the bucket of this process stands in. Requests at a time are
-// counted in this process, and in the Remote for all of them: there each is counted for a while and
-// counted again as long as it is under way, so that those of a process that died are not counted
-// for long.
+// Buckets are stored in this process, or in a Remote that replicas share. If the Remote does not
+// respond, it is not asked again for the same request, and the bucket of this process is used
+// instead. Concurrent requests are counted in this process and, for all processes, in the Remote.
+// There each count expires and is renewed while the request is in flight, so that requests of a
+// dead process do not count for long.
 //
-// It knows nothing of HTTP but the names of headers. A Limiter is safe for concurrent use; it
-// starts no goroutine, and Run needs one. Its lock is a leaf.
+// The package knows nothing about HTTP except the names of headers. A Limiter is safe for
+// concurrent use. It starts no goroutine; Run needs one. Its lock is a leaf.
 package rate
 
 import (
@@ -25,91 +25,90 @@ import (
 	"time"
 )
 
-// Limit bounds what counts together under one scope. Zero bounds nothing.
+// Limit limits the requests in one scope. Zero means no limit.
 type Limit struct {
-	Scope                      string // the same for all requests that count together, and for no others
-	Requests, Tokens, Parallel int    // a minute, a minute, and at a time
+	Scope                      string // identifies the requests that count together
+	Requests, Tokens, Parallel int    // per minute, per minute, and concurrent
 }
 
-// Charge puts N into a bucket. It is negative to take out what was put in too much.
+// Charge adds N to a bucket. A negative N refunds an overcharge.
 type Charge struct {
 	Bucket string
-	Room   int // of the bucket, which leaks out in a minute
+	Room   int // size of the bucket, which drains in a minute
 	N      int
-	Force  bool // whether it fits or not
+	Force  bool // charge even if it does not fit
 }
 
-// Remote keeps buckets for several processes. Implementations are safe for concurrent use and
-// answer, or give up, within milliseconds.
+// Remote stores buckets for several processes. Implementations are safe for concurrent use and
+// respond, or give up, within milliseconds.
 type Remote interface {
-	// Charge makes all charges, or none when one of them does not fit, and returns how full each
-	// bucket is then. group is the same for buckets that may be charged together.
+	// Charge makes all charges, or none if one of them does not fit, and returns the level of each
+	// bucket afterwards. group is the same for buckets that may be charged together.
 	Charge(ctx context.Context, group string, charges []Charge) (full []float64, fits bool, err error)
-	// Enter counts flights for the time of ttl, or none of them when one does not fit, and returns
-	// how many are under way in each scope then. With force they are counted whether they fit or
-	// not.
+	// Enter counts flights for ttl, or none of them if one does not fit, and returns the number in
+	// flight in each scope afterwards. With force they are counted even if they do not fit.
 	Enter(ctx context.Context, group string, flights []Flight, ttl time.Duration, force bool) (used []int, fits bool, err error)
-	// Leave takes flights out. Those that are not counted do not matter.
+	// Leave removes flights. Flights that are not counted are ignored.
 	Leave(ctx context.Context, group string, flights []Flight) error
 }
 
-// Flight is a request under way in a scope that bounds them.
+// Flight is a request in flight in a scope with a limit.
 type Flight struct {
 	Scope string
-	Room  int    // how many may be under way
+	Room  int    // maximum number in flight
 	ID    string // of the request, unique among all processes
 }
 
-// Limiter keeps limits.
+// Limiter enforces limits.
 type Limiter struct {
 	now    func() time.Time
-	remote Remote // nil: there is none
+	remote Remote // nil if there is none
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	buckets map[string]*bucket
-	flights map[string]int // requests under way by scope
+	flights map[string]int // requests in flight by scope
 	swept   time.Time
 	remotes flights
 
-	renewals sync.Mutex // one renewal at a time; taken before mu
+	renewals sync.Mutex // serialises renewals; taken before mu
 }
 
-// bucket is how full one was at a time.
+// bucket is the level of a bucket at a time.
 type bucket struct {
 	full float64
 	room int
 	at   time.Time
 }
 
-// New makes a Limiter. remote may be nil.
+// New returns a Limiter. remote may be nil.
 func New(remote Remote, now func() time.Time) *Limiter {
 	return &Limiter{now: now, remote: remote, buckets: map[string]*bucket{}, flights: map[string]int{}, remotes: flights{held: map[*Lease]struct{}{}}}
 }
 
-// Share lets buckets be kept by remote from now on. Call it before the first request.
+// Share makes remote store the buckets from now on. Call it before the first request.
 func (l *Limiter) Share(remote Remote) { l.remote = remote }
 
-// Kind is what a limit bounds.
+// Kind is what is limited.
 type Kind string
 
-// What limits bound.
+// The kinds of limits.
 const (
 	Requests Kind = "requests"
 	Tokens   Kind = "tokens"
 	Parallel Kind = "concurrency"
 )
 
-// ExceededError reports a limit that a request would break.
+// ExceededError reports a limit that a request would exceed.
 type ExceededError struct {
 	Kind        Kind
-	Scope       string // of the Limit, or begins with it
+	Scope       string // Limit.Scope, or a string that begins with it
 	Limit, Used int    // Used is rounded up
 	Asked       int
-	Wait        time.Duration // after which it would fit, if nothing else happens; 0 when it never would
-	Reset       time.Duration // until all of the limit is there again
+	Wait        time.Duration // until it would fit if nothing else happens; 0 if it never would
+	Reset       time.Duration // until the whole limit is available
 }
 
-// Error says which limit, and when to come again.
+// Error names the limit and when to retry.
 func (e *ExceededError) Error() string {
 	switch {
 	case e.Kind == Parallel:
@@ -123,8 +122,8 @@ func (e *ExceededError) Error() string {
 		e.whose(), e.Kind, e.Limit, e.Used, e.Asked, e.Wait)
 }
 
-// whose says whose limit it is, by what Limit.Scope begins with. Names stay out of it: the client
-// knows its own key, and need not know how tenants are called.
+// whose returns the owner of the limit, by the prefix of Limit.Scope. It omits names: the client
+// knows its own key, and need not know the names of tenants.
 func (e *ExceededError) whose() string {
 	switch kind, _, _ := strings.Cut(e.Scope, ":"); kind {
 	case "key":
@@ -135,28 +134,28 @@ func (e *ExceededError) whose() string {
 	return "this caller"
 }
 
-// Lease is one request that was let in. It belongs to one goroutine. A nil Lease is of a request
-// that nothing bounds.
+// Lease is one admitted request. It belongs to one goroutine. A nil Lease means that the request
+// has no limits.
 type Lease struct {
 	l        *Limiter
 	group    string
 	limits   []Limit
-	parallel int             // limits whose flights were counted
-	ctx      context.Context //nolint:containedctx // Close has none, and its client may have gone: values without an end
+	parallel int             // number of limits if concurrency was counted; 0 otherwise
+	ctx      context.Context //nolint:containedctx // Close has no context, and its client may have left: values only, no end
 	flying   []Flight        // that the remote counts, or may count
-	lost     bool            // the remote did not answer
-	estimate int             // tokens that were charged
-	tightest [2]Room         // of requests and of tokens
+	lost     bool            // the remote did not respond
+	estimate int             // tokens charged in advance
+	tightest [2]Room         // for requests and for tokens
 }
 
-// Room is how much is left of a limit.
+// Room is how much of a limit is left.
 type Room struct {
-	Limit, Left int           // Limit is 0 where there is none
-	Reset       time.Duration // until all of it is there again
+	Limit, Left int           // Limit is 0 if there is none
+	Reset       time.Duration // until the whole limit is available
 }
 
-// Admit lets a request in, or returns an *ExceededError. Without limits the Lease is nil. Close
-// gives a Lease back.
+// Admit admits a request, or returns an *ExceededError. Without limits the Lease is nil. Close ends
+// a Lease.
 func (l *Limiter) Admit(ctx context.Context, group string, limits []Limit) (*Lease, error) {
 	if len(limits) == 0 {
 		return nil, nil
@@ -176,7 +175,7 @@ func (l *Limiter) Admit(ctx context.Context, group string, limits []Limit) (*Lea
 	return lease, nil
 }
 
-// enter counts the request in every scope that bounds requests at a time, or in none.
+// enter counts the request in every scope with a limit on concurrent requests, or in none.
 func (l *Limiter) enter(lease *Lease) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,7 +212,7 @@ func (s *Lease) Close() {
 	}
 }
 
-// Tokens charges an estimate of what the request will use, or returns an *ExceededError.
+// Tokens charges an estimate of the request's usage, or returns an *ExceededError.
 func (s *Lease) Tokens(ctx context.Context, estimate int) error {
 	if s == nil {
 		return nil
@@ -225,7 +224,7 @@ func (s *Lease) Tokens(ctx context.Context, estimate int) error {
 	return nil
 }
 
-// Settle replaces the estimate with what was used. Call it once, after Tokens.
+// Settle replaces the estimate by the actual usage. Call it once, after Tokens.
 func (s *Lease) Settle(ctx context.Context, used int) {
 	if s == nil || used == s.estimate {
 		return
@@ -237,12 +236,11 @@ func (s *Lease) Settle(ctx context.Context, used int) {
 	s.apply(ctx, charges)
 }
 
-// Bounds reports whether some limit is on a kind.
+// Bounds reports whether there is a limit of a kind.
 func (s *Lease) Bounds(k Kind) bool { return s != nil && len(s.charges(k, 0)) > 0 }
 
-// Look returns what is left of the tightest of the limits on a kind, where requests of all processes
-// that share them count; Limit is 0 where none is bounded. shared is false where that is what this
-// process has counted alone. It counts nothing.
+// Look returns what is left of the tightest limit of a kind; Limit is 0 if there is none. shared is
+// false if only this process was counted. Look counts nothing itself.
 func (l *Limiter) Look(ctx context.Context, group string, limits []Limit, k Kind) (left Room, shared bool) {
 	s := &Lease{l: l, group: group, limits: limits}
 	charges := s.charges(k, 0)
@@ -262,7 +260,7 @@ func (l *Limiter) Look(ctx context.Context, group string, limits []Limit, k Kind
 	return left, l.remote != nil && !s.lost
 }
 
-// Left is what was left of the tightest limit when the request was let in.
+// Left returns what was left of the tightest limit when the request was admitted.
 func (s *Lease) Left(k Kind) Room {
 	switch {
 	case s == nil:
@@ -273,7 +271,7 @@ func (s *Lease) Left(k Kind) Room {
 	return s.tightest[0]
 }
 
-// charges lists what n means for the buckets of a kind.
+// charges returns the charges of n for the buckets of a kind.
 func (s *Lease) charges(k Kind, n int) []Charge {
 	var out []Charge
 	for _, x := range s.limits {
@@ -327,16 +325,16 @@ func (s *Lease) charge(ctx context.Context, k Kind, n int) error {
 	return nil
 }
 
-// rounded is by how much less a Remote may tell of a bucket than it has compared: Redis prints six
-// digits. What did not fit was not charged.
+// rounded is the tolerance for the levels that a Remote reports, since Redis prints six digits.
+// What did not fit was not charged.
 const rounded = 1e-6
 
-// leak is how long an amount takes to leak out, rounded up to milliseconds.
+// leak returns how long an amount takes to drain, rounded up to milliseconds.
 func leak(amount float64, room int) time.Duration {
 	return time.Duration(math.Ceil(max(amount, 0)/float64(room)*60_000)) * time.Millisecond
 }
 
-// apply makes the charges where buckets are kept.
+// apply makes the charges at the remote, or else in this process.
 func (s *Lease) apply(ctx context.Context, charges []Charge) (full []float64, fits bool) {
 	l := s.l
 	if l.remote != nil && !s.lost {
@@ -366,8 +364,8 @@ func (s *Lease) apply(ctx context.Context, charges []Charge) (full []float64, fi
 	return full, true
 }
 
-// bucket returns the bucket of a charge as it is now. The caller holds the lock. A clock that goes
-// back lets nothing leak.
+// bucket returns the bucket of a charge with its current level. The caller holds the lock. If the
+// clock goes back, nothing drains.
 func (l *Limiter) bucket(c Charge, now time.Time) *bucket {
 	b := l.buckets[c.Bucket]
 	if b == nil {
@@ -381,7 +379,7 @@ func (l *Limiter) bucket(c Charge, now time.Time) *bucket {
 	return b
 }
 
-// sweepEvery is how often empty buckets are dropped: callers with tokens may be many.
+// sweepEvery is how often empty buckets are dropped, since there may be many callers with tokens.
 const sweepEvery = time.Minute
 
 func (l *Limiter) sweep(now time.Time) {
