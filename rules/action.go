@@ -14,8 +14,8 @@ type Verb uint8
 // The verbs.
 const (
 	Use    Verb = iota // forward to a model
-	Block              // decline with Action.Text
-	Answer             // reply with Action.Text, nothing is forwarded
+	Block              // refuse with Action.Text
+	Answer             // reply with Action.Text; nothing is forwarded
 )
 
 // String returns the word used in YAML.
@@ -30,32 +30,38 @@ func (v Verb) String() string {
 	return "use"
 }
 
-// Action is what a route, or the default, asks for. The zero value forwards a request as it is. It
-// is shared and must not be modified. Empty words mean: not said by the route.
+// Action is the action of a route or of the default. The zero value forwards a request unchanged.
+// An Action is shared and must not be modified. Empty words mean that the route does not set the
+// property.
 type Action struct {
-	Verb      Verb
-	Text      string   // the message of Block, the reply of Answer
-	Models    []Choice // with Use: the candidates in order, at least one; empty for a request that names its model
-	By        string   // "order", "weight", "quality", "cost" or "latency": how to choose among Models
-	Margin    float64  // with By cost or latency: how far below the best candidate's quality the chosen one may be, in [0,1]; 1 when quality plays no part
-	Reasoning string   // "none", "low", "medium", "high" or "auto"
-	Override  bool     // Reasoning and MaxTokens win over what the client set
+	Verb Verb
+	Text string // the message of Block, the reply of Answer
+	// with Use: the candidates in order, at least one; empty for a request that names its model
+	Models []Choice
+	// how to choose among Models: "order", "weight", "quality", "cost" or "latency"
+	By string
+	// with By cost or latency: how far the chosen model's quality may be below the best
+	// candidate's, in [0,1]; 1 if quality does not matter
+	Margin    float64
+	Reasoning string // "none", "low", "medium", "high" or "auto"
+	Override  bool   // Reasoning and MaxTokens take precedence over the client's values
 	Prompt    Prompt
 	MaxTokens MaxTokens
 	Guard     string  // "off", "observe", "annotate", "terminate" or "hold"
 	Cache     string  // "off", "exact" or "semantic"
-	Windows   string  // "all" or "cascade": how long texts are read
-	Redact    *Redact // nil: personal data is sent as it is
+	Windows   string  // how much of long texts is read: "all" or "cascade"
+	Redact    *Redact // nil: personal data is not replaced
 	Body      []Field
 	Headers   []Header
-	Escalate  *Escalate // nil: the first answer stands
+	Escalate  *Escalate // nil: the first response is final
 	Mirror    *Mirror   // nil: no copies are sent
-	Tools     *Tools    // nil: all tools that the client names are sent
-	Results   *Results  // nil: results of tools are sent as they are
-	Canary    *Canary   // nil: all conversations go to Models
+	Tools     *Tools    // nil: all of the client's tools are sent
+	Results   *Results  // nil: tool results are sent unchanged
+	Canary    *Canary   // nil: all conversations use Models
 }
 
-// ranksQuality reports that the choice among several models depends on how well each answers.
+// ranksQuality reports whether the choice among several models depends on the quality of their
+// responses.
 func (a *Action) ranksQuality() bool {
 	switch a.By {
 	case "quality":
@@ -66,13 +72,13 @@ func (a *Action) ranksQuality() bool {
 	return false
 }
 
-// Redact is which personal data is replaced before a request leaves.
+// Redact selects the personal data that is replaced before a request is forwarded.
 type Redact struct {
-	Types  []string // such data alone; nil: of every type
-	Except []string // not these
+	Types  []string // only these types; nil: all types
+	Except []string // except these types
 }
 
-// Takes reports whether data of a type is replaced. A nil Redact takes none.
+// Takes reports whether data of a type is replaced. It is false for a nil Redact.
 func (r *Redact) Takes(kind string) bool {
 	return r != nil && (r.Types == nil || slices.Contains(r.Types, kind)) && !slices.Contains(r.Except, kind)
 }
@@ -83,22 +89,21 @@ type Choice struct {
 	Weight int // at least 1
 }
 
-// Prompt is a system prompt to put into the request; none when Name is empty.
+// Prompt is a system prompt to insert into the request; none if Name is empty.
 type Prompt struct {
-	Name     string // of the prompts section
+	Name     string // a name in the prompts section
 	Mode     string // "replace_vague", "prefix" or "always"
 	Position string // "after_context" or "before"
 }
 
-// MaxTokens limits the completion; the zero value sets nothing.
+// MaxTokens limits the completion; the zero value sets no limit.
 type MaxTokens struct {
-	Auto  bool // from the lengths seen so far
-	Limit int  // in tokens, at least 1, when not Auto
+	Auto  bool // computed from the lengths seen so far
+	Limit int  // in tokens, at least 1, if not Auto
 }
 
-// Limits reports whether MaxTokens bounds a completion of at most client tokens by the client's own
-// limit, which is below 1 where it set none. An automatic limit never shrinks what a client asked
-// for.
+// Limits reports whether MaxTokens sets the limit of a completion, given the client's own limit in
+// tokens, which is below 1 if there is none. An automatic limit never lowers the client's.
 func (a *Action) Limits(client int64) bool {
 	if client > 0 {
 		return a.Override && a.MaxTokens.Limit > 0
@@ -106,29 +111,30 @@ func (a *Action) Limits(client int64) bool {
 	return a.MaxTokens != MaxTokens{}
 }
 
-// Escalate says when the answer of a candidate is thrown away and the next one is asked.
+// Escalate defines when the response of a candidate is discarded and the next one is asked.
 type Escalate struct {
 	When       []Sign
-	Logprobs   bool          // MinLogprob counts
-	MinLogprob float64       // the least mean log-probability of a token, at most 0
-	Hold       time.Duration // how long a stream is held back at most, to be judged whole
+	Logprobs   bool          // MinLogprob applies
+	MinLogprob float64       // the minimum mean log-probability of a token, at most 0
+	Hold       time.Duration // the maximum time that a stream is held back to be judged as a whole
 }
 
-// Sign is what shows that an answer is not good enough.
+// Sign is a reason to consider a response not good enough.
 type Sign string
 
-// The signs. SignLogprob is that of MinLogprob, the others are the words of `when`.
+// The signs. SignLogprob belongs to MinLogprob, the others are the words of `when`.
 const (
-	SignLength   Sign = "length"    // it was cut at the limit on its length
-	SignEmpty    Sign = "empty"     // it has neither text nor a call of a tool
-	SignRefusal  Sign = "refusal"   // the model declines, or a filter ended the answer
-	SignToolCall Sign = "tool_call" // a call of a tool that is not there, or whose arguments do not fit
-	SignJSON     Sign = "json"      // it breaks the format that the request asks for
-	SignGuard    Sign = "guard"     // the guard finds a claim that fails
+	SignLength  Sign = "length"  // it was cut off at its length limit
+	SignEmpty   Sign = "empty"   // it has neither text nor a tool call
+	SignRefusal Sign = "refusal" // the model declined, or a filter ended the response
+	// a call of an unknown tool, or with arguments that do not fit the tool
+	SignToolCall Sign = "tool_call"
+	SignJSON     Sign = "json"  // it does not have the format that the request demands
+	SignGuard    Sign = "guard" // the guard found a claim that fails
 	SignLogprob  Sign = "logprob"
 )
 
-// Signs are the words of `when`.
+// Signs returns the words of `when`.
 func Signs() []string {
 	return []string{
 		string(SignLength), string(SignEmpty), string(SignRefusal), string(SignToolCall),
@@ -136,29 +142,31 @@ func Signs() []string {
 	}
 }
 
-// Mirror sends copies of requests to a model whose answers nobody gets.
+// Mirror sends copies of requests to a model whose responses are discarded.
 type Mirror struct {
 	Model string
 	Share float64 // of requests, in (0,1]
 }
 
-// Tools says how many of the tools that a client names are offered to the model.
+// Tools limits how many of the client's tools are offered to the model.
 type Tools struct {
-	Keep   int      // for each turn of the user, at least 1
-	Share  float64  // of the tokens of the list, that Keep whole tools and brief ones may take; 0: no brief ones
-	Always []string // names of functions that are kept whatever is asked
+	Keep int // number of tools for each turn of the user, at least 1
+	// share of the tokens of the whole list that Keep complete tools and shortened ones may take;
+	// 0: no shortened tools
+	Share  float64
+	Always []string // names of functions that are always kept
 }
 
-// Results bounds what the results of tools take of a prompt.
+// Results limits the size of tool results in a prompt.
 type Results struct {
-	Budget int // tokens of all of them, at least 1; beyond it the oldest are shortened
-	Each   int // tokens that one is shortened to
+	Budget int // tokens of all results together, at least 1; beyond it the oldest are shortened
+	Each   int // tokens to which a result is shortened
 }
 
-// Canary sends a share of the conversations to a model that is tried out; Models are what it is
-// compared with, and what answers where it does not.
+// Canary sends a share of the conversations to a model that is being tried out. Models are the
+// baseline, and serve the other conversations.
 type Canary struct {
-	Model string  // none of Models
+	Model string  // not one of Models
 	Share float64 // of conversations, in (0,1]
 }
 
@@ -171,8 +179,8 @@ type Field struct {
 // Header is a header added to the request sent upstream.
 type Header struct{ Name, Value string }
 
-// OnUnknown says what becomes of a route whose condition ends unknown because signals failed. Its
-// String is the word used in YAML.
+// OnUnknown is the policy for a route whose condition is unknown because signals failed. Its String
+// is the word used in YAML.
 type OnUnknown = condition.OnUnknown
 
 // The policies for unknown conditions.
@@ -182,7 +190,7 @@ const (
 	Error = condition.Error // the request ends with signal_unavailable
 )
 
-// Outcome tells how a decision came about.
+// Outcome is how a decision was reached.
 type Outcome uint8
 
 // The outcomes.
@@ -193,17 +201,19 @@ const (
 	Defaulted                  // no route matched
 )
 
-// Decision is what to do with a request.
+// Decision is the decision on a request.
 type Decision struct {
 	Route   string // the route's name, RouteDefault or RouteNamed
-	Index   int    // the route's place in the file, from 0; -1 with Defaulted
+	Index   int    // the route's index in the file, from 0; -1 with Defaulted
 	Outcome Outcome
-	Action  *Action     // never nil in a final decision; do not follow it when Outcome is Unavailable
-	Failed  signal.Mask // failed signals that left a condition unknown on the way here, or that the action wanted
+	// never nil in a final decision; must not be followed if Outcome is Unavailable
+	Action *Action
+	// failed signals that left a condition on the way unknown, or that the action needs
+	Failed signal.Mask
 }
 
-// The names that decisions without a route carry. Routes cannot take them.
+// The route names of decisions without a route. Routes cannot have these names.
 const (
 	RouteDefault = "default" // no route matched
-	RouteNamed   = "named"   // the client named a model and no route blocked it
+	RouteNamed   = "named"   // the client named a model and no route blocked the request
 )

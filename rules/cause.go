@@ -5,10 +5,10 @@ import (
 	"signalbox/rules/internal/condition"
 )
 
-// Cause returns the signal about attacks for whose score the condition of a decision's route holds,
-// and the origins that the condition names for it, 0 where it names none. It is false where no route
-// matched, or for another reason, as where the score is low. Of several such tests it is the first
-// that is evaluated.
+// Cause returns the signal about attacks whose score made the condition of a decision's route true,
+// and the origins that the condition names for it, 0 if it names none. ok is false if no route
+// matched, or matched for another reason, such as a low score. If there are several such tests, the
+// first one evaluated is returned.
 func (p *Program) Cause(d *Decision, set *signal.Set) (k signal.Kind, origins signal.Origins, ok bool) {
 	if d.Outcome != Matched {
 		return 0, 0, false
@@ -23,7 +23,7 @@ func (p *Program) Cause(d *Decision, set *signal.Set) (k signal.Kind, origins si
 	return 0, 0, false
 }
 
-// causeOf finds the leaf that tests for attacks in what makes n true; nil without one.
+// causeOf finds a test for attacks among the tests that make n true; nil without one.
 func causeOf(n condition.Node, set *signal.Set) *condition.Leaf {
 	if n.Eval(set) != condition.Exactly(condition.True) {
 		return nil
@@ -34,7 +34,7 @@ func causeOf(n condition.Node, set *signal.Set) *condition.Leaf {
 		if ofAttacks(n) && n.BoundsBelow() {
 			return n
 		}
-	case *condition.Not: // of a leaf: see condition.Not
+	case *condition.Not: // above a leaf: see condition.Not
 		if l, ok := n.X.(*condition.Leaf); ok && ofAttacks(l) && !l.BoundsBelow() {
 			return l
 		}

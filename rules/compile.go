@@ -11,59 +11,60 @@ import (
 	"signalbox/rules/internal/syntax"
 )
 
-// Env is what the rules may name: the rest of the configuration as far as it concerns them.
+// Env is what the rules may refer to: the relevant parts of the rest of the configuration.
 type Env struct {
 	Models     []string // of the models section
 	AutoModels []string // the names that clients use for routed requests
 	Prompts    []string // of the prompts section
-	Roles      []string // of the auth section; nil when they are not known, as with JWT
-	Tenants    []string // as Roles
-	Priced     []string // models whose price is known; nil when that is not known, so that nothing is said of it
-	Skilled    []string // models whose quality is known, in the same way
-	Told       []string // models that can be told how much to reason, in the same way
+	Roles      []string // of the auth section; nil if they are not known, as with JWT
+	Tenants    []string // like Roles
+	// models with a known price; nil if that is not known, which disables warnings about it
+	Priced  []string
+	Skilled []string // models with a known quality, likewise
+	Told    []string // models that can be told how much to reason, likewise
 
 	// Signals holds every kind that some component extracts. A test of another kind is unknown for
-	// every request, which is a warning: the model may come later, and on_unknown says what happens
-	// until then. An action that needs another kind is an error, for it has no such way out.
+	// every request. This is only a warning: the model may be added later, and on_unknown applies
+	// until then. An action that needs another kind is an error, because it has no such fallback.
 	Signals signal.Mask
-	// Absent holds the leaves that no configuration of this build can answer, as the rules write
-	// them: cache, context_tokens, or a word of has such as facts. Using one is an error.
+	// Absent holds the leaves that no configuration of this build can evaluate, as written in
+	// rules: cache, context_tokens, or a word of has such as facts. Using one is an error.
 	Absent []string
-	// Labels holds the names that a kind can report, in the order of signal.Value.Labels: the
-	// keyword sets, the intents, the labels of a model. A kind without an entry is not checked,
-	// except keyword and intent, of which none is then defined.
+	// Labels holds the names that a kind can have, in the order of signal.Value.Labels: the keyword
+	// sets, the intents, the labels of a model. A kind without an entry is not checked, except
+	// keyword and intent, for which no entry means that none are defined.
 	Labels map[signal.Kind][]string
 	// Thresholds holds the probability from which jailbreak, injection, factcheck and pii count as
-	// true when the rule gives none. A kind without an entry has 0.5.
+	// true if the rule sets none. The default for a kind without an entry is 0.5.
 	Thresholds map[signal.Kind]float64
-	// Classifiers are the configuration's own: the one at i gives signal.Own+i.
+	// Classifiers are the configuration's own: index i provides signal.Own+i.
 	Classifiers []signal.OwnClassifier
-	// Elsewhere holds the kinds that models on other servers give. They are asked for last: only
-	// where all that is computed here does not settle a decision.
+	// Elsewhere holds the kinds that remote models provide. They are requested last, only if the
+	// kinds computed locally do not settle a decision.
 	Elsewhere signal.Mask
-	// Lexical holds those of Classifiers that count words and need no model. They are asked for
-	// with the other scans of the text.
+	// Lexical holds those of Classifiers that count words and need no model. They are requested
+	// together with the other scans of the text.
 	Lexical signal.Mask
-	// Defined holds what other sections define for the rules to use. A warning names each that no
-	// rule uses.
+	// Defined holds the names that other sections define for the rules. Each one that no rule uses
+	// causes a warning.
 	Defined []Definition
 }
 
-// Definition is a name that the rest of the configuration defines for rules.
+// Definition is a name defined for rules by another section of the configuration.
 type Definition struct {
 	What string // "model", "prompt", "keyword set", "intent" or "classifier"
 	Name string
-	Path string // where it is defined, such as prompts[1].name; warnings carry it without line and column
+	// where it is defined, such as prompts[1].name; used in warnings without line and column
+	Path string
 }
 
 // Source is the part of the configuration that Compile reads: the values of the keys of these
-// names. A nil node is an absent key.
+// names. A nil node means that the key is absent.
 type Source struct {
 	Routes, Default, Conditions *yaml.Node
 }
 
-// The bounds of what Compile accepts, far above what a person writes, so that no file can make it
-// slow.
+// Limits on what Compile accepts, far above hand-written files, so that no file can make it slow.
 const (
 	maxLeaves = 256 // leaves of one route, named conditions included
 	maxRoutes = 2000
@@ -79,9 +80,9 @@ type compiler struct {
 	simplifier *condition.Simplifier
 	headers    map[string]bool
 	session    bool
-	leaves     int             // of the route or condition being read
+	leaves     int             // of the current route or condition
 	spoilt     bool            // it uses a condition with errors
-	used       map[string]bool // names that the rules use, by usedKey
+	used       map[string]bool // names that the rules use, keyed by usedKey
 }
 
 func newCompiler(env Env) *compiler {
@@ -91,10 +92,10 @@ func newCompiler(env Env) *compiler {
 	}
 }
 
-// Compile reads the rules and returns every problem of them, in the order of the file. The program
-// is nil when one of the problems is an error.
+// Compile reads the rules and returns all problems, in the order of the file. The program is nil if
+// one of them is an error.
 func Compile(src Source, env Env) (*Program, []Problem) {
-	env.Labels = maps.Clone(env.Labels) // the program keeps it
+	env.Labels = maps.Clone(env.Labels) // the program retains it
 	c := newCompiler(env)
 	c.readConditions(src.Conditions)
 	routes := c.readRoutes(src.Routes)
@@ -139,7 +140,7 @@ func (c *compiler) link(drafts []draft, fallback Action) *Program {
 	return p
 }
 
-// wants returns the signals that an action reads, as far as something provides them.
+// wants returns the signals that an action reads, as far as they are provided.
 func (c *compiler) wants(a *Action) signal.Mask {
 	var m signal.Mask
 	if a.Reasoning == "auto" {
@@ -149,7 +150,7 @@ func (c *compiler) wants(a *Action) signal.Mask {
 		m |= signal.MaskOf(signal.PII)
 	}
 	if a.ranksQuality() {
-		m |= signal.MaskOf(signal.Domain) // skills are told apart by domain
+		m |= signal.MaskOf(signal.Domain) // qualities are per domain
 	}
 	return m & c.env.Signals
 }

@@ -11,14 +11,15 @@ import (
 type Program struct {
 	routes    []route
 	fallback  Action
-	name      string      // of the decision when no route matches
+	name      string      // of the decision if no route matches
 	wants     signal.Mask // signals of the fallback action
 	absent    signal.Mask // signals that nothing extracts
-	elsewhere signal.Mask // kinds that models on other servers give
-	lexical   signal.Mask // kinds beside those of TierLexical that a scan of the text gives
-	headers   []string
-	session   bool
-	named     *Program
+	elsewhere signal.Mask // kinds that remote models provide
+	// kinds that a scan of the text provides, in addition to those of TierLexical
+	lexical signal.Mask
+	headers []string
+	session bool
+	named   *Program
 }
 
 type route struct {
@@ -30,12 +31,12 @@ type route struct {
 	wants  signal.Mask // signals of the action
 }
 
-// Step decides, or says what is missing. When the mask is not zero, the caller extracts those
-// signals, which are all of one tier unless nothing provides them, records each as known or
-// unknown, and steps again; the Decision is then empty. When it is zero the Decision is final. The
-// answer depends on set alone, so stepping twice is stepping once. Step neither keeps nor modifies
-// set. It does not allocate, except where signals are missing and a route tests one of them in
-// several nested places.
+// Step decides, or returns the signals that are missing. If the mask is not zero, the Decision is
+// empty: the caller extracts these signals, which are all of one tier unless nothing provides them,
+// records each as known or unknown, and calls Step again. If the mask is zero, the Decision is
+// final. The result only depends on set, so repeated calls are harmless. Step neither retains nor
+// modifies set. It does not allocate, except if signals are missing and a route tests one of them
+// in several nested places.
 func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 	var need, wants, failed signal.Mask
 	known := condition.Known(set)
@@ -74,9 +75,9 @@ func (p *Program) Step(set *signal.Set) (Decision, signal.Mask) {
 	return Decision{Route: p.name, Index: -1, Outcome: Defaulted, Action: &p.fallback, Failed: failed}, 0
 }
 
-// outcomeOf tells how a route won: t is what the policy made of its condition, raw the condition
-// and failed the signals that left it unknown. A condition that every value of a pending signal
-// makes true has matched without being asked for.
+// outcomeOf returns how a route won: t is the result of the policy, raw the condition's value and
+// failed the signals that left it unknown. A condition that is true for every value of a pending
+// signal matches without that signal.
 func outcomeOf(t condition.Truth, raw condition.Bounds, failed signal.Mask) Outcome {
 	switch {
 	case t == condition.Unknown:
@@ -87,7 +88,7 @@ func outcomeOf(t condition.Truth, raw condition.Bounds, failed signal.Mask) Outc
 	return Matched
 }
 
-// decide ends at a route that won.
+// decide ends the evaluation at a route that won.
 func (r *route) decide(o Outcome, failed signal.Mask, set *signal.Set) (Decision, signal.Mask) {
 	d := Decision{Route: r.name, Index: r.index, Outcome: o, Action: &r.action, Failed: failed}
 	if o == Unavailable {
@@ -100,9 +101,9 @@ func (r *route) decide(o Outcome, failed signal.Mask, set *signal.Set) (Decision
 	return d, 0
 }
 
-// ask picks the cheapest tier of what is needed. Signals that nothing extracts come before all: to
-// learn that they are unknown costs nothing and may settle a route. Wants ride along with a pass of
-// their own tier that runs anyway, so that an action does not cost a second one.
+// ask selects the cheapest tier of the needed signals. Signals that nothing extracts come first:
+// recording them as unknown costs nothing and may settle a route. Members of wants join a pass of
+// their own tier that runs anyway, so that an action does not cause a second pass.
 func (p *Program) ask(need, wants signal.Mask, set *signal.Set) signal.Mask {
 	if m := need & p.absent; m != 0 {
 		return m
@@ -115,8 +116,8 @@ func (p *Program) ask(need, wants signal.Mask, set *signal.Set) signal.Mask {
 	return need
 }
 
-// tier returns the members of m that cost as much as tier t; what other servers compute is the
-// last.
+// tier returns the members of m with the cost of tier t; kinds from remote models belong to the
+// last tier.
 func (p *Program) tier(m signal.Mask, t signal.Tier) signal.Mask {
 	switch t { //nolint:exhaustive // the others are what is left
 	case signal.TierLexical:
@@ -127,10 +128,10 @@ func (p *Program) tier(m signal.Mask, t signal.Tier) signal.Mask {
 	return m.Tier(t) &^ (p.elsewhere | p.lexical)
 }
 
-// Local returns the members of m that a model here has to read the text for.
+// Local returns the members of m for which a local model has to read the text.
 func (p *Program) Local(m signal.Mask) signal.Mask { return p.tier(m, signal.TierNeural) }
 
-// Neural returns the members of m that a model has to read the text for, here or on another server.
+// Neural returns the members of m for which a model has to read the text, local or remote.
 func (p *Program) Neural(m signal.Mask) signal.Mask {
 	return m.Tier(signal.TierNeural) &^ p.lexical
 }
@@ -154,11 +155,11 @@ func broken(m signal.Mask, set *signal.Set) signal.Mask {
 	return out
 }
 
-// Named returns the program for requests that name a model: of the routes only those that block,
-// and after them nothing but the request itself. Its Named is itself.
+// Named returns the program for requests that name a model: it contains only the routes that block,
+// and its default forwards the request unchanged. Its Named is itself.
 func (p *Program) Named() *Program { return p.named }
 
-// Route describes a route to those who report on a program.
+// Route describes a route, for reports about a program.
 type Route struct {
 	Name      string
 	Verb      Verb
@@ -176,7 +177,7 @@ func (p *Program) Routes() []Route {
 	return out
 }
 
-// Actions lists the actions of the routes, in their order, and behind them that of requests that no
+// Actions lists the actions of the routes in order, followed by the action for requests that no
 // route takes.
 func (p *Program) Actions() []*Action {
 	out := make([]*Action, 0, len(p.routes)+1)
@@ -186,8 +187,8 @@ func (p *Program) Actions() []*Action {
 	return append(out, &p.fallback)
 }
 
-// Taken returns the decision that ended at the route of a name: Matched, or Defaulted where the
-// name is that of no route. ok is false when p never decides so.
+// Taken returns the decision that ends at the named route: Matched, or Defaulted if no route has
+// this name. ok is false if p never decides so.
 func (p *Program) Taken(route string) (d Decision, ok bool) {
 	for i := range p.routes {
 		if r := &p.routes[i]; r.name == route {
@@ -197,7 +198,7 @@ func (p *Program) Taken(route string) (d Decision, ok bool) {
 	return Decision{Route: p.name, Index: -1, Outcome: Defaulted, Action: &p.fallback}, route == p.name
 }
 
-// Kinds returns every signal that the program may ask for.
+// Kinds returns all signals that the program may request.
 func (p *Program) Kinds() signal.Mask {
 	m := p.wants
 	for _, r := range p.routes {
@@ -206,7 +207,7 @@ func (p *Program) Kinds() signal.Mask {
 	return m
 }
 
-// Origins returns the origins that conditions name, for each signal of which they name any. The
+// Origins returns the origins that conditions name, for each signal for which they name any. The
 // caller owns the map.
 func (p *Program) Origins() map[signal.Kind]signal.Origins {
 	out := make(map[signal.Kind]signal.Origins)

@@ -79,7 +79,7 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	}
 	switch {
 	case misspelt && by.Node == nil:
-		a.By = "" // it may be what is misspelt
+		a.By = "" // it may be the misspelt key
 	case models.Node == nil && !misspelt:
 		at.Errorf("found no models, expected {models: [NAME]}")
 	}
@@ -94,14 +94,14 @@ func (c *compiler) readUse(at syntax.Cursor) Action {
 	return a
 }
 
-// warnIdle reports keys that nothing comes of with the candidates that there are.
+// warnIdle reports keys that have no effect with the given candidates.
 func (c *compiler) warnIdle(by, effort, mirror, models syntax.Cursor, a *Action) {
 	warnMirror(mirror, models, a)
 	c.warnChoice(by, models, a)
 	c.warnUntold(effort, models, a)
 }
 
-// readPlain reads keys that nothing else of a route bears upon.
+// readPlain reads keys that are independent of the rest of a route.
 func readPlain(e syntax.Entry, a *Action) {
 	switch e.Key {
 	case "guard":
@@ -115,13 +115,13 @@ func readPlain(e syntax.Entry, a *Action) {
 	}
 }
 
-// allRead reports whether the candidates are those that the file has: none was refused.
+// allRead reports whether all candidates in the file were accepted.
 func allRead(models syntax.Cursor, a *Action) bool {
 	return models.Node != nil && len(a.Models) == len(models.Node.Content)
 }
 
-// warnUntold reports an effort that none of the candidates can be told of. A fallback without a
-// dialect beside a model that has one is as it should be.
+// warnUntold reports an effort that none of the candidates supports. A fallback without a dialect
+// next to a model with one is legitimate.
 func (c *compiler) warnUntold(effort, models syntax.Cursor, a *Action) {
 	if c.env.Told == nil || effort.Node == nil || a.Reasoning == "" || a.Reasoning == "none" ||
 		!allRead(models, a) || len(a.Models) == 0 {
@@ -134,18 +134,18 @@ func (c *compiler) warnUntold(effort, models syntax.Cursor, a *Action) {
 		a.Reasoning)
 }
 
-// warnWeights says that weights without a choice by them do nothing.
+// warnWeights reports weights that have no effect because the choice does not use them.
 func warnWeights(weighted syntax.Cursor, a *Action) {
 	if weighted.Node != nil && a.By != "weight" && a.By != "" {
 		weighted.Warnf("weights have no effect without `by: weight`")
 	}
 }
 
-// defaultMargin is the Margin of `by: cost`: a cheaper model may be a twentieth worse.
+// defaultMargin is the Margin of `by: cost`: a cheaper model may be 0.05 worse.
 const defaultMargin = 0.05
 
-// readMargin reads quality_margin, which may be absent. Without one, by: cost keeps close to the
-// best candidate and by: latency does not look at quality.
+// readMargin reads quality_margin, which may be absent. By default, by: cost stays close to the
+// best candidate and by: latency ignores quality.
 func readMargin(at syntax.Cursor, a *Action) {
 	switch a.By {
 	case "cost":
@@ -166,7 +166,7 @@ func readMargin(at syntax.Cursor, a *Action) {
 	}
 }
 
-// readWanting reads the keys whose values make the action read a signal.
+// readWanting reads the keys that make the action read a signal.
 func (c *compiler) readWanting(e syntax.Entry, a *Action) {
 	switch e.Key {
 	case "reasoning":
@@ -217,7 +217,7 @@ func (c *compiler) readRedact(at syntax.Cursor) *Redact {
 	return r
 }
 
-// leavesSome reports a redact that replaces nothing, since except takes out all that there is.
+// leavesSome reports a redact that replaces nothing because except excludes every type.
 func (c *compiler) leavesSome(at syntax.Cursor, r *Redact) {
 	types, all := r.Types, "everything that types lists"
 	if types == nil {
@@ -228,14 +228,14 @@ func (c *compiler) leavesSome(at syntax.Cursor, r *Redact) {
 	}
 }
 
-// provided reports a signal that an action needs and nothing extracts.
+// provided reports a signal that an action needs but nothing extracts.
 func (c *compiler) provided(at syntax.Cursor, k signal.Kind) {
 	if !c.env.Signals.Has(k) {
 		at.Errorf("no model provides signal %s", k)
 	}
 }
 
-// readModels fills in the candidates and returns the place of the first weight.
+// readModels reads the candidates into a and returns the place of the first weight.
 func (c *compiler) readModels(at syntax.Cursor, a *Action) (weighted syntax.Cursor) {
 	items, _ := at.List("a list of at least one model")
 	for _, i := range items {
@@ -262,7 +262,7 @@ func (c *compiler) readModels(at syntax.Cursor, a *Action) (weighted syntax.Curs
 	return weighted
 }
 
-// readWeighted reads NAME or {name, weight}. name and at, the weight's place, have no node when
+// readWeighted reads NAME or {name, weight}. name and at, the place of the weight, have no node if
 // absent.
 func readWeighted(i syntax.Cursor) (name syntax.Cursor, weight int, at syntax.Cursor) {
 	weight = 1
@@ -281,7 +281,7 @@ func readWeighted(i syntax.Cursor) (name syntax.Cursor, weight int, at syntax.Cu
 	return name, weight, at
 }
 
-// warnChoice reports a way to choose that has nothing to choose from, or nothing to choose by.
+// warnChoice reports a way to choose with only one candidate, or without the data that it requires.
 func (c *compiler) warnChoice(by, models syntax.Cursor, a *Action) {
 	if by.Node == nil || !allRead(models, a) || a.By == "" || a.By == "order" {
 		return
@@ -355,12 +355,12 @@ func readMaxTokens(at syntax.Cursor) MaxTokens {
 	return MaxTokens{Limit: n}
 }
 
-// ownFields are the body fields that other keys, or the client alone, decide.
+// ownFields returns the body fields that are set by other keys, or by the client alone.
 func ownFields() []string {
 	return []string{"model", "messages", "prompt", "input", "stream", "signalbox"}
 }
 
-// ownHeaders are the headers that the connection or the endpoint's credentials decide.
+// ownHeaders returns the headers that are set by the connection or the endpoint's credentials.
 func ownHeaders() []string {
 	return []string{
 		"Authorization", "Connection", "Content-Encoding", "Content-Length", "Host", "Keep-Alive",
@@ -380,7 +380,8 @@ func headerName(at syntax.Cursor, name string) (canonical string, ok bool) {
 	return canonicalHeader(name), true
 }
 
-// canonicalHeader writes a header's name the way net/http keeps it, without importing the network.
+// canonicalHeader returns a header's name in the canonical form of net/http, without importing that
+// package.
 func canonicalHeader(name string) string {
 	b := []byte(name)
 	start := true

@@ -8,14 +8,14 @@ import (
 	"signalbox/rules/internal/syntax"
 )
 
-// The bounds of escalate.hold, and what it is where nothing is said.
+// The limits of escalate.hold, and its default.
 const (
 	defaultHold = 10 * time.Second
 	minHold     = 10 * time.Millisecond
 	maxHold     = 10 * time.Minute
 )
 
-// readEscalate reads escalate, which may be absent. models are the candidates as the file has them.
+// readEscalate reads escalate, which may be absent. models are the candidates in the file.
 func readEscalate(at, models syntax.Cursor, a *Action) *Escalate {
 	if at.Node == nil {
 		return nil
@@ -65,7 +65,7 @@ func readLogprob(at syntax.Cursor) (x float64, ok bool) {
 	return x, true
 }
 
-// readHold reads how long a stream is held.
+// readHold reads the time for which a stream is held.
 func readHold(at syntax.Cursor) time.Duration {
 	what := "a time from " + minHold.String() + " to 10m, such as 5s"
 	if !at.IsScalar("!!str") {

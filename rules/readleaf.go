@@ -10,9 +10,10 @@ import (
 	"signalbox/rules/internal/syntax"
 )
 
-// Readers of leaves return nil when there is none that could be read; a problem was reported then.
+// The readers of leaves return nil if nothing could be read; a problem has been reported in that
+// case.
 
-// defaultThreshold applies to tasks whose threshold the environment does not give.
+// defaultThreshold applies to tasks whose threshold is not in the environment.
 const defaultThreshold = 0.5
 
 func (c *compiler) threshold(k signal.Kind) float64 {
@@ -22,16 +23,16 @@ func (c *compiler) threshold(k signal.Kind) float64 {
 	return defaultThreshold
 }
 
-// scoreIn makes the test of the probability that a binary signal stands for.
+// scoreIn makes the test of the probability of a binary signal.
 func scoreIn(k signal.Kind, in condition.Range) (l *condition.Leaf, ok bool) {
-	label := "" // jailbreak, injection and cache report the probability that counts as Score
+	label := "" // jailbreak, injection and cache report this probability as Score
 	if k == signal.FactCheck {
 		label = "needs"
 	}
 	return condition.Score(k, label, in)
 }
 
-// holdsWhen returns the leaf or, when the rule says false, its negation.
+// holdsWhen returns the leaf or, if says is false, its negation.
 func holdsWhen(says bool, l *condition.Leaf) condition.Node { //nolint:revive // what the rule says of the leaf
 	if says {
 		return l
@@ -39,7 +40,7 @@ func holdsWhen(says bool, l *condition.Leaf) condition.Node { //nolint:revive //
 	return &condition.Not{X: l}
 }
 
-// inRange makes a test of a number, which some number must pass.
+// inRange makes a test of a number; it is an error if no number passes.
 func inRange(at syntax.Cursor, in condition.Range, test func(condition.Range) (*condition.Leaf, bool)) condition.Node {
 	l, possible := test(in)
 	if !possible {
@@ -50,8 +51,8 @@ func inRange(at syntax.Cursor, in condition.Range, test func(condition.Range) (*
 }
 
 // readBinary reads jailbreak, injection and factcheck: true, false, or bounds of the probability
-// and, for the first two, the origins whose text is meant. Origins without a bound mean the
-// threshold of the task.
+// and, for the first two, the origins of the text. Origins without a bound use the threshold of the
+// task.
 func (c *compiler) readBinary(at syntax.Cursor, k signal.Kind) condition.Node {
 	if at.IsScalar("!!bool") {
 		says, _ := at.Bool()
@@ -88,7 +89,7 @@ func (c *compiler) readBinary(at syntax.Cursor, k signal.Kind) condition.Node {
 	return inRange(at, in, score)
 }
 
-// readBounds reads min_score, max_score and origins, which are 0 when they are not given.
+// readBounds reads min_score, max_score and origins; origins is 0 if absent.
 func readBounds(entries []syntax.Entry) (in condition.Range, origins signal.Origins, ok bool) {
 	in, ok = condition.Unbounded(), true
 	for _, e := range entries {
@@ -108,7 +109,7 @@ func readBounds(entries []syntax.Entry) (in condition.Range, origins signal.Orig
 	return in, origins, ok
 }
 
-// readOrigins reads a word or a list of words; 0 when one of them is no origin.
+// readOrigins reads a word or a list of words; 0 if one of them is not an origin.
 func readOrigins(at syntax.Cursor) (set signal.Origins) {
 	words := make([]string, 0, signal.NumOrigins)
 	for o := signal.OriginInstructions; o < signal.NumOrigins; o++ {
@@ -184,7 +185,7 @@ func (c *compiler) readEntities(at syntax.Cursor) condition.Node {
 	return condition.Entities(least, types...)
 }
 
-// readTokens reads tokens or context_tokens: {gt, gte, lt, lte}. test makes the leaf of the range.
+// readTokens reads tokens or context_tokens: {gt, gte, lt, lte}. test makes the leaf for the range.
 func readTokens(at syntax.Cursor, test func(condition.Range) (*condition.Leaf, bool)) condition.Node {
 	mark := at.Mark()
 	entries, ok := at.Mapping("a comparison such as {gt: 8000}", "gt", "gte", "lt", "lte")
@@ -216,7 +217,7 @@ func readTokens(at syntax.Cursor, test func(condition.Range) (*condition.Leaf, b
 	return inRange(at, in, test)
 }
 
-// readConversation reads conversation: {turns, tool_results, tool_loop}, all of which hold.
+// readConversation reads conversation: {turns, tool_results, tool_loop}, all of which must hold.
 func readConversation(at syntax.Cursor) condition.Node {
 	const expected = "{turns: {gt: 3}, tool_results, tool_loop: true}"
 	mark := at.Mark()
@@ -253,7 +254,7 @@ func readConversation(at syntax.Cursor) condition.Node {
 	return &condition.All{Xs: all}
 }
 
-// readFeatures reads has: NAME or [NAME, ...], all of which are wanted.
+// readFeatures reads has: NAME or [NAME, ...], all of which are required.
 func (c *compiler) readFeatures(at syntax.Cursor) condition.Node {
 	words := []string{"tools", "images", "context", "facts"}
 	bits := []signal.Features{signal.HasTools, signal.HasImages, signal.HasContext, signal.HasFacts}
@@ -315,8 +316,8 @@ func (c *compiler) readHeaderTest(at syntax.Cursor) condition.Node {
 	return condition.HeaderEquals(name, equals)
 }
 
-// seen reports a header that conditions never see, and warns of those that say where a request
-// comes from: any client can send them.
+// seen reports headers that conditions never see as errors, and warns about headers that state the
+// source of a request, because any client can send them.
 func seen(at syntax.Cursor, name string) bool {
 	switch {
 	case name == "Host" || strings.HasPrefix(name, "X-Signalbox-"):
@@ -356,8 +357,8 @@ func (c *compiler) readSession(at syntax.Cursor) condition.Node {
 	return holdsWhen(present, condition.Session())
 }
 
-// namesIn reads NAME, [NAME, ...], or the keys in and not_in of a mapping, of which at least one is
-// given when it returns true.
+// namesIn is the result of readNames: NAME, [NAME, ...], or the keys in and not_in of a mapping; if
+// readNames returns true, at least one of the two fields below is set.
 type namesIn struct {
 	in, notIn []string
 	given     bool // in was given
@@ -402,7 +403,7 @@ func readNames(at syntax.Cursor, what string, check func(syntax.Cursor, string),
 	return l, rest, !l.given || len(l.in) > 0
 }
 
-// readFact reads role, tenant and model. test makes the leaf of the names.
+// readFact reads role, tenant and model. test makes the leaf for the names.
 func (c *compiler) readFact(e syntax.Entry, test func(condition.Names) *condition.Leaf) condition.Node {
 	l, _, ok := readNames(e.At, e.Key, func(at syntax.Cursor, name string) {
 		switch {
@@ -421,13 +422,14 @@ func (c *compiler) readFact(e syntax.Entry, test func(condition.Names) *conditio
 	return test(l.set())
 }
 
-// checkLabel returns a check that a kind can report a name; what is the kind in words.
+// checkLabel returns a check that a kind can have a label; what describes the kind.
 func (c *compiler) checkLabel(k signal.Kind, what string) func(syntax.Cursor, string) {
 	return func(at syntax.Cursor, name string) {
 		c.use(what, name)
 		known, listed := c.env.Labels[k]
 		if k == signal.Complexity && !listed {
-			known, listed = []string{"low", "medium", "high"}, true // the words of the signal, whichever model provides it
+			// the words of the signal, for every model
+			known, listed = []string{"low", "medium", "high"}, true
 		}
 		if listed || k == signal.Keyword || k == signal.Intent {
 			at.Known(what, name, known)

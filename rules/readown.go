@@ -8,9 +8,9 @@ import (
 	"signalbox/rules/internal/syntax"
 )
 
-// readClassifier reads classifier: {name, label, min_score, max_score}. Without a bound a label
-// holds from the threshold that the classifier has for it, and labels that exclude each other where
-// the most probable one is among those listed.
+// readClassifier reads classifier: {name, label, min_score, max_score}. Without a bound, a label
+// applies from the classifier's threshold for it; for labels that exclude each other the test holds
+// if the most probable one is listed.
 func (c *compiler) readClassifier(at syntax.Cursor) condition.Node {
 	const expected = "{name, label, min_score, max_score}"
 	mark := at.Mark()
@@ -54,7 +54,7 @@ func (c *compiler) readClassifier(at syntax.Cursor) condition.Node {
 	return inRange(at, in, test)
 }
 
-// classifier reads the name of a classifier of the configuration; nil when there is none.
+// classifier reads the name of one of the configuration's classifiers; nil if there is none.
 func (c *compiler) classifier(at syntax.Cursor) (signal.Kind, *signal.OwnClassifier) {
 	name, ok := at.Word("the name of a classifier")
 	if !ok {
@@ -77,7 +77,7 @@ func (c *compiler) classifier(at syntax.Cursor) (signal.Kind, *signal.OwnClassif
 	return kind, &c.env.Classifiers[i]
 }
 
-// bounds returns the range of a test, or where none is given the thresholds of its labels.
+// bounds returns the range of a test, or, if none is given, the thresholds of its labels.
 func bounds(own *signal.OwnClassifier, labels []string, in condition.Range) condition.OwnBounds {
 	out := condition.OwnBounds{Most: 1}
 	if in.Hi < 1 {

@@ -3,7 +3,7 @@ package rules
 import "signalbox/rules/internal/syntax"
 
 const (
-	// defaultEach is how many tokens a result of a tool is shortened to.
+	// defaultEach is the number of tokens to which a tool result is shortened.
 	defaultEach = 256
 	leastEach   = 64
 )

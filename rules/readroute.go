@@ -16,8 +16,8 @@ import (
 type named struct {
 	name   syntax.Cursor
 	when   syntax.Cursor
-	node   condition.Node // nil until read
-	open   bool           // being read
+	node   condition.Node // nil before it is read
+	open   bool           // is being read
 	used   bool
 	broken bool // it has errors, or one that it uses has
 	leaves int
@@ -49,7 +49,7 @@ func (c *compiler) readConditions(n *yaml.Node) {
 	}
 }
 
-// nameAndWhen reads an entry of conditions. Of what is missing, which is reported, there is no node.
+// nameAndWhen reads an entry of conditions. Missing values are reported and have no node.
 func nameAndWhen(at syntax.Cursor) (name, when syntax.Cursor) {
 	mark := at.Mark()
 	entries, ok := at.Mapping("{name, when}", "name", "when")
@@ -68,7 +68,7 @@ func nameAndWhen(at syntax.Cursor) (name, when syntax.Cursor) {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// name reads what identifies a route or condition. Names appear in response headers and as metric
+// name reads the name of a route or condition. Names appear in response headers and as metric
 // labels, hence the narrow alphabet.
 func (*compiler) name(at syntax.Cursor) (string, bool) {
 	s, ok := at.Word("a name")
@@ -79,7 +79,7 @@ func (*compiler) name(at syntax.Cursor) (string, bool) {
 	return s, ok
 }
 
-// resolve reads the condition once. Its simplified form is shared by all its uses.
+// resolve reads the condition once. All its uses share the simplified form.
 func (c *compiler) resolve(cond *named) condition.Node {
 	if cond.node != nil {
 		return cond.node
@@ -100,17 +100,17 @@ func (c *compiler) root(at syntax.Cursor) (n condition.Node, broken bool) {
 	return n, c.spoilt || syntax.Errors(c.problems) > before
 }
 
-// draft is a route as read, with what warnings point at.
+// draft is a route as read, with the places that warnings refer to.
 type draft struct {
 	route
 
-	at     syntax.Cursor  // the name, or the route when it has none
+	at     syntax.Cursor  // the name, or the route if it has none
 	raw    condition.Node // the condition before simplification
-	broken bool           // condition, on_unknown or verb has errors, so nothing can be said about it
-	dead   bool           // it never sends a request anywhere
+	broken bool           // condition, on_unknown or verb has errors, so the route is not analysed
+	dead   bool           // it never matches a request
 }
 
-// neverMatches warns that the route does nothing.
+// neverMatches warns that the route has no effect.
 func (d *draft) neverMatches(why string, args ...any) {
 	d.dead = true
 	d.at.Warnf("route %q can never match: %s", d.name, fmt.Sprintf(why, args...))
@@ -172,7 +172,7 @@ func (c *compiler) readRoute(at syntax.Cursor) (draft, bool) {
 	}
 	unread := misspelt || policyAt.Node != nil && policy == ""
 	d.broken = d.broken || unread || !slices.Contains(seen, "when")
-	if !misspelt { // else what looks missing is most often there under another word
+	if !misspelt { // else a missing key is usually present under a misspelt name
 		checkRoute(at, seen, verbs)
 	}
 	if d.name == RouteDefault || d.name == RouteNamed {
@@ -201,7 +201,7 @@ func checkRoute(at syntax.Cursor, seen, verbs []string) {
 	}
 }
 
-// policyOf fills in the default: a route that blocks fails closed.
+// policyOf applies the default: a route that blocks fails closed.
 func policyOf(word string, v Verb) OnUnknown {
 	switch {
 	case word == "match", word == "" && v == Block:

@@ -18,7 +18,7 @@ func (c *compiler) readMirror(at syntax.Cursor) *Mirror {
 	return &Mirror{Model: m.model, Share: m.share}
 }
 
-// trial is a model that gets a share of what a route gets.
+// trial is a model that receives a share of a route's requests.
 type trial struct {
 	model string
 	share float64
@@ -55,8 +55,8 @@ func (c *compiler) readTrial(at syntax.Cursor, key string) (t trial, ok bool) {
 	return t, t.model != "" && t.share > 0
 }
 
-// warnMirror reports copies for the only model that answers: it gets its own requests again, and is
-// compared with itself.
+// warnMirror reports a mirror of the only model that responds: it receives its own requests again,
+// and is compared with itself.
 func warnMirror(mirror, models syntax.Cursor, a *Action) {
 	if a.Mirror == nil || a.Canary != nil || len(a.Models) != 1 || !allRead(models, a) ||
 		a.Models[0].Name != a.Mirror.Model {
@@ -66,9 +66,9 @@ func warnMirror(mirror, models syntax.Cursor, a *Action) {
 		"are compared with themselves", a.Mirror.Model)
 }
 
-// readCanary reads canary, which may be absent. What would mix the answers of the canary with those
-// that it is compared with is refused, whatever else is wrong with either: escalate is where the
-// route has that, valid or not.
+// readCanary reads canary, which may be absent. Options that would mix the responses of the canary
+// with those of the baseline are refused, even if either has other errors: escalate is the place of
+// the route's escalate key, valid or not.
 func (c *compiler) readCanary(at, escalate syntax.Cursor, a *Action) *Canary {
 	if at.Node == nil {
 		return nil

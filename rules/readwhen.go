@@ -10,7 +10,7 @@ import (
 	"signalbox/rules/internal/syntax"
 )
 
-// never stands in for what could not be read; a problem was reported.
+// never stands in for a condition that could not be read; the problem has been reported.
 const never = condition.Constant(false)
 
 func (c *compiler) when(at syntax.Cursor, depth int) condition.Node {
@@ -63,7 +63,7 @@ func (c *compiler) operator(e syntax.Entry, depth int) condition.Node {
 	return never
 }
 
-// checked warns of what n is for every request, unless it could not be read.
+// checked warns if n has the same value for every request, unless it could not be read.
 func (c *compiler) checked(at syntax.Cursor, before int, n condition.Node) condition.Node {
 	if syntax.Errors(c.problems) == before {
 		c.warnFixed(at, n)
@@ -71,7 +71,7 @@ func (c *compiler) checked(at syntax.Cursor, before int, n condition.Node) condi
 	return n
 }
 
-// tooLarge reports, once, that the leaf count has just crossed the limit by the last added leaves.
+// tooLarge reports, once, that the last added leaves exceeded the limit.
 func (c *compiler) tooLarge(at syntax.Cursor, added int) bool {
 	if c.leaves > maxLeaves && c.leaves-added <= maxLeaves {
 		at.Errorf("found more than %d leaves in one condition, named conditions included", maxLeaves)
@@ -115,7 +115,7 @@ func (c *compiler) reference(at syntax.Cursor) condition.Node {
 	return n
 }
 
-// leaf reads a test of one signal or fact; nil when it cannot be read.
+// leaf reads a test of one signal or fact; nil if it cannot be read.
 func (c *compiler) leaf(e syntax.Entry) condition.Node {
 	if slices.Contains(c.env.Absent, e.Key) {
 		e.At.Errorf("%s is not in this version", e.Key)

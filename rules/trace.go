@@ -7,44 +7,46 @@ import (
 	"signalbox/rules/internal/condition"
 )
 
-// RouteTrace tells how one route was evaluated.
+// RouteTrace describes the evaluation of one route.
 type RouteTrace struct {
 	Name  string  `json:"name"`
 	Value string  `json:"value"` // "true", "false", "unknown" or "not_reached"
 	Path  []Visit `json:"path"`  // the leaves in the order of evaluation
-	// Blockers are the leaves that kept a route which was evaluated from being taken: a minimal set
-	// whose values decide, as Visit.Leaf has them. Empty for the route taken and for those not
-	// reached.
+	// Blockers are the leaves that kept an evaluated route from being taken: a minimal set whose
+	// values are decisive, in the notation of Visit.Leaf. Empty for the route taken and for routes
+	// not reached.
 	Blockers []string `json:"blockers,omitempty"`
 }
 
-// Visit is one leaf on the path through a route.
+// Visit is one leaf in the evaluation of a route.
 type Visit struct {
-	Leaf      string   `json:"leaf"`                // the test in words, such as "domain in [law, math]"
-	Group     string   `json:"group,omitempty"`     // the operators around it, outermost first: "all", "all/any"
-	Signal    string   `json:"signal,omitempty"`    // the signal it reads; empty for facts of the request
-	Value     string   `json:"value"`               // "true", "false", "unknown", or "skipped" when it was not evaluated
+	Leaf   string `json:"leaf"`             // the test in words, such as "domain in [law, math]"
+	Group  string `json:"group,omitempty"`  // the operators around it, outermost first: "all", "all/any"
+	Signal string `json:"signal,omitempty"` // the signal it reads; empty for facts of the request
+	// "true", "false", "unknown", or "skipped" if it was not evaluated
+	Value     string   `json:"value"`
 	Found     string   `json:"found,omitempty"`     // the label that the signal had
 	Score     *float64 `json:"score,omitempty"`     // the score that was compared, in [0,1]
-	Threshold *float64 `json:"threshold,omitempty"` // what it was compared with
-	Source    string   `json:"source,omitempty"`    // the model or component that produced the signal
-	// Reason says why the value is unknown (a signal.Reason, or "not extracted") or why the leaf
-	// was skipped ("short-circuit": its operator was settled; "not needed": a route above won).
+	Threshold *float64 `json:"threshold,omitempty"` // the threshold it was compared with
+	// the model or component that computed the signal
+	Source string `json:"source,omitempty"`
+	// Reason is why the value is unknown (a signal.Reason, or "not extracted") or why the leaf was
+	// skipped ("short-circuit": its operator was settled; "not needed": a route above won).
 	Reason string `json:"reason,omitempty"`
 
-	at []int // which member it is of each operator in Group, counted from 0
+	at []int // its index as a member of each operator in Group
 }
 
-// The reasons of leaves that were not evaluated.
+// The reasons for which leaves are not evaluated.
 const (
 	reasonShortCircuit = "short-circuit"
 	reasonNotNeeded    = "not needed"
 	reasonNotExtracted = "not extracted"
 )
 
-// Trace explains what Step makes of set. The value of a route is that of its condition, before
-// on_unknown. A leaf that short-circuit evaluation never looks at is skipped even where its signal
-// is known. It allocates; call it only to explain.
+// Trace explains the evaluation of set by Step. The value of a route is that of its condition,
+// before on_unknown. A leaf that short-circuit evaluation does not reach is skipped even if its
+// signal is known. Trace allocates; call it only for explanations.
 func (p *Program) Trace(set *signal.Set) []RouteTrace {
 	out := make([]RouteTrace, 0, len(p.routes))
 	won := false
@@ -64,7 +66,7 @@ func (p *Program) Trace(set *signal.Set) []RouteTrace {
 		case raw.Settled():
 			value = raw.Lo
 		case b.Settled() && r.Failed(set) == 0:
-			value = b.Lo // whatever is still pending cannot change it
+			value = b.Lo // pending signals cannot change it
 		}
 		out = append(out, RouteTrace{r.name, value.String(), t.path, r.Blockers(set, raw)})
 		won = b.Settled() && b.Lo != condition.False
@@ -75,10 +77,10 @@ func (p *Program) Trace(set *signal.Set) []RouteTrace {
 type tracer struct {
 	set  *signal.Set
 	path []Visit
-	at   []int // of the members that are being visited
+	at   []int // indices of the members being visited
 }
 
-// visit evaluates n the way its Eval does and notes the leaves.
+// visit evaluates n like its Eval and records the leaves.
 func (t *tracer) visit(n condition.Node, group string) condition.Bounds {
 	switch n := n.(type) {
 	case *condition.All:
@@ -102,8 +104,8 @@ func under(group, op string) string {
 	return group + "/" + op
 }
 
-// members evaluates the members of an operator whose value without any is start, and which the
-// opposite of start settles.
+// members evaluates the members of an operator. start is the operator's value without members; the
+// opposite of start settles it.
 func (t *tracer) members(
 	xs []condition.Node, group string, start condition.Truth, join func(a, b condition.Bounds) condition.Bounds,
 ) condition.Bounds {
@@ -120,7 +122,7 @@ func (t *tracer) members(
 	return out
 }
 
-// skipAll skips the members from one on.
+// skipAll skips the members from index from on.
 func (t *tracer) skipAll(xs []condition.Node, from int, group, reason string) {
 	for i := from; i < len(xs); i++ {
 		t.at = append(t.at, i)
@@ -172,7 +174,7 @@ func (t *tracer) describe(v *Visit, l *condition.Leaf) {
 		return
 	case signal.Known:
 	}
-	// the threshold says what a score about attacks comes to
+	// for scores about attacks the threshold already determines the label
 	if signal.DefaultOrigins(l.Kind) == 0 {
 		v.Found = value.Label
 	}

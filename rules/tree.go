@@ -2,7 +2,7 @@ package rules
 
 import "strings"
 
-// TraceNode is a part of a route's condition as it was evaluated: an operator, or a leaf.
+// TraceNode is a part of a route's condition in a trace: an operator or a leaf.
 type TraceNode struct {
 	Op      string       `json:"op,omitempty"` // all or any; empty for a leaf
 	Value   string       `json:"value"`        // "true", "false", "unknown" or "skipped"
@@ -10,8 +10,8 @@ type TraceNode struct {
 	Visit   *Visit       `json:"leaf,omitempty"` // nil for an operator
 }
 
-// Tree is the path in the shape of the condition, as it was simplified; nil for a route without
-// one. Its visits are those of the path.
+// Tree returns the visits in the structure of the simplified condition; nil for a route without a
+// condition. Its visits are those of Path.
 func (t *RouteTrace) Tree() *TraceNode {
 	root := &TraceNode{}
 	for i := range t.Path {
@@ -33,8 +33,8 @@ func (t *RouteTrace) Tree() *TraceNode {
 	return root
 }
 
-// judge works out the values of operators: what settles one does, else an unknown member leaves it
-// unknown.
+// judge computes the values of operators: a settling member determines it, else an unknown member
+// leaves it unknown.
 func (n *TraceNode) judge() {
 	if n.Visit != nil {
 		return

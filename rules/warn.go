@@ -11,14 +11,15 @@ import (
 	"signalbox/rules/internal/syntax"
 )
 
-// warn reports what is legal and probably not meant.
+// warn reports what is legal but probably a mistake.
 func (c *compiler) warn(drafts []draft) {
 	c.warnUnreachable(drafts)
 	c.warnExempt(drafts)
 }
 
-// warnFixed reports an operator whose members contradict or complete each other, and a test that
-// passes, or fails, whatever it reads. A member that is fixed on its own was reported already.
+// warnFixed reports an operator whose members contradict or complement each other, and a test that
+// passes, or fails, for every value. Members with a fixed value of their own have been reported
+// before.
 func (c *compiler) warnFixed(at syntax.Cursor, n condition.Node) {
 	reach := func(n condition.Node) condition.Bounds { return condition.Reach(c.simplifier.Simplify(n), 0) }
 	never := func(n condition.Node) bool { return reach(n).Hi < condition.True }
@@ -43,8 +44,8 @@ func (c *compiler) warnFixed(at syntax.Cursor, n condition.Node) {
 	}
 }
 
-// culprits names the two members of n that fix it together. own is false when n is not fixed, or
-// when a single member fixes it.
+// culprits returns the two members of n that fix its value together. own is false if n is not
+// fixed, or if a single member fixes it.
 func culprits(n condition.Node, fixed func(condition.Node) bool, together func(x, y condition.Node) bool) (who string, own bool) {
 	xs := condition.Members(n)
 	if !fixed(n) || slices.ContainsFunc(xs, fixed) {
@@ -60,12 +61,12 @@ func culprits(n condition.Node, fixed func(condition.Node) bool, together func(x
 	return "its members", true
 }
 
-// brief is a condition as a message shows it.
+// brief returns a condition as shown in messages.
 func brief(n condition.Node) string { return "`" + syntax.Shorten(n.String()) + "`" }
 
 // warnUnreachable reports routes that cannot match: their condition is never true, or routes above
-// them take every request that they would. A condition that ends unknown counts, too, for a route
-// that says on_unknown: match takes what a route above with skip lets pass.
+// them take all requests that they would match. Conditions that end unknown are included: a route
+// with on_unknown: match takes requests that a route above with skip does not.
 func (c *compiler) warnUnreachable(drafts []draft) {
 	absent := allKinds &^ c.env.Signals
 	var above union
@@ -89,7 +90,7 @@ func (c *compiler) warnUnreachable(drafts []draft) {
 	}
 }
 
-// signalName is how the configuration calls a signal.
+// signalName returns the name of a signal in the configuration.
 func (c *compiler) signalName(k signal.Kind) string {
 	if i := int(k) - int(signal.Own); i >= 0 && i < len(c.env.Classifiers) {
 		return c.env.Classifiers[i].Name
@@ -97,7 +98,8 @@ func (c *compiler) signalName(k signal.Kind) string {
 	return k.String()
 }
 
-// warnAbsent reports a route that signals which nothing provides decide for every request.
+// warnAbsent reports a route whose result is the same for every request because of signals that
+// nothing provides.
 func (c *compiler) warnAbsent(d *draft, absent signal.Mask) bool {
 	raw := condition.Reach(d.When, absent)
 	missing := d.Kinds & absent
@@ -122,7 +124,8 @@ func (c *compiler) warnAbsent(d *draft, absent signal.Mask) bool {
 	return true
 }
 
-// warnCovered reports a route whose requests all go to one above it, or to several together.
+// warnCovered reports a route all of whose requests are taken by one route above it, or by several
+// together.
 func warnCovered(d *draft, drafts []draft, above *union) {
 	for j := range drafts {
 		a := &drafts[j]
@@ -146,22 +149,23 @@ func warnCovered(d *draft, drafts []draft, above *union) {
 	}
 }
 
-// takesUnknown reports that above takes what d would take because its condition is unknown. It
-// relies on condition.Implies, which holds for unknown as well: above is then at least unknown.
+// takesUnknown reports whether above takes the requests that d would take because its condition is
+// unknown. It relies on condition.Implies, which also covers unknown: above is then at least
+// unknown.
 func takesUnknown(d, above *draft) bool {
 	return d.OnUnknown == Skip || above.OnUnknown != Skip || d.Kinds == 0 || above.Kinds == 0
 }
 
-// maxUnion bounds the members of a union: joining them is quadratic.
+// maxUnion limits the number of members of a union, because joining them takes quadratic time.
 const maxUnion = 32
 
-// union is what one of several routes is true for.
+// union is the disjunction of the conditions of several routes.
 type union struct {
 	when  condition.Node // nil without routes
-	skips bool           // one of them lets pass what is unknown
+	skips bool           // one of the routes skips unknown
 }
 
-// add makes u hold for the condition of d, too, unless it is full.
+// add extends u by the condition of d, unless u is full.
 func (u *union) add(s *condition.Simplifier, d *draft) {
 	switch {
 	case len(condition.Members(d.When)) > maxUnion:
@@ -176,12 +180,12 @@ func (u *union) add(s *condition.Simplifier, d *draft) {
 	u.skips = u.skips || d.OnUnknown == Skip && d.Kinds != 0
 }
 
-// use notes that the rules name something that another section defines.
+// use records that the rules use a name that another section defines.
 func (c *compiler) use(what, name string) { c.used[usedKey(what, name)] = true }
 
 func usedKey(what, name string) string { return what + " " + name }
 
-// unusedConditions returns the conditions that no route leads to, by name.
+// unusedConditions returns the conditions that no route uses, by name.
 func (c *compiler) unusedConditions() []*named {
 	var out []*named
 	for _, name := range slices.Sorted(maps.Keys(c.conditions)) {
@@ -192,9 +196,9 @@ func (c *compiler) unusedConditions() []*named {
 	return out
 }
 
-// warnUnused reports names that other sections define in vain. It is asked only of rules without
-// errors: a misspelt name would leave the right one unused. Clients can name a model themselves,
-// so one without a route is not lost, but it may have been forgotten.
+// warnUnused reports names that other sections define without a use. It is only called for rules
+// without errors: a misspelt name would leave the correct one unused. Clients can name a model
+// themselves, so a model without a route is usable, but it may have been forgotten.
 func (c *compiler) warnUnused() {
 	for _, d := range c.env.Defined {
 		if c.used[usedKey(d.What, d.Name)] {
@@ -209,7 +213,8 @@ func (c *compiler) warnUnused() {
 	}
 }
 
-// warnExempt reports routes above a safety route that send requests to a model without its check.
+// warnExempt reports routes above a safety route that forward requests to a model without its
+// check.
 func (*compiler) warnExempt(drafts []draft) {
 	safety := -1
 	for i := range drafts {
