@@ -11,22 +11,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxDepth is how many levels deep conditions and values of `set` may nest, far above what a person
-// writes.
+// MaxDepth is the maximum nesting depth of conditions and of values of `set`, far above
+// hand-written files.
 const MaxDepth = 64
 
-// Cursor is a place in the YAML tree. Its readers report what does not fit, and say so with false
-// or an empty result. The zero value stands for a place that does not exist; only Node may be read
-// of it.
+// Cursor is a place in the YAML tree. Its readers report problems and return false or an empty
+// result in that case. The zero value is a place that does not exist; only Node may be read from
+// it.
 type Cursor struct {
-	Node *yaml.Node // nil where the file has nothing
+	Node *yaml.Node // nil if the file has no value
 
 	report *[]Problem
 	path   string
 }
 
-// At returns the cursor of a node, or of the content of a document, whose problems go to report.
-// path is what problems name the place by.
+// At returns the cursor of a node, or of the content of a document. Problems are added to report;
+// path is the path of the place in them.
 func At(report *[]Problem, n *yaml.Node, path string) Cursor {
 	if n != nil && n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		n = n.Content[0]
@@ -58,18 +58,18 @@ func (c Cursor) Warnf(format string, args ...any) {
 	c.add(c.Node, c.path, fmt.Sprintf(format, args...), true)
 }
 
-// Mark remembers how many problems there are, for Lacking.
+// Mark returns the current number of problems, for Lacking.
 func (c Cursor) Mark() int { return len(*c.report) }
 
-// Lacking reports that something is missing, unless a problem since mark already explains why: what
-// looks missing is most often just misspelt.
+// Lacking reports that something is missing, unless a problem since mark already explains it: a
+// missing key is usually just misspelt.
 func (c Cursor) Lacking(mark int, format string, args ...any) {
 	if c.Mark() == mark {
 		c.Errorf(format, args...)
 	}
 }
 
-// Expected reports that something else than what is there was expected.
+// Expected reports that the value is not of the expected kind.
 func (c Cursor) Expected(what string) { c.Errorf("found %s, expected %s", found(c.Node), what) }
 
 // found describes a node for a message.
@@ -97,10 +97,10 @@ func found(n *yaml.Node) string {
 	return Shorten(n.Value)
 }
 
-// maxShown bounds how much of a value a message repeats, in bytes.
+// maxShown is the maximum length of a value in a message, in bytes.
 const maxShown = 60
 
-// Shorten cuts a text of the file to what a message may repeat of it, between characters.
+// Shorten cuts a text from the file to the length permitted in messages, between characters.
 func Shorten(s string) string {
 	if len(s) <= maxShown {
 		return s
@@ -112,8 +112,8 @@ func Shorten(s string) string {
 	return s[:cut] + "..."
 }
 
-// plain reports an alias, which no reader accepts: a condition is repeated by its name instead, and
-// an alias could expand without bound.
+// plain reports an alias as an error. No reader accepts aliases: conditions are reused by name
+// instead, and aliases can expand without bound.
 func (c Cursor) plain() bool {
 	if c.Node != nil && c.Node.Kind == yaml.AliasNode {
 		c.Errorf("YAML aliases are not accepted here; write the value out, or name the condition under conditions")
@@ -122,7 +122,7 @@ func (c Cursor) plain() bool {
 	return true
 }
 
-// Child returns the place of key in a mapping, where the file has n.
+// Child returns the place of key in a mapping; n is its value, or nil.
 func (c Cursor) Child(n *yaml.Node, key string) Cursor {
 	path := key
 	if c.path != "" {
@@ -135,8 +135,8 @@ func (c Cursor) item(i int) Cursor {
 	return Cursor{c.Node.Content[i], c.report, c.path + "[" + strconv.Itoa(i) + "]"}
 }
 
-// Mapping returns the entries whose keys are known, in order; all are when none is given. Others,
-// and repeated ones, are errors. ok is false when the node is no mapping.
+// Mapping returns the entries with known keys, in order; without known all entries. Unknown and
+// duplicate keys are errors. ok is false if the node is not a mapping.
 func (c Cursor) Mapping(what string, known ...string) (entries []Entry, ok bool) {
 	if !c.plain() {
 		return nil, false
@@ -164,7 +164,7 @@ func (c Cursor) Mapping(what string, known ...string) (entries []Entry, ok bool)
 	return entries, true
 }
 
-// List returns the items of a sequence that has at least one.
+// List returns the items of a non-empty sequence.
 func (c Cursor) List(what string) ([]Cursor, bool) {
 	if !c.plain() {
 		return nil, false
@@ -184,15 +184,15 @@ func (c Cursor) List(what string) ([]Cursor, bool) {
 	return out, true
 }
 
-// IsScalar reports a scalar of the given tag, such as !!bool.
+// IsScalar reports whether the node is a scalar of the given tag, such as !!bool.
 func (c Cursor) IsScalar(tag string) bool {
 	return c.Node != nil && c.Node.Kind == yaml.ScalarNode && c.Node.Tag == tag
 }
 
-// IsMapping reports a mapping.
+// IsMapping reports whether the node is a mapping.
 func (c Cursor) IsMapping() bool { return c.Node != nil && c.Node.Kind == yaml.MappingNode }
 
-// Empty reports that there is nothing: no node, null, or a list without items.
+// Empty reports whether there is no value: no node, null, or an empty list.
 func (c Cursor) Empty() bool {
 	return c.Node == nil || c.IsScalar("!!null") || c.Node.Kind == yaml.SequenceNode && len(c.Node.Content) == 0
 }
@@ -213,7 +213,7 @@ func (c Cursor) Text(what string) (string, bool) {
 	return c.Node.Value, true
 }
 
-// Word reads a string that is not empty.
+// Word reads a non-empty string.
 func (c Cursor) Word(what string) (string, bool) {
 	s, ok := c.Text(what)
 	if ok && strings.TrimSpace(s) == "" {
@@ -223,8 +223,8 @@ func (c Cursor) Word(what string) (string, bool) {
 	return s, ok
 }
 
-// Words reads a word or a list of distinct words and hands each to check with its place. It returns
-// nothing when none could be read.
+// Words reads a word or a list of distinct words and calls check with each and its place. It
+// returns nil if none could be read.
 func (c Cursor) Words(what string, check func(at Cursor, word string)) []string {
 	items := []Cursor{c}
 	if c.Node != nil && c.Node.Kind == yaml.SequenceNode {
@@ -294,7 +294,7 @@ func (c Cursor) Share() (float64, bool) {
 	return x, true
 }
 
-// Choice reads one of some fixed words; it is empty when there is none of them.
+// Choice reads one of a set of words; it returns an empty string for any other value.
 func (c Cursor) Choice(known ...string) string {
 	if !c.plain() {
 		return ""
@@ -310,7 +310,7 @@ func (c Cursor) Choice(known ...string) string {
 	return c.Node.Value
 }
 
-// Known reports whether a name is among the known ones; if not, that is an error.
+// Known reports whether name is one of names; if not, it also reports an error.
 func (c Cursor) Known(what, name string, names []string) bool {
 	if slices.Contains(names, name) {
 		return true
@@ -326,7 +326,8 @@ func (c Cursor) Known(what, name string, names []string) bool {
 	return false
 }
 
-// sectionOf is where things of a kind are defined, for those that a configuration may have none of.
+// sectionOf returns the section that defines things of a kind, for kinds of which a configuration
+// may have none.
 func sectionOf(what string) string {
 	switch what {
 	case "intent":

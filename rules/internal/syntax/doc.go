@@ -1,8 +1,8 @@
-// Package syntax reads the YAML of rules word by word: a Cursor is a place in the tree, its methods
-// read one sort of value each, and what does not fit becomes a Problem with line, column, path,
-// what was found, what was expected and the nearest known word. It knows the keys of the language
-// and the words that people bring along from elsewhere; what they mean is for package rules to say.
+// Package syntax reads the YAML of rules value by value. A Cursor is a place in the tree, and each
+// of its methods reads one type of value. Errors become a Problem with line, column, path, the
+// value found, what was expected and the closest known word. The package knows the keys of the
+// language and the words of other routers that users may try; package rules defines their meaning.
 //
-// Reading never stops at a problem, so that one run reports them all. A report is for one
-// goroutine.
+// Reading never stops at a problem, so that one run reports them all. A report may be used by one
+// goroutine at a time.
 package syntax

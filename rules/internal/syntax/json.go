@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// JSON encodes the value, keeping the order of keys. What JSON has no form for is an error, apart
-// from what YAML alone tells from text, such as dates, which stay text.
+// JSON encodes the value, keeping the order of keys. Values that JSON cannot express are errors,
+// except types that only YAML distinguishes from text, such as dates, which remain text.
 func (c Cursor) JSON() (text []byte, ok bool) {
 	var b bytes.Buffer
 	ok = c.appendJSON(&b, 0)
@@ -68,7 +68,7 @@ func (c Cursor) appendObject(b *bytes.Buffer, depth int) bool {
 }
 
 func (c Cursor) appendScalar(b *bytes.Buffer) bool {
-	var v any = c.Node.Value // text, and whatever YAML reads into it that JSON has no form for
+	var v any = c.Node.Value // text, and values of YAML types that JSON lacks
 	switch c.Node.Tag {
 	case "!!null":
 		v = nil

@@ -11,7 +11,7 @@ import (
 //go:embed languages.txt
 var languageList string
 
-// languages are the names of languages, in small letters, and the codes that stand for them.
+// languages maps names of languages, in lower case, to their codes.
 var languages = func() map[string]string { //nolint:gochecknoglobals // constant table
 	m := map[string]string{}
 	for line := range strings.Lines(languageList) {
@@ -26,16 +26,16 @@ var languages = func() map[string]string { //nolint:gochecknoglobals // constant
 	return m
 }()
 
-// language is what Known is asked for where codes of languages are known.
+// language is the value of what for which Known compares language codes.
 const language = "language"
 
-// leastName is the length of the shortest name of a language of which a slip is recognised, in
-// bytes: of two or three letters each is near many others.
+// leastName is the minimum length of a language name for which misspellings are recognised, in
+// bytes: shorter names are close to many others.
 const leastName = 4
 
-// Language returns the code among known that a word for a language most likely means: the code in
-// other letters or with a region, the language's name, or a slip in that. It is empty where no code
-// is near.
+// Language returns the language code in known that a word most likely means: a code in another case
+// or with a region, the language's name, or a misspelling of the name. It is empty if no code is
+// close.
 func Language(word string, known []string) string {
 	word = strings.ToLower(word)
 	if i := strings.IndexAny(word, "-_"); i >= 0 {
@@ -55,8 +55,8 @@ func Language(word string, known []string) string {
 	return code
 }
 
-// languageSuggestion is Suggestion for a language. Codes are not compared letter by letter: each is
-// near many others.
+// languageSuggestion is Suggestion for a language. Codes are not compared by edit distance, because
+// each is close to many others.
 func languageSuggestion(word string, known []string) string {
 	if code := Language(word, known); code != "" {
 		return fmt.Sprintf("; did you mean %q?", code)

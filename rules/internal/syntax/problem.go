@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Problem is one finding. Errors keep the program from being made, warnings do not.
+// Problem is one finding. Errors prevent the program from being made, warnings do not.
 type Problem struct {
-	Line, Col int    // of the YAML node, from 1; 0 when the node does not exist
+	Line, Col int    // of the YAML node, from 1; 0 if the node does not exist
 	Path      string // such as routes[2].when.all[1].domain.min_score
 	Msg       string // what was found, what was expected, the nearest known word
 	Warning   bool
@@ -34,7 +34,7 @@ func Errors(problems []Problem) int {
 	return n
 }
 
-// Sort brings problems into the order of the file.
+// Sort orders problems by their position in the file.
 func Sort(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))

@@ -8,11 +8,12 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxWord bounds the words that are compared with known ones: edit distance is quadratic.
+// maxWord is the maximum length of words that are compared with known ones: edit distance is
+// quadratic.
 const maxWord = 64
 
-// nearest returns the known word closest to word when it is close enough to be a typing error, at
-// most one edit for every three characters, or the only one that holds it, as EMAIL_ADDRESS does
+// nearest returns the known word closest to word if it is close enough for a typing error, at most
+// one edit per three characters, or the only known word that contains it, as EMAIL_ADDRESS contains
 // EMAIL.
 func nearest(word string, known []string) (string, bool) {
 	if len(word) > maxWord {
@@ -34,10 +35,10 @@ func nearest(word string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// leastHeld is the shortest word that says something when it is found in another.
+// leastHeld is the minimum length of a word that is searched for in other words.
 const leastHeld = 3
 
-// holder returns the only known word that holds word; empty where there are several, or none.
+// holder returns the only known word that contains word; empty if there are several, or none.
 func holder(word string, known []string) string {
 	best := ""
 	for _, k := range known {
@@ -52,11 +53,11 @@ func holder(word string, known []string) string {
 	return best
 }
 
-// maxListed is how many known words a message lists.
+// maxListed is the maximum number of known words listed in a message.
 const maxListed = 24
 
-// Suggestion ends a message about an unknown word: with what was probably meant, or with the known
-// words.
+// Suggestion returns the end of a message about an unknown word: the word that was probably meant,
+// or the known words.
 func Suggestion(word string, known []string) string {
 	if len(known) == 0 {
 		return "; none is defined"
@@ -70,7 +71,7 @@ func Suggestion(word string, known []string) string {
 	return expected(known)
 }
 
-// expected ends a message with the known words.
+// expected returns the end of a message with the known words.
 func expected(known []string) string {
 	if len(known) > maxListed {
 		return fmt.Sprintf("; expected one of %s and %d more", strings.Join(known[:maxListed], ", "), len(known)-maxListed)
@@ -78,8 +79,8 @@ func expected(known []string) string {
 	return "; expected " + OneOf(known)
 }
 
-// keySuggestion is Suggestion for a key, which may have an explanation instead of a near word, or
-// be right in another place.
+// keySuggestion is Suggestion for a key, for which there may be an explanation instead, or which
+// may be valid in another place.
 func keySuggestion(key string, known []string) string {
 	at := func(word string) bool { return slices.Contains(known, word) }
 	switch {
@@ -112,7 +113,7 @@ func OneOf(words []string) string {
 	return "one of " + strings.Join(words, ", ")
 }
 
-// hint ends a message about a word that people bring along from elsewhere.
+// hint returns the end of a message about a word that users know from other routers.
 func hint(word string, known []string) string {
 	word = strings.ToLower(word)
 	for _, s := range synonyms[word] {

@@ -23,7 +23,7 @@ var synonyms = func() map[string][]string {
 	return m
 }()
 
-// notes explain words of other routers that have no counterpart, because of what they stand for.
+// notes explain words of other routers that have no counterpart because of their meaning.
 var notes = map[string]string{ //nolint:gochecknoglobals // constant table
 	"priority":    "routes are tried in the order of the file",
 	"operator":    "write {all: [...]} or {any: [...]}",
