@@ -7,26 +7,28 @@ import (
 	"signalbox/internal/signal"
 )
 
-// BestBounds limits the probability of the best label of a set.
+// BestBounds limits the probability of the most probable label of a set.
 type BestBounds struct {
-	Min, Max float64 // in [0,1], both included
-	Margin   float64 // least lead over the best label outside, over the runner-up when nothing is outside; -1 for any
+	Min, Max float64 // in [0,1], both inclusive
+	// minimum lead over the most probable label outside the set, or over the runner-up if no label
+	// is outside; -1 for any
+	Margin float64
 }
 
-// best tests the probability of the best label inside a set of labels.
+// best tests the probability of the most probable label inside a set of labels.
 type best struct {
 	BestBounds
 
 	kind   signal.Kind
 	in     Names
-	order  []string // the labels in the order the models are known to report them
+	order  []string // the labels in the order in which models are known to report them
 	inside []bool   // membership, parallel to order
-	at     []int    // where order has each name of in, -1 when it does not; nil when in is an exception
+	at     []int    // index in order of each name of in, -1 if absent; nil if in is an exception
 }
 
 // Best tests the probability of the most probable label inside a set, whether or not it is the
-// predicted one. order holds the labels as models are expected to report them; another order costs
-// time, not correctness.
+// predicted one. order holds the labels as models are expected to report them; a different order
+// costs time but does not affect correctness.
 func Best(k signal.Kind, in Names, bounds BestBounds, order []string) *Leaf {
 	t := &best{BestBounds: bounds, kind: k, in: in, order: order}
 	for _, label := range order {
@@ -51,8 +53,7 @@ func (t *best) holds(set *signal.Set) bool {
 	return single(in) >= single(t.Min) && single(in) <= single(t.Max) && single(in-out) >= single(t.Margin)
 }
 
-// quick is scores without the labels outside, for a value that has its labels where they are
-// expected.
+// quick is scores without the labels outside, for a value whose labels have the expected order.
 func (t *best) quick(v *signal.Value) (in float32, ok bool) {
 	for i, n := range t.in.list {
 		j := t.at[i]
@@ -64,9 +65,9 @@ func (t *best) quick(v *signal.Value) (in float32, ok bool) {
 	return in, true
 }
 
-// scores returns the highest probability inside and outside of the set; with every label inside,
-// the two highest. A value without probabilities speaks only for its label: the other side can then
-// hold at most the rest.
+// scores returns the highest probability inside and outside of the set; if every label is inside,
+// the two highest. A value without probabilities only gives that of its label: the other side can
+// then have at most the rest.
 func (t *best) scores(v *signal.Value) (in, out float64) {
 	if len(v.Probs) == 0 {
 		if t.in.has(v.Label) {
@@ -89,7 +90,7 @@ func (t *best) scores(v *signal.Value) (in, out float64) {
 	return in, out
 }
 
-// contains reports that the label, the value's at index i, is inside.
+// contains reports whether label, at index i of the value, is inside.
 func (t *best) contains(i int, label string) bool {
 	if i < len(t.order) && t.order[i] == label {
 		return t.inside[i]
@@ -97,7 +98,7 @@ func (t *best) contains(i int, label string) bool {
 	return t.in.has(label)
 }
 
-// trivial reports that every value passes.
+// trivial reports whether every value passes.
 func (t *best) trivial() bool { return t.Min <= 0 && t.Max >= 1 && t.Margin < 0 }
 
 func (t *best) text() string {
@@ -131,7 +132,7 @@ func (t *best) implies(other predicate) bool {
 	}
 	switch {
 	case o.Margin >= 0:
-		// What is not in the best label is all that a runner-up can have.
+		// A runner-up can have at most what the best label lacks.
 		lead := 2*t.least() - 1
 		if len(t.in.list) == 1 && !t.in.except {
 			lead = max(lead, t.Margin)
@@ -145,8 +146,8 @@ func (t *best) implies(other predicate) bool {
 	return false
 }
 
-// negationImplies reports that other holds whenever the receiver does not. Only the negation of an
-// upper bound is a test itself: what is not at most Max lies above it.
+// negationImplies reports whether other holds whenever the receiver does not. Only the negation of
+// an upper bound is itself a test: a probability that is not at most Max is above it.
 func (t *best) negationImplies(other predicate) bool {
 	if t.Min > 0 || t.Margin >= 0 {
 		return false
@@ -156,7 +157,7 @@ func (t *best) negationImplies(other predicate) bool {
 	return above.implies(other)
 }
 
-// excludes reports that both tests never hold together.
+// excludes reports whether the two tests never hold together.
 func (t *best) excludes(o *best) bool {
 	if t.in.equal(o.in) {
 		return t.Min > o.Max || o.Min > t.Max
@@ -164,17 +165,17 @@ func (t *best) excludes(o *best) bool {
 	if !t.in.within(o.in.complement()) {
 		return false
 	}
-	// No label is in both sets, so their best probabilities add up to at most 1, and a margin asks
-	// for a lead over the other's.
+	// No label is in both sets, so their best probabilities add up to at most 1, and a margin
+	// requires a lead over the other's.
 	low := max(t.least()+o.least(), 2*o.least()+t.Margin, 2*t.least()+o.Margin)
 	return t.wins() && o.wins() || low > 1
 }
 
-// least is the smallest probability that the best label inside has when the test holds.
+// least returns the lowest probability of the best label inside for which the test can hold.
 func (t *best) least() float64 { return max(t.Min, t.Margin) }
 
-// wins reports that the test can only hold when the predicted label is inside: more than half of
-// the probability, or a lead over everything outside, belongs to a label of the set.
+// wins reports whether the test can only hold if the predicted label is inside: a label of the set
+// must have more than half of the probability, or a lead over everything outside.
 func (t *best) wins() bool {
 	return t.Min > 0.5 || t.Margin > 0 && !t.in.everything()
 }

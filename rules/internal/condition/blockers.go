@@ -6,13 +6,13 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Blockers names the literals that keep the matcher from matching, by their text: with their values
-// fixed, nothing that the others could be would make a difference, and none of them can be left
-// out. raw is the first result of Eval for set. Nothing is named for a matcher that matches or is
-// open.
+// Blockers returns the text of the literals that keep the matcher from matching. With their values
+// fixed, no value of the other literals would make it match, and none of them can be omitted. raw
+// is the first result of Eval for set. The result is empty for a matcher that matches or is open.
 //
-// Where evaluation stopped at one member of an operator, that member is named, not an equally good
-// one that was never looked at. So the set is minimal, though not always the smallest there is.
+// Where evaluation stopped at one member of an operator, that member is returned, not an equally
+// good one that was not evaluated. The set is therefore minimal, though not always the smallest
+// possible.
 func (m *Matcher) Blockers(set *signal.Set, raw Bounds) []string {
 	if !m.rejects(raw) {
 		return nil
@@ -21,18 +21,18 @@ func (m *Matcher) Blockers(set *signal.Set, raw Bounds) []string {
 		kept := m.blocking(m.When, set, nil)
 		return texts(minimal(kept, func(fewer []Node) bool { return m.rejects(m.onlyKnown(fewer).Eval(set)) }))
 	}
-	// Tests of one missing signal exclude each other: no leaf on its own blocks, so the condition
-	// is simplified as Eval does.
+	// Tests of one missing signal may exclude each other, so that no single leaf blocks. The
+	// condition is therefore simplified as in Eval.
 	simplifier := NewSimplifier(m.labels)
 	return texts(minimal(literals(m.When), func(fewer []Node) bool {
 		return m.rejects(simplifier.Simplify(substitute(m.onlyKnown(fewer), set, m.OnUnknown)).Eval(set))
 	}))
 }
 
-// rejects reports that the policy makes false of a value.
+// rejects reports whether the policy maps a value to false.
 func (m *Matcher) rejects(b Bounds) bool { return m.OnUnknown.Resolve(b).Hi == False }
 
-// minimal leaves out, from the last to the first, what enough can do without.
+// minimal removes, from the last to the first, the members that enough does not need.
 func minimal(kept []Node, enough func([]Node) bool) []Node {
 	for i := range slices.Backward(slices.Clone(kept)) {
 		if fewer := slices.Delete(slices.Clone(kept), i, i+1); enough(fewer) {
@@ -42,7 +42,8 @@ func minimal(kept []Node, enough func([]Node) bool) []Node {
 	return kept
 }
 
-// blocking adds to found the literals by which n is rejected, in the order of evaluation.
+// blocking appends to found the literals because of which n is rejected, in the order of
+// evaluation.
 func (m *Matcher) blocking(n Node, set *signal.Set, found []Node) []Node {
 	switch n := n.(type) {
 	case *Leaf, *Not:
@@ -54,14 +55,14 @@ func (m *Matcher) blocking(n Node, set *signal.Set, found []Node) []Node {
 		for _, x := range n.Xs {
 			found = m.blocking(x, set, found)
 		}
-	case *All: // any rejected member will do
+	case *All: // one rejected member is sufficient
 		return m.cheapest(n, set, found)
 	}
 	return found
 }
 
-// cheapest adds to found the literals of the rejected member of n that needs the fewest more, among
-// those that evaluation reaches and that have the value of n.
+// cheapest appends to found the literals of one rejected member of n: among the evaluated members
+// with the value of n, the one that needs the fewest additional literals.
 func (m *Matcher) cheapest(n *All, set *signal.Set, found []Node) []Node {
 	value := n.Eval(set).Hi
 	var fewest []Node
@@ -79,7 +80,8 @@ func (m *Matcher) cheapest(n *All, set *signal.Set, found []Node) []Node {
 	return fewest
 }
 
-// onlyKnown returns the condition with nothing known of any literal but those of kept.
+// onlyKnown returns the condition with every literal that is not in kept replaced by an unknown
+// one.
 func (m *Matcher) onlyKnown(kept []Node) Node {
 	return mapLiterals(m.When, func(x Node) Node {
 		if contains(kept, x) {
@@ -89,8 +91,8 @@ func (m *Matcher) onlyKnown(kept []Node) Node {
 	})
 }
 
-// anything is a condition of which nothing is known.
-type anything struct{ _ byte } // not of size zero: two of them are not the same
+// anything is a condition whose value is entirely open.
+type anything struct{ _ byte } // not of size zero: pointers to two of them must differ
 
 // Eval implements Node.
 func (*anything) Eval(*signal.Set) Bounds { return open() }
@@ -103,7 +105,7 @@ func (*anything) String() string { return "?" }
 
 func (*anything) sealed() {}
 
-// literals returns the literals of a simplified condition in order, each once.
+// literals returns the distinct literals of a simplified condition in order.
 func literals(n Node) []Node {
 	var out []Node
 	mapLiterals(n, func(x Node) Node {

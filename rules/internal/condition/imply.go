@@ -6,12 +6,12 @@ import (
 	"signalbox/internal/signal"
 )
 
-// maxProofSteps bounds the comparisons of one pair of conditions: a nested pair can be taken apart
+// maxProofSteps limits the comparisons of one pair of conditions: a nested pair can be decomposed
 // in exponentially many orders.
 const maxProofSteps = 4096
 
-// Implies reports that b is true whenever a is, and at least unknown whenever a is unknown. False
-// may mean that it cannot tell. It expects conditions of one simplifier.
+// Implies reports whether b is true whenever a is, and at least unknown whenever a is unknown.
+// False may mean that this could not be proved. Both conditions must come from one simplifier.
 func Implies(a, b Node) bool {
 	p := prover{left: maxProofSteps}
 	return p.implies(a, b)
@@ -56,7 +56,8 @@ func entails(a, b Node) bool {
 	case !negated && !negatedToo:
 		return x.test.implies(y.test)
 	}
-	// Of the tests that stay negated when simplified, only best compares with others.
+	// Of the tests that can remain negated after simplification, only best can be compared with
+	// others.
 	t, ok := x.test.(*best)
 	if !ok {
 		return false
@@ -72,8 +73,8 @@ func every(xs []Node, f func(Node) bool) bool {
 	return !slices.ContainsFunc(xs, func(x Node) bool { return !f(x) })
 }
 
-// Reach returns the values that a condition can take over all requests, where signals of absent are
-// always unknown and every other signal may become anything or fail.
+// Reach returns the values that a condition can take over all requests, if the signals in absent
+// are always unknown and every other signal may have any value or fail.
 func Reach(n Node, absent signal.Mask) Bounds {
 	switch n := n.(type) {
 	case Constant:
@@ -103,7 +104,7 @@ func Reach(n Node, absent signal.Mask) Bounds {
 	return open()
 }
 
-// LimitsCaller reports that a condition holds for listed roles or tenants only.
+// LimitsCaller reports whether a condition only holds for listed roles or tenants.
 func LimitsCaller(n Node) bool {
 	switch n := n.(type) {
 	case *Leaf:

@@ -8,28 +8,28 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Range is an interval of numbers. The zero value holds 0 alone.
+// Range is an interval of numbers. The zero value contains only 0.
 type Range struct {
 	Lo, Hi         float64 // -Inf and +Inf when absent
-	LoOpen, HiOpen bool    // the end itself does not belong to the range
+	LoOpen, HiOpen bool    // the end itself is excluded
 }
 
-// Unbounded is the range of all numbers.
+// Unbounded returns the range of all numbers.
 func Unbounded() Range { return Range{Lo: math.Inf(-1), Hi: math.Inf(1)} }
 
-// Above is the range of the numbers greater than x.
+// Above returns the range of the numbers greater than x.
 func Above(x float64) Range { return Range{Lo: x, Hi: math.Inf(1), LoOpen: true} }
 
-// AtLeast is the range from x on.
+// AtLeast returns the range of the numbers from x on.
 func AtLeast(x float64) Range { return Range{Lo: x, Hi: math.Inf(1)} }
 
-// Below is the range of the numbers less than x.
+// Below returns the range of the numbers less than x.
 func Below(x float64) Range { return Range{Lo: math.Inf(-1), Hi: x, HiOpen: true} }
 
-// AtMost is the range up to x.
+// AtMost returns the range of the numbers up to x.
 func AtMost(x float64) Range { return Range{Lo: math.Inf(-1), Hi: x} }
 
-// An end that does not belong to its range is further inside than one that does.
+// An excluded end is further inside than an included one.
 
 func (r Range) startsAfter(o Range) bool { return r.Lo > o.Lo || r.Lo == o.Lo && r.LoOpen && !o.LoOpen }
 
@@ -46,7 +46,7 @@ func (r Range) Intersect(o Range) Range {
 	return r
 }
 
-// unite returns the numbers in one of the ranges; ok is false when they do not form a range.
+// unite returns the union of the ranges; ok is false if it is not a range.
 func (r Range) unite(o Range) (u Range, ok bool) {
 	if r.startsAfter(o) {
 		r, o = o, r
@@ -60,7 +60,7 @@ func (r Range) unite(o Range) (u Range, ok bool) {
 	return r, true
 }
 
-// complement returns the numbers outside; ok is false when they do not form a range.
+// complement returns the numbers outside; ok is false if they do not form a range.
 func (r Range) complement() (c Range, ok bool) {
 	switch {
 	case math.IsInf(r.Hi, 1):
@@ -79,47 +79,47 @@ type interval struct {
 	kind    signal.Kind // with ofScore
 	label   string      // with ofScore: the label whose probability counts; empty for the score itself
 	in      Range
-	// origins, with ofScore: the score is that of the verdicts about these; 0 for the score itself
+	// origins, with ofScore: the score is that of the verdicts on these origins; 0 for the score of
+	// the value
 	origins signal.Origins
 }
 
-// Tokens tests the estimated length of the prompt. ok is false when no whole number lies in the
-// range.
+// Tokens tests the estimated length of the prompt. ok is false if no whole number is in the range.
 func Tokens(in Range) (l *Leaf, ok bool) { return lengthIn(ofTokens, in) }
 
 // ContextTokens tests the length of the stored contexts that the request refers to, as Tokens does.
 func ContextTokens(in Range) (l *Leaf, ok bool) { return lengthIn(ofContextTokens, in) }
 
-// Turns tests how many messages of the user a request has, as Tokens does.
+// Turns tests the number of user messages in a request; ok is as for Tokens.
 func Turns(in Range) (l *Leaf, ok bool) { return lengthIn(ofTurns, in) }
 
-// Results tests how many results of tools came after the last of them, as Tokens does.
+// Results tests the number of tool results after the last user message; ok is as for Tokens.
 func Results(in Range) (l *Leaf, ok bool) { return lengthIn(ofResults, in) }
 
 func lengthIn(of subject, in Range) (l *Leaf, ok bool) {
 	if in.LoOpen && in.HiOpen && in.Hi-in.Lo == 1 {
-		in.Hi = in.Lo // nothing lies between two neighbours that are both excluded
+		in.Hi = in.Lo // no number is between two adjacent excluded ends
 	}
 	t := &interval{subject: of, in: in}
 	return newLeaf(signal.NumKinds, t), !t.empty()
 }
 
-// Score tests the score of a signal or, when label is not empty, P(label). ok is false when no
-// number of [0,1] lies in the range.
+// Score tests the score of a signal or, if label is not empty, P(label). ok is false if no number
+// of [0,1] is in the range.
 func Score(k signal.Kind, label string, in Range) (l *Leaf, ok bool) {
 	t := &interval{subject: ofScore, kind: k, label: label, in: in}
 	return newLeaf(k, t), !t.empty()
 }
 
-// ScoreOf tests the score of what a signal says of the given origins, which are some: the greatest
-// of its verdicts about them, 0 without one. ok is false when no number of [0,1] lies in the range.
+// ScoreOf tests the greatest score of a signal's verdicts on the given origins, of which there must
+// be at least one; 0 without a verdict. ok is false if no number of [0,1] is in the range.
 func ScoreOf(k signal.Kind, origins signal.Origins, in Range) (l *Leaf, ok bool) {
 	t := &interval{subject: ofScore, kind: k, in: in, origins: origins}
 	return newLeaf(k, t), !t.empty()
 }
 
-// BoundsBelow reports whether the leaf tests a score that has to be above a bound, whatever it has
-// to be below.
+// BoundsBelow reports whether the leaf tests that a score is above a bound, whether or not it also
+// has an upper bound.
 func (l *Leaf) BoundsBelow() bool {
 	t, ok := l.test.(*interval)
 	return ok && t.subject == ofScore && t.in.Lo > 0
@@ -142,12 +142,12 @@ func (t *interval) holds(set *signal.Set) bool {
 	return (x > lo || x == lo && !t.in.LoOpen) && (x < hi || x == hi && !t.in.HiOpen)
 }
 
-// single rounds to the precision that models report, so that a probability of 0.7 reaches a bound
-// of 0.7.
+// single rounds to the precision of model outputs, so that a probability of 0.7 reaches a bound of
+// 0.7.
 func single(x float64) float64 { return float64(float32(x)) }
 
-// score returns P(label) of a value that may list probabilities or only its best label. A value
-// that names the other label of a two-label task gives the complement.
+// score returns P(label) of a value that may list probabilities or only its best label. For a value
+// with the other label of a two-label task it returns the complement.
 func (t *interval) score(v *signal.Value) float64 {
 	if t.origins != 0 {
 		return scoreOf(v, t.origins)
@@ -164,7 +164,8 @@ func (t *interval) score(v *signal.Value) float64 {
 	return 1 - v.Score
 }
 
-// scoreOf is the greatest score of the verdicts about origins; an origin without one has no text.
+// scoreOf returns the greatest score of the verdicts on origins; an origin without a verdict has no
+// text.
 func scoreOf(v *signal.Value, origins signal.Origins) (score float64) {
 	for i := range v.Verdicts {
 		if origins.Has(v.Verdicts[i].Origin) {
@@ -174,7 +175,7 @@ func scoreOf(v *signal.Value, origins signal.Origins) (score float64) {
 	return score
 }
 
-// about names origins in the text of a test: nothing for the score itself.
+// about returns the origins for the text of a test; empty for the score of the value.
 func about(origins signal.Origins) string {
 	if origins == 0 {
 		return ""
@@ -200,14 +201,14 @@ func (t *interval) text() string {
 	return b.String()
 }
 
-// over is the same test of another range.
+// over returns the same test with another range.
 func (t *interval) over(in Range) *interval {
 	out := *t
 	out.in = in
 	return &out
 }
 
-// comparable reports that both tests look at one number.
+// comparable reports whether both tests refer to comparable numbers.
 func (t *interval) comparable(o *interval) bool {
 	return o.subject == t.subject && o.kind == t.kind && o.label == t.label &&
 		o.origins == t.origins
@@ -224,7 +225,7 @@ func (t *interval) implies(other predicate) bool {
 	if t.kind != o.kind || t.origins == 0 || o.origins == 0 {
 		return false
 	}
-	switch t.origins & o.origins { // the score of more origins is at least that of fewer
+	switch t.origins & o.origins { // a superset of origins has at least the score of a subset
 	case t.origins:
 		return o.upwards() && !o.in.startsAfter(t.in)
 	case o.origins:
@@ -233,13 +234,13 @@ func (t *interval) implies(other predicate) bool {
 	return false
 }
 
-// upwards reports that with a score every higher one passes.
+// upwards reports whether every score above a passing one passes.
 func (t *interval) upwards() bool { return !t.in.endsBefore(t.values()) }
 
-// downwards reports that with a score every lower one passes.
+// downwards reports whether every score below a passing one passes.
 func (t *interval) downwards() bool { return !t.in.startsAfter(t.values()) }
 
-// values is the range that the number lies in for every request.
+// values returns the range of the number over all requests.
 func (t *interval) values() Range {
 	if t.subject == ofScore {
 		return Range{Lo: 0, Hi: 1}
@@ -247,16 +248,16 @@ func (t *interval) values() Range {
 	return AtLeast(0)
 }
 
-// empty reports that no value of the subject lies in the range.
+// empty reports whether no value of the subject is in the range.
 func (t *interval) empty() bool {
 	r := t.in.Intersect(t.values())
 	return r.Lo > r.Hi || r.Lo == r.Hi && (r.LoOpen || r.HiOpen)
 }
 
-// full reports that every value of the subject lies in the range.
+// full reports whether every value of the subject is in the range.
 func (t *interval) full() bool { return t.values().within(t.in) }
 
-// threshold returns the bound that a reader looks for first: the lower one when there is one.
+// threshold returns the bound to show to a reader: the lower one if there is one.
 func (t *interval) threshold() float64 {
 	if t.in.Lo >= 0 {
 		return t.in.Lo

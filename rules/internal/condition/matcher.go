@@ -2,7 +2,7 @@ package condition
 
 import "signalbox/internal/signal"
 
-// Matcher is a simplified condition with what an unknown value of it comes to.
+// Matcher is a simplified condition with the policy for an unknown value.
 type Matcher struct {
 	When      Node
 	OnUnknown OnUnknown
@@ -12,19 +12,18 @@ type Matcher struct {
 	tangled bool // see Eval
 }
 
-// Matcher simplifies a condition and joins it with a policy. It keeps no reference to the
+// Matcher simplifies a condition and joins it with a policy. The result does not refer to the
 // simplifier.
 func (s *Simplifier) Matcher(when Node, u OnUnknown) Matcher {
 	when = s.Simplify(when)
 	return Matcher{When: when, OnUnknown: u, Kinds: KindsOf(when), labels: s.labels, tangled: isTangled(when)}
 }
 
-// Eval returns what the condition can still become for set, before OnUnknown, and the residual
-// condition, which is where Pending finds what is missing. Where several tests of one signal are
-// spread over a condition, known facts may leave two of them side by side that contradict each
-// other, such as `domain is math` and `domain is not math`; what is left is then simplified again,
-// so that no pass is run for a value that cannot matter. That allocates, and happens only before
-// signals are asked for.
+// Eval returns the values that the condition can still take for set, before OnUnknown, and the
+// residual condition, in which Pending finds the missing signals. If a condition tests one signal
+// in several places, known facts may leave two contradictory tests, such as `domain is math` and
+// `domain is not math`. The residual condition is then simplified again, so that no pass is run for
+// a value that cannot matter. That allocates, and only happens before signals are requested.
 func (m *Matcher) Eval(set *signal.Set) (Bounds, Node) {
 	b := m.When.Eval(set)
 	if !m.tangled || m.OnUnknown.Resolve(b).Settled() {
@@ -35,12 +34,12 @@ func (m *Matcher) Eval(set *signal.Set) (Bounds, Node) {
 	resolved := m.OnUnknown.Resolve(b)
 	failed := Exactly(Unknown)
 	if resolved.Settled() && m.OnUnknown.Resolve(failed) == resolved && m.Failed(set) != 0 {
-		return failed, rest // say that the policy decided
+		return failed, rest // so that the policy counts as the reason
 	}
 	return b, rest
 }
 
-// Pending returns the signals not yet extracted that can still change what the policy makes of the
+// Pending returns the missing signals that can still change the result of the policy for the
 // residual condition.
 func (m *Matcher) Pending(rest Node, set *signal.Set) signal.Mask {
 	if m.OnUnknown.Resolve(rest.Eval(set)).Settled() {
@@ -76,8 +75,8 @@ func failedIn(n Node, set *signal.Set) signal.Mask {
 	return out
 }
 
-// substitute replaces the literals whose value is known, and those that failed by what the policy
-// makes of them; under on_unknown: error they stay.
+// substitute replaces literals with a known value, and failed ones by the result of the policy;
+// with on_unknown: error failed literals stay.
 func substitute(n Node, set *signal.Set, u OnUnknown) Node {
 	return mapLiterals(n, func(x Node) Node {
 		b := u.Resolve(x.Eval(set))
@@ -88,7 +87,7 @@ func substitute(n Node, set *signal.Set, u OnUnknown) Node {
 	})
 }
 
-// isTangled reports that the condition has operators inside operators and reads a costly signal in
+// isTangled reports whether the condition has nested operators and reads an expensive signal in
 // more than one place.
 func isTangled(n Node) bool {
 	var seen signal.Mask

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Names is a set of names: those that are listed or, with except, all others.
+// Names is a set of names: the listed names or, with except, all others.
 type Names struct {
 	list   []string // sorted, distinct
 	except bool
 }
 
-// OneOf is the set of the given names.
+// OneOf returns the set of the given names.
 func OneOf(names ...string) Names { return Names{distinct(names), false} }
 
-// NoneOf is the set of all but the given names.
+// NoneOf returns the set of all except the given names.
 func NoneOf(names ...string) Names { return Names{distinct(names), true} }
 
 func distinct(names []string) []string {
@@ -25,19 +25,19 @@ func distinct(names []string) []string {
 	return slices.Compact(out)
 }
 
-// Empty reports that the set has no member.
+// Empty reports whether the set has no members.
 func (n Names) Empty() bool { return len(n.list) == 0 && !n.except }
 
 func (n Names) everything() bool { return len(n.list) == 0 && n.except }
 
 func (n Names) complement() Names { return Names{n.list, !n.except} }
 
-// has searches the few names of a rule; comparing shared strings is a pointer comparison.
+// has searches linearly: rules list few names, and comparing shared strings compares pointers.
 func (n Names) has(name string) bool { return slices.Contains(n.list, name) != n.except }
 
 func (n Names) equal(o Names) bool { return n.except == o.except && slices.Equal(n.list, o.list) }
 
-// within reports that every member is one of o.
+// within reports whether n is a subset of o.
 func (n Names) within(o Names) bool {
 	switch {
 	case !n.except && !o.except:
@@ -50,24 +50,25 @@ func (n Names) within(o Names) bool {
 	return false
 }
 
-// join returns what is in one of the sets, or in both of them.
+// join returns the union or the intersection of two sets.
 func (n Names) join(o Names, either operator) Names {
 	if n.except && !o.except {
 		n, o = o, n
 	}
-	// By De Morgan a list of excluded names joins as the listed names do under the other operator.
+	// By De Morgan, two lists of excluded names join like listed names under the other operator.
 	switch {
 	case n.except == o.except && either == disjunction != n.except:
 		return Names{distinct(slices.Concat(n.list, o.list)), n.except}
 	case n.except == o.except:
 		return Names{minus(n.list, minus(n.list, o.list)), n.except}
-	case either == disjunction: // listed in n, or not in o: everything but what o excludes and n does not list
+	// listed in n or not excluded by o: everything except what o excludes and n does not list
+	case either == disjunction:
 		return Names{minus(o.list, n.list), true}
 	}
 	return Names{minus(n.list, o.list), false} // listed in n and not in o
 }
 
-// String says what a name of the set does, to stand behind the word for what is tested.
+// String describes the set, to follow the name of what is tested.
 func (n Names) String() string {
 	if len(n.list) == 1 {
 		return choose(n.except, " is not ", " is ") + quoted(n.list[0])
@@ -81,7 +82,7 @@ func (n Names) String() string {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// quoted puts a name in quotes that could be read as something else in a text.
+// quoted quotes a name that could otherwise be misread in a text.
 func quoted(name string) string {
 	if plainName.MatchString(name) {
 		return name

@@ -9,20 +9,20 @@ import (
 )
 
 // Node is a condition. The set of implementations is closed: Constant, *Leaf, *Not, *All and *Any,
-// and one of which nothing is known, where blockers are looked for.
+// and internally one whose value is open, for Blockers.
 type Node interface {
 	// Eval returns the range of values that the condition can take for set.
 	Eval(set *signal.Set) Bounds
-	// Holds is Eval for a set in which every signal that the condition reads is known: two values
-	// are enough then, and most requests of a program meet it so.
+	// Holds is Eval for a set in which every signal that the condition reads is known. Two values
+	// are sufficient then; this is the case for most requests.
 	Holds(set *signal.Set) bool
-	// String is canonical: equal text means equal condition. The simplifier and traces use it.
+	// String is canonical: equal text means equal conditions. The simplifier and traces use it.
 	String() string
 
 	sealed()
 }
 
-// Constant is always true or always false, whatever the request.
+// Constant is a condition with the same value for every request.
 type Constant bool
 
 // Eval implements Node.
@@ -39,7 +39,7 @@ func (c Constant) String() string {
 	return "false"
 }
 
-// Not negates. After simplification it stands directly above a leaf only.
+// Not is the negation. After simplification it only occurs directly above a leaf.
 type Not struct{ X Node }
 
 // Eval implements Node.
@@ -109,7 +109,7 @@ func texts(xs []Node) []string {
 	return out
 }
 
-// Leaf tests one signal or one fact. Functions of this package, one for each sort of test, make it.
+// Leaf tests one signal or one fact. This package has one constructor for each kind of test.
 type Leaf struct {
 	Kind signal.Kind // the signal that is read; NumKinds for facts, which are always known
 
@@ -119,10 +119,10 @@ type Leaf struct {
 
 func newLeaf(k signal.Kind, p predicate) *Leaf { return &Leaf{Kind: k, test: p, text: p.text()} }
 
-// ReadsSignal reports whether the leaf reads a signal and not a fact.
+// ReadsSignal reports whether the leaf reads a signal, as opposed to a fact.
 func (l *Leaf) ReadsSignal() bool { return l.Kind < signal.NumKinds }
 
-// Signal is the name of the signal that is read; empty for facts.
+// Signal returns the name of the signal that is read; empty for facts.
 func (l *Leaf) Signal() string {
 	if t, ok := l.test.(*own); ok {
 		return t.name
@@ -165,10 +165,10 @@ func (*All) sealed()     {}
 func (*Any) sealed()     {}
 func (*Leaf) sealed()    {}
 
-// Origins returns the origins whose verdicts the leaf looks at; 0 when it looks at the whole value.
+// Origins returns the origins whose verdicts the leaf tests; 0 if it tests the value as a whole.
 func (l *Leaf) Origins() signal.Origins { return originsOf(l.test) }
 
-// partial reports that a known value does not speak for all that the leaf looks at.
+// partial reports whether a known value covers only a part of what the leaf tests.
 func (l *Leaf) partial(v *signal.Value) bool {
 	origins := l.Origins()
 	if origins == 0 {
@@ -181,9 +181,9 @@ func partialOf(v *signal.Value, origins signal.Origins) bool {
 	return slices.ContainsFunc(v.Verdicts, func(x signal.Verdict) bool { return x.Partial && origins.Has(x.Origin) })
 }
 
-// StateOf returns the state in which conditions see a value. One that is known and of which a score
-// is not a number has failed: comparisons with it are all false, and a broken model output must not
-// read as a clean text.
+// StateOf returns the state of a value for conditions. A known value with a score that is not a
+// number counts as failed: all comparisons with it are false, and an invalid model output must not
+// count as a harmless text.
 func StateOf(v *signal.Value) signal.State {
 	if v.State != signal.Known {
 		return v.State
@@ -198,7 +198,7 @@ func StateOf(v *signal.Value) signal.State {
 	return v.State
 }
 
-// Known returns the signals whose value can be compared and speaks for all of the request.
+// Known returns the signals whose value can be compared and covers the whole request.
 func Known(set *signal.Set) signal.Mask {
 	var m signal.Mask
 	for k := range signal.NumKinds {
@@ -210,7 +210,7 @@ func Known(set *signal.Set) signal.Mask {
 	return m
 }
 
-// Members returns the members of an operator and nothing for anything else. They are shared.
+// Members returns the members of an operator, which are shared, and nil for anything else.
 func Members(n Node) []Node {
 	switch n := n.(type) {
 	case *All:
@@ -221,8 +221,8 @@ func Members(n Node) []Node {
 	return nil
 }
 
-// Literal returns the leaf of a literal, which is a leaf or its negation, and whether it is
-// negated. The leaf is nil for anything else.
+// Literal returns the leaf of a literal (a leaf or its negation) and whether it is negated. The
+// leaf is nil for anything else.
 func Literal(n Node) (l *Leaf, negated bool) {
 	switch n := n.(type) {
 	case *Leaf:
@@ -259,7 +259,7 @@ func KindsOf(n Node) signal.Mask {
 	return m
 }
 
-// mapLiterals returns n with f applied to its literals. It expects negation normal form.
+// mapLiterals returns n with f applied to its literals. n must be in negation normal form.
 func mapLiterals(n Node, f func(Node) Node) Node {
 	each := func(xs []Node) []Node {
 		out := slices.Clone(xs)

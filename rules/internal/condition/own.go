@@ -6,26 +6,26 @@ import (
 	"signalbox/internal/signal"
 )
 
-// own tests what a configuration's own classifier says of some labels. Their probabilities need not
-// add up to 1: several labels may hold at once.
+// own tests the result of one of the configuration's own classifiers for some labels. Their
+// probabilities need not add up to 1: several labels may apply at once.
 type own struct {
 	kind     signal.Kind
 	name     string
 	labels   []string  // sorted, distinct
-	least    []float64 // parallel to labels: the probability from which one holds
+	least    []float64 // parallel to labels: the probability from which the label applies
 	most     float64   // 1 for no upper bound
-	fallback bool      // without a bound: the predicted label is one of labels
+	fallback bool      // without bounds: tests whether the predicted label is one of labels
 }
 
 // OwnBounds limit the probability of the most probable of some labels.
 type OwnBounds struct {
-	Least map[string]float64 // by label; nil where the predicted label decides
+	Least map[string]float64 // by label; nil if the predicted label decides
 	Most  float64            // in [0,1]
 }
 
-// Own tests a configuration's own classifier of kind k: that one of the labels has at least its
-// probability and none of them more than bounds.Most, or, without a least one and with a Most of 1,
-// that the predicted label is one of them.
+// Own tests a classifier of the configuration, of kind k: at least one of the labels must reach its
+// minimum probability and none may exceed bounds.Most. With bounds.Least nil and bounds.Most 1, the
+// predicted label must be one of the labels.
 func Own(k signal.Kind, name string, labels []string, bounds OwnBounds) *Leaf {
 	t := &own{kind: k, name: name, labels: distinct(labels), most: bounds.Most}
 	t.fallback = bounds.Least == nil && bounds.Most >= 1
@@ -79,7 +79,7 @@ func (t *own) implies(other predicate) bool {
 	if !ok || o.kind != t.kind || t.fallback || o.fallback || o.most < 1 {
 		return false
 	}
-	for i, l := range t.labels { // whichever of them has reached its bound has reached that of o
+	for i, l := range t.labels { // a label that reaches its bound here also reaches that of o
 		at := slices.Index(o.labels, l)
 		if at < 0 || t.least[i] < o.least[at] {
 			return false
@@ -88,7 +88,7 @@ func (t *own) implies(other predicate) bool {
 	return true
 }
 
-// compared returns the greatest probability of the labels and the bound of that label.
+// compared returns the greatest probability among the labels and the bound of that label.
 func (t *own) compared(v *signal.Value) (score float64, threshold *float64) {
 	best := 0
 	for i, l := range t.labels {

@@ -6,8 +6,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// certain is the range of a test whose signal is known of a part of the request only: what was
-// found there is there, and the rest may hold as much, or more.
+// certain returns the bounds of a test whose signal covers only a part of the request: its findings
+// are valid, and the rest may add to them.
 func certain(test predicate, set *signal.Set) Bounds {
 	found := test.holds(set)
 	switch t := test.(type) {
@@ -16,7 +16,7 @@ func certain(test predicate, set *signal.Set) Bounds {
 			return Exactly(True)
 		}
 	case *keywords:
-		if found != t.in.except { // a set that counts has matched
+		if found != t.in.except { // one of the sets that count has matched
 			return of(found)
 		}
 	case *interval:
@@ -26,7 +26,8 @@ func certain(test predicate, set *signal.Set) Bounds {
 		switch above := math.IsInf(t.in.Hi, 1) || t.in.Hi > 1 || t.in.Hi == 1 && !t.in.HiOpen; {
 		case found && above:
 			return Exactly(True)
-		case !found && single(t.score(set.Value(t.kind))) >= single(t.in.Hi): // the score only grows
+		// the score can only grow
+		case !found && single(t.score(set.Value(t.kind))) >= single(t.in.Hi):
 			return Exactly(False)
 		}
 	}

@@ -9,17 +9,17 @@ import (
 	"signalbox/internal/signal"
 )
 
-// predicate is the test of a leaf, asked only when its signal is known. Implementations are
+// predicate is the test of a leaf, only called if its signal is known. Implementations are
 // immutable, comparable by their text, and do not allocate in holds.
 type predicate interface {
 	holds(set *signal.Set) bool
 	text() string
-	// implies reports that every set which satisfies the receiver satisfies other. False may mean
-	// that it cannot tell.
+	// implies reports whether every set that satisfies the receiver satisfies other. False may mean
+	// that this could not be proved.
 	implies(other predicate) bool
 }
 
-// subject is what a member or interval test looks at.
+// subject is the property that a member or interval test reads.
 type subject uint8
 
 const (
@@ -55,7 +55,7 @@ func (s subject) name(k signal.Kind) string {
 	return k.String()
 }
 
-// member tests that one name, such as the role or the predicted label, is in a set.
+// member tests whether one name, such as the role or the predicted label, is in a set.
 type member struct {
 	subject subject
 	kind    signal.Kind // with ofLabel
@@ -109,12 +109,12 @@ func (m *member) implies(other predicate) bool {
 	return false
 }
 
-// keywords tests that one of the listed keyword sets matched or, with except, that none of them
-// did.
+// keywords tests whether one of the listed keyword sets matched or, with except, whether none of
+// them did.
 type keywords struct{ in Names }
 
-// Keywords tests which keyword sets matched: one of those listed, or none of those excepted. A text
-// can match several, so two such tests do not join into one.
+// Keywords tests which keyword sets matched: one of those listed, or none of those excluded. A text
+// can match several sets, so two such tests cannot be joined.
 func Keywords(in Names) *Leaf { return newLeaf(signal.Keyword, &keywords{in}) }
 
 func (k *keywords) holds(set *signal.Set) bool {
@@ -128,20 +128,20 @@ func (k *keywords) implies(other predicate) bool {
 	return ok && o.in.except == k.in.except && k.in.within(o.in)
 }
 
-// entities tests that personal data of some type was found with at least a score.
+// entities tests whether personal data of some type was found with at least a given score.
 type entities struct {
 	types []string // sorted, distinct; empty for any type
 	min   float64
 }
 
-// Entities tests that personal data was found: of one of the types, or of any when none is given,
-// with a score of at least least, in [0,1].
+// Entities tests whether personal data of one of the types, or of any type if none is given, was
+// found with a score of at least least, in [0,1].
 func Entities(least float64, types ...string) *Leaf {
 	return newLeaf(signal.PII, &entities{types: distinct(types), min: least})
 }
 
-// holds reads Labels as the types that the value speaks of and Probs as the highest score of each;
-// a type without a score was found by a pattern and is certain.
+// holds uses Labels as the types found and Probs as the highest score of each; a type without a
+// score was found by a pattern and is certain.
 func (e *entities) holds(set *signal.Set) bool {
 	v := set.Value(signal.PII)
 	for i, l := range v.Labels {
@@ -168,13 +168,13 @@ func (e *entities) implies(other predicate) bool {
 	return ok && e.min >= o.min && (len(o.types) == 0 || len(e.types) > 0 && subset(e.types, o.types))
 }
 
-// features tests that a request has all of some features.
+// features tests whether a request has all of some features.
 type features struct {
 	want  signal.Features
 	names []string // sorted, distinct
 }
 
-// Has tests that the request has every feature of want, whose names are for the text.
+// Has tests whether the request has every feature in want; names are used in the text.
 func Has(want signal.Features, names ...string) *Leaf {
 	return newLeaf(signal.NumKinds, &features{want, distinct(names)})
 }
@@ -188,19 +188,19 @@ func (f *features) implies(other predicate) bool {
 	return ok && f.want&o.want == o.want
 }
 
-// header tests that one of the values of a header equals a text or matches an expression.
+// header tests whether one of the values of a header equals a text or matches an expression.
 type header struct {
 	name   string // canonical
 	equals string
-	re     *regexp.Regexp // when set, instead of equals
+	re     *regexp.Regexp // if set, used instead of equals
 }
 
-// HeaderEquals tests that one of the values of a header, named in canonical form, is the text.
+// HeaderEquals tests whether one of the values of a header, named in canonical form, equals text.
 func HeaderEquals(name, text string) *Leaf {
 	return newLeaf(signal.NumKinds, &header{name: name, equals: text})
 }
 
-// HeaderMatches tests that the expression matches somewhere in one of the values of a header, named
+// HeaderMatches tests whether the expression matches a part of one of the values of a header, named
 // in canonical form.
 func HeaderMatches(name string, re *regexp.Regexp) *Leaf {
 	return newLeaf(signal.NumKinds, &header{name: name, re: re})
@@ -226,7 +226,7 @@ func (h *header) implies(other predicate) bool {
 
 type session struct{}
 
-// Session tests that the request names a session.
+// Session tests whether the request names a session.
 func Session() *Leaf { return newLeaf(signal.NumKinds, session{}) }
 
 func (session) holds(set *signal.Set) bool { return set.Facts.Session != "" }
@@ -237,31 +237,31 @@ func (session) implies(predicate) bool { return false }
 
 type toolLoop struct{}
 
-// ToolLoop tests that the model is called again with the result of a tool.
+// ToolLoop tests whether the model is called again with a tool result.
 func ToolLoop() *Leaf { return newLeaf(signal.NumKinds, toolLoop{}) }
 
 func (toolLoop) holds(set *signal.Set) bool { return set.Facts.ToolLoop }
 
 func (toolLoop) text() string { return "conversation is in a tool loop" }
 
-// Whoever goes on from the result of a tool has one.
+// A request that continues from a tool result contains one.
 func (toolLoop) implies(other predicate) bool {
 	o, ok := other.(*interval)
 	return ok && o.subject == ofResults && o.upwards() && AtLeast(1).within(o.in)
 }
 
-// excludedMiddle is what simplification makes of `x or not x` (value: true) and of `x and not x`
-// (false): fixed as soon as the signal is known, and unknown when the signal failed, since the law
-// of the excluded middle does not hold for three values.
+// excludedMiddle is the simplified form of `x or not x` (value: true) and of `x and not x` (false):
+// it has its value as soon as the signal is known, and is unknown if the signal failed, because the
+// law of the excluded middle does not hold for three values.
 type excludedMiddle struct {
 	kind    signal.Kind
 	value   bool
-	origins signal.Origins // of the tests that it stands for
+	origins signal.Origins // of the tests that it replaces
 }
 
 func (e excludedMiddle) holds(*signal.Set) bool { return e.value }
 
-// pending is the range before the signal is extracted: its fixed value, or unknown.
+// pending returns the bounds before the signal is extracted: the fixed value, or unknown.
 func (e excludedMiddle) pending() Bounds {
 	if e.value {
 		return Bounds{Unknown, True}
@@ -273,12 +273,12 @@ func (e excludedMiddle) text() string {
 	return choose(e.value, "any ", "no ") + e.kind.String() + about(e.origins)
 }
 
-// What is read of one origin may be known where that of another is not.
+// The result for one origin may be known while that for another is not.
 func (e excludedMiddle) implies(other predicate) bool {
 	return !e.value && originsOf(other) == e.origins
 }
 
-// originsOf returns the origins whose verdicts a test looks at; 0 for a test of the whole value.
+// originsOf returns the origins whose verdicts a test reads; 0 for a test of the whole value.
 func originsOf(p predicate) signal.Origins {
 	switch t := p.(type) {
 	case *interval:
@@ -289,8 +289,8 @@ func originsOf(p predicate) signal.Origins {
 	return 0
 }
 
-// Compared returns what the test compares in a known value of its signal, for a reader: the score,
-// in [0,1], and the threshold. Either is nil where the test has none.
+// Compared returns the score that the test compares in a known value of its signal, in [0,1], and
+// the threshold. Either is nil if the test has none.
 func (l *Leaf) Compared(v *signal.Value) (score, threshold *float64) {
 	switch t := l.test.(type) {
 	case *best:

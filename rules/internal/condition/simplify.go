@@ -6,12 +6,12 @@ import (
 	"signalbox/internal/signal"
 )
 
-// Labels holds the names that a kind can report, in the order of signal.Value.Labels. Nothing is
-// known of a kind without an entry.
+// Labels holds the labels that a kind can have, in the order of signal.Value.Labels. Nothing is
+// known about a kind without an entry.
 type Labels map[signal.Kind][]string
 
-// operator is the sort of a group: any when true, all when false. It is also the constant that
-// decides the group on its own; the opposite constant has no effect in it.
+// operator is the kind of a group: any if true, all if false. It is also the constant that decides
+// the group by itself; the opposite constant has no effect in it.
 type operator bool
 
 const (
@@ -27,23 +27,24 @@ func pick[T any](o operator, ifAny, ifAll T) T {
 	return ifAll
 }
 
-// Simplifier rewrites conditions and shares equal leaves between all of them. It is for one
+// Simplifier rewrites conditions and shares equal leaves between all of them. It belongs to one
 // goroutine.
 type Simplifier struct {
 	leaves map[string]*Leaf // by text
 	labels Labels
 }
 
-// NewSimplifier returns a simplifier. It and its matchers keep labels, which must not change.
+// NewSimplifier returns a simplifier. It and its matchers retain labels, which must not be
+// modified.
 func NewSimplifier(labels Labels) *Simplifier {
 	return &Simplifier{map[string]*Leaf{}, labels}
 }
 
-// Simplify returns an equivalent condition in negation normal form. On settled signals the value is
-// the same, unknown included; on pending ones the bounds are the same or tighter.
+// Simplify returns an equivalent condition in negation normal form. For settled signals the value
+// is the same, including unknown; for pending ones the bounds are the same or tighter.
 func (s *Simplifier) Simplify(n Node) Node { return s.rewrite(n, false) }
 
-// rewrite simplifies n, or its negation when flipped.
+// rewrite simplifies n, or its negation if flipped is set.
 func (s *Simplifier) rewrite(n Node, flipped bool) Node { //nolint:revive // the polarity of negation normal form
 	switch n := n.(type) {
 	case Constant:
@@ -65,7 +66,8 @@ func (s *Simplifier) rewrite(n Node, flipped bool) Node { //nolint:revive // the
 	panic("condition: node of another package")
 }
 
-// share returns the one leaf with the text of l, or the value that its test always has.
+// share returns the one leaf with the text of l, or a constant if its test always has the same
+// value.
 func (s *Simplifier) share(l *Leaf) Node {
 	switch t := l.test.(type) {
 	case *interval:
@@ -91,8 +93,8 @@ func (s *Simplifier) share(l *Leaf) Node {
 	return l
 }
 
-// covers reports that names hold every label that a known value of the kind can have. An intent may
-// also be none of those listed.
+// covers reports whether names contain every label that a known value of the kind can have. An
+// intent may also be none of those listed.
 func (s *Simplifier) covers(k signal.Kind, names []string) bool {
 	return (k == signal.Domain || k == signal.Complexity) && len(s.labels[k]) > 0 && subset(s.labels[k], names)
 }
@@ -100,7 +102,7 @@ func (s *Simplifier) covers(k signal.Kind, names []string) bool {
 // leaf makes the shared leaf of a test.
 func (s *Simplifier) leaf(k signal.Kind, p predicate) Node { return s.share(newLeaf(k, p)) }
 
-// fixed is a value that only a failed signal can keep from being definite.
+// fixed returns a condition with a fixed value, which is unknown only if the signal failed.
 func (s *Simplifier) fixed(k signal.Kind, origins signal.Origins, value bool) Node {
 	if k >= signal.NumKinds {
 		return Constant(value)
@@ -108,7 +110,7 @@ func (s *Simplifier) fixed(k signal.Kind, origins signal.Origins, value bool) No
 	return s.leaf(k, excludedMiddle{k, value, origins})
 }
 
-// complement negates a leaf, as a leaf where one can say it.
+// complement negates a leaf; the result is a leaf if the negation can be expressed as one.
 func (s *Simplifier) complement(l *Leaf) Node {
 	switch t := l.test.(type) {
 	case *member:
@@ -131,8 +133,8 @@ func (s *Simplifier) complement(l *Leaf) Node {
 	return &Not{x}
 }
 
-// group simplifies the members of what is an operator of sort either once its negation, if flipped,
-// has moved inwards.
+// group simplifies the members of an operator. either is its kind after the negation, if flipped,
+// has been moved inwards.
 func (s *Simplifier) group(members []Node, flipped bool, either operator) Node {
 	var xs []Node
 	for _, m := range members {
@@ -162,7 +164,7 @@ func (s *Simplifier) group(members []Node, flipped bool, either operator) Node {
 	return &All{xs}
 }
 
-// appendFlat adds x, or its members when x is the same operator.
+// appendFlat appends x, or its members if x is the same operator.
 func appendFlat(xs []Node, x Node, either operator) []Node {
 	switch x := x.(type) {
 	case *All:
@@ -177,7 +179,7 @@ func appendFlat(xs []Node, x Node, either operator) []Node {
 	return append(xs, x)
 }
 
-// merge joins members that speak of the same thing until no two can be joined.
+// merge joins members with the same subject until no two can be joined.
 func (s *Simplifier) merge(xs []Node, either operator) []Node {
 	var out []Node
 	for _, x := range xs {
@@ -195,7 +197,7 @@ func (s *Simplifier) merge(xs []Node, either operator) []Node {
 	return out
 }
 
-// join returns one condition for a and b under the operator.
+// join returns one condition equivalent to a and b under the operator.
 func (s *Simplifier) join(a, b Node, either operator) (Node, bool) {
 	if Same(a, b) {
 		return a, true
@@ -229,8 +231,8 @@ func (s *Simplifier) join(a, b Node, either operator) (Node, bool) {
 	return nil, false
 }
 
-// Same reports that two conditions of one simplifier are equal. Their leaves are shared, so only
-// operators need their text.
+// Same reports whether two conditions of one simplifier are equal. Their leaves are shared, so text
+// is only compared for operators.
 func Same(a, b Node) bool {
 	if a == b {
 		return true
@@ -249,8 +251,8 @@ func Same(a, b Node) bool {
 	return false
 }
 
-// related joins two literals over one signal of which one implies the other or its negation. Since
-// both are known or both unknown, what holds for two values holds for three.
+// related joins two literals over one signal if one implies the other or its negation. Both are
+// known or both unknown, so what holds for two values holds for three.
 func (s *Simplifier) related(a, b Node, either operator) (Node, bool) {
 	x, _ := Literal(a)
 	y, _ := Literal(b)
@@ -261,7 +263,8 @@ func (s *Simplifier) related(a, b Node, either operator) (Node, bool) {
 	switch {
 	case either == disjunction && (entails(notA, b) || entails(notB, a)),
 		either == conjunction && (entails(a, notB) || entails(b, notA)):
-		// Of two sets of origins one holds the other: what the smaller one says decides.
+		// One of the two sets of origins contains the other: the result for the smaller one
+		// decides.
 		return s.fixed(x.Kind, x.Origins()&y.Origins(), bool(either)), true
 	case entails(a, b):
 		return pick(either, b, a), true
@@ -271,7 +274,8 @@ func (s *Simplifier) related(a, b Node, either operator) (Node, bool) {
 	return nil, false
 }
 
-// absorb drops members made superfluous by a sibling: x and (x or y) is x, x or (x and y) is x.
+// absorb removes members that a sibling makes superfluous: x and (x or y) is x, x or (x and y) is
+// x.
 func absorb(xs []Node) []Node {
 	return slices.DeleteFunc(slices.Clone(xs), func(x Node) bool {
 		return slices.ContainsFunc(Members(x), func(i Node) bool { return contains(xs, i) })

@@ -22,16 +22,16 @@ func (t Truth) String() string {
 	return "unknown"
 }
 
-// Bounds is the range of values that a condition can still take once its pending signals arrive.
+// Bounds is the range of values that a condition can still take when its pending signals arrive.
 type Bounds struct{ Lo, Hi Truth }
 
 // Exactly returns the bounds of a settled value.
 func Exactly(t Truth) Bounds { return Bounds{t, t} }
 
-// open is the range of what nothing is known of.
+// open returns the bounds of an entirely open value.
 func open() Bounds { return Bounds{False, True} }
 
-// of is a settled two-valued result.
+// of returns the bounds of a settled two-valued result.
 func of(b bool) Bounds { //nolint:revive // converts a bool
 	if b {
 		return Exactly(True)
@@ -39,7 +39,7 @@ func of(b bool) Bounds { //nolint:revive // converts a bool
 	return Exactly(False)
 }
 
-// Settled reports whether nothing that is still pending can change the value.
+// Settled reports whether the value can no longer change.
 func (b Bounds) Settled() bool { return b.Lo == b.Hi }
 
 // And returns the bounds of the conjunction.
@@ -50,7 +50,7 @@ func (b Bounds) Or(o Bounds) Bounds { return Bounds{max(b.Lo, o.Lo), max(b.Hi, o
 
 func (b Bounds) negate() Bounds { return Bounds{True - b.Hi, True - b.Lo} }
 
-// OnUnknown says what becomes of a route whose condition ends unknown because signals failed.
+// OnUnknown is the policy for a route whose condition is unknown because signals failed.
 type OnUnknown uint8
 
 // The policies for unknown conditions.
@@ -72,8 +72,8 @@ func (u OnUnknown) String() string {
 	return "skip"
 }
 
-// Resolve applies the policy to both ends. Minimum and maximum commute with a monotone map, so the
-// result is what the policy makes of every value the condition can still take.
+// Resolve applies the policy to both bounds. Minimum and maximum commute with a monotone map, so
+// the result covers the policy's result for every value the condition can still take.
 func (u OnUnknown) Resolve(b Bounds) Bounds {
 	return Bounds{u.one(b.Lo), u.one(b.Hi)}
 }
