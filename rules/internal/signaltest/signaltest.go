@@ -1,5 +1,5 @@
-// Package signaltest makes the requests and signals that tests of rules are held against. Only
-// tests import it.
+// Package signaltest generates the requests and signals with which tests of rules are evaluated.
+// Only tests import it.
 package signaltest
 
 import (
@@ -22,7 +22,7 @@ func Labels() map[signal.Kind][]string {
 	}
 }
 
-// Headers makes signal.Facts.Header of a request with one header.
+// Headers returns a signal.Facts.Header for a request with one header.
 func Headers(name, value string) func(string) []string {
 	return func(asked string) []string {
 		if !strings.EqualFold(asked, name) {
@@ -32,8 +32,8 @@ func Headers(name, value string) func(string) []string {
 	}
 }
 
-// Labelled makes a known value over labels. Each of scores names a label and its probability; the
-// rest is spread over the others.
+// Labelled returns a known value over labels. scores assigns probabilities to labels; the rest is
+// divided among the others.
 func Labelled(labels []string, scores map[string]float64) signal.Value {
 	v := signal.Value{State: signal.Known, Labels: labels, Probs: make([]float32, len(labels))}
 	rest := 1.0
@@ -53,16 +53,16 @@ func Labelled(labels []string, scores map[string]float64) signal.Value {
 	return v
 }
 
-// Attack makes a known value about attacks, of which the user's text has one score and data
-// another; the first is that of the value.
+// Attack returns a known value of a signal about attacks with a score for the user's text and one
+// for data; the score of the value is the first.
 func Attack(user, data float64) signal.Value {
 	return signal.Value{State: signal.Known, Score: user, Verdicts: []signal.Verdict{
 		{Origin: signal.OriginUser, Score: user}, {Origin: signal.OriginData, Score: data},
 	}}
 }
 
-// Values returns values of a kind on both sides of every bound that the tests' leaves have, and a
-// failure.
+// Values returns values of a kind on both sides of every bound in the tests' leaves, and a failed
+// one.
 func Values(k signal.Kind) []signal.Value {
 	out := []signal.Value{{State: signal.Unknown, Reason: signal.ReasonTimeout}}
 	scores := func(label string, at ...float64) {
@@ -126,7 +126,7 @@ func Values(k signal.Kind) []signal.Value {
 	return out
 }
 
-// Draw makes a request about which everything is known or failed.
+// Draw generates a request in which every signal is known or failed.
 func Draw(t *rapid.T) *signal.Set {
 	set := &signal.Set{Facts: signal.Facts{
 		Role:     rapid.SampledFrom([]string{"", "staff", "admin", "customer"}).Draw(t, "role"),
@@ -146,7 +146,7 @@ func Draw(t *rapid.T) *signal.Set {
 	return set
 }
 
-// Hide makes the signals of m not extracted.
+// Hide marks the signals of m as not extracted.
 func Hide(set *signal.Set, m signal.Mask) {
 	set.Drop(m)
 }
