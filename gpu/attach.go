@@ -10,9 +10,9 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// attach makes a session use a provider: the way that is built into the library, and where that
-// fails the devices of a plugin. What a strict session cannot run there it does not run at all;
-// other sessions leave it to the CPU.
+// attach makes a session use a provider: with the functions built into the library or, if they
+// fail, with the devices of a plugin. A strict session fails on operators that the provider does
+// not support; other sessions run them on the CPU.
 func (n onnxRuntime) attach(o *ort.SessionOptions, cfg *loadOptions) error {
 	if cfg.provider.name == ProviderCPU {
 		return nil
@@ -39,7 +39,7 @@ func (n onnxRuntime) attach(o *ort.SessionOptions, cfg *loadOptions) error {
 	return fmt.Errorf("%w; as a plugin: %w", builtIn, plugin)
 }
 
-// attachBuiltIn uses the functions that the library has for its own providers.
+// attachBuiltIn uses the library's functions for its own providers.
 func attachBuiltIn(o *ort.SessionOptions, cfg *loadOptions) error {
 	switch cfg.provider.name {
 	case ProviderCUDA:
@@ -56,7 +56,7 @@ func attachBuiltIn(o *ort.SessionOptions, cfg *loadOptions) error {
 		if cfg.strict {
 			return nil
 		}
-		// What TensorRT has no kernel for is still better computed on the device.
+		// Operators without a TensorRT kernel are still faster on the device than on the CPU.
 		return attachCUDA(o, besideTensorRT(cfg.settings))
 	case ProviderMIGraphX:
 		return o.AppendExecutionProvider("MIGraphX", cfg.settings)
@@ -80,11 +80,10 @@ func attachCUDA(o *ort.SessionOptions, settings map[string]string) error {
 	return o.AppendExecutionProviderCUDA(c)
 }
 
-// errNoPlugin: no plugin has a device of the provider.
+// errNoPlugin reports that no plugin has a device of the provider.
 var errNoPlugin = errors.New("no device")
 
-// attachPlugin uses the devices that plugins know. The position of a device in their list is its
-// number.
+// attachPlugin uses the devices of plugins. The index of a device in their list is its number.
 func attachPlugin(o *ort.SessionOptions, cfg *loadOptions) error {
 	all, err := ort.GetEpDevices()
 	if err != nil {
@@ -97,6 +96,6 @@ func attachPlugin(o *ort.SessionOptions, cfg *loadOptions) error {
 	if cfg.device >= len(own) {
 		return fmt.Errorf("no device %d, there are %d", cfg.device, len(own))
 	}
-	// Plugins know their own options; those of the built-in provider may be refused.
+	// Plugins have their own options and may refuse those of the built-in provider.
 	return o.AppendExecutionProviderV2(own[cfg.device:cfg.device+1], nil)
 }

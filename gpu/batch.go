@@ -17,7 +17,7 @@ import (
 
 // The modes of batching.
 const (
-	BatchAuto = "auto" // where it pays
+	BatchAuto = "auto" // where it is faster
 	BatchOn   = "on"
 	BatchOff  = "off"
 )
@@ -71,12 +71,14 @@ func (o BatchOptions) resolved() BatchOptions {
 }
 
 const (
-	shortestBucket = 16      // tokens up to which rows are of one length
-	maxBatchTokens = 1 << 14 // of one run, padding included: attention takes memory with the square of a row
+	shortestBucket = 16 // maximum tokens of a row in the first bucket
+	// per run, padding included: the memory of attention grows with the square of the row length
+	maxBatchTokens = 1 << 14
 	numBuckets     = 48
 )
 
-// bucketOf numbers the lengths that may share a run: 16, 24, 32, 48, 64, 96 and so on, each up to.
+// bucketOf returns the index of the bucket of a row length; rows of one bucket may share a run. The
+// upper ends of the buckets are 16, 24, 32, 48, 64, 96 and so on.
 func bucketOf(width int) int {
 	if width <= shortestBucket {
 		return 0
@@ -89,56 +91,58 @@ func bucketOf(width int) int {
 	return min(b, numBuckets-1)
 }
 
-// batcher puts the runs of one session together. The first run of a group leads it: while it waits
-// for a place, others of its length join. Once it has a place, all of them are one run. Nobody
-// waits for company unless the options say so, and never without others about.
+// batcher batches the runs of one session. The first run of a group leads it: while it waits for a
+// slot, other runs of similar length join. Once it has a slot, all of them become one run. A run
+// waits for others only if the options say so, and never if no other run is in progress.
 //
-// The lock is held for bookkeeping only, never across a run.
+// The lock is held for bookkeeping only, never during a run.
 type batcher struct {
 	c        *core
-	pad      []int64 // by input
-	most     int     // rows
+	pad      []int64 // value for padding, by input
+	most     int     // maximum number of rows
 	wait     time.Duration
-	adaptive bool // groups only where they pay
-	exact    bool // some output does not tell whether it is by tokens: groups only of rows of one length
-	about    atomic.Int64
-	unfit    atomic.Bool // the outputs cannot be told apart by rows
+	adaptive bool // batches only where this is faster
+	// it is unknown whether an output is per token: only rows of equal length are batched
+	exact bool
+	about atomic.Int64
+	unfit atomic.Bool // the outputs cannot be divided by rows
 
-	mu   sync.Mutex // guards what follows and the groups
+	mu   sync.Mutex // guards the fields below and the groups
 	open [numBuckets]*group
 	gain [numBuckets]gain
 }
 
-// group is runs that become one.
+// group is a set of runs that become one.
 type group struct {
 	bucket  int
 	members []*member
-	leader  *member // until it runs
-	width   int     // of the first member
+	leader  *member // until the group runs
+	width   int     // row length of the first member
 	rows    int
-	live    int           // members that wait for a result
-	full    chan struct{} // closed when nobody else can join
+	live    int           // number of members that wait for a result
+	full    chan struct{} // closed when no more members can join
 	cancel  context.CancelFunc
 }
 
-// member is one run of a group. in is copied before the group runs, so that the run may leave
-// early; after that only who made the member may read it.
+// member is one run of a group. in is copied before the group runs, so that the caller may leave
+// early; after that only the caller may read it.
 type member struct {
 	in          []tensor.Tensor
 	rows, width int
 	gone        bool
-	lead        chan struct{} // holds 1: it has to lead the group; nil for who led it first
-	done        chan result   // holds 1
+	// capacity 1; receives a value when the member has to lead the group; nil for the first leader
+	lead chan struct{}
+	done chan result // capacity 1
 }
 
-// result is what a member gets: its part of the outputs, or the word to run alone.
+// result is the result for a member: its part of the outputs, or the instruction to run alone.
 type result struct {
 	out   []tensor.Tensor
 	err   error
 	alone bool
 }
 
-// newBatcher returns nil for sessions whose runs stay alone.
+// newBatcher returns nil for sessions whose runs are never batched.
 func newBatcher(c *core, o *BatchOptions, pad map[string]int64) *batcher {
 	if o.Mode == BatchOff || pad == nil || !batchable(c) {
 		return nil
@@ -156,7 +160,7 @@ func newBatcher(c *core, o *BatchOptions, pad map[string]int64) *batcher {
 	return b
 }
 
-// batchable reports whether rows can be added to the inputs and told apart in the outputs.
+// batchable reports whether rows can be added to the inputs and separated in the outputs.
 func batchable(c *core) bool {
 	for _, s := range c.inputs {
 		if s.DType != tensor.Int64 || len(s.Shape) != 2 || s.Shape[0] != tensor.Dynamic || s.Shape[1] != tensor.Dynamic {
@@ -166,7 +170,7 @@ func batchable(c *core) bool {
 	return !slices.ContainsFunc(c.outputs, func(s tensor.Spec) bool { return len(s.Shape) > 0 && s.Shape[0] != tensor.Dynamic })
 }
 
-// takes reports whether a run may be part of a group.
+// takes reports whether a run may join a group.
 func (b *batcher) takes(in []tensor.Tensor) bool {
 	if b == nil || b.unfit.Load() {
 		return false
@@ -179,8 +183,8 @@ func (b *batcher) takes(in []tensor.Tensor) bool {
 	return 2*rows <= b.most && 2*rows*width <= maxBatchTokens
 }
 
-// run computes all outputs of one run, in a group or alone. It tells how long the run took, or 0 in
-// a group, of which the observer is told once.
+// run computes all outputs of one run, in a group or alone. It returns the duration of the run, or
+// 0 for a run in a group, for which the observer is called once.
 func (b *batcher) run(ctx context.Context, in []tensor.Tensor) ([]tensor.Tensor, time.Duration, error) {
 	b.about.Add(1)
 	defer b.about.Add(-1)
@@ -212,7 +216,7 @@ func (b *batcher) run(ctx context.Context, in []tensor.Tensor) ([]tensor.Tensor,
 	return b.lead(ctx, g, m)
 }
 
-// widthOf is the longest row of a bucket.
+// widthOf returns the maximum row length of a bucket.
 func widthOf(bucket int) int {
 	if bucket%2 == 0 {
 		return shortestBucket << (bucket / 2)
@@ -220,7 +224,7 @@ func widthOf(bucket int) int {
 	return 3 * shortestBucket / 2 << (bucket / 2)
 }
 
-// measured runs alone and remembers what it took.
+// measured runs alone and records the duration.
 func (b *batcher) measured(ctx context.Context, in []tensor.Tensor, k int) ([]tensor.Tensor, time.Duration, error) {
 	out, took, err := b.c.alone(ctx, in)
 	if err == nil && b.adaptive {
@@ -235,7 +239,7 @@ func (b *batcher) learn(k, members int, perRow time.Duration) {
 	b.gain[k].learn(members, perRow)
 }
 
-// shut ends the time to join a group. The caller holds the lock.
+// shut closes a group for new members. The caller must hold the lock.
 func (b *batcher) shut(g *group) {
 	if b.open[g.bucket] == g {
 		b.open[g.bucket] = nil
@@ -243,7 +247,7 @@ func (b *batcher) shut(g *group) {
 	}
 }
 
-// lead gets a place for a group and runs it. m is a member.
+// lead waits for a slot for a group and runs it. m is one of its members.
 func (b *batcher) lead(ctx context.Context, g *group, m *member) ([]tensor.Tensor, time.Duration, error) {
 	p, err := b.c.enter(ctx)
 	if err != nil {
@@ -284,8 +288,8 @@ func (b *batcher) lead(ctx context.Context, g *group, m *member) ([]tensor.Tenso
 	return b.follow(ctx, g, m)
 }
 
-// gather waits for company: for as long as the options say, until the group is full, and not at all
-// when nobody else is about.
+// gather waits for further members: for the time in the options, or until the group is full; it
+// returns immediately if no other run is in progress.
 func (b *batcher) gather(ctx context.Context, g *group) {
 	b.mu.Lock()
 	others := b.about.Load() > int64(len(g.members))
@@ -300,7 +304,7 @@ func (b *batcher) gather(ctx context.Context, g *group) {
 	}
 }
 
-// follow waits for a member's result, or for the word to lead.
+// follow waits for a member's result, or for the instruction to lead.
 func (b *batcher) follow(ctx context.Context, g *group, m *member) ([]tensor.Tensor, time.Duration, error) {
 	select {
 	case r := <-m.done:
@@ -316,8 +320,8 @@ func (b *batcher) follow(ctx context.Context, g *group, m *member) ([]tensor.Ten
 	}
 }
 
-// leave takes a member out of its group. If it led, or was about to, another one does; if it was
-// the last, the run has no purpose any more.
+// leave removes a member from its group. If it was the leader or about to become it, another member
+// takes over; if it was the last member, the run is terminated.
 func (b *batcher) leave(g *group, m *member) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -336,8 +340,8 @@ func (b *batcher) leave(g *group, m *member) {
 	}
 }
 
-// merge makes the inputs of a group: rows below each other, filled up to the longest. The caller
-// holds the lock, so that no member leaves with what is copied here.
+// merge makes the inputs of a group: all rows, padded to the longest. The caller must hold the
+// lock, so that no member leaves while its input is copied.
 func (b *batcher) merge(g *group) (in []tensor.Tensor, width int) {
 	rows := 0
 	for _, m := range g.members {
@@ -361,8 +365,8 @@ func (b *batcher) merge(g *group) (in []tensor.Tensor, width int) {
 	return in, width
 }
 
-// share gives every member its rows of the outputs. When the run failed, or the outputs are not by
-// rows, each runs alone: what one of them brought must not cost the others their answer.
+// share gives every member its rows of the outputs. If the run failed, or the outputs are not per
+// row, each member runs alone: a fault in one input must not cost the others their result.
 func (b *batcher) share(g *group, width int, all []tensor.Tensor, err error) {
 	rows := 0
 	for _, m := range g.members {
@@ -388,11 +392,10 @@ func (b *batcher) share(g *group, width int, all []tensor.Tensor, err error) {
 	}
 }
 
-// cutting says which rows of the outputs belong to a member, and how long its own rows are.
+// cutting selects the rows of a member in the outputs, and gives the length of its own rows.
 type cutting struct{ at, rows, width, have int }
 
-// part cuts a member's rows out of the outputs, and of those with numbers for every token the
-// tokens that it has.
+// part copies a member's rows from the outputs; per-token outputs are cut to the member's tokens.
 func (b *batcher) part(all []tensor.Tensor, c cutting) []tensor.Tensor {
 	out := make([]tensor.Tensor, len(all))
 	for i := range all {
@@ -421,8 +424,7 @@ func (c *core) perToken(output int) bool {
 	return s == nil || len(s) > 1 && s[1] == tensor.Dynamic
 }
 
-// cut returns rows of each numbers, or a copy of their beginnings where the member's rows are
-// shorter.
+// cut returns rows of each numbers, or copies of their beginnings if the member's rows are shorter.
 func cut[T any](values []T, each int, c cutting) []T {
 	part := values[c.at*each : (c.at+c.rows)*each : (c.at+c.rows)*each]
 	if c.have == c.width {
@@ -436,7 +438,7 @@ func cut[T any](values []T, each int, c cutting) []T {
 	return out
 }
 
-// gain remembers what a row takes alone and in a group, as moving averages in nanoseconds; 0: not
+// gain records the time per row alone and in a group, as moving averages in nanoseconds; 0: not
 // known.
 type gain struct {
 	alone, together float64
@@ -444,12 +446,13 @@ type gain struct {
 }
 
 const (
-	leastGain  = .95 // of the time alone that rows together may take
-	lookAgain  = 256 // runs after which a length that did not pay is tried again
-	oldestPart = 16  // runs over which averages forget
+	leastGain = .95 // maximum ratio of the time in a group to the time alone
+	// number of runs after which a length that was not faster in groups is tried again
+	lookAgain  = 256
+	oldestPart = 16 // window of the moving averages, in runs
 )
 
-// worthwhile reports whether rows should be put together: unless that is known not to pay.
+// worthwhile reports whether rows should be batched: unless that is known not to be faster.
 func (p *gain) worthwhile() bool {
 	if p.together == 0 || p.alone == 0 || p.together < leastGain*p.alone {
 		return true

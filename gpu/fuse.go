@@ -7,7 +7,7 @@ import (
 	"signalbox/internal/wire"
 )
 
-// Inputs of MatMulIntegerToFloat (com.microsoft), and of QuantizeLinear.
+// Indices of the inputs of MatMulIntegerToFloat (com.microsoft), and of QuantizeLinear.
 const (
 	productLeft = iota
 	productWeights
@@ -18,7 +18,7 @@ const (
 	productBias
 	productInputs
 
-	denseWeights = 2 // of our operator
+	denseWeights = 2 // of package dense's operator
 
 	roundGiven  = 0
 	roundStep   = 1
@@ -28,46 +28,49 @@ const (
 	opProduct   = "MatMulIntegerToFloat"
 	opRound     = "QuantizeLinear"
 	opMul       = "Mul"
-	widthDepth  = 8 // nodes that widthOf goes back
+	widthDepth  = 8 // maximum number of nodes that widthOf follows backwards
 )
 
-// node is a node of a graph with what fusing needs to know of it.
+// node is a node of a graph with the properties needed for fusing.
 type node struct {
 	raw             []byte // NodeProto
 	name            string
 	op, domain      string
 	inputs, outputs []string
 	attributes      bool
-	gone            bool // left out of the result
+	gone            bool // removed from the result
 }
 
 // constant is an initializer whose value is in the graph.
 type constant struct {
 	elem elemType
 	dims []int
-	data []byte // little-endian; nil when the numbers are kept in another way
+	data []byte // little-endian; nil if the numbers are stored in another way
 }
 
-// fuser holds a graph while its 8-bit layers become operators of package dense.
+// fuser holds a graph while its 8-bit layers are replaced by operators of package dense.
 type fuser struct {
-	nodes     []*node
-	from      map[string]*node // by output
-	uses      map[string]int   // of each value, by nodes and as an output of the graph
+	nodes []*node
+	from  map[string]*node // the node that computes a value
+	// number of uses of each value, by nodes and as an output of the graph
+	uses      map[string]int
 	constants map[string]*constant
-	packed    map[string]bool // weights that are to be packed
-	odd       bool            // the model has graphs inside nodes, functions or sparse weights, or claims to have our operators
+	packed    map[string]bool // weights that will be packed
+	// the model has graphs inside nodes, functions or sparse weights, or already uses the
+	// operator's domain
+	odd bool
 }
 
-// fuse returns the model with the 8-bit linear layers that package dense can do turned into its
-// operator, and how many there were. Without any the model is returned as it is; it is never
-// written to. What comes out of the graph stays the same, bit for bit.
+// fuse replaces the 8-bit linear layers that package dense supports by its operator. It returns the
+// new model and the number of replaced layers; without any it returns the model itself. It never
+// writes to model. The outputs of the graph stay identical, bit for bit.
 func fuse(model []byte) (fused []byte, layers int, err error) {
 	f := fuser{from: map[string]*node{}, uses: map[string]int{}, constants: map[string]*constant{}, packed: map[string]bool{}}
 	if err := f.read(model); err != nil || f.odd {
 		return model, 0, err
 	}
 	var found []*node
-	users := map[string]int{} // of weights, among the layers found
+	users := map[string]int{} // number of users of the weights among the layers found
 	for _, n := range f.nodes {
 		if f.fits(n) {
 			found = append(found, n)
@@ -77,7 +80,7 @@ func fuse(model []byte) (fused []byte, layers int, err error) {
 	for _, n := range found {
 		weights := n.inputs[productWeights]
 		if users[weights] != f.uses[weights] {
-			continue // somebody else reads them in their own order
+			continue // other nodes read them in the original order
 		}
 		f.packed[weights] = true
 		f.replace(n)
@@ -117,7 +120,8 @@ func (f *fuser) read(model []byte) error {
 			return f.readNode(n)
 		case graphInitializer:
 			name, c, err := readConstant(b)
-			f.odd = f.odd || f.constants[name] != nil // two of a name: who knows which counts
+			// duplicate name: it is undefined which one counts
+			f.odd = f.odd || f.constants[name] != nil
 			f.constants[name] = c
 			return err
 		case graphInput:
@@ -131,7 +135,8 @@ func (f *fuser) read(model []byte) error {
 		delete(f.constants, v.name) // a default that callers may replace
 	}
 	for name := range f.from {
-		f.odd = f.odd || f.constants[name] != nil // a node called Constant would replace it
+		// a Constant node of the same name would replace it
+		f.odd = f.odd || f.constants[name] != nil
 	}
 	for _, v := range outputs {
 		f.uses[v.name]++
@@ -178,21 +183,22 @@ func readConstant(msg []byte) (name string, c *constant, err error) {
 		case tensorRawData:
 			c.data = b
 		case tensorDims:
-			c.dims, err = wire.Ints(c.dims, b, n) // compared with what is there, never used as a size
+			// compared with the actual size, never used to allocate
+			c.dims, err = wire.Ints(c.dims, b, n)
 		}
 		return err
 	})
 	return name, c, err
 }
 
-// is reports whether a name stands for a constant of a type and a shape, with its numbers at hand.
+// is reports whether a name is a constant of a type and a shape whose numbers are available.
 func (f *fuser) is(name string, elem elemType, dims ...int) bool {
 	c := f.constants[name]
 	return c != nil && c.elem == elem && slices.Equal(c.dims, dims) && c.data != nil
 }
 
-// fits reports whether a node is a product with constant weights behind a rounding, of a shape that
-// package dense can do.
+// fits reports whether a node is a product with constant weights after a quantization, of a shape
+// that package dense supports.
 func (f *fuser) fits(n *node) bool {
 	if n.op != opProduct || n.domain != microsoft || n.attributes || len(n.inputs) != productInputs || len(n.outputs) != 1 {
 		return false
@@ -218,8 +224,8 @@ func (f *fuser) symmetric(name string) bool {
 	return name == "" || c != nil && c.elem == elemInt8 && c.data != nil && !slices.ContainsFunc(c.data, func(b byte) bool { return b != 0 })
 }
 
-// replace turns a product that fits into the operator, and drops the nodes before it that nobody
-// needs any more.
+// replace turns a product that fits into the operator, and removes the nodes before it that are no
+// longer used.
 func (f *fuser) replace(n *node) {
 	round := f.from[n.inputs[productLeft]]
 	x, smooth := round.inputs[roundGiven], ""
@@ -243,7 +249,7 @@ func (f *fuser) replace(n *node) {
 	}
 }
 
-// smoothing takes a Mul apart that multiplies each column of something as wide as the layer by a
+// smoothing decomposes a Mul that multiplies each column of a value as wide as the layer by a
 // constant.
 func (f *fuser) smoothing(mul *node, in int) (given, factors string, ok bool) {
 	if mul == nil || mul.op != opMul || mul.domain != "" || len(mul.inputs) != 2 {
@@ -253,9 +259,9 @@ func (f *fuser) smoothing(mul *node, in int) (given, factors string, ok bool) {
 	return given, factors, f.is(factors, elemFloat, in) && f.widthOf(given, widthDepth) == in
 }
 
-// widthOf is the last size of a value, 0 when it is not known. Only the operators of transformers
-// are looked at, and of a sum the first term whose width is known: a model that runs has sums of
-// terms as wide, or repeated to be.
+// widthOf returns the last dimension of a value, or 0 if it is not known. It only supports the
+// operators of transformers. For a sum it uses the first term whose width is known: in a valid
+// model the terms are equally wide or broadcast.
 func (f *fuser) widthOf(name string, depth int) int {
 	n := f.from[name]
 	if n == nil || depth == 0 || len(n.inputs) == 0 {
@@ -263,8 +269,8 @@ func (f *fuser) widthOf(name string, depth int) int {
 	}
 	switch {
 	case n.op == "LayerNormalization" && n.domain == "" && len(n.inputs) > 1:
-		// The gain has the sizes of all axes that are normalised; with one size it is the last
-		// axis, which is what the product behind it needs.
+		// The scale has the sizes of all normalised axes; with one size only the last axis is
+		// normalised, as the product after it requires.
 		if c := f.constants[n.inputs[1]]; c != nil && len(c.dims) == 1 && c.dims[0] > 1 && lastAxis(n) {
 			return c.dims[0]
 		}
@@ -284,7 +290,7 @@ func (f *fuser) widthOf(name string, depth int) int {
 	return 0
 }
 
-// columns is how many a constant matrix has, else 0.
+// columns returns the number of columns of a constant matrix, or 0.
 func (f *fuser) columns(name string) int {
 	if c := f.constants[name]; c != nil && len(c.dims) == 2 {
 		return c.dims[1]
@@ -292,8 +298,8 @@ func (f *fuser) columns(name string) int {
 	return 0
 }
 
-// lastAxis reports whether a LayerNormalization is one of the last axis, which is what it is
-// without the attribute axis.
+// lastAxis reports whether a LayerNormalization normalises the last axis, the default without the
+// attribute axis.
 func lastAxis(n *node) bool {
 	last := true
 	err := wire.Values(n.raw, func(num int, b []byte, _ uint64) error {
@@ -316,7 +322,7 @@ func lastAxis(n *node) bool {
 	return err == nil && last
 }
 
-// drop leaves a node out when nothing uses what it gives.
+// drop removes a node whose outputs are not used.
 func (f *fuser) drop(n *node) {
 	if n.gone || slices.ContainsFunc(n.outputs, func(name string) bool { return f.uses[name] > 0 }) {
 		return
@@ -333,7 +339,8 @@ func (f *fuser) write(model []byte) []byte {
 	out := make([]byte, 0, len(model))
 	var graph []byte
 	at := 0
-	_ = wire.Fields(model, func(num int, field, body []byte) error { // read has seen that it is a model
+	// read has checked that it is a model
+	_ = wire.Fields(model, func(num int, field, body []byte) error {
 		if num != modelGraph {
 			out = append(out, field...)
 			return nil
@@ -360,8 +367,7 @@ func (f *fuser) write(model []byte) []byte {
 	return wire.AppendMessage(wire.AppendMessage(out, modelOpset, domain), modelGraph, graph)
 }
 
-// appendConstant adds an initializer, packed where it has to be; what nobody uses any more is left
-// out.
+// appendConstant appends an initializer, packed if required; unused ones are omitted.
 func (f *fuser) appendConstant(graph, field, body []byte) []byte {
 	name, c, err := readConstant(body)
 	if err != nil || f.constants[name] != nil && f.uses[name] == 0 {

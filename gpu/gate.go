@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate bounds how many threads model runs occupy. Those that find no place wait, first come first
-// served, at most depth of them; the next one is refused (full-policy: shed).
+// gate limits the number of threads occupied by runs. Runs that find no free slot wait in order of
+// arrival, at most depth of them; the next one is refused.
 type gate struct {
 	places  *semaphore.Weighted
 	size    int64
@@ -21,8 +21,8 @@ func newGate(size, depth int) *gate {
 	return &gate{places: semaphore.NewWeighted(int64(size)), size: int64(size), depth: int64(depth)}
 }
 
-// enter takes weight places, capped at all of them, and returns how many to give back. It returns
-// ErrOverloaded when the queue is full, and an error that wraps ctx.Err() when ctx ended first.
+// enter acquires weight slots, at most all of them, and returns the number to release. It returns
+// ErrOverloaded if the queue is full, and an error that wraps ctx.Err() if ctx ended first.
 func (g *gate) enter(ctx context.Context, weight int) (int64, error) {
 	n := min(max(int64(weight), 1), g.size)
 	if err := ctx.Err(); err != nil {

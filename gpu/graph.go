@@ -66,7 +66,8 @@ const (
 	elemBFloat16 elemType = 16
 )
 
-// widened returns the type in which a value of type e leaves the package, and false when it cannot.
+// widened returns the type in which a value of type e is returned to callers, and false if there is
+// none.
 func (e elemType) widened() (elemType, bool) {
 	switch e {
 	case elemFloat, elemFloat16, elemBFloat16, elemDouble:
@@ -77,13 +78,13 @@ func (e elemType) widened() (elemType, bool) {
 	return 0, false
 }
 
-// givable reports whether an input of type e can be made from what callers have: as it is, or
-// narrowed from float32 or int64.
+// givable reports whether an input of type e can be made from a caller's float32 or int64,
+// unchanged or narrowed.
 func (e elemType) givable() bool {
 	return e == elemFloat || e == elemInt64 || e == elemFloat16 || e == elemInt32
 }
 
-// dtype is the type of e at the seam, for the types that widened returns.
+// dtype returns the tensor type of e, for the types that widened returns.
 func (e elemType) dtype() tensor.DType {
 	if e == elemFloat {
 		return tensor.Float32
@@ -94,33 +95,32 @@ func (e elemType) dtype() tensor.DType {
 	return tensor.Invalid
 }
 
-// value is one input or output as the graph declares it. elem is 0 for what is no tensor. shape is
-// nil when the graph leaves even the rank open.
+// value is one input or output as the graph declares it. elem is 0 if it is not a tensor. shape is
+// nil if the graph leaves the rank open.
 type value struct {
 	name  string
 	elem  elemType
 	shape []int64
 }
 
-// signature is what a graph takes and gives.
+// signature is the inputs and outputs of a graph.
 type signature struct {
 	inputs, outputs []value
-	half            bool // most of the weights are of half precision
+	half            bool // most of the weights have half precision
 }
 
-// cachePrefix begins the names of the inputs through which decoders get the keys and values of
-// earlier tokens, in the exports of Hugging Face's Optimum and Transformers.js:
-// past_key_values.0.key.
+// cachePrefix is the prefix of the inputs through which decoders receive the keys and values of
+// earlier tokens, in exports by Hugging Face's Optimum and Transformers.js: past_key_values.0.key.
 const cachePrefix = "past_key_values."
 
 // isCache reports whether v is such an input, [batch, heads, earlier tokens, size]. Embedding
-// models are exported with them as well (Qwen3-Embedding), and read every text at once.
+// models may have them too (Qwen3-Embedding), although they read each text at once.
 func (v *value) isCache() bool {
 	return strings.HasPrefix(v.name, cachePrefix) && (v.elem == elemFloat || v.elem == elemFloat16) &&
 		len(v.shape) == 4 && v.shape[1] > 0 && v.shape[2] == tensor.Dynamic && v.shape[3] > 0
 }
 
-// splitCaches tells the caches from the inputs that callers give.
+// splitCaches separates the caches from the inputs that callers provide.
 func splitCaches(inputs []value) (given, caches []value) {
 	for _, v := range inputs {
 		if v.isCache() {
@@ -135,14 +135,14 @@ func splitCaches(inputs []value) (given, caches []value) {
 var errNotONNX = errors.New("not an ONNX model")
 
 // readSignature reads the inputs and outputs of a serialised ModelProto without decoding the rest.
-// Inputs that have an initializer are optional and left out. It keeps no reference to model.
+// Inputs with an initializer are optional and omitted. It does not retain model.
 //
-// The library could tell the same after loading; reading it here keeps bytes that are no model away
-// from C, and spares loading every model twice.
+// The library could return the same after loading. Reading it here keeps invalid models away from C
+// code, and avoids loading every model twice.
 func readSignature(model []byte) (signature, error) {
 	var sig signature
 	initialized := map[string]bool{}
-	var weights, halves int // bytes
+	var weights, halves int // in bytes
 	err := wire.Within(model, modelGraph, func(num int, b []byte, _ uint64) error {
 		switch num {
 		case graphInitializer:
@@ -224,7 +224,7 @@ func (v *value) readTensorType(num int, b []byte, n uint64) error {
 	return nil
 }
 
-// checkNames refuses names that would change on their way through C strings, and doubles.
+// checkNames refuses duplicate names, and names that a C string cannot represent.
 func checkNames(what string, values []value) error {
 	seen := make(map[string]bool, len(values))
 	for _, v := range values {
@@ -239,7 +239,7 @@ func checkNames(what string, values []value) error {
 	return nil
 }
 
-// specs describes values to callers, in the types in which they cross the seam.
+// specs describes values to callers, with the types that callers use.
 func specs(values []value) []tensor.Spec {
 	out := make([]tensor.Spec, len(values))
 	for i, v := range values {
@@ -249,13 +249,13 @@ func specs(values []value) []tensor.Spec {
 	return out
 }
 
-// widen returns a model whose listed outputs are all float32 or int64, and the names under which
-// the library knows them, in the order of outputs. A value of another type, such as float16, gets a
-// Cast behind it, so that it is converted on the device that computed it.
+// widen returns a model whose listed outputs are all float32 or int64, and the names of these
+// outputs for the library, in the order of outputs. A value of another type, such as float16, is
+// followed by a Cast, so that it is converted on the device that computed it.
 //
 // The additions are a second `graph` field at the end of the file: protobuf merges repeated
-// occurrences of a message field and concatenates the lists in them (protobuf encoding guide,
-// "Last One Wins"). Without such outputs the model is returned as it is, not copied.
+// occurrences of a message field and concatenates the lists in them (protobuf encoding guide, "Last
+// One Wins"). If no output needs a Cast, the model is returned without a copy.
 func widen(model []byte, outputs []value) (wide []byte, names []string) {
 	var graph []byte
 	names = make([]string, len(outputs))
@@ -275,7 +275,7 @@ func widen(model []byte, outputs []value) (wide []byte, names []string) {
 	return wire.AppendMessage(wide, modelGraph, graph), names
 }
 
-// appendCast adds a Cast node and the declaration of its output to a serialised GraphProto.
+// appendCast appends a Cast node and the declaration of its output to a serialised GraphProto.
 func appendCast(graph []byte, from, to string, elem elemType) []byte {
 	str := func(b []byte, num protowire.Number, s string) []byte {
 		return wire.AppendMessage(b, num, []byte(s))

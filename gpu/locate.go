@@ -15,11 +15,11 @@ import (
 	"sync"
 )
 
-// LibraryVersion is the release of ONNX Runtime that this package is built and tested for.
+// LibraryVersion is the release of ONNX Runtime for which this package is built and tested.
 const LibraryVersion = "1.30.0"
 
-// The SHA-256 of the library that npm's onnxruntime-node@1.30.0 carries, which is what
-// tools/fetch-onnxruntime.sh puts into the cache. A test holds the two places together.
+// The SHA-256 of the library in npm's onnxruntime-node@1.30.0, which tools/fetch-onnxruntime.sh
+// puts into the cache. A test keeps the two consistent.
 const (
 	pinLinuxAMD64 = "ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23"
 	pinLinuxARM64 = "1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"
@@ -31,17 +31,17 @@ type Library struct {
 	SHA256 string // of the file's content, in hexadecimal
 }
 
-// LibraryDir is where the library is kept below a user's cache directory.
+// LibraryDir returns the directory for the library below a user's cache directory.
 func LibraryDir(cacheDir string) string {
 	return filepath.Join(cacheDir, "signalbox", "onnxruntime", LibraryVersion)
 }
 
 // Locate finds the shared library of ONNX Runtime without loading it. It looks, in this order, at
 // Options.Library, Options.EnvLibrary, the cache directory, the directory of the running binary and
-// the system's library directories. A place that is named explicitly and does not work ends the
-// search. A file counts only when it is a regular file that not everybody may replace, and when its
-// checksum is the expected one: LibrarySHA256 if set, else for the cache directory the built-in
-// pin. The error wraps ErrUnavailable and lists everything that was tried. Safe for concurrent use.
+// the system's library directories. If an explicitly configured place does not work, the search
+// ends. A file is accepted only if it is a regular file that other users cannot replace, and if it
+// has the expected checksum: LibrarySHA256 if set, else for the cache directory the built-in one.
+// The error wraps ErrUnavailable and lists everything that was tried. Safe for concurrent use.
 func Locate(o Options) (Library, error) {
 	if err := o.Validate(); err != nil {
 		return Library{}, err
@@ -69,7 +69,8 @@ func systemDirs() []string {
 	return dirs
 }
 
-// builtinPin is the expected checksum of a cached library on this platform, or empty.
+// builtinPin returns the expected checksum of a cached library on this platform, or an empty
+// string.
 func builtinPin() string {
 	switch runtime.GOOS + "/" + runtime.GOARCH {
 	case "linux/amd64":
@@ -113,7 +114,7 @@ func locate(o Options, binaryDir string, system []string) (Library, error) {
 	return Library{}, fmt.Errorf("%w: no shared library found (make onnxruntime fetches it):\n%w", ErrUnavailable, errors.Join(tried...))
 }
 
-// inspectCache accepts nothing from the cache without a checksum.
+// inspectCache accepts only libraries with a known checksum from the cache.
 func inspectCache(o Options) (Library, error) {
 	want := cmp.Or(o.LibrarySHA256, builtinPin())
 	path := filepath.Join(LibraryDir(o.CacheDir), "libonnxruntime.so."+LibraryVersion)
@@ -123,7 +124,7 @@ func inspectCache(o Options) (Library, error) {
 	return inspect(path, want)
 }
 
-// inspectAny takes a file, or a directory that holds the library under one of its usual names.
+// inspectAny accepts a file, or a directory that contains the library under one of its usual names.
 func inspectAny(path, want string) (Library, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -142,7 +143,7 @@ func inspectAny(path, want string) (Library, error) {
 	return Library{}, fmt.Errorf("%s: no libonnxruntime.so in it", path)
 }
 
-// inspect decides about one file. want is the expected checksum; empty accepts any.
+// inspect checks one file. want is the expected checksum; empty accepts any.
 func inspect(path, want string) (Library, error) {
 	full, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -169,7 +170,7 @@ const (
 	wrongType  = "not a regular file"
 )
 
-// notReplaceable refuses a file that any user of the machine could swap between check and load.
+// notReplaceable refuses a file that any user of the machine could replace between check and load.
 func notReplaceable(path string) error {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -191,17 +192,18 @@ func notReplaceable(path string) error {
 	return nil
 }
 
-// summed is a file as it was when its checksum was computed.
+// summed is the state of a file when its checksum was computed.
 type summed struct {
 	os.FileInfo
 	sum string
 }
 
-// sums are the checksums of files by their paths. A process loads the library once: a file that is
-// replaced without a trace afterwards changes nothing that runs.
+// sums caches the checksums of files by path. A process loads the library once, so an undetected
+// replacement after that has no effect on it.
 var sums sync.Map //nolint:gochecknoglobals // of summed; a memo
 
-// sumOf returns the SHA-256 of a file, computed again once the file is another or has changed.
+// sumOf returns the SHA-256 of a file; it is computed again if the file was replaced or has
+// changed.
 func sumOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // maxFloat16 is the largest finite number of IEEE 754 binary16.
 const maxFloat16 = 65504
 
-// overflow says which number of t has no place in an input of type e, or nothing. It costs a look
-// at each number for inputs of narrower types only.
+// overflow describes a number of t that an input of type e cannot represent, or returns an empty
+// string. Only for narrower types does it examine every number.
 func (e elemType) overflow(t *tensor.Tensor) string {
 	switch e {
 	case elemInt32:
@@ -48,8 +48,8 @@ func appendFloat16(dst []byte, src []float32) []byte {
 	return dst
 }
 
-// float16 rounds f to the nearest number of IEEE 754 binary16, ties to even: 1 bit of sign, 5 of
-// exponent with a bias of 15, 10 of fraction. What is beyond the range becomes an infinity.
+// float16 rounds f to the nearest IEEE 754 binary16 number, ties to even: 1 sign bit, 5 exponent
+// bits with a bias of 15, 10 fraction bits. Numbers out of range become infinities.
 func float16(f float32) uint16 {
 	bits := math.Float32bits(f)
 	sign := uint16(bits>>16) & 0x8000
@@ -58,12 +58,12 @@ func float16(f float32) uint16 {
 	switch {
 	case bits&exponentBits == exponentBits:
 		if fraction != 0 {
-			return sign | 0x7e00 // not a number
+			return sign | 0x7e00 // NaN
 		}
 		return sign | 0x7c00
 	case exponent < -10:
 		return sign // less than half of the smallest number
-	case exponent < 1: // below the normal range the leading one becomes part of the fraction
+	case exponent < 1: // subnormal: the leading one becomes part of the fraction
 		return sign | uint16(roundShift(fraction|0x800000, 14-exponent))
 	}
 	// A fraction that rounds up to 1.0 carries into the exponent, from the largest number to

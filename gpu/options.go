@@ -101,14 +101,14 @@ const (
 	perDevice         = 2 // runs at once on a device that is not the CPU
 )
 
-// DefaultOptions returns options that work wherever the library was fetched.
+// DefaultOptions returns the defaults, which work wherever the library was fetched.
 func DefaultOptions() Options {
 	return Options{Provider: ProviderAuto, IntraOpThreads: 1, QueueDepth: defaultQueueDepth, Batch: DefaultBatchOptions()}
 }
 
 var hexSHA256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Validate returns every problem at once, each led by its YAML key, or nil. The zero value is
+// Validate returns all problems joined, each prefixed with its YAML key, or nil. The zero value is
 // valid.
 func (o Options) Validate() error {
 	var errs []error
@@ -155,7 +155,7 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// resolved replaces every zero that means "default".
+// resolved replaces every zero value that means "default".
 func (o Options) resolved() Options {
 	o.Provider = cmp.Or(o.Provider, ProviderAuto)
 	o.IntraOpThreads = cmp.Or(o.IntraOpThreads, 1)
@@ -187,7 +187,7 @@ func (o Options) resolved() Options {
 	return o
 }
 
-// hangLimit is HangLimit for a provider.
+// hangLimit returns HangLimit for a provider.
 func (o Options) hangLimit(p *provider) time.Duration {
 	switch {
 	case o.HangLimit > 0:

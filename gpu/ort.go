@@ -27,16 +27,16 @@ import (
 //
 //nolint:gochecknoglobals // see above
 var loaded struct {
-	mu     sync.Mutex // guards what follows; held while loading, so that two Opens do not initialise twice
+	// guards the fields below; held while loading, so that two Opens do not initialise twice
+	mu     sync.Mutex
 	lib    *Library
-	plugin string // path of the plugin that was registered
+	plugin string // path of the registered plugin
 }
 
 func buildSupport() error { return nil }
 
-// loadLibrary loads the library and the plugin, or finds that the process has them already. They
-// are never unloaded. A plugin that cannot be used is no error: the probe of its provider tells of
-// it.
+// loadLibrary loads the library and the plugin, unless the process already has. They are never
+// unloaded. An unusable plugin is not an error here: the probe of its provider reports it.
 func loadLibrary(lib Library, plugin string) (backend, error) {
 	loaded.mu.Lock()
 	defer loaded.mu.Unlock()
@@ -45,7 +45,7 @@ func loadLibrary(lib Library, plugin string) (backend, error) {
 			return nil, err
 		}
 		ort.SetSharedLibraryPath(lib.Path)
-		// Failures come back as errors, so the library need not print them as well.
+		// Failures are returned as errors, so the library need not print them as well.
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
 			return nil, fmt.Errorf("%w: load %s: %w", ErrUnavailable, lib.Path, err)
 		}
@@ -64,12 +64,13 @@ func loadLibrary(lib Library, plugin string) (backend, error) {
 	return onnxRuntime{}, nil
 }
 
-// quiet turns off the telemetry that the library starts with its environment: official builds from
-// 1.29 on put the command line, the machine id and the models in a database under the user's cache,
-// to be sent to Microsoft. They also take the command line apart with expressions that need a stack
-// as deep as it is long, and a long prompt of explain ends the process
-// (github.com/microsoft/onnxruntime/pull/27379). The library has no call that does this in time,
-// only a variable, which whoever has set it already to another value does not get back.
+// quiet disables the telemetry that the library starts with its environment: official builds from
+// 1.29 on store the command line, the machine id and the models in a database in the user's cache
+// directory, to be sent to Microsoft. They also parse the command line with regular expressions
+// whose stack depth grows with its length, so that a long prompt of explain ends the process
+// (github.com/microsoft/onnxruntime/pull/27379). The library has no call that disables this in
+// time, only an environment variable; a different value set by the user is overwritten and not
+// restored.
 func quiet() error {
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return fmt.Errorf("turn telemetry of the library off: %w", err)
@@ -77,7 +78,7 @@ func quiet() error {
 	return nil
 }
 
-// register loads a plugin that brings execution providers.
+// register loads a plugin with execution providers.
 func register(path string) error {
 	if err := notReplaceable(path); err != nil {
 		return err
@@ -88,14 +89,14 @@ func register(path string) error {
 
 // onnxRuntime is the backend over the process's library.
 type onnxRuntime struct {
-	pluginErr error // why the plugin that the options name cannot be used
+	pluginErr error // why the configured plugin cannot be used
 }
 
 func (onnxRuntime) version() string { return ort.GetVersion() }
 
-// sessions lets several sessions be made at a time, but none while one is closed: the layers of a
-// new one compare their weights with those of the others (gpu/dense), which end before the layers
-// that have them.
+// sessions permits several sessions to be created concurrently, but none while one is closed: the
+// layers of a new session compare their weights with those of others (gpu/dense), which are freed
+// before the layers that use them.
 var sessions sync.RWMutex //nolint:gochecknoglobals // guards a table of the native library
 
 func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loadOptions) (executor, error) {
@@ -148,9 +149,9 @@ func (n onnxRuntime) load(model []byte, sig signature, outputs []string, cfg loa
 	return out, nil
 }
 
-// ownOperators gives the model the operators of package dense where they can run. Where they
-// cannot, or the model cannot be read, it stays as it is: they only make it faster, and what is
-// wrong with a model is for the library to say.
+// ownOperators adds the operators of package dense to the model where they can run. Otherwise, or
+// if the model cannot be parsed, it returns the model unchanged: the operators are an optimisation,
+// and the library reports faults in a model.
 func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) []byte {
 	if cfg.plain || cfg.provider.name != ProviderCPU || !dense.Supported() {
 		return model
@@ -168,9 +169,9 @@ func ownOperators(o *ort.SessionOptions, model []byte, cfg *loadOptions) []byte 
 	return fused
 }
 
-// pointerOf returns the OrtSessionOptions that o stands for, nil when the binding keeps it in
-// another way than it does in 1.35: it has no way to register operators that are not in a shared
-// library of their own.
+// pointerOf returns the OrtSessionOptions of o, or nil if the binding stores it differently than
+// version 1.35 does. The binding has no way to register operators that are not in a shared library
+// of their own.
 func pointerOf(o *ort.SessionOptions) unsafe.Pointer {
 	field := reflect.ValueOf(o).Elem().FieldByName("o")
 	if field.Kind() != reflect.Pointer {
@@ -179,24 +180,25 @@ func pointerOf(o *ort.SessionOptions) unsafe.Pointer {
 	return field.UnsafePointer()
 }
 
-// saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A no
-// must be certain. Only then is ONNX Runtime told to be exact: it makes weights unsigned on
-// processors with VNNI as well, where nothing overflows, and refuses those that are met twice.
+// saturates reports whether sums of 8-bit products may overflow on this processor: see apart. A
+// false must be certain. Only if true is ONNX Runtime told to be exact: that makes weights unsigned
+// even on processors with VNNI, where nothing overflows, and fails for weights that are used twice.
 func saturates() bool { return runtime.GOARCH == "amd64" && !cpu.X86.HasAVX512VNNI }
 
-// noWeightsFolder is where the library may look for weights that are not in the graph: nowhere.
-// Left to itself it would take them from the working directory, and nobody would have checked them.
+// noWeightsFolder is the directory where the library may look for external weights: none. By
+// default it would use the working directory, whose files have not been checked.
 const noWeightsFolder = os.DevNull
 
-// newSessionOptions returns the options for many small runs side by side: few threads each and no
-// busy waiting. The memory pattern is off because it keeps a plan for each shape, and shapes vary;
+// newSessionOptions returns options for many small parallel runs: few threads each and no busy
+// waiting. The memory pattern is disabled because it keeps a plan for each shape, and shapes vary;
 // on the embedded 22M int8 graph it gains nothing at 128 tokens and nothing over eight lengths from
-// 16 to 256 (CPU time within 3 %, ONNX Runtime 1.30, 2 vCPU of an AMD EPYC). The arena stays on: it
-// saves 3 to 6 % of CPU time on batches of 8 there, and nothing on single texts.
+// 16 to 256 (CPU time within 3 %, ONNX Runtime 1.30, 2 vCPU of an AMD EPYC). The arena stays
+// enabled: it saves 3 to 6 % of CPU time on batches of 8 there, and nothing on single texts.
 //
-// An addition and the layer norm behind it stay two nodes: the CPU kernel of the fused one takes
-// five times as long as both (248 against 36 us on 128 x 384 numbers, same version and machine),
-// and every BERT has two to a layer. Other providers have good kernels for it and keep the fusion.
+// An addition and the layer norm after it are not fused on the CPU: its kernel for the fused
+// operator takes five times as long as both (248 against 36 us on 128 x 384 numbers, same version
+// and machine), and every BERT has two per layer. Other providers have good kernels for it and keep
+// the fusion.
 func newSessionOptions(threads int, provider string) (*ort.SessionOptions, error) {
 	o, err := ort.NewSessionOptions()
 	if err != nil {
@@ -225,24 +227,27 @@ func newSessionOptions(threads int, provider string) (*ort.SessionOptions, error
 // ortSession is one session of ONNX Runtime. Its native object is safe for concurrent runs.
 type ortSession struct {
 	native  *ort.DynamicAdvancedSession
-	threads *osThreads     // that run it; nil for any
-	elems   []elemType     // of the inputs, as the graph wants them
-	caches  []value        // inputs behind those, empty in every run
-	idle    chan *runState // what the runs at once need; a run beyond that makes its own and drops it
+	threads *osThreads // the threads that run it; nil for any thread
+	elems   []elemType // element types of the inputs in the graph
+	caches  []value    // inputs after those, empty in every run
+	// states for the permitted number of concurrent runs; further runs create a state and drop it
+	idle    chan *runState
 	handles *atomic.Int64
-	limit   time.Duration // in which a run that is told to stop has to end
-	hung    func()        // is called when it has not
+	limit   time.Duration // maximum time between the termination of a run and its end
+	hung    func()        // called if a run exceeds limit
 }
 
-// runState is what one run needs besides its tensors, kept from run to run.
+// runState is what one run needs besides its tensors; it is reused.
 type runState struct {
-	opts      *ort.RunOptions
-	values    []ort.Value // inputs, then outputs
-	narrow    [][]byte    // of each input that the graph wants in a narrower type, its numbers in that type
-	pin       runtime.Pinner
-	told      chan error  // receives what terminate returned; holds 1, so that terminate never blocks
+	opts   *ort.RunOptions
+	values []ort.Value // inputs, then outputs
+	// for each input that the graph needs in a narrower type, its numbers in that type
+	narrow [][]byte
+	pin    runtime.Pinner
+	// receives the result of terminate; capacity 1, so that terminate never blocks
+	told      chan error
 	terminate func()      // tells the run in flight to stop
-	late      *time.Timer // fires when it has not; set by terminate
+	late      *time.Timer // fires if it has not stopped; set by terminate
 }
 
 func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
@@ -270,7 +275,7 @@ func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
 	if err == nil {
 		err = unwrap(outputs, out)
 	}
-	if !stop() { // terminate has started: st must outlive it, and its options say "terminated" for good
+	if !stop() { // terminate has started: st must outlive it, and its options stay terminated
 		err = errors.Join(err, <-st.told)
 		st.late.Stop()
 		s.drop(st)
@@ -280,7 +285,7 @@ func (s *ortSession) run(ctx context.Context, in, out []tensor.Tensor) error {
 	return err
 }
 
-// call runs the native session, on a thread of its own where it has some.
+// call runs the native session, on one of its own threads if it has any.
 func (s *ortSession) call(inputs, outputs []ort.Value, opts *ort.RunOptions) error {
 	if s.threads == nil {
 		return s.native.RunWithOptions(inputs, outputs, opts)
@@ -290,7 +295,7 @@ func (s *ortSession) call(inputs, outputs []ort.Value, opts *ort.RunOptions) err
 	return err
 }
 
-// acquire takes an idle state for n values, or makes one.
+// acquire returns an idle state for n values, or a new one.
 func (s *ortSession) acquire(n int) (*runState, error) {
 	select {
 	case st := <-s.idle:
@@ -310,7 +315,7 @@ func (s *ortSession) acquire(n int) (*runState, error) {
 	return st, nil
 }
 
-// release frees the values of a run and keeps the rest for the next one, or drops it.
+// release frees the values of a run and keeps the rest for the next run, or drops it.
 func (s *ortSession) release(st *runState) {
 	s.clear(st)
 	select {
@@ -320,14 +325,14 @@ func (s *ortSession) release(st *runState) {
 	}
 }
 
-// drop frees all of it.
+// drop frees the whole state.
 func (s *ortSession) drop(st *runState) {
 	s.clear(st)
 	s.handles.Add(-1)
 	_ = st.opts.Destroy() // always nil
 }
 
-// clear destroys the native tensors, and only then lets go of the memory under them.
+// clear destroys the native tensors, and only then releases the memory under them.
 func (s *ortSession) clear(st *runState) {
 	for i, v := range st.values {
 		if v == nil {
@@ -340,7 +345,7 @@ func (s *ortSession) clear(st *runState) {
 	st.pin.Unpin()
 }
 
-// count notes the outputs that a run made, all or some of them.
+// count counts the outputs that a run made, even if it made only some of them.
 func (s *ortSession) count(out []ort.Value) {
 	for _, v := range out {
 		if v != nil {
@@ -361,9 +366,9 @@ func (s *ortSession) close() error {
 	return s.native.Destroy()
 }
 
-// wrap makes a native tensor over the caller's slice, without a copy, or over narrow, which it
-// fills, when the graph wants another type. The library keeps the address until the tensor is
-// destroyed, longer than the call that hands it over: the rules of cgo ask for pinned memory then.
+// wrap makes a native tensor over the caller's slice, without a copy, or, if the graph needs
+// another type, over narrow, which it fills. The library keeps the address until the tensor is
+// destroyed, which is after the call returns, so the rules of cgo require pinned memory.
 func (s *ortSession) wrap(t *tensor.Tensor, elem elemType, narrow *[]byte, pin *runtime.Pinner) (ort.Value, error) {
 	shape := ort.Shape(t.Shape)
 	switch elem {
@@ -390,19 +395,19 @@ func (s *ortSession) wrap(t *tensor.Tensor, elem elemType, narrow *[]byte, pin *
 	return nil, fmt.Errorf("element type %d cannot be given", elem) // checkInputs has refused it
 }
 
-// empty makes the tensor of a cache that holds no tokens.
+// empty makes the tensor of a cache without tokens.
 func (s *ortSession) empty(v *value, batch int64, pin *runtime.Pinner) (ort.Value, error) {
 	elem := ort.TensorElementDataType(ort.TensorElementDataTypeFloat)
 	if v.elem == elemFloat16 {
 		elem = ort.TensorElementDataTypeFloat16
 	}
-	nothing := new([8]byte) // the binding asks for memory, if for none that is used
+	nothing := new([8]byte) // the binding requires memory even though none is used
 	pin.Pin(nothing)
 	t, err := ort.NewCustomDataTensor(ort.NewShape(batch, v.shape[1], 0, v.shape[3]), nothing[:], elem)
 	return s.custom(t, err)
 }
 
-// custom is wrapped for tensors of a type that Go has not.
+// custom is wrapped for tensors of a type that Go lacks.
 func (s *ortSession) custom(v *ort.CustomDataTensor, err error) (ort.Value, error) {
 	if err != nil {
 		return nil, err
@@ -411,7 +416,7 @@ func (s *ortSession) custom(v *ort.CustomDataTensor, err error) (ort.Value, erro
 	return v, nil
 }
 
-// wrapped keeps a nil *ort.Tensor from becoming a value that is not nil.
+// wrapped prevents a nil *ort.Tensor from becoming a non-nil interface value.
 func wrapped[T ort.TensorData](s *ortSession, v *ort.Tensor[T], err error) (ort.Value, error) {
 	if err != nil {
 		return nil, err
@@ -420,7 +425,7 @@ func wrapped[T ort.TensorData](s *ortSession, v *ort.Tensor[T], err error) (ort.
 	return v, nil
 }
 
-// unwrap hands over the Go slices into which the binding copied the outputs.
+// unwrap returns the Go slices into which the binding copied the outputs.
 func unwrap(values []ort.Value, out []tensor.Tensor) error {
 	for i, v := range values {
 		switch v := v.(type) {

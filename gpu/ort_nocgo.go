@@ -4,7 +4,7 @@ package gpu
 
 import "fmt"
 
-// buildSupport says why this binary can run no model.
+// buildSupport returns why this binary cannot run models.
 func buildSupport() error {
 	return fmt.Errorf("%w: this binary was built without cgo", ErrUnavailable)
 }

@@ -12,24 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The weights of a graph are read whole in every run, and for short texts that is much of what a
-// run costs: 10 MB for 16 tokens in the embedded bundle. On pages of 4 KiB the processor looks up
-// 2,600 addresses for them, under a hypervisor in two steps each. On huge pages such a run takes a
+// Every run reads all weights of a graph, which for short texts is a large part of its cost: 10 MB
+// for 16 tokens in the embedded bundle. With pages of 4 KiB the processor translates 2,600
+// addresses for them, under a hypervisor in two steps each. With huge pages such a run takes a
 // twelfth less (2.58 instead of 2.81 ms: the 5th percentile of a process, medians of ten processes
-// of each kind in turn, 2 vCPU of an AMD EPYC), and one of 128 tokens the same. malloc asks for
-// huge pages only when the environment says so before the program starts (glibc.malloc.hugetlb), so
-// the kernel is asked afterwards.
+// of each kind in turn, 2 vCPU of an AMD EPYC), and one of 128 tokens the same. malloc requests
+// huge pages only if the environment says so before the program starts (glibc.malloc.hugetlb), so
+// this package asks the kernel afterwards.
 
 const (
-	hugePage    = 2 << 20 // bytes, on amd64, and on arm64 with pages of 4 KiB
-	mostlyThere = 9       // tenths of a huge page's pages that must be in use: what is not would be taken from the system
+	hugePage = 2 << 20 // bytes, on amd64, and on arm64 with pages of 4 KiB
+	// tenths of a huge page's pages that must be in use, because the rest is newly allocated from
+	// the system
+	mostlyThere = 9
 )
 
 // span is a range of addresses.
 type span struct{ from, to uintptr }
 
-// anonymous lists the memory of this process that malloc may have given, in order of addresses: the
-// heap of C, and what is no file's, may be written to and has no name, but for Go's heap.
+// anonymous lists the memory of this process that malloc may have allocated, in order of addresses:
+// the C heap, and writable private mappings without a file or name, except Go's heap.
 func anonymous() []span {
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -39,7 +41,7 @@ func anonymous() []span {
 	heap := region(uintptr(unsafe.Pointer(new([64]byte)))) //nolint:gosec // the address alone
 	var out []span
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		// FROM-TO rw-p OFFSET DEVICE INODE, and a name where there is one (proc_pid_maps(5)).
+		// FROM-TO rw-p OFFSET DEVICE INODE, and optionally a name (proc_pid_maps(5)).
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 5 || fields[1] != "rw-p" || fields[4] != "0" {
 			continue
@@ -58,12 +60,12 @@ func anonymous() []span {
 	return out
 }
 
-// region is the terabyte that an address is in. Go puts its heap into low ones, the kernel what is
-// mapped for malloc into high ones.
+// region returns the terabyte that contains an address. Go's heap is in low ones, the kernel's
+// mappings for malloc in high ones.
 func region(address uintptr) uintptr { return address >> 40 }
 
-// without are the parts of the spans in list that no span in old covers; both are in order and
-// without overlaps.
+// without returns the parts of the spans in list that no span in old covers; both must be in order
+// and without overlaps.
 func without(list, old []span) []span {
 	var out []span
 	for _, s := range list {
@@ -83,9 +85,9 @@ func without(list, old []span) []span {
 	return out
 }
 
-// onHugePages asks the kernel to put memory that was taken since old was listed onto huge pages, as
-// far as it is in use, and returns how many bytes it did so for. Where the kernel does not know how
-// (before Linux 6.1), is told never to, or has no room, nothing changes.
+// onHugePages asks the kernel to move memory allocated since old was listed to huge pages, as far
+// as it is in use, and returns the number of bytes moved. It has no effect if the kernel does not
+// support this (before Linux 6.1), has it disabled, or has no free huge pages.
 func onHugePages(old []span) (bytes int64) {
 	if never() {
 		return 0
@@ -100,13 +102,13 @@ func onHugePages(old []span) (bytes int64) {
 	return bytes
 }
 
-// never reports whether the operator has turned huge pages off.
+// never reports whether huge pages are disabled on this system.
 func never() bool {
 	b, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	return err != nil || strings.Contains(string(b), "[never]")
 }
 
-// inUse reports whether most pages of the huge page at an address are there.
+// inUse reports whether most pages of the huge page at an address are present.
 func inUse(at uintptr) bool {
 	there := make([]byte, hugePage/os.Getpagesize())
 	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, at, hugePage, uintptr(unsafe.Pointer(&there[0]))); errno != 0 { //nolint:gosec // the kernel writes it

@@ -7,5 +7,5 @@ type span struct{}
 
 func anonymous() []span { return nil }
 
-// onHugePages does nothing: Linux alone knows what is asked for.
+// onHugePages does nothing: only Linux supports it.
 func onHugePages([]span) (bytes int64) { return 0 }

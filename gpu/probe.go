@@ -24,12 +24,12 @@ import (
 //go:embed probe.onnx
 var probeGraph []byte
 
-// probeTimeout bounds the probe of a provider other than the CPU. A driver may take many seconds to
+// probeTimeout limits the probe of a provider other than the CPU. A driver may take many seconds to
 // start and may never answer.
 const probeTimeout = 60 * time.Second
 
-// probe proves providers by running a graph on them: the CPU, and those that the options may lead
-// to. Its error is that of the CPU, without which nothing runs.
+// probe tests providers by running a graph on them: the CPU, and those that the options may select.
+// Its error is that of the CPU, without which nothing runs.
 func (r *Runtime) probe() error {
 	var failed error
 	for i := range providers {
@@ -51,8 +51,8 @@ func (r *Runtime) probe() error {
 	return failed
 }
 
-// probed finds out whether a provider other than the CPU works: a graph runs on it, or it is
-// missing or failed, or that cannot be told, because it does not answer or its memory is full.
+// probed tests a provider other than the CPU. It works (a graph ran on it), or is missing or
+// failed, or this cannot be determined because it does not answer or its memory is full.
 func (r *Runtime) probed(p *provider) Provider {
 	found := Provider{Name: p.name}
 	if file := p.beside(r.library); file != "" && r.opts.ProviderLibrary == "" {
@@ -77,7 +77,8 @@ func (r *Runtime) probed(p *provider) Provider {
 	select {
 	case err := <-done:
 		found.State, found.Detail = verdict(err)
-		found.Detail = strings.ReplaceAll(found.Detail, filepath.Dir(r.library.Path)+"/", "") // /readyz tells no paths
+		// /readyz must not show paths
+		found.Detail = strings.ReplaceAll(found.Detail, filepath.Dir(r.library.Path)+"/", "")
 		if err == nil {
 			found.Detail = fmt.Sprintf("%s, answered after %d ms", deviceNames(r.opts.Devices), time.Since(start).Milliseconds())
 		}
@@ -87,15 +88,15 @@ func (r *Runtime) probed(p *provider) Provider {
 	return found
 }
 
-// wholeLibrary returns an error if an ELF file ends before the segments that a loader would map. A
-// page that is mapped from beyond the end of a file ends the process with SIGBUS when it is read, as
-// after a copy that was cut short. What is no ELF file is left to the loader, which says so.
+// wholeLibrary returns an error if an ELF file ends before the segments that a loader would map.
+// Reading a mapped page beyond the end of a file, as after an incomplete copy, ends the process
+// with SIGBUS. Files that are not ELF are left to the loader, which reports them.
 func wholeLibrary(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return errors.New("cannot be read")
 	}
-	defer func() { _ = f.Close() }() // was only read
+	defer func() { _ = f.Close() }() // only read from
 	info, err := f.Stat()
 	if err != nil {
 		return errors.New("cannot be read")
@@ -105,7 +106,7 @@ func wholeLibrary(path string) error {
 		return nil
 	}
 	cut := fmt.Errorf("the file ends too soon, after %d bytes: copy it again", info.Size())
-	lib, err := elf.NewFile(f) // reads the table of sections, which is at the end
+	lib, err := elf.NewFile(f) // reads the section table, which is at the end
 	if err != nil {
 		return cut
 	}
@@ -117,7 +118,7 @@ func wholeLibrary(path string) error {
 	return nil
 }
 
-// verdict turns the outcome of a probe into an answer.
+// verdict returns the result of a probe from its error.
 func verdict(err error) (Support, string) {
 	switch {
 	case err == nil:
@@ -135,18 +136,18 @@ func deviceNames(devices []int) string {
 	return fmt.Sprintf("devices %v", devices)
 }
 
-// longestDetail is how many bytes of a library's message are kept: some hold whole tables.
+// longestDetail is the maximum length of a library message in bytes: some contain whole tables.
 const longestDetail = 400
 
-// whereInC is how ONNX Runtime begins many messages: the place in its source, and the kind of
-// error, or the condition that did not hold.
+// whereInC matches the beginning of many messages of ONNX Runtime: the position in its source and
+// the kind of error, or the failed condition.
 var whereInC = regexp.MustCompile(`(/\S+\.(cc|h):\d+ .*?)?\[ONNXRuntimeError\] : \d+ : \w+ : |/\S+\.(cc|h):\d+ .*? was false\. `)
 
-// brief is an error's text on one line, without places in the library's source and the machine's
-// name.
+// brief returns an error's text on one line, without positions in the library's source and the
+// machine's name.
 func brief(err error) string {
 	s := whereInC.ReplaceAllString(strings.Join(strings.Fields(err.Error()), " "), "")
-	s, _, _ = strings.Cut(s, " ; GPU=") // CUDA's errors go on with the name of the machine
+	s, _, _ = strings.Cut(s, " ; GPU=") // CUDA's errors end with the name of the machine
 	if len(s) > longestDetail {
 		s = strings.ToValidUTF8(s[:longestDetail], "") + " ..."
 	}
@@ -177,7 +178,7 @@ func (r *Runtime) runProbeOn(p *provider, device int) error {
 	}
 	cfg := loadOptions{
 		provider: p, settings: p.settings(&r.opts, device), device: device, strict: true, threads: 1, keep: 1, handles: &r.handles,
-		limit: r.opts.hangLimit(p), hung: func() {}, // a probe has a limit of its own
+		limit: r.opts.hangLimit(p), hung: func() {}, // a probe has its own limit
 	}
 	var x executor
 	out := make([]tensor.Tensor, 1)
@@ -201,7 +202,7 @@ func (r *Runtime) runProbeOn(p *provider, device int) error {
 	return err
 }
 
-// guarded calls f, which may start a provider, and keeps the process's signal handlers: see
+// guarded calls f, which may start a provider, and restores the process's signal handlers: see
 // keepHandlers.
 func (r *Runtime) guarded(p *provider, f func() error) error {
 	if p.name == ProviderCPU {

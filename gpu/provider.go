@@ -10,16 +10,16 @@ import (
 
 // The names of the execution providers, as in configuration.
 const (
-	ProviderAuto     = "auto" // the best one that works, of those that need no preparation
+	ProviderAuto     = "auto" // the best working one that needs no preparation
 	ProviderTensorRT = "tensorrt"
 	ProviderCUDA     = "cuda"
 	ProviderMIGraphX = "migraphx"
 	ProviderOpenVINO = "openvino"
 	ProviderWebGPU   = "webgpu"
-	ProviderCPU      = "cpu" // always there
+	ProviderCPU      = "cpu" // always available
 )
 
-// The precisions of graphs that providers run best.
+// The precisions of graphs, of which each provider has a preferred one.
 const (
 	precisionInt8 = "int8"
 	precisionFP16 = "fp16"
@@ -28,20 +28,20 @@ const (
 // provider is one row of the table of execution providers.
 type provider struct {
 	name string
-	// ep is the name that ONNX Runtime gives to the provider, and by which the devices of a plugin
-	// are known.
+	// ep is ONNX Runtime's name for the provider, which also identifies the devices of a plugin.
 	ep string
-	// file is the library that has to lie beside the core library; empty for what is part of that.
+	// file is the library that must be in the directory of the core library; empty for providers
+	// that are part of the core library.
 	file string
-	// precision is that of the graphs that it runs best.
+	// precision is the preferred precision of graphs.
 	precision string
-	// auto: it may be chosen without being named. Not so TensorRT, which builds engines for
-	// minutes, nor OpenVINO and WebGPU, which also work on devices that are slower than the CPU, nor
-	// CUDA, on which some rows of a run are wrong and new shapes take long (docs/gpu.md).
+	// auto: the provider may be selected without being named. Not set for TensorRT, which builds
+	// engines for minutes; for OpenVINO and WebGPU, which also run on devices slower than the CPU;
+	// and for CUDA, on which some rows of a run are wrong and new shapes take long (docs/gpu.md).
 	auto bool
-	// compiles: it keeps what it makes of models in Options.EngineCache.
+	// compiles: the provider caches compiled models in Options.EngineCache.
 	compiles bool
-	// settings are the provider's own options for one device.
+	// settings returns the provider's own options for one device.
 	settings func(o *Options, device int) map[string]string
 }
 
@@ -61,8 +61,8 @@ var providers = [...]provider{
 func cudaSettings(o *Options, device int) map[string]string {
 	s := map[string]string{
 		"device_id": strconv.Itoa(device),
-		// Growing by what is asked for keeps a device shared with other programs free; shapes vary,
-		// so doubling would soon hold twice of what is used.
+		// Growing by the requested size leaves memory of a shared device to other programs; shapes
+		// vary, so doubling would soon allocate twice of what is used.
 		"arena_extend_strategy": "kSameAsRequested",
 	}
 	if o.MemoryLimit > 0 {
@@ -83,8 +83,8 @@ func tensorRTSettings(o *Options, device int) map[string]string {
 	return s
 }
 
-// besideTensorRT are the settings of CUDA for what TensorRT has no kernel for, by those of TensorRT:
-// the device is the same one, and so is the bound of its memory.
+// besideTensorRT returns the settings of CUDA for operators without a TensorRT kernel, derived from
+// those of TensorRT: the same device and the same memory limit.
 func besideTensorRT(settings map[string]string) map[string]string {
 	s := map[string]string{"device_id": settings["device_id"], "arena_extend_strategy": "kSameAsRequested"}
 	if limit, ok := settings["trt_max_workspace_size"]; ok {
@@ -114,7 +114,7 @@ func openvinoSettings(o *Options, device int) map[string]string {
 
 func noSettings(*Options, int) map[string]string { return nil }
 
-// providerNamed returns a row of the table, nil for a name that is not in it.
+// providerNamed returns a row of the table, or nil for an unknown name.
 func providerNamed(name string) *provider {
 	i := slices.IndexFunc(providers[:], func(p provider) bool { return p.name == name })
 	if i < 0 {
@@ -123,7 +123,7 @@ func providerNamed(name string) *provider {
 	return &providers[i]
 }
 
-// beside is where the provider's library has to be, empty when it needs none.
+// beside returns the required path of the provider's library, empty if it needs none.
 func (p *provider) beside(lib Library) string {
 	if p.file == "" {
 		return ""
@@ -131,12 +131,12 @@ func (p *provider) beside(lib Library) string {
 	return filepath.Join(filepath.Dir(lib.Path), p.file)
 }
 
-// Support answers whether a provider works here. "Could not tell" is an answer of its own.
+// Support is whether a provider works here. "Could not be determined" is a value of its own.
 type Support uint8
 
-// The three answers.
+// The values of Support.
 const (
-	SupportUnknown Support = iota // the probe could not decide, or nobody asked
+	SupportUnknown Support = iota // the probe was not decisive, or there was none
 	SupportYes                    // a graph ran on it
 	SupportNo                     // it is missing or failed
 )
@@ -169,23 +169,23 @@ func (s *Support) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Provider is what is known about one execution provider.
+// Provider is the result of probing one execution provider.
 type Provider struct {
-	Name      string  `json:"name"`
-	State     Support `json:"state"`
-	Detail    string  `json:"detail,omitempty"` // why not, or what it runs on
-	Installed bool    `json:"-"`                // its library is there, so that somebody means to use it
+	Name   string  `json:"name"`
+	State  Support `json:"state"`
+	Detail string  `json:"detail,omitempty"` // why it does not work, or the device it uses
+	// its library is present, so it was probably installed for use
+	Installed bool `json:"-"`
 }
 
-// Device is what the provider runs on, in a few words: a metric's label.
+// Device returns a short name of the provider's device, for use as a metric label.
 func (p *Provider) Device() string {
 	device, _, _ := strings.Cut(p.Detail, ",")
 	return device
 }
 
-// Choice is a provider that a session may run on, and the precision of the graphs that it runs
-// best: int8 or fp16. A bundle without such a graph may have one of fp32, which every provider
-// runs.
+// Choice is a provider that a session may use, with its preferred precision of graphs: int8 or
+// fp16. A bundle without such a graph may have one in fp32, which every provider runs.
 type Choice struct {
 	Provider  string
 	Precision string
@@ -206,9 +206,9 @@ func providerNames() []string {
 	return out
 }
 
-// choose returns the provider that serves a request for want and, when that is another one than
-// asked for by name, or the CPU although another one is installed, why. found is in order of
-// preference.
+// choose returns the provider for a session that wants want. fallback says why, if it is not the
+// one requested by name, or if it is the CPU although another provider is installed. found is in
+// order of preference.
 func choose(found []Provider, want string) (name, fallback string) {
 	if want == "" || want == ProviderAuto {
 		spoilt := ""

@@ -11,7 +11,7 @@ import (
 //nolint:gochecknoglobals // constant table
 var refusals = []struct {
 	said *regexp.Regexp
-	tell string // with what the groups hold
+	tell string // format string for the groups
 }{
 	{
 		regexp.MustCompile(`Opset (\d+) is under development.*domain (\S+) is till opset (\d+)`),
@@ -33,7 +33,7 @@ var refusals = []struct {
 	},
 }
 
-// refused is why the library does not load a graph, and what to do where that is known.
+// refused returns why the library does not load a graph, and the remedy if one is known.
 func refused(err error) string {
 	said := err.Error()
 	for _, r := range refusals {

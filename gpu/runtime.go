@@ -15,39 +15,39 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// backend is a loaded library. It is implemented over ONNX Runtime, and by a fake in tests.
+// backend is a loaded library. It is implemented with ONNX Runtime, and by a fake in tests.
 type backend interface {
 	version() string
-	// load makes a session. outputs are the names under which model knows what runs return.
+	// load makes a session. outputs are the names in model of the values that runs return.
 	load(model []byte, sig signature, outputs []string, cfg loadOptions) (executor, error)
 }
 
-// loadOptions is what a backend needs to know to make a session.
+// loadOptions are the parameters of a new session for a backend.
 type loadOptions struct {
 	provider *provider
 	settings map[string]string // the provider's own options
 	device   int
-	strict   bool // no operator may fall back to the CPU
-	plain    bool // no operators of our own
+	strict   bool // operators must not fall back to the CPU
+	plain    bool // no operators of package dense
 	threads  int
-	keep     int           // run options kept for reuse: the number of runs at once
-	handles  *atomic.Int64 // native objects alive
-	caches   []value       // inputs behind those of the signature, empty in every run
-	limit    time.Duration // in which a run that is told to stop has to end
-	hung     func()        // is called when it has not
+	keep     int           // number of run options kept for reuse: the number of concurrent runs
+	handles  *atomic.Int64 // number of live native objects
+	caches   []value       // inputs after those of the signature, empty in every run
+	limit    time.Duration // maximum time between the termination of a run and its end
+	hung     func()        // called if a run exceeds limit
 }
 
 // executor is one session of the library.
 type executor interface {
 	// run computes all outputs into out. The inputs have been checked; their slices are only read,
-	// and not after the return. It stops early when ctx ends and returns an error then. Safe for
+	// and not after run returns. If ctx ends, it stops early and returns an error. Safe for
 	// concurrent use.
 	run(ctx context.Context, in, out []tensor.Tensor) error
-	// close releases the native session. No run is in flight, and it is called once.
+	// close releases the native session. It is called once, with no run in flight.
 	close() error
 }
 
-// Runtime is a handle on the loaded library: its sessions share one limit on concurrent runs. It is
+// Runtime is a handle on the loaded library; its sessions share one limit on concurrent runs. It is
 // safe for concurrent use.
 type Runtime struct {
 	opts      Options
@@ -65,9 +65,9 @@ type Runtime struct {
 	sessions map[*core]struct{}
 }
 
-// Open locates and loads the library and proves the providers. A process can load one library: a
-// second Open shares it, and returns an error if its options lead to another file. The error wraps
-// ErrUnavailable whenever the cause is the library and not the options.
+// Open locates and loads the library and probes the providers. A process can load one library: a
+// second Open shares it, and returns an error if its options select another file. The error wraps
+// ErrUnavailable if the cause is the library and not the options.
 func Open(o Options) (*Runtime, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -108,25 +108,24 @@ func newRuntime(o Options, lib Library, native backend) *Runtime {
 	}
 }
 
-// Version is the library's own version, such as 1.30.0.
+// Version returns the library's version, such as 1.30.0.
 func (r *Runtime) Version() string { return r.native.version() }
 
-// Library is the absolute path of the loaded library.
+// Library returns the absolute path of the loaded library.
 func (r *Runtime) Library() string { return r.library.Path }
 
-// Providers lists every provider that configuration can name, best first, with what its probe
-// found.
+// Providers lists every provider that can be configured, best first, with the result of its probe.
 func (r *Runtime) Providers() []Provider { return slices.Clone(r.providers) }
 
-// Provider is the provider of sessions that ask for none; fallback says why it is not the
-// configured one and is empty when it is.
+// Provider returns the provider of sessions that request none. fallback says why it is not the
+// configured one; empty if it is.
 func (r *Runtime) Provider() (name, fallback string) { return choose(r.providers, r.opts.Provider) }
 
-// Precision is the precision of graphs that the default provider runs best: int8 for the CPU.
+// Precision returns the preferred precision of the default provider: int8 for the CPU.
 func (r *Runtime) Precision() string { return r.Choices()[0].Precision }
 
-// Choices are the providers that a session which asks for none may run on, the default one first.
-// The CPU is the last, and often the only one.
+// Choices returns the providers for sessions that request none, the default one first. The CPU is
+// the last, and often the only one.
 func (r *Runtime) Choices() []Choice {
 	name, _ := r.Provider()
 	out := []Choice{{name, providerNamed(name).precision}}
@@ -136,11 +135,11 @@ func (r *Runtime) Choices() []Choice {
 	return out
 }
 
-// Handles is the number of native objects alive: sessions, tensors and run options. It is zero
+// Handles returns the number of live native objects: sessions, tensors and run options. It is zero
 // after Close.
 func (r *Runtime) Handles() int64 { return r.handles.Load() }
 
-// Waiting is the number of runs in the queues.
+// Waiting returns the number of runs in the queues.
 func (r *Runtime) Waiting() int {
 	n := r.gate.waiting.Load()
 	for _, g := range r.gates {
@@ -149,12 +148,12 @@ func (r *Runtime) Waiting() int {
 	return int(n)
 }
 
-// NewSession reads a serialised ONNX model and makes it ready to run. model is not kept or
-// modified; it must hold all weights, none are taken from files. Loading cannot be interrupted: ctx
-// is looked at before and after. Errors: *ModelError for bytes that are no usable graph,
-// *ProviderError when a provider that works cannot load this graph, ErrClosed, ctx's error. A
-// provider that does not work is replaced by the CPU; see Session.Fallback. Weights of half
-// precision on the CPU are warned of: they take ten times as long.
+// NewSession loads a serialised ONNX model. model is neither retained nor modified; it must contain
+// all weights, none are read from files. Loading cannot be interrupted: ctx is checked before and
+// after. Errors: *ModelError for bytes that are not a usable graph, *ProviderError if a working
+// provider cannot load this graph, ErrClosed, ctx's error. A provider that does not work is
+// replaced by the CPU; see Session.Fallback. A warning is logged for half-precision weights on the
+// CPU, which take ten times as long.
 func (r *Runtime) NewSession(ctx context.Context, model []byte, o SessionOptions) (*Session, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -250,8 +249,8 @@ func (r *Runtime) forget(c *core) {
 	delete(r.sessions, c)
 }
 
-// Close closes every session, after its runs in flight have ended. Further sessions get ErrClosed.
-// The library stays loaded. Closing again does nothing.
+// Close closes every session, after its runs in flight have ended. New sessions get ErrClosed. The
+// library stays loaded. Closing again has no effect.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -264,7 +263,7 @@ func (r *Runtime) Close() error {
 	return errors.Join(errs...)
 }
 
-// observe tells the observer of one successful run.
+// observe calls the observer for one successful run.
 func (r *Runtime) observe(c *core, elapsed time.Duration, rows int64) {
 	if r.opts.Observer != nil {
 		r.opts.Observer.ModelRun(c.name, c.provider, elapsed, int(rows))

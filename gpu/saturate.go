@@ -8,15 +8,15 @@ import (
 	"signalbox/internal/wire"
 )
 
-// apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model; a
-// model where none are shared is returned as it is.
+// apart gives each 8-bit matrix product its own weights and zero points, in a copy of the model. A
+// model without shared ones is returned unchanged.
 //
-// Processors without VNNI add products of unsigned and signed bytes in 16 bits, which saturate.
-// Told to be exact there (session.x64quantprecision), ONNX Runtime makes the weights unsigned, each
-// time it meets them, and refuses the graph when it meets them twice (seen in 1.30: "Attempt to
-// replace the existing tensor").
+// Processors without VNNI add products of unsigned and signed bytes in 16 bits, which saturate. If
+// told to be exact (session.x64quantprecision), ONNX Runtime converts the weights to unsigned for
+// every node that uses them, and refuses graphs in which two nodes use the same weights (seen in
+// 1.30: "Attempt to replace the existing tensor").
 //
-// A further use gets a name of the same length, written over the old one; the copies of the weights
+// A further use gets a name of the same length, written over the old one. The copies of the weights
 // are a second `graph` field, as in widen.
 func apart(model []byte) ([]byte, error) {
 	shared, names, err := sharedBytes(model)
@@ -46,7 +46,7 @@ func apart(model []byte) ([]byte, error) {
 		}
 		fresh := unused(string(input), names)
 		if fresh == "" {
-			return nil // the library will say what is wrong
+			return nil // the library will report the problem
 		}
 		names[fresh] = true
 		twin := slices.Clone(tensor)
@@ -68,8 +68,8 @@ func apart(model []byte) ([]byte, error) {
 	return wire.AppendMessage(out, modelGraph, graph), nil
 }
 
-// cloned returns a copy with room behind it. It copies piece by piece: the garbage collector cannot
-// stop a goroutine within a piece and spins on a processor meanwhile.
+// cloned returns a copy with room bytes of spare capacity. It copies in pieces, because the garbage
+// collector cannot stop a goroutine during a single copy and would spin on a processor.
 func cloned(model []byte, room int) []byte {
 	out := make([]byte, 0, len(model)+room)
 	for piece := range slices.Chunk(model, 256<<10) {
@@ -109,7 +109,7 @@ func sharedBytes(model []byte) (shared map[string][]byte, names map[string]bool,
 }
 
 // eachProduct calls f with the input names of every node that multiplies matrices of bytes. The
-// names are part of the model: who writes to them renames the input.
+// names alias the model: writing to one renames the input.
 func eachProduct(model []byte, f func(input []byte) error) error {
 	return wire.Within(model, modelGraph, func(num int, node []byte, _ uint64) error {
 		if num != graphNode {
@@ -139,7 +139,8 @@ func eachProduct(model []byte, f func(input []byte) error) error {
 	})
 }
 
-// unused returns a name as long as the given one that nobody uses, empty when none is found.
+// unused returns a name that is not in names and as long as name, or an empty string if it finds
+// none.
 func unused(name string, names map[string]bool) string {
 	b := []byte(name)
 	for i, old := range b {

@@ -15,31 +15,31 @@ import (
 	"signalbox/internal/tensor"
 )
 
-// Session is one graph, ready to run. It is safe for concurrent use. It owns native memory: Close
-// it. A Session that is dropped without Close is reported to the logger, not released.
+// Session is one loaded graph. It is safe for concurrent use. It owns native memory: Close it. A
+// Session that becomes unreachable without Close is reported to the logger, not released.
 type Session struct {
 	*core
 
 	cleanup runtime.Cleanup
 }
 
-// core is what a Session and its Runtime share. Session itself is only held by the caller, so that
-// losing it can be noticed.
+// core is shared by a Session and its Runtime. Only the caller references the Session itself, so
+// that a leak can be detected.
 type core struct {
 	rt              *Runtime
-	devices         []*device // one of the CPU, one or more of other providers
+	devices         []*device // one for the CPU, one or more for other providers
 	name            string
 	provider        string
 	fallback        string
 	threads         int
 	sig             signature
 	inputs, outputs []tensor.Spec
-	batch           *batcher // nil: runs stay alone
+	batch           *batcher // nil: runs are not batched
 
 	drained   chan struct{} // closed when closed is set and running is zero
 	destroyed chan struct{} // closed when closeErr is set
 
-	mu       sync.Mutex // guards closed, running
+	mu       sync.Mutex // guards closed and running
 	closed   bool
 	running  int
 	closeErr error // written before destroyed is closed
@@ -49,16 +49,16 @@ type core struct {
 type device struct {
 	exec executor
 	gate *gate
-	load atomic.Int64 // runs that use it or wait for it
+	load atomic.Int64 // number of runs that use it or wait for it
 }
 
-// slot is leave to run on a device.
+// slot is the permission to run on a device.
 type slot struct {
 	on     *device
 	places int64
 }
 
-// enter waits for a place on the device with the fewest runs.
+// enter waits for a slot on the device with the fewest runs.
 func (c *core) enter(ctx context.Context) (slot, error) {
 	best := c.devices[0]
 	for _, d := range c.devices[1:] {
@@ -86,7 +86,7 @@ func newSession(c *core) *Session {
 	return s
 }
 
-// reportLeak runs when the garbage collector found a Session that nobody can close any more.
+// reportLeak runs when the garbage collector finds a Session that was not closed.
 func reportLeak(c *core) {
 	c.mu.Lock()
 	closed := c.closed
@@ -97,25 +97,25 @@ func reportLeak(c *core) {
 	}
 }
 
-// Name is the session's name, as in SessionOptions.
+// Name returns the session's name, as in SessionOptions.
 func (s *Session) Name() string { return s.name }
 
-// Provider is the execution provider that runs the graph.
+// Provider returns the execution provider that runs the graph.
 func (s *Session) Provider() string { return s.provider }
 
-// Fallback says why Provider is not the one asked for; empty when it is.
+// Fallback returns why Provider is not the requested one; empty if it is.
 func (s *Session) Fallback() string { return s.fallback }
 
-// Devices is the number of devices that hold the graph.
+// Devices returns the number of devices that hold the graph.
 func (s *Session) Devices() int { return len(s.devices) }
 
-// Inputs lists what Run needs, with the types in which Run takes it: float32 for a graph that wants
-// float16, int64 for one that wants int32. Caches of a decoder (past_key_values.*) are not among
-// them: they are empty in every run. A dimension that the graph leaves open is tensor.Dynamic; a
-// nil shape leaves the rank open too.
+// Inputs lists the inputs of Run, with the types that Run accepts: float32 for a float16 input of
+// the graph, int64 for int32. Caches of a decoder (past_key_values.*) are not included: they are
+// empty in every run. A dimension that the graph leaves open is tensor.Dynamic; a nil shape leaves
+// the rank open too.
 func (s *Session) Inputs() []tensor.Spec { return cloneSpecs(s.inputs) }
 
-// Outputs lists what Run can give, with the types in which it gives them.
+// Outputs lists the outputs of Run, with the types that Run returns.
 func (s *Session) Outputs() []tensor.Spec { return cloneSpecs(s.outputs) }
 
 func cloneSpecs(in []tensor.Spec) []tensor.Spec {
@@ -178,7 +178,7 @@ func (s *Session) Run(ctx context.Context, in []tensor.Tensor, outputs []string)
 	return out, nil
 }
 
-// alone computes all outputs of one run, and tells how long that took, more than 0.
+// alone computes all outputs of one run, and returns its duration, which is more than 0.
 func (c *core) alone(ctx context.Context, in []tensor.Tensor) ([]tensor.Tensor, time.Duration, error) {
 	p, err := c.enter(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *core) alone(ctx context.Context, in []tensor.Tensor) ([]tensor.Tensor, 
 	return c.runOn(ctx, p, in)
 }
 
-// runOn computes all outputs on the device of a place. Errors are ErrClosed, ctx's, or *RunError.
+// runOn computes all outputs on the device of a slot. Errors are ErrClosed, ctx's, or *RunError.
 func (c *core) runOn(ctx context.Context, p slot, in []tensor.Tensor) ([]tensor.Tensor, time.Duration, error) {
 	if !c.begin() {
 		return nil, 0, ErrClosed
@@ -205,7 +205,7 @@ func (c *core) runOn(ctx context.Context, p slot, in []tensor.Tensor) ([]tensor.
 	return all, max(time.Since(start), 1), nil
 }
 
-// Close waits for the runs in flight and releases the native session. Runs that wait for a place,
+// Close waits for the runs in flight and releases the native session. Runs that wait for a slot,
 // and later ones, get ErrClosed. Closing again waits for the first Close and returns its result.
 func (s *Session) Close() error {
 	s.cleanup.Stop()
@@ -256,7 +256,7 @@ func (c *core) close() error {
 	return c.closeErr
 }
 
-// pick translates names of outputs to positions; nil asks for all.
+// pick translates names of outputs to indices; nil selects all.
 func (c *core) pick(names []string) ([]int, error) {
 	if names == nil {
 		return nil, nil
@@ -298,7 +298,7 @@ func (c *core) arrange(in, ordered []tensor.Tensor) error {
 	return nil
 }
 
-// mismatch says why t cannot be the input that spec describes, or nothing.
+// mismatch returns why t cannot be the input that spec describes, or an empty string.
 func mismatch(t *tensor.Tensor, spec *tensor.Spec) string {
 	if t.F32 != nil && t.I64 != nil {
 		return "holds both float32 and int64 data"
@@ -315,7 +315,7 @@ func mismatch(t *tensor.Tensor, spec *tensor.Spec) string {
 	have := int64(len(t.F32) + len(t.I64))
 	product := int64(1)
 	for i, d := range t.Shape {
-		// Dividing keeps the product from overflowing into a number that happens to fit.
+		// Dividing prevents an overflow of the product to a number that happens to fit.
 		if d < 1 || d > have/product {
 			return fmt.Sprintf("has shape %v and %d elements", t.Shape, have)
 		}
@@ -343,7 +343,7 @@ func checkFinite(out []tensor.Tensor) error {
 	return nil
 }
 
-// checkInputs refuses graphs whose inputs callers cannot make.
+// checkInputs refuses graphs with inputs that callers cannot provide.
 func checkInputs(inputs []value) error {
 	var errs []error
 	for _, v := range inputs {
@@ -360,8 +360,8 @@ func checkInputs(inputs []value) error {
 	return errors.Join(errs...)
 }
 
-// pickOutputs returns the named outputs, or, when none is named, all; it refuses those that cannot
-// be returned. Scalars cannot: the binding makes no tensor without dimensions.
+// pickOutputs returns the named outputs, or all if none is named. It refuses outputs that cannot be
+// returned, such as scalars: the binding has no tensors without dimensions.
 func pickOutputs(outputs []value, names []string) ([]value, error) {
 	picked := outputs
 	if len(names) > 0 {

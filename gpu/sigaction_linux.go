@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// sigaction is how the kernel is told what to do at a signal: struct sigaction of
-// arch/{x86,arm64}/include/uapi/asm/signal.h, the same on both.
+// sigaction is the kernel's struct sigaction, from arch/{x86,arm64}/include/uapi/asm/signal.h; it
+// is the same on both.
 type sigaction struct {
 	handler  uintptr
 	flags    uint64
@@ -18,7 +18,7 @@ type sigaction struct {
 
 const (
 	signals    = 64
-	sigsetSize = 8 // bytes of a mask
+	sigsetSize = 8 // size of a mask in bytes
 )
 
 // guarding lets one initialisation of a provider run at a time: two would take each other's
@@ -27,10 +27,10 @@ const (
 //nolint:gochecknoglobals // signal handlers belong to the process
 var guarding sync.Mutex
 
-// keepHandlers calls f and then gives back every signal handler that f has changed. It returns
-// which. The CUDA provider replaces Go's handlers when it starts
-// (github.com/yalue/onnxruntime_go/issues/140): the next SIGTERM would end the process instead of
-// draining it. The kernel is asked directly, so that what was there is put back bit by bit.
+// keepHandlers calls f, then restores every signal handler that f has changed, and returns these
+// signals. The CUDA provider replaces Go's handlers when it starts
+// (github.com/yalue/onnxruntime_go/issues/140): the next SIGTERM would end the process without
+// draining it. It uses the system call directly, so that handlers are restored exactly.
 func keepHandlers(f func() error) (changed []os.Signal, err error) {
 	guarding.Lock()
 	defer guarding.Unlock()
@@ -50,8 +50,8 @@ func keepHandlers(f func() error) (changed []os.Signal, err error) {
 	return nil, f()
 }
 
-// rtSigaction sets what happens at a signal, if set is given, and tells what happened before. It
-// cannot fail for signals that can be changed, and leaves alone those that cannot.
+// rtSigaction sets the action of a signal, if set is not nil, and stores the previous one in was.
+// It cannot fail for signals that can be changed, and has no effect on others.
 func rtSigaction(n int, set, was *sigaction) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(set)), //nolint:gosec // the kernel reads and writes these structs
 		uintptr(unsafe.Pointer(was)), sigsetSize, 0, 0) //nolint:gosec // as above

@@ -4,5 +4,5 @@ package gpu
 
 import "os"
 
-// keepHandlers calls f. Only Linux has providers that change signal handlers.
+// keepHandlers calls f. Only on Linux do providers change signal handlers.
 func keepHandlers(f func() error) (changed []os.Signal, err error) { return nil, f() }
