@@ -24,8 +24,8 @@ func Supported() bool { return cpu.X86.HasAVX512F && cpu.X86.HasAVX512VNNI }
 //nolint:gochecknoglobals // the C side registers into the process's one library
 var registering sync.Mutex
 
-// Register makes the operator known to the options of a session, an OrtSessionOptions. library is
-// the path from which ONNX Runtime was loaded. Fails where that is older than 1.17. Safe for
+// Register registers the operator with the options of a session, an OrtSessionOptions. library is
+// the path from which ONNX Runtime was loaded. It fails for ONNX Runtime older than 1.17. Safe for
 // concurrent use.
 func Register(library string, options unsafe.Pointer) error {
 	if options == nil {
@@ -41,9 +41,9 @@ func Register(library string, options unsafe.Pointer) error {
 	return nil
 }
 
-// Runs is how often the operator has run in this process. Safe for concurrent use.
+// Runs returns how often the operator has run in this process. Safe for concurrent use.
 func Runs() uint64 { return uint64(C.signalbox_dense_runs()) }
 
-// Shared is how many layers have weights that several nodes of sessions read: nodes that came with
-// the same weights read one copy of them. Safe for concurrent use.
+// Shared returns the number of layers whose weights are read by several nodes: nodes created with
+// equal weights share one copy. Safe for concurrent use.
 func Shared() uint64 { return uint64(C.signalbox_dense_shared()) }

@@ -7,16 +7,16 @@ import (
 	"unsafe"
 )
 
-// Supported reports whether this processor and this build can run the operator: no.
+// Supported returns false: this build lacks the operator.
 func Supported() bool { return false }
 
-// Register fails.
+// Register always returns an error.
 func Register(string, unsafe.Pointer) error {
 	return errors.New("register operator Dense: not in this build")
 }
 
-// Runs is how often the operator has run in this process: never.
+// Runs returns 0.
 func Runs() uint64 { return 0 }
 
-// Shared is how many layers have weights that several nodes read: none.
+// Shared returns 0.
 func Shared() uint64 { return 0 }
