@@ -8,24 +8,24 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// cache holds records of a Remote, the least used of which go when it is full.
+// cache holds records of a Remote and evicts the least recently used.
 type cache struct {
 	most int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	items map[ledger.Name]*list.Element
-	order list.List // of *record, least used in front
+	order list.List // of *record, least recently used first
 }
 
-// record is what was known of one name when it was last asked for.
+// record is the state of one name when it was last requested.
 type record struct {
 	at     ledger.Name
 	entry  ledger.Entry
 	absent bool
-	loaded time.Time // zero: something may have changed since
+	loaded time.Time // zero: it may have changed since
 }
 
-// answer is what Book.Load said.
+// answer returns what Book.Load returned.
 func (r record) answer() (ledger.Entry, error) {
 	if r.absent {
 		return ledger.Entry{}, ledger.ErrNotFound
@@ -46,12 +46,12 @@ func (c *cache) find(at ledger.Name) (record, bool) {
 	return *e.Value.(*record), true //nolint:errcheck,forcetypeassert // the list holds records only
 }
 
-// keep takes an entry, unless a newer one is known.
+// keep stores an entry, unless a newer one is known.
 func (c *cache) keep(at ledger.Name, e ledger.Entry, asked time.Time) {
 	c.put(record{at: at, entry: e, loaded: asked})
 }
 
-// miss notes that there is no such record.
+// miss records that there is no such record.
 func (c *cache) miss(at ledger.Name, asked time.Time) {
 	c.put(record{at: at, absent: true, loaded: asked})
 }
@@ -65,7 +65,7 @@ func (c *cache) put(r record) {
 			return
 		}
 		if !r.absent && old.entry.Expires.After(r.entry.Expires) && old.entry.Rev == r.entry.Rev {
-			r.entry.Expires = old.entry.Expires // a touch is on its way
+			r.entry.Expires = old.entry.Expires // a touch is in flight
 		}
 		*old = r
 		c.order.MoveToBack(e)
@@ -78,7 +78,7 @@ func (c *cache) put(r record) {
 	}
 }
 
-// drop forgets a record and returns it, nil when it was not known or is not older than rev. rev 0
+// drop removes a record and returns it, or nil if it was not cached or is not older than rev. rev 0
 // is newer than all.
 func (c *cache) drop(at ledger.Name, rev int64) *ledger.Record {
 	c.mu.Lock()
@@ -96,7 +96,7 @@ func (c *cache) drop(at ledger.Name, rev int64) *ledger.Record {
 	return r.entry.Record
 }
 
-// extend moves the end of a life that is known.
+// extend moves the expiry of a cached record.
 func (c *cache) extend(t *ledger.Touch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *cache) extend(t *ledger.Touch) {
 	}
 }
 
-// each tells of every record that is known to be there. see must not use the cache.
+// each calls see for every cached record that exists. see must not use the cache.
 func (c *cache) each(see func(ledger.Name, ledger.Entry) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *cache) each(see func(ledger.Name, ledger.Entry) bool) {
 	}
 }
 
-// doubt lets everything be asked for again before it is used, if it can be.
+// doubt marks everything as to be requested again before use, if that is possible.
 func (c *cache) doubt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

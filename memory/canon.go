@@ -18,12 +18,12 @@ import (
 type canonical struct {
 	kind     ledger.Kind
 	fragment []byte
-	text     string // what Derive reads
+	text     string // the input of Derive
 }
 
-// canon brings content into its canonical form. Text is kept byte for byte, with the shortest
-// escapes of JSON. Messages lose white space, their members are put in order of name, and numbers
-// that are no integers take the form of RFC 8785. Errors are *InvalidError.
+// canon brings content into its canonical form. Text is kept byte for byte, with the shortest JSON
+// escapes. Messages lose white space, their members are sorted by name, and non-integer numbers
+// take the form of RFC 8785. Errors are *InvalidError.
 func canon(c Content) (canonical, error) {
 	switch {
 	case c.Text != "" && len(c.Messages) > 0:
@@ -59,11 +59,12 @@ func canonMessages(list []byte) (canonical, error) {
 		}
 		out = append(out, v...)
 	}
-	text, err := textOf(ledger.Messages, [][]byte{out}) // of the canonical form, since its order is that of the members
+	// of the canonical form, because its order is that of the members
+	text, err := textOf(ledger.Messages, [][]byte{out})
 	return canonical{kind: ledger.Messages, fragment: out, text: text}, err
 }
 
-// parseMessages reads a list of messages as a chat completion would.
+// parseMessages parses a list of messages like a chat completion.
 func parseMessages(list []byte) (*openai.Request, error) {
 	if v := jsontext.Value(list); v.Kind() != '[' || !v.IsValid() {
 		return nil, &InvalidError{Field: "messages", Reason: "must be a JSON list"}
@@ -93,7 +94,7 @@ func plainText(r *openai.Request) string {
 	return b.String()
 }
 
-// textOf is the text of stored content.
+// textOf returns the text of stored content.
 func textOf(kind ledger.Kind, fragments [][]byte) (string, error) {
 	joined := join(kind, fragments)
 	if kind == ledger.Messages {
@@ -110,7 +111,7 @@ func textOf(kind ledger.Kind, fragments [][]byte) (string, error) {
 	return string(text), nil
 }
 
-// glue stands between the segments of a kind.
+// glue returns the separator between segments of a kind.
 func glue(kind ledger.Kind) []byte {
 	if kind == ledger.Messages {
 		return []byte{','}
@@ -120,7 +121,7 @@ func glue(kind ledger.Kind) []byte {
 
 func join(kind ledger.Kind, fragments [][]byte) []byte { return bytes.Join(fragments, glue(kind)) }
 
-// sumOf is the sum of the fragments as they are joined, without joining them.
+// sumOf returns the sum of the joined fragments, without joining them.
 func sumOf(kind ledger.Kind, fragments [][]byte) blob.Sum {
 	h := sha256.New()
 	for i, f := range fragments {

@@ -12,11 +12,11 @@ import (
 	"signalbox/memory/page"
 )
 
-// attempts bound how often a change is tried that others get in the way of.
+// attempts is how often a change is tried if concurrent changes conflict with it.
 const attempts = 5
 
-// commit stores the pieces and makes the change, and returns the new entry. Errors are those of
-// Book.Commit and page.ErrFull; then nothing has changed that anybody sees.
+// commit stores the pieces, makes the change, and returns the new entry. Errors are those of
+// Book.Commit and page.ErrFull; in that case nothing visible has changed.
 func (s *Store) commit(ctx context.Context, c ledger.Change, pieces []piece) (ledger.Entry, error) {
 	e := ledger.Entry{Record: c.New, Expires: c.Expires}
 	for _, p := range pieces {
@@ -35,7 +35,8 @@ func (s *Store) commit(ctx context.Context, c ledger.Change, pieces []piece) (le
 			s.unview(c)
 			return e, nil
 		}
-		if !errors.Is(err, ledger.ErrMissing) { // else a piece went between Put and Commit, with what it was shared with
+		// else a piece was removed between Put and Commit, with the object it was shared with
+		if !errors.Is(err, ledger.ErrMissing) {
 			break
 		}
 	}
@@ -55,7 +56,7 @@ func (s *Store) send(ctx context.Context, c ledger.Change, pieces []piece) (int6
 	return s.remote.Commit(ctx, c)
 }
 
-// settled takes over into RAM what the remote has accepted.
+// settled updates RAM with what the remote has accepted.
 func (s *Store) settled(at ledger.Name, e ledger.Entry, pieces []piece, dropped []ledger.Object) {
 	if e.Record == nil {
 		s.cache.drop(at, 0)
@@ -65,7 +66,7 @@ func (s *Store) settled(at ledger.Name, e ledger.Entry, pieces []piece, dropped 
 			k := page.Key{Tenant: at.Tenant, Sum: p.object.Sum}
 			c := p.copy()
 			c.Safe = true
-			_ = s.pager.Add(k, c, care(e)) // what has no room is in L3
+			_ = s.pager.Add(k, c, care(e)) // what does not fit is in L3
 		}
 	}
 	for _, o := range dropped {
@@ -79,7 +80,7 @@ func (s *Store) leave(k page.Key) {
 	s.pager.Drop(k)
 }
 
-// unview drops what was made of versions that a change takes away.
+// unview drops the views of versions that a change removes.
 func (s *Store) unview(c ledger.Change) {
 	if c.Old == nil || (c.New != nil && len(c.New.Versions) >= len(c.Old.Versions)) {
 		return
@@ -132,16 +133,16 @@ func (s *Store) enter(ctx context.Context, c ledger.Change, pieces []piece) (int
 	return s.book.Commit(ctx, c)
 }
 
-// edit is a change of a record as update wants it: the new record, nil if it goes, the end of its
-// life, and the objects it brings.
+// edit is a change of a record for update: the new record (nil removes it), its expiry, and its new
+// objects.
 type edit struct {
 	record  *ledger.Record
 	expires time.Time
 	pieces  []piece
 }
 
-// update changes a record that the owner may use. decide is given the entry, whose record it must
-// not write to, and may be called again when others were faster.
+// update changes a record that the owner may use. decide receives the entry, whose record it must
+// not modify, and may be called again after a conflict.
 func (s *Store) update(ctx context.Context, owner Owner, ref Ref, decide func(ledger.Entry) (edit, error)) (ledger.Name, ledger.Entry, error) {
 	at := ledger.Name{Tenant: ledger.TenantOf(owner.Tenant), ID: ref.ID}
 	if !isID(ref.ID) {
@@ -174,7 +175,7 @@ func (s *Store) update(ctx context.Context, owner Owner, ref Ref, decide func(le
 	return at, have, &ConflictError{Have: len(have.Record.Versions)}
 }
 
-// pending is a creation at best effort, to be sent once the remote can be reached.
+// pending is a best-effort creation, to be sent once the remote is reachable.
 type pending struct {
 	change ledger.Change
 	pieces []piece
@@ -209,7 +210,7 @@ func (s *Store) postpone(c ledger.Change, pieces []piece) (ledger.Entry, error) 
 	return e, nil
 }
 
-// pend enters a creation that waits, if there is room for one more.
+// pend adds a pending creation, if there is room for one more.
 func (s *Store) pend(at ledger.Name, p *pending) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +221,7 @@ func (s *Store) pend(at ledger.Name, p *pending) bool {
 	return true
 }
 
-// abandon forgets pieces that no other pending creation shares. One that L3 has is only a copy.
+// abandon drops pieces that no other pending creation shares. A piece that L3 has is only a copy.
 func (s *Store) abandon(t ledger.Tenant, pieces []piece) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +232,7 @@ func (s *Store) abandon(t ledger.Tenant, pieces []piece) {
 	}
 }
 
-// shares tells whether a pending creation brings the object. It is called with mu held.
+// shares reports whether a pending creation includes the object. mu must be held.
 func (s *Store) shares(t ledger.Tenant, o ledger.Object) bool {
 	for at, p := range s.pending {
 		for _, other := range p.pieces {
@@ -243,7 +244,7 @@ func (s *Store) shares(t ledger.Tenant, o ledger.Object) bool {
 	return false
 }
 
-// settlePending sends a creation that waits, if there is one of that name.
+// settlePending sends the pending creation of that name, if there is one.
 func (s *Store) settlePending(ctx context.Context, at ledger.Name) error {
 	p := s.awaiting(at)
 	if p == nil {
@@ -255,7 +256,8 @@ func (s *Store) settlePending(ctx context.Context, at ledger.Name) error {
 		return ledger.ErrNotFound
 	}
 	_, err := s.commit(ctx, p.change, p.pieces)
-	if err != nil && !errors.Is(err, ledger.ErrConflict) { // conflict: an earlier try got through after all
+	// conflict: an earlier attempt succeeded after all
+	if err != nil && !errors.Is(err, ledger.ErrConflict) {
 		return err
 	}
 	for _, piece := range p.pieces {
@@ -271,7 +273,7 @@ func (s *Store) unpend(at ledger.Name) {
 	delete(s.pending, at)
 }
 
-// settleAll sends what waits, until the remote cannot be reached.
+// settleAll sends pending creations, until the remote is unreachable.
 func (s *Store) settleAll(ctx context.Context) {
 	s.mu.Lock()
 	names := slices.Collect(maps.Keys(s.pending))

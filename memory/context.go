@@ -9,26 +9,26 @@ import (
 	"signalbox/memory/page"
 )
 
-// Owner is who asks. Names may be empty; an empty session or subject has no contexts of its own.
+// Owner is the caller. Names may be empty; an empty session or subject has no contexts of its own.
 type Owner struct {
 	Tenant  string
 	Session string
 	Subject string // the key or user within the tenant
 }
 
-// Scope is who else may use a context.
+// Scope is who may use a context.
 type Scope uint8
 
 const (
-	// TenantScope lets the whole tenant use it.
+	// TenantScope: the whole tenant.
 	TenantScope Scope = iota
-	// SessionScope keeps it to the session.
+	// SessionScope: the session only.
 	SessionScope
-	// PrivateScope keeps it to the subject.
+	// PrivateScope: the subject only.
 	PrivateScope
 )
 
-// String is the name of the scope in the API.
+// String returns the name of the scope in the API.
 func (s Scope) String() string {
 	switch s {
 	case SessionScope:
@@ -40,7 +40,7 @@ func (s Scope) String() string {
 	return "tenant"
 }
 
-// ParseScope reads a name of a scope; the empty one is that of the tenant.
+// ParseScope parses the name of a scope; an empty name means TenantScope.
 func ParseScope(s string) (Scope, bool) {
 	for _, scope := range []Scope{TenantScope, SessionScope, PrivateScope} {
 		if s == scope.String() {
@@ -50,11 +50,11 @@ func ParseScope(s string) (Scope, bool) {
 	return TenantScope, s == ""
 }
 
-// Ref names a version of a context.
+// Ref refers to a version of a context.
 type Ref struct {
 	ID      string
 	Version int    // 0: the latest
-	Lease   string // of Lease; lets a deleted context be used
+	Lease   string // returned by Lease; permits the use of a deleted context
 }
 
 // Fact is a statement that answers are checked against. The fields are those of openai.Fact.
@@ -65,13 +65,13 @@ type Fact struct {
 	Kind   string `json:"kind,omitzero"` // number, date, name or statement
 }
 
-// Hints are what a client knows about the use of a context.
+// Hints are what a client knows about the future use of a context.
 type Hints struct {
 	NextUse  time.Duration // from now; 0: not known
-	Priority int           // 0..9, higher stays nearer
+	Priority int           // 0..9, higher is paged out later
 }
 
-// Content is a text or a run of messages; exactly one is set.
+// Content is a text or a list of messages; exactly one must be set.
 type Content struct {
 	Text     string
 	Messages []byte // a JSON list of chat messages
@@ -80,28 +80,32 @@ type Content struct {
 // Draft is a context to be created.
 type Draft struct {
 	Content
-	Name       string
-	Parent     Ref // the new context begins with the content of this one; zero: with nothing
-	Facts      []Fact
-	TTL        time.Duration // 0: the default of the store
-	Fixed      bool          // use does not make it live longer
-	Pinned     bool          // it stays in RAM, within the quota
-	Scope      Scope
-	Hints      Hints
-	Models     []string // that Derive is told of
-	BestEffort bool     // when the Remote cannot be reached, keep it in RAM until it can, instead of refusing
+	Name   string
+	Parent Ref // the new context begins with the content of this one; zero: with nothing
+	Facts  []Fact
+	TTL    time.Duration // 0: the default of the store
+	Fixed  bool          // use does not extend its life
+	Pinned bool          // it stays in RAM, within the quota
+	Scope  Scope
+	Hints  Hints
+	Models []string // passed to Derive
+	// if the Remote is unreachable, keep it in RAM until it is reachable, instead of refusing
+	BestEffort bool
 }
 
-// Derived is what was worked out of a text.
+// Derived is what Derive computes from a text.
 type Derived struct {
-	Revision string          `json:"revision,omitzero"` // of Options; set by the Store
-	Tokens   map[string]int  `json:"tokens,omitzero"`   // count of tokens by model
-	Verdicts json.RawMessage `json:"verdicts,omitzero"` // of safety; what they mean is the caller's business
-	Skeleton string          `json:"skeleton,omitzero"` // the text in short, to classify requests that name the context
-	Partial  bool            `json:"-"`                 // something is missing that may be there another time; it is derived anew then
+	Revision string         `json:"revision,omitzero"` // of Options; set by the Store
+	Tokens   map[string]int `json:"tokens,omitzero"`   // number of tokens by model
+	// of the safety signals; opaque to this package
+	Verdicts json.RawMessage `json:"verdicts,omitzero"`
+	// a short form of the text, to classify requests that refer to the context
+	Skeleton string `json:"skeleton,omitzero"`
+	// something is missing that may be available later; it is then derived again
+	Partial bool `json:"-"`
 }
 
-// Context is what a client may know of a context.
+// Context is the description of a context for clients.
 type Context struct {
 	ID        string
 	Name      string
@@ -122,30 +126,31 @@ type Context struct {
 	Created   time.Time // of the version
 	Expires   time.Time
 	Parent    string // ID@VERSION
-	FactCount int    // -1 when it is not known without paging in
+	FactCount int    // -1 if it is not known without paging in
 	Durable   bool   // false: in RAM only, and lost with this process
 
-	Known    bool            // Verdicts is what was derived; false when that is not known without paging in
+	// Verdicts is what was derived; false if that is not known without paging in
+	Known    bool
 	Verdicts json.RawMessage // as in Derived
 }
 
-// Status is the life of a context as agents see it.
+// Status is the state of a context in the API.
 type Status uint8
 
 const (
-	// Active contexts are in RAM and were used a moment ago.
+	// Active contexts are in RAM and were used recently.
 	Active Status = iota
-	// Idle ones are in RAM and have not been used for a while.
+	// Idle contexts are in RAM and have not been used for a while.
 	Idle
-	// PagedL2 ones are packed.
+	// PagedL2 contexts are packed in RAM.
 	PagedL2
-	// PagedL3 ones are elsewhere.
+	// PagedL3 contexts are in the Remote only.
 	PagedL3
-	// Waking ones are on their way back.
+	// Waking contexts are being brought back into RAM.
 	Waking
 )
 
-// String is the name in the API.
+// String returns the name in the API.
 func (s Status) String() string {
 	names := [...]string{Active: "active", Idle: "idle", PagedL2: "paged_l2", PagedL3: "paged_l3", Waking: "waking"}
 	if int(s) >= len(names) {
@@ -154,26 +159,29 @@ func (s Status) String() string {
 	return names[s]
 }
 
-// Snapshot is one version of a context in use by a request. Nothing in it changes or goes away,
-// whatever is done to the context, until Release. All of it is to be read only.
+// Snapshot is one version of a context in use by a request. Nothing in it changes or disappears
+// until Release, whatever happens to the context. All of it is read-only.
 type Snapshot struct {
-	ID        string
-	Version   int
-	Sum       blob.Sum // of the canonical bytes
-	Kind      ledger.Kind
-	Fragments [][]byte  // canonical bytes in order: of a text the inside of a JSON string, else JSON messages joined by commas
+	ID      string
+	Version int
+	Sum     blob.Sum // of the canonical bytes
+	Kind    ledger.Kind
+	// canonical bytes in order: for a text the inside of a JSON string, else JSON messages joined
+	// by commas
+	Fragments [][]byte
 	Bytes     int64     // of text
-	Tier      page.Tier // where the bytes were
+	Tier      page.Tier // where the bytes were found
 	Derived   Derived
 	Facts     []Fact
-	Grounding any      // what Options.Ground made; nil when there is nothing to check against
-	Digest    blob.Sum // of Verdicts, Tokens and Facts: equal ones decide alike
+	Grounding any // the result of Options.Ground; nil if there is nothing to check against
+	// of Verdicts, Tokens and Facts: snapshots with equal digests lead to equal decisions
+	Digest blob.Sum
 
 	held []page.Held
 }
 
-// Release says that the request is done with the snapshot. Calls after the first do nothing; it is
-// not safe for concurrent use.
+// Release ends the use of the snapshot by the request. Further calls have no effect; it is not safe
+// for concurrent use.
 func (s *Snapshot) Release() {
 	if s == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"signalbox/memory/page"
 )
 
-// Ids are a prefix and 128 random bits in base32.
+// An id is a prefix and 128 random bits in base32.
 const (
 	idPrefix = "ctx_"
 	idLength = 26
@@ -22,13 +22,13 @@ const (
 
 func newID() string { return idPrefix + strings.ToLower(rand.Text()) }
 
-// mostSegments bounds the objects of one version; one more, and they become one.
+// mostSegments is the maximum number of objects of one version; beyond it they are merged into one.
 const mostSegments = 64
 
-// Create stores a context. It returns when no crash of this process can lose it (with a Remote),
-// or, at best effort while the Remote cannot be reached, when it is in RAM. Errors are
-// *InvalidError, *QuotaError, ErrFull, *UnavailableError, those for a parent, and what Derive and
-// Ground return.
+// Create stores a context. When it returns, the context survives a crash of this process (with a
+// Remote), or, in best-effort mode while the Remote is unreachable, it is in RAM. Errors are
+// *InvalidError, *QuotaError, ErrFull, *UnavailableError, those for a parent, and those of Derive
+// and Ground.
 func (s *Store) Create(ctx context.Context, owner Owner, d Draft) (Context, error) {
 	content, err := canon(d.Content)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) Create(ctx context.Context, owner Owner, d Draft) (Context, erro
 	return s.describe(at, e, 1, made.view), nil
 }
 
-// newRecord is the record of a draft, without versions.
+// newRecord returns the record of a draft, without versions.
 func (s *Store) newRecord(owner Owner, d Draft) (*ledger.Record, error) {
 	ttl, err := s.ttl(d.TTL)
 	if err != nil {
@@ -90,11 +90,11 @@ func (s *Store) newRecord(owner Owner, d Draft) (*ledger.Record, error) {
 	return r, nil
 }
 
-// mostName bounds names of contexts, in bytes.
+// mostName is the maximum length of context names, in bytes.
 const mostName = 256
 
-// CheckTTL returns an *InvalidError for a life that a context cannot have; 0 is the default and
-// always good.
+// CheckTTL returns an *InvalidError for an invalid time to live; 0 means the default and is always
+// valid.
 func (s *Store) CheckTTL(asked time.Duration) error {
 	_, err := s.ttl(asked)
 	return err
@@ -113,7 +113,7 @@ func (s *Store) ttl(asked time.Duration) (time.Duration, error) {
 // basis is the content that a new version begins with.
 type basis struct {
 	version *ledger.Version // nil: nothing
-	parent  string          // ID@VERSION, when it is of another context
+	parent  string          // ID@VERSION, if it belongs to another context
 	held    []page.Held
 }
 
@@ -140,15 +140,15 @@ func (s *Store) basisOf(ctx context.Context, at ledger.Name, v *ledger.Version, 
 	return basis{version: v, parent: parent, held: held}, err
 }
 
-// made is a version with what is to be stored for it.
+// made is a new version with the pieces to store for it.
 type made struct {
 	version ledger.Version
 	pieces  []piece
 	view    *view
 }
 
-// build makes a version of what it begins with and what comes behind it, with the facts and models
-// of a draft. nil facts are those of the basis.
+// build makes a version from its basis, the content appended to it, and the facts and models of a
+// draft. nil facts are replaced by those of the basis.
 func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical, d Draft) (made, error) {
 	q, _ := s.quota(owner)
 	facts := d.Facts
@@ -176,7 +176,7 @@ func (s *Store) build(ctx context.Context, owner Owner, from basis, c canonical,
 	return m, s.deriveFor(ctx, &m, Text{Tenant: owner.Tenant, Text: text, Kind: c.kind, Models: d.Models})
 }
 
-// content fills in the segments, and returns the whole text and all fragments.
+// content sets the segments, and returns the whole text and all fragments.
 func (m *made) content(from basis, c canonical, q Quota) (text string, parts [][]byte, err error) {
 	text, parts = c.text, [][]byte{c.fragment}
 	if from.version != nil {
@@ -201,7 +201,7 @@ func (m *made) content(from basis, c canonical, q Quota) (text string, parts [][
 	return text, parts, nil
 }
 
-// sumOf is the sum of a version of one part, which is that of its piece; zero for others.
+// sumOf returns the sum of a version with one part, which is that of its piece; zero for others.
 func (m *made) sumOf(parts [][]byte) blob.Sum {
 	if len(parts) != 1 || len(m.pieces) == 0 {
 		return blob.Sum{}
@@ -225,7 +225,7 @@ func (m *made) factsPiece(facts []Fact, q Quota) (*ledger.Object, error) {
 	return &o, nil
 }
 
-// spellFacts writes facts down, within the quota.
+// spellFacts encodes facts, within the quota.
 func spellFacts(facts []Fact, q Quota) ([]byte, error) {
 	if len(facts) > q.Facts {
 		return nil, &QuotaError{What: "facts", Limit: int64(q.Facts)}
@@ -247,7 +247,7 @@ func spellFacts(facts []Fact, q Quota) ([]byte, error) {
 	return raw, nil
 }
 
-// deriveFor works out what goes with a new version.
+// deriveFor computes what is derived from a new version.
 func (s *Store) deriveFor(ctx context.Context, m *made, text Text) error {
 	revision := *s.revision.Load()
 	m.view.derived.Revision = revision
@@ -268,8 +268,8 @@ func (s *Store) deriveFor(ctx context.Context, m *made, text Text) error {
 	return s.ground(ctx, Text{Tenant: text.Tenant, Kind: text.Kind, Whole: whole}, m.view)
 }
 
-// seal names what d was made of. What lacks something is of no revision, so it is made anew some
-// day.
+// seal sets the revision of d. If something is missing the revision stays empty, so that it is
+// derived again later.
 func (d *Derived) seal(revision string) {
 	if d.Revision = revision; d.Partial {
 		d.Revision = ""

@@ -10,32 +10,32 @@ import (
 	"signalbox/memory/page"
 )
 
-// Errors of a Store, beside the types of this file and those of the caller's context.
+// Errors of a Store, in addition to the types in this file and those of the caller's context.
 var (
-	// ErrNotFound says that there is no such context, or none that the owner may see.
+	// ErrNotFound reports that there is no such context, or none that the owner may see.
 	ErrNotFound = errors.New("context not found")
-	// ErrExpired says that the context was there and that its time is over.
+	// ErrExpired reports that the context existed and has expired.
 	ErrExpired = errors.New("context expired")
-	// ErrFull says that the store, not the tenant, has no room left.
+	// ErrFull reports that the store, not the tenant's quota, is full.
 	ErrFull = errors.New("context store is full")
-	// ErrNoRemote says that a context was to leave RAM, and there is nowhere for it to go.
+	// ErrNoRemote reports that a context cannot leave RAM because there is no Remote.
 	ErrNoRemote = errors.New("no remote store is configured")
 )
 
-// VersionError is an ErrNotFound of a version: the context is there.
+// VersionError is an ErrNotFound for a version of an existing context.
 type VersionError struct{ Version, Latest int }
 
-// Error names the version, and the latest one.
+// Error names the version and the latest one.
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("there is no version %d of the context, the latest is %d", e.Version, e.Latest)
 }
 
-// Is makes it an ErrNotFound.
+// Is reports whether target is ErrNotFound.
 func (*VersionError) Is(target error) bool { return target == ErrNotFound }
 
-// ConflictError says that a context is at another version than the caller expects.
+// ConflictError reports that a context is at another version than the caller expects.
 type ConflictError struct {
-	Want, Have int // Want is 0 when others kept changing it
+	Want, Have int // Want is 0 if concurrent changes kept conflicting
 }
 
 // Error names both versions.
@@ -46,7 +46,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("context is at version %d, not %d", e.Have, e.Want)
 }
 
-// QuotaError says that a request is over a limit of the tenant.
+// QuotaError reports that a request exceeds a limit of the tenant.
 type QuotaError struct {
 	What  string // contexts, bytes, pinned bytes, context bytes, versions, facts or fact bytes
 	Limit int64
@@ -55,28 +55,28 @@ type QuotaError struct {
 // Error names the limit.
 func (e *QuotaError) Error() string { return fmt.Sprintf("over the limit of %d %s", e.Limit, e.What) }
 
-// InvalidError says that a field of a request cannot be what it is.
+// InvalidError reports an invalid field of a request.
 type InvalidError struct{ Field, Reason string }
 
 // Error names the field.
 func (e *InvalidError) Error() string { return e.Field + " " + e.Reason }
 
-// UnavailableError says that what was asked for is not here and cannot be reached now.
+// UnavailableError reports that something is not in RAM and cannot be reached now.
 type UnavailableError struct {
 	RetryAfter time.Duration
-	Err        error // why; not for clients
+	Err        error // the cause; not for clients
 }
 
-// Error tells the cause.
+// Error includes the cause.
 func (e *UnavailableError) Error() string { return fmt.Sprintf("context unavailable: %v", e.Err) }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// retryAfter is how long the breaker in front of a Remote rests.
+// retryAfter is how long the circuit breaker of a Remote stays open.
 const retryAfter = time.Second
 
-// public turns errors of what is below into those of this package.
+// public converts errors of the lower packages into those of this package.
 func public(err error) error {
 	var limit *ledger.LimitError
 	switch {

@@ -1,6 +1,6 @@
 package memory
 
-// escape appends text, which is valid UTF-8, as the inside of a JSON string with the shortest
+// escape appends text, which must be valid UTF-8, as the inside of a JSON string with the shortest
 // escapes: two bytes where JSON has such a form, six for other control characters, nothing else
 // (RFC 8259, section 7).
 func escape(dst []byte, text string) []byte {
@@ -30,10 +30,10 @@ func escape(dst []byte, text string) []byte {
 	return append(dst, text[from:]...)
 }
 
-// plain is where the first byte at or behind from stands that JSON has to escape, or the length of
-// text. It looks at eight bytes at a time, since texts are long and such bytes are few: a byte of x
-// is below n, at most 128, where x-n borrows from its highest bit and x has none (Anderson, "Bit
-// Twiddling Hacks", hasless).
+// plain returns the index of the first byte from from on that JSON has to escape, or the length of
+// text. It examines eight bytes at a time, because texts are long and such bytes are rare: a byte
+// of x is below n, at most 128, where x-n borrows from its highest bit and x has none (Anderson,
+// "Bit Twiddling Hacks", hasless).
 func plain(text string, from int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	at := from

@@ -12,9 +12,8 @@ import (
 	"signalbox/memory/page"
 )
 
-// SetFacts replaces the facts of a version; none takes them away. Versions appended later inherit
-// them, those that were there before keep theirs, and so do requests in flight. Errors are those of
-// Patch.
+// SetFacts replaces the facts of a version; an empty list removes them. Versions appended later
+// inherit them; existing versions and requests in flight keep theirs. Errors are those of Patch.
 func (s *Store) SetFacts(ctx context.Context, owner Owner, ref Ref, facts []Fact) (Context, error) {
 	q, _ := s.quota(owner)
 	pieces, object, err := factPieces(facts, q)
@@ -39,7 +38,7 @@ func (s *Store) SetFacts(ctx context.Context, owner Owner, ref Ref, facts []Fact
 	return s.describe(at, e, number, &view{facts: facts}), nil
 }
 
-// factPieces spells facts as an object; no facts are no object.
+// factPieces encodes facts as an object; without facts there is no object.
 func factPieces(facts []Fact, q Quota) ([]piece, *ledger.Object, error) {
 	if len(facts) == 0 {
 		return nil, nil, nil
@@ -67,7 +66,7 @@ func (s *Store) Facts(ctx context.Context, owner Owner, ref Ref) ([]Fact, error)
 	return facts, err
 }
 
-// sessionName is where the facts of the owner's session are kept.
+// sessionName returns the name under which the facts of the owner's session are kept.
 func sessionName(owner Owner) (ledger.Name, error) {
 	if owner.Session == "" {
 		return ledger.Name{}, &InvalidError{Field: "session", Reason: "must be named"}
@@ -76,8 +75,8 @@ func sessionName(owner Owner) (ledger.Name, error) {
 	return ledger.Name{Tenant: ledger.TenantOf(owner.Tenant), ID: "ses_" + hex.EncodeToString(sum[:16])}, nil
 }
 
-// SetSessionFacts replaces the facts of the owner's session; none takes them away. They live for
-// ttl since their last use, 0 is the default of the store. Errors are those of Create.
+// SetSessionFacts replaces the facts of the owner's session; an empty list removes them. They live
+// for ttl after their last use; 0 means the default of the store. Errors are those of Create.
 func (s *Store) SetSessionFacts(ctx context.Context, owner Owner, facts []Fact, ttl time.Duration) error {
 	at, err := sessionName(owner)
 	if err != nil {
@@ -110,8 +109,8 @@ func (s *Store) SetSessionFacts(ctx context.Context, owner Owner, facts []Fact, 
 	return &ConflictError{}
 }
 
-// SessionFacts returns the facts of the owner's session, nil when there are none or the owner has
-// no session, and counts as a use of them. Errors are *UnavailableError and those of ctx.
+// SessionFacts returns the facts of the owner's session, nil if there are none or the owner has no
+// session. It counts as a use of them. Errors are *UnavailableError and those of ctx.
 func (s *Store) SessionFacts(ctx context.Context, owner Owner) ([]Fact, error) {
 	if owner.Session == "" {
 		return nil, nil

@@ -11,14 +11,14 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// keepTries is how many ids a text can have: one that was deleted or has expired is not used again
-// for a while.
+// keepTries is the maximum number of ids for a text: an id that was deleted or has expired is not
+// reused for a while.
 const keepTries = 3
 
-// Keep stores a text as a context, unless the owner has stored the same text with it before, and
-// returns its id, which is the same for the same text, tenant and holder on every replica. Either way
-// it counts as a use, so that it lives on as long as it is asked for. What Derive works out is worked
-// out when the context is first used in a prompt. Errors are those of Create.
+// Keep stores a text as a context, unless the owner has already stored the same text with it, and
+// returns its id. The id is the same for the same text, tenant and holder on every replica. Either
+// way it counts as a use and extends the context's life. Derive runs when the context is first used
+// in a prompt. Errors are those of Create.
 func (s *Store) Keep(ctx context.Context, owner Owner, name, text string, scope Scope) (id string, err error) {
 	content, err := canon(Content{Text: text})
 	if err != nil {
@@ -57,13 +57,13 @@ func (s *Store) Keep(ctx context.Context, owner Owner, name, text string, scope 
 			return "", public(err)
 		}
 		if _, _, err := s.find(ctx, owner, Ref{ID: r.ID}); err == nil {
-			return r.ID, nil // somebody else was faster
+			return r.ID, nil // another caller was faster
 		}
 	}
 	return "", fmt.Errorf("keep a text: %w", ErrNotFound)
 }
 
-// keptID is the id of a text that is kept, of the form of newID.
+// keptID returns the id of a kept text, in the form of newID.
 func keptID(tenant, holder, text string, try int) string {
 	h := sha256.New()
 	for _, part := range []string{"kept", tenant, holder, fmt.Sprint(try), text} {

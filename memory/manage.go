@@ -9,7 +9,7 @@ import (
 	"signalbox/memory/page"
 )
 
-// Patch changes what surrounds the content. nil fields stay as they are.
+// Patch changes the attributes of a context. nil fields stay unchanged.
 type Patch struct {
 	Name   *string
 	TTL    *time.Duration // counted from now
@@ -37,7 +37,7 @@ func (s *Store) Patch(ctx context.Context, owner Owner, ref Ref, p Patch) (Conte
 	return s.describe(at, e, n, s.views.find(keyOf(at.Tenant, &e.Record.Versions[n-1]), s.now())), nil
 }
 
-// expect checks that the latest version is the one that the caller knows; 0 is any.
+// expect checks that the latest version is the expected one; 0 accepts any.
 func expect(r *ledger.Record, version int) error {
 	if have := len(r.Versions); version != 0 && version != have {
 		return &ConflictError{Want: version, Have: have}
@@ -45,7 +45,7 @@ func expect(r *ledger.Record, version int) error {
 	return nil
 }
 
-// apply changes a copy of a record and returns the new end of its life.
+// apply changes a copy of a record and returns its new expiry.
 func (s *Store) apply(r *ledger.Record, expires time.Time, p Patch) (time.Time, error) {
 	if p.Name != nil {
 		if len(*p.Name) > mostName {
@@ -76,7 +76,7 @@ func (s *Store) apply(r *ledger.Record, expires time.Time, p Patch) (time.Time, 
 	return later(s.now().Add(ttl), r.Leases), nil
 }
 
-// later is t, or the end of the last lease if that is later.
+// later returns t, or the end of the last lease if that is later.
 func later(t time.Time, leases []ledger.Lease) time.Time {
 	for _, l := range leases {
 		if l.Until.After(t) {
@@ -95,8 +95,8 @@ func (s *Store) tend(t ledger.Tenant, e ledger.Entry) {
 	}
 }
 
-// Append makes a new version that begins with the latest, which must be that of ref if it names
-// one. Facts are those of the latest version. Errors are those of Create and Patch.
+// Append makes a new version that begins with the latest one; if ref names a version it must be the
+// latest. It has the facts of the latest version. Errors are those of Create and Patch.
 func (s *Store) Append(ctx context.Context, owner Owner, ref Ref, c Content) (Context, error) {
 	content, err := canon(c)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Store) Append(ctx context.Context, owner Owner, ref Ref, c Content) (Co
 	return s.describe(at, e, n, m.view), nil
 }
 
-// renewed is the end of life of a record that is used now.
+// renewed returns the expiry of a record that is used now.
 func (s *Store) renewed(e ledger.Entry) time.Time {
 	end := s.now().Add(e.Record.TTL)
 	if e.Record.Fixed || end.Before(e.Expires) {
@@ -142,8 +142,8 @@ func (s *Store) renewed(e ledger.Entry) time.Time {
 	return end
 }
 
-// Delete ends a context: from now on nobody finds it. Its bytes go at once, but for requests in
-// flight, and for leases, which keep them until they end. Errors are those of Patch.
+// Delete deletes a context; it can no longer be found. Its bytes are removed immediately, except
+// for requests in flight and for leases, which keep them until they end. Errors are those of Patch.
 func (s *Store) Delete(ctx context.Context, owner Owner, ref Ref) error {
 	_, _, err := s.update(ctx, owner, Ref{ID: ref.ID}, func(e ledger.Entry) (edit, error) {
 		if err := expect(e.Record, ref.Version); err != nil {
@@ -160,11 +160,11 @@ func (s *Store) Delete(ctx context.Context, owner Owner, ref Ref) error {
 	return err
 }
 
-// mostLeases bounds the leases of one context.
+// mostLeases is the maximum number of leases of one context.
 const mostLeases = 64
 
-// Lease keeps a context until the returned time, d from now, even when it is deleted; then only a
-// Ref with the lease finds it. Errors are those of Patch.
+// Lease keeps a context until the returned time, d from now, even if it is deleted; then only a Ref
+// with the lease finds it. Errors are those of Patch.
 func (s *Store) Lease(ctx context.Context, owner Owner, ref Ref, d time.Duration) (ledger.Lease, error) {
 	if d <= 0 || d > s.o.MaxTTL {
 		return ledger.Lease{}, &InvalidError{Field: "lease", Reason: "must last longer than 0 and at most " + s.o.MaxTTL.String()}
@@ -181,8 +181,8 @@ func (s *Store) Lease(ctx context.Context, owner Owner, ref Ref, d time.Duration
 	return lease, err
 }
 
-// Unlease ends the lease that ref names. The bytes of a deleted context go with its last lease; any
-// other lives no longer than if it had been used now.
+// Unlease ends the lease in ref. The bytes of a deleted context are removed with its last lease;
+// any other context then lives no longer than if it had been used now.
 func (s *Store) Unlease(ctx context.Context, owner Owner, ref Ref) error {
 	_, _, err := s.update(ctx, owner, ref, func(e ledger.Entry) (edit, error) {
 		r := *e.Record
@@ -207,7 +207,7 @@ func (s *Store) Unlease(ctx context.Context, owner Owner, ref Ref) error {
 	return err
 }
 
-// running are the leases that have not ended, in a new slice.
+// running returns the leases that have not ended, in a new slice.
 func running(leases []ledger.Lease, now time.Time) []ledger.Lease {
 	var out []ledger.Lease
 	for _, l := range leases {
@@ -218,9 +218,8 @@ func running(leases []ledger.Lease, now time.Time) []ledger.Lease {
 	return out
 }
 
-// PageOut moves a version to a farther tier at once, L2 or L3; what is in use stays. Errors are
-// those of Resolve, and ErrNoRemote where it is to go to L3 without a Remote; it stays where it is
-// then.
+// PageOut moves a version to L2 or L3 immediately, except for objects in use. Errors are those of
+// Resolve, and ErrNoRemote for L3 without a Remote; in that case it is not moved.
 func (s *Store) PageOut(ctx context.Context, owner Owner, ref Ref, to page.Tier) (Context, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {

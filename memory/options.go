@@ -12,10 +12,10 @@ import (
 	"signalbox/memory/page"
 )
 
-// Quota is what one tenant may have. Zero fields take the value of DefaultQuota.
+// Quota is the limits of one tenant. Zero fields take the value of DefaultQuota.
 type Quota struct {
-	Contexts     int64 // contexts, and sessions with facts
-	Bytes        int64 // of all contexts, unpacked; what is stored twice counts once
+	Contexts     int64 // number of contexts, and of sessions with facts
+	Bytes        int64 // of all contexts, unpacked; duplicates count once
 	PinnedBytes  int64 // text of pinned contexts
 	ContextBytes int64 // text of one version
 	Versions     int   // of one context
@@ -23,8 +23,8 @@ type Quota struct {
 	FactBytes    int64 // text of all facts of one
 }
 
-// DefaultQuota is 10,000 contexts in 1 GiB, a quarter of it pinned; 16 MiB and 1,000 versions a
-// context; 512 facts in 64 KiB.
+// DefaultQuota returns 10,000 contexts in 1 GiB, a quarter of it pinned; 16 MiB and 1,000 versions
+// per context; 512 facts in 64 KiB.
 func DefaultQuota() Quota {
 	return Quota{
 		Contexts: 10_000, Bytes: 1 << 30, PinnedBytes: 256 << 20, ContextBytes: 16 << 20,
@@ -45,52 +45,53 @@ func (q Quota) withDefaults() Quota {
 	}
 }
 
-// Text is what Derive and Ground read.
+// Text is the input of Derive and Ground.
 type Text struct {
 	Tenant string
-	Text   string   // of messages: contents, names and tool calls, a line each; for Derive
+	Text   string   // for messages: contents, names and tool calls, one per line; for Derive
 	Models []string // of Draft, for Derive
 
 	Kind  ledger.Kind
 	Facts []Fact                 // for Ground
-	Whole func() (string, error) // reads the text, for Ground
+	Whole func() (string, error) // returns the text, for Ground
 }
 
-// Options of a Store. Zero fields take the value of DefaultOptions.
+// Options are options of a Store. Zero fields take the value of DefaultOptions.
 type Options struct {
-	Pages      page.Options  // bytes in RAM, watermarks, idle times; Now is set by the Store
-	Contexts   int           // of all tenants, without a Remote; records kept in RAM, with one
-	TTL        time.Duration // of contexts that name none
+	Pages page.Options // bytes in RAM, watermarks, idle times; the Store sets Now
+	// without a Remote: maximum for all tenants; with one: records kept in RAM
+	Contexts   int
+	TTL        time.Duration // of contexts without one
 	MaxTTL     time.Duration
-	KeepGone   time.Duration // for which an expired context is said to be so
-	Fresh      time.Duration // for which a record is used without asking the Remote again
-	TouchEvery time.Duration // how exactly the end of a life follows use
+	KeepGone   time.Duration // time for which an expired context is reported as such
+	Fresh      time.Duration // time for which a record is used without asking the Remote again
+	TouchEvery time.Duration // how precisely expiry follows use
 
-	// Quota of a tenant; nil: the default for all. Called often; must be fast and safe for
-	// concurrent use.
+	// Quota returns the quota of a tenant; nil: the default for all. It is called often; it must be
+	// fast and safe for concurrent use.
 	Quota func(tenant string) Quota
-	// Derive works out what is stored with a version; nil: nothing. Its error fails the creation.
-	// It must be safe for concurrent use, and whoever creates waits for it.
+	// Derive computes what is stored with a version; nil: nothing. Its error fails the creation. It
+	// must be safe for concurrent use; creations wait for it.
 	Derive func(context.Context, Text) (Derived, error)
-	// Revision names what Derive is made of. A version with another is derived anew before it is
-	// used. See Store.Revise.
+	// Revision identifies the version of Derive. What another revision derived is derived again
+	// before use. See Store.Revise.
 	Revision string
-	// Ground prepares facts for checks of answers; nil: Snapshot.Grounding is nil. Called when a
-	// context is made or comes back into RAM; safe for concurrent use. Its result must be
-	// immutable; one that is large has a method Size() int, in bytes.
+	// Ground prepares facts for checks of answers; nil: Snapshot.Grounding is nil. It is called
+	// when a context is created or comes back into RAM, and must be safe for concurrent use. Its
+	// result must be immutable; a large one should have a method Size() int that returns bytes.
 	Ground func(context.Context, Text) (any, error)
 
-	// Stored is told how long it took to make the copy of an object that a tier holds: to pack it
-	// for L2, to write it to L3. That is done once, when the object is made; paging out later only
-	// forgets. May be nil; must be fast.
+	// Stored receives the time taken to make an object's copy for a tier: to pack it for L2, or to
+	// write it to L3. That happens once, when the object is created; paging out later only drops
+	// bytes. May be nil; must be fast.
 	Stored func(to page.Tier, took time.Duration)
 
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// DefaultOptions are those of page, 100,000 contexts, lives of 1 h and at most 7 days, a day for
-// what is gone, records fresh for 5 s, and touches every 5 s.
+// DefaultOptions returns the page defaults, 100,000 contexts, a TTL of 1 h and at most 7 days, a
+// day for expired records, records fresh for 5 s, and touches every 5 s.
 func DefaultOptions() Options {
 	return Options{
 		Pages: page.DefaultOptions(), Contexts: 100_000, TTL: time.Hour, MaxTTL: 7 * 24 * time.Hour, KeepGone: 24 * time.Hour,
@@ -98,10 +99,10 @@ func DefaultOptions() Options {
 	}
 }
 
-// minTTL keeps lives longer than touches may lag behind.
+// minTTL is the minimum TTL; it must exceed the delay of touches.
 const minTTL = 10 * time.Second
 
-// Validate reports every field out of its range.
+// Validate reports every field that is out of range.
 func (o Options) Validate() error {
 	errs := []error{o.Pages.Validate()}
 	for _, f := range []struct {
@@ -144,8 +145,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Book keeps records; see ledger.Local and memory/redis for what the methods promise. Safe for
-// concurrent use.
+// Book keeps records; see ledger.Local and memory/redis for the contract of the methods.
+// Implementations must be safe for concurrent use.
 type Book interface {
 	Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error)
 	Commit(ctx context.Context, c ledger.Change) (rev int64, dropped []ledger.Object, err error)
@@ -154,17 +155,18 @@ type Book interface {
 	List(ctx context.Context, t ledger.Tenant, after string, n int) ([]string, error)
 }
 
-// Remote is what replicas share: a book, the packed bytes of objects, and news of changes. Every
-// call bounds the time it takes. Safe for concurrent use.
+// Remote is shared by replicas: a book, the packed bytes of objects, and notifications of changes.
+// The duration of every call is limited. Implementations must be safe for concurrent use.
 type Remote interface {
 	Book
-	// Put writes an object; it stays if a record that refers to it is committed within minutes.
+	// Put writes an object. It is removed unless a record that refers to it is committed within
+	// minutes.
 	Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
-	// Replace puts another packed form of an object in the place of the stored one. Without a
-	// record that refers to it, it does nothing.
+	// Replace replaces the stored packed form of an object. It has no effect if no record refers to
+	// the object.
 	Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error
-	// Get reads an object. The result is the caller's.
+	// Get reads an object. The caller owns the result.
 	Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error)
-	// Watch tells of changes until ctx is done, and calls missed whenever some may have been lost.
+	// Watch reports changes until ctx is done, and calls missed whenever some may have been lost.
 	Watch(ctx context.Context, changed func(ledger.News), missed func()) error
 }

@@ -10,15 +10,16 @@ import (
 	"signalbox/memory/page"
 )
 
-// Resolve returns the version of a context that ref names, ready to be spliced, and counts as a use
-// of it. The caller releases the snapshot when the request is done. What is in RAM costs
-// microseconds; else Resolve waits for the Remote within its budgets. Errors are ErrNotFound,
-// ErrExpired and *UnavailableError.
+// Resolve returns the version of a context that ref refers to, ready to be spliced, and counts as a
+// use of it. The caller must release the snapshot when the request is done. For a context in RAM
+// this takes microseconds; otherwise it waits for the Remote within its time limits. Errors are
+// ErrNotFound, ErrExpired and *UnavailableError.
 func (s *Store) Resolve(ctx context.Context, owner Owner, ref Ref) (*Snapshot, error) {
 	return s.resolve(ctx, owner, ref, false)
 }
 
-// resolve is Resolve. anew reads a version again of which something is unknown, and is no use of it.
+// resolve is Resolve. With anew it derives again what is incomplete in a version, which does not
+// count as a use.
 func (s *Store) resolve( //nolint:revive // anew is one of two ways to do the same
 	ctx context.Context, owner Owner, ref Ref, anew bool,
 ) (*Snapshot, error) {
@@ -44,7 +45,7 @@ func (s *Store) resolve( //nolint:revive // anew is one of two ways to do the sa
 	}
 	ready := false
 	defer func() {
-		if !ready { // also where what reads the text panics
+		if !ready { // also if Derive or Ground panics
 			snap.Release()
 		}
 	}()
@@ -58,10 +59,10 @@ func (s *Store) resolve( //nolint:revive // anew is one of two ways to do the sa
 	return snap, nil
 }
 
-// Text is the text of the snapshot as Derive reads it: that of messages a line each.
+// Text returns the text of the snapshot as Derive receives it; messages are one per line.
 func (s *Snapshot) Text() (string, error) { return textOf(s.Kind, s.Fragments) }
 
-// Messages is the content as a JSON list of messages; nil for a text.
+// Messages returns the content as a JSON list of messages; nil for a text.
 func (s *Snapshot) Messages() []byte {
 	if s.Kind != ledger.Messages {
 		return nil
@@ -69,7 +70,7 @@ func (s *Snapshot) Messages() []byte {
 	return append(append([]byte{'['}, join(s.Kind, s.Fragments)...), ']')
 }
 
-// nearestOf is the tier of the whole: that of the farthest part.
+// nearestOf returns the tier of the whole: that of the farthest part.
 func nearestOf(held []page.Held) page.Tier {
 	t := page.Hot
 	for _, h := range held {
@@ -78,7 +79,7 @@ func nearestOf(held []page.Held) page.Tier {
 	return t
 }
 
-// Get describes a context. It is no use of it.
+// Get describes a context. It does not count as a use.
 func (s *Store) Get(ctx context.Context, owner Owner, ref Ref) (Context, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {
@@ -98,8 +99,8 @@ func (s *Store) Get(ctx context.Context, owner Owner, ref Ref) (Context, error) 
 	return s.describe(at, e, n, known), nil
 }
 
-// List describes up to n contexts behind the given id, in ascending order of id, n from 1 to 100.
-// next is the id to go on behind, empty at the end. Contexts that the owner may not use are left
+// List describes up to n contexts after the given id, in ascending order of id, n from 1 to 100.
+// next is the id to continue after, empty at the end. Contexts that the owner may not use are left
 // out, so a page may be short.
 func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (list []Context, next string, err error) {
 	n = min(max(n, 1), 100)
@@ -111,7 +112,7 @@ func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (lis
 	for _, id := range ids {
 		at, e, err := s.find(ctx, owner, Ref{ID: id})
 		if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
-			return nil, "", err // what cannot be read now is not left out as if it were not there
+			return nil, "", err // unreadable contexts must not be left out as if they did not exist
 		}
 		if err != nil || len(e.Record.Versions) == 0 {
 			continue
@@ -125,7 +126,7 @@ func (s *Store) List(ctx context.Context, owner Owner, after string, n int) (lis
 	return list, next, nil
 }
 
-// describe tells what a client may know; known may be nil.
+// describe returns the description for clients; known may be nil.
 func (s *Store) describe(at ledger.Name, e ledger.Entry, n int, known *view) Context {
 	r, v := e.Record, &e.Record.Versions[n-1]
 	scope, _ := ParseScope(r.Scope)
@@ -150,7 +151,7 @@ func (s *Store) describe(at ledger.Name, e ledger.Entry, n int, known *view) Con
 	return c
 }
 
-// whereabouts is where a version is and what that says about its life.
+// whereabouts returns the tier of a version and the resulting status.
 func (s *Store) whereabouts(t ledger.Tenant, v *ledger.Version) (page.Tier, Status) {
 	tier, last := page.Hot, time.Time{}
 	for _, o := range v.Segments {

@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	tick     = time.Second     // between looks at what is idle or was put off
-	dueTicks = 10              // between looks at what has expired
-	wakers   = 2               // goroutines that bring contexts in, and as many that read them again
-	mostDue  = 256             // records that one Sweep ends
-	lastWord = 2 * time.Second // for what is sent when Run ends
+	tick     = time.Second // interval between checks for idle objects and postponed work
+	dueTicks = 10          // interval between checks for expired records, in ticks
+	// goroutines that bring contexts in, and as many that derive them again
+	wakers   = 2
+	mostDue  = 256             // maximum number of records expired by one Sweep
+	lastWord = 2 * time.Second // time limit for what is sent when Run ends
 )
 
-// Run keeps time, listens to the Remote and wakes contexts, until ctx is done and all its
-// goroutines have ended. It is called once. The error is that of a Remote that was closed; when ctx
+// Run runs timers, listens to the Remote and wakes contexts, until ctx is done and all its
+// goroutines have ended. It must be called once. The error is that of a closed Remote; when ctx
 // ends it is nil.
 func (s *Store) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -70,9 +71,9 @@ func (s *Store) sweepAll(ctx context.Context) {
 	}
 }
 
-// Sweep does what time asks for: it pages out what is idle, packs tightly what rests, sends what
-// was put off, reads again what lacks something, and ends lives that are over. Run does so every
-// second, and every ten for lives, and packs and reads at leisure; a Sweep in between does no harm.
+// Sweep does the periodic work: it pages out idle objects, packs resting ones tightly, sends
+// postponed work, derives again what is incomplete, and expires records. Run does this every second
+// (expiry every ten), and packs and derives in the background; an additional Sweep is harmless.
 func (s *Store) Sweep(ctx context.Context) {
 	s.tidy(ctx)
 	for n := len(s.rereads); n > 0; n-- {
@@ -94,13 +95,13 @@ func (s *Store) tidy(ctx context.Context) {
 	s.flush(ctx)
 }
 
-// idle is the time since which a view has to be used, so that it stays. One that lacks something is
-// made anew when it is that old.
+// idle returns the time since which a view must have been used to stay. An incomplete one of that
+// age is made again.
 func (s *Store) idle() time.Time {
 	return s.now().Add(-cmp.Or(max(s.o.Pages.IdleL2, 0), page.DefaultOptions().IdleL2))
 }
 
-// flush sends touches to the remote. When that fails they are sent next time.
+// flush sends touches to the remote. After an error they are sent next time.
 func (s *Store) flush(ctx context.Context) {
 	s.mu.Lock()
 	touches := s.touches
@@ -113,7 +114,7 @@ func (s *Store) flush(ctx context.Context) {
 	}
 }
 
-// again puts touches back that could not be sent, but for those of records used since.
+// again restores touches that could not be sent, except for records used since.
 func (s *Store) again(list []ledger.Touch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +125,7 @@ func (s *Store) again(list []ledger.Touch) {
 	}
 }
 
-// expire ends lives. With a remote it leaves other replicas time to send their touches.
+// expire expires records. With a remote it gives other replicas time to send their touches.
 func (s *Store) expire(ctx context.Context) {
 	now := s.now()
 	if s.remote != nil {
@@ -132,7 +133,7 @@ func (s *Store) expire(ctx context.Context) {
 	}
 	due, err := s.book.Due(ctx, now, mostDue)
 	if err != nil {
-		return // the remote cannot be reached, which its breaker reports
+		return // the remote is unreachable, which its breaker reports
 	}
 	for _, at := range due {
 		err := s.end(ctx, at, now)
@@ -146,7 +147,7 @@ func (s *Store) expire(ctx context.Context) {
 	}
 }
 
-// end replaces a record whose life is over by one that says so, and removes what has said so for
+// end replaces an expired record by a tombstone, and removes tombstones that have been kept for
 // long enough.
 func (s *Store) end(ctx context.Context, at ledger.Name, now time.Time) error {
 	e, err := s.book.Load(ctx, at.Tenant, at.ID)
@@ -162,7 +163,7 @@ func (s *Store) end(ctx context.Context, at ledger.Name, now time.Time) error {
 	return err
 }
 
-// changed is told of changes by the remote.
+// changed handles a notification of the remote.
 func (s *Store) changed(n ledger.News) {
 	if old := s.cache.drop(n.Name, n.Rev); old != nil && n.Rev == 0 {
 		for _, o := range old.Objects() {
@@ -172,7 +173,7 @@ func (s *Store) changed(n ledger.News) {
 	}
 }
 
-// vanished forgets a record that the remote has no more.
+// vanished drops a record that the remote no longer has.
 func (s *Store) vanished(at ledger.Name) { s.changed(ledger.News{Name: at}) }
 
 // wake is a version to be brought in.
@@ -181,8 +182,8 @@ type wake struct {
 	ref   Ref
 }
 
-// Wake asks for a version to be brought into RAM, and returns at once; Run does it. It counts as a
-// use. Errors are those of Resolve; *UnavailableError also when too many are waiting.
+// Wake requests that a version be brought into RAM, and returns immediately; Run does it. It counts
+// as a use. Errors are those of Resolve; *UnavailableError also if too many requests are waiting.
 func (s *Store) Wake(ctx context.Context, owner Owner, ref Ref) (Context, error) {
 	at, e, err := s.find(ctx, owner, ref)
 	if err != nil {
@@ -227,13 +228,13 @@ func (s *Store) rereadAll(ctx context.Context) {
 	}
 }
 
-// reread makes the view of a version anew in which something is unknown, while the old one serves.
+// reread replaces the incomplete view of a version, while the old one stays in use.
 func (s *Store) reread(ctx context.Context, w wake) {
 	s.bring(ctx, w, true, "context could not be read again")
 }
 
-// bring resolves a version for nobody. A panic of what reads texts ends in the log, as that of a
-// request does, and not the process.
+// bring resolves a version without a request. A panic while a text is read is logged, like that of
+// a request, and does not end the process.
 func (s *Store) bring(ctx context.Context, w wake, anew bool, failed string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -250,14 +251,14 @@ func (s *Store) bring(ctx context.Context, w wake, anew bool, failed string) {
 	snap.Release()
 }
 
-// repair is what was derived anew of a version.
+// repair is the newly derived data of a version.
 type repair struct {
 	at      ledger.Name
 	version int
 	derived Derived
 }
 
-// repair stores what was derived anew. Another replica may be faster, with the same.
+// repair stores newly derived data. Another replica may already have stored the same.
 func (s *Store) repair(ctx context.Context, r repair) {
 	raw, err := json.Marshal(r.derived)
 	if err != nil {

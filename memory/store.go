@@ -22,35 +22,36 @@ import (
 type Store struct {
 	o      Options
 	book   Book
-	local  *ledger.Local // book, when there is no remote
-	remote Remote        // nil: RAM is all there is
+	local  *ledger.Local // book, if there is no remote
+	remote Remote        // nil: RAM holds the only copy
 	pager  *page.Pager
 	cache  *cache // of records of the remote
 	views  views
 	totals totals // of the remote
 
-	wakes   chan wake   // what Wake asks for; more than it holds is refused
-	rereads chan wake   // versions of which something is unknown; more than it holds is asked for again
-	repairs chan repair // what was derived anew; more than it holds is dropped, and derived again some day
+	wakes   chan wake   // requests of Wake; further ones are refused
+	rereads chan wake   // versions with incomplete views; further ones are requested again later
+	repairs chan repair // newly derived data; what does not fit is dropped, and derived again later
 
-	revision atomic.Pointer[string] // of what Derive is made of
+	revision atomic.Pointer[string] // of Derive
 
-	alone sync.Mutex // orders commits without a remote: objects are in RAM exactly while the book refers to them
+	// orders commits without a remote: objects are in RAM exactly while the book refers to them
+	alone sync.Mutex
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	touches map[ledger.Name]ledger.Touch
 	pending map[ledger.Name]*pending
 }
 
-// Bounds of what waits in a Store.
+// Limits on what waits in a Store.
 const (
 	mostWakes   = 64
 	mostRepairs = 16
 	mostPending = 1024
 )
 
-// New returns an empty store. With a remote it serves what is there; nil keeps all in RAM. It
-// starts nothing.
+// New returns a store. With a remote it serves what is stored there; nil keeps everything in RAM.
+// It starts no goroutines.
 func New(o Options, remote Remote) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("memory options: %w", err)
@@ -78,14 +79,14 @@ func New(o Options, remote Remote) (*Store, error) {
 	return s, nil
 }
 
-// Revise says that Derive and Ground are made of something else from now on, which revision names:
-// what was made by then is made anew before it is used.
+// Revise declares that Derive and Ground have changed to the given revision: what was made before
+// is made again before use.
 func (s *Store) Revise(revision string) {
 	s.revision.Store(&revision)
 	s.views.dropIf(func(viewKey, time.Time) bool { return true })
 }
 
-// Reachable tells whether there is a Remote and whether it answers, as far as is known.
+// Reachable reports whether there is a Remote and whether it is believed to respond.
 func (s *Store) Reachable() (remote, reachable bool) {
 	if s.remote == nil {
 		return false, true
@@ -94,18 +95,18 @@ func (s *Store) Reachable() (remote, reachable bool) {
 	return true, !ok || h.Healthy()
 }
 
-// Stats counts what is in RAM.
+// Stats returns counts of what is in RAM.
 func (s *Store) Stats() page.Stats { return s.pager.Stats() }
 
-// Census counts contexts by where the bytes of their latest versions are, as seen from this
-// process.
+// Census counts contexts by the tier of their latest versions, as seen from this process.
 type Census struct {
-	Hot, L2, L3                int64 // contexts; L3: those of all tenants in the Remote that are not in RAM here
-	HotBytes, L2Bytes, L3Bytes int64 // unpacked, packed in RAM, and unpacked of all in the Remote
+	// contexts; L3: those of all tenants in the Remote that are not in RAM here
+	Hot, L2, L3                int64
+	HotBytes, L2Bytes, L3Bytes int64 // unpacked; packed in RAM; unpacked, of all in the Remote
 }
 
-// Census looks at every record that is known here: some 100 ns for each. What the Remote holds is
-// from the last look of Run, and counts sessions with facts as well.
+// Census examines every record known here: some 100 ns each. The Remote's totals are from the last
+// check by Run, and include sessions with facts.
 func (s *Store) Census() Census {
 	stats := s.pager.Stats()
 	c := Census{HotBytes: stats.HotBytes, L2Bytes: stats.L2Bytes, L3Bytes: s.totals.bytes.Load()}
@@ -130,7 +131,7 @@ func (s *Store) Census() Census {
 	return c
 }
 
-// tierOf is where a version is: its farthest part.
+// tierOf returns the tier of a version: that of its farthest part.
 func (s *Store) tierOf(t ledger.Tenant, v *ledger.Version) page.Tier {
 	tier := page.Hot
 	for i := range v.Segments {
@@ -139,10 +140,10 @@ func (s *Store) tierOf(t ledger.Tenant, v *ledger.Version) page.Tier {
 	return tier
 }
 
-// totals is what the Remote held when it was last asked.
+// totals is what the Remote held at the last check.
 type totals struct{ contexts, bytes atomic.Int64 }
 
-// count asks the Remote what it holds, if it can tell.
+// count asks the Remote for its totals, if it supports that.
 func (s *Store) count(ctx context.Context) {
 	r, ok := s.remote.(interface {
 		Totals(ctx context.Context) (contexts, bytes int64, err error)
@@ -150,17 +151,17 @@ func (s *Store) count(ctx context.Context) {
 	if !ok {
 		return
 	}
-	if contexts, bytes, err := r.Totals(ctx); err == nil { // else the last ones stay
+	if contexts, bytes, err := r.Totals(ctx); err == nil { // else the previous ones stay
 		s.totals.contexts.Store(contexts)
 		s.totals.bytes.Store(bytes)
 	}
 }
 
-// now is the time in the resolution in which ends of lives are kept.
+// now returns the time in the resolution of stored expiry times.
 func (s *Store) now() time.Time { return s.o.Now().UTC().Truncate(time.Millisecond) }
 
-// lookup returns a record, from RAM while it is fresh. When the remote cannot be reached, an older
-// one does.
+// lookup returns a record, from RAM while it is fresh. If the remote is unreachable, an older one
+// is used.
 func (s *Store) lookup(ctx context.Context, at ledger.Name) (ledger.Entry, error) {
 	if s.remote == nil {
 		return s.book.Load(ctx, at.Tenant, at.ID)
@@ -188,7 +189,7 @@ func (s *Store) lookup(ctx context.Context, at ledger.Name) (ledger.Entry, error
 	return ledger.Entry{}, err
 }
 
-// find returns the record that ref names, if the owner may use it and its time is not over.
+// find returns the record that ref refers to, if the owner may use it and it has not expired.
 func (s *Store) find(ctx context.Context, owner Owner, ref Ref) (ledger.Name, ledger.Entry, error) {
 	at := ledger.Name{Tenant: ledger.TenantOf(owner.Tenant), ID: ref.ID}
 	if !isID(ref.ID) {
@@ -216,8 +217,8 @@ func (s *Store) admits(e ledger.Entry, owner Owner, ref Ref) error {
 	return nil
 }
 
-// holder names who may use a record of the given scope, as a hash; empty: the whole tenant. It
-// never returns the empty string for a narrower scope.
+// holder returns a hash of who may use a record of the given scope; empty: the whole tenant. It
+// never returns an empty string for a narrower scope.
 func holder(scope string, owner Owner) string {
 	var who string
 	switch scope {
@@ -232,21 +233,21 @@ func holder(scope string, owner Owner) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// leased tells whether the lease runs.
+// leased reports whether the lease is active.
 func leased(r *ledger.Record, id string, now time.Time) bool {
 	return slices.ContainsFunc(r.Leases, func(l ledger.Lease) bool {
 		return id != "" && l.ID == id && l.Until.After(now)
 	})
 }
 
-// isID tells whether a string looks like what newID makes. Nothing else is looked up.
+// isID reports whether a string has the form of newID. Other strings are not looked up.
 func isID(s string) bool {
 	rest, ok := strings.CutPrefix(s, idPrefix)
 	return ok && len(rest) == idLength &&
 		!strings.ContainsFunc(rest, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '2' || c > '7') })
 }
 
-// pick is the version that ref names, and its number.
+// pick returns the version that ref refers to, and its number.
 func pick(r *ledger.Record, version int) (*ledger.Version, int, error) {
 	version = cmp.Or(version, len(r.Versions))
 	if version < 1 || version > len(r.Versions) {
@@ -255,7 +256,7 @@ func pick(r *ledger.Record, version int) (*ledger.Version, int, error) {
 	return &r.Versions[version-1], version, nil
 }
 
-// use notes that a record was used, so that its life ends later.
+// use records a use of a record, which extends its life, and returns the new expiry.
 func (s *Store) use(ctx context.Context, at ledger.Name, e ledger.Entry) time.Time {
 	r := e.Record
 	if r.Fixed || r.State != ledger.Live {
@@ -285,7 +286,7 @@ func (s *Store) use(ctx context.Context, at ledger.Name, e ledger.Entry) time.Ti
 	return end
 }
 
-// care is how the bytes of a record are to be treated.
+// care returns how the bytes of a record are to be treated.
 func care(e ledger.Entry) page.Care {
 	c := page.Care{NextUse: e.Record.NextUse, Priority: e.Record.Priority}
 	if e.Record.Pinned {
@@ -294,8 +295,8 @@ func care(e ledger.Entry) page.Care {
 	return c
 }
 
-// open brings objects in, in order. The caller releases what is returned, of which there is nothing
-// on error.
+// open brings objects in, in order. The caller must release the result, which is empty after an
+// error.
 func (s *Store) open(ctx context.Context, t ledger.Tenant, objects []ledger.Object, c page.Care) ([]page.Held, error) {
 	held := make([]page.Held, 0, len(objects))
 	for _, o := range objects {
@@ -327,10 +328,10 @@ func fragments(held []page.Held) [][]byte {
 type piece struct {
 	object      ledger.Object
 	raw, packed []byte
-	took        time.Duration // to pack it
+	took        time.Duration // time to pack it
 }
 
-// copy is the piece as the pager takes it, with no other home.
+// copy returns the piece for the pager, not marked as safe in L3.
 func (p piece) copy() page.Copy { return page.Copy{Object: p.object, Hot: p.raw, Packed: p.packed} }
 
 func newPiece(raw []byte) piece {

@@ -9,14 +9,14 @@ import (
 	"signalbox/memory/page"
 )
 
-// Contexts are packed fast when they are stored, since somebody waits, and tightly when they come
-// to rest: once one has left the hot tier, a goroutine of Run packs it again and replaces it in RAM
-// and in the Remote.
+// Contexts are packed fast when they are stored, because a client waits, and tightly later: once
+// one has left the hot tier, a goroutine of Run packs it again and replaces it in RAM and in the
+// Remote.
 
-// tightShare is the part of one processor that packing takes at most in Run, as its inverse.
+// tightShare is the inverse of the share of one processor that packing in Run may use.
 const tightShare = 10
 
-// tightenAll packs what comes to rest, until ctx is done.
+// tightenAll packs resting objects, until ctx is done.
 func (s *Store) tightenAll(ctx context.Context) {
 	t := time.NewTicker(tick)
 	defer t.Stop()
@@ -37,7 +37,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tightenLoose packs all that waits for it. between is told how long each took.
+// tightenLoose packs all objects that wait for it. It calls between with the time taken for each.
 func (s *Store) tightenLoose(ctx context.Context, between func(took time.Duration)) {
 	for ctx.Err() == nil {
 		l, ok := s.pager.Loose()
@@ -48,8 +48,8 @@ func (s *Store) tightenLoose(ctx context.Context, between func(took time.Duratio
 	}
 }
 
-// tighten packs an object again and returns how long that took. When it cannot be written to the
-// Remote it stays as it is.
+// tighten packs an object again and returns how long that took. If it cannot be written to the
+// Remote, it stays unchanged.
 func (s *Store) tighten(ctx context.Context, l page.Loose) time.Duration {
 	if _, reachable := s.Reachable(); l.Safe && !reachable {
 		return 0
@@ -58,7 +58,7 @@ func (s *Store) tighten(ctx context.Context, l page.Loose) time.Duration {
 	packed, err := blob.Repack(l.Packed, l.Object.Size, l.Object.Sum)
 	took := time.Since(begun)
 	if err != nil {
-		return took // whoever asks for it is told
+		return took // the next caller gets an error
 	}
 	if l.Safe && len(packed) < len(l.Packed) {
 		if err := s.remote.Replace(ctx, l.Key.Tenant, l.Object, packed); err != nil {

@@ -14,15 +14,15 @@ import (
 	"signalbox/memory/page"
 )
 
-// view is what a request needs of a version beside its bytes. It is immutable.
+// view is what a request needs of a version besides its bytes. It is immutable.
 type view struct {
 	derived   Derived
 	facts     []Fact
 	grounding any
-	digest    blob.Sum // of what decisions on requests read: the verdicts, the counts and the facts
+	digest    blob.Sum // of what decisions depend on: the verdicts, the token counts and the facts
 }
 
-// viewKey names a view by what it is made of.
+// viewKey identifies a view by its inputs.
 type viewKey struct {
 	tenant                  ledger.Tenant
 	version, derived, facts blob.Sum
@@ -39,7 +39,7 @@ func keyOf(t ledger.Tenant, v *ledger.Version) viewKey {
 	return k
 }
 
-// size is about how many bytes a view takes.
+// size returns the approximate size of a view in bytes.
 func (w *view) size() int {
 	n := len(w.derived.Skeleton) + len(w.derived.Verdicts)
 	for i := range w.facts {
@@ -51,10 +51,10 @@ func (w *view) size() int {
 	return n
 }
 
-// views holds the views in use. They hold texts and prepared facts, so they are few and leave when
-// idle.
+// views holds the views in use. They contain texts and prepared facts, so their number is small and
+// idle ones are dropped.
 type views struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	bytes   int        // of the items
 	items   map[viewKey]*item
 	flights map[viewKey]*flight
@@ -62,17 +62,17 @@ type views struct {
 
 type item struct {
 	view       *view
-	made, used time.Time // made: or last asked to be made anew
+	made, used time.Time // made: or last requested to be made again
 }
 
-// flight is a view that is being made. view and err are set before done is closed.
+// flight is a view being made. view and err are set before done is closed.
 type flight struct {
 	done chan struct{}
 	view *view
 	err  error
 }
 
-// The bounds of the views in RAM: how many, and their bytes.
+// The limits of the views in RAM: their number and bytes.
 const (
 	mostViews     = 1024
 	mostViewBytes = 256 << 20
@@ -88,9 +88,9 @@ func (v *views) find(k viewKey, now time.Time) *view {
 	return nil
 }
 
-// lacks calls ask where something is missing in a view since a time, however often it was used, and
-// not again before it is as old as that once more, if ask reports that it is seen to. ask must not
-// wait.
+// lacks calls ask if a view has been incomplete since a given time, however often it was used. If
+// ask returns true, it is not called again until as much time has passed once more. ask must not
+// block.
 func (v *views) lacks(k viewKey, since, now time.Time, ask func() bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -99,7 +99,7 @@ func (v *views) lacks(k viewKey, since, now time.Time, ask func() bool) {
 	}
 }
 
-// keep takes a view. The one that was not used for the longest time makes room.
+// keep stores a view and evicts the least recently used one if there is no room.
 func (v *views) keep(k viewKey, made *view, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -115,8 +115,7 @@ func (v *views) keep(k viewKey, made *view, now time.Time) {
 	v.bytes += size
 }
 
-// oldest is the view that was not used for the longest time. It is called with mu held, and there
-// is one.
+// oldest returns the least recently used view. mu must be held, and there must be a view.
 func (v *views) oldest() (oldest viewKey) {
 	var used time.Time
 	first := true
@@ -128,7 +127,7 @@ func (v *views) oldest() (oldest viewKey) {
 	return oldest
 }
 
-// drop forgets a view. It is called with mu held.
+// drop removes a view. mu must be held.
 func (v *views) drop(k viewKey) {
 	if item := v.items[k]; item != nil {
 		v.bytes -= item.view.size()
@@ -136,7 +135,7 @@ func (v *views) drop(k viewKey) {
 	}
 }
 
-// dropIf forgets the views that a test holds for.
+// dropIf removes the views for which test is true.
 func (v *views) dropIf(test func(viewKey, time.Time) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -147,8 +146,8 @@ func (v *views) dropIf(test func(viewKey, time.Time) bool) {
 	}
 }
 
-// board returns the flight that makes k, and whether the caller is to make it. Unless it is to be made
-// anew, one that has landed since the view was looked for will do.
+// board returns the flight that makes k, and whether the caller has to make it. Unless anew is set,
+// a view completed since the last lookup is used.
 func (v *views) board(k viewKey, anew bool) (f *flight, leads bool) { //nolint:revive // as of view
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -183,15 +182,14 @@ type viewed struct {
 	n       int // its number
 	lease   string
 	care    page.Care
-	text    func() (string, error) // called when the text itself is needed
+	text    func() (string, error) // called if the text itself is needed
 }
 
-// errNotUsed ends the reading of a version that nobody uses any more.
+// errNotUsed ends the renewal of a version that is no longer in use.
 var errNotUsed = errors.New("a context that is read again is not in use")
 
-// view returns what goes with a version. One request makes it, and others that need it wait. Where
-// there is one that lacks something no request waits: it serves, and Run is asked to have it made
-// anew.
+// view returns the view of a version. One request makes it, and others that need it wait. For an
+// incomplete one no request waits: it is used, and Run is asked to make it again.
 func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error) { //nolint:revive // as of resolve
 	k, revision := keyOf(what.at.Tenant, what.version), s.revision.Load()
 	found := s.views.find(k, s.now())
@@ -206,7 +204,7 @@ func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error
 			case s.rereads <- wake{what.owner, Ref{ID: what.at.ID, Version: what.n, Lease: what.lease}}:
 				return true
 			default:
-				return false // asked for with the next use
+				return false // requested with the next use
 			}
 		})
 		return found, nil
@@ -223,15 +221,16 @@ func (s *Store) view(ctx context.Context, what *viewed, anew bool) (*view, error
 			return nil, fmt.Errorf("wait for what goes with a context: %w", ctx.Err())
 		}
 	}
-	f.err = &UnavailableError{RetryAfter: retryAfter, Err: errors.New("what goes with a context was not made")} // for those who wait, should this panic
+	// for those who wait, in case this panics
+	f.err = &UnavailableError{RetryAfter: retryAfter, Err: errors.New("what goes with a context was not made")}
 	defer s.views.land(k, f)
 	if !anew {
-		ctx = context.WithoutCancel(ctx) // others wait for it; what is made anew ends with Run
+		ctx = context.WithoutCancel(ctx) // others wait for it; a renewal ends with Run
 	}
 	f.view, f.err = s.makeView(ctx, what)
 	sound := f.err == nil && (f.view.derived.Partial || f.view.derived.Revision == *s.revision.Load())
 	if !sound && found != nil && revision == s.revision.Load() {
-		f.view, f.err, sound = found, nil, true // it serves until the next try
+		f.view, f.err, sound = found, nil, true // it is used until the next attempt
 	}
 	if sound {
 		s.views.keep(k, f.view, s.now())
@@ -260,10 +259,11 @@ func (w *view) sign() {
 	b, err := json.Marshal(struct {
 		Verdicts json.RawMessage
 		Tokens   map[string]int
-		Facts    []Fact `json:",omitempty"` // none look alike, however they were given
+		Facts    []Fact `json:",omitempty"` // missing and empty lists are equal
 	}{w.derived.Verdicts, w.derived.Tokens, w.facts})
 	if err != nil {
-		b = fmt.Appendf(nil, "%s %v %q", w.derived.Verdicts, w.derived.Tokens, w.facts) // verdicts that are no JSON
+		// verdicts that are not JSON
+		b = fmt.Appendf(nil, "%s %v %q", w.derived.Verdicts, w.derived.Tokens, w.facts)
 	}
 	w.digest = blob.Of(b)
 }
@@ -281,8 +281,8 @@ func (s *Store) readInto(ctx context.Context, t ledger.Tenant, v *ledger.Version
 	return nil
 }
 
-// deriveAnew replaces what another revision had derived. When that fails the old stays, and its
-// revision says so.
+// deriveAnew replaces what another revision derived. After an error the old data stays, with its
+// revision.
 func (s *Store) deriveAnew(ctx context.Context, t Text, at ledger.Name, n int, revision string, made *view) {
 	var err error
 	if t.Text, err = t.Whole(); err == nil {
@@ -303,11 +303,11 @@ func (s *Store) deriveAnew(ctx context.Context, t Text, at ledger.Name, n int, r
 	s.o.Log.LogAttrs(ctx, slog.LevelWarn, "context is used with what an older model made of it",
 		slog.String("context", at.ID), slog.String("error", err.Error()))
 	if made.derived.Revision == revision {
-		made.derived.Revision = "" // nothing was ever derived
+		made.derived.Revision = "" // nothing has been derived
 	}
 }
 
-// ground completes a view: it names what was derived and prepares the facts.
+// ground completes a view: it sets the revision of the derived data and prepares the facts.
 func (s *Store) ground(ctx context.Context, t Text, made *view) (err error) {
 	made.sign()
 	if s.o.Ground == nil {
@@ -320,7 +320,7 @@ func (s *Store) ground(ctx context.Context, t Text, made *view) (err error) {
 	return nil
 }
 
-// read brings an object of JSON in.
+// read brings in an object that is JSON.
 func (s *Store) read(ctx context.Context, t ledger.Tenant, o ledger.Object, c page.Care, into any) error {
 	h, err := s.pager.Get(ctx, t, o, c)
 	if err != nil {
