@@ -8,13 +8,14 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Source is L3. Get returns the packed form of an object, which is the caller's. It bounds the time
-// it takes itself and is not told when a waiting request goes away. Safe for concurrent use.
+// Source is L3. Get returns the packed form of an object, which the caller owns. It limits its own
+// duration and is not cancelled when a waiting request ends. Implementations must be safe for
+// concurrent use.
 type Source interface {
 	Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error)
 }
 
-// load is an object on its way in. err, hot and from are set before done is closed.
+// load is an object being brought in. err, hot and from are set before done is closed.
 type load struct {
 	done chan struct{}
 	hot  []byte
@@ -22,17 +23,16 @@ type load struct {
 	err  error
 }
 
-// Held is an object in use. Its bytes stay, whatever the pager does.
+// Held is an object in use. Its bytes stay valid, whatever the pager does.
 type Held struct {
-	Bytes []byte // to be read only
-	Tier  Tier   // where the bytes were
+	Bytes []byte // read-only
+	Tier  Tier   // where the bytes were found
 
 	p *Pager
 	e *entry
 }
 
-// Release says that the object is no longer in use. It is called once; the zero Held may be
-// released.
+// Release ends the use of the object. It must be called once; the zero Held may be released.
 func (h Held) Release() {
 	if h.e == nil {
 		return
@@ -50,8 +50,8 @@ func (h Held) Release() {
 	h.p.seat(h.e)
 }
 
-// Get returns an object's bytes from the nearest tier, hot from now on if there is room. Requests
-// for an object that is on its way in wait for it, until ctx is done. Errors wrap ErrGone,
+// Get returns an object's bytes from the nearest tier and makes it hot if there is room. Requests
+// for an object that is being brought in wait for it, until ctx is done. Errors wrap ErrGone,
 // blob.ErrDamaged or come from the source.
 func (p *Pager) Get(ctx context.Context, t ledger.Tenant, o ledger.Object, c Care) (Held, error) {
 	k := Key{Tenant: t, Sum: o.Sum}
@@ -86,7 +86,7 @@ func (p *Pager) Get(ctx context.Context, t ledger.Tenant, o ledger.Object, c Car
 	return p.arrived(e, l, fetched)
 }
 
-// await waits for what another request brings in.
+// await waits for an object that another request brings in.
 func (p *Pager) await(ctx context.Context, e *entry, l *load) (Held, error) {
 	h := Held{p: p, e: e}
 	select {
@@ -103,7 +103,7 @@ func (p *Pager) await(ctx context.Context, e *entry, l *load) (Held, error) {
 	return h, nil
 }
 
-// bring unpacks an object, after fetching it where need be. It returns what it fetched.
+// bring unpacks an object, after fetching it if necessary. It returns what it fetched.
 func (p *Pager) bring(ctx context.Context, e *entry, l *load, packed []byte) (fetched []byte) {
 	start := p.o.Now()
 	defer func() {
@@ -130,7 +130,7 @@ func (p *Pager) bring(ctx context.Context, e *entry, l *load, packed []byte) (fe
 	return fetched
 }
 
-// arrived ends a load and wakes those that wait for it.
+// arrived ends a load and wakes the requests that wait for it.
 func (p *Pager) arrived(e *entry, l *load, fetched []byte) (Held, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,15 +1,15 @@
 // Package page keeps the bytes of contexts in tiers: hot (unpacked, ready to be spliced), L2
-// (packed, in RAM) and L3 (packed, elsewhere). Objects never change, so paging out is forgetting
+// (packed, in RAM) and L3 (packed, in the Source). Objects never change, so paging out drops bytes
 // and costs no I/O.
 //
-// What is hot or in L2 stays within a bound of bytes. Over the high watermark the objects that are
-// cheapest to bring back go first, down to the low one: GDSF, rank = age + uses x cost / size
-// (Cherkasova, "Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy",
-// HP Labs 1998). Objects in use and pinned ones stay, and so does the packed form of what has no
-// other home.
+// The bytes of hot and L2 are limited. Above the high watermark the objects that are cheapest to
+// bring back are paged out first, until the low watermark is reached: GDSF, rank = age + uses x
+// cost / size (Cherkasova, "Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency
+// Caching Policy", HP Labs 1998). Objects in use and pinned ones stay, and so does the packed form
+// of objects that are not in L3.
 //
-// What was packed fast (see blob.Pack) is packed again, tightly, once it is in L2 only: Loose names
-// what there is to do, and Replace takes the result.
+// Objects that were packed fast (see blob.Pack) are packed again, tightly, once they are in L2
+// only: Loose returns the objects to pack, and Replace stores the result.
 //
 // A Pager is safe for concurrent use, starts no goroutine and holds its lock for memory accesses
 // only.
@@ -27,13 +27,13 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// ErrFull says that an object without another home has no room.
+// ErrFull reports that there is no room for an object that is not in L3.
 var ErrFull = errors.New("no room left for contexts in memory")
 
-// ErrGone says that an object is neither in RAM nor has it another home.
+// ErrGone reports that an object is neither in RAM nor in L3.
 var ErrGone = errors.New("object is not stored")
 
-// Tier is where an object's bytes are, or were when they were asked for. A higher one is nearer.
+// Tier is where an object's bytes are, or were when they were requested. Higher values are nearer.
 type Tier uint8
 
 // The tiers.
@@ -44,7 +44,7 @@ const (
 	Hot
 )
 
-// String is the name of the tier, as in the header x-signalbox-context-tier.
+// String returns the name of the tier, as in the header x-signalbox-context-tier.
 func (t Tier) String() string {
 	switch t {
 	case L3:
@@ -58,38 +58,40 @@ func (t Tier) String() string {
 	return "gone"
 }
 
-// Key names an object. Tenants never share one.
+// Key identifies an object. Tenants never share one.
 type Key struct {
 	Tenant ledger.Tenant
 	Sum    blob.Sum
 }
 
-// Care says how an object should be treated. Of several wishes for one object the stronger holds.
+// Care is how an object should be treated. Of several requests for one object the strongest
+// applies.
 type Care struct {
-	PinUntil time.Time // until then it stays in RAM, hot if it is
-	NextUse  time.Time // until then idle timers leave it alone, and others go first
-	Priority int       // 0..9; each step counts like as many uses more
+	PinUntil time.Time // until then it stays in RAM, and hot if it is hot
+	NextUse  time.Time // until then idle timers ignore it, and others are paged out first
+	Priority int       // 0..9; each step counts like that many more uses
 }
 
-// Options of a Pager. Zero fields take the value of DefaultOptions, but for L3Latency.
+// Options are options of a Pager. Zero fields except L3Latency take the value of DefaultOptions.
 type Options struct {
-	Bytes     int64         // bound of hot and L2 together
+	Bytes     int64         // limit of hot and L2 together
 	High, Low float64       // watermarks as shares of Bytes, 0 < Low <= High <= 1
-	IdleHot   time.Duration // without use for so long, hot becomes L2
-	IdleL2    time.Duration // without use for so long, L2 becomes L3, where there is one
+	IdleHot   time.Duration // time without use after which hot becomes L2
+	IdleL2    time.Duration // time without use after which L2 becomes L3, if there is one
 	Now       func() time.Time
-	Paged     func(from, to Tier, bytes int) // told of every move, with the lock held; must be fast; may be nil
-	// Loaded is told how long it took to bring an object in, from L2 or L3, and its unpacked size;
+	// called for every move, with the lock held; must be fast; may be nil
+	Paged func(from, to Tier, bytes int)
+	// Loaded receives the time taken to bring an object in, from L2 or L3, and its unpacked size;
 	// may be nil.
 	Loaded func(from Tier, took time.Duration, bytes int)
 }
 
-// DefaultOptions are 1 GiB, watermarks of 85 and 70 %, 30 s and 5 min.
+// DefaultOptions returns 1 GiB, watermarks of 85 and 70 %, 30 s and 5 min.
 func DefaultOptions() Options {
 	return Options{Bytes: 1 << 30, High: 0.85, Low: 0.70, IdleHot: 30 * time.Second, IdleL2: 5 * time.Minute, Now: time.Now}
 }
 
-// Validate reports every field out of its range.
+// Validate reports every field that is out of range.
 func (o Options) Validate() error {
 	var errs []error
 	if o.Bytes < 0 {
@@ -130,30 +132,29 @@ type Pager struct {
 	o      Options
 	source Source
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[Key]*entry
 	victims ranking
-	hot     list.List // *entry, longest unused in front
+	hot     list.List // *entry, least recently used first
 	cold    list.List // of those in L2 only
 	age     float64   // of GDSF: the rank of the last victim
-	loose   []*entry  // came into L2 loosely packed; some may have moved on since
-	leaving []Loose   // were sent to L3 before they were packed tightly
+	loose   []*entry  // entered L2 loosely packed; some may have moved on since
+	leaving []Loose   // sent to L3 before they were packed tightly
 	waiting int64     // packed bytes of leaving
 	stats   Stats
 }
 
-// Stats count what a Pager holds now.
+// Stats are the current counts of a Pager.
 type Stats struct {
 	Hot, L2           int   // objects whose nearest tier this is
-	HotBytes, L2Bytes int64 // unpacked; packed, those of hot objects too
+	HotBytes, L2Bytes int64 // unpacked; packed, including that of hot objects
 }
 
-// overhead is what an entry costs beside its bytes: the entry, its places in map, lists and
-// ranking.
+// overhead is the size of an entry in addition to its bytes: the entry itself and its places in
+// map, lists and ranking.
 const overhead = 384
 
-// New returns an empty Pager. source is where objects come from that are not in RAM; nil: there is
-// no L3.
+// New returns an empty Pager. source provides objects that are not in RAM; nil: there is no L3.
 func New(o Options, source Source) (*Pager, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("pager options: %w", err)
@@ -161,14 +162,14 @@ func New(o Options, source Source) (*Pager, error) {
 	return &Pager{o: o.withDefaults(), source: source, entries: map[Key]*entry{}}, nil
 }
 
-// entry is one object in RAM. All fields but key and object are guarded by Pager.mu.
+// entry is one object in RAM. Pager.mu guards all fields except key and object.
 type entry struct {
 	key    Key
 	object ledger.Object
 
 	hot, packed []byte
 	safe        bool // L3 has it too
-	doomed      bool // to go when the last user is done
+	doomed      bool // to be removed when the last user is done
 	queued      bool // in Pager.loose
 	refs        int
 	care        Care
@@ -177,10 +178,10 @@ type entry struct {
 	loading     *load
 
 	rank   float64
-	place  int           // in the ranking, -1: not there
+	place  int           // index in the ranking, -1: not in it
 	in     *list.List    // Pager.hot or Pager.cold, nil: in none
 	seat   *list.Element // in that list
-	seated time.Time     // last, when it got the seat
+	seated time.Time     // when it got the seat
 }
 
 func (e *entry) tier() Tier {
@@ -195,16 +196,16 @@ func (e *entry) tier() Tier {
 	return Gone
 }
 
-// Copy is an object in both forms. The bytes are the pager's from Add on, to be read only.
+// Copy is an object in both forms. The pager owns the bytes from Add on; they are read-only.
 type Copy struct {
 	Object      ledger.Object
 	Hot, Packed []byte
 	Safe        bool // L3 has it too
 }
 
-// Add takes an object. What is safe and does not fit is left in L3. What is not safe has no other
-// home: it stays until Forget or Saved, and ErrFull says that there is no room. Adding again what
-// is there changes its care only, and may make it safe.
+// Add adds an object. A safe one that does not fit is left in L3. One that is not safe stays until
+// Forget or Saved; ErrFull reports that there is no room for it. Adding an existing object only
+// changes its care, and may mark it safe.
 func (p *Pager) Add(k Key, o Copy, c Care) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,7 +243,7 @@ func (p *Pager) warm(e *entry, hot []byte) {
 	p.stats.HotBytes += int64(len(hot))
 }
 
-// tend takes a wish for the care of an object into account.
+// tend merges a request for the care of an object.
 func (e *entry) tend(c Care) {
 	if c.PinUntil.After(e.care.PinUntil) {
 		e.care.PinUntil = c.PinUntil
@@ -253,7 +254,7 @@ func (e *entry) tend(c Care) {
 	e.care.Priority = max(e.care.Priority, c.Priority)
 }
 
-// Care adds a wish for an object that is in RAM.
+// Care adds a request for the care of an object that is in RAM.
 func (p *Pager) Care(k Key, c Care) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,8 +264,8 @@ func (p *Pager) Care(k Key, c Care) {
 	}
 }
 
-// Unpin forgets all wishes for an object. Contexts that share it state theirs again with their next
-// use.
+// Unpin removes all care requests for an object. Contexts that share it state theirs again with
+// their next use.
 func (p *Pager) Unpin(k Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,7 +275,7 @@ func (p *Pager) Unpin(k Key) {
 	}
 }
 
-// Saved says that L3 has an object now.
+// Saved marks an object as stored in L3.
 func (p *Pager) Saved(k Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -284,7 +285,7 @@ func (p *Pager) Saved(k Key) {
 	}
 }
 
-// Keep takes back a Forget that waits for the last user, and reports whether the object is in RAM.
+// Keep cancels a Forget that waits for the last user, and reports whether the object is in RAM.
 func (p *Pager) Keep(k Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -296,8 +297,8 @@ func (p *Pager) Keep(k Key) bool {
 	return true
 }
 
-// Loose takes an object out of the queue of those that are in L2 only and loosely packed, or were
-// when PageOut sent them to L3. The bytes are to be read only.
+// Loose removes an object from the queue of those that are loosely packed and in L2 only, or were
+// when PageOut sent them to L3. The bytes are read-only.
 func (p *Pager) Loose() (l Loose, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -332,8 +333,8 @@ type Loose struct {
 
 func (e *entry) isLoose() bool { return e.hot == nil && e.packed != nil && !blob.Tight(e.packed) }
 
-// Replace puts another packed form of an object, no longer than the one that it has, in the place
-// of that, unless it has moved on.
+// Replace replaces the packed form of an object by another, no longer one, unless the object has
+// moved on.
 func (p *Pager) Replace(l Loose, packed []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -347,8 +348,8 @@ func (p *Pager) Replace(l Loose, packed []byte) {
 	p.seat(e)
 }
 
-// Forget drops an object that nothing refers to any more, whether safe or not. What is in use goes
-// when the last user is done.
+// Forget removes an object that nothing refers to any more, whether safe or not. An object in use
+// is removed when the last user is done.
 func (p *Pager) Forget(k Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -364,8 +365,8 @@ func (p *Pager) Forget(k Key) {
 	p.remove(e)
 }
 
-// PageOut moves an object to a farther tier at once, pinned or not, and returns where it is then.
-// What is in use stays where it is, and what has no L3 stays in L2.
+// PageOut moves an object to a farther tier immediately, pinned or not, and returns its tier
+// afterwards. An object in use is not moved, and without L3 it stays in L2.
 func (p *Pager) PageOut(k Key, to Tier) Tier {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -378,18 +379,18 @@ func (p *Pager) PageOut(k Key, to Tier) Tier {
 	return p.out(k, to)
 }
 
-// Drop is PageOut to L3 of an object that may not be there any more.
+// Drop is PageOut to L3 for an object that may already be gone.
 func (p *Pager) Drop(k Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out(k, L3)
 }
 
-// mostWaiting is the share of the bound, as its inverse, that objects may take which left for L3
-// and wait to be packed tightly; what does not fit stays in L3 as it is.
+// mostWaiting is the inverse of the share of the byte limit for objects that left for L3 and wait
+// to be packed tightly; others stay in L3 as they are.
 const mostWaiting = 16
 
-// out is PageOut. It is called with mu held.
+// out is PageOut. mu must be held.
 func (p *Pager) out(k Key, to Tier) Tier {
 	e := p.entries[k]
 	if e == nil {
@@ -409,7 +410,7 @@ func (p *Pager) out(k Key, to Tier) Tier {
 	return e.tier()
 }
 
-// Tier tells where an object is, without using it.
+// Tier returns where an object is, without using it.
 func (p *Pager) Tier(k Key) Tier {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -419,7 +420,7 @@ func (p *Pager) Tier(k Key) Tier {
 	return p.far()
 }
 
-// far is the tier of what is not in RAM.
+// far returns the tier of objects that are not in RAM.
 func (p *Pager) far() Tier {
 	if p.source == nil {
 		return Gone
@@ -427,7 +428,7 @@ func (p *Pager) far() Tier {
 	return L3
 }
 
-// Waking tells whether an object is being brought in right now.
+// Waking reports whether an object is being brought in.
 func (p *Pager) Waking(k Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -435,7 +436,7 @@ func (p *Pager) Waking(k Key) bool {
 	return e != nil && e.loading != nil
 }
 
-// LastUse is when an object in RAM was last used; zero when it is not there.
+// LastUse returns when an object in RAM was last used; zero if it is not in RAM.
 func (p *Pager) LastUse(k Key) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -445,7 +446,7 @@ func (p *Pager) LastUse(k Key) time.Time {
 	return time.Time{}
 }
 
-// Stats counts what is held.
+// Stats returns the current counts.
 func (p *Pager) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -454,7 +455,7 @@ func (p *Pager) Stats() Stats {
 	return s
 }
 
-// used is what counts towards the bound.
+// used returns the bytes that count towards the limit.
 func (p *Pager) used() int64 {
 	return p.stats.HotBytes + p.stats.L2Bytes + p.waiting + int64(len(p.entries))*overhead
 }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Costs of bringing bytes back, in seconds, from which ranks are made. Only their ratio matters:
-// unpacking ran at about 400 MB/s, and a GET over loopback took about 0.5 ms and 2 ns a byte
-// (BenchmarkPageIn; Redis 7.0, 2 cores).
+// Costs of bringing bytes back, in seconds, from which ranks are computed. Only their ratio
+// matters: unpacking ran at about 400 MB/s, and a GET over loopback took about 0.5 ms and 2 ns per
+// byte (BenchmarkPageIn; Redis 7.0, 2 cores).
 const (
 	unpackPerByte = 1 / 400e6
 	fetchOnce     = 0.5e-3
 	fetchPerByte  = 2e-9
 )
 
-// cost is the time to undo the next step of paging the entry out, per byte that the step frees.
+// cost returns the time to undo the next paging step of the entry, per byte that the step frees.
 func (e *entry) cost() float64 {
 	if e.hot != nil {
 		return unpackPerByte
@@ -23,8 +23,8 @@ func (e *entry) cost() float64 {
 	return (fetchOnce + fetchPerByte*float64(len(e.packed))) / float64(len(e.packed)+overhead)
 }
 
-// room makes place for need more bytes and reports whether there is. It takes victims once the high
-// watermark is passed, until the low one. keep is not taken.
+// room makes room for need more bytes and reports whether there is. Above the high watermark it
+// pages out victims until the low one. keep is not paged out.
 func (p *Pager) room(need int64, keep *entry) bool {
 	if float64(p.used()+need) <= p.o.High*float64(p.o.Bytes) {
 		return true
@@ -77,7 +77,7 @@ func (p *Pager) remove(e *entry) {
 	delete(p.entries, e.key)
 }
 
-// touch notes a use.
+// touch records a use.
 func (p *Pager) touch(e *entry) {
 	e.last = p.o.Now()
 	e.uses++
@@ -85,11 +85,11 @@ func (p *Pager) touch(e *entry) {
 	p.seat(e)
 }
 
-// rank works out the GDSF rank of the entry's next step.
+// rank computes the GDSF rank of the entry's next step.
 func (p *Pager) rank(e *entry) { e.rank = p.age + (e.uses+float64(e.care.Priority))*e.cost() }
 
-// seat puts an entry where its state wants it: into the list of its tier, at the end when it was
-// used, and into the ranking when it may be taken.
+// seat puts an entry where its state requires: into the list of its tier, at the end if it was
+// used, and into the ranking if it may be paged out.
 func (p *Pager) seat(e *entry) {
 	p.enlist(e)
 	now := p.o.Now()
@@ -134,7 +134,7 @@ func (p *Pager) enlist(e *entry) {
 	e.seat = want.InsertAfter(e, at)
 }
 
-// queue notes that an entry in L2 is loosely packed.
+// queue records that an entry in L2 is loosely packed.
 func (p *Pager) queue(e *entry) {
 	if !e.queued && e.isLoose() {
 		e.queued = true
@@ -142,7 +142,7 @@ func (p *Pager) queue(e *entry) {
 	}
 }
 
-// leave takes the entry out of its list.
+// leave removes the entry from its list.
 func (*Pager) leave(e *entry) {
 	if e.in != nil {
 		e.in.Remove(e.seat)
@@ -157,7 +157,8 @@ func (p *Pager) unseat(e *entry) {
 	}
 }
 
-// Idle pages out what was not used for the times of the options. It is called every few seconds.
+// Idle pages out objects that were not used for the times in the options. It must be called every
+// few seconds.
 func (p *Pager) Idle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,13 +190,13 @@ func idle(l *list.List, before, now time.Time) []*entry {
 	return out
 }
 
-// ranking is a heap of the entries that may be taken, the next victim on top.
+// ranking is a heap of the entries that may be paged out, the next victim on top.
 type ranking []*entry
 
-// Len is that of heap.Interface, as the methods below are.
+// Len implements heap.Interface, like the methods below.
 func (r *ranking) Len() int { return len(*r) }
 
-// Less puts those that are not awaited first, then lower ranks.
+// Less puts entries that are not awaited first, then lower ranks.
 func (r *ranking) Less(i, j int) bool {
 	x, y := (*r)[i], (*r)[j]
 	if a, b := x.awaited(), y.awaited(); a != b {
@@ -204,7 +205,7 @@ func (r *ranking) Less(i, j int) bool {
 	return x.rank < y.rank
 }
 
-// awaited tells whether the object was used for the last time before the use that was announced.
+// awaited reports whether the announced next use is after the last use.
 func (e *entry) awaited() bool { return e.care.NextUse.After(e.last) }
 
 // Swap exchanges two entries.
