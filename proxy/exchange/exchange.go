@@ -1,7 +1,7 @@
-// Package exchange is all that is known of one request: what each stage of the pipeline makes, for
-// those that follow and for its record.
+// Package exchange holds everything known about one request: what each stage of the pipeline
+// produces, for later stages and for the record.
 //
-// It does nothing by itself, and knows neither the configuration nor the client. An Exchange
+// It has no behaviour of its own, and knows neither the configuration nor the client. An Exchange
 // belongs to the goroutine of its request.
 package exchange
 
@@ -29,43 +29,46 @@ import (
 	"signalbox/stream/response"
 )
 
-// Exchange is what the stages of one request make.
+// Exchange is what the stages of one request produce.
 type Exchange struct {
-	*decide.Decision // nil until the request was decided
+	*decide.Decision // nil until the request is decided
 
 	Surface        *Surface
-	Req            *openai.Request   // nil until it was decoded
-	Lookup         *recall.Lookup    // of the cache; nil where it is off everywhere
-	Resolved       *resolve.Contexts // what its pointers lead to; nil without any
-	Mirror         *mirror.Copy      // the copy that another model gets; nil for none
-	Escalation     *trial.Course     // of its responses; nil where the first one stands
-	HideAll        bool              // personal data is replaced once the contexts are in the body
-	Tools          *tools.Choice     // that the model is offered; nil for all of them
-	Results        *tools.Results    // results of tools that are sent in short; nil for none
-	Vault          *redact.Vault     // nil when nothing was hidden from the model
-	Model          *backend.Model    // of the last attempt; nil when there was none
+	Req            *openai.Request   // nil until the body is decoded
+	Lookup         *recall.Lookup    // in the cache; nil if caching is off everywhere
+	Resolved       *resolve.Contexts // contexts that the request refers to; nil if there are none
+	Mirror         *mirror.Copy      // copy sent to another model; nil if there is none
+	Escalation     *trial.Course     // of its responses; nil without escalation
+	HideAll        bool              // redact after the contexts have been added to the body
+	Tools          *tools.Choice     // tools offered to the model; nil for all
+	Results        *tools.Results    // shortened tool results; nil if there are none
+	Vault          *redact.Vault     // redacted values; nil if nothing was redacted
+	Model          *backend.Model    // of the last attempt; nil if there was none
 	Endpoint       *pool.Endpoint
-	Wanted         *backend.Model   // that the attempts began with
-	rewrite.Params                  // of the last attempt
-	Tally          response.Tally   // by its response
-	Estimated      bool             // its usage is, since the response was cut before it told, or told what cannot be
-	Guarding       *guardrail.Check // nil when the answer is not checked
-	Guarded        guard.Outcome    // what the check found; Mode is off when there was none
-	Sent           time.Time        // when the last attempt was
-	First          time.Time        // when its response began, or the first text of it
-	Queue          time.Duration
-	Where          *placement.Plan  // nil until the request was sent
-	Placed         placement.Placed // how its endpoint was picked
-	Unsaved        error            // why the response was not stored as a context; nil when it was, or was not to be
-	Took, TTFT     time.Duration    // of the whole request, and until its stream began
-	Silent         bool             // no response began, though a comment has sent the head
-	Failure        string           // code or type of the error that the client got
-	Who            auth.Principal   // the zero value until it was identified
-	Upstream       trace.Span       // of the attempt that is answered; nil without one
+	Wanted         *backend.Model // the first model in the plan
+	rewrite.Params                // of the last attempt
+	Tally          response.Tally // from its response
+	// its usage is estimated: the response was cut before it reported usage, or reported an
+	// impossible one
+	Estimated bool
+	Guarding  *guardrail.Check // nil if the response is not checked
+	Guarded   guard.Outcome    // result of the check; Mode is off if there was none
+	Sent      time.Time        // when the last attempt was sent
+	First     time.Time        // when its response, or the response's first text, arrived
+	Queue     time.Duration
+	Where     *placement.Plan  // nil until the request is forwarded
+	Placed    placement.Placed // how its endpoint was chosen
+	// why the response was not stored as a context; nil if it was, or was not requested
+	Unsaved    error
+	Took, TTFT time.Duration  // duration of the whole request, and until its stream began
+	Silent     bool           // no response began, although a comment has sent the head
+	Failure    string         // code or type of the error that the client received
+	Who        auth.Principal // zero until the caller is identified
+	Upstream   trace.Span     // span of the answered attempt; nil if there is none
 }
 
-// PromptTokens estimates what the prompt takes, with the contexts that it names: nothing where no
-// model reads it.
+// PromptTokens estimates the tokens of the prompt, including the contexts that it names. It is 0
+// when no model reads it.
 func (o *Exchange) PromptTokens() int {
 	if o.Surface.Operation == Tokenize {
 		return 0
@@ -76,30 +79,33 @@ func (o *Exchange) PromptTokens() int {
 // Saves reports whether the response is to be stored as a context.
 func (o *Exchange) Saves() bool { return o.Contexts != nil && o.Req.Extras.SaveContext != nil }
 
-// Rewriter prepares the changes that the decision asks for in req, with what was chosen for it.
+// Rewriter returns the changes to req required by the decision and by what was chosen for the
+// request.
 func (o *Exchange) Rewriter(edits *rewrite.Options, req *openai.Request) rewrite.Change {
 	rw := rewrite.New(edits, req, o.Decision)
 	rw.Tools, rw.Results, rw.HideAll = o.Tools, o.Results, o.HideAll
 	return rw
 }
 
-// Surface is one endpoint of the API whose requests are forwarded.
+// Surface is one API endpoint whose requests are forwarded.
 type Surface struct {
-	Path string // of the client's URL; behind the base of an endpoint it is the same without /v1
+	// client's path; the upstream path is the same, without /v1, relative to the endpoint's base
+	// URL
+	Path string
 	API  openai.API
-	// Operation names the span, and is gen_ai.operation.name: chat, text_completion and embeddings
-	// are the words of the OTel GenAI conventions, which call a request to the Responses API chat
-	// as well.
+	// Operation is the span name and the value of gen_ai.operation.name. chat, text_completion and
+	// embeddings are the values of the OTel GenAI conventions, which also use chat for the
+	// Responses API.
 	Operation string
 	Form      bool // the body is multipart/form-data
-	// Messages: requests are those of Anthropic's Messages API, and are worked on as chat
-	// completions.
+	// Messages means that requests are those of Anthropic's Messages API, which are processed as
+	// chat completions.
 	Messages bool
 }
 
-// UpstreamPath is the path below the base of an endpoint, without a slash in front. direct: the
-// body is one of the Messages API.
-func (s *Surface) UpstreamPath(direct bool) string { //nolint:revive // what the body is
+// UpstreamPath returns the path relative to an endpoint's base URL, without a leading slash. direct
+// means that the body is one of the Messages API.
+func (s *Surface) UpstreamPath(direct bool) string { //nolint:revive // a property of the body
 	path := s.Path
 	if s.Messages && !direct {
 		path = ChatPath
@@ -107,12 +113,11 @@ func (s *Surface) UpstreamPath(direct bool) string { //nolint:revive // what the
 	return strings.TrimPrefix(path, "/v1/")
 }
 
-// Tokenize is the operation of the API that counts tokens and asks no model.
+// Tokenize is the operation that counts tokens without running a model.
 const Tokenize = "tokenize"
 
-// Embeddings is the operation of the only API beside those of completions whose answers tell their
-// usage everywhere.
+// Embeddings is the only operation besides the completions whose responses always report usage.
 const Embeddings = "embeddings"
 
-// ChatPath is the path that most requests come to.
+// ChatPath is the path of most requests.
 const ChatPath = "/v1/chat/completions"

@@ -1,4 +1,4 @@
-// Package explain tells why a request was decided as it was, and what would be done with it, or
-// was: the answer of the explain endpoint, of the command, and of x_signalbox.decision. It decides
-// nothing: it runs what the decision ran once more, with its reasons.
+// Package explain explains why a request was decided as it was, and how it is or would be served.
+// This is the content of the explain endpoint, the command and x_signalbox.decision. It makes no
+// decision: it repeats the evaluation and records the reasons.
 package explain

@@ -20,95 +20,112 @@ import (
 	"signalbox/stream/response"
 )
 
-// Explanation is a decision with its reasons. It is what the explain endpoint, the CLI and
-// x_signalbox.decision show.
+// Explanation is a decision with its reasons, as shown by the explain endpoint, the CLI and
+// x_signalbox.decision.
 type Explanation struct {
-	Route     string                   `json:"route"`
-	Blocked   bool                     `json:"blocked"`
-	Models    []string                 `json:"models"`     // candidates in the order they would be tried
-	Model     string                   `json:"model"`      // the first of them; empty when nothing would be forwarded
-	Reasoning string                   `json:"reasoning"`  // as the route says: none, low, medium, high, auto or empty
-	MaxTokens any                      `json:"max_tokens"` // a number, "auto" or null
-	Prompt    string                   `json:"prompt"`     // name of the system prompt; empty without one
-	Guard     string                   `json:"guard"`
-	Cache     string                   `json:"cache"`
-	Signals   map[string]signals.Trace `json:"signals"` // every signal that the rules mention
-	Routes    []rules.RouteTrace       `json:"routes"`
+	Route   string   `json:"route"`
+	Blocked bool     `json:"blocked"`
+	Models  []string `json:"models"` // candidates in the order to try them
+	// the first candidate; empty if nothing would be forwarded
+	Model string `json:"model"`
+	// as set by the route: none, low, medium, high, auto or empty
+	Reasoning string `json:"reasoning"`
+	MaxTokens any    `json:"max_tokens"` // a number, "auto" or null
+	// name of the system prompt; empty if there is none
+	Prompt  string                   `json:"prompt"`
+	Guard   string                   `json:"guard"`
+	Cache   string                   `json:"cache"`
+	Signals map[string]signals.Trace `json:"signals"` // every signal that the rules mention
+	Routes  []rules.RouteTrace       `json:"routes"`
 
 	Outcome string `json:"outcome"` // matched, fail_closed, unavailable or default
-	// signals that the decision had to do without; a route that blocks for want of them answers 503
-	Failed     []string    `json:"failed,omitempty"`
-	By         string      `json:"by,omitempty"`         // how one of several models is chosen
-	Candidates []Candidate `json:"candidates,omitempty"` // in the order to try them, those that are left out last; weighted ones, which are drawn for each request, in the order of the file
-	Recall     *Recall     `json:"recall,omitempty"`     // what the cache would do; absent where it is off
-	// which answers are thrown away, and what became of this one; absent where the first stands
+	// signals missing in the decision; a route that blocks because of them responds with 503
+	Failed []string `json:"failed,omitempty"`
+	By     string   `json:"by,omitempty"` // the criterion of the choice among models
+	// in the order to try them, those left out last; weighted ones, drawn per request, in the order
+	// of the file
+	Candidates []Candidate `json:"candidates,omitempty"`
+	// what the cache would do; absent if caching is off
+	Recall *Recall `json:"recall,omitempty"`
+	// which responses are discarded, and what happened to this one; absent without escalation
 	Escalation   *trial.Escalation    `json:"escalation,omitempty"`
-	Canary       *decide.Canary       `json:"canary,omitempty"`       // absent where no model is tried out
-	Conversation *decide.Conversation `json:"conversation,omitempty"` // absent where nothing sticks
-	Budget       string               `json:"budget,omitempty"`       // what is saved with, as a budget is nearly used up: cheaper, less_effort or both; absent where nothing is
-	Contexts     []string             `json:"contexts,omitempty"`     // that the request names, each as ID@VERSION
-	Evidence     *guardrail.Evidence  `json:"evidence,omitempty"`     // what the guard has to check the response against; absent when it is off or has nothing
-	Sent         *Sent                `json:"sent,omitempty"`         // what the model is asked for; absent when nothing would be forwarded
+	Canary       *decide.Canary       `json:"canary,omitempty"`       // absent without a canary
+	Conversation *decide.Conversation `json:"conversation,omitempty"` // absent if stickiness is off
+	// savings because a budget is nearly exhausted: cheaper, less_effort or both; absent if there
+	// are none
+	Budget string `json:"budget,omitempty"`
+	// contexts that the request names, as ID@VERSION
+	Contexts []string `json:"contexts,omitempty"`
+	// what the guard has to check the response against; absent if it is off or has nothing
+	Evidence *guardrail.Evidence `json:"evidence,omitempty"`
+	// what is sent to the model; absent if nothing would be forwarded
+	Sent *Sent `json:"sent,omitempty"`
 }
 
-// Candidate is a model that a route names, with what the choice looks at. What is not known is
+// Candidate is a model that a route lists, with the figures for the choice. Unknown figures are
 // absent.
 type Candidate struct {
 	Name    string   `json:"name"`
-	Quality *float64 `json:"quality,omitempty"`   // expected share of right answers, in [0,1]
-	Cost    *float64 `json:"cost_usd,omitempty"`  // expected, of prompt and answer
-	Seconds *float64 `json:"latency_s,omitempty"` // expected, to the end of the answer
-	Left    string   `json:"note,omitempty"`      // why it stands behind others or is left out
-	Out     bool     `json:"left_out,omitempty"`  // it is not tried
-	// what quality was made of; absent where no outcome is known
+	Quality *float64 `json:"quality,omitempty"`   // expected share of correct responses, in [0,1]
+	Cost    *float64 `json:"cost_usd,omitempty"`  // expected, for prompt and response
+	Seconds *float64 `json:"latency_s,omitempty"` // expected, to the end of the response
+	Left    string   `json:"note,omitempty"`      // why it is ranked lower or left out
+	Out     bool     `json:"left_out,omitempty"`  // not tried
+	// basis of the quality; absent if no outcome is known
 	Outcomes *Outcomes `json:"outcomes,omitempty"`
 }
 
-// Outcomes is what the outcomes of earlier requests let one expect of a model.
+// Outcomes is what the outcomes of earlier requests predict for a model.
 type Outcomes struct {
-	Configured float64 `json:"configured"`         // quality by skills alone, in [0,1]; 0.5 without any
-	Deviation  float64 `json:"standard_deviation"` // of quality
-	Sure       float64 `json:"sure"`               // quality without what is in doubt: the best by it is chosen
-	Judged     float64 `json:"judged"`             // outcomes of the model
-	Near       float64 `json:"near"`               // those of near requests, by how near they are
-	Tokens     float64 `json:"tokens,omitempty"`   // expected length of the response
-	// by effort of reasoning, from the least; absent where outcomes do not choose it
+	// quality according to the skills alone, in [0,1]; 0.5 without skills
+	Configured float64 `json:"configured"`
+	Deviation  float64 `json:"standard_deviation"` // standard deviation of the quality
+	// quality without what is uncertain; compared when choosing by quality
+	Sure   float64 `json:"sure"`
+	Judged float64 `json:"judged"`           // weight of the model's outcomes
+	Near   float64 `json:"near"`             // weight of similar requests, by similarity
+	Tokens float64 `json:"tokens,omitempty"` // expected length of the response
+	// by effort, lowest first; absent if outcomes do not choose the effort
 	Efforts []EffortOutcomes `json:"efforts,omitempty"`
 }
 
-// EffortOutcomes is the same at one effort of reasoning.
+// EffortOutcomes holds the same for one effort.
 type EffortOutcomes struct {
 	Effort    string  `json:"effort"`
-	Quality   float64 `json:"quality"`            // expected share of right answers, in [0,1]
-	Deviation float64 `json:"standard_deviation"` // of quality
+	Quality   float64 `json:"quality"`            // expected share of correct responses, in [0,1]
+	Deviation float64 `json:"standard_deviation"` // standard deviation of the quality
 	Judged    float64 `json:"judged"`
 	Near      float64 `json:"near"`
 	Tokens    float64 `json:"tokens,omitempty"`
-	// by how much the quality differs from that of other calibrated efforts was measured on the outcomes
+	// the difference from the quality of other calibrated efforts was measured on the outcomes
 	Calibrated bool    `json:"calibrated,omitempty"`
-	Doubt      float64 `json:"doubt,omitempty"` // standard error of that difference, of quality
+	Doubt      float64 `json:"doubt,omitempty"` // standard error of that difference
 }
 
-// Sent is how a request is rewritten for the model that is tried first, or that has answered.
+// Sent is how a request is rewritten for the first model, or for the model that answered.
 type Sent struct {
 	Model string `json:"model"`
-	// the effort that is sent: none, low, medium, high or another of the model's; none where thinking
-	// is switched off, empty where nothing is sent
+	// the effort sent: none, low, medium, high or another value of the model; none if thinking is
+	// turned off, empty if nothing is sent
 	Reasoning string `json:"reasoning"`
-	// what `reasoning: auto` went by: outcomes, complexity, or exploring, where it was drawn to
-	// learn; absent where the route or the client says the effort
+	// basis of `reasoning: auto`: outcomes, complexity, or exploring if it was drawn to learn;
+	// absent if the route or the client sets the effort
 	ReasoningBy string `json:"reasoning_by,omitempty"`
-	MaxTokens   int    `json:"max_tokens,omitempty"` // 0: no limit is sent
-	// client, route, auto: from the lengths of earlier answers, or outcomes: from those to near
-	// requests
-	Limit   string `json:"max_tokens_from,omitempty"`
-	Tools   string `json:"tools,omitempty"`        // how many of those that the client names, as 8/60; absent for all
-	Results string `json:"tool_results,omitempty"` // how many results of tools are shortened, as 3/12; absent for none
-	Prompt  string `json:"prompt,omitempty"`       // what became of the system prompt: inserted, replaced, prefixed or kept; absent where the route has none
+	MaxTokens   int    `json:"max_tokens,omitempty"` // 0 if no limit is sent
+	// client, route, auto (from the lengths of earlier responses) or outcomes (from those of
+	// similar requests)
+	Limit string `json:"max_tokens_from,omitempty"`
+	// number offered of those in the request, such as 8/60; absent for all
+	Tools string `json:"tools,omitempty"`
+	// number of shortened tool results, such as 3/12; absent for none
+	Results string `json:"tool_results,omitempty"`
+	// what happened to the system prompt: inserted, replaced, prefixed or kept; absent if the route
+	// has none
+	Prompt string `json:"prompt,omitempty"`
 }
 
-// Explain builds the explanation of a decision; offered are the tools that the model is offered,
-// nil for all of them. It runs the trace, which costs more than the decision did.
+// Explain returns the explanation of a decision; offered holds the tools offered to the model, nil
+// for all. It runs the trace, which costs more than the decision.
 func (x *Explainer) Explain(d *decide.Decision, offered *tools.Choice) *Explanation {
 	e := &Explanation{
 		Route: d.Route, Failed: d.Degraded(), Models: []string{}, Guard: "off", Cache: "off",
@@ -141,7 +158,7 @@ func (x *Explainer) Explain(d *decide.Decision, offered *tools.Choice) *Explanat
 	return e
 }
 
-// explainModels lists the candidates and says how the first one is asked.
+// explainModels lists the candidates and describes the request to the first one.
 func (x *Explainer) explainModels(d *decide.Decision, offered *tools.Choice, e *Explanation) {
 	e.By, e.Escalation = d.Action.By, trial.Explain(d.Action)
 	ranked := d.Base.Chooser.Rank(d.ChoiceRequest())
@@ -165,7 +182,7 @@ func (x *Explainer) explainModels(d *decide.Decision, offered *tools.Choice, e *
 	}
 }
 
-// explainOutcomes tells what the quality of a candidate was made of.
+// explainOutcomes describes the basis of a candidate's quality.
 func explainOutcomes(c *choose.Candidate) *Outcomes {
 	e := c.Expected
 	if e == nil {
@@ -186,7 +203,7 @@ func explainOutcomes(c *choose.Candidate) *Outcomes {
 	return out
 }
 
-// known is nil for a figure that is not.
+// known returns nil for an unknown figure.
 func known(x float64) *float64 {
 	if x < 0 {
 		return nil
@@ -194,7 +211,7 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// sentTo rewrites the request for m, as forward does, and says what became of it.
+// sentTo rewrites the request for m, as forward does, and describes the result.
 func (x *Explainer) sentTo(d *decide.Decision, offered *tools.Choice, m *backend.Model) *Sent {
 	rw := rewrite.New(x.Edits, d.Request, d)
 	rw.Tools = offered
@@ -224,7 +241,7 @@ func sentOf(rw *rewrite.Change, m *backend.Model, params rewrite.Params) *Sent {
 	return out
 }
 
-// reasoningBy tells what the effort that m is asked at rests on; empty where it was given.
+// reasoningBy names the basis of the effort sent to m; empty if it was given.
 func reasoningBy(rw *rewrite.Change, m *backend.Model) string {
 	if rw.Decision.Action.Reasoning != decide.ReasoningAuto || !m.Dialect.Leaves(rw.Request, rw.Decision.Action.Override) {
 		return ""
@@ -244,8 +261,8 @@ type Explainer struct {
 	Edits *rewrite.Options
 }
 
-// Answered tells how the request was rewritten, by rw, for m, which has answered, and what became
-// of its responses.
+// Answered records how the request was rewritten for m, the model that answered, and what happened
+// to its responses.
 func (e *Explanation) Answered(rw *rewrite.Change, m *backend.Model, params rewrite.Params, judged *trial.Course) {
 	if m != nil {
 		e.Sent = sentOf(rw, m, params)
@@ -253,9 +270,9 @@ func (e *Explanation) Answered(rw *rewrite.Change, m *backend.Model, params rewr
 	e.Escalation.Found(judged)
 }
 
-// AddTo adds x_signalbox.decision to a response, beside the summary of the guard, check, which is
-// nil without one. What else a model server put there is replaced: it speaks for nobody here. What
-// is no object stays as it is, and so does one that has the member twice.
+// AddTo adds x_signalbox.decision to a response, next to the summary of the guard's check, which
+// may be nil. Anything else that a model server put there is replaced. A body that is not an
+// object, or has the member twice, is returned unchanged.
 func (e *Explanation) AddTo(body []byte, check *guardrail.Check) []byte {
 	at, ok := response.ExtensionOf(body)
 	if !ok {
@@ -263,7 +280,7 @@ func (e *Explanation) AddTo(body []byte, check *guardrail.Check) []byte {
 	}
 	b, err := downstream.Encode(e)
 	if err != nil {
-		return body // numbers of a trace are finite; an explanation is not worth the answer
+		return body // numbers in a trace are finite; do not lose the response over an explanation
 	}
 	decision := append([]byte(`{"decision":`), b...)
 	own := body[at.Value.Start:at.Value.End]

@@ -9,15 +9,17 @@ import (
 	"signalbox/proxy/recall"
 )
 
-// Recall is what the cache has to do with a request.
+// Recall is what the cache would do with a request.
 type Recall struct {
-	Exact      string   `json:"exact"`                // hit, miss, bypass, or why responses to such requests are not repeated
-	Semantic   string   `json:"semantic,omitempty"`   // the same for other words; with differs the nearest question is another
-	Difference string   `json:"difference,omitempty"` // of the nearest question
+	// hit, miss, bypass, or why responses to such requests are not cached
+	Exact string `json:"exact"`
+	// the same for semantic hits; differs means that the nearest question is another one
+	Semantic   string   `json:"semantic,omitempty"`
+	Difference string   `json:"difference,omitempty"` // how the nearest question differs
 	Similarity *float64 `json:"similarity,omitempty"` // of a hit
 }
 
-// explainRecall tells what the request allows; nil where the cache is off.
+// explainRecall describes what the request allows; nil if caching is off.
 func explainRecall(d *decide.Decision) *Recall {
 	m, mode := d.Lookup, d.Caches()
 	if m == nil || mode == recall.ModeOff {
@@ -30,7 +32,7 @@ func explainRecall(d *decide.Decision) *Recall {
 	return r
 }
 
-// allowed is miss where the cache may answer, else why it does not.
+// allowed returns miss if the cache may answer, otherwise why it does not.
 func allowed(m *recall.Lookup, why cache.Reason) string {
 	switch {
 	case why != cache.Eligible:
@@ -41,7 +43,7 @@ func allowed(m *recall.Lookup, why cache.Reason) string {
 	return recall.Miss
 }
 
-// TryRecall looks up what the cache would give.
+// TryRecall looks up what the cache would return.
 func TryRecall(ctx context.Context, d *decide.Decision, r *Recall) {
 	if r == nil {
 		return

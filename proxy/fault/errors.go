@@ -1,6 +1,6 @@
-// Package fault holds the errors of the request path and the one table from them to what a client
-// sees. Stages return these errors; nothing but Wire gives them a status, and nothing but Describe
-// a header. It writes no response.
+// Package fault holds the errors of the request path and the one table that maps them to responses.
+// Stages return these errors; only Wire assigns a status, and only Describe sets headers. The
+// package writes no response.
 package fault
 
 import (
@@ -18,8 +18,8 @@ import (
 	"signalbox/internal/signal"
 )
 
-// ErrStopped is the cause with which the context of a request is cancelled when the process ends
-// and waits for the request no longer. The client is told, unlike one that has disconnected.
+// ErrStopped is the cause with which a request's context is cancelled when the process ends and no
+// longer waits for the request. Unlike a client that has disconnected, this client gets an error.
 var ErrStopped = errors.New("the process ends")
 
 // Errors without details. Wire has their statuses.
@@ -44,17 +44,17 @@ var (
 	ErrNotRedacted       = errors.New("personal data is not known")
 	ErrPanicked          = errors.New("panic")
 	ErrNoProgress        = errors.New("no progress in time")
-	// ErrUncheckable: the guard must check the response and cannot.
+	// ErrUncheckable means that the guard must check the response and cannot.
 	ErrUncheckable = &UnusableError{"a body that cannot be checked"}
 )
 
-// NoRouteError is an ErrNoRoute where it is known which path was meant.
+// NoRouteError is an ErrNoRoute for which the intended path is known.
 type NoRouteError struct{ Meant string }
 
-// Error names the path that was meant.
+// Error suggests the intended path.
 func (e *NoRouteError) Error() string { return "no such path, but " + e.Meant }
 
-// Is makes it an ErrNoRoute.
+// Is matches ErrNoRoute.
 func (*NoRouteError) Is(target error) bool { return target == ErrNoRoute }
 
 // UnservedError reports a path of OpenAI's API that this proxy does not serve.
@@ -63,10 +63,10 @@ type UnservedError struct{ Path string }
 // Error names the path.
 func (e *UnservedError) Error() string { return "not served: " + e.Path }
 
-// Is makes it an ErrNoRoute.
+// Is matches ErrNoRoute.
 func (*UnservedError) Is(target error) bool { return target == ErrNoRoute }
 
-// HeaderError reports an ambiguous request header: two readers could take it for two values.
+// HeaderError reports an ambiguous request header, which two readers could interpret differently.
 type HeaderError struct{ Name string }
 
 // Error names the header.
@@ -75,17 +75,17 @@ func (e *HeaderError) Error() string { return "ambiguous header " + e.Name }
 // BlockedError carries the message of a route that blocks.
 type BlockedError struct {
 	Message string
-	Param   string // the message of the request that was refused, such as messages[7]; may be empty
+	Param   string // position of the refused message, such as messages[7]; may be empty
 }
 
-// Error holds no text of the request, nor the message.
+// Error contains neither text of the request nor the message.
 func (*BlockedError) Error() string { return "blocked by policy" }
 
 // SignalError names the unknown signals without which a request is refused, and the reason.
 type SignalError struct {
 	Signals []string      // at least one
-	Reason  signal.Reason // empty when they are known for a part of the request only
-	Away    bool          // of no_model: there is one, and it does not answer
+	Reason  signal.Reason // empty if the signals are known for a part of the request only
+	Away    bool          // with no_model: a model is configured but unavailable
 }
 
 // Error names the signals.
@@ -94,7 +94,7 @@ func (e *SignalError) Error() string { return "unknown: " + strings.Join(e.Signa
 // Unwrap returns ErrSignalUnavailable.
 func (*SignalError) Unwrap() error { return ErrSignalUnavailable }
 
-// passing reports that the signals were too late: a retry has something to wait for.
+// passing reports whether the signals were merely too late, so that a retry may succeed.
 func (e *SignalError) passing() bool {
 	return e.Reason == signal.ReasonTimeout || e.Reason == signal.ReasonOverload || e.Away
 }
@@ -104,7 +104,7 @@ func (e *SignalError) Lasting() bool {
 	return e.Reason == signal.ReasonNoModel && !e.Away || e.Reason == signal.ReasonNoText
 }
 
-// message is the text for the client: the missing signals and what to do about them.
+// message returns the text for the client: the missing signals and what to do about them.
 func (e *SignalError) message() string {
 	what := "the signal " + e.Signals[0] + " is"
 	if len(e.Signals) > 1 {
@@ -112,7 +112,7 @@ func (e *SignalError) message() string {
 	}
 	what += " not available"
 	const ending = "; this request's route lets nothing pass without, and nothing was sent to a model"
-	switch e.Reason { //nolint:exhaustive // the rest may pass
+	switch e.Reason { //nolint:exhaustive // the other reasons are temporary
 	case signal.ReasonNoModel:
 		if e.Away {
 			return what + ": the model for it does not answer at the moment" + ending + ". Try again later"
@@ -127,10 +127,10 @@ func (e *SignalError) message() string {
 	return what + " at the moment (" + string(e.Reason) + ")" + ending + ". Try again later"
 }
 
-// LateError is an ErrOverloaded that names the signals which were not ready in time.
+// LateError is an ErrOverloaded that names the signals that were not ready in time.
 type LateError struct {
-	Signals []string // at least one, as the configuration calls them
-	Bytes   int      // of the text that was not read to its end; 0 where reading it has not begun
+	Signals []string // at least one, as named in the configuration
+	Bytes   int      // size of the text that was not read completely; 0 if reading had not begun
 }
 
 // Error names the signals.
@@ -141,13 +141,13 @@ func (e *LateError) Error() string {
 // Unwrap returns ErrOverloaded.
 func (*LateError) Unwrap() error { return ErrOverloaded }
 
-// retryAfter is how many seconds a client is to wait: what was read is remembered, so that another
-// attempt goes on behind it, and the wait is the time that one idle core takes for the whole text.
+// retryAfter returns the seconds that a client should wait. What was read is remembered, so another
+// attempt continues from there; the wait is the time that one idle core needs for the whole text.
 func (e *LateError) retryAfter() int {
 	return min(1+e.Bytes/readPace, retryAfterLate)
 }
 
-// message is the text for the client: the signals, why they are missing, and when to try again.
+// message returns the text for the client: the signals, why they are missing, and when to retry.
 func (e *LateError) message() string {
 	what := "the signal " + e.Signals[0] + " was"
 	if len(e.Signals) > 1 {
@@ -164,10 +164,10 @@ func (e *LateError) message() string {
 // UnknownModelError names a model that is not configured.
 type UnknownModelError struct {
 	Model string
-	Known []string // what the caller may ask for
+	Known []string // names that the caller may ask for
 }
 
-// Error quotes at most 200 bytes of the name, and says what was probably meant.
+// Error quotes at most 200 bytes of the name and suggests the probable one.
 func (e *UnknownModelError) Error() string {
 	text := fmt.Sprintf("unknown model %.200q", e.Model)
 	if best := nearest(e.Model, e.Known); best != "" {
@@ -179,12 +179,12 @@ func (e *UnknownModelError) Error() string {
 	return text
 }
 
-// maxName bounds the names that are compared: edit distance is quadratic, and a name is the
-// client's.
+// maxName limits the names that are compared, since edit distance is quadratic and the client
+// chooses the name.
 const maxName = 64
 
-// nearest returns the known name that a name is probably a slip of, at most one edit for every
-// three characters and one more; empty for none.
+// nearest returns the known name that a name is probably a typo of, with at most one edit per three
+// characters plus one; empty if there is none.
 func nearest(name string, known []string) string {
 	best, least := "", len(name)/3+2
 	if len(name) > maxName {
@@ -204,16 +204,17 @@ func nearest(name string, known []string) string {
 // ConnectError reports a failed connection: the endpoint has not seen the request.
 type ConnectError struct{ Err error }
 
-// Error tells the cause.
+// Error includes the cause.
 func (e *ConnectError) Error() string { return "connect: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// NoResponseError reports an endpoint that took the request and failed before the client got a byte.
+// NoResponseError reports an endpoint that received the request and failed before the client got a
+// byte.
 type NoResponseError struct{ Err error }
 
-// Error tells the cause.
+// Error includes the cause.
 func (e *NoResponseError) Error() string { return "no answer: " + e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -222,7 +223,7 @@ func (e *NoResponseError) Unwrap() error { return e.Err }
 // BodyTooLargeError reports a request body above the limit.
 type BodyTooLargeError struct{ Limit int64 } // bytes
 
-// Error tells the limit.
+// Error includes the limit.
 func (e *BodyTooLargeError) Error() string {
 	return ErrBodyTooLarge.Error() + ": more than " + strconv.FormatInt(e.Limit, 10) + " bytes"
 }
@@ -233,14 +234,13 @@ func (*BodyTooLargeError) Unwrap() error { return ErrBodyTooLarge }
 // UnusableError reports a response that no client of the API expects.
 type UnusableError struct{ Problem string }
 
-// Error tells the problem.
+// Error includes the problem.
 func (e *UnusableError) Error() string { return "unusable answer: " + e.Problem }
 
-// CredentialsError reports an endpoint that does not take the credentials that the proxy has for
-// it.
+// CredentialsError reports an endpoint that refuses the credentials configured for it.
 type CredentialsError struct{ Model, Endpoint string }
 
-// Error leaves out the message of the server, which may quote the credentials.
+// Error omits the server's message, which may quote the credentials.
 func (e *CredentialsError) Error() string {
 	return "endpoint " + strconv.Quote(e.Endpoint) + " of model " + strconv.Quote(e.Model) +
 		" refused the proxy's credentials"
@@ -249,20 +249,20 @@ func (e *CredentialsError) Error() string {
 // InterruptedError reports a response that broke off after the client had received a part of it.
 type InterruptedError struct{ Err error }
 
-// Error tells the cause.
+// Error includes the cause.
 func (e *InterruptedError) Error() string { return "answer cut: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// ContextError reports a stored context that a request names and cannot use.
+// ContextError reports a stored context that a request names but cannot use.
 type ContextError struct {
 	ContextID string
 	Param     string // the request field that names it
 	Err       error
 }
 
-// Error names the context and tells the cause.
+// Error includes the context and the cause.
 func (e *ContextError) Error() string { return "resolve context " + e.ContextID + ": " + e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -272,14 +272,14 @@ func (e *ContextError) Unwrap() error { return e.Err }
 // the proxy or a model server refuses it.
 const CodeTooLong = "context_length_exceeded"
 
-// CodeUpstream is the error code where a model server did not answer, or of no use.
+// CodeUpstream is the error code for a missing or unusable response of a model server.
 const CodeUpstream = "upstream_error"
 
-// codeTooLarge is the error code of a body, or a text, with more bytes than are read.
+// codeTooLarge is the error code for a body, or a text, that exceeds the size limit.
 const codeTooLarge = "request_too_large"
 
-// Unreadable is the error of a prompt of token ids or vectors, in the field param, where a route
-// needs its text: no retry of the request can pass.
+// Unreadable returns the error of a prompt of token ids or vectors, in the field param, on a route
+// that needs its text. A retry cannot succeed.
 func Unreadable(param string) error {
 	return openai.Invalid(param,
 		param+" is given as token ids or vectors, and this request's route needs its text: send text")
@@ -287,42 +287,42 @@ func Unreadable(param string) error {
 
 // TooLongError reports a prompt that does not fit into the context window of any candidate model.
 type TooLongError struct {
-	Param   string // the field that holds the prompt; empty where that is not known
-	Message string // for the client; empty for one without numbers
+	Param   string // the field with the prompt; empty if unknown
+	Message string // for the client; empty for one without figures
 }
 
-// Error is the same for all; Message is what the client gets.
+// Error is constant; Message is for the client.
 func (*TooLongError) Error() string { return "prompt longer than any context window" }
 
-// wire returns the error of the response.
+// wire returns the API error.
 func (e *TooLongError) wire() *openai.Error {
 	message := cmp.Or(e.Message, "the prompt is longer than the context window of every model it could go to")
 	return openai.Refusal(http.StatusBadRequest, CodeTooLong, e.Param, message)
 }
 
-// ErrBusy refuses to warm a context where another request would have to wait for it.
+// ErrBusy refuses to warm a context when other requests would have to wait for it.
 var ErrBusy = openai.Refusal(http.StatusServiceUnavailable, "overloaded", "",
 	"the model servers are busy; contexts are read ahead only where nobody waits")
 
-// WarmRefusedError reports a model server that refused the request that warms a context.
+// WarmRefusedError reports a model server that refused a request to warm a context.
 type WarmRefusedError struct {
 	Model   string
-	Status  int    // of the server's response, 400 and above
-	Message string // of the server, shortened; may be empty
+	Status  int    // status of the server's response, 400 or above
+	Message string // the server's message, shortened; may be empty
 }
 
-// Error leaves out the message of the server, which may quote the context.
+// Error omits the server's message, which may quote the context.
 func (e *WarmRefusedError) Error() string {
 	return "context refused by the server of model " + strconv.Quote(e.Model) +
 		" with status " + strconv.Itoa(e.Status)
 }
 
-// Secret reports whether the message of the server may quote the endpoint's credentials.
+// Secret reports whether the server's message may quote the endpoint's credentials.
 func (e *WarmRefusedError) Secret() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }
 
-// wire returns the error of the response.
+// wire returns the API error.
 func (e *WarmRefusedError) wire() *openai.Error {
 	code := "upstream_refused"
 	if e.Status >= http.StatusInternalServerError {
@@ -336,8 +336,8 @@ func (e *WarmRefusedError) wire() *openai.Error {
 	return openai.Refusal(http.StatusBadGateway, code, "", says)
 }
 
-// Stopped returns ErrStopped for an ErrClientGone that the end of the process caused, and any other
-// error as it is.
+// Stopped returns ErrStopped for an ErrClientGone caused by the end of the process, and any other
+// error unchanged.
 func Stopped(ctx context.Context, err error) error {
 	if errors.Is(err, ErrClientGone) && errors.Is(context.Cause(ctx), ErrStopped) {
 		return ErrStopped

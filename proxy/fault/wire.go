@@ -22,8 +22,8 @@ import (
 // sent.
 const StatusClientGone = 499
 
-// Wire returns the error response for err. It is the one table from errors to responses. An error
-// that is not listed is an internal error and shows no text but the request id.
+// Wire returns the error response for err. It is the only table from errors to responses. An
+// unlisted error is an internal error, whose response contains only the request id.
 func Wire(err error, id string) *openai.Error {
 	var bad *openai.Error
 	if e := ofContexts(err); e != nil {
@@ -48,7 +48,8 @@ func Wire(err error, id string) *openai.Error {
 	return failure(err, id)
 }
 
-// Cause tells err for logs, without any text of the request, which messages for its client may quote.
+// Cause returns the text of err for logs, without any text of the request, which messages for the
+// client may quote.
 func Cause(err error) string {
 	if at, ok := errors.AsType[*ContextError](err); ok {
 		return "resolve context: " + Cause(at.Err)
@@ -65,8 +66,8 @@ func Cause(err error) string {
 	return err.Error()
 }
 
-// refusal is the part of the table up to the decision: errors of the request, of its caller and of
-// policy. It returns nil for all others.
+// refusal is the part of the table for errors before the decision: those of the request, of its
+// caller and of policy. It returns nil for all others.
 func refusal(err error) *openai.Error {
 	var (
 		header    *HeaderError
@@ -149,7 +150,7 @@ func refusal(err error) *openai.Error {
 	return nil
 }
 
-// failure is the part of the table from the decision on.
+// failure is the part of the table for errors from the decision on.
 func failure(err error, id string) *openai.Error {
 	var (
 		timeout net.Error
@@ -202,7 +203,7 @@ func failure(err error, id string) *openai.Error {
 	return openai.Refusal(http.StatusInternalServerError, "internal_error", "", "internal error, request "+id)
 }
 
-// isUpstream reports whether err is a fault of an endpoint.
+// isUpstream reports whether err is a failure of an endpoint.
 func isUpstream(err error) bool {
 	var (
 		unreached  *ConnectError
@@ -216,8 +217,8 @@ func isUpstream(err error) bool {
 		errors.As(err, &unanswered) || errors.As(err, &misfit) || errors.As(err, &cut)
 }
 
-// ofContexts returns the error response for an error of stored contexts; nil for any other, and for
-// one that clients must not see.
+// ofContexts returns the error response for an error of stored contexts; nil for any other error,
+// and for one that clients must not see.
 func ofContexts(err error) *openai.Error {
 	out := contexts.Wire(err)
 	if at, ok := errors.AsType[*ContextError](err); ok && out != nil {
@@ -226,19 +227,19 @@ func ofContexts(err error) *openai.Error {
 	return out
 }
 
-// TooLarge is the error, with status 413, of a field with more data than the proxy reads.
+// TooLarge returns the error, with status 413, for a field that exceeds the size limit.
 func TooLarge(param, message string) error {
 	return openai.Refusal(http.StatusRequestEntityTooLarge, codeTooLarge, param, message)
 }
 
-// readPace is how many bytes of prose one idle core of our machine reads for personal data in a
-// second, rounded down (docs/security.md): of what is longer than its time allows at this pace, the
-// length is what cannot be done.
+// readPace is the number of bytes of prose per second that one idle core of the reference machine
+// searches for personal data, rounded down (docs/security.md). A text that takes longer than the
+// available time at this pace is too long.
 const readPace = 40_000
 
-// Late is the error of a text that was not read for personal data, the signal of that name, in the
-// time that there is for it: with status 413 where that is too short for the length, so that sending
-// it again is of no use, and else, or where the time is not known (0), a LateError.
+// Late returns the error for a text that was not searched for personal data within patience; name
+// is the name of the signal. If patience is too short for the length, so that a retry is pointless,
+// the error has status 413. Otherwise, or if patience is 0 (unknown), it is a LateError.
 func Late(text *signal.Text, patience time.Duration, name string) error {
 	bytes := Length(text)
 	most := int(patience.Seconds() * readPace)
@@ -249,7 +250,7 @@ func Late(text *signal.Text, patience time.Duration, name string) error {
 		"longer than can be read in time: some %d are. Nothing was sent to a model", bytes, most))
 }
 
-// Length is how many bytes of text there are.
+// Length returns the size of a text in bytes.
 func Length(text *signal.Text) int {
 	n := 0
 	for i := range text.Segments {
@@ -258,8 +259,8 @@ func Length(text *signal.Text) int {
 	return n
 }
 
-// Describe sets the headers of an error response: when to retry, or that it is of no use, and that
-// the connection ends.
+// Describe sets the headers of an error response: when to retry or that a retry is pointless, and
+// whether the connection is closed.
 func Describe(h http.Header, err error) {
 	if settled(err) {
 		h.Set("X-Should-Retry", "false")
@@ -287,24 +288,26 @@ func Describe(h http.Header, err error) {
 	case errors.Is(err, ErrNoEndpoint), errors.Is(err, ErrAsleep):
 		h.Set("Retry-After", retryAfterNoEndpoint)
 	case errors.Is(err, ErrStopped):
-		h.Set("Retry-After", retryAfterOverload) // another replica, or the next process, takes it
+		// another replica, or the next process, will serve it
+		h.Set("Retry-After", retryAfterOverload)
 	case errors.Is(err, ErrOverloaded), errors.Is(err, ErrEndpointsFull), errors.Is(err, ErrBusy), errors.Is(err, ErrTooManyBytes), errors.Is(err, auth.ErrNoKeySet):
 		h.Set("Retry-After", retryAfterOverload)
 		if late, ok := errors.AsType[*LateError](err); ok {
 			h.Set("Retry-After", strconv.Itoa(late.retryAfter()))
 		}
 	case isUpstream(err):
-		// Retries are spent here; a client that repeats at once adds load to a failing pool.
+		// The proxy has already retried; a client that retries immediately adds load to a failing
+		// pool.
 		h.Set("X-Should-Retry", "false")
 	case errors.Is(err, ErrBodyTooLarge), errors.Is(err, ErrBodyTimeout), errors.Is(err, ErrBodyBroken), errors.Is(err, ErrManyHeaders), errors.Is(err, ErrMedia):
 		h.Set("Connection", "close") // the rest of the body is not worth reading
 	}
 }
 
-// settled reports an error of the request itself: sent again as it is, it would be refused again.
-// Some clients repeat a 401 (Claude Code, for a minute), and SDKs a 501. Of what is not found only
-// models and paths count, since what is stored may come; a body that broke off may arrive, and a
-// conflict of versions be over.
+// settled reports whether the request itself is wrong, so that an identical retry would be refused
+// again. Some clients retry a 401 (Claude Code, for a minute), and SDKs a 501. Of the not-found
+// errors only those for models and paths count, since stored objects may appear later. A body that
+// broke off may arrive next time, and a version conflict may be over.
 func settled(err error) bool {
 	if errors.Is(err, ErrBodyBroken) {
 		return false
@@ -318,17 +321,18 @@ func settled(err error) bool {
 		_, unknown := errors.AsType[*UnknownModelError](err)
 		return unknown || errors.Is(err, ErrNoRoute)
 	case http.StatusRequestEntityTooLarge:
-		return e.Code == codeTooLarge // of contexts, room may be made
+		return e.Code == codeTooLarge // room for contexts may become available
 	}
 	return false
 }
 
-// retryAfterOverload, in seconds: a queue of passes of some 10 ms each has moved on by then.
+// retryAfterOverload is in seconds. Within that time a queue of passes of about 10 ms each has
+// advanced.
 const retryAfterOverload = "1"
 
-// retryAfterLate, in seconds, is the longest that a client is asked to wait for a reading: SDKs take
-// no more than a minute.
+// retryAfterLate is the longest wait, in seconds, requested because of reading time. SDKs accept at
+// most a minute.
 const retryAfterLate = 30
 
-// retryAfterNoEndpoint, in seconds, is one round of health checks at the default interval.
+// retryAfterNoEndpoint is one round of health checks at the default interval, in seconds.
 const retryAfterNoEndpoint = "5"

@@ -1,5 +1,5 @@
-// Package feedback reads how good answers were: from what callers say of them, and from signs,
-// which the next request of a conversation gives of the answer before it, and an answer of itself.
-// It keeps nothing: package memory/outcomes does, and memory/outcomes/signs the turns that are
-// waited for.
+// Package feedback determines how good responses were: from ratings by callers, and from signs. A
+// sign comes from the next request of a conversation, or from the response itself. The package
+// stores nothing: memory/outcomes stores outcomes, and memory/outcomes/signs the turns that await a
+// sign.
 package feedback

@@ -9,28 +9,28 @@ import (
 	"signalbox/internal/openai"
 )
 
-// The bounds of feedback.
+// Limits of feedback.
 const maxLabel = 128 // bytes
 
 // Body is the body of POST /signalbox/v1/feedback.
 type Body struct {
-	RequestID string `json:"request_id"` // x-request-id of the answer
+	RequestID string `json:"request_id"` // x-request-id of the response
 	// how good the response was, in [0,1]
 	Outcome *float64 `json:"outcome,omitempty"`
-	Rating  string   `json:"rating,omitempty"` // in place of outcome: up is 1, down 0
+	Rating  string   `json:"rating,omitempty"` // instead of outcome: up means 1, down means 0
 	Label   string   `json:"label,omitempty"`  // at most 128 bytes, exported with the outcome
 }
 
 // Judged is the response to feedback.
 type Judged struct {
 	RequestID string  `json:"request_id"`
-	Model     string  `json:"model"` // that answered
+	Model     string  `json:"model"` // the model that answered
 	Outcome   float64 `json:"outcome"`
 	Label     string  `json:"label,omitempty"`
-	Outcomes  int     `json:"outcomes"` // that are kept of the tenant
+	Outcomes  int     `json:"outcomes"` // number stored for the tenant
 }
 
-// Parse reads a body, and the outcome that it tells, in [0,1]. Errors are those of the API.
+// Parse parses a body and returns its outcome, in [0,1]. Errors are API errors.
 func Parse(body []byte) (in Body, score float64, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -43,7 +43,7 @@ func Parse(body []byte) (in Body, score float64, err error) {
 	return in, score, err
 }
 
-// score is the outcome that a body tells.
+// score returns the outcome in a body.
 func (b *Body) score() (float64, error) {
 	switch {
 	case b.RequestID == "":

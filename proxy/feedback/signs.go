@@ -9,24 +9,24 @@ import (
 	"signalbox/proxy/decide"
 )
 
-// Answered is a request that was answered, as signs look at it.
+// Answered is an answered request, as needed to find signs.
 type Answered struct {
 	Tenant, Session string
 	ID              string // x-request-id
 	Request         *openai.Request
-	Failed          bool // the guard found a claim that it acts on
-	Cut             bool // the answer was cut at a limit that is not the client's own
+	Failed          bool // the guard found a failed claim that it acts on
+	Cut             bool // the response was cut at a limit other than the client's
 }
 
-// Judgement is what a sign says of an answer.
+// Judgement is the rating of a response by a sign.
 type Judgement struct {
-	Of    string // x-request-id of the answer
+	Of    string // x-request-id of the response
 	Sign  signs.Sign
-	Score float64 // 1 for a good one, 0 for a bad one
+	Score float64 // 1 for good, 0 for bad
 }
 
-// BySigns are the judgements that a request brings of the answer before, and its own answer of
-// itself. seen is told of the request.
+// BySigns returns the ratings that a request implies for the previous response, and those of its
+// own response. It adds the request to seen.
 func BySigns(seen *signs.Watch, a *Answered) []Judgement {
 	before, sign := seen.See(a.turn())
 	score := 0.0
@@ -48,7 +48,7 @@ func BySigns(seen *signs.Watch, a *Answered) []Judgement {
 	return out
 }
 
-// turn is a request as signs look at it.
+// turn returns a request in the form needed to find signs.
 func (a *Answered) turn() signs.Turn {
 	t := signs.Turn{Tenant: a.Tenant, Session: a.Session, ID: a.ID}
 	t.Messages = make([]signs.Message, len(a.Request.Messages))
@@ -56,7 +56,7 @@ func (a *Answered) turn() signs.Turn {
 	for i := range a.Request.Messages {
 		m := &a.Request.Messages[i]
 		t.Messages[i] = signs.Message{Role: m.Role, Text: m.Text}
-		if m.HasImage || m.Text == "" { // what it shows is told by its bytes
+		if m.HasImage || m.Text == "" { // identify an image by its bytes
 			t.Messages[i].Text = m.Text + string(a.Request.Raw[m.Span.Start:m.Span.End])
 		}
 		if m.Role == "assistant" {
@@ -70,8 +70,8 @@ func (a *Answered) turn() signs.Turn {
 	return t
 }
 
-// brokenCall reports whether a message of a chat, or an item of a response, calls a tool with
-// arguments that are no JSON.
+// brokenCall reports whether a chat message, or a response item, calls a tool with arguments that
+// are not JSON.
 func brokenCall(message []byte) bool {
 	if !bytes.Contains(message, []byte(`"arguments"`)) {
 		return false
@@ -101,8 +101,8 @@ func brokenCall(message []byte) bool {
 	return false
 }
 
-// ratedBy reads what the metadata of a request say of an answer: of the one before where they name
-// none. Other metadata are the client's own.
+// ratedBy reads a rating in the metadata of a request, by default for the previous response. Other
+// metadata belong to the client.
 func ratedBy(req *openai.Request, before string) (of, rating string) {
 	var m struct {
 		Feedback string `json:"feedback"`

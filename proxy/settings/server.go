@@ -124,12 +124,12 @@ type TLS struct {
 	ClientCAFile string `yaml:"client_ca_file" path:"true"`
 }
 
-// Files lists the files that are named.
+// Files returns the files that are set.
 func (o *TLS) Files() []string {
 	return slices.DeleteFunc([]string{o.CertFile, o.KeyFile, o.ClientCAFile}, func(f string) bool { return f == "" })
 }
 
-// Config reads the files into what a listener shows to clients, and whom it lets in. An error is
+// Config reads the files and returns the TLS configuration of a listener. An error has the form
 // "field: problem".
 func (o *TLS) Config() (*tls.Config, error) {
 	cert, err := os.ReadFile(o.CertFile)
@@ -170,7 +170,7 @@ func (o *TLS) check(p *option.Problems) {
 	}
 }
 
-// DefaultServer returns the options of an empty section.
+// DefaultServer returns the defaults, those of an empty section.
 func DefaultServer() Server {
 	return Server{
 		Listen:              "127.0.0.1:8080",
@@ -209,7 +209,7 @@ func DefaultServer() Server {
 	}
 }
 
-// Validate reports every bad option, one "field: problem" a line.
+// Validate reports every bad option, one "field: problem" per line.
 func (o Server) Validate() error {
 	var p option.Problems
 	for _, a := range []struct{ field, addr string }{{"listen", o.Listen}, {"admin_listen", o.AdminListen}} {
@@ -264,7 +264,7 @@ const (
 	PlacementOff  = "off"
 )
 
-// maxAttempts is the upper bound of Server.MaxAttempts.
+// maxAttempts is the upper limit of Server.MaxAttempts.
 const maxAttempts = 10
 
 func isPort(s string) bool {
@@ -303,14 +303,14 @@ type Limits struct {
 	MinBodyRate option.Bytes `yaml:"min_body_rate"`
 }
 
-// DefaultLimits returns the options of an empty section.
+// DefaultLimits returns the defaults, those of an empty section.
 func DefaultLimits() Limits {
 	d := openai.DefaultLimits()
 	return Limits{MaxBytesInFlight: 1 << 30, MaxMessages: d.MaxMessages, MaxDepth: d.MaxDepth, MinBodyRate: 1 << 10}
 }
 
-// Validate reports every bad option, one "field: problem" a line. largest is the largest body that
-// is accepted.
+// Validate reports every bad option, one "field: problem" per line. largest is the maximum size of
+// an accepted body.
 func (o Limits) Validate(largest option.Bytes) error {
 	var p option.Problems
 	option.Between(&p, "max_connections", o.MaxConnections, 0, 1_000_000)
@@ -322,7 +322,7 @@ func (o Limits) Validate(largest option.Bytes) error {
 	return p.Err()
 }
 
-// OfBody returns what bounds the reading of a body.
+// OfBody returns the limits for parsing a body.
 func (o Limits) OfBody() openai.Limits {
 	return openai.Limits{MaxMessages: o.MaxMessages, MaxDepth: o.MaxDepth}
 }

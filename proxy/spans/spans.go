@@ -1,7 +1,7 @@
-// Package spans traces requests, after the OpenTelemetry conventions for generative AI: one span of
-// kind server for the request, named by its operation, and one of kind client for each attempt at a
-// model server, named by operation and model. No text of a request is in them, and no word of a
-// client but numbers. The model and the id of an answer are what the model server says.
+// Package spans traces requests according to the OpenTelemetry conventions for generative AI: one
+// server span per request, named by its operation, and one client span per attempt at a model
+// server, named by operation and model. Spans contain no text of a request and, from the client,
+// only numbers. The model and id of a response are what the model server reports.
 package spans
 
 import (
@@ -27,7 +27,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// Begin opens the span of a request and returns what ends it.
+// Begin opens the span of a request and returns the function that ends it.
 func Begin(
 	tel *telemetry.Telemetry, r *http.Request, name string,
 ) (ctx context.Context, end func(o *exchange.Exchange, err error)) {
@@ -62,7 +62,7 @@ func Begin(
 	}
 }
 
-// failed notes why something ended without success, in the words of the error that a client sees.
+// failed records why something failed, with the type of the error that a client sees.
 func failed(span trace.Span, err error) {
 	if err == nil {
 		return
@@ -72,7 +72,7 @@ func failed(span trace.Span, err error) {
 	span.SetStatus(codes.Error, "")
 }
 
-// Attempt opens the span of an attempt; without tracing it costs nothing.
+// Attempt opens the span of an attempt. Without tracing it costs nothing.
 func Attempt(
 	ctx context.Context, tel *telemetry.Telemetry, o *exchange.Exchange, n int,
 ) (context.Context, trace.Span) {
@@ -98,8 +98,8 @@ func Attempt(
 	return ctx, span
 }
 
-// Attempted notes how an attempt began, and ends its span unless its response is the one that is
-// passed on, which ends it then.
+// Attempted records how an attempt began. It ends its span, unless the response is relayed; then
+// the relay ends it.
 func Attempted(o *exchange.Exchange, span trace.Span, u *upstream.Response, err error) {
 	if span == nil {
 		return
@@ -129,7 +129,7 @@ func Attempted(o *exchange.Exchange, span trace.Span, u *upstream.Response, err 
 	}
 }
 
-// EndAttempt ends the span of the attempt that was answered.
+// EndAttempt ends the span of the answered attempt.
 func EndAttempt(o *exchange.Exchange, err error) {
 	if o.Upstream == nil {
 		return
@@ -139,7 +139,7 @@ func EndAttempt(o *exchange.Exchange, err error) {
 	o.Upstream.End()
 }
 
-// requestAttributes are the numbers that a request asks for a response with.
+// requestAttributes returns the numeric parameters of a request.
 func requestAttributes(req *openai.Request) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	for _, f := range [...]struct {
@@ -172,7 +172,7 @@ func requestAttributes(req *openai.Request) []attribute.KeyValue {
 	return out
 }
 
-// responseAttributes are what a response tells of itself.
+// responseAttributes returns what a response reports about itself.
 func responseAttributes(told *response.Tally) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	if told.Finish != "" {
@@ -187,8 +187,7 @@ func responseAttributes(told *response.Tally) []attribute.KeyValue {
 	return out
 }
 
-// Decide notes a decision and the signals that it rests on. Labels are words of models and of
-// the configuration.
+// Decide records a decision and its signals. Labels come from models and the configuration.
 func Decide(span trace.Span, d *decide.Decision) {
 	if !span.IsRecording() {
 		return
