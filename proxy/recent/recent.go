@@ -19,29 +19,29 @@ import (
 	"signalbox/stream/response"
 )
 
-// The bounds of what is kept for operators to look at. More decisions a second than perSecond are
-// more than a person can read: the others are counted.
+// Limits of what is kept for operators. Nobody can read more than perSecond decisions per second;
+// the rest are only counted.
 const (
 	maxKept   = 512
-	maxSize   = 8 << 20 // bytes that they keep in memory, about
-	perSecond = 64      // a second
+	maxSize   = 8 << 20 // approximate bytes in memory
+	perSecond = 64      // per second
 )
 
-// Decisions keeps the last decisions for operators who look at them, and sums what requests cost.
-// It is safe for concurrent use. A request pays for the sums, some 100 ns; beyond perSecond a
-// second nothing else is done.
+// Decisions keeps the last decisions for operators and sums up the cost of requests. It is safe for
+// concurrent use. The sums take about 100 ns per request; beyond perSecond requests per second
+// nothing else is done.
 type Decisions struct {
 	prompts atomic.Bool // whether the text of requests may be kept and shown
 
-	mu       sync.Mutex  // guards what follows; a leaf
-	current  any         // configuration that requests are served from; nil until there was another before
-	lines    []*sighting // in the order of seq
+	mu       sync.Mutex  // guards the fields below; a leaf lock
+	current  any         // current configuration; nil until the first reload
+	lines    []*sighting // sorted by seq
 	size     int64
 	last     uint64 // seq of the newest
 	skipped  uint64 // decisions that were not kept
-	second   int64  // Unix time that taken is of
+	second   int64  // the second, in Unix time, that taken counts
 	taken    int
-	waiting  chan struct{} // closed with the next one; nil while nobody waits
+	waiting  chan struct{} // closed by the next decision; nil while nobody waits
 	decided  int64
 	talks    map[string]int64
 	followed followed
@@ -50,39 +50,43 @@ type Decisions struct {
 	spent    map[string]*Spent
 }
 
-// Spent is what the responses of a model cost, those that were thrown away for another's included.
-// Money is in USD.
+// Spent is the cost of a model's responses, including discarded ones, in USD.
 type Spent struct {
-	Model      string  `json:"model"`
-	Requests   int64   `json:"requests"` // that it was asked
-	Untold     int64   `json:"untold"`   // of them, answers that told no tokens: in none of the sums
+	Model    string `json:"model"`
+	Requests int64  `json:"requests"` // requests sent to it
+	// responses among them that reported no tokens: not in the sums
+	Untold     int64   `json:"untold"`
 	Prompt     int64   `json:"prompt_tokens"`
 	Cached     int64   `json:"cached_tokens"`
 	Completion int64   `json:"completion_tokens"`
 	Cost       float64 `json:"cost_usd"`
-	Baseline   float64 `json:"baseline_usd"` // had the dearest model of the configuration answered
+	Baseline   float64 `json:"baseline_usd"` // cost at the price of the dearest configured model
 }
 
-// Tally sums up what has been since the process started.
+// Tally holds the sums since the process started.
 type Tally struct {
-	Decided       int64            `json:"decided"`       // requests
-	Routes        map[string]int64 `json:"routes"`        // of them, by the route taken
-	Refused       map[string]int64 `json:"refused"`       // requests beside those, by the limit that they were over
-	Spent         []Spent          `json:"spent"`         // by the name of the model
+	Decided int64            `json:"decided"` // decided requests
+	Routes  map[string]int64 `json:"routes"`  // the same by route
+	// other requests, by the limit that refused them
+	Refused       map[string]int64 `json:"refused"`
+	Spent         []Spent          `json:"spent"`         // sorted by model name
 	Conversations map[string]int64 `json:"conversations"` // requests by new, kept and moved
 }
 
-// Seen is a request that was decided, as operators see it.
+// Seen is a decided request as operators see it.
 type Seen struct {
 	Seq        uint64             `json:"seq"` // ascending, with gaps where decisions were not kept
 	Decision   *decisionlog.Entry `json:"decision"`
-	TookMs     float64            `json:"took_ms"` // all of it, to the end of the answer
+	TookMs     float64            `json:"took_ms"` // to the end of the response
 	ClassifyMs float64            `json:"classify_ms"`
-	FirstMs    float64            `json:"first_ms,omitempty"` // until the answer began; 0 when none did
-	Cost       *float64           `json:"cost_usd,omitempty"`
-	Baseline   *float64           `json:"baseline_usd,omitempty"` // had the dearest model answered
-	Message    string             `json:"message,omitempty"`      // what a block or a fixed answer says
-	// every signal that the rules mention, and how each route was evaluated; in a single one only
+	// to the beginning of the response; 0 if there was none
+	FirstMs float64  `json:"first_ms,omitempty"`
+	Cost    *float64 `json:"cost_usd,omitempty"`
+	// cost at the price of the dearest model
+	Baseline *float64 `json:"baseline_usd,omitempty"`
+	Message  string   `json:"message,omitempty"` // text of a block or a fixed reply
+	// every signal that the rules mention, and how each route was evaluated; only for a single
+	// decision
 	Signals map[string]signals.Trace `json:"signals,omitempty"`
 	Routes  []Route                  `json:"routes,omitempty"`
 }
@@ -95,8 +99,7 @@ type Route struct {
 	Blockers []string         `json:"blockers,omitempty"`
 }
 
-// sighting is a kept decision: as it was taken down, or, once its state is replaced, as it is
-// shown.
+// sighting is a kept decision, raw or, once its state is replaced, rendered.
 type sighting struct {
 	seq   uint64
 	size  int64
@@ -110,7 +113,7 @@ type times struct {
 	cost, base  *float64
 }
 
-// New keeps nothing yet.
+// New returns an empty Decisions.
 func New() *Decisions {
 	return &Decisions{
 		talks: make(map[string]int64), routes: make(map[string]int64), refused: make(map[string]int64), spent: make(map[string]*Spent),
@@ -121,60 +124,61 @@ func New() *Decisions {
 // Quotes reports whether the text of requests may be kept.
 func (r *Decisions) Quotes() bool { return r.prompts.Load() }
 
-// Prompts says whether the text of requests may be kept and shown. It is not unless this says so,
-// and what was kept is not shown any more once it may not.
+// Prompts sets whether the text of requests may be kept and shown. The default is false. Text that
+// was kept is not shown once it is no longer allowed.
 func (r *Decisions) Prompts(allowed bool) { r.prompts.Store(allowed) }
 
 type alwaysShown struct{}
 
-// Shown marks the context of a request whose decision is to be kept however many there are.
+// Shown marks the context of a request whose decision must be kept, whatever the rate.
 func Shown(ctx context.Context) context.Context {
 	return context.WithValue(ctx, alwaysShown{}, true)
 }
 
-// Line is a decision as it was taken down, which is shown only when somebody looks.
+// Line is a raw decision, which is rendered only when an operator looks at it.
 type Line interface {
-	// Entry is what the decision log tells, without the text of the request.
+	// Entry returns the decision log entry, without the text of the request.
 	Entry() *decisionlog.Entry
-	// Quote adds the text to an entry, where it was kept.
+	// Quote adds the text to an entry, if it was kept.
 	Quote(e *decisionlog.Entry)
-	// Reasons are the signals that the rules mention and how each route was evaluated.
+	// Reasons returns the signals that the rules mention and how each route was evaluated.
 	Reasons() (map[string]signals.Trace, []Route)
 }
 
-// Kept is a decision that is kept.
+// Kept is a decision to keep.
 type Kept struct {
 	ID         string // x-request-id
-	Of         any    // the configuration that it was made by, which Line may hold on to
+	Of         any    // its configuration, which Line may refer to
 	Line       Line
-	Size       int64         // about the bytes that it keeps in memory
-	Classified time.Duration // waiting for signals
-	Message    string        // what a block or a fixed answer says
+	Size       int64         // approximate bytes in memory
+	Classified time.Duration // time spent waiting for signals
+	Message    string        // text of a block or a fixed reply
 }
 
-// Request is a request that was decided and has ended.
+// Request is a decided request that has ended.
 type Request struct {
 	ID, Tenant, Route string
-	Fate              string         // of its conversation; empty for none
-	Turn              *decide.Turn   // nil for a first turn, and where no model was asked
-	Model             *backend.Model // that answered; nil for none
-	Tells             bool           // a model answered it, and should have told what that took
-	Used              response.Usage // none where the answer told none
-	Thrown            []Paid         // responses that nobody gets
-	Dearest           choose.Price   // of the configuration
-	Took, First       time.Duration  // to the end, and until the response began; 0 without one
-	At                time.Time      // when it ended
+	Fate              string         // what became of its conversation; empty if it has none
+	Turn              *decide.Turn   // nil for a first turn, and if no model was asked
+	Model             *backend.Model // the model that answered; nil if none did
+	Tells             bool           // a model answered and should have reported its usage
+	Used              response.Usage // zero if the response reported none
+	Thrown            []Paid         // discarded responses
+	Dearest           choose.Price   // highest price in the configuration
+	// to the end, and to the beginning of the response; 0 if there was none
+	Took, First time.Duration
+	At          time.Time // when it ended
 
 	times times
 }
 
-// Paid is what a response took of a model.
+// Paid is the usage of one response of a model.
 type Paid struct {
 	Model *backend.Model
 	Usage response.Usage
 }
 
-// Count sums a request up and reports whether it is to be kept: with Add.
+// Count adds a request to the sums and reports whether it must be kept with Add.
 func (r *Decisions) Count(ctx context.Context, x *Request) bool {
 	x.times.took, x.times.first = x.Took, x.First
 	r.mu.Lock()
@@ -205,14 +209,14 @@ func (r *Decisions) Count(ctx context.Context, x *Request) bool {
 	return true
 }
 
-// Refuse counts a request that a limit has refused before it was decided.
+// Refuse counts a request that a limit refused before a decision.
 func (r *Decisions) Refuse(limit string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refused[limit]++
 }
 
-// spend sums up what a model was asked and took. The caller holds mu.
+// spend adds the usage of models. The caller holds mu.
 func (r *Decisions) spend(x *Request) {
 	s, used := r.spentOn(x.Model.Name), &x.Used
 	s.Requests++
@@ -233,15 +237,15 @@ func (r *Decisions) spend(x *Request) {
 	}
 }
 
-// Longest is how much one decision should keep in memory at most, in bytes.
+// Longest is the recommended maximum memory of one decision, in bytes.
 const Longest = maxSize / 4
 
-// Add keeps the decision of a request that was counted.
+// Add keeps the decision of a counted request.
 func (r *Decisions) Add(x *Request, k *Kept) {
 	r.add(&sighting{size: k.Size, taken: k, times: x.times})
 }
 
-// spentOn is the sums of a model. The caller holds mu.
+// spentOn returns the sums of a model. The caller holds mu.
 func (r *Decisions) spentOn(model string) *Spent {
 	s := r.spent[model]
 	if s == nil {
@@ -274,14 +278,14 @@ func (r *Decisions) add(s *sighting) {
 	}
 }
 
-// Adopt makes what is shown of decisions of all configurations but one, so that none of those is
-// held on to.
+// Adopt renders the decisions of all configurations except the given one, so that no other
+// configuration stays in memory.
 func (r *Decisions) Adopt(of any) {
 	r.mu.Lock()
 	r.current = of
 	lines := slices.Clone(r.lines)
 	r.mu.Unlock()
-	made := make(map[*sighting]*sighting) // while requests go on
+	made := make(map[*sighting]*sighting) // without the lock, while requests continue
 	for _, s := range lines {
 		if s.taken != nil && s.taken.Of != of {
 			made[s] = r.settled(s)
@@ -294,14 +298,13 @@ func (r *Decisions) Adopt(of any) {
 	}
 }
 
-// settled is a decision without its state.
+// settled returns a decision that no longer refers to its state.
 func (r *Decisions) settled(s *sighting) *sighting {
 	return &sighting{seq: s.seq, size: s.size, shown: s.show(r.prompts.Load(), true)}
 }
 
-// After returns the decisions behind one, without their signals and routes, oldest first and not
-// more than n, the newest of them; how many were never kept; and a channel that is closed when
-// there is another one than those.
+// After returns the newest n decisions after seq, oldest first, without their signals and routes.
+// skipped is the number of decisions never kept, and more is closed when there is a newer decision.
 func (r *Decisions) After(seq uint64, n int) (list []*Seen, skipped uint64, more <-chan struct{}) {
 	r.mu.Lock()
 	if r.waiting == nil {
@@ -321,8 +324,8 @@ func (r *Decisions) After(seq uint64, n int) (list []*Seen, skipped uint64, more
 	return list, skipped, more
 }
 
-// Find returns the decision of a request, by its x-request-id, with signals and routes; nil when it
-// is not kept, or not yet.
+// Find returns the decision of a request by its x-request-id, with signals and routes; nil if it is
+// not kept, or not yet.
 func (r *Decisions) Find(id string) *Seen {
 	r.mu.Lock()
 	var found *sighting
@@ -363,7 +366,7 @@ func (s *sighting) id() string {
 	return s.taken.ID
 }
 
-// show is what an operator sees of it; reasons are the signals and the way through the rules.
+// show renders a decision for operators; reasons adds the signals and the evaluation of the routes.
 //
 //nolint:revive // flag-parameter: both are settings of one view
 func (s *sighting) show(prompts, reasons bool) *Seen {
@@ -396,8 +399,7 @@ func (s *sighting) show(prompts, reasons bool) *Seen {
 	return out
 }
 
-// Talks lists the conversations whose last turns were answered lately by this process, the newest
-// first.
+// Talks lists the conversations whose last turns this process answered recently, newest first.
 func (r *Decisions) Talks() []Followed {
 	r.mu.Lock()
 	defer r.mu.Unlock()

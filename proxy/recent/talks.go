@@ -7,28 +7,29 @@ import (
 	"signalbox/memory/conversation"
 )
 
-// MaxFollowed is of how many conversations Recent keeps what became of them.
+// MaxFollowed is the maximum number of conversations kept.
 const MaxFollowed = 128
 
-// Followed is a conversation of more than one turn, as operators see it. It holds no text and no
-// name that a client gave.
+// Followed is a conversation of more than one turn, as operators see it. It contains no text and no
+// name from the client.
 type Followed struct {
 	Last   time.Time `json:"last"` // when its last turn was answered
-	ID     string    `json:"id"`   // x-request-id of that
+	ID     string    `json:"id"`   // x-request-id of the last turn
 	Tenant string    `json:"tenant"`
-	Named  bool      `json:"named"` // by the client; else it was told by its turns
-	Model  string    `json:"model"` // that answered the last turn
+	Named  bool      `json:"named"` // named by the client; otherwise identified by its turns
+	Model  string    `json:"model"` // model of the last turn
 	Tokens int       `json:"tokens"`
-	Kept   int       `json:"kept"`  // turns since the first, answered by the model of the turn before
-	Moved  int       `json:"moved"` // given to another one
-	// the last move; absent where there was none
+	// turns after the first that stayed with the previous turn's model
+	Kept  int `json:"kept"`
+	Moved int `json:"moved"` // turns that moved to another model
+	// the last move; absent if there was none
 	From   string `json:"from,omitempty"`
 	To     string `json:"to,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// followed are conversations by the keys under which their next turn looks, the one with the newest
-// turn at the end of list.
+// followed holds conversations by the keys under which their next turn will search, the most recent
+// last in list.
 type followed struct {
 	at   map[conversation.Key]*followedTalk
 	list []*followedTalk
@@ -40,8 +41,8 @@ type followedTalk struct {
 	keys []conversation.Key
 }
 
-// turn takes in a turn that was answered and was not the first of its conversation. The caller of a
-// Recent holds its lock.
+// turn adds an answered turn other than the first of its conversation. The caller holds the lock of
+// the Decisions.
 func (f *followed) turn(r *Request) {
 	t := r.Turn
 	if t == nil || r.Model == nil {
@@ -74,7 +75,7 @@ func (f *followed) turn(r *Request) {
 	f.list = append(f.list, x)
 }
 
-// forget takes a conversation out, where it is there.
+// forget removes a conversation if it is present.
 func (f *followed) forget(x *followedTalk) {
 	for _, k := range x.keys {
 		if f.at[k] == x {

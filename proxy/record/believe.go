@@ -13,24 +13,24 @@ import (
 	"signalbox/stream/response"
 )
 
-// The bounds of the usage that a server is believed. They are far above what is real, since a bound
-// that is too low would count too little.
+// Limits of the usage that a server is believed to have. They are far above real values, because a
+// limit that is too low would count too little.
 const (
-	// addedTokens is what a server may add to a prompt: its template and a system prompt of its own.
-	// The rest is at most a token for a byte of the body, with every vocabulary.
+	// addedTokens is what a server may add to a prompt: its template and its own system prompt.
+	// Otherwise a prompt has at most one token per byte of the body, in any vocabulary.
 	addedTokens = 1 << 16
-	// longestWindow is the length that a prompt or an answer may have where the window of the model
-	// is not known, or said to be less: the longest that models are commonly served with.
+	// longestWindow is the maximum length of a prompt or response when the model's window is
+	// unknown or configured as less: the longest that models are commonly served with.
 	longestWindow = 1 << 20
-	// readAgain is how often a server may read all of it again: tools that it runs itself are steps
-	// of one request, and some rankers read the question once for each text.
+	// readAgain is how often a server may read everything again: server-side tools are steps of one
+	// request, and some rankers read the question once per text.
 	readAgain = 16
 
-	doubtedEvery = time.Minute // a warning for an endpoint
+	doubtedEvery = time.Minute // between warnings for one endpoint
 )
 
-// Believe replaces usage that cannot be, of the response to the last attempt, by an estimate, and
-// reports whether it did: one wrong number would use up budgets and limits of whoever asked.
+// Believe replaces impossible usage in the response to the last attempt by an estimate, and reports
+// whether it did. A single wrong number could exhaust the budgets and limits of the caller.
 func (r *Recorder) Believe(ctx context.Context, o *exchange.Exchange, told *response.Tally) (estimated bool) {
 	if o.Decision == nil || o.Model == nil || o.Req == nil {
 		return false
@@ -41,7 +41,7 @@ func (r *Recorder) Believe(ctx context.Context, o *exchange.Exchange, told *resp
 	}
 	if outside(u.Output, mostOutput(o)) {
 		u.Output, u.Reasoning = int(told.Length()), 0
-		if u.Output == 0 { // a body, of which no text was read
+		if u.Output == 0 { // a whole body, whose text was not parsed
 			u.Output = o.MaxOutputTokens(o.Model.Window)
 		}
 	}
@@ -57,11 +57,11 @@ func (r *Recorder) Believe(ctx context.Context, o *exchange.Exchange, told *resp
 	return true
 }
 
-// outside reports whether a number of tokens is none, or too large.
+// outside reports whether a number of tokens is negative or too large.
 func outside(n, most int) bool { return n < 0 || n > most }
 
-// mostPrompt is the most tokens that the prompt of the last attempt may have had. The body does not
-// say it where it holds pictures or names what the server has.
+// mostPrompt returns the maximum number of tokens that the prompt of the last attempt may have had.
+// The body does not bound it when it contains images or refers to data on the server.
 func mostPrompt(o *exchange.Exchange) int {
 	most, window := int(o.BodySize)+addedTokens, max(o.Model.Window, longestWindow)
 	req := o.Req
@@ -74,21 +74,22 @@ func mostPrompt(o *exchange.Exchange) int {
 	return most
 }
 
-// mostOutput is the most tokens that the answers to the last attempt may have had, up to 2^31-1.
+// mostOutput returns the maximum number of tokens that the responses to the last attempt may have
+// had, at most 2^31-1.
 func mostOutput(o *exchange.Exchange) int {
 	limit, _ := o.Req.AnswerLimit()
 	each := max(int(min(limit, math.MaxInt32)), o.Limit.Tokens, o.Model.Window, longestWindow)
 	return int(min(float64(each)*float64(o.Answers()), math.MaxInt32))
 }
 
-// doubts are the endpoints that told usage which was not believed, in the last minute. The zero
-// value is ready. It is safe for concurrent use.
+// doubts are the endpoints that reported impossible usage in the last minute. The zero value is
+// ready. It is safe for concurrent use.
 type doubts struct {
 	mu     sync.Mutex
 	warned map[string]time.Time
 }
 
-// due reports whether a warning for an endpoint is to be written now.
+// due reports whether a warning for an endpoint is due.
 func (d *doubts) due(endpoint string, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

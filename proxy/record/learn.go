@@ -18,9 +18,9 @@ import (
 	"signalbox/stream/response"
 )
 
-// learnLength notes how long a response was and how it ended, and reports whether that widened an
-// automatic limit. Responses that were broken off, that a filter ended or that hold several choices
-// say nothing.
+// learnLength records how long a response was and how it ended, and reports whether that widened an
+// automatic limit. Responses that broke off, were ended by a filter, or have several choices are
+// not used.
 func (b *Book) learnLength(o *exchange.Exchange) (widened bool) {
 	if o.Decision == nil || o.Model == nil || o.Guarded.Cut ||
 		o.Tally.Finish == "" || o.Tally.Finish == response.FinishOther || o.Tally.Finish == response.FinishFilter {
@@ -46,8 +46,8 @@ func (b *Book) learnLength(o *exchange.Exchange) (widened bool) {
 	return how == lengths.Cut
 }
 
-// MarkFirstByte notes when the response to the last attempt of a request began, or that there was
-// none before the proxy or the client lost patience.
+// MarkFirstByte records when the response to the last attempt of a request began, or that none
+// began before the proxy or the client gave up.
 func (b *Book) MarkFirstByte(o *exchange.Exchange, err error) {
 	o.First = b.Chooser.Speeds.Now()
 	if errors.Is(err, fault.ErrNoProgress) || errors.Is(err, fault.ErrClientGone) {
@@ -55,8 +55,8 @@ func (b *Book) MarkFirstByte(o *exchange.Exchange, err error) {
 	}
 }
 
-// observeSpeed observes the response of a request that was served. Responses that were cut, errors
-// and refusals say nothing about how long a response takes.
+// observeSpeed records the speed of a served response. Responses that were cut, errors and refusals
+// are not used.
 func (b *Book) observeSpeed(o *exchange.Exchange, status int, err error) {
 	if err != nil || status != http.StatusOK || o.Model == nil || o.Guarded.Cut || o.Tally.Failed {
 		return
@@ -73,7 +73,7 @@ func (b *Book) observeSpeed(o *exchange.Exchange, status int, err error) {
 	b.Chooser.Speeds.Observe(o.Model.Name, t)
 }
 
-// Discard learns from a response that was thrown away for another.
+// Discard learns from a discarded response.
 func (b *Book) Discard(o *exchange.Exchange, told response.Tally, status int) {
 	was := *o
 	was.Tally = told
@@ -82,7 +82,7 @@ func (b *Book) Discard(o *exchange.Exchange, told response.Tally, status int) {
 	recordPlacement(&was, status, nil)
 }
 
-// recordPlacement tells placement how a request ended, once.
+// recordPlacement reports to placement how a request ended, once.
 func recordPlacement(o *exchange.Exchange, status int, err error) {
 	used := o.Tally.Usage
 	u := placement.UsageOf(&used)
@@ -93,8 +93,8 @@ func recordPlacement(o *exchange.Exchange, status int, err error) {
 	}
 }
 
-// watchSigns makes outcomes of what a request that was answered says of the answer before, and of
-// what its own answer shows.
+// watchSigns derives outcomes from what an answered request implies about the previous response,
+// and from its own response.
 func (r *Recorder) watchSigns(ctx context.Context, b *Book, o *exchange.Exchange, id string, status int, err error) {
 	if b.Outcomes == nil || b.Learning.Learn != decide.LearnAll || o.Decision == nil || o.Req == nil ||
 		err != nil || status != http.StatusOK {

@@ -18,33 +18,33 @@ import (
 	"signalbox/stream/response"
 )
 
-// decided is what waits to be written. Nothing of it changes once the request has ended.
+// decided is a decision to be logged. It does not change once the request has ended.
 type decided struct {
 	b          *Book
 	o          exchange.Exchange
 	id         string
 	status     int
-	headers    http.Header          // the client's, if rules may read any
-	prompts    bool                 // its text was kept; the log may forbid it since
-	log        *telemetry.Decisions // that it waits for; nil for none
+	headers    http.Header          // the client's headers, if rules read any
+	prompts    bool                 // its text was kept; the log may forbid it by now
+	log        *telemetry.Decisions // log that it waits for; nil if there is none
 	literal    bool
 	contexts   []string // that it named
-	cache      string   // what became of the request in the cache
-	gave       string   // model of the response that the cache gave
+	cache      string   // cache result of the request
+	gave       string   // model of the cached response
 	talk       *decisionlog.Conversation
 	escalation *decisionlog.Escalation
-	mirror     *decisionlog.Mirror // what became of the copy; nil without one
-	size       int64               // about the bytes that are kept until it is written
+	mirror     *decisionlog.Mirror // result of the copy; nil if there is none
+	size       int64               // approximate bytes kept until it is written
 }
 
-// logDecision hands the decision of a request that has ended to the decision log.
+// logDecision passes the decision of an ended request to the decision log.
 func (b *Book) logDecision(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) {
 	if l := b.line(log, id, o, status); l != nil {
 		log.Offer(l)
 	}
 }
 
-// line makes the line of a request that has ended; nil where none is wanted.
+// line returns the log line of an ended request; nil if none is wanted.
 func (b *Book) line(log *telemetry.Decisions, id string, o *exchange.Exchange, status int) *decided {
 	if o.Decision == nil || o.Action == nil || !log.Wanted() {
 		return nil
@@ -54,7 +54,7 @@ func (b *Book) line(log *telemetry.Decisions, id string, o *exchange.Exchange, s
 	return l
 }
 
-// snapshotOf is what a request that was decided leaves behind, its text only with prompts.
+// snapshotOf returns what is kept of a decided request, its text only if prompts is true.
 func (b *Book) snapshotOf(o *exchange.Exchange, id string, status int, prompts bool) *decided {
 	l := &decided{b: b, o: *o, id: id, status: status, prompts: prompts}
 	l.detach()
@@ -67,8 +67,8 @@ func (b *Book) snapshotOf(o *exchange.Exchange, id string, status int, prompts b
 	return l
 }
 
-// detach lets go of what a line does not tell, so that a waiting line does not keep a request's
-// body.
+// detach drops what a line does not contain, so that a waiting line does not keep a request's body
+// in memory.
 func (l *decided) detach() {
 	d, set := *l.o.Decision, *l.o.Set
 	set.Facts.Header, set.Facts.Model = nil, strings.Clone(set.Facts.Model)
@@ -82,7 +82,7 @@ func (l *decided) detach() {
 	}
 	l.size = lineSize
 	if l.prompts && l.o.Req != nil {
-		l.size += int64(cap(l.o.Req.Raw)) // its strings may lie in it
+		l.size += int64(cap(l.o.Req.Raw)) // its strings may refer to it
 		if d.Text.Segments == nil {
 			d.Text = l.o.Req.Text()
 		}
@@ -107,7 +107,7 @@ func (l *decided) detach() {
 	d.Set, d.Request, l.o.Decision, l.o.Vault = &set, nil, &d, nil
 }
 
-// lineSize is about what a line keeps in memory beside the text of its request, in bytes.
+// lineSize is the approximate memory of a line without the text of its request, in bytes.
 const lineSize = 4 << 10
 
 // Held implements telemetry.Line.
@@ -137,7 +137,7 @@ func (l *decided) Entry() *decisionlog.Entry {
 	}
 	for _, k := range o.Set.Have().Kinds() {
 		v := *o.Set.Value(k)
-		// by the configured threshold, as rules and explanations have it
+		// by the configured threshold, as in rules and explanations
 		v.Label = l.b.Signals.Label(k, &v)
 		e.Signals[l.b.Signals.Identity.Names.Of(k)] = l.b.Signals.Identity.SignalOf(k, &v)
 	}
@@ -181,7 +181,7 @@ func (l *decided) Entry() *decisionlog.Entry {
 	return e
 }
 
-// Quote adds the text of the request, where it was kept.
+// Quote adds the text of the request, if it was kept.
 func (l *decided) Quote(e *decisionlog.Entry) {
 	if l.prompts {
 		e.Prompt = decisionlog.TextOf(&l.o.Text)
@@ -203,14 +203,15 @@ func (l *decided) facts() decisionlog.Facts {
 	return out
 }
 
-// Reasons implements recent.Line: the signals that the rules mention and how each route was evaluated.
+// Reasons implements recent.Line. It returns the signals that the rules mention and how each route
+// was evaluated.
 func (l *decided) Reasons() (map[string]signals.Trace, []recent.Route) {
 	d, set := *l.o.Decision, *l.o.Set
 	set.Facts.Header = func(name string) []string { return l.headers[http.CanonicalHeaderKey(name)] }
 	told := make(map[string]signals.Trace)
 	for _, k := range d.Program.Kinds().Kinds() {
 		t := l.b.Signals.Trace(k, set.Value(k), &signal.Text{})
-		t.Entities = nil // where they stood was let go of with the text
+		t.Entities = nil // the text that they refer to was dropped
 		if set.Value(k).State == signal.NotExtracted {
 			t.Reason = d.WhySkipped(k)
 		}

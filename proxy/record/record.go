@@ -1,8 +1,8 @@
-// Package record is what a request leaves behind, however it ended: metrics, its log line and that
-// of the decision log, what operators look at, what limits and budgets are settled with, what is
-// learnt from the response, and the response in the cache.
+// Package record records an ended request, whatever its result: metrics, its log line and its
+// decision log line, what operators see, the settlement of limits and budgets, what is learned from
+// the response, and the response in the cache.
 //
-// It decides nothing and writes nothing to the client. It is safe for concurrent use.
+// It makes no decisions and writes nothing to the client. It is safe for concurrent use.
 package record
 
 import (
@@ -37,30 +37,30 @@ import (
 	"signalbox/stream/response"
 )
 
-// Recorder records the requests of one process. It starts nothing; see Run.
+// Recorder records the requests of one process. It starts no goroutine; see Run.
 type Recorder struct {
 	Tel       *telemetry.Telemetry
-	Transport framing.Transport // copies of requests go by
+	Transport framing.Transport // for copies of requests
 	Recent    *recent.Decisions
 
 	refused refusals
 	doubts  doubts
 }
 
-// Book is by what the requests of one configuration are recorded.
+// Book is what the requests of one configuration are recorded with.
 type Book struct {
 	*decide.Base
 
 	Generation    uint64
 	Prompts       map[string]string // that routes name
-	Priciest      choose.Price      // what every response is compared with
-	Tenants       map[string]bool   // that the configuration names: they have metrics of their own
-	Copies        *mirror.Pool      // of requests that are under way
-	Seen          *signs.Watch      // turns, for what the next ones say of their answers
+	Priciest      choose.Price      // price for the baseline of every response
+	Tenants       map[string]bool   // configured tenants, which have their own metrics
+	Copies        *mirror.Pool      // copies in flight
+	Seen          *signs.Watch      // turns that await signs from the next turn
 	MaxRetryAfter time.Duration
 }
 
-// Record counts the request, once, and writes its log line. It holds no text of the request.
+// Record counts the request, once, and writes its log line, which contains no text of the request.
 func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, err error) {
 	took := time.Since(w.Start)
 	status := w.Status
@@ -116,7 +116,7 @@ func (r *Recorder) Record(ctx context.Context, b *Book, w *downstream.Writer, o 
 	r.logRequest(ctx, w, o, requestLine{route, model, endpoint, status, took, err})
 }
 
-// countUsage counts the tokens of a response and what they cost, or that nobody told them.
+// countUsage counts the tokens and cost of a response, or that it reported no usage.
 func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant string, status int) {
 	m, used := r.Tel.Metrics, o.Tally.Usage
 	if used == (response.Usage{}) {
@@ -136,15 +136,15 @@ func (r *Recorder) countUsage(b *Book, o *exchange.Exchange, model, tenant strin
 	m.TenantUsage(tenant, int64(used.Input), int64(used.Cached), int64(used.Output), usd)
 }
 
-// tells reports whether a model answered a request whose response should tell its usage: audio,
-// counts of tokens and what some servers rank have none.
+// tells reports whether a model answered a request whose response should report usage. Audio, token
+// counts and some rankings report none.
 func tells(o *exchange.Exchange, status int) bool {
 	return o.Model != nil && status < http.StatusBadRequest &&
 		(o.Surface.API != openai.Other || o.Surface.Operation == exchange.Embeddings)
 }
 
-// estimate takes an estimate for the usage of a response that ended before it told its usage, as
-// when its client left or the guard cut its stream: limits and budgets are settled by the same.
+// estimate estimates the usage of a response that ended before it reported usage, for example
+// because its client left or the guard cut it. Limits and budgets are settled by the estimate.
 func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	cut := err != nil || o.Guarded.Cut && o.Req.Streams()
 	if cut && o.Req != nil && o.Tally.Partial() && !unanswered(w, o, status) {
@@ -154,7 +154,7 @@ func estimate(w *downstream.Writer, o *exchange.Exchange, status int, err error)
 	}
 }
 
-// requestLine is what the log line of a request says beside its outcome.
+// requestLine is what the log line of a request contains besides its result.
 type requestLine struct {
 	route, model, endpoint string
 	status                 int
@@ -162,14 +162,14 @@ type requestLine struct {
 	err                    error
 }
 
-// The causes of responses with a status of success that are none: a stream that ended in order, with
-// an error of the server's own, and a body.
+// The causes of failed responses with a success status: a complete stream with a server error, and
+// a body.
 var (
 	errTold    = errors.New("the server told of an error in its stream")
 	errUseless = errors.New("the server's answer is empty, no whole JSON, or an error of its own")
 )
 
-// logRequest writes the log line of a request: as a warning where the proxy or a server failed.
+// logRequest writes the log line of a request, as a warning if the proxy or a server failed.
 func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, l requestLine) {
 	level := slog.LevelInfo
 	told := l.err == nil && o.Tally.Failed
@@ -225,12 +225,12 @@ func (r *Recorder) logRequest(ctx context.Context, w *downstream.Writer, o *exch
 	r.Tel.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// brief is a time as a person reads it: to a hundredth of a millisecond.
+// brief formats a duration to a hundredth of a millisecond.
 func brief(key string, d time.Duration) slog.Attr {
 	return slog.Duration(key, d.Round(10*time.Microsecond))
 }
 
-// guardAttrs tells what the check of the response found; nothing when there was none.
+// guardAttrs returns the result of checking the response; nothing if it was not checked.
 func guardAttrs(o *exchange.Exchange) []slog.Attr {
 	g := &o.Guarded
 	if g.Mode == guard.Off {
@@ -252,8 +252,8 @@ func guardAttrs(o *exchange.Exchange) []slog.Attr {
 	return attrs
 }
 
-// finish hands the decision to the log, behind the response to a copy where there is one: that is
-// asked for now, when the client has its response.
+// finish logs the decision, after the response to a copy if there is one. The copy is sent now that
+// the client has its response.
 func (r *Recorder) finish(b *Book, w *downstream.Writer, o *exchange.Exchange, status int, err error) {
 	m := o.Mirror
 	if !m.Comparable() || err != nil || status != http.StatusOK {
@@ -279,7 +279,7 @@ func (r *Recorder) finish(b *Book, w *downstream.Writer, o *exchange.Exchange, s
 	}
 }
 
-// countArm counts a request of an arm.
+// countArm counts a request in its arm.
 func (r *Recorder) countArm(o *exchange.Exchange, status int) {
 	if o.Decision == nil || o.Arm == "" || o.Lookup.Given() != nil {
 		return
@@ -292,8 +292,8 @@ func (r *Recorder) countArm(o *exchange.Exchange, status int) {
 	}
 }
 
-// countDiscarded counts what answers took that nobody got. They would not have been asked for
-// without the route, so they add nothing to what the same would have cost elsewhere.
+// countDiscarded counts the usage of discarded responses. They would not have been requested
+// without the route, so they add nothing to the baseline.
 func (r *Recorder) countDiscarded(o *exchange.Exchange, tenant string) {
 	m := r.Tel.Metrics
 	for _, x := range o.Escalation.Thrown() {
@@ -306,7 +306,7 @@ func (r *Recorder) countDiscarded(o *exchange.Exchange, tenant string) {
 	}
 }
 
-// Note takes a request that has ended in for operators.
+// Note records an ended request for operators.
 func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, status int) {
 	if o.Decision == nil || o.Action == nil {
 		return
@@ -319,7 +319,7 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 		x.First = o.First.Sub(w.Start)
 	}
 	if turn, ok := o.Turn(); ok {
-		t := turn // on the heap only here
+		t := turn // allocated only here
 		x.Turn = &t
 	}
 	thrown := o.Escalation.Thrown()
@@ -340,8 +340,8 @@ func (r *Recorder) Note(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	r.Recent.Add(&x, k)
 }
 
-// settleBudgets replaces what was reserved with what the request cost. Responses that were thrown
-// away for a better one are paid as well. Each model's budget pays for what that model answered.
+// settleBudgets replaces the reservation by the cost of the request, including discarded responses.
+// Each model's budget pays for the responses of that model.
 func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
 	if w.Cost == nil && len(w.Shares) == 0 {
 		return
@@ -370,7 +370,7 @@ func settleBudgets(ctx context.Context, w *downstream.Writer, o *exchange.Exchan
 	}
 }
 
-// settleLimits counts what a request really used, nothing where no model saw it.
+// settleLimits charges the actual usage of a request; nothing if no model received it.
 func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, status int) {
 	if w.Lease == nil || o.Req == nil {
 		return
@@ -380,7 +380,8 @@ func settleLimits(ctx context.Context, w *downstream.Writer, o *exchange.Exchang
 	w.Lease.Settle(context.WithoutCancel(ctx), used)
 }
 
-// takenLast is what the response took that the client got, nothing where no model gave one.
+// takenLast returns the usage of the response that the client received; nothing if no model gave
+// one.
 func takenLast(w *downstream.Writer, o *exchange.Exchange, status int) response.Usage {
 	if unanswered(w, o, status) {
 		return response.Usage{}
@@ -393,14 +394,14 @@ func takenLast(w *downstream.Writer, o *exchange.Exchange, status int) response.
 }
 
 // unanswered reports whether no model answered, so that nothing was used: none was asked, or the
-// request failed before a response began, and not because the client left.
+// request failed before a response began for a reason other than the client leaving.
 func unanswered(w *downstream.Writer, o *exchange.Exchange, status int) bool {
 	return o.Model == nil ||
 		status >= http.StatusBadRequest && status != fault.StatusClientGone && (w.Status != http.StatusOK || o.Silent)
 }
 
 // cacheable reports whether the response to a request may be given to others: it came from the
-// model that the rules chose, nothing was missing when they did, and the guard found nothing in it.
+// model that the rules chose, no signal was missing, and the guard found nothing in it.
 func (b *Book) cacheable(o *exchange.Exchange, status int, err error) bool {
 	m := o.Lookup
 	return m != nil && m.Recording != nil && err == nil && status == http.StatusOK &&
@@ -409,9 +410,9 @@ func (b *Book) cacheable(o *exchange.Exchange, status int, err error) bool {
 		passedGuard(o) && o.Escalation.Storable() && m.Taught == b.Caching.Answers.Taught.Load()
 }
 
-// passedGuard reports whether the guard, if there is one, has nothing against the response. One
-// that only observes may still be at it when the response has ended; whoever gets the response has
-// it observed again.
+// passedGuard reports whether the guard, if there is one, has no objection to the response. A guard
+// that only observes may still be checking when the response has ended; a later reader's copy is
+// observed again.
 func passedGuard(o *exchange.Exchange) bool {
 	g := &o.Guarded
 	if o.Guarding == nil {
@@ -420,7 +421,7 @@ func passedGuard(o *exchange.Exchange) bool {
 	return g.Failed == 0 && !g.Cut && (g.Mode == guard.Observe || g.Shed == 0 && g.Pending == 0)
 }
 
-// keep keeps the response to a request that has ended, off the client's path.
+// keep stores the response to an ended request in the cache, in the background.
 func (r *Recorder) keep(ctx context.Context, b *Book, w *downstream.Writer, o *exchange.Exchange, err error) {
 	if !b.cacheable(o, w.Status, err) {
 		return
@@ -432,7 +433,7 @@ func (r *Recorder) keep(ctx context.Context, b *Book, w *downstream.Writer, o *e
 		vector = nil
 	}
 	id.Question = strings.Clone(id.Question)
-	var list []cache.Header // that are given again with it
+	var list []cache.Header // returned together with it
 	for _, name := range [...]string{"X-Signalbox-Domain", "X-Signalbox-Confidence", "X-Signalbox-Reasoning"} {
 		if value := w.Header().Get(name); value != "" {
 			list = append(list, cache.Header{Name: name, Value: value})
@@ -448,11 +449,11 @@ func (r *Recorder) keep(ctx context.Context, b *Book, w *downstream.Writer, o *e
 	}, r.Tel.Metrics.CacheKept)
 }
 
-// otherTenants is the label of all tenants that the configuration does not name. Names come from
-// tokens as well, so they are as many as whoever signs those likes.
+// otherTenants is the label of all tenants that are not configured. Tenant names also come from
+// tokens, so their number is unlimited.
 const otherTenants = "other"
 
-// TenantsOf are the tenants that a section names: as such, of keys, and the default one.
+// TenantsOf returns the tenants in a section: the listed ones, those of keys, and the default.
 func TenantsOf(o *auth.Options) map[string]bool {
 	out := map[string]bool{otherTenants: true}
 	if o.DefaultTenant != "" {
@@ -469,8 +470,8 @@ func TenantsOf(o *auth.Options) map[string]bool {
 	return out
 }
 
-// tenantLabel is the label of a caller in metrics. One that was not identified is of no tenant that
-// is named.
+// tenantLabel returns the label of a caller in metrics. An unidentified caller has no configured
+// tenant.
 func (b *Book) tenantLabel(who *auth.Principal) string {
 	if b.Tenants[who.Tenant] {
 		return who.Tenant

@@ -13,21 +13,22 @@ import (
 	"signalbox/proxy/rate"
 )
 
-// The bounds of what a flood of refused requests writes: a caller's first one at once, and then a
-// line a minute with their number, of so many callers; those beyond are one caller without a name.
+// Limits on what a flood of refused requests writes: a caller's first request is logged
+// immediately, and then one line per minute with the number. Callers beyond the maximum share one
+// line without a name.
 const (
 	refusedEvery = time.Minute
 	refusedMost  = 256
 )
 
-// refusals counts requests that limits have refused before they were decided, for the decision log.
-// The zero value is ready. It is safe for concurrent use.
+// refusals counts requests refused by limits before a decision, for the decision log. The zero
+// value is ready. It is safe for concurrent use.
 type refusals struct {
 	mu    sync.Mutex
-	since map[refusedBy]*refusedLine // the last minute's; what was not written of it
+	since map[refusedBy]*refusedLine // unwritten counts of the last minute
 }
 
-// refusedBy is what refused requests are counted by.
+// refusedBy is the key for counting refused requests.
 type refusedBy struct {
 	tenant, role, key string
 	limit             rate.Kind
@@ -45,8 +46,8 @@ func (l *refusedLine) AppendLine(b []byte) ([]byte, error) {
 	return append(b, line...), err
 }
 
-// noteRefusal counts a request that a limit has refused before it was decided, and writes a line of
-// the decision log where one is due.
+// noteRefusal counts a request refused by a limit before a decision, and writes a line of the
+// decision log if one is due.
 func (r *Recorder) noteRefusal(b *Book, id string, who *auth.Principal, status int, failure string, err error) {
 	over, ok := errors.AsType[*rate.ExceededError](err)
 	if !ok {
@@ -64,7 +65,7 @@ func (r *Recorder) noteRefusal(b *Book, id string, who *auth.Principal, status i
 	}
 }
 
-// first reports whether l is to be written now; else it is counted.
+// first reports whether l must be written now; otherwise it is counted.
 func (s *refusals) first(l *refusedLine, who *auth.Principal) bool {
 	by := refusedBy{who.Tenant, who.Role, who.Name, rate.Kind(l.Limit)}
 	s.mu.Lock()
@@ -89,7 +90,7 @@ func (s *refusals) first(l *refusedLine, who *auth.Principal) bool {
 	return false
 }
 
-// take returns the lines of a minute that is over.
+// take returns the lines of the past minute.
 func (s *refusals) take() (lines []*refusedLine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,7 @@ func (s *refusals) take() (lines []*refusedLine) {
 	return lines
 }
 
-// Run writes, once a minute and at its end, how many requests limits have refused, until ctx ends.
+// Run writes the number of requests refused by limits once a minute and at its end, until ctx ends.
 func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(refusedEvery)
 	defer tick.Stop()

@@ -8,8 +8,8 @@ import (
 )
 
 // explained adds the explanation of the decision to the end of a stream on its way to next: to the
-// chunk in which a choice ends, as the guard does with its summary, and in the Responses API to the
-// event that ends the response.
+// chunk in which a choice ends, like the guard's summary, and in the Responses API to the event
+// that ends the response.
 type explained struct {
 	stage *Stage
 	o     *exchange.Exchange
@@ -41,7 +41,7 @@ func (s *Stage) addDecision(body []byte, o *exchange.Exchange) []byte {
 	return s.decision(o).AddTo(body, o.Guarding)
 }
 
-// decision explains the decision on a request that has been answered.
+// decision explains the decision for an answered request.
 func (s *Stage) decision(o *exchange.Exchange) *explain.Explanation {
 	e, rw := s.Explainer.Explain(o.Decision, o.Tools), o.Rewriter(s.Explainer.Edits, o.Req)
 	e.Answered(&rw, o.Model, o.Params, o.Escalation)

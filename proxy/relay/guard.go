@@ -18,7 +18,7 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Arm prepares the check of the response, and sets its header.
+// Arm prepares the check of the response and sets its header.
 func Arm(ctx context.Context, g *guardrail.Guard, o *exchange.Exchange, h http.Header) error {
 	p, err := g.Plan(ctx, o.Ask())
 	if err != nil {
@@ -31,8 +31,8 @@ func Arm(ctx context.Context, g *guardrail.Guard, o *exchange.Exchange, h http.H
 	return nil
 }
 
-// skipUnreadable gives up the check of a response that cannot be read. The error is ErrUncheckable when
-// the response must not pass then.
+// skipUnreadable gives up the check of an unreadable response. The error is ErrUncheckable if the
+// response must not pass unchecked.
 func skipUnreadable(o *exchange.Exchange, u *upstream.Response, h http.Header) error {
 	if !u.Good() || u.Plain() && (u.Events || u.JSON()) {
 		return nil
@@ -40,7 +40,7 @@ func skipUnreadable(o *exchange.Exchange, u *upstream.Response, h http.Header) e
 	return skipCheck(o, h)
 }
 
-// skipCheck gives up the check of a response, as skipUnreadable does.
+// skipCheck gives up the check of a response; see skipUnreadable.
 func skipCheck(o *exchange.Exchange, h http.Header) error {
 	if o.Guarding == nil {
 		return nil
@@ -53,8 +53,8 @@ func skipCheck(o *exchange.Exchange, h http.Header) error {
 	return nil
 }
 
-// checkBody checks a response in one piece. Without a guard the body stays as it is; so does one
-// that cannot be read, unless what is unchecked must not pass.
+// checkBody checks a response in one piece. Without a guard the body is returned unchanged, and so
+// is an unreadable one, unless unchecked responses must not pass.
 func checkBody(ctx context.Context, o *exchange.Exchange, body []byte, h http.Header) (out []byte, err error) {
 	if o.Guarding == nil {
 		return body, nil
@@ -63,19 +63,20 @@ func checkBody(ctx context.Context, o *exchange.Exchange, body []byte, h http.He
 	if err == nil && o.Guarded.State == sse.Failed {
 		h["X-Signalbox-Guard"] = []string{o.Guarding.Skip()}
 		o.Guarding = nil
-	} else if m := o.Guarded.Mode; err == nil && m > o.Guarding.Job.Policy.Mode { // the text is JSON
+	} else if m := o.Guarded.Mode; err == nil && m > o.Guarding.Job.Policy.Mode {
+		// the text is JSON
 		h["X-Signalbox-Guard"] = []string{m.String()}
 	}
 	return out, err
 }
 
-// copyChecked passes a stream on through the guard. Values that were hidden from the model are put
-// back before the check: the evidence has them as they are, and places in the text are those that
-// the client sees.
+// copyChecked relays a stream through the guard. Redacted values are restored before the check,
+// since the evidence contains them, and positions refer to the text that the client sees.
 func copyChecked(
 	ctx context.Context, u *upstream.Response, o *exchange.Exchange, client *downstream.Sink, to guard.Sink,
 ) error {
-	if err := client.W.SendEvent(nil, time.Now()); err != nil { // the first text may have to wait for its verdict
+	if err := client.W.SendEvent(nil, time.Now()); err != nil {
+		// the first text may have to wait for its verdict
 		return downstream.ClientError(err)
 	}
 	var (
@@ -94,15 +95,15 @@ func copyChecked(
 	return &fault.InterruptedError{Err: err}
 }
 
-// checkedSource reads the stream of a response. Hidden values are put back.
+// checkedSource reads the stream of a response. Redacted values are restored.
 type checkedSource struct {
 	u      *upstream.Response
 	client *downstream.Sink
 	vault  *redact.Vault
-	to     response.Sink // by way of the filter that puts them back; nil before the first Deliver
+	to     response.Sink // the filter that restores values; nil before the first Deliver
 }
 
-// Read implements guard.Source. The first part is there already.
+// Read implements guard.Source. The first part was read before.
 func (s *checkedSource) Read() {
 	if s.to != nil {
 		s.u.Advance(s.u.Model.Gap)
@@ -115,8 +116,8 @@ func (s *checkedSource) Deliver(to response.Sink) error {
 		s.to = s.vault.Stream(to)
 	}
 	if _, came := s.u.Deliver(s.to); came {
-		s.u.Waive()                // the time that the client takes is not the endpoint's
-		s.client.Now = time.Time{} // what came may be held
+		s.u.Waive()                // waiting for the client is not the endpoint's delay
+		s.client.Now = time.Time{} // chunks may have been held, so their arrival time is unknown
 	}
 	ended, err := s.u.Stream.Ended()
 	switch {

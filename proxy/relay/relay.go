@@ -1,8 +1,8 @@
-// Package relay passes a response on to the client: as it comes, or through what restores hidden
-// values, checks, saves and explains it; one that was cached as well.
+// Package relay passes a response on to the client: unchanged as it arrives, or through filters
+// that restore redacted values and check, save and explain it. It also replays cached responses.
 //
-// It chooses no endpoint and repeats nothing: a fault behind the first byte ends the response. What
-// it holds belongs to one request, and runs on its goroutine; Stage is safe for concurrent use.
+// It selects no endpoint and retries nothing: an error after the first byte ends the response. Its
+// values belong to one request and run on its goroutine; Stage is safe for concurrent use.
 package relay
 
 import (
@@ -30,14 +30,14 @@ import (
 	"signalbox/stream/sse"
 )
 
-// Stage passes the responses of one configuration on.
+// Stage relays the responses of one configuration.
 type Stage struct {
 	Metrics   *telemetry.Metrics
-	Explainer explain.Explainer // of decisions, where clients want to see them
+	Explainer explain.Explainer // for clients that ask for the decision
 }
 
-// tooLong is the error of a request that the server refuses for its length; nil for any other
-// response. A limit that the proxy has set is not the client's fault.
+// tooLong returns the error for a request that the server refused because of its length; nil for
+// any other response. A limit that the proxy set is not the client's fault.
 func tooLong(u *upstream.Response, o *exchange.Exchange) error {
 	if u.Status != http.StatusBadRequest {
 		return nil
@@ -50,17 +50,17 @@ func tooLong(u *upstream.Response, o *exchange.Exchange) error {
 	return u.TooLong(&asked)
 }
 
-// Relay passes a response on to the client. One that is of no use to it counts as a failure of the
+// Relay passes a response on to the client. An unusable response counts as a failure of the
 // endpoint.
 func (s *Stage) Relay(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	defer u.Close()
 	return blame(ctx, u, s.pass(ctx, w, u, o))
 }
 
-// blame counts against its endpoint a response of which nothing was passed on: it could not be used,
-// or broke off while it was read whole. A status of 400 or above was counted when it came, or is a
-// refusal that says nothing against the endpoint; so is a redirect where the client's credentials are
-// looked at. How long an answer gets is up to who asks.
+// blame reports to its endpoint a response of which nothing was passed on, because it was unusable
+// or broke off while it was read. A status of 400 or above was already counted, or is a refusal
+// that says nothing against the endpoint. The same holds for a redirect where the endpoint checks
+// the client's credentials. The requested length of a response is the caller's choice.
 func blame(ctx context.Context, u *upstream.Response, err error) error {
 	var (
 		long     longError
@@ -86,7 +86,7 @@ func blame(ctx context.Context, u *upstream.Response, err error) error {
 	return err
 }
 
-// pass does the work of Relay.
+// pass implements Relay.
 func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange) error {
 	if w.Messages != nil {
 		w.Messages.Direct = u.Direct
@@ -96,10 +96,10 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		return misfit(w, u, what)
 	}
 	if err := tooLong(u, o); err != nil {
-		u.Endpoint.Succeeded() // it has answered
+		u.Endpoint.Succeeded() // the endpoint has answered
 		return err
 	}
-	if w.Status != 0 && u.Stream == nil { // a comment went out before it
+	if w.Status != 0 && u.Stream == nil { // a comment was sent before
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status) + " behind a comment"}
 	}
 	if o.Vault != nil && !u.Plain() {
@@ -117,7 +117,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 	t := &meter{metrics: s.Metrics, model: u.Model.Name}
 	t.API, t.Messages, t.ticket = o.Req.API, u.Direct, o.Where.Ticket()
 	if !u.Events && u.Good() {
-		// All of it is there, or soon will be. A refusal has computed nothing.
+		// All of it has arrived, or will soon. A refusal has computed nothing.
 		t.ticket.First(time.Now())
 	}
 	var err error
@@ -130,7 +130,7 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 		err = s.copyWhole(ctx, w, u, o, t)
 	case w.Translates():
 		err = copyRefusal(w, u)
-	case o.Vault != nil: // whatever its type: what is no string of JSON stays as it is
+	case o.Vault != nil: // of any type: what is not a JSON string stays unchanged
 		err = copyRestored(w, u, o, t)
 	default:
 		w.WriteHeader(u.Status)
@@ -150,9 +150,9 @@ func (s *Stage) pass(ctx context.Context, w *downstream.Writer, u *upstream.Resp
 	return concluded(ctx, w, u, o, err)
 }
 
-// misfit is the error of a response that no client of the API expects. A 503 of which the body is no
-// JSON, as gateways before model servers send it, is told in the words of the API: when to come back
-// stands in its head.
+// misfit returns the error for a response that no client of the API expects. A 503 whose body is
+// not JSON, as sent by gateways in front of model servers, becomes an API error; its Retry-After is
+// kept.
 func misfit(w *downstream.Writer, u *upstream.Response, what string) error {
 	if u.Status != http.StatusServiceUnavailable {
 		return &fault.UnusableError{Problem: what}
@@ -165,11 +165,11 @@ func misfit(w *downstream.Writer, u *upstream.Response, what string) error {
 		"the model server takes no requests at the moment")
 }
 
-// concluded tells the endpoint its part in how a response ended, and the client that it was cut
-// off, unless an error event of the endpoint itself went out.
+// concluded reports the endpoint's part in how a response ended, and tells the client that it was
+// cut off, unless the endpoint sent an error event itself.
 func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, err error) error {
 	if o.Guarded.Cut {
-		o.Tally.Finish = response.FinishFilter // whatever the server said behind it
+		o.Tally.Finish = response.FinishFilter // whatever the server reported later
 	}
 	var cut *fault.InterruptedError
 	switch {
@@ -189,7 +189,7 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 		if u.Late() {
 			cut.Err = fault.ErrNoProgress
 		}
-	case fault.Stopped(ctx, fault.ErrClientGone) != fault.ErrStopped: //nolint:errorlint // returned as it is
+	case fault.Stopped(ctx, fault.ErrClientGone) != fault.ErrStopped: //nolint:errorlint // compared as returned
 		return fault.ErrClientGone
 	default:
 		cut.Err = fault.ErrStopped
@@ -200,16 +200,16 @@ func concluded(ctx context.Context, w *downstream.Writer, u *upstream.Response, 
 	return cut
 }
 
-// copyStream passes a stream of events on. t observes it.
+// copyStream relays a stream of events, observed by t.
 func (s *Stage) copyStream(
 	ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
 ) error {
 	w.Header()["X-Accel-Buffering"] = []string{"no"}
 	if w.Status == 0 {
-		headers.DropStale(w.Header()) // what checks, restores or ends a stream changes its length
+		headers.DropStale(w.Header()) // filters change the length of a stream
 		w.WriteHeader(u.Status)
 	}
-	if o.Req.API == openai.Response { // announced before there is any of it
+	if o.Req.API == openai.Response { // announced before any content
 		t.requested = w.Start
 	} else {
 		t.metrics.TTFT(u.Model.Name, time.Since(w.Start))
@@ -225,7 +225,8 @@ func (s *Stage) copyStream(
 		to = &explained{stage: s, o: o, next: to}
 	}
 	if o.Guarding != nil {
-		if o.Req.IncludeUsage && o.Req.API != openai.Response && w.Messages == nil { // those tell their own
+		if o.Req.IncludeUsage && o.Req.API != openai.Response && w.Messages == nil {
+			// these report their own usage
 			o.Guarding.Job.Usage = func() response.Usage { return t.Taken(o.PromptTokens()) }
 		}
 		return copyChecked(ctx, u, o, client, to)
@@ -233,8 +234,8 @@ func (s *Stage) copyStream(
 	return copyEvents(u, o.Vault.Stream(to), client)
 }
 
-// copyEvents passes a stream on by way of its filters, flushed after each read, in whole events. It
-// allocates nothing for a chunk.
+// copyEvents relays a stream through its filters, in whole events, flushed after each read. It
+// allocates nothing per chunk.
 func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink) error {
 	for {
 		if now, came := u.Deliver(to); came {
@@ -255,7 +256,7 @@ func copyEvents(u *upstream.Response, to response.Sink, client *downstream.Sink)
 	}
 }
 
-// copyWhole passes on a JSON object that may change: hidden values are put back, its claims are
+// copyWhole relays a JSON object that may change: redacted values are restored, its claims are
 // checked, the decision is added.
 func (s *Stage) copyWhole(
 	ctx context.Context, w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter,
@@ -310,16 +311,15 @@ func (s *Stage) copyWhole(
 	return downstream.WritePart(w, out)
 }
 
-// longError is that of a body which is too long for what has to be done with it.
+// longError is the error for a body that is too long to be processed.
 type longError struct{ error }
 
-// Unwrap returns the error.
+// Unwrap returns the wrapped error.
 func (e longError) Unwrap() error { return e.error }
 
 var errLongMessage = &fault.UnusableError{Problem: "a body that is too long to be turned into a message"}
 
-// copyRefusal passes on what is no response: an error in the words of the server, as the API spells
-// it.
+// copyRefusal relays an error response in the server's words and the API's form.
 func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 	if u.Good() {
 		return &fault.UnusableError{Problem: "a body that is no JSON"}
@@ -335,8 +335,8 @@ func copyRefusal(w *downstream.Writer, u *upstream.Response) error {
 	return downstream.WriteBytes(w, u.Status, w.Messages.Error(came, u.Status))
 }
 
-// copyRestored passes on a JSON body with the hidden values put back. A body that was read whole
-// keeps a length, its new one; a longer one is sent as it comes.
+// copyRestored relays a JSON body with redacted values restored. A body that was read whole gets
+// its new length; a longer one is streamed.
 func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange.Exchange, t *meter) error {
 	b := o.Vault.Body()
 	h := w.Header()
@@ -353,21 +353,21 @@ func copyRestored(w *downstream.Writer, u *upstream.Response, o *exchange.Exchan
 	return downstream.CopyBody(w, u, &t.Tally, b)
 }
 
-// meter is a tally that measures the pace of a stream as well. It belongs to one response.
+// meter is a tally that also measures the pace of a stream. It belongs to one response.
 type meter struct {
 	response.Tally
 
 	metrics   *telemetry.Metrics
 	model     string
-	last      time.Time        // when the last piece came
-	ticket    *affinity.Ticket // told of the first text
-	requested time.Time        // when the client asked; zero where the head was measured
-	first     time.Time        // when the first text came
+	last      time.Time        // when the last piece arrived
+	ticket    *affinity.Ticket // notified of the first text
+	requested time.Time        // when the client's request arrived; zero if the head was measured instead
+	first     time.Time        // when the first text arrived
 }
 
-// pace records the mean time between two tokens of a stream that has ended. Tokens are those of its
-// usage, else an estimate from its text: an event may carry several. A stream that came at once has
-// none.
+// pace records the mean time between tokens of a stream that has ended. The number of tokens comes
+// from its usage, or else from an estimate of its text, since an event may carry several. A stream
+// that arrived at once has no pace.
 func (t *meter) pace() {
 	tokens := int64(t.Usage.Output)
 	if tokens == 0 {
@@ -389,7 +389,7 @@ func (t *meter) Put(c *response.Chunk) {
 	}
 	e := c.Content()
 	t.Note(e)
-	if e.HasUsage { // also one that nobody asked for
+	if e.HasUsage { // even if nobody requested it
 		t.Usage = e.Usage
 	}
 }

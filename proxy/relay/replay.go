@@ -16,8 +16,8 @@ import (
 	"signalbox/stream/response"
 )
 
-// Replay writes a kept answer, through the guard where the request has one: what it would cut of an
-// upstream's answer it cuts of this one.
+// Replay writes a cached response, through the guard if the request has one. The guard acts on it
+// as on an upstream response.
 func Replay(
 	ctx context.Context, w *downstream.Writer, o *exchange.Exchange, a *cache.Answer, pace cache.Pace,
 ) error {
@@ -58,7 +58,7 @@ func Replay(
 	}
 }
 
-// replayChecked writes a kept stream through the guard.
+// replayChecked writes a cached stream through the guard.
 func replayChecked(ctx context.Context, w *downstream.Writer, o *exchange.Exchange, player *cache.Player) error {
 	if err := w.Control.Flush(); err != nil { // the first text may have to wait for its verdict
 		return downstream.ClientError(err)
@@ -75,7 +75,7 @@ func replayChecked(ctx context.Context, w *downstream.Writer, o *exchange.Exchan
 	return err
 }
 
-// replayTranslated writes a stored stream as a message.
+// replayTranslated writes a cached stream as a message of Anthropic's API.
 func replayTranslated(ctx context.Context, w *downstream.Writer, player *cache.Player) error {
 	src := recall.NewReplay(player, response.StreamOptions{})
 	defer src.Release()
