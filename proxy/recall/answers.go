@@ -15,35 +15,34 @@ import (
 	"signalbox/rules"
 )
 
-// Answers are the stored responses, and the questions that they are to. They outlive the
-// states that use them, for keys tell configurations apart. Safe for concurrent use.
+// Answers stores responses and their questions. It outlives the states that use it, since cache
+// keys distinguish configurations. It is safe for concurrent use.
 type Answers struct {
 	Store cache.Store
 	local *cache.Local
 	Index *cache.Index
-	size  [3]int64 // what of the options it was made for
+	size  [3]int64 // the options that determine it
 
-	shared *cache.Redis // where other processes keep theirs as well; nil for none
+	shared *cache.Redis // shared store of several processes; nil if there is none
 
-	// Taught stands for the examples that intents were given while running: they change decisions,
-	// and no file knows them.
+	// Taught stands for examples added to intents at run time, which change decisions but are in no
+	// file.
 	Taught atomic.Uint64
-	// slots bounds the responses that are being stored. When none is free the next one is dropped,
-	// and counted.
+	// slots limits the responses being stored. When none is free, the next response is dropped and
+	// counted.
 	slots *semaphore.Weighted
 }
 
-// The bounds of keeping answers. A body is read once more, to see whether it is whole.
+// Limits of storing responses. A body is read again to see whether it is complete.
 const (
 	keptAtOnce  = 64
-	keepTime    = time.Second // for the store to take one
+	keepTime    = time.Second // for storing one response
 	LongestKept = 1 << 20     // bytes of one response
 )
 
-// NewAnswers makes room for responses as the options say. shared is where other processes keep
-// theirs as well, which is used where the options say so; nil for none. before are those that the
-// new ones replace, of which only what intents were taught is taken over; nil for none. Errors are
-// those of the options.
+// NewAnswers returns a store with the size in the options. shared is the store of several
+// processes, used if the options say so; nil for none. before is the Answers to be replaced, of
+// which only Taught is taken over; nil for none. Errors are those of the options.
 func NewAnswers(o Options, shared *cache.Redis, before *Answers) (*Answers, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -67,23 +66,23 @@ func (o Options) room() [3]int64 {
 	return [3]int64{int64(o.MaxEntries), int64(o.MaxBytes), int64(o.TTL)}
 }
 
-// Fits reports whether a is what NewAnswers would make of the options and of what is shared.
+// Fits reports whether NewAnswers would return an equivalent store for these arguments.
 func (a *Answers) Fits(o Options, shared *cache.Redis) bool {
 	return a.size == o.room() && (a.shared != nil) == (o.Shared && shared != nil)
 }
 
-// Learn takes in a question that another process has the response to.
+// Learn adds a question whose response another process has stored.
 func (a *Answers) Learn(key cache.Key, q cache.Question, ttl time.Duration) {
 	if a != nil && a.shared != nil {
 		a.Index.Put(q.Part, key, q.Text, q.Vector, ttl)
 	}
 }
 
-// Close gives up what is kept. Nobody may use a any more.
+// Close drops what is stored. a must not be used afterwards.
 func (a *Answers) Close() { a.local.Close() }
 
-// Teach notes that examples were added to an intent. Replicas that are taught the same share
-// answers again.
+// Teach records examples added to an intent. Replicas with the same additions share responses
+// again.
 func (a *Answers) Teach(intent string, examples []string) {
 	if a == nil {
 		return
@@ -93,27 +92,26 @@ func (a *Answers) Teach(intent string, examples []string) {
 	}
 }
 
-// Cache is the cache of a state. nil stands for one that is off everywhere.
+// Cache is the cache of a state. nil means that caching is off everywhere.
 type Cache struct {
 	Opts        Options
 	Cache       *cache.Cache
 	Identifier  cache.Identifier
 	Answers     *Answers
 	Fingerprint string
-	Similar     bool                     // some route may be answered from another question
+	Similar     bool                     // some route may use the response to another question
 	Treatments  map[*rules.Action]string // what each action does to a request
 
-	writes sync.WaitGroup // responses that are being stored
+	writes sync.WaitGroup // responses being stored
 }
 
-// Treatment tells actions apart that make other requests of one: responses to questions meet only
-// where it agrees.
+// Treatment identifies what an action does to a request. Semantic hits require the same treatment.
 func Treatment(a *rules.Action) string {
 	return fmt.Sprintf("%q %t %+v %+v %q %q %+v",
 		a.Reasoning, a.Override, a.Prompt, a.MaxTokens, a.Body, a.Headers, a.Tools)
 }
 
-// Generation stands for what decides requests and is not in them.
+// Generation identifies everything that affects decisions and is not part of requests.
 func (c *Cache) Generation(taught uint64) string {
 	if taught == 0 {
 		return c.Fingerprint
@@ -121,13 +119,13 @@ func (c *Cache) Generation(taught uint64) string {
 	return c.Fingerprint + " " + strconv.FormatUint(taught, 16)
 }
 
-// Partition names the responses of a model that was asked as an action says.
+// Partition identifies the responses of a model that was asked according to an action.
 func (c *Cache) Partition(model string, a *rules.Action) string {
 	return model + "\x00" + c.Treatments[a]
 }
 
-// Store keeps a response, unless too many are being kept already. finish makes it; it may take its
-// time. It returns at once.
+// Store stores a response in the background, unless too many are being stored. finish produces it
+// and may be slow.
 func (c *Cache) Store(ctx context.Context, finish func(ctx context.Context) error, done func(result string)) {
 	if !c.Answers.slots.TryAcquire(1) {
 		done(StoreDropped)
@@ -141,7 +139,7 @@ func (c *Cache) Store(ctx context.Context, finish func(ctx context.Context) erro
 	})
 }
 
-// Close waits for the responses that are being stored; c may be used on.
+// Close waits for the responses being stored; c may still be used.
 func (c *Cache) Close() {
 	if c != nil {
 		c.writes.Wait()

@@ -60,10 +60,10 @@ const (
 	ModeSemantic = "semantic"
 )
 
-// CacheModes are the modes, each with what the one before it does.
+// CacheModes returns the modes; each includes the previous one.
 func CacheModes() []string { return []string{ModeOff, ModeExact, ModeSemantic} }
 
-// DefaultOptions returns the options of an empty section.
+// DefaultOptions returns the defaults, those of an empty section.
 func DefaultOptions() Options {
 	o, p := cache.DefaultOptions(), cache.DefaultPace()
 	return Options{
@@ -74,7 +74,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// The bounds of the section.
+// Limits of the section.
 const (
 	minAnswerTTL   = time.Second
 	maxAnswerTTL   = 720 * time.Hour
@@ -86,7 +86,7 @@ const (
 	maxTemperature = 2
 )
 
-// Validate reports every bad option, one "field: problem" a line.
+// Validate reports every bad option, one "field: problem" per line.
 func (o Options) Validate() error {
 	var p option.Problems
 	if !slices.Contains(CacheModes(), o.Mode) {
@@ -118,7 +118,7 @@ func (o PaceOptions) check(p *option.Problems, prefix string) {
 	}
 }
 
-// Pace is what a replay takes.
+// Pace converts the options for a replay.
 func (o PaceOptions) Pace() cache.Pace {
 	return cache.Pace{Speed: o.Speed, MaxGap: time.Duration(o.MaxGap), MaxTotal: time.Duration(o.MaxTotal)}
 }

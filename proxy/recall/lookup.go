@@ -13,34 +13,34 @@ import (
 	"signalbox/stream/response"
 )
 
-// The results of looking a request up in the cache, as header, metric and log call it.
+// The results of a cache lookup, as used in headers, metrics and logs.
 const (
 	Exact      = "exact"
 	Semantic   = "semantic"
 	Miss       = "miss"
-	Off        = "off"        // by its route
-	Ineligible = "ineligible" // answers to such requests are not repeated
-	Bypass     = "bypass"     // the client asked for a fresh answer
-	Error      = "error"      // a miss, since the store could not be asked
+	Off        = "off"        // turned off by its route
+	Ineligible = "ineligible" // responses to such requests are not cached
+	Bypass     = "bypass"     // the client asked for a fresh response
+	Error      = "error"      // a miss because the store did not respond
 )
 
-// Lookup is what the cache knows of one request. It belongs to the request's goroutine. nil stands
-// for a cache that is off everywhere.
+// Lookup is what the cache knows about one request. It belongs to the request's goroutine. nil
+// means that caching is off everywhere.
 type Lookup struct {
 	ID        cache.Identity
-	Taught    uint64        // at the time of id
-	Fresh     bool          // the client wants no stored response
-	Forgetful bool          // the client wants its response not stored
-	Result    string        // empty until a route was found that forwards
-	Failed    bool          // the store could not be asked
-	Waited    time.Duration // for answers that other processes keep
+	Taught    uint64        // when the id was computed
+	Fresh     bool          // the client wants no cached response
+	Forgetful bool          // the client wants its response not to be stored
+	Result    string        // empty until a forwarding route is known
+	Failed    bool          // the store did not respond
+	Waited    time.Duration // time spent on responses stored by other processes
 
-	Answer     *cache.Answer // that was given; nil for none
-	Similarity float64       // of its question, with semantic
+	Answer     *cache.Answer // the response returned; nil if there is none
+	Similarity float64       // of its question, for a semantic hit
 	Recording  *Tape
 }
 
-// CacheControl reads what the client says of stored answers (RFC 9111, section 5.2.1).
+// CacheControl parses the client's cache directives (RFC 9111, section 5.2.1).
 func CacheControl(h http.Header) (fresh, forgetful bool) {
 	for _, line := range h["Cache-Control"] {
 		for word := range strings.SplitSeq(line, ",") {
@@ -55,9 +55,10 @@ func CacheControl(h http.Header) (fresh, forgetful bool) {
 	return fresh, forgetful
 }
 
-// Sources is what a classifier extracts where rules need m: the embedding for what the cache tells,
-// and beside those signals of need that models give, neural, where a question may be looked up
-// after the decision, so that it costs no run of its own beside a model here.
+// Sources returns the signals to compute when rules need the signals in need. The embedding
+// replaces what the cache computes from it. It is also added to neural, the signals in need that
+// come from models, if the question may be looked up after the decision, so that it needs no pass
+// of its own.
 func (m *Lookup) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask {
 	looks := m != nil && m.ID.Similar == cache.Eligible && !m.Forgetful
 	if looks && neural != 0 {
@@ -66,10 +67,10 @@ func (m *Lookup) Sources(need, neural signal.Mask, set *signal.Set) signal.Mask 
 	return need &^ signal.MaskOf(signal.Cache)
 }
 
-// Recorded reports that the response is to be taken down.
+// Recorded reports whether the response is to be recorded.
 func (m *Lookup) Recorded() bool { return m != nil && m.Recording != nil }
 
-// Given is the response that the cache gave, nil without one.
+// Given returns the cached response; nil if there is none.
 func (m *Lookup) Given() *cache.Answer {
 	if m == nil {
 		return nil
@@ -77,7 +78,7 @@ func (m *Lookup) Given() *cache.Answer {
 	return m.Answer
 }
 
-// Found is what became of the request in the cache; empty when it did not come to that.
+// Found returns the cache result of the request; empty if there was no lookup.
 func (m *Lookup) Found() string {
 	if m == nil {
 		return ""
@@ -85,9 +86,8 @@ func (m *Lookup) Found() string {
 	return m.Result
 }
 
-// Within bounds further looks for responses of one request. Those that only other processes have
-// may take what the first look left of the time that one may take: an outage costs a request that
-// much and not a multiple.
+// Within limits further lookups for one request. Lookups at other processes share the time allowed
+// for one, so that an outage delays a request by that time and not a multiple of it.
 func (m *Lookup) Within(ctx context.Context, c *Cache) (_ context.Context, done func()) {
 	shared := c.Answers.shared
 	if shared == nil {
@@ -101,12 +101,12 @@ func (m *Lookup) Within(ctx context.Context, c *Cache) (_ context.Context, done 
 	}
 }
 
-// The results of storing a response, as the metric calls it.
+// The results of storing a response, as used in the metric.
 const (
 	StoreKept    = "kept"
-	StoreDropped = "dropped" // too many were being kept
-	storeRefused = "refused" // it is not whole, did not end well, or is too long
-	storeFailed  = "failed"  // the store did not take it
+	StoreDropped = "dropped" // too many were being stored
+	storeRefused = "refused" // incomplete, failed or too long
+	storeFailed  = "failed"  // the store refused it
 )
 
 func storeResult(err error) string {
@@ -119,7 +119,7 @@ func storeResult(err error) string {
 	return storeFailed
 }
 
-// Tape is a response that is taken down while it passes.
+// Tape is a recording of a response while it is relayed.
 type Tape struct {
 	*cache.Recorder
 
@@ -129,10 +129,10 @@ type Tape struct {
 // Put implements response.Sink.
 func (t *Tape) Put(c *response.Chunk) {
 	t.ending.Put(c)
-	_, _ = t.Write(c.Raw) // it never fails
+	_, _ = t.Write(c.Raw) // never fails
 }
 
-// Complete returns the response, if it is whole and ended well.
+// Complete returns the response if it is complete and successful.
 func (t *Tape) Complete(model, route, contentType string) (*cache.Answer, error) {
 	a, err := t.Recorder.Finish(model, route, contentType)
 	switch {
@@ -147,7 +147,7 @@ func (t *Tape) Complete(model, route, contentType string) (*cache.Answer, error)
 // Mark implements upstream.Observer.
 func (t *Tape) Mark(time.Time) { t.Recorder.Mark() }
 
-// Observe records the response while it passes, if it may be stored.
+// Observe records the response while it is relayed, if it may be stored.
 func (m *Lookup) Observe(u *upstream.Response) {
 	switch {
 	case m == nil || m.Recording == nil:

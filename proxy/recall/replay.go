@@ -5,7 +5,7 @@ import (
 	"signalbox/stream/response"
 )
 
-// Replay is a kept stream on its way to the guard.
+// Replay is a cached stream as a source for the guard.
 type Replay struct {
 	player *cache.Player
 	stop   chan struct{}
@@ -14,12 +14,12 @@ type Replay struct {
 	err    error
 }
 
-// NewReplay reads a stored stream. The caller releases it.
+// NewReplay reads a cached stream. The caller releases it.
 func NewReplay(player *cache.Player, o response.StreamOptions) *Replay {
 	return &Replay{player: player, stop: make(chan struct{}), stream: response.TakeStream(o)}
 }
 
-// Release gives back what reading takes. Nobody may use r any more.
+// Release releases the reader. r must not be used afterwards.
 func (r *Replay) Release() { r.stream.Release() }
 
 // Read implements guard.Source.

@@ -1,5 +1,5 @@
-// Package resolve turns the contexts that a request names into snapshots of them, as far as the
-// caller may read them, and gives them back when the request has ended.
+// Package resolve takes snapshots of the contexts that a request names, as far as the caller may
+// read them, and releases them when the request has ended.
 package resolve
 
 import (
@@ -26,22 +26,23 @@ import (
 
 // Resolver finds the stored contexts that requests name.
 type Resolver struct {
-	Store *memory.Store // nil: requests that name contexts are refused
+	Store *memory.Store // nil if requests that name contexts are refused
 	Tel   *telemetry.Telemetry
 }
 
-// Owner is whose contexts a request of a caller may use in a session, empty for none.
+// Owner returns the owner of the contexts that a caller may use in a session, which is empty for
+// none.
 func Owner(who auth.Principal, session string) memory.Owner {
 	return memory.Owner{Tenant: who.Tenant, Session: session, Subject: who.Name}
 }
 
-// Session is the session that a request names, in its body or else in a header; empty without one.
-// Resolve refuses a request that names two.
+// Session returns the session named in a request's body or else in a header; empty if there is
+// none. Resolve refuses a request that names two.
 func Session(req *openai.Request, h http.Header) string {
 	return cmp.Or(req.Extras.Session, h.Get(sessionKey))
 }
 
-// The fields that name contexts and sessions, as errors call them.
+// The fields that name contexts and sessions, as used in errors.
 const (
 	ContextField     = "signalbox.context"
 	contextHeader    = "x-signalbox-context"
@@ -50,32 +51,30 @@ const (
 	saveContextField = "signalbox.save_context"
 )
 
-// sessionKey is sessionHeader as net/http spells it: any other spelling is made into this one by
-// every look.
+// sessionKey is sessionHeader in canonical form, which saves a conversion at every lookup.
 const sessionKey = "X-Signalbox-Session"
 
-// What the header for degraded answers says of contexts.
+// The values for contexts in the header for degraded responses.
 const (
-	lackContext      = "context"       // one that is not required was left out
-	lackSessionFacts = "session_facts" // they could not be reached
+	lackContext      = "context"       // an optional context was left out
+	lackSessionFacts = "session_facts" // they were unreachable
 )
 
-// Contexts is what the pointers of one request lead to. The request owns it until release; nil
-// stands for a request without contexts, without facts of its session and without a wish to be
-// stored.
+// Contexts is what the references in one request resolve to. The request owns it until Release. nil
+// means that the request has no contexts, no facts in its session and does not ask to be stored.
 type Contexts struct {
 	Store    *memory.Store
 	Owner    memory.Owner
-	Refs     []openai.ContextRef // of snaps
-	Snaps    []*memory.Snapshot  // in the order in which they stand in the prompt
-	Left     []string            // what the request goes without, in the words of the header
+	Refs     []openai.ContextRef // references of Snaps
+	Snaps    []*memory.Snapshot  // in the order in which they occur in the prompt
+	Left     []string            // what is missing, as values of the header for degraded responses
 	Verdicts contexts.Verdicts   // of all contexts together
-	Tokens   int                 // of all contexts; an estimate where no count was stored
-	tier     tiers.Tier          // the farthest that bytes came from
+	Tokens   int                 // in all contexts; estimated where no count was stored
+	tier     tiers.Tier          // slowest tier that data came from
 	Facts    []memory.Fact       // of the session
 }
 
-// Release gives the snapshots back. Later calls do nothing.
+// Release releases the snapshots. Further calls do nothing.
 func (r *Contexts) Release() {
 	if r == nil {
 		return
@@ -85,10 +84,10 @@ func (r *Contexts) Release() {
 	}
 }
 
-// Named reports whether there are contexts to put into the prompt.
+// Named reports whether there are contexts to insert into the prompt.
 func (r *Contexts) Named() bool { return r != nil && len(r.Snaps) > 0 }
 
-// PromptTokens estimates what the prompt of req takes with the contexts that it names.
+// PromptTokens estimates the tokens of req's prompt with its contexts.
 func (r *Contexts) PromptTokens(req *openai.Request) int {
 	n := req.PromptTokens()
 	if r.Named() {
@@ -97,8 +96,8 @@ func (r *Contexts) PromptTokens(req *openai.Request) int {
 	return n
 }
 
-// Resolve finds what the pointers of a request lead to. The caller releases it when the answer has
-// ended.
+// Resolve resolves the references in a request. The caller releases the result when the response
+// has ended.
 func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.Request, h http.Header) (*Contexts, error) {
 	session := Session(req, h)
 	if named := h.Get(sessionKey); named != "" && named != session {
@@ -106,7 +105,7 @@ func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.
 			sessionField+" and the header "+sessionHeader+" name different sessions: send one of them")
 	}
 	if !req.Extras.Present && session == "" && len(h["X-Signalbox-Context"]) == 0 {
-		return nil, nil //nolint:nilnil // a request without any
+		return nil, nil //nolint:nilnil // a request without contexts
 	}
 	refs, err := contextsOf(req, h)
 	if err != nil {
@@ -116,7 +115,7 @@ func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.
 		return nil, err
 	}
 	if p.Store == nil || len(refs) == 0 && session == "" && req.Extras.SaveContext == nil {
-		return nil, nil //nolint:nilnil // a request without any
+		return nil, nil //nolint:nilnil // a request without contexts
 	}
 	ctx, span := p.Tel.Tracer.Start(ctx, "resolve")
 	defer span.End()
@@ -141,7 +140,7 @@ func (p *Resolver) Resolve(ctx context.Context, who auth.Principal, req *openai.
 	return r, nil
 }
 
-// Find returns the contexts of refs. param is the field of the request that names them.
+// Find returns the contexts of refs. param is the request field that names them.
 func (p *Resolver) Find(
 	ctx context.Context, owner memory.Owner, refs []openai.ContextRef, param string,
 ) (*Contexts, error) {
@@ -159,8 +158,8 @@ func (p *Resolver) Find(
 	return r, nil
 }
 
-// contextsOf reads the pointers of a request. They stand in the body or in a header, and where in
-// both, they are the same.
+// contextsOf returns the references in a request's body or header. If both are present, they must
+// be equal.
 func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error) {
 	refs := req.Extras.Contexts
 	line := h.Get("X-Signalbox-Context")
@@ -190,8 +189,8 @@ func contextsOf(req *openai.Request, h http.Header) ([]openai.ContextRef, error)
 	return refs, nil
 }
 
-// resolvable refuses what this proxy, or this kind of request, cannot do. Leaving it out without a
-// word would let an answer pass for one that knew its context.
+// resolvable refuses what this proxy, or this kind of request, cannot do. Silently omitting a
+// context would make the response look like one that used it.
 func (p *Resolver) resolvable(req *openai.Request, refs []openai.ContextRef) error {
 	var asked string
 	switch {
@@ -213,7 +212,7 @@ func (p *Resolver) resolvable(req *openai.Request, refs []openai.ContextRef) err
 	return nil
 }
 
-// fetch takes snapshots of the contexts, several of them at once, in the order of refs.
+// fetch takes snapshots of the contexts, several at a time, in the order of refs.
 func (r *Contexts) fetch(ctx context.Context, store *memory.Store, refs []openai.ContextRef) error {
 	snaps, errs := make([]*memory.Snapshot, len(refs)), make([]error, len(refs))
 	one := func(i int) {
@@ -227,7 +226,8 @@ func (r *Contexts) fetch(ctx context.Context, store *memory.Store, refs []openai
 		for i := range refs {
 			wg.Go(func() {
 				errs[i] = fault.ErrPanicked
-				defer func() { _ = recover() }() // the error says it; a panic here would end the process
+				// reported by the error; a panic here would end the process
+				defer func() { _ = recover() }()
 				one(i)
 			})
 		}
@@ -251,14 +251,13 @@ func (r *Contexts) fetch(ctx context.Context, store *memory.Store, refs []openai
 	return failed
 }
 
-// lacking reports whether an error says that a context is not there, and not that something is
-// wrong.
+// lacking reports whether an error means that a context does not exist, as opposed to a failure.
 func lacking(err error) bool {
 	var away *memory.UnavailableError
 	return errors.Is(err, memory.ErrNotFound) || errors.Is(err, memory.ErrExpired) || errors.As(err, &away)
 }
 
-// sum works out what is true of all contexts together.
+// sum computes the values for all contexts together.
 func (r *Contexts) sum() {
 	for i, s := range r.Snaps {
 		r.tier = min(r.tier, s.Tier)
@@ -269,7 +268,7 @@ func (r *Contexts) sum() {
 		r.Tokens += cmp.Or(n, int(s.Bytes)/openai.BytesPerToken+openai.BytesPerToken)
 		v, err := contexts.ParseVerdicts(s.Derived.Verdicts)
 		if err != nil {
-			v = contexts.Verdicts{} // what cannot be read is unknown
+			v = contexts.Verdicts{} // unreadable verdicts are unknown
 		}
 		if i == 0 {
 			r.Verdicts = v
@@ -279,7 +278,7 @@ func (r *Contexts) sum() {
 	}
 }
 
-// Describe writes the headers that say which contexts were used, and from where.
+// Describe writes the headers that say which contexts were used and where they came from.
 func (r *Contexts) Describe(h http.Header) {
 	if !r.Named() {
 		return
@@ -288,7 +287,7 @@ func (r *Contexts) Describe(h http.Header) {
 	h["X-Signalbox-Context-Version"] = []string{strings.Join(r.Pointers(), ",")}
 }
 
-// Pointers are the versions that were used, each as ID@VERSION.
+// Pointers returns the versions used, each as ID@VERSION.
 func (r *Contexts) Pointers() []string {
 	if !r.Named() {
 		return nil
@@ -300,10 +299,10 @@ func (r *Contexts) Pointers() []string {
 	return out
 }
 
-// Pointer names one version of a context, as ID@3.
+// Pointer identifies one version of a context, such as ID@3.
 func Pointer(s *memory.Snapshot) string { return s.ID + "@" + strconv.Itoa(s.Version) }
 
-// Prefix is the contexts as the prefix compiler takes them.
+// Prefix returns the contexts in the form of the prefix compiler.
 func (r *Contexts) Prefix() []prefix.Context {
 	out := make([]prefix.Context, len(r.Snaps))
 	for i, s := range r.Snaps {
@@ -312,15 +311,15 @@ func (r *Contexts) Prefix() []prefix.Context {
 	return out
 }
 
-// HasFacts reports whether facts are pinned to the contexts or to the session.
+// HasFacts reports whether facts are pinned to the contexts or the session.
 func (r *Contexts) HasFacts() bool {
 	return r != nil && (len(r.Facts) > 0 || slices.ContainsFunc(r.Snaps, func(s *memory.Snapshot) bool { return len(s.Facts) > 0 }))
 }
 
-// Incomplete reports whether the answer is one to less than the request names.
+// Incomplete reports whether a context that the request names is missing in the prompt.
 func (r *Contexts) Incomplete() bool { return r != nil && len(r.Left) > 0 }
 
-// AddTo adds what is stored for the request to what its answer depends on.
+// AddTo adds the stored data of the request to what its response depends on.
 func (r *Contexts) AddTo(s *cache.Scope) {
 	if r == nil {
 		return
@@ -334,7 +333,7 @@ func (r *Contexts) AddTo(s *cache.Scope) {
 	}
 }
 
-// Skeleton is what the contexts say in short; empty when none does.
+// Skeleton returns a short form of the contexts; empty if none has one.
 func (r *Contexts) Skeleton() string {
 	if !r.Named() {
 		return ""
@@ -349,13 +348,13 @@ func (r *Contexts) Skeleton() string {
 	return head(strings.TrimSpace(b.String()), maxSkeleton)
 }
 
-// maxSkeleton is how much of the contexts stands behind the question where topics are read, in
-// bytes: it is to tell a question about a contract from one about a proof, and not to outweigh the
-// question.
+// maxSkeleton limits the text of contexts that is added to the question when topics are classified,
+// in bytes. It should distinguish a question about a contract from one about a proof without
+// outweighing the question.
 const maxSkeleton = 1 << 10
 
-// Scope is the narrowest scope of the contexts. A context of a session and one of a key have none in
-// common, which is an error.
+// Scope returns the narrowest scope of the contexts. A session's context and a key's context have
+// no common scope, which is an error.
 func (r *Contexts) Scope(ctx context.Context) (memory.Scope, error) {
 	narrow := memory.TenantScope
 	for i, s := range r.Snaps {
@@ -373,7 +372,7 @@ func (r *Contexts) Scope(ctx context.Context) (memory.Scope, error) {
 	return narrow, nil
 }
 
-// head is the front of s, whole characters of at most n bytes.
+// head returns the beginning of s: whole characters, at most n bytes.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s

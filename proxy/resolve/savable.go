@@ -10,8 +10,9 @@ import (
 	"signalbox/memory"
 )
 
-// savable refuses requests whose prompt and answer cannot become a context: it takes a prompt of
-// text that is all there, one answer, and what store takes for a name and a life.
+// savable refuses requests whose prompt and response cannot become a context. It requires a prompt
+// that consists of text and is complete, a single choice, and a name and lifetime that store
+// accepts.
 func savable(store *memory.Store, req *openai.Request) error {
 	if err := store.CheckTTL(req.Extras.SaveContext.TTL); err != nil {
 		return openai.Invalid(saveContextField+".ttl", saveContextField+"."+err.Error())
@@ -37,7 +38,7 @@ func savable(store *memory.Store, req *openai.Request) error {
 	return nil
 }
 
-// savableResponse refuses inputs that are not all there, or hold more than texts.
+// savableResponse refuses inputs that are incomplete or contain more than text.
 func savableResponse(req *openai.Request) error {
 	for _, field := range []string{"prompt", "previous_response_id", "previous_response", "previous_input_messages", "conversation"} {
 		if v := req.Field(field); v != nil && string(v) != "null" {
@@ -54,7 +55,7 @@ func savableResponse(req *openai.Request) error {
 	return nil
 }
 
-// plainItem reports whether an item of an input is a text, or a message of nothing but text.
+// plainItem reports whether an input item is a text or a text-only message.
 func plainItem(raw []byte) bool {
 	if len(raw) == 0 || raw[0] != '{' {
 		return true
@@ -83,5 +84,5 @@ func plainItem(raw []byte) bool {
 	return true
 }
 
-// maxSaveName bounds the name of a context, in bytes.
+// maxSaveName limits the name of a context, in bytes.
 const maxSaveName = 256

@@ -17,7 +17,7 @@ import (
 	"signalbox/rules"
 )
 
-// previous lets a request that goes on with a rule's answer go on with what was before it.
+// previous makes a request that continues a rule's answer continue what came before that answer.
 func (rw Change) previous(p *openai.Patch) {
 	const field = "previous_response_id"
 	switch prev := rw.Decision.Previous; prev {
@@ -29,7 +29,7 @@ func (rw Change) previous(p *openai.Patch) {
 	}
 }
 
-// Body returns the body for m, without contexts. When nothing has to change it is the client's body
+// Body returns the body for m, without contexts. If nothing has to change, it is the client's body
 // itself.
 func (rw Change) Body(m *backend.Model) ([]byte, Params) {
 	p := openai.NewPatch(rw.Request)
@@ -57,12 +57,12 @@ func (rw Change) Body(m *backend.Model) ([]byte, Params) {
 	rw.Results.Apply(p)
 	rw.set(p, &a)
 	if rw.Request.Translated && m.StreamUsage == backend.UsageNever {
-		p.DeleteField(fieldStreamOptions) // it is the translation that asks
+		p.DeleteField(fieldStreamOptions) // requested by the translation, not by the client
 	}
 	if a.Logprobs = rw.asksLogprobs(m); a.Logprobs {
 		value := "true"
 		if rw.Request.API == openai.Completion {
-			value = "1" // of how many tokens; llama.cpp takes 0 for none
+			value = "1" // llama.cpp interprets 0 as none
 		}
 		p.SetField(fieldLogprobs, []byte(value))
 	}
@@ -72,15 +72,15 @@ func (rw Change) Body(m *backend.Model) ([]byte, Params) {
 	return p.Bytes(), a
 }
 
-// fieldStreamOptions is where a client asks for the usage of a stream.
+// fieldStreamOptions is the field with which a client requests the usage of a stream.
 const fieldStreamOptions = "stream_options"
 
-// fieldLogprobs is where a client asks for log-probabilities: true in a chat, a number in a
-// completion.
+// fieldLogprobs is the field with which a client requests log-probabilities: true in a chat, a
+// number in a completion.
 const fieldLogprobs = "logprobs"
 
-// asksLogprobs reports whether m is asked how sure it is of its response, in place of the client:
-// where that is judged, and the client has not asked. A route that sets the field decides itself.
+// asksLogprobs reports whether the proxy requests log-probabilities from m: the response is judged
+// by them and the client has not requested them. A route that sets the field takes precedence.
 func (rw Change) asksLogprobs(m *backend.Model) bool {
 	a := rw.Decision.Action
 	if a.Escalate == nil || !a.Escalate.Logprobs || m.Name == a.Models[len(a.Models)-1].Name ||
@@ -95,8 +95,8 @@ func (rw Change) asksLogprobs(m *backend.Model) bool {
 	return !slices.ContainsFunc(a.Body, func(f rules.Field) bool { return f.Name == fieldLogprobs })
 }
 
-// asksUsage reports whether m is asked for the usage of a stream in place of the client; a route
-// that sets the field decides itself.
+// asksUsage reports whether the proxy requests the usage of a stream from m on the client's behalf.
+// A route that sets the field takes precedence.
 func (rw Change) asksUsage(m *backend.Model) bool {
 	if !rw.Request.Stream || rw.Request.IncludeUsage || rw.Request.API != openai.Chat && rw.Request.API != openai.Completion {
 		return false
@@ -109,8 +109,8 @@ func (rw Change) asksUsage(m *backend.Model) bool {
 	return !slices.ContainsFunc(rw.Decision.Action.Body, func(f rules.Field) bool { return f.Name == fieldStreamOptions })
 }
 
-// set gives the fields that the route sets their values. A limit on the response among them stands
-// alone: what the body has in the other field goes, unless the route sets that too.
+// set applies the fields that the route sets. A response limit among them replaces one in the other
+// limit field of the body, unless the route sets that one as well.
 func (rw Change) set(p *openai.Patch, a *Params) {
 	fields := rw.Decision.Action.Body
 	for _, f := range fields {
@@ -130,8 +130,8 @@ func (rw Change) set(p *openai.Patch, a *Params) {
 	}
 }
 
-// Effort is what the route asks of m; empty when it asks for nothing or for what is not known. A
-// nil m stands for a model that outcomes say nothing of.
+// Effort returns the effort that the route sets for m; empty if it sets none or the basis is
+// unknown. A nil m stands for a model without outcomes.
 func (rw Change) Effort(m *backend.Model) string {
 	switch rw.Decision.Action.Reasoning {
 	case reasoning.None, reasoning.Low, reasoning.Medium, reasoning.High:
@@ -147,7 +147,7 @@ func (rw Change) Effort(m *backend.Model) string {
 	return ""
 }
 
-// Fitted is the body of a request as the endpoint of the attempt under way takes it.
+// Fitted is the body of a request for the endpoint of the current attempt.
 type Fitted struct {
 	Change
 
@@ -156,7 +156,7 @@ type Fitted struct {
 	Params Params
 }
 
-// Fit makes the body again if m, or what its endpoint takes beyond the API, is another than before.
+// Fit rebuilds the body if m, or the fields that its endpoint accepts beyond the API, have changed.
 func (f *Fitted) Fit(ctx context.Context, m *backend.Model, x EndpointFields) (err error) {
 	if m == f.model && x == f.EndpointFields {
 		return nil
@@ -167,7 +167,7 @@ func (f *Fitted) Fit(ctx context.Context, m *backend.Model, x EndpointFields) (e
 	return err
 }
 
-// Reader reads the body from its start, once.
+// Reader returns a reader of the whole body.
 func (b Payload) Reader() io.ReadCloser {
 	if b.pieces != nil {
 		return io.NopCloser(b.pieces.Reader())
@@ -175,7 +175,7 @@ func (b Payload) Reader() io.ReadCloser {
 	return io.NopCloser(bytes.NewReader(b.whole))
 }
 
-// Size is the number of bytes.
+// Size returns the length in bytes.
 func (b Payload) Size() int64 {
 	if b.pieces != nil {
 		return int64(b.pieces.Len())
@@ -183,7 +183,7 @@ func (b Payload) Size() int64 {
 	return int64(len(b.whole))
 }
 
-// Payload makes the body for m. Without contexts it is that of body and costs nothing more.
+// Payload returns the body for m. Without contexts it is that of Body, at no additional cost.
 func (rw Change) Payload(ctx context.Context, m *backend.Model) (Payload, Params, error) {
 	body, a := rw.Body(m)
 	if !rw.Decision.Contexts.Named() {
@@ -202,12 +202,12 @@ func (rw Change) Payload(ctx context.Context, m *backend.Model) (Payload, Params
 	return out, a, err
 }
 
-// FieldTransfer is what vLLM takes about moving cached blocks.
+// FieldTransfer is vLLM's field for moving cached blocks.
 const FieldTransfer = "kv_transfer_params"
 
-// extend gives the body what its endpoint takes beyond the API, and takes out the salt that a
-// client may have sent. What a caller may say of the transfer of blocks was settled before, and
-// stays as it is.
+// extend adds the fields that the endpoint accepts beyond the API and removes a salt that the
+// client may have sent. What a caller may send about block transfers was decided before and is left
+// alone.
 func (rw Change) extend(p *openai.Patch) {
 	switch {
 	case rw.Salt != "":
@@ -221,9 +221,9 @@ func (rw Change) extend(p *openai.Patch) {
 	}
 }
 
-// Own is the body that a client sent in another API, raw, for a server that speaks that itself:
-// where nothing of the request, req, changes but the name of the model, which stands at at. ok is
-// false, and the body is the one that was made, where more does.
+// Own returns the client's body in another API, raw, for a server that speaks that API, if nothing
+// in req changes except the model name at position at. Otherwise it returns the rewritten body and
+// false.
 func (f *Fitted) Own(req *openai.Request, raw []byte, at openai.Span) (body Payload, ok bool) {
 	if f.Made.pieces != nil || f.Member != "" {
 		return f.Made, false
@@ -237,7 +237,7 @@ func (f *Fitted) Own(req *openai.Request, raw []byte, at openai.Span) (body Payl
 	if f.Salt == "" && f.model.ServedAs == req.Model {
 		return Payload{whole: raw}, true
 	}
-	name := openai.NewPatch(req) // which spells it
+	name := openai.NewPatch(req) // to spell it
 	name.SetModel(f.model.ServedAs)
 	whole := append(make([]byte, 0, len(raw)+128), raw[:at.Start]...)
 	whole = append(whole, openai.Member(name.Bytes(), "model")...)

@@ -15,10 +15,10 @@ import (
 	"signalbox/proxy/resolve"
 )
 
-// promptBefore is the position of a prompt in front of contexts.
+// promptBefore is the prompt position before contexts.
 const promptBefore = "before"
 
-// beside is the text of the route's prompt that stands beside contexts; empty where there is none.
+// beside returns the route's prompt if it is placed next to contexts; empty otherwise.
 func (rw Change) beside() string {
 	switch rw.PromptFate() {
 	case "", promptKept:
@@ -27,7 +27,7 @@ func (rw Change) beside() string {
 	return rw.o.Prompts[rw.Decision.Action.Prompt.Name]
 }
 
-// compile puts contexts, and the route's prompt where it stands beside them, into a body for m.
+// compile inserts contexts, and the route's prompt if it is placed next to them, into a body for m.
 func (rw Change) compile(body []byte, m *backend.Model) (prefix.Body, error) {
 	r := prefix.Request{API: rw.Request.API, Body: body, Contexts: rw.Decision.Contexts.Prefix(), Role: m.ContextRole}
 	text := rw.beside()
@@ -46,7 +46,7 @@ func (rw Change) compile(body []byte, m *backend.Model) (prefix.Body, error) {
 	return prefix.Compile(r)
 }
 
-// unsupportedContexts says why contexts have no place in a request.
+// unsupportedContexts explains why a request cannot contain contexts.
 func unsupportedContexts(req *openai.Request) error {
 	why := resolve.ContextField + " cannot be put into this request"
 	switch req.API {
@@ -59,9 +59,9 @@ func unsupportedContexts(req *openai.Request) error {
 	return openai.Invalid(resolve.ContextField, why)
 }
 
-// hidden is a body with its personal data replaced, that of contexts included. It is read for it
-// here, all of it: what is stored of a context is which types it holds, and not where. Without
-// knowing, nothing is sent.
+// hidden returns a body with personal data redacted, including that of contexts. It searches the
+// whole body, because only the types of personal data in a context are stored, not their positions.
+// If the search fails, nothing is sent.
 func (rw Change) hidden(ctx context.Context, api openai.API, body []byte) (Payload, error) {
 	req, err := openai.Parse(api, body, openai.Accepted())
 	if err != nil {

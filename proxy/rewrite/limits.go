@@ -12,13 +12,12 @@ import (
 	"signalbox/proxy/lengths"
 )
 
-// minCompletion is the least room for a response, in tokens, that an automatic limit is fitted
-// into. With less, the estimate of the prompt's length decides more than the limit does, and the
-// upstream, which counts exactly, is the better judge. A number that a route names is a cap, which
-// no long prompt lifts.
+// minCompletion is the minimum room for a response, in tokens, for an automatic limit. With less
+// room, the estimated prompt length matters more than the limit, and the upstream, which counts
+// exactly, decides better. A number set by a route is a cap and applies in any case.
 const minCompletion = 256
 
-// limit sets the token limit that the route asks for, unless the client set one, and returns it.
+// limit sets the route's token limit, unless the client set one, and returns it.
 func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Limit {
 	client, own := rw.Request.AnswerLimit()
 	l := Limit{}
@@ -45,8 +44,8 @@ func (rw Change) limit(p *openai.Patch, m *backend.Model, like lengths.Kind) Lim
 	return l
 }
 
-// limitOf is the route's limit for m, fitted into its window; without tokens where it is automatic
-// and there is no room for one.
+// limitOf returns the route's limit for m, fitted into its window; without tokens if it is
+// automatic and there is no room.
 func (rw Change) limitOf(m *backend.Model, like lengths.Kind) Limit {
 	want := rw.Decision.Action.MaxTokens
 	l := Limit{Tokens: want.Limit, Auto: want.Auto}
@@ -59,7 +58,7 @@ func (rw Change) limitOf(m *backend.Model, like lengths.Kind) Limit {
 	if m.Window > 0 {
 		room := m.Window - rw.promptTokens()
 		if rw.Request.HasMedia {
-			room -= m.Window / 2 // what an image or a recording takes is not known here
+			room -= m.Window / 2 // the size of an image or recording is unknown
 		}
 		switch {
 		case want.Auto && room < minCompletion:
@@ -71,8 +70,8 @@ func (rw Change) limitOf(m *backend.Model, like lengths.Kind) Limit {
 	return l
 }
 
-// longest is the length that nearly all responses of m to requests like this one stay below; 0
-// where outcomes do not say.
+// longest returns the length that nearly all responses of m to similar requests stay below; 0 if
+// outcomes do not say.
 func (rw Change) longest(m *backend.Model) float64 {
 	e := rw.Decision.ExpectedOf(m.Name)
 	if e == nil {
@@ -90,9 +89,9 @@ func (rw Change) longest(m *backend.Model) float64 {
 	return longest
 }
 
-// moveLimit gives a limit of the client the name that the model takes, which a client that asked
-// for this very model knows. Of two limits the one that has the name already stays, unless it is
-// below 1 and the other one says more.
+// moveLimit renames a client's limit to the field that the model accepts. A client that asked for
+// this very model is expected to know the field. Of two limits the one in the accepted field is
+// kept, unless it is below 1 and the other one is not.
 func (rw Change) moveLimit(p *openai.Patch, m *backend.Model) {
 	if rw.Request.API != openai.Chat || m.TokenField == "" || rw.named(m) {
 		return
@@ -110,9 +109,9 @@ func (rw Change) moveLimit(p *openai.Patch, m *backend.Model) {
 	}
 }
 
-// promptTokens is how much of a window the prompt may take. An upstream refuses a limit that does
-// not fit beside the prompt, so what the estimate may be off by, and what it does not see, is left
-// free.
+// promptTokens returns how much of a window the prompt may take. An upstream refuses a limit that
+// does not fit next to the prompt, so there is a margin for the error of the estimate and for what
+// it does not cover.
 func (rw Change) promptTokens() int {
 	n := rw.Decision.Set.Facts.Tokens
 	for _, f := range [...]string{"tools", "functions", "response_format", "text"} {
@@ -121,8 +120,8 @@ func (rw Change) promptTokens() int {
 	return int(math.Ceil(choose.Slack * float64(n)))
 }
 
-// limitField is the field that a limit on the response has in this request, which in chat is the
-// given one.
+// limitField returns the field for a response limit in this request; in a chat, it is the given
+// one.
 func (rw Change) limitField(chat string) string {
 	switch rw.Request.API {
 	case openai.Completion:
@@ -134,7 +133,7 @@ func (rw Change) limitField(chat string) string {
 	return chat
 }
 
-// twinOf is the other one of the two fields for a limit on the response, empty for any other field.
+// twinOf returns the other of the two fields for a response limit; empty for any other field.
 func twinOf(field string) string {
 	switch field {
 	case openai.FieldMaxTokens:
@@ -145,7 +144,7 @@ func twinOf(field string) string {
 	return ""
 }
 
-// kind names the responses that one of model m to this request is like. effort is that of the
+// kind identifies responses similar to that of model m to this request. effort is a value of the
 // dialect.
 func (rw Change) kind(m *backend.Model, effort string) lengths.Kind {
 	k := lengths.Kind{Model: m.Name, Effort: effort}

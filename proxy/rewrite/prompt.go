@@ -7,7 +7,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// The fates of the client's system prompt.
+// What happened to the client's system prompt.
 const (
 	promptInserted = "inserted" // there was none
 	promptReplaced = "replaced"
@@ -15,14 +15,14 @@ const (
 	promptKept     = "kept"
 )
 
-// prompt puts the route's system prompt in and tells what became of the client's own; empty when
-// the route has none, or the request has no place for one, as a completion that is no chat. It goes
-// where the client's own stands, or, where the request names contexts, beside those; see
-// rewriter.compile. A client's own prompt that says something gives way only to mode always.
+// prompt inserts the route's system prompt and returns what happened to the client's. The result is
+// empty if the route has none, or if the request has no place for one, such as a text completion.
+// It takes the place of the client's prompt or, if the request names contexts, is placed next to
+// those; see compile. A client's prompt that is not vague is replaced only in mode always.
 //
-// Some clients split their prompt over several messages, of role system or developer, and in the
-// Responses API over instructions and such items. They are one prompt: it is vague when all of it
-// is, and when it is replaced no part of it stays.
+// Some clients split their prompt over several messages with role system or developer, and in the
+// Responses API over instructions and such items. They count as one prompt: it is vague if all of
+// it is, and is replaced as a whole.
 func (rw Change) prompt(p *openai.Patch) (fate string) {
 	want := rw.Decision.Action.Prompt
 	if want.Name == "" || rw.Request.API != openai.Chat && rw.Request.API != openai.Response {
@@ -61,7 +61,7 @@ func (rw Change) prompt(p *openai.Patch) (fate string) {
 
 func isSystem(m *openai.Message) bool { return m.Role == "system" || m.Role == "developer" }
 
-// putSystem puts text in among the messages of a chat; those from first to end are the client's
+// putSystem inserts text into the messages of a chat; those from first to end are the client's
 // prompt.
 func putSystem(p *openai.Patch, fate, text string, first, end int) {
 	switch fate {
@@ -77,8 +77,8 @@ func putSystem(p *openai.Patch, fate, text string, first, end int) {
 	}
 }
 
-// instruct puts text into the instructions of a response. They come before all items, so in front
-// of items of the client's prompt that stay they stand by themselves.
+// instruct inserts text into the instructions of a Responses API request. Instructions precede all
+// items, so they stay separate from prompt items that are kept.
 func (rw Change) instruct(p *openai.Patch, fate, text string, first, end int) {
 	if fate == promptPrefixed && rw.Request.Instructions != "" {
 		p.PrependToInstructions(text + "\n\n")
@@ -90,17 +90,16 @@ func (rw Change) instruct(p *openai.Patch, fate, text string, first, end int) {
 	}
 }
 
-// isVague reports whether a system prompt says nothing: it is blank or one of the vague ones.
+// isVague reports whether a system prompt is blank or one of the vague ones.
 func isVague(vague []string, text string) bool {
 	n := normalise(text)
 	return n == "" || slices.Contains(vague, n)
 }
 
-// longestVague bounds the prompts that are compared with the vague ones, in bytes.
+// longestVague limits the prompts that are compared with the vague ones, in bytes.
 const longestVague = 4 << 10
 
-// normalise folds what two spellings of a sentence may differ in: case, spacing, closing
-// punctuation.
+// normalise removes differences in case, spacing and closing punctuation.
 func normalise(s string) string {
 	if len(s) > longestVague {
 		return s
@@ -109,13 +108,13 @@ func normalise(s string) string {
 	return strings.TrimRight(s, ".!? ")
 }
 
-// PromptFate tells what putting the route's prompt in made of the client's.
+// PromptFate returns what inserting the route's prompt did to the client's.
 func (rw Change) PromptFate() string {
 	return rw.prompt(openai.NewPatch(rw.Request))
 }
 
-// clearPrompt takes the client's own prompt out, the messages from first to end, for one that
-// stands beside contexts. A message with media keeps them, and the last message of a request stays,
+// clearPrompt removes the client's prompt, the messages from first to end, in favour of one placed
+// next to contexts. A message with media keeps them, and the last message of a request stays,
 // without text.
 func (rw Change) clearPrompt(p *openai.Patch, first, end int) {
 	if rw.Request.Instructions != "" {
