@@ -19,83 +19,85 @@ import (
 	"signalbox/internal/option"
 )
 
-// createBody asks for a key.
+// createBody is the body of a request to create a key.
 type createBody struct {
 	Grants
 
-	// Name appears in logs, as that of a key of the configuration, and is nobody else's. Required.
+	// Name is unique and appears in logs, like the name of a configured key. Required.
 	Name string `json:"name"`
-	// Expires is when the key ends to hold. Default: never.
+	// Expires is when the key expires. Default: never.
 	Expires time.Time `json:"expires_at"`
-	// TTL says it from now on, as 12h or 30d.
+	// TTL is the time until the key expires, such as 12h or 30d.
 	TTL option.Duration `json:"ttl"`
 }
 
-// patchBody changes a key: what is left out stays, null is the default.
+// patchBody changes a key: an omitted field stays as it is, null sets its default.
 type patchBody struct {
 	Grants
 
-	// Expires is when the key ends to hold; a time that has passed ends it, null lets it hold.
+	// Expires is when the key expires. A time in the past ends it, null means never.
 	Expires time.Time `json:"expires_at"`
-	// TTL says it from now on, as 12h or 30d.
+	// TTL is the time until the key expires, such as 12h or 30d.
 	TTL option.Duration `json:"ttl"`
 }
 
-// rotateBody asks for another secret of a key.
+// rotateBody is the body of a request for a new secret.
 type rotateBody struct {
-	// Grace is how long the secret before goes on to work, at most 720h. Default 0.
+	// Grace is how long the previous secret remains valid, at most 720h. Default 0.
 	Grace option.Duration `json:"grace"`
 }
 
-// Key is what operators see of a key.
+// Key is a key as operators see it.
 type Key struct {
-	// ID names the key, and stands in its secret.
+	// ID identifies the key and is part of its secret.
 	ID string `json:"id"`
 	// Name appears in logs.
 	Name string `json:"name"`
-	// State is active, expired, or shadowed: the configuration has a key of the name.
+	// State is active, expired, or shadowed, which means that the configuration has a key with the
+	// same name.
 	State string `json:"state"`
 
 	Grants
 
-	// Unknown are those of models that the configuration does not have.
+	// Unknown lists those of its models that are not configured.
 	Unknown []string `json:"unknown_models,omitempty"`
-	// Hint says what of the role and the tenant is probably a slip.
+	// Hint points out a probable typo in the role or tenant.
 	Hint    string    `json:"hint,omitempty"`
 	Created time.Time `json:"created_at"`
 	Updated time.Time `json:"updated_at"`
-	// Expires is when the key ends to hold.
+	// Expires is when the key expires.
 	Expires time.Time `json:"expires_at,omitzero"`
-	// Rotated is when the secret was made anew.
+	// Rotated is when the secret was last replaced.
 	Rotated time.Time `json:"rotated_at,omitzero"`
-	// Until is how long the secret before works.
+	// Until is when the previous secret expires.
 	Until time.Time `json:"previous_until,omitzero"`
 }
 
-// Usage is what is used of something that bounds a key.
+// Usage is the use of one limit or budget of a key.
 type Usage struct {
-	// Of is whose bound it is: key, or tenant, which the tenant's other keys use as well.
+	// Of is the owner of the limit: key, or tenant, which the tenant's other keys share.
 	Of string `json:"of"`
-	// What is bounded: usd, requests or tokens.
+	// What is the limited quantity: usd, requests or tokens.
 	What string `json:"what"`
-	// Per is day or month, of the calendar in UTC, or minute.
+	// Per is day or month, in the UTC calendar, or minute.
 	Per   string  `json:"per"`
 	Limit float64 `json:"limit"`
-	// Used is what was used, with what requests under way have reserved.
+	// Used is the amount used, including reservations of requests in flight.
 	Used float64 `json:"used"`
 	Left float64 `json:"left"`
-	// Resets is when a day or a month begins anew; of a minute, when nothing counts any more if
-	// nothing else happens.
+	// Resets is when a new day or month begins. For minute, it is when the usage so far no longer
+	// counts.
 	Resets time.Time `json:"resets_at"`
-	// Alone says that it is what this replica knows, since there is no Redis or it does not answer.
+	// Alone means that only this replica is counted, since there is no Redis or it does not
+	// respond.
 	Alone bool `json:"replica_alone"`
 }
 
-// usedKey is a key with what is used of its bounds.
+// usedKey is a key with the use of its limits.
 type usedKey struct {
 	Key
 
-	// Usage has an entry for everything that bounds the key and its tenant, but for concurrency.
+	// Usage has an entry for each limit and budget of the key and its tenant, except concurrency.
 	Usage []Usage `json:"usage"`
 }
 
@@ -103,11 +105,11 @@ type usedKey struct {
 type shownKey struct {
 	Key
 
-	// Secret is what the caller shows. It is told this once and kept nowhere.
+	// Secret is the key itself. It is shown only once and stored nowhere.
 	Secret string `json:"secret"`
 }
 
-// revoked says that a key is gone.
+// revoked is the response to a revocation.
 type revoked struct {
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
@@ -135,11 +137,11 @@ func (r *Ring) view(rec *Record) Key {
 	return k
 }
 
-// Path is where the API is.
+// Path is the path of the API.
 const Path = "/-/keys"
 
-// Handler serves the API below Path. r may be nil: then every request is told that there are no
-// virtual keys. Who may ask is for the caller to have checked.
+// Handler serves the API below Path. If r is nil, every request gets an error that virtual keys are
+// off. The caller must have checked permissions.
 func Handler(r *Ring) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, serve := range map[string]func(*Ring, http.ResponseWriter, *http.Request) error{
@@ -233,7 +235,7 @@ func (r *Ring) patch(w http.ResponseWriter, req *http.Request) error {
 		}
 		was := b.Expires
 		if b.TTL != 0 && was.Equal(rec.Expires) {
-			was = time.Time{} // it stood there already
+			was = time.Time{} // it was there before
 		}
 		ends, err := r.ends(was, b.TTL)
 		rec.Grants, rec.Expires = b.Grants, ends
@@ -255,14 +257,14 @@ func (r *Ring) remove(w http.ResponseWriter, req *http.Request) error {
 	return answer(w, http.StatusOK, revoked{rec.ID, true})
 }
 
-// Bounds of what may be asked for.
+// Limits of requests.
 const (
 	maxGrace = 30 * 24 * time.Hour
 	maxTTL   = 100 * 365 * 24 * time.Hour
 	maxBody  = 64 << 10 // bytes
 )
 
-// ends is when a key that expires at a time, or after one, ends.
+// ends returns when a key with an expiry time or a TTL expires.
 func (r *Ring) ends(at time.Time, ttl option.Duration) (time.Time, error) {
 	switch {
 	case ttl == 0:
@@ -275,7 +277,7 @@ func (r *Ring) ends(at time.Time, ttl option.Duration) (time.Time, error) {
 	return r.now().Add(time.Duration(ttl)), nil
 }
 
-// audit writes down a change: who made it from where, and of which key; nothing that is secret.
+// audit logs a change: its author and source, and the key; no secrets.
 func (r *Ring) audit(req *http.Request, action string, rec *Record) {
 	attrs := []slog.Attr{
 		slog.String("action", action), slog.String("by", "admin"), slog.String("remote", req.RemoteAddr),
@@ -291,7 +293,7 @@ func (r *Ring) audit(req *http.Request, action string, rec *Record) {
 	r.o.Log.LogAttrs(context.WithoutCancel(req.Context()), slog.LevelInfo, "virtual key", attrs...)
 }
 
-// read reads the body of a request; an empty one is {}.
+// read parses the body of a request; an empty one is {}.
 func read(w http.ResponseWriter, req *http.Request, into any) error {
 	b, err := readAll(w, req)
 	if err != nil {
@@ -302,11 +304,12 @@ func read(w http.ResponseWriter, req *http.Request, into any) error {
 
 var errBody = errors.New("the body could not be read")
 
-// bodyTime is how long a body may take.
+// bodyTime is the timeout for reading a body.
 const bodyTime = 10 * time.Second
 
 func readAll(w http.ResponseWriter, req *http.Request) ([]byte, error) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not every writer can
+	// not every writer supports it
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 	b, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		return nil, err
@@ -317,7 +320,7 @@ func readAll(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	return b, nil
 }
 
-// members lists, for a message, the fields of an object.
+// members lists the fields of an object, for an error message.
 func members(t reflect.Type) string {
 	var names []string
 	if t != nil && t.Kind() == reflect.Struct {
@@ -333,12 +336,12 @@ func members(t reflect.Type) string {
 	return ", expected one of " + strings.Join(names, ", ")
 }
 
-// parseBody reads one JSON object over what is there.
+// parseBody parses one JSON object into existing values.
 func parseBody(b []byte, into any) error {
 	if len(b) == 0 {
 		return nil
 	}
-	if jsontext.Value(b).Kind() == 'n' { // it would be read, and set everything to its default
+	if jsontext.Value(b).Kind() == 'n' { // null would be accepted and set everything to its default
 		return &FieldError{"", "the body is not a JSON object"}
 	}
 	err := json.Unmarshal(b, into, json.RejectUnknownMembers(true))
@@ -378,7 +381,7 @@ func kindOf(k jsontext.Kind) string {
 	return "this " + k.String()
 }
 
-// expected says what a field takes, in the words of the API; nothing where the type does not tell.
+// expected describes the values of a field; empty if the type does not determine them.
 func expected(t reflect.Type) string {
 	switch {
 	case t == nil:
@@ -406,13 +409,13 @@ func answer(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // the reader may have gone
+	_, _ = w.Write(b) // the client may have left
 	return nil
 }
 
 var errOff = errors.New("there are no virtual keys here: auth.virtual names neither a file nor redis")
 
-// wire gives errors their place on the wire.
+// wire converts errors to API errors.
 func wire(err error) *openai.Error {
 	if bad, ok := errors.AsType[*FieldError](err); ok {
 		return openai.Invalid(bad.Field, err.Error())
@@ -425,7 +428,7 @@ func wire(err error) *openai.Error {
 		err         error
 		status      int
 		code, param string
-		says        string // in place of the error
+		says        string // replaces the error's text
 	}{
 		{errOff, http.StatusNotFound, "virtual_keys_off", "", ""},
 		{errBody, http.StatusBadRequest, "", "", ""},

@@ -16,19 +16,19 @@ import (
 	"signalbox/internal/disk"
 )
 
-// File is a Store in one file, which processes of a machine may share: each change is made under a
-// lock on a file beside it, and the file is replaced as a whole. On other systems than Unix only one
-// process may use it. It is safe for concurrent use.
+// File is a Store in one file, which several processes on a machine may share. Each change is made
+// under a lock on a separate file, and the file is replaced as a whole. On systems other than Unix
+// only one process may use it. It is safe for concurrent use.
 type File struct {
 	path string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	seen     os.FileInfo
-	at       time.Time // when seen was looked at
-	revision string    // of what was read then
+	at       time.Time // when seen was examined
+	revision string    // of the content read then
 }
 
-// content is the file.
+// content is the content of the file.
 type content struct {
 	Version int                       `json:"version"`
 	Keys    map[string]jsontext.Value `json:"keys"` // records by name
@@ -36,8 +36,8 @@ type content struct {
 
 const version = 1
 
-// OpenFile returns the Store in a file, which need not exist yet, in a folder that does and can be
-// written to. A file that cannot be read is an error.
+// OpenFile returns the Store in a file. The file need not exist yet, but its folder must exist and
+// be writable. An unreadable file is an error.
 func OpenFile(path string) (*File, error) {
 	f := &File{path: path}
 	release, err := lock(context.Background(), f.lockPath())
@@ -52,8 +52,8 @@ func OpenFile(path string) (*File, error) {
 
 func (f *File) lockPath() string { return f.path + ".lock" }
 
-// settled is how long a file must have been left alone for its time of change to tell that nothing
-// has changed since: clocks of file systems tick slowly.
+// settled is how old a file's modification time must be to prove that it is unchanged, since file
+// system clocks have a coarse resolution.
 const settled = time.Second
 
 // Load implements Store.
@@ -77,7 +77,7 @@ func (f *File) Load(_ context.Context, known string) (texts map[string]string, r
 	return texts, revision, nil
 }
 
-// read reads the file, and names its content.
+// read reads the file and returns its revision.
 func (f *File) read() (texts map[string]string, revision string, err error) {
 	b, err := os.ReadFile(f.path)
 	switch {
@@ -93,7 +93,7 @@ func (f *File) read() (texts map[string]string, revision string, err error) {
 	return texts, hex.EncodeToString(sum[:]), nil
 }
 
-// decode reads the content of a file.
+// decode parses the content of a file.
 func decode(b []byte) (map[string]string, error) {
 	var c content
 	if err := json.Unmarshal(b, &c, json.RejectUnknownMembers(true)); err != nil {
@@ -125,7 +125,7 @@ func encode(texts map[string]string) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// patience is how long a change waits for that of another process.
+// patience is how long a change waits for one by another process.
 const patience = 5 * time.Second
 
 // Swap implements Store.
@@ -160,14 +160,14 @@ func (f *File) Swap(ctx context.Context, name, was, text string, most int) error
 	if err := disk.Replace(f.path, 0o600, b); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if f.seen == nil { // it is there now, and must not vanish
+	if f.seen == nil { // it exists now, and must not vanish
 		f.seen, _ = os.Stat(f.path)
 	}
 	return nil
 }
 
-// lock takes a file for this process and this call alone, and waits for it as long as ctx does. On
-// systems without locks it does nothing: one process alone may use the file.
+// lock locks a file for this process and this call, waiting until ctx ends. On systems without
+// locks it does nothing, and only one process may use the file.
 func lock(ctx context.Context, path string) (release func(), err error) {
 	retry := time.NewTicker(5 * time.Millisecond)
 	defer retry.Stop()

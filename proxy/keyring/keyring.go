@@ -16,19 +16,20 @@ import (
 	"signalbox/proxy/auth"
 )
 
-// Store keeps the records of keys as texts, by their names. Implementations are safe for concurrent
-// use, by several processes too.
+// Store stores the records of keys as texts, by name. Implementations are safe for concurrent use,
+// also by several processes.
 type Store interface {
-	// Load returns all texts, which are the caller's, and a word that stands for them; nil and known
-	// where known still does. Errors wrap ErrUnavailable.
+	// Load returns all texts, which belong to the caller, and a revision that identifies them. If
+	// known is still the current revision, it returns nil and known. Errors wrap ErrUnavailable.
 	Load(ctx context.Context, known string) (texts map[string]string, revision string, err error)
-	// Swap puts text in the place of was; an empty one stands for no record. A new one must leave no
-	// more than most. When it returns, the change is kept. Errors are ErrConflict, ErrTooMany and
-	// ErrUnavailable, after which the change may have been made or not.
+	// Swap replaces was by text; an empty text stands for no record. Adding a record must not lead
+	// to more than most records. When Swap returns nil, the change is durable. Errors are
+	// ErrConflict, ErrTooMany and ErrUnavailable; after the last, the change may have been made or
+	// not.
 	Swap(ctx context.Context, name, was, text string, most int) error
 }
 
-// What can be wrong with a change.
+// The errors of changes.
 var (
 	ErrNotFound    = errors.New("there is no such key")
 	ErrTaken       = errors.New("the name is taken")
@@ -37,10 +38,10 @@ var (
 	ErrUnavailable = errors.New("virtual keys cannot be reached")
 )
 
-// errBlind is ErrUnavailable where nothing is known yet.
+// errBlind is an ErrUnavailable before the keys were first read.
 var errBlind = fmt.Errorf("%w: they were never read", ErrUnavailable)
 
-// FieldError reports what is wrong with a field of a request.
+// FieldError reports a problem with a field of a request.
 type FieldError struct{ Field, Problem string }
 
 // Error implements error.
@@ -51,45 +52,45 @@ func (e *FieldError) Error() string {
 	return e.Field + ": " + e.Problem
 }
 
-// Options of a Ring.
+// Options configures a Ring. Functions may be nil.
 type Options struct {
-	Max     int           // keys there may be, expired ones included
-	Refresh time.Duration // between two looks at the Store
+	Max     int           // maximum number of keys, including expired ones
+	Refresh time.Duration // interval of reading the Store
 	Now     func() time.Time
-	Log     *slog.Logger // of changes, and of a Store that fails
-	// Check reports what is wrong with the models of a key in view of the configuration, one "field:
-	// problem" a line. nil: nothing is.
+	Log     *slog.Logger // for changes, and for failures of the Store
+	// Check reports problems with the models of a key under the configuration, one "field: problem"
+	// per line. nil means no problems.
 	Check func(k *auth.KeyOptions) error
-	// Unknown are those of some models that the configuration does not have. nil: it has all.
+	// Unknown returns those of the models that are not configured. nil means none.
 	Unknown func(models []string) []string
-	// Hint says what of a role and a tenant is probably a slip. nil: nothing is.
+	// Hint points out a probable typo in a role or tenant. nil means never.
 	Hint func(role, tenant string) string
-	// Taken reports whether the configuration has a key of a name. nil: it has none.
+	// Taken reports whether the configuration has a key with a name. nil means no.
 	Taken func(name string) bool
-	// Usage tells what is used of all that bounds a key. nil: nothing is bounded.
+	// Usage reports the use of a key's limits and budgets. nil means that there are none.
 	Usage func(ctx context.Context, k *auth.KeyOptions) []Usage
 }
 
-// Ring is the virtual keys. See the package comment.
+// Ring holds the virtual keys. See the package comment.
 type Ring struct {
 	o       Options
 	store   Store
-	turn    chan struct{} // holds 1: whoever reads or changes the Store, and current after it
+	turn    chan struct{} // capacity 1: held by whoever reads or changes the Store and then current
 	current atomic.Pointer[snapshot]
-	failing atomic.Bool // the last look at the Store failed
+	failing atomic.Bool // the last reading of the Store failed
 	nobody  entry
 }
 
-// snapshot is what requests are served from. It never changes.
+// snapshot is what requests are served from. It is immutable.
 type snapshot struct {
-	revision string // of the Store; empty when it is to be read anew
+	revision string // of the Store; empty to force a new reading
 	byID     map[string]*entry
 	byName   map[string]*entry
 }
 
 var _ auth.Virtual = (*Ring)(nil)
 
-// New returns a Ring that knows no key yet. Look or Run reads them.
+// New returns a Ring without keys. Look or Run reads them.
 func New(store Store, o Options) *Ring {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -121,7 +122,7 @@ var errUnread = errors.New("virtual keys were not read yet")
 func (r *Ring) Find(shown string, sum *[sha256.Size]byte) (*auth.KeyOptions, error) {
 	id, ok := idOf(shown)
 	if !ok {
-		return nil, nil //nolint:nilnil // none
+		return nil, nil //nolint:nilnil // no such key
 	}
 	s := r.current.Load()
 	if s == nil {
@@ -129,7 +130,7 @@ func (r *Ring) Find(shown string, sum *[sha256.Size]byte) (*auth.KeyOptions, err
 	}
 	e, ok := s.byID[id]
 	if !ok {
-		e = &r.nobody // compared all the same
+		e = &r.nobody // compare anyway, to take the same time
 	}
 	now := r.o.Now()
 	same := subtle.ConstantTimeCompare(sum[:], e.current[:])
@@ -138,12 +139,12 @@ func (r *Ring) Find(shown string, sum *[sha256.Size]byte) (*auth.KeyOptions, err
 		same |= before
 	}
 	if same != 1 || e.expired(now) {
-		return nil, nil //nolint:nilnil // none
+		return nil, nil //nolint:nilnil // not valid
 	}
 	return &e.key, nil
 }
 
-// Taken implements auth.Virtual. Of a key that has expired contexts may be left.
+// Taken implements auth.Virtual. An expired key counts, since its contexts may still exist.
 func (r *Ring) Taken(name string) (bool, error) {
 	s := r.current.Load()
 	if s == nil {
@@ -164,12 +165,12 @@ func (r *Ring) Lacking() (what string, blind bool) {
 	return "", false
 }
 
-// Run looks for changes that others made, until ctx ends; it returns nil.
+// Run reads changes by other processes until ctx ends; it returns nil.
 func (r *Ring) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.o.Refresh)
 	defer tick.Stop()
 	for {
-		_ = r.Look(ctx) // it has told
+		_ = r.Look(ctx) // it logs errors itself
 		select {
 		case <-ctx.Done():
 			return nil
@@ -178,7 +179,7 @@ func (r *Ring) Run(ctx context.Context) error {
 	}
 }
 
-// Look reads what the Store has. On an error what was known before holds.
+// Look reads the Store. On an error the known keys stay valid.
 func (r *Ring) Look(ctx context.Context) error {
 	if err := r.enter(ctx); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (r *Ring) enter(ctx context.Context) error {
 
 func (r *Ring) leave() { <-r.turn }
 
-// look is Look; it is the caller's turn.
+// look is Look for callers that hold the turn.
 func (r *Ring) look(ctx context.Context) error {
 	old := r.current.Load()
 	known := ""
@@ -207,7 +208,7 @@ func (r *Ring) look(ctx context.Context) error {
 	}
 	texts, revision, err := r.store.Load(ctx, known)
 	if ctx.Err() != nil && err != nil {
-		return err // whoever asked went away, which says nothing of the Store
+		return err // the caller left, which says nothing about the Store
 	}
 	if failed := err != nil; r.failing.Swap(failed) != failed {
 		if failed {
@@ -224,7 +225,7 @@ func (r *Ring) look(ctx context.Context) error {
 	return nil
 }
 
-// compile makes a snapshot of texts. Those that cannot be read let nobody in, and are told.
+// compile makes a snapshot from texts. Records that cannot be read are logged and admit nobody.
 func (r *Ring) compile(ctx context.Context, texts map[string]string, revision string, old *snapshot) *snapshot {
 	s := &snapshot{revision: revision, byID: make(map[string]*entry, len(texts)), byName: make(map[string]*entry, len(texts))}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -252,7 +253,7 @@ func (r *Ring) compile(ctx context.Context, texts map[string]string, revision st
 	return s
 }
 
-// with is the snapshot after one change; it is read anew at the next look.
+// with returns the snapshot after one change. The next look reads the Store again.
 func (s *snapshot) with(name string, e *entry) *snapshot {
 	n := &snapshot{byID: maps.Clone(s.byID), byName: maps.Clone(s.byName)}
 	if was := n.byName[name]; was != nil {
@@ -265,7 +266,7 @@ func (s *snapshot) with(name string, e *entry) *snapshot {
 	return n
 }
 
-// Collision is the first of some names that a virtual key has; empty when none is known to.
+// Collision returns the first of the names that a virtual key has; empty if none is known to.
 func (r *Ring) Collision(names []string) string {
 	s := r.current.Load()
 	if s == nil {
@@ -279,7 +280,7 @@ func (r *Ring) Collision(names []string) string {
 	return ""
 }
 
-// List returns the records, by name; those of a tenant alone unless it is empty.
+// List returns the records sorted by name, of one tenant unless tenant is empty.
 func (r *Ring) List(tenant string) ([]Record, error) {
 	s := r.current.Load()
 	if s == nil {
@@ -295,10 +296,9 @@ func (r *Ring) List(tenant string) ([]Record, error) {
 	return out, nil
 }
 
-// Lost are the ids of the keys that name a model which the configuration does not have, by name of
-// the key.
+// Lost returns the ids of keys that name a model that is not configured, sorted by key name.
 func (r *Ring) Lost() (ids []string) {
-	list, _ := r.List("") // none, as long as they were not read
+	list, _ := r.List("") // empty until the keys were read
 	for i := range list {
 		if len(r.o.Unknown(list[i].Models)) > 0 {
 			ids = append(ids, list[i].ID)
@@ -320,8 +320,8 @@ func (r *Ring) Key(id string) (Record, error) {
 	return e.Record, nil
 }
 
-// Create makes a key, which is shown this once. Errors are *FieldError, ErrTaken, ErrTooMany,
-// ErrConflict and ErrUnavailable.
+// Create creates a key and returns its secret, which is not available later. Errors are
+// *FieldError, ErrTaken, ErrTooMany, ErrConflict and ErrUnavailable.
 func (r *Ring) Create(ctx context.Context, name string, g *Grants, expires time.Time) (made Record, secret string, err error) {
 	if err := r.enter(ctx); err != nil {
 		return Record{}, "", err
@@ -346,8 +346,8 @@ func (r *Ring) Create(ctx context.Context, name string, g *Grants, expires time.
 	return made, secret, r.swap(ctx, name, "", &made)
 }
 
-// Rotate makes a new key for a record, which is shown this once. The one before holds for grace,
-// and one before that no more. Errors are those of Change.
+// Rotate gives a key a new secret and returns it; it is not available later. The previous secret
+// remains valid for grace, and one before that no longer. Errors are those of Change.
 func (r *Ring) Rotate(ctx context.Context, id string, grace time.Duration) (changed Record, secret string, err error) {
 	changed, err = r.Change(ctx, id, func(rec *Record) error {
 		rec.Rotated = r.now()
@@ -361,8 +361,8 @@ func (r *Ring) Rotate(ctx context.Context, id string, grace time.Duration) (chan
 	return changed, secret, err
 }
 
-// Change changes a record by change, whose error it returns. Others are *FieldError, ErrNotFound,
-// ErrConflict and ErrUnavailable.
+// Change applies change to a record and returns its error. Other errors are *FieldError,
+// ErrNotFound, ErrConflict and ErrUnavailable.
 func (r *Ring) Change(ctx context.Context, id string, change func(*Record) error) (Record, error) {
 	if err := r.enter(ctx); err != nil {
 		return Record{}, err
@@ -384,7 +384,7 @@ func (r *Ring) Change(ctx context.Context, id string, change func(*Record) error
 	return changed, r.swap(ctx, e.Name, e.text, &changed)
 }
 
-// stored is the record of a key as the Store has it. The caller has entered.
+// stored returns the current record of a key in the Store. The caller holds the turn.
 func (r *Ring) stored(ctx context.Context, id string) (*entry, error) {
 	if err := r.look(ctx); err != nil {
 		return nil, err
@@ -395,7 +395,7 @@ func (r *Ring) stored(ctx context.Context, id string) (*entry, error) {
 	return nil, ErrNotFound
 }
 
-// Revoke ends a key for good. Errors are ErrNotFound, ErrConflict and ErrUnavailable.
+// Revoke deletes a key. Errors are ErrNotFound, ErrConflict and ErrUnavailable.
 func (r *Ring) Revoke(ctx context.Context, id string) (Record, error) {
 	if err := r.enter(ctx); err != nil {
 		return Record{}, err
@@ -408,11 +408,11 @@ func (r *Ring) Revoke(ctx context.Context, id string) (Record, error) {
 	return e.Record, r.swap(ctx, e.Name, e.text, nil)
 }
 
-// now is the time to a second, as records have it.
+// now returns the time truncated to seconds, as stored in records.
 func (r *Ring) now() time.Time { return r.o.Now().UTC().Truncate(time.Second) }
 
-// check reports what is wrong with a record that had some models before. A configuration that has
-// lost one since is nothing that a change of something else could mend.
+// check reports problems of a record that previously had the given models. Unchanged models are not
+// checked, so that a key with a model that was since removed can still be changed otherwise.
 func (r *Ring) check(rec *Record, models []string) error {
 	k := rec.options(rec.Name)
 	err := k.CheckGrants()
@@ -427,7 +427,7 @@ func (r *Ring) check(rec *Record, models []string) error {
 	return &FieldError{field, problem}
 }
 
-// swap changes the Store, and the snapshot with it; nil is no record. It is the caller's turn.
+// swap changes the Store and the snapshot; a nil rec deletes the record. The caller holds the turn.
 func (r *Ring) swap(ctx context.Context, name, was string, rec *Record) error {
 	var next *entry
 	text := ""
@@ -443,7 +443,7 @@ func (r *Ring) swap(ctx context.Context, name, was string, rec *Record) error {
 	s := r.current.Load()
 	err := r.store.Swap(ctx, name, was, text, r.o.Max)
 	if err != nil {
-		r.current.Store(&snapshot{byID: s.byID, byName: s.byName}) // to be read anew
+		r.current.Store(&snapshot{byID: s.byID, byName: s.byName}) // forces a new reading
 		return err
 	}
 	r.current.Store(s.with(name, next))

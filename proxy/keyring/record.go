@@ -14,60 +14,61 @@ import (
 	"signalbox/proxy/auth"
 )
 
-// Grants are what a key may do: the fields of auth.KeyOptions, with their meaning and their bounds.
+// Grants are the permissions and limits of a key: the fields of auth.KeyOptions, with the same
+// meaning and limits.
 type Grants struct {
-	// Tenant is whom the caller belongs to. Default: auth.default_tenant.
+	// Tenant is the tenant that the caller belongs to. Default: auth.default_tenant.
 	Tenant string `json:"tenant,omitzero"`
-	// Role is what rules may read as the caller's role. Default: auth.default_role.
+	// Role is the caller's role, which rules can read. Default: auth.default_role.
 	Role string `json:"role,omitzero"`
-	// Models are the models that requests with the key may go to. Default: all.
+	// Models lists the models that requests with the key may use. Default: all.
 	Models []string `json:"models,omitempty"`
-	// Rate bounds what the key may be used for. Default: what the role says.
+	// Rate limits requests with the key. Default: the limits of the role.
 	Rate auth.RateOptions `json:"rate,omitzero"`
-	// Budget bounds what requests with the key may cost.
+	// Budget limits the cost of requests with the key.
 	Budget auth.BudgetOptions `json:"budget,omitzero"`
 }
 
-// options are the grants as those of a key of the configuration.
+// options converts the grants to those of a configured key.
 func (g *Grants) options(name string) auth.KeyOptions {
 	return auth.KeyOptions{
 		Name: name, Tenant: g.Tenant, Role: g.Role, Models: g.Models, Rate: g.Rate, Budget: g.Budget,
 	}
 }
 
-// Record is a key as it is kept. It is not changed once others see it.
+// Record is a stored key. It is immutable once shared.
 type Record struct {
 	Grants
 
 	ID       string    `json:"id"`
 	Name     string    `json:"name"`
-	SHA256   string    `json:"sha256"` // of the key, in hexadecimal digits
+	SHA256   string    `json:"sha256"` // of the key, in hexadecimal
 	Created  time.Time `json:"created_at"`
 	Updated  time.Time `json:"updated_at"`
-	Expires  time.Time `json:"expires_at,omitzero"`      // it holds before; zero: always
-	Rotated  time.Time `json:"rotated_at,omitzero"`      // zero: never
-	Previous string    `json:"previous_sha256,omitzero"` // the hash before the last rotation
-	Until    time.Time `json:"previous_until,omitzero"`  // Previous holds before
+	Expires  time.Time `json:"expires_at,omitzero"`      // valid before that time; zero: always
+	Rotated  time.Time `json:"rotated_at,omitzero"`      // zero if never
+	Previous string    `json:"previous_sha256,omitzero"` // hash before the last rotation
+	Until    time.Time `json:"previous_until,omitzero"`  // Previous is valid before that time
 }
 
 // The parts of a key.
 const (
 	prefix = "sk-sbv-"
-	idLen  = 16 // of base 32: 80 bits
+	idLen  = 16 // base32 characters: 80 bits
 )
 
-// newID makes the name of a record that nobody chose.
+// newID generates a random id.
 func newID() string { return strings.ToLower(rand.Text()[:idLen]) }
 
-// newSecret makes a key: 260 random bits behind the ID. A hash without salt or stretching is enough
-// for what nobody can guess.
+// newSecret generates a key: 260 random bits after the ID. A hash without salt or stretching
+// suffices for what cannot be guessed.
 func newSecret(id string) (secret, sum string) {
 	secret = prefix + id + "-" + rand.Text() + rand.Text()
 	hash := sha256.Sum256([]byte(secret))
 	return secret, hex.EncodeToString(hash[:])
 }
 
-// idOf is the ID in a key that a caller shows.
+// idOf returns the ID in a key that a caller sent.
 func idOf(shown string) (id string, ok bool) {
 	rest, ok := strings.CutPrefix(shown, prefix)
 	if !ok || len(rest) <= idLen || rest[idLen] != '-' {
@@ -80,16 +81,16 @@ func isID(s string) bool {
 	return len(s) == idLen && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// entry is a record, ready for requests.
+// entry is a record prepared for requests.
 type entry struct {
 	Record
 
 	text              string // of the record in the Store
 	key               auth.KeyOptions
-	current, previous [sha256.Size]byte // zero where there is none: no key has that hash
+	current, previous [sha256.Size]byte // zero if there is none: no key has that hash
 }
 
-// text is the record as it is kept.
+// text returns the stored form of the record.
 func (r *Record) text() (string, error) {
 	b, err := json.Marshal(r, json.Deterministic(true))
 	if err != nil {
@@ -98,8 +99,8 @@ func (r *Record) text() (string, error) {
 	return string(b), nil
 }
 
-// parse reads a record that was kept under a name. What it says is checked as a key of the
-// configuration is.
+// parse parses the record stored under a name. Its values are checked like those of a configured
+// key.
 func parse(name, text string) (*entry, error) {
 	e := &entry{text: text}
 	if err := json.Unmarshal([]byte(text), &e.Record, json.RejectUnknownMembers(true)); err != nil {
@@ -125,5 +126,5 @@ func digest(sum *[sha256.Size]byte, digits string) bool {
 	return err == nil
 }
 
-// expired reports whether the key holds no more.
+// expired reports whether the key is no longer valid.
 func (r *Record) expired(now time.Time) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) }
