@@ -91,7 +91,7 @@ const (
 	UsageNever  = "never"
 )
 
-// Validate reports every bad option, one "field: problem" a line.
+// Validate reports every bad option, one "field: problem" per line.
 func (o ModelOptions) Validate() error {
 	var p option.Problems
 	p.Name("name", o.Name)
@@ -157,7 +157,7 @@ func (o ModelOptions) validateTokenField(p *option.Problems) {
 	}
 }
 
-// contextRole reads a role; the empty one is that of the system.
+// contextRole parses a role; the empty one is system.
 func contextRole(s string) (role prefix.Role, ok bool) {
 	switch s {
 	case "", prefix.System.String():
@@ -173,14 +173,14 @@ func (o ModelOptions) Told() bool {
 	return o.Reasoning.Dialect != "" && o.Reasoning.Dialect != reasoning.DialectNone
 }
 
-// HasEfforts reports whether the model can be told so in more ways than one.
+// HasEfforts reports whether the model has more than one effort.
 func (o ModelOptions) HasEfforts() bool {
 	d, err := reasoning.New(&o.Reasoning)
 	return err == nil && len(d.Efforts()) > 1
 }
 
-// TokenField is the field in which the model takes a limit; empty where either will do, and a limit
-// of the proxy is sent as max_tokens.
+// TokenField returns the field for a response limit that the model accepts; empty if it accepts
+// either, in which case the proxy sends max_tokens.
 func (o ModelOptions) TokenField() string {
 	switch {
 	case o.MaxTokensField != "":
@@ -191,8 +191,8 @@ func (o ModelOptions) TokenField() string {
 	return ""
 }
 
-// Model is one configured model: what is chosen by, the endpoints that serve it, and how it is
-// spoken to. It is immutable but for what endpoints know of themselves.
+// Model is one configured model: the data for choosing it, its endpoints and how to send requests
+// to it. It is immutable except for the state of its endpoints.
 type Model struct {
 	*choose.Model
 	*pool.Group
@@ -201,25 +201,25 @@ type Model struct {
 	ServedAs string
 	Budget   budget.Budget // of all callers together; 0 USD for none
 	Dialect  *reasoning.Dialect
-	// TokenField is the field in which it takes a limit on the answer; empty where either will do.
+	// TokenField is the field for a response limit that it accepts; empty for either.
 	TokenField  string
-	ContextRole prefix.Role // who says contexts
-	StreamUsage string      // when servers are asked for the usage of streams
-	Messages    bool        // its servers have the Messages API themselves
+	ContextRole prefix.Role // role of messages with contexts
+	StreamUsage string      // when to request the usage of streams
+	Messages    bool        // its servers speak the Messages API
 	FirstByte   time.Duration
 	Answer      time.Duration
 	Gap         time.Duration
 }
 
-// Defaults are what models have in common.
+// Defaults is what models have in common.
 type Defaults struct {
-	// The timeouts of models that set none, and the time to connect.
+	// The timeouts of models that set none, and the connection timeout.
 	FirstByte, Answer, Gap, Connect time.Duration
-	// Board takes the notices of one model to other replicas.
+	// Board returns the board for a model's notices to other replicas.
 	Board func(model string) affinity.Board
 }
 
-// New makes a model from options that are valid.
+// New makes a model from valid options.
 func New(o ModelOptions, defaults *Defaults) (*Model, error) {
 	dialect, err := reasoning.New(&o.Reasoning)
 	if err != nil {
@@ -247,8 +247,8 @@ func New(o ModelOptions, defaults *Defaults) (*Model, error) {
 	}, nil
 }
 
-// Sleeps reports whether requests for the model are refused because what is up of its endpoints is
-// asleep.
+// Sleeps reports whether requests for the model are refused because all of its endpoints that are
+// up are asleep.
 func (m *Model) Sleeps(now time.Time) bool {
 	for _, e := range m.Endpoints {
 		if e.Fitness(now) < pool.Asleep {
@@ -258,12 +258,12 @@ func (m *Model) Sleeps(now time.Time) bool {
 	return m.Asleep(now)
 }
 
-// Versioned reports whether the path of an endpoint's URL names a version of the API, such as /v1,
-// as those of most servers do. A URL that cannot be read is not told of.
+// Versioned reports whether the path of an endpoint's URL contains an API version such as /v1, as
+// most servers' URLs do. It returns true for an invalid URL, which is reported elsewhere.
 func Versioned(s string) bool { return pool.Versioned(s) }
 
-// ContextWindow is the context window in tokens that clients are told: the configured one, else the
-// smallest that a server has told; 0 when neither is known.
+// ContextWindow returns the context window reported to clients, in tokens: the configured one, or
+// else the smallest one that a server reports; 0 if unknown.
 func (m *Model) ContextWindow() int {
 	if m.Window > 0 {
 		return m.Window
@@ -283,8 +283,8 @@ const (
 	MessagesPass      = "pass"
 )
 
-// Provider is gen_ai.provider.name: a word of the conventions for the APIs that they name, else
-// what the server is known to be.
+// Provider returns gen_ai.provider.name: the value in the conventions for APIs that have one,
+// otherwise the kind of server if known.
 func (m *Model) Provider(e *pool.Endpoint) string {
 	host := e.Chat.Hostname()
 	for _, known := range [...]struct{ suffix, name string }{

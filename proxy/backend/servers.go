@@ -15,15 +15,15 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// Servers is the endpoints of one model as placement sees them, by their index in the group.
-// It is immutable but for what is learnt.
+// Servers is the set of a model's endpoints as placement sees them, by their index in the group. It
+// is immutable except for what is learned.
 type Servers struct {
-	*affinity.Placer // nil when there are more endpoints than it can tell apart
+	*affinity.Placer // nil if there are more endpoints than a Placer supports
 
 	All    []Server
 	KV     kv.ModelOptions
 	Splits *Splits
-	length *atomic.Uint64 // float64 bits: tokens of a prompt for each that was estimated, averaged
+	length *atomic.Uint64 // float64 bits: average ratio of actual to estimated prompt tokens
 }
 
 // Server is one endpoint.
@@ -31,13 +31,13 @@ type Server struct {
 	kv.Options
 
 	Endpoint *pool.Endpoint
-	Salted   *atomic.Bool  // it takes a cache_salt
-	ModelLen *atomic.Int64 // tokens that the server says its model has room for; 0 when not known
+	Salted   *atomic.Bool  // accepts a cache_salt
+	ModelLen *atomic.Int64 // context length that the server reports, in tokens; 0 if unknown
 
 	Warming *WarmLimit
 }
 
-// newServers makes the servers of a model from options that are valid.
+// newServers makes the servers of a model from valid options.
 func newServers(o *ModelOptions, g *pool.Group, board affinity.Board) (*Servers, error) {
 	w := &Servers{KV: o.KV, Splits: new(Splits), length: new(atomic.Uint64)}
 	w.length.Store(math.Float64bits(1))
@@ -64,7 +64,7 @@ func newServers(o *ModelOptions, g *pool.Group, board affinity.Board) (*Servers,
 	return w, err
 }
 
-// Inherit takes over what older servers of the model have learnt of endpoints that both have.
+// Inherit takes over what older servers of the model have learned about endpoints that both have.
 func (w *Servers) Inherit(old *Servers) {
 	if w.Placer != nil && old.Placer != nil {
 		w.Adopt(old.Placer)
@@ -80,32 +80,34 @@ func (w *Servers) Inherit(old *Servers) {
 	}
 }
 
-// Correct corrects an estimated length of a prompt by what answers told of others.
+// Correct corrects an estimated prompt length by the ratio learned from responses.
 func (w *Servers) Correct(estimate int) int {
 	return int(float64(estimate) * math.Float64frombits(w.length.Load()))
 }
 
-// How fast the real length of prompts corrects the estimate, from which length on, and how far.
+// How fast the actual lengths of prompts correct the estimate, from which length on, and by how
+// much at most.
 const (
 	lengthShare = 0.05
 	lengthFrom  = 256
 	lengthRange = 4
 )
 
-// Learn notes how long a prompt was that had been estimated.
+// Learn records the actual length of a prompt that had been estimated.
 func (w *Servers) Learn(estimate int, told int64) {
 	if estimate < lengthFrom || told == 0 {
 		return
 	}
 	ratio := min(max(float64(told)/float64(estimate), 1.0/lengthRange), lengthRange)
 	now := math.Float64frombits(w.length.Load())
-	w.length.Store(math.Float64bits(now + lengthShare*(ratio-now))) // of two at once, one counts
+	// of two concurrent updates, one may be lost
+	w.length.Store(math.Float64bits(now + lengthShare*(ratio-now)))
 }
 
-// Change is what a report of an endpoint tells that the one before did not.
+// Change is the difference between two successive reports of an endpoint.
 type Change struct{ Restarted, Slept, Woke bool }
 
-// Report takes in what endpoint i says of itself, and returns what is new.
+// Report processes a report of endpoint i and returns what has changed.
 func (w *Servers) Report(now time.Time, i int, r kv.Report) (c Change) {
 	x := &w.All[i]
 	if x.Level == kv.LevelAuto {
@@ -116,7 +118,7 @@ func (w *Servers) Report(now time.Time, i int, r kv.Report) (c Change) {
 	} else {
 		c.Woke = x.Endpoint.Wake(now)
 	}
-	if w.Placer == nil || x.Level == kv.LevelOpenAI { // which goes by answers alone
+	if w.Placer == nil || x.Level == kv.LevelOpenAI { // such a server's load is not reported
 		return c
 	}
 	w.Resize(i, r.Tokens)
@@ -127,14 +129,14 @@ func (w *Servers) Report(now time.Time, i int, r kv.Report) (c Change) {
 	return c
 }
 
-// SleepMemory is for how long it is believed that an endpoint sleeps when it says nothing more: some
+// SleepMemory is how long an endpoint is believed to be asleep without another report, since some
 // reports may be lost.
 func (w *Servers) SleepMemory() time.Duration {
 	const reports, least = 3, 10 * time.Second
 	return max(reports*time.Duration(w.KV.Scrape.Interval), least)
 }
 
-// Index is the place of an endpoint of the group.
+// Index returns the index of an endpoint in the group.
 func (w *Servers) Index(e *pool.Endpoint) int {
 	for i := range w.All {
 		if w.All[i].Endpoint == e {
@@ -144,9 +146,9 @@ func (w *Servers) Index(e *pool.Endpoint) int {
 	return -1
 }
 
-// Penalties rules out, by +Inf, what the group would not pick: endpoints that are asleep, down,
-// full, or were tried, and those that something is known against as long as a better one is left.
-// It reports whether one is full that would do otherwise.
+// Penalties sets out to +Inf for the endpoints that the group would not pick: those that are
+// asleep, down, full or in tried, and less fit ones while a fitter one is left. full reports
+// whether one is excluded only because it is full.
 func (w *Servers) Penalties(out []float64, tried []*pool.Endpoint, now time.Time) (full bool) {
 	var fits [affinity.MaxEndpoints]pool.Fitness
 	best := pool.Down
@@ -170,18 +172,18 @@ func (w *Servers) Penalties(out []float64, tried []*pool.Endpoint, now time.Time
 	return full
 }
 
-// Splits remembers under which class what requests belong to was last sent to a model whose
-// template puts parameters in front: other parameters part its prompts from what servers have of
-// it. Safe for concurrent use.
+// Splits remembers the class in which a key was last sent to a model whose template puts parameters
+// before the messages. With different parameters, a prompt does not match what servers have cached.
+// It is safe for concurrent use.
 type Splits struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	young, old map[uint64]affinity.Class
 }
 
-// manySplits is how many are remembered at least, twice as many at most.
+// manySplits is the minimum number remembered; the maximum is twice that.
 const manySplits = 4096
 
-// Parted reports whether what a key stands for was last sent under another class.
+// Parted reports whether a key was last sent in a different class.
 func (s *Splits) Parted(key uint64, class affinity.Class) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,19 +198,19 @@ func (s *Splits) Parted(key uint64, class affinity.Class) bool {
 	return ok && last != class
 }
 
-// WarmLimit bounds what one endpoint reads ahead: one context at a time, and so many tokens a
+// WarmLimit limits reading ahead at one endpoint: one context at a time, and a number of tokens per
 // second.
 type WarmLimit struct {
-	busy chan struct{} // holds 1: the one that is read
+	busy chan struct{} // capacity 1: the context being read
 
 	mu   sync.Mutex // guards next
-	next time.Time  // when there is time for more
+	next time.Time  // when more may be read
 }
 
-// NewWarmLimit is a limit that nothing has used.
+// NewWarmLimit returns an unused limit.
 func NewWarmLimit() *WarmLimit { return &WarmLimit{busy: make(chan struct{}, 1)} }
 
-// Enter waits for its turn, which Leave ends. Its error is fault.ErrBusy when ctx ends before.
+// Enter waits for its turn, which Leave ends. The error is fault.ErrBusy if ctx ends first.
 func (l *WarmLimit) Enter(ctx context.Context) error {
 	select {
 	case l.busy <- struct{}{}:
@@ -221,8 +223,8 @@ func (l *WarmLimit) Enter(ctx context.Context) error {
 // Leave ends a turn.
 func (l *WarmLimit) Leave() { <-l.busy }
 
-// Wait waits until there is time for so many tokens, at a rate in tokens a second, 0 standing for
-// the default.
+// Wait waits until that many tokens may be read, at a rate in tokens per second; 0 means the
+// default.
 func (l *WarmLimit) Wait(ctx context.Context, tokens int, rate float64) error {
 	rate = cmp.Or(rate, defaultWarmRate)
 	l.mu.Lock()
@@ -241,35 +243,35 @@ func (l *WarmLimit) Wait(ctx context.Context, tokens int, rate float64) error {
 	}
 }
 
-// defaultWarmRate is how many tokens an endpoint reads ahead in a second, at most.
+// defaultWarmRate is the maximum number of tokens that an endpoint reads ahead per second.
 const defaultWarmRate = 20_000
 
-// Crowded reports whether what is sent to endpoint i would delay others: somebody waits, or half of
-// the seats are taken.
+// Crowded reports whether a request to endpoint i would delay others: a request is waiting there,
+// or half of the seats are taken.
 func (w *Servers) Crowded(i int, now time.Time) bool {
 	running, waiting := w.Load(now, i)
 	return waiting > 0 || w.All[i].Seats > 0 && 2*running >= w.All[i].Seats
 }
 
-// Board tells other replicas what endpoints hold; what they tell goes to Proxy.Learn.
+// Board informs other replicas of what endpoints hold; their notices go to Proxy.Learn.
 // Implementations are safe for concurrent use.
 type Board interface {
-	// Publish must not block. What is lost costs time only.
+	// Publish must not block. A lost notice costs only time.
 	Publish(model string, r affinity.Residence)
-	// Claim takes a name for a while and reports whether no other replica has it. In doubt it is
-	// granted.
+	// Claim takes a name for d and reports whether no other replica has it. In doubt it returns
+	// true.
 	Claim(ctx context.Context, name string, d time.Duration) bool
 }
 
-// Boards are what goes to the board; until there is one, nowhere.
+// Boards passes notices on to the board. Without a board they are dropped.
 type Boards struct{ board atomic.Pointer[Board] }
 
 var _ affinity.Board = (*notice)(nil)
 
-// Use makes b the board.
+// Use sets the board.
 func (n *Boards) Use(b Board) { n.board.Store(&b) }
 
-// Adopt takes over the board of another link.
+// Adopt takes over the board of another Boards.
 func (n *Boards) Adopt(old *Boards) { n.board.Store(old.board.Load()) }
 
 // Claim takes a name among all replicas.
@@ -278,10 +280,10 @@ func (n *Boards) Claim(ctx context.Context, name string, d time.Duration) bool {
 	return b == nil || (*b).Claim(ctx, name, d)
 }
 
-// Of is the board of one model.
+// Of returns the board of one model.
 func (n *Boards) Of(model string) affinity.Board { return &notice{n, model} }
 
-// notice is the notices of one model.
+// notice passes on the notices of one model.
 type notice struct {
 	to    *Boards
 	Model string

@@ -24,11 +24,11 @@ type Param struct {
 	Roles []string `yaml:"roles"`
 }
 
-// engineFields are the fields of a body that are meant for parts of the serving system, which hold
-// them for the word of another part: where blocks are fetched from and sent to, whose work goes
-// first, which replica does it, what code it runs. vLLM, entrypoints/openai/*/protocol.py of 0.11
-// and later; SGLang, srt/managers/io_struct.py of 0.5; NVIDIA Dynamo, nvext; TensorRT-LLM,
-// disaggregated_params. cache_salt is apart: see extend.
+// engineFields lists the body fields that the parts of a serving system exchange and trust: where
+// blocks are fetched from and sent to, priorities, which replica does the work, what code it runs.
+// Sources: vLLM, entrypoints/openai/*/protocol.py of 0.11 and later; SGLang,
+// srt/managers/io_struct.py of 0.5; NVIDIA Dynamo, nvext; TensorRT-LLM, disaggregated_params.
+// cache_salt is handled separately; see FieldSalt.
 func engineFields() []string {
 	return []string{
 		"kv_transfer_params", "ec_transfer_params", "vllm_xargs", "priority", "request_id",
@@ -40,13 +40,12 @@ func engineFields() []string {
 	}
 }
 
-// fieldMediaID is the member of content parts, not of the body, under which vLLM keeps a picture or
-// a recording for whoever names it, without a salt: whoever guesses it is told of another's, or
-// puts one in its place.
+// fieldMediaID is a member of content parts, not of the body. Under this id vLLM stores an image or
+// recording without a salt: a client that guesses an id can use another client's media, or replace
+// it.
 const fieldMediaID = "uuid"
 
-// Params lists the fields and headers that steer model servers, as a configuration names
-// them.
+// Params lists the fields and headers that control model servers, as named in the configuration.
 func Params() []string {
 	out := engineFields()
 	for _, name := range headers.EngineNames() {
@@ -55,7 +54,7 @@ func Params() []string {
 	return out
 }
 
-// Problem says why x can let nothing through, in words for operators; empty when it can.
+// Problem explains to operators why x can have no effect; empty if it can.
 func (x *Param) Problem() string {
 	switch {
 	case x.Name == "":
@@ -68,7 +67,7 @@ func (x *Param) Problem() string {
 	return ""
 }
 
-// CheckParams adds what is wrong with a list of parameters to p.
+// CheckParams adds the problems of a list of parameters to p.
 func CheckParams(p *option.Problems, list []Param) {
 	seen := option.Unique{}
 	for i := range list {
@@ -84,12 +83,12 @@ func CheckParams(p *option.Problems, list []Param) {
 	}
 }
 
-// Controls is what callers may say to model servers: the compiled option allow_engine_params. It is
-// immutable.
+// Controls determines which control parameters callers may send: the compiled option
+// allow_engine_params. It is immutable.
 type Controls struct {
-	closed []string             // fields that not every caller may send
-	fields map[string][]string  // roles that may send one of them
-	heads  map[string]*[]string // roles that may send a header, nil for all; by canonical name
+	closed []string             // fields that are not open to every caller
+	fields map[string][]string  // roles that may send each field
+	heads  map[string]*[]string // roles that may send each header, nil for all; by canonical name
 }
 
 // NewControls compiles the parameters that callers may send.
@@ -114,9 +113,9 @@ func NewControls(list []Param) *Controls {
 	return s
 }
 
-// Check refuses a body that steers the model server in the name of somebody who may not. It is
-// refused and not taken out: whoever means it has to know that it has no effect, and whoever forges
-// it is seen in status and metrics. The error names the field.
+// Check refuses a body with control fields that the caller may not send. It refuses rather than
+// removes them: an honest client must know that they have no effect, and an attempt to forge them
+// must show in status and metrics. The error names the field.
 func (s *Controls) Check(who *auth.Principal, req *openai.Request) error {
 	for _, name := range s.closed {
 		at := name
@@ -138,8 +137,8 @@ func (s *Controls) Check(who *auth.Principal, req *openai.Request) error {
 	return nil
 }
 
-// Neutral reports a value of a field that says the same as leaving it out: clients that spell out
-// every default send such ones. A field of a form is never neutral.
+// Neutral reports whether a field's value is the same as omitting it, since some clients spell out
+// every default. A form field is never neutral.
 func Neutral(name string, value []byte) bool {
 	switch {
 	case len(value) == 0:
@@ -150,15 +149,14 @@ func Neutral(name string, value []byte) bool {
 	return value[0] == '{' && strings.TrimSpace(string(value[1:len(value)-1])) == ""
 }
 
-// passes reports whether a header of a caller with this role that steers the model server goes on.
-// name is folded.
+// passes reports whether a control header of a caller with this role is forwarded. name is folded.
 func (s *Controls) passes(role, name string) bool {
 	roles, ok := s.heads[name]
 	return ok && (roles == nil || slices.Contains(*roles, role))
 }
 
-// Without returns the client's head without the headers that steer the model server and that a
-// caller of this role may not send. It is in itself where there is nothing to take out.
+// Without returns the client's headers without the control headers that a caller with this role may
+// not send. It returns in itself if there are none.
 func (s *Controls) Without(in http.Header, role string) http.Header {
 	out, shared := in, true
 	for name := range in {
@@ -173,17 +171,16 @@ func (s *Controls) Without(in http.Header, role string) http.Header {
 	return out
 }
 
-// FieldSalt keeps the prefix caches of tenants apart in vLLM. Only the proxy names one: a client
-// that chose its own could find out by timing what others have sent (CVE-2025-46570).
+// FieldSalt separates the prefix caches of tenants in vLLM. Only the proxy sets it: a client that
+// chose its own salt could find out by timing what others have sent (CVE-2025-46570).
 const FieldSalt = "cache_salt"
 
-// Salts derives what stands for a tenant, or for a credential, where others may see it. It is
-// immutable and safe for concurrent use, and keeps nothing of whom it was asked about: tenants of
-// tokens are as many as the issuer likes.
+// Salts derives stand-ins for tenants and credentials that others may see. It is immutable and safe
+// for concurrent use. It remembers no tenant, since tokens can name any number of them.
 type Salts struct{ secret []byte }
 
-// NewSalts makes salts from a secret, of which all replicas must have the same to share what
-// endpoints hold. Without one it is random.
+// NewSalts makes salts from a secret. Replicas need the same secret to share what endpoints have
+// cached. Without one it is random.
 func NewSalts(secret []byte) *Salts {
 	if len(secret) == 0 {
 		secret = []byte(rand.Text())
@@ -191,12 +188,12 @@ func NewSalts(secret []byte) *Salts {
 	return &Salts{secret: secret}
 }
 
-// Of is the salt of a tenant, which is the value of cache_salt.
+// Of returns the salt of a tenant, the value of cache_salt.
 func (s *Salts) Of(tenant string) string { return affinity.Salt(s.secret, tenant, "") }
 
-// Credential stands for what a caller shows, in keys of answers: without the secret nobody finds
-// out which credential it is by trying some. No tenant has it for its salt, for no scope of one is
-// the use.
+// Credential returns the stand-in for a credential in cache keys. Without the secret, it cannot be
+// found by trying credentials. It cannot equal a tenant's salt, since no tenant has the scope used
+// here.
 func (s *Salts) Credential(shown string) string {
 	return affinity.Salt(s.secret, shown, "cached answers")
 }

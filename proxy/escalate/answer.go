@@ -11,38 +11,39 @@ import (
 	"signalbox/stream/response"
 )
 
-// SignFailed is the sign of a response that holds an error, or is of no use to any client, which needs
-// no asking for.
+// SignFailed is the sign of a response that contains an error or is unusable. It is always looked
+// for.
 const SignFailed rules.Sign = "failed"
 
-// Answer is a response that is to be judged. New makes one; a stream is put into it event by event,
-// a body is given to Body.
+// Answer is a response to be judged. New makes one; events of a stream are put into it, a whole
+// body is passed to Body.
 type Answer struct {
 	response.Tally
 
-	// Bounded: the limit on the response is the client's own, so that being cut there says nothing of
-	// the model. It is set before Judge.
+	// Bounded means that the response limit is the client's own, so that being cut off there says
+	// nothing about the model. Set it before Judge.
 	Bounded bool
 
 	expected *Expected
 	choices  []*choice
-	size     int // of what is kept of them, in bytes
+	size     int // bytes kept of the choices
 	opaque   bool
 	failed   bool
 	filtered bool
 	cut      bool
 
-	tokens  int // with a log-probability
+	tokens  int // tokens with a log-probability
 	logprob float64
 }
 
-// maxKept bounds what is kept of a response, in bytes: as much as is read of one that is no stream.
+// maxKept limits what is kept of a response, in bytes: as much as is read of one that is not a
+// stream.
 const maxKept = 8 << 20
 
-// rowSize is about what a choice or a call takes beside its text.
+// rowSize is the approximate size of a choice or call without its text.
 const rowSize = 128
 
-// choice is one choice of a response, or one item of a response.
+// choice is one choice of a completion, or one item of a Responses API response.
 type choice struct {
 	index   int
 	text    strings.Builder
@@ -53,10 +54,10 @@ type choice struct {
 type call struct {
 	part            int
 	name, arguments strings.Builder
-	free            bool // the arguments are no JSON
+	free            bool // the arguments are not JSON
 }
 
-// New makes an empty answer to a request that expects what is said.
+// New returns an empty Answer for a request with the given expectations.
 func New(api openai.API, expected *Expected) *Answer {
 	return &Answer{Tally: response.Tally{API: api}, expected: expected}
 }
@@ -77,7 +78,7 @@ func (a *Answer) Put(c *response.Chunk) {
 // Mark implements upstream.Observer.
 func (*Answer) Mark(time.Time) {}
 
-// Body takes in a response that is no stream.
+// Body processes a response that is not a stream.
 func (a *Answer) Body(body []byte) {
 	a.Tally.Body(nil, body)
 	a.take(new(response.Reader).ReadBody(body))
@@ -89,7 +90,7 @@ func (a *Answer) Body(body []byte) {
 func (a *Answer) take(e *response.Event) {
 	a.failed = a.failed || e.Failed
 	a.opaque = a.opaque || e.Unread || e.Shape == response.Opaque && !e.Foreign()
-	// Of a response the end repeats all of it, so that nothing before counts.
+	// In the Responses API the final event repeats everything, so earlier events do not count.
 	if e.Shape == response.Response && len(e.Finishes) == 0 {
 		return
 	}
@@ -153,8 +154,7 @@ func (a *Answer) call(c *choice, part int) *call {
 	return c.calls[len(c.calls)-1]
 }
 
-// weigh takes in log-probabilities as they stand in the JSON: of a chat, a completion or a
-// response.
+// weigh processes log-probabilities in the JSON of a chat, a completion or a response.
 func (a *Answer) weigh(b []byte) {
 	type token struct {
 		Logprob *float64 `json:"logprob"`
@@ -174,14 +174,14 @@ func (a *Answer) weigh(b []byte) {
 		of.Tokens = append(of.Tokens, t.Logprob)
 	}
 	for _, x := range of.Tokens {
-		if x != nil { // the first of a prompt that is repeated has none
+		if x != nil { // the first token of an echoed prompt has none
 			a.logprob += *x
 			a.tokens++
 		}
 	}
 }
 
-// Logprob is the mean log-probability of a token; ok is false where none was told.
+// Logprob returns the mean log-probability of a token; ok is false if none was reported.
 func (a *Answer) Logprob() (mean float64, ok bool) {
 	if a.tokens == 0 {
 		return 0, false
@@ -189,17 +189,17 @@ func (a *Answer) Logprob() (mean float64, ok bool) {
 	return a.logprob / float64(a.tokens), true
 }
 
-// Long reports that the response is longer than what is kept of one: nothing is, and it cannot be
-// judged.
+// Long reports whether the response exceeds maxKept. Then nothing is kept, and it cannot be judged.
 func (a *Answer) Long() bool { return a.size > maxKept }
 
-// Readable reports whether all of the response could be read, so that finding nothing says
-// something.
+// Readable reports whether the whole response could be read, so that the absence of signs is
+// meaningful.
 func (a *Answer) Readable() bool { return !a.opaque }
 
-// Judge returns the first sign that the response is not good enough, of those that are looked for;
-// it is empty where there is none. The guard's is not looked for here, nor in a response that was
-// cut at the client's own limit what it may lack by that: any other model's would be cut as well.
+// Judge returns the first of the requested signs that the response is not good enough; empty if
+// there is none. The guard's sign is not looked for here. In a response cut off at the client's own
+// limit, signs that the cut itself may cause are not looked for either, since any other model's
+// response would be cut as well.
 func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
 	for _, s := range [...]struct {
 		sign rules.Sign
@@ -227,15 +227,15 @@ func (a *Answer) Judge(look *rules.Escalate) rules.Sign {
 	return ""
 }
 
-// declines reports whether a choice declines, or a filter ended one.
+// declines reports whether a choice declines to answer, or was ended by a filter.
 func (a *Answer) declines() bool {
 	return a.filtered || slices.ContainsFunc(a.choices, func(c *choice) bool {
 		return c.refusal.Len() > 0 || len(c.calls) == 0 && Refuses(c.text.String())
 	})
 }
 
-// empty reports whether a choice says nothing and calls nothing. Of a response it is all items
-// together that say something.
+// empty reports whether a choice has neither text nor calls. In the Responses API all items count
+// together.
 func (a *Answer) empty() bool {
 	silent := func(c *choice) bool {
 		return len(c.calls) == 0 && c.refusal.Len() == 0 && strings.TrimSpace(c.text.String()) == ""
@@ -246,7 +246,7 @@ func (a *Answer) empty() bool {
 	return slices.ContainsFunc(a.choices, silent)
 }
 
-// miscalls reports whether a call cannot be made.
+// miscalls reports whether a tool call cannot be made.
 func (a *Answer) miscalls() bool {
 	return slices.ContainsFunc(a.choices, func(c *choice) bool {
 		return slices.ContainsFunc(c.calls, func(k *call) bool {
@@ -255,14 +255,14 @@ func (a *Answer) miscalls() bool {
 	})
 }
 
-// misshapen reports whether a text is not what was asked for.
+// misshapen reports whether a text does not have the requested format.
 func (a *Answer) misshapen() bool {
 	return a.expected.json && slices.ContainsFunc(a.choices, func(c *choice) bool {
 		return c.text.Len() > 0 && !fits(c.text.String(), a.expected.form)
 	})
 }
 
-// Text is the text of all choices, one behind the other.
+// Text returns the text of all choices, concatenated.
 func (a *Answer) Text() string {
 	var all strings.Builder
 	for i := range a.choices {
@@ -271,11 +271,11 @@ func (a *Answer) Text() string {
 	return all.String()
 }
 
-// longest bounds the words of a response that are compared.
+// longest limits the number of words that are compared.
 const longest = 4096
 
-// Similarity is the share of words that two texts have in common (Dice's coefficient of their
-// words, each as often as it stands there), in [0,1]; of long texts that of their beginnings.
+// Similarity returns the share of words that two texts have in common (Dice's coefficient of their
+// word multisets), in [0,1]. For long texts it compares their beginnings.
 func Similarity(a, b string) float64 {
 	x, y := strings.Fields(strings.ToLower(a)), strings.Fields(strings.ToLower(b))
 	x, y = x[:min(len(x), longest)], y[:min(len(y), longest)]

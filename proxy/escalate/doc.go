@@ -1,12 +1,11 @@
-// Package escalate judges whole answers: whether one is good enough to be given, or a better model
-// is to be asked. It looks at what a response shows by itself: how it ended, whether it says
-// anything or declines, whether its calls of tools and its JSON are what the request asked for, and
-// how sure the model was of its tokens.
+// Package escalate judges complete responses: whether one is good enough, or a better model should
+// be asked. It examines the response itself: how it ended, whether it is empty or declines, whether
+// its tool calls and JSON match the request, and how certain the model was of its tokens.
 //
-// It knows nothing of HTTP, of models and of what is done about a response. It never says that an
-// answer is right.
+// It knows nothing about HTTP, models, or what is done with the result. It never claims that a
+// response is correct.
 //
-// Invariants: what cannot be read, or would take too long to be checked, shows no sign; the work is
-// near-linear in response and schema. Nothing here starts a goroutine; all of it belongs to one
-// answer.
+// Invariants: what cannot be read, or would take too long to check, shows no sign; the work is
+// nearly linear in response and schema. Nothing here starts a goroutine; all values belong to one
+// response.
 package escalate

@@ -6,20 +6,20 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Expected is what a request asks a response to be. The zero value asks for nothing. It is not
-// changed once it was made.
+// Expected is what a request requires of a response. The zero value requires nothing. It is
+// immutable.
 type Expected struct {
-	tools map[string]any // schemas of arguments by name; nil where the request brings no tools
-	open  bool           // there are tools of other kinds, whose names are not known
-	json  bool           // texts have to be JSON
-	form  any            // its schema; nil for any JSON
+	tools map[string]any // schemas of arguments by tool name; nil if the request has no tools
+	open  bool           // there are tools of other kinds, whose names are unknown
+	json  bool           // texts must be JSON
+	form  any            // their schema; nil for any JSON
 }
 
-// maxSchema bounds the tools and the schema of a request that are read, in bytes.
+// maxSchema limits the tools and schemas of a request that are read, in bytes.
 const maxSchema = 256 << 10
 
-// Expect reads what a request asks for. What cannot be read asks for nothing: the model server
-// refuses it.
+// Expect reads the requirements of a request. Invalid ones are ignored, since the model server
+// refuses them.
 func Expect(req *openai.Request) *Expected {
 	e := &Expected{}
 	e.readTools(req.Field("tools"))
@@ -33,7 +33,7 @@ func Expect(req *openai.Request) *Expected {
 	return e
 }
 
-// readTools reads functions; other tools have arguments that are no JSON, or run on the server.
+// readTools reads functions. Other tools have arguments that are not JSON, or run on the server.
 func (e *Expected) readTools(b []byte) {
 	type function struct {
 		Name       string          `json:"name"`
@@ -51,7 +51,7 @@ func (e *Expected) readTools(b []byte) {
 	for _, t := range list {
 		f := t.Function
 		if f.Name == "" {
-			f = t.function // as the Responses API has it
+			f = t.function // the form of the Responses API
 		}
 		if f.Name == "" {
 			e.open = true
@@ -72,7 +72,7 @@ func (e *Expected) readFormat(b []byte) {
 	}
 	var f struct {
 		Type   string          `json:"type"`
-		Schema json.RawMessage `json:"schema"` // as the Responses API has it
+		Schema json.RawMessage `json:"schema"` // the form of the Responses API
 		In     struct {
 			Schema json.RawMessage `json:"schema"`
 		} `json:"json_schema"`
@@ -90,10 +90,10 @@ func (e *Expected) readFormat(b []byte) {
 	}
 }
 
-// call reports whether a call is one of a tool that is there, with arguments that it takes.
+// call reports whether a call names an existing tool with arguments that it accepts.
 func (e *Expected) call(name, arguments string) bool {
 	form, ok := e.tools[name]
-	if arguments == "" { // some servers send none for a tool without parameters
+	if arguments == "" { // some servers send nothing for a tool without parameters
 		arguments = "{}"
 	}
 	return (ok || e.open || e.tools == nil) && fits(arguments, form)

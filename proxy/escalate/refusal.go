@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// refusal is how models begin when they decline: an apology, if any, and what they cannot or will
-// not do. The words are those that chat models are known for; a response that declines in others is
-// not noticed.
+// refusal matches how models begin when they decline: an optional apology, and what they cannot or
+// will not do. These are the phrases that chat models are known for; other refusals are not
+// noticed.
 var refusal = regexp.MustCompile(`^\W*(?:` +
 	`(?:(?:i'm|i am|we're|we are)? ?(?:very |so |really )?(?:sorry|afraid)|i apologi[sz]e|my apologies|apologies` +
 	`|unfortunately)?[,.;:!-]* *(?:but |that |as an ai[^,]{0,40}, *)?` +
@@ -23,7 +23,7 @@ var refusal = regexp.MustCompile(`^\W*(?:` +
 	`|mi dispiace,? (?:ma )?non posso` +
 	`)`)
 
-// lead is how much of a text is read for a refusal, in bytes.
+// lead is how much of a text is searched for a refusal, in bytes.
 const lead = 240
 
 // Refuses reports whether a text begins like one that declines to answer.
@@ -38,7 +38,7 @@ func Refuses(text string) bool {
 }
 
 var (
-	// figure is what looks like a refusal and is a figure of speech: I can't help but notice, I won't
+	// figure matches figures of speech that resemble a refusal: I can't help but notice, I won't
 	// give up on this.
 	figure = regexp.MustCompile(`help but (?:notice|wonder|laugh|smile|admire|agree|love` +
 		`|feel (?:that|like|a)|think (?:of|about|that))\b` +
@@ -46,13 +46,13 @@ var (
 	again = regexp.MustCompile(`can't|cannot|won't|unable|not able`)
 )
 
-// isFigure reports whether a sentence has such a figure, and declines nothing behind it.
+// isFigure reports whether a sentence has such a figure of speech and no refusal after it.
 func isFigure(sentence string) bool {
 	at := figure.FindStringIndex(sentence)
 	return at != nil && !again.MatchString(sentence[at[1]:])
 }
 
-// rest is a text up to the end of its first sentence.
+// rest returns a text up to the end of its first sentence.
 func rest(text string) string {
 	if i := strings.IndexAny(text, ".!?\n"); i >= 0 {
 		return text[:i]

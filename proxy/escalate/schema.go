@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxSteps bounds the work of one comparison, in values compared with schemas: a schema of a client
-// that refers to itself can ask for more than there is time. What is left then counts as fitting.
+// maxSteps limits the work of one comparison, in values compared with schemas, since a client's
+// schema may refer to itself. Anything beyond is accepted.
 const maxSteps = 20_000
 
-// schema is a JSON Schema (draft 2020-12) as far as it is looked at: types, enumerations, members,
-// items, bounds, combinations and references within it. All else, such as pattern and format, is
-// left alone.
+// schema is the supported part of a JSON Schema (draft 2020-12): types, enumerations, members,
+// items, bounds, combinations and internal references. Other keywords, such as pattern and format,
+// are ignored.
 type schema struct {
 	root  any
-	steps int // that are left
+	steps int // remaining steps
 }
 
 // fits reports whether a text is JSON that a schema accepts. A nil schema accepts all JSON.
@@ -32,7 +32,7 @@ func fits(text string, root any) bool {
 	return s.accepts(root, v)
 }
 
-// accepts reports whether a value fits a schema, true where that cannot be told.
+// accepts reports whether a value matches a schema; true if that cannot be determined.
 func (s *schema) accepts(at, v any) bool {
 	if s.steps--; s.steps < 0 {
 		return true
@@ -47,7 +47,7 @@ func (s *schema) accepts(at, v any) bool {
 	return true
 }
 
-// inside looks at the members and items of a value.
+// inside checks the members and items of a value.
 func (s *schema) inside(rule map[string]any, v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -58,7 +58,7 @@ func (s *schema) inside(rule map[string]any, v any) bool {
 	return true
 }
 
-// ofType looks at the keyword type: a name or a list of them.
+// ofType checks the keyword type: a name or a list of names.
 func (s *schema) ofType(want, v any) bool {
 	switch w := want.(type) {
 	case string:
@@ -85,7 +85,7 @@ func isType(name string, v any) bool {
 	return name == "object"
 }
 
-// oneOf looks at enum and const.
+// oneOf checks enum and const.
 func (s *schema) oneOf(rule map[string]any, v any) bool {
 	if list, ok := rule["enum"].([]any); ok {
 		s.steps -= len(list)
@@ -95,7 +95,7 @@ func (s *schema) oneOf(rule map[string]any, v any) bool {
 	return !ok || reflect.DeepEqual(x, v)
 }
 
-// bounded looks at the bounds of numbers, lengths and counts.
+// bounded checks the bounds of numbers, lengths and counts.
 func (*schema) bounded(rule map[string]any, v any) bool {
 	within := func(x float64, least, most string) bool {
 		low, hasLow := rule[least].(float64)
@@ -117,7 +117,7 @@ func (*schema) bounded(rule map[string]any, v any) bool {
 	return true
 }
 
-// combined looks at references and at what combines schemas.
+// combined checks references and combinations of schemas.
 func (s *schema) combined(rule map[string]any, v any) bool {
 	if to, ok := rule["$ref"].(string); ok {
 		if at, found := s.refer(to); found && !s.accepts(at, v) {
@@ -143,7 +143,7 @@ func (s *schema) combined(rule map[string]any, v any) bool {
 	return all == 0 || fit == 1 || s.steps < 0
 }
 
-// refer finds what a reference within the schema leads to (RFC 6901).
+// refer resolves a reference within the schema (RFC 6901).
 func (s *schema) refer(to string) (at any, ok bool) {
 	path, ok := strings.CutPrefix(to, "#")
 	if at = s.root; !ok || path == "" {
@@ -171,7 +171,7 @@ func (s *schema) refer(to string) (at any, ok bool) {
 	return at, true
 }
 
-// members looks at the members of an object.
+// members checks the members of an object.
 func (s *schema) members(rule, v map[string]any) bool {
 	required, _ := rule["required"].([]any)
 	for _, name := range required {
@@ -199,7 +199,7 @@ func (s *schema) members(rule, v map[string]any) bool {
 	return true
 }
 
-// items looks at the items of a list.
+// items checks the items of a list.
 func (s *schema) items(rule map[string]any, v []any) bool {
 	first, _ := rule["prefixItems"].([]any)
 	rest, limited := rule["items"]

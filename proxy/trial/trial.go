@@ -20,10 +20,9 @@ import (
 	"signalbox/stream/response"
 )
 
-// New prepares the judgement of the responses to a request, as it is sent to models; nil
-// where they stand as they are. The response to a result of a tool stands: the model that made the
-// call knows why. So does one that goes on with what the server of a model keeps, which no other
-// server has.
+// New prepares to judge the responses to a request as sent to models; it returns nil if they are
+// final. The response to a tool result is final, since only the model that made the call knows why.
+// So is a response that continues state stored by one model's server, which no other server has.
 func New(a *rules.Action, sent *openai.Request) *Course {
 	look := a.Escalate
 	if look == nil || sent.API == openai.Other || sent.BringsToolResult() || sent.Continues() {
@@ -32,34 +31,36 @@ func New(a *rules.Action, sent *openai.Request) *Course {
 	return &Course{look: look, Sent: sent, expected: escalate.Expect(sent), order: a.Models}
 }
 
-// Course is what becomes of the responses to one request of a route that escalates. It belongs
-// to the request's goroutine. nil stands for a request whose first response stands.
+// Course is the course of the responses to one request of a route with escalation. It belongs to
+// the request's goroutine. nil means that the first response is final.
 type Course struct {
 	look     *rules.Escalate
-	Sent     *openai.Request // to the models; values may be hidden in it
+	Sent     *openai.Request // as sent to models; values may be redacted in it
 	expected *escalate.Expected
-	order    []rules.Choice // of the models, from the first to ask
-	trial    *Trial         // of the attempt under way; nil where its response stands as it is
+	order    []rules.Choice // the models in the order to ask them
+	trial    *Trial         // of the current attempt; nil if its response is final
 	result   string         // empty until a response was judged
-	why      rules.Sign     // that a response was, or was to be, thrown away for, or that was unread; empty for none
-	idle     bool           // the response stands unread only as the guard has nothing to check it against
-	from     []Discarded    // the responses that were, in order
-	spare    *Spare         // the last of them
+	// sign for which a response was, or was to be, discarded, or that could not be checked; empty
+	// if there is none
+	why   rules.Sign
+	idle  bool        // unread only because the guard has no evidence
+	from  []Discarded // discarded responses, in order
+	spare *Spare      // the last of them
 }
 
-// Discarded is a response that nobody gets.
+// Discarded is a discarded response.
 type Discarded struct {
 	Model *backend.Model
 	Sign  rules.Sign
 	Tally response.Tally
-	Usage response.Usage // what it took; what it does not tell is estimated
+	Usage response.Usage // estimated where the response does not report it
 }
 
-// Spare is a response that was thrown away, as it can be given after all.
+// Spare is a discarded response that can still be delivered.
 type Spare struct {
 	*upstream.Kept
 
-	Params rewrite.Params // that it was asked with
+	Params rewrite.Params // that it was requested with
 }
 
 // Trial is the judgement of one response.
@@ -67,23 +68,24 @@ type Trial struct {
 	*Course
 
 	answer   *escalate.Answer
-	response *upstream.Response // that is held
+	response *upstream.Response // the held response
 	sign     rules.Sign
-	unread   rules.Sign // the sign that could not be looked for; empty for none, or where none could
-	idle     bool       // unread is the guard's, and there is nothing to check the response against
+	unread   rules.Sign // the sign that could not be checked; empty if all could, or none could
+	idle     bool       // unread is the guard's sign, and there is no evidence
 	result   string
 }
 
-// The fates of responses, as header, metric and log call it.
+// The results, as used in headers, metrics and logs.
 const (
-	fateKept   = "kept"      // the response was judged and stands
-	fateLate   = "late"      // it went out before its end, since it was held long enough
-	fateUnread = "unread"    // it, or what the guard says of it, cannot be read, so it stands unjudged
-	fateDone   = "escalated" // it was thrown away, and another model has answered
-	Failed     = "failed"    // it was to be, but no other model answered, so it stands
+	fateKept = "kept" // the response was judged good enough
+	fateLate = "late" // it was delivered before its end, after the maximum hold time
+	// it could not be read, or not checked by the guard, so it is delivered unjudged
+	fateUnread = "unread"
+	fateDone   = "escalated" // it was discarded, and another model has answered
+	Failed     = "failed"    // it was to be discarded, but no other model answered, so it is delivered
 )
 
-// Behind reports whether a model comes behind another one in the order of the route.
+// Behind reports whether m comes after other in the order of the route.
 func (e *Course) Behind(m, other *backend.Model) bool {
 	at := func(m *backend.Model) int {
 		return slices.IndexFunc(e.order, func(c rules.Choice) bool { return c.Name == m.Name })
@@ -91,8 +93,8 @@ func (e *Course) Behind(m, other *backend.Model) bool {
 	return at(m) > at(other)
 }
 
-// Try prepares the judgement of the response of m, where there is another model to ask: one of
-// those that are left. nil stands for none.
+// Try prepares to judge the response of m if there is another model to ask among those in left;
+// otherwise it returns nil.
 func (e *Course) Try(m *backend.Model, left []*backend.Model) *Trial {
 	if e == nil {
 		return nil
@@ -104,30 +106,30 @@ func (e *Course) Try(m *backend.Model, left []*backend.Model) *Trial {
 	return e.trial
 }
 
-// Judging reports whether the response of the attempt under way is judged.
+// Judging reports whether the response of the current attempt is judged.
 func (e *Course) Judging() bool { return e != nil && e.trial != nil }
 
-// Worse reports a response that is none, where there is one that was thrown away.
+// Worse reports whether u is an error or unusable while a discarded response is available.
 func (e *Course) Worse(u *upstream.Response, streaming bool) bool {
 	return e.HasSpare() && (!u.Good() || u.Misfit(streaming) != "")
 }
 
-// HasSpare reports whether there is a response that was thrown away.
+// HasSpare reports whether a discarded response is available.
 func (e *Course) HasSpare() bool { return e != nil && e.spare != nil }
 
-// Storable reports whether the response that the client got may be given to others.
+// Storable reports whether the delivered response may be given to others.
 func (e *Course) Storable() bool {
 	return e == nil || e.result == "" || e.result == fateKept || e.result == fateDone || e.idle
 }
 
-// Describe writes the headers that say what became of the responses.
+// Describe writes the headers that say what happened to the responses.
 func (e *Course) Describe(h http.Header) {
 	const name = "X-Signalbox-Escalation"
 	if e == nil || e.result == "" {
 		return
 	}
 	for _, part := range [...]string{"-Reason", "-From", "-Tokens"} {
-		delete(h, name+part) // an attempt before this one may have set it
+		delete(h, name+part) // an earlier attempt may have set it
 	}
 	h[name] = []string{e.result}
 	if e.why != "" {
@@ -140,7 +142,7 @@ func (e *Course) Describe(h http.Header) {
 	}
 }
 
-// Used is what all responses took that nobody gets.
+// Used returns the usage of all discarded responses.
 func (e *Course) Used() (sum response.Usage) {
 	if e == nil {
 		return sum
@@ -152,7 +154,7 @@ func (e *Course) Used() (sum response.Usage) {
 	return sum
 }
 
-// Thrown are the responses that were thrown away.
+// Thrown returns the discarded responses.
 func (e *Course) Thrown() []Discarded {
 	if e == nil {
 		return nil
@@ -160,7 +162,7 @@ func (e *Course) Thrown() []Discarded {
 	return e.from
 }
 
-// Attrs is what the log line of a request tells.
+// Attrs returns the attributes for the log line of a request.
 func (e *Course) Attrs() []slog.Attr {
 	if e == nil || e.result == "" {
 		return nil
@@ -175,7 +177,7 @@ func (e *Course) Attrs() []slog.Attr {
 	return out
 }
 
-// Logged is what the decision log tells; nil where no response was judged.
+// Logged returns the part of the decision log entry; nil if no response was judged.
 func (e *Course) Logged() *decisionlog.Escalation {
 	if e == nil || e.result == "" {
 		return nil
@@ -191,19 +193,20 @@ func (e *Course) Logged() *decisionlog.Escalation {
 	return out
 }
 
-// Escalation is what is said of the judgement of responses: what is looked for, and of a response
-// that is here what was found.
+// Escalation describes the judgement of responses: the signs looked for and, if there is a
+// response, the result.
 type Escalation struct {
 	When       []string `json:"when,omitempty"`
 	MinLogprob *float64 `json:"min_logprob,omitempty"`
-	Hold       string   `json:"hold"` // how long a stream is held at most
-	// kept, late, unread, escalated or failed; absent where nothing was judged
+	Hold       string   `json:"hold"` // maximum time that a stream is held
+	// kept, late, unread, escalated or failed; absent if nothing was judged
 	Result string `json:"result,omitempty"`
-	Reason string `json:"reason,omitempty"` // the sign that was found; of unread the one that was not looked for
-	From   string `json:"from,omitempty"`   // whose answer was thrown away
+	// the sign found or, for unread, the one that could not be checked
+	Reason string `json:"reason,omitempty"`
+	From   string `json:"from,omitempty"` // model whose response was discarded
 }
 
-// Explain tells what is looked for; nil where answers stand as they are.
+// Explain describes what is looked for; nil without escalation.
 func Explain(a *rules.Action) *Escalation {
 	if a.Escalate == nil {
 		return nil
@@ -218,7 +221,7 @@ func Explain(a *rules.Action) *Escalation {
 	return out
 }
 
-// Found adds what was found.
+// Found adds the result.
 func (x *Escalation) Found(e *Course) {
 	if x == nil || e == nil {
 		return
@@ -229,9 +232,9 @@ func (x *Escalation) Found(e *Course) {
 	}
 }
 
-// Hold reads a response ahead, to its end or as long as it may be held, and judges it. limit is
-// what the proxy has put into its request. The error is that of a response that broke off: nothing
-// of it has gone to the client, so another endpoint may give a whole one.
+// Hold reads a response ahead, to its end or for the maximum hold time, and judges it. limit is
+// what the proxy put into its request. The error is that of a response that broke off; since none
+// of it has reached the client, another endpoint may be tried.
 func (t *Trial) Hold(u *upstream.Response, c *upstream.Call, limit rewrite.Limit) (err error) {
 	if !u.Good() {
 		return nil
@@ -265,7 +268,7 @@ func (t *Trial) Hold(u *upstream.Response, c *upstream.Call, limit rewrite.Limit
 	return nil
 }
 
-// dropLogprobs takes the log-probabilities out of a body whose client did not ask for them.
+// dropLogprobs removes log-probabilities that the client did not request from a body.
 func (*Trial) dropLogprobs(u *upstream.Response) {
 	body := u.Ahead()
 	out := new(response.Reader).ReadBody(body).Append(nil, response.Rewrite{Unweighed: true})
@@ -274,14 +277,14 @@ func (*Trial) dropLogprobs(u *upstream.Response) {
 	}
 }
 
-// Price is what a response cost that was thrown away, in USD.
+// Price returns the cost of a discarded response in USD.
 func (x *Discarded) Price() float64 {
 	return x.Model.Price.Of(float64(x.Usage.Input), float64(x.Usage.Output))
 }
 
-// Conclude has check, which is nil without a guard or facts, look at a response that shows no other
-// sign, where the route looks for that: with the values put back that were hidden from the model. A
-// response of which the guard has not told stands unread. req is what the client sent.
+// Conclude lets check examine a response without other signs, if the route asks for it. check is
+// nil without a guard or evidence. Redacted values are restored first. A response that the guard
+// could not judge is delivered as unread. req is the client's request.
 func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *redact.Vault, req *openai.Request) {
 	if t == nil || t.result != fateKept || t.sign != "" || !slices.Contains(t.look.When, rules.SignGuard) {
 		return
@@ -295,7 +298,7 @@ func (t *Trial) Conclude(ctx context.Context, check *guardrail.Check, hidden *re
 	}
 }
 
-// observe reports whether check finds a claim that fails, and whether it could tell.
+// observe reports whether check finds a failed claim, and whether the result is reliable.
 func (t *Trial) observe(
 	ctx context.Context, check *guardrail.Check, hidden *redact.Vault, req *openai.Request,
 ) (failed, told bool) {
@@ -315,9 +318,9 @@ func (t *Trial) observe(
 	return check.Observe(ctx, body)
 }
 
-// Discard takes a response that was judged and found wanting: it is kept, with what it was asked
-// with, for the case that nobody gives another. taken says what it took by what it tells of that;
-// ok is false where it stands.
+// Discard discards a response that was judged insufficient and keeps it, with the parameters of its
+// request, in case no other arrives. taken returns its usage from what the response reports. ok is
+// false if the response is delivered instead.
 func (e *Course) Discard(
 	u *upstream.Response, params rewrite.Params, taken func(told *response.Tally) response.Usage,
 ) (x Discarded, ok bool) {
@@ -338,8 +341,8 @@ func (e *Course) Discard(
 	return x, true
 }
 
-// TakeSpare takes the response that was thrown away last, since no other came: it is the response
-// now.
+// TakeSpare returns the response that was discarded last, which is delivered because no other
+// arrived.
 func (e *Course) TakeSpare() *Spare {
 	s := e.spare
 	e.spare, e.result = nil, Failed
