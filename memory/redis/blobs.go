@@ -14,11 +14,11 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// chunkSize bounds one value, so that no command holds up those behind it on a shared connection
-// for long.
+// chunkSize is the maximum size of one value, so that no command delays those behind it on a shared
+// connection for long.
 const chunkSize = 512 << 10
 
-// uncommitted is how long chunks live that no record refers to yet.
+// uncommitted is the time to live of chunks that no record refers to yet.
 const uncommitted = 10 * time.Minute
 
 func chunks(packed int64) int { return int((packed + chunkSize - 1) / chunkSize) }
@@ -27,8 +27,8 @@ func (s *Store) chunkKey(t ledger.Tenant, o ledger.Object, n int) string {
 	return s.key(t, "o:"+o.Sum.String()+":"+strconv.Itoa(n))
 }
 
-// Put writes the packed form of an object. It stays if a record that refers to it is committed
-// soon. Errors are ledger.ErrFull and ErrUnavailable.
+// Put writes the packed form of an object. It is removed unless a record that refers to it is
+// committed soon. Errors are ledger.ErrFull and ErrUnavailable.
 func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
 	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		if chunks(o.Packed) > 1 { // else asking takes longer than sending
@@ -54,16 +54,15 @@ func (s *Store) Put(ctx context.Context, t ledger.Tenant, o ledger.Object, packe
 	return wrap(err, "write object")
 }
 
-// Get reads the packed form of an object; whoever unpacks it checks the seal. Errors are
-// ledger.ErrMissing when a chunk is not there, or o has no size that an object can have, and
-// ErrUnavailable.
+// Get reads the packed form of an object; unpacking it verifies the seal. Errors are
+// ledger.ErrMissing if a chunk is missing, or if o has an impossible size, and ErrUnavailable.
 func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]byte, error) {
 	if o.Packed < 1 || o.Packed > blob.MaxSize+blob.HeaderSize {
 		return nil, fmt.Errorf("read object: %w: %v is said to take %d bytes", ledger.ErrMissing, o.Sum, o.Packed)
 	}
 	var packed []byte
 	err := s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) (err error) {
-		n := chunks(o.Packed) // as the record has it; another may have stored the object in another form
+		n := chunks(o.Packed) // as in the record; the object may be stored in another form
 		for range 3 {
 			var is layout
 			if packed, is, err = s.read(ctx, c, t, o, n); err == nil || !errors.Is(err, errMoved) {
@@ -76,16 +75,16 @@ func (s *Store) Get(ctx context.Context, t ledger.Tenant, o ledger.Object) ([]by
 	return packed, wrap(err, "read object")
 }
 
-// layout is how a committed object is stored; zero for one that is not committed.
+// layout is how a committed object is stored; zero for an uncommitted one.
 type layout struct {
 	chunks int
 	form   string // changes with every Replace
 }
 
-// errMoved says that an object was found in another layout than it was asked for.
+// errMoved reports that an object has another layout than expected.
 var errMoved = errors.New("object has another layout")
 
-// read reads n chunks of an object, with its layout before and behind them in one pipeline of one
+// read reads n chunks of an object, with its layout before and after them, in one pipeline on one
 // connection.
 func (s *Store) read(ctx context.Context, c rueidis.Client, t ledger.Tenant, o ledger.Object, n int) ([]byte, layout, error) {
 	ask := func() rueidis.Completed {
@@ -117,8 +116,8 @@ func (s *Store) read(ctx context.Context, c rueidis.Client, t ledger.Tenant, o l
 	return packed, after, err
 }
 
-// absent is ledger.ErrMissing for a key that holds another type than it should, which is logged;
-// any other error is itself.
+// absent returns ledger.ErrMissing for a key of an unexpected type, which is logged; any other
+// error is returned unchanged.
 func (s *Store) absent(ctx context.Context, err error, key string) error {
 	if !isKind(err) {
 		return err
@@ -167,9 +166,8 @@ func joined(pieces []rueidis.RedisResult, o ledger.Object) ([]byte, error) {
 	return packed, nil
 }
 
-// Replace puts another packed form in the place of the one that is stored, in one step. It does
-// nothing for an object that no record refers to any more. Errors are ledger.ErrFull and
-// ErrUnavailable; then the old form stays.
+// Replace replaces the stored packed form atomically. It has no effect if no record refers to the
+// object. Errors are ledger.ErrFull and ErrUnavailable; in that case the old form stays.
 func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, packed []byte) error {
 	n := chunks(int64(len(packed)))
 	unique := rand.Text()
@@ -187,7 +185,7 @@ func (s *Store) Replace(ctx context.Context, t ledger.Tenant, o ledger.Object, p
 		}
 		args := []string{strconv.Itoa(n), unique}
 		err := s.scripts.replace.Exec(ctx, c, []string{object}, args).Error()
-		if isKind(err) { // nothing that a record could refer to
+		if isKind(err) { // not an object that a record could refer to
 			s.strange(ctx, object, false)
 			return nil
 		}

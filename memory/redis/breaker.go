@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// breaker refuses calls for a while after several failures in a row; then it lets one through at a
-// time, and the first that succeeds closes it. While somebody mends what is broken it lets none
-// through: whoever mends closes it. Safe for concurrent use.
+// breaker is a circuit breaker. It refuses calls for a while after several consecutive failures;
+// then it lets one through at a time, and the first success closes it. While mend is active it lets
+// none through: mend closes it. Safe for concurrent use.
 type breaker struct {
 	failures int64
 	rest     time.Duration
@@ -16,7 +16,7 @@ type breaker struct {
 	inRow atomic.Int64
 	until atomic.Int64 // Unix nanoseconds; 0: closed
 
-	mended atomic.Bool // somebody mends
+	mended atomic.Bool // mend is active
 }
 
 func (b *breaker) allows() bool {
@@ -38,7 +38,7 @@ func (b *breaker) succeeded() {
 	b.until.Store(0)
 }
 
-// failed reports whether the breaker is open now.
+// failed records a failure and reports whether the breaker is open now.
 func (b *breaker) failed() bool {
 	if b.inRow.Add(1) < b.failures {
 		return false
@@ -47,5 +47,5 @@ func (b *breaker) failed() bool {
 	return true
 }
 
-// open refuses calls from now on.
+// open opens the breaker.
 func (b *breaker) open() { b.until.Store(b.now().Add(b.rest).UnixNano()) }

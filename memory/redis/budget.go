@@ -17,24 +17,26 @@ import (
 //go:embed budget.lua
 var budgetScript string
 
-// Spend is an amount that is taken from a budget, in billionths of a dollar.
+// Spend is an amount to take from a budget, in billionths of a dollar.
 type Spend struct {
 	Account string // of the budget in its period
 	Room, N int64
-	Until   time.Time // when the account may be forgotten
-	Floor   int64     // what is spent at least, as far as is known; what is less was lost and counts again
+	Until   time.Time // when the account may be removed
+	// the minimum already spent, as far as is known; if the account holds less, data was lost and
+	// is restored to this
+	Floor int64
 }
 
-// Taken is what an account held before an amount was taken from it, in billionths of a dollar.
+// Taken is the state of an account before an amount was taken from it, in billionths of a dollar.
 type Taken struct {
 	All   int64 // spent and reserved
 	Spent int64
-	Lost  int64 // of what is spent: it was gone, and was told again
+	Lost  int64 // the part of the spent amount that had been lost and was restored
 }
 
-// Reserve takes amounts from budgets of a tenant for the time of ttl, or none of them when one does
-// not fit, in one step for all replicas, and returns what was taken from each before. id names the
-// reservation. The error is ErrUnavailable, after some 8 ms at most.
+// Reserve takes amounts from budgets of a tenant for the time of ttl, or none of them if one does
+// not fit, atomically for all replicas. It returns the previous state of each account. id
+// identifies the reservation. The error is ErrUnavailable, after at most some 8 ms.
 func (s *Store) Reserve(
 	ctx context.Context,
 	t ledger.Tenant,

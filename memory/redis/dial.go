@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// dial connects, and hears a first word from Redis, within the time of the call that needs the
-// connection, and within BlobBudget. The client would wait much longer for a Redis that hangs: its
-// system accepts connections for it.
+// dial connects and waits for a first response of Redis, within the time of the call that needs the
+// connection, and within BlobBudget. The client would wait much longer for a hanging Redis, whose
+// operating system still accepts connections.
 func (o Options) dial(ctx context.Context, address string, d *net.Dialer, secure *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.BlobBudget)
 	defer cancel()
@@ -36,11 +36,11 @@ func (o Options) dial(ctx context.Context, address string, d *net.Dialer, secure
 	return conn, nil
 }
 
-// longestWord bounds the answer to a ping, in bytes: one without a password is refused in a
-// sentence.
+// longestWord is the maximum length of the response to a ping, in bytes: without a password Redis
+// refuses it with a sentence.
 const longestWord = 512
 
-// ping waits for any answer, a refusal too, and reads no byte more.
+// ping waits for any response, including a refusal, and reads no byte beyond it.
 func ping(ctx context.Context, conn net.Conn) error {
 	if end, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(end); err != nil {

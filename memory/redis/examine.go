@@ -10,45 +10,45 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Condition is what a Redis tells of itself to somebody who looks after it.
+// Condition is the state of a Redis server, for operators.
 type Condition struct {
-	// Silent is why it does not tell about itself, such as a user that may not ask (INFO). Then what
-	// INFO tells is not known: the version, the policy, the memory, and whether it is a copy.
+	// Silent is why the server does not report its state, such as a user without permission for
+	// INFO. Version, policy, memory and role are then unknown.
 	Silent  error
 	Version string
-	// Policy is its maxmemory-policy. What must not be lost needs noeviction.
+	// Policy is its maxmemory-policy. Data that must not be lost requires noeviction.
 	Policy string
-	// MaxMemory and Used are in bytes; MaxMemory is 0 without a bound.
+	// MaxMemory and Used are in bytes; MaxMemory is 0 without a limit.
 	MaxMemory, Used int64
-	// Replica: it is a copy, and takes no writes.
+	// Replica means that the server is a replica and accepts no writes.
 	Replica bool
-	// Persists tells whether it writes what it has to disk.
+	// Persists is whether it writes its data to disk.
 	Persists Persistence
-	// Clock is by how much its clock is ahead of this machine's, give or take Took.
+	// Clock is the offset of its clock from this machine's, with an error of up to Took.
 	Clock time.Duration
-	// Took is how long a question takes.
+	// Took is the round trip time.
 	Took time.Duration
 }
 
-// Persistence is whether a Redis finds its data again after a restart.
+// Persistence is whether a Redis server keeps its data across a restart.
 type Persistence int
 
-// What a Redis tells of that.
+// The values of Persistence.
 const (
 	PersistsUntold Persistence = iota // CONFIG is forbidden
 	PersistsYes
 	PersistsNo // neither appendonly nor save
 )
 
-// Old reports a version whose scripts are not those that a Store needs.
+// Old reports whether the version is too old for the scripts of a Store.
 func (c *Condition) Old() bool {
 	major, _, _ := strings.Cut(c.Version, ".")
 	n, err := strconv.Atoi(major)
 	return err == nil && n < 7
 }
 
-// Examine connects to a Redis, asks it about itself and leaves. No error holds the URL, which may
-// hold a password.
+// Examine connects to a Redis server, queries its state and disconnects. Errors never contain the
+// URL, which may hold a password.
 func Examine(ctx context.Context, o Options) (*Condition, error) {
 	s, err := New(o)
 	if err != nil {
@@ -98,7 +98,7 @@ func Examine(ctx context.Context, o Options) (*Condition, error) {
 	return out, nil
 }
 
-// snapshots asks whether a Redis without appendonly saves from time to time.
+// snapshots reports whether a server without appendonly saves snapshots.
 func snapshots(ctx context.Context, client rueidis.Client) Persistence {
 	got, err := client.Do(ctx, client.B().ConfigGet().Parameter("save").Build()).AsStrMap()
 	save, told := got["save"]

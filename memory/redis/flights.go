@@ -17,21 +17,21 @@ import (
 //go:embed flights.lua
 var flightsScript string
 
-// Flight is a request under way in a scope.
+// Flight is a request in flight within a scope.
 type Flight struct {
 	Scope string
-	Room  int // how many may be under way
+	Room  int // maximum number of concurrent requests
 	ID    string
 }
 
-// Enter counts flights of a tenant for the time of ttl, or none of them when one does not fit and
-// there is no force, in one step for all replicas, and returns how many are under way in each scope
-// then. The error is ErrUnavailable, after some 8 ms at most.
+// Enter counts flights of a tenant for the time of ttl, or none of them if one does not fit and
+// force is not set, atomically for all replicas. It returns the resulting number of flights in each
+// scope. The error is ErrUnavailable, after at most some 8 ms.
 func (s *Store) Enter(ctx context.Context, t ledger.Tenant, flights []Flight, ttl time.Duration, force bool) (used []int, fits bool, err error) {
 	return s.flights(ctx, t, flights, max(ttl.Milliseconds(), 1), force)
 }
 
-// Leave takes flights of a tenant out. Its error is that of Enter.
+// Leave removes flights of a tenant. Its error is that of Enter.
 func (s *Store) Leave(ctx context.Context, t ledger.Tenant, flights []Flight) error {
 	_, _, err := s.flights(ctx, t, flights, 0, true)
 	return err

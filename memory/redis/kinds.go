@@ -14,25 +14,24 @@ import (
 //go:embed kinds.lua
 var kindsScript string
 
-// The types of keys, as Redis names them.
+// The types of keys, as named by Redis.
 const (
 	kindHash   = "hash"
 	kindSorted = "zset"
 	kindString = "string"
 )
 
-// isKind reports that Redis refused a command because a key holds another type than it should:
-// somebody else wrote it. Who reads takes such a key for one that is not there; who writes puts its
-// own in its place.
+// isKind reports whether Redis refused a command because a key has an unexpected type: another
+// program wrote it. Readers treat such a key as missing; writers replace it.
 func isKind(err error) bool {
 	reply, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(reply.Error(), "WRONGTYPE")
 }
 
-// typed is a key with the type that it should have.
+// typed is a key with its expected type.
 type typed struct{ key, kind string }
 
-// all gives every key the same type.
+// all assigns the same type to every key.
 func all(keys []string, kind string) []typed {
 	out := make([]typed, len(keys))
 	for i, key := range keys {
@@ -41,7 +40,8 @@ func all(keys []string, kind string) []typed {
 	return out
 }
 
-// odd logs those of some keys of one slot that hold another type, and drops them if it is told to.
+// odd logs the keys with an unexpected type among keys of one slot, and deletes them if drop is
+// set.
 func (s *Store) odd(ctx context.Context, c rueidis.Client, drop bool, list ...typed) error {
 	keys, args := make([]string, len(list)), make([]string, 1, 1+len(list))
 	args[0] = map[bool]string{false: "0", true: "1"}[drop]
@@ -55,8 +55,8 @@ func (s *Store) odd(ctx context.Context, c rueidis.Client, drop bool, list ...ty
 	return err
 }
 
-// anew runs a command that failed because of the type of a key once more, when its keys are out of
-// its way. Any other result is that of the first run.
+// anew runs a command that failed because of a key's type once more, after removing such keys. For
+// any other error it returns that of the first run.
 func (s *Store) anew(ctx context.Context, c rueidis.Client, run func() error, keys ...typed) error {
 	err := run()
 	if !isKind(err) {
@@ -68,13 +68,13 @@ func (s *Store) anew(ctx context.Context, c rueidis.Client, run func() error, ke
 	return run()
 }
 
-// strangers remembers which keys were logged. It is safe for concurrent use.
+// strangers records which keys were logged. It is safe for concurrent use.
 type strangers struct {
 	mu   sync.Mutex // guards seen; a leaf
 	seen map[string]time.Time
 }
 
-// The log names a key once in repeatStranger, and remembers mostStrangers.
+// A key is logged once per repeatStranger; mostStrangers are remembered.
 const (
 	repeatStranger = time.Hour
 	mostStrangers  = 1 << 10
@@ -93,7 +93,7 @@ func (x *strangers) isNew(key string, now time.Time) bool {
 	return true
 }
 
-// strange logs a key that holds another type than it should.
+// strange logs a key with an unexpected type.
 func (s *Store) strange(ctx context.Context, key string, dropped bool) {
 	if !s.strangers.isNew(key, s.o.Now()) {
 		return

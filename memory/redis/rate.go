@@ -16,17 +16,17 @@ import (
 //go:embed rate.lua
 var rateScript string
 
-// Charge is an amount for a bucket that leaks out in a minute.
+// Charge is an amount for a leaky bucket that drains within a minute.
 type Charge struct {
 	Bucket string
-	Room   int // of the bucket
-	N      int // what is put in; negative to take out
+	Room   int // capacity of the bucket
+	N      int // amount to add; negative to remove
 	Force  bool
 }
 
-// Rate makes all charges to the buckets of a tenant, or none when one does not fit, in one step for
-// all replicas, and returns how full each bucket is then. The error is ErrUnavailable, after some 8
-// ms at most.
+// Rate applies all charges to the buckets of a tenant, or none if one does not fit, atomically for
+// all replicas. It returns the resulting level of each bucket. The error is ErrUnavailable, after
+// at most some 8 ms.
 func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (full []float64, fits bool, err error) {
 	keys, args := make([]string, len(charges)), make([]string, 0, 3*len(charges))
 	for i, c := range charges {
@@ -49,8 +49,8 @@ func (s *Store) Rate(ctx context.Context, t ledger.Tenant, charges []Charge) (fu
 	return full, fits, nil
 }
 
-// ask runs one of the scripts that say whether something fits and a list, which read takes, within
-// the budget of limits. kinds are what the keys have to be.
+// ask runs one of the scripts that return whether something fits and a list, which read parses,
+// within the time limit for limits. kinds are the keys with their expected types.
 func (s *Store) ask(
 	ctx context.Context, script *rueidis.Lua, keys, args []string, kinds []typed,
 	read func(list *rueidis.RedisMessage) error,

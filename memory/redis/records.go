@@ -13,8 +13,8 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Load returns a record. Errors are ledger.ErrNotFound, and ledger.ErrUnavailable when Redis cannot
-// be reached within the budget or gives what is no record, or that of another name.
+// Load returns a record. Errors are ledger.ErrNotFound, and ledger.ErrUnavailable if Redis is not
+// reachable in time or returns something that is not this record.
 func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.Entry, error) {
 	var e ledger.Entry
 	err := s.Do(ctx, s.o.MetaBudget, func(ctx context.Context, c rueidis.Client) error {
@@ -34,15 +34,15 @@ func (s *Store) Load(ctx context.Context, t ledger.Tenant, id string) (ledger.En
 	return e, wrap(err, "load record")
 }
 
-// stored is a record as Redis has it. It says whose it is, so that one that came in the place of
-// another is none.
+// stored is a record as stored in Redis. It contains its own name, so that another record in its
+// place is detected.
 type stored struct {
 	Tenant ledger.Tenant `json:"tenant"`
 
 	*ledger.Record
 }
 
-// entry reads the fields rev, exp and rec of the record with a name.
+// entry parses the fields rev, exp and rec of the record with a name.
 func entry(fields []rueidis.RedisMessage, t ledger.Tenant, id string) (ledger.Entry, error) {
 	if len(fields) != 3 || fields[0].IsNil() {
 		return ledger.Entry{}, ledger.ErrNotFound
@@ -69,7 +69,7 @@ func entry(fields []rueidis.RedisMessage, t ledger.Tenant, id string) (ledger.En
 	return ledger.Entry{Record: record.Record, Rev: rev, Expires: time.UnixMilli(end).UTC()}, nil
 }
 
-// Codes that commit.lua returns.
+// Return codes of commit.lua.
 const (
 	committed = iota
 	conflict
@@ -80,13 +80,13 @@ const (
 	otherType
 )
 
-// errType says that a script found a key of another type and did nothing.
+// errType reports that a script found a key of an unexpected type and did nothing.
 var errType = errors.New("a key holds another type than it should")
 
-// Commit applies a change and returns the new revision, and the objects whose references went;
-// others may still refer to them. Errors are ledger.ErrConflict, ErrMissing, ErrFull,
-// ErrUnavailable and *ledger.LimitError. After ErrUnavailable the change may or may not have been
-// made.
+// Commit applies a change and returns the new revision, and the objects to which the record no
+// longer refers; other records may still refer to them. Errors are ledger.ErrConflict, ErrMissing,
+// ErrFull, ErrUnavailable and *ledger.LimitError. After ErrUnavailable the change may or may not
+// have been made.
 func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Object, error) {
 	args, dropped, err := s.arguments(&c)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Ob
 		if err := s.odd(ctx, client, true, s.typesOf(&c)...); err != nil {
 			return err
 		}
-		if err = run(); errors.Is(err, errType) { // somebody goes on writing there
+		if err = run(); errors.Is(err, errType) { // another program keeps writing to these keys
 			err = ledger.ErrConflict
 		}
 		return err
@@ -128,7 +128,7 @@ func (s *Store) Commit(ctx context.Context, c ledger.Change) (int64, []ledger.Ob
 	return rev, dropped, nil
 }
 
-// typesOf are the keys that a change touches, with their types.
+// typesOf returns the keys that a change touches, with their types.
 func (s *Store) typesOf(c *ledger.Change) []typed {
 	out := []typed{
 		{s.key(c.Tenant, "c:"+c.ID), kindHash},
@@ -149,7 +149,7 @@ func (s *Store) typesOf(c *ledger.Change) []typed {
 	return out
 }
 
-// arguments spells a change for commit.lua.
+// arguments encodes a change for commit.lua.
 func (s *Store) arguments(c *ledger.Change) (args []string, dropped []ledger.Object, err error) {
 	var record []byte
 	rev := "0"
@@ -201,8 +201,8 @@ func verdict(answer []int64, l ledger.Limits) (int64, error) {
 	return 0, fmt.Errorf("%w: answer %v", ledger.ErrUnavailable, answer)
 }
 
-// Touch moves ends of lives, in one round trip. Records that are gone, or live otherwise since, are
-// passed over.
+// Touch moves expiry times, in one round trip. Records that are gone, or whose TTL has changed
+// since, are skipped.
 func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 	if len(touches) == 0 {
 		return nil
@@ -212,7 +212,8 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 		calls[i] = rueidis.LuaExec{
 			Keys: []string{s.key(t.Tenant, "c:"+t.ID), s.key(t.Tenant, "exp")},
 			Args: []string{
-				strconv.FormatInt(t.Expires.UnixMilli(), 10), t.ID, `"state":`, // Live is left out of the JSON
+				// Live is omitted from the JSON
+				strconv.FormatInt(t.Expires.UnixMilli(), 10), t.ID, `"state":`,
 				strconv.FormatInt(int64(t.TTL), 10),
 			},
 		}
@@ -220,7 +221,7 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		for i, r := range s.scripts.touch.ExecMulti(ctx, c, calls...) {
 			err := r.Error()
-			if isKind(err) { // as if it were gone
+			if isKind(err) { // treated as gone
 				keys := calls[i].Keys
 				err = s.odd(ctx, c, false, typed{keys[0], kindHash}, typed{keys[1], kindSorted})
 			}
@@ -233,7 +234,7 @@ func (s *Store) Touch(ctx context.Context, touches []ledger.Touch) error {
 	return wrap(err, "touch records")
 }
 
-// List returns up to n ids of the tenant behind the given one, in ascending order.
+// List returns up to n ids of the tenant after the given one, in ascending order.
 func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) (ids []string, err error) {
 	from := "-"
 	if after != "" {
@@ -252,7 +253,7 @@ func (s *Store) List(ctx context.Context, t ledger.Tenant, after string, n int) 
 	return ids, wrap(err, "list records")
 }
 
-// Usage is how many contexts and bytes a tenant has.
+// Usage returns the number of contexts and bytes of a tenant.
 func (s *Store) Usage(ctx context.Context, t ledger.Tenant) (contexts, bytes int64, err error) {
 	err = s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
 		key := s.key(t, "q")

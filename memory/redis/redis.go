@@ -1,29 +1,29 @@
 // Package redis keeps records and packed bytes of contexts in Redis, for any number of replicas:
-// the book of memory/ledger, the third tier of memory/page, and the news of changes that other
-// replicas made.
+// the book of memory/ledger, the third tier of memory/page, and notifications of changes made by
+// other replicas.
 //
 // Keys, where T is the hash of the tenant and the hash tag that keeps a tenant in one slot:
 //
-//	cx:{T}:c:ID      hash  rev, rec (JSON, which says T and ID), exp (ms)   one record
-//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks), f (how often it was replaced by another packed form)
-//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object; SUM:X:N one of a form that is to replace it
-//	cx:{T}:exp       sorted set of ids by end of life   cx:{T}:ids  sorted set of ids
+//	cx:{T}:c:ID      hash  rev, rec (JSON, contains T and ID), exp (ms)   one record
+//	cx:{T}:o:SUM     hash  n (references), s (bytes), c (chunks), f (number of times it was replaced by another packed form)
+//	cx:{T}:o:SUM:N   string, at most 512 KiB: chunk N of the packed object; SUM:X:N one of a form that will replace it
+//	cx:{T}:exp       sorted set of ids by expiry   cx:{T}:ids  sorted set of ids
 //	cx:{T}:q         hash  n (contexts), b (bytes), p (pinned bytes)
-//	cx:{T}:r:B       hash  f (how full), t (ms)   a bucket of the limits, by the hash of its name; it ends when it is empty
+//	cx:{T}:r:B       hash  f (level), t (ms)   a bucket of the limits, by the hash of its name; it expires when it is empty
 //	cx:{vk}:keys  hash    name -> JSON: the records of virtual keys
-//	cx:{vk}:rev   string  another one after each change of them
+//	cx:{vk}:rev   string  changes with each change of them
 //	cx:ts            sorted set of T by when it was entered (s)
-//	cx:ev            channel: "T ID REV", REV 0 when the record went
+//	cx:ev            channel: "T ID REV", REV 0 for a removed record
 //
-// Chunks are written first, with a time to live, and lose it in the step that commits the record;
-// what a dying replica leaves behind vanishes. A key of another type than here counts as absent: it
-// is logged, and replaced by what is written. An object never changes, but its packed form may be
-// replaced by a smaller one, in one step; who reads several chunks looks at f before and behind
-// them. Every call has a budget of time. After several failures in a row a breaker refuses calls
-// for a second, so nobody waits for a Redis that is down.
+// Chunks are written first, with a time to live, and lose it atomically when the record is
+// committed; what a failing replica leaves behind expires. A key of another type than listed here
+// counts as absent: it is logged, and overwritten. An object never changes, but its packed form may
+// be atomically replaced by a smaller one; readers of several chunks compare f before and after
+// them. Every call has a time limit. After several consecutive failures a circuit breaker refuses
+// calls for a second, so that no request waits for a Redis that is down.
 //
 // A Store is safe for concurrent use. The client library runs goroutines until Close; Watch runs
-// one, which looks whether Redis answers and makes connections anew, and waits for it.
+// one that checks whether Redis responds and reconnects, and waits for it.
 package redis
 
 import (
@@ -42,23 +42,24 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Options of a Store. Zero fields take the value of DefaultOptions.
+// Options are options of a Store. Zero fields take the value of DefaultOptions.
 type Options struct {
-	URL         string        // redis://, rediss:// or unix://, as redis-cli takes it; required
+	URL         string        // redis://, rediss:// or unix://, as accepted by redis-cli; required
 	Prefix      string        // of all keys and of the channel
-	RateBudget  time.Duration // for a charge of a limit, which a request waits for
+	RateBudget  time.Duration // for a charge of a limit, which delays a request
 	MetaBudget  time.Duration // for reading a record
 	BlobBudget  time.Duration // for reading an object
 	WriteBudget time.Duration // for a commit, or for writing an object
-	Failures    int           // failures in a row that open the breaker
-	Rest        time.Duration // for which it stays open
-	Look        time.Duration // how often Redis is greeted while it answers, half as much more by chance
-	Now         func() time.Time
-	Log         *slog.Logger // of what an operator should know; nil discards it
+	Failures    int           // consecutive failures that open the breaker
+	Rest        time.Duration // time for which it stays open
+	// interval between greetings of Redis while it responds, plus up to half as much at random
+	Look time.Duration
+	Now  func() time.Time
+	Log  *slog.Logger // for operators; nil discards it
 }
 
-// DefaultOptions are the prefix cx, budgets of 8 ms, 20 ms, 250 ms and 5 s, a breaker that opens for
-// 1 s after 3 failures, and a greeting every 2 to 3 s.
+// DefaultOptions returns the prefix cx, time limits of 8 ms, 20 ms, 250 ms and 5 s, a breaker that
+// opens for 1 s after 3 failures, and a greeting every 2 to 3 s.
 func DefaultOptions() Options {
 	return Options{
 		Prefix: "cx", RateBudget: 8 * time.Millisecond, MetaBudget: 20 * time.Millisecond, BlobBudget: 250 * time.Millisecond, WriteBudget: 5 * time.Second,
@@ -91,7 +92,7 @@ type Store struct {
 	brake   breaker
 	health  health
 	known   tenants
-	sweep   atomic.Uint64 // where the next Due goes on among the tenants
+	sweep   atomic.Uint64 // where the next Due continues among the tenants
 	scripts scripts
 
 	strangers strangers
@@ -121,13 +122,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New returns a Store without a connection: until Connect or Watch made one, all calls fail with
-// ledger.ErrUnavailable. A URL that cannot be read is an error.
+// New returns a Store without a connection: until Connect or Watch has made one, all calls fail
+// with ledger.ErrUnavailable. An invalid URL is an error.
 func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	address, err := rueidis.ParseURL(o.URL)
 	if err != nil {
-		return nil, errors.New("redis url: not of the form redis://[user:password@]host:port[/database]") // the cause repeats the password
+		// the cause contains the password
+		return nil, errors.New("redis url: not of the form redis://[user:password@]host:port[/database]")
 	}
 	address.DisableCache = true
 	address.ClientName = "signalbox"
@@ -140,9 +142,9 @@ func New(o Options) (*Store, error) {
 		o: o, address: address,
 		brake: breaker{failures: int64(o.Failures), rest: o.Rest, now: o.Now},
 		scripts: scripts{
-			// Retryable are those that may run twice: a connection that a restart has broken fails once.
-			// With a shebang Redis 7 refuses a script as a whole when memory is full; what frees
-			// memory must not be refused.
+			// Retryable scripts are those that may run twice: a connection broken by a restart
+			// fails once. With a shebang Redis 7 refuses a whole script when memory is full;
+			// scripts that free memory must not be refused.
 			commit:  rueidis.NewLuaScript("#!lua\n" + commitScript),
 			shrink:  rueidis.NewLuaScript("#!lua flags=allow-oom\n" + commitScript),
 			touch:   rueidis.NewLuaScriptRetryable("#!lua\n" + touchScript),
@@ -150,9 +152,9 @@ func New(o Options) (*Store, error) {
 			budget:  rueidis.NewLuaScript("#!lua\n" + budgetScript),
 			flights: rueidis.NewLuaScript("#!lua\n" + flightsScript),
 			virtual: rueidis.NewLuaScript("#!lua\n" + virtualScript),
-			// A key is revoked when memory is full, too.
+			// Revoking a key must work when memory is full, too.
 			unvirtual: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + virtualScript),
-			// What it writes makes room, or almost none.
+			// It frees memory, or needs almost none.
 			replace: rueidis.NewLuaScript("#!lua flags=allow-oom\n" + replaceScript),
 			prune:   rueidis.NewLuaScriptRetryable("#!lua flags=allow-oom\n" + pruneScript),
 			kinds:   rueidis.NewLuaScript("#!lua flags=allow-oom\n" + kindsScript),
@@ -160,9 +162,9 @@ func New(o Options) (*Store, error) {
 	}, nil
 }
 
-// retryBriefly has a read that failed repeated, or a write that may run twice, at once and then
-// after 2 to 32 ms: connections that a restart has broken fail once each. Then no more, for a Redis
-// that refuses connections would otherwise be asked until the budget is spent, each time.
+// retryBriefly retries a failed read, or a write that may run twice, immediately and then after 2
+// to 32 ms, because connections broken by a restart fail once each. After that it gives up:
+// otherwise a Redis that refuses connections would be asked until the time limit in every call.
 func retryBriefly(attempts int, _ rueidis.Completed, _ error) time.Duration {
 	const most = 6
 	switch {
@@ -175,8 +177,8 @@ func retryBriefly(attempts int, _ rueidis.Completed, _ error) time.Duration {
 	}
 }
 
-// Connect connects to Redis. One that cannot be reached is logged and no error, since Watch keeps
-// trying. It is called before Watch.
+// Connect connects to Redis. A failure is logged and is not an error, because Watch keeps trying.
+// It must be called before Watch.
 func (s *Store) Connect(ctx context.Context) {
 	if err := s.connect(ctx); err != nil {
 		s.health.away.Store(true)
@@ -184,7 +186,7 @@ func (s *Store) Connect(ctx context.Context) {
 	}
 }
 
-// connect makes the client, once. It is called by Connect and by Watch, never at the same time.
+// connect creates the client, once. Connect and Watch call it, never concurrently.
 func (s *Store) connect(ctx context.Context) error {
 	if s.client.Load() != nil {
 		return nil
@@ -201,7 +203,7 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// inspect warns of settings under which contexts can vanish.
+// inspect warns about settings under which contexts can disappear.
 func (s *Store) inspect(ctx context.Context, client rueidis.Client) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -234,9 +236,9 @@ func (s *Store) Close() {
 	}
 }
 
-// Do runs a call within a budget, unless the breaker is open, and tells the breaker how it went.
-// Who keeps other things in the same Redis uses it as well. Errors are ledger.ErrFull and
-// ledger.ErrUnavailable; a key that is not there is none, which the call has to tell apart itself.
+// Do runs a call within a time limit, unless the breaker is open, and reports the result to the
+// breaker. Other users of the same Redis use it as well. Errors are ledger.ErrFull and
+// ledger.ErrUnavailable; a missing key is not an error, the call has to detect it itself.
 func (s *Store) Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error {
 	client := s.client.Load()
 	if client == nil || !s.brake.allows() {
@@ -246,13 +248,14 @@ func (s *Store) Do(ctx context.Context, budget time.Duration, call func(context.
 	defer cancel()
 	err := translate(call(within, *client))
 	switch {
-	case !errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged): // Redis answers
+	// Redis responds
+	case !errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged):
 		s.brake.succeeded()
 		s.back(ctx)
 		if errors.Is(err, ledger.ErrFull) {
 			s.filled(ctx, err)
 		}
-	case ctx.Err() == nil: // else the caller went away, which says nothing of Redis
+	case ctx.Err() == nil: // else the caller cancelled, which says nothing about Redis
 		if s.brake.failed() {
 			s.lost(ctx, err)
 		}
@@ -260,7 +263,7 @@ func (s *Store) Do(ctx context.Context, budget time.Duration, call func(context.
 	return err
 }
 
-// translate names the reasons why Redis fails.
+// translate converts errors of Redis to those of package ledger.
 func translate(err error) error {
 	if err == nil || errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrMissing) || errors.Is(err, ledger.ErrConflict) {
 		return err

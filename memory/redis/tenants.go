@@ -13,24 +13,24 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// The set of tenants is what Due and Totals go through. A tenant enters it before its first record,
-// and again with a new record when that was notedFor ago or longer; it leaves when it has no
-// records and was not entered for forgottenAfter. A replica that knows of an entry and does not
-// repeat it therefore never relies on one that another takes away, unless their clocks differ by
-// the two hours between.
+// Due and Totals iterate over the set of tenants. A tenant is entered before its first record, and
+// again with a new record if its entry is at least notedFor old; it is removed if it has no records
+// and its entry is at least forgottenAfter old. A replica that relies on an existing entry
+// therefore never relies on one that another replica removes, unless their clocks differ by the two
+// hours in between.
 const (
 	notedFor       = time.Hour
 	forgottenAfter = 3 * time.Hour
 )
 
-// tenants remembers which tenants this replica has entered into the set, and when. It is safe for
+// tenants records which tenants this replica has entered into the set, and when. It is safe for
 // concurrent use.
 type tenants struct {
 	mu    sync.Mutex // guards known
 	known map[ledger.Tenant]time.Time
 }
 
-// most tenants that are remembered; noting one again is cheap.
+// mostTenants is the maximum number of tenants remembered; entering one again is cheap.
 const mostTenants = 1 << 16
 
 func (t *tenants) has(name ledger.Tenant, now time.Time) bool {
@@ -75,14 +75,14 @@ func (s *Store) note(ctx context.Context, client rueidis.Client, c *ledger.Chang
 // entered is an entry of the set of tenants.
 type entered struct {
 	tenant ledger.Tenant
-	at     string // as Redis spells it, in seconds of Unix time
+	at     string // in the form stored by Redis, in seconds of Unix time
 }
 
-// tenantsAtOnce is how many tenants are asked about in one exchange.
+// tenantsAtOnce is the number of tenants queried in one exchange.
 const tenantsAtOnce = 512
 
-// page reads about tenantsAtOnce entries, and where to go on; 0 is the end. A tenant may come
-// twice.
+// page reads about tenantsAtOnce entries, and the cursor to continue from; 0 is the end. A tenant
+// may occur twice.
 func (s *Store) page(ctx context.Context, c rueidis.Client, cursor uint64) (list []entered, next uint64, err error) {
 	found, err := c.Do(ctx, c.B().Zscan().Key(s.tenantsKey()).Cursor(cursor).Count(tenantsAtOnce).Build()).AsScanEntry()
 	if isKind(err) {
@@ -98,11 +98,11 @@ func (s *Store) page(ctx context.Context, c rueidis.Client, cursor uint64) (list
 	return list, found.Cursor, nil
 }
 
-// pagesAtOnce bounds what one call of Due looks at; the next goes on from there.
+// pagesAtOnce limits what one call of Due examines; the next call continues from there.
 const pagesAtOnce = 16
 
-// Due returns up to n records, of all tenants, that have expired by now. Of more than some 8,000
-// tenants a call looks at as many, and the next call at others.
+// Due returns up to n records, of all tenants, that have expired by now. If there are more than
+// some 8,000 tenants, one call examines that many, and the next call others.
 func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.Name, err error) {
 	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		cursor := s.sweep.Load()
@@ -112,7 +112,8 @@ func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.N
 			if err != nil {
 				return err
 			}
-			cursor = next // whatever becomes of this page: it must not keep the others from their turn
+			// even if this page fails: it must not prevent the others from being examined
+			cursor = next
 			if names, err = s.due(ctx, c, list, now, n, names); err == nil {
 				err = s.prune(ctx, c, list)
 			}
@@ -128,7 +129,7 @@ func (s *Store) Due(ctx context.Context, now time.Time, n int) (names []ledger.N
 	return names[:min(n, len(names))], nil
 }
 
-// due adds the expired records of some tenants to names, up to n of each.
+// due appends the expired records of some tenants to names, up to n of each.
 func (s *Store) due(ctx context.Context, c rueidis.Client, list []entered, now time.Time, n int, names []ledger.Name) ([]ledger.Name, error) {
 	asks := make(rueidis.Commands, len(list))
 	for i, t := range list {
@@ -141,7 +142,7 @@ func (s *Store) due(ctx context.Context, c rueidis.Client, list []entered, now t
 			if isKind(err) {
 				s.strange(ctx, s.key(list[i].tenant, "exp"), false)
 			}
-			continue // somebody else's key: the other tenants have their turn
+			continue // a key of another program: continue with the other tenants
 		}
 		if err != nil {
 			return names, err
@@ -153,7 +154,7 @@ func (s *Store) due(ctx context.Context, c rueidis.Client, list []entered, now t
 	return names, nil
 }
 
-// prune takes tenants out of the set that have had no records for long.
+// prune removes tenants from the set that have had no records for long.
 func (s *Store) prune(ctx context.Context, c rueidis.Client, list []entered) error {
 	var old []entered
 	var asks rueidis.Commands
@@ -184,8 +185,8 @@ func (s *Store) prune(ctx context.Context, c rueidis.Client, list []entered) err
 	return nil
 }
 
-// Totals is how many contexts and sessions with facts all tenants have, and the unpacked bytes of
-// all their objects.
+// Totals returns the number of contexts and sessions with facts of all tenants, and the unpacked
+// bytes of all their objects.
 func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
 	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) error {
 		seen := make(map[ledger.Tenant]bool)
@@ -212,7 +213,7 @@ func (s *Store) Totals(ctx context.Context) (contexts, bytes int64, err error) {
 	return contexts, bytes, wrap(err, "read totals")
 }
 
-// totals are Totals of some tenants. One without anything has none.
+// totals returns Totals of some tenants. Tenants without data count as zero.
 func (s *Store) totals(ctx context.Context, c rueidis.Client, list []entered) (contexts, bytes int64, err error) {
 	asks := make(rueidis.Commands, len(list))
 	for i, t := range list {

@@ -16,15 +16,15 @@ import (
 //go:embed virtual.lua
 var virtualScript string
 
-// ErrTooMany reports a record that would be one more than there may be.
+// ErrTooMany reports that a new record would exceed the maximum number of records.
 var ErrTooMany = errors.New("there are as many records as there may be")
 
-// virtualKey is one of the two keys of virtual keys, which are in one slot.
+// virtualKey returns one of the two Redis keys for virtual keys, which are in one slot.
 func (s *Store) virtualKey(rest string) string { return s.o.Prefix + ":{vk}:" + rest }
 
-// VirtualKeys reads the records of virtual keys by name, and a word that stands for all of them,
-// which is never empty; nil and known where known still does. Reading that word takes at most
-// BlobBudget, and the records WriteBudget. The error is ErrUnavailable.
+// VirtualKeys reads the records of virtual keys by name, and a revision of all of them, which is
+// never empty. If the revision equals known, the records are nil. Reading the revision takes at
+// most BlobBudget, and the records WriteBudget. The error is ErrUnavailable.
 func (s *Store) VirtualKeys(ctx context.Context, known string) (texts map[string]string, revision string, err error) {
 	err = s.Do(ctx, s.o.BlobBudget, func(ctx context.Context, c rueidis.Client) error {
 		text, err := c.Do(ctx, c.B().Get().Key(s.virtualKey("rev")).Build()).ToString()
@@ -37,7 +37,7 @@ func (s *Store) VirtualKeys(ctx context.Context, known string) (texts map[string
 	if err != nil || revision == known {
 		return nil, revision, wrap(err, "look for virtual keys")
 	}
-	// What is written in between is read under the revision before, and so once more.
+	// Records changed in between are returned with the revision from before, and so read once more.
 	err = s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) (err error) {
 		texts, err = c.Do(ctx, c.B().Hgetall().Key(s.virtualKey("keys")).Build()).AsStrMap()
 		return err
@@ -45,9 +45,9 @@ func (s *Store) VirtualKeys(ctx context.Context, known string) (texts map[string
 	return texts, revision, wrap(err, "read virtual keys")
 }
 
-// SwapVirtualKey puts a record in the place of what was read under its name, in one step for all
-// replicas; an empty text is no record. Errors are ledger.ErrConflict where another one is there,
-// ErrTooMany, and ErrUnavailable or ErrFull, after which it may have been written or not.
+// SwapVirtualKey replaces a record, if it still has the content was, atomically for all replicas;
+// an empty text means no record. Errors are ledger.ErrConflict if it has other content, ErrTooMany,
+// and ErrUnavailable or ErrFull, after which it may or may not have been written.
 func (s *Store) SwapVirtualKey(ctx context.Context, name, was, text string, most int) error {
 	var said string
 	err := s.Do(ctx, s.o.WriteBudget, func(ctx context.Context, c rueidis.Client) (err error) {

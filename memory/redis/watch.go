@@ -16,11 +16,11 @@ import (
 	"signalbox/memory/ledger"
 )
 
-// Watch connects if that is still to do, and tells of changes until ctx is done. Since news may be
-// lost while there is no connection, missed is called whenever one was made. Both are called from
-// one goroutine and must be fast. Watch returns nil when ctx is done, and an error after Close; the
-// goroutine that looks whether Redis answers, and makes connections anew while the breaker is open,
-// has ended then.
+// Watch connects if necessary, and reports changes until ctx is done. Because notifications may be
+// lost without a connection, missed is called after every connect. Both functions are called from
+// one goroutine and must be fast. Watch returns nil when ctx is done, and an error after Close; by
+// then its goroutine, which checks whether Redis responds and reconnects while the breaker is open,
+// has ended.
 func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed func()) error {
 	var mending sync.WaitGroup
 	defer mending.Wait()
@@ -46,9 +46,9 @@ func (s *Store) Watch(ctx context.Context, changed func(ledger.News), missed fun
 	}
 }
 
-// mend connects again while the breaker is open: the budget of a call that reads is too short for a
-// new connection to a Redis that is some milliseconds away. While it is closed, it looks now and
-// then whether Redis answers: where nobody calls, nobody else would notice.
+// mend reconnects while the breaker is open, because the time limit of a read is too short for a
+// new connection to a Redis some milliseconds away. While the breaker is closed, it regularly
+// checks whether Redis responds, which nothing else would notice without traffic.
 func (s *Store) mend(ctx context.Context) {
 	s.brake.mended.Store(true)
 	defer s.brake.mended.Store(false)
@@ -66,7 +66,8 @@ func (s *Store) mend(ctx context.Context) {
 	})
 }
 
-// rounds calls mend as often as the breaker rests, and look after every pause, until ctx ends.
+// rounds calls mend once per rest period of the breaker, and look after every pause, until ctx
+// ends.
 func (s *Store) rounds(ctx context.Context, mend, look func()) {
 	rest, pause := time.NewTicker(s.o.Rest), time.NewTimer(s.pause())
 	defer rest.Stop()
@@ -84,13 +85,14 @@ func (s *Store) rounds(ctx context.Context, mend, look func()) {
 	}
 }
 
-// pause is the time to the next look: replicas that were started at once do not look at once.
+// pause returns the time to the next check, randomised so that replicas started together do not
+// check together.
 func (s *Store) pause() time.Duration {
 	return s.o.Look + rand.N(s.o.Look/2+1) //nolint:gosec // spreads load, no secret
 }
 
-// look opens the breaker where Redis answers none of as many greetings in a row as it takes calls
-// that fail. One that it answers says nothing of calls, which have less time, and closes nothing.
+// look opens the breaker if Redis answers none of as many consecutive greetings as it takes failed
+// calls. An answered greeting closes nothing: calls have less time.
 func (s *Store) look(ctx context.Context, client rueidis.Client) {
 	for i := s.o.Failures; ; i-- {
 		err := s.hello(ctx, client)
@@ -105,14 +107,14 @@ func (s *Store) look(ctx context.Context, client rueidis.Client) {
 	}
 }
 
-// The client has two connections for calls with a key, and picks one by chance: so many greetings
-// use both, but for one time in 65,000.
+// The client has two connections for calls with a key and picks one at random: this many greetings
+// use both, except once in 65,000.
 const (
 	multiplex = 1 // the logarithm to base 2
 	greetings = 17
 )
 
-// greet lets the client connect, with time for it. The first error ends it.
+// greet makes the client connect, with time for it. It stops at the first error.
 func (s *Store) greet(ctx context.Context, client rueidis.Client) error {
 	for range greetings {
 		if err := s.hello(ctx, client); err != nil {
@@ -122,7 +124,7 @@ func (s *Store) greet(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
-// hello asks Redis for something small, with time to connect.
+// hello sends Redis a small command, with time to connect.
 func (s *Store) hello(ctx context.Context, client rueidis.Client) error {
 	within, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -133,7 +135,7 @@ func (s *Store) hello(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
-// listen is one connection's worth of Watch.
+// listen does the work of Watch for one connection.
 func (s *Store) listen(ctx context.Context, changed func(ledger.News), missed func()) error {
 	if err := s.connect(ctx); err != nil {
 		return err
@@ -149,8 +151,8 @@ func (s *Store) listen(ctx context.Context, changed func(ledger.News), missed fu
 	})
 }
 
-// receive passes on what comes in on a channel, until the connection is lost or ctx is done.
-// connected is called when there is one.
+// receive passes on messages of a channel, until the connection is lost or ctx is done. connected
+// is called once there is a connection.
 func (s *Store) receive(ctx context.Context, channel string, connected func(), heard func(message string)) error {
 	client := *s.client.Load()
 	hooked := rueidis.WithOnSubscriptionHook(ctx, func(p rueidis.PubSubSubscription) {
@@ -162,10 +164,9 @@ func (s *Store) receive(ctx context.Context, channel string, connected func(), h
 	return wrap(err, "receive")
 }
 
-// Listen passes on what comes in on a channel, until ctx is done; then it returns nil. Since
-// messages may be lost while there is no connection, connected is called whenever there is one
-// again. Both are called from one goroutine and must be fast. It needs Watch beside it, which
-// connects.
+// Listen passes on messages of a channel until ctx is done, and then returns nil. Because messages
+// may be lost without a connection, connected is called after every connect. Both functions are
+// called from one goroutine and must be fast. It requires a running Watch, which connects.
 func (s *Store) Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error {
 	retry := time.NewTicker(s.o.Rest)
 	defer retry.Stop()
@@ -183,7 +184,7 @@ func (s *Store) Listen(ctx context.Context, channel string, connected func(), he
 	}
 }
 
-// parseNews reads "TENANT ID REV".
+// parseNews parses "TENANT ID REV".
 func parseNews(message string) (ledger.News, bool) {
 	tenant, rest, ok := strings.Cut(message, " ")
 	id, digits, more := strings.Cut(rest, " ")
