@@ -1,15 +1,15 @@
-// Package board passes on, among the replicas of a proxy, which model servers hold which prompts:
-// what a replica cannot work out by itself, because another one sent the request. Redis carries it.
+// Package board shares among the replicas of a proxy which model servers hold which prompts. A
+// replica cannot know this for requests sent by others. The transport is Redis.
 //
 // Keys and the channel, P being the prefix:
 //
-//	P:r:MODEL:KEY   hash  endpoint -> "TOKENS EXPIRES"; it ends with its last entry
-//	P:rs            sorted set of MODEL:KEY by when the hash ends (ms)
+//	P:r:MODEL:KEY   hash  endpoint -> "TOKENS EXPIRES"; it expires with its last entry
+//	P:rs            sorted set of MODEL:KEY by the expiry of the hash (ms)
 //	P:rv            channel of notes, in JSON
 //	P:w:NAME        string: a claim
 //
-// Everything here is a hint. What is lost costs time and never an answer, so nothing waits: notes
-// are queued, and dropped when the queue is full or a Redis that was there is down.
+// Everything here is a hint. Losing it costs time and never a response, so nothing waits: notes are
+// queued, and dropped if the queue is full or Redis has become unreachable.
 //
 // A Board is safe for concurrent use. Run owns two goroutines and returns when they have ended.
 package board
@@ -32,51 +32,51 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Note says that an endpoint of a model has the beginning of the prompts of a key.
+// Note states that an endpoint of a model has the beginning of the prompts of a key.
 type Note struct {
 	Model    string
 	Key      uint64
 	Endpoint string
-	Tokens   int       // of the prompt that it has; 0 withdraws what was said before
-	Expires  time.Time // after which it does not hold
+	Tokens   int       // of the prompt that it has; 0 withdraws an earlier note
+	Expires  time.Time // after which it is no longer valid
 }
 
-// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations
-// are safe for concurrent use.
+// Link is a connection to Redis that fails fast while Redis is unreachable. Implementations must be
+// safe for concurrent use.
 type Link interface {
-	// Do runs a call that ends within the budget. While Redis is known to be away it fails at once.
+	// Do runs a call that ends within the time limit budget. While Redis is known to be unreachable
+	// it fails immediately.
 	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
-	// Listen passes on what comes in on a channel until ctx is done; then it returns nil. connected
-	// is called whenever there is a connection again. Both are called from one goroutine and must
-	// be fast.
+	// Listen passes on messages of a channel until ctx is done, and then returns nil. connected is
+	// called after every connect. Both functions are called from one goroutine and must be fast.
 	Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error
 }
 
-// Options of a Board. Zero fields take the value of DefaultOptions.
+// Options are options of a Board. Zero fields take the value of DefaultOptions.
 type Options struct {
 	Prefix string        // of all keys and of the channel
-	Queue  int           // notes that wait to be written at most; more are dropped
-	Load   int           // keys that are read at most when a connection was made
+	Queue  int           // maximum number of notes that wait to be written; more are dropped
+	Load   int           // maximum number of keys read after connecting
 	Budget time.Duration // for one exchange with Redis
-	Rest   time.Duration // after a note that could not be written
+	Rest   time.Duration // pause after a note that could not be written
 	Log    *slog.Logger  // nil discards it
 }
 
-// DefaultOptions are the prefix cx, 1,024 notes, 4,096 keys, 250 ms and 1 s.
+// DefaultOptions returns the prefix cx, 1,024 notes, 4,096 keys, 250 ms and 1 s.
 func DefaultOptions() Options {
 	return Options{Prefix: "cx", Queue: 1024, Load: 4096, Budget: 250 * time.Millisecond, Rest: time.Second, Log: slog.New(slog.DiscardHandler)}
 }
 
-// Board tells the other replicas, and is told by them. See the package comment.
+// Board exchanges notes with the other replicas. See the package comment.
 type Board struct {
 	o       Options
 	link    Link
 	origin  string    // of its own notes
-	queue   chan Note // bounded by Options.Queue; full: dropped
+	queue   chan Note // capacity Options.Queue; notes that do not fit are dropped
 	dropped atomic.Int64
 }
 
-// New returns a Board that uses a link. It does nothing before it runs.
+// New returns a Board that uses a link. It is inactive until Run.
 func New(link Link, o Options) *Board {
 	d := DefaultOptions()
 	o.Prefix, o.Queue, o.Load = cmp.Or(o.Prefix, d.Prefix), cmp.Or(o.Queue, d.Queue), cmp.Or(o.Load, d.Load)
@@ -84,7 +84,7 @@ func New(link Link, o Options) *Board {
 	return &Board{o: o, link: link, origin: rand.Text(), queue: make(chan Note, o.Queue)}
 }
 
-// Publish tells the other replicas, soon. It never blocks.
+// Publish sends a note to the other replicas, asynchronously. It never blocks.
 func (b *Board) Publish(n Note) {
 	select {
 	case b.queue <- n:
@@ -93,11 +93,11 @@ func (b *Board) Publish(n Note) {
 	}
 }
 
-// Dropped is how many notes were not told.
+// Dropped returns the number of notes that were not sent.
 func (b *Board) Dropped() int64 { return b.dropped.Load() }
 
-// Run passes notes on until ctx ends; then it returns nil. learn gets those of other replicas, from
-// one goroutine at a time, and must be quick. It is called once.
+// Run exchanges notes until ctx ends, and then returns nil. learn receives the notes of other
+// replicas, from one goroutine at a time, and must be fast. Run must be called once.
 func (b *Board) Run(ctx context.Context, learn func(Note)) error {
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -109,7 +109,7 @@ func (b *Board) Run(ctx context.Context, learn func(Note)) error {
 		defer mu.Unlock()
 		learn(n)
 	}
-	known := make(chan struct{}, 1) // holds 1: connections that follow each other at once need one look
+	known := make(chan struct{}, 1) // capacity 1: several connects in a row require one load
 	made := make(chan struct{})     // closed by the first connection
 	var first sync.Once
 	wg.Go(func() { b.write(ctx, made) })
@@ -136,7 +136,7 @@ func (b *Board) Run(ctx context.Context, learn func(Note)) error {
 	})
 }
 
-// write puts queued notes into Redis. Until the first connection they wait in the queue.
+// write writes queued notes to Redis. Until the first connection they wait in the queue.
 func (b *Board) write(ctx context.Context, made <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -160,8 +160,8 @@ func (b *Board) write(ctx context.Context, made <-chan struct{}) {
 	}
 }
 
-// do runs a call. What Redis refuses the board is no sign that it is away for others, so the link is
-// not told of it.
+// do runs a call. A command of the board that Redis refuses does not mean that Redis is unreachable
+// for others, so it is not reported to the link as a failure.
 func (b *Board) do(ctx context.Context, call func(context.Context, rueidis.Client) error) error {
 	var refused error
 	err := b.link.Do(ctx, b.o.Budget, func(ctx context.Context, client rueidis.Client) error {
@@ -187,7 +187,7 @@ func (b *Board) put(ctx context.Context, n Note) error {
 				client.B().Hset().Key(key).FieldValue().
 					FieldValue(n.Endpoint, strconv.Itoa(n.Tokens)+" "+strconv.FormatInt(end, 10)).Build(),
 				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Nx().Build(),
-				// Another entry may hold for longer.
+				// Another entry may expire later.
 				client.B().Pexpireat().Key(key).MillisecondsTimestamp(end).Gt().Build(),
 				client.B().Zadd().Key(b.index()).Gt().ScoreMember().
 					ScoreMember(float64(end), strings.TrimPrefix(key, b.keys())).Build(),
@@ -206,8 +206,8 @@ func (b *Board) put(ctx context.Context, n Note) error {
 	})
 }
 
-// load reads what other replicas wrote before this one listened, as far as it is still valid: what
-// holds the longest, of very much.
+// load reads what other replicas wrote before this one listened and what is still valid; if that is
+// too much, the entries that are valid longest.
 func (b *Board) load(ctx context.Context, learn func(Note)) {
 	var names []string
 	err := b.do(ctx, func(ctx context.Context, client rueidis.Client) (err error) {
@@ -249,8 +249,8 @@ func (b *Board) loadPage(ctx context.Context, client rueidis.Client, names []str
 	return nil
 }
 
-// Claim takes a name for a while and reports whether nobody else has it. Without Redis every claim
-// is granted, since what it guards is bounded elsewhere too.
+// Claim takes a name for a while and reports whether no other replica has it. Without Redis every
+// claim is granted, because there are other limits on what it guards.
 func (b *Board) Claim(ctx context.Context, name string, d time.Duration) bool {
 	granted := true
 	_ = b.do(ctx, func(ctx context.Context, client rueidis.Client) error {
@@ -268,7 +268,7 @@ func (b *Board) channel() string { return b.o.Prefix + ":rv" }
 
 func (b *Board) index() string { return b.o.Prefix + ":rs" }
 
-// keys is what the keys of hashes begin with.
+// keys returns the prefix of the keys of hashes.
 func (b *Board) keys() string { return b.o.Prefix + ":r:" }
 
 func (b *Board) key(n Note) string {
@@ -309,7 +309,7 @@ type message struct {
 func (b *Board) format(n Note) string {
 	out, err := json.Marshal(message{b.origin, n.Model, n.Key, n.Endpoint, n.Tokens, n.Expires.UnixMilli()})
 	if err != nil {
-		return "" // not reached: texts and numbers
+		return "" // not reached: strings and numbers
 	}
 	return string(out)
 }
