@@ -1,9 +1,9 @@
-// Package blob packs the bytes of contexts: compressed, with a header that tells how, and named by
-// the SHA-256 of what they hold. The packed form is the same in RAM and in Redis.
+// Package blob packs the bytes of contexts: compressed, with a header that describes how, and
+// identified by the SHA-256 of the unpacked bytes. The packed form is the same in RAM and in Redis.
 //
-// It knows neither tiers nor tenants. All functions are safe for concurrent use. Pack works on the
-// sum and the payload side by side. The codecs are made by the first call and kept, with channels
-// inside: a test binary that uses synctest must call Pack, Tighten and Unpack once before, Pack
+// It knows neither tiers nor tenants. All functions are safe for concurrent use. Pack computes the
+// sum and the payload in parallel. The codecs are created by the first call and kept, and contain
+// channels: a test binary that uses synctest must call Pack, Tighten and Unpack once before, Pack
 // with more than Small bytes.
 package blob
 
@@ -20,19 +20,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Sum names bytes by their SHA-256.
+// Sum identifies bytes by their SHA-256.
 type Sum [sha256.Size]byte
 
-// Of is the sum of b.
+// Of returns the sum of b.
 func Of(b []byte) Sum { return sha256.Sum256(b) }
 
-// String is the sum in hexadecimal digits.
+// String returns the sum in hexadecimal digits.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
-// MarshalText is the form of String.
+// MarshalText returns the form of String.
 func (s Sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
 
-// UnmarshalText reads the form of String.
+// UnmarshalText parses the form of String.
 func (s *Sum) UnmarshalText(b []byte) error {
 	if len(b) != hex.EncodedLen(len(s)) {
 		return fmt.Errorf("sum of %d characters, want %d", len(b), hex.EncodedLen(len(s)))
@@ -43,33 +43,33 @@ func (s *Sum) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ErrDamaged is wrapped by the errors of Unpack: the packed bytes are not what was packed.
+// ErrDamaged is wrapped by the errors of Unpack: the packed bytes were changed or truncated.
 var ErrDamaged = errors.New("damaged blob")
 
-// HeaderSize is the length of the header in front of the payload, in bytes: the version, the codec,
-// 1 when the payload is packed tightly and else 0, a zero byte, the id of the key that the payload
-// is encrypted with (4 bytes, 0: not encrypted), the length of the unpacked bytes (8 bytes),
-// numbers in big-endian order, and the seal.
+// HeaderSize is the length of the header before the payload, in bytes: the version, the codec, 1 if
+// the payload is packed tightly and else 0, a zero byte, the id of the key that the payload is
+// encrypted with (4 bytes, 0: not encrypted), the length of the unpacked bytes (8 bytes), numbers
+// in big-endian order, and the seal.
 const HeaderSize = plainHeader + sealSize
 
-// The seal is the first half of a SHA-256 over the sum of the unpacked bytes, the header before it
-// and the payload. It is a third as long to work out as the sum itself, and damaged bytes do not
-// reach the decoder.
+// sealSize is the length of the seal, the first half of a SHA-256 over the sum of the unpacked
+// bytes, the header before it and the payload. Verifying it takes a third of the time of the sum
+// itself, and damaged bytes do not reach the decoder.
 const sealSize = sha256.Size / 2
 
-// plainHeader is the length of the header without the seal, which is that of version 1; there the
-// sum was compared after unpacking.
+// plainHeader is the length of the header without the seal, which is the header of version 1; there
+// the sum was compared after unpacking.
 const plainHeader = 16
 
-// MaxSize is the most that Unpack makes of one blob, in bytes; Pack refuses more.
+// MaxSize is the maximum size of unpacked bytes; Pack refuses more.
 const MaxSize = 1 << 30
 
 const (
-	unsealed = 1 // version, only read
+	unsealed = 1 // a version that is only read
 	sealed   = 2
 )
 
-// codec is how the payload is spelled.
+// codec is the encoding of the payload.
 type codec byte
 
 const (
@@ -79,12 +79,13 @@ const (
 	seamed
 )
 
-// Small is up to how many bytes Pack packs tightly at once: that takes a millisecond at most.
+// Small is the size in bytes up to which Pack packs tightly immediately, which takes a millisecond
+// at most.
 const Small = 64 << 10
 
-// Pack compresses raw and returns its sum too: fast (zstd "fastest"), so that nobody waits, but
-// what is Small tightly. What does not become smaller is kept as it is. raw is at most MaxSize
-// bytes long; longer is a bug of the caller and panics.
+// Pack compresses raw and returns its sum too. It compresses fast (zstd "fastest"), because a
+// client waits, and data up to Small tightly. Data that does not become smaller is stored
+// uncompressed. It panics if raw is longer than MaxSize, which is a bug in the caller.
 func Pack(raw []byte) (packed []byte, sum Sum) {
 	if len(raw) <= Small {
 		sum = Of(raw)
@@ -101,12 +102,12 @@ func Pack(raw []byte) (packed []byte, sum Sum) {
 	return seal(packed, sum), sum
 }
 
-// Tighten is Pack for bytes that will rest, whose sum is known: it takes two to three times as long
-// (zstd "better") and saves a tenth or so.
+// Tighten is Pack for data that will rest, and whose sum is known: it takes two to three times as
+// long (zstd "better") and saves about a tenth.
 func Tighten(raw []byte, sum Sum) []byte { return seal(pack(raw, thorough(), 1), sum) }
 
-// Repack packs tightly what Pack has packed; size and sum are those of Unpack, as is the error.
-// What does not become smaller stays as it is, and counts as tight.
+// Repack packs the result of Pack tightly; size, sum and the error are those of Unpack. If the
+// result is not smaller, the old form is kept and marked as tight.
 func Repack(packed []byte, size int64, sum Sum) ([]byte, error) {
 	raw, err := Unpack(packed, size, sum)
 	if err != nil {
@@ -126,16 +127,16 @@ func Repack(packed []byte, size int64, sum Sum) ([]byte, error) {
 	return tight, nil
 }
 
-// Tight tells whether packed bytes are from Tighten or Repack, or no blob.
+// Tight reports whether packed bytes come from Tighten or Repack, or are not a blob.
 func Tight(packed []byte) bool { return len(packed) < plainHeader || packed[2] == 1 }
 
-// pack leaves the seal open.
+// pack packs raw without a seal.
 func pack(raw []byte, e *zstd.Encoder, tight byte) []byte {
 	dst := header(raw, zstandard, tight, len(raw)/3)
 	return kept(e.EncodeAll(raw, dst), raw)
 }
 
-// header is an open header with room for a payload of some bytes behind it.
+// header returns a header without a seal and with room for a payload of room bytes.
 func header(raw []byte, c codec, tight byte, room int) []byte {
 	if len(raw) > MaxSize {
 		panic(fmt.Sprintf("blob: %d bytes are over the limit of %d", len(raw), MaxSize))
@@ -146,15 +147,15 @@ func header(raw []byte, c codec, tight byte, room int) []byte {
 	return dst
 }
 
-// kept is what is kept of packed bytes: raw as it is where they are no shorter, and no more memory
-// than they need.
+// kept returns the packed bytes to keep: raw uncompressed if they are not shorter, and without
+// unused memory.
 func kept(dst, raw []byte) []byte {
 	if len(dst) >= HeaderSize+len(raw) {
 		dst = append(dst[:HeaderSize], raw...)
 		dst[1] = byte(plain)
 	}
 	if cap(dst)-len(dst) > len(dst)/32 {
-		dst = append(make([]byte, 0, len(dst)), dst...) // it will be kept
+		dst = append(make([]byte, 0, len(dst)), dst...) // it will be retained
 	}
 	return dst
 }
@@ -168,16 +169,16 @@ func seal(packed []byte, sum Sum) []byte {
 
 func sealOf(packed []byte, sum Sum) (s [sealSize]byte) {
 	h := sha256.New()
-	_, _ = h.Write(sum[:]) // it never fails
+	_, _ = h.Write(sum[:]) // never fails
 	_, _ = h.Write(packed[:plainHeader])
 	_, _ = h.Write(packed[HeaderSize:])
 	copy(s[:], h.Sum(nil))
 	return s
 }
 
-// Unpack is the inverse of Pack. It returns size bytes that were packed under the sum want, as the
-// seal says, or an error that wraps ErrDamaged; it never takes more memory than that, whatever
-// packed says.
+// Unpack is the inverse of Pack. It returns the size bytes that were packed under the sum want,
+// verified by the seal, or an error that wraps ErrDamaged. It never allocates more memory than
+// that, whatever packed contains.
 func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 	if len(packed) < plainHeader {
 		return nil, fmt.Errorf("%w: %d bytes are no header", ErrDamaged, len(packed))
@@ -197,7 +198,7 @@ func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 		if err := decode(codec(packed[1]), packed[HeaderSize:], raw); err != nil {
 			return nil, err
 		}
-		return raw[:size:size], nil // what is appended to it must not come to lie in the slack
+		return raw[:size:size], nil // appending must not write into the slack
 	case packed[0] == unsealed:
 		raw := make([]byte, size, size+slack)
 		if err := decode(codec(packed[1]), packed[plainHeader:], raw); err != nil {
@@ -211,12 +212,12 @@ func Unpack(packed []byte, size int64, want Sum) ([]byte, error) {
 	return nil, fmt.Errorf("%w: header of an unknown version", ErrDamaged)
 }
 
-// slack is how much memory is behind unpacked bytes while they are made: with as much, the decoder
+// slack is the extra memory after unpacked bytes while they are decoded: with it, the decoder
 // copies blocks of 16 bytes up to the end (klauspost/compress v1.20, zstd/blockdec.go,
 // compressedBlockOverAlloc), which takes a seventh less time for 290 KiB of prose.
 const slack = 16
 
-// decode unpacks a payload into raw, which has slack behind its end.
+// decode unpacks a payload into raw, which has slack after its end.
 func decode(c codec, payload, raw []byte) error {
 	switch c {
 	case plain:
@@ -235,8 +236,7 @@ func decode(c codec, payload, raw []byte) error {
 	return fmt.Errorf("%w: unknown codec %d", ErrDamaged, c)
 }
 
-// unframe unpacks a frame that holds as many bytes as raw, into raw. It may write up to its
-// capacity.
+// unframe unpacks a frame with exactly len(raw) bytes into raw. It may write up to raw's capacity.
 func unframe(frame, raw []byte) error {
 	var h zstd.Header
 	if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(raw)) {
@@ -269,8 +269,10 @@ const window = 2 << 20
 
 func encoder(level zstd.EncoderLevel, concurrency int) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(concurrency),
-		zstd.WithWindowSize(window), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), // the sum checks more than a CRC; one segment writes the size
-		zstd.WithAllLitEntropyCompression(true)) // "fastest" would keep digits that repeat nothing as they are
+		// the sum detects more than a CRC; a single segment stores the size
+		zstd.WithWindowSize(window), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true),
+		// "fastest" would not compress digits without repetitions
+		zstd.WithAllLitEntropyCompression(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}

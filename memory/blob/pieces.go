@@ -8,26 +8,28 @@ import (
 	"sync"
 )
 
-// Large bytes that somebody waits for are packed in pieces side by side, and unpacked so: one for
-// each processor, of pieceSize bytes or more. The payload begins with their number (1 byte) and the
-// length of each one's frame (4 bytes, big-endian); the seams and the frames follow. Piece i of n
-// holds the bytes from i*size/n on, but for a seam: the first seamSize bytes of each piece but the
-// first, which are kept as they are. So each piece has slack behind it which no other writes to.
-// The codec pieces has no seams.
+// Large data for which a client waits is packed and unpacked in pieces in parallel: one per
+// processor, of pieceSize bytes or more. The payload begins with their number (1 byte) and the
+// length of each frame (4 bytes, big-endian); the seams and the frames follow. Piece i of n holds
+// the bytes from i*size/n on, except a seam: the first seamSize bytes of every piece except the
+// first, which are stored uncompressed. Thus each piece has slack after it to which no other piece
+// writes. The codec pieces has no seams.
 const (
-	pieceSize  = 256 << 10 // smaller ones find less that repeats: two halves of 550 KiB of prose take 1.3 % more than the whole
+	// smaller pieces find fewer repetitions: two halves of 550 KiB of prose take 1.3 % more than
+	// the whole
+	pieceSize  = 256 << 10
 	mostPieces = 64
 	seamSize   = slack
 )
 
 func pieceCount(size int) int { return min(size/pieceSize, runtime.GOMAXPROCS(0), mostPieces) }
 
-// bounds of piece i of n.
+// bounds returns the range of piece i of n.
 func bounds(i, n, size int) (from, to int) {
 	return int(int64(i) * int64(size) / int64(n)), int(int64(i+1) * int64(size) / int64(n))
 }
 
-// side runs f for 0 to n-1 side by side, the last one in the goroutine of the caller.
+// side runs f for 0 to n-1 in parallel, the last one on the caller's goroutine.
 func side(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n - 1 {
@@ -77,7 +79,7 @@ func packPieces(raw []byte, n int) []byte {
 	return kept(dst, raw)
 }
 
-// unpackPieces unpacks pieces with seams of some bytes into raw, which has slack behind its end.
+// unpackPieces unpacks pieces with seams of seam bytes into raw, which has slack after its end.
 func unpackPieces(payload, raw []byte, seam int) error {
 	if len(payload) == 0 || payload[0] < 2 || payload[0] > mostPieces || len(payload) < 1+4*int(payload[0])+seam*int(payload[0]-1) {
 		return fmt.Errorf("%w: no table of pieces", ErrDamaged)
@@ -110,7 +112,7 @@ func unpackPieces(payload, raw []byte, seam int) error {
 		}
 		errs[i] = unframe(frames[i], raw[from:to:end])
 	})
-	for i := 1; i < n; i++ { // only now: the piece before may have written there
+	for i := 1; i < n; i++ { // only now: the previous piece may have written there
 		from, _ := bounds(i, n, len(raw))
 		copy(raw[from:], seams[(i-1)*seam:i*seam])
 	}
