@@ -6,32 +6,32 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Answer is what an upstream answered. It is immutable once it is kept; whoever reads Data must not
-// change it.
+// Answer is a cached response of an upstream. It is immutable once it is stored; Data must not be
+// modified.
 type Answer struct {
-	Model       string // the name under which the model is configured
+	Model       string // the configured name of the model
 	Route       string // of the decision that led to it
 	ContentType string
-	Headers     []Header      // of the response that tell how the answer came about; given again with it
-	Data        []byte        // the body, or the events of the stream one behind the other
-	Pieces      []Piece       // of a stream: where its pieces end; none for a whole body
-	Made        time.Time     // when it ended
-	Took        time.Duration // from the request to the end
+	Headers     []Header      // of the response, about how it was produced; sent again with it
+	Data        []byte        // the body, or the concatenated events of the stream
+	Pieces      []Piece       // for a stream: where its pieces end; none for a whole body
+	Made        time.Time     // when it was complete
+	Took        time.Duration // from the request to its end
 }
 
-// Piece is a run of whole events that came together.
+// Piece is a sequence of whole events that arrived together.
 type Piece struct {
-	End   int           // offset behind it in Data
+	End   int           // offset of its end in Data
 	After time.Duration // since the request was sent
 }
 
 // Streamed reports whether the answer is a stream.
 func (a *Answer) Streamed() bool { return len(a.Pieces) > 0 }
 
-// overhead is about what an Answer takes beside its data and pieces, in bytes.
+// overhead is the approximate size of an Answer without its data and pieces, in bytes.
 const overhead = 256
 
-// Size is how much memory the answer takes, in bytes.
+// Size returns the memory used by the answer, in bytes.
 func (a *Answer) Size() int {
 	n := overhead + len(a.Data) + 16*len(a.Pieces) + len(a.Model) + len(a.Route) + len(a.ContentType)
 	for i := range a.Headers {
@@ -40,8 +40,8 @@ func (a *Answer) Size() int {
 	return n
 }
 
-// As returns the answer with other data: those that it amounts to as a body or, streamed, as a
-// stream. Of a stream that stays one, what stood at gone is left out.
+// As returns the answer with other data: the equivalent body or, if streamed is set, stream. If a
+// stream remains a stream, the range gone is left out.
 func (a *Answer) As(data []byte, streamed bool, gone openai.Span) *Answer {
 	out := *a
 	out.Data = data

@@ -50,7 +50,7 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Cache gives answers again. It is safe for concurrent use.
+// Cache stores and returns answers. It is safe for concurrent use.
 type Cache struct {
 	store Store
 	index *Index
@@ -71,8 +71,8 @@ func New(store Store, o Options) (*Cache, error) {
 	return &Cache{store: store, index: o.Index, o: o}, nil
 }
 
-// Exact returns the answer to the same request. Errors are ErrMiss, also where the request may not
-// be answered so, and those of a store that cannot be reached.
+// Exact returns the answer to the same request. Errors are ErrMiss, also if the request is not
+// eligible, and those of an unreachable store.
 func (c *Cache) Exact(ctx context.Context, id *Identity) (*Answer, error) {
 	if id.Exact != Eligible {
 		return nil, ErrMiss
@@ -80,26 +80,26 @@ func (c *Cache) Exact(ctx context.Context, id *Identity) (*Answer, error) {
 	return c.store.Get(ctx, id.Key)
 }
 
-// Hit is an answer to a question in other words.
+// Hit is the answer to a question with the same meaning in other words.
 type Hit struct {
 	*Answer
 
-	Question   string  // that it was the answer to
-	Similarity float64 // cosine of the embeddings of the two, in [-1,1]
+	Question   string  // the question that it was the answer to
+	Similarity float64 // cosine of the embeddings of both questions, in [-1,1]
 }
 
-// MissError is the error of a question that was near enough to one that has an answer, and yet is
-// another. It wraps ErrMiss.
+// MissError reports that the nearest cached question was similar enough but differs. It wraps
+// ErrMiss.
 type MissError struct{ Difference question.Difference }
 
-// Error tells the difference.
+// Error names the difference.
 func (e *MissError) Error() string { return "the nearest question differs: " + e.Difference.String() }
 
 // Unwrap returns ErrMiss.
 func (*MissError) Unwrap() error { return ErrMiss }
 
-// Similar returns the answer to the nearest question that asks the same, of those that the model of
-// this name answered. vector is the L2-normalised embedding of id.Question. Errors are ErrMiss, a
+// Similar returns the answer to the nearest question with the same meaning, among those that the
+// named model answered. vector is the L2-normalised embedding of id.Question. Errors are ErrMiss, a
 // *MissError, and those of the store.
 func (c *Cache) Similar(ctx context.Context, id *Identity, model string, vector []float32) (Hit, error) {
 	if id.Similar != Eligible {
@@ -122,9 +122,9 @@ func (c *Cache) Similar(ctx context.Context, id *Identity, model string, vector 
 	return Hit{Answer: a, Question: found.Question, Similarity: found.Similarity}, nil
 }
 
-// Keep keeps an answer for requests that are the same, and, given the embedding of id.Question, for
-// those that ask the same. vector may be nil. Errors are ErrTooLarge and those of the store; an
-// answer of a request that is not eligible is left out without one.
+// Keep stores an answer for equal requests, and, given the embedding of id.Question, for requests
+// with the same meaning. vector may be nil. Errors are ErrTooLarge and those of the store; an
+// answer to a request that is not eligible is ignored without an error.
 func (c *Cache) Keep(ctx context.Context, id *Identity, model string, vector []float32, a *Answer) error {
 	if id.Exact != Eligible {
 		return nil
@@ -134,16 +134,17 @@ func (c *Cache) Keep(ctx context.Context, id *Identity, model string, vector []f
 		q = &Question{Part: partOf(id, model), Text: id.Question, Vector: vector}
 	}
 	err := c.store.Put(ctx, id.Key, a, q, c.o.TTL)
-	if q != nil && !errors.Is(err, ErrTooLarge) { // one that a shared store failed to take is kept near
+	// if a shared store failed to store it, it is still kept locally
+	if q != nil && !errors.Is(err, ErrTooLarge) {
 		c.index.Put(q.Part, id.Key, q.Text, q.Vector, c.o.TTL)
 	}
 	return err
 }
 
-// Len is how many questions are kept for other wordings.
+// Len returns the number of questions kept for other wordings.
 func (c *Cache) Len() int { return c.index.Len() }
 
-// partOf is the part of an identity's partition that one model answered.
+// partOf returns the part of an identity's partition for one model.
 func partOf(id *Identity, model string) Key {
 	var buf [sha256.Size + 64]byte
 	return sha256.Sum256(append(append(buf[:0], id.Partition[:]...), model...))

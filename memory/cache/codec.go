@@ -15,9 +15,9 @@ const version = 3
 
 var errDamaged = errors.New("damaged answer")
 
-// appendAnswer appends the encoded form of the answer of a key: the version, the key, three texts,
-// the times, the headers, the pieces and the data. Numbers are unsigned varints, texts stand behind
-// their length; ends and times of pieces are differences.
+// appendAnswer appends the encoded answer of a key: the version, the key, three texts, the times,
+// the headers, the pieces and the data. Numbers are unsigned varints, texts are preceded by their
+// length; ends and times of pieces are differences.
 func appendAnswer(dst []byte, key Key, a *Answer) []byte {
 	dst = append(append(dst, version), key[:]...)
 	for _, s := range [...]string{a.Model, a.Route, a.ContentType} {
@@ -43,8 +43,8 @@ func appendAnswer(dst []byte, key Key, a *Answer) []byte {
 	return append(dst, a.Data...)
 }
 
-// parseAnswer is the inverse of appendAnswer; the answer of another key is an error. The result
-// keeps data. It allocates no more than data is long.
+// parseAnswer is the inverse of appendAnswer; an answer of another key is an error. The result
+// retains data. It allocates no more than len(data) bytes.
 func parseAnswer(data []byte, key Key) (*Answer, error) {
 	rest, err := open(data, version, key)
 	if err != nil {
@@ -81,7 +81,7 @@ func parseAnswer(data []byte, key Key) (*Answer, error) {
 	return a, nil
 }
 
-// open returns what stands behind the version and the key.
+// open returns the bytes after the version and the key.
 func open(data []byte, version byte, key Key) ([]byte, error) {
 	if len(data) < 1+len(key) || data[0] != version {
 		return nil, fmt.Errorf("%w: version", errDamaged)
@@ -92,13 +92,13 @@ func open(data []byte, version byte, key Key) ([]byte, error) {
 	return data[1+len(key):], nil
 }
 
-// decoder reads what appendAnswer wrote.
+// decoder reads the encoding of appendAnswer.
 type decoder struct {
 	rest   []byte
 	failed bool
 }
 
-// number reads a number up to 2^62; beyond, and where there is none, it returns 0 and fails.
+// number reads a number up to 2^62; for a larger or missing number it returns 0 and fails.
 func (d *decoder) number() int64 {
 	v, n := binary.Uvarint(d.rest)
 	if n <= 0 || v > 1<<62 {
@@ -123,8 +123,8 @@ func (d *decoder) text() string {
 // questionVersion is the first byte of an encoded question.
 const questionVersion = 2
 
-// appendQuestion appends the encoded form of the question whose answer has a key: the version, the
-// key, the partition, the vector behind its length, and the text.
+// appendQuestion appends the encoded question whose answer has a key: the version, the key, the
+// partition, the vector preceded by its length, and the text.
 func appendQuestion(dst []byte, key Key, q *Question) []byte {
 	dst = append(append(append(dst, questionVersion), key[:]...), q.Part[:]...)
 	dst = binary.AppendUvarint(dst, uint64(len(q.Vector)))
@@ -134,7 +134,7 @@ func appendQuestion(dst []byte, key Key, q *Question) []byte {
 	return append(dst, q.Text...)
 }
 
-// parseQuestion is the inverse of appendQuestion; the question of another key is an error.
+// parseQuestion is the inverse of appendQuestion; a question of another key is an error.
 func parseQuestion(data []byte, key Key) (Question, error) {
 	var q Question
 	rest, err := open(data, questionVersion, key)
@@ -154,7 +154,7 @@ func parseQuestion(data []byte, key Key) (Question, error) {
 	return q, nil
 }
 
-// encode writes the key of an answer, how long it is kept in milliseconds, and its question.
+// encode encodes the key of an answer, its time to live in milliseconds, and its question.
 func (n *news) encode() []byte {
 	return appendQuestion(binary.AppendUvarint(slices.Clone(n.key[:]), uint64(n.ttl.Milliseconds())), n.key, &n.q)
 }
@@ -174,7 +174,7 @@ func parseNews(data []byte) (n news, err error) {
 	return n, err
 }
 
-// parseKey reads what Key.String wrote.
+// parseKey parses the form of Key.String.
 func parseKey(s string) (k Key, ok bool) {
 	b, err := hex.DecodeString(s)
 	if err != nil || len(b) != len(k) {

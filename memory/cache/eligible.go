@@ -11,24 +11,24 @@ import (
 	"signalbox/memory/cache/question"
 )
 
-// Reason is why an answer is neither kept nor given.
+// Reason is why an answer is neither stored nor returned.
 type Reason uint8
 
 // The reasons.
 const (
-	Eligible    Reason = iota // there is none
-	Unknown                   // the endpoint gives no answers to keep, or the body cannot be read
-	Temperature               // the client wants answers to vary
-	Choices                   // more than one answer is asked for
-	Logprobs                  // probabilities of tokens are asked for
-	Media                     // a picture, sound or file is part of the prompt
-	ToolResult                // the prompt holds what a tool gave
-	ServerTool                // the server itself looks things up for the answer
-	State                     // the answer depends on, or becomes, state that is kept elsewhere
+	Eligible    Reason = iota // no reason
+	Unknown                   // the endpoint has no cacheable answers, or the body cannot be read
+	Temperature               // the temperature asks for varying answers
+	Choices                   // more than one answer is requested
+	Logprobs                  // token probabilities are requested
+	Media                     // an image, audio or file is part of the prompt
+	ToolResult                // the prompt contains a tool result
+	ServerTool                // the server itself looks up data for the answer
+	State                     // the answer depends on, or becomes, state stored elsewhere
 	Opaque                    // the prompt is given as token ids
-	Explain                   // the decision is part of the answer
+	Explain                   // the response must contain the decision
 	Seed                      // the client chose a seed; only an equal request has an equal answer
-	NoQuestion                // the last turn is no short text of a user
+	NoQuestion                // the last turn is not a short text of the user
 )
 
 //nolint:gochecknoglobals // constant table
@@ -37,7 +37,7 @@ var reasons = [...]string{
 	"no_question",
 }
 
-// String returns the name in lower case, which is fit for a label of a metric.
+// String returns the name in lower case, suitable as a metric label.
 func (r Reason) String() string {
 	if int(r) < len(reasons) {
 		return reasons[r]
@@ -45,8 +45,8 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Identifier derives identities under rules of its own. The zero value refuses every temperature
-// but 0; use DefaultIdentifier.
+// Identifier computes identities according to its settings. The zero value refuses every
+// temperature except 0; use DefaultIdentifier.
 type Identifier struct {
 	// MaxTemperature is up to which temperature answers are kept, in [0,2]. A request that names
 	// none counts as fit. Default 0.3.
@@ -60,7 +60,7 @@ func DefaultIdentifier() Identifier { return Identifier{MaxTemperature: 0.3} }
 
 var errNoObject = errors.New("no object")
 
-// Identify derives what a request is known by. It neither keeps nor changes its arguments.
+// Identify computes the identity of a request. It neither retains nor modifies its arguments.
 func (n Identifier) Identify(req *openai.Request, scope *Scope) Identity {
 	id := Identity{Exact: n.exact(req)}
 	if id.Exact == Eligible {
@@ -94,7 +94,7 @@ func (n Identifier) Identify(req *openai.Request, scope *Scope) Identity {
 	return id
 }
 
-// exact returns why the answer to a request is not to be kept.
+// exact returns why the answer to a request must not be stored.
 func (n Identifier) exact(req *openai.Request) Reason {
 	switch {
 	case req.API == openai.Other:
@@ -124,8 +124,8 @@ func (n Identifier) exact(req *openai.Request) Reason {
 	return Eligible
 }
 
-// stateful reports whether an answer depends on what the server keeps, or is to be kept there under
-// a name.
+// stateful reports whether an answer depends on state stored by the server, or will be stored there
+// under a name.
 func stateful(req *openai.Request) bool {
 	for _, name := range [...]string{"previous_response_id", "previous_response", "conversation", "background", "kv_transfer_params"} {
 		if set(req.Field(name)) {
@@ -135,8 +135,8 @@ func stateful(req *openai.Request) bool {
 	return req.Continues() || req.Extras.SaveContext != nil || req.API == openai.Response && set(req.Field("prompt"))
 }
 
-// serverTools reports whether the server looks things up itself. Functions of the client are no
-// such tools.
+// serverTools reports whether the server looks up data itself. Functions of the client do not
+// count.
 func serverTools(req *openai.Request) bool {
 	if set(req.Field("web_search_options")) {
 		return true
@@ -154,7 +154,7 @@ func serverTools(req *openai.Request) bool {
 	return slices.ContainsFunc(tools, func(t tool) bool { return t.Type != "function" && t.Type != "custom" })
 }
 
-// set reports whether a value is there and is neither null nor false nor empty.
+// set reports whether a value is present and neither null nor false nor empty.
 func set(value []byte) bool {
 	switch string(bytes.TrimSpace(value)) {
 	case "", "null", "false", `""`, "[]", "{}":
@@ -172,7 +172,7 @@ func (n Identifier) steady(value []byte) bool {
 	return true
 }
 
-// many reports whether a number is there and is not 1.
+// many reports whether a number is present and not 1.
 func many(value []byte) bool {
 	s := bytes.TrimSpace(value)
 	if len(s) == 0 || string(s) == "null" {
@@ -182,8 +182,8 @@ func many(value []byte) bool {
 	return err != nil || f != 1
 }
 
-// lastQuestion returns the last message if it is a text of a user that package question can
-// compare, or nil.
+// lastQuestion returns the last message if it is a text of the user that package question can
+// compare, else nil.
 func lastQuestion(req *openai.Request) *openai.Message {
 	if req.API != openai.Chat && req.API != openai.Response || len(req.Messages) == 0 {
 		return nil
@@ -196,8 +196,8 @@ func lastQuestion(req *openai.Request) *openai.Message {
 	return m
 }
 
-// textAlone reports whether a content is a text, or a list of parts that are texts and tell nothing
-// else that an answer depends on: it would be left out of the partition, and is in no question.
+// textAlone reports whether a content is a text, or a list of text parts without further members
+// that an answer may depend on: those would be in neither the partition nor the question.
 func textAlone(content []byte) bool {
 	if content[0] == '"' {
 		return true

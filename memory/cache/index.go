@@ -9,21 +9,21 @@ import (
 	"signalbox/memory/cache/question"
 )
 
-// Index finds the questions that are near to another. It keeps a bounded number of them; the one
-// that was not asked for the longest time goes first. It scans all vectors of a partition: the
-// bound keeps that within a few milliseconds, and an exact search has no recall to lose. It is safe
-// for concurrent use and starts no goroutine.
+// Index finds the stored questions near another one. It holds a bounded number of them and evicts
+// the least recently asked. It scans all vectors of a partition: the bound keeps that within a few
+// milliseconds, and an exact search loses no recall. It is safe for concurrent use and starts no
+// goroutine.
 type Index struct {
 	max int
 	now func() time.Time
 
-	mu         sync.RWMutex // guards what follows; held for reading during a scan
+	mu         sync.RWMutex // guards the fields below; held for reading during a scan
 	partitions map[Key]*partition
 	entries    map[Key]*entry // by the key of the answer
-	recent     entry          // ring of all entries, the last used first
+	recent     entry          // ring of all entries, most recently used first
 }
 
-// partition holds the questions that may meet.
+// partition holds the questions that are compared with each other.
 type partition struct {
 	dims    int
 	vectors []float32 // [len(entries)][dims], row-major
@@ -34,7 +34,7 @@ type partition struct {
 type entry struct {
 	key        Key // of its answer
 	part       Key
-	slot       int // in the partition
+	slot       int // index in the partition
 	text       string
 	reading    *question.Reading
 	expires    time.Time
@@ -48,14 +48,15 @@ func NewIndex(size int, now func() time.Time) *Index {
 	return x
 }
 
-// Len is how many questions are kept, expired ones that were not met yet included.
+// Len returns the number of stored questions, including expired ones that have not been removed
+// yet.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.entries)
 }
 
-// Found is a question that another was taken for.
+// Found is a stored question with the same meaning.
 type Found struct {
 	Key        Key     // of the answer
 	Question   string  // as it was asked
@@ -63,13 +64,13 @@ type Found struct {
 	Refused    question.Difference
 }
 
-// candidates is how many near questions are compared word by word.
+// candidates is the number of near questions that are compared word by word.
 const candidates = 8
 
-// Find returns the nearest question of a partition that asks the same as text, of which vector is
-// the L2-normalised embedding, and is at least as near as least. Without one it reports false;
-// Refused then tells what stood in the way of the nearest that is near enough, Same when there was
-// none. It allocates nothing and keeps neither text nor vector.
+// Find returns the nearest question of a partition that has the same meaning as text and at least
+// the similarity least; vector is the L2-normalised embedding of text. If there is none it returns
+// false; Refused is then the difference of the nearest question that is similar enough, or Same if
+// there was none. It allocates nothing and retains neither text nor vector.
 func (x *Index) Find(part Key, text string, vector []float32, least float64) (Found, bool) {
 	x.mu.RLock()
 	p := x.partitions[part]
@@ -87,7 +88,7 @@ func (x *Index) Find(part Key, text string, vector []float32, least float64) (Fo
 	return found, ok
 }
 
-// scan puts the nearest questions on the list.
+// scan collects the nearest questions in top.
 func (p *partition) scan(vector []float32, least float32, now time.Time, top *shortlist) {
 	for i, e := range p.entries {
 		if s := vek32.Dot(vector, p.vectors[i*p.dims:(i+1)*p.dims]); s >= least && top.takes(s) && e.expires.After(now) {
@@ -96,7 +97,7 @@ func (p *partition) scan(vector []float32, least float32, now time.Time, top *sh
 	}
 }
 
-// shortlist holds the nearest questions, the nearest first.
+// shortlist holds the nearest questions, nearest first.
 type shortlist struct {
 	n      int
 	scores [candidates]float32
@@ -143,7 +144,7 @@ func (l *shortlist) judge(text string) (Found, bool) {
 	return Found{Refused: first}, false
 }
 
-// difference compares a text with a question; equal texts are the same whatever they say.
+// difference compares a text with a question; equal texts are always the same.
 func difference(text string, r *question.Reading, e *entry) question.Difference {
 	if text == e.text {
 		return question.Same
@@ -151,7 +152,7 @@ func difference(text string, r *question.Reading, e *entry) question.Difference 
 	return question.Compare(r, e.reading)
 }
 
-// touch makes a question the last used.
+// touch marks a question as most recently used.
 func (x *Index) touch(key Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -161,7 +162,7 @@ func (x *Index) touch(key Key) {
 	}
 }
 
-// Put keeps a question with the L2-normalised embedding of its text for a time. vector is copied. A
+// Put stores a question with the L2-normalised embedding of its text for ttl. vector is copied. A
 // question whose answer has the same key is replaced.
 func (x *Index) Put(part, key Key, text string, vector []float32, ttl time.Duration) {
 	if len(vector) == 0 || ttl <= 0 {
@@ -178,7 +179,7 @@ func (x *Index) Put(part, key Key, text string, vector []float32, ttl time.Durat
 		x.drop(x.recent.prev)
 	}
 	p := x.partitions[part]
-	if p == nil || p.dims != len(vector) { // another model makes the vectors now
+	if p == nil || p.dims != len(vector) { // the vectors now come from another model
 		if p != nil {
 			x.clear(p)
 		}
@@ -192,21 +193,21 @@ func (x *Index) Put(part, key Key, text string, vector []float32, ttl time.Durat
 	x.push(e)
 }
 
-// Forget drops the question whose answer has the key, if there is one.
+// Forget removes the question whose answer has the key, if there is one.
 func (x *Index) Forget(key Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.drop(x.entries[key])
 }
 
-// clear drops all questions of a partition.
+// clear removes all questions of a partition.
 func (x *Index) clear(p *partition) {
 	for len(p.entries) > 0 {
 		x.drop(p.entries[len(p.entries)-1])
 	}
 }
 
-// drop takes an entry out; nil is none. The last of its partition moves to its place.
+// drop removes an entry, if it is not nil. The last entry of its partition moves to its place.
 func (x *Index) drop(e *entry) {
 	if e == nil {
 		return
@@ -225,7 +226,7 @@ func (x *Index) drop(e *entry) {
 	}
 }
 
-// push puts an entry in front of the ring.
+// push inserts an entry at the front of the ring.
 func (x *Index) push(e *entry) {
 	e.next, e.prev = x.recent.next, &x.recent
 	e.next.prev, x.recent.next = e, e

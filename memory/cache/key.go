@@ -14,46 +14,46 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Key is a SHA-256 that names an answer, or a partition of questions.
+// Key is a SHA-256 that identifies an answer, or a partition of questions.
 type Key [sha256.Size]byte
 
 // String returns the key in hexadecimal digits.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Scope is what an answer depends on besides the body of its request.
+// Scope is everything besides the body of a request that its answer depends on.
 type Scope struct {
 	Tenant string
 	Role   string
 	// Path is the endpoint, such as /v1/chat/completions.
 	Path string
-	// Headers are those that the compiled rules read, in the order of the rules, absent ones left
-	// out.
+	// Headers are the headers that the compiled rules read, in the order of the rules, without
+	// absent ones.
 	Headers []Header
-	// Session is empty unless the rules read it, or facts of a session apply.
+	// Session is empty unless the rules read it, or the session has facts.
 	Session string
 	// Contexts are the contexts of the request as they were resolved, in their order.
 	Contexts []Context
-	// Facts are those of the session, field by field.
+	// Facts are the facts of the session, field by field.
 	Facts []string
-	// Generation stands for the configuration, the rules and the facts of the session: whatever
-	// changes decisions.
+	// Generation identifies the configuration, the rules and the facts of the session: everything
+	// that changes decisions.
 	Generation string
 }
 
 // Header is a header of a request.
 type Header struct{ Name, Value string }
 
-// Context is a stored context in one of its versions.
+// Context is a version of a stored context.
 type Context struct {
 	ID      string
 	Version int
-	// Digest stands for what is stored beside its text and decides requests: verdicts, counts of
-	// tokens, facts.
+	// Digest identifies the data stored with its text that affects requests: verdicts, token
+	// counts, facts.
 	Digest [sha256.Size]byte
 }
 
-// keeping is whether the server keeps the response under its id, which the next request may go on
-// with. Of other APIs nobody goes on with a response.
+// keeping returns whether the server stores the response under its id, which the next request may
+// refer to. This only exists in the Responses API.
 func keeping(req *openai.Request) string {
 	if req.API == openai.Response && string(bytes.TrimSpace(req.Field("store"))) == "false" {
 		return "not kept"
@@ -61,8 +61,9 @@ func keeping(req *openai.Request) string {
 	return ""
 }
 
-// ignored are the members of a body that do not change what is answered: how it is delivered, whom
-// it is billed to, and those of the proxy, of which facts and guard are added apart, as is store.
+// ignored reports whether a member of a body does not change the answer: how it is delivered, to
+// whom it is billed, and the proxy's own object, whose facts and guard are added separately, as is
+// store.
 func ignored(name []byte) bool {
 	switch string(name) {
 	case "stream", "stream_options", "signalbox",
@@ -73,16 +74,16 @@ func ignored(name []byte) bool {
 	return false
 }
 
-// Identity is what a request is known by.
+// Identity identifies a request.
 type Identity struct {
 	Key       Key
 	Partition Key    // zero unless the request can be answered from a similar one
-	Question  string // the last words of the user; empty unless Partition is set
-	Exact     Reason // why the answer may be neither kept nor given; Eligible when it may
-	Similar   Reason // the same for answers to other words
+	Question  string // the last text of the user; empty unless Partition is set
+	Exact     Reason // why the answer must be neither stored nor returned; Eligible if it may be
+	Similar   Reason // the same for answers to other wordings
 }
 
-// digester holds what deriving keys needs again and again.
+// digester holds reusable buffers for computing keys.
 type digester struct {
 	sum   hash.Hash
 	body  []byte
@@ -94,11 +95,11 @@ type digester struct {
 //nolint:gochecknoglobals // a pool
 var digesters = sync.Pool{New: func() any { return &digester{sum: sha256.New()} }}
 
-// keptBody is the longest body in bytes whose buffer is kept for the next request.
+// keptBody is the maximum size in bytes of a body whose buffer is reused.
 const keptBody = 1 << 20
 
-// keyOf derives the key of a request. The value at the span cut, if there is any, counts as an
-// empty string. kind sets keys of different use apart. An error says that the body is no JSON.
+// keyOf computes the key of a request. The value at the span cut, if any, counts as an empty
+// string. kind distinguishes keys for different uses. An error means that the body is not JSON.
 func keyOf(kind string, req *openai.Request, scope *Scope, cut openai.Span) (Key, error) {
 	d, ok := digesters.Get().(*digester)
 	if !ok {
@@ -128,7 +129,7 @@ func keyOf(kind string, req *openai.Request, scope *Scope, cut openai.Span) (Key
 	return k, nil
 }
 
-// scope adds what the body does not hold.
+// scope adds what is not in the body.
 func (d *digester) scope(s *Scope) {
 	d.text(s.Tenant)
 	d.text(s.Role)
@@ -165,7 +166,7 @@ func (d *digester) extras(e *openai.Extras) {
 	}
 }
 
-// text adds a text behind its length, so that two texts never run into one.
+// text adds a text preceded by its length, so that two texts cannot be confused with one.
 func (d *digester) text(s string) {
 	d.number(len(s))
 	d.body = append(d.body[:0], s...)
@@ -177,9 +178,9 @@ func (d *digester) number(n int) {
 	d.sum.Write(d.frame[:])
 }
 
-// members adds the members of the body by the names they are sorted by, values in their canonical
-// form (RFC 8785, except that integers keep all their digits). Left out are those that are ignored,
-// and null, which the API takes for absent.
+// members adds the members of the body sorted by name, with values in canonical form (RFC 8785,
+// except that integers keep all their digits). Ignored members are left out, and null, which the
+// API treats as absent.
 func (d *digester) members() error {
 	v := jsontext.Value(d.body)
 	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
@@ -201,7 +202,7 @@ func (d *digester) members() error {
 	return nil
 }
 
-// valueEnd is the length of the value that valid JSON without spaces begins with.
+// valueEnd returns the length of the value at the start of valid JSON without white space.
 func valueEnd(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -222,7 +223,7 @@ func valueEnd(b []byte) int {
 			continue
 		}
 		if depth < 0 {
-			return i // of what the value stands in
+			return i // of the enclosing value
 		}
 		if depth == 0 {
 			return i + 1
@@ -231,7 +232,7 @@ func valueEnd(b []byte) int {
 	return len(b)
 }
 
-// stringEnd is the length of the string that valid JSON begins with.
+// stringEnd returns the length of the string at the start of valid JSON.
 func stringEnd(b []byte) int {
 	i := 1
 	for ; b[i] != '"'; i++ {

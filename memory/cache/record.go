@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ErrTooLarge is the error of an answer that is longer than answers may be.
+// ErrTooLarge reports an answer that exceeds the maximum size.
 var ErrTooLarge = errors.New("answer too large to be kept")
 
-// maxPieces bounds the times that are kept of one stream; what comes later belongs to the last
+// maxPieces is the maximum number of times stored for one stream; later events belong to the last
 // piece.
 const maxPieces = 4096
 
-// Recorder takes down an answer while it passes. It is for one goroutine. Write costs a copy.
+// Recorder records an answer while it passes. It belongs to one goroutine. Write costs one copy.
 type Recorder struct {
 	answer   Answer
 	streamed bool
@@ -23,14 +23,14 @@ type Recorder struct {
 	over     bool
 }
 
-// NewRecorder starts taking down an answer of at most limit bytes. now tells the time; streamed
-// says that the answer is a stream of events.
+// NewRecorder returns a Recorder for an answer of at most limit bytes. now returns the time;
+// streamed means that the answer is a stream of events.
 func NewRecorder(limit int, now func() time.Time, streamed bool) *Recorder {
 	return &Recorder{streamed: streamed, limit: limit, now: now, start: now()}
 }
 
-// Write takes down the next bytes, of a stream whole events. It never fails: an answer that grows
-// too long is dropped, which Finish tells.
+// Write records the next bytes; for a stream whole events. It never fails: an answer that becomes
+// too long is dropped, which Finish reports.
 func (r *Recorder) Write(p []byte) (int, error) {
 	if r.over || len(r.answer.Data)+len(p) > r.limit {
 		r.over, r.answer.Data, r.answer.Pieces = true, nil, nil
@@ -40,7 +40,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Mark notes the time at which what was written last had come.
+// Mark records the arrival time of what was written last.
 func (r *Recorder) Mark() {
 	n, end := len(r.answer.Pieces), len(r.answer.Data)
 	if end == 0 || n > 0 && r.answer.Pieces[n-1].End == end {
@@ -54,8 +54,8 @@ func (r *Recorder) Mark() {
 	r.answer.Pieces = append(r.answer.Pieces, Piece{End: end, After: after})
 }
 
-// Finish returns what was taken down; whether it may be kept is the caller's to say. The error is
-// ErrTooLarge. The Recorder must not be used any more.
+// Finish returns the recorded answer; the caller decides whether it may be stored. The error is
+// ErrTooLarge. The Recorder must not be used afterwards.
 func (r *Recorder) Finish(model, route, contentType string) (*Answer, error) {
 	if r.over {
 		return nil, ErrTooLarge
@@ -67,6 +67,6 @@ func (r *Recorder) Finish(model, route, contentType string) (*Answer, error) {
 	a.Made = r.now()
 	a.Took = a.Made.Sub(r.start)
 	a.Model, a.Route, a.ContentType = model, route, contentType
-	a.Data = bytes.Clone(a.Data) // without the room that appending left
+	a.Data = bytes.Clone(a.Data) // without unused capacity
 	return a, nil
 }

@@ -14,44 +14,46 @@ import (
 
 var _ Store = (*Redis)(nil)
 
-// Link is a connection to Redis that lets nobody wait long for one that is away. Implementations
-// are safe for concurrent use.
+// Link is a connection to Redis that fails fast while Redis is unreachable. Implementations must be
+// safe for concurrent use.
 type Link interface {
-	// Do runs a call that ends within the budget. While Redis is known to be away it fails at once.
+	// Do runs a call that ends within the time limit budget. While Redis is known to be unreachable
+	// it fails immediately.
 	Do(ctx context.Context, budget time.Duration, call func(context.Context, rueidis.Client) error) error
-	// Listen passes on what comes in on a channel until ctx is done; then it returns nil. connected
-	// is called whenever there is a connection again. Both are called from one goroutine and must
-	// be fast.
+	// Listen passes on messages of a channel until ctx is done, and then returns nil. connected is
+	// called after every connect. Both functions are called from one goroutine and must be fast.
 	Listen(ctx context.Context, channel string, connected func(), heard func(message string)) error
 }
 
-// Redis is a Store that several processes share, and that tells each the questions of the others.
-// Its keys, P being the prefix:
+// Redis is a Store shared by several processes; each is notified of the others' questions. Its
+// keys, P being the prefix:
 //
-//	P:{answers}:a:KEY   string: an answer        P:{answers}:end    sorted set of KEYs by end of life
+//	P:{answers}:a:KEY   string: an answer        P:{answers}:end    sorted set of KEYs by expiry
 //	P:{answers}:q:KEY   string: its question     P:{answers}:size   hash of sizes by KEY; the field "" is their sum
-//	P:av                channel: KEY, time to live and question of an answer that was kept
+//	P:av                channel: KEY, time to live and question of a stored answer
 //
-// It runs nothing of its own and does not close its link.
+// It starts no goroutine and does not close its link.
 type Redis struct {
 	link Link
 	o    RedisOptions
 	keep *rueidis.Lua
 
-	again chan struct{} // holds 1: wishes for a look that follow each other at once need one
+	again chan struct{} // capacity 1: several requests to load again in a row need one load
 }
 
-// RedisOptions tunes a Redis. Zero fields take the value of DefaultRedisOptions.
+// RedisOptions are options of a Redis. Zero fields take the value of DefaultRedisOptions.
 type RedisOptions struct {
-	Prefix    string        // of every key and of the channel
-	MaxAnswer int           // bytes of one answer at most
-	MaxBytes  int64         // of all answers and questions; what ends first is dropped for more
-	Budget    time.Duration // for reading an answer: a cache that answers late is worth less than a miss
-	Write     time.Duration // for keeping one
+	Prefix    string // of every key and of the channel
+	MaxAnswer int    // maximum size of one answer in bytes
+	// of all answers and questions; beyond it those that expire first are dropped
+	MaxBytes int64
+	// for reading an answer: a cache that answers late is worth less than a miss
+	Budget time.Duration
+	Write  time.Duration // for storing one
 }
 
-// DefaultRedisOptions are the prefix cx, answers of 1 MiB, 256 MiB of them, 20 ms to read one and 1
-// s to keep one.
+// DefaultRedisOptions returns the prefix cx, answers of 1 MiB, 256 MiB in total, 20 ms to read one
+// and 1 s to store one.
 func DefaultRedisOptions() RedisOptions {
 	return RedisOptions{Prefix: "cx", MaxAnswer: 1 << 20, MaxBytes: 256 << 20, Budget: 20 * time.Millisecond, Write: time.Second}
 }
@@ -74,11 +76,11 @@ func NewRedis(link Link, o RedisOptions) *Redis {
 	return &Redis{link: link, o: o.withDefaults(), keep: rueidis.NewLuaScript("#!lua\n" + keepScript), again: make(chan struct{}, 1)}
 }
 
-// Budget is how long a look at an answer may take.
+// Budget returns the time limit for reading an answer.
 func (r *Redis) Budget() time.Duration { return r.o.Budget }
 
 // Get returns the answer of a key. Errors are ErrMiss and those of the link; an answer that cannot
-// be read counts as none.
+// be decoded counts as absent.
 func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
 	var data []byte
 	err := r.link.Do(ctx, r.o.Budget, func(ctx context.Context, c rueidis.Client) error {
@@ -97,13 +99,14 @@ func (r *Redis) Get(ctx context.Context, key Key) (*Answer, error) {
 	}
 	a, err := parseAnswer(data, key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMiss, err) // of another version, or of another key: the next answer replaces it
+		// of another version or key: the next answer replaces it
+		return nil, fmt.Errorf("%w: %w", ErrMiss, err)
 	}
 	return a, nil
 }
 
-// Put keeps an answer and tells the others its question. Errors are ErrTooLarge and those of the
-// link.
+// Put stores an answer and notifies other processes of its question. Errors are ErrTooLarge and
+// those of the link.
 func (r *Redis) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error {
 	if a.Size() > r.o.MaxAnswer {
 		return ErrTooLarge
@@ -133,18 +136,18 @@ func (r *Redis) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl ti
 	return nil
 }
 
-// news is a question that was told of.
+// news is a notification of a question.
 type news struct {
 	key Key
 	q   Question
 	ttl time.Duration
 }
 
-// Follow tells of questions that have an answer: of the last most of them at first and after an
-// interruption, and of those that are kept meanwhile. learn is called from one goroutine. Follow is
-// called once, and returns nil when ctx is done.
+// Follow reports questions that have an answer: the last most of them at the start and after an
+// interruption, and all that are stored meanwhile. learn is called from one goroutine. Follow must
+// be called once, and returns nil when ctx is done.
 func (r *Redis) Follow(ctx context.Context, most int, learn func(Key, Question, time.Duration)) error {
-	heard := make(chan news, 256) // full: dropped, as a question that is not known is a miss
+	heard := make(chan news, 256) // full: dropped; an unknown question is a miss
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -173,7 +176,7 @@ func (r *Redis) Follow(ctx context.Context, most int, learn func(Key, Question, 
 	})
 }
 
-// Refresh lets Follow tell again of the questions that are kept. It does not wait.
+// Refresh makes Follow report the stored questions again. It does not wait.
 func (r *Redis) Refresh() {
 	select {
 	case r.again <- struct{}{}:
@@ -181,11 +184,11 @@ func (r *Redis) Refresh() {
 	}
 }
 
-// loadPage is how many questions are read at once.
+// loadPage is the number of questions read at once.
 const loadPage = 128
 
-// load tells of the questions that are kept, the one that ends last at the end. It ends early where
-// Redis does not answer: the next connection brings it about again.
+// load reports the stored questions, in order of expiry. It stops if Redis does not answer: the
+// next connection starts it again.
 func (r *Redis) load(ctx context.Context, most int, learn func(Key, Question, time.Duration)) {
 	var total int64
 	if r.link.Do(ctx, r.o.Write, func(ctx context.Context, c rueidis.Client) (err error) {
@@ -203,7 +206,7 @@ func (r *Redis) load(ctx context.Context, most int, learn func(Key, Question, ti
 	}
 }
 
-// page tells of a page of questions.
+// page reports one page of questions.
 func (r *Redis) page(ctx context.Context, c rueidis.Client, from int64, learn func(Key, Question, time.Duration)) error {
 	ends, err := c.Do(ctx, c.B().Zrange().Key(r.name("end")).Min(strconv.FormatInt(from, 10)).Max(strconv.FormatInt(from+loadPage-1, 10)).Withscores().Build()).AsZScores()
 	if err != nil || len(ends) == 0 {
@@ -221,7 +224,7 @@ func (r *Redis) page(ctx context.Context, c rueidis.Client, from int64, learn fu
 		left := time.Until(time.UnixMilli(int64(ends[i].Score)))
 		data, err := questions[i].AsBytes()
 		if err != nil || left <= 0 {
-			continue // it is over, or answers no other wording
+			continue // it has expired, or is not for other wordings
 		}
 		key, known := parseKey(ends[i].Member)
 		if q, err := parseQuestion(data, key); err == nil && known {

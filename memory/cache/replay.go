@@ -22,15 +22,15 @@ func DefaultPace() Pace {
 	return Pace{Speed: 4, MaxGap: 20 * time.Millisecond, MaxTotal: 2 * time.Second}
 }
 
-// ErrStopped is the error of a replay that was stopped.
+// ErrStopped reports that a replay was stopped.
 var ErrStopped = errors.New("replay stopped")
 
-// Player gives an answer piece by piece. It is for one goroutine.
+// Player returns an answer piece by piece. It belongs to one goroutine.
 type Player struct {
 	answer *Answer
 	pace   Pace
-	at     int // pieces that were given
-	from   int // where the next one begins
+	at     int // number of pieces returned
+	from   int // start of the next one
 	last   time.Duration
 	waited time.Duration
 }
@@ -38,8 +38,8 @@ type Player struct {
 // Player returns a Player at the beginning of the answer.
 func (a *Answer) Player(p Pace) *Player { return &Player{answer: a, pace: p} }
 
-// Next waits as the pace says and returns the next piece, which must not be changed, or io.EOF
-// behind the last one. A whole body is one piece. When stop is closed it returns ErrStopped.
+// Next waits according to the pace and returns the next piece, which must not be modified, or
+// io.EOF after the last one. A whole body is one piece. If stop is closed it returns ErrStopped.
 func (p *Player) Next(stop <-chan struct{}) ([]byte, error) {
 	a := p.answer
 	if !a.Streamed() {
@@ -61,7 +61,7 @@ func (p *Player) Next(stop <-chan struct{}) ([]byte, error) {
 	return b, nil
 }
 
-// gap is how long to wait where the upstream took d.
+// gap returns the time to wait for a piece for which the upstream took d.
 func (p Pace) gap(d time.Duration) time.Duration {
 	if p.Speed == 0 {
 		return 0
@@ -69,7 +69,7 @@ func (p Pace) gap(d time.Duration) time.Duration {
 	return min(time.Duration(float64(d)/p.Speed), p.MaxGap)
 }
 
-// pause waits, and reports whether stop is still open then.
+// pause waits, and reports whether stop is still open.
 func pause(stop <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		select {

@@ -8,51 +8,52 @@ import (
 	"signalbox/internal/bounded"
 )
 
-// ErrMiss is the error of a key that has no answer.
+// ErrMiss reports that there is no answer for a key.
 var ErrMiss = errors.New("no answer is kept")
 
-// Store keeps answers by key. Implementations are safe for concurrent use and bound what they keep.
+// Store stores answers by key. Implementations must be safe for concurrent use and limit what they
+// store.
 type Store interface {
-	// Get returns the answer of a key. Errors are ErrMiss, and others of a store that cannot be
-	// reached. The caller must not change the answer.
+	// Get returns the answer of a key, which must not be modified. Errors are ErrMiss, and others
+	// if the store is unreachable.
 	Get(ctx context.Context, key Key) (*Answer, error)
-	// Put keeps an answer for a time, which is more than 0, and the question that it answers, where
-	// other wordings may get it; nil for none. It may drop others for it, or refuse it
-	// (ErrTooLarge). The caller must not change either any more.
+	// Put stores an answer for ttl, which must be more than 0, with its question if other wordings
+	// may get it; else q is nil. It may evict others, or refuse the answer (ErrTooLarge). The
+	// caller must not modify either afterwards.
 	Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error
 }
 
 // Question is a question that has an answer.
 type Question struct {
-	Part   Key       // the partition in which it may meet others, of one model
+	Part   Key       // the partition in which it is compared with others, for one model
 	Text   string    // as it was asked
 	Vector []float32 // L2-normalised embedding of Text
 }
 
 var _ Store = (*Local)(nil)
 
-// Local is a Store in this process. It tidies up while it is used and starts no goroutine of its
-// own.
+// Local is a Store in this process. It removes expired answers while it is used and starts no
+// goroutine of its own.
 type Local struct {
 	max     int
 	answers *bounded.Cache[timed]
 }
 
-// timed is an answer and how long it is kept.
+// timed is an answer with its expiry.
 type timed struct {
 	*Answer
 
 	ttl time.Duration
 }
 
-// NewLocal returns a Store that keeps about size bytes, at least the one answer it got last if that
-// is no longer than a quarter of them. now tells the time.
+// NewLocal returns a Store of about size bytes, which holds at least the last answer if that takes
+// at most a quarter of them. now returns the time.
 func NewLocal(size int, now func() time.Time) *Local {
 	answers := bounded.Weighed(size, func(t timed) int { return t.Size() }, func(t timed) time.Duration { return t.ttl }, now)
 	return &Local{max: size / largestShare, answers: answers}
 }
 
-// largestShare is which part of a store one answer may take.
+// largestShare is the inverse of the share of a store that one answer may take.
 const largestShare = 4
 
 // Get returns the answer of a key, or ErrMiss.
@@ -64,8 +65,8 @@ func (l *Local) Get(_ context.Context, key Key) (*Answer, error) {
 	return t.Answer, nil
 }
 
-// Put keeps an answer; questions are for an Index. The error is ErrTooLarge for one that takes more
-// than a quarter of the store.
+// Put stores an answer; questions are for an Index. The error is ErrTooLarge for an answer that
+// takes more than a quarter of the store.
 func (l *Local) Put(_ context.Context, key Key, a *Answer, _ *Question, ttl time.Duration) error {
 	if a.Size() > l.max {
 		return ErrTooLarge
@@ -74,8 +75,8 @@ func (l *Local) Put(_ context.Context, key Key, a *Answer, _ *Question, ttl time
 	return nil
 }
 
-// Size is about how many bytes are kept.
+// Size returns the approximate number of stored bytes.
 func (l *Local) Size() int { return l.answers.Weight() }
 
-// Close tells the library below that the store is not used any more. It is idempotent.
+// Close releases the resources of the cache library. It is idempotent.
 func (l *Local) Close() { l.answers.Close() }

@@ -8,16 +8,16 @@ import (
 
 var _ Store = (*Tiers)(nil)
 
-// Tiers is a Store in front of another that others share: what is near is given without asking far,
-// and what far gives is kept near as long as it still lasts.
+// Tiers is a Store in front of a shared one: answers in near are returned without asking far, and
+// answers from far are stored in near until they expire.
 type Tiers struct {
 	near, far Store
 	ttl       time.Duration
 	now       func() time.Time
 }
 
-// NewTiers returns a Store over two, none of which it closes. What far gives stays near until it is
-// ttl old; now tells the time.
+// NewTiers returns a Store over two, neither of which it closes. Answers from far stay in near
+// until they are ttl old; now returns the time.
 func NewTiers(near, far Store, ttl time.Duration, now func() time.Time) *Tiers {
 	return &Tiers{near, far, ttl, now}
 }
@@ -32,13 +32,13 @@ func (t *Tiers) Get(ctx context.Context, key Key) (*Answer, error) {
 		return nil, err
 	}
 	if left := a.Made.Add(t.ttl).Sub(t.now()); left > 0 {
-		_ = t.near.Put(ctx, key, a, nil, left) // one that is too large for near stays far
+		_ = t.near.Put(ctx, key, a, nil, left) // one that is too large for near stays in far
 	}
 	return a, nil
 }
 
-// Put keeps an answer in both. It is kept near even where far fails, with whose error it returns
-// then.
+// Put stores an answer in both. If far fails, the answer is still stored in near, and the error of
+// far is returned.
 func (t *Tiers) Put(ctx context.Context, key Key, a *Answer, q *Question, ttl time.Duration) error {
 	near := t.near.Put(ctx, key, a, q, ttl)
 	if far := t.far.Put(ctx, key, a, q, ttl); far != nil {
