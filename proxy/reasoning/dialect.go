@@ -27,7 +27,7 @@ import (
 	"signalbox/internal/openai"
 )
 
-// The efforts that routes speak of.
+// The efforts that routes use.
 const (
 	None   = "none"
 	Low    = "low"
@@ -35,17 +35,17 @@ const (
 	High   = "high"
 )
 
-// effortWords are the efforts that clients and models speak of, from least to most: those that vLLM
-// takes as reasoning_effort (vllm/entrypoints/openai/chat_completion/protocol.py at 002032ee).
+// effortWords are the efforts that clients and models use, from least to most: those that vLLM
+// accepts as reasoning_effort (vllm/entrypoints/openai/chat_completion/protocol.py at 002032ee).
 //
 //nolint:gochecknoglobals // constant table
 var effortWords = [...]string{None, "minimal", Low, Medium, High, "xhigh", "max"}
 
-// rankOf is the place of a word in effortWords, -1 when it is not there.
+// rankOf returns the index of a word in effortWords; -1 if it is not there.
 func rankOf(word string) int { return slices.Index(effortWords[:], word) }
 
-// fold maps an effort to the four that routes have. A word that is none of effortWords
-// asks for reasoning of a degree that only the model knows.
+// fold maps an effort to one of the four that routes use. A word that is not in effortWords
+// requests reasoning to a degree that only the model knows.
 func fold(effort string) string {
 	switch rank := rankOf(effort); {
 	case rank < 0:
@@ -60,20 +60,20 @@ func fold(effort string) string {
 	return High
 }
 
-// Dialect is how a model is told to reason more or less. It is immutable and safe for concurrent
-// use.
+// Dialect is how a model is told how much to reason. It is immutable and safe for concurrent use.
 type Dialect struct {
 	chat, responses *tongue
 	efforts         []string // see Efforts
 
-	budget string // the field that bounds reasoning in tokens; empty for none
+	budget string // the field that limits reasoning in tokens; empty if there is none
 }
 
-// tongue is a dialect as one API spells it.
+// tongue is a dialect in the spelling of one API.
 type tongue struct {
 	spoken []spokenField
-	levels [len(effortWords)][]setting // what tells the model of an effort; nil: it lacks the effort
-	closed bool                        // an effort of the client that the model lacks would be refused
+	// settings that request an effort; nil if the model lacks the effort
+	levels [len(effortWords)][]setting
+	closed bool // the server refuses a client's effort that the model lacks
 }
 
 // setting is a value in the body of a request.
@@ -83,13 +83,13 @@ type setting struct {
 	json []byte
 }
 
-// place is a field of the body, or a member of the object that a field holds.
+// place is a field of the body, or a member of the object in a field.
 type place struct {
 	field  string
 	member string // empty for the field itself
 }
 
-// New compiles options that are valid. Its errors name a value that JSON cannot hold.
+// New compiles valid options. An error names a value that cannot be JSON.
 func New(o *Options) (*Dialect, error) {
 	chat, err := newTongue(o)
 	if err != nil {
@@ -98,7 +98,7 @@ func New(o *Options) (*Dialect, error) {
 	return &Dialect{chat: chat, responses: chat.inResponses(), efforts: chat.distinct(), budget: o.Budget}, nil
 }
 
-// inResponses is the same in the Responses API.
+// inResponses returns the same dialect for the Responses API.
 func (d *tongue) inResponses() *tongue {
 	out := &tongue{spoken: responsesFields, closed: d.closed}
 	for i, level := range &d.levels {
@@ -152,7 +152,7 @@ func newTongue(o *Options) (*tongue, error) {
 	return d, nil
 }
 
-// customSettings lists fields in the order of their names. It is never nil.
+// customSettings returns settings sorted by field name. It never returns nil.
 func customSettings(fields map[string]any) ([]setting, error) {
 	out := []setting{}
 	add := func(at place, v any) error {
@@ -177,8 +177,8 @@ func customSettings(fields map[string]any) ([]setting, error) {
 	return out, nil
 }
 
-// nearest is the rank of the effort that the model has and that is closest to the given one, the
-// lower of two that are equally close; -1 when the model cannot be told.
+// nearest returns the rank of the model's effort that is closest to the given one, the lower one of
+// two that are equally close; -1 if the model cannot be told.
 func (d *tongue) nearest(rank int) int {
 	best := -1
 	for i, level := range &d.levels {
@@ -189,8 +189,8 @@ func (d *tongue) nearest(rank int) int {
 	return best
 }
 
-// below is the rank of the next lower effort than the one that the model would be told for the given
-// one; -1 where it has none, or the given one is no word that is known.
+// below returns the rank of the next effort below the one that the model would be told for the
+// given one; -1 if there is none, or if the given effort is unknown.
 func (d *tongue) below(rank int) int {
 	if rank < 0 {
 		return -1
@@ -204,8 +204,8 @@ func (d *tongue) below(rank int) int {
 	return -1
 }
 
-// reasons is the rank of the least effort, from one on, with which the model reasons at all: a
-// budget bounds that, so it need not be turned off. Where there is none, it is the rank itself.
+// reasons returns the lowest rank, from the given one on, at which the model reasons at all: with a
+// token budget, reasoning need not be turned off. If there is none, it returns rank.
 func (d *tongue) reasons(rank int) int {
 	for i := rank; i > 0 && i < len(d.levels); i++ {
 		if d.levels[i] != nil && d.says(i) != None {
@@ -217,11 +217,11 @@ func (d *tongue) reasons(rank int) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// says is the effort of a level that the model was told of: what switches reasoning off is called
-// none, whatever was asked for.
+// says returns the effort of a level that the model was told. One that turns reasoning off is none,
+// whatever was requested.
 func (d *tongue) says(rank int) string { return fold(d.word(rank)) }
 
-// word is the same in the words that were sent, as the header reports it.
+// word returns the same as it was sent, for the header.
 func (d *tongue) word(rank int) string {
 	if off := d.levels[0]; off != nil && slices.EqualFunc(off, d.levels[rank], sameSetting) {
 		return None
@@ -229,10 +229,10 @@ func (d *tongue) word(rank int) string {
 	return effortWords[rank]
 }
 
-// maxWord is how much of a client's own word a header shows, in bytes.
+// maxWord limits a client's own word in a header, in bytes.
 const maxWord = 64
 
-// shown is a word of a client, fit for a header.
+// shown returns a client's word in a form that is safe for a header.
 func shown(word string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -244,7 +244,7 @@ func shown(word string) string {
 
 func sameSetting(a, b setting) bool { return a.place == b.place && bytes.Equal(a.json, b.json) }
 
-// tell writes a level into the body and returns its effort, and as the header reports it.
+// tell writes a level into the body and returns its effort and the word for the header.
 func (d *tongue) tell(p *openai.Patch, rank int) (effort, word string) {
 	for _, s := range d.levels[rank] {
 		if s.member == "" {
@@ -256,28 +256,28 @@ func (d *tongue) tell(p *openai.Patch, rank int) (effort, word string) {
 	return d.says(rank), d.word(rank)
 }
 
-// Want is what a route asks for, and from whom the request comes.
+// Want is what a route requests, and what is known about the client.
 type Want struct {
-	Effort   string // None, Low, Medium or High; empty when the route asks for nothing
-	Override bool   // the effort stands over what the client said
-	Named    bool   // the client named this very model, and so knows which dialect it speaks
-	// Less is one step less than what would be asked for, if the model has less. A request that
-	// says nothing counts as one for Medium.
+	Effort   string // None, Low, Medium or High; empty if the route requests none
+	Override bool   // Effort takes precedence over the client's
+	Named    bool   // the client named this very model, and so is expected to know its dialect
+	// Less lowers the effort by one step if the model has a lower one. A request without an effort
+	// counts as Medium.
 	Less bool
 
-	bounded bool // a budget is told besides
+	bounded bool // a budget is sent as well
 }
 
-// Apply tells the model how much to think, in its dialect: it notes in p what has to change in req.
-// It returns the effort that the request asks for in the end, None, Low, Medium or High: empty when
-// nobody asks a model that can be told, which then does as it pleases. word is the same as it was
-// sent, such as minimal or a word of the client's own.
+// Apply records in p the changes to req that tell the model how much to reason, in its dialect. It
+// returns the resulting effort, None, Low, Medium or High; empty if nobody requests an effort or
+// the model cannot be told, so that the model decides. word is the effort as sent, such as minimal
+// or a word of the client's own.
 //
-// What a client said, in whatever dialect, wins unless the route overrides it. A client that asked
-// for routing, or for another model, does not know which one answers, so its effort is translated;
-// one that named this model gets its words through as they are.
+// What a client requests, in any dialect, takes precedence unless the route overrides it. If the
+// client asked for routing or for another model, it does not know which model answers, and its
+// effort is translated. If it named this model, its words are sent unchanged.
 //
-// A request that no effort can be told in comes back as None.
+// A request in which no effort can be set returns None.
 func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort, word string) {
 	switch req.API {
 	case openai.Chat:
@@ -290,8 +290,8 @@ func (d *Dialect) Apply(p *openai.Patch, req *openai.Request, w Want) (effort, w
 	return None, None
 }
 
-// Bound sets the budget that the client of a translated request named, where the model has a field
-// for it and is to reason with an effort, as Apply returned it.
+// Bound sets the token budget that the client of a translated request named, if the model has a
+// field for it and reasons with the effort that Apply returned.
 func (d *Dialect) Bound(p *openai.Patch, req *openai.Request, effort string) {
 	if d.budget != "" && req.ThinkingBudget > 0 && effort != None {
 		p.SetField(d.budget, strconv.AppendInt(nil, req.ThinkingBudget, 10))
@@ -337,7 +337,7 @@ func (d *tongue) apply(p *openai.Patch, req *openai.Request, w Want) (effort, wo
 	return d.tell(p, rank)
 }
 
-// translate tells what a client said in other words than those of a level.
+// translate sends an effort that a client expressed in other words than those of a level.
 func (d *tongue) translate(p *openai.Patch, said spoken, rank int) (effort, word string) {
 	if said.partly {
 		d.clear(p, rank)
@@ -345,8 +345,8 @@ func (d *tongue) translate(p *openai.Patch, said spoken, rank int) (effort, word
 	return d.tell(p, rank)
 }
 
-// Tells reports whether a request says anything of reasoning once Apply has changed it, be it in the
-// client's words: not to a model without a dialect, of which the client did not speak either.
+// Tells reports whether a request sets reasoning after Apply, even in the client's words. It is
+// false for a model without a dialect if the client set nothing.
 func (d *Dialect) Tells(req *openai.Request, w Want) bool {
 	switch req.API {
 	case openai.Chat, openai.Response:
@@ -356,8 +356,8 @@ func (d *Dialect) Tells(req *openai.Request, w Want) bool {
 	return false
 }
 
-// Leaves reports whether it is left to the route how much the model thinks: the client did not say,
-// or the route's word stands over it.
+// Leaves reports whether the route decides how much the model reasons, because the client did not
+// say or the route overrides it.
 func (d *Dialect) Leaves(req *openai.Request, override bool) bool {
 	switch req.API {
 	case openai.Chat:
@@ -369,13 +369,13 @@ func (d *Dialect) Leaves(req *openai.Request, override bool) bool {
 	return false
 }
 
-// Efforts lists what a chat can ask of the model, from the least, as Apply reports it: of words
-// that tell the model the same, the least stands for all. It is empty where nothing can be told. The
-// caller must not change it.
+// Efforts lists the efforts that a chat can request from the model, lowest first, as Apply reports
+// them. Of words with the same effect only the lowest is listed. It is empty if nothing can be set.
+// The caller must not change it.
 func (d *Dialect) Efforts() []string { return d.efforts }
 
-// Standing is the one of Efforts that tells the model the same as an effort that Apply reported;
-// the effort itself where none does.
+// Standing returns the member of Efforts with the same effect as an effort that Apply reported; the
+// effort itself if there is none.
 func (d *Dialect) Standing(effort string) string {
 	rank := rankOf(effort)
 	if rank < 0 || d.chat.nearest(rank) < 0 {
@@ -384,8 +384,8 @@ func (d *Dialect) Standing(effort string) string {
 	return d.chat.least(d.chat.nearest(rank))
 }
 
-// least is what is reported of the least rank that tells the model the same as the given one, which
-// it has.
+// least returns the effort reported for the lowest rank with the same settings as the given one,
+// which the model must have.
 func (d *tongue) least(rank int) string {
 	for i := range d.levels {
 		if l := d.levels[i]; l != nil && slices.EqualFunc(l, d.levels[rank], sameSetting) {
@@ -395,7 +395,7 @@ func (d *tongue) least(rank int) string {
 	return d.says(rank)
 }
 
-// distinct lists what is reported of all levels, without repetition.
+// distinct lists the reported efforts of all levels without repetition.
 func (d *tongue) distinct() (out []string) {
 	for i := range d.levels {
 		if d.levels[i] == nil {
@@ -408,8 +408,8 @@ func (d *tongue) distinct() (out []string) {
 	return out
 }
 
-// silence removes what a client said about reasoning in other places than those that a level sets.
-// A model that cannot be told has rank -1.
+// silence removes what a client said about reasoning in places other than those that a level sets.
+// rank is -1 for a model that cannot be told.
 func (d *tongue) silence(p *openai.Patch, req *openai.Request, rank int) {
 	for _, f := range d.spoken {
 		if f.read(valueAt(req, f.place)) != "" {
@@ -419,7 +419,7 @@ func (d *tongue) silence(p *openai.Patch, req *openai.Request, rank int) {
 	d.clear(p, rank)
 }
 
-// clear does the same to the places of the dialect alone.
+// clear does this for the places of the dialect only.
 func (d *tongue) clear(p *openai.Patch, rank int) {
 	for _, level := range &d.levels {
 		for _, s := range level {
@@ -428,7 +428,7 @@ func (d *tongue) clear(p *openai.Patch, rank int) {
 	}
 }
 
-// remove takes out what is at a place, unless a level sets it.
+// remove removes the value at a place, unless a level sets it.
 func (d *tongue) remove(p *openai.Patch, at place, rank int) {
 	switch {
 	case rank >= 0 && slices.ContainsFunc(d.levels[rank], func(s setting) bool { return s.place == at }):
@@ -441,13 +441,13 @@ func (d *tongue) remove(p *openai.Patch, at place, rank int) {
 
 // spoken is what a client said about reasoning.
 type spoken struct {
-	effort string // one of effortWords, or a word of the client's own; empty when it said nothing
-	final  bool   // it spoke the model's dialect, and the model takes what it said
-	partly bool   // it used a field of the model's dialect, which says that effort otherwise
+	effort string // one of effortWords or a word of the client's own; empty if it said nothing
+	final  bool   // it used the model's dialect, and the model accepts the value
+	// it used a field of the model's dialect, but with a different value for that effort
+	partly bool
 }
 
-// said reads what the client's body says for itself: in the model's dialect first, then in all
-// the others.
+// said reads an effort from the client's body, first in the model's dialect and then in all others.
 func (d *tongue) said(req *openai.Request) spoken {
 	if s := d.heard(req); s.effort != "" {
 		return s
@@ -460,13 +460,13 @@ func (d *tongue) said(req *openai.Request) spoken {
 	return spoken{}
 }
 
-// heard reads what a client said in this dialect: the least of the efforts that its words stand
-// for. A word in the field of efforts is not final where the model is told of that effort in other
-// fields, nor where it is told in more fields than the client has set.
+// heard reads an effort in this dialect: the lowest one that the client's values stand for. A value
+// in an effort field is not final if the model is told this effort in other fields, or in more
+// fields than the client has set.
 func (d *tongue) heard(req *openai.Request) spoken {
 	var found setting
-	words := false // the field holds words, and no switch
-	whole := false // the client has set all the fields of some level
+	words := false // the field contains words, not a switch
+	whole := false // the client has set all fields of some level
 	for i, level := range &d.levels {
 		equal, set := 0, 0
 		for _, s := range level {
@@ -489,7 +489,8 @@ func (d *tongue) heard(req *openai.Request) spoken {
 	return d.understood(found, words, whole)
 }
 
-// understood is what a client said in a field of this dialect that no level has all of.
+// understood interprets a client's value in a field of this dialect when it matches no complete
+// level.
 func (d *tongue) understood(found setting, words, whole bool) spoken {
 	if found.json == nil {
 		return spoken{}
@@ -505,22 +506,22 @@ func (d *tongue) understood(found setting, words, whole bool) spoken {
 	return spoken{effort: e, final: !d.closed}
 }
 
-// ofEfforts reports whether a place is one in which clients name efforts to any model.
+// ofEfforts reports whether a place is one in which clients set an effort for any model.
 func (at place) ofEfforts() bool {
 	return at == place{field: effortField} || at == place{"reasoning", "effort"}
 }
 
-// effortField is where chat completions have the effort.
+// effortField is the effort field of chat completions.
 const effortField = "reasoning_effort"
 
-// spokenField is a place in which clients speak of reasoning.
+// spokenField is a place in which clients set reasoning.
 type spokenField struct {
 	place
 
 	read func(json []byte) string
 }
 
-// responsesFields are those of the Responses API, the most telling first.
+// responsesFields are the places in the Responses API, the most specific first.
 //
 //nolint:gochecknoglobals // constant table
 var responsesFields = []spokenField{
@@ -530,7 +531,7 @@ var responsesFields = []spokenField{
 	{place{"chat_template_kwargs", "thinking"}, effortOf},
 }
 
-// chatFields are those of chat completions, the most telling first.
+// chatFields are the places in chat completions, the most specific first.
 //
 //   - reasoning_effort: OpenAI, vLLM, Mistral;
 //   - chat_template_kwargs: the templates that vLLM and SGLang render;
@@ -552,7 +553,7 @@ var chatFields = []spokenField{
 	{place{"prompt_mode", ""}, switched},
 }
 
-// valueAt is the JSON value that the client sent at a place, nil when it sent none.
+// valueAt returns the JSON value that the client sent at a place; nil if there is none.
 func valueAt(req *openai.Request, at place) []byte {
 	if at.field == "chat_template_kwargs" && !req.ChatTemplateKwargs.Present() {
 		return nil // most requests have none
@@ -564,7 +565,7 @@ func valueAt(req *openai.Request, at place) []byte {
 	return openai.Member(v, at.member)
 }
 
-// effortIn reads a word of effort, in a JSON string.
+// effortIn reads an effort from a JSON string.
 func effortIn(b []byte) string {
 	if len(b) == 0 {
 		return ""
@@ -576,7 +577,7 @@ func effortIn(b []byte) string {
 	return word
 }
 
-// effortOf reads a switch that is on unless it says false.
+// effortOf reads a switch that is on unless it is false.
 func effortOf(b []byte) string {
 	switch string(b) {
 	case "", "null":
@@ -587,7 +588,7 @@ func effortOf(b []byte) string {
 	return Medium
 }
 
-// switched reads the words for on and off.
+// switched reads words for on and off.
 func switched(b []byte) string {
 	switch string(b) {
 	case "false", `"disabled"`:

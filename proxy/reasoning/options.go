@@ -67,12 +67,12 @@ type Options struct {
 	Budget string `yaml:"budget"`
 }
 
-// preset is what the name of a dialect stands for.
+// preset is the definition of a named dialect.
 type preset struct {
-	field   string   // DialectEffort, DialectKwargs or DialectCustom; empty for none
-	key     string   // of DialectKwargs; empty when the configuration has to name it
-	efforts []string // of DialectEffort
-	closed  bool     // a word of the client outside efforts would be refused
+	field   string   // DialectEffort, DialectKwargs or DialectCustom; empty if there is none
+	key     string   // for DialectKwargs; empty if the configuration must set it
+	efforts []string // for DialectEffort
+	closed  bool     // the server refuses a client's word outside efforts
 }
 
 // presetOf looks a dialect up.
@@ -204,7 +204,7 @@ func checkField(p *option.Problems, at, field string) {
 	}
 }
 
-// valueJSON encodes a value of the configuration. YAML has more kinds of values than JSON.
+// valueJSON encodes a value of the configuration, since YAML has more kinds of values than JSON.
 func valueJSON(v any) ([]byte, error) {
 	if err := checkJSON(v); err != nil {
 		return nil, err
