@@ -10,11 +10,12 @@ import (
 	"signalbox/internal/option"
 )
 
-// The levels of an endpoint: what can be asked of it beyond the API.
+// The levels of an endpoint: what it supports beyond the API.
 const (
 	LevelOpenAI = "openai" // nothing
-	LevelAPC    = "apc"    // vLLM with automatic prefix caching: it takes cache_salt and tells its state at /metrics
-	LevelAuto   = "auto"   // as its /metrics says; openai until then
+	// vLLM with automatic prefix caching: accepts cache_salt and reports its state at /metrics
+	LevelAPC  = "apc"
+	LevelAuto = "auto" // determined from /metrics; openai until then
 )
 
 // Options is the section `kv` of an endpoint.
@@ -93,12 +94,12 @@ const (
 	defaultInterval = 2 * time.Second
 	defaultTimeout  = time.Second
 	minInterval     = 100 * time.Millisecond
-	// maxPrefill bounds what a token of a prompt may be said to take, in microseconds, and how many
-	// of them are read a second.
+	// maxPrefill is the upper limit for the time per prompt token, in microseconds, and for the
+	// tokens read per second.
 	maxPrefill = 1e6
 )
 
-// Check reports every bad option to p, at being the path of the section.
+// Check reports every bad option to p; at is the path of the section.
 func (o *Options) Check(p *option.Problems, at string) {
 	check(p, at, o.Level, o.PrefillUsPerToken, o.Seats, o.Tokens)
 	if o.P2P == (Peer{}) {
@@ -112,7 +113,7 @@ func (o *Options) Check(p *option.Problems, at string) {
 	option.Between(p, at+".p2p.port", o.P2P.Port, 1, 65535)
 }
 
-// Check reports every bad option to p, at being the path of the section.
+// Check reports every bad option to p; at is the path of the section.
 func (o *ModelOptions) Check(p *option.Problems, at string) {
 	check(p, at, o.Level, o.PrefillUsPerToken, o.Seats, o.Tokens)
 	if !(o.WarmTokensPerS >= 0 && o.WarmTokensPerS <= maxPrefill) {
@@ -140,7 +141,7 @@ func check(p *option.Problems, at, level string, prefill float64, seats, tokens 
 	option.NotNegative(p, at+".tokens", tokens)
 }
 
-// Over returns the options with what m says where they say nothing.
+// Over returns the options, with unset ones taken from m.
 func (o *Options) Over(m *ModelOptions) Options {
 	return Options{
 		Level: cmp.Or(o.Level, m.Level, LevelOpenAI), PrefillUsPerToken: cmp.Or(o.PrefillUsPerToken, m.PrefillUsPerToken),
@@ -148,7 +149,7 @@ func (o *Options) Over(m *ModelOptions) Options {
 	}
 }
 
-// Prefill is PrefillUsPerToken as a duration; 0 when it is not given.
+// Prefill returns PrefillUsPerToken as a duration; 0 if unset.
 func (o *Options) Prefill() time.Duration {
 	return time.Duration(o.PrefillUsPerToken * float64(time.Microsecond))
 }

@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// Report is what a server says of itself at /metrics. Fields that it does not say are zero.
+// Report is what a server reports at /metrics. Missing values are zero.
 type Report struct {
-	VLLM    bool    // it is a vLLM, or speaks like one
+	VLLM    bool    // vLLM or compatible
 	Started float64 // process_start_time_seconds, Unix time
 	Queries float64 // vllm:prefix_cache_queries_total
 	Running int     // vllm:num_requests_running
 	Waiting int     // vllm:num_requests_waiting
-	Tokens  int     // that its cache holds: num_gpu_blocks x block_size of vllm:cache_config_info
-	Block   int     // tokens in a block of it: block_size of vllm:cache_config_info, the largest
-	Asleep  bool    // an engine is not: vllm:engine_sleep_state{sleep_state="awake"} is 0
-	Caching bool    // it shares prefixes: enable_prefix_caching of vllm:cache_config_info
+	Tokens  int     // cache size in tokens: num_gpu_blocks x block_size of vllm:cache_config_info
+	Block   int     // tokens per block: block_size of vllm:cache_config_info, the largest one
+	Asleep  bool    // an engine is not awake: vllm:engine_sleep_state{sleep_state="awake"} is 0
+	Caching bool    // shares prefixes: enable_prefix_caching of vllm:cache_config_info
 }
 
-// The bounds of what is read of a page, in bytes. vLLM's has some 100 KiB, a few hundred bytes a
-// line.
+// Limits of what is read of a page, in bytes. vLLM's page has about 100 KiB, with a few hundred
+// bytes per line.
 const (
 	maxPage = 4 << 20
 	maxLine = 64 << 10
 )
 
-// Read reads a page in the text format of Prometheus, as far as it is about a cache
-// (https://prometheus.io/docs/instrumenting/exposition_formats/). Numbers of several engines or
-// models on one page are added up. Lines that it does not understand are left out. Its only errors
-// are those of r and a page that is too long.
+// Read parses the parts of a page in the Prometheus text format that concern the cache
+// (https://prometheus.io/docs/instrumenting/exposition_formats/). Values of several engines or
+// models on one page are summed up. Lines that it does not understand are ignored. Errors are those
+// of r and a page that is too long.
 func Read(r io.Reader) (Report, error) {
 	var out Report
 	limited := &io.LimitedReader{R: r, N: maxPage + 1}
@@ -53,7 +53,7 @@ func Read(r io.Reader) (Report, error) {
 	return out, nil
 }
 
-// note takes in one sample.
+// note processes one sample.
 func (r *Report) note(name string, labels []byte, value float64) {
 	name, vllm := strings.CutPrefix(name, "vllm:")
 	if !vllm && name != "process_start_time_seconds" {
@@ -71,7 +71,7 @@ func (r *Report) note(name string, labels []byte, value float64) {
 		r.Waiting = count(float64(r.Waiting) + value)
 	case "cache_config_info":
 		r.config(labels)
-	case "engine_sleep_state": // requests that an engine has while it sleeps, or is paused, wait
+	case "engine_sleep_state": // requests to an engine wait while it sleeps or is paused
 		r.Asleep = r.Asleep || value == 0 && labelled(labels, "sleep_state", "awake")
 	}
 }
@@ -86,7 +86,8 @@ func labelled(labels []byte, name, want string) bool {
 	return false
 }
 
-// config takes in the labels of vllm:cache_config_info, which are the fields of vLLM's CacheConfig.
+// config processes the labels of vllm:cache_config_info, which are the fields of vLLM's
+// CacheConfig.
 func (r *Report) config(labels []byte) {
 	var blocks, size float64
 	for name, value := range each(labels) {
@@ -103,10 +104,10 @@ func (r *Report) config(labels []byte) {
 	r.Tokens = count(float64(r.Tokens) + blocks*size)
 }
 
-// maxCount bounds counts: nothing that a server has is more.
+// maxCount is an upper limit for counts that no server reaches.
 const maxCount = 1 << 40
 
-// count makes a number of things of a number.
+// count converts a value to a count.
 func count(x float64) int {
 	if !(x > 0) {
 		return 0
@@ -114,7 +115,7 @@ func count(x float64) int {
 	return int(min(x, maxCount))
 }
 
-// sample reads one line: NAME{LABELS} VALUE TIME, labels and time being optional.
+// sample parses one line: NAME{LABELS} VALUE TIME, where labels and time are optional.
 func sample(line []byte) (name, labels []byte, value float64, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] == '#' {
@@ -143,8 +144,8 @@ func sample(line []byte) (name, labels []byte, value float64, ok bool) {
 	return name, labels, value, true
 }
 
-// closing is the index of the brace that ends the labels at the front of b, -1 when there is none.
-// Values are in quotes and may hold braces.
+// closing returns the index of the brace that ends the labels at the beginning of b; -1 if there is
+// none. Values are quoted and may contain braces.
 func closing(b []byte) int {
 	quoted := false
 	for i := 0; i < len(b); i++ {
@@ -160,7 +161,7 @@ func closing(b []byte) int {
 	return -1
 }
 
-// each yields labels with their values, escapes as they are.
+// each yields labels with their values, in which escapes are not decoded.
 func each(labels []byte) func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		for {

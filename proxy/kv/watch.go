@@ -13,40 +13,41 @@ import (
 	"time"
 )
 
-// Target is one server that is asked.
+// Target is one server to poll.
 type Target struct {
 	URL     *url.URL // of its metrics
-	Bearer  string   // the header Authorization; empty for none
+	Bearer  string   // value of the Authorization header; empty if there is none
 	Options ScrapeOptions
-	// Transport is what it is asked through.
+	// Transport sends the requests.
 	Transport http.RoundTripper
-	// Told gets each report, from one goroutine at a time. It must be quick.
+	// Told receives each report, from one goroutine at a time. It must be fast.
 	Told func(now time.Time, r Report)
-	// Models is where the server lists its models, which is asked once for each start of its
-	// process; Served is the name of the one that counts.
+	// Models is the list of the server's models, read once per start of its process; Served is the
+	// name of the relevant one.
 	Models *url.URL
 	Served string
-	// Paused is where vLLM's development servers tell whether they are paused, which their metrics
-	// do not; nil: nobody asks.
+	// Paused is where vLLM's development servers report whether they are paused, which their
+	// metrics do not show; nil to skip this.
 	Paused *url.URL
-	// Rarely asks a server that is no vLLM, or has no such page, every rareInterval alone.
+	// Rarely polls a server that is not vLLM, or has no metrics, only every rareInterval.
 	Rarely bool
-	// Window gets the context window of that model, in tokens, where the server tells it; see Told.
+	// Window receives the context window of that model, in tokens, if the server reports it. It is
+	// called like Told.
 	Window func(tokens int)
 }
 
-// rareInterval is how often a server is asked that turned out to be another one: often enough to
-// find out when it is replaced, seldom enough for a public API.
+// rareInterval is how often a server that is not vLLM is polled: often enough to notice when it is
+// replaced, seldom enough for a public API.
 const rareInterval = 5 * time.Minute
 
 var (
-	errStatus    = errors.New("unexpected status") // a page that is none
-	errUnreached = errors.New("no response")       // a server that is down
+	errStatus    = errors.New("unexpected status") // not a metrics page
+	errUnreached = errors.New("no response")       // the server is down
 )
 
-// Watch reads the metrics of servers: it asks every target, at once and then at every interval,
-// until ctx ends or idle is closed. It returns when its goroutines have. A server that does not
-// answer is asked again at the next interval; its health is another's matter.
+// Watch polls every target, immediately and then at every interval, until ctx ends or idle is
+// closed. It returns when its goroutines have ended. A server that does not respond is polled again
+// at the next interval; health checks are separate.
 func Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -62,13 +63,14 @@ func Watch(ctx context.Context, targets []Target, idle <-chan struct{}) {
 	wg.Wait()
 }
 
-// follow asks one target.
+// follow polls one target.
 func follow(ctx context.Context, t *Target) {
 	interval := cmp.Or(time.Duration(t.Options.Interval), defaultInterval)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	known, since := false, 0.0 // the window, of the process that was started then
-	pausable := true           // as far as is known of that process
+	// whether the window is known, and the start time of the process that reported it
+	known, since := false, 0.0
+	pausable := true // as far as is known for that process
 	for {
 		r, err := ask(ctx, t)
 		if t.Rarely {
@@ -94,7 +96,7 @@ func follow(ctx context.Context, t *Target) {
 	}
 }
 
-// pause is when a server is asked again that said r, or failed.
+// pause returns the time until the next poll after a report r or an error.
 func pause(interval time.Duration, r *Report, err error) time.Duration {
 	if err == nil && r.VLLM || errors.Is(err, errUnreached) {
 		return interval
@@ -111,10 +113,11 @@ func ask(ctx context.Context, t *Target) (r Report, err error) {
 	return r, err
 }
 
-// maxModels bounds a list of models, in bytes.
+// maxModels limits a list of models, in bytes.
 const maxModels = 1 << 20
 
-// askWindow asks a server for the window of its model, and reports whether it has a list of models.
+// askWindow reads the context window of the model, and reports whether the server has a list of
+// models.
 func askWindow(ctx context.Context, t *Target) bool {
 	if t.Models == nil {
 		return true
@@ -136,8 +139,7 @@ func askWindow(ctx context.Context, t *Target) bool {
 	return true
 }
 
-// askPaused asks a server whether it is paused, and reports false for pausable when it is none that
-// tells.
+// askPaused asks a server whether it is paused; pausable is false if the server does not report it.
 func askPaused(ctx context.Context, t *Target) (paused, pausable bool) {
 	var says struct {
 		Paused bool `json:"is_paused"`
@@ -153,7 +155,7 @@ func getJSON(ctx context.Context, t *Target, from *url.URL, to any) error {
 	})
 }
 
-// get hands the body of one page to read.
+// get passes the body of one page to read.
 func get(
 	ctx context.Context, t *Target, from *url.URL, kind string, read func(io.Reader) error,
 ) error {
@@ -170,13 +172,15 @@ func get(
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10)) // read only to reuse the connection
+		// read only so that the connection can be reused
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 4<<10))
 		return fmt.Errorf("read %s: %w %d", from.Path, errStatus, res.StatusCode)
 	}
 	return read(res.Body)
 }
 
-// Metrics is where a server tells its metrics: path, /metrics unless given, beside the API at base.
+// Metrics returns the URL of a server's metrics: path, by default /metrics, next to the API at
+// base.
 func Metrics(base *url.URL, path string) *url.URL {
 	return base.ResolveReference(&url.URL{Path: cmp.Or(path, defaultPath)})
 }

@@ -20,92 +20,95 @@ import (
 	"signalbox/proxy/reasoning"
 )
 
-// Sketches remembers how long the answers of each model were, by the subject and the difficulty of
-// what was asked and by the effort of reasoning, and says which token limit the coming ones need.
-// It outlives a reload of the configuration. It is safe for concurrent use, holds at most
-// maxSketches sketches, and noting an answer allocates nothing once a sketch for its kind exists.
+// Sketches stores how long each model's responses were, by domain, complexity and effort, and
+// computes token limits for new requests. It outlives a reload of the configuration. It is safe for
+// concurrent use, holds at most maxSketches sketches, and does not allocate when it records a
+// response of a known kind.
 //
 // A sketch is a DDSketch (Masson, Rim and Lee, DDSketch: a fast and fully-mergeable quantile sketch
-// with relative-error guarantees, VLDB 2019): its quantiles are off by sketchError at most,
-// relative to the true one, however long the tail is. Old answers fade: their weight halves with
-// every halfLife answers of the same kind.
+// with relative-error guarantees, VLDB 2019). The relative error of its quantiles is at most
+// sketchError, however long the tail is. The weight of old responses halves with every halfLife
+// responses of the same kind.
 type Sketches struct {
 	buckets mapping.IndexMapping
 
-	mu    sync.Mutex // guards what follows; held for well under a microsecond
+	mu    sync.Mutex // guards the fields below; held for well under a microsecond
 	kinds map[key]*sketch
-	clock uint64 // counts uses, to tell which sketch was used last
+	clock uint64 // counts uses, to find the least recently used sketch
 }
 
-// Kind names the answers that share a sketch. An empty Domain or Complexity is one that was not
-// known. An empty Effort is that of a model that could be told and was not.
+// Kind identifies the responses that share a sketch. An empty Domain or Complexity is unknown. An
+// empty Effort means that the model could have been told an effort and was not.
 type Kind struct {
-	Model      string // as the configuration names it
+	Model      string // as named in the configuration
 	Domain     string // a label of the signal
 	Complexity string // a label of the signal
-	Effort     string // none, low, medium or high, see package reasoning
+	Effort     string // none, low, medium or high; see package reasoning
 }
 
-// all is the kind that holds every answer of the model at the same effort.
+// all returns the kind of all responses of the model at the same effort.
 func (k Kind) all() Kind { return Kind{Model: k.Model, Effort: k.Effort} }
 
-// key names a sketch. With neither domain nor complexity, it holds every answer of the model at an
-// effort.
+// key identifies a sketch. Without domain and complexity, it is for all responses of the model at
+// an effort.
 type key struct {
 	Kind
 
-	average bool // holds an average of model and domain, and no quantiles
+	average bool // for an average by model and domain, without quantiles
 }
 
-// sketch is what was seen of one kind of answers.
+// sketch holds what was observed of one kind of responses.
 type sketch struct {
 	quantiles *ddsketch.DDSketch // nil for averages
-	fresh     int                // answers since the weights were last halved
-	widened   float64            // the limit that the last truncated answers ask for, in tokens; fades like the answers
-	mean      float64            // of the lengths in tokens, of an average
-	seen      float64            // answers in mean, at most halfLife
-	used      uint64
+	fresh     int                // responses since the weights were last halved
+	// limit required by recently truncated responses, in tokens; decays like the responses
+	widened float64
+	mean    float64 // average length in tokens, if key.average
+	seen    float64 // responses in mean, at most halfLife
+	used    uint64
 }
 
 const (
 	maxSketches = 1024
 	// sketchError is the relative error of a quantile. The headroom is many times larger.
 	sketchError = 0.02
-	// limitQuantile is the share of answers that a limit has to let through before its headroom.
+	// limitQuantile is the share of responses that a limit must not cut, before its headroom.
 	limitQuantile = 0.99
-	// halfLife is after how many answers older ones count half, so that a sketch speaks for about
-	// twice as many: enough for the one in a hundred that decides, few enough to follow a change.
+	// halfLife is the number of responses after which older ones count half, so that a sketch
+	// covers about twice as many: enough for the one in a hundred that matters, few enough to
+	// follow a change.
 	halfLife = 512
-	// widening is by how much an answer that was cut short is taken to be longer than its limit.
+	// widening is the factor by which a truncated response is assumed to be longer than its limit.
 	widening = 2
-	// longestAnswer bounds automatic limits and what sketches hold, in tokens, and with it their
-	// memory. It is above the longest answers that models are run with: for its greatest effort,
-	// DeepSeek-V4-Pro wants a window of 384k (recipes.vllm.ai/deepseek-ai/DeepSeek-V4-Pro).
+	// longestAnswer limits automatic limits and the lengths in sketches, in tokens, and thereby
+	// their memory. It exceeds the longest responses that models are run with: DeepSeek-V4-Pro
+	// requires a window of 384k at its highest effort
+	// (recipes.vllm.ai/deepseek-ai/DeepSeek-V4-Pro).
 	longestAnswer = 1 << 19
-	// enoughForMean is how many answers an average needs.
+	// enoughForMean is the number of responses that an average needs.
 	enoughForMean = 10
 )
 
-// Ending tells what the length of an answer says.
+// Ending is how a response ended.
 type Ending uint8
 
-// What ended an answer.
+// The ways in which a response can end.
 const (
-	Ended   Ending = iota // the model said all it had to say
+	Ended   Ending = iota // the model finished
 	Cut                   // an automatic limit cut it: it would have been longer
-	Bounded               // somebody else's limit stood above it: no measure of what the model would say
+	Bounded               // another limit applied: its length says nothing about the model
 )
 
-// New makes an empty memory.
+// New returns an empty Sketches.
 func New() *Sketches {
 	buckets, err := mapping.NewLogarithmicMapping(sketchError)
 	if err != nil {
-		panic(err) // a constant out of range
+		panic(err) // a constant is out of range
 	}
 	return &Sketches{buckets: buckets, kinds: make(map[key]*sketch)}
 }
 
-// Observe notes the length of one answer in tokens. A length that is not positive says nothing.
+// Observe records the length of one response in tokens. A length that is not positive is ignored.
 func (l *Sketches) Observe(k Kind, tokens int64, how Ending) {
 	if tokens <= 0 {
 		return
@@ -131,10 +134,10 @@ func (l *Sketches) Observe(k Kind, tokens int64, how Ending) {
 	}
 }
 
-// Limit is the automatic max_tokens for answers of kind k, before it is fitted into a window: the
-// limitQuantile of what was seen times the headroom, from the model's other answers while there are
-// too few of this kind, from the table of o while there are too few of any.
-// It is in tokens, at least o.Floor.
+// Limit returns the automatic max_tokens for responses of kind k, in tokens and at least o.Floor,
+// before it is fitted into a window. It is the limitQuantile times the headroom. With too few
+// responses of this kind, the model's other responses are used; with too few of any, the table in
+// o.
 func (l *Sketches) Limit(k Kind, o *Options) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,9 +156,9 @@ func (l *Sketches) Limit(k Kind, o *Options) int {
 	return int(math.Ceil(min(max(n, float64(o.Floor)), longestAnswer)))
 }
 
-// Above is the automatic max_tokens for answers of kind k of which it is known that nearly all stay
-// below longest tokens: with the same headroom, floor and bound as Limit, and no less than answers
-// that were cut ask for.
+// Above returns the automatic max_tokens for responses of kind k when nearly all are known to be
+// shorter than longest tokens. Headroom, floor and upper limit are those of Limit, and so is the
+// minimum required by truncated responses.
 func (l *Sketches) Above(k Kind, longest float64, o *Options) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,9 +169,9 @@ func (l *Sketches) Above(k Kind, longest float64, o *Options) int {
 	return int(math.Ceil(min(max(n, float64(o.Floor)), longestAnswer)))
 }
 
-// Mean is the average length of a model's answers in a domain, in tokens, or of all its answers
-// while there are too few in the domain. known is false when there are too few of any. An empty
-// domain asks for all.
+// Mean returns the average length of a model's responses in a domain, in tokens, or of all its
+// responses if there are too few in the domain. known is false if there are too few of any. An
+// empty domain means all.
 func (l *Sketches) Mean(model, domain string) (tokens float64, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +183,7 @@ func (l *Sketches) Mean(model, domain string) (tokens float64, known bool) {
 	return 0, false
 }
 
-// sketch finds or makes the sketch of a kind. l.mu is held.
+// sketch returns the sketch of a kind, creating it if needed. The caller holds l.mu.
 func (l *Sketches) sketch(k key) *sketch {
 	s := l.kinds[k]
 	if s == nil {
@@ -202,7 +205,7 @@ func (l *Sketches) touch(s *sketch) {
 	s.used = l.clock
 }
 
-// forget drops the sketch that was not used for the longest time.
+// forget removes the least recently used sketch.
 func (l *Sketches) forget() {
 	var oldest key
 	used := uint64(math.MaxUint64)
@@ -214,7 +217,7 @@ func (l *Sketches) forget() {
 	delete(l.kinds, oldest)
 }
 
-// empty makes a sketch whose buckets for every length are allocated already.
+// empty returns a sketch with preallocated buckets for every length.
 func (l *Sketches) empty() *ddsketch.DDSketch {
 	bins := l.buckets.Index(longestAnswer) - l.buckets.Index(1) + 1
 	s := ddsketch.NewDDSketch(l.buckets, store.NewCollapsingLowestDenseStore(bins), store.NewCollapsingLowestDenseStore(1))
@@ -227,40 +230,40 @@ func (l *Sketches) empty() *ddsketch.DDSketch {
 	return s
 }
 
-// add notes an answer of n tokens, 1 to longestAnswer.
+// add records a response of n tokens, 1 to longestAnswer.
 func (s *sketch) add(n float64) {
 	if err := s.quantiles.Add(n); err != nil {
-		return // not finite, which a token count is not
+		return // only for infinite values, which token counts are not
 	}
 	if s.fresh++; s.fresh < halfLife {
 		return
 	}
 	s.fresh = 0
 	s.widened /= 2
-	_ = s.quantiles.Reweight(0.5) // fails for a factor that is not positive only
+	_ = s.quantiles.Reweight(0.5) // fails only for factors that are not positive
 }
 
-// addMean notes an answer in an average, in which an answer counts for less with each later one.
+// addMean adds a response to an average, in which the weight of earlier responses decays.
 func (s *sketch) addMean(n float64) {
 	s.seen = min(s.seen+1, halfLife)
 	s.mean += (n - s.mean) / s.seen
 }
 
-// quantile is the limitQuantile of a sketch that is not empty.
+// quantile returns the limitQuantile of a sketch that is not empty.
 func (s *sketch) quantile() float64 {
 	n, err := s.quantiles.GetValueAtQuantile(limitQuantile)
 	if err != nil {
-		return 0 // empty; the floor holds
+		return 0 // empty; the floor applies
 	}
 	return n
 }
 
-// of is the limit before answers were seen.
+// of returns the limit before any responses were observed.
 func (o *ColdStart) of(effort string) int {
 	switch effort {
 	case reasoning.Low:
 		return o.Low
-	case reasoning.Medium, "": // reasoning or not is up to the model: most that can do reason in some measure
+	case reasoning.Medium, "": // the model decides; most that can reason do so to some degree
 		return o.Medium
 	case reasoning.High:
 		return o.High

@@ -32,7 +32,7 @@ type ColdStart struct {
 	High int `yaml:"high"`
 }
 
-// DefaultOptions returns the options of an empty section.
+// DefaultOptions returns the defaults, those of an empty section.
 func DefaultOptions() Options {
 	return Options{
 		Floor: 256, Headroom: 1.5, MinAnswers: 100,
@@ -40,8 +40,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// maxMinAnswers is below half of halfLife, to which the weight of a sketch falls when it is first
-// halved.
+// maxMinAnswers is below half of halfLife, the weight of a sketch after its first halving.
 const maxMinAnswers = 250
 
 // Check reports every bad option to p; at is the path of the section.
