@@ -9,38 +9,38 @@ import (
 	"signalbox/proxy/fault"
 )
 
-// Classifier extracts signals from text. Implementations are safe for concurrent use.
+// Classifier computes signals from text. Implementations are safe for concurrent use.
 type Classifier interface {
-	// Extract sets every kind of need in set to known or unknown; a kind that it leaves alone is
-	// taken for unknown. It returns soon after ctx ends. It keeps neither text nor set, and what it
-	// stores in set is not changed afterwards.
+	// Extract sets every kind in need to known or unknown; a kind that it leaves unset counts as
+	// unknown. It returns soon after ctx ends. It keeps neither text nor set, and does not change
+	// what it stored in set afterwards.
 	Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 	// Signals returns the kinds that it can compute now.
 	Signals() signal.Mask
-	// Degraded names what does not work as configured, in words for /readyz; empty when all is
-	// well.
+	// Degraded describes what does not work as configured, for /readyz; empty when everything
+	// works.
 	Degraded() []string
 }
 
-// Interruptible is a Classifier that asks, whenever some signals are there and others are not yet,
-// which ones still matter, and cancels what is left of the work for the rest.
+// Interruptible is a Classifier that asks which signals still matter whenever some are ready and
+// others are not, and cancels the work for the rest.
 type Interruptible interface {
-	// ExtractWhile is Extract that calls still each time that kinds of need were set and others
-	// were not. Kinds that still does not return are left alone. still is called by one goroutine
-	// at a time, while no other touches set, and not after ExtractWhile has returned.
+	// ExtractWhile is Extract, but calls still each time that some kinds in need have been set and
+	// others have not. Kinds that still does not return are left unset. still is called by one
+	// goroutine at a time, while no other uses set, and never after ExtractWhile has returned.
 	ExtractWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
-	// ExtractAllWhile is the same with safety signals that read every part of the text.
+	// ExtractAllWhile is ExtractWhile with safety signals that read the whole text.
 	ExtractAllWhile(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, still func() signal.Mask)
 }
 
-// Thorough is a Classifier that reads a selection of a long prompt unless it is told to read it
-// all.
+// Thorough is a Classifier that reads a selection of a long prompt unless it is asked to read all
+// of it.
 type Thorough interface {
-	// ExtractAll is Extract with safety signals that read every part of the text.
+	// ExtractAll is Extract with safety signals that read the whole text.
 	ExtractAll(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 }
 
-// Extent says how much of a long text is read for safety.
+// Extent is how much of a long text is read for safety signals.
 type Extent uint8
 
 // The extents.
@@ -49,20 +49,22 @@ const (
 	Everything
 )
 
-// Reader reads the signals of requests with the classifier of one configuration, and tells them by
-// the names and thresholds of that. It is safe for concurrent use, and must not be copied.
+// Reader computes the signals of requests with the classifier of one configuration, and reports
+// them with its names and thresholds. It is safe for concurrent use and must not be copied.
 type Reader struct {
 	Classifier
 
-	Identity   decisionlog.Identity    // of the configuration
-	Thresholds map[signal.Kind]float64 // from which a label is told; a kind that is not there has none
-	Timeout    time.Duration           // of all that the rules of a request ask for; 0 where only the classifier bounds it
-	Patience   time.Duration           // how long the classifier looks for personal data; 0 where that is not known
-	keywords   keywordMemo             // of contexts
+	Identity decisionlog.Identity // of the configuration
+	// minimum score for a label; a kind without an entry has no threshold
+	Thresholds map[signal.Kind]float64
+	// for all signals that the rules of a request need; 0 leaves the limit to the classifier
+	Timeout  time.Duration
+	Patience time.Duration // how long the classifier searches for personal data; 0 if unknown
+	keywords keywordMemo   // for contexts
 }
 
-// Remaining is ctx for the next reading that the rules of a request ask for, after others, and the
-// stores that they asked, have taken spent: all of them together get Timeout.
+// Remaining returns a context for the next reading that the rules of a request need, after earlier
+// readings and lookups have taken spent. All of them together get Timeout.
 func (r *Reader) Remaining(ctx context.Context, spent time.Duration) (context.Context, context.CancelFunc) {
 	if r.Timeout <= 0 {
 		return ctx, func() {}
@@ -70,7 +72,7 @@ func (r *Reader) Remaining(ctx context.Context, spent time.Duration) (context.Co
 	return context.WithTimeout(ctx, r.Timeout-spent)
 }
 
-// ReadsAll reports whether the classifier can read everything.
+// ReadsAll reports whether the classifier can read the whole text.
 func (r *Reader) ReadsAll() bool {
 	switch r.Classifier.(type) {
 	case Thorough, Interruptible:
@@ -79,7 +81,7 @@ func (r *Reader) ReadsAll() bool {
 	return false
 }
 
-// read is Read of a text alone.
+// read is Read for a text without contexts.
 func (r *Reader) read(
 	ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set, how Extent, still func() signal.Mask,
 ) {
@@ -97,7 +99,7 @@ func (r *Reader) read(
 	}
 }
 
-// threshold is the probability from which a signal about attacks counts as one.
+// threshold returns the minimum probability of an attack signal.
 func (r *Reader) threshold(k signal.Kind) float64 {
 	if t, ok := r.Thresholds[k]; ok && t > 0 {
 		return t
@@ -105,18 +107,19 @@ func (r *Reader) threshold(k signal.Kind) float64 {
 	return 0.5
 }
 
-// Label is that of a value, as rules take it: a signal about attacks is one from its threshold on.
+// Label returns the label of a value as rules see it. An attack signal is an attack from its
+// threshold on.
 func (r *Reader) Label(k signal.Kind, v *signal.Value) string {
 	switch {
 	case signal.DefaultOrigins(k) == 0:
 		return v.Label
-	case float32(v.Score) >= float32(r.threshold(k)): // in the precision that rules compare in
+	case float32(v.Score) >= float32(r.threshold(k)): // in the precision in which rules compare
 		return k.String()
 	}
 	return benign
 }
 
-// Names are what the configuration calls the signals of a mask.
+// Names returns the configured names of the signals in a mask.
 func (r *Reader) Names(m signal.Mask) []string {
 	out := make([]string, 0, m.Len())
 	for _, k := range m.Kinds() {
@@ -125,11 +128,11 @@ func (r *Reader) Names(m signal.Mask) []string {
 	return out
 }
 
-// Name is what the configuration calls a signal.
+// Name returns the configured name of a signal.
 func (r *Reader) Name(k signal.Kind) string { return r.Identity.Names.Of(k) }
 
-// PersonalData reads all of a text for personal data. Errors: ErrClientGone, those of fault.Late,
-// LateError, and ErrNotRedacted where it could not be read.
+// PersonalData searches the whole text for personal data. Errors are ErrClientGone, those of
+// fault.Late, LateError, and ErrNotRedacted if the text could not be read.
 func (r *Reader) PersonalData(ctx context.Context, text *signal.Text) (*signal.Value, error) {
 	var set signal.Set
 	need := signal.MaskOf(signal.PII)

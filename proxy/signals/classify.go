@@ -17,15 +17,16 @@ import (
 
 // classifyBody is the body of POST /signalbox/v1/classify.
 type classifyBody struct {
-	Input    inputs          `json:"input"`
-	Messages json.RawMessage `json:"messages"` // in place of input: those of one chat completion
+	Input inputs `json:"input"`
+	// instead of input: the messages of a chat completion
+	Messages json.RawMessage `json:"messages"`
 	Signals  []string        `json:"signals"`
 }
 
 // inputs is one text or a list of texts.
 type inputs []string
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON parses either form.
 func (in *inputs) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		*in = make(inputs, 1)
@@ -44,7 +45,7 @@ func (in *inputs) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// notTextError is the index of a null among texts.
+// notTextError is the index of a null in a list of texts.
 type notTextError int
 
 func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", int(e)) }
@@ -53,39 +54,45 @@ func (e notTextError) Error() string { return fmt.Sprintf("input[%d] is null", i
 type Result struct {
 	State string `json:"state"` // evaluated or unknown
 	Label string `json:"label,omitempty"`
-	// probability of label; of jailbreak and injection always that of an attack; in [0,1]
+	// probability of label, in [0,1]; for jailbreak and injection always that of an attack
 	Score    *float64           `json:"score,omitempty"`
-	Scores   map[string]float32 `json:"scores,omitempty"` // of every label
+	Scores   map[string]float32 `json:"scores,omitempty"` // of all labels
 	Matched  []string           `json:"matched,omitempty"`
-	Entities *[]Entity          `json:"entities,omitempty"` // of pii
-	Coverage string             `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
-	Windows  int                `json:"windows,omitempty"`  // with windowed: how many cover the text
-	Read     int                `json:"read,omitempty"`     // with windowed: how many of them were read
-	Partial  bool               `json:"partial,omitempty"`  // some text could not be read
-	Reason   string             `json:"reason,omitempty"`   // why it is unknown or partial
-	Leans    float64            `json:"leans,omitempty"`    // how much of it comes from the turns before, in [0,1]
-	Verdicts []OriginVerdict    `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
-	// of these: origins that the messages have and that were not looked at
+	Entities *[]Entity          `json:"entities,omitempty"` // for pii
+	// windowed or compressed; absent if everything was read in one piece
+	Coverage string `json:"coverage,omitempty"`
+	// with windowed: number of windows in the text
+	Windows int    `json:"windows,omitempty"`
+	Read    int    `json:"read,omitempty"`    // with windowed: number of windows read
+	Partial bool   `json:"partial,omitempty"` // some text could not be read
+	Reason  string `json:"reason,omitempty"`  // why it is unknown or partial
+	// share of it that comes from earlier turns, in [0,1]
+	Leans float64 `json:"leans,omitempty"`
+	// for jailbreak and injection, by origin
+	Verdicts []OriginVerdict `json:"verdicts,omitempty"`
+	// for these: origins in the messages that were not read
 	NotRead []string `json:"not_read,omitempty"`
 }
 
 // Entity is a piece of personal data. Start and End are code points in the text of its segment.
 type Entity struct {
-	Type    string  `json:"type"`
-	Segment *int    `json:"segment,omitempty"` // index of the text in the request; absent where there is one
+	Type string `json:"type"`
+	// index of the text in the request; absent if there is only one
+	Segment *int    `json:"segment,omitempty"`
 	Start   int     `json:"start"`
 	End     int     `json:"end"`
 	Score   float64 `json:"score"`
 }
 
-// entitiesOf converts the spans of a value, which are in the order of the text, to code points. The
-// list is never nil.
+// entitiesOf converts the spans of a value, which are in text order, to code points. The result is
+// never nil.
 func entitiesOf(v *signal.Value, text *signal.Text) []Entity {
 	out := make([]Entity, 0, len(v.Spans))
-	segment, at, points := -1, 0, 0 // points is how many code points the first at bytes of the segment are
+	// points is the number of code points in the first at bytes of the segment
+	segment, at, points := -1, 0, 0
 	for _, s := range v.Spans {
 		if s.Segment >= len(text.Segments) || s.End > len(text.Segments[s.Segment].Text) {
-			continue // not of this text
+			continue // not in this text
 		}
 		said := text.Segments[s.Segment].Text
 		if s.Segment != segment || s.Start < at {
@@ -102,7 +109,7 @@ func entitiesOf(v *signal.Value, text *signal.Text) []Entity {
 	return out
 }
 
-// coverageOf says how much of the text a value speaks for.
+// coverageOf describes how much of the text a value covers.
 func coverageOf(v *signal.Value) (coverage string, windows, read int) {
 	switch v.Coverage {
 	case signal.Windowed:
@@ -114,11 +121,10 @@ func coverageOf(v *signal.Value) (coverage string, windows, read int) {
 	return "", 0, 0
 }
 
-// maxInputs bounds the texts of one request.
+// maxInputs is the maximum number of texts in one request.
 const maxInputs = 256
 
-// Results reads the signals of need from a text, and tells them by name. They are of no use when
-// ctx has ended.
+// Results computes the signals in need from a text, by name. They are unusable if ctx has ended.
 func (r *Reader) Results(ctx context.Context, text *signal.Text, need signal.Mask) map[string]Result {
 	var set signal.Set
 	r.Extract(ctx, text, need, &set)
@@ -130,8 +136,8 @@ func (r *Reader) Results(ctx context.Context, text *signal.Text, need signal.Mas
 	return out
 }
 
-// Parse reads the body of a request: the texts, and the signals that are asked for. l bounds
-// messages. Errors are those of the API.
+// Parse parses the body of a request and returns the texts and the requested signals. l limits
+// messages. Errors are API errors.
 func (r *Reader) Parse(body []byte, l openai.Limits) ([]signal.Text, signal.Mask, error) {
 	var in classifyBody
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -175,12 +181,12 @@ func (r *Reader) Parse(body []byte, l openai.Limits) ([]signal.Text, signal.Mask
 	return texts, need, nil
 }
 
-// always are the signals that a classification without a list tells, unknown where no model
-// computes them.
+// always are the signals in a classification without a list; they are unknown if no model computes
+// them.
 const always = 1<<signal.Keyword | 1<<signal.Language | 1<<signal.Domain | 1<<signal.Jailbreak |
 	1<<signal.Injection | 1<<signal.PII | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// texts are what signals are asked of. The errors are those of a chat completion.
+// texts returns the texts to classify. Errors are those of a chat completion.
 func (in *classifyBody) texts(l openai.Limits) ([]signal.Text, error) {
 	if len(in.Messages) > 0 {
 		req, err := openai.ParseChat(slices.Concat([]byte(`{"model":"-","messages":`), in.Messages,
@@ -211,7 +217,7 @@ func (r *Reader) resultOf(k signal.Kind, v *signal.Value, text *signal.Text) Res
 	Quote(out.Verdicts, v, text)
 	out.Coverage, out.Windows, out.Read = coverageOf(v)
 	out.Partial, out.Reason, out.Leans = v.Partial, string(v.Reason), leaning(v)
-	switch k { //nolint:exhaustive // the rest have a label and scores
+	switch k { //nolint:exhaustive // the others have a label and scores
 	case signal.Keyword:
 		out.Matched = v.Labels
 		return out

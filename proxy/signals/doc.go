@@ -1,8 +1,8 @@
-// Package signals reads the signals of requests, with the classifier of one configuration, and
-// tells them as the API, the logs and explanations do: by the names and thresholds of the
-// configuration, with places in code points, and by the origin of the text.
+// Package signals computes the signals of requests with the classifier of one configuration, and
+// reports them as the API, logs and explanations do: with configured names and thresholds,
+// positions in code points, and by origin of the text.
 //
-// It declares what the proxy wants of models, Classifier and what some of them can do beyond that,
-// and reads the bodies of requests that ask for signals. It knows no rules: which signals are
-// needed is for others to say, and what follows from them.
+// It declares the interfaces that the proxy requires of models, Classifier and its optional
+// extensions, and parses the bodies of requests for signals. It does not evaluate rules: the caller
+// decides which signals are needed and what follows from them.
 package signals

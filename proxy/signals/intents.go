@@ -11,41 +11,41 @@ import (
 	"signalbox/internal/openai"
 )
 
-// Teacher is implemented by a Classifier whose private intents can be looked at and added to
-// while it runs. Implementations are safe for concurrent use.
+// Teacher is implemented by a Classifier whose private intents can be listed and extended at run
+// time. Implementations are safe for concurrent use.
 type Teacher interface {
-	// Intents lists the intents in the order of the configuration; nil when there are none.
+	// Intents lists the intents in the order of the configuration; nil if there are none.
 	Intents() []Intent
-	// AddExamples adds examples to an intent, at once and for this process only, and returns how
-	// many were new and how many it has then. Errors: ErrUnknownIntent, *ExampleError, ctx's; any
-	// other means that examples cannot be compared now. Nothing was added then.
+	// AddExamples adds examples to an intent, effective immediately and for this process only. It
+	// returns the number of new examples and the total. Errors are ErrUnknownIntent, *ExampleError
+	// and that of ctx; any other error means that examples cannot be compared now. On an error
+	// nothing was added.
 	AddExamples(ctx context.Context, intent string, examples []string) (added, total int, err error)
 }
 
-// Intent is what is known of one private intent.
+// Intent describes one private intent.
 type Intent struct {
 	Name      string  `json:"name"`
 	Examples  int     `json:"examples"`
-	Live      int     `json:"live"` // of the examples, those that were added while running
+	Live      int     `json:"live"` // examples added at run time
 	Negatives int     `json:"negatives"`
-	Threshold float64 `json:"threshold"` // the score from which a text belongs to it, in [0,1]
+	Threshold float64 `json:"threshold"` // minimum score of a text, in [0,1]
 	Auto      bool    `json:"auto"`      // the threshold was derived from the examples
 }
 
-// ErrUnknownIntent reports a name that no intent of the configuration has.
+// ErrUnknownIntent reports a name that no configured intent has.
 var ErrUnknownIntent = errors.New("no such intent")
 
-// ExampleError is an example that cannot be added.
+// ExampleError reports an example that cannot be added.
 type ExampleError struct {
-	Index int // in the list given
+	Index int // in the list
 	Msg   string
 }
 
 // Error names the example and the problem.
 func (e *ExampleError) Error() string { return fmt.Sprintf("examples[%d] %s", e.Index, e.Msg) }
 
-// IntentThreshold returns the score from which a text belongs to a private intent; ok is false for
-// one that is not known.
+// IntentThreshold returns the minimum score of a private intent; ok is false for an unknown name.
 func (r *Reader) IntentThreshold(name string) (threshold float64, ok bool) {
 	teacher, teaches := r.Classifier.(Teacher)
 	if !teaches {
@@ -59,10 +59,11 @@ func (r *Reader) IntentThreshold(name string) (threshold float64, ok bool) {
 	return 0, false
 }
 
-// maxExamples bounds the examples of one request: each costs a run of the model.
+// maxExamples is the maximum number of examples in one request, since each requires a pass of the
+// model.
 const maxExamples = 1024
 
-// ParseExamples reads the body of a request that adds examples. Errors are those of the API.
+// ParseExamples parses the body of a request that adds examples. Errors are API errors.
 func ParseExamples(body []byte) ([]string, error) {
 	var in struct {
 		Examples []string `json:"examples"`

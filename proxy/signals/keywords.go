@@ -10,16 +10,16 @@ import (
 )
 
 // keywordMemo remembers which keyword sets of one configuration occur in which contexts, so that
-// each is read once.
+// each context is searched once.
 type keywordMemo struct {
 	mu   sync.Mutex // guards sets
 	sets map[blob.Sum][]string
 }
 
-// maxKeywordMemo bounds the memo; a full one starts anew.
+// maxKeywordMemo is the maximum size of the memo; a full one is cleared.
 const maxKeywordMemo = 4096
 
-// of returns the keyword sets in a context; ok is false when they could not be looked for.
+// of returns the keyword sets in a context; ok is false if they could not be searched.
 func (m *keywordMemo) of(ctx context.Context, c Classifier, s *memory.Snapshot) (sets []string, ok bool) {
 	m.mu.Lock()
 	sets, ok = m.sets[s.Sum]

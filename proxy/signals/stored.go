@@ -10,15 +10,15 @@ import (
 	"signalbox/proxy/resolve"
 )
 
-// askedSignals are signals of what a request is about that are read from its question alone: an
-// intent, and the language of the response, are the client's and not those of a document.
+// askedSignals are computed from the question alone: the intent, and the language of the response,
+// are the client's and not a document's.
 const askedSignals = 1<<signal.Language | 1<<signal.Embedding | 1<<signal.Intent
 
-// topicSignals are read from the question and what the contexts say in short.
+// topicSignals are computed from the question and the skeletons of the contexts.
 const topicSignals = 1<<signal.Domain | 1<<signal.Complexity | 1<<signal.FactCheck
 
-// AddStored adds to the signals of need, which were read, what was found in the contexts of a
-// request when they were stored: their text is not read again.
+// AddStored adds what was found in a request's contexts when they were stored to the signals in
+// need, which were computed before. The text of contexts is not read again.
 func (r *Reader) AddStored(ctx context.Context, of *resolve.Contexts, need signal.Mask, set *signal.Set) {
 	for _, k := range Attacks() {
 		if need.Has(k) {
@@ -40,12 +40,12 @@ func (r *Reader) AddStored(ctx context.Context, of *resolve.Contexts, need signa
 // sourceStored is the source of a value that stored verdicts decided.
 const sourceStored = "stored context"
 
-// Attacks are the kinds of signals about attacks, which tell origins apart.
+// Attacks returns the attack signals, which distinguish origins.
 func Attacks() [2]signal.Kind { return [...]signal.Kind{signal.Jailbreak, signal.Injection} }
 
-// addAttack adds to v, of a kind of signals about attacks, what is stored of the contexts: they are
-// data. Without a stored verdict v speaks of a part only. Of a signal that reads no data nothing
-// changes.
+// addAttack adds the stored verdicts of the contexts, whose origin is data, to the value v of
+// attack signal k. Without a stored verdict, v becomes partial. A signal that does not read data is
+// unchanged.
 func (r *Reader) addAttack(of *resolve.Contexts, k signal.Kind, v *signal.Value) {
 	stored, id := of.Verdicts.Attack(k), &r.Identity
 	switch {
@@ -53,7 +53,7 @@ func (r *Reader) addAttack(of *resolve.Contexts, k signal.Kind, v *signal.Value)
 		return
 	case v.State == signal.Unknown && stored == nil:
 		return
-	case v.State == signal.Unknown: // the rest may be worse
+	case v.State == signal.Unknown: // the rest may score higher
 		*v = signal.Value{
 			State: signal.Known, Source: v.Source, Provider: v.Provider, Elapsed: v.Elapsed,
 			Partial: true, Reason: v.Reason,
@@ -82,8 +82,8 @@ func (r *Reader) addAttack(of *resolve.Contexts, k signal.Kind, v *signal.Value)
 // benign is the label of a text that is no attack.
 const benign = "benign"
 
-// addVerdict makes the verdict of v about data the higher one of what is there and what is stored,
-// which is nil when that is unknown, and returns its score. Where the text was, nobody knows.
+// addVerdict raises the verdict of v for data to the stored score if that is higher, and returns
+// the result. stored is nil if unknown. The position in the text is not known.
 func addVerdict(v *signal.Value, stored *float64) float64 {
 	v.Verdicts = slices.Clone(v.Verdicts)
 	at := slices.IndexFunc(v.Verdicts,
@@ -105,11 +105,11 @@ func addVerdict(v *signal.Value, stored *float64) float64 {
 	return data.Score
 }
 
-// storedSegment stands for the index of a segment where a verdict is about a text of a context.
+// storedSegment is the segment index of a verdict about the text of a context.
 const storedSegment = -1
 
-// addPII adds the types of personal data that are stored of the contexts. Without a stored verdict
-// v speaks of a part only.
+// addPII adds the types of personal data stored for the contexts. Without a stored verdict, v
+// becomes partial.
 func addPII(stored contexts.Verdicts, v *signal.Value) {
 	switch {
 	case v.State == signal.NotExtracted, v.State == signal.Unknown && len(stored.PII) == 0:
@@ -140,8 +140,8 @@ func addPII(stored contexts.Verdicts, v *signal.Value) {
 	}
 }
 
-// addKeywords adds the keyword sets that occur in the contexts. A set may be what a route blocks,
-// so contexts must not hide it.
+// addKeywords adds the keyword sets that occur in the contexts. Contexts must be included, since a
+// route may block a set.
 func (r *Reader) addKeywords(ctx context.Context, of *resolve.Contexts, set *signal.Set) {
 	v := *set.Value(signal.Keyword)
 	if v.State != signal.Known {
@@ -161,9 +161,9 @@ func (r *Reader) addKeywords(ctx context.Context, of *resolve.Contexts, set *sig
 	set.Put(signal.Keyword, v)
 }
 
-// Read fills in the signals of need of a request from its text, as long as still names them: it is
-// called as Interruptible has it, or never. What a request is about that names contexts is read
-// from its question and what they say in short.
+// Read computes the signals in need of a request from its text, as long as still returns them.
+// still is called as in Interruptible, or never. For a request with contexts, topic signals are
+// computed from its question and the skeletons of the contexts.
 func (r *Reader) Read(
 	ctx context.Context, of *resolve.Contexts, text *signal.Text, need signal.Mask, set *signal.Set, how Extent,
 	still func() signal.Mask,

@@ -8,32 +8,34 @@ import (
 	"signalbox/proxy/resolve"
 )
 
-// Trace is what became of one signal.
+// Trace describes one signal of a decision.
 type Trace struct {
-	State    string    `json:"state"`              // evaluated, skipped or unknown
-	Value    string    `json:"value,omitempty"`    // the label
-	Labels   []string  `json:"labels,omitempty"`   // of keyword the sets that matched, of pii the types found
+	State string `json:"state"`           // evaluated, skipped or unknown
+	Value string `json:"value,omitempty"` // the label
+	// for keyword: sets that matched; for pii: types found
+	Labels   []string  `json:"labels,omitempty"`
 	Score    *float64  `json:"score,omitempty"`    // probability of the label, in [0,1]
-	Entities *[]Entity `json:"entities,omitempty"` // of pii
-	// of intent: the score from which the intent holds that the score is of
+	Entities *[]Entity `json:"entities,omitempty"` // for pii
+	// for intent: minimum score of the intent that the score belongs to
 	Threshold *float64 `json:"threshold,omitempty"`
-	Nearest   string   `json:"nearest,omitempty"`  // that intent, where it does not hold
-	Coverage  string   `json:"coverage,omitempty"` // windowed or compressed; absent when all was read in one piece
-	Windows   int      `json:"windows,omitempty"`  // with windowed: how many cover the text
-	Read      int      `json:"read,omitempty"`     // with windowed: how many of them were read
-	Partial   bool     `json:"partial,omitempty"`  // some text could not be read
-	// how much of it comes from the turns before, in [0,1]: the last one follows them
+	Nearest   string   `json:"nearest,omitempty"` // that intent, if its threshold was not reached
+	// windowed or compressed; absent if everything was read in one piece
+	Coverage string `json:"coverage,omitempty"`
+	Windows  int    `json:"windows,omitempty"` // with windowed: number of windows in the text
+	Read     int    `json:"read,omitempty"`    // with windowed: number of windows read
+	Partial  bool   `json:"partial,omitempty"` // some text could not be read
+	// share of it that comes from earlier turns, in [0,1], when the last turn depends on them
 	Leans float64 `json:"leans,omitempty"`
 	// why it is unknown or partial, or was not computed
 	Reason string  `json:"reason,omitempty"`
-	Ms     float64 `json:"ms"` // time spent, in milliseconds; signals of one pass share it
+	Ms     float64 `json:"ms"` // time in milliseconds; signals of one pass share it
 
-	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // of jailbreak and injection, by origin
-	// of these: origins that the request has text of and that nothing looked at
+	Verdicts []OriginVerdict `json:"verdicts,omitempty"` // for jailbreak and injection, by origin
+	// for these: origins of text in the request that were not read
 	NotRead []string `json:"not_read,omitempty"`
 }
 
-// Trace tells what became of a signal.
+// Trace returns the description of a signal.
 func (r *Reader) Trace(k signal.Kind, v *signal.Value, text *signal.Text) Trace {
 	t := Trace{Ms: float64(v.Elapsed.Microseconds()) / 1000}
 	switch v.State {
@@ -61,8 +63,8 @@ func (r *Reader) Trace(k signal.Kind, v *signal.Value, text *signal.Text) Trace 
 	return t
 }
 
-// Explain is Trace of a signal of a request that is at hand: with the origins that were not read,
-// the text of contexts among them, and the intent that the score is of.
+// Explain is Trace for a request, with the origins that were not read, including the text of
+// contexts, and the intent that the score belongs to.
 func (r *Reader) Explain(k signal.Kind, v *signal.Value, text *signal.Text, of *resolve.Contexts) Trace {
 	t := r.Trace(k, v, text)
 	if v.State != signal.NotExtracted {
@@ -74,7 +76,7 @@ func (r *Reader) Explain(k signal.Kind, v *signal.Value, text *signal.Text, of *
 	return t
 }
 
-// traceIntent tells which private intent the score is of, and from which score it holds.
+// traceIntent adds the private intent that the score belongs to and its threshold.
 func (r *Reader) traceIntent(t *Trace, v *signal.Value) {
 	_, ok := r.Classifier.(Teacher)
 	at := slices.Index(v.Probs, float32(v.Score))

@@ -7,26 +7,25 @@ import (
 	"signalbox/internal/signal"
 )
 
-// OriginVerdict is what a signal about attacks says of the text of one origin, and where the
-// sentence stands that speaks most for an attack. Start and End are code points in the text of its
-// segment.
+// OriginVerdict is the result of an attack signal for the text of one origin, with the position of
+// the sentence with the highest score. Start and End are code points in the text of its segment.
 type OriginVerdict struct {
 	Origin  string  `json:"origin"`            // any, instructions, user, model or data
 	Score   float64 `json:"score"`             // probability of an attack, in [0,1]
-	Windows int     `json:"windows"`           // that cover the text
-	Read    int     `json:"read"`              // of them
+	Windows int     `json:"windows"`           // number of windows in the text
+	Read    int     `json:"read"`              // number of windows read
 	Partial bool    `json:"partial,omitempty"` // some text of the origin could not be read
-	// the score is that of a stored context, whose text is not here
+	// the score is that of a stored context, whose text is not available here
 	Stored bool `json:"stored,omitempty"`
 	// index of the text in the request; absent with stored
 	Segment *int `json:"segment,omitempty"`
 	Start   *int `json:"start,omitempty"`
 	End     *int `json:"end,omitempty"`
-	// of the sentence; only for those who ask what is decided, never in a log
+	// of the sentence; only in explanations, never in a log
 	Text string `json:"text,omitempty"`
 }
 
-// originVerdicts tells the verdicts of a value, without the text of the sentences.
+// originVerdicts converts the verdicts of a value, without the text of the sentences.
 func originVerdicts(v *signal.Value, text *signal.Text) []OriginVerdict {
 	var out []OriginVerdict
 	for i := range v.Verdicts {
@@ -46,7 +45,7 @@ func originVerdicts(v *signal.Value, text *signal.Text) []OriginVerdict {
 	return out
 }
 
-// Quote adds the text of the sentences to what originVerdicts made of the same value and text.
+// Quote adds the text of the sentences to the result of originVerdicts for the same value and text.
 func Quote(told []OriginVerdict, v *signal.Value, text *signal.Text) {
 	for i := range told {
 		if said, ok := segmentOf(&v.Verdicts[i], text); ok {
@@ -55,7 +54,7 @@ func Quote(told []OriginVerdict, v *signal.Value, text *signal.Text) {
 	}
 }
 
-// segmentOf is the text that a verdict points into; ok is false when it points to nothing there.
+// segmentOf returns the text that a verdict refers to; ok is false if it is not there.
 func segmentOf(o *signal.Verdict, text *signal.Text) (said string, ok bool) {
 	if o.Segment < 0 || o.Segment >= len(text.Segments) {
 		return "", false
@@ -64,8 +63,8 @@ func segmentOf(o *signal.Verdict, text *signal.Text) (said string, ok bool) {
 	return said, 0 <= o.Start && o.Start < o.End && o.End <= len(said)
 }
 
-// notRead names the origins that a request has text of and that a signal about attacks does not
-// look at; contexts are data.
+// notRead lists the origins of text in a request that an attack signal does not read; contexts are
+// data.
 //
 //nolint:revive // whether there are contexts
 func (r *Reader) notRead(k signal.Kind, text *signal.Text, contexts bool) []string {
@@ -89,5 +88,5 @@ func (r *Reader) notRead(k signal.Kind, text *signal.Text, contexts bool) []stri
 	return out
 }
 
-// leaning is how much of a value comes from the turns before, to two digits.
+// leaning returns the share of a value that comes from earlier turns, rounded to two digits.
 func leaning(v *signal.Value) float64 { return math.Round(float64(v.Leans)*100) / 100 }
