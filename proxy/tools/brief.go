@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// maxDepth is how deep a schema is read; what lies below stays as it is.
+// maxDepth is the depth to which a schema is read; anything deeper is left unchanged.
 const maxDepth = 16
 
-// member is one of an object of JSON.
+// member is one member of a JSON object.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// members returns those of an object in their order; false for what is none.
+// members returns the members of an object in their order; false for other values.
 func members(raw []byte) ([]member, bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -34,7 +34,7 @@ func members(raw []byte) ([]member, bool) {
 	return out, true
 }
 
-// object spells members, those for which f returns nil left out.
+// object builds an object from members; those for which f returns nil are omitted.
 func object(list []member, f func(m member) json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range list {
@@ -45,15 +45,15 @@ func object(list []member, f func(m member) json.RawMessage) json.RawMessage {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		key, _ := json.Marshal(m.key) // a string can be spelled
+		key, _ := json.Marshal(m.key) // strings can always be marshalled
 		out = append(append(append(out, key...), ':'), value...)
 	}
 	return append(out, '}')
 }
 
-// brief is a tool whose description is empty and whose schema has none; what is no tool stays as it
-// is. A description is not left out, for there are chat templates that put it into the prompt
-// whether it is there or not, and fail.
+// brief returns a tool with an empty description and a schema without descriptions; anything that
+// is not a tool is unchanged. The description is kept as an empty one, since some chat templates
+// insert it unconditionally and fail if it is missing.
 func brief(raw json.RawMessage) json.RawMessage {
 	list, ok := members(raw)
 	if !ok {
@@ -67,7 +67,7 @@ func brief(raw json.RawMessage) json.RawMessage {
 	})
 }
 
-// briefMember is the value of a member of a function.
+// briefMember returns the brief value of a member of a function.
 func briefMember(m member) json.RawMessage {
 	switch m.key {
 	case "description":
@@ -78,7 +78,7 @@ func briefMember(m member) json.RawMessage {
 	return compact(m.value)
 }
 
-// schema is a schema without what explains it.
+// schema returns a schema without its explanations.
 func schema(raw json.RawMessage, depth int) json.RawMessage {
 	list, ok := members(raw)
 	if !ok || depth == maxDepth {
@@ -103,7 +103,7 @@ func schema(raw json.RawMessage, depth int) json.RawMessage {
 	})
 }
 
-// schemas are those of a list; what is none stays as it is.
+// schemas returns the brief schemas of a list; any other value is unchanged.
 func schemas(raw json.RawMessage, depth int) json.RawMessage {
 	var list []json.RawMessage
 	if depth == maxDepth || json.Unmarshal(raw, &list) != nil || list == nil {
@@ -125,15 +125,15 @@ func raws(list []json.RawMessage) [][]byte {
 
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it was JSON
+	_ = json.Compact(&b, raw) // it is valid JSON
 	return b.Bytes()
 }
 
-// cost is about how many tokens a text of JSON takes, its white space apart: a word of up to seven
-// letters is one, and so are three digits and two signs.
+// cost estimates the tokens of a JSON text without its white space: words of up to seven letters
+// are one token, and so are three digits or two other characters.
 func cost(raw []byte) int {
 	n, run, class := 0, 0, 0
-	each := [...]int{1, 7, 3, 2} // runes of a token, by class
+	each := [...]int{1, 7, 3, 2} // runes per token, by class
 	end := func() { n += (run + each[class] - 1) / each[class] }
 	for _, r := range string(raw) {
 		next := 3

@@ -2,7 +2,7 @@ package tools
 
 import "encoding/json"
 
-// message is what is read of a message or of an item.
+// message is the part of a message or item that is read.
 type message struct {
 	Role         string   `json:"role"`
 	Type         string   `json:"type"`
@@ -13,9 +13,9 @@ type message struct {
 	} `json:"tool_calls"`
 }
 
-// Called returns the names of the functions that a conversation has called, in the order of the
-// calls, and how many of these were made before the user spoke last. messages is the value of
-// `messages` or of `input`. What cannot be read calls nothing.
+// Called returns the names of the functions that a conversation has called, in order, and how many
+// of the calls were made before the user's last message. messages is the value of `messages` or of
+// `input`. Invalid parts are ignored.
 func Called(messages []byte) (names []string, before int) {
 	var list []json.RawMessage
 	if len(messages) == 0 || messages[0] != '[' || json.Unmarshal(messages, &list) != nil {
@@ -28,7 +28,7 @@ func Called(messages []byte) (names []string, before int) {
 	}
 	for _, raw := range list {
 		var m message
-		_ = json.Unmarshal(raw, &m) // of what fits badly the rest is read
+		_ = json.Unmarshal(raw, &m) // the valid parts are read anyway
 		if m.Role == "user" {
 			before = len(names)
 		}
@@ -43,7 +43,7 @@ func Called(messages []byte) (names []string, before int) {
 	return names, before
 }
 
-// Mentions returns all strings of a value of JSON, such as tool_choice.
+// Mentions returns all strings in a JSON value, such as tool_choice.
 func Mentions(raw []byte) map[string]bool {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {

@@ -15,23 +15,24 @@ import (
 )
 
 const (
-	// toolTime bounds what embeddings of tools may take. What is embedded is remembered, so a list
-	// that is too long for it is known when it comes again.
+	// toolTime limits the time for embedding tools. Embeddings are remembered, so a list that takes
+	// longer is complete in a later request.
 	toolTime = 500 * time.Millisecond
-	// toolTurns is how many turns of the user are embedded, the latest ones.
+	// toolTurns is the number of latest user turns that are embedded.
 	toolTurns = 16
-	// toolLists and toolVectors are how many lists and embeddings are remembered: 512 lists of some
-	// 100 KiB, with their brief forms, and 6 MiB.
+	// toolLists and toolVectors are the numbers of lists and embeddings remembered: 512 lists of
+	// about 100 KiB, with their brief forms, and 6 MiB.
 	toolLists   = 512
 	toolVectors = 4096
 )
 
-// headerTools tells how many tools went to the model and how many the client had named, as 8/60.
+// headerTools contains the number of tools offered to the model and the number in the request, such
+// as 8/60.
 const headerTools = "X-Signalbox-Tools"
 
-// Classifier gives texts embeddings. Implementations are safe for concurrent use.
+// Classifier computes embeddings of texts. Implementations are safe for concurrent use.
 type Classifier interface {
-	// Extract sets every kind of need in set to known or unknown.
+	// Extract sets every kind in need to known or unknown.
 	Extract(ctx context.Context, text *signal.Text, need signal.Mask, set *signal.Set)
 	// Signals returns the kinds that it can compute now.
 	Signals() signal.Mask
@@ -44,7 +45,7 @@ type Memo struct {
 	vectors *bounded.Cache[[]float32]
 }
 
-// NewMemo makes an empty memo.
+// NewMemo returns an empty memo.
 func NewMemo() *Memo {
 	return &Memo{
 		lists:   bounded.New[*List](toolLists),
@@ -52,18 +53,18 @@ func NewMemo() *Memo {
 	}
 }
 
-// Choice is a list of tools of which some stay away from the model. nil stands for all of them.
+// Choice is a list of tools of which some are withheld from the model. nil means that all are
+// offered.
 type Choice struct {
-	Field string // of the body
+	Field string // field of the body
 	JSON  []byte // its value
 	kept  int
 	named int
 }
 
-// Choose returns what is kept of the tools of a request; nil where that is all of them, as where
-// want is nil, and where the request goes on with turns that only the server knows: which tools
-// were offered and called there cannot be told. It never fails a request: what cannot be read is
-// sent as it is.
+// Choose returns the tools of a request to offer. It returns nil for all of them: if want is nil,
+// or if the request continues turns stored only by the server, where the tools offered and called
+// are unknown. It never fails a request: an unreadable list is sent unchanged.
 func (m *Memo) Choose(
 	ctx context.Context, by Classifier, req *openai.Request, want *rules.Tools,
 ) *Choice {
@@ -95,7 +96,7 @@ func (m *Memo) Choose(
 	return out
 }
 
-// list reads a list of tools; nil where there is none, or an empty one.
+// list parses a list of tools; nil if there is none or it is empty.
 func (m *Memo) list(raw []byte) *List {
 	if raw == nil {
 		return nil
@@ -112,7 +113,7 @@ func (m *Memo) list(raw []byte) *List {
 	return list
 }
 
-// forms picks the forms of the tools; nil where nothing can be told.
+// forms selects the forms of the tools; nil if there is no basis for a choice.
 func (m *Memo) forms(
 	ctx context.Context, by Classifier, req *openai.Request, want *rules.Tools, list *List, field string,
 ) []Form {
@@ -151,7 +152,7 @@ func (m *Memo) turns(ctx context.Context, by Classifier, req *openai.Request) []
 	return turns
 }
 
-// moment returns what the user says last and the model said before.
+// moment returns the user's last message and what the model said before.
 func (m *Memo) moment(ctx context.Context, by Classifier, req *openai.Request) *Moment {
 	out := new(Moment)
 	for i := range slices.Backward(req.Messages) {
@@ -170,12 +171,12 @@ func (m *Memo) moment(ctx context.Context, by Classifier, req *openai.Request) *
 	return out
 }
 
-// vectorsOf returns the embeddings of the tools, as far as there is time for them.
+// vectorsOf returns the embeddings of the tools, as far as time permits.
 func (m *Memo) vectorsOf(ctx context.Context, by Classifier, list *List) [][]float32 {
 	vectors := make([][]float32, list.Len())
 	for i := range vectors {
 		if list.Name(i) == "" {
-			vectors[i] = []float32{} // is always kept
+			vectors[i] = []float32{} // always kept
 			continue
 		}
 		vectors[i] = m.vector(ctx, by, list.Text(i))
@@ -183,7 +184,7 @@ func (m *Memo) vectorsOf(ctx context.Context, by Classifier, list *List) [][]flo
 	return vectors
 }
 
-// vector returns the embedding of a text; nil where there is no time for it.
+// vector returns the embedding of a text; nil if time ran out.
 func (m *Memo) vector(ctx context.Context, by Classifier, text string) []float32 {
 	key := sha256.Sum256([]byte(text))
 	if v, ok := m.vectors.Get(key); ok {
@@ -203,14 +204,14 @@ func (m *Memo) vector(ctx context.Context, by Classifier, text string) []float32
 	return v.Vector
 }
 
-// Describe tells the client how many tools the model was offered.
+// Describe sets the header with the number of tools offered.
 func (t *Choice) Describe(h http.Header) {
 	if t != nil {
 		h.Set(headerTools, t.String())
 	}
 }
 
-// String is the value of the header, as 8/60; empty for nil.
+// String returns the value of the header, such as 8/60; empty for nil.
 func (t *Choice) String() string {
 	if t == nil {
 		return ""

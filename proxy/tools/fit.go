@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// partsOfTurn is how many parts of what a user says are compared by themselves.
+	// partsOfTurn is the maximum number of parts of a user's message that are compared separately.
 	partsOfTurn = 8
-	// calledLately is how many of the tools that were called last bring others along.
+	// calledLately is the number of most recently called tools that favour similar ones.
 	calledLately = 4
-	// besideWeight is what the model said before and the tools that it called count for, beside what
-	// the user says.
+	// besideWeight is the weight of what the model said before and of the tools that it called,
+	// relative to what the user says.
 	besideWeight = .3
 )
 
-// Moment is what is known of a conversation as its user speaks.
+// Moment is the state of a conversation when its user speaks.
 type Moment struct {
-	Parts  []Turn   // of what the user says; see Parts
+	Parts  []Turn   // parts of what the user says; see Parts
 	Before Turn     // what the model said before
-	Called []string // the functions that were called before, in their order
+	Called []string // names of the functions called before, in order
 }
 
-// Fit returns the forms of tools that take at most a share of the tokens of the list: the n that fit
-// the moment best whole, then brief ones in the order of how well they fit, until the share is
-// spent. What is no function is whole and counted first. The best one, and those of must, are kept
-// whether the share has room for them or not, whole where they were not picked. It returns nil where nothing can be
-// told. vectors are as in Pick.
+// Fit selects forms of tools that take at most a share of the list's tokens: first the n best
+// matches whole, then further ones brief, in the order of how well they match, until the share is
+// used. Entries that are not functions are kept whole and counted first. The best match, and those
+// for which must is true, are kept even if they exceed the share, whole unless they were selected
+// as brief. It returns nil if there is no basis for a choice. vectors are as in Pick.
 func (l *List) Fit(m *Moment, vectors [][]float32, n int, share float64, must func(name string) bool) []Form {
 	scores, told := l.scores(m.Parts, vectors)
 	if m.Before.Text != "" {
@@ -74,7 +74,7 @@ func (l *List) Fit(m *Moment, vectors [][]float32, n int, share float64, must fu
 	return forms
 }
 
-// nearCalled tells how near the tools are to those that were called last; nil where that is unknown.
+// nearCalled returns how similar the tools are to those called last; nil if unknown.
 func (l *List) nearCalled(called []string, vectors [][]float32) []float64 {
 	if !known(vectors) {
 		return nil
@@ -93,7 +93,7 @@ func (l *List) nearCalled(called []string, vectors [][]float32) []float64 {
 	return near
 }
 
-// lately returns the tools that were called last, each once.
+// lately returns the indices of the tools called last, each once.
 func (l *List) lately(called []string) (at []int) {
 	if len(called) == 0 {
 		return nil
@@ -112,7 +112,7 @@ func (l *List) lately(called []string) (at []int) {
 	return at
 }
 
-// kinds are things that a text can name without the word for them, and the words.
+// kinds are things that a text can mention without their name, with the words for them.
 var kinds = []struct { //nolint:gochecknoglobals // compiled once
 	seen  *regexp.Regexp
 	words string
@@ -122,9 +122,9 @@ var kinds = []struct { //nolint:gochecknoglobals // compiled once
 	{regexp.MustCompile(`\b[\w-]+\.(txt|pdf|docx?|csv|md|json|xlsx?|png|jpe?g|py|log)\b`), " file filename document read"},
 }
 
-// Parts returns the sentences of a text, of a long one up to eight parts of about as many sentences
-// each. One that has an address of a page, of a mail, or the name of a file, gets the words for it
-// put behind.
+// Parts returns the sentences of a text; a long text is divided into up to eight parts with about
+// the same number of sentences. If a part contains a web address, a mail address or a file name,
+// the words for it are appended.
 func Parts(text string) []string {
 	var sentences []string
 	begin := 0

@@ -14,42 +14,42 @@ import (
 	"signalbox/rules"
 )
 
-// Shortener is a Classifier that makes a text short.
+// Shortener is a Classifier that shortens texts.
 type Shortener interface {
-	// Shorten returns what says most of a text, in about the given number of tokens: the same for the
-	// same text. Its error is that of ctx.
+	// Shorten returns the most important content of a text in about the given number of tokens. It
+	// is deterministic. The error is that of ctx.
 	Shorten(ctx context.Context, text string, tokens int) (string, error)
 }
 
 const (
-	// resultTime bounds what shortening the results of tools may take of a request. What is not done
-	// by then is sent whole.
+	// resultTime limits the time that a request spends on shortening tool results. Results not
+	// shortened by then are sent whole.
 	resultTime = 250 * time.Millisecond
-	// shortResults is how many short forms are remembered: some KiB each.
+	// shortResults is the number of short forms remembered, of a few KiB each.
 	shortResults = 1024
 	// keptFor is how long a result counts as stored without asking the store.
 	keptFor = 5 * time.Minute
-	// resultName is what contexts with results of tools are called.
+	// resultName is the name of contexts with tool results.
 	resultName = "tool result"
 )
 
-// headerResults tells how many results of tools were shortened and how many there were, as 3/12.
+// headerResults contains the number of shortened tool results and the total, such as 3/12.
 const headerResults = "X-Signalbox-Tool-Results"
 
-// Results are the results of tools in a request that are sent in short. nil stands for none.
+// Results holds the shortened tool results of a request. nil means that none is shortened.
 type Results struct {
-	texts map[int]string // by the place of their message
-	named int            // results of tools
+	texts map[int]string // by index of their message
+	named int            // number of tool results
 }
 
-// Describe tells the client how many results the model gets in short.
+// Describe sets the header with the number of shortened results.
 func (s *Results) Describe(h http.Header) {
 	if s != nil {
 		h.Set(headerResults, strconv.Itoa(len(s.texts))+"/"+strconv.Itoa(s.named))
 	}
 }
 
-// Apply puts the short texts into the body.
+// Apply inserts the short texts into the body.
 func (s *Results) Apply(p *openai.Patch) {
 	if s == nil {
 		return
@@ -59,13 +59,13 @@ func (s *Results) Apply(p *openai.Patch) {
 	}
 }
 
-// guessTokens guesses the length of a text as estimateTokens does.
+// guessTokens estimates the tokens of a text like the estimate of prompts does.
 func guessTokens(text string) int { return len(text) / 4 }
 
-// Stale returns which results of tools are to be shortened, the oldest first, so that those of a
-// request keep to a budget: results that the model has answered already, and that shortening makes
-// shorter. How much is saved grows in steps of half the budget, so that the prompt of one turn begins
-// as that of the turn before more often than not.
+// Stale returns the tool results to shorten, oldest first, so that those of a request stay within a
+// budget. Only results that the model has already answered are shortened, and only if that saves
+// tokens. The amount saved grows in steps of half the budget, so that successive prompts usually
+// have the same beginning.
 func Stale(req *openai.Request, want *rules.Results) (picked []int, results int) {
 	answered, total := -1, 0
 	for i := range req.Messages {
@@ -95,26 +95,26 @@ func Stale(req *openai.Request, want *rules.Results) (picked []int, results int)
 	return picked, results
 }
 
-// ShortForms makes the short forms of results of tools and remembers them by the digest of their
-// text, holder and size. It is safe for concurrent use.
+// ShortForms makes short forms of tool results and remembers them by the digest of text, owner and
+// size. It is safe for concurrent use.
 type ShortForms struct {
 	known *bounded.Cache[shortForm]
 }
 
-// NewShortForms remembers none yet.
+// NewShortForms returns an empty ShortForms.
 func NewShortForms() *ShortForms {
 	return &ShortForms{bounded.New[shortForm](shortResults)}
 }
 
-// shortForm is a result of a tool as the model gets it.
+// shortForm is a tool result as the model receives it.
 type shortForm struct {
 	text string
-	kept time.Time // when the store was last asked to keep the whole one
+	kept time.Time // when the store was last asked to keep the whole result
 }
 
-// Shorten makes the results of tools short that are beyond what want allows; nil for none. The
-// whole text is stored for owner first, and the short one names it. It never fails a request: what
-// cannot be stored, or takes too long, is sent whole.
+// Shorten shortens the tool results that exceed the budget in want; nil if there are none. The
+// whole text is first stored for owner, and the short form refers to it. It never fails a request:
+// a result that cannot be stored, or takes too long, is sent whole.
 func (f *ShortForms) Shorten(
 	ctx context.Context, by Shortener, store *memory.Store, owner memory.Owner, req *openai.Request, want *rules.Results,
 ) *Results {

@@ -1,15 +1,15 @@
-// Package tools picks, of the tools that a request offers a model, those that its conversation can
-// need. A tool is found by the words of its name, its description and its parameters, and by the
-// embedding of what it is for; what stands near the best ones comes along, because a task takes
-// several tools of one kind.
+// Package tools selects those tools of a request that its conversation can need. A tool is found by
+// the words in its name, description and parameters, and by the embedding of its purpose. Tools
+// similar to the best matches are favoured, because a task often uses several tools of one kind.
 //
-// Pick takes a number of tools: each turn of the user picks for itself, and what any turn has picked
-// stays. Fit takes a share of the list's tokens: the latest turn picks, the best tools go whole and
-// further ones brief, without their descriptions. Either changes at turns of the user only, so that
-// the prefix of the prompt, of which tools are the beginning, stays through a loop of calls.
+// Pick keeps a number of tools: each user turn selects its own, and what any turn has selected
+// stays. Fit keeps a share of the list's tokens: the latest turn selects, the best tools are sent
+// whole and further ones brief, without descriptions. Both change only at user turns, so that the
+// beginning of the prompt, which contains the tools, stays the same during a loop of calls.
 //
-// The weights of Pick were chosen on BFCL v4 (the Berkeley function calling leaderboard, Apache-2.0),
-// those of Fit on AgentDojo and tau-bench (both MIT); see docs/parameters.md for what was measured.
+// The weights of Pick were chosen on BFCL v4 (the Berkeley function calling leaderboard,
+// Apache-2.0), those of Fit on AgentDojo and tau-bench (both MIT); see docs/parameters.md for the
+// measurements.
 package tools
 
 import (
@@ -23,16 +23,17 @@ import (
 )
 
 const (
-	// maxText bounds what is read of one tool and of one turn, in bytes.
+	// maxText limits what is read of one tool and of one turn, in bytes.
 	maxText = 4 << 10
-	// The weight of a word by where it stands.
+	// The weights of a word by its place.
 	inName, inAbout, inArguments = 2, 1, .5
-	// neighbours is how many of the best tools bring others along, and nearWeight by how much.
+	// neighbours is the number of best tools that favour similar ones, and nearWeight the weight of
+	// that.
 	neighbours = 3
 	nearWeight = .5
-	// maxWork bounds the comparisons of turns with words of tools, to some tenths of a second: of 60
-	// tools of a hundred words, the last 9,000 turns pick. To rank a tool costs as much as rankCost
-	// words.
+	// maxWork limits the comparisons of turns with words of tools to a few tenths of a second: with
+	// 60 tools of a hundred words each, the last 9,000 turns are used. Ranking a tool costs as much
+	// as rankCost words.
 	maxWork  = 1 << 26
 	rankCost = 16
 )
@@ -40,31 +41,31 @@ const (
 // List is a list of tools. It is immutable and safe for concurrent use.
 type List struct {
 	entries []json.RawMessage
-	briefs  []json.RawMessage // the same without descriptions
-	costs   [2][]int          // tokens, about, of an entry whole and brief
-	names   []string          // empty for what is no function
+	briefs  []json.RawMessage // the entries without descriptions
+	costs   [2][]int          // approximate tokens of each entry, whole and brief
+	names   []string          // empty for an entry that is not a function
 	texts   []string
 	words   map[string][]posting
-	found   int // of all words, in how many tools they stand
+	found   int // sum over all words of the number of tools that contain them
 }
 
 // Form is how a tool is sent.
 type Form uint8
 
-// The forms of a tool. A brief one has its name and the names and types of its parameters.
+// The forms of a tool. A brief tool has its name and the names and types of its parameters.
 const (
 	Away Form = iota
 	Brief
 	Whole
 )
 
-// posting is a tool in which a word stands, and how much that says.
+// posting is a tool that contains a word, with the word's weight.
 type posting struct {
 	tool   int
 	weight float64
 }
 
-// function is what is read of a tool.
+// function is the part of a tool that is read.
 type function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -72,8 +73,8 @@ type function struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// Parse reads the value of `tools` or `functions` of a request. An entry that is no function, such
-// as a tool that a server runs itself, has no name and is always kept. Its error is one of JSON.
+// Parse parses the value of `tools` or `functions` in a request. An entry that is not a function,
+// such as a server-side tool, has no name and is always kept. An error is a JSON error.
 func Parse(raw []byte) (*List, error) {
 	l := &List{words: map[string][]posting{}}
 	if err := json.Unmarshal(raw, &l.entries); err != nil {
@@ -86,7 +87,7 @@ func Parse(raw []byte) (*List, error) {
 			Type     string   `json:"type"`
 			Function function `json:"function"`
 		}
-		_ = json.Unmarshal(e, &entry) // what does not fit is no function
+		_ = json.Unmarshal(e, &entry) // an entry of another form is not a function
 		f := entry.Function
 		if f.Name == "" && (entry.Type == "" || entry.Type == "function") {
 			f = entry.function
@@ -108,7 +109,7 @@ func Parse(raw []byte) (*List, error) {
 	return l, nil
 }
 
-// index notes the words of a tool.
+// index adds the words of a tool.
 func (l *List) index(tool int, f *function) {
 	weights := map[string]float64{}
 	add := func(text string, weight float64) {
@@ -129,7 +130,7 @@ func (l *List) index(tool int, f *function) {
 	l.found += len(weights)
 }
 
-// arguments is what a schema says of the parameters of a function, one level deep.
+// arguments returns the descriptions of a function's parameters in its schema, one level deep.
 func arguments(schema []byte) string {
 	var s struct {
 		Properties map[string]struct {
@@ -137,7 +138,7 @@ func arguments(schema []byte) string {
 			Enum        []any  `json:"enum"`
 		} `json:"properties"`
 	}
-	_ = json.Unmarshal(schema, &s) // what is no schema says nothing
+	_ = json.Unmarshal(schema, &s) // an invalid schema describes nothing
 	var out strings.Builder
 	for name, p := range s.Properties {
 		fmt.Fprintln(&out, name, p.Description)
@@ -154,13 +155,13 @@ func arguments(schema []byte) string {
 // Len returns the number of tools.
 func (l *List) Len() int { return len(l.entries) }
 
-// Name returns the name of tool i, empty for what is no function.
+// Name returns the name of tool i; empty for an entry that is not a function.
 func (l *List) Name(i int) string { return l.names[i] }
 
-// Text returns what tool i is for, to be embedded.
+// Text returns the purpose of tool i, for embedding.
 func (l *List) Text(i int) string { return l.texts[i] }
 
-// JSON returns the list of the tools that are not away. One that is whole is as it was spelled.
+// JSON returns the list of the tools that are kept. Whole tools keep their spelling.
 func (l *List) JSON(forms []Form) []byte {
 	out := []byte{'['}
 	for i, e := range l.entries {
@@ -178,17 +179,17 @@ func (l *List) JSON(forms []Form) []byte {
 	return append(out, ']')
 }
 
-// Turn is what a user has said, and its L2-normalised embedding; nil where that is unknown.
+// Turn is what a user said, with its L2-normalised embedding; nil if unknown.
 type Turn struct {
 	Text   string
 	Vector []float32
 }
 
-// Pick returns which tools are kept, all of them whole: those of must, what is no function, and for
-// each turn the n that fit it best. vectors are the embeddings of the tools, of the dimensions of
-// those of the turns; nil for one that is unknown. It returns nil where nothing can be told: no turn
-// has a word that a tool has, and no embedding. Turns are in their order; of more than there is work
-// for, the latest pick.
+// Pick returns which tools are kept, all of them whole: those for which must is true, entries that
+// are not functions, and for each turn the n best matches. vectors are the embeddings of the tools,
+// with the dimensions of the turns' embeddings; nil for an unknown one. It returns nil if there is
+// no basis for a choice: no turn shares a word with a tool, and there are no embeddings. turns must
+// be in order; if there is too much work, the latest ones are used.
 func (l *List) Pick(turns []Turn, vectors [][]float32, n int, must func(name string) bool) []Form {
 	forms := l.musts(must)
 	told := false
@@ -209,7 +210,7 @@ func (l *List) Pick(turns []Turn, vectors [][]float32, n int, must func(name str
 	return forms
 }
 
-// musts are the forms of tools of which nothing is picked yet.
+// musts returns the forms of tools before any is selected.
 func (l *List) musts(must func(name string) bool) []Form {
 	forms := make([]Form, l.Len())
 	for i, name := range l.names {
@@ -222,8 +223,8 @@ func (l *List) musts(must func(name string) bool) []Form {
 
 func (l *List) isFunction(i int) bool { return l.names[i] != "" }
 
-// scores tells how well the tools fit what was said, each as the part of it that it fits best; false
-// where nothing of it can be compared.
+// scores returns how well each tool matches what was said, by its best matching part; false if
+// nothing can be compared.
 func (l *List) scores(parts []Turn, vectors [][]float32) (scores []float64, ok bool) {
 	scores, ok = l.likeness(parts, vectors)
 	if !known(vectors) || !slices.ContainsFunc(parts, func(t Turn) bool { return t.Vector != nil }) {
@@ -242,7 +243,7 @@ func (l *List) scores(parts []Turn, vectors [][]float32) (scores []float64, ok b
 	return scores, true
 }
 
-// likeness compares words and, where they are known, embeddings.
+// likeness compares words and, where known, embeddings.
 func (l *List) likeness(parts []Turn, vectors [][]float32) (scores []float64, ok bool) {
 	var words, alike []float64
 	for _, t := range parts {
@@ -272,12 +273,12 @@ func (l *List) likeness(parts []Turn, vectors [][]float32) (scores []float64, ok
 	return words, ok
 }
 
-// known reports whether all embeddings of tools are.
+// known reports whether all embeddings of tools are known.
 func known(vectors [][]float32) bool {
 	return !slices.ContainsFunc(vectors, func(v []float32) bool { return v == nil })
 }
 
-// larger standardises x and returns the larger values of it and of most, which may be nil.
+// larger standardises x and returns the element-wise maximum of it and most, which may be nil.
 func larger(most, x []float64) []float64 {
 	standardise(x)
 	for i, v := range most {
@@ -294,7 +295,8 @@ func addStandard(scores, x []float64, weight float64) {
 	}
 }
 
-// best returns the indices of the n greatest scores among those that count, the first of equal ones.
+// best returns the indices of the n highest scores among those for which counts is true; of equal
+// ones the first.
 func best(scores []float64, n int, counts func(i int) bool) []int {
 	order := make([]int, 0, len(scores))
 	for i := range scores {
@@ -306,7 +308,7 @@ func best(scores []float64, n int, counts func(i int) bool) []int {
 	return order[:min(n, len(order))]
 }
 
-// standardise gives scores a mean of 0 and a deviation of 1; scores that are all alike become 0.
+// standardise scales scores to mean 0 and standard deviation 1; equal scores become 0.
 func standardise(x []float64) {
 	mean, square := 0.0, 0.0
 	for _, v := range x {
@@ -331,7 +333,7 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// cut returns the beginning of a text that is too long to be read.
+// cut returns the beginning of a text that is too long.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -339,8 +341,8 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "")
 }
 
-// bag returns the words of the beginning of a text, without those that say nothing of its subject,
-// as their stems.
+// bag returns the stems of the words at the beginning of a text, without words that say nothing
+// about its subject.
 func bag(text string) map[string]struct{} {
 	out := map[string]struct{}{}
 	for _, w := range split(cut(text)) {
@@ -351,11 +353,11 @@ func bag(text string) map[string]struct{} {
 	return out
 }
 
-// fillers are words that stand in every request.
+// fillers are words that occur in every request.
 const fillers = " a an the of to for in on at by with and or is are be this that it as from i me " +
 	"my you your can could please would what which who how do does did will want need get have has "
 
-// split returns the words of a text: runs of letters or of digits, parted where a capital begins
+// split returns the words of a text: runs of letters or of digits, divided where a capital begins
 // another word, as in getUserID.
 func split(s string) []string {
 	var out []string
@@ -378,7 +380,7 @@ func split(s string) []string {
 	return out
 }
 
-// stem takes a common ending of English off a word.
+// stem removes a common English ending from a word.
 func stem(w string) string {
 	for _, s := range [...]string{"ing", "ed", "es", "s"} {
 		if strings.HasSuffix(w, s) && len(w)-len(s) >= 3 {
