@@ -8,41 +8,42 @@ import (
 	"signalbox/proxy/backend"
 )
 
-// ModelLoad is what a model's endpoints are busy with.
+// ModelLoad is the load of a model's endpoints.
 type ModelLoad struct {
 	Model     string         `json:"model"`
 	Queued    int            `json:"queued"` // requests that wait for an endpoint
 	Endpoints []EndpointLoad `json:"endpoints"`
 }
 
-// EndpointLoad is what an endpoint is busy with, and what it should have of prompts.
+// EndpointLoad is the load of an endpoint and what it should have cached.
 type EndpointLoad struct {
 	Name     string `json:"name"`
 	State    string `json:"state"`    // up, suspect, resting, ejected, asleep or down
-	Inflight int64  `json:"inflight"` // requests from here
-	Running  int    `json:"running"`  // those of others included, as far as it was observed lately
-	Waiting  int    `json:"waiting"`  // for a seat there
+	Inflight int64  `json:"inflight"` // requests from this replica
+	Running  int    `json:"running"`  // including requests from others, if observed recently
+	Waiting  int    `json:"waiting"`  // requests waiting for a seat there
 	Queued   int64  `json:"queued_tokens"`
 
-	Prefix *PrefixLoad `json:"prefix,omitempty"` // absent where nobody keeps account of it
+	Prefix *PrefixLoad `json:"prefix,omitempty"` // absent if it is not tracked
 }
 
-// PrefixLoad is what an endpoint should have of prompts. Counts are since the process started, or
-// the endpoint came.
+// PrefixLoad is what an endpoint should have cached. Counts start with the process, or when the
+// endpoint was added.
 type PrefixLoad struct {
-	Tokens    int   `json:"tokens"` // about, by the length of the text
-	Placed    int64 `json:"placed"` // requests
-	Away      int64 `json:"away"`   // of them, whose home is another endpoint
-	Wrong     int64 `json:"wrong"`  // of them, of which it had less than half of what was predicted
+	Tokens int   `json:"tokens"` // approximate, by length of text
+	Placed int64 `json:"placed"` // requests
+	Away   int64 `json:"away"`   // of these, requests whose home is another endpoint
+	// of these, requests that found less than half of the predicted tokens
+	Wrong     int64 `json:"wrong"`
 	Predicted int64 `json:"predicted_tokens"`
-	Cached    int64 `json:"cached_tokens"` // that it had, of requests that reported it
+	Cached    int64 `json:"cached_tokens"` // cached tokens reported by responses
 	Restarts  int64 `json:"restarts"`
 }
 
-// bytesPerCachedToken is what a token of a prompt is taken for whose length is not known.
+// bytesPerCachedToken is the assumed size of a token.
 const bytesPerCachedToken = 4
 
-// Load says what every endpoint of some models is busy with.
+// Load returns the load of every endpoint of the models.
 func Load(models []*backend.Model) []ModelLoad {
 	now := time.Now()
 	out := make([]ModelLoad, 0, len(models))
@@ -66,21 +67,22 @@ func Load(models []*backend.Model) []ModelLoad {
 	return out
 }
 
-// HeldPrefix is what requests that belong to the same have left in the cache of an endpoint, as
-// operators see it.
+// HeldPrefix is what requests with the same key have left in the cache of an endpoint, as operators
+// see it.
 type HeldPrefix struct {
-	Key      string    `json:"key"`      // a fingerprint of what they belong to
-	By       string    `json:"by"`       // what that is: contexts, session, prompt_cache_key, ..., prefix
-	Tokens   int       `json:"tokens"`   // of the last one's prompt
-	Requests int64     `json:"requests"` // that were answered there
-	Cached   int64     `json:"cached"`   // tokens of their prompts that the endpoint said it had
-	Last     time.Time `json:"last"`     // when the last one was answered
-	ID       string    `json:"id"`       // x-request-id of that
-	Held     bool      `json:"held"`     // all of its prompt should still be there
+	Key string `json:"key"` // fingerprint of the key
+	// source of the key: contexts, session, prompt_cache_key, ..., prefix
+	By       string    `json:"by"`
+	Tokens   int       `json:"tokens"`   // in the last prompt
+	Requests int64     `json:"requests"` // answered there
+	Cached   int64     `json:"cached"`   // prompt tokens that the endpoint reported as cached
+	Last     time.Time `json:"last"`     // when the last request was answered
+	ID       string    `json:"id"`       // x-request-id of the last request
+	Held     bool      `json:"held"`     // the whole last prompt should still be cached
 }
 
-// Prefixes lists what was sent to an endpoint of a model lately, by what it belongs to, the last
-// one first; false where it has no such endpoint.
+// Prefixes lists the prefixes recently sent to an endpoint of a model, most recent first; false if
+// there is no such endpoint.
 func Prefixes(m *backend.Model, endpoint string) ([]HeldPrefix, bool) {
 	for i, e := range m.Endpoints {
 		if e.Name != endpoint {

@@ -16,29 +16,29 @@ import (
 	"signalbox/stream/response"
 )
 
-// prefixPlacement is the part of a plan that looks at where prompts are. The zero value looks at
-// nothing.
+// prefixPlacement is the part of a plan that considers where prompts are cached. The zero value
+// does not.
 type prefixPlacement struct {
 	on     bool
 	id     string  // of the request
-	tokens int     // of the prompt, estimated
-	prompt *prompt // nil for a request whose prefix is tracked nowhere
+	tokens int     // estimated tokens of the prompt
+	prompt *prompt // nil for a request whose prefix is not tracked
 	tenant string
 	salts  *engine.Salts
 	hints  KVManager
 
-	// The rest is of the attempt under way.
+	// The fields below belong to the current attempt.
 	ticket affinity.Ticket
-	by     affinity.Source // what the endpoint was picked by
-	at     int             // the endpoint's index in its group
-	length int             // tokens of the prompt, as the model counts them
-	// parted says that the template begins otherwise than at the last request of the same session
-	// or context, as with another effort, so that nothing of the prefix is shared.
+	by     affinity.Source // source of the key that the endpoint was chosen by
+	at     int             // index of the endpoint in its group
+	length int             // prompt tokens by the model's count
+	// parted means that the template begins differently than for the last request of the same
+	// session or context, for example with another effort, so that no prefix is shared.
 	parted bool
-	of     *backend.Model // the model of the attempt
+	of     *backend.Model // model of the attempt
 }
 
-// placementOf looks at a request before its first attempt.
+// placementOf prepares placement before a request's first attempt.
 func (b *Places) placementOf(change *rewrite.Change, h http.Header) prefixPlacement {
 	f := &change.Decision.Set.Facts
 	x := prefixPlacement{tokens: f.Tokens, tenant: f.Tenant, salts: b.Salts, hints: kv.P2P{}}
@@ -46,28 +46,28 @@ func (b *Places) placementOf(change *rewrite.Change, h http.Header) prefixPlacem
 		x.prompt = b.promptOf(change, h)
 	}
 	if change.Request.API == openai.Other {
-		x.salts, x.hints = nil, nil // no server is known to take them there
+		x.salts, x.hints = nil, nil // no server is known to accept them there
 	}
 	return x
 }
 
-// Abandon ends the attempt under way, which came to nothing.
+// Abandon ends the current attempt without a result.
 func (p *prefixPlacement) Abandon(now time.Time) {
 	p.ticket.End(now, affinity.Usage{Failed: true})
 	p.ticket, p.by = affinity.Ticket{}, affinity.NoSource
 }
 
-// Describe writes the header that says how much of the prompt the endpoint should have.
+// Describe writes the header that says how much of the prompt the endpoint should have cached.
 func (p *prefixPlacement) Describe(h http.Header) {
 	const name = "X-Signalbox-Context-Predicted-Tokens"
 	if p.by == affinity.NoSource {
-		delete(h, name) // an attempt before this one may have set it
+		delete(h, name) // an earlier attempt may have set it
 		return
 	}
 	h[name] = []string{strconv.Itoa(p.ticket.Predicted)}
 }
 
-// EndpointFields says what the endpoint of the attempt under way takes.
+// EndpointFields returns the fields that the endpoint of the current attempt accepts.
 func (p *prefixPlacement) EndpointFields(m *backend.Model) (d rewrite.EndpointFields) {
 	if p.salts == nil || p.at < 0 {
 		return d
@@ -85,32 +85,33 @@ func (p *prefixPlacement) EndpointFields(m *backend.Model) (d rewrite.EndpointFi
 	return d
 }
 
-// KVManager tells an endpoint where to take cached blocks that it lacks. Implementations are safe
+// KVManager tells an endpoint where to fetch cached blocks that it lacks. Implementations are safe
 // for concurrent use and do no I/O.
 type KVManager interface {
-	// Hint returns a member of kv_transfer_params by which endpoint to takes the blocks of a prompt
-	// from endpoint from, and its value in JSON; an empty member when it cannot. id is unique.
+	// Hint returns the member of kv_transfer_params, and its JSON value, that lets endpoint to
+	// fetch the blocks of a prompt from endpoint from; the member is empty if that is not possible.
+	// id is unique.
 	Hint(from, to *kv.Options, id string) (member string, value []byte, err error)
 }
 
 var _ KVManager = kv.P2P{}
 
-// transferID names one transfer of blocks. The request's own id will not do: a client may have
-// chosen it.
+// transferID identifies one transfer of blocks. The request id is not suitable, since a client may
+// have chosen it.
 func transferID() string { return "kv_" + rand.Text() }
 
-// UsageOf is what a response told of its prompt, as placement takes it.
+// UsageOf converts what a response reported about its prompt.
 func UsageOf(told *response.Usage) affinity.Usage {
 	u := affinity.Usage{Prompt: told.Input, Cached: told.Cached}
 	if u.Cached == 0 && !told.Uncached {
-		u.Cached = -1 // not told, or none
+		u.Cached = -1 // not reported, or 0
 	}
 	return u
 }
 
-// End tells placement how a request ended, once: with u, of input tokens as its server has counted
-// them. It returns how the endpoint was picked; ok is false where any would have done, or the
-// request failed.
+// End reports to placement how a request ended, once: with u, where input is the number of prompt
+// tokens that the server counted. It returns how the endpoint was chosen; ok is false if any would
+// have done, or if the request failed.
 func (p *Plan) End(now time.Time, u affinity.Usage, input int) (how Placed, ok bool) {
 	if p == nil || p.of == nil {
 		return how, false
@@ -141,14 +142,14 @@ func (p *Plan) End(now time.Time, u affinity.Usage, input int) (how Placed, ok b
 	return Placed{By: p.by, Home: t.Home, Predicted: t.Predicted}, true
 }
 
-// Placed is how the endpoint of a request was picked; zero when any would have done.
+// Placed is how the endpoint of a request was chosen; zero if any would have done.
 type Placed struct {
 	By        affinity.Source
 	Home      bool
 	Predicted int
 }
 
-// Attrs is what the log line of a request tells.
+// Attrs returns the attributes for the log line of a request.
 func (x *Placed) Attrs() []slog.Attr {
 	if x.By == affinity.NoSource {
 		return nil

@@ -19,30 +19,30 @@ import (
 	"signalbox/proxy/rewrite"
 )
 
-// Plan is the order in which a request meets models and endpoints: every endpoint of the first
+// Plan is the order in which a request tries models and endpoints: every endpoint of the first
 // model, then those of the next. It belongs to one request.
 type Plan struct {
 	Models  []*backend.Model
 	tried   []*pool.Endpoint
 	intn    func(n int) int
 	metrics *telemetry.Metrics
-	lease   *pool.Lease                                       // of the last attempt; nil before the first
-	kept    *decide.Kept                                      // what the request goes on with; nil for nothing
-	Afford  func(ctx context.Context, m *backend.Model) error // nil where no model has a budget
+	lease   *pool.Lease                                       // slot of the last attempt; nil before the first
+	kept    *decide.Kept                                      // server state that the request continues; nil if there is none
+	Afford  func(ctx context.Context, m *backend.Model) error // nil if no model has a budget
 
 	prefixPlacement
 }
 
-// Places is what placement knows of one configuration. It is safe for concurrent use.
+// Places is the placement data of one configuration. It is safe for concurrent use.
 type Places struct {
-	Off     bool              // no endpoint is picked by where prompts are
+	Off     bool              // do not choose endpoints by where prompts are cached
 	Salts   *engine.Salts     // of tenants
-	Chains  *chain.Memo       // of stored contexts; of all configurations of a process
+	Chains  *chain.Memo       // of stored contexts; shared by all configurations of a process
 	Prompts map[string]string // that routes name
 }
 
-// Plan looks at a request before its first attempt. models are those to try, in order, change is
-// how the request is put to them, h the client's headers, id that of the request; intn draws a
+// Plan returns the plan for a request before its first attempt. models are those to try, in order;
+// change is the rewrite of the request, h the client's headers, id the request id; intn returns a
 // number in [0,n).
 func (b *Places) Plan(
 	models []*backend.Model, change *rewrite.Change, h http.Header, id string, intn func(n int) int, m *telemetry.Metrics,
@@ -52,38 +52,38 @@ func (b *Places) Plan(
 	return p
 }
 
-// Length is how many tokens the prompt has, as the model of the attempt under way counts them;
-// 0 where that is not estimated.
+// Length returns the tokens of the prompt by the count of the current attempt's model; 0 if not
+// estimated.
 func (p *Plan) Length() int { return p.length }
 
-// Ticket is what placement has noted of the attempt under way.
+// Ticket returns the placement ticket of the current attempt.
 func (p *Plan) Ticket() *affinity.Ticket { return &p.ticket }
 
-// Close gives the slot of the last attempt back, if nobody has.
+// Close releases the slot of the last attempt if it is still held.
 func (p *Plan) Close() { p.lease.Close() }
 
-// Restart takes the attempts so far for settled, and goes on with the models that keep names: a
-// request that comes to a model for the first time may wait.
+// Restart treats the attempts so far as settled and continues with the models for which keep is
+// true. A request that reaches a model for the first time may wait.
 func (p *Plan) Restart(keep func(m *backend.Model) bool) {
 	p.ticket, p.by = affinity.Ticket{}, affinity.NoSource
 	p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return !keep(m) })
 	p.tried = p.tried[:0]
 }
 
-// Withdraw ends the attempt under way, and tells nothing of it to placement at the end.
+// Withdraw ends the current attempt without reporting it to placement at the end.
 func (p *Plan) Withdraw(now time.Time) {
 	p.Abandon(now)
 	p.of = nil
 }
 
-// Next picks model and endpoint of the coming attempt and takes a slot there: at an endpoint that
-// was not tried, of the first model that has one. A request that was nowhere yet waits for it where
-// all of a model's endpoints are full. The lease, which the caller closes, is nil when none is
-// left.
+// Next chooses the model and endpoint of the next attempt and takes a slot there: at an endpoint
+// that was not tried, of the first model that has one. If the request has not been sent anywhere
+// and all endpoints of a model are full, it waits for a slot. The caller closes the lease, which is
+// nil when no endpoint is left.
 func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 	p.Abandon(time.Now())
 	crowded, asleep, away := false, false, false
-	var spent error // of the first model whose budget the request does not fit in
+	var spent error // error of the first model whose budget is too small for the request
 	for len(p.Models) > 0 {
 		m := p.Models[0]
 		if p.Afford != nil {
@@ -102,7 +102,7 @@ func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 		case err != nil:
 			crowded = true
 			p.countShed(m.Name, err)
-			if p.keeper(m, time.Now()) >= 0 { // it is there, and the others do not have it
+			if p.keeper(m, time.Now()) >= 0 { // the endpoint exists, and no other has the state
 				p.Models = slices.DeleteFunc(p.Models, func(m *backend.Model) bool { return p.kept.At(m) < 0 })
 			}
 		}
@@ -114,13 +114,13 @@ func (p *Plan) Next(ctx context.Context) (*backend.Model, *pool.Lease, error) {
 		return nil, nil, fault.ErrEndpointsFull
 	case asleep && len(p.tried) == 0:
 		return nil, nil, fault.ErrAsleep
-	case len(p.tried) == 0 && !away: // a server comes back before a budget begins anew
+	case len(p.tried) == 0 && !away: // a server returns sooner than a budget resets
 		return nil, nil, spent
 	}
 	return nil, nil, nil
 }
 
-// enter takes a slot at an endpoint of m, after those who wait for one.
+// enter takes a slot at an endpoint of m, after the requests that already wait.
 func (p *Plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, err error) {
 	var only *pool.Endpoint
 	if at := p.keeper(m, time.Now()); at >= 0 {
@@ -132,7 +132,7 @@ func (p *Plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, 
 			return lease, nil
 		}
 	}
-	if !full || len(p.tried) > 0 { // who was refused elsewhere does not wait again
+	if !full || len(p.tried) > 0 { // a request that was refused elsewhere does not wait again
 		return nil, nil
 	}
 	err = m.Wait(ctx, only, func() bool {
@@ -142,7 +142,7 @@ func (p *Plan) enter(ctx context.Context, m *backend.Model) (lease *pool.Lease, 
 	return lease, err
 }
 
-// countShed counts a request that got no place at a model.
+// countShed counts a request that got no slot at a model.
 func (p *Plan) countShed(model string, err error) {
 	reason := "full"
 	if errors.Is(err, pool.ErrQueueLate) {
@@ -151,9 +151,9 @@ func (p *Plan) countShed(model string, err error) {
 	p.metrics.Shed(model, reason)
 }
 
-// pick takes a slot at an endpoint of m that was not tried; nil when none is left, and then whether
-// one would be there if it were not full. A request that belongs to something goes where its prompt
-// is, any other to the less loaded of two. The caller closes the lease.
+// pick takes a slot at an endpoint of m that was not tried. It returns nil if none is left; full
+// then reports whether one would be available if it were not full. A request with a key goes where
+// its prompt is cached, any other to the less loaded of two. The caller closes the lease.
 func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
 	w := m.Servers
 	p.of = m
@@ -162,12 +162,12 @@ func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bo
 		if ok {
 			p.sentTo(w, at, now)
 		}
-		return lease, !ok // it waits: the others do not have it
+		return lease, !ok // it waits, since no other endpoint has the state
 	}
 	if p.on && p.prompt != nil && w.Placer != nil {
 		return p.pickByPrefix(m, now)
 	}
-	for lease == nil { // until no other request takes the slot in between
+	for lease == nil { // until no other request takes the slot first
 		var e *pool.Endpoint
 		if e, full = m.Pick(p.tried, p.intn, now); e == nil {
 			return nil, full
@@ -178,8 +178,8 @@ func (p *Plan) pick(m *backend.Model, now time.Time) (lease *pool.Lease, full bo
 	return lease, false
 }
 
-// keeper is the index of the endpoint of m that alone has what the request goes on with; -1 where
-// there is none that was not tried and can be asked now.
+// keeper returns the index of the only endpoint of m with the state that the request continues; -1
+// if there is none that was not tried and is available.
 func (p *Plan) keeper(m *backend.Model, now time.Time) int {
 	at := p.kept.At(m)
 	if at < 0 {
@@ -191,7 +191,7 @@ func (p *Plan) keeper(m *backend.Model, now time.Time) int {
 	return at
 }
 
-// sentTo notes that the attempt goes to an endpoint that was not picked by where the prompt is.
+// sentTo records an attempt at an endpoint that was chosen without regard to the prompt.
 func (p *Plan) sentTo(w *backend.Servers, at int, now time.Time) {
 	if p.at = at; p.on && w.Placer != nil && len(w.All) > 1 {
 		p.length = w.Correct(p.tokens)
@@ -199,7 +199,8 @@ func (p *Plan) sentTo(w *backend.Servers, at int, now time.Time) {
 	}
 }
 
-// pickByPrefix takes a slot at the endpoint of m that has most of the prompt for the least wait.
+// pickByPrefix takes a slot at the endpoint of m that has most of the prompt cached for the least
+// wait.
 func (p *Plan) pickByPrefix(m *backend.Model, now time.Time) (lease *pool.Lease, full bool) {
 	w, x := m.Servers, p.prompt
 	class := x.class(m)
@@ -220,6 +221,6 @@ func (p *Plan) pickByPrefix(m *backend.Model, now time.Time) (lease *pool.Lease,
 			p.parted = p.parted || x.parts(m, class)
 			return lease, false
 		}
-		p.Abandon(now) // another request took the slot in between
+		p.Abandon(now) // another request took the slot first
 	}
 }

@@ -14,25 +14,24 @@ import (
 	"signalbox/proxy/rewrite"
 )
 
-// prompt is what placement knows of a request: what it belongs to and, if it is long, its text in
-// blocks. It belongs to one request.
+// prompt is what placement knows about a request: what it belongs to and, if it is long, its text
+// in blocks. It belongs to one request.
 type prompt struct {
 	hints   affinity.Hints
 	chain   affinity.Chain
 	salt    string
 	tokens  int    // estimated
-	effort  string // of reasoning, as far as it is known before the model is
+	effort  string // reasoning effort, as far as it is known before the model
 	decided *decide.Decision
 	tools   []byte // as the client spelled them
 	penalty [affinity.MaxEndpoints]float64
 }
 
-// chainFrom is from how many tokens on a prompt is looked at block by block. Computing a shorter
-// one again costs less than finding it.
+// chainFrom is the minimum length of a prompt, in tokens, for tracking it block by block. Computing
+// a shorter one again costs less than finding it.
 const chainFrom = 1024
 
-// promptOf is what placement looks at of a request; nil for one that belongs to nothing and is
-// short.
+// promptOf returns the placement data of a request; nil for a short one that belongs to nothing.
 func (b *Places) promptOf(rw *rewrite.Change, h http.Header) *prompt {
 	f, req := &rw.Decision.Set.Facts, rw.Request
 	hints := affinity.Hints{
@@ -59,7 +58,7 @@ func (b *Places) promptOf(rw *rewrite.Change, h http.Header) *prompt {
 }
 
 // chainOf writes the text of a request in the order in which its model will read it: contexts, the
-// route's prompt, then what the client sent.
+// route's prompt, then the client's messages.
 func (b *Places) chainOf(c *affinity.Chain, rw *rewrite.Change) {
 	if rw.Decision.Contexts.Named() {
 		c.Resume(b.Chains.Of(rw.Decision.Contexts.Snaps))
@@ -67,12 +66,12 @@ func (b *Places) chainOf(c *affinity.Chain, rw *rewrite.Change) {
 	if name := rw.Decision.Action.Prompt.Name; name != "" {
 		c.Message("system", b.Prompts[name])
 	}
-	c.Grow(len(rw.Request.Raw)) // text is no longer than it is spelled, but for roles
+	c.Grow(len(rw.Request.Raw)) // text is no longer than its spelling, except for roles
 	c.Write(rw.Request.Instructions)
 	chain.WriteMessages(c, rw.Request)
 }
 
-// class is what the prompt must have in common with others on model m to share their blocks.
+// class returns what the prompt must have in common with others on model m to share their blocks.
 func (p *prompt) class(m *backend.Model) affinity.Class {
 	t := affinity.Traits{Model: m.ServedAs, Salt: p.salt}
 	if m.Servers.KV.EffortLeadsPrompt {
@@ -94,7 +93,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// Ask is how a request would be placed on m that names a stored context alone.
+// Ask returns the placement request on m for a request with nothing but a stored context.
 func (b *Places) Ask(m *backend.Model, tenant string, s *memory.Snapshot) affinity.Request {
 	var c affinity.Chain
 	c.Resume(b.Chains.Of([]*memory.Snapshot{s}))

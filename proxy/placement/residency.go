@@ -13,9 +13,9 @@ import (
 	"signalbox/proxy/contexts"
 )
 
-// Residency lists where requests that name a stored context of a tenant alone, without parameters
-// that lead a template, would find it. What was never sent from here is known only as far as other
-// replicas have told.
+// Residency lists the endpoints that should have a tenant's stored context cached for requests that
+// begin with it, without template parameters. What was never sent by this replica is known only
+// from other replicas.
 func (b *Places) Residency(models []*backend.Model, tenant string, c *memory.Context) []contexts.Residence {
 	x := prompt{hints: affinity.Hints{Contexts: []string{c.ID + "@" + strconv.Itoa(c.Version)}}, salt: b.Salts.Of(tenant)}
 	var blocks []uint64
@@ -48,8 +48,8 @@ func (b *Places) Residency(models []*backend.Model, tenant string, c *memory.Con
 	return out
 }
 
-// parts reports whether a request of a session or context shares no prefix with the last one of the
-// same, since the model's template begins with something else, as another effort or other tools.
+// parts reports whether a request shares no prefix with the last one of its session or context,
+// because the model's template begins differently, for example with another effort or other tools.
 func (p *prompt) parts(m *backend.Model, class affinity.Class) bool {
 	if !m.Servers.KV.EffortLeadsPrompt && !m.Servers.KV.ToolsLeadPrompt || p.hints.Empty() {
 		return false
