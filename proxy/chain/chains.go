@@ -11,19 +11,19 @@ import (
 	"signalbox/proxy/affinity"
 )
 
-// Memo remembers the chains of stored contexts, so that their text is not read for each request
-// that names them. It has two generations: when the recent one is full it becomes the older one, and
-// what was there is dropped. It is safe for concurrent use.
+// Memo remembers the chains of stored contexts, so that their text is not read again for each
+// request that names them. It has two generations: when the young one is full, it replaces the old
+// one. It is safe for concurrent use.
 type Memo struct {
-	mu            sync.Mutex // guards what follows
+	mu            sync.Mutex // guards the fields below
 	recent, older map[string]*affinity.Chain
 }
 
-// manyChains is how many are remembered at least, twice as many at most. One of a context of 600
-// KiB has 5 KiB.
+// manyChains is the minimum number remembered; the maximum is twice that. The chain of a context of
+// 600 KiB has 19 KiB.
 const manyChains = 1024
 
-// Known is the chain of one context, nil when it is not remembered.
+// Known returns the chain of one context; nil if it is not remembered.
 func (c *Memo) Known(sum blob.Sum) *affinity.Chain {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,7 +33,7 @@ func (c *Memo) Known(sum blob.Sum) *affinity.Chain {
 	return c.older[string(sum[:])]
 }
 
-// Of is the chain of contexts that follow each other. It must not be changed.
+// Of returns the chain of consecutive contexts. It must not be changed.
 func (c *Memo) Of(snaps []*memory.Snapshot) *affinity.Chain {
 	var space [256]byte
 	name := space[:0]
@@ -50,7 +50,7 @@ func (c *Memo) Of(snaps []*memory.Snapshot) *affinity.Chain {
 		return known
 	}
 	chain := new(affinity.Chain)
-	joined := false // to a text before it
+	joined := false // to a previous text
 	for _, s := range snaps {
 		writeContext(chain, s, joined)
 		joined = s.Kind == ledger.Text
@@ -64,10 +64,10 @@ func (c *Memo) Of(snaps []*memory.Snapshot) *affinity.Chain {
 	return chain
 }
 
-// writeContext adds a context as a client would have sent it: a text as what the system says,
-// joined to the text before it, messages as they are. So who goes on from a pointer is known to go
-// on from what was sent in full.
-func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint:revive // a fact about the text before it
+// writeContext adds a context in the form in which a client would have sent it: a text as a system
+// message, joined to the text before it, messages unchanged. So a request with a reference matches
+// one that was sent in full.
+func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint:revive // a property of the text before
 	if s.Kind == ledger.Messages {
 		const head = `{"model":"none","messages":`
 		list := s.Messages()
@@ -85,13 +85,14 @@ func writeContext(c *affinity.Chain, s *memory.Snapshot, joined bool) { //nolint
 		}
 		return
 	}
-	for _, f := range s.Fragments { // what is stored can be read, so this is for the eye only
+	for _, f := range s.Fragments {
+		// stored texts are always readable, so the error is only checked formally
 		c.WriteBytes(f)
 	}
 }
 
-// WriteMessages adds messages, whatever their spelling. What is no text, such as images and calls
-// of tools, counts as it is spelled.
+// WriteMessages adds messages, independent of their spelling. Parts that are not text, such as
+// images and tool calls, count as spelled.
 func WriteMessages(c *affinity.Chain, r *openai.Request) {
 	for i := range r.Messages {
 		m := &r.Messages[i]

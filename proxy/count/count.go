@@ -16,14 +16,14 @@ import (
 	"signalbox/proxy/pool"
 )
 
-// MaxBytes bounds the texts that model servers are asked to count, in bytes, and MaxModels the
-// models that are asked for one text: an estimate takes the place of the rest.
+// MaxBytes limits the texts that model servers are asked to count, in bytes, and MaxModels the
+// models asked for one text. Estimates are used for the rest.
 const (
 	MaxBytes  = 4 << 20
 	MaxModels = 8
 )
 
-// Of is an endpoint of a model that may count tokens, nil when none does.
+// Of returns an endpoint of a model that may count tokens; nil if there is none.
 func (c *Servers) Of(m *backend.Model) *pool.Endpoint {
 	now := time.Now()
 	for _, e := range m.Endpoints {
@@ -34,7 +34,7 @@ func (c *Servers) Of(m *backend.Model) *pool.Endpoint {
 	return nil
 }
 
-// Count asks an endpoint for the tokens of a text, which is quoted JSON.
+// Count asks an endpoint for the tokens of a text, given as a JSON string.
 func (c *Servers) Count(ctx context.Context, e *pool.Endpoint, model string, quoted []byte) (int, bool) {
 	name, err := json.Marshal(model)
 	if err != nil {
@@ -44,10 +44,10 @@ func (c *Servers) Count(ctx context.Context, e *pool.Endpoint, model string, quo
 	return c.Tokenize(ctx, e, Path, bytes.NewReader(body))
 }
 
-// Path is where vLLM counts.
+// Path is vLLM's path for counting tokens.
 const Path = "tokenize"
 
-// Tokenize asks an endpoint, at a path that counts, for the tokens of the prompt in a body.
+// Tokenize asks an endpoint, at a path that counts tokens, for the tokens of the prompt in a body.
 func (c *Servers) Tokenize(
 	ctx context.Context, e *pool.Endpoint, path string, body io.Reader,
 ) (int, bool) {
@@ -65,17 +65,17 @@ func (c *Servers) Tokenize(
 	}
 	defer func() { _ = res.Body.Close() }()
 	n, err := countOf(res)
-	ofPrompt := res.StatusCode == http.StatusBadRequest // and not of the server
+	ofPrompt := res.StatusCode == http.StatusBadRequest // the prompt is at fault, not the server
 	if err != nil && ctx.Err() == nil && !ofPrompt {
 		c.mute(e.Chat.String(), time.Now())
 	}
 	return n, err == nil
 }
 
-// maxCountBody bounds the response, which lists every token, in bytes for each byte of text.
+// maxCountBody limits the response, which lists every token, relative to the size of the text.
 const maxCountBody = 16 * MaxBytes
 
-// countOf reads the response of an endpoint, and all of it, so that its connection can be used again.
+// countOf reads the response of an endpoint completely, so that its connection can be reused.
 func countOf(res *http.Response) (int, error) {
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxCountBody))
 	if err != nil {
@@ -97,19 +97,19 @@ func countOf(res *http.Response) (int, error) {
 	return *out.Count, nil
 }
 
-// Servers has endpoints count the tokens of texts, and remembers which ones do not, so that they are
-// not asked each time. It is safe for concurrent use.
+// Servers asks endpoints to count the tokens of texts, and remembers which ones do not support it,
+// so that they are not asked each time. It is safe for concurrent use.
 type Servers struct {
 	transport framing.Transport
 
 	mu    sync.Mutex           // guards mutes
-	mutes map[string]time.Time // by URL: until when
+	mutes map[string]time.Time // by URL: when to ask again
 }
 
-// New asks endpoints over transport.
+// New returns a Servers that sends through transport.
 func New(transport framing.Transport) *Servers { return &Servers{transport: transport} }
 
-// muted is how long an endpoint without the path is left alone: it may be replaced by one that has
+// muted is how long an endpoint without the path is not asked: it may be replaced by one that has
 // it.
 const muted = 10 * time.Minute
 

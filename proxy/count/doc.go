@@ -1,3 +1,3 @@
-// Package count has model servers count the tokens of a text or of a request, where they can. It
-// does not say which model is asked, nor what takes the place of a count that nobody gives.
+// Package count asks model servers to count the tokens of a text or request, where they can. It
+// does not choose the models to ask, or what replaces a missing count.
 package count

@@ -1,7 +1,7 @@
-// Package mirror sends copies of requests to another model, whose responses nobody gets, and tells
-// how they differ from those that clients got.
+// Package mirror sends copies of requests to another model, discards the responses, and reports how
+// they differ from those that clients received.
 //
-// A Pool is safe for concurrent use, and owns a goroutine for each copy that is under way, which
-// Close ends and waits for. A Copy belongs to its request until that has ended, and to the
-// goroutine that sends it from then on.
+// A Pool is safe for concurrent use and owns a goroutine for each copy in flight, which Close ends
+// and waits for. A Copy belongs to its request until that has ended, and then to the goroutine that
+// sends it.
 package mirror

@@ -19,28 +19,27 @@ import (
 	"signalbox/rules"
 )
 
-// The results of a copy, as metric and log call it.
+// The results of a copy, as used in metrics and logs.
 const (
 	answered = "answered"
 	failed   = "failed"
-	Dropped  = "dropped" // too many were under way, or no endpoint had a free slot
+	Dropped  = "dropped" // too many were in flight, or no endpoint had a free slot
 )
 
-// Copy is the copy of one request. nil stands for none.
+// Copy is the copy of one request. nil means that there is none.
 type Copy struct {
-	Model *backend.Model // that gets it
+	Model *backend.Model // the model that receives it
 	Body  rewrite.Payload
 
 	intn  func(n int) int
 	api   openai.API
-	got   *escalate.Answer // what the client gets
-	whole *capped          // the body that it gets, where it is no stream
+	got   *escalate.Answer // the client's response
+	whole *capped          // the client's response body if it is not a stream
 }
 
-// New makes the copy of a request, where its route wants one of it; nil where not. It is made
-// from what the models of the route get, so what is hidden from them is hidden here. What a server
-// may keep, or answers by what it has kept, is not copied; neither is a request that names stored
-// contexts.
+// New returns the copy of a request if its route mirrors it; otherwise nil. The copy is made from
+// what the route's models receive, so redacted values are redacted here, too. Requests that a
+// server stores, that continue stored state, or that name stored contexts are not copied.
 func New(ctx context.Context, change *rewrite.Change) *Copy {
 	want, req := change.Decision.Action.Mirror, change.Request
 	if want == nil || req.API == openai.Other || change.Decision.Contexts.Named() || !req.Stateless() {
@@ -58,7 +57,7 @@ func New(ctx context.Context, change *rewrite.Change) *Copy {
 	return &Copy{intn: change.Decision.Base.Chooser.Intn, Model: m, api: req.API, Body: body}
 }
 
-// Observe has the response to the client read for the comparison.
+// Observe records the client's response for comparison.
 func (m *Copy) Observe(u *upstream.Response) {
 	if m == nil || !u.Good() || !u.Plain() {
 		return
@@ -72,8 +71,8 @@ func (m *Copy) Observe(u *upstream.Response) {
 	u.Tee(m.whole)
 }
 
-// Comparable reports whether there is a response to the client to compare with; not for nil, nor for
-// one that is too long to be kept.
+// Comparable reports whether the client's response is available for comparison; false for nil, and
+// if it was too long to keep.
 func (m *Copy) Comparable() bool { return m != nil && m.got != nil && !m.got.Long() }
 
 // readInto reads a response to its end.
@@ -88,7 +87,7 @@ func readInto(u *upstream.Response, a *escalate.Answer) error {
 	return err
 }
 
-// compare tells how the response to the copy differs from the one that the client got.
+// compare computes how the copy's response differs from the client's.
 func (m *Copy) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 	if m.whole != nil {
 		m.got.Body(m.whole.Bytes())
@@ -105,7 +104,7 @@ func (m *Copy) compare(out *decisionlog.Mirror, got *escalate.Answer) {
 	out.Cost = m.Model.Price.Of(float64(u.Input), float64(u.Output))
 }
 
-// capped keeps what is written to it, up to about upstream.MaxWhole bytes.
+// capped keeps what is written to it, up to slightly more than upstream.MaxWhole bytes.
 type capped struct{ bytes.Buffer }
 
 // Write implements io.Writer.
@@ -116,8 +115,8 @@ func (b *capped) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// Send sends a copy and compares its response. A panic ends in the log: nobody waits for a copy, and
-// it must not end the process.
+// Send sends a copy and compares its response. A panic is logged: nobody waits for a copy, and it
+// must not end the process.
 func (m *Copy) Send(
 	ctx context.Context, transport framing.Transport, tel *telemetry.Telemetry, c *upstream.Call,
 ) (out *decisionlog.Mirror) {
@@ -161,8 +160,7 @@ func (m *Copy) Send(
 	return out
 }
 
-// Pool are the copies of requests of a state that are under way, each on a goroutine that close
-// ends and waits for.
+// Pool runs the copies of a state's requests, each on a goroutine that Close ends and waits for.
 type Pool struct {
 	slots chan struct{}
 	done  context.Context //nolint:containedctx // of the state, which outlives requests
@@ -170,14 +168,14 @@ type Pool struct {
 	all   sync.WaitGroup
 }
 
-// NewPool is a pool without copies.
+// NewPool returns a pool without copies.
 func NewPool() *Pool {
 	c := &Pool{slots: make(chan struct{}, AtOnce)}
 	c.done, c.stop = context.WithCancel(context.Background())
 	return c
 }
 
-// Start runs f, unless too many run.
+// Start runs f, unless too many copies are in flight.
 func (c *Pool) Start(f func(ctx context.Context)) bool {
 	select {
 	case c.slots <- struct{}{}:
@@ -193,17 +191,16 @@ func (c *Pool) Start(f func(ctx context.Context)) bool {
 	return true
 }
 
-// Close ends all copies and waits for them.
+// Close cancels all copies and waits for them.
 func (c *Pool) Close() {
 	c.stop()
 	c.Wait()
 }
 
-// Wait waits for the copies that are under way.
+// Wait waits for the copies in flight.
 func (c *Pool) Wait() { c.all.Wait() }
 
-// The bounds of copies: how many of one state are under way, and how long one may take. One more is
-// dropped.
+// Limits of copies: the number in flight per state, and the duration of one. Any more are dropped.
 const (
 	AtOnce   = 16
 	copyTime = 5 * time.Minute

@@ -1,5 +1,5 @@
-// Package save stores the prompt and the response of one request as a context, where the request
-// asks for that, and puts the id of the context into the response.
+// Package save stores the prompt and response of a request as a context, if the request asks for
+// it, and puts the context's id into the response.
 //
 // A Saver belongs to the goroutine of its request.
 package save

@@ -22,28 +22,28 @@ import (
 	"signalbox/stream/response"
 )
 
-// maxSave bounds how long the end of a response waits for the context to be stored: 100,000 words are
-// read for their safety first.
+// maxSave limits how long the end of a response waits for the context to be stored. Up to 100,000
+// words are first read for their safety.
 const maxSave = time.Minute
 
-// Saver stores the prompt and the response of one request as a context, once the response has ended
-// well: with finish_reason stop, tool_calls or function_call, and not as one that the guard found
-// unsupported in a mode that acts on it. The id becomes the member context of x_signalbox where the
-// end is told. It takes a stream on its way to next, whose end waits until the context is stored.
+// Saver stores the prompt and response of one request as a context once the response has ended
+// successfully: with finish_reason stop, tool_calls or function_call, and not found unsupported by
+// a guard in a mode that acts on it. The id becomes the member context of x_signalbox at the end of
+// the response. In a stream on its way to next, the end waits until the context is stored.
 type Saver struct {
-	ctx      context.Context //nolint:containedctx // of the one request whose response this is
+	ctx      context.Context //nolint:containedctx // of the one request that the response belongs to
 	req      *openai.Request // as the client sent it
 	contexts *resolve.Contexts
-	unsaved  *error // set to why the response was not stored; to nil when it was
+	unsaved  *error // receives why the response was not stored; nil if it was
 	next     guard.Sink
 	said     response.Collector
-	whole    *response.Message // of a response that came whole; nil where it is to be collected
-	lost     error             // why the response cannot be read; nil when it can
+	whole    *response.Message // of a response that arrived whole; nil if it is collected
+	lost     error             // why the response cannot be read; nil if it can
 	ended    bool
 }
 
-// New makes the saver of the response to req. It leaves in unsaved why nothing was stored. next
-// gets the stream; it is nil for a response in one piece.
+// New returns the saver for the response to req. It sets unsaved to the reason why nothing was
+// stored. next receives the stream; it is nil for a response in one piece.
 func New(
 	ctx context.Context, req *openai.Request, contexts *resolve.Contexts, unsaved *error, next guard.Sink,
 ) *Saver {
@@ -52,10 +52,10 @@ func New(
 
 var _ guard.Sink = (*Saver)(nil)
 
-// NotSaved is the word of the header for degraded responses when the response could not be stored.
+// NotSaved is the value in the header for degraded responses if the response could not be stored.
 const NotSaved = "save_context"
 
-// Body stores a response in one piece, of which the guard found g, and returns it with the id.
+// Body stores a response in one piece, with the guard's outcome g, and returns it with the id.
 func (s *Saver) Body(ctx context.Context, body []byte, g *guard.Outcome, h http.Header) []byte {
 	var finish string
 	if s.req.API == openai.Response {
@@ -86,7 +86,8 @@ func (s *Saver) Put(c *response.Chunk) {
 			finish = s.readResponse(openai.Member(c.Data, "response"))
 		}
 		if s.ended = finish != ""; s.ended && well(finish, c.Unsupported) {
-			id, _ := s.create(s.ctx) // the exchange has the error, and the chunk says that there is one
+			// the exchange keeps the error, and the chunk says that there is one
+			id, _ := s.create(s.ctx)
 			c.SetData(withSaved(c.Data, id))
 		}
 	}
@@ -96,8 +97,8 @@ func (s *Saver) Put(c *response.Chunk) {
 // Flush implements guard.Sink.
 func (s *Saver) Flush() error { return s.next.Flush() }
 
-// read takes in an event of a chat or a completion, or a body, and returns why its response ended;
-// empty when it has not.
+// read processes an event of a chat or completion, or a body, and returns why its response ended;
+// empty if it has not.
 func (s *Saver) read(e *response.Event, data []byte) (finish string) {
 	if e.Shape == response.Opaque && (!e.Foreign() || !json.Valid(data)) {
 		s.lost = fmt.Errorf("read response: %s", e.Why)
@@ -111,7 +112,7 @@ func (s *Saver) read(e *response.Event, data []byte) (finish string) {
 	return finish
 }
 
-// well reports whether a response ended as one that may be stored.
+// well reports whether a response ended in a way that allows it to be stored.
 func well(finish string, unsupported bool) bool {
 	switch finish {
 	case "stop", "tool_calls", "function_call":
@@ -120,8 +121,8 @@ func well(finish string, unsupported bool) bool {
 	return false
 }
 
-// create stores the context and returns its id; empty with an error, which the exchange keeps for
-// the log.
+// create stores the context and returns its id. On an error the id is empty, and the exchange keeps
+// the error for the log.
 func (s *Saver) create(ctx context.Context) (id string, err error) {
 	defer func() { *s.unsaved = err }()
 	said, err := s.message()
@@ -141,7 +142,8 @@ func (s *Saver) create(ctx context.Context) (id string, err error) {
 	return c.ID, nil
 }
 
-// message is what was said, as it is stored: later turns see no reasoning.
+// message returns the model's message in its stored form, without reasoning, which later turns do
+// not see.
 func (s *Saver) message() ([]byte, error) {
 	m := s.whole
 	if n, err := s.said.Len(); s.lost != nil || err != nil {
@@ -160,7 +162,7 @@ func (s *Saver) message() ([]byte, error) {
 	return said, nil
 }
 
-// draft is the context: what the model was given but for the route's prompt, and what it said.
+// draft returns the context: what the model received, without the route's prompt, and what it said.
 func (s *Saver) draft(ctx context.Context, said []byte) (d memory.Draft, err error) {
 	r, asked := s.contexts, s.req.Extras.SaveContext
 	d = memory.Draft{Name: asked.Name, TTL: asked.TTL}
@@ -200,8 +202,9 @@ func (s *Saver) draft(ctx context.Context, said []byte) (d memory.Draft, err err
 	return d, nil
 }
 
-// withSaved is a response, or a chunk of one, with the id of the stored context in x_signalbox;
-// without an id it says that there is none. What is no object stays as it is.
+// withSaved returns a response, or a chunk of one, with the id of the stored context in
+// x_signalbox; an empty id says that there is none. Anything that is not an object is returned
+// unchanged.
 func withSaved(body []byte, id string) []byte {
 	at, ok := response.ExtensionOf(body)
 	if !ok {
@@ -221,13 +224,13 @@ func withSaved(body []byte, id string) []byte {
 		member = append(append([]byte(at.Lead+"{"), member...), '}')
 	case bytes.HasPrefix(own, []byte(`{"`)):
 		member = append(append(append([]byte("{"), member...), ','), own[1:]...)
-	default: // empty, or no object: no word of the guard or of an explanation
+	default: // empty, or not an object from the guard or an explanation
 		member = append(append([]byte("{"), member...), '}')
 	}
 	return slices.Concat(body[:at.Value.Start], member, body[at.Value.End:])
 }
 
-// asMessages is what the client sent as the body of a chat: the form in which it is stored.
+// asMessages returns the client's prompt as the body of a chat, the form in which it is stored.
 func asMessages(req *openai.Request) ([]byte, error) {
 	if req.API == openai.Chat {
 		return openai.NewPatch(req).Bytes(), nil
@@ -252,7 +255,7 @@ func asMessages(req *openai.Request) ([]byte, error) {
 	return out, nil
 }
 
-// readResponse reads a response and returns why it ended, or its status.
+// readResponse parses a response and returns why it ended, or its status.
 func (s *Saver) readResponse(body []byte) (finish string) {
 	var in struct {
 		Status string `json:"status"`
@@ -283,7 +286,7 @@ func (s *Saver) readResponse(body []byte) (finish string) {
 			s.whole.ToolCalls = append(s.whole.ToolCalls, response.ToolCall{
 				ID: item.CallID, Type: "function", Function: response.Function{Name: item.Name, Arguments: item.Arguments},
 			})
-		case "reasoning": // is not part of what later turns see
+		case "reasoning": // later turns do not see it
 		default:
 			s.lost = errors.New("a response with " + item.Type)
 		}

@@ -1,7 +1,7 @@
-// Package warm has endpoints read stored contexts ahead of the requests that will name them, where
-// nobody would have to wait for that: a real request goes to where those will, unless what is there
-// is known to be enough, or another replica is at it.
+// Package warm makes endpoints read stored contexts before they are needed, if that delays nobody.
+// It sends a real request to where requests with the context will go, unless the context is known
+// to be cached there, or another replica is doing the same.
 //
-// Everything exported is safe for concurrent use. Reader.Run owns a goroutine for each context that
-// is read in passing, up to 16, and returns when they have ended.
+// Everything exported is safe for concurrent use. Reader.Run owns a goroutine for each context read
+// in the background, up to 16, and returns when they have ended.
 package warm

@@ -32,16 +32,16 @@ import (
 type Reader struct {
 	tel       *telemetry.Telemetry
 	transport framing.Transport
-	queue     chan *warmup // bounded by manyWarms; full: refused
+	queue     chan *warmup // capacity manyWarms; when full, requests are refused
 
 	mu      sync.Mutex          // guards flights
-	flights map[reading]*flight // under way
+	flights map[reading]*flight // readings in progress
 }
 
-// reading names what is read ahead in full, so that no two ever pass for one.
+// reading identifies a reading in full, so that no two are confused.
 type reading struct{ tenant, model, context string }
 
-// New makes a reader that sends by transport. It starts nothing; see Run.
+// New returns a reader that sends through transport. It starts no goroutine; see Run.
 func New(tel *telemetry.Telemetry, transport framing.Transport) *Reader {
 	return &Reader{
 		tel: tel, transport: transport,
@@ -49,10 +49,10 @@ func New(tel *telemetry.Telemetry, transport framing.Transport) *Reader {
 	}
 }
 
-const manyWarms = 256 // that wait
+const manyWarms = 256 // maximum number waiting
 
-// Home is the configuration that contexts are read for. It is held once for each of them, and
-// released when that is read, or will not be.
+// Home is the configuration that contexts are read for. It is held once per context and released
+// when the context was read or will not be.
 type Home interface {
 	Hold()
 	Release()
@@ -65,12 +65,12 @@ type Task struct {
 	Ref    memory.Ref
 	Store  *memory.Store
 	Places *placement.Places
-	Boards *backend.Boards // of what other replicas are at
+	Boards *backend.Boards // for coordination with other replicas
 	Home   Home
 }
 
-// warmup is the part of a task for one model. It holds its configuration until release, and from
-// open on the context.
+// warmup is the part of a task for one model. It holds its configuration until release and, from
+// open on, the context.
 type warmup struct {
 	*Task
 
@@ -81,8 +81,8 @@ type warmup struct {
 	ask  affinity.Request
 }
 
-// Models is the models of the given names or, without any, those whose endpoints share prefixes.
-// Errors: UnknownModelError, and one of the API where none does.
+// Models returns the models with the given names or, without names, those whose endpoints share
+// prefixes. Errors are UnknownModelError, and an API error if no model shares prefixes.
 func Models(all []*backend.Model, names []string) ([]*backend.Model, error) {
 	var out []*backend.Model
 	for _, name := range names {
@@ -111,8 +111,8 @@ func Models(all []*backend.Model, names []string) ([]*backend.Model, error) {
 }
 
 const (
-	warmsAtOnce = 16 // over all endpoints; each has one at most
-	// longestWarm bounds the wait for an endpoint to have time, and the reading.
+	warmsAtOnce = 16 // over all endpoints, with at most one each
+	// longestWarm limits the wait for an endpoint together with the reading.
 	longestWarm = 10 * time.Minute
 )
 
@@ -121,11 +121,11 @@ func (w *warmup) release() {
 	w.Home.Release()
 }
 
-// Read has the models of a task read its context: a real request with the context and next to no
-// response goes to where requests that name the context will. With wait it returns when they have,
-// else it only notes what is to be done, and ErrBusy where too much is. Errors are those of package
-// fault, and those of the store.
-func (x *Reader) Read(ctx context.Context, t *Task, wait bool) error { //nolint:revive // as contexts.Warmer has it
+// Read makes the models of a task read its context: a real request with the context and a minimal
+// response goes to where requests with the context will go. With wait it returns when they have
+// read it. Otherwise it queues the work, or returns ErrBusy if the queue is full. Errors are those
+// of package fault and of the store.
+func (x *Reader) Read(ctx context.Context, t *Task, wait bool) error { //nolint:revive // as in contexts.Warmer
 	all := make([]*warmup, len(t.Models))
 	for i, m := range t.Models {
 		t.Home.Hold()
@@ -147,7 +147,7 @@ func (x *Reader) Read(ctx context.Context, t *Task, wait bool) error { //nolint:
 	return nil
 }
 
-// open takes the context and finds out what it is known by.
+// open takes a snapshot of the context and determines its placement.
 func (w *warmup) open(ctx context.Context) (err error) {
 	if w.snap, err = w.Store.Resolve(ctx, w.Owner, w.Ref); err != nil {
 		return fmt.Errorf("read context: %w", err)
@@ -157,7 +157,7 @@ func (w *warmup) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// now warms at once and waits for all of it.
+// now warms immediately and waits for all of it.
 func (x *Reader) now(ctx context.Context, all []*warmup) error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -168,8 +168,8 @@ func (x *Reader) now(ctx context.Context, all []*warmup) error {
 	return errors.Join(errs...)
 }
 
-// Run warms what was asked for in passing, until ctx ends. It owns a goroutine for each context
-// that is read and returns when they have ended.
+// Run processes queued work until ctx ends. It owns a goroutine for each context being read and
+// returns when they have ended.
 func (x *Reader) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer x.clear()
@@ -194,7 +194,7 @@ func (x *Reader) Run(ctx context.Context) {
 	}
 }
 
-// clear gives back what was not begun.
+// clear releases queued work that was not begun.
 func (x *Reader) clear() {
 	for {
 		select {
@@ -206,14 +206,14 @@ func (x *Reader) clear() {
 	}
 }
 
-// flight is a reading under way. err is set before done is closed.
+// flight is a reading in progress. err is set before done is closed.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-// enter notes that a context is being read, and returns the reading; others is one that is under way
-// already.
+// enter registers a reading and returns it as own; if the same one is already in progress, it
+// returns that as others.
 func (x *Reader) enter(key reading) (own, others *flight) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -233,9 +233,9 @@ func (x *Reader) leave(key reading, f *flight) {
 	close(f.done)
 }
 
-// warm has an endpoint read a context, unless it has, and unless somebody would have to wait for
-// that. A panic ends in the log, and as an error: it is on no request's goroutine, and would end the
-// process.
+// warm makes an endpoint read a context unless it already has, or unless a request would have to
+// wait. A panic is logged and returned as an error, since it is on no request's goroutine and would
+// end the process.
 func (x *Reader) warm(ctx context.Context, w *warmup) (err error) {
 	defer w.release()
 	defer func() {
@@ -261,16 +261,16 @@ func (x *Reader) warm(ctx context.Context, w *warmup) (err error) {
 		case <-others.done:
 			if gone := errors.Is(others.err, fault.ErrClientGone) || errors.Is(others.err, context.Canceled); !gone {
 				return others.err
-			} // whose request it was has left, and nothing is known
+			} // the request that led the reading has left, so the result is unknown
 		case <-ctx.Done():
 			return fault.ErrClientGone
 		}
 	}
 }
 
-// lead has an endpoint read a context, for all who wait for that.
+// lead makes an endpoint read a context on behalf of all who wait for it.
 func (x *Reader) lead(ctx context.Context, w *warmup, key reading, own *flight) (err error) {
-	own.err = fault.ErrPanicked // unless it ends
+	own.err = fault.ErrPanicked // replaced when it ends normally
 	defer x.leave(key, own)
 	result, err := x.once(ctx, w)
 	own.err = err
@@ -278,8 +278,8 @@ func (x *Reader) lead(ctx context.Context, w *warmup, key reading, own *flight) 
 	return err
 }
 
-// enough is the share of what an endpoint can have of a context, which it must have for the context
-// not to be sent again.
+// enough is the cached share of a context, of what can be cached at all, from which on it is not
+// sent again.
 const enough = 0.9
 
 func (x *Reader) once(ctx context.Context, w *warmup) (result string, err error) {
@@ -314,7 +314,7 @@ func (x *Reader) once(ctx context.Context, w *warmup) (result string, err error)
 	name := w.m.Name + ":" + resolve.Pointer(w.snap) + ":" + where.All[spot.Endpoint].Endpoint.Name
 	estimate := time.Duration(2 * float64(w.ask.Tokens) * where.Stats(spot.Endpoint).Prefill * float64(time.Second))
 	if !w.Boards.Claim(ctx, name, estimate+time.Second) {
-		return "there", nil // another replica is at it
+		return "there", nil // another replica is reading it
 	}
 	switch err := x.send(ctx, w); {
 	case errors.Is(err, fault.ErrBusy):
@@ -325,7 +325,7 @@ func (x *Reader) once(ctx context.Context, w *warmup) (result string, err error)
 	return "read", nil
 }
 
-// send makes the request.
+// send sends the request.
 func (x *Reader) send(ctx context.Context, w *warmup) error {
 	where := w.m.Servers
 	t, ok := where.Place(time.Now(), &w.ask)
@@ -367,7 +367,8 @@ func (x *Reader) send(ctx context.Context, w *warmup) error {
 	return nil
 }
 
-// refused is the error of a response that says that the context was not read; nil for any other.
+// refused returns the error of a response that shows that the context was not read; nil for any
+// other.
 func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	switch {
 	case u.Useless():
@@ -375,7 +376,7 @@ func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	case u.Good():
 		return nil
 	case u.Refused():
-		return fault.ErrBusy // the endpoint was told by upstream.Do
+		return fault.ErrBusy // upstream.Do has informed the endpoint
 	case u.Status < http.StatusBadRequest:
 		return &fault.UnusableError{Problem: "status " + strconv.Itoa(u.Status)}
 	}
@@ -390,9 +391,9 @@ func (w *warmup) refused(u *upstream.Response, whole []byte) error {
 	return out
 }
 
-// body is a request with the context in front, as in those that will name it, and with as little
-// else as servers take: templates want something that the user says, and vLLM wants to answer one
-// token at least.
+// body returns a request that begins with the context, like those that will name it, and is
+// otherwise minimal: templates require a user message, and vLLM requires at least one response
+// token.
 func (w *warmup) body(e *backend.Server) ([]byte, error) {
 	b := append([]byte(`{"model":`), strconv.AppendQuote(nil, w.m.ServedAs)...)
 	b = append(b, `,"messages":[{"role":"user","content":"."}],"max_tokens":1,"stream":false,"temperature":0`...)
